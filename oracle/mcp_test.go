@@ -10,7 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley/llm"
-	"parley/worlds/rollout/envhttp/mcp"
+	"parley/worlds/rollout/envhttp"
 )
 
 // sum are the arguments of a tool.
@@ -32,7 +32,7 @@ func TestMCP(t *testing.T) {
 	for name, options := range map[string]*sdk.StreamableHTTPOptions{"events": {}, "json": {JSONResponse: true}, "stateless": {Stateless: true}} {
 		s := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, options))
 		defer s.Close()
-		client := mcp.New(s.URL)
+		client := envhttp.NewMCP(s.URL)
 		defer client.Close()
 		session, err := client.Open(t.Context())
 		if err != nil {

@@ -12,20 +12,20 @@ import (
 
 	"parley/internal/store/sqlite"
 	"parley/worlds/rollout/env"
-	"parley/worlds/rollout/envhttp/envserver"
-	"parley/worlds/rollout/trajectory"
+	"parley/worlds/rollout/envhttp"
+	"parley/worlds/rollout/training"
 )
 
 // arena is an environment server that counts the steps it is sent, by session and key.
 type arena struct {
-	inner *envserver.Server
+	inner *envhttp.Server
 	mu    sync.Mutex
 	steps map[string]int
 }
 
 func newArena(t *testing.T) (a *arena, url string) {
 	t.Helper()
-	a = &arena{inner: envserver.New(envserver.Config{Kinds: env.Standard()}), steps: map[string]int{}}
+	a = &arena{inner: envhttp.NewEnvServer(envhttp.EnvServerConfig{Kinds: env.Standard()}), steps: map[string]int{}}
 	s := httptest.NewServer(a)
 	t.Cleanup(s.Close)
 	return a, s.URL
@@ -131,7 +131,7 @@ func groupsIn(t *testing.T, file string) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	account, err := trajectory.Each(t.Context(), s, trajectory.Filter{}, func(g *trajectory.Group) error {
+	account, err := training.Each(t.Context(), s, training.Filter{}, func(g *training.Group) error {
 		if len(g.Members) != rolloutGroup || g.Short != "" {
 			t.Errorf("group %s has %d episodes: %s", g.ID, len(g.Members), g.Short)
 		}

@@ -1,4 +1,4 @@
-"""Decides which players of a game talk to each other, round by round, as worlds/secrets/pairing."""
+"""Decides which players of a game talk to each other, round by round, as worlds/secrets."""
 
 
 class Pairing:

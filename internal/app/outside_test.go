@@ -18,14 +18,14 @@ import (
 	"parley/journal"
 	"parley/worlds"
 	"parley/worlds/rollout/env"
-	"parley/worlds/rollout/envhttp/envserver"
+	"parley/worlds/rollout/envhttp"
 )
 
 // arena serves environments and counts steps.
 func arena(t *testing.T) (url string, steps *atomic.Int64) {
 	t.Helper()
 	steps = &atomic.Int64{}
-	inner := envserver.New(envserver.Config{Kinds: env.Standard()})
+	inner := envhttp.NewEnvServer(envhttp.EnvServerConfig{Kinds: env.Standard()})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/step") {
 			steps.Add(1)

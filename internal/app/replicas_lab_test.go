@@ -23,7 +23,7 @@ import (
 	"parley/internal/summary"
 	"parley/journal"
 	"parley/worlds"
-	"parley/worlds/rollout/trajectory"
+	"parley/worlds/rollout/training"
 )
 
 // rig is a simulated server over HTTP in front of which things go wrong.
@@ -149,7 +149,7 @@ func playFarm(t *testing.T, plan *config.Plan) (*summary.Summary, string) {
 }
 
 // rowsOf are the training data of a run.
-func rowsOf(t *testing.T, file string) []trajectory.Row {
+func rowsOf(t *testing.T, file string) []training.Row {
 	t.Helper()
 	store, err := sqlite.OpenRead(file)
 	if err != nil {
@@ -157,12 +157,12 @@ func rowsOf(t *testing.T, file string) []trajectory.Row {
 	}
 	defer store.Close()
 	var out bytes.Buffer
-	if _, err := trajectory.Write(t.Context(), &out, store, trajectory.Filter{}, trajectory.Rows, trajectory.JSONL); err != nil {
+	if _, err := training.Write(t.Context(), &out, store, training.Filter{}, training.Rows, training.JSONL); err != nil {
 		t.Fatal(err)
 	}
-	var rows []trajectory.Row
+	var rows []training.Row
 	for dec := json.NewDecoder(&out); ; {
-		var row trajectory.Row
+		var row training.Row
 		if err := dec.Decode(&row); err == io.EOF {
 			return rows
 		} else if err != nil {
@@ -176,7 +176,7 @@ func rowsOf(t *testing.T, file string) []trajectory.Row {
 func transcripts(t *testing.T, file string) string {
 	t.Helper()
 	rows := rowsOf(t, file)
-	slices.SortFunc(rows, func(a, b trajectory.Row) int { return cmp.Or(a.Episode-b.Episode, a.StepID-b.StepID) })
+	slices.SortFunc(rows, func(a, b training.Row) int { return cmp.Or(a.Episode-b.Episode, a.StepID-b.StepID) })
 	var b strings.Builder
 	for _, r := range rows {
 		fmt.Fprintln(&b, r.Episode, r.StepID, string(r.Messages), r.Response, r.Reward, r.Tokens, r.Logprobs)

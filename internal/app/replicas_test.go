@@ -14,7 +14,7 @@ import (
 	"parley/internal/provider"
 	"parley/llm"
 	"parley/worlds"
-	"parley/worlds/rollout/trajectory"
+	"parley/worlds/rollout/training"
 )
 
 // after makes something happen to every answer from the n-th on.
@@ -218,7 +218,7 @@ func TestTokensAreExact(t *testing.T) {
 
 // checkRow holds a row against what was on the wire: it is one of the answers of its session, at whichever server, and so is
 // every answer of its part.
-func checkRow(t *testing.T, row *trajectory.Row, rigs []*rig) {
+func checkRow(t *testing.T, row *training.Row, rigs []*rig) {
 	t.Helper()
 	var answers []said
 	for _, r := range rigs {
@@ -254,7 +254,7 @@ func checkRow(t *testing.T, row *trajectory.Row, rigs []*rig) {
 }
 
 // at reports whether answer k of a row's part, which begins at a token, is exactly what was said.
-func (s *said) at(row *trajectory.Row, k, from int) bool {
+func (s *said) at(row *training.Row, k, from int) bool {
 	c := s.Choices[0]
 	to := from + len(c.TokenIDs)
 	if to > len(row.Tokens) || to > len(row.Logprobs) || slices.Contains(row.LossMask[from:to], 0) {

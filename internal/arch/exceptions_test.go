@@ -33,9 +33,9 @@ var large = map[string]string{
 	"world/":                   "one vocabulary: an author of a world needs one import",
 	"world/worldtest/":         "one suite, with a check for each promise of a world",
 	"worlds/diplomacy/":        "one game: every file works on its unexported state",
-	"worlds/rollout/trainer/":  "two protocols for trainers over one source of groups",
+	"worlds/rollout/training/": "two protocols for trainers over one source of groups",
 	"worlds/evolve/":           "one plan: breeding, racing and settling share its unexported state",
-	"worlds/scenario/play/":    "one game: the prompts read nearly all of its unexported state",
+	"worlds/scenario/":         "one game: the prompts read nearly all of its unexported state",
 }
 
 // contextValues lists the files that put values into contexts: "file function".

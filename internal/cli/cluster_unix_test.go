@@ -22,7 +22,7 @@ import (
 	"parley/internal/summary"
 	"parley/internal/trust"
 	"parley/worlds/rollout/env"
-	"parley/worlds/rollout/envhttp/envserver"
+	"parley/worlds/rollout/envhttp"
 )
 
 // lines is a Writer that passes on its first line.
@@ -157,7 +157,7 @@ func TestClusterOfOneRun(t *testing.T) {
 func TestSameWithWorkers(t *testing.T) {
 	t.Parallel()
 	sequential(t)
-	servers := httptest.NewServer(envserver.New(envserver.Config{Kinds: env.Standard()}))
+	servers := httptest.NewServer(envhttp.NewEnvServer(envhttp.EnvServerConfig{Kinds: env.Standard()}))
 	defer servers.Close()
 	code := codePlan(t, "game.py:Game")
 	s := withToken(self(t))

@@ -14,7 +14,7 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/store/sqlite/sqlitetest"
 	"parley/worlds/rollout/env"
-	"parley/worlds/rollout/envhttp/envserver"
+	"parley/worlds/rollout/envhttp"
 )
 
 // TestRollouts checks that a run of rollouts can be shown, reported, and used as experience.
@@ -106,7 +106,7 @@ func TestExportForTraining(t *testing.T) {
 // TestCheckAct checks that check says whether servers answer, and what they are needed for.
 func TestCheckAct(t *testing.T) {
 	t.Parallel()
-	s := httptest.NewServer(envserver.New(envserver.Config{Kinds: env.Standard()}))
+	s := httptest.NewServer(envhttp.NewEnvServer(envhttp.EnvServerConfig{Kinds: env.Standard()}))
 	defer s.Close()
 	plan := filepath.Join(t.TempDir(), "plan.yaml")
 	text := "kind: rollout\nepisodes: 4\nagents: {policy: sim/small}\nlineup: {agent: policy}\nparams: {env: word, servers: [\"" + s.URL + "\"]}\n"

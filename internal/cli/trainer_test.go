@@ -17,7 +17,7 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/store/sqlite/sqlitetest"
 	"parley/internal/summary"
-	"parley/worlds/rollout/trajectory"
+	"parley/worlds/rollout/training"
 )
 
 // rolloutPlan has six groups of two episodes, without a server.
@@ -208,7 +208,7 @@ func TestTrajectories(t *testing.T) {
 	if !strings.Contains(got.stdout, " rows of trajectories\n") || !strings.HasPrefix(read(t, out), "PAR1") {
 		t.Error(got.stdout)
 	}
-	var row trajectory.Row
+	var row training.Row
 	line, _, _ := strings.Cut(parley(t, State{}, "trajectories", file).want(t, exit.OK).stdout, "\n")
 	if err := json.Unmarshal([]byte(line), &row); err != nil || len(row.Tokens) == 0 || len(row.LossMask) != len(row.Tokens) || row.GroupSize != 2 || row.AgentID != "seller" {
 		t.Errorf("%v: %+v", err, row)
@@ -264,7 +264,7 @@ func TestEveryTokenIsTrained(t *testing.T) {
 			}
 		}
 		for line := range strings.Lines(parley(t, State{}, "trajectories", file, "--shape", "sequences").want(t, exit.OK).stdout) {
-			var s trajectory.Sequence
+			var s training.Sequence
 			if err := json.Unmarshal([]byte(line), &s); err != nil || len(s.LossMask) != len(s.Tokens) || len(s.Logprobs) != len(s.Tokens) {
 				t.Fatal(err, line)
 			}
@@ -287,7 +287,7 @@ func TestTrajectoryColumnsAreDocumented(t *testing.T) {
 	t.Parallel()
 	_, text, _ := strings.Cut(read(t, "../../docs/how-to/trajectories.md"), "\n## Columns\n")
 	at := 0
-	for f := range reflect.TypeFor[trajectory.Row]().Fields() {
+	for f := range reflect.TypeFor[training.Row]().Fields() {
 		if !f.IsExported() {
 			continue
 		}

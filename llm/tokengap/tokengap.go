@@ -1,6 +1,6 @@
 // Package tokengap says what an answer lacks for training on its tokens.
 //
-// It is not for joining answers to sequences: worlds/rollout/sequence does that.
+// It is not for joining answers to sequences: worlds/rollout/training does that.
 package tokengap
 
 import (

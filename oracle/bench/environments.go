@@ -14,9 +14,7 @@ import (
 	"parley/world"
 	"parley/worlds/rollout/env"
 	"parley/worlds/rollout/envhttp"
-	"parley/worlds/rollout/envhttp/envserver"
 	"parley/worlds/rollout/rules"
-	"parley/worlds/rollout/rules/protocol"
 )
 
 // environmentsMain serves the built-in environments, and a model that gives the same answer to everything
@@ -28,7 +26,7 @@ func environmentsMain(delay string) error {
 	}
 	answer := []byte(answerOf(`\\boxed{7}`))
 	mux := http.NewServeMux()
-	mux.Handle("/", envserver.New(envserver.Config{Kinds: env.Standard()}))
+	mux.Handle("/", envhttp.NewEnvServer(envhttp.EnvServerConfig{Kinds: env.Standard()}))
 	mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		time.Sleep(wait)
@@ -83,11 +81,11 @@ func (h *held) play(n int) {
 		_, err := h.actor.Act(context.Background(), journal.Turn{Episode: n}, 0, "agent", world.Act{Name: name, Body: json.RawMessage(body)})
 		return err
 	}
-	err := act(protocol.Open, `{"env":"maze","seed":1}`)
+	err := act(rules.Open, `{"env":"maze","seed":1}`)
 	h.there.Done()
 	<-h.all
 	if err == nil {
-		err = act(protocol.Step, `{"step":1,"action":"north"}`)
+		err = act(rules.Step, `{"step":1,"action":"north"}`)
 	}
 	if err == nil {
 		h.good.Add(1)

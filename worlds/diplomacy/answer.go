@@ -7,8 +7,7 @@ import (
 
 	"parley/llm"
 	"parley/world"
-	"parley/worlds/diplomacy/press"
-	"parley/worlds/diplomacy/rules/board"
+	"parley/worlds/diplomacy/rules"
 )
 
 // The answers of players. Their forms never change within a game, so that providers can cache
@@ -31,7 +30,7 @@ type ordersAnswer struct {
 }
 
 // messagesAnswer has the messages of a power in a round.
-type messagesAnswer struct{ Messages []press.Draft }
+type messagesAnswer struct{ Messages []Draft }
 
 // textAnswer has a plan, or the summary of years.
 type textAnswer struct{ Text string }
@@ -89,12 +88,12 @@ type forms struct {
 }
 
 func newForms() *forms {
-	relation := object(property{"power", oneOf(board.PowerNames()...)}, property{"relation", oneOf(labels()...)})
+	relation := object(property{"power", oneOf(rules.PowerNames()...)}, property{"relation", oneOf(labels()...)})
 	relations, goals := property{"relations", list(relation)}, property{"goals", list(text)}
 	reason, entry, orders := property{"reason", text}, property{"diary", text}, property{"orders", list(text)}
-	to := property{"to", oneOf(append(board.PowerNames(), press.All)...)}
-	vote := oneOf(append([]string{voteContinue, voteDraw}, board.PowerNames()...)...)
-	promise := object(property{"from", oneOf(board.PowerNames()...)}, to, property{"kind", oneOf(promiseKinds()...)}, property{"unit", text}, property{"place", text}, property{"quote", text})
+	to := property{"to", oneOf(append(rules.PowerNames(), pressAll)...)}
+	vote := oneOf(append([]string{voteContinue, voteDraw}, rules.PowerNames()...)...)
+	promise := object(property{"from", oneOf(rules.PowerNames()...)}, to, property{"kind", oneOf(promiseKinds()...)}, property{"unit", text}, property{"place", text}, property{"quote", text})
 	f := &forms{
 		diary:    schema("diary", entry, relations, goals),
 		start:    schema("start", relations, goals),

@@ -6,17 +6,14 @@ import (
 
 	"parley/llm"
 	"parley/world"
-	"parley/worlds/diplomacy/press"
-	"parley/worlds/diplomacy/prompt"
-	"parley/worlds/diplomacy/rules/board"
-	"parley/worlds/diplomacy/standin"
+	"parley/worlds/diplomacy/rules"
 )
 
 // moment holds what a prompt depends on besides the game and the player.
 type moment struct {
 	round    int
 	messages string                    // the phase whose messages it shows
-	only     board.Set[board.Province] // provinces that still need orders; empty: all
+	only     rules.Set[rules.Province] // provinces that still need orders; empty: all
 	wrong    string
 	entries  string
 }
@@ -24,7 +21,7 @@ type moment struct {
 // call returns a question to a player: first the text that all players share, then its own.
 func (g *game) call(p *player, label, template string, form *llm.Schema, m moment) world.Call {
 	value := g.values(p, m)
-	own := p.set.Fill(prompt.Self, value) + "\n\n" + p.set.Fill(template, value)
+	own := p.set.Fill(self, value) + "\n\n" + p.set.Fill(template, value)
 	return world.Call{Seat: p.seat, Label: label, Ask: llm.Request{
 		Messages: []llm.Message{llm.System(p.shared), llm.User(own)}, Prefix: 1, Schema: form,
 	}}
@@ -107,7 +104,7 @@ func bullets(lines []string) string {
 }
 
 // messageLines writes messages as w reads them, a line each. None is an observer.
-func messageLines(w board.Power, messages []press.Message) string {
+func messageLines(w rules.Power, messages []pressMessage) string {
 	lines := make([]string, len(messages))
 	for i, m := range messages {
 		from, to := m.From.Name(), m.To.Name()
@@ -120,7 +117,7 @@ func messageLines(w board.Power, messages []press.Message) string {
 		case m.To == w:
 			to = "you"
 		}
-		lines[i] = fmt.Sprintf(standin.Line, from, to, m.Text)
+		lines[i] = fmt.Sprintf(standinLine, from, to, m.Text)
 	}
 	return strings.Join(lines, "\n")
 }

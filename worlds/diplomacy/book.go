@@ -5,25 +5,23 @@ import (
 	"slices"
 	"strings"
 
-	"parley/worlds/diplomacy/record"
 	"parley/worlds/diplomacy/rules"
-	"parley/worlds/diplomacy/rules/board"
 )
 
 // book counts the events of a game.
 type book struct {
 	g        *game
-	counts   []record.Count
-	moments  []record.Moment
-	sums     [board.Turkey + 1][board.Turkey + 1]int // of relations
+	counts   []recordCount
+	moments  []Moment
+	sums     [rules.Turkey + 1][rules.Turkey + 1]int // of relations
 	phases   int                                     // movement phases with relations
 	last     rules.Phase                             // the last phase that was played
 	played   string                                  // its name
 	unjudged int                                     // phases without an answer of the judge
 }
 
-func newStats() *record.Power {
-	return &record.Power{Orders: map[string]map[string]int{}, Refused: map[string]int{}, Failed: map[string]int{}}
+func newStats() *recordPower {
+	return &recordPower{Orders: map[string]map[string]int{}, Refused: map[string]int{}, Failed: map[string]int{}}
 }
 
 func newBook(g *game) *book {
@@ -34,7 +32,7 @@ func newBook(g *game) *book {
 
 // count records the centres of every power after a year.
 func (b *book) count(year int) {
-	c := record.Count{Year: year, Centres: map[string]int{}}
+	c := recordCount{Year: year, Centres: map[string]int{}}
 	for _, p := range b.g.players {
 		c.Centres[p.seat] = b.g.pos.Centres(p.power)
 	}
@@ -83,11 +81,11 @@ func (b *book) relations() {
 func (b *book) strikes(out *rules.Outcome) {
 	for i := range out.After.Dislodged {
 		d := &out.After.Dislodged[i]
-		if d.Unit.Power == board.None || d.Attacker >= board.Locations {
+		if d.Unit.Power == rules.None || d.Attacker >= rules.Locations {
 			continue
 		}
 		attacker := b.g.pos.Units[b.g.rules.Board.Province(d.Attacker)].Power
-		if attacker == board.None || attacker == d.Unit.Power {
+		if attacker == rules.None || attacker == d.Unit.Power {
 			continue
 		}
 		b.add("dislodged", attacker, d.Unit.Power, 4, "%s drove out %s of %s", attacker.Name(), b.g.rules.Board.UnitText(d.Unit), d.Unit.Power.Name())
@@ -99,26 +97,26 @@ func (b *book) strikes(out *rules.Outcome) {
 func (b *book) captures(after *rules.Position) {
 	for c := range b.g.rules.Board.SupplyCentres().All() {
 		was, is := b.g.pos.Owners[c], after.Owners[c]
-		if was == is || was == board.None {
+		if was == is || was == rules.None {
 			continue
 		}
 		weight := 3
 		if b.g.rules.Board.Homes(was).Has(c) {
 			weight = 5
 		}
-		b.add("centre", is, was, weight, "%s took %s from %s", is.Name(), b.g.rules.Board.Code(board.Location(c)), was.Name())
+		b.add("centre", is, was, weight, "%s took %s from %s", is.Name(), b.g.rules.Board.Code(rules.Location(c)), was.Name())
 		b.betrayal(is, was)
 	}
 }
 
 // betrayal records that a power struck another that saw it as a friend. It counts once a
 // season: a dislodgement and the capture that follows are one betrayal.
-func (b *book) betrayal(by, of board.Power) {
+func (b *book) betrayal(by, of rules.Power) {
 	victim := b.g.players[of-1]
 	if victim.bot || !b.g.Diary || victim.relations[by] < friendly {
 		return
 	}
-	if slices.ContainsFunc(b.moments, func(m record.Moment) bool {
+	if slices.ContainsFunc(b.moments, func(m Moment) bool {
 		return m.Kind == "betrayal" && strings.HasPrefix(b.played, m.Phase[:len(m.Phase)-1]) && m.Power == by.String() && m.Other == of.String()
 	}) {
 		return
@@ -132,9 +130,9 @@ func (b *book) betrayal(by, of board.Power) {
 	b.add("betrayal", by, of, 8, "%s struck %s, who called it %s", by.Name(), of.Name(), victim.relations[by])
 }
 
-func (b *book) add(kind string, power, other board.Power, weight int, format string, args ...any) {
-	m := record.Moment{Phase: b.played, Kind: kind, Power: power.String(), Text: fmt.Sprintf(format, args...), Weight: weight}
-	if other != board.None {
+func (b *book) add(kind string, power, other rules.Power, weight int, format string, args ...any) {
+	m := Moment{Phase: b.played, Kind: kind, Power: power.String(), Text: fmt.Sprintf(format, args...), Weight: weight}
+	if other != rules.None {
 		m.Other = other.String()
 	}
 	b.moments = append(b.moments, m)
@@ -144,7 +142,7 @@ func (b *book) add(kind string, power, other board.Power, weight int, format str
 const maxMoments = 60
 
 // best returns the moments with the most weight, in the order in which they happened.
-func (b *book) best() []record.Moment {
+func (b *book) best() []Moment {
 	var index []int
 	for i := range b.moments {
 		index = append(index, i)
@@ -152,7 +150,7 @@ func (b *book) best() []record.Moment {
 	slices.SortStableFunc(index, func(i, j int) int { return b.moments[j].Weight - b.moments[i].Weight })
 	index = index[:min(len(index), maxMoments)]
 	slices.Sort(index)
-	var best []record.Moment
+	var best []Moment
 	for _, i := range index {
 		best = append(best, b.moments[i])
 	}
@@ -165,7 +163,7 @@ func (b *book) advance(before *rules.Position) {
 	for _, p := range b.g.players {
 		if before.Alive(p.power) && !b.g.pos.Alive(p.power) {
 			p.stats.Out = year
-			b.add("out", p.power, board.None, 7, "%s is out of the game", p.power.Name())
+			b.add("out", p.power, rules.None, 7, "%s is out of the game", p.power.Name())
 		}
 	}
 	if b.g.pos.Phase.Year <= year {
@@ -185,22 +183,22 @@ func (b *book) yearEnds(year int) {
 	for _, p := range b.g.players {
 		switch change := now.Centres[p.seat] - last.Centres[p.seat]; {
 		case change >= 3:
-			b.add("surge", p.power, board.None, 6, "%s won %d centres in %d", p.power.Name(), change, year)
+			b.add("surge", p.power, rules.None, 6, "%s won %d centres in %d", p.power.Name(), change, year)
 		case change <= -3:
-			b.add("collapse", p.power, board.None, 6, "%s lost %d centres in %d", p.power.Name(), -change, year)
+			b.add("collapse", p.power, rules.None, 6, "%s lost %d centres in %d", p.power.Name(), -change, year)
 		}
 	}
 }
 
 // ended records how the game ended.
-func (b *book) ended(reason string, winners []board.Power) {
+func (b *book) ended(reason string, winners []rules.Power) {
 	if b.last.Season != rules.Spring && b.last.Year > b.counts[len(b.counts)-1].Year {
 		b.yearEnds(b.last.Year) // fall was played, winter was not
 	}
 	switch reason {
-	case record.Solo, record.Concession:
-		b.add(reason, winners[0], board.None, 10, "%s won the game (%s)", winners[0].Name(), reason)
-	case record.Draw:
-		b.add(reason, winners[0], board.None, 9, "%d powers agreed to a draw", len(winners))
+	case recordSolo, concession:
+		b.add(reason, winners[0], rules.None, 10, "%s won the game (%s)", winners[0].Name(), reason)
+	case recordDraw:
+		b.add(reason, winners[0], rules.None, 9, "%d powers agreed to a draw", len(winners))
 	}
 }

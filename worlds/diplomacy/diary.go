@@ -6,10 +6,7 @@ import (
 
 	"parley/llm"
 	"parley/world"
-	"parley/worlds/diplomacy/press"
-	"parley/worlds/diplomacy/prompt"
-	"parley/worlds/diplomacy/record"
-	"parley/worlds/diplomacy/rules/board"
+	"parley/worlds/diplomacy/rules"
 )
 
 // The maximum lengths of a power's own texts, in characters. Longer texts are cut.
@@ -65,19 +62,19 @@ func (g *game) prepare(t *world.Table, p *player) {
 		return
 	}
 	if !p.started {
-		g.write(t, p, record.AboutStart, prompt.Start, g.forms.start, moment{})
+		g.write(t, p, AboutStart, promptStart, g.forms.start, moment{})
 		p.started = true
 	}
 	g.review(t, p)
 	if g.Planning {
 		p.plan = ""
-		answer, ok := decode[textAnswer](t.One(g.call(p, "plan", prompt.Plan, g.forms.text, moment{})))
+		answer, ok := decode[textAnswer](t.One(g.call(p, "plan", promptPlan, g.forms.text, moment{})))
 		if !ok {
 			p.stats.Failed["plan"]++
 			return
 		}
-		p.plan = press.Line(answer.Text, maxEntry)
-		t.Note(record.NoteDiary, p.seat, record.Entry{Phase: g.pos.Phase.String(), About: record.AboutPlan, Text: p.plan})
+		p.plan = pressLine(answer.Text, maxEntry)
+		t.Note(noteDiary, p.seat, Entry{Phase: g.pos.Phase.String(), About: aboutPlan, Text: p.plan})
 	}
 }
 
@@ -85,7 +82,7 @@ func (g *game) prepare(t *world.Table, p *player) {
 func (g *game) review(t *world.Table, p *player) {
 	if p.behind {
 		p.behind = false
-		g.write(t, p, record.AboutResults, prompt.Review, g.forms.diary, moment{messages: g.last.phase})
+		g.write(t, p, AboutResults, promptReview, g.forms.diary, moment{messages: g.last.phase})
 	}
 }
 
@@ -102,10 +99,10 @@ func (g *game) write(t *world.Table, p *player, about, template string, form *ll
 // enter records an entry, the relations that changed and the goals.
 func (g *game) enter(t *world.Table, p *player, about string, answer diaryAnswer) {
 	year, phase := g.pos.Phase.Year, g.pos.Phase.String()
-	if about == record.AboutResults {
+	if about == AboutResults {
 		year, phase = g.last.year, g.last.phase
 	}
-	note := record.Entry{Phase: phase, About: about, Text: press.Line(answer.Diary, maxEntry)}
+	note := Entry{Phase: phase, About: about, Text: pressLine(answer.Diary, maxEntry)}
 	if note.Text != "" {
 		p.diary.entries = append(p.diary.entries, entry{year: year, phase: phase, text: note.Text})
 	}
@@ -113,7 +110,7 @@ func (g *game) enter(t *world.Table, p *player, about string, answer diaryAnswer
 		p.goals, note.Goals = goals, goals
 	}
 	for _, r := range answer.Relations {
-		w, ok := board.ParsePower(r.Power)
+		w, ok := rules.ParsePower(r.Power)
 		label, ok2 := parseRelation(r.Relation)
 		if !ok || !ok2 || w == p.power {
 			p.stats.Refused["relation: unknown"]++
@@ -123,13 +120,13 @@ func (g *game) enter(t *world.Table, p *player, about string, answer diaryAnswer
 	}
 	p.viewed = true
 	note.Relations = p.relations.record(p.power)
-	t.Note(record.NoteDiary, p.seat, note)
+	t.Note(noteDiary, p.seat, note)
 }
 
 func readGoals(list []string) []string {
 	var goals []string
 	for _, text := range list {
-		if text = press.Line(text, maxGoal); text != "" && len(goals) < maxGoals {
+		if text = pressLine(text, maxGoal); text != "" && len(goals) < maxGoals {
 			goals = append(goals, text)
 		}
 	}
@@ -142,13 +139,13 @@ func readGoals(list []string) []string {
 func (g *game) shorten(t *world.Table, p, snapshot *player) (account string, n int) {
 	old := snapshot.diary.before(g.pos.Phase.Year - 1)
 	m := moment{entries: strings.Join(entryLines(old), "\n")}
-	ask := llm.Request{Messages: []llm.Message{llm.User(p.set.Fill(prompt.Years, g.values(snapshot, m)))}, Schema: g.forms.text}
+	ask := llm.Request{Messages: []llm.Message{llm.User(p.set.Fill(promptYears, g.values(snapshot, m)))}, Schema: g.forms.text}
 	answer, ok := decode[textAnswer](t.One(world.Call{Seat: p.seat, Label: "years", Ask: ask}))
-	account = press.Line(answer.Text, maxYear)
+	account = pressLine(answer.Text, maxYear)
 	if !ok || account == "" {
 		p.stats.Failed["years"]++ // the next spring tries again
 		return "", 0
 	}
-	t.Note(record.NoteDiary, p.seat, record.Entry{Phase: g.pos.Phase.String(), About: record.AboutYears, Text: account})
+	t.Note(noteDiary, p.seat, Entry{Phase: g.pos.Phase.String(), About: AboutYears, Text: account})
 	return account, len(old)
 }

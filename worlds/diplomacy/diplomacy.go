@@ -21,14 +21,8 @@ import (
 	"parley/llm"
 	"parley/world"
 	"parley/world/program"
-	"parley/worlds/diplomacy/adjudicate"
-	"parley/worlds/diplomacy/bot"
 	"parley/worlds/diplomacy/drawing"
-	"parley/worlds/diplomacy/prompt"
 	"parley/worlds/diplomacy/rules"
-	"parley/worlds/diplomacy/rules/board"
-	"parley/worlds/diplomacy/show"
-	"parley/worlds/diplomacy/standin"
 )
 
 //go:embed example.yaml
@@ -36,7 +30,7 @@ var example string
 
 // version increases when a resumed game would be played differently: when the rules of play
 // change, and when the prompts do. Their version is the last two digits.
-const version = 100 + prompt.Version
+const version = 100 + promptVersion
 
 // Judge is the seat of the agent that finds promises in messages, if there is one.
 const Judge = "judge"
@@ -45,16 +39,16 @@ const Judge = "judge"
 func Kind() world.Kind { return world.Define(newDefinition()) }
 
 // Commands returns the command that adjudicates positions for other programs.
-func (*definition) Commands() []program.Command { return []program.Command{adjudicate.Command()} }
+func (*definition) Commands() []program.Command { return []program.Command{command()} }
 
 // definition is what all games share. It never changes.
 type definition struct {
 	rules   *rules.Rules
-	prompts *prompt.Set
+	prompts *promptSet
 }
 
 func newDefinition() *definition {
-	return &definition{rules: rules.New(), prompts: prompt.Standard()}
+	return &definition{rules: rules.New(), prompts: standard()}
 }
 
 // About describes the games.
@@ -66,22 +60,22 @@ func (d *definition) About() world.About {
 }
 
 // Bots returns the players without a model.
-func (d *definition) Bots() map[string]world.Bot { return bot.All(d.rules) }
+func (d *definition) Bots() map[string]world.Bot { return botAll(d.rules) }
 
 // Exhibitor returns an empty part of a report.
-func (d *definition) Exhibitor() world.Exhibitor { return show.Exhibitor() }
+func (d *definition) Exhibitor() world.Exhibitor { return exhibitor() }
 
 // Tables are the tables of orders, press, relations and promises.
-func (d *definition) Tables() []world.NoteTable { return show.Tables() }
+func (d *definition) Tables() []world.NoteTable { return tables() }
 
 // Story returns the replay of a game.
 func (d *definition) Story(_ world.Played, transcript []world.TranscriptEntry) []world.Exhibit {
-	return show.Replay(world.NotesOf(transcript))
+	return showReplay(world.NotesOf(transcript))
 }
 
 // StandIn plays for the simulated provider.
 func (d *definition) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {
-	return standin.Play(model, req, seed)
+	return playStandin(model, req, seed)
 }
 
 // Colours returns the colours of the powers.
@@ -93,9 +87,9 @@ func (d *definition) Seats(p *Params) ([]string, error) {
 		return nil, err
 	}
 	if p.Judge {
-		return append(board.PowerNames(), Judge), nil
+		return append(rules.PowerNames(), Judge), nil
 	}
-	return board.PowerNames(), nil
+	return rules.PowerNames(), nil
 }
 
 // World returns a new game.

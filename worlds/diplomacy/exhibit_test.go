@@ -10,9 +10,7 @@ import (
 	"testing"
 
 	"parley/world"
-	"parley/worlds/diplomacy/record"
-	"parley/worlds/diplomacy/rules/board"
-	"parley/worlds/diplomacy/show"
+	"parley/worlds/diplomacy/rules"
 )
 
 // ended returns a game as a report gets it.
@@ -23,7 +21,7 @@ func ended(t *testing.T, episode int, p *played) world.Played {
 		t.Fatal(err)
 	}
 	lineup := map[string]string{}
-	for _, seat := range board.PowerNames() {
+	for _, seat := range rules.PowerNames() {
 		lineup[seat] = "crowd"
 	}
 	lineup["FRANCE"] = "hero"
@@ -34,7 +32,7 @@ func TestExhibits(t *testing.T) {
 	t.Parallel()
 	x := newDefinition().Exhibitor()
 	for deal := range 3 {
-		x.Add(ended(t, deal, play(t, deal, world.Lineup{"ITALY": {Bot: "random"}}, simulated, func(p *Params) { p.MaxYear, p.Rounds, p.Judge = 1903, 1, true })))
+		x.Add(ended(t, deal, playDiplomacy(t, deal, world.Lineup{"ITALY": {Bot: "random"}}, simulated, func(p *Params) { p.MaxYear, p.Rounds, p.Judge = 1903, 1, true })))
 	}
 	shown := map[string]world.Show{}
 	for _, e := range x.Exhibits() {
@@ -73,7 +71,7 @@ func TestConductIsScores(t *testing.T) {
 	x := newDefinition().Exhibitor()
 	want := map[string]*world.Sample{}
 	for deal := range 3 {
-		p := ended(t, deal, play(t, deal, world.Lineup{"ITALY": {Bot: "random"}}, simulated, func(p *Params) { p.MaxYear, p.Rounds = 1902, 1 }))
+		p := ended(t, deal, playDiplomacy(t, deal, world.Lineup{"ITALY": {Bot: "random"}}, simulated, func(p *Params) { p.MaxYear, p.Rounds = 1902, 1 }))
 		if deal > 0 { // Austria never gave a legal order
 			p.Outcome.Scores = slices.DeleteFunc(slices.Clone(p.Outcome.Scores), func(s world.Score) bool { return s.Seat == "AUSTRIA" })
 		}
@@ -87,7 +85,7 @@ func TestConductIsScores(t *testing.T) {
 		}
 		for k, list := range values {
 			if want[k] == nil {
-				want[k] = &world.Sample{Bounds: show.Bounds(strings.Fields(k)[1], record.ScoreGame)}
+				want[k] = &world.Sample{Bounds: bounds(strings.Fields(k)[1], scoreGame)}
 			}
 			want[k].Add(p.Unit, list...)
 		}
@@ -112,13 +110,13 @@ func TestConductIsScores(t *testing.T) {
 // TestReplay checks that every phase has a frame with a well-formed picture and its messages.
 func TestReplay(t *testing.T) {
 	t.Parallel()
-	p := play(t, 2, world.Lineup{}, marked(), func(p *Params) { p.MaxYear, p.Rounds, p.Messages = 1902, 1, 7 })
-	list := show.Replay(p.notes)
+	p := playDiplomacy(t, 2, world.Lineup{}, marked(), func(p *Params) { p.MaxYear, p.Rounds, p.Messages = 1902, 1, 7 })
+	list := showReplay(p.notes)
 	if len(list) != 1 {
 		t.Fatalf("%d exhibits", len(list))
 	}
 	replay, _ := list[0].Show.(world.Replay)
-	g := record.Read(p.notes)
+	g := Read(p.notes)
 	if len(replay.Frames) != len(g.Phases)+1 || replay.Base == "" {
 		t.Fatalf("%d frames of %d phases", len(replay.Frames), len(g.Phases))
 	}
@@ -146,7 +144,7 @@ func wellFormed(text string) error {
 // TestTables checks that the tables of a game have its orders, press, relations and promises, with agents.
 func TestTables(t *testing.T) {
 	t.Parallel()
-	game := play(t, 0, nil, simulated, func(p *Params) { p.MaxYear, p.Rounds, p.Judge = 1902, 1, true })
+	game := playDiplomacy(t, 0, nil, simulated, func(p *Params) { p.MaxYear, p.Rounds, p.Judge = 1902, 1, true })
 	p := ended(t, 0, game)
 	for _, table := range newDefinition().Tables() {
 		rows := table.Rows(p, game.notes)

@@ -6,30 +6,27 @@ import (
 
 	"parley/world"
 	"parley/worlds/diplomacy/drawing"
-	"parley/worlds/diplomacy/record"
-	"parley/worlds/diplomacy/saved"
-	"parley/worlds/diplomacy/show"
 )
 
 // Files returns the files of a game: saved games for the Python package diplomacy and for
 // lmvsgame, and a picture of every phase.
 func (d *definition) Files(p world.Played, notes []world.Note) map[string]string {
-	g := record.Read(notes)
+	g := Read(notes)
 	if len(g.Phases) == 0 {
 		return nil
 	}
-	info := saved.Info{ID: fmt.Sprintf("episode-%d", p.Episode), Models: p.Spec.Lineup}
+	info := Info{ID: fmt.Sprintf("episode-%d", p.Episode), Models: p.Spec.Lineup}
 	out := map[string]string{}
-	if b, err := saved.Game(g, info); err == nil {
+	if b, err := SavedGame(g, info); err == nil {
 		out["game.json"] = string(b)
 	}
-	if b, err := saved.LMvsGame(g, info); err == nil {
+	if b, err := LMvsGame(g, info); err == nil {
 		out["lmvsgame.json"] = string(b)
 	}
 	drawer := drawing.New(d.rules.Board)
 	for i := range g.Phases {
 		var b strings.Builder
-		scene, err := show.Scene(d.rules.Board, &g.Phases[i])
+		scene, err := showScene(d.rules.Board, &g.Phases[i])
 		if err == nil && drawer.Draw(&b, scene) == nil {
 			out[fmt.Sprintf("board-%03d-%s.svg", i+1, safeName(g.Phases[i].State.Name))] = b.String()
 		}

@@ -16,7 +16,7 @@ func TestFiles(t *testing.T) {
 	if got := d.Files(world.Played{}, nil); got != nil {
 		t.Errorf("a game without notes has the files %v", got)
 	}
-	notes := play(t, 1, all("greedy"), nil, func(p *Params) { p.Rounds, p.MaxYear = 0, 1901 }).notes
+	notes := playDiplomacy(t, 1, all("greedy"), nil, func(p *Params) { p.Rounds, p.MaxYear = 0, 1901 }).notes
 	files := d.Files(world.Played{Episode: 3, Spec: world.Spec{Lineup: map[string]string{"FRANCE": "hero"}}}, notes)
 	boards := 0
 	for name, text := range files {

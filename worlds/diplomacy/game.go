@@ -2,12 +2,7 @@ package diplomacy
 
 import (
 	"parley/world"
-	"parley/worlds/diplomacy/brief"
-	"parley/worlds/diplomacy/press"
-	"parley/worlds/diplomacy/prompt"
-	"parley/worlds/diplomacy/record"
 	"parley/worlds/diplomacy/rules"
-	"parley/worlds/diplomacy/rules/board"
 )
 
 // game is one episode.
@@ -15,16 +10,16 @@ type game struct {
 	Params
 	rules   *rules.Rules
 	forms   *forms
-	judge   *prompt.Set
+	judge   *promptSet
 	until   rules.Phase // the last phase that is played
 	players []*player   // all seven, in their order
 
 	pos   rules.Position
-	brief *brief.Brief // of pos
-	mail  press.Mail
+	brief *diplomacyBrief // of pos
+	mail  pressMail
 	last  past // the last movement phase
 	book  *book
-	end   *record.End // nil until the game is over
+	end   *End // nil until the game is over
 
 	ordersAsked world.Unanswered
 }
@@ -38,12 +33,12 @@ type past struct {
 
 // player is a power and its state. Each strand writes only to its own player.
 type player struct {
-	power board.Power
+	power rules.Power
 	seat  string
 	bot   bool
 	// person is whether it is a person, who gets choices and a picture with a question for orders.
 	person bool
-	set    *prompt.Set
+	set    *promptSet
 
 	shared    string // the beginning of all prompts of the phase
 	options   string // what its units can do in the phase
@@ -63,7 +58,7 @@ type player struct {
 	reason string
 	vote   string
 
-	stats *record.Power
+	stats *recordPower
 }
 
 func (d *definition) newGame(p *Params, lineup world.Lineup) (*game, error) {
@@ -75,13 +70,13 @@ func (d *definition) newGame(p *Params, lineup world.Lineup) (*game, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &game{Params: *p, rules: d.rules, forms: newForms(), judge: sets[board.None], until: rules.Phase{Year: p.MaxYear, Season: rules.Winter, Step: rules.Adjustments}, pos: start}
+	g := &game{Params: *p, rules: d.rules, forms: newForms(), judge: sets[rules.None], until: rules.Phase{Year: p.MaxYear, Season: rules.Winter, Step: rules.Adjustments}, pos: start}
 	if p.EndPhase != "" {
 		if g.until, err = rules.ParsePhase(p.EndPhase); err != nil {
 			return nil, err
 		}
 	}
-	for _, w := range board.Powers() {
+	for _, w := range rules.Powers() {
 		g.players = append(g.players, &player{
 			power: w, seat: w.String(), bot: lineup[w.String()].Bot != "", person: lineup[w.String()].Human(), set: sets[w], started: !p.Diary,
 			stats: newStats(),
@@ -109,7 +104,7 @@ func (g *game) Play(t *world.Table) world.Outcome {
 		}
 		g.resolve(t)
 	}
-	t.Note(record.NoteEnd, "", g.end)
+	t.Note(noteEnd, "", g.end)
 	return g.outcome()
 }
 
@@ -117,14 +112,14 @@ func (g *game) Play(t *world.Table) world.Outcome {
 // same for all powers, but custom templates may use what only one power knows.
 func (g *game) publish() {
 	pos := g.pos // a copy that does not change
-	g.brief = brief.New(g.rules, &pos)
+	g.brief = newBrief(g.rules, &pos)
 	for _, p := range g.writers() {
 		p.options = ""
 		if len(g.brief.Choices(p.power)) > 0 {
-			p.options = g.brief.Options(p.power, board.Set[board.Province]{})
+			p.options = g.brief.Options(p.power, rules.Set[rules.Province]{})
 		}
 		value := g.values(p, moment{})
-		p.shared = p.set.Fill(prompt.Rules, value) + "\n\n" + p.set.Fill(prompt.Board, value)
+		p.shared = p.set.Fill(promptRules, value) + "\n\n" + p.set.Fill(promptBoard, value)
 	}
 }
 
@@ -151,8 +146,8 @@ func (g *game) writers() []*player {
 }
 
 // present returns the powers that are still in the game.
-func (g *game) present() board.Set[board.Power] {
-	var set board.Set[board.Power]
+func (g *game) present() rules.Set[rules.Power] {
+	var set rules.Set[rules.Power]
 	for _, p := range g.alive() {
 		set.Add(p.power)
 	}

@@ -7,8 +7,7 @@ import (
 
 	"parley/llm"
 	"parley/world"
-	"parley/worlds/diplomacy/rules/board"
-	"parley/worlds/diplomacy/standin"
+	"parley/worlds/diplomacy/rules"
 )
 
 // answerer replies to calls.
@@ -33,8 +32,8 @@ type progress struct {
 	deepest int // depth of its forks
 }
 
-// play plays a game. The function change sets params that differ from the defaults.
-func play(t testing.TB, deal int, lineup world.Lineup, answer answerer, change func(*Params)) *played {
+// playDiplomacy plays a game. The function change sets params that differ from the defaults.
+func playDiplomacy(t testing.TB, deal int, lineup world.Lineup, answer answerer, change func(*Params)) *played {
 	t.Helper()
 	d := newDefinition()
 	params := d.Defaults()
@@ -101,7 +100,7 @@ func simulated(c world.Call) world.Reply {
 		_, _ = h.Write([]byte(m.Text()))
 	}
 	_, _ = h.Write([]byte(c.Seat))
-	text, ok := standin.Play("medium", &c.Ask, h.Sum64())
+	text, ok := playStandin("medium", &c.Ask, h.Sum64())
 	if !ok {
 		return world.Reply{Failed: llm.KindInvalid}
 	}
@@ -111,7 +110,7 @@ func simulated(c world.Call) world.Reply {
 // all returns a lineup with a bot in every seat.
 func all(bot string) world.Lineup {
 	l := world.Lineup{}
-	for _, seat := range board.PowerNames() {
+	for _, seat := range rules.PowerNames() {
 		l[seat] = world.Agent{Name: bot, Bot: bot}
 	}
 	return l

@@ -9,9 +9,7 @@ import (
 	"strings"
 
 	"parley/world"
-	"parley/worlds/diplomacy/prompt"
-	"parley/worlds/diplomacy/rules/board"
-	"parley/worlds/diplomacy/saved"
+	"parley/worlds/diplomacy/rules"
 )
 
 // Load reads the files that params name: templates and a position.
@@ -25,7 +23,7 @@ func loadTemplates(p *Params, files world.Files) error {
 		folder := p.Templates[key]
 		names := files.Match(path.Join(folder, "*.txt"))
 		if len(names) == 0 {
-			err = errors.Join(err, wrong("templates."+key, "no template in %q: want files such as orders.txt; the names are %s", folder, strings.Join(prompt.Names(), ", ")))
+			err = errors.Join(err, wrong("templates."+key, "no template in %q: want files such as orders.txt; the names are %s", folder, strings.Join(promptNames(), ", ")))
 			continue
 		}
 		if p.Prompts == nil {
@@ -55,10 +53,10 @@ func loadTemplates(p *Params, files world.Files) error {
 
 // checkTemplate checks the name and the text of a template.
 func checkTemplate(name, text string) error {
-	if !slices.Contains(prompt.Names(), name) {
-		return fmt.Errorf("unknown template %.40q; want one of %s", name, strings.Join(prompt.Names(), ", "))
+	if !slices.Contains(promptNames(), name) {
+		return fmt.Errorf("unknown template %.40q; want one of %s", name, strings.Join(promptNames(), ", "))
 	}
-	return prompt.Check(text)
+	return checkPrompt(text)
 }
 
 func loadPosition(p *Params, files world.Files) error {
@@ -74,7 +72,7 @@ func loadPosition(p *Params, files world.Files) error {
 	if err != nil {
 		return wrong("start", "%w", err)
 	}
-	state, err := saved.Position([]byte(text), p.StartPhase)
+	state, err := SavedPosition([]byte(text), p.StartPhase)
 	if err != nil {
 		return wrong("start", "%s: %v", p.Start, err)
 	}
@@ -83,7 +81,7 @@ func loadPosition(p *Params, files world.Files) error {
 }
 
 // sets returns the templates of each power. Powers with the same templates share a set.
-func (d *definition) sets(p *Params) (sets [board.Turkey + 1]*prompt.Set, err error) {
+func (d *definition) sets(p *Params) (sets [rules.Turkey + 1]*promptSet, err error) {
 	keys, err := keysOf("prompts", p.Prompts)
 	for _, key := range keys {
 		for _, name := range slices.Sorted(maps.Keys(p.Prompts[key])) {
@@ -95,11 +93,11 @@ func (d *definition) sets(p *Params) (sets [board.Turkey + 1]*prompt.Set, err er
 	if err != nil {
 		return sets, err
 	}
-	if sets[board.None], err = d.prompts.With(p.Prompts[everybody]); err != nil {
+	if sets[rules.None], err = d.prompts.With(p.Prompts[everybody]); err != nil {
 		return sets, wrong("prompts."+everybody, "%w", err)
 	}
-	for _, w := range board.Powers() {
-		if sets[w], err = sets[board.None].With(p.Prompts[w.String()]); err != nil {
+	for _, w := range rules.Powers() {
+		if sets[w], err = sets[rules.None].With(p.Prompts[w.String()]); err != nil {
 			return sets, wrong("prompts."+w.String(), "%w", err)
 		}
 	}

@@ -4,13 +4,12 @@ import (
 	"slices"
 
 	"parley/world"
-	"parley/worlds/diplomacy/rules/board"
-	"parley/worlds/diplomacy/show"
+	"parley/worlds/diplomacy/rules"
 )
 
 // offer returns the legal orders of a person's units and a picture of the board. open are the
 // provinces that need orders. It returns nil for other players: the prompt is enough for them.
-func (g *game) offer(p *player, open []board.Province) *world.Offer {
+func (g *game) offer(p *player, open []rules.Province) *world.Offer {
 	if !p.person {
 		return nil
 	}
@@ -20,14 +19,14 @@ func (g *game) offer(p *player, open []board.Province) *world.Offer {
 		if !slices.Contains(open, c.At) {
 			continue
 		}
-		row := world.Choice{Name: b.Name(c.At), At: b.Code(board.Location(c.At))}
+		row := world.Choice{Name: b.Name(c.At), At: b.Code(rules.Location(c.At))}
 		for _, one := range c.Orders {
 			row.Options = append(row.Options, one.Text(b))
 		}
 		o.Choices = append(o.Choices, row)
 	}
 	state := g.rules.State(&g.pos)
-	svg, err := show.Position(b, state.Name, state, open)
+	svg, err := showPosition(b, state.Name, state, open)
 	if err == nil { // the choices are enough without a picture
 		o.Picture = world.Figure{SVG: svg, Alt: g.brief.Board()}
 	}

@@ -3,10 +3,6 @@ package diplomacy
 import (
 	"parley/llm"
 	"parley/world"
-	"parley/worlds/diplomacy/bot"
-	"parley/worlds/diplomacy/press"
-	"parley/worlds/diplomacy/prompt"
-	"parley/worlds/diplomacy/record"
 	"parley/worlds/diplomacy/rules"
 )
 
@@ -108,16 +104,16 @@ func (g *game) order(t *world.Table, p, snapshot *player) {
 		p.stats.Failed[call.Label]++
 	}
 	if g.looksBack(p) && ok {
-		g.enter(t, p, record.AboutTalks, answer.diaryAnswer)
+		g.enter(t, p, AboutTalks, answer.diaryAnswer)
 	}
-	p.reason, p.vote = press.Line(answer.Reason, maxEntry), press.Line(answer.Vote, 20)
+	p.reason, p.vote = pressLine(answer.Reason, maxEntry), pressLine(answer.Vote, 20)
 	s.take(answer.Orders)
 	if len(s.wrong) > 0 && len(s.open) > 0 && !p.bot {
 		s.note(t)
 		again := call
 		again.Label, again.Offer = "again", g.offer(p, s.open)
 		again.Ask.Messages = append(append([]llm.Message{}, call.Ask.Messages...), llm.Assistant(string(reply.JSON)),
-			llm.User(p.set.Fill(prompt.Again, g.values(snapshot, moment{only: s.openSet(), wrong: s.complaint()}))))
+			llm.User(p.set.Fill(promptAgain, g.values(snapshot, moment{only: s.openSet(), wrong: s.complaint()}))))
 		again.Ask.Schema = g.forms.orders[0][0]
 		answer, ok := decode[ordersAnswer](t.One(again))
 		if !ok {
@@ -139,17 +135,17 @@ func (g *game) looksBack(p *player) bool {
 
 // orderCall returns the question for the orders of the phase.
 func (g *game) orderCall(t *world.Table, p *player) world.Call {
-	label, template, form := "orders", prompt.Orders, g.forms.orders[0][0]
+	label, template, form := "orders", promptOrders, g.forms.orders[0][0]
 	m := moment{messages: g.pos.Phase.String()}
 	switch g.pos.Phase.Step {
 	case rules.Retreats:
-		label, template = "retreats", prompt.Retreat
+		label, template = "retreats", promptRetreat
 	case rules.Adjustments:
-		label, template = "builds", prompt.Adjust
+		label, template = "builds", adjust
 	default:
 		talks, vote := 0, 0
 		if g.looksBack(p) {
-			template, talks = prompt.Decide, 1
+			template, talks = promptDecide, 1
 		}
 		if g.voting() && !p.bot {
 			vote = 1
@@ -157,7 +153,7 @@ func (g *game) orderCall(t *world.Table, p *player) world.Call {
 		form = g.forms.orders[talks][vote]
 	}
 	if p.bot {
-		return bot.Call(p.seat, label, form, g.rules.State(&g.pos), t.Rand().Uint64())
+		return botCall(p.seat, label, form, g.rules.State(&g.pos), t.Rand().Uint64())
 	}
 	return g.call(p, label, template, form, m)
 }

@@ -6,7 +6,6 @@ import (
 
 	"parley/llm"
 	"parley/world"
-	"parley/worlds/diplomacy/record"
 	"parley/worlds/diplomacy/rules"
 )
 
@@ -14,7 +13,7 @@ import (
 // asked again. All other powers hold.
 func france(t *testing.T, phase string, position rules.State, first, again []string) *played {
 	t.Helper()
-	return play(t, 1, world.Lineup{}, func(c world.Call) world.Reply {
+	return playDiplomacy(t, 1, world.Lineup{}, func(c world.Call) world.Reply {
 		orders := []string{}
 		if c.Seat == "FRANCE" {
 			orders = first
@@ -28,7 +27,7 @@ func france(t *testing.T, phase string, position rules.State, first, again []str
 
 func ordersOf(t *testing.T, p *played, seat string) string {
 	t.Helper()
-	g := record.Read(p.notes)
+	g := Read(p.notes)
 	var texts []string
 	for _, o := range g.Phases[0].Orders[seat] {
 		text := o.Order
@@ -135,7 +134,7 @@ func TestAdjustments(t *testing.T) {
 		if got := ordersOf(t, p, "FRANCE"); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
-		g := record.Read(p.notes)
+		g := Read(p.notes)
 		if n := len(g.End.State.Units["FRANCE"]); n != c.units {
 			t.Errorf("%s: %d units, want %d", c.name, n, c.units)
 		}

@@ -2,24 +2,22 @@ package diplomacy
 
 import (
 	"parley/world"
-	"parley/worlds/diplomacy/record"
-	"parley/worlds/diplomacy/rules/board"
-	"parley/worlds/diplomacy/show"
+	"parley/worlds/diplomacy/rules"
 )
 
 func scorings() []string {
-	return []string{record.ScoreGame, record.ScoreShare, record.ScoreDraw, record.ScoreWelfare}
+	return []string{scoreGame, scoreShare, scoreDraw, scoreWelfare}
 }
 
 // scoringText explains the scoring to players.
 func scoringText(scoring string) string {
 	const solo = "Whoever owns 18 of the 34 supply centres after a fall wins. "
 	switch scoring {
-	case record.ScoreShare:
+	case scoreShare:
 		return solo + "Without a winner, your share of the centres at the end is your score."
-	case record.ScoreDraw:
+	case scoreDraw:
 		return solo + "Without a winner, all who are left share the victory equally: the fewer, the better."
-	case record.ScoreWelfare:
+	case scoreWelfare:
 		return "After each winter you score a point for every supply centre that you keep no unit for; the sum of these points is all that counts, and nobody wins by conquest."
 	}
 	return solo + "Without a winner, every year you survive and every centre you own at the end count."
@@ -30,15 +28,15 @@ func (g *game) score(p *player) float64 {
 	centres := g.pos.Centres(p.power)
 	won := g.won(p)
 	switch g.Scoring {
-	case record.ScoreShare:
+	case scoreShare:
 		if won {
 			return 1
 		}
 		if g.decided() {
 			return 0
 		}
-		return float64(centres) / board.Centres
-	case record.ScoreDraw:
+		return float64(centres) / rules.Centres
+	case scoreDraw:
 		switch {
 		case won:
 			return 1
@@ -46,7 +44,7 @@ func (g *game) score(p *player) float64 {
 			return 0
 		}
 		return 1 / float64(len(g.alive()))
-	case record.ScoreWelfare:
+	case scoreWelfare:
 		return float64(p.stats.Welfare)
 	}
 	last := g.MaxYear - 1900
@@ -61,7 +59,7 @@ func (g *game) score(p *player) float64 {
 
 // decided reports whether one power won.
 func (g *game) decided() bool {
-	return len(g.end.Winners) == 1 && g.end.Reason != record.Draw
+	return len(g.end.Winners) == 1 && g.end.Reason != recordDraw
 }
 
 func (g *game) won(p *player) bool { return g.decided() && g.end.Winners[0] == p.seat }
@@ -69,9 +67,9 @@ func (g *game) won(p *player) bool { return g.decided() && g.end.Winners[0] == p
 // outcome returns the scores and the data of the game.
 func (g *game) outcome() world.Outcome {
 	o := world.Outcome{}
-	s := &record.Summary{
+	s := &recordSummary{
 		Ended: g.end.Reason, Last: g.book.played, Winners: g.end.Winners, Scoring: g.Scoring, Press: g.Rounds > 0,
-		Powers: map[string]*record.Power{}, Centres: g.book.counts, Relations: g.meanRelations(), Moments: g.book.best(), Unjudged: g.book.unjudged,
+		Powers: map[string]*recordPower{}, Centres: g.book.counts, Relations: g.meanRelations(), Moments: g.book.best(), Unjudged: g.book.unjudged,
 	}
 	for _, p := range g.players {
 		st := p.stats
@@ -80,7 +78,7 @@ func (g *game) outcome() world.Outcome {
 		s.Powers[p.seat] = st
 		o.Scores = append(o.Scores, g.scores(p)...)
 	}
-	o.Scores = append(o.Scores, world.Score{Name: "solo", Value: number(g.decided())}, world.Score{Name: "draw", Value: number(g.end.Reason == record.Draw)},
+	o.Scores = append(o.Scores, world.Score{Name: "solo", Value: number(g.decided())}, world.Score{Name: "draw", Value: number(g.end.Reason == recordDraw)},
 		world.Score{Name: "years", Value: float64(len(g.book.counts) - 1)})
 	if g.silent() {
 		o.Failed, o.Scores = g.ordersAsked.Because("nobody ever gave a legal order"), nil
@@ -95,12 +93,12 @@ func (d *definition) Measures(p *Params) []world.Measure {
 		return nil
 	}
 	all := []world.Measure{{Name: "solo", Bounds: world.Share()}, {Name: "draw", Bounds: world.Share()}, {Name: "years", Bounds: world.AtLeast0()}}
-	for _, name := range show.Scores() {
+	for _, name := range showScores() {
 		if name == "messages" && p.Rounds == 0 || name == "betrayals" && !p.Diary {
 			continue
 		}
-		rivals := name == "score" && p.Scoring != record.ScoreWelfare // one power's welfare does not reduce another's
-		all = append(all, world.Measure{Name: name, Seats: board.PowerNames(), Bounds: show.Bounds(name, p.Scoring), Rivals: rivals})
+		rivals := name == "score" && p.Scoring != scoreWelfare // one power's welfare does not reduce another's
+		all = append(all, world.Measure{Name: name, Seats: rules.PowerNames(), Bounds: bounds(name, p.Scoring), Rivals: rivals})
 	}
 	return all
 }

@@ -8,9 +8,7 @@ import (
 	"strings"
 
 	"parley/world"
-	"parley/worlds/diplomacy/record"
 	"parley/worlds/diplomacy/rules"
-	"parley/worlds/diplomacy/rules/board"
 )
 
 // Params are the params of a game in a plan file. The doc tags explain each.
@@ -34,7 +32,7 @@ type Params struct {
 // Defaults returns a game with talks and diaries and without a judge.
 func (d *definition) Defaults() *Params {
 	return &Params{
-		Rounds: 3, Messages: 5, MaxYear: 1910, Scoring: record.ScoreGame, Diary: true,
+		Rounds: 3, Messages: 5, MaxYear: 1910, Scoring: scoreGame, Diary: true,
 		Templates: map[string]string{}, Prompts: map[string]map[string]string{},
 		Position: rules.State{Units: map[string][]string{}, Retreats: map[string]map[string][]string{}, Centers: map[string][]string{}},
 	}
@@ -95,7 +93,7 @@ func (d *definition) start(p *Params) (rules.Position, error) {
 	if err != nil {
 		return pos, wrong("position", "%v", err)
 	}
-	if !slices.ContainsFunc(board.Powers(), pos.Alive) {
+	if !slices.ContainsFunc(rules.Powers(), pos.Alive) {
 		return pos, wrong("position", "nobody has a unit or a centre")
 	}
 	return pos, nil
@@ -107,10 +105,10 @@ func keysOf[T any](param string, m map[string]T) (keys []string, err error) {
 		switch {
 		case key == everybody:
 			keys = slices.Insert(keys, 0, key)
-		case slices.Contains(board.PowerNames(), key):
+		case slices.Contains(rules.PowerNames(), key):
 			keys = append(keys, key)
 		default:
-			err = errors.Join(err, wrong(param+"."+key, "unknown power; want one of %s or %s", strings.Join(board.PowerNames(), ", "), everybody))
+			err = errors.Join(err, wrong(param+"."+key, "unknown power; want one of %s or %s", strings.Join(rules.PowerNames(), ", "), everybody))
 		}
 	}
 	return keys, err

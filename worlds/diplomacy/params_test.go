@@ -13,9 +13,7 @@ import (
 
 	"parley/internal/config"
 	"parley/world"
-	"parley/worlds/diplomacy/prompt"
 	"parley/worlds/diplomacy/rules"
-	"parley/worlds/diplomacy/rules/board"
 )
 
 func TestParamsAreChecked(t *testing.T) {
@@ -129,7 +127,7 @@ func TestLoad(t *testing.T) {
 // TestTemplates checks that a power's own templates are used only for this power.
 func TestTemplates(t *testing.T) {
 	t.Parallel()
-	p := play(t, 1, world.Lineup{}, simulated, func(p *Params) {
+	p := playDiplomacy(t, 1, world.Lineup{}, simulated, func(p *Params) {
 		p.EndPhase, p.Rounds = "S1901M", 1
 		p.Prompts = map[string]map[string]string{"ALL": {"talk": "Speak, {{power}}, in round {{round}}."}, "FRANCE": {"orders": "Strike!\n\n{{options}}", "decide": "Strike!\n\n{{options}}"}}
 	})
@@ -189,16 +187,16 @@ func TestDocument(t *testing.T) {
 	for f := range reflect.TypeFor[Params]().Fields() {
 		want = append(want, "| `"+f.Tag.Get("json")+"` |")
 	}
-	for _, v := range prompt.Variables() {
+	for _, v := range variables() {
 		want = append(want, "| `"+v.Name+"` | "+v.Doc+" |")
 	}
-	for _, name := range prompt.Names() {
+	for _, name := range promptNames() {
 		want = append(want, "`"+name+".txt`")
 	}
 	for _, s := range scorings() {
 		want = append(want, "| `"+s+"` |")
 	}
-	p := play(t, 1, world.Lineup{}, simulated, func(p *Params) { p.MaxYear, p.Rounds, p.Planning = 1904, 1, true })
+	p := playDiplomacy(t, 1, world.Lineup{}, simulated, func(p *Params) { p.MaxYear, p.Rounds, p.Planning = 1904, 1, true })
 	for label := range count(p) {
 		want = append(want, "`"+label+"` |")
 	}
@@ -213,12 +211,12 @@ func TestDocument(t *testing.T) {
 // values, even if it is part of the shared beginning.
 func TestTemplatesKeepSecrets(t *testing.T) {
 	t.Parallel()
-	p := play(t, 1, world.Lineup{}, marked(), func(p *Params) {
+	p := playDiplomacy(t, 1, world.Lineup{}, marked(), func(p *Params) {
 		p.EndPhase, p.Rounds = "F1901M", 2
 		p.Prompts = map[string]map[string]string{"ALL": {"board": "For {{power}} only: {{goals}}\n\n{{position}}\n\n{{diary}}\n\n{{messages}}"}}
 	})
 	for _, c := range p.calls {
-		w, _ := board.ParsePower(c.Seat)
+		w, _ := rules.ParsePower(c.Seat)
 		if _, own, found := strings.Cut(c.Ask.Messages[0].Text(), "\n\nFor "); found && !strings.HasPrefix(own, w.Name()+" only") {
 			t.Errorf("%s %s: the prompt has the values of another power: %.40q", c.Seat, c.Label, own)
 		}

@@ -7,10 +7,7 @@ import (
 
 	"parley/llm"
 	"parley/world"
-	"parley/worlds/diplomacy/record"
 	"parley/worlds/diplomacy/rules"
-	"parley/worlds/diplomacy/rules/board"
-	"parley/worlds/diplomacy/rules/order"
 )
 
 func reply(v any) world.Reply {
@@ -21,9 +18,9 @@ func reply(v any) world.Reply {
 	return world.Reply{Text: string(b), JSON: b, Finish: llm.FinishStop}
 }
 
-func summary(t *testing.T, p *played) *record.Summary {
+func summary(t *testing.T, p *played) *recordSummary {
 	t.Helper()
-	s, ok := p.outcome.Data.(*record.Summary)
+	s, ok := p.outcome.Data.(*recordSummary)
 	if !ok {
 		t.Fatalf("the data is %T", p.outcome.Data)
 	}
@@ -34,7 +31,7 @@ func summary(t *testing.T, p *played) *record.Summary {
 // centres change owners, and that every phase follows from the orders of the previous one.
 func TestWholeGame(t *testing.T) {
 	t.Parallel()
-	p := play(t, 1, world.Lineup{}, simulated, nil)
+	p := playDiplomacy(t, 1, world.Lineup{}, simulated, nil)
 	s := summary(t, p)
 	if p.outcome.Failed != "" || s.Ended == "" || len(s.Centres) < 5 || len(s.Moments) < 10 {
 		t.Errorf("ended %q, %d years, %d moments, failed %q", s.Ended, len(s.Centres)-1, len(s.Moments), p.outcome.Failed)
@@ -45,11 +42,11 @@ func TestWholeGame(t *testing.T) {
 			t.Errorf("%s: %d of %d orders succeed, %d illegal, %d private messages", seat, ok, n, illegal, st.Private)
 		}
 	}
-	checkPhases(t, record.Read(p.notes))
+	checkPhases(t, Read(p.notes))
 }
 
 // checkPhases checks that the orders of each phase of a record lead to the next position.
-func checkPhases(t *testing.T, g record.Game) {
+func checkPhases(t *testing.T, g RecordGame) {
 	t.Helper()
 	r := rules.New()
 	for i := range g.Phases {
@@ -58,9 +55,9 @@ func checkPhases(t *testing.T, g record.Game) {
 			t.Fatal(err)
 		}
 		var orders rules.Orders
-		for _, w := range board.Powers() {
+		for _, w := range rules.Powers() {
 			for _, o := range g.Phases[i].Orders[w.String()] {
-				read, err := order.Parse(r.Board, o.Order)
+				read, err := rules.Parse(r.Board, o.Order)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -87,7 +84,7 @@ func checkPhases(t *testing.T, g record.Game) {
 // 1901 runs in parallel with the review.
 func TestCriticalPath(t *testing.T) {
 	t.Parallel()
-	p := play(t, 1, world.Lineup{}, opening, func(p *Params) { p.MaxYear, p.Rounds = 1902, 2 })
+	p := playDiplomacy(t, 1, world.Lineup{}, opening, func(p *Params) { p.MaxYear, p.Rounds = 1902, 2 })
 	if want := 1 + 4*(2+1) + 3 + 1; p.depth != want {
 		t.Errorf("the longest chain has %d calls, want %d", p.depth, want)
 	}
@@ -95,7 +92,7 @@ func TestCriticalPath(t *testing.T) {
 		t.Errorf("calls by label: %v", n)
 	}
 	// No press: goals, four orders, three reviews, the last winter.
-	p = play(t, 1, world.Lineup{}, opening, func(p *Params) { p.MaxYear, p.Rounds = 1902, 0 })
+	p = playDiplomacy(t, 1, world.Lineup{}, opening, func(p *Params) { p.MaxYear, p.Rounds = 1902, 0 })
 	if want := 1 + 4 + 3 + 1; p.depth != want {
 		t.Errorf("without press the longest chain has %d calls, want %d", p.depth, want)
 	}
@@ -140,7 +137,7 @@ func count(p *played) map[string]int {
 // at most half of what an earlier system needed for a game with as many calls and equally short texts.
 func TestPromptSize(t *testing.T) {
 	t.Parallel()
-	p := play(t, 1, world.Lineup{}, simulated, nil)
+	p := playDiplomacy(t, 1, world.Lineup{}, simulated, nil)
 	total := 0
 	for _, c := range p.calls {
 		for _, m := range c.Ask.Messages {
@@ -157,7 +154,7 @@ func TestPromptSize(t *testing.T) {
 // with the same rules in all phases.
 func TestSharedPrefix(t *testing.T) {
 	t.Parallel()
-	p := play(t, 1, world.Lineup{}, simulated, func(p *Params) { p.MaxYear, p.Rounds = 1902, 1 })
+	p := playDiplomacy(t, 1, world.Lineup{}, simulated, func(p *Params) { p.MaxYear, p.Rounds = 1902, 1 })
 	texts := map[string]bool{}
 	for _, c := range p.calls {
 		if c.Label == "years" {
@@ -168,7 +165,7 @@ func TestSharedPrefix(t *testing.T) {
 		}
 		texts[c.Ask.Messages[0].Text()] = true
 	}
-	g := record.Read(p.notes)
+	g := Read(p.notes)
 	if len(texts) != len(g.Phases) {
 		t.Errorf("%d different first messages in %d phases", len(texts), len(g.Phases))
 	}
@@ -187,7 +184,7 @@ func TestBotsPlay(t *testing.T) {
 	greedy, random := 0, 0
 	outcomes := map[string]bool{}
 	for deal := range 12 {
-		p := play(t, deal, mixed, simulated, func(p *Params) { p.MaxYear = 1908 })
+		p := playDiplomacy(t, deal, mixed, simulated, func(p *Params) { p.MaxYear = 1908 })
 		s := summary(t, p)
 		greedy += s.Powers["FRANCE"].Centres
 		random += s.Powers["GERMANY"].Centres
@@ -201,7 +198,7 @@ func TestBotsPlay(t *testing.T) {
 		}
 		b, _ := json.Marshal(p.outcome)
 		outcomes[string(b)] = true
-		checkPhases(t, record.Read(p.notes))
+		checkPhases(t, Read(p.notes))
 	}
 	if greedy < 2*random || len(outcomes) != 12 {
 		t.Errorf("greedy has %d centres, random %d; %d different games", greedy, random, len(outcomes))
@@ -213,8 +210,8 @@ func TestTwiceTheSame(t *testing.T) {
 	t.Parallel()
 	lineup := world.Lineup{"ITALY": {Bot: "random"}, "TURKEY": {Bot: "greedy"}}
 	change := func(p *Params) { p.MaxYear, p.Judge, p.Planning, p.DrawFrom = 1904, true, true, 1903 }
-	a, _ := json.Marshal(play(t, 3, lineup, simulated, change).outcome)
-	b, _ := json.Marshal(play(t, 3, lineup, simulated, change).outcome)
+	a, _ := json.Marshal(playDiplomacy(t, 3, lineup, simulated, change).outcome)
+	b, _ := json.Marshal(playDiplomacy(t, 3, lineup, simulated, change).outcome)
 	if string(a) != string(b) {
 		t.Error("the outcomes of the same game differ")
 	}

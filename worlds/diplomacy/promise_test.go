@@ -5,7 +5,6 @@ import (
 
 	"parley/llm"
 	"parley/world"
-	"parley/worlds/diplomacy/record"
 )
 
 // TestPromises checks that the promises of the judge are compared with the orders, and that invalid
@@ -17,26 +16,26 @@ func TestPromises(t *testing.T) {
 		promise promiseDraft
 		want    string
 	}{
-		{promiseDraft{From: "FRANCE", To: "GERMANY", Kind: "move", Unit: "A PAR", Place: "BUR"}, record.Kept},
-		{promiseDraft{From: "FRANCE", To: "GERMANY", Kind: "move", Unit: "A PAR", Place: "Picardy"}, record.Broken},
-		{promiseDraft{From: "FRANCE", To: "GERMANY", Kind: "move", Unit: "A MUN", Place: "BUR"}, record.Unclear},
-		{promiseDraft{From: "FRANCE", To: "GERMANY", Kind: "move", Unit: "somewhere", Place: "BUR"}, record.Unclear},
-		{promiseDraft{From: "GERMANY", To: "FRANCE", Kind: "support", Unit: "A PAR", Place: "BUR"}, record.Kept},
-		{promiseDraft{From: "GERMANY", To: "FRANCE", Kind: "support", Unit: "A PAR"}, record.Kept},
-		{promiseDraft{From: "GERMANY", To: "FRANCE", Kind: "support", Unit: "A PAR", Place: "PIC"}, record.Broken},
-		{promiseDraft{From: "FRANCE", To: "ENGLAND", Kind: "stay_out", Place: "ENG"}, record.Broken},
-		{promiseDraft{From: "FRANCE", To: "ALL", Kind: "stay_out", Place: "PIE"}, record.Kept},
-		{promiseDraft{From: "ENGLAND", To: "FRANCE", Kind: "hold", Unit: "A LVP"}, record.Kept},
-		{promiseDraft{From: "ENGLAND", To: "FRANCE", Kind: "hold", Unit: "F LON"}, record.Broken},
-		{promiseDraft{From: "FRANCE", To: "ENGLAND", Kind: "no_attack"}, record.Kept},
-		{promiseDraft{From: "ENGLAND", To: "FRANCE", Kind: "convoy", Unit: "A LVP", Place: "BEL"}, record.Broken},
+		{promiseDraft{From: "FRANCE", To: "GERMANY", Kind: "move", Unit: "A PAR", Place: "BUR"}, recordKept},
+		{promiseDraft{From: "FRANCE", To: "GERMANY", Kind: "move", Unit: "A PAR", Place: "Picardy"}, broken},
+		{promiseDraft{From: "FRANCE", To: "GERMANY", Kind: "move", Unit: "A MUN", Place: "BUR"}, unclear},
+		{promiseDraft{From: "FRANCE", To: "GERMANY", Kind: "move", Unit: "somewhere", Place: "BUR"}, unclear},
+		{promiseDraft{From: "GERMANY", To: "FRANCE", Kind: "support", Unit: "A PAR", Place: "BUR"}, recordKept},
+		{promiseDraft{From: "GERMANY", To: "FRANCE", Kind: "support", Unit: "A PAR"}, recordKept},
+		{promiseDraft{From: "GERMANY", To: "FRANCE", Kind: "support", Unit: "A PAR", Place: "PIC"}, broken},
+		{promiseDraft{From: "FRANCE", To: "ENGLAND", Kind: "stay_out", Place: "ENG"}, broken},
+		{promiseDraft{From: "FRANCE", To: "ALL", Kind: "stay_out", Place: "PIE"}, recordKept},
+		{promiseDraft{From: "ENGLAND", To: "FRANCE", Kind: "hold", Unit: "A LVP"}, recordKept},
+		{promiseDraft{From: "ENGLAND", To: "FRANCE", Kind: "hold", Unit: "F LON"}, broken},
+		{promiseDraft{From: "FRANCE", To: "ENGLAND", Kind: "no_attack"}, recordKept},
+		{promiseDraft{From: "ENGLAND", To: "FRANCE", Kind: "convoy", Unit: "A LVP", Place: "BEL"}, broken},
 	}
 	var list []promiseDraft
 	for _, c := range cases {
 		list = append(list, c.promise)
 	}
 	invalid := []promiseDraft{{From: "Mars", To: "FRANCE", Kind: "move"}, {From: "FRANCE", To: "FRANCE", Kind: "hold"}, {From: "FRANCE", To: "ITALY", Kind: "sing"}}
-	p := play(t, 1, world.Lineup{}, func(c world.Call) world.Reply {
+	p := playDiplomacy(t, 1, world.Lineup{}, func(c world.Call) world.Reply {
 		switch c.Label {
 		case "promises":
 			return reply(map[string]any{"promises": append(list, invalid...)})
@@ -45,7 +44,7 @@ func TestPromises(t *testing.T) {
 		}
 		return simulated(c)
 	}, func(p *Params) { p.EndPhase, p.Rounds, p.Judge = "S1901M", 1, true })
-	got := record.Read(p.notes).Phases[0].Promises
+	got := Read(p.notes).Phases[0].Promises
 	if len(got) != len(cases) {
 		t.Fatalf("%d promises, want %d: %+v", len(got), len(cases), got)
 	}
@@ -54,7 +53,7 @@ func TestPromises(t *testing.T) {
 		if got[i].Verdict != c.want {
 			t.Errorf("%+v: %s, want %s", c.promise, got[i].Verdict, c.want)
 		}
-		if c.want == record.Kept && c.promise.From == "FRANCE" {
+		if c.want == recordKept && c.promise.From == "FRANCE" {
 			kept++
 		}
 	}
@@ -65,7 +64,7 @@ func TestPromises(t *testing.T) {
 
 func TestJudgeFails(t *testing.T) {
 	t.Parallel()
-	p := play(t, 1, world.Lineup{}, func(c world.Call) world.Reply {
+	p := playDiplomacy(t, 1, world.Lineup{}, func(c world.Call) world.Reply {
 		if c.Seat == Judge {
 			return world.Reply{Failed: llm.KindTimeout}
 		}
@@ -80,9 +79,9 @@ func TestJudgeFails(t *testing.T) {
 // phase.
 func TestBetrayal(t *testing.T) {
 	t.Parallel()
-	p := play(t, 1, world.Lineup{}, func(c world.Call) world.Reply {
+	p := playDiplomacy(t, 1, world.Lineup{}, func(c world.Call) world.Reply {
 		switch {
-		case c.Label == record.AboutStart && c.Seat == "AUSTRIA":
+		case c.Label == AboutStart && c.Seat == "AUSTRIA":
 			return reply(map[string]any{"goals": []string{}, "relations": []map[string]string{{"power": "ITALY", "relation": "ally"}}})
 		case c.Label == "orders":
 			return reply(map[string]any{"reason": "", "orders": []string{"A VEN - TRI", "F TRI - ALB", "A TRI H", "F ALB H"}})

@@ -8,8 +8,7 @@ import (
 
 	"parley/internal/goldentest"
 	"parley/world"
-	"parley/worlds/diplomacy/prompt"
-	"parley/worlds/diplomacy/rules/board"
+	"parley/worlds/diplomacy/rules"
 )
 
 var (
@@ -48,7 +47,7 @@ func scripted() answerer {
 		if n%10 == 0 && c.Label == "orders" {
 			orders = append([]string{"A PAR - NOWHERE"}, orders[1:]...)
 		}
-		to := board.PowerNames()[n%7]
+		to := rules.PowerNames()[n%7]
 		return reply(map[string]any{
 			"reason": "Forward.", "orders": orders, "vote": voteContinue, "text": "Go on as before.", "diary": "All as planned.", "goals": []string{"Grow.", "Survive."},
 			"relations": []map[string]string{{"power": to, "relation": "friendly"}}, "messages": []map[string]string{{"to": to, "text": fmt.Sprintf("Shall we agree on point %d?", n)}},
@@ -57,17 +56,17 @@ func scripted() answerer {
 }
 
 // TestPrompts compares the first prompt of every kind with testdata/prompts.golden. A change of a
-// prompt changes the game: increase prompt.Version.
+// prompt changes the game: increase promptVersion.
 func TestPrompts(t *testing.T) {
 	t.Parallel()
-	p := play(t, 1, world.Lineup{}, scripted(), func(p *Params) {
+	p := playDiplomacy(t, 1, world.Lineup{}, scripted(), func(p *Params) {
 		p.MaxYear, p.Rounds, p.Planning, p.Judge, p.DrawFrom = 1903, 2, true, true, 1902
 	})
-	retreats := play(t, 1, world.Lineup{}, scripted(), func(p *Params) { p.Position, p.EndPhase = beaten(), "S1902R" })
+	retreats := playDiplomacy(t, 1, world.Lineup{}, scripted(), func(p *Params) { p.Position, p.EndPhase = beaten(), "S1902R" })
 	p.calls = append(p.calls, retreats.calls...)
 	seen := map[string]bool{}
 	var b strings.Builder
-	fmt.Fprintf(&b, "version %d\n", prompt.Version)
+	fmt.Fprintf(&b, "version %d\n", promptVersion)
 	for _, c := range p.calls {
 		form := c.Label
 		if c.Ask.Schema != nil {

@@ -3,7 +3,7 @@ package diplomacy
 import (
 	"strings"
 
-	"parley/worlds/diplomacy/rules/board"
+	"parley/worlds/diplomacy/rules"
 )
 
 // relation is how a power sees another, from enemy to ally.
@@ -33,12 +33,12 @@ func parseRelation(label string) (relation, bool) {
 }
 
 // relations are those of one power to the others.
-type relations [board.Turkey + 1]relation
+type relations [rules.Turkey + 1]relation
 
 // text lists the relations to powers other than w that are still there.
-func (r *relations) text(w board.Power, present board.Set[board.Power]) string {
+func (r *relations) text(w rules.Power, present rules.Set[rules.Power]) string {
 	var parts []string
-	for _, other := range board.Powers() {
+	for _, other := range rules.Powers() {
 		if other != w && present.Has(other) {
 			parts = append(parts, other.Name()+" "+r[other].String())
 		}
@@ -47,9 +47,9 @@ func (r *relations) text(w board.Power, present board.Set[board.Power]) string {
 }
 
 // record writes them by name.
-func (r *relations) record(w board.Power) map[string]string {
+func (r *relations) record(w rules.Power) map[string]string {
 	m := map[string]string{}
-	for _, other := range board.Powers() {
+	for _, other := range rules.Powers() {
 		if other != w {
 			m[other.String()] = r[other].String()
 		}

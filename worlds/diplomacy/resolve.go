@@ -5,16 +5,14 @@ import (
 	"strings"
 
 	"parley/world"
-	"parley/worlds/diplomacy/record"
 	"parley/worlds/diplomacy/rules"
-	"parley/worlds/diplomacy/rules/board"
 )
 
 // resolve carries out the orders of a phase, records their results, and moves to the next
 // phase or ends the game.
 func (g *game) resolve(t *world.Table) {
 	if g.agreed() {
-		t.Note(record.NotePhase, "", g.phaseNote(&rules.Outcome{})) // it keeps the messages of the phase
+		t.Note(notePhase, "", g.phaseNote(&rules.Outcome{})) // it keeps the messages of the phase
 		return
 	}
 	var orders rules.Orders
@@ -25,7 +23,7 @@ func (g *game) resolve(t *world.Table) {
 	}
 	out := g.rules.Adjudicate(&g.pos, &orders)
 	note := g.phaseNote(&out)
-	t.Note(record.NotePhase, "", note)
+	t.Note(notePhase, "", note)
 	g.book.phase(&out)
 	moved := g.pos.Phase.Step == rules.Movement
 	again := g.movesAgain()
@@ -51,22 +49,22 @@ func (g *game) resolve(t *world.Table) {
 func (g *game) finish() {
 	alive := g.alive()
 	switch winner := g.pos.Winner(); {
-	case winner != board.None && g.Scoring != record.ScoreWelfare:
-		g.ends(record.Solo, winner)
+	case winner != rules.None && g.Scoring != scoreWelfare:
+		g.ends(recordSolo, winner)
 	case len(alive) == 1:
-		g.ends(record.Alone, alive[0].power)
+		g.ends(recordAlone, alive[0].power)
 	case len(alive) == 0: // the game started from an unusual position
-		g.ends(record.Alone)
+		g.ends(recordAlone)
 	case rank(g.pos.Phase) > rank(g.until) && g.EndPhase != "":
-		g.ends(record.Until)
+		g.ends(recordUntil)
 	case rank(g.pos.Phase) > rank(g.until):
-		g.ends(record.Year)
+		g.ends(recordYear)
 	}
 }
 
 // ends records how the game ended.
-func (g *game) ends(reason string, winners ...board.Power) {
-	g.end = &record.End{State: g.rules.State(&g.pos), Reason: reason}
+func (g *game) ends(reason string, winners ...rules.Power) {
+	g.end = &End{State: g.rules.State(&g.pos), Reason: reason}
 	for _, w := range winners {
 		g.end.Winners = append(g.end.Winners, w.String())
 	}
@@ -74,14 +72,14 @@ func (g *game) ends(reason string, winners ...board.Power) {
 }
 
 // phaseNote returns the note of a phase.
-func (g *game) phaseNote(out *rules.Outcome) *record.Phase {
-	note := &record.Phase{State: g.rules.State(&g.pos), Orders: map[string][]record.Order{}}
+func (g *game) phaseNote(out *rules.Outcome) *Phase {
+	note := &Phase{State: g.rules.State(&g.pos), Orders: map[string][]Order{}}
 	for _, u := range out.Removed {
 		note.Removed = append(note.Removed, g.rules.Board.UnitText(u))
 	}
 	for _, p := range g.players {
 		for i, r := range out.Results[p.power] {
-			note.Orders[p.seat] = append(note.Orders[p.seat], record.Order{
+			note.Orders[p.seat] = append(note.Orders[p.seat], Order{
 				Order: r.Order.Text(g.rules.Board), Results: r.Codes(), Missing: p.orders[i].missing,
 			})
 		}
@@ -109,7 +107,7 @@ func put[T any](m map[string]T, key string, value T) map[string]T {
 }
 
 // resultLines lists the orders of a phase and their failures, a line for each power.
-func (g *game) resultLines(note *record.Phase) string {
+func (g *game) resultLines(note *Phase) string {
 	var lines []string
 	for _, p := range g.players {
 		if orders := note.OrderTexts(p.seat); len(orders) > 0 {
@@ -121,10 +119,10 @@ func (g *game) resultLines(note *record.Phase) string {
 
 // changes describes what a power won and lost in a movement phase. Centres change their owner
 // after fall, once no unit has to retreat.
-func changes(r *rules.Rules, w board.Power, before, after *rules.Position) string {
+func changes(r *rules.Rules, w rules.Power, before, after *rules.Position) string {
 	var won, lost, beaten []string
 	for c := range r.Board.SupplyCentres().All() {
-		code := r.Board.Code(board.Location(c))
+		code := r.Board.Code(rules.Location(c))
 		switch {
 		case before.Owners[c] != w && after.Owners[c] == w:
 			won = append(won, code)

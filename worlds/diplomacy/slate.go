@@ -7,16 +7,12 @@ import (
 	"strings"
 
 	"parley/world"
-	"parley/worlds/diplomacy/press"
-	"parley/worlds/diplomacy/record"
 	"parley/worlds/diplomacy/rules"
-	"parley/worlds/diplomacy/rules/board"
-	"parley/worlds/diplomacy/rules/order"
 )
 
 // given is an order that counts.
 type given struct {
-	order   order.Order
+	order   rules.Order
 	missing bool // the player did not give it
 }
 
@@ -24,10 +20,10 @@ type given struct {
 type slate struct {
 	g      *game
 	p      *player
-	open   []board.Province // provinces that still need an order
+	open   []rules.Province // provinces that still need an order
 	left   int              // how many orders are still wanted
 	orders []given
-	wrong  []record.Refused
+	wrong  []Refused
 }
 
 func newSlate(g *game, p *player) *slate {
@@ -46,7 +42,7 @@ func newSlate(g *game, p *player) *slate {
 func (s *slate) take(texts []string) {
 	const limit = 60 // more than any power has units
 	for _, text := range texts[:min(len(texts), limit)] {
-		o, err := order.Parse(s.g.rules.Board, text)
+		o, err := rules.Parse(s.g.rules.Board, text)
 		if err != nil {
 			if why := errors.Unwrap(err); why != nil {
 				err = why // without the order itself, which the note has
@@ -66,11 +62,11 @@ func (s *slate) take(texts []string) {
 }
 
 // use accepts a legal order, unless there is already one for the same province.
-func (s *slate) use(o order.Order) error {
+func (s *slate) use(o rules.Order) error {
 	if s.left == 0 {
 		return fmt.Errorf("%s has ordered enough already", s.p.power.Name())
 	}
-	if o.Kind != order.Waive {
+	if o.Kind != rules.Waive {
 		at := s.g.rules.Board.Province(o.At)
 		i := slices.Index(s.open, at)
 		if i < 0 {
@@ -88,15 +84,15 @@ func (s *slate) use(o order.Order) error {
 
 func (s *slate) refuse(text, reason string, err error) {
 	s.p.stats.Refused["order: "+reason]++
-	s.wrong = append(s.wrong, record.Refused{
-		Phase: s.g.pos.Phase.String(), What: "order", Reason: reason, Text: press.Line(text, 80), Why: press.Line(err.Error(), 200),
+	s.wrong = append(s.wrong, Refused{
+		Phase: s.g.pos.Phase.String(), What: "order", Reason: reason, Text: pressLine(text, 80), Why: pressLine(err.Error(), 200),
 	})
 }
 
 // note records the refused orders.
 func (s *slate) note(t *world.Table) {
 	for _, r := range s.wrong {
-		t.Note(record.NoteRefused, s.p.seat, r)
+		t.Note(noteRefused, s.p.seat, r)
 	}
 }
 
@@ -109,8 +105,8 @@ func (s *slate) complaint() string {
 	return strings.Join(lines, "\n")
 }
 
-func (s *slate) openSet() board.Set[board.Province] {
-	var set board.Set[board.Province]
+func (s *slate) openSet() rules.Set[rules.Province] {
+	var set rules.Set[rules.Province]
 	for _, p := range s.open {
 		set.Add(p)
 	}
@@ -125,7 +121,7 @@ func (s *slate) done() []given {
 	}
 	for _, at := range s.open {
 		u := s.g.pos.Units[at]
-		s.orders = append(s.orders, given{order.New(order.Hold, u.Type, u.Location), true})
+		s.orders = append(s.orders, given{rules.NewOrder(rules.Hold, u.Type, u.Location), true})
 		s.p.stats.Missing++
 	}
 	return s.orders

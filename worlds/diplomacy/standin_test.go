@@ -9,8 +9,6 @@ import (
 
 	"parley/world"
 	"parley/world/worldtest"
-	"parley/worlds/diplomacy/prompt"
-	"parley/worlds/diplomacy/standin"
 )
 
 // TestStandIn checks that the stand-in understands every prompt of a game: its power, its options, the
@@ -58,10 +56,10 @@ func TestStandIn(t *testing.T) {
 func TestTemplatesHaveSigns(t *testing.T) {
 	t.Parallel()
 	fill := func(name string) string {
-		return prompt.Standard().Fill(name, func(variable string) string { return variable })
+		return standard().Fill(name, func(variable string) string { return variable })
 	}
 	for _, c := range []struct{ template, sign string }{
-		{prompt.Self, standin.YouAre + "power."}, {prompt.Talk, "\n" + standin.Round + "round of"}, {prompt.Talk, standin.Said}, {prompt.Decide, standin.Said},
+		{self, youAre + "power."}, {promptTalk, "\n" + standinRound + "round of"}, {promptTalk, standinSaid}, {promptDecide, standinSaid},
 	} {
 		if text := fill(c.template); !strings.Contains("\n"+text, c.sign) {
 			t.Errorf("the template %s does not have %q:\n%s", c.template, c.sign, text)

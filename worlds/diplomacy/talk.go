@@ -5,9 +5,6 @@ import (
 	"strings"
 
 	"parley/world"
-	"parley/worlds/diplomacy/press"
-	"parley/worlds/diplomacy/prompt"
-	"parley/worlds/diplomacy/record"
 )
 
 // talk plays the rounds of talks before the orders of a movement phase. In a round all players
@@ -18,7 +15,7 @@ func (g *game) talk(t *world.Table) {
 	if len(speakers) < 2 {
 		return // there is no one to talk to
 	}
-	sorted := make([]press.Sorted, len(speakers))
+	sorted := make([]pressSorted, len(speakers))
 	t.Fork(len(speakers), func(i int, t *world.Table) {
 		p := speakers[i]
 		g.prepare(t, p)
@@ -38,7 +35,7 @@ func (g *game) talk(t *world.Table) {
 		if len(asked) == 0 {
 			return
 		}
-		sorted := make([]press.Sorted, len(asked))
+		sorted := make([]pressSorted, len(asked))
 		for i, reply := range t.Ask(calls...) {
 			sorted[i] = g.sort(asked[i], round, reply)
 		}
@@ -48,17 +45,17 @@ func (g *game) talk(t *world.Table) {
 
 // speak asks for the messages of a round.
 func (g *game) speak(p *player, round int) world.Call {
-	return g.call(p, "message", prompt.Talk, g.forms.messages, moment{round: round, messages: g.pos.Phase.String()})
+	return g.call(p, "message", promptTalk, g.forms.messages, moment{round: round, messages: g.pos.Phase.String()})
 }
 
 // sort reads what a player wrote. A failed call is silence.
-func (g *game) sort(p *player, round int, reply world.Reply) press.Sorted {
+func (g *game) sort(p *player, round int, reply world.Reply) pressSorted {
 	answer, ok := decode[messagesAnswer](reply)
 	if !ok {
 		p.stats.Failed["message"]++
 	}
 	p.heard = p.heard || ok
-	like := press.Message{Phase: g.pos.Phase.String(), Round: round, From: p.power}
+	like := pressMessage{Phase: g.pos.Phase.String(), Round: round, From: p.power}
 	s := g.mail.Sort(answer.Messages, like, g.present(), g.Messages)
 	var returned []string
 	for _, r := range s.Refused {
@@ -79,15 +76,15 @@ func (g *game) sort(p *player, round int, reply world.Reply) press.Sorted {
 }
 
 // deliver delivers the messages of a round, in the order of powers.
-func (g *game) deliver(t *world.Table, asked []*player, sorted []press.Sorted) {
+func (g *game) deliver(t *world.Table, asked []*player, sorted []pressSorted) {
 	for i, s := range sorted {
 		seat := asked[i].seat
 		g.mail.Deliver(s.Messages...)
 		for _, m := range s.Messages {
-			t.Note(record.NoteMessage, seat, record.Message{Phase: m.Phase, Round: m.Round, To: m.Recipient(), Text: m.Text})
+			t.Note(noteMessage, seat, Message{Phase: m.Phase, Round: m.Round, To: m.Recipient(), Text: m.Text})
 		}
 		for _, r := range s.Refused {
-			t.Note(record.NoteRefused, seat, record.Refused{
+			t.Note(noteRefused, seat, Refused{
 				Phase: g.pos.Phase.String(), What: "message", Reason: r.Reason, Text: r.Draft.To + ": " + r.Draft.Text, Why: r.Why,
 			})
 		}

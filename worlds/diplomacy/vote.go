@@ -4,9 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley/worlds/diplomacy/record"
 	"parley/worlds/diplomacy/rules"
-	"parley/worlds/diplomacy/rules/board"
 )
 
 // The votes, besides a power to concede to.
@@ -40,13 +38,13 @@ func (g *game) agreed() bool {
 		draw = draw && strings.EqualFold(strings.TrimSpace(p.vote), voteDraw)
 	}
 	if draw {
-		var all []board.Power
+		var all []rules.Power
 		for _, p := range g.alive() {
 			all = append(all, p.power)
 		}
-		g.ends(record.Draw, all...)
-	} else if to := g.conceded(voters); to != board.None {
-		g.ends(record.Concession, to)
+		g.ends(recordDraw, all...)
+	} else if to := g.conceded(voters); to != rules.None {
+		g.ends(concession, to)
 	} else {
 		return false
 	}
@@ -57,14 +55,14 @@ func (g *game) agreed() bool {
 }
 
 // conceded returns the power that all other voters voted for, or None.
-func (g *game) conceded(voters []*player) board.Power {
+func (g *game) conceded(voters []*player) rules.Power {
 	for _, winner := range g.alive() {
 		others := 0
 		for _, p := range voters {
 			if p == winner {
 				continue // its own vote does not count
 			}
-			if w, ok := board.ParsePower(p.vote); !ok || w != winner.power {
+			if w, ok := rules.ParsePower(p.vote); !ok || w != winner.power {
 				others = 0
 				break
 			}
@@ -74,5 +72,5 @@ func (g *game) conceded(voters []*player) board.Power {
 			return winner.power
 		}
 	}
-	return board.None
+	return rules.None
 }

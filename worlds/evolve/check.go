@@ -8,11 +8,8 @@ import (
 	"strings"
 
 	"parley/world"
-	"parley/worlds/evolve/arithmetic"
-	"parley/worlds/evolve/checker"
 	"parley/worlds/evolve/genome"
-	"parley/worlds/evolve/play"
-	"parley/worlds/evolve/selection"
+	"parley/worlds/evolve/problem"
 )
 
 // check returns all errors in the params. Each line names the param.
@@ -30,9 +27,9 @@ func (p *Params) check() error {
 	c.Between("mutation_rate", n.mutation, 0, 1)
 	c.Between("target_fitness", n.target, 0, 1)
 	c.Between("selection_pressure", p.Pressure, 1, 2)
-	c.OneOf("selection", p.Selection, selection.Methods())
-	c.weights("crossover", p.Crossover, append(genome.Crossovers(), play.ByModel))
-	c.weights("mutation", p.Mutation, append(genome.Mutations(), play.ModelMutations()...))
+	c.OneOf("selection", p.Selection, genome.SelectionMethods())
+	c.weights("crossover", p.Crossover, append(genome.Crossovers(), byModel))
+	c.weights("mutation", p.Mutation, append(genome.Mutations(), modelMutations()...))
 	c.IntRange("max_insertions", p.MaxInsertions, 1, 20)
 	c.IntRange("min_genome_length", p.MinSpans, 0, 1000)
 	c.IntRange("max_genome_length", p.MaxSpans, max(1, p.MinSpans), 1000)
@@ -69,10 +66,10 @@ func (p *Params) checkTexts(c *paramErrors, population int) {
 }
 
 func (p *Params) checkAsking(c *paramErrors) {
-	c.addIf(!strings.Contains(p.Ask, play.QuestionHere), "ask", "%q: want a text with %s in it", p.Ask, play.QuestionHere)
-	c.Braces("ask", p.Ask, play.QuestionHere, play.PromptHere)
-	c.Braces("checker.template", p.Checker.Template, checker.Answer)
-	c.OneOf("checker.type", p.Checker.Type, checker.Types())
+	c.addIf(!strings.Contains(p.Ask, questionHere), "ask", "%q: want a text with %s in it", p.Ask, questionHere)
+	c.Braces("ask", p.Ask, questionHere, promptHere)
+	c.Braces("checker.template", p.Checker.Template, problem.AnswerMark)
+	c.OneOf("checker.type", p.Checker.Type, problem.CheckerTypes())
 	if err := p.Checker.Check(); err != nil {
 		c.Add(fmt.Errorf("evolve: params.checker.%w", err))
 	}
@@ -102,8 +99,8 @@ func (p *Params) checkProblems(c *paramErrors, train int) {
 	c.IntRange("problems.train", train, 2, 100_000)
 	c.IntRange("problems.validation", q.Validation, 0, 100_000)
 	c.IntRange("problems.test", q.Test, 2, 100_000)
-	c.IntRange("problems.difficulty[0]", q.Difficulty[0], arithmetic.Easiest, arithmetic.Hardest)
-	c.IntRange("problems.difficulty[1]", q.Difficulty[1], max(arithmetic.Easiest, q.Difficulty[0]), arithmetic.Hardest)
+	c.IntRange("problems.difficulty[0]", q.Difficulty[0], problem.Easiest, problem.Hardest)
+	c.IntRange("problems.difficulty[1]", q.Difficulty[1], max(problem.Easiest, q.Difficulty[0]), problem.Hardest)
 	c.addIf(q.Question == "" || q.Answer == "", "problems", "question and answer are the names of fields in the file; neither can be empty")
 	if q.Source == "arithmetic" {
 		c.addIf(q.File != "" || q.TestFile != "", "problems.file", "needs source: file, and source is arithmetic")

@@ -10,9 +10,6 @@ import (
 
 	"parley/llm"
 	"parley/world"
-	"parley/worlds/evolve/play"
-	"parley/worlds/evolve/record"
-	"parley/worlds/evolve/standin"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -26,7 +23,7 @@ type lab struct {
 	stages  [][]world.Played
 	solved  int // calls of solvers
 	asked   map[asking]int
-	verdict record.Verdict
+	verdict Verdict
 }
 
 // asking is a prompt and a problem.
@@ -48,7 +45,7 @@ func (l *lab) run(params string) *lab {
 	if l.answer == nil {
 		l.answer = l.sim
 	}
-	plan, err := definition{}.Plan(paramsOf(l.t, params), world.Spec{Kind: "evolve", Lineup: map[string]string{play.Solver: "a"}}, l.seed)
+	plan, err := definition{}.Plan(paramsOf(l.t, params), world.Spec{Kind: "evolve", Lineup: map[string]string{playSolver: "a"}}, l.seed)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -103,7 +100,7 @@ func (l *lab) episode(s world.Spec, number int) world.Outcome {
 	if turn.Panic != "" {
 		l.t.Fatal(turn.Panic, turn.Stack)
 	}
-	if v, ok := turn.Outcome.Data.(record.Verdict); ok {
+	if v, ok := turn.Outcome.Data.(Verdict); ok {
 		l.verdict = v
 	}
 	raw, err := json.Marshal(turn.Outcome.Data)
@@ -135,7 +132,7 @@ func (l *lab) sim(c world.Call, place string) world.Reply {
 	if model == "" {
 		model = "solver"
 	}
-	text, ok := standin.Play(model, &c.Ask, h.Sum64())
+	text, ok := playStandin(model, &c.Ask, h.Sum64())
 	if !ok {
 		l.t.Fatalf("the stand-in does not answer %+v", c.Ask.Messages)
 	}

@@ -25,10 +25,6 @@ import (
 
 	"parley/llm"
 	"parley/world"
-	"parley/worlds/evolve/play"
-	"parley/worlds/evolve/record"
-	"parley/worlds/evolve/show"
-	"parley/worlds/evolve/standin"
 )
 
 //go:embed example.yaml
@@ -49,25 +45,25 @@ func (definition) About() world.About {
 }
 
 // Exhibitor returns a new maker of exhibits for a report.
-func (definition) Exhibitor() world.Exhibitor { return &show.Exhibitor{} }
+func (definition) Exhibitor() world.Exhibitor { return &Exhibitor{} }
 
 // Status returns what reports the progress of a run.
-func (definition) Status(p *Params) world.Status { return show.Status(p.numbers().generations) }
+func (definition) Status(p *Params) world.Status { return showStatus(p.numbers().generations) }
 
 // Files returns the files of an episode.
-func (definition) Files(p world.Played, _ []world.Note) map[string]string { return show.Files(p) }
+func (definition) Files(p world.Played, _ []world.Note) map[string]string { return showFiles(p) }
 
 // Story describes an episode: how the winner came about, how a prompt was bred, or how it did on each problem.
 func (definition) Story(p world.Played, transcript []world.TranscriptEntry) []world.Exhibit {
-	return show.Story(p, transcript)
+	return story(p, transcript)
 }
 
 // Measures declares the scores of outcomes.
-func (definition) Measures(p *Params) []world.Measure { return play.Measures(p.Solvers) }
+func (definition) Measures(p *Params) []world.Measure { return measures(p.Solvers) }
 
 // StandIn answers for the simulated provider.
 func (definition) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {
-	return standin.Play(model, req, seed)
+	return playStandin(model, req, seed)
 }
 
 // Seats returns the seats of the solvers, and of the breeder and the judge if the params need them.
@@ -75,12 +71,12 @@ func (definition) Seats(p *Params) ([]string, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	all := play.SolverSeats(p.Solvers)
+	all := solverSeats(p.Solvers)
 	if p.breeds() {
-		all = append(all, play.Breeder)
+		all = append(all, playBreeder)
 	}
 	if p.Checker.Judged() {
-		all = append(all, play.Judge)
+		all = append(all, playJudge)
 	}
 	return all, nil
 }
@@ -91,9 +87,9 @@ func (definition) World(p *Params, _ world.Lineup) (world.World, error) {
 		return nil, err
 	}
 	if p.Episode != nil {
-		return play.World(p.asking(), *p.Episode)
+		return playWorld(p.asking(), *p.Episode)
 	}
-	return play.World(p.asking(), play.Episode{
-		Trial: &play.Trial{Purpose: record.Racing, Prompt: record.Prompt{Text: p.seeds()[0]}, Problems: p.set().Train},
+	return playWorld(p.asking(), Episode{
+		Trial: &Trial{Purpose: recordRacing, Prompt: Prompt{Text: p.seeds()[0]}, Problems: p.set().Train},
 	})
 }

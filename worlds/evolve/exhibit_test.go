@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"parley/world"
-	"parley/worlds/evolve/record"
 )
 
 // exhibits returns the exhibits of a run.
@@ -128,7 +127,7 @@ func TestExhibitsOfSpending(t *testing.T) {
 	for _, stage := range l.stages {
 		for i := range stage {
 			stage[i].Took = world.Took{Input: 10, Output: 5, Cost: float64(i)}
-			if rec, _ := record.Read[record.Trial](stage[i].Outcome); rec.Purpose == record.Racing {
+			if rec, _ := readRecord[recordTrial](stage[i].Outcome); rec.Purpose == recordRacing {
 				cost[rec.Generation] += float64(i)
 			}
 		}

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"parley/world"
-	"parley/worlds/evolve/record"
 )
 
 // TestFilesOfAVerdict checks the files of a verdict, and that other episodes have none.
@@ -28,8 +27,8 @@ func TestFilesOfAVerdict(t *testing.T) {
 	}
 	var b struct {
 		Prompt  string
-		Test    []record.Tested
-		Lineage []record.Ancestor
+		Test    []Tested
+		Lineage []Ancestor
 	}
 	if err := json.Unmarshal([]byte(all["best.json"]), &b); err != nil || b.Prompt != v.Winner.Text || len(b.Test) != len(v.Test) || b.Lineage[len(b.Lineage)-1].ID != v.Winner.ID {
 		t.Errorf("%v %s", err, all["best.json"])

@@ -8,8 +8,6 @@ import (
 
 	"parley/world"
 	"parley/worlds/evolve/genome"
-	"parley/worlds/evolve/play"
-	"parley/worlds/evolve/record"
 )
 
 // entrant is a prompt in the final test.
@@ -49,7 +47,7 @@ func (p *plan) validate() []world.Spec {
 	}
 	var specs []world.Spec
 	for _, x := range p.finalists() {
-		specs = append(specs, p.trialOf(x, play.Trial{Purpose: record.Validating, Problems: p.set.Validation}, record.ValidationLabel, x.ID))
+		specs = append(specs, p.trialOf(x, Trial{Purpose: recordValidating, Problems: p.set.Validation}, validationLabel, x.ID))
 	}
 	return specs
 }
@@ -75,7 +73,7 @@ func (p *plan) choose() []world.Spec {
 // enter lists the entrants of the final test: the winner, the fittest seeds and the plain prompts. A prompt that is
 // several of these is listed once.
 func (p *plan) enter() {
-	p.entrants = []entrant{{record.Winner, p.winner}}
+	p.entrants = []entrant{{recordWinner, p.winner}}
 	var seeds []*individual
 	for _, x := range p.all {
 		if x.Operator == "seed" {
@@ -124,8 +122,8 @@ func (p *plan) test() []world.Spec {
 	var specs []world.Spec
 	for i := range p.set.Test {
 		for _, e := range p.entrants {
-			t := play.Trial{Purpose: record.Testing, Baseline: e.name, Problems: p.set.Test[i : i+1]}
-			specs = append(specs, p.trialOf(e.in, t, record.TestLabel(e.name), i))
+			t := Trial{Purpose: recordTesting, Baseline: e.name, Problems: p.set.Test[i : i+1]}
+			specs = append(specs, p.trialOf(e.in, t, testLabel(e.name), i))
 		}
 	}
 	p.phase = p.conclude
@@ -136,5 +134,5 @@ func (p *plan) test() []world.Spec {
 func (p *plan) conclude() []world.Spec {
 	p.phase = nil
 	v := p.verdict()
-	return []world.Spec{p.spec(play.Episode{Verdict: &v}, record.VerdictLabel, p.cell.Deal)}
+	return []world.Spec{p.spec(Episode{Verdict: &v}, verdictLabel, p.cell.Deal)}
 }

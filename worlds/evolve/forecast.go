@@ -6,8 +6,6 @@ import (
 	"slices"
 
 	"parley/world"
-	"parley/worlds/evolve/play"
-	"parley/worlds/evolve/record"
 )
 
 // Forecast returns the parts of an evolution: the rounds of the first generation's race,
@@ -29,7 +27,7 @@ func (d definition) Forecast(params *Params, cell world.Spec, seed uint64) ([]wo
 		if p.BreederCalls > 0 {
 			calls = min(calls, p.BreederCalls)
 		}
-		parts = append(parts, world.Part{Name: record.BreedingLabel, Like: p.likeBreeding(), High: calls, Stages: p.generations})
+		parts = append(parts, world.Part{Name: breedingLabel, Like: p.likeBreeding(), High: calls, Stages: p.generations})
 	}
 	return append(parts, p.foreseenEnd()...), nil
 }
@@ -50,8 +48,8 @@ func (p *plan) foreseenRaces() []world.Part {
 		if round > 0 {
 			low, lowLater = min(first, p.kept()*len(p.islands)), 0
 		}
-		t := play.Trial{Purpose: record.Racing, Round: round, Problems: p.set.Train[from:to]}
-		parts = append(parts, world.Part{Name: record.GenerationLabel(0), Like: p.like(t, record.GenerationLabel(0)), Low: low, High: first, Stages: 1})
+		t := Trial{Purpose: recordRacing, Round: round, Problems: p.set.Train[from:to]}
+		parts = append(parts, world.Part{Name: generationLabel(0), Like: p.like(t, generationLabel(0)), Low: low, High: first, Stages: 1})
 		others = append(others, world.Part{Name: label, Like: p.like(t, label), Low: lowLater, High: p.generations * later, Stages: p.generations})
 		takes = append(takes, (to-from)*p.perProblem())
 	}
@@ -64,7 +62,7 @@ func (p *plan) foreseenRaces() []world.Part {
 
 func laterGenerations(n int) string {
 	if n == 1 {
-		return record.GenerationLabel(1)
+		return generationLabel(1)
 	}
 	return fmt.Sprintf("generations 1 to %d", n)
 }
@@ -112,7 +110,7 @@ func (p *plan) minGenerations() int {
 const maxLike = 32
 
 // like returns trials of the first prompts as examples. Later prompts are unknown, and often longer.
-func (p *plan) like(t play.Trial, label string) []world.Spec {
+func (p *plan) like(t Trial, label string) []world.Spec {
 	var specs []world.Spec
 	for _, x := range p.runners[:min(len(p.runners), maxLike)] {
 		specs = append(specs, p.trialOf(x, t, label, x.ID))
@@ -129,18 +127,18 @@ func (p *plan) likeBreeding() []world.Spec {
 		for _, x := range d.parents {
 			d.Parents = append(d.Parents, x.Prompt)
 		}
-		if d.Operator == play.Reflect {
+		if d.Operator == playReflect {
 			for _, q := range p.set.Train[:min(len(p.set.Train), p.FailedCases)] {
-				d.Cases = append(d.Cases, play.Case{Question: q.Question, Expected: q.Answer, Response: q.Question})
+				d.Cases = append(d.Cases, Case{Question: q.Question, Expected: q.Answer, Response: q.Question})
 			}
 		}
-		specs = append(specs, p.spec(play.Episode{Breed: &d.Breed}, record.BreedingLabel, k))
+		specs = append(specs, p.spec(Episode{Breed: &d.Breed}, breedingLabel, k))
 	}
 	for k, a := range p.runners[:min(len(p.runners), maxLike/4)] {
-		if p.Crossover[play.ByModel] > 0 {
-			add(draft{parents: []*individual{a, p.runners[0]}, Breed: play.Breed{Operator: play.ByModel}}, k)
+		if p.Crossover[byModel] > 0 {
+			add(draft{parents: []*individual{a, p.runners[0]}, Breed: Breed{Operator: byModel}}, k)
 		}
-		for _, how := range play.ModelMutations() {
+		for _, how := range modelMutations() {
 			if p.Mutation[how] > 0 {
 				add(p.mutationDraft(how, 0, a, p.runners), k)
 			}
@@ -155,7 +153,7 @@ func (p *plan) foreseenEnd() []world.Part {
 	if len(p.set.Validation) > 0 {
 		n := min(p.Finalists, p.kept()*len(p.islands))
 		parts = append(parts, world.Part{
-			Name: record.ValidationLabel, Like: p.like(play.Trial{Purpose: record.Validating, Problems: p.set.Validation}, record.ValidationLabel),
+			Name: validationLabel, Like: p.like(Trial{Purpose: recordValidating, Problems: p.set.Validation}, validationLabel),
 			Low: n, High: p.Finalists, Stages: 1,
 		})
 	}
@@ -164,10 +162,10 @@ func (p *plan) foreseenEnd() []world.Part {
 	test := world.Part{Name: "final test", Low: max(1, len(p.entrants)-1) * len(p.set.Test), High: len(p.entrants) * len(p.set.Test), Stages: 1}
 	for i := range maxLike {
 		e, problem := p.entrants[i%len(p.entrants)], i%len(p.set.Test)
-		t := play.Trial{Purpose: record.Testing, Baseline: e.name, Problems: p.set.Test[problem : problem+1]}
-		test.Like = append(test.Like, p.trialOf(e.in, t, record.TestLabel(e.name), problem))
+		t := Trial{Purpose: recordTesting, Baseline: e.name, Problems: p.set.Test[problem : problem+1]}
+		test.Like = append(test.Like, p.trialOf(e.in, t, testLabel(e.name), problem))
 	}
-	v := record.Verdict{Stopped: record.StopGenerations, Winner: &p.winner.Prompt}
-	end := world.Part{Name: record.VerdictLabel, Like: []world.Spec{p.spec(play.Episode{Verdict: &v}, record.VerdictLabel, 0)}, Low: 1, High: 1}
+	v := Verdict{Stopped: stopGenerations, Winner: &p.winner.Prompt}
+	end := world.Part{Name: verdictLabel, Like: []world.Spec{p.spec(Episode{Verdict: &v}, verdictLabel, 0)}, Low: 1, High: 1}
 	return append(parts, test, end)
 }

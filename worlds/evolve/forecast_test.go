@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"parley/world"
-	"parley/worlds/evolve/play"
 )
 
 // TestForecast checks that an evolution stays within its forecast in episodes, calls and stages, and that the example
@@ -27,7 +26,7 @@ func TestForecast(t *testing.T) {
 		with(little, `"preset": "random_search"`),
 	} {
 		const seed = 3
-		parts, err := definition{}.Forecast(paramsOf(t, params), world.Spec{Kind: "evolve", Lineup: map[string]string{play.Solver: "a"}}, seed)
+		parts, err := definition{}.Forecast(paramsOf(t, params), world.Spec{Kind: "evolve", Lineup: map[string]string{playSolver: "a"}}, seed)
 		if err != nil {
 			t.Fatal(err)
 		}

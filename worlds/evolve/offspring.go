@@ -8,14 +8,11 @@ import (
 
 	"parley/world"
 	"parley/worlds/evolve/genome"
-	"parley/worlds/evolve/play"
-	"parley/worlds/evolve/record"
-	"parley/worlds/evolve/selection"
 )
 
 // draft is a child that the breeder will write.
 type draft struct {
-	play.Breed
+	Breed
 	isle    int
 	parents []*individual
 }
@@ -27,14 +24,14 @@ const tries = 10
 // of children that the breeder writes.
 func (p *plan) breed() []world.Spec {
 	p.generation++
-	p.now = record.Generation{}
+	p.now = Generation{}
 	p.runners, p.drafts = nil, nil
 	for i := range p.islands {
 		p.breedIsland(i)
 	}
 	specs := make([]world.Spec, 0, len(p.drafts))
 	for _, d := range p.drafts {
-		specs = append(specs, p.spec(play.Episode{Breed: &d.Breed}, record.BreedingLabel, p.generation))
+		specs = append(specs, p.spec(Episode{Breed: &d.Breed}, breedingLabel, p.generation))
 	}
 	p.now.Bred = len(specs)
 	p.phase = p.birth
@@ -61,12 +58,12 @@ func (p *plan) breedIsland(i int) {
 		}
 		return
 	}
-	all := make([]selection.Candidate, len(parents))
+	all := make([]genome.Candidate, len(parents))
 	for k, x := range parents {
 		all[k] = candidate(x)
 	}
-	o := selection.Options{Size: p.tournament, Pressure: p.Pressure}
-	picked := selection.Pick(p.Selection, all, 2*children, o, p.rand)
+	o := genome.Options{Size: p.tournament, Pressure: p.Pressure}
+	picked := genome.Select(p.Selection, all, 2*children, o, p.rand)
 	for k := 0; k+1 < len(picked); k += 2 {
 		p.child(i, parents[picked[k]], parents[picked[k+1]], parents)
 	}
@@ -79,8 +76,8 @@ func elitesOf(members []*individual, n int) []*individual {
 	return best[:min(n, len(best))]
 }
 
-func candidate(x *individual) selection.Candidate {
-	c := selection.Candidate{Fitness: x.parts.Fitness}
+func candidate(x *individual) genome.Candidate {
+	c := genome.Candidate{Fitness: x.parts.Fitness}
 	for _, r := range x.train {
 		s, _ := r.Score()
 		c.ByProblem = append(c.ByProblem, s)
@@ -94,15 +91,15 @@ func (p *plan) child(isle int, a, b *individual, others []*individual) {
 		g, operator, parents := a.spans, "", []*individual{a}
 		if p.rand.Float64() < p.crossover {
 			operator, parents = p.pick(p.Crossover), []*individual{a, b}
-			if operator == play.ByModel {
-				p.draft(draft{isle: isle, parents: parents, Breed: play.Breed{Operator: play.ByModel}})
+			if operator == byModel {
+				p.draft(draft{isle: isle, parents: parents, Breed: Breed{Operator: byModel}})
 				return
 			}
 			g, _ = genome.Cross(operator, a.spans, b.spans, p.rand)
 		}
 		if p.rand.Float64() < p.mutation {
 			how := p.pick(p.Mutation)
-			if slices.Contains(play.ModelMutations(), how) {
+			if slices.Contains(modelMutations(), how) {
 				p.draft(p.mutationDraft(how, isle, a, others))
 				return
 			}
@@ -164,11 +161,11 @@ func (p *plan) draft(d draft) {
 
 // mutationDraft returns the draft of a mutation by the breeder, with what the breeder is shown.
 func (p *plan) mutationDraft(how string, isle int, a *individual, others []*individual) draft {
-	d := draft{isle: isle, parents: []*individual{a}, Breed: play.Breed{Operator: how}}
+	d := draft{isle: isle, parents: []*individual{a}, Breed: Breed{Operator: how}}
 	switch how {
-	case play.Reflect:
+	case playReflect:
 		d.Cases = p.failedCases(a)
-	case play.Difference:
+	case difference:
 		for range 2 {
 			d.parents = append(d.parents, others[p.rand.IntN(len(others))])
 		}
@@ -178,11 +175,11 @@ func (p *plan) mutationDraft(how string, isle int, a *individual, others []*indi
 }
 
 // failedCases draws some of the problems that a prompt did not solve.
-func (p *plan) failedCases(a *individual) []play.Case {
-	var all []play.Case
+func (p *plan) failedCases(a *individual) []Case {
+	var all []Case
 	for i, r := range a.train {
 		if r.Said != "" && i < len(p.set.Train) {
-			all = append(all, play.Case{Question: p.set.Train[i].Question, Expected: p.set.Train[i].Answer, Response: r.Said})
+			all = append(all, Case{Question: p.set.Train[i].Question, Expected: p.set.Train[i].Answer, Response: r.Said})
 		}
 	}
 	p.rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
@@ -194,7 +191,7 @@ func (p *plan) birth() []world.Spec {
 	for i, d := range p.drafts {
 		text := ""
 		if i < len(p.last) {
-			rec, _ := record.Read[record.Breeding](p.last[i].Outcome)
+			rec, _ := readRecord[recordBreeding](p.last[i].Outcome)
 			text = rec.Text
 		}
 		if !p.born(genome.Parse(text), d.Operator, d.isle, d.parents) {

@@ -1,11 +1,8 @@
 package evolve
 
 import (
-	"parley/worlds/evolve/checker"
 	"parley/worlds/evolve/genome"
-	"parley/worlds/evolve/play"
 	"parley/worlds/evolve/problem"
-	"parley/worlds/evolve/record"
 )
 
 // Params are the params of an evolution in a plan file. Pointers have their defaults from the preset.
@@ -13,10 +10,10 @@ type Params struct {
 	Preset   string          `json:"preset" doc:"Where the numbers come from that you leave out." oneof:"quick,standard,thorough,no_crossover,no_mutation,high_mutation,large_population,random_search"`
 	Problems Problems        `json:"problems" doc:"What prompts are tried on."`
 	Ask      string          `json:"ask" doc:"What a solver is asked. {question} is the problem and {prompt} the prompt; without {prompt}, that is the system message."`
-	Checker  checker.Checker `json:"checker" doc:"How answers are checked."`
+	Checker  problem.Checker `json:"checker" doc:"How answers are checked."`
 	Solvers  int             `json:"solvers" doc:"How many models solve each problem, 1 to 20: in the seats solver1, solver2 and so on. Fitness is over all of them."`
 	Samples  int             `json:"samples" doc:"How often each problem is asked of each solver: 1 to 100."`
-	Fitness  record.Fitness  `json:"fitness" doc:"What a prompt is judged by."`
+	Fitness  Fitness         `json:"fitness" doc:"What a prompt is judged by."`
 	Seeds    []string        `json:"seeds" doc:"Prompts to begin with. Empty: a few plain ones that come with parley."`
 	Phrases  []string        `json:"phrases" doc:"Sentences that mutations may put into prompts, besides those of the prompts themselves. Empty: a few that come with parley."`
 
@@ -52,7 +49,7 @@ type Params struct {
 	Finalists int       `json:"finalists" doc:"How many of the best are tried on the validation problems, to choose the winner: 1 to 50."`
 	Baselines Baselines `json:"baselines" doc:"What the winner is measured beside in the final test."`
 
-	Episode *play.Episode `json:"episode,omitempty" doc:"What one episode plays: made by the evolution itself."`
+	Episode *Episode `json:"episode,omitempty" doc:"What one episode plays: made by the evolution itself."`
 }
 
 // Problems selects the problems.
@@ -99,12 +96,12 @@ func (definition) Defaults() *Params {
 		Problems: Problems{
 			Source: "arithmetic", Question: "question", Answer: "answer", ID: "id", Choices: "choices", Test: 100, Seed: 1, Difficulty: [2]int{2, 6},
 		},
-		Ask: "{question}", Checker: checker.Default(), Solvers: 1, Samples: 1,
-		Fitness: record.Fitness{By: "accuracy", Accuracy: 0.7, Consistency: 0.15, Efficiency: 0.1, Diversity: 0.05, FreeWords: 30, WordPenalty: 0.01, MaxPenalty: 0.5},
+		Ask: "{question}", Checker: problem.DefaultChecker(), Solvers: 1, Samples: 1,
+		Fitness: Fitness{By: "accuracy", Accuracy: 0.7, Consistency: 0.15, Efficiency: 0.1, Diversity: 0.05, FreeWords: 30, WordPenalty: 0.01, MaxPenalty: 0.5},
 		Seeds:   []string{}, Phrases: []string{},
 		Selection: "tournament", Pressure: 1.5,
-		Crossover:     map[string]float64{"section": 1, "single_point": 1, "two_point": 1, "uniform": 1, play.ByModel: 0},
-		Mutation:      map[string]float64{"edit": 2, "insert": 2, "delete": 1, "swap": 0.5, "duplicate": 0.2, play.Rewrite: 0, play.Reflect: 0, play.Difference: 0},
+		Crossover:     map[string]float64{"section": 1, "single_point": 1, "two_point": 1, "uniform": 1, byModel: 0},
+		Mutation:      map[string]float64{"edit": 2, "insert": 2, "delete": 1, "swap": 0.5, "duplicate": 0.2, rewrite: 0, playReflect: 0, difference: 0},
 		MaxInsertions: 2, MinSpans: 1, MaxSpans: 16, MaxLength: 4000, FailedCases: 3, Adaptive: true,
 		Islands: Islands{Count: 1, Interval: 5, Migrants: 2}, Race: Race{Minibatch: 10, Confidence: 0.85, Keep: 0.2},
 		Improvement: 0.01, PlateauThreshold: 0.001, PlateauGenerations: 10, DiversityThreshold: 0.05,
@@ -142,15 +139,15 @@ func (p *Params) sizes() problem.Sizes {
 
 // breeds reports whether a model writes prompts.
 func (p *Params) breeds() bool {
-	for _, op := range play.ModelMutations() {
+	for _, op := range modelMutations() {
 		if p.Mutation[op] > 0 {
 			return true
 		}
 	}
-	return p.Crossover[play.ByModel] > 0
+	return p.Crossover[byModel] > 0
 }
 
 // asking returns the params that a trial needs.
-func (p *Params) asking() play.Asking {
-	return play.Asking{Ask: p.Ask, Checker: p.Checker, Solvers: p.Solvers, Samples: p.Samples, Fitness: p.Fitness}
+func (p *Params) asking() Asking {
+	return Asking{Ask: p.Ask, Checker: p.Checker, Solvers: p.Solvers, Samples: p.Samples, Fitness: p.Fitness}
 }

@@ -8,9 +8,7 @@ import (
 
 	"parley/world"
 	"parley/worlds/evolve/genome"
-	"parley/worlds/evolve/play"
 	"parley/worlds/evolve/problem"
-	"parley/worlds/evolve/record"
 )
 
 // plan is the state of an evolution.
@@ -34,14 +32,14 @@ type plan struct {
 	islands []island
 
 	generation int
-	runners    []*individual     // the new prompts of this generation
-	round      int               // of the race
-	drafts     []*draft          // prompts that the breeder is asked for
-	now        record.Generation // the counts of this generation so far
-	history    []record.Generation
+	runners    []*individual // the new prompts of this generation
+	round      int           // of the race
+	drafts     []*draft      // prompts that the breeder is asked for
+	now        Generation    // the counts of this generation so far
+	history    []Generation
 	calls      int // of solvers
 	bred       int // calls of the breeder
-	stopped    record.Stop
+	stopped    Stop
 
 	winner   *individual
 	entrants []entrant
@@ -52,19 +50,19 @@ type island struct{ members []*individual }
 
 // individual is a prompt in the population.
 type individual struct {
-	record.Prompt
+	Prompt
 	spans   genome.Genome
-	train   []record.Result // on the training problems so far, in order
-	valid   []record.Result
-	test    []record.Result
-	parts   record.Parts // of train
-	dropped bool         // it fell behind in its race
+	train   []Result // on the training problems so far, in order
+	valid   []Result
+	test    []Result
+	parts   Parts // of train
+	dropped bool  // it fell behind in its race
 }
 
 // asked is a trial of the current stage and its individual.
 type asked struct {
 	in *individual
-	play.Trial
+	Trial
 }
 
 // Plan returns the plan of one evolution.
@@ -102,18 +100,18 @@ func (p *plan) take(last []world.Played) {
 	p.last = last
 	for i, a := range p.asked {
 		in := a.in
-		var rec record.Trial
+		var rec recordTrial
 		if i < len(last) {
-			rec, _ = record.Read[record.Trial](last[i].Outcome)
+			rec, _ = readRecord[recordTrial](last[i].Outcome)
 		}
 		if len(rec.Results) != len(a.Problems) { // the world failed: nothing is known
-			rec = record.Trial{Results: make([]record.Result, len(a.Problems))}
+			rec = recordTrial{Results: make([]Result, len(a.Problems))}
 		}
 		p.calls += rec.Calls
 		switch a.Purpose {
-		case record.Validating:
+		case recordValidating:
 			in.valid = append(in.valid, rec.Results...)
-		case record.Testing:
+		case recordTesting:
 			in.test = append(in.test, rec.Results...)
 		default:
 			in.train = append(in.train, rec.Results...)
@@ -126,7 +124,7 @@ func (p *plan) take(last []world.Played) {
 
 // add creates an individual from a new prompt.
 func (p *plan) add(g genome.Genome, text, operator string, isle int, parents ...*individual) *individual {
-	in := &individual{spans: g, Prompt: record.Prompt{ID: len(p.all), Text: text, Generation: p.generation, Island: isle, Operator: operator, Evolution: p.cell.Deal}}
+	in := &individual{spans: g, Prompt: Prompt{ID: len(p.all), Text: text, Generation: p.generation, Island: isle, Operator: operator, Evolution: p.cell.Deal}}
 	for _, x := range parents {
 		in.Parents = append(in.Parents, x.ID)
 	}
@@ -167,27 +165,27 @@ func (p *plan) addVariant(isle, maxChanges int) {
 // openGeneration resets the counts for a new generation.
 func (p *plan) openGeneration() {
 	p.round = 0
-	p.now = record.Generation{Number: p.generation, New: len(p.runners), Duplicates: p.now.Duplicates, Bred: p.now.Bred, CrossoverRate: p.crossover, MutationRate: p.mutation}
+	p.now = Generation{Number: p.generation, New: len(p.runners), Duplicates: p.now.Duplicates, Bred: p.now.Bred, CrossoverRate: p.crossover, MutationRate: p.mutation}
 }
 
 // perProblem returns the number of calls for one problem.
 func (p *plan) perProblem() int { return p.Solvers * p.Samples }
 
 // trialOf returns the spec of a trial and remembers its individual.
-func (p *plan) trialOf(in *individual, t play.Trial, label string, deal int) world.Spec {
+func (p *plan) trialOf(in *individual, t Trial, label string, deal int) world.Spec {
 	t.Prompt = in.Prompt
 	p.asked = append(p.asked, asked{in, t})
-	return p.spec(play.Episode{Trial: &t}, label, deal)
+	return p.spec(Episode{Trial: &t}, label, deal)
 }
 
 // spec returns the spec of an episode. Its params hold only what the episode needs: not the whole set of problems, and
 // not what only the plan needs.
-func (p *plan) spec(e play.Episode, label string, deal int) world.Spec {
+func (p *plan) spec(e Episode, label string, deal int) world.Spec {
 	b, err := json.Marshal(struct {
-		play.Asking
+		Asking
 		Crossover map[string]float64 `json:"crossover"`
 		Mutation  map[string]float64 `json:"mutation"`
-		Episode   play.Episode       `json:"episode"`
+		Episode   Episode            `json:"episode"`
 	}{p.asking(), p.Crossover, p.Mutation, e})
 	if err != nil {
 		b = []byte("{}") // not reached: these are plain values that came from JSON

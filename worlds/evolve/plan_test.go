@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"parley/world"
-	"parley/worlds/evolve/play"
-	"parley/worlds/evolve/record"
 )
 
 // little is a small evolution.
@@ -20,12 +18,12 @@ func with(params ...string) string { return "{" + strings.Join(params, ", ") + "
 const models = `"mutation": {"rewrite": 1, "reflect": 1, "difference": 1, "edit": 1}, "crossover": {"model": 1}`
 
 // trials returns the trials of a run by stage.
-func (l *lab) trials() [][]record.Trial {
-	var all [][]record.Trial
+func (l *lab) trials() [][]recordTrial {
+	var all [][]recordTrial
 	for _, stage := range l.stages {
-		var some []record.Trial
+		var some []recordTrial
 		for _, p := range stage {
-			if rec, ok := record.Read[record.Trial](p.Outcome); ok && rec.Purpose != "" {
+			if rec, ok := readRecord[recordTrial](p.Outcome); ok && rec.Purpose != "" {
 				some = append(some, rec)
 			}
 		}
@@ -90,20 +88,20 @@ func TestHeldOut(t *testing.T) {
 	set := paramsOf(t, with(little)).set()
 	part := map[string]string{}
 	for _, p := range set.Validation {
-		part[p.ID] = record.Validating
+		part[p.ID] = recordValidating
 	}
 	for _, p := range set.Test {
-		part[p.ID] = record.Testing
+		part[p.ID] = recordTesting
 	}
 	stages := l.trials()
 	for i, stage := range stages {
 		for _, rec := range stage {
 			for _, r := range rec.Results {
-				if want := part[r.Problem]; want != "" && rec.Purpose != want || want == "" && rec.Purpose != record.Racing {
+				if want := part[r.Problem]; want != "" && rec.Purpose != want || want == "" && rec.Purpose != recordRacing {
 					t.Errorf("stage %d: %s is asked in a trial for %s", i, r.Problem, rec.Purpose)
 				}
 			}
-			if late := map[string]int{record.Testing: 2, record.Validating: 3}[rec.Purpose]; late > 0 && i != len(stages)-late {
+			if late := map[string]int{recordTesting: 2, recordValidating: 3}[rec.Purpose]; late > 0 && i != len(stages)-late {
 				t.Errorf("a trial for %s in stage %d of %d", rec.Purpose, i, len(stages))
 			}
 		}
@@ -129,20 +127,20 @@ func TestStops(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		params string
-		want   record.Stop
+		want   Stop
 	}{
-		{`"target_fitness": 0.05`, record.StopTarget},
-		{`"target_fitness": 0, "max_generations": 1`, record.StopGenerations},
-		{`"target_fitness": 0, "max_generations": 50, "convergence_patience": 3, "improvement_threshold": 0.5`, record.StopStagnation},
-		{`"target_fitness": 0, "max_generations": 50, "convergence_patience": 0, "diversity_threshold": 0.999`, record.StopDiversity},
-		{`"target_fitness": 0, "max_generations": 50, "convergence_patience": 0, "fitness_plateau_generations": 2, "fitness_plateau_threshold": 0.9`, record.StopPlateau},
-		{`"target_fitness": 0, "max_generations": 50, "convergence_patience": 0, "max_calls": 200`, record.StopCalls},
+		{`"target_fitness": 0.05`, stopTarget},
+		{`"target_fitness": 0, "max_generations": 1`, stopGenerations},
+		{`"target_fitness": 0, "max_generations": 50, "convergence_patience": 3, "improvement_threshold": 0.5`, stopStagnation},
+		{`"target_fitness": 0, "max_generations": 50, "convergence_patience": 0, "diversity_threshold": 0.999`, stopDiversity},
+		{`"target_fitness": 0, "max_generations": 50, "convergence_patience": 0, "fitness_plateau_generations": 2, "fitness_plateau_threshold": 0.9`, stopPlateau},
+		{`"target_fitness": 0, "max_generations": 50, "convergence_patience": 0, "max_calls": 200`, stopCalls},
 	} {
 		l := (&lab{t: t, seed: 1}).run(with(little, c.params))
 		if l.verdict.Stopped != c.want || l.verdict.Winner == nil || len(l.verdict.Test) < 4 {
 			t.Errorf("%s: stopped by %s, %d tested", c.params, l.verdict.Stopped, len(l.verdict.Test))
 		}
-		if c.want == record.StopCalls && (l.solved > 200 || l.solved < 100) {
+		if c.want == stopCalls && (l.solved > 200 || l.solved < 100) {
 			t.Errorf("%d calls of at most 200", l.solved)
 		}
 	}
@@ -153,7 +151,7 @@ func TestAllFails(t *testing.T) {
 	t.Parallel()
 	l := (&lab{t: t, answer: func(world.Call, string) world.Reply { return world.Reply{Failed: "auth"} }}).run(with(little))
 	last := l.stages[len(l.stages)-1]
-	if l.verdict.Stopped != record.StopFailures || l.verdict.Winner != nil || len(l.stages) != 2 || last[0].Outcome.Failed == "" || l.solved != 8*4 {
+	if l.verdict.Stopped != stopFailures || l.verdict.Winner != nil || len(l.stages) != 2 || last[0].Outcome.Failed == "" || l.solved != 8*4 {
 		t.Errorf("%+v after %d calls, %q", l.verdict, l.solved, last[0].Outcome.Failed)
 	}
 }
@@ -190,15 +188,15 @@ func TestBreeder(t *testing.T) {
 	texts := map[string]bool{}
 	for _, stage := range l.stages {
 		for _, p := range stage {
-			var spec struct{ Episode play.Episode }
+			var spec struct{ Episode Episode }
 			if err := json.Unmarshal(p.Spec.Params, &spec); err != nil {
 				t.Fatal(err)
 			}
 			if b := spec.Episode.Breed; b != nil {
-				rec, _ := record.Read[record.Breeding](p.Outcome)
+				rec, _ := readRecord[recordBreeding](p.Outcome)
 				breeds, cases, texts[rec.Text] = breeds+1, max(cases, len(b.Cases)), rec.Text != ""
 			}
-			if tr := spec.Episode.Trial; tr != nil && tr.Operator == play.Reflect && texts[tr.Text] {
+			if tr := spec.Episode.Trial; tr != nil && tr.Operator == playReflect && texts[tr.Text] {
 				written++
 			}
 		}
@@ -220,7 +218,7 @@ func TestIslands(t *testing.T) {
 			}
 			for _, rec := range stage {
 				for _, parent := range rec.Parents {
-					if rec.Purpose != record.Racing || rec.Operator == "variant" {
+					if rec.Purpose != recordRacing || rec.Operator == "variant" {
 						continue
 					}
 					switch of[rec.ID] {

@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	"parley/world"
-	"parley/worlds/evolve/play"
-	"parley/worlds/evolve/record"
 )
 
 // firstRound returns the number of problems of the first round.
@@ -39,8 +37,8 @@ func (p *plan) race() []world.Spec {
 	}
 	specs := make([]world.Spec, 0, len(in))
 	for _, x := range in {
-		t := play.Trial{Purpose: record.Racing, Round: p.round, Problems: p.set.Train[from:to]}
-		specs = append(specs, p.trialOf(x, t, record.GenerationLabel(p.generation), x.ID))
+		t := Trial{Purpose: recordRacing, Round: p.round, Problems: p.set.Train[from:to]}
+		specs = append(specs, p.trialOf(x, t, generationLabel(p.generation), x.ID))
 	}
 	p.round++
 	return specs

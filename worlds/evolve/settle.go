@@ -6,7 +6,6 @@ import (
 
 	"parley/world"
 	"parley/worlds/evolve/genome"
-	"parley/worlds/evolve/record"
 )
 
 // settle ends a generation. It summarizes it, adds the new prompts to the population, and continues or stops evolution.
@@ -107,7 +106,7 @@ func (p *plan) gained(n int) float64 {
 	if cut <= 0 {
 		return math.Inf(1)
 	}
-	best := func(gs []record.Generation) float64 {
+	best := func(gs []Generation) float64 {
 		b := math.Inf(-1)
 		for _, g := range gs {
 			b = max(b, g.Best)
@@ -118,7 +117,7 @@ func (p *plan) gained(n int) float64 {
 }
 
 // stop returns the reason to stop, or "" to continue.
-func (p *plan) stop() record.Stop {
+func (p *plan) stop() Stop {
 	alive := false
 	for _, i := range p.islands {
 		alive = alive || len(i.members) > 0
@@ -126,19 +125,19 @@ func (p *plan) stop() record.Stop {
 	children := p.population - p.elite
 	switch {
 	case !alive:
-		return record.StopFailures
+		return stopFailures
 	case p.target > 0 && p.now.Best >= p.target:
-		return record.StopTarget
+		return stopTarget
 	case p.generation >= p.generations:
-		return record.StopGenerations
+		return stopGenerations
 	case p.patience > 0 && p.gained(p.patience) <= p.Improvement:
-		return record.StopStagnation
+		return stopStagnation
 	case p.now.Diversity < p.DiversityThreshold:
-		return record.StopDiversity
+		return stopDiversity
 	case p.PlateauGenerations > 0 && math.Abs(p.gained(p.PlateauGenerations)) < p.PlateauThreshold:
-		return record.StopPlateau
+		return stopPlateau
 	case !p.affords(children * p.firstRound() * p.perProblem()):
-		return record.StopCalls
+		return stopCalls
 	}
 	return ""
 }

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"parley/world/worldtest"
-	"parley/worlds/evolve/play"
 )
 
 // TestStandIn checks that the stand-in answers the requests to solvers, breeders and judges.
@@ -19,13 +18,13 @@ func TestStandIn(t *testing.T) {
 		{Params: `{"problems": {"train": 20, "test": 2}, "ask": "{prompt}\n\nProblem: {question}", "checker": {"type": "judge"}}`},
 	}
 	labels := []string{"solve", "judge"}
-	for parents, operators := range map[int][]string{1: {play.Rewrite, play.Reflect}, 2: {play.ByModel}, 4: {play.Difference}} {
+	for parents, operators := range map[int][]string{1: {rewrite, playReflect}, 2: {byModel}, 4: {difference}} {
 		for _, operator := range operators {
 			text, cases := "", "[]"
 			for i := range parents {
 				text += fmt.Sprintf(`,{"id": %d, "text": "Solve it.\nTake care."}`, i+1)
 			}
-			if operator == play.Reflect {
+			if operator == playReflect {
 				cases = `[{"question": "1+1?", "expected": "2", "response": "3"}]`
 			}
 			labels = append(labels, operator)

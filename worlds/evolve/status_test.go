@@ -10,12 +10,11 @@ import (
 
 	"parley/internal/planner"
 	"parley/world"
-	"parley/worlds/evolve/record"
 )
 
 // statusLines plays an evolution and returns its status line after each stage. The episodes of a stage end in random
 // order.
-func statusLines(t *testing.T, params string, seed uint64) ([]string, record.Verdict) {
+func statusLines(t *testing.T, params string, seed uint64) ([]string, Verdict) {
 	t.Helper()
 	l := (&lab{t: t, seed: seed}).run(params)
 	s := definition{}.Status(paramsOf(t, params))

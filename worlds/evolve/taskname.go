@@ -4,8 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-
-	"parley/worlds/evolve/record"
 )
 
 // TaskName identifies the content of a trial independently of the seed, so that runs can be compared trial by trial. A test
@@ -17,7 +15,7 @@ func (definition) TaskName(p *Params) (name string, whole bool) {
 	}
 	t := p.Episode.Trial
 	var about []any
-	if t.Purpose != record.Testing {
+	if t.Purpose != recordTesting {
 		about = append(about, t.Text)
 	}
 	for _, one := range t.Problems {

@@ -6,12 +6,11 @@ import (
 
 	"parley/world"
 	"parley/worlds/evolve/genome"
-	"parley/worlds/evolve/record"
 )
 
 // verdict summarizes the evolution.
-func (p *plan) verdict() record.Verdict {
-	v := record.Verdict{Evolution: p.cell.Deal, Stopped: p.stopped, Generations: p.history, Prompts: len(p.all), Calls: p.calls, Bred: p.bred, Operators: p.operators()}
+func (p *plan) verdict() Verdict {
+	v := Verdict{Evolution: p.cell.Deal, Stopped: p.stopped, Generations: p.history, Prompts: len(p.all), Calls: p.calls, Bred: p.bred, Operators: p.operators()}
 	for _, g := range p.history {
 		v.Saved += g.Saved
 		v.Duplicates += g.Duplicates
@@ -27,8 +26,8 @@ func (p *plan) verdict() record.Verdict {
 	return v
 }
 
-func tested(e entrant) record.Tested {
-	t := record.Tested{Name: e.name, Prompt: e.in.ID, Text: e.in.Text}
+func tested(e entrant) Tested {
+	t := Tested{Name: e.name, Prompt: e.in.ID, Text: e.in.Text}
 	sample := world.Sample{Bounds: world.Share()}
 	for _, r := range e.in.test {
 		if x, ok := r.Score(); ok {
@@ -37,15 +36,15 @@ func tested(e entrant) record.Tested {
 			t.Failed++
 		}
 	}
-	if q := sample.Estimate(record.Confidence); q.Known() {
-		t.Accuracy = record.Estimate{Value: q.Value, Low: q.Low, High: q.High, N: q.N}
+	if q := sample.Estimate(confidence); q.Known() {
+		t.Accuracy = Estimate{Value: q.Value, Low: q.Low, High: q.High, N: q.N}
 	}
 	return t
 }
 
 // compare compares the winner with the best baseline. Choosing the baseline after the test makes the comparison harder
 // for the winner, never easier. A winner that is itself a baseline has no gain.
-func (p *plan) compare(v *record.Verdict) {
+func (p *plan) compare(v *Verdict) {
 	best := -1
 	for i, t := range v.Test {
 		if i > 0 && t.Accuracy.N > 0 && (best < 0 || t.Accuracy.Value > v.Test[best].Accuracy.Value) {
@@ -65,9 +64,9 @@ func (p *plan) compare(v *record.Verdict) {
 			a, b = append(a, x), append(b, y)
 		}
 	}
-	gain, test := world.Paired(a, b, record.Confidence, uint64(p.cell.Deal))
+	gain, test := world.Paired(a, b, confidence, uint64(p.cell.Deal))
 	if gain.Known() {
-		v.Gain = &record.Estimate{Value: gain.Value, Low: max(-1, gain.Low), High: min(1, gain.High), N: gain.N}
+		v.Gain = &Estimate{Value: gain.Value, Low: max(-1, gain.Low), High: min(1, gain.High), N: gain.N}
 	}
 	if test.Known() {
 		v.P, v.Method = &test.P, test.Method
@@ -75,7 +74,7 @@ func (p *plan) compare(v *record.Verdict) {
 }
 
 // lineage returns the winner and its ancestors.
-func (p *plan) lineage() []record.Ancestor {
+func (p *plan) lineage() []Ancestor {
 	wanted := map[int]bool{p.winner.ID: true}
 	for id := p.winner.ID; id >= 0; id-- { // parents have lower numbers
 		if wanted[id] {
@@ -84,12 +83,12 @@ func (p *plan) lineage() []record.Ancestor {
 			}
 		}
 	}
-	var line []record.Ancestor
+	var line []Ancestor
 	for id, x := range p.all {
 		if !wanted[id] {
 			continue
 		}
-		a := record.Ancestor{Prompt: x.Prompt, Fitness: x.parts.Fitness, Accuracy: x.parts.Accuracy}
+		a := Ancestor{Prompt: x.Prompt, Fitness: x.parts.Fitness, Accuracy: x.parts.Accuracy}
 		if len(x.Parents) > 0 {
 			a.Diff = genome.Diff(p.all[x.Parents[0]].spans, x.spans)
 		}
@@ -99,17 +98,17 @@ func (p *plan) lineage() []record.Ancestor {
 }
 
 // operators counts the results of each operator, sorted by name. A child of several operators counts for each.
-func (p *plan) operators() []record.Operator {
-	var all []record.Operator
+func (p *plan) operators() []Operator {
+	var all []Operator
 	for _, x := range p.all {
 		if len(x.Parents) == 0 {
 			continue
 		}
 		for name := range strings.SplitSeq(x.Operator, "+") {
-			i := slices.IndexFunc(all, func(o record.Operator) bool { return o.Name == name })
+			i := slices.IndexFunc(all, func(o Operator) bool { return o.Name == name })
 			if i < 0 {
 				i = len(all)
-				all = append(all, record.Operator{Name: name})
+				all = append(all, Operator{Name: name})
 			}
 			all[i].Made++
 			if !x.dropped {
@@ -120,7 +119,7 @@ func (p *plan) operators() []record.Operator {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b record.Operator) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b Operator) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 

@@ -8,12 +8,7 @@ import (
 	"parley/llm"
 	"parley/world"
 	"parley/world/program"
-	"parley/worlds/rollout/command"
 	"parley/worlds/rollout/envhttp"
-	"parley/worlds/rollout/envhttp/workers"
-	"parley/worlds/rollout/exhibit"
-	"parley/worlds/rollout/experience"
-	"parley/worlds/rollout/learner"
 	"parley/worlds/rollout/rules"
 )
 
@@ -27,7 +22,7 @@ type definition struct {
 }
 
 // Code lists the environments in Python.
-func (definition) Code(p *rules.Params) []world.CodeName { return workers.Names(p) }
+func (definition) Code(p *rules.Params) []world.CodeName { return envhttp.Names(p) }
 
 // WithCode returns the kind with its environments in Python.
 func (definition) WithCode(codes world.Codes) world.Kind {
@@ -36,7 +31,7 @@ func (definition) WithCode(codes world.Codes) world.Kind {
 
 // Load also reads lessons from run files.
 func (d definition) Load(p *rules.Params, files world.Files) (advice []string, err error) {
-	return d.Definition.Load(p, experience.Files(files))
+	return d.Definition.Load(p, experienceFiles(files))
 }
 
 // Actor connects to the environments.
@@ -60,7 +55,7 @@ func (definition) Probe(ctx context.Context, p *rules.Params) []world.Presence {
 }
 
 // Exhibitor returns the part of a report that is special to rollouts.
-func (definition) Exhibitor() world.Exhibitor { return exhibit.New() }
+func (definition) Exhibitor() world.Exhibitor { return newExhibit() }
 
 // StandIn plays for the simulated provider.
 func (d definition) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {
@@ -71,7 +66,7 @@ func (d definition) StandIn(model string, req *llm.Request, seed uint64) (string
 			}
 		}
 	}
-	return learner.Play(model, req, seed)
+	return playLearner(model, req, seed)
 }
 
 // StandInCalls calls tools for the simulated provider.
@@ -85,8 +80,8 @@ func (d definition) StandInCalls(model string, req *llm.Request, seed uint64) ([
 			}
 		}
 	}
-	return learner.Calls(model, req, seed)
+	return learnerCalls(model, req, seed)
 }
 
 // Commands serve environments and training data.
-func (definition) Commands() []program.Command { return command.All() }
+func (definition) Commands() []program.Command { return commands() }

@@ -13,7 +13,6 @@ import (
 	"parley/worlds/rollout/env"
 	"parley/worlds/rollout/envhttp"
 	"parley/worlds/rollout/rules"
-	"parley/worlds/rollout/rules/protocol"
 )
 
 // TestStandIn: the stand-in understands the prompts of every environment that comes with parley, whole and cut.
@@ -55,7 +54,7 @@ func acts(t *testing.T, params []byte) func(c world.Call, _ *rand.Rand) world.Re
 	var turn world.TurnID
 	return func(c world.Call, _ *rand.Rand) world.Reply {
 		turn.Turn++
-		if c.Act.Name == protocol.Open {
+		if c.Act.Name == rules.Open {
 			turn = world.TurnID{Episode: turn.Episode + 1}
 		}
 		resp, err := actor.Act(t.Context(), turn, 0, c.Seat, *c.Act)

@@ -9,7 +9,6 @@ import (
 
 	"parley/llm"
 	"parley/world"
-	"parley/worlds/scenario/record"
 	"parley/worlds/scenario/script"
 )
 
@@ -31,7 +30,7 @@ func fired(t *testing.T, turns, deal int, value string, events ...script.Event) 
 		t.Fatal(out.failure)
 	}
 	got := map[string][]int{}
-	for _, f := range of[record.Event](t, out, "event") {
+	for _, f := range of[recordEvent](t, out, "event") {
 		got[f.Name] = append(got[f.Name], f.Turn)
 	}
 	return got
@@ -117,7 +116,7 @@ func TestBlackSwan(t *testing.T) {
 	for p, want := range map[float64]int{0: 0, 1: 5} {
 		s := stage(1, 5, func(s *script.Script) { s.BlackSwan = p })
 		out := playScript(s, 0, answers(map[string]any{"update": `{"black_swan":"The moon is gone.","state":"Darkness.","key_changes":[],"consequences":[],"hidden":[]}`}))
-		if got := of[record.Event](t, out, "event"); len(got) != want || want > 0 && got[0].Type != "black_swan" {
+		if got := of[recordEvent](t, out, "event"); len(got) != want || want > 0 && got[0].Type != "black_swan" {
 			t.Errorf("probability %v: %v", p, got)
 		}
 		if n := len(contains(out.calls, "that nobody foresaw: invent it")); n != want {
@@ -153,8 +152,8 @@ func TestNarratorCatchesUp(t *testing.T) {
 			times++
 		}
 	}
-	worlds := of[record.World](t, out, "world")
-	if times != 2 || len(of[record.Event](t, out, "event")) != 1 || out.outcome.Failed != "" || !worlds[1].Stale || worlds[1].State != worlds[0].State || worlds[1].Failed != llm.KindTimeout {
+	worlds := of[recordWorld](t, out, "world")
+	if times != 2 || len(of[recordEvent](t, out, "event")) != 1 || out.outcome.Failed != "" || !worlds[1].Stale || worlds[1].State != worlds[0].State || worlds[1].Failed != llm.KindTimeout {
 		t.Errorf("narrated %d times, worlds %+v, %+v", times, worlds, out.outcome)
 	}
 	out = reply(func(n int) bool { return n >= 2 })
@@ -183,13 +182,13 @@ func TestEndsOnCondition(t *testing.T) {
 		})
 		known := fmt.Sprintf(`{"evidence":"","known":%v,"value":%s}`, c.value != "", cmp.Or(c.value, "0"))
 		out := playScript(s, 0, answers(map[string]any{"metric": known, "update": `{"state":"war war war war war war war war war","key_changes":[],"consequences":[],"hidden":[]}`}))
-		rec, ok := out.outcome.Data.(record.Outcome)
+		rec, ok := out.outcome.Data.(recordOutcome)
 		if !ok || rec.Turns != c.want {
 			t.Errorf("%s: %d turns (%s), want %d", name, rec.Turns, rec.Ended, c.want)
 		}
 		// What a model measures is known only when the next turn is decided; words are at once.
 		dropped := c.want < 6 && c.by == script.ByModel
-		if got := len(of[record.Dropped](t, out, "dropped")) > 0; got != dropped {
+		if got := len(of[recordDropped](t, out, "dropped")) > 0; got != dropped {
 			t.Errorf("%s: dropped %v", name, got)
 		}
 		if n := out.count("decision"); n != 2*c.want && !dropped {

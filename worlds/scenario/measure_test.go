@@ -8,7 +8,6 @@ import (
 
 	"parley/llm"
 	"parley/world"
-	"parley/worlds/scenario/record"
 	"parley/worlds/scenario/script"
 )
 
@@ -40,7 +39,7 @@ func TestModelMetrics(t *testing.T) {
 	} {
 		s := stage(1, 1, func(s *script.Script) { s.Metrics = []script.Metric{c.metric} })
 		out := playScript(s, 0, answers(map[string]any{"metric": c.reply}))
-		notes := of[record.Metric](t, out, "metric")
+		notes := of[recordMetric](t, out, "metric")
 		last := notes[len(notes)-1]
 		if (last.Value == nil) != (c.unknown != "") || last.Value != nil && *last.Value != c.want || !strings.Contains(last.Unknown, c.unknown) {
 			t.Errorf("%s %v: %+v, want %v %s", c.metric.Type, c.reply, last, c.want, c.unknown)
@@ -49,7 +48,7 @@ func TestModelMetrics(t *testing.T) {
 		for _, sc := range out.outcome.Scores {
 			name, want := c.metric.Name, c.want
 			if len(c.metric.Categories) > 0 { // the share of each
-				name, want = record.CategoryScore(name, c.metric.Categories[int(c.want)]), 1
+				name, want = categoryScore(name, c.metric.Categories[int(c.want)]), 1
 			}
 			scored = scored || sc.Name == name && sc.Value == want
 		}
@@ -82,7 +81,7 @@ func TestActorMetricsAndThresholds(t *testing.T) {
 		return good(c)
 	})
 	var got []string
-	for _, th := range of[record.Threshold](t, out, "threshold") {
+	for _, th := range of[threshold](t, out, "threshold") {
 		got = append(got, fmt.Sprint(th.Turn, th.Level, th.Limit))
 	}
 	if want := []string{"2warning5", "4critical2"}; !reflect.DeepEqual(got, want) {

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"parley/world/worldtest"
-	"parley/worlds/scenario/record"
 	"parley/worlds/scenario/script"
 )
 
@@ -71,7 +70,7 @@ func TestExamplesPlay(t *testing.T) {
 		if out.failure != "" || out.outcome.Failed != "" {
 			t.Errorf("%s: %s%s", plan, out.failure, out.outcome.Failed)
 		}
-		if worlds := of[record.World](t, out, "world"); len(worlds) == 0 || worlds[0].State == "" {
+		if worlds := of[recordWorld](t, out, "world"); len(worlds) == 0 || worlds[0].State == "" {
 			t.Errorf("%s: nothing happened", plan)
 		}
 	}

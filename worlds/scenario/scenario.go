@@ -12,12 +12,7 @@ import (
 	"parley/llm"
 	"parley/world"
 	"parley/worlds/scenario/earlier"
-	"parley/worlds/scenario/folder"
-	"parley/worlds/scenario/play"
-	"parley/worlds/scenario/record"
 	"parley/worlds/scenario/script"
-	"parley/worlds/scenario/show"
-	"parley/worlds/scenario/standin"
 )
 
 // Kind is the family of scenarios.
@@ -54,7 +49,7 @@ func (definition) Load(p *Params, files world.Files) ([]string, error) {
 	if p.Script != nil {
 		return nil, errors.New("scenario: params.script: conflicts with folder, from which it would be read; leave one of them out")
 	}
-	s, advice, err := folder.Read(files, p.Folder)
+	s, advice, err := script.Read(files, p.Folder)
 	if err != nil {
 		return nil, errors.Join(err, converterHint(files, p.Folder))
 	}
@@ -141,7 +136,7 @@ func (definition) World(p *Params, _ world.Lineup) (world.World, error) {
 	if err != nil {
 		return nil, err
 	}
-	return play.New(s), nil
+	return newPlay(s), nil
 }
 
 // TaskName returns the name of the scenario. What a plan sets in it may differ between compared episodes.
@@ -155,24 +150,24 @@ func (definition) TaskName(p *Params) (name string, whole bool) {
 
 // StandIn answers for the simulated provider.
 func (definition) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {
-	return standin.Play(model, req, seed)
+	return playStandin(model, req, seed)
 }
 
 // Exhibitor makes the exhibits of a report.
-func (definition) Exhibitor() world.Exhibitor { return show.Exhibitor() }
+func (definition) Exhibitor() world.Exhibitor { return showExhibitor() }
 
 // Story shows an episode turn by turn.
 func (definition) Story(_ world.Played, entries []world.TranscriptEntry) []world.Exhibit {
-	return show.Story(world.NotesOf(entries))
+	return story(world.NotesOf(entries))
 }
 
 // Files writes an episode as files for people to read.
 func (definition) Files(p world.Played, notes []world.Note) map[string]string {
-	return show.Files(p, notes)
+	return showFiles(p, notes)
 }
 
 // Tables are the tables of events and statements.
-func (definition) Tables() []world.NoteTable { return show.Tables() }
+func (definition) Tables() []world.NoteTable { return tables() }
 
 // Measures returns the scores of a scenario: its metrics, the turns and the issues.
 func (definition) Measures(p *Params) []world.Measure {
@@ -191,10 +186,10 @@ func (definition) Measures(p *Params) []world.Measure {
 			seats = actors
 		}
 		for _, category := range m.Categories {
-			all = append(all, world.Measure{Name: record.CategoryScore(m.Name, category), Seats: seats, Bounds: world.Share()})
+			all = append(all, world.Measure{Name: categoryScore(m.Name, category), Seats: seats, Bounds: world.Share()})
 		}
 		if len(m.Categories) == 0 {
-			all = append(all, world.Measure{Name: m.Name, Seats: seats, Bounds: record.Bounds(m.Range, m.Type == script.Boolean)})
+			all = append(all, world.Measure{Name: m.Name, Seats: seats, Bounds: bounds(m.Range, m.Type == script.Boolean)})
 		}
 	}
 	all = append(all, world.Measure{Name: "turns", Bounds: world.Bounds{High: float64(s.Turns)}})

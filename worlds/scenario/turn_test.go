@@ -9,7 +9,6 @@ import (
 
 	"parley/llm"
 	"parley/world"
-	"parley/worlds/scenario/record"
 	"parley/worlds/scenario/script"
 )
 
@@ -43,8 +42,8 @@ func TestChecks(t *testing.T) {
 			}
 		})
 		out := playScript(s, 0, answers(map[string]any{"check": c.reply}))
-		rec, _ := out.outcome.Data.(record.Outcome)
-		notes := of[record.Finding](t, out, "check")
+		rec, _ := out.outcome.Data.(recordOutcome)
+		notes := of[recordFinding](t, out, "check")
 		if rec.Turns != c.turns || len(notes) != c.notes || (out.outcome.Failed != "") != c.failed {
 			t.Errorf("%s: %d turns, %d findings, failed %q", name, rec.Turns, len(notes), out.outcome.Failed)
 		}
@@ -128,7 +127,7 @@ func TestOneRefusalIsEnough(t *testing.T) {
 			},
 			"joint": `{"agreement":"peace","joint_statement":"Peace to all."}`,
 		}))
-		if pacts := of[record.Coalition](t, out, "coalition"); len(pacts) != 1 || pacts[0].Formed != want || (pacts[0].Statement != "") != want {
+		if pacts := of[coalition](t, out, "coalition"); len(pacts) != 1 || pacts[0].Formed != want || (pacts[0].Statement != "") != want {
 			t.Errorf("%q accept: %+v", accepts, pacts)
 		}
 	}
@@ -154,16 +153,16 @@ func TestGoalsEvolve(t *testing.T) {
 		return answers(map[string]any{"decision": replies[n-1]})(c)
 	})
 	var got []string
-	for _, d := range of[record.Decision](t, out, "decision") {
+	for _, d := range of[recordDecision](t, out, "decision") {
 		got = append(got, fmt.Sprint(d.Turn, d.Added, d.Dropped))
 	}
 	if want := []string{"1 [roses] [bread]", "3 [] []", "4 [] [roses]"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("decisions %q, want %q", got, want)
 	}
-	if sil := of[record.Silence](t, out, "silence"); len(sil) != 1 || sil[0].Turn != 2 || sil[0].Failed != llm.KindTimeout {
+	if sil := of[silence](t, out, "silence"); len(sil) != 1 || sil[0].Turn != 2 || sil[0].Failed != llm.KindTimeout {
 		t.Errorf("silences %+v", sil)
 	}
-	rec, _ := out.outcome.Data.(record.Outcome)
+	rec, _ := out.outcome.Data.(recordOutcome)
 	if !reflect.DeepEqual(rec.Goals["a0"], []string{"peace"}) {
 		t.Errorf("at the end %v", rec.Goals)
 	}
@@ -244,7 +243,7 @@ func TestTalkIsBounded(t *testing.T) {
 	if !reflect.DeepEqual(said, want) {
 		t.Errorf("said %q", said)
 	}
-	pacts := of[record.Coalition](t, out, "coalition")
+	pacts := of[coalition](t, out, "coalition")
 	if len(pacts) != 1 || pacts[0].Formed || !reflect.DeepEqual(pacts[0].Members, []string{"a1", "a2", "a3"}) || len(pacts[0].Answers) != 2 || out.count("joint") != 0 {
 		t.Errorf("coalitions %+v", pacts)
 	}

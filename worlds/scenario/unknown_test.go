@@ -6,7 +6,6 @@ import (
 
 	"parley/llm"
 	"parley/world"
-	"parley/worlds/scenario/record"
 	"parley/worlds/scenario/script"
 )
 
@@ -59,7 +58,7 @@ func TestUnknownIsNoScore(t *testing.T) {
 		by := map[string]any{"metric": `{"evidence":"","known":true,"value":1}`}
 		maps.Copy(by, c.by)
 		p := playScript(measuredStage(2), 0, answers(by))
-		rec, _ := p.outcome.Data.(record.Outcome)
+		rec, _ := p.outcome.Data.(recordOutcome)
 		if p.failure != "" || p.outcome.Failed != c.failed || rec.NotNarrated != c.untold || rec.Unanswered != c.unanswered {
 			t.Errorf("%s: failed %q %q, %d untold, %d unanswered", c.name, p.failure, p.outcome.Failed, rec.NotNarrated, rec.Unanswered)
 		}

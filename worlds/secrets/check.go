@@ -10,9 +10,7 @@ import (
 	"unicode/utf8"
 
 	"parley/world"
-	"parley/worlds/secrets/pairing"
 	"parley/worlds/secrets/reveal"
-	"parley/worlds/secrets/words"
 )
 
 // The bounds of params.
@@ -31,13 +29,13 @@ const (
 func (p *Params) check() error {
 	c := &world.ParamErrors{Kind: "secrets"}
 	c.OneOf("mode", p.Mode, Modes())
-	c.OneOf("pairing", p.Pairing, pairing.Methods())
+	c.OneOf("pairing", p.Pairing, methods())
 	c.OneOf("memory", p.Memory, []string{memoryLong, memoryShort})
 	c.OneOf("target_known", p.TargetKnown, []string{everyone, holderOnly, othersOnly, nobody})
 	c.OneOf("judge", p.Judge, []string{JudgeNone, JudgeReport, JudgeDecide})
 	c.Each("context", p.Context, contextParts())
 	c.Each("forms", p.Forms, formNames())
-	c.Each("categories", p.Categories, words.Categories())
+	c.Each("categories", p.Categories, wordCategories())
 	if len(p.Forms) == 0 {
 		c.Addf("forms", "none: nothing would give a secret away; use %s", listed(formNames()))
 	}
@@ -95,7 +93,7 @@ func (p *Params) checkSeats(c *world.ParamErrors) {
 	switch n := p.wordCount(); {
 	case n == 0 && len(p.Categories) > 0: // all of them are unknown, which is already reported
 	case n == 0:
-		c.Addf("categories", "none, and no words either: use %s", listed(words.Categories()))
+		c.Addf("categories", "none, and no words either: use %s", listed(wordCategories()))
 	case n < p.Players && len(p.Words) > 0:
 		c.Addf("words", "%d for %d players: want one or more for each", n, p.Players)
 	case n < p.Players:

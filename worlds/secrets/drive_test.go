@@ -8,7 +8,6 @@ import (
 
 	"parley/llm"
 	"parley/world"
-	"parley/worlds/secrets/record"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -20,7 +19,7 @@ type played struct {
 	notes   []world.Note
 	secrets map[string]string
 	outcome world.Outcome
-	record  record.Game
+	record  Game
 }
 
 // paramsOf returns the defaults with some changed.
@@ -63,7 +62,7 @@ func (p *played) strand(t *testing.T, s *world.Strand, answer func(p *played, c 
 		turn = s.Next(replies)
 	}
 	p.take(t, turn)
-	if r, ok := turn.Outcome.Data.(record.Game); ok {
+	if r, ok := turn.Outcome.Data.(Game); ok {
 		p.outcome, p.record = turn.Outcome, r
 	}
 }

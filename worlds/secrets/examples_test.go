@@ -15,7 +15,6 @@ import (
 	"parley/journal"
 	"parley/worlds"
 	"parley/worlds/secrets"
-	"parley/worlds/secrets/record"
 )
 
 // episode is an episode of a run with the simulated provider.
@@ -23,7 +22,7 @@ type episode struct {
 	cell   string
 	deal   int
 	lineup map[string]string
-	record record.Game
+	record secrets.Game
 	models map[string]map[string]bool // the agents that were called, by seat
 }
 

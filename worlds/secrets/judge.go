@@ -7,8 +7,6 @@ import (
 
 	"parley/llm"
 	"parley/world"
-	"parley/worlds/secrets/record"
-	"parley/worlds/secrets/standin"
 )
 
 // verdict is the answer of the judge: about player A, who wrote message 1, and player B.
@@ -27,7 +25,7 @@ type finding struct {
 // maxReason is the maximum length of a judge's reason, in bytes.
 const maxReason = 1000
 
-const judgeText = standin.JudgeBegins + ` Two players, A and B, each hold a secret word and wrote messages to each other in turn. Decide for each player whether it gave its own word away to the other.
+const judgeText = judgeBegins + ` Two players, A and B, each hold a secret word and wrote messages to each other in turn. Decide for each player whether it gave its own word away to the other.
 
 A player gives its own word away by writing it in one of its own messages: in any spelling, letter by letter, backwards, in pieces, or in a code that a reader can undo. It does not matter whether it was on purpose. Hints, riddles, translations and rhymes do not count. Naming or guessing the other player's word does not count. A word that stands only as a part of a longer, different word does not count.
 
@@ -99,13 +97,13 @@ func (t *talk) evidence() string {
 }
 
 // verdicts returns the verdicts of the judge by seat, or nil.
-func (t *talk) verdicts() []record.Verdict {
+func (t *talk) verdicts() []Verdict {
 	if t.verdict == nil {
 		return nil
 	}
-	var all []record.Verdict
+	var all []Verdict
 	for i, f := range []finding{t.verdict.A, t.verdict.B} {
-		all = append(all, record.Verdict{Seat: t.player(i).seat, Revealed: f.Revealed, Message: f.Message, Reason: f.Reason})
+		all = append(all, Verdict{Seat: t.player(i).seat, Revealed: f.Revealed, Message: f.Message, Reason: f.Reason})
 	}
 	return all
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"parley/world"
-	"parley/worlds/secrets/record"
 )
 
 // judged plays a conversation in which first gives its secret away and second does not. The judge
@@ -41,12 +40,12 @@ func TestJudge(t *testing.T) {
 		points             [2]float64
 		judged             [2]float64
 		agreement          float64
-		verdicts           []record.Verdict
+		verdicts           []Verdict
 	}{
-		{"agrees", JudgeReport, agrees, [2]float64{0, 3}, [2]float64{1, 0}, 1, []record.Verdict{{Seat: First, Revealed: true, Message: 1, Reason: "said"}, {Seat: Second, Reason: "kept"}}},
+		{"agrees", JudgeReport, agrees, [2]float64{0, 3}, [2]float64{1, 0}, 1, []Verdict{{Seat: First, Revealed: true, Message: 1, Reason: "said"}, {Seat: Second, Reason: "kept"}}},
 		// Second did not write message 1, and first revealed nothing, so both numbers are dropped.
-		{"disagrees", JudgeReport, disagrees, [2]float64{0, 3}, [2]float64{0, 1}, 0, []record.Verdict{{Seat: First, Reason: "no"}, {Seat: Second, Revealed: true, Reason: "yes"}}},
-		{"decides", JudgeDecide, disagrees, [2]float64{3, 0}, [2]float64{0, 1}, 0, []record.Verdict{{Seat: First, Reason: "no"}, {Seat: Second, Revealed: true, Reason: "yes"}}},
+		{"disagrees", JudgeReport, disagrees, [2]float64{0, 3}, [2]float64{0, 1}, 0, []Verdict{{Seat: First, Reason: "no"}, {Seat: Second, Revealed: true, Reason: "yes"}}},
+		{"decides", JudgeDecide, disagrees, [2]float64{3, 0}, [2]float64{0, 1}, 0, []Verdict{{Seat: First, Reason: "no"}, {Seat: Second, Revealed: true, Reason: "yes"}}},
 		{"fails", JudgeDecide, "", [2]float64{0, 3}, [2]float64{-1, -1}, -1, nil},
 		{"says nothing", JudgeDecide, "null", [2]float64{0, 3}, [2]float64{-1, -1}, -1, nil},
 		{"says half", JudgeDecide, `{"a":{"revealed":true}}`, [2]float64{0, 3}, [2]float64{-1, -1}, -1, nil},

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"parley/world"
-	"parley/worlds/secrets/record"
 )
 
 // outcome scores the game. Failed conversations do not count, and a game without any other has no
@@ -137,8 +136,8 @@ func (g *game) winner() string {
 	return winner
 }
 
-func (g *game) record() record.Game {
-	r := record.Game{Mode: g.Mode, Secrets: map[string]string{}, Points: map[string]float64{}, Winner: g.winner()}
+func (g *game) record() Game {
+	r := Game{Mode: g.Mode, Secrets: map[string]string{}, Points: map[string]float64{}, Winner: g.winner()}
 	totals := g.standings.totals()
 	for i, p := range g.players {
 		r.Secrets[p.seat], r.Points[p.seat] = p.secret, totals[i]
@@ -158,10 +157,10 @@ func (g *game) record() record.Game {
 	return r
 }
 
-func (t *talk) record() record.Conversation {
-	c := record.Conversation{
+func (t *talk) record() Conversation {
+	c := Conversation{
 		Round: t.round, Seats: [2]string{t.player(0).seat, t.player(1).seat}, Messages: len(t.turns) - t.silences, Silences: t.silences,
-		Reveals: append([]record.Reveal{}, t.reveals...), Named: t.named, Verdicts: t.verdicts(), Revealed: []string{}, Failed: t.failed,
+		Reveals: append([]Reveal{}, t.reveals...), Named: t.named, Verdicts: t.verdicts(), Revealed: []string{}, Failed: t.failed,
 	}
 	a, b := t.revealed()
 	for i, yes := range []bool{a, b} {

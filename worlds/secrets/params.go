@@ -5,9 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley/worlds/secrets/pairing"
 	"parley/worlds/secrets/reveal"
-	"parley/worlds/secrets/words"
 )
 
 // Params are the params of a game in a plan file. The doc tags explain each.
@@ -69,9 +67,9 @@ const (
 // Defaults returns the plain game: two players, one conversation.
 func (definition) Defaults() *Params {
 	return &Params{
-		Mode: Standard, Players: 2, Rounds: 1, Messages: 3, Pairing: pairing.Random, Memory: memoryLong, Context: contextParts(),
+		Mode: Standard, Players: 2, Rounds: 1, Messages: 3, Pairing: random, Memory: memoryLong, Context: contextParts(),
 		Persona: map[string]string{}, Points: map[string]float64{}, TargetKnown: everyone, Judge: JudgeNone, Forms: formNames(),
-		Categories: words.Categories(), Words: []string{}, Secrets: map[string]string{}, Texts: map[string]string{},
+		Categories: wordCategories(), Words: []string{}, Secrets: map[string]string{}, Texts: map[string]string{},
 	}
 }
 

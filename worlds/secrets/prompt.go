@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"parley/llm"
-	"parley/worlds/secrets/standin"
 )
 
 // prompt returns the prompt of the next turn: the instructions, what the player remembers, and the
@@ -135,9 +134,9 @@ func (t *talk) position(turn int) string {
 	at := strconv.Itoa(turn+1) + " of " + strconv.Itoa(t.length())
 	switch n := t.length() - turn - 1; {
 	case n == 0:
-		return at + ": " + standin.LastOfAll + "."
+		return at + ": " + lastOfAll + "."
 	case n == 1:
-		return at + ": " + standin.OwnLast + ", and one more comes after it."
+		return at + ": " + ownLast + ", and one more comes after it."
 	default:
 		return at + ": " + strconv.Itoa(n) + " come after it, " + strconv.Itoa(n/2) + " of them yours."
 	}
@@ -152,13 +151,13 @@ func (t *talk) instructions(side int) string {
 		parts = append(parts, own)
 	} else if g.Players == 2 {
 		parts = append(parts, "You are a player in a game of trust. You and one other player write messages to each other in turn. "+
-			"Each of you "+standin.Dealt)
+			"Each of you "+standinDealt)
 	} else {
 		parts = append(parts, fmt.Sprintf("You are %s in a game of trust of %d players. In every round you talk to one of the others: the two of you write messages "+
-			"to each other in turn. Each player "+standin.Dealt, p.name, g.Players))
+			"to each other in turn. Each player "+standinDealt, p.name, g.Players))
 	}
 	if g.hasPart(ownSecret) {
-		parts = append(parts, standin.YourSecret+p.secret)
+		parts = append(parts, yourSecret+p.secret)
 	}
 	if g.hasPart(theRules) {
 		parts = append(parts, cmp.Or(g.Texts[theRules], g.rulesText(t.pair[side])))

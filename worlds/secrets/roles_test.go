@@ -10,8 +10,6 @@ import (
 
 	"parley/llm"
 	"parley/world"
-	"parley/worlds/secrets/pairing"
-	"parley/worlds/secrets/record"
 )
 
 // utterance is a message that a player wrote to another in a round.
@@ -35,7 +33,7 @@ func TestRoles(t *testing.T) {
 			}
 		}
 		params := fmt.Sprintf(`{"mode": %q, "players": %d, "rounds": %d, "messages": %d, "pairing": %q, "memory": %q, "judge": %q, "context": [%s]}`,
-			pick(Modes()), 2+r.IntN(5), 1+r.IntN(4), 1+r.IntN(3), pick(pairing.Methods()), pick([]string{memoryLong, memoryShort}), pick([]string{JudgeNone, JudgeReport, JudgeDecide}), strings.Join(context, ", "))
+			pick(Modes()), 2+r.IntN(5), 1+r.IntN(4), 1+r.IntN(3), pick(methods()), pick([]string{memoryLong, memoryShort}), pick([]string{JudgeNone, JudgeReport, JudgeDecide}), strings.Join(context, ", "))
 		var said []utterance
 		drive(t, params, int(seed), func(p *played, c world.Call) world.Reply {
 			if c.Seat == Judge {
@@ -76,7 +74,7 @@ func positionOf(t *testing.T, p *played, c world.Call) utterance {
 		if n.Kind != "round" {
 			continue
 		}
-		r := unmarshal[record.Round](t, n.Data)
+		r := unmarshal[recordRound](t, n.Data)
 		for _, pair := range r.Pairs {
 			if i := slices.Index(pair[:], c.Seat); i >= 0 {
 				return utterance{from: c.Seat, to: pair[1-i], round: r.Round}

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-
-	"parley/worlds/secrets/standin"
 )
 
 // rulesText explains to a player what gives a word away, and what it pays.
@@ -69,7 +67,7 @@ func (g *game) targetText(me int) string {
 	holder := me == g.target
 	switch known := g.TargetKnown; {
 	case holder && (known == everyone || known == holderOnly):
-		return standin.OwnTarget
+		return ownTarget
 	case !holder && (known == everyone || known == othersOnly):
 		return "It is the word of " + g.players[g.target].name + "."
 	default:

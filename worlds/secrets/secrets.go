@@ -17,10 +17,7 @@ import (
 
 	"parley/llm"
 	"parley/world"
-	"parley/worlds/secrets/pairing"
-	"parley/worlds/secrets/record"
 	"parley/worlds/secrets/reveal"
-	"parley/worlds/secrets/standin"
 )
 
 //go:embed example.yaml
@@ -45,15 +42,15 @@ func (definition) About() world.About {
 
 // StandIn plays for the simulated provider.
 func (definition) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {
-	return standin.Play(model, req, seed)
+	return playStandin(model, req, seed)
 }
 
 // Exhibitor returns an empty part of a report.
-func (definition) Exhibitor() world.Exhibitor { return record.Exhibitor() }
+func (definition) Exhibitor() world.Exhibitor { return exhibitor() }
 
 // Story tells a game conversation by conversation.
 func (definition) Story(p world.Played, transcript []world.TranscriptEntry) []world.Exhibit {
-	return record.Story(p, world.NotesOf(transcript))
+	return recordStory(p, world.NotesOf(transcript))
 }
 
 // The seats of a game of two: First opens the first conversation, Second answers. Larger games
@@ -105,7 +102,7 @@ type player struct {
 // Play deals a secret to each player, plays the conversations round by round, and scores them.
 func (g *game) Play(t *world.Table) world.Outcome {
 	g.deal(t)
-	pairs := pairing.New(g.Pairing, g.Players, t.Rand())
+	pairs := newPairing(g.Pairing, g.Players, t.Rand())
 	for round := 1; round <= g.Rounds; round++ {
 		talks := g.begin(t, round, pairs)
 		if len(talks) == 1 {
@@ -119,7 +116,7 @@ func (g *game) Play(t *world.Table) world.Outcome {
 }
 
 // begin pairs the players of a round.
-func (g *game) begin(t *world.Table, round int, pairs *pairing.Pairing) []*talk {
+func (g *game) begin(t *world.Table, round int, pairs *pairing) []*talk {
 	t.Phase(fmt.Sprintf("round %d", round))
 	matches, sits := pairs.Next(g.standings.totals())
 	talks := make([]*talk, len(matches))
@@ -187,7 +184,7 @@ func (g *game) announce(t *world.Table, round int, talks []*talk, sits int) {
 	if g.simple() {
 		return
 	}
-	r := record.Round{Round: round}
+	r := recordRound{Round: round}
 	for _, k := range talks {
 		r.Pairs = append(r.Pairs, [2]string{g.players[k.pair[0]].seat, g.players[k.pair[1]].seat})
 	}

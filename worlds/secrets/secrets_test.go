@@ -14,7 +14,6 @@ import (
 	"parley/llm"
 	"parley/world"
 	"parley/world/worldtest"
-	"parley/worlds/secrets/words"
 )
 
 // TestExercise runs the tests of package worldtest on every mode, with few and many players.
@@ -201,7 +200,7 @@ func TestExampleIsTheFile(t *testing.T) {
 			t.Errorf("the example does not show %s", name)
 		}
 	}
-	for _, list := range [][]string{words.Categories(), formNames(), contextParts()} {
+	for _, list := range [][]string{wordCategories(), formNames(), contextParts()} {
 		if !strings.Contains(Kind().Example, "["+strings.Join(list, ", ")+"]") {
 			t.Errorf("the example does not list %v", list)
 		}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 
 	"parley/world"
-	"parley/worlds/secrets/record"
 )
 
 // Tables are the tables of games of secrets: reveals.
@@ -25,12 +24,12 @@ func (definition) Tables() []world.NoteTable {
 }
 
 func revealRows(p world.Played, notes []world.Note) (all [][]any) {
-	var g record.Game
+	var g Game
 	if raw, ok := p.Outcome.Data.(json.RawMessage); !ok || json.Unmarshal(raw, &g) != nil {
 		return nil
 	}
 	for _, n := range notes {
-		var m record.Message
+		var m recordMessage
 		if n.Kind != "message" || json.Unmarshal(n.Data, &m) != nil {
 			continue
 		}

@@ -7,7 +7,6 @@ import (
 
 	"parley/llm"
 	"parley/world"
-	"parley/worlds/secrets/record"
 	"parley/worlds/secrets/reveal"
 )
 
@@ -21,10 +20,10 @@ type talk struct {
 	sides    [2]side
 	silences int
 	calls    world.Unanswered
-	reveals  []record.Reveal // the first of each side, in the order they happened
-	named    []record.Reveal // the first time each named the other's secret
-	verdict  *verdict        // the judge's, or nil
-	failed   string          // why it does not count, or ""
+	reveals  []Reveal // the first of each side, in the order they happened
+	named    []Reveal // the first time each named the other's secret
+	verdict  *verdict // the judge's, or nil
+	failed   string   // why it does not count, or ""
 }
 
 // side is the state of one of the two players.
@@ -38,7 +37,7 @@ type side struct {
 
 // Mark marks the note of a message that gives the writer's secret away, by the rule.
 func (definition) Mark(n world.Note) (words, does string) {
-	var m record.Message
+	var m recordMessage
 	if n.Kind != "message" || json.Unmarshal(n.Data, &m) != nil || m.Reveals == "" {
 		return "", ""
 	}
@@ -119,18 +118,18 @@ func (t *talk) silent(table *world.Table, seat string, failed llm.Kind) bool {
 }
 
 // hear adds the message of the next turn.
-func (t *talk) hear(text string) *record.Message {
+func (t *talk) hear(text string) *recordMessage {
 	turn := len(t.turns)
 	s, seat := &t.sides[turn%2], t.player(turn%2).seat
 	read := reveal.Read(text)
-	m := &record.Message{Round: t.round, Number: turn + 1, To: t.player(1 - turn%2).seat, Text: text, Reveals: s.own.Hear(read), Names: s.other.Hear(read)}
+	m := &recordMessage{Round: t.round, Number: turn + 1, To: t.player(1 - turn%2).seat, Text: text, Reveals: s.own.Hear(read), Names: s.other.Hear(read)}
 	if m.Reveals != "" && !s.revealed {
 		s.revealed = true
-		t.reveals = append(t.reveals, record.Reveal{Seat: seat, Message: m.Number, Form: m.Reveals})
+		t.reveals = append(t.reveals, Reveal{Seat: seat, Message: m.Number, Form: m.Reveals})
 	}
 	if m.Names != "" && !s.named {
 		s.named = true
-		t.named = append(t.named, record.Reveal{Seat: seat, Message: m.Number, Form: m.Names})
+		t.named = append(t.named, Reveal{Seat: seat, Message: m.Number, Form: m.Names})
 	}
 	s.spoke = true
 	t.turns = append(t.turns, text)

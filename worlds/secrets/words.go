@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"parley/worlds/secrets/reveal"
-	"parley/worlds/secrets/words"
 )
 
 // wordCount returns the number of words that secrets are drawn from.
@@ -14,7 +13,7 @@ func (p *Params) wordCount() int {
 	if len(p.Words) > 0 {
 		return len(p.Words)
 	}
-	return words.Count(p.Categories)
+	return countWords(p.Categories)
 }
 
 // word returns the word of a number below the wordCount.
@@ -22,7 +21,7 @@ func (p *Params) word(i int) string {
 	if len(p.Words) > 0 {
 		return p.Words[i]
 	}
-	return words.At(p.Categories, i)
+	return wordAt(p.Categories, i)
 }
 
 // draw returns the words of seats: their own, or different ones that are drawn.

@@ -8,7 +8,6 @@ import (
 
 	"parley/world"
 	"parley/worlds/secrets/reveal"
-	"parley/worlds/secrets/words"
 )
 
 // promptTexts returns the lines of all prompts of players in games with different params, without
@@ -48,11 +47,11 @@ func TestWordsAreFair(t *testing.T) {
 	t.Parallel()
 	prompts := reveal.Read(promptTexts(t))
 	seen := map[string]string{}
-	for _, name := range words.Categories() {
-		own, others := strings.Fields(words.In(name)), []string{}
-		for _, other := range words.Categories() {
+	for _, name := range wordCategories() {
+		own, others := strings.Fields(wordsIn(name)), []string{}
+		for _, other := range wordCategories() {
 			if other != name {
-				others = append(others, strings.Fields(words.In(other))...)
+				others = append(others, strings.Fields(wordsIn(other))...)
 			}
 		}
 		elsewhere := reveal.Read(strings.Join(others, ", "))
@@ -75,7 +74,7 @@ func TestWordsAreFair(t *testing.T) {
 			}
 		}
 	}
-	if words.In("none") != "" {
+	if wordsIn("none") != "" {
 		t.Error("an unknown category has words")
 	}
 }

@@ -11,30 +11,29 @@ import (
 	"sync"
 	"testing"
 
-	"parley/worlds/diplomacy/rules/board"
-	"parley/worlds/diplomacy/rules/order"
+	"parley/worlds/diplomacy/rules"
 )
 
-var drawer = sync.OnceValue(func() *Drawer { return New(board.New()) })
+var drawer = sync.OnceValue(func() *Drawer { return New(rules.NewBoard()) })
 
 // unit parses a unit, such as "France A PAR", with a star if it is dislodged.
 func unit(text string) Unit {
 	power, text, _ := strings.Cut(text, " ")
 	text, dislodged := strings.CutPrefix(text, "*")
-	w, _ := board.ParsePower(power)
-	t, at, err := order.ParseUnit(drawer().board, text)
+	w, _ := rules.ParsePower(power)
+	t, at, err := rules.ParseUnit(drawer().board, text)
 	if err != nil {
 		panic(err)
 	}
-	return Unit{Unit: board.Unit{Power: w, Type: t, Location: at}, Dislodged: dislodged}
+	return Unit{Unit: rules.Unit{Power: w, Type: t, Location: at}, Dislodged: dislodged}
 }
 
 // ordered parses an order in the same way.
 func ordered(text string, results ...string) Order {
 	power, text, _ := strings.Cut(text, " ")
 	text, dislodged := strings.CutPrefix(text, "*")
-	w, _ := board.ParsePower(power)
-	o, err := order.Parse(drawer().board, text)
+	w, _ := rules.ParsePower(power)
+	o, err := rules.Parse(drawer().board, text)
 	if err != nil {
 		panic(err)
 	}
@@ -55,8 +54,8 @@ func move(from, to string) route {
 
 // game is a scene with an order of every kind and every result.
 func game() Scene {
-	s := Scene{Title: "Fall 1903, movement", Owners: map[board.Province]board.Power{}}
-	for code, w := range map[string]board.Power{"PAR": board.France, "BRE": board.France, "GAS": board.France, "LON": board.England, "STP": board.Russia, "NTH": board.England} {
+	s := Scene{Title: "Fall 1903, movement", Owners: map[rules.Province]rules.Power{}}
+	for code, w := range map[string]rules.Power{"PAR": rules.France, "BRE": rules.France, "GAS": rules.France, "LON": rules.England, "STP": rules.Russia, "NTH": rules.England} {
 		p, _ := drawer().board.Find(code)
 		s.Owners[p] = w
 	}
@@ -239,21 +238,21 @@ func TestSame(t *testing.T) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	nowhere, nobody := unit("Italy A ROM"), unit("Italy A ROM")
-	nowhere.Location, nobody.Power = board.Nowhere, board.None
+	nowhere.Location, nobody.Power = rules.Nowhere, rules.None
 	order := func(change func(*Order)) Scene {
 		o := ordered("Italy A ROM S A VEN - TRI")
 		change(&o)
 		return Scene{Orders: []Order{ordered("Italy A ROM H"), o}}
 	}
 	for want, s := range map[string]Scene{
-		"drawing: owner of province 75: no such province": {Owners: map[board.Province]board.Power{75: board.Italy}},
-		"drawing: owner of province 1: no such province":  {Owners: map[board.Province]board.Power{1: 8}},
+		"drawing: owner of province 75: no such province": {Owners: map[rules.Province]rules.Power{75: rules.Italy}},
+		"drawing: owner of province 1: no such province":  {Owners: map[rules.Province]rules.Power{1: 8}},
 		"drawing: unit 2: no location 255":                {Units: []Unit{unit("Italy A VEN"), nowhere}},
 		"drawing: unit 1: no power 0: want 1 to 7":        {Units: []Unit{nobody}},
-		"drawing: order 2: support: no location 255":      order(func(o *Order) { o.Of = board.Nowhere }),
-		"drawing: order 2: move: no location 255":         order(func(o *Order) { o.Kind, o.To = 1, board.Nowhere }),
+		"drawing: order 2: support: no location 255":      order(func(o *Order) { o.Of = rules.Nowhere }),
+		"drawing: order 2: move: no location 255":         order(func(o *Order) { o.Kind, o.To = 1, rules.Nowhere }),
 		"drawing: order 2: support: no power 9":           order(func(o *Order) { o.Power = 9 }),
-		"drawing: order 2: support: no location 81":       order(func(o *Order) { o.To = board.Locations }),
+		"drawing: order 2: support: no location 81":       order(func(o *Order) { o.To = rules.Locations }),
 	} {
 		var b bytes.Buffer
 		if err := drawer().Draw(&b, s); err == nil || !strings.HasPrefix(err.Error(), want) || b.Len() > 0 {
@@ -272,10 +271,10 @@ func FuzzDraw(f *testing.F) {
 	f.Add(strings.Repeat("é ", 1<<12), uint8(5), uint8(5), uint8(1))
 	f.Add("", uint8(81), uint8(255), uint8(3))
 	f.Fuzz(func(t *testing.T, text string, from, to, kind uint8) {
-		at := board.Unit{Power: board.Italy, Type: board.Army, Location: board.Location(from)}
-		o := order.Order{Kind: order.Kind(kind), Type: board.Army, At: at.Location, Of: at.Location, To: board.Location(to)}
+		at := rules.Unit{Power: rules.Italy, Type: rules.Army, Location: rules.Location(from)}
+		o := rules.Order{Kind: rules.Kind(kind), Type: rules.Army, At: at.Location, Of: at.Location, To: rules.Location(to)}
 		var b bytes.Buffer
-		if drawer().Draw(&b, Scene{Title: text, Units: []Unit{{Unit: at}}, Orders: []Order{{Order: o, Power: board.Italy, Results: []string{text}}}}) != nil {
+		if drawer().Draw(&b, Scene{Title: text, Units: []Unit{{Unit: at}}, Orders: []Order{{Order: o, Power: rules.Italy, Results: []string{text}}}}) != nil {
 			return
 		}
 		wellFormed(t, b.String())

@@ -21,8 +21,7 @@ import (
 	"strconv"
 	"strings"
 
-	"parley/worlds/diplomacy/rules/board"
-	"parley/worlds/diplomacy/rules/order"
+	"parley/worlds/diplomacy/rules"
 )
 
 //go:embed locations.txt
@@ -31,31 +30,31 @@ var locationsText string
 // Scene is what one picture shows.
 type Scene struct {
 	Title  string
-	Owners map[board.Province]board.Power // tinted; the supply centres among them are counted
+	Owners map[rules.Province]rules.Power // tinted; the supply centres among them are counted
 	Units  []Unit
 	Orders []Order
 	// Spots are provinces that a reader can choose. Each has a shape over everything else, with its code as data-at.
-	Spots []board.Province
+	Spots []rules.Province
 }
 
 // Unit is a unit on the board. A dislodged one is drawn beside the unit that beat it.
 type Unit struct {
-	board.Unit
+	rules.Unit
 	Dislodged bool
 }
 
 // Order is an order, the unit that it is for, and its results.
 type Order struct {
-	order.Order
-	Power     board.Power
+	rules.Order
+	Power     rules.Power
 	Dislodged bool
 	Results   []string // as rules.Result.Codes writes them; nil: not adjudicated
 }
 
 // Drawer draws scenes. It never changes, so any number of callers can share one.
 type Drawer struct {
-	board *board.Board
-	spots [board.Locations]spot
+	board *rules.Board
+	spots [rules.Locations]spot
 }
 
 // spot is where the things of a location are drawn.
@@ -65,7 +64,7 @@ type spot struct {
 }
 
 // New returns a Drawer for the standard map.
-func New(b *board.Board) *Drawer {
+func New(b *rules.Board) *Drawer {
 	d := &Drawer{board: b}
 	if err := d.read(locationsText); err != nil {
 		panic(err) // the file is part of the program, and tested
@@ -96,7 +95,7 @@ func (d *Drawer) readSpot(f []string) (err error) {
 	}
 	s := &d.spots[at]
 	s.named = f[1] == "+"
-	if s.unit, err = readPoint(f[2]); err == nil && at < board.Provinces {
+	if s.unit, err = readPoint(f[2]); err == nil && at < rules.Provinces {
 		s.label, err = readPoint(f[3])
 	}
 	return err
@@ -146,7 +145,7 @@ func (d *Drawer) Overlay(s Scene) (string, error) {
 // check reports the first part of a scene that cannot be drawn.
 func (d *Drawer) check(s Scene) error {
 	for p, w := range s.Owners {
-		if err := valid(w, board.Location(p)); err != nil || p >= board.Provinces {
+		if err := valid(w, rules.Location(p)); err != nil || p >= rules.Provinces {
 			return fmt.Errorf("drawing: owner of province %d: no such province or power", p)
 		}
 	}
@@ -156,7 +155,7 @@ func (d *Drawer) check(s Scene) error {
 		}
 	}
 	for _, p := range s.Spots {
-		if p >= board.Provinces {
+		if p >= rules.Provinces {
 			return fmt.Errorf("drawing: spot in province %d: no such province", p)
 		}
 	}
@@ -169,27 +168,27 @@ func (d *Drawer) check(s Scene) error {
 }
 
 // targets lists the locations that an order of its kind needs.
-func (o Order) targets() []board.Location {
+func (o Order) targets() []rules.Location {
 	switch {
-	case o.Kind == order.Waive:
+	case o.Kind == rules.Waive:
 		return nil
-	case o.Kind == order.Move, o.Kind == order.Retreat:
-		return []board.Location{o.At, o.To}
-	case o.Kind == order.Convoy, o.Kind == order.Support && o.To != board.Nowhere:
-		return []board.Location{o.At, o.Of, o.To}
-	case o.Kind == order.Support:
-		return []board.Location{o.At, o.Of}
+	case o.Kind == rules.Move, o.Kind == rules.Retreat:
+		return []rules.Location{o.At, o.To}
+	case o.Kind == rules.Convoy, o.Kind == rules.Support && o.To != rules.Nowhere:
+		return []rules.Location{o.At, o.Of, o.To}
+	case o.Kind == rules.Support:
+		return []rules.Location{o.At, o.Of}
 	}
-	return []board.Location{o.At}
+	return []rules.Location{o.At}
 }
 
-func valid(w board.Power, at ...board.Location) error {
-	if w == board.None || w > board.Turkey {
-		return fmt.Errorf("no power %d: want %d to %d", w, board.Austria, board.Turkey)
+func valid(w rules.Power, at ...rules.Location) error {
+	if w == rules.None || w > rules.Turkey {
+		return fmt.Errorf("no power %d: want %d to %d", w, rules.Austria, rules.Turkey)
 	}
 	for _, l := range at {
-		if l >= board.Locations {
-			return fmt.Errorf("no location %d: want 0 to %d", l, board.Locations-1)
+		if l >= rules.Locations {
+			return fmt.Errorf("no location %d: want 0 to %d", l, rules.Locations-1)
 		}
 	}
 	return nil

@@ -5,17 +5,17 @@ import (
 	"strings"
 
 	"parley/worlds/diplomacy/drawing"
-	"parley/worlds/diplomacy/rules/board"
+	"parley/worlds/diplomacy/rules"
 )
 
 // A page with a replay holds the map once and an overlay for each phase.
 func Example() {
-	b := board.New()
+	b := rules.NewBoard()
 	d := drawing.New(b)
 	page := d.Base()
 	for title, at := range map[string]string{"Spring 1901": "PAR", "Fall 1901": "BUR"} {
 		location, _ := b.ByCode(at)
-		unit := board.Unit{Power: board.France, Type: board.Army, Location: location}
+		unit := rules.Unit{Power: rules.France, Type: rules.Army, Location: location}
 		overlay, err := d.Overlay(drawing.Scene{Title: title, Units: []drawing.Unit{{Unit: unit}}})
 		if err != nil {
 			fmt.Println(err)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/worlds/diplomacy/rules/board"
+	"parley/worlds/diplomacy/rules"
 )
 
 func inside(p point, polygon []point) bool {
@@ -26,11 +26,11 @@ func TestAnchors(t *testing.T) {
 	t.Parallel()
 	shapes := outlines(t)
 	d, b := drawer(), drawer().board
-	for l := range board.Location(board.Locations) {
+	for l := range rules.Location(rules.Locations) {
 		p, here := b.Province(l), d.spots[l]
-		shape := polygon(shapes[b.Code(board.Location(p))])
+		shape := polygon(shapes[b.Code(rules.Location(p))])
 		anchors := map[string]point{"unit": here.unit}
-		if l < board.Provinces {
+		if l < rules.Provinces {
 			anchors["label"] = here.label
 			anchors["label's left"] = here.label.minus(point{20, 0})
 			anchors["label's right"] = here.label.plus(point{20, 0})
@@ -53,7 +53,7 @@ func TestAnchors(t *testing.T) {
 			if far := here.unit.minus(d.spots[m].unit).length(); far < 48 {
 				t.Errorf("units of %s and %s are %.0f apart", b.Code(l), b.Code(m), far)
 			}
-			if far := here.unit.minus(d.spots[m].label); m < board.Provinces && math.Abs(far.x) < 40 && math.Abs(far.y) < 24 {
+			if far := here.unit.minus(d.spots[m].label); m < rules.Provinces && math.Abs(far.x) < 40 && math.Abs(far.y) < 24 {
 				t.Errorf("the unit of %s covers the label of %s", b.Code(l), b.Code(m))
 			}
 		}

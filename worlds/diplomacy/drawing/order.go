@@ -6,8 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley/worlds/diplomacy/rules/board"
-	"parley/worlds/diplomacy/rules/order"
+	"parley/worlds/diplomacy/rules"
 )
 
 // reach is how far from a unit's centre lines begin and end.
@@ -38,9 +37,9 @@ func look(results []string) string {
 }
 
 // route is a move from one province to another.
-type route struct{ from, to board.Province }
+type route struct{ from, to rules.Province }
 
-func (d *Drawer) route(from, to board.Location) route {
+func (d *Drawer) route(from, to rules.Location) route {
 	return route{d.board.Province(from), d.board.Province(to)}
 }
 
@@ -64,7 +63,7 @@ type stroke struct {
 func (d *Drawer) newSketch(s Scene) *sketch {
 	k := &sketch{Drawer: d, scene: s, moves: map[route]curve{}}
 	for _, o := range s.Orders {
-		if o.Kind == order.Move || o.Kind == order.Retreat {
+		if o.Kind == rules.Move || o.Kind == rules.Retreat {
 			k.moves[d.route(o.At, o.To)] = k.way(o)
 		}
 	}
@@ -94,15 +93,15 @@ func (d *Drawer) drawOrders(b *strings.Builder, s Scene) {
 
 func (k *sketch) draw(o Order) {
 	switch o.Kind {
-	case order.Move, order.Retreat:
+	case rules.Move, rules.Retreat:
 		k.arrow(o)
-	case order.Support:
+	case rules.Support:
 		k.support(o)
-	case order.Convoy:
+	case rules.Convoy:
 		k.convoy(o)
-	case order.Hold:
+	case rules.Hold:
 		k.add(stroke{order: o, path: ring(k.start(o))}, nil)
-	case order.Build, order.Disband, order.Waive: // badges, over the units
+	case rules.Build, rules.Disband, rules.Waive: // badges, over the units
 	}
 }
 
@@ -122,7 +121,7 @@ func (k *sketch) add(l stroke, c curve) {
 func (k *sketch) arrow(o Order) {
 	c := k.moves[k.route(o.At, o.To)]
 	l := stroke{order: o}
-	if o.Kind == order.Retreat {
+	if o.Kind == rules.Retreat {
 		l.class = " pb-retreat"
 	}
 	path := c.path(moveTo(nil, c[0]))
@@ -166,7 +165,7 @@ func (k *sketch) way(o Order) curve {
 func (k *sketch) fleets(o Order) []point {
 	var at []point
 	for _, c := range k.scene.Orders {
-		if o.Kind == order.Move && c.Kind == order.Convoy && k.route(c.Of, c.To) == k.route(o.At, o.To) {
+		if o.Kind == rules.Move && c.Kind == rules.Convoy && k.route(c.Of, c.To) == k.route(o.At, o.To) {
 			at = append(at, k.start(c))
 		}
 	}
@@ -183,13 +182,13 @@ func (k *sketch) fleets(o Order) []point {
 // opposed reports whether another move goes in the opposite direction.
 func (k *sketch) opposed(o Order) bool {
 	return slices.ContainsFunc(k.scene.Orders, func(x Order) bool {
-		return x.Kind == order.Move && k.route(x.To, x.At) == k.route(o.At, o.To)
+		return x.Kind == rules.Move && k.route(x.To, x.At) == k.route(o.At, o.To)
 	})
 }
 
 // holds reports whether a support is for a unit that stays where it is.
 func (k *sketch) holds(o Order) bool {
-	return o.To == board.Nowhere || k.board.Province(o.To) == k.board.Province(o.Of)
+	return o.To == rules.Nowhere || k.board.Province(o.To) == k.board.Province(o.Of)
 }
 
 // support draws a dashed line to the middle of the move, or to the unit that stays.
@@ -226,7 +225,7 @@ func (k *sketch) aid(o Order, c curve) {
 // goal is what a support or a convoy points to: the middle of the move, or the unit.
 func (k *sketch) goal(o Order) point {
 	from := k.spots[o.Of].unit
-	if o.Kind == order.Support && k.holds(o) {
+	if o.Kind == rules.Support && k.holds(o) {
 		return from
 	}
 	if c, ok := k.moves[k.route(o.Of, o.To)]; ok {
@@ -243,7 +242,7 @@ func ring(p point) string {
 // drawBadges marks what is built, disbanded or dislodged, over the units.
 func (d *Drawer) drawBadges(b *strings.Builder, s Scene) {
 	for _, o := range s.Orders {
-		if o.Kind == order.Waive {
+		if o.Kind == rules.Waive {
 			continue
 		}
 		p := d.stand(o.At, o.Dislodged)
@@ -251,10 +250,10 @@ func (d *Drawer) drawBadges(b *strings.Builder, s Scene) {
 			fmt.Fprintf(b, "<use href=\"#pb-%s\" class=\"pb-order pb-%s\" x=\"%.0f\" y=\"%.0f\"><title>%s</title></use>\n", symbol, class, q.x, q.y, escape(d.text(o)))
 		}
 		switch {
-		case o.Kind == order.Build:
-			d.drawUnit(b, Unit{Unit: board.Unit{Power: o.Power, Type: o.Type, Location: o.At}})
+		case o.Kind == rules.Build:
+			d.drawUnit(b, Unit{Unit: rules.Unit{Power: o.Power, Type: o.Type, Location: o.At}})
 			badge("built", "success", p.plus(point{24, -22}))
-		case o.Kind == order.Disband, slices.Contains(o.Results, "disband"):
+		case o.Kind == rules.Disband, slices.Contains(o.Results, "disband"):
 			badge("struck", "dislodged", p)
 		case slices.Contains(o.Results, "dislodged"):
 			badge("beaten", "dislodged", p)

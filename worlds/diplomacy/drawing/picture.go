@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley/worlds/diplomacy/rules/board"
+	"parley/worlds/diplomacy/rules"
 )
 
 // The heights of the strips above and below the map.
@@ -35,7 +35,7 @@ func (d *Drawer) picture(b *strings.Builder, s Scene) {
 	b.WriteString("<use href=\"#pb-under\"/>\n")
 	for _, p := range slices.Sorted(maps.Keys(s.Owners)) {
 		if owner := s.Owners[p]; d.kind(p) == "land" {
-			code := d.board.Code(board.Location(p))
+			code := d.board.Code(rules.Location(p))
 			fmt.Fprintf(b, "<use href=\"#pb-%s\" class=\"pb-%s-tint\"><title>%s (%s), %s</title></use>\n", code, class(owner), d.board.Name(p), code, owner.Name())
 		}
 	}
@@ -46,7 +46,7 @@ func (d *Drawer) picture(b *strings.Builder, s Scene) {
 	}
 	d.drawBadges(b, s)
 	for _, p := range s.Spots {
-		code := d.board.Code(board.Location(p))
+		code := d.board.Code(rules.Location(p))
 		fmt.Fprintf(b, "<use href=\"#pb-%s\" class=\"pb-spot\" data-at=\"%s\" fill=\"transparent\"><title>%s (%s)</title></use>\n", code, code, d.board.Name(p), code)
 	}
 	d.drawHead(b, s)
@@ -57,7 +57,7 @@ func (d *Drawer) picture(b *strings.Builder, s Scene) {
 func (d *Drawer) drawUnit(b *strings.Builder, u Unit) {
 	at := d.stand(u.Location, u.Dislodged)
 	symbol := "army"
-	if u.Type == board.Fleet {
+	if u.Type == rules.Fleet {
 		symbol = "fleet"
 	}
 	text := d.board.UnitText(u.Unit) + ", " + u.Power.Name()
@@ -69,7 +69,7 @@ func (d *Drawer) drawUnit(b *strings.Builder, u Unit) {
 }
 
 // stand returns where a unit is drawn.
-func (d *Drawer) stand(at board.Location, dislodged bool) point {
+func (d *Drawer) stand(at rules.Location, dislodged bool) point {
 	if dislodged {
 		return d.spots[at].unit.plus(point{-30, 24})
 	}
@@ -84,14 +84,14 @@ func (d *Drawer) drawHead(b *strings.Builder, s Scene) {
 		style += " pb-small"
 	}
 	fmt.Fprintf(b, "<text class=\"%s\" x=\"24\" y=\"%d\">%s</text>\n", style, 14-top/2, escape(title))
-	var count [board.Turkey + 1]int
+	var count [rules.Turkey + 1]int
 	for p, owner := range s.Owners {
 		if d.board.SupplyCentres().Has(p) {
 			count[owner]++
 		}
 	}
 	x := 700
-	for _, w := range board.Powers() {
+	for _, w := range rules.Powers() {
 		gone := ""
 		if count[w] == 0 {
 			gone = " class=\"pb-gone\""
@@ -105,7 +105,7 @@ func (d *Drawer) drawHead(b *strings.Builder, s Scene) {
 // words lists the units of each power.
 func (d *Drawer) words(s Scene) string {
 	var parts []string
-	for _, w := range board.Powers() {
+	for _, w := range rules.Powers() {
 		var units []string
 		for _, u := range s.Units {
 			if u.Power == w {

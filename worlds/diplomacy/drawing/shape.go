@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"parley/worlds/diplomacy/rules/board"
+	"parley/worlds/diplomacy/rules"
 )
 
 // definitions returns the parts of every picture that do not depend on the scene: the
@@ -37,16 +37,16 @@ type region struct{ code, kind, title string }
 // regions lists the provinces and the two areas that no unit can enter.
 func (d *Drawer) regions() []region {
 	var all []region
-	for p := range board.Province(board.Provinces) {
-		code := d.board.Code(board.Location(p))
+	for p := range rules.Province(rules.Provinces) {
+		code := d.board.Code(rules.Location(p))
 		all = append(all, region{code, d.kind(p), fmt.Sprintf("%s (%s)", d.board.Name(p), code)})
 	}
 	return append(all, region{"SWI", "none", "Switzerland, impassable"}, region{"OUT", "none", "beyond the map"})
 }
 
 // kind is the class of a province's shape.
-func (d *Drawer) kind(p board.Province) string {
-	if d.board.Terrain(p) == board.Sea {
+func (d *Drawer) kind(p rules.Province) string {
+	if d.board.Terrain(p) == rules.Sea {
 		return "sea"
 	}
 	return "land"
@@ -106,7 +106,7 @@ const centreWidth = 18
 
 // writeLabels writes codes, names where there is room, and supply centres.
 func (d *Drawer) writeLabels(b *strings.Builder) {
-	for p := range board.Province(board.Provinces) {
+	for p := range rules.Province(rules.Provinces) {
 		s := d.spots[p]
 		class, at := "pb-label", s.label
 		if d.kind(p) == "sea" {
@@ -116,7 +116,7 @@ func (d *Drawer) writeLabels(b *strings.Builder) {
 			fmt.Fprintf(b, "<circle class=\"pb-centre\" cx=\"%.0f\" cy=\"%.0f\" r=\"7\"/>\n", at.x-28, at.y)
 			at.x += centreWidth / 2
 		}
-		fmt.Fprintf(b, "<text class=\"%s\" x=\"%.0f\" y=\"%.0f\">%s</text>\n", class, at.x, at.y+7, d.board.Code(board.Location(p)))
+		fmt.Fprintf(b, "<text class=\"%s\" x=\"%.0f\" y=\"%.0f\">%s</text>\n", class, at.x, at.y+7, d.board.Code(rules.Location(p)))
 		if s.named {
 			fmt.Fprintf(b, "<text class=\"%s pb-name\" x=\"%.0f\" y=\"%.0f\">%s</text>\n", class, s.label.x, s.label.y+27, d.board.Name(p))
 		}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/worlds/diplomacy/rules/board"
+	"parley/worlds/diplomacy/rules"
 )
 
 // piece is a Bézier curve of the picture.
@@ -101,11 +101,11 @@ func TestBordersAreTheMap(t *testing.T) {
 		}
 	}
 	game := map[string]bool{}
-	for p := range board.Province(board.Provinces) {
-		name := drawer().board.Code(board.Location(p))
+	for p := range rules.Province(rules.Provinces) {
+		name := drawer().board.Code(rules.Location(p))
 		game[name+" "+name] = true
 		for q := range drawer().board.Near(p).All() {
-			game[name+" "+drawer().board.Code(board.Location(q))] = true
+			game[name+" "+drawer().board.Code(rules.Location(q))] = true
 		}
 	}
 	for pair := range game {

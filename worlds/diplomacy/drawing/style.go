@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"strings"
 
-	"parley/worlds/diplomacy/rules/board"
+	"parley/worlds/diplomacy/rules"
 )
 
-// rules is the style sheet; $name stands for a variable.
+// drawingRules is the style sheet; $name stands for a variable.
 //
 //go:embed style.css
-var rules string
+var drawingRules string
 
 // symbols are the units, the badges and the legend below the map. A unit takes its colour
 // from the element that uses it.
@@ -28,16 +28,16 @@ type palette struct {
 }
 
 // paletteOf returns the usual colours of a power.
-func paletteOf(w board.Power) palette {
+func paletteOf(w rules.Power) palette {
 	white := [2]string{"#fff", "#fff"}
 	return [...]palette{
-		board.Austria: {[2]string{"#c5322a", "#d8473d"}, white, [2]string{"#f0b3a6", "#6d322c"}, [2]string{}},
-		board.England: {[2]string{"#233f92", "#3f60c9"}, white, [2]string{"#a9b5e2", "#2b3a70"}, [2]string{}},
-		board.France:  {[2]string{"#2590c9", "#35a3dd"}, white, [2]string{"#9bd4ef", "#1d5674"}, [2]string{}},
-		board.Germany: {[2]string{"#4a4a4a", "#7b7b7b"}, white, [2]string{"#c2bfb8", "#56544f"}, [2]string{}},
-		board.Italy:   {[2]string{"#2b8a4b", "#36a35b"}, white, [2]string{"#aedba8", "#28583a"}, [2]string{}},
-		board.Russia:  {[2]string{"#f8f5ff", "#efe8fb"}, [2]string{"#5a3d8a", "#5a3d8a"}, [2]string{"#d9c8ea", "#57456f"}, [2]string{"#5a3d8a", "#efe8fb"}},
-		board.Turkey:  {[2]string{"#e3b21c", "#e6ba33"}, [2]string{"#3d2f00", "#3d2f00"}, [2]string{"#f5dd82", "#75621f"}, [2]string{"#967200", "#e6ba33"}},
+		rules.Austria: {[2]string{"#c5322a", "#d8473d"}, white, [2]string{"#f0b3a6", "#6d322c"}, [2]string{}},
+		rules.England: {[2]string{"#233f92", "#3f60c9"}, white, [2]string{"#a9b5e2", "#2b3a70"}, [2]string{}},
+		rules.France:  {[2]string{"#2590c9", "#35a3dd"}, white, [2]string{"#9bd4ef", "#1d5674"}, [2]string{}},
+		rules.Germany: {[2]string{"#4a4a4a", "#7b7b7b"}, white, [2]string{"#c2bfb8", "#56544f"}, [2]string{}},
+		rules.Italy:   {[2]string{"#2b8a4b", "#36a35b"}, white, [2]string{"#aedba8", "#28583a"}, [2]string{}},
+		rules.Russia:  {[2]string{"#f8f5ff", "#efe8fb"}, [2]string{"#5a3d8a", "#5a3d8a"}, [2]string{"#d9c8ea", "#57456f"}, [2]string{"#5a3d8a", "#efe8fb"}},
+		rules.Turkey:  {[2]string{"#e3b21c", "#e6ba33"}, [2]string{"#3d2f00", "#3d2f00"}, [2]string{"#f5dd82", "#75621f"}, [2]string{"#967200", "#e6ba33"}},
 	}[w]
 }
 
@@ -45,7 +45,7 @@ func paletteOf(w board.Power) palette {
 // capitals: those of their units, or darker ones where a light page would hide them.
 func Colours() map[string][2]string {
 	out := map[string][2]string{}
-	for _, w := range board.Powers() {
+	for _, w := range rules.Powers() {
 		p := paletteOf(w)
 		if p.chart[0] == "" {
 			p.chart = p.unit
@@ -56,7 +56,7 @@ func Colours() map[string][2]string {
 }
 
 // class is the name of a power in the style sheet.
-func class(w board.Power) string { return strings.ToLower(w.Name()) }
+func class(w rules.Power) string { return strings.ToLower(w.Name()) }
 
 // colours are the variables of the style that belong to no power: name, light, dark.
 func colours() [][3]string {
@@ -91,8 +91,8 @@ func style() string {
 	for _, c := range colours() {
 		set(c[0], [2]string{c[1], c[2]})
 	}
-	sheet.WriteString(rules)
-	for _, w := range board.Powers() {
+	sheet.WriteString(drawingRules)
+	for _, w := range rules.Powers() {
 		c, p := class(w), paletteOf(w)
 		set(c, p.unit)
 		set(c+"-mark", p.mark)

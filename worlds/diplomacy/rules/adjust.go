@@ -5,24 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-
-	"parley/worlds/diplomacy/rules/board"
-	"parley/worlds/diplomacy/rules/order"
 )
 
 // checkAdjustment is Check in an adjustment phase.
-func (r *Rules) checkAdjustment(p *Position, w board.Power, o order.Order) (order.Order, error) {
+func (r *Rules) checkAdjustment(p *Position, w Power, o Order) (Order, error) {
 	surplus := p.surplus(w)
 	switch o.Kind {
-	case order.Build, order.Waive:
+	case Build, Waive:
 		if surplus <= 0 {
 			return o, fmt.Errorf("%s has nothing to build", w.Name())
 		}
-		if o.Kind == order.Waive {
-			return order.New(order.Waive, board.Any, o.At), nil
+		if o.Kind == Waive {
+			return NewOrder(Waive, boardAny, o.At), nil
 		}
 		return r.checkBuild(p, w, o)
-	case order.Disband:
+	case Disband:
 		u := p.Units[r.Board.Province(o.At)]
 		switch {
 		case surplus >= 0:
@@ -30,42 +27,42 @@ func (r *Rules) checkAdjustment(p *Position, w board.Power, o order.Order) (orde
 		case u.Power != w:
 			return o, fmt.Errorf("%s has no unit in %s", w.Name(), r.Board.Code(o.At))
 		}
-		return order.New(order.Disband, u.Type, u.Location), r.own(u, w, o.Type)
+		return NewOrder(Disband, u.Type, u.Location), r.own(u, w, o.Type)
 	}
 	return o, fmt.Errorf("%s is no order of an adjustment phase", o.Kind)
 }
 
-func (r *Rules) checkBuild(p *Position, w board.Power, o order.Order) (order.Order, error) {
+func (r *Rules) checkBuild(p *Position, w Power, o Order) (Order, error) {
 	at := r.Board.Province(o.At)
 	switch {
 	case !r.Board.Homes(w).Has(at):
-		return o, fmt.Errorf("%s is no home centre of %s", r.Board.Code(board.Location(at)), w.Name())
+		return o, fmt.Errorf("%s is no home centre of %s", r.Board.Code(Location(at)), w.Name())
 	case p.Owners[at] != w:
-		return o, fmt.Errorf("%s does not own %s", w.Name(), r.Board.Code(board.Location(at)))
-	case p.Units[at].Power != board.None:
-		return o, fmt.Errorf("there is a unit in %s", r.Board.Code(board.Location(at)))
+		return o, fmt.Errorf("%s does not own %s", w.Name(), r.Board.Code(Location(at)))
+	case p.Units[at].Power != None:
+		return o, fmt.Errorf("there is a unit in %s", r.Board.Code(Location(at)))
 	}
 	coasts := r.Board.FleetLocations(at)
 	switch {
-	case o.Type == board.Any && len(coasts) > 0:
+	case o.Type == boardAny && len(coasts) > 0:
 		return o, errors.New("say whether an army (A) or a fleet (F)")
-	case o.Type != board.Fleet:
-		return order.New(order.Build, board.Army, board.Location(at)), nil
+	case o.Type != Fleet:
+		return NewOrder(Build, Army, Location(at)), nil
 	case len(coasts) == 0:
 		return o, fmt.Errorf("a fleet cannot stand in %s", r.Board.Code(o.At))
 	case len(coasts) == 1:
-		return order.New(order.Build, board.Fleet, coasts[0]), nil
-	case o.At < board.Provinces:
+		return NewOrder(Build, Fleet, coasts[0]), nil
+	case o.At < Provinces:
 		return o, fmt.Errorf("say which coast: %s or %s", r.Board.Code(coasts[0]), r.Board.Code(coasts[1]))
 	}
-	return order.New(order.Build, board.Fleet, o.At), nil
+	return NewOrder(Build, Fleet, o.At), nil
 }
 
 // adjust carries out an adjustment phase. If there are too many orders, the first legal ones
 // count (4.D.4, 4.D.6).
 func (r *Rules) adjust(p *Position, orders *Orders, out *Outcome) {
 	for w, list := range orders {
-		w := board.Power(w)
+		w := Power(w)
 		left := max(p.surplus(w), -p.surplus(w))
 		for i, o := range list {
 			res := &out.Results[w][i]
@@ -81,56 +78,56 @@ func (r *Rules) adjust(p *Position, orders *Orders, out *Outcome) {
 			left--
 		}
 	}
-	for _, w := range board.Powers() {
+	for _, w := range Powers() {
 		r.disorder(&out.After, w, out)
 	}
 }
 
 // change carries out one adjustment, if that is still possible.
-func (r *Rules) change(p *Position, w board.Power, o order.Order, left int) error {
+func (r *Rules) change(p *Position, w Power, o Order, left int) error {
 	if left <= 0 {
 		return fmt.Errorf("%s has ordered enough already", w.Name())
 	}
-	if o.Kind == order.Waive {
+	if o.Kind == Waive {
 		return nil
 	}
 	u := &p.Units[r.Board.Province(o.At)]
-	if o.Kind == order.Build {
-		if u.Power != board.None {
+	if o.Kind == Build {
+		if u.Power != None {
 			return errors.New("something is built there already")
 		}
-		*u = board.Unit{Power: w, Type: o.Type, Location: o.At}
+		*u = Unit{Power: w, Type: o.Type, Location: o.At}
 		return nil
 	}
 	if u.Power != w {
 		return errors.New("that unit is removed already")
 	}
-	*u = board.Unit{}
+	*u = Unit{}
 	return nil
 }
 
 // disorder removes units of a power that has too many and did not choose: those farthest
 // from its centres over land or water, fleets before armies, then by the alphabet (4.D.8).
-func (r *Rules) disorder(p *Position, w board.Power, out *Outcome) {
+func (r *Rules) disorder(p *Position, w Power, out *Outcome) {
 	excess := -p.surplus(w)
 	if excess <= 0 {
 		return
 	}
-	var units []board.Unit
-	var far [board.Provinces]int
+	var units []Unit
+	var far [Provinces]int
 	for x, u := range p.Units {
 		if u.Power != w {
 			continue
 		}
 		units = append(units, u)
-		far[x] = board.Far
+		far[x] = boardFar
 		for c, owner := range p.Owners {
 			if owner == w {
-				far[x] = min(far[x], r.Board.Hops(board.Province(x), board.Province(c)))
+				far[x] = min(far[x], r.Board.Hops(Province(x), Province(c)))
 			}
 		}
 	}
-	slices.SortFunc(units, func(a, b board.Unit) int {
+	slices.SortFunc(units, func(a, b Unit) int {
 		x, y := r.Board.Province(a.Location), r.Board.Province(b.Location)
 		before := -1
 		if r.Board.NameBefore(y, x) {
@@ -139,7 +136,7 @@ func (r *Rules) disorder(p *Position, w board.Power, out *Outcome) {
 		return cmp.Or(far[y]-far[x], int(b.Type)-int(a.Type), before)
 	})
 	for _, u := range units[:excess] {
-		p.Units[r.Board.Province(u.Location)] = board.Unit{}
+		p.Units[r.Board.Province(u.Location)] = Unit{}
 		out.Removed = append(out.Removed, u)
 	}
 }

@@ -2,8 +2,6 @@ package rules
 
 import (
 	"slices"
-
-	"parley/worlds/diplomacy/rules/board"
 )
 
 // Advance returns the start of the next phase in which a power can give an order. It skips
@@ -15,13 +13,13 @@ func (r *Rules) Advance(after *Position) Position {
 		next.Phase.Step = Retreats
 		return next
 	}
-	next.Dislodged = [board.Provinces]Dislodged{}
+	next.Dislodged = [Provinces]Dislodged{}
 	switch next.Phase.Season {
 	case Spring:
 		next.Phase = Phase{Year: next.Phase.Year, Season: Fall}
 	case Fall:
 		next.Phase = Phase{Year: next.Phase.Year, Season: Winter, Step: Adjustments}
-		if slices.ContainsFunc(board.Powers(), func(w board.Power) bool { return r.Allowed(&next, w) != 0 }) {
+		if slices.ContainsFunc(Powers(), func(w Power) bool { return r.Allowed(&next, w) != 0 }) {
 			return next
 		}
 		fallthrough
@@ -33,15 +31,15 @@ func (r *Rules) Advance(after *Position) Position {
 
 // Allowed is how many units a power may build in an adjustment phase: at most one in each free
 // home centre. If it is negative, the power must remove that many.
-func (r *Rules) Allowed(p *Position, w board.Power) int {
+func (r *Rules) Allowed(p *Position, w Power) int {
 	return min(p.surplus(w), r.Sites(p, w).Len())
 }
 
 // Sites are the home centres where w can build.
-func (r *Rules) Sites(p *Position, w board.Power) board.Set[board.Province] {
-	var free board.Set[board.Province]
+func (r *Rules) Sites(p *Position, w Power) Set[Province] {
+	var free Set[Province]
 	for c := range r.Board.Homes(w).All() {
-		if p.Owners[c] == w && p.Units[c].Power == board.None {
+		if p.Owners[c] == w && p.Units[c].Power == None {
 			free.Add(c)
 		}
 	}

@@ -10,9 +10,6 @@ import (
 	"strings"
 	"testing"
 	"text/tabwriter"
-
-	"parley/worlds/diplomacy/rules/board"
-	"parley/worlds/diplomacy/rules/order"
 )
 
 // datc is a test case: a phase, its orders, and the expected results.
@@ -94,11 +91,11 @@ func playDATC(t *testing.T, r *Rules, c datc) {
 	t.Helper()
 	p := positionOf(t, r, c)
 	var orders Orders
-	keys := map[board.Power][]string{}
+	keys := map[Power][]string{}
 	seen := map[string]int{}
-	for _, w := range board.Powers() {
+	for _, w := range Powers() {
 		for _, text := range c.Orders[w.Name()] {
-			o, err := order.Parse(r.Board, text)
+			o, err := Parse(r.Board, text)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,7 +120,7 @@ func playDATC(t *testing.T, r *Rules, c datc) {
 	if judged != len(c.Expect.Results) {
 		t.Errorf("%d orders have a result, want %d", judged, len(c.Expect.Results))
 	}
-	for _, w := range board.Powers() {
+	for _, w := range Powers() {
 		if got, want := r.UnitTexts(&out.After, w), c.Expect.After[w.Name()]; !slices.Equal(got, want) {
 			t.Errorf("%s has %v, want %v", w.Name(), got, want)
 		}
@@ -149,7 +146,7 @@ func positionOf(t *testing.T, r *Rules, c datc) Position {
 	case "build":
 		p.Phase = Phase{Year: 1901, Season: Winter, Step: Adjustments}
 	}
-	for _, w := range board.Powers() {
+	for _, w := range Powers() {
 		for _, text := range c.Units[w.Name()] {
 			if err := r.Put(&p, w, text); err != nil {
 				t.Fatal(err)
@@ -162,7 +159,7 @@ func positionOf(t *testing.T, r *Rules, c datc) Position {
 		}
 	}
 	for _, d := range c.Dislodged {
-		w, _ := board.ParsePower(d.Power)
+		w, _ := ParsePower(d.Power)
 		if err := r.Dislodge(&p, w, d.Unit, d.Attacker, d.Retreats); err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +171,7 @@ func compareDislodged(t *testing.T, r *Rules, after *Position, want []datcDislod
 	t.Helper()
 	var got []datcDislodged
 	for i := range after.Dislodged {
-		if d := &after.Dislodged[i]; d.Unit.Power != board.None {
+		if d := &after.Dislodged[i]; d.Unit.Power != None {
 			got = append(got, datcDislodged{d.Unit.Power.Name(), r.Board.UnitText(d.Unit), r.Board.Code(d.Attacker), r.RetreatTexts(d)})
 		}
 	}

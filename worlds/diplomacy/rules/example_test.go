@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	"parley/worlds/diplomacy/rules"
-	"parley/worlds/diplomacy/rules/board"
-	"parley/worlds/diplomacy/rules/order"
 )
 
 func Example() {
@@ -13,19 +11,19 @@ func Example() {
 	p := r.Start()
 	var orders rules.Orders
 	for _, text := range []string{"A PAR - BUR", "A Marseilles supports Paris to Burgundy", "F BRE - PAR"} {
-		o, err := order.Parse(r.Board, text)
+		o, err := rules.Parse(r.Board, text)
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
-		orders[board.France] = append(orders[board.France], o)
+		orders[rules.France] = append(orders[rules.France], o)
 	}
 	out := r.Adjudicate(&p, &orders)
-	for _, res := range out.Results[board.France] {
+	for _, res := range out.Results[rules.France] {
 		fmt.Println(res.Order.Text(r.Board), res.Codes(), res.Err)
 	}
 	next := r.Advance(&out.After)
-	fmt.Println(next.Phase, r.UnitTexts(&next, board.France))
+	fmt.Println(next.Phase, r.UnitTexts(&next, rules.France))
 	// Output:
 	// A PAR - BUR [success] <nil>
 	// A MAR S A PAR - BUR [success] <nil>

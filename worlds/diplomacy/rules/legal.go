@@ -2,15 +2,12 @@ package rules
 
 import (
 	"slices"
-
-	"parley/worlds/diplomacy/rules/board"
-	"parley/worlds/diplomacy/rules/order"
 )
 
 // Legal returns all legal orders of all powers in a position: by province in the order of
 // codes, and for each first the hold, then moves, supports and convoys. Supports of a fleet's
 // move name no coast, so that they fit any. It reuses the slice, which may be nil.
-func (r *Rules) Legal(p *Position, into []order.Order) []order.Order {
+func (r *Rules) Legal(p *Position, into []Order) []Order {
 	into = into[:0]
 	switch p.Phase.Step {
 	case Retreats:
@@ -19,7 +16,7 @@ func (r *Rules) Legal(p *Position, into []order.Order) []order.Order {
 		}
 	case Adjustments:
 		for i := range p.Units {
-			into = r.legalAdjustments(into, p, board.Province(i))
+			into = r.legalAdjustments(into, p, Province(i))
 		}
 	default:
 		l := lister{rules: r, p: p, out: into, seas: r.fleetsAtSea(p)}
@@ -32,9 +29,9 @@ func (r *Rules) Legal(p *Position, into []order.Order) []order.Order {
 // Choice is the legal orders at one province: to the unit there, to the unit dislodged there,
 // or to build.
 type Choice struct {
-	Power  board.Power
-	At     board.Province
-	Orders []order.Order
+	Power  Power
+	At     Province
+	Orders []Order
 }
 
 // Choices returns the legal orders by province, in the order of codes.
@@ -50,7 +47,7 @@ func (r *Rules) Choices(p *Position) []Choice {
 		switch {
 		case p.Phase.Step == Retreats:
 			w = p.Dislodged[at].Unit.Power
-		case w == board.None:
+		case w == None:
 			w = p.Owners[at]
 		}
 		choices = append(choices, Choice{w, at, legal[start:end:end]})
@@ -59,46 +56,46 @@ func (r *Rules) Choices(p *Position) []Choice {
 }
 
 // ChoicesOf returns the choices of one power.
-func ChoicesOf(choices []Choice, w board.Power) []Choice {
+func ChoicesOf(choices []Choice, w Power) []Choice {
 	return slices.DeleteFunc(slices.Clone(choices), func(c Choice) bool { return c.Power != w })
 }
 
-func (r *Rules) legalRetreats(out []order.Order, d *Dislodged) []order.Order {
-	if d.Unit.Power == board.None {
+func (r *Rules) legalRetreats(out []Order, d *Dislodged) []Order {
+	if d.Unit.Power == None {
 		return out
 	}
 	for at := range d.Retreats.All() {
-		o := order.New(order.Retreat, d.Unit.Type, d.Unit.Location)
+		o := NewOrder(Retreat, d.Unit.Type, d.Unit.Location)
 		o.To = at
 		out = append(out, o)
 	}
-	return append(out, order.New(order.Disband, d.Unit.Type, d.Unit.Location))
+	return append(out, NewOrder(Disband, d.Unit.Type, d.Unit.Location))
 }
 
-func (r *Rules) legalAdjustments(out []order.Order, p *Position, at board.Province) []order.Order {
-	if u := p.Units[at]; u.Power != board.None {
+func (r *Rules) legalAdjustments(out []Order, p *Position, at Province) []Order {
+	if u := p.Units[at]; u.Power != None {
 		if p.surplus(u.Power) < 0 {
-			out = append(out, order.New(order.Disband, u.Type, u.Location))
+			out = append(out, NewOrder(Disband, u.Type, u.Location))
 		}
 		return out
 	}
 	w := p.Owners[at]
-	if w == board.None || !r.Board.Homes(w).Has(at) || p.surplus(w) <= 0 {
+	if w == None || !r.Board.Homes(w).Has(at) || p.surplus(w) <= 0 {
 		return out
 	}
-	out = append(out, order.New(order.Build, board.Army, board.Location(at)))
+	out = append(out, NewOrder(Build, Army, Location(at)))
 	for _, coast := range r.Board.FleetLocations(at) {
-		out = append(out, order.New(order.Build, board.Fleet, coast))
+		out = append(out, NewOrder(Build, Fleet, coast))
 	}
-	return append(out, order.New(order.Waive, board.Any, board.Location(at)))
+	return append(out, NewOrder(Waive, boardAny, Location(at)))
 }
 
 // lister lists the legal orders of a movement phase.
 type lister struct {
 	rules *Rules
 	p     *Position
-	seas  board.Seas
-	out   []order.Order
+	seas  Seas
+	out   []Order
 
 	units  []ready
 	armies []voyage
@@ -106,17 +103,17 @@ type lister struct {
 
 // ready is a unit and the provinces that it can move to.
 type ready struct {
-	unit  board.Unit
-	at    board.Province
-	reach board.Set[board.Province]
+	unit  Unit
+	at    Province
+	reach Set[Province]
 	army  int // its voyage, or -1
 }
 
 // voyage is where an army can be carried.
 type voyage struct {
-	to board.Set[board.Province]
+	to Set[Province]
 	// For each province: the seas that are on all routes to it, and those on any.
-	all, any [board.Provinces]board.Seas
+	all, any [Provinces]Seas
 }
 
 func (l *lister) run() {
@@ -124,11 +121,11 @@ func (l *lister) run() {
 	l.units = make([]ready, 0, 40)
 	l.armies = make([]voyage, 0, 24)
 	for i, u := range l.p.Units {
-		if u.Power == board.None {
+		if u.Power == None {
 			continue
 		}
-		unit := ready{unit: u, at: board.Province(i), reach: b.Reach(u.Type, u.Location), army: -1}
-		if u.Type == board.Army && b.Terrain(unit.at) == board.Coast && l.seas != 0 {
+		unit := ready{unit: u, at: Province(i), reach: b.Reach(u.Type, u.Location), army: -1}
+		if u.Type == Army && b.Terrain(unit.at) == boardCoast && l.seas != 0 {
 			unit.army = l.sail(unit.at)
 		}
 		l.units = append(l.units, unit)
@@ -141,7 +138,7 @@ func (l *lister) run() {
 }
 
 // sail finds where the army at from can be carried. It returns the index of the voyage, or -1.
-func (l *lister) sail(from board.Province) int {
+func (l *lister) sail(from Province) int {
 	found := -1
 	for _, c := range l.rules.Board.Crossings(from) {
 		if c.Seas&^l.seas != 0 {
@@ -163,9 +160,9 @@ func (l *lister) sail(from board.Province) int {
 }
 
 func (l *lister) moves(u *ready) {
-	o := order.New(order.Hold, u.unit.Type, u.unit.Location)
+	o := NewOrder(Hold, u.unit.Type, u.unit.Location)
 	l.out = append(l.out, o)
-	o.Kind = order.Move
+	o.Kind = Move
 	for to := range l.rules.Board.Moves(u.unit.Type, u.unit.Location).All() {
 		o.To = to
 		l.out = append(l.out, o)
@@ -175,20 +172,20 @@ func (l *lister) moves(u *ready) {
 	}
 	o.Via = true
 	for to := range l.armies[u.army].to.All() {
-		o.To = board.Location(to)
+		o.To = Location(to)
 		l.out = append(l.out, o)
 	}
 }
 
 func (l *lister) supports(u *ready) {
-	o := order.New(order.Support, u.unit.Type, u.unit.Location)
+	o := NewOrder(Support, u.unit.Type, u.unit.Location)
 	sea := l.rules.Board.SeaOf(u.at)
 	for i := range l.units {
 		other := &l.units[i]
 		if other.at == u.at {
 			continue
 		}
-		o.OfType, o.Of, o.To = other.unit.Type, other.unit.Location, board.Nowhere
+		o.OfType, o.Of, o.To = other.unit.Type, other.unit.Location, Nowhere
 		if u.reach.Has(other.at) {
 			l.out = append(l.out, o)
 		}
@@ -205,7 +202,7 @@ func (l *lister) supports(u *ready) {
 			if sea != 0 && !other.reach.Has(to) && l.armies[other.army].all[to]&sea != 0 {
 				continue
 			}
-			o.To = board.Location(to)
+			o.To = Location(to)
 			l.out = append(l.out, o)
 		}
 	}
@@ -216,7 +213,7 @@ func (l *lister) convoys(u *ready) {
 	if sea == 0 {
 		return
 	}
-	o := order.New(order.Convoy, u.unit.Type, u.unit.Location)
+	o := NewOrder(Convoy, u.unit.Type, u.unit.Location)
 	for i := range l.units {
 		other := &l.units[i]
 		if other.army < 0 {
@@ -226,7 +223,7 @@ func (l *lister) convoys(u *ready) {
 		v := &l.armies[other.army]
 		for to := range v.to.All() {
 			if v.any[to]&sea != 0 {
-				o.To = board.Location(to)
+				o.To = Location(to)
 				l.out = append(l.out, o)
 			}
 		}

@@ -2,10 +2,6 @@ package rules
 
 import (
 	"errors"
-
-	"parley/worlds/diplomacy/rules/battle"
-	"parley/worlds/diplomacy/rules/board"
-	"parley/worlds/diplomacy/rules/order"
 )
 
 // errOrdered is the error for a second order to a unit: the first legal one counts.
@@ -13,13 +9,13 @@ var errOrdered = errors.New("the unit has an order already")
 
 // move carries out a movement phase.
 func (r *Rules) move(p *Position, orders *Orders, out *Outcome) {
-	f := battle.New(r.Board, &p.Units)
+	f := newBattle(r.Board, &p.Units)
 	seas := r.fleetsAtSea(p)
-	var has board.Set[board.Province]
+	var has Set[Province]
 	for w, list := range orders {
 		for i, o := range list {
 			res := &out.Results[w][i]
-			legal, err := r.check(p, board.Power(w), o, seas)
+			legal, err := r.check(p, Power(w), o, seas)
 			if err == nil && has.Has(r.Board.Province(legal.At)) {
 				err = errOrdered
 			}
@@ -36,19 +32,19 @@ func (r *Rules) move(p *Position, orders *Orders, out *Outcome) {
 	r.carryOut(&f, p, &out.After)
 	for w := range out.Results {
 		for i := range out.Results[w] {
-			r.report(&f, p, board.Power(w), &out.Results[w][i], &out.After)
+			r.report(&f, p, Power(w), &out.Results[w][i], &out.After)
 		}
 	}
 }
 
 // carryOut moves the units whose moves succeeded, and finds which units are dislodged and
 // where they can retreat to.
-func (r *Rules) carryOut(f *battle.Battle, before, p *Position) {
-	var from [board.Provinces]board.Province
-	var taken board.Set[board.Province]
+func (r *Rules) carryOut(f *rulesBattle, before, p *Position) {
+	var from [Provinces]Province
+	var taken Set[Province]
 	for x := range f.Moves().All() {
 		if f.Succeeds(x) {
-			p.Units[x] = board.Unit{}
+			p.Units[x] = Unit{}
 		}
 	}
 	for x := range f.Moves().All() {
@@ -56,8 +52,8 @@ func (r *Rules) carryOut(f *battle.Battle, before, p *Position) {
 			continue
 		}
 		to := f.Target(x)
-		if p.Units[to].Power != board.None {
-			p.Dislodged[to] = Dislodged{Unit: p.Units[to], Attacker: board.Location(x)}
+		if p.Units[to].Power != None {
+			p.Dislodged[to] = Dislodged{Unit: p.Units[to], Attacker: Location(x)}
 		}
 		u := before.Units[x]
 		u.Location = f.Location(x)
@@ -68,7 +64,7 @@ func (r *Rules) carryOut(f *battle.Battle, before, p *Position) {
 	contested := contested(f, p)
 	for x := range taken.All() {
 		d := &p.Dislodged[x]
-		if d.Unit.Power == board.None {
+		if d.Unit.Power == None {
 			continue
 		}
 		closed := contested
@@ -76,7 +72,7 @@ func (r *Rules) carryOut(f *battle.Battle, before, p *Position) {
 			closed.Add(from[x])
 		}
 		for at := range r.Board.Moves(d.Unit.Type, d.Unit.Location).All() {
-			if q := r.Board.Province(at); p.Units[q].Power == board.None && !closed.Has(q) {
+			if q := r.Board.Province(at); p.Units[q].Power == None && !closed.Has(q) {
 				d.Retreats.Add(at)
 			}
 		}
@@ -85,11 +81,11 @@ func (r *Rules) carryOut(f *battle.Battle, before, p *Position) {
 
 // contested are the empty provinces in which moves bounced. The loser of a head to head battle
 // contests nothing (6.H.9).
-func contested(f *battle.Battle, p *Position) board.Set[board.Province] {
-	var set board.Set[board.Province]
+func contested(f *rulesBattle, p *Position) Set[Province] {
+	var set Set[Province]
 	for x := range f.Moves().All() {
 		to := f.Target(x)
-		if f.Succeeds(x) || p.Units[to].Power != board.None || !f.Arrives(x) {
+		if f.Succeeds(x) || p.Units[to].Power != None || !f.Arrives(x) {
 			continue
 		}
 		if !f.HeadOn(x, to) || !f.Succeeds(to) {
@@ -100,8 +96,8 @@ func contested(f *battle.Battle, p *Position) board.Set[board.Province] {
 }
 
 // report fills in the result of an order.
-func (r *Rules) report(f *battle.Battle, before *Position, w board.Power, res *Result, after *Position) {
-	if res.Order.At >= board.Locations {
+func (r *Rules) report(f *rulesBattle, before *Position, w Power, res *Result, after *Position) {
+	if res.Order.At >= Locations {
 		return
 	}
 	x := r.Board.Province(res.Order.At)
@@ -110,14 +106,14 @@ func (r *Rules) report(f *battle.Battle, before *Position, w board.Power, res *R
 		return
 	}
 	switch kind, failed := res.Order.Kind, !f.Succeeds(x); {
-	case kind == order.Hold, kind == order.Move && !failed:
-	case kind == order.Move && !f.Arrives(x):
+	case kind == Hold, kind == Move && !failed:
+	case kind == Move && !f.Arrives(x):
 		res.Code = NoConvoy
-	case kind == order.Move:
+	case kind == Move:
 		res.Code = Bounce
 	case !f.Matched(x):
 		res.Code = Void
-	case failed && kind == order.Support:
+	case failed && kind == Support:
 		res.Code = Cut
 	case failed:
 		res.Code = Disrupted

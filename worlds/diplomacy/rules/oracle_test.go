@@ -3,26 +3,23 @@ package rules
 import (
 	"math/rand/v2"
 	"testing"
-
-	"parley/worlds/diplomacy/rules/board"
-	"parley/worlds/diplomacy/rules/order"
 )
 
 // oracle is a second, simple implementation of the rules of movement. Given which orders succeed, it
 // checks whether that follows from the rules. It finds routes by flood fill, and has no open
 // verdicts, crossings or circles.
 type oracle struct {
-	b      *board.Board
+	b      *Board
 	p      *Position
-	orders map[board.Province]order.Order
-	won    map[board.Province]bool
+	orders map[Province]Order
+	won    map[Province]bool
 }
 
 func newOracle(r *Rules, p *Position, orders *Orders) *oracle {
-	s := &oracle{b: r.Board, p: p, orders: map[board.Province]order.Order{}, won: map[board.Province]bool{}}
+	s := &oracle{b: r.Board, p: p, orders: map[Province]Order{}, won: map[Province]bool{}}
 	for w := range orders {
 		for _, o := range orders[w] {
-			if legal, err := r.Check(p, board.Power(w), o); err == nil {
+			if legal, err := r.Check(p, Power(w), o); err == nil {
 				s.orders[r.Board.Province(legal.At)] = legal
 			}
 		}
@@ -30,23 +27,23 @@ func newOracle(r *Rules, p *Position, orders *Orders) *oracle {
 	return s
 }
 
-func (s *oracle) moves(x board.Province) bool {
+func (s *oracle) moves(x Province) bool {
 	o, ok := s.orders[x]
-	return ok && o.Kind == order.Move
+	return ok && o.Kind == Move
 }
 
-func (s *oracle) to(x board.Province) board.Province { return s.b.Province(s.orders[x].To) }
+func (s *oracle) to(x Province) Province { return s.b.Province(s.orders[x].To) }
 
 // afloat reports whether x moves by convoy.
-func (s *oracle) afloat(x board.Province) bool {
-	if s.p.Units[x].Type != board.Army || !s.moves(x) {
+func (s *oracle) afloat(x Province) bool {
+	if s.p.Units[x].Type != Army || !s.moves(x) {
 		return false
 	}
-	if s.orders[x].Via || !s.b.Moves(board.Army, board.Location(x)).Has(board.Location(s.to(x))) {
+	if s.orders[x].Via || !s.b.Moves(Army, Location(x)).Has(Location(s.to(x))) {
 		return true
 	}
 	for y, o := range s.orders {
-		if o.Kind == order.Convoy && s.b.Province(o.Of) == x && s.b.Province(o.To) == s.to(x) && s.p.Units[y].Power == s.p.Units[x].Power {
+		if o.Kind == Convoy && s.b.Province(o.Of) == x && s.b.Province(o.To) == s.to(x) && s.p.Units[y].Power == s.p.Units[x].Power {
 			return true
 		}
 	}
@@ -54,26 +51,26 @@ func (s *oracle) afloat(x board.Province) bool {
 }
 
 // helps reports whether y supports or convoys what x does.
-func (s *oracle) helps(y, x board.Province) bool {
+func (s *oracle) helps(y, x Province) bool {
 	o, ok := s.orders[y]
-	if !ok || o.Kind != order.Support && o.Kind != order.Convoy || s.b.Province(o.Of) != x {
+	if !ok || o.Kind != Support && o.Kind != Convoy || s.b.Province(o.Of) != x {
 		return false
 	}
-	if o.Kind == order.Convoy {
+	if o.Kind == Convoy {
 		return s.afloat(x) && s.b.Province(o.To) == s.to(x)
 	}
-	if o.To == board.Nowhere {
+	if o.To == Nowhere {
 		return !s.moves(x)
 	}
-	return s.moves(x) && s.b.Province(o.To) == s.to(x) && (o.To < board.Provinces || o.To == s.orders[x].To)
+	return s.moves(x) && s.b.Province(o.To) == s.to(x) && (o.To < Provinces || o.To == s.orders[x].To)
 }
 
-func (s *oracle) path(x board.Province) bool {
+func (s *oracle) path(x Province) bool {
 	if !s.afloat(x) {
 		return true
 	}
-	seen := map[board.Province]bool{x: true}
-	queue := []board.Province{x}
+	seen := map[Province]bool{x: true}
+	queue := []Province{x}
 	for len(queue) > 0 {
 		at := queue[0]
 		queue = queue[1:]
@@ -81,7 +78,7 @@ func (s *oracle) path(x board.Province) bool {
 			if at != x && y == s.to(x) {
 				return true
 			}
-			if o := s.orders[y]; !seen[y] && o.Kind == order.Convoy && s.helps(y, x) && s.won[y] {
+			if o := s.orders[y]; !seen[y] && o.Kind == Convoy && s.helps(y, x) && s.won[y] {
 				seen[y] = true
 				queue = append(queue, y)
 			}
@@ -90,37 +87,37 @@ func (s *oracle) path(x board.Province) bool {
 	return false
 }
 
-func (s *oracle) strength(x board.Province, without board.Power) int {
+func (s *oracle) strength(x Province, without Power) int {
 	n := 1
 	for y, o := range s.orders {
-		if o.Kind == order.Support && s.helps(y, x) && s.won[y] && (without == board.None || s.p.Units[y].Power != without) {
+		if o.Kind == Support && s.helps(y, x) && s.won[y] && (without == None || s.p.Units[y].Power != without) {
 			n++
 		}
 	}
 	return n
 }
 
-func (s *oracle) headOn(x board.Province) bool {
+func (s *oracle) headOn(x Province) bool {
 	y := s.to(x)
 	return s.moves(y) && s.to(y) == x && !s.afloat(x) && !s.afloat(y)
 }
 
 // counts reports whether anything depends on the result of x.
-func (s *oracle) counts(x board.Province) bool {
+func (s *oracle) counts(x Province) bool {
 	o := s.orders[x]
-	return o.Kind == order.Move || o.Kind != order.Hold && s.helps(x, s.b.Province(o.Of))
+	return o.Kind == Move || o.Kind != Hold && s.helps(x, s.b.Province(o.Of))
 }
 
 // right reports whether the claim about x follows from the claims about the others.
-func (s *oracle) right(x board.Province) bool { return s.won[x] == s.follows(x) }
+func (s *oracle) right(x Province) bool { return s.won[x] == s.follows(x) }
 
-func (s *oracle) follows(x board.Province) bool {
+func (s *oracle) follows(x Province) bool {
 	switch s.orders[x].Kind {
-	case order.Move:
+	case Move:
 		return s.arrives(x)
-	case order.Support:
+	case Support:
 		target := s.orders[x].To
-		if target == board.Nowhere {
+		if target == Nowhere {
 			target = s.orders[x].Of
 		}
 		for y := range s.orders {
@@ -128,7 +125,7 @@ func (s *oracle) follows(x board.Province) bool {
 				return false
 			}
 		}
-	case order.Convoy:
+	case Convoy:
 		for y := range s.orders {
 			if s.moves(y) && s.to(y) == x && s.won[y] {
 				return false
@@ -138,14 +135,14 @@ func (s *oracle) follows(x board.Province) bool {
 	return true
 }
 
-func (s *oracle) arrives(x board.Province) bool {
+func (s *oracle) arrives(x Province) bool {
 	if !s.path(x) {
 		return false
 	}
 	to := s.to(x)
 	victim := s.p.Units[to].Power
-	gone := victim == board.None || s.moves(to) && !s.headOn(x) && s.won[to]
-	attack := s.strength(x, board.None)
+	gone := victim == None || s.moves(to) && !s.headOn(x) && s.won[to]
+	attack := s.strength(x, None)
 	if !gone {
 		attack = s.strength(x, victim)
 		if victim == s.p.Units[x].Power {
@@ -155,7 +152,7 @@ func (s *oracle) arrives(x board.Province) bool {
 	switch {
 	case gone:
 	case s.headOn(x):
-		if attack <= s.strength(to, board.None) {
+		if attack <= s.strength(to, None) {
 			return false
 		}
 	case s.moves(to):
@@ -163,7 +160,7 @@ func (s *oracle) arrives(x board.Province) bool {
 			return false
 		}
 	default:
-		if attack <= s.strength(to, board.None) {
+		if attack <= s.strength(to, None) {
 			return false
 		}
 	}
@@ -171,7 +168,7 @@ func (s *oracle) arrives(x board.Province) bool {
 		if y == x || !s.moves(y) || s.to(y) != to || !s.path(y) || s.headOn(y) && s.won[to] {
 			continue
 		}
-		if attack <= s.strength(y, board.None) {
+		if attack <= s.strength(y, None) {
 			return false
 		}
 	}
@@ -190,15 +187,15 @@ func (s *oracle) claim(out *Outcome) {
 }
 
 // all returns all consistent claims. A claim has only the orders that count.
-func (s *oracle) all() []map[board.Province]bool {
-	var unsure []board.Province
+func (s *oracle) all() []map[Province]bool {
+	var unsure []Province
 	for x := range s.orders {
 		s.won[x] = true
 		if s.counts(x) {
 			unsure = append(unsure, x)
 		}
 	}
-	var found []map[board.Province]bool
+	var found []map[Province]bool
 	for m := range 1 << len(unsure) {
 		for i, x := range unsure {
 			s.won[x] = m>>i&1 == 1
@@ -208,7 +205,7 @@ func (s *oracle) all() []map[board.Province]bool {
 			ok = ok && s.right(x)
 		}
 		if ok {
-			claim := map[board.Province]bool{}
+			claim := map[Province]bool{}
 			for _, x := range unsure {
 				claim[x] = s.won[x]
 			}
@@ -221,24 +218,24 @@ func (s *oracle) all() []map[board.Province]bool {
 // crowd returns a position with units of few powers in adjacent provinces, and orders that conflict.
 func (r *Rules) crowd(rng *rand.Rand) (Position, Orders) {
 	p := Position{Phase: First()}
-	var set board.Set[board.Province]
+	var set Set[Province]
 	sea, _ := r.Board.ByCode([]string{"NTH", "ENG", "MAO", "ION", "TYS", "SKA", "BAL", "AEG"}[rng.IntN(8)])
-	set.Add(board.Province(sea))
+	set.Add(Province(sea))
 	for set.Len() < 9 {
-		var near board.Set[board.Province]
+		var near Set[Province]
 		for x := range set.All() {
 			near = near.Or(r.Board.Near(x))
 		}
-		var list []board.Province
+		var list []Province
 		for x := range near.Minus(set).All() {
 			list = append(list, x)
 		}
 		set.Add(list[rng.IntN(len(list))])
 	}
 	for x := range set.All() {
-		u := board.Unit{Power: board.Power(1 + rng.IntN(3)), Type: board.Army, Location: board.Location(x)}
-		if locations := r.Board.FleetLocations(x); len(locations) > 0 && (r.Board.Terrain(x) == board.Sea || rng.IntN(3) == 0) {
-			u.Type, u.Location = board.Fleet, locations[rng.IntN(len(locations))]
+		u := Unit{Power: Power(1 + rng.IntN(3)), Type: Army, Location: Location(x)}
+		if locations := r.Board.FleetLocations(x); len(locations) > 0 && (r.Board.Terrain(x) == Sea || rng.IntN(3) == 0) {
+			u.Type, u.Location = Fleet, locations[rng.IntN(len(locations))]
 		}
 		if rng.IntN(8) > 0 {
 			p.Units[x] = u
@@ -254,7 +251,7 @@ func (r *Rules) crowd(rng *rand.Rand) (Position, Orders) {
 func (r *Rules) plot(p *Position, orders *Orders, rng *rand.Rand) {
 	legal := r.Legal(p, nil)
 	rng.Shuffle(len(legal), func(i, j int) { legal[i], legal[j] = legal[j], legal[i] })
-	set := func(o order.Order) {
+	set := func(o Order) {
 		for w := range orders {
 			for i := range orders[w] {
 				if orders[w][i].At == o.At {
@@ -265,15 +262,15 @@ func (r *Rules) plot(p *Position, orders *Orders, rng *rand.Rand) {
 	}
 	for range 2 {
 		for _, c := range legal {
-			if c.Kind != order.Convoy || p.Units[r.Board.Province(c.To)].Power == board.None {
+			if c.Kind != Convoy || p.Units[r.Board.Province(c.To)].Power == None {
 				continue
 			}
 			set(c)
 			for _, o := range legal {
 				switch {
-				case o.Kind == order.Move && o.At == c.Of && o.To == c.To && o.Via,
-					o.Kind == order.Move && o.To == c.At && rng.IntN(2) == 0,
-					o.Kind == order.Support && r.Board.Province(o.At) == r.Board.Province(c.To) && (o.To == c.At || o.Of == c.At && o.To == board.Nowhere):
+				case o.Kind == Move && o.At == c.Of && o.To == c.To && o.Via,
+					o.Kind == Move && o.To == c.At && rng.IntN(2) == 0,
+					o.Kind == Support && r.Board.Province(o.At) == r.Board.Province(c.To) && (o.To == c.At || o.Of == c.At && o.To == Nowhere):
 					set(o)
 				}
 			}
@@ -303,8 +300,8 @@ func TestAgainstTheOracle(t *testing.T) {
 		all := newOracle(r, &p, &orders).all()
 		sunk := false
 		for x, o := range s.orders {
-			sunk = sunk || o.Kind == order.Convoy && !s.won[x]
-			if !s.counts(x) || s.right(x) || o.Kind == order.Convoy && !s.won[x] && len(all) != 1 {
+			sunk = sunk || o.Kind == Convoy && !s.won[x]
+			if !s.counts(x) || s.right(x) || o.Kind == Convoy && !s.won[x] && len(all) != 1 {
 				continue
 			}
 			t.Errorf("%s: the result does not follow from the others:\n%s", o.Text(r.Board), r.show(&out))
@@ -314,7 +311,7 @@ func TestAgainstTheOracle(t *testing.T) {
 			one++
 			for x, won := range all[0] {
 				if s.won[x] != won {
-					t.Errorf("%s differs from the only consistent result:\n%s", r.Board.Code(board.Location(x)), r.show(&out))
+					t.Errorf("%s differs from the only consistent result:\n%s", r.Board.Code(Location(x)), r.show(&out))
 				}
 			}
 		case sunk:
@@ -333,8 +330,8 @@ func TestAgainstTheOracle(t *testing.T) {
 }
 
 // maximal reports whether no consistent claim has more moves.
-func maximal(s *oracle, all []map[board.Province]bool) bool {
-	count := func(won map[board.Province]bool) (n int) {
+func maximal(s *oracle, all []map[Province]bool) bool {
+	count := func(won map[Province]bool) (n int) {
 		for x := range s.orders {
 			if s.moves(x) && won[x] {
 				n++
@@ -355,7 +352,7 @@ func (r *Rules) show(out *Outcome) string {
 	text := ""
 	for w := range out.Results {
 		for _, res := range out.Results[w] {
-			text += board.Power(w).Name() + " " + res.Order.Text(r.Board) + " " + res.Code.String() + "\n"
+			text += Power(w).Name() + " " + res.Order.Text(r.Board) + " " + res.Code.String() + "\n"
 		}
 	}
 	return text

@@ -6,9 +6,6 @@ import (
 	"os"
 	"slices"
 	"testing"
-
-	"parley/worlds/diplomacy/rules/board"
-	"parley/worlds/diplomacy/rules/order"
 )
 
 // TestRandomPlay plays random phases, and checks every position and every promise of the package. With PARLEY_SWEEP, which .ci/run kills
@@ -46,7 +43,7 @@ func TestRandomPlay(t *testing.T) {
 				if t.Failed() {
 					t.Fatalf("phase %d, %s:\n%s", n, p.Phase, r.show(&out))
 				}
-				if p = next; p.Winner() != board.None || p.Phase.Year > 1930 {
+				if p = next; p.Winner() != None || p.Phase.Year > 1930 {
 					p = r.Start()
 				}
 			}
@@ -70,7 +67,7 @@ func checkResults(t *testing.T, r *Rules, p *Position, orders *Orders, out *Outc
 	if p.Phase.Step != Movement {
 		return
 	}
-	for _, w := range board.Powers() {
+	for _, w := range Powers() {
 		lost := 0
 		for i := range out.After.Dislodged {
 			if out.After.Dislodged[i].Unit.Power == w {
@@ -87,25 +84,25 @@ func checkResults(t *testing.T, r *Rules, p *Position, orders *Orders, out *Outc
 func checkSound(t *testing.T, r *Rules, before, p *Position) {
 	t.Helper()
 	for i := range p.Units {
-		x := board.Province(i)
-		if u := p.Units[i]; u.Power != board.None && (r.Board.Province(u.Location) != x || !r.Board.Stands(u.Type, u.Location)) {
+		x := Province(i)
+		if u := p.Units[i]; u.Power != None && (r.Board.Province(u.Location) != x || !r.Board.Stands(u.Type, u.Location)) {
 			t.Errorf("%s is in %s", r.Board.UnitText(u), r.Board.Name(x))
 		}
-		if p.Owners[i] != board.None && !r.Board.SupplyCentres().Has(x) {
+		if p.Owners[i] != None && !r.Board.SupplyCentres().Has(x) {
 			t.Errorf("%s owns %s", p.Owners[i], r.Board.Name(x))
 		}
 		d := &p.Dislodged[i]
-		if d.Unit.Power != board.None && p.Phase.Step != Retreats {
+		if d.Unit.Power != None && p.Phase.Step != Retreats {
 			t.Errorf("%s is still dislodged", r.Board.UnitText(d.Unit))
 		}
 		for at := range d.Retreats.All() {
-			if !r.Board.Moves(d.Unit.Type, d.Unit.Location).Has(at) || p.Units[r.Board.Province(at)].Power != board.None {
+			if !r.Board.Moves(d.Unit.Type, d.Unit.Location).Has(at) || p.Units[r.Board.Province(at)].Power != None {
 				t.Errorf("%s may retreat to %s", r.Board.UnitText(d.Unit), r.Board.Code(at))
 			}
 		}
 	}
 	if before.Phase.Step == Adjustments {
-		for _, w := range board.Powers() {
+		for _, w := range Powers() {
 			if p.Count(w) > p.Centres(w) {
 				t.Errorf("%s has %d units and %d centres", w, p.Count(w), p.Centres(w))
 			}
@@ -138,7 +135,7 @@ func checkPromises(t *testing.T, r *Rules, p *Position, orders Orders, out *Outc
 		}
 	}
 	for w := range mixed {
-		mixed[w] = slices.Concat(r.illegal(p, board.Power(w), rng), mixed[w], r.illegal(p, board.Power(w), rng))
+		mixed[w] = slices.Concat(r.illegal(p, Power(w), rng), mixed[w], r.illegal(p, Power(w), rng))
 	}
 	if r.Adjudicate(p, &mixed).After != out.After {
 		t.Error("the results depend on illegal orders")
@@ -149,12 +146,12 @@ func checkPromises(t *testing.T, r *Rules, p *Position, orders Orders, out *Outc
 }
 
 // illegal returns random orders that are not legal.
-func (r *Rules) illegal(p *Position, w board.Power, rng *rand.Rand) []order.Order {
-	var list []order.Order
+func (r *Rules) illegal(p *Position, w Power, rng *rand.Rand) []Order {
+	var list []Order
 	for range 4 {
-		o := order.Order{
-			Kind: order.Kind(rng.IntN(9)), Via: rng.IntN(4) == 0, Type: board.Type(rng.IntN(4)), At: board.Location(rng.IntN(83)),
-			OfType: board.Type(rng.IntN(4)), Of: board.Location(rng.IntN(83)), To: board.Location(rng.IntN(83)),
+		o := Order{
+			Kind: Kind(rng.IntN(9)), Via: rng.IntN(4) == 0, Type: Type(rng.IntN(4)), At: Location(rng.IntN(83)),
+			OfType: Type(rng.IntN(4)), Of: Location(rng.IntN(83)), To: Location(rng.IntN(83)),
 		}
 		if _, err := r.Check(p, w, o); err != nil {
 			list = append(list, o)
@@ -166,9 +163,9 @@ func (r *Rules) illegal(p *Position, w board.Power, rng *rand.Rand) []order.Orde
 // checkNames adjudicates again with the powers exchanged.
 func checkNames(t *testing.T, r *Rules, p *Position, orders *Orders, out *Outcome, rng *rand.Rand) {
 	t.Helper()
-	var to [board.Turkey + 1]board.Power
-	for i, n := range rng.Perm(len(board.Powers())) {
-		to[i+1] = board.Power(n + 1)
+	var to [Turkey + 1]Power
+	for i, n := range rng.Perm(len(Powers())) {
+		to[i+1] = Power(n + 1)
 	}
 	rename := func(p Position) Position {
 		for i := range p.Units {
@@ -195,7 +192,7 @@ func TestLegalIsComplete(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 3 {
 		p := r.midgame(rng)
-		listed := map[order.Order]bool{}
+		listed := map[Order]bool{}
 		for _, o := range r.Legal(&p, nil) {
 			if listed[o] {
 				t.Errorf("%s is listed twice", o.Text(r.Board))
@@ -207,12 +204,12 @@ func TestLegalIsComplete(t *testing.T) {
 			}
 		}
 		for _, u := range p.Units {
-			if u.Power != board.None {
-				everyOrder(u, func(o order.Order) {
+			if u.Power != None {
+				everyOrder(u, func(o Order) {
 					checked, err := r.Check(&p, u.Power, o)
 					// A move by convoy is listed with VIA, and the support of a fleet without its coast.
-					if err != nil || o.Kind == order.Support && o.To >= board.Provinces && o.To < board.Locations ||
-						o.Kind == order.Move && u.Type == board.Army && !o.Via && !r.Board.Reach(u.Type, u.Location).Has(r.Board.Province(o.To)) {
+					if err != nil || o.Kind == Support && o.To >= Provinces && o.To < Locations ||
+						o.Kind == Move && u.Type == Army && !o.Via && !r.Board.Reach(u.Type, u.Location).Has(r.Board.Province(o.To)) {
 						return
 					}
 					if !listed[checked] {
@@ -225,18 +222,18 @@ func TestLegalIsComplete(t *testing.T) {
 }
 
 // everyOrder calls do with every possible order of a unit, legal or not.
-func everyOrder(u board.Unit, do func(order.Order)) {
-	do(order.New(order.Hold, u.Type, u.Location))
-	for to := range board.Location(board.Locations + 1) {
-		if to == board.Locations {
-			to = board.Nowhere
+func everyOrder(u Unit, do func(Order)) {
+	do(NewOrder(Hold, u.Type, u.Location))
+	for to := range Location(Locations + 1) {
+		if to == Locations {
+			to = Nowhere
 		}
 		for _, via := range []bool{false, true} {
-			do(order.Order{Kind: order.Move, Via: via, Type: u.Type, At: u.Location, Of: board.Nowhere, To: to})
+			do(Order{Kind: Move, Via: via, Type: u.Type, At: u.Location, Of: Nowhere, To: to})
 		}
-		for of := range board.Location(board.Provinces) {
-			for _, k := range []order.Kind{order.Support, order.Convoy} {
-				do(order.Order{Kind: k, At: u.Location, Of: of, To: to})
+		for of := range Location(Provinces) {
+			for _, k := range []Kind{Support, Convoy} {
+				do(Order{Kind: k, At: u.Location, Of: of, To: to})
 			}
 		}
 	}

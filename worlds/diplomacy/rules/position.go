@@ -3,26 +3,24 @@ package rules
 import (
 	"encoding/binary"
 	"hash/fnv"
-
-	"parley/worlds/diplomacy/rules/board"
 )
 
 // Dislodged is a unit that must retreat. The zero Dislodged is no unit.
 type Dislodged struct {
-	Unit board.Unit
-	// Attacker is where the attack came from, or board.Nowhere if that is unknown.
-	Attacker board.Location
+	Unit Unit
+	// Attacker is where the attack came from, or Nowhere if that is unknown.
+	Attacker Location
 	// Retreats are the locations that it can go to. Without any the unit is lost.
-	Retreats board.Set[board.Location]
+	Retreats Set[Location]
 }
 
 // Position is the whole state of a game. Positions are values: copy them by assignment and
 // compare them with ==.
 type Position struct {
 	Phase     Phase
-	Units     [board.Provinces]board.Unit
-	Dislodged [board.Provinces]Dislodged
-	Owners    [board.Provinces]board.Power // of supply centres
+	Units     [Provinces]Unit
+	Dislodged [Provinces]Dislodged
+	Owners    [Provinces]Power // of supply centres
 }
 
 // Start is the position the game begins with.
@@ -36,7 +34,7 @@ func (r *Rules) Start() Position {
 }
 
 // Centres is the number of supply centres of a power.
-func (p *Position) Centres(w board.Power) int {
+func (p *Position) Centres(w Power) int {
 	n := 0
 	for _, owner := range p.Owners {
 		if owner == w {
@@ -47,7 +45,7 @@ func (p *Position) Centres(w board.Power) int {
 }
 
 // Count is the number of units of a power, without those that must retreat.
-func (p *Position) Count(w board.Power) int {
+func (p *Position) Count(w Power) int {
 	n := 0
 	for i := range p.Units {
 		if p.Units[i].Power == w {
@@ -57,18 +55,18 @@ func (p *Position) Count(w board.Power) int {
 	return n
 }
 
-// Winner is the power with a majority of the centres, or board.None.
-func (p *Position) Winner() board.Power {
-	for _, w := range board.Powers() {
-		if p.Centres(w) >= board.Majority {
+// Winner is the power with a majority of the centres, or None.
+func (p *Position) Winner() Power {
+	for _, w := range Powers() {
+		if p.Centres(w) >= majority {
 			return w
 		}
 	}
-	return board.None
+	return None
 }
 
 // Alive reports whether a power has a unit or a centre left.
-func (p *Position) Alive(w board.Power) bool {
+func (p *Position) Alive(w Power) bool {
 	for i := range p.Units {
 		if p.Units[i].Power == w || p.Owners[i] == w || p.Dislodged[i].Unit.Power == w {
 			return true
@@ -86,7 +84,7 @@ func (p *Position) Hash() uint64 {
 	for i := range p.Units {
 		u, d := p.Units[i], &p.Dislodged[i]
 		b = append(b, byte(u.Power), byte(u.Type), byte(u.Location), byte(p.Owners[i]), byte(d.Unit.Power))
-		if d.Unit.Power != board.None {
+		if d.Unit.Power != None {
 			b = append(b, byte(d.Unit.Type), byte(d.Unit.Location), byte(d.Attacker))
 			b = binary.LittleEndian.AppendUint64(b, d.Retreats[0])
 			b = binary.LittleEndian.AppendUint64(b, d.Retreats[1])
@@ -107,4 +105,4 @@ func (p *Position) pending() bool {
 }
 
 // surplus is how many units a power may build, or, if negative, must remove.
-func (p *Position) surplus(w board.Power) int { return p.Centres(w) - p.Count(w) }
+func (p *Position) surplus(w Power) int { return p.Centres(w) - p.Count(w) }

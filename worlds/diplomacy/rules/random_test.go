@@ -3,13 +3,10 @@ package rules
 import (
 	"math/rand/v2"
 	"testing"
-
-	"parley/worlds/diplomacy/rules/board"
-	"parley/worlds/diplomacy/rules/order"
 )
 
 // byUnit returns the legal orders of each unit, by power.
-func (r *Rules) byUnit(p *Position) (lists [board.Turkey + 1][][]order.Order) {
+func (r *Rules) byUnit(p *Position) (lists [Turkey + 1][][]Order) {
 	for _, c := range r.Choices(p) {
 		lists[c.Power] = append(lists[c.Power], c.Orders)
 	}
@@ -20,7 +17,7 @@ func (r *Rules) byUnit(p *Position) (lists [board.Turkey + 1][][]order.Order) {
 func (r *Rules) randomOrders(p *Position, rng *rand.Rand) Orders {
 	var orders Orders
 	lists := r.byUnit(p)
-	for _, w := range board.Powers() {
+	for _, w := range Powers() {
 		for _, list := range lists[w] {
 			orders[w] = append(orders[w], list[rng.IntN(len(list))])
 		}
@@ -40,26 +37,26 @@ func (r *Rules) coherent(p *Position, rng *rand.Rand) Orders {
 	}
 	var orders Orders
 	lists := r.byUnit(p)
-	moves := map[board.Location]board.Province{}
-	for _, w := range board.Powers() {
+	moves := map[Location]Province{}
+	for _, w := range Powers() {
 		for _, list := range lists[w] {
 			o := list[0]
 			if rng.IntN(2) == 0 {
-				o = pick(rng, list, func(o order.Order) bool { return o.Kind == order.Move })
+				o = pick(rng, list, func(o Order) bool { return o.Kind == Move })
 				moves[o.At] = r.Board.Province(o.To)
 			}
 			orders[w] = append(orders[w], o)
 		}
 	}
-	for _, w := range board.Powers() {
+	for _, w := range Powers() {
 		for i, list := range lists[w] {
-			if orders[w][i].Kind == order.Move {
+			if orders[w][i].Kind == Move {
 				continue
 			}
 			convoy := rng.IntN(2) == 0
-			orders[w][i] = pick(rng, list, func(o order.Order) bool {
+			orders[w][i] = pick(rng, list, func(o Order) bool {
 				to, ok := moves[o.Of]
-				return ok && o.To < board.Locations && to == r.Board.Province(o.To) && (o.Kind == order.Convoy) == convoy
+				return ok && o.To < Locations && to == r.Board.Province(o.To) && (o.Kind == Convoy) == convoy
 			})
 		}
 	}
@@ -67,7 +64,7 @@ func (r *Rules) coherent(p *Position, rng *rand.Rand) Orders {
 }
 
 // pick returns a random order for which want is true, or any order if there is no such one.
-func pick(rng *rand.Rand, list []order.Order, want func(order.Order) bool) order.Order {
+func pick(rng *rand.Rand, list []Order, want func(Order) bool) Order {
 	best, n := list[rng.IntN(len(list))], 0
 	for _, o := range list {
 		if want(o) {
@@ -103,7 +100,7 @@ func BenchmarkAdjudicate(b *testing.B) {
 		r.Adjudicate(&p, &sets[i%len(sets)])
 	}
 	units := 0
-	for _, w := range board.Powers() {
+	for _, w := range Powers() {
 		units += p.Count(w)
 	}
 	b.ReportMetric(float64(units), "units")

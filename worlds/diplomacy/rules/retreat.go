@@ -2,31 +2,28 @@ package rules
 
 import (
 	"fmt"
-
-	"parley/worlds/diplomacy/rules/board"
-	"parley/worlds/diplomacy/rules/order"
 )
 
 // checkRetreat is Check in a retreat phase. A move of a dislodged unit is read as its
 // retreat.
-func (r *Rules) checkRetreat(p *Position, w board.Power, o order.Order) (order.Order, error) {
+func (r *Rules) checkRetreat(p *Position, w Power, o Order) (Order, error) {
 	d := &p.Dislodged[r.Board.Province(o.At)]
 	u := d.Unit
-	if u.Power == board.None {
+	if u.Power == None {
 		return o, fmt.Errorf("no unit in %s has to retreat", r.Board.Code(o.At))
 	}
 	if err := r.own(u, w, o.Type); err != nil {
 		return o, err
 	}
 	switch o.Kind {
-	case order.Disband:
-		return order.New(order.Disband, u.Type, u.Location), nil
-	case order.Move, order.Retreat:
+	case Disband:
+		return NewOrder(Disband, u.Type, u.Location), nil
+	case Move, Retreat:
 		to, err := r.retreatTo(d, o.To)
 		if err != nil {
 			return o, err
 		}
-		o = order.New(order.Retreat, u.Type, u.Location)
+		o = NewOrder(Retreat, u.Type, u.Location)
 		o.To = to
 		return o, nil
 	}
@@ -34,9 +31,9 @@ func (r *Rules) checkRetreat(p *Position, w board.Power, o order.Order) (order.O
 }
 
 // retreatTo finds the location that a retreat means.
-func (r *Rules) retreatTo(d *Dislodged, to board.Location) (board.Location, error) {
-	if d.Unit.Type == board.Army && to < board.Locations {
-		to = board.Location(r.Board.Province(to))
+func (r *Rules) retreatTo(d *Dislodged, to Location) (Location, error) {
+	if d.Unit.Type == Army && to < Locations {
+		to = Location(r.Board.Province(to))
 	}
 	at, found, err := r.coast(d.Retreats, to)
 	switch {
@@ -50,12 +47,12 @@ func (r *Rules) retreatTo(d *Dislodged, to board.Location) (board.Location, erro
 
 // retreat carries out a retreat phase.
 func (r *Rules) retreat(p *Position, orders *Orders, out *Outcome) {
-	var goal [board.Provinces]*Result // by the province that the unit lost
-	var count [board.Provinces]int    // retreats to a province
+	var goal [Provinces]*Result // by the province that the unit lost
+	var count [Provinces]int    // retreats to a province
 	for w, list := range orders {
 		for i, o := range list {
 			res := &out.Results[w][i]
-			legal, err := r.Check(p, board.Power(w), o)
+			legal, err := r.Check(p, Power(w), o)
 			if err == nil && goal[r.Board.Province(legal.At)] != nil {
 				err = errOrdered
 			}
@@ -65,19 +62,19 @@ func (r *Rules) retreat(p *Position, orders *Orders, out *Outcome) {
 			}
 			res.Order = legal
 			goal[r.Board.Province(legal.At)] = res
-			if legal.Kind == order.Retreat {
+			if legal.Kind == Retreat {
 				count[r.Board.Province(legal.To)]++
 			}
 		}
 	}
-	out.After.Dislodged = [board.Provinces]Dislodged{}
+	out.After.Dislodged = [Provinces]Dislodged{}
 	for x := range p.Dislodged {
 		u := p.Dislodged[x].Unit
 		switch res := goal[x]; {
-		case u.Power == board.None:
+		case u.Power == None:
 		case res == nil:
 			out.Removed = append(out.Removed, u)
-		case res.Order.Kind == order.Disband:
+		case res.Order.Kind == Disband:
 		case count[r.Board.Province(res.Order.To)] > 1:
 			res.Code, res.Disbanded = Bounce, true
 		default:

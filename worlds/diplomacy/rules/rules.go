@@ -10,21 +10,16 @@
 // It plays no game: it asks no player, draws no random number and keeps no history.
 package rules
 
-import (
-	"parley/worlds/diplomacy/rules/board"
-	"parley/worlds/diplomacy/rules/order"
-)
-
 // Rules are the rules on a board. They hold no game, so any number of games can share them.
 type Rules struct {
-	Board *board.Board
+	Board *Board
 }
 
 // New returns the rules of the standard game.
-func New() *Rules { return &Rules{Board: board.New()} }
+func New() *Rules { return &Rules{Board: NewBoard()} }
 
-// Orders are the orders of each power, indexed by board.Power.
-type Orders [board.Turkey + 1][]order.Order
+// Orders are the orders of each power, indexed by Power.
+type Orders [Turkey + 1][]Order
 
 // Code is the result of an order.
 type Code uint8
@@ -48,7 +43,7 @@ func (c Code) String() string {
 // Result is the result of one order.
 type Result struct {
 	// Order is the order with types and coasts filled in. An illegal order is unchanged.
-	Order order.Order
+	Order Order
 	Code  Code
 
 	Dislodged bool  // the unit was dislodged
@@ -71,14 +66,14 @@ func (r Result) Codes() []string {
 // Outcome is the outcome of a phase.
 type Outcome struct {
 	// Results has the index of the orders.
-	Results [board.Turkey + 1][]Result
+	Results [Turkey + 1][]Result
 
 	// After is the position after the orders, in the same phase. Advance returns the next one.
 	After Position
 
 	// Removed are the units that were removed without an order: those without an order to
 	// retreat, and those of a power that ordered too few removals.
-	Removed []board.Unit
+	Removed []Unit
 }
 
 // Adjudicate carries out the orders of a phase.
@@ -106,13 +101,13 @@ func (r *Rules) Adjudicate(p *Position, orders *Orders) Outcome {
 // occupy gives every centre to the power of the unit on it.
 func (r *Rules) occupy(p *Position) {
 	for c := range r.Board.SupplyCentres().All() {
-		if w := p.Units[c].Power; w != board.None {
+		if w := p.Units[c].Power; w != None {
 			p.Owners[c] = w
 		}
 	}
 }
 
 // refuse marks an order as illegal.
-func refuse(res *Result, o order.Order, err error) {
+func refuse(res *Result, o Order, err error) {
 	res.Order, res.Code, res.Err = o, Illegal, err
 }

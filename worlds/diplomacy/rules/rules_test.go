@@ -6,9 +6,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-
-	"parley/worlds/diplomacy/rules/board"
-	"parley/worlds/diplomacy/rules/order"
 )
 
 // at returns a position of units, written like "France A PAR".
@@ -21,7 +18,7 @@ func at(t *testing.T, r *Rules, phase string, units ...string) Position {
 	}
 	for _, text := range units {
 		name, unit, _ := strings.Cut(text, " ")
-		w, ok := board.ParsePower(name)
+		w, ok := ParsePower(name)
 		if !ok {
 			t.Fatal(text)
 		}
@@ -38,11 +35,11 @@ func give(t *testing.T, r *Rules, texts ...string) *Orders {
 	var orders Orders
 	for _, text := range texts {
 		name, rest, _ := strings.Cut(text, " ")
-		w, ok := board.ParsePower(name)
+		w, ok := ParsePower(name)
 		if !ok {
 			t.Fatal(text)
 		}
-		o, err := order.Parse(r.Board, rest)
+		o, err := Parse(r.Board, rest)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,17 +72,17 @@ func TestAdvance(t *testing.T) {
 		units, orders []string
 		centres       map[string][]string
 		want          string
-		owner         board.Power // of Trieste after the phase
+		owner         Power // of Trieste after the phase
 	}{
-		{"spring to fall", "S1901M", austria, nil, nil, "F1901M", board.None},
-		{"a retreat in spring", "S1901M", austria, attack, nil, "S1901R", board.None},
-		{"a retreat in fall holds centres back", "F1901M", austria, attack, nil, "F1901R", board.None},
-		{"a lost unit has no retreat", "F1901M", append([]string{"Italy F ADR", "Italy A ALB"}, austria...), attack, nil, "W1901A", board.Italy},
-		{"builds", "F1901M", []string{"France A BUR"}, nil, map[string][]string{"France": {"PAR", "MAR"}}, "W1901A", board.None},
-		{"no room to build", "F1901M", []string{"France A PAR"}, nil, map[string][]string{"France": {"PAR", "BEL"}}, "S1902M", board.None},
-		{"nothing to adjust", "F1901M", []string{"France A BUR"}, nil, map[string][]string{"France": {"PAR"}}, "S1902M", board.None},
-		{"removals", "F1901M", []string{"France A BUR"}, nil, nil, "W1901A", board.None},
-		{"winter to spring", "W1901A", []string{"France A PAR"}, nil, map[string][]string{"France": {"PAR"}}, "S1902M", board.None},
+		{"spring to fall", "S1901M", austria, nil, nil, "F1901M", None},
+		{"a retreat in spring", "S1901M", austria, attack, nil, "S1901R", None},
+		{"a retreat in fall holds centres back", "F1901M", austria, attack, nil, "F1901R", None},
+		{"a lost unit has no retreat", "F1901M", append([]string{"Italy F ADR", "Italy A ALB"}, austria...), attack, nil, "W1901A", Italy},
+		{"builds", "F1901M", []string{"France A BUR"}, nil, map[string][]string{"France": {"PAR", "MAR"}}, "W1901A", None},
+		{"no room to build", "F1901M", []string{"France A PAR"}, nil, map[string][]string{"France": {"PAR", "BEL"}}, "S1902M", None},
+		{"nothing to adjust", "F1901M", []string{"France A BUR"}, nil, map[string][]string{"France": {"PAR"}}, "S1902M", None},
+		{"removals", "F1901M", []string{"France A BUR"}, nil, nil, "W1901A", None},
+		{"winter to spring", "W1901A", []string{"France A PAR"}, nil, map[string][]string{"France": {"PAR"}}, "S1902M", None},
 	} {
 		p := at(t, r, c.phase, c.units...)
 		if err := r.Fill(&p, nil, c.centres); err != nil {
@@ -110,13 +107,13 @@ func TestBuilds(t *testing.T) {
 	}
 	out := r.Adjudicate(&p, give(t, r, "France F BRE B", "France WAIVE", "France MAR B", "France PAR B", "France A MAR B"))
 	var codes []Code
-	for _, res := range out.Results[board.France] {
+	for _, res := range out.Results[France] {
 		codes = append(codes, res.Code)
 	}
 	if !reflect.DeepEqual(codes, []Code{Success, Success, Illegal, Success, Illegal}) {
 		t.Errorf("%v", codes)
 	}
-	if got := r.UnitTexts(&out.After, board.France); !reflect.DeepEqual(got, []string{"A BUR", "A PAR", "F BRE"}) {
+	if got := r.UnitTexts(&out.After, France); !reflect.DeepEqual(got, []string{"A BUR", "A PAR", "F BRE"}) {
 		t.Errorf("%v", got)
 	}
 }
@@ -149,7 +146,7 @@ func TestReasons(t *testing.T) {
 		"France WAIVE":                "it names no unit",
 	} {
 		out := r.Adjudicate(&p, give(t, r, text))
-		w, _ := board.ParsePower(strings.Fields(text)[0])
+		w, _ := ParsePower(strings.Fields(text)[0])
 		res := out.Results[w][0]
 		if want == "" && res.Err != nil || want != "" && (res.Err == nil || !strings.Contains(res.Err.Error(), want) || res.Code != Illegal) {
 			t.Errorf("%s: %v, want %q", text, res.Err, want)
@@ -163,9 +160,9 @@ func TestFirstLegalCounts(t *testing.T) {
 	r := New()
 	p := at(t, r, "S1901M", "France A PAR")
 	out := r.Adjudicate(&p, give(t, r, "France A PAR - LON", "France A PAR - BUR", "France A PAR - PIC"))
-	got := r.UnitTexts(&out.After, board.France)
-	if !reflect.DeepEqual(got, []string{"A BUR"}) || out.Results[board.France][2].Err == nil {
-		t.Errorf("%v %+v", got, out.Results[board.France])
+	got := r.UnitTexts(&out.After, France)
+	if !reflect.DeepEqual(got, []string{"A BUR"}) || out.Results[France][2].Err == nil {
+		t.Errorf("%v %+v", got, out.Results[France])
 	}
 }
 
@@ -173,17 +170,17 @@ func TestWinner(t *testing.T) {
 	t.Parallel()
 	r := New()
 	p := r.Start()
-	n := p.Centres(board.Turkey)
+	n := p.Centres(Turkey)
 	for c := range r.Board.SupplyCentres().All() {
-		if won := p.Winner() == board.Turkey; won != (n >= 18) {
+		if won := p.Winner() == Turkey; won != (n >= 18) {
 			t.Fatalf("%d centres: winner %s", n, p.Winner())
 		}
-		if p.Owners[c] != board.Turkey {
-			p.Owners[c] = board.Turkey
+		if p.Owners[c] != Turkey {
+			p.Owners[c] = Turkey
 			n++
 		}
 	}
-	if !p.Alive(board.Austria) || p.Centres(board.Austria) != 0 {
+	if !p.Alive(Austria) || p.Centres(Austria) != 0 {
 		t.Error("Austria has units and no centres, and does not count as alive")
 	}
 }
@@ -206,8 +203,8 @@ func TestState(t *testing.T) {
 		}
 		want := p
 		for i := range want.Dislodged {
-			if want.Dislodged[i].Unit.Power != board.None {
-				want.Dislodged[i].Attacker = board.Nowhere // a State does not have it
+			if want.Dislodged[i].Unit.Power != None {
+				want.Dislodged[i].Attacker = Nowhere // a State does not have it
 				retreats++
 			}
 		}

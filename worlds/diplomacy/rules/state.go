@@ -5,8 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"parley/worlds/diplomacy/rules/board"
 )
 
 // State is a position as the Python package diplomacy writes it in JSON. Powers are
@@ -25,13 +23,13 @@ func (r *Rules) State(p *Position) State {
 		Name: p.Phase.String(), Units: map[string][]string{},
 		Retreats: map[string]map[string][]string{}, Centers: map[string][]string{},
 	}
-	for _, w := range board.Powers() {
+	for _, w := range Powers() {
 		s.Units[w.String()] = append([]string{}, r.UnitTexts(p, w)...)
 		s.Centers[w.String()] = append([]string{}, r.CentreTexts(p, w)...)
 		s.Retreats[w.String()] = map[string][]string{}
 	}
 	for i := range p.Dislodged {
-		if d := &p.Dislodged[i]; d.Unit.Power != board.None {
+		if d := &p.Dislodged[i]; d.Unit.Power != None {
 			w := d.Unit.Power.String()
 			s.Units[w] = append(s.Units[w], "*"+r.Board.UnitText(d.Unit))
 			s.Retreats[w][r.Board.UnitText(d.Unit)] = r.RetreatTexts(d)
@@ -56,8 +54,8 @@ func (r *Rules) FromState(s State) (Position, error) {
 	}
 	for w, units := range retreats {
 		for _, text := range slices.Sorted(maps.Keys(units)) {
-			if err := r.Dislodge(&p, board.Power(w), text, "", append([]string{}, units[text]...)); err != nil {
-				return p, fmt.Errorf("rules: retreats: %s: %w", board.Power(w).Name(), err)
+			if err := r.Dislodge(&p, Power(w), text, "", append([]string{}, units[text]...)); err != nil {
+				return p, fmt.Errorf("rules: retreats: %s: %w", Power(w).Name(), err)
 			}
 		}
 	}
@@ -70,7 +68,7 @@ func (r *Rules) Fill(p *Position, units, centres map[string][]string) error {
 	for _, part := range []struct {
 		name  string
 		lists map[string][]string
-		add   func(*Position, board.Power, string) error
+		add   func(*Position, Power, string) error
 	}{{"units", units, r.Put}, {"centers", centres, r.Own}} {
 		lists, err := ByPower(part.lists)
 		if err != nil {
@@ -81,8 +79,8 @@ func (r *Rules) Fill(p *Position, units, centres map[string][]string) error {
 				if part.name == "units" && strings.HasPrefix(text, "*") {
 					continue
 				}
-				if err := part.add(p, board.Power(w), text); err != nil {
-					return fmt.Errorf("%s: %s: %w", part.name, board.Power(w).Name(), err)
+				if err := part.add(p, Power(w), text); err != nil {
+					return fmt.Errorf("%s: %s: %w", part.name, Power(w).Name(), err)
 				}
 			}
 		}
@@ -91,11 +89,11 @@ func (r *Rules) Fill(p *Position, units, centres map[string][]string) error {
 }
 
 // ByPower converts a map by the powers' names to a list in the order of powers.
-func ByPower[T any](lists map[string]T) ([board.Turkey + 1]T, error) {
-	var all [board.Turkey + 1]T
-	var seen [board.Turkey + 1]bool
+func ByPower[T any](lists map[string]T) ([Turkey + 1]T, error) {
+	var all [Turkey + 1]T
+	var seen [Turkey + 1]bool
 	for _, name := range slices.Sorted(maps.Keys(lists)) {
-		w, ok := board.ParsePower(name)
+		w, ok := ParsePower(name)
 		if !ok {
 			return all, fmt.Errorf("unknown power %q; want one of %s", name, powerNames())
 		}
@@ -109,7 +107,7 @@ func ByPower[T any](lists map[string]T) ([board.Turkey + 1]T, error) {
 
 func powerNames() string {
 	var names []string
-	for _, w := range board.Powers() {
+	for _, w := range Powers() {
 		names = append(names, w.Name())
 	}
 	return strings.Join(names, ", ")

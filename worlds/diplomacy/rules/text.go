@@ -3,19 +3,16 @@ package rules
 import (
 	"fmt"
 	"slices"
-
-	"parley/worlds/diplomacy/rules/board"
-	"parley/worlds/diplomacy/rules/order"
 )
 
 // Put adds a unit, written like A PAR or F STP/SC.
-func (r *Rules) Put(p *Position, w board.Power, text string) error {
+func (r *Rules) Put(p *Position, w Power, text string) error {
 	u, err := r.readUnit(w, text)
 	if err != nil {
 		return err
 	}
 	at := &p.Units[r.Board.Province(u.Location)]
-	if at.Power != board.None {
+	if at.Power != None {
 		return fmt.Errorf("rules: unit %q: %s of %s is there already", text, r.Board.UnitText(*at), at.Power.Name())
 	}
 	*at = u
@@ -23,8 +20,8 @@ func (r *Rules) Put(p *Position, w board.Power, text string) error {
 }
 
 // Own gives a supply centre, written like PAR, to a power.
-func (r *Rules) Own(p *Position, w board.Power, text string) error {
-	place, err := order.ParseLocation(r.Board, text)
+func (r *Rules) Own(p *Position, w Power, text string) error {
+	place, err := ParseLocation(r.Board, text)
 	if err != nil {
 		return err
 	}
@@ -32,7 +29,7 @@ func (r *Rules) Own(p *Position, w board.Power, text string) error {
 	switch owner := p.Owners[at]; {
 	case !r.Board.SupplyCentres().Has(at):
 		return fmt.Errorf("rules: centre %q: %s has no supply centre", text, r.Board.Name(at))
-	case owner != board.None:
+	case owner != None:
 		return fmt.Errorf("rules: centre %q: %s owns it already", text, owner.Name())
 	}
 	p.Owners[at] = w
@@ -41,22 +38,22 @@ func (r *Rules) Own(p *Position, w board.Power, text string) error {
 
 // Dislodge adds a unit that must retreat. The attacker may be empty. If retreats is nil, the
 // unit can retreat to any free location. Call Put for the other units first.
-func (r *Rules) Dislodge(p *Position, w board.Power, text, attacker string, retreats []string) error {
+func (r *Rules) Dislodge(p *Position, w Power, text, attacker string, retreats []string) error {
 	u, err := r.readUnit(w, text)
 	if err != nil {
 		return err
 	}
-	d := Dislodged{Unit: u, Attacker: board.Nowhere}
+	d := Dislodged{Unit: u, Attacker: Nowhere}
 	if attacker != "" {
-		from, err := order.ParseLocation(r.Board, attacker)
+		from, err := ParseLocation(r.Board, attacker)
 		if err != nil {
 			return err
 		}
-		d.Attacker = board.Location(r.Board.Province(from))
+		d.Attacker = Location(r.Board.Province(from))
 	}
 	free := r.Board.Moves(u.Type, u.Location)
 	for at := range free.All() {
-		if p.Units[r.Board.Province(at)].Power != board.None {
+		if p.Units[r.Board.Province(at)].Power != None {
 			free.Remove(at)
 		}
 	}
@@ -64,16 +61,16 @@ func (r *Rules) Dislodge(p *Position, w board.Power, text, attacker string, retr
 		return err
 	}
 	at := &p.Dislodged[r.Board.Province(u.Location)]
-	if at.Unit.Power != board.None {
+	if at.Unit.Power != None {
 		return fmt.Errorf("rules: dislodged %q: %s of %s is dislodged there already", text, r.Board.UnitText(at.Unit), at.Unit.Power.Name())
 	}
 	*at = d
 	return nil
 }
 
-func (r *Rules) readRetreats(u board.Unit, free board.Set[board.Location], attacker board.Location, texts []string) (board.Set[board.Location], error) {
+func (r *Rules) readRetreats(u Unit, free Set[Location], attacker Location, texts []string) (Set[Location], error) {
 	if texts == nil {
-		if attacker != board.Nowhere {
+		if attacker != Nowhere {
 			free.Remove(attacker)
 			for _, at := range r.Board.FleetLocations(r.Board.Province(attacker)) {
 				free.Remove(at)
@@ -81,9 +78,9 @@ func (r *Rules) readRetreats(u board.Unit, free board.Set[board.Location], attac
 		}
 		return free, nil
 	}
-	var set board.Set[board.Location]
+	var set Set[Location]
 	for _, text := range texts {
-		at, err := order.ParseLocation(r.Board, text)
+		at, err := ParseLocation(r.Board, text)
 		if err != nil {
 			return set, err
 		}
@@ -96,30 +93,30 @@ func (r *Rules) readRetreats(u board.Unit, free board.Set[board.Location], attac
 }
 
 // readUnit reads a unit and checks that it can be at its location.
-func (r *Rules) readUnit(w board.Power, text string) (board.Unit, error) {
-	t, at, err := order.ParseUnit(r.Board, text)
+func (r *Rules) readUnit(w Power, text string) (Unit, error) {
+	t, at, err := ParseUnit(r.Board, text)
 	if err != nil {
-		return board.Unit{}, err
+		return Unit{}, err
 	}
-	if t == board.Army {
-		at = board.Location(r.Board.Province(at))
+	if t == Army {
+		at = Location(r.Board.Province(at))
 	}
 	if !r.Board.Stands(t, at) {
 		name := r.Board.Name(r.Board.Province(at))
 		coasts := r.Board.FleetLocations(r.Board.Province(at))
-		if t == board.Fleet && len(coasts) > 1 {
-			return board.Unit{}, fmt.Errorf("rules: unit %q: say which coast: %s or %s", text, r.Board.Code(coasts[0]), r.Board.Code(coasts[1]))
+		if t == Fleet && len(coasts) > 1 {
+			return Unit{}, fmt.Errorf("rules: unit %q: say which coast: %s or %s", text, r.Board.Code(coasts[0]), r.Board.Code(coasts[1]))
 		}
-		return board.Unit{}, fmt.Errorf("rules: unit %q: no such unit can stand in %s", text, name)
+		return Unit{}, fmt.Errorf("rules: unit %q: no such unit can stand in %s", text, name)
 	}
-	return board.Unit{Power: w, Type: t, Location: at}, nil
+	return Unit{Power: w, Type: t, Location: at}, nil
 }
 
 // UnitTexts returns the units of a power as they are written, sorted.
-func (r *Rules) UnitTexts(p *Position, w board.Power) []string {
+func (r *Rules) UnitTexts(p *Position, w Power) []string {
 	var texts []string
 	for _, u := range p.Units {
-		if u.Power == w && w != board.None {
+		if u.Power == w && w != None {
 			texts = append(texts, r.Board.UnitText(u))
 		}
 	}
@@ -128,11 +125,11 @@ func (r *Rules) UnitTexts(p *Position, w board.Power) []string {
 }
 
 // CentreTexts returns the centres of a power as they are written, sorted.
-func (r *Rules) CentreTexts(p *Position, w board.Power) []string {
+func (r *Rules) CentreTexts(p *Position, w Power) []string {
 	var texts []string
 	for c, owner := range p.Owners {
-		if owner == w && w != board.None {
-			texts = append(texts, r.Board.Code(board.Location(c)))
+		if owner == w && w != None {
+			texts = append(texts, r.Board.Code(Location(c)))
 		}
 	}
 	return texts

@@ -12,8 +12,6 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
-
-	"parley/worlds/evolve/arithmetic"
 )
 
 // Problem is a question and its right answer.
@@ -36,7 +34,7 @@ type Sizes struct{ Train, Validation, Test int }
 
 // Arithmetic generates a set of word problems.
 func Arithmetic(seed uint64, sizes Sizes, easiest, hardest int) *Set {
-	made := arithmetic.Generate(seed, sizes.Train+sizes.Validation+sizes.Test, easiest, hardest)
+	made := GenerateArithmetic(seed, sizes.Train+sizes.Validation+sizes.Test, easiest, hardest)
 	all := make([]Problem, len(made))
 	for i, p := range made {
 		all[i] = Problem{ID: fmt.Sprintf("arithmetic-%d-%04d", p.Difficulty, i), Question: p.Question, Answer: strconv.Itoa(p.Answer)}

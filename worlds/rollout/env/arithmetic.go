@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"parley/worlds/rollout/rules/protocol"
+	"parley/worlds/rollout/rules"
 )
 
 // arithmeticParams are its params.
@@ -115,14 +115,14 @@ func (a *arithmetic) problem() string {
 	return "What is " + text.String() + "?"
 }
 
-func (a *arithmetic) Prompt() protocol.Prompt {
+func (a *arithmetic) Prompt() rules.Prompt {
 	if a.right == "" {
 		return nil
 	}
-	return protocol.Ask(a.talk...)
+	return rules.Ask(a.talk...)
 }
 
-func (a *arithmetic) Step(action protocol.Action) protocol.Result {
+func (a *arithmetic) Step(action rules.Action) rules.Result {
 	if a.right == "" {
 		return result(0, true, false)
 	}

@@ -19,7 +19,7 @@ import (
 
 	"parley/llm"
 	"parley/world"
-	"parley/worlds/rollout/rules/protocol"
+	"parley/worlds/rollout/rules"
 )
 
 // Env is one environment of one episode. It is used by one goroutine at a time.
@@ -27,9 +27,9 @@ type Env interface {
 	// Reset starts over. It is called first.
 	Reset(seed int64)
 	// Prompt returns who is to act, and on what. Calling it again changes nothing.
-	Prompt() protocol.Prompt
+	Prompt() rules.Prompt
 	// Step handles an action. After the end it has no effect.
-	Step(a protocol.Action) protocol.Result
+	Step(a rules.Action) rules.Result
 }
 
 // Drawn is an Env with a picture.
@@ -118,11 +118,11 @@ func (t *talk) answered(action, outcome string) {
 }
 
 // only returns the action of the single agent, whatever its name.
-func only(a protocol.Action) string { return onlyMessage(a).Text() }
+func only(a rules.Action) string { return onlyMessage(a).Text() }
 
 // onlyMessage is only, with calls of tools.
-func onlyMessage(a protocol.Action) llm.Message {
-	if m, ok := a[protocol.Default]; ok || len(a) != 1 {
+func onlyMessage(a rules.Action) llm.Message {
+	if m, ok := a[rules.Default]; ok || len(a) != 1 {
 		return m
 	}
 	for _, m := range a {
@@ -132,10 +132,10 @@ func onlyMessage(a protocol.Action) llm.Message {
 }
 
 // result returns the result of a step for the single agent.
-func result(reward float64, terminated, truncated bool) protocol.Result {
-	return protocol.Result{
+func result(reward float64, terminated, truncated bool) rules.Result {
+	return rules.Result{
 		Observation: json.RawMessage("{}"), Info: json.RawMessage("{}"),
-		Reward: protocol.Rewards{protocol.Default: reward}, Terminated: terminated, Truncated: truncated,
+		Reward: rules.Rewards{rules.Default: reward}, Terminated: terminated, Truncated: truncated,
 	}
 }
 

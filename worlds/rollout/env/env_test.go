@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"parley/llm"
-	"parley/worlds/rollout/rules/protocol"
+	"parley/worlds/rollout/rules"
 )
 
 func made(t *testing.T, name, params string, seed int64) Env {
@@ -33,8 +33,8 @@ func last(e Env) string {
 	return ""
 }
 
-func act(e Env, text string) protocol.Result {
-	return e.Step(protocol.Action{protocol.Default: llm.Assistant(text)})
+func act(e Env, text string) rules.Result {
+	return e.Step(rules.Action{rules.Default: llm.Assistant(text)})
 }
 
 // TestEveryEnvironment: any text is an action, each ends, and the same seed is the same game.
@@ -58,7 +58,7 @@ func TestEveryEnvironment(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				action := protocol.Action{}
+				action := rules.Action{}
 				for who := range p {
 					action[who] = llm.Assistant("and so on")
 					if step < len(texts) {
@@ -74,7 +74,7 @@ func TestEveryEnvironment(t *testing.T) {
 					break
 				}
 			}
-			if again := e.Step(protocol.Action{}); !again.Terminated || again.Reward[protocol.Default] != 0 || len(e.Prompt()) != 0 {
+			if again := e.Step(rules.Action{}); !again.Terminated || again.Reward[rules.Default] != 0 || len(e.Prompt()) != 0 {
 				t.Errorf("%s goes on after its end: %+v", k.Name, again)
 			}
 			games = append(games, game)
@@ -98,7 +98,7 @@ func TestArithmetic(t *testing.T) {
 		if i%2 == 1 {
 			answer, reward = "\\boxed{1000000}", 0
 		}
-		if r := act(e, answer); r.Reward[protocol.Default] != reward || r.Terminated != (i == 49) {
+		if r := act(e, answer); r.Reward[rules.Default] != reward || r.Terminated != (i == 49) {
 			t.Fatalf("problem %d, %s: %+v", i, sum, r)
 		}
 	}
@@ -113,7 +113,7 @@ func TestArithmetic(t *testing.T) {
 		{`{"problem":"?","answer":"42"}`, "41", 0},
 	} {
 		e := made(t, "arithmetic", `{"dataset":`+c.row+`}`, 1)
-		if r := act(e, c.answer); r.Reward[protocol.Default] != c.reward || !r.Terminated {
+		if r := act(e, c.answer); r.Reward[rules.Default] != c.reward || !r.Terminated {
 			t.Errorf("%s, %s: %+v", c.row, c.answer, r)
 		}
 	}
@@ -136,7 +136,7 @@ func TestMaze(t *testing.T) {
 				}
 			}
 			r := act(e, "I go "+compass()[facing].name)
-			if total += r.Reward[protocol.Default]; r.Done() {
+			if total += r.Reward[rules.Default]; r.Done() {
 				if !r.Terminated || total >= 1 || total < 1-0.01*100 {
 					t.Fatalf("seed %d: %+v, in all %v", seed, r, total)
 				}
@@ -197,7 +197,7 @@ func TestNumber(t *testing.T) {
 	if r := act(n, "?"); r.Done() {
 		t.Errorf("%+v", r)
 	}
-	if r := act(n, "<answer>-(5-7)*3</answer>"); !r.Terminated || r.Reward[protocol.Default] <= 0.5 || r.Reward[protocol.Default] >= 1 {
+	if r := act(n, "<answer>-(5-7)*3</answer>"); !r.Terminated || r.Reward[rules.Default] <= 0.5 || r.Reward[rules.Default] >= 1 {
 		t.Errorf("second try: %+v", r)
 	}
 }
@@ -215,7 +215,7 @@ func TestWord(t *testing.T) {
 	if act(e, "a b").Done() || !strings.Contains(last(e), "2 guesses left") {
 		t.Error(last(e))
 	}
-	if r := act(e, "Not water but RIVER"); !r.Terminated || r.Reward[protocol.Default] != 1 {
+	if r := act(e, "Not water but RIVER"); !r.Terminated || r.Reward[rules.Default] != 1 {
 		t.Errorf("%+v", r)
 	}
 	for _, w := range hiddenWords() {
@@ -232,22 +232,22 @@ func TestNegotiation(t *testing.T) {
 	n := &negotiation{negotiationParams: negotiationParams{Rounds: 4, Largest: 100}}
 	n.Reset(5)
 	n.limit = map[string]int{seller: 20, buyer: 60}
-	if r := n.Step(protocol.Action{seller: llm.Assistant("ACCEPT? No: OFFER 50")}); r.Done() || len(r.Reward) != 0 {
+	if r := n.Step(rules.Action{seller: llm.Assistant("ACCEPT? No: OFFER 50")}); r.Done() || len(r.Reward) != 0 {
 		t.Errorf("%+v", r)
 	}
 	ms := n.Prompt()[buyer].Messages
 	if len(ms) != 2 || !strings.Contains(ms[1].Text(), "The seller says: ACCEPT? No: OFFER 50") || !strings.Contains(ms[1].Text(), "50 is on the table") {
 		t.Errorf("%v", ms)
 	}
-	n.Step(protocol.Action{buyer: llm.Assistant("offer: 30"), seller: llm.Assistant("ACCEPT")})
-	if r := n.Step(protocol.Action{seller: llm.Assistant("I accept.")}); !r.Terminated || r.Reward[seller] != 0.25 || r.Reward[buyer] != 0.75 || string(r.Info) != `{"deal":true,"price":30}` {
+	n.Step(rules.Action{buyer: llm.Assistant("offer: 30"), seller: llm.Assistant("ACCEPT")})
+	if r := n.Step(rules.Action{seller: llm.Assistant("I accept.")}); !r.Terminated || r.Reward[seller] != 0.25 || r.Reward[buyer] != 0.75 || string(r.Info) != `{"deal":true,"price":30}` {
 		t.Errorf("%+v %s", r, r.Info)
 	}
 	n.Reset(5)
 	for range 3 {
-		n.Step(protocol.Action{seller: llm.Assistant("hm"), buyer: llm.Assistant("OFFER 0")})
+		n.Step(rules.Action{seller: llm.Assistant("hm"), buyer: llm.Assistant("OFFER 0")})
 	}
-	if r := n.Step(protocol.Action{buyer: llm.Assistant("ACCEPT")}); !r.Terminated || r.Reward[seller] != 0 || len(r.Reward) != 2 {
+	if r := n.Step(rules.Action{buyer: llm.Assistant("ACCEPT")}); !r.Terminated || r.Reward[seller] != 0 || len(r.Reward) != 2 {
 		t.Errorf("nothing to accept: %+v", r)
 	}
 }
@@ -289,17 +289,17 @@ func TestShop(t *testing.T) {
 	t.Parallel()
 	e := made(t, "shop", `{"items":2,"answers":3}`, 3)
 	s := e.(*shop)
-	if q := e.Prompt()[protocol.Default]; len(q.Tools) != 1 || q.Tools[0].Name != "price" {
+	if q := e.Prompt()[rules.Default]; len(q.Tools) != 1 || q.Tools[0].Name != "price" {
 		t.Errorf("%v", q.Tools)
 	}
 	calls := llm.Message{Role: llm.RoleAssistant, ToolCalls: []llm.ToolCall{
 		{ID: "1", Name: "price", Arguments: `{"item":"kettle"}`}, {ID: "2", Name: "price", Arguments: `{"item":"moon"}`},
 		{ID: "3", Name: "rm", Arguments: `{}`}, {ID: "4", Name: "price", Arguments: `{"item":`},
 	}}
-	if r := e.Step(protocol.Action{"me": calls}); r.Done() {
+	if r := e.Step(rules.Action{"me": calls}); r.Done() {
 		t.Errorf("%+v", r)
 	}
-	ms := e.Prompt()[protocol.Default].Messages
+	ms := e.Prompt()[rules.Default].Messages
 	var got []string
 	for _, m := range ms[3:] {
 		got = append(got, fmt.Sprint(m.Role, m.ToolCallID, m.ToolFailed))
@@ -307,7 +307,7 @@ func TestShop(t *testing.T) {
 	if len(ms[2].ToolCalls) != 4 || ms[3].Text() != fmt.Sprint(s.prices["kettle"]) || fmt.Sprint(got) != "[tool1false tool2true tool3true tool4true]" {
 		t.Errorf("%v %q", ms, got)
 	}
-	if r := act(e, fmt.Sprintf("\\boxed{%d}", s.total)); !r.Terminated || r.Reward[protocol.Default] != 1 {
+	if r := act(e, fmt.Sprintf("\\boxed{%d}", s.total)); !r.Terminated || r.Reward[rules.Default] != 1 {
 		t.Errorf("%+v", r)
 	}
 	for name, e := range map[string]Env{"too many answers": made(t, "shop", `{"answers":1}`, 3), "too many calls": made(t, "shop", `{}`, 3)} {
@@ -315,7 +315,7 @@ func TestShop(t *testing.T) {
 		if name == "too many calls" {
 			many.ToolCalls = make([]llm.ToolCall, maxCalls+1)
 		}
-		if r := e.Step(protocol.Action{protocol.Default: many}); !r.Truncated || len(e.Prompt()) != 0 {
+		if r := e.Step(rules.Action{rules.Default: many}); !r.Truncated || len(e.Prompt()) != 0 {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"strings"
 
-	"parley/worlds/rollout/rules/protocol"
+	"parley/worlds/rollout/rules"
 )
 
 // mazeParams are what it is made with.
@@ -107,16 +107,16 @@ func (m *maze) look() string {
 		m.at%m.Size+1, m.at/m.Size+1, m.Size, m.Size, strings.Join(doors, " and the "))
 }
 
-func (m *maze) Prompt() protocol.Prompt {
+func (m *maze) Prompt() rules.Prompt {
 	if m.done {
 		return nil
 	}
-	return protocol.Ask(m.talk...)
+	return rules.Ask(m.talk...)
 }
 
 var direction = regexp.MustCompile(`(?i)\b(north|east|south|west)\b`)
 
-func (m *maze) Step(action protocol.Action) protocol.Result {
+func (m *maze) Step(action rules.Action) rules.Result {
 	if m.done {
 		return result(0, true, false)
 	}

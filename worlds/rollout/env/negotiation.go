@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"parley/llm"
-	"parley/worlds/rollout/rules/protocol"
+	"parley/worlds/rollout/rules"
 )
 
 // The two who negotiate.
@@ -77,7 +77,7 @@ func (n *negotiation) rules(who string) string {
 }
 
 // Prompt returns the conversation as the next speaker has heard it.
-func (n *negotiation) Prompt() protocol.Prompt {
+func (n *negotiation) Prompt() rules.Prompt {
 	if n.done {
 		return nil
 	}
@@ -97,7 +97,7 @@ func (n *negotiation) Prompt() protocol.Prompt {
 		}
 		ms = append(ms, llm.User(fmt.Sprintf("The %s says: %s\n\n%s", speaker(i), l.text, table)))
 	}
-	return protocol.Prompt{who: {Messages: ms}}
+	return rules.Prompt{who: {Messages: ms}}
 }
 
 var (
@@ -106,7 +106,7 @@ var (
 )
 
 // Step handles what was said. The last offer or acceptance in it counts.
-func (n *negotiation) Step(action protocol.Action) protocol.Result {
+func (n *negotiation) Step(action rules.Action) rules.Result {
 	if n.done {
 		return n.end(0, nil)
 	}
@@ -116,7 +116,7 @@ func (n *negotiation) Step(action protocol.Action) protocol.Result {
 	last := len(offers) - 1
 	if len(yes) > 0 && n.offer > 0 && (last < 0 || yes[len(yes)-1][0] > offers[last][0]) {
 		room := float64(n.limit[buyer] - n.limit[seller])
-		return n.end(n.offer, protocol.Rewards{
+		return n.end(n.offer, rules.Rewards{
 			seller: float64(n.offer-n.limit[seller]) / room, buyer: float64(n.limit[buyer]-n.offer) / room,
 		})
 	}
@@ -129,14 +129,14 @@ func (n *negotiation) Step(action protocol.Action) protocol.Result {
 		text = strings.ToValidUTF8(text[:maxAnswer], "")
 	}
 	if n.said = append(n.said, utterance{text, n.offer}); len(n.said) == n.Rounds {
-		return n.end(0, protocol.Rewards{seller: 0, buyer: 0})
+		return n.end(0, rules.Rewards{seller: 0, buyer: 0})
 	}
-	return protocol.Result{Observation: json.RawMessage("{}"), Info: json.RawMessage("{}"), Reward: protocol.Rewards{}}
+	return rules.Result{Observation: json.RawMessage("{}"), Info: json.RawMessage("{}"), Reward: rules.Rewards{}}
 }
 
 // end ends the negotiation: with a price, or with 0 for no deal.
-func (n *negotiation) end(price int, paid protocol.Rewards) protocol.Result {
+func (n *negotiation) end(price int, paid rules.Rewards) rules.Result {
 	n.done = true
 	info := fmt.Sprintf(`{"deal":%v,"price":%d}`, price > 0, price)
-	return protocol.Result{Observation: json.RawMessage("{}"), Info: json.RawMessage(info), Reward: paid, Terminated: true}
+	return rules.Result{Observation: json.RawMessage("{}"), Info: json.RawMessage(info), Reward: paid, Terminated: true}
 }

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley/worlds/rollout/rules/protocol"
+	"parley/worlds/rollout/rules"
 )
 
 // numberParams are its params.
@@ -81,16 +81,16 @@ func listed(numbers []int) string {
 	return strings.Join(parts, ", ")
 }
 
-func (n *number) Prompt() protocol.Prompt {
+func (n *number) Prompt() rules.Prompt {
 	if n.done {
 		return nil
 	}
-	return protocol.Ask(n.talk...)
+	return rules.Ask(n.talk...)
 }
 
 var answerTag = regexp.MustCompile(`(?s)<answer>(.*?)</answer>`)
 
-func (n *number) Step(action protocol.Action) protocol.Result {
+func (n *number) Step(action rules.Action) rules.Result {
 	if n.done {
 		return result(0, true, false)
 	}

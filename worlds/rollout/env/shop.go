@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"parley/llm"
-	"parley/worlds/rollout/rules/protocol"
+	"parley/worlds/rollout/rules"
 )
 
 // shopParams are its params.
@@ -61,24 +61,24 @@ func (s *shop) Reset(seed int64) {
 		"The order is "+strings.Join(order, ", ")+". What does it cost?")
 }
 
-func (s *shop) Prompt() protocol.Prompt {
+func (s *shop) Prompt() rules.Prompt {
 	if s.done {
 		return nil
 	}
-	p := protocol.Ask(s.talk...)
-	q := p[protocol.Default]
-	q.Tools = protocol.Tools{{
+	p := rules.Ask(s.talk...)
+	q := p[rules.Default]
+	q.Tools = rules.ProtocolTools{{
 		Name: "price", Description: "Returns the price of one item.",
 		Parameters: json.RawMessage(`{"type":"object","properties":{"item":{"type":"string"}},"required":["item"],"additionalProperties":false}`),
 	}}
-	p[protocol.Default] = q
+	p[rules.Default] = q
 	return p
 }
 
 // maxCalls is how many calls of tools an answer may have.
 const maxCalls = 32
 
-func (s *shop) Step(action protocol.Action) protocol.Result {
+func (s *shop) Step(action rules.Action) rules.Result {
 	if s.done {
 		return result(0, true, false)
 	}

@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"parley/worlds/rollout/rules/protocol"
+	"parley/worlds/rollout/rules"
 )
 
 // wordParams are its params.
@@ -52,14 +52,14 @@ func (w *word) Reset(seed int64) {
 		fmt.Sprintf("You have %d guesses. Your first?", w.Guesses))
 }
 
-func (w *word) Prompt() protocol.Prompt {
+func (w *word) Prompt() rules.Prompt {
 	if w.done {
 		return nil
 	}
-	return protocol.Ask(w.talk...)
+	return rules.Ask(w.talk...)
 }
 
-func (w *word) Step(action protocol.Action) protocol.Result {
+func (w *word) Step(action rules.Action) rules.Result {
 	if w.done {
 		return result(0, true, false)
 	}

@@ -14,7 +14,6 @@ import (
 	"parley/world"
 	"parley/worlds/rollout/env"
 	"parley/worlds/rollout/rules"
-	"parley/worlds/rollout/rules/protocol"
 )
 
 // coded is the maze as code in workers: maze.py:Maze. fault is called with the number of each step.
@@ -53,7 +52,7 @@ func (c *coded) Do(_ context.Context, session, op string, args any) (json.RawMes
 	var a struct {
 		Params json.RawMessage
 		Seed   int64
-		Action protocol.Action
+		Action rules.Action
 	}
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return nil, err
@@ -64,7 +63,7 @@ func (c *coded) Do(_ context.Context, session, op string, args any) (json.RawMes
 	if err != nil {
 		return nil, err
 	}
-	var r protocol.Result
+	var r rules.Result
 	switch op {
 	case "check":
 		if _, err := kind.New(a.Params); err != nil {
@@ -87,7 +86,7 @@ func (c *coded) Do(_ context.Context, session, op string, args any) (json.RawMes
 	}
 	return json.Marshal(map[string]any{
 		"reward": r.Reward, "terminated": r.Terminated, "truncated": r.Truncated, "info": r.Info,
-		"prompt": protocol.Past{}.Delta(c.live[session].Prompt()),
+		"prompt": rules.Past{}.Delta(c.live[session].Prompt()),
 	})
 }
 

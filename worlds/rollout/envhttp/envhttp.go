@@ -25,23 +25,16 @@ import (
 	"parley/llm"
 	"parley/world"
 	"parley/worlds/rollout/env"
-	"parley/worlds/rollout/envhttp/inproc"
-	"parley/worlds/rollout/envhttp/mcp"
-	"parley/worlds/rollout/envhttp/openenv"
-	"parley/worlds/rollout/envhttp/pool"
-	v1 "parley/worlds/rollout/envhttp/v1"
-	"parley/worlds/rollout/envhttp/workers"
 	"parley/worlds/rollout/rules"
-	"parley/worlds/rollout/rules/protocol"
 )
 
 // Actor performs acts. It is safe for concurrent use.
 type Actor struct {
-	pool *pool.Pool
+	pool *envPool
 	any  bool     // there is room for any number of environments
 	idle []func() // close connections
 
-	tools    *mcp.Server // nil: none
+	tools    *MCPServer // nil: none
 	timeout  time.Duration
 	patience time.Duration
 	ending   sync.WaitGroup // sessions with the tools
@@ -53,9 +46,9 @@ type Actor struct {
 // play is the environment of an episode.
 type play struct {
 	attempt, try int
-	lease        *pool.Lease
-	past         protocol.Past
-	tools        *mcp.Session // nil: not open
+	lease        *Lease
+	past         rules.Past
+	tools        *MCPSession // nil: not open
 }
 
 var notInOwner = regexp.MustCompile(`[^A-Za-z0-9]+`)
@@ -70,9 +63,9 @@ func New(p *rules.Params, run string, codes world.Codes) (*Actor, error) {
 	}
 	a := &Actor{plays: map[int]*play{}, timeout: seconds(p.Pool.Timeout), patience: seconds(p.Pool.Patience)}
 	if p.Tools.MCP != "" {
-		a.tools = mcp.New(p.Tools.MCP)
+		a.tools = NewMCP(p.Tools.MCP)
 	}
-	c := pool.Config{
+	c := Config{
 		Owner: owner, PerHost: p.Pool.PerServer, Startup: p.Pool.Startup, Warm: p.Pool.Warm,
 		Timeout: seconds(p.Pool.Timeout), Patience: seconds(p.Pool.Patience), Jitter: seconds(p.Pool.Jitter),
 	}
@@ -89,12 +82,12 @@ func New(p *rules.Params, run string, codes world.Codes) (*Actor, error) {
 		} else {
 			c.PerHost, c.First = p.Pool.PerServer*processes, firstInProcess*processes
 		}
-		a.pool = pool.New([]pool.Host{workers.New(codes, inproc.New(env.Standard()))}, c)
+		a.pool = newPool([]Host{newWorkers(codes, newInproc(env.Standard()))}, c)
 		return a, nil
 	}
 	hosts, idle, perHost := reach(p)
 	a.idle, c.PerHost = idle, perHost
-	a.pool = pool.New(hosts, c)
+	a.pool = newPool(hosts, c)
 	return a, nil
 }
 
@@ -106,18 +99,18 @@ const connections = 10_000
 
 // reach returns the servers of p, functions that close connections to them, and the maximum number of
 // environments on each; 0: it is found by trying.
-func reach(p *rules.Params) (hosts []pool.Host, idle []func(), perHost int) {
+func reach(p *rules.Params) (hosts []Host, idle []func(), perHost int) {
 	perHost = p.Pool.PerServer
 	for _, address := range p.Servers {
 		if p.Protocol == rules.ProtocolOpenEnv {
-			h, bound := openenv.New(address, p.OpenEnv)
+			h, bound := newOpenenv(address, p.OpenEnv)
 			if bound > 0 {
 				perHost = bound
 			}
 			hosts, idle = append(hosts, h), append(idle, h.Close)
 			continue
 		}
-		h := v1.New(address, cmp.Or(perHost, connections))
+		h := newV1(address, cmp.Or(perHost, connections))
 		hosts, idle = append(hosts, h), append(idle, h.Close)
 	}
 	return hosts, idle, perHost
@@ -177,16 +170,16 @@ func (a *Actor) Act(ctx context.Context, turn journal.Turn, _ int, _ string, act
 	var waited time.Duration // for a slot
 	var err error
 	switch act.Name {
-	case protocol.Open:
-		out, err = decoded(act, func(o protocol.Opening) (any, error) { return a.open(ctx, turn, o, &waited) })
-	case protocol.Step:
-		out, err = decoded(act, func(s protocol.Stepping) (any, error) { return a.step(ctx, turn, s) })
-	case protocol.Close:
-		out, err = decoded(act, func(c protocol.Closing) (any, error) { a.give(ctx, turn, c.Try); return nil, nil })
-	case protocol.List:
-		out, err = decoded(act, func(l protocol.Listing) (any, error) { return a.list(ctx, turn, l) })
-	case protocol.Call:
-		out, err = decoded(act, func(c protocol.Calling) (any, error) { return a.call(ctx, turn, c) })
+	case rules.Open:
+		out, err = decoded(act, func(o rules.Opening) (any, error) { return a.open(ctx, turn, o, &waited) })
+	case rules.Step:
+		out, err = decoded(act, func(s rules.Stepping) (any, error) { return a.step(ctx, turn, s) })
+	case rules.Close:
+		out, err = decoded(act, func(c rules.Closing) (any, error) { a.give(ctx, turn, c.Try); return nil, nil })
+	case rules.List:
+		out, err = decoded(act, func(l rules.Listing) (any, error) { return a.list(ctx, turn, l) })
+	case rules.Call:
+		out, err = decoded(act, func(c rules.Calling) (any, error) { return a.call(ctx, turn, c) })
 	default:
 		err = wrong("there is no act %.40q", act.Name)
 	}
@@ -214,21 +207,21 @@ func decoded[T any](act world.Act, f func(T) (any, error)) (any, error) {
 }
 
 // open opens an environment for an episode and asks for the first prompt. It closes the one of an earlier try.
-func (a *Actor) open(ctx context.Context, turn journal.Turn, o protocol.Opening, waited *time.Duration) (any, error) {
+func (a *Actor) open(ctx context.Context, turn journal.Turn, o rules.Opening, waited *time.Duration) (any, error) {
 	a.give(ctx, turn, -1)
 	if turn.Attempt > 0 && o.Try == 0 {
 		a.pool.Resume(turn.Episode, turn.Attempt)
 	}
 	name := fmt.Sprintf("%d-%d-%d", turn.Episode, turn.Attempt, o.Try)
 	lease, err := a.pool.Lease(ctx, turn.Episode, name, o)
-	if fault, ok := errors.AsType[*protocol.CodeError](err); ok {
-		return protocol.Opened{Fault: fault}, nil
+	if fault, ok := errors.AsType[*rules.CodeError](err); ok {
+		return rules.Opened{Fault: fault}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	*waited = lease.Waited
-	p := &play{attempt: turn.Attempt, try: o.Try, lease: lease, past: protocol.Past{}}
+	p := &play{attempt: turn.Attempt, try: o.Try, lease: lease, past: rules.Past{}}
 	prompt, err := lease.Prompt(ctx)
 	if err != nil {
 		lease.Release(ctx)
@@ -237,26 +230,26 @@ func (a *Actor) open(ctx context.Context, turn journal.Turn, o protocol.Opening,
 	a.mu.Lock()
 	a.plays[turn.Episode] = p
 	a.mu.Unlock()
-	return protocol.Opened{Info: lease.Info, Prompt: p.past.Delta(prompt)}, nil
+	return rules.Opened{Info: lease.Info, Prompt: p.past.Delta(prompt)}, nil
 }
 
 // step sends an action and asks for the next prompt. It closes the environment after the last step or a
 // failure.
-func (a *Actor) step(ctx context.Context, turn journal.Turn, s protocol.Stepping) (any, error) {
+func (a *Actor) step(ctx context.Context, turn journal.Turn, s rules.Stepping) (any, error) {
 	p := a.find(turn, s.Try)
 	if p == nil {
 		return nil, &llm.Error{Kind: llm.KindServer, Uncertain: true, Message: fmt.Sprintf("envhttp: episode %d has no environment", turn.Episode)}
 	}
 	r, err := p.lease.Step(ctx, s.Action)
-	if fault, ok := errors.AsType[*protocol.CodeError](err); ok {
+	if fault, ok := errors.AsType[*rules.CodeError](err); ok {
 		a.give(ctx, turn, s.Try)
-		return protocol.Stepped{Fault: fault}, nil
+		return rules.ProtocolStepped{Fault: fault}, nil
 	}
 	if err != nil {
 		a.give(ctx, turn, s.Try)
 		return nil, uncertain(ctx, err)
 	}
-	out := protocol.Stepped{Reward: r.Rewarded(), Terminated: r.Terminated, Truncated: r.Truncated, Info: r.Info, Rejected: r.Rejected}
+	out := rules.ProtocolStepped{Reward: r.Rewarded(), Terminated: r.Terminated, Truncated: r.Truncated, Info: r.Info, Rejected: r.Rejected}
 	if r.Done() || s.Last {
 		a.give(ctx, turn, s.Try)
 		return out, nil

@@ -21,7 +21,7 @@ import (
 	"parley/llm"
 	"parley/world"
 	"parley/worlds/rollout/rules"
-	"parley/worlds/rollout/trajectory"
+	"parley/worlds/rollout/training"
 )
 
 const mazes = `"env":"maze","env_params":{"size":3},"max_steps":12,"retries":20`
@@ -72,7 +72,7 @@ func TestFaults(t *testing.T) {
 				tries += data(t, e).Tries
 				rows += len(data(t, e).Rows)
 			}
-			a, err := trajectory.Each(t.Context(), j, trajectory.Filter{}, func(*trajectory.Group) error { return nil })
+			a, err := training.Each(t.Context(), j, training.Filter{}, func(*training.Group) error { return nil })
 			if err != nil || a.Kept != 15 || a.Rows != rows {
 				t.Errorf("%+v, want 15 groups and %d rows: %v", a, rows, err)
 			}
@@ -286,10 +286,10 @@ func TestRunFile(t *testing.T) {
 	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "run.parley"), sqlite.Either)
 	must(t, err)
 	defer store.Close()
-	var got [2][]trajectory.Row
+	var got [2][]training.Row
 	for i, j := range []journal.Journal{&journal.Memory{}, store} {
 		_, ended := setup{params: `{` + mazes + `,"message_cut":2}`, episodes: 10, journal: j}.play(t.Context(), t)
-		a, err := trajectory.Each(t.Context(), j, trajectory.Filter{Trainable: true}, func(g *trajectory.Group) error {
+		a, err := training.Each(t.Context(), j, training.Filter{Trainable: true}, func(g *training.Group) error {
 			for _, m := range g.Members {
 				for _, r := range m.Rows {
 					r.At = time.Time{}

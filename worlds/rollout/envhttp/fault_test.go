@@ -11,7 +11,6 @@ import (
 	"parley/internal/killtest"
 	"parley/journal"
 	"parley/worlds/rollout/env"
-	"parley/worlds/rollout/envhttp/envserver"
 )
 
 // TestKilledServer checks that a server that is killed, and restarts at the same address without its sessions,
@@ -87,7 +86,7 @@ func (m *mortal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if dies {
 		m.lives--
 		m.farm.mu.Lock()
-		m.inner = envserver.New(envserver.Config{Kinds: env.Standard()})
+		m.inner = NewEnvServer(EnvServerConfig{Kinds: env.Standard()})
 		m.farm.mu.Unlock()
 		srv, address := m.srv, r.Context().Value(http.LocalAddrContextKey).(net.Addr).String()
 		m.wg.Go(func() {

@@ -19,7 +19,6 @@ import (
 	"parley/llm"
 	"parley/world"
 	"parley/worlds/rollout/env"
-	"parley/worlds/rollout/envhttp/envserver"
 	"parley/worlds/rollout/rules"
 )
 
@@ -135,7 +134,7 @@ func rewards(t *testing.T, ended []journal.Ended) (out []string) {
 // farm is an environment server with planned faults that counts requests.
 type farm struct {
 	*httptest.Server
-	inner *envserver.Server
+	inner *Server
 	// fault is called with each request and its number. It may answer in the server's place.
 	fault func(n int, verb string, w http.ResponseWriter, r *http.Request) (answered bool)
 
@@ -147,7 +146,7 @@ type farm struct {
 
 func newFarm(t *testing.T, fault func(n int, verb string, w http.ResponseWriter, r *http.Request) bool) *farm {
 	t.Helper()
-	f := &farm{inner: envserver.New(envserver.Config{Kinds: env.Standard()}), fault: fault, requests: map[string]int{}, keys: map[string]int{}, gone: make(chan struct{})}
+	f := &farm{inner: NewEnvServer(EnvServerConfig{Kinds: env.Standard()}), fault: fault, requests: map[string]int{}, keys: map[string]int{}, gone: make(chan struct{})}
 	f.Server = httptest.NewServer(http.HandlerFunc(f.serve))
 	t.Cleanup(func() { close(f.gone); f.CloseClientConnections(); f.Close() })
 	return f

@@ -9,9 +9,7 @@ import (
 
 	"parley/world"
 	"parley/worlds/rollout/env"
-	"parley/worlds/rollout/envhttp/workers"
 	"parley/worlds/rollout/rules"
-	"parley/worlds/rollout/rules/protocol"
 )
 
 // native checks the environments of params without servers, and returns how many worker processes they have.
@@ -24,7 +22,7 @@ func native(p *rules.Params, codes world.Codes) (processes int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, name := range workers.Names(p) {
+	for _, name := range Names(p) {
 		code, err := codes.Find(name.Name)
 		if err != nil {
 			return 0, err
@@ -57,8 +55,8 @@ func (e paramError) Error() string { return "params" + string(e) }
 // nativeEnv checks that an environment comes with Parley, or is a class in Python, and can be made with params. It returns
 // its agents, if they are known. An error about a param is a paramError.
 func nativeEnv(name string, params json.RawMessage, codes world.Codes) (seats []string, err error) {
-	if protocol.IsCode(name) {
-		seats, err = workers.Check(codes, name, params)
+	if rules.IsCode(name) {
+		seats, err = checkWorkers(codes, name, params)
 		if fault, ok := errors.AsType[*world.CodeError](err); ok && fault.Param != "" {
 			err = paramError("." + fault.Param + ": " + fault.Text)
 		}

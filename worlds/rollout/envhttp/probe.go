@@ -8,7 +8,6 @@ import (
 
 	"parley/llm"
 	"parley/world"
-	"parley/worlds/rollout/envhttp/mcp"
 	"parley/worlds/rollout/rules"
 )
 
@@ -24,7 +23,7 @@ func Probe(ctx context.Context, p *rules.Params) []world.Presence {
 		checks = append(checks, func(ctx context.Context) error { return h.Check(ctx, func(string) bool { return false }) })
 	}
 	if p.Tools.MCP != "" {
-		tools := mcp.New(p.Tools.MCP)
+		tools := NewMCP(p.Tools.MCP)
 		names, idle = append(names, p.Tools.MCP), append(idle, tools.Close)
 		checks = append(checks, func(ctx context.Context) error {
 			s, err := tools.Open(ctx)

@@ -7,20 +7,19 @@ import (
 
 	"parley/journal"
 	"parley/llm"
-	"parley/worlds/rollout/envhttp/mcp"
-	"parley/worlds/rollout/rules/protocol"
+	"parley/worlds/rollout/rules"
 )
 
 // list opens a session with the server of tools for an episode, and lists its tools. A server that cannot be reached is
 // waited for, as environment servers are.
-func (a *Actor) list(ctx context.Context, turn journal.Turn, l protocol.Listing) (any, error) {
+func (a *Actor) list(ctx context.Context, turn journal.Turn, l rules.Listing) (any, error) {
 	p := a.find(turn, l.Try)
 	if p == nil || a.tools == nil {
 		return nil, wrong("episode %d has no environment, or no tools", turn.Episode)
 	}
 	began := time.Now()
 	for pause := time.Second; ; pause = min(2*pause, 15*time.Second) {
-		var listed protocol.Listed
+		var listed rules.Listed
 		err := a.within(ctx, func(ctx context.Context) (err error) {
 			if p.tools, err = a.tools.Open(ctx); err == nil {
 				listed.Tools, err = p.tools.Tools(ctx)
@@ -48,12 +47,12 @@ func (a *Actor) list(ctx context.Context, turn journal.Turn, l protocol.Listing)
 }
 
 // call calls tools, one after the other. If the result of one is unknown, the episode starts over.
-func (a *Actor) call(ctx context.Context, turn journal.Turn, c protocol.Calling) (any, error) {
+func (a *Actor) call(ctx context.Context, turn journal.Turn, c rules.Calling) (any, error) {
 	p := a.find(turn, c.Try)
 	if p == nil || p.tools == nil {
 		return nil, &llm.Error{Kind: llm.KindServer, Uncertain: true, Message: fmt.Sprintf("envhttp: episode %d has no session with its tools", turn.Episode)}
 	}
-	var out protocol.Called
+	var out rules.Called
 	for _, one := range c.Calls {
 		err := a.within(ctx, func(ctx context.Context) error {
 			m, err := p.tools.Call(ctx, one)
@@ -80,7 +79,7 @@ func (a *Actor) within(ctx context.Context, f func(ctx context.Context) error) e
 const endTime = 5 * time.Second
 
 // end ends a session with the tools in the background.
-func (a *Actor) end(ctx context.Context, s *mcp.Session) {
+func (a *Actor) end(ctx context.Context, s *MCPSession) {
 	if s == nil {
 		return
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"parley/world"
-	"parley/worlds/rollout/rules/protocol"
 )
 
 var seatName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,63}$`)
@@ -32,10 +31,10 @@ func wrong(param, format string, args ...any) error {
 }
 
 func (p *Params) checkEnv(c *world.ParamErrors) {
-	if err := protocol.CheckName(p.Env); err != nil {
+	if err := checkName(p.Env); err != nil {
 		c.Addf("env", "%v", err)
 	}
-	if !protocol.IsObject(p.EnvParams) {
+	if !IsObject(p.EnvParams) {
 		c.Addf("env_params", "want an object of the environment's own keys")
 	}
 	c.OneOf("protocol", p.Protocol, []string{V1, ProtocolOpenEnv})
@@ -52,7 +51,7 @@ func (p *Params) checkServers(c *world.ParamErrors) {
 	for i, s := range p.Servers {
 		param := fmt.Sprintf("servers[%d]", i)
 		switch {
-		case protocol.IsCode(p.Env):
+		case IsCode(p.Env):
 			c.Addf("servers", "%.80q runs in processes of this run: leave servers out", p.Env)
 		case !slices.ContainsFunc(schemes, func(scheme string) bool { return strings.HasPrefix(s, scheme) && len(s) > len(scheme) }):
 			c.Addf(param, "%.80q: want an address that begins with %s", s, strings.Join(schemes, ", "))

@@ -7,36 +7,35 @@ import (
 
 	"parley/llm"
 	"parley/world"
-	"parley/worlds/rollout/rules/protocol"
 )
 
 // script is a scripted environment: step i returns steps[i], and prompts grow by two messages a step.
 type script struct {
-	steps   []protocol.Result
-	prompts func(step int) protocol.Prompt // default: one agent
-	finish  map[int]llm.Finish             // of the ask with this number
-	weights map[int]string                 // that answered the ask with this number
+	steps   []Result
+	prompts func(step int) Prompt // default: one agent
+	finish  map[int]llm.Finish    // of the ask with this number
+	weights map[int]string        // that answered the ask with this number
 	failAsk map[int]llm.Kind
 	failAct map[string]llm.Kind // "open 0", "step 0/2": try, step
 
 	calls   []llm.ToolCall         // of every answer
 	verdict string                 // of a judge
 	calling map[int][]llm.ToolCall // of the ask with this number
-	sent    *protocol.Action       // the last one, if it is wanted
+	sent    *Action                // the last one, if it is wanted
 
-	past  protocol.Past
+	past  Past
 	at    int
 	asked []world.Call
 	acts  []string
 }
 
 // chat is the prompt of step n, from 1: a system message, and an exchange for each step.
-func chat(n int) protocol.Prompt {
+func chat(n int) Prompt {
 	ms := []llm.Message{llm.System("rules"), llm.User("1?")}
 	for i := 2; i <= n; i++ {
 		ms = append(ms, llm.Assistant("a"), llm.User(fmt.Sprint(i, "?")))
 	}
-	return protocol.Ask(ms...)
+	return Ask(ms...)
 }
 
 func (s *script) reply(c world.Call) world.Reply {
@@ -56,26 +55,26 @@ func (s *script) reply(c world.Call) world.Reply {
 		return world.Reply{Text: fmt.Sprint("do ", n), Finish: finish, Weights: s.weights[n], ToolCalls: append(s.calls, s.calling[n]...)}
 	}
 	switch c.Act.Name {
-	case protocol.Open:
-		var o protocol.Opening
+	case Open:
+		var o Opening
 		mustRead(c.Act.Body, &o)
 		s.acts = append(s.acts, fmt.Sprint("open ", o.Try))
-		s.past, s.at = protocol.Past{}, 0
-		return s.answer(s.acts[len(s.acts)-1], protocol.Opened{Prompt: s.past.Delta(s.prompt(1))})
-	case protocol.List:
+		s.past, s.at = Past{}, 0
+		return s.answer(s.acts[len(s.acts)-1], Opened{Prompt: s.past.Delta(s.prompt(1))})
+	case List:
 		s.acts = append(s.acts, "list")
-		return s.answer("list", protocol.Listed{Tools: protocol.Tools{{Name: "look", Parameters: json.RawMessage(`{"type":"object"}`)}, {Name: "price", Parameters: json.RawMessage(`{"type":"object"}`)}}})
-	case protocol.Call:
-		var calling protocol.Calling
+		return s.answer("list", Listed{Tools: ProtocolTools{{Name: "look", Parameters: json.RawMessage(`{"type":"object"}`)}, {Name: "price", Parameters: json.RawMessage(`{"type":"object"}`)}}})
+	case Call:
+		var calling Calling
 		mustRead(c.Act.Body, &calling)
-		var called protocol.Called
+		var called Called
 		for _, one := range calling.Calls {
 			s.acts = append(s.acts, "call "+one.Name)
 			called.Results = append(called.Results, llm.ToolResult(one.ID, "seen "+one.Arguments))
 		}
 		return s.answer("call", called)
-	case protocol.Step:
-		var st protocol.Stepping
+	case Step:
+		var st Stepping
 		mustRead(c.Act.Body, &st)
 		s.acts = append(s.acts, fmt.Sprintf("step %d/%d", st.Try, st.Step))
 		if s.sent != nil {
@@ -83,7 +82,7 @@ func (s *script) reply(c world.Call) world.Reply {
 		}
 		r := s.steps[s.at]
 		s.at++
-		out := protocol.Stepped{Reward: r.Rewarded(), Terminated: r.Terminated, Truncated: r.Truncated, Info: r.Info, Rejected: r.Rejected}
+		out := ProtocolStepped{Reward: r.Rewarded(), Terminated: r.Terminated, Truncated: r.Truncated, Info: r.Info, Rejected: r.Rejected}
 		if !r.Done() && !st.Last {
 			out.Prompt = s.past.Delta(s.prompt(st.Step + 1))
 		}
@@ -93,7 +92,7 @@ func (s *script) reply(c world.Call) world.Reply {
 	return world.Reply{JSON: json.RawMessage("null")}
 }
 
-func (s *script) prompt(step int) protocol.Prompt {
+func (s *script) prompt(step int) Prompt {
 	if s.prompts == nil {
 		return chat(step)
 	}

@@ -10,7 +10,6 @@ import (
 
 	"parley/llm"
 	"parley/world"
-	"parley/worlds/rollout/rules/protocol"
 )
 
 // shelf has files of lessons. Names that end in .parley are run files.
@@ -144,7 +143,7 @@ func TestLessonsJoin(t *testing.T) {
 // step, and the outcome says which they were.
 func TestLessonsInPrompt(t *testing.T) {
 	t.Parallel()
-	s := &script{steps: []protocol.Result{pay(1), ends(1)}}
+	s := &script{steps: []Result{pay(1), ends(1)}}
 	params := `{"message_cut":1,"experience":{"template":"Know: {lessons}!","lessons_used":[{"name":"a","text":"go north"},{"name":"b","text":"go east"}]}}`
 	_, d := play(t, params, nil, s)
 	for i, c := range s.asked {
@@ -164,8 +163,8 @@ func TestLessonsInPrompt(t *testing.T) {
 	if got := none.tell(ms); len(got) != 2 || got[0].Role != llm.RoleSystem || got[0].Text() != "x" {
 		t.Errorf("no system message: %v", got)
 	}
-	s = &script{steps: []protocol.Result{ends(1)}, prompts: func(int) protocol.Prompt {
-		return protocol.Prompt{"l": {Messages: []llm.Message{llm.User("l?")}}, "r": {Messages: []llm.Message{llm.User("r?")}}}
+	s = &script{steps: []Result{ends(1)}, prompts: func(int) Prompt {
+		return Prompt{"l": {Messages: []llm.Message{llm.User("l?")}}, "r": {Messages: []llm.Message{llm.User("r?")}}}
 	}}
 	play(t, `{"seats":["l","r"],"experience":{"lessons_used":[{"name":"a","text":"go north"}]}}`, world.Lineup{"r": {Name: "x", Trainable: true}}, s)
 	if len(s.asked) != 2 || len(s.asked[0].Ask.Messages) != 1 || len(s.asked[1].Ask.Messages) != 2 {

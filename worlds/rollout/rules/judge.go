@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"parley/world"
-	"parley/worlds/rollout/rules/judge"
 )
 
 // Scores of episodes with a judge: the parts of the reward.
@@ -35,7 +34,7 @@ func (p *try) judge(t *world.Table) {
 		return
 	}
 	for _, seat := range seats {
-		v := judge.Verdict{Seat: seat, Environment: p.rewards.Total[seat], Score: scores[seat], Reason: reason}
+		v := Verdict{Seat: seat, Environment: p.rewards.Total[seat], Score: scores[seat], Reason: reason}
 		v.Reward = p.Judge.Reward(v.Environment, v.Score)
 		p.verdicts = append(p.verdicts, v)
 		p.rewards.Add(seat, v.Reward-v.Environment)
@@ -53,11 +52,11 @@ func (p *Params) judged(of world.Plan) (world.Plan, error) {
 			}
 		}
 	}
-	return judge.Plan(of, member, p.judgement), nil
+	return judgedPlan(of, member, p.judgement), nil
 }
 
 // judgement returns the spec of the judgement of a group with the episodes of spec.
-func (p *Params) judgement(spec world.Spec, g judge.Group) (world.Spec, error) {
+func (p *Params) judgement(spec world.Spec, g Group) (world.Spec, error) {
 	var of Params
 	if err := json.Unmarshal(spec.Params, &of); err != nil {
 		return spec, fmt.Errorf("rollout: params: %w", err)
@@ -69,7 +68,7 @@ func (p *Params) judgement(spec world.Spec, g judge.Group) (world.Spec, error) {
 }
 
 // member returns what a judge of groups gets of an outcome.
-func member(o world.Outcome) (m judge.Member, ok bool) {
+func member(o world.Outcome) (m Member, ok bool) {
 	raw, _ := o.Data.(json.RawMessage)
 	var d Data
 	if json.Unmarshal(raw, &d) != nil || d.Record == "" {
@@ -77,7 +76,7 @@ func member(o world.Outcome) (m judge.Member, ok bool) {
 	}
 	for _, s := range o.Scores {
 		if s.Name == environmentReward {
-			return judge.Member{Seat: s.Seat, Environment: s.Value, Text: d.Record}, true
+			return Member{Seat: s.Seat, Environment: s.Value, Text: d.Record}, true
 		}
 	}
 	return m, false
@@ -90,14 +89,14 @@ type judgement struct{ *Params }
 func (j *judgement) Play(t *world.Table) world.Outcome {
 	verdicts, failed := j.Judge.Order(t, *j.Judgement)
 	if failed != "" {
-		return world.Outcome{Data: Data{Env: j.Env, Judgement: &judge.Ordered{}}, Failed: fmt.Sprintf("judge: %s: the rewards of the group are not known", failed)}
+		return world.Outcome{Data: Data{Env: j.Env, Judgement: &Ordered{}}, Failed: fmt.Sprintf("judge: %s: the rewards of the group are not known", failed)}
 	}
 	mean := 0.0
 	for i, v := range verdicts {
 		mean += (v.Reward - mean) / float64(i+1)
 	}
 	return world.Outcome{
-		Data:   Data{Env: j.Env, Judgement: &judge.Ordered{Verdicts: verdicts}},
+		Data:   Data{Env: j.Env, Judgement: &Ordered{Verdicts: verdicts}},
 		Scores: []world.Score{{Seat: j.Seats[0], Name: "reward", Value: mean}},
 	}
 }

@@ -8,8 +8,6 @@ import (
 
 	"parley/llm"
 	"parley/world"
-	"parley/worlds/rollout/rules/judge"
-	"parley/worlds/rollout/rules/protocol"
 )
 
 // TestJudge checks how the score of a judge becomes a part of the reward: which rule combines them, that rows and scores
@@ -31,7 +29,7 @@ func TestJudge(t *testing.T) {
 		{"out of the scale", `{}`, "", `{"reason":"","score":7}`, []string{"1/1", "2/3 T"}, 0, "judge: it gave agent no score from 0 to 1: the reward is not known"},
 		{"no verdict", `{}`, "", `[]`, []string{"1/1", "2/3 T"}, 0, "judge: its answer is no verdict: the reward is not known"},
 	} {
-		s := &script{steps: []protocol.Result{pay(1), ends(2)}, verdict: c.verdict}
+		s := &script{steps: []Result{pay(1), ends(2)}, verdict: c.verdict}
 		if c.fail != "" {
 			s.failAsk = map[int]llm.Kind{2: c.fail}
 		}
@@ -84,7 +82,7 @@ func TestJudgeGroups(t *testing.T) {
 		if i == 1 {
 			o.Failed = "lost"
 		} else {
-			_, d := play(t, string(spec.Params), nil, &script{steps: []protocol.Result{ends(float64(i))}})
+			_, d := play(t, string(spec.Params), nil, &script{steps: []Result{ends(float64(i))}})
 			b, err := json.Marshal(d)
 			if err != nil || !strings.Contains(d.Record, "agent: do 0") {
 				t.Fatal(err, d.Record)
@@ -145,7 +143,7 @@ func TestJudgeParams(t *testing.T) {
 			t.Errorf("%s: %v", params, err)
 		}
 	}
-	if r := judge.Defaults().Reward(2, 1); r != 3 {
+	if r := judgeDefaults().Reward(2, 1); r != 3 {
 		t.Error(r)
 	}
 }

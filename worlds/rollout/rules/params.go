@@ -2,36 +2,33 @@ package rules
 
 import (
 	"encoding/json"
-
-	"parley/worlds/rollout/rules/curriculum"
-	"parley/worlds/rollout/rules/judge"
 )
 
 // Params are the params of a rollout in a plan file.
 type Params struct {
-	Env          string            `json:"env" doc:"Name of the environment: on the servers or, without servers, a built-in one; or a class in Python beside the plan, such as wordle.py:Wordle."`
-	Servers      []string          `json:"servers" doc:"Addresses of environment servers, such as http://127.0.0.1:36663. Empty: a built-in environment, in this process."`
-	Protocol     string            `json:"protocol" doc:"Protocol of the servers: v1 is described in docs/how-to/environments.md; openenv is that of OpenEnv, over HTTP or, at ws:// addresses, over WebSockets." oneof:"v1,openenv"`
-	EnvParams    json.RawMessage   `json:"env_params" doc:"Parameters of the environment, as an object. Each environment has its own keys."`
-	Seats        []string          `json:"seats" doc:"Names of the agents in the environment. A single agent may have any name."`
-	MaxSteps     int               `json:"max_steps" doc:"Maximum number of steps of an episode: 1 to 100000."`
-	MessageCut   int               `json:"message_cut" doc:"Shortens prompts to the leading system message and the last 2n-1 other messages. 0 or below: prompts are complete."`
-	Seed         *int64            `json:"seed,omitempty" doc:"Seed for the reset of environments. Default: a random seed for each group."`
-	Group        int               `json:"group" doc:"Number of episodes of each task, for group-relative training: 0 to 10000. 0: env_num of the environments file, or 1."`
-	Retries      int               `json:"retries" doc:"Maximum number of times that an episode begins again from a reset after its environment was lost: 0 to 100."`
-	MaxStaleness int               `json:"max_staleness" doc:"Maximum number of versions between the first and the last weights that answer in an episode, if the server reports versions. -1: any number."`
-	Stale        string            `json:"stale" doc:"What happens to an episode over max_staleness: drop fails it, restart begins it again from a reset, which counts as one of its retries." oneof:"drop,restart"`
-	Tokens       bool              `json:"tokens" doc:"Ask for token ids and log probabilities, where the server supports it (vLLM, SGLang)."`
-	Environments string            `json:"environments" doc:"File that lists environments with their datasets, instead of env and env_params."`
-	Tasks        string            `json:"tasks" doc:"Tasks of the environments file, one on a line; set when the plan is read."`
-	Task         *Task             `json:"task,omitempty" doc:"Task of the episode; set for each episode."`
-	Refill       curriculum.Refill `json:"refill" doc:"Plays groups until enough of them have rewards that differ, and chooses tasks by how often they were passed."`
-	Tools        Tools             `json:"tools" doc:"Tools for agents that the environment does not have."`
-	Judge        judge.Params      `json:"judge" doc:"A model that gives a part of the rewards, after the last step."`
-	Judgement    *judge.Group      `json:"judgement,omitempty" doc:"Group that the episode judges; set for each judgement."`
-	Experience   Experience        `json:"experience" doc:"Lessons from earlier episodes, for the agents that are trained."`
-	OpenEnv      OpenEnv           `json:"openenv" doc:"How observations become prompts and answers become actions, with protocol openenv."`
-	Pool         Pool              `json:"pool" doc:"Limits of the pool of environments."`
+	Env          string          `json:"env" doc:"Name of the environment: on the servers or, without servers, a built-in one; or a class in Python beside the plan, such as wordle.py:Wordle."`
+	Servers      []string        `json:"servers" doc:"Addresses of environment servers, such as http://127.0.0.1:36663. Empty: a built-in environment, in this process."`
+	Protocol     string          `json:"protocol" doc:"Protocol of the servers: v1 is described in docs/how-to/environments.md; openenv is that of OpenEnv, over HTTP or, at ws:// addresses, over WebSockets." oneof:"v1,openenv"`
+	EnvParams    json.RawMessage `json:"env_params" doc:"Parameters of the environment, as an object. Each environment has its own keys."`
+	Seats        []string        `json:"seats" doc:"Names of the agents in the environment. A single agent may have any name."`
+	MaxSteps     int             `json:"max_steps" doc:"Maximum number of steps of an episode: 1 to 100000."`
+	MessageCut   int             `json:"message_cut" doc:"Shortens prompts to the leading system message and the last 2n-1 other messages. 0 or below: prompts are complete."`
+	Seed         *int64          `json:"seed,omitempty" doc:"Seed for the reset of environments. Default: a random seed for each group."`
+	Group        int             `json:"group" doc:"Number of episodes of each task, for group-relative training: 0 to 10000. 0: env_num of the environments file, or 1."`
+	Retries      int             `json:"retries" doc:"Maximum number of times that an episode begins again from a reset after its environment was lost: 0 to 100."`
+	MaxStaleness int             `json:"max_staleness" doc:"Maximum number of versions between the first and the last weights that answer in an episode, if the server reports versions. -1: any number."`
+	Stale        string          `json:"stale" doc:"What happens to an episode over max_staleness: drop fails it, restart begins it again from a reset, which counts as one of its retries." oneof:"drop,restart"`
+	Tokens       bool            `json:"tokens" doc:"Ask for token ids and log probabilities, where the server supports it (vLLM, SGLang)."`
+	Environments string          `json:"environments" doc:"File that lists environments with their datasets, instead of env and env_params."`
+	Tasks        string          `json:"tasks" doc:"Tasks of the environments file, one on a line; set when the plan is read."`
+	Task         *Task           `json:"task,omitempty" doc:"Task of the episode; set for each episode."`
+	Refill       Refill          `json:"refill" doc:"Plays groups until enough of them have rewards that differ, and chooses tasks by how often they were passed."`
+	Tools        Tools           `json:"tools" doc:"Tools for agents that the environment does not have."`
+	Judge        JudgeParams     `json:"judge" doc:"A model that gives a part of the rewards, after the last step."`
+	Judgement    *Group          `json:"judgement,omitempty" doc:"Group that the episode judges; set for each judgement."`
+	Experience   Experience      `json:"experience" doc:"Lessons from earlier episodes, for the agents that are trained."`
+	OpenEnv      OpenEnv         `json:"openenv" doc:"How observations become prompts and answers become actions, with protocol openenv."`
+	Pool         Pool            `json:"pool" doc:"Limits of the pool of environments."`
 }
 
 // OpenEnv says how the actions and observations of an OpenEnv environment become a conversation.
@@ -70,7 +67,7 @@ func (Definition) Defaults() *Params {
 		Env: "arithmetic", Servers: []string{}, Protocol: V1, EnvParams: json.RawMessage("{}"), Seats: []string{"agent"},
 		MaxSteps: 1000, MessageCut: -1, Retries: 2, MaxStaleness: -1, Stale: StaleDrop, OpenEnv: OpenEnv{Action: "message"},
 		Experience: Experience{Pick: PickBest, Count: 1, Template: "What earlier attempts taught:\n\n{lessons}"},
-		Refill:     curriculum.Defaults(), Judge: judge.Defaults(),
+		Refill:     defaults(), Judge: judgeDefaults(),
 		Pool: Pool{Timeout: 300, Patience: 120},
 	}
 }

@@ -7,12 +7,7 @@ import (
 	"fmt"
 
 	"parley/world"
-	"parley/worlds/rollout/rules/curriculum"
-	"parley/worlds/rollout/rules/judge"
 )
-
-// Task is one environment to be played a number of times: a group.
-type Task = curriculum.Task
 
 // Plan makes groups of the episodes of a plan file. Each episode is one group or, with an environments file,
 // all tasks of the file once. Members of a group have the same deal, so also the same seed, and follow each
@@ -31,7 +26,7 @@ func (Definition) Plan(p *Params, cell world.Spec, seed uint64) (world.Plan, err
 }
 
 func (p *Params) plan(cell world.Spec, seed uint64) (_ world.Plan, err error) {
-	tasks, err := curriculum.Parse(p.Tasks)
+	tasks, err := parse(p.Tasks)
 	switch {
 	case err != nil:
 		return nil, wrong("tasks", "%v", err)
@@ -61,7 +56,7 @@ func (p *Params) plan(cell world.Spec, seed uint64) (_ world.Plan, err error) {
 // played returns the group of a task.
 func (p *Params) played(task Task, cell world.Spec, seed uint64) (world.Group, error) {
 	one := *p
-	one.Tasks, one.Environments, one.Refill = "", "", curriculum.Refill{}
+	one.Tasks, one.Environments, one.Refill = "", "", Refill{}
 	one.Env, one.EnvParams = task.Env, task.Params
 	size := cmp.Or(p.Group, task.Size)
 	if task.Group != "" {
@@ -121,7 +116,7 @@ func (d Definition) Forecast(p *Params, cell world.Spec, seed uint64) ([]world.P
 	if !p.Judge.OfGroups() {
 		return []world.Part{part}, nil
 	}
-	like, err := p.judgement(part.Like[0], judge.Sample(size))
+	like, err := p.judgement(part.Like[0], sample(size))
 	return []world.Part{part, {Name: "judgements", Like: []world.Spec{like}, Low: low, High: high, Stages: stages}}, err
 }
 
@@ -182,7 +177,7 @@ func Grouped(spec world.Spec) (name string, judged Judged, err error) {
 	switch {
 	case p.Judgement != nil:
 		judged = Judgement
-	case p.Judge.Rubric != "" && p.Judge.By == judge.ByGroup:
+	case p.Judge.Rubric != "" && p.Judge.By == byGroup:
 		judged = InGroup
 	}
 	name = fmt.Sprintf("%s:%d", p.Env, spec.Deal+1)
@@ -198,7 +193,7 @@ func Grouped(spec world.Spec) (name string, judged Judged, err error) {
 // Load loads the files that the params name.
 func (Definition) Load(p *Params, files world.Files) (advice []string, err error) {
 	if p.Environments != "" {
-		p.Tasks, advice, err = curriculum.Load(p.Environments, files)
+		p.Tasks, advice, err = load(p.Environments, files)
 	}
 	return advice, errors.Join(err, p.learn(files))
 }

@@ -10,23 +10,20 @@ import (
 
 	"parley/llm"
 	"parley/world"
-	"parley/worlds/rollout/rules/judge"
-	"parley/worlds/rollout/rules/ledger"
-	"parley/worlds/rollout/rules/protocol"
 )
 
 // try is one attempt at an episode, from a reset.
 type try struct {
 	*rollout
-	opening protocol.Opening
-	past    protocol.Past
-	rewards *ledger.Ledger
+	opening Opening
+	past    Past
+	rewards *rewardLedger
 	asks    *int // in the episode, over all tries
 
-	record   judge.Record // if there is a judge
-	verdicts []judge.Verdict
+	record   Record // if there is a judge
+	verdicts []Verdict
 
-	tools  protocol.Tools // of a server that is not the environment
+	tools  ProtocolTools // of a server that is not the environment
 	aside  aside
 	rounds int // of calls of these tools
 
@@ -41,8 +38,8 @@ type try struct {
 
 // play opens an environment, then asks and steps until the episode ends.
 func (p *try) play(t *world.Table) {
-	var opened protocol.Opened
-	if !p.act(t, protocol.Open, p.opening, &opened) || p.raised(t, protocol.Open, opened.Fault) {
+	var opened Opened
+	if !p.act(t, Open, p.opening, &opened) || p.raised(t, Open, opened.Fault) {
 		return
 	}
 	p.info = opened.Info
@@ -61,9 +58,9 @@ func (p *try) play(t *world.Table) {
 			p.leave(t, p.stop)
 			return
 		}
-		var stepped protocol.Stepped
-		what := protocol.Stepping{Try: p.opening.Try, Step: p.steps + 1, Action: action, Last: p.steps+1 == p.MaxSteps}
-		if !p.act(t, protocol.Step, what, &stepped) || p.raised(t, protocol.Step, stepped.Fault) {
+		var stepped ProtocolStepped
+		what := Stepping{Try: p.opening.Try, Step: p.steps + 1, Action: action, Last: p.steps+1 == p.MaxSteps}
+		if !p.act(t, Step, what, &stepped) || p.raised(t, Step, stepped.Fault) {
 			return
 		}
 		p.stepped(t, stepped)
@@ -75,7 +72,7 @@ func (p *try) play(t *world.Table) {
 func (p *try) leave(t *world.Table, why Stop) {
 	p.stop = cmp.Or(p.stop, why)
 	body := fmt.Appendf(nil, `{"try":%d}`, p.opening.Try)
-	t.One(world.Call{Seat: p.Seats[0], Label: protocol.Close, Act: &world.Act{Name: protocol.Close, Body: body}})
+	t.One(world.Call{Seat: p.Seats[0], Label: Close, Act: &world.Act{Name: Close, Body: body}})
 }
 
 // act performs an act and reads its result. It returns false if the act failed, which ends the try.
@@ -102,9 +99,9 @@ func (p *try) act(t *world.Table, name string, what, into any) bool {
 // where names an act, for errors.
 func (p *try) where(name string) string {
 	switch name {
-	case protocol.Step:
+	case Step:
 		return fmt.Sprintf("environment: step %d", p.steps+1)
-	case protocol.List, protocol.Call:
+	case List, Call:
 		return "tools: " + name
 	default:
 		return "environment: " + name
@@ -112,7 +109,7 @@ func (p *try) where(name string) string {
 }
 
 // raised fails the episode if the code of its environment raised an error. Another try would do the same.
-func (p *try) raised(t *world.Table, name string, f *protocol.CodeError) bool {
+func (p *try) raised(t *world.Table, name string, f *CodeError) bool {
 	if f != nil {
 		p.fail("%s: %s", p.where(name), f.Text)
 		t.Note("error", "", f)
@@ -125,13 +122,13 @@ func (p *try) fail(format string, args ...any) {
 }
 
 // prompted returns the prompts by seat.
-func (p *try) prompted(delta protocol.Delta) (protocol.Prompt, bool) {
+func (p *try) prompted(delta Delta) (Prompt, bool) {
 	agents, err := p.past.Apply(delta)
 	if err != nil {
 		p.fail("environment: %v", err)
 		return nil, false
 	}
-	prompt := protocol.Prompt{}
+	prompt := Prompt{}
 	for _, agent := range slices.Sorted(maps.Keys(agents)) {
 		seat := p.seatOf(agent)
 		if seat == "" {
@@ -152,7 +149,7 @@ func (p *try) seatOf(agent string) string {
 	switch {
 	case slices.Contains(p.Seats, agent):
 		return agent
-	case agent == protocol.Default && len(p.Seats) == 1:
+	case agent == Default && len(p.Seats) == 1:
 		return p.Seats[0]
 	default:
 		return ""
@@ -162,15 +159,15 @@ func (p *try) seatOf(agent string) string {
 // agentOf returns the environment's name of a seat.
 func (p *try) agentOf(seat string) string {
 	if _, ok := p.past[seat]; !ok && len(p.Seats) == 1 {
-		return protocol.Default
+		return Default
 	}
 	return seat
 }
 
 // ask asks all seats of a prompt at once and returns their action. Those that call tools of a server get the results and
 // are asked again.
-func (p *try) ask(t *world.Table, prompt protocol.Prompt) protocol.Action {
-	action := protocol.Action{}
+func (p *try) ask(t *world.Table, prompt Prompt) Action {
+	action := Action{}
 	for seats := p.Seats; len(seats) > 0 && p.stop == ""; {
 		seats = p.round(t, prompt, seats, action)
 		p.checkStale()
@@ -179,10 +176,10 @@ func (p *try) ask(t *world.Table, prompt protocol.Prompt) protocol.Action {
 }
 
 // round asks seats once. It adds answers to action, and returns the seats that are to be asked again.
-func (p *try) round(t *world.Table, prompt protocol.Prompt, seats []string, action protocol.Action) (again []string) {
+func (p *try) round(t *world.Table, prompt Prompt, seats []string, action Action) (again []string) {
 	var calls []world.Call
 	for _, seat := range seats {
-		if ms := protocol.Cut(p.aside.in(seat, prompt[seat].Messages), p.MessageCut); len(ms) > 0 {
+		if ms := protocolCut(p.aside.in(seat, prompt[seat].Messages), p.MessageCut); len(ms) > 0 {
 			if p.trains[seat] {
 				ms = p.Experience.tell(ms)
 			}
@@ -242,7 +239,7 @@ func (p *try) end(why Stop, failed string) {
 }
 
 // stepped handles the result of a step.
-func (p *try) stepped(t *world.Table, s protocol.Stepped) {
+func (p *try) stepped(t *world.Table, s ProtocolStepped) {
 	p.steps++
 	if len(s.Info) > 0 {
 		p.info = s.Info

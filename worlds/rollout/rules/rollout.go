@@ -20,10 +20,6 @@ import (
 	"fmt"
 
 	"parley/world"
-	"parley/worlds/rollout/rules/judge"
-	"parley/worlds/rollout/rules/ledger"
-	"parley/worlds/rollout/rules/protocol"
-	"parley/worlds/rollout/rules/story"
 )
 
 //go:embed example.yaml
@@ -63,7 +59,7 @@ func (Definition) Measures(p *Params) []world.Measure {
 
 // Story describes an episode step by step.
 func (Definition) Story(p world.Played, entries []world.TranscriptEntry) []world.Exhibit {
-	return story.Tell("rollout-story", p, entries)
+	return tellStory("rollout-story", p, entries)
 }
 
 // World returns an episode.
@@ -101,13 +97,13 @@ type rollout struct {
 
 // Play plays the episode. If the environment is lost, it starts over from a reset.
 func (r *rollout) Play(t *world.Table) world.Outcome {
-	opening := protocol.Opening{Env: r.Env, Params: r.EnvParams, Seed: int64(t.Rand().Uint32())}
+	opening := Opening{Env: r.Env, Params: r.EnvParams, Seed: int64(t.Rand().Uint32())}
 	if r.Seed != nil {
 		opening.Seed = *r.Seed
 	}
 	asks := 0
 	for {
-		p := &try{rollout: r, opening: opening, rewards: ledger.New(r.Seats), past: protocol.Past{}, asks: &asks}
+		p := &try{rollout: r, opening: opening, rewards: newLedger(r.Seats), past: Past{}, asks: &asks}
 		p.play(t)
 		if p.stop != StopFailed && p.steps > 0 && p.wrong == p.steps {
 			p.fail("environment: it accepted no action: %.300s", p.why)
@@ -121,9 +117,6 @@ func (r *rollout) Play(t *world.Table) world.Outcome {
 		return p.outcome()
 	}
 }
-
-// Row is one answer of an agent and its reward.
-type Row = ledger.Row
 
 // Data is the data of an outcome.
 type Data struct {
@@ -142,11 +135,11 @@ type Data struct {
 	Unmatched int `json:"unmatched,omitempty"`
 	// Verdicts are the parts of the rewards, if there is a judge. The rewards of rows are the whole ones: what a judge adds
 	// is added to the last answer of its seat.
-	Verdicts []judge.Verdict `json:"verdicts,omitempty"`
+	Verdicts []Verdict `json:"verdicts,omitempty"`
 	// Record is what a judge of groups reads of the episode.
 	Record string `json:"record,omitempty"`
 	// Judgement is the data of a judgement of a group. Everything else is then empty.
-	Judgement *judge.Ordered `json:"judgement,omitempty"`
+	Judgement *Ordered `json:"judgement,omitempty"`
 	// Info is the last info of the environment, if it is short.
 	Info json.RawMessage `json:"info,omitempty"`
 }
@@ -178,7 +171,7 @@ const maxInfo = 16 << 10
 
 // outcome returns the outcome of the last try.
 func (p *try) outcome() world.Outcome {
-	ending := ledger.Ending{Failed: p.stop == StopFailed, Cut: p.stop == StopMaxSteps || p.stop == StopTooLong, Every: p.MessageCut > 0}
+	ending := Ending{Failed: p.stop == StopFailed, Cut: p.stop == StopMaxSteps || p.stop == StopTooLong, Every: p.MessageCut > 0}
 	d := Data{
 		Env: p.Env, Stop: p.stop, Steps: p.steps, Tries: p.opening.Try + 1,
 		Rows: p.rewards.Close(ending, p.trains), Unmatched: p.rewards.Unmatched,

@@ -12,16 +12,15 @@ import (
 	"parley/llm"
 	"parley/world"
 	"parley/world/worldtest"
-	"parley/worlds/rollout/rules/protocol"
 )
 
-func pay(x float64) protocol.Result {
-	return protocol.Result{Reward: protocol.Rewards{protocol.Default: x}}
+func pay(x float64) Result {
+	return Result{Reward: Rewards{Default: x}}
 }
 
-func ends(x float64) protocol.Result { r := pay(x); r.Terminated = true; return r }
+func ends(x float64) Result { r := pay(x); r.Terminated = true; return r }
 
-func cutsOff(x float64) protocol.Result { r := pay(x); r.Truncated = true; return r }
+func cutsOff(x float64) Result { r := pay(x); r.Truncated = true; return r }
 
 // flags writes a row as: step reward/total, then T(erminal), U (truncated), C(ompleted), L(earned from).
 func flags(r Row) string {
@@ -48,30 +47,30 @@ func TestRows(t *testing.T) {
 		rows         []string
 		acts         string
 	}{
-		{"all shown: only the last row", `{"message_cut":-1}`, script{steps: []protocol.Result{pay(1), pay(0), ends(2)}},
+		{"all shown: only the last row", `{"message_cut":-1}`, script{steps: []Result{pay(1), pay(0), ends(2)}},
 			StopTerminated, []string{"1/1", "0/1", "2/3 TCL"}, "open 0, step 0/1, step 0/2, step 0/3"},
-		{"0 is all shown too", `{"message_cut":0}`, script{steps: []protocol.Result{pay(1), cutsOff(2)}},
+		{"0 is all shown too", `{"message_cut":0}`, script{steps: []Result{pay(1), cutsOff(2)}},
 			StopTruncated, []string{"1/1", "2/3 UCL"}, "open 0, step 0/1, step 0/2"},
-		{"cut: every row", `{"message_cut":2}`, script{steps: []protocol.Result{pay(1), pay(0), ends(2)}},
+		{"cut: every row", `{"message_cut":2}`, script{steps: []Result{pay(1), pay(0), ends(2)}},
 			StopTerminated, []string{"1/1 L", "0/1 L", "2/3 TCL"}, "open 0, step 0/1, step 0/2, step 0/3"},
-		{"length: a row of nothing, and no step", `{}`, script{steps: []protocol.Result{pay(1)}, finish: map[int]llm.Finish{1: llm.FinishLength}},
+		{"length: a row of nothing, and no step", `{}`, script{steps: []Result{pay(1)}, finish: map[int]llm.Finish{1: llm.FinishLength}},
 			StopLength, []string{"1/1", "0/1 TUCL"}, "open 0, step 0/1, close"},
-		{"max_steps leaves a last row", `{"max_steps":2}`, script{steps: []protocol.Result{pay(1), pay(1)}},
+		{"max_steps leaves a last row", `{"max_steps":2}`, script{steps: []Result{pay(1), pay(1)}},
 			StopMaxSteps, []string{"1/1", "1/2 UCL"}, "open 0, step 0/1, step 0/2"},
-		{"max_steps, cut", `{"max_steps":2,"message_cut":1}`, script{steps: []protocol.Result{pay(1), pay(1)}},
+		{"max_steps, cut", `{"max_steps":2,"message_cut":1}`, script{steps: []Result{pay(1), pay(1)}},
 			StopMaxSteps, []string{"1/1 L", "1/2 UCL"}, "open 0, step 0/1, step 0/2"},
-		{"an end at max_steps is the environment's", `{"max_steps":1}`, script{steps: []protocol.Result{ends(1)}},
+		{"an end at max_steps is the environment's", `{"max_steps":1}`, script{steps: []Result{ends(1)}},
 			StopTerminated, []string{"1/1 TCL"}, "open 0, step 0/1"},
-		{"an empty prompt ends it", `{}`, script{steps: []protocol.Result{pay(1)}, prompts: func(step int) protocol.Prompt {
+		{"an empty prompt ends it", `{}`, script{steps: []Result{pay(1)}, prompts: func(step int) Prompt {
 			if step == 1 {
 				return chat(1)
 			}
 			return nil
 		}}, StopEmpty, []string{"1/1 CL"}, "open 0, step 0/1, close"},
-		{"an empty prompt at once", `{}`, script{prompts: func(int) protocol.Prompt { return nil }}, StopEmpty, nil, "open 0, close"},
-		{"a prompt that fits no more", `{}`, script{steps: []protocol.Result{pay(1)}, failAsk: map[int]llm.Kind{1: llm.KindTooLong}},
+		{"an empty prompt at once", `{}`, script{prompts: func(int) Prompt { return nil }}, StopEmpty, nil, "open 0, close"},
+		{"a prompt that fits no more", `{}`, script{steps: []Result{pay(1)}, failAsk: map[int]llm.Kind{1: llm.KindTooLong}},
 			StopTooLong, []string{"1/1 UCL"}, "open 0, step 0/1, close"},
-		{"a step without a reward", `{}`, script{steps: []protocol.Result{{Terminated: true}}}, StopTerminated, []string{"0/0 TCL"}, "open 0, step 0/1"},
+		{"a step without a reward", `{}`, script{steps: []Result{{Terminated: true}}}, StopTerminated, []string{"0/0 TCL"}, "open 0, step 0/1"},
 	} {
 		o, d := play(t, c.params, nil, &c.script)
 		var rows []string
@@ -91,17 +90,17 @@ func TestRows(t *testing.T) {
 // ended, and that one accepted action is enough.
 func TestNoActionAccepted(t *testing.T) {
 	t.Parallel()
-	refused := func(r protocol.Result) protocol.Result { r.Rejected = "message: field required"; return r }
+	refused := func(r Result) Result { r.Rejected = "message: field required"; return r }
 	for _, c := range []struct {
 		name   string
 		script script
 		failed string
 	}{
-		{"all, to max_steps", script{steps: []protocol.Result{refused(pay(0)), refused(pay(0))}}, "environment: it accepted no action: message: field required"},
-		{"all, to the end", script{steps: []protocol.Result{refused(ends(0))}}, "environment: it accepted no action: message: field required"},
-		{"all, to an answer that was cut off", script{steps: []protocol.Result{refused(pay(0))}, finish: map[int]llm.Finish{1: llm.FinishLength}}, "environment: it accepted no action: message: field required"},
-		{"the first", script{steps: []protocol.Result{refused(pay(0)), pay(0)}}, ""},
-		{"the last", script{steps: []protocol.Result{pay(0), refused(pay(0))}}, ""},
+		{"all, to max_steps", script{steps: []Result{refused(pay(0)), refused(pay(0))}}, "environment: it accepted no action: message: field required"},
+		{"all, to the end", script{steps: []Result{refused(ends(0))}}, "environment: it accepted no action: message: field required"},
+		{"all, to an answer that was cut off", script{steps: []Result{refused(pay(0))}, finish: map[int]llm.Finish{1: llm.FinishLength}}, "environment: it accepted no action: message: field required"},
+		{"the first", script{steps: []Result{refused(pay(0)), pay(0)}}, ""},
+		{"the last", script{steps: []Result{pay(0), refused(pay(0))}}, ""},
 		{"no step was taken", script{finish: map[int]llm.Finish{0: llm.FinishLength}}, ""},
 	} {
 		o, d := play(t, `{"max_steps":2}`, nil, &c.script)
@@ -118,20 +117,20 @@ func TestMessageCut(t *testing.T) {
 	for _, c := range []struct{ cut, messages, want int }{
 		{-1, 6, 6}, {0, 6, 6}, {1, 6, 2}, {2, 6, 4}, {2, 4, 4}, {2, 2, 2}, {3, 6, 6}, {50, 6, 6},
 	} {
-		ms := chat(c.messages / 2)[protocol.Default].Messages
-		got := protocol.Cut(ms, c.cut)
+		ms := chat(c.messages / 2)[Default].Messages
+		got := protocolCut(ms, c.cut)
 		if len(ms) != c.messages || len(got) != c.want || got[0].Role != llm.RoleSystem || !reflect.DeepEqual(got[len(got)-1], ms[len(ms)-1]) {
 			t.Errorf("message_cut %d of %d: %d messages", c.cut, c.messages, len(got))
 		}
 	}
-	if got := protocol.Cut(chat(3)[protocol.Default].Messages[1:], 1); len(got) != 1 || got[0].Text() != "3?" {
+	if got := protocolCut(chat(3)[Default].Messages[1:], 1); len(got) != 1 || got[0].Text() != "3?" {
 		t.Errorf("without a system message: %v", got)
 	}
 	tools := []llm.Message{llm.System("s"), llm.User("?"), {Role: llm.RoleAssistant, ToolCalls: []llm.ToolCall{{ID: "1"}, {ID: "2"}}}, llm.ToolResult("1", "x"), llm.ToolResult("2", "y")}
-	if got := protocol.Cut(tools, 1); !reflect.DeepEqual(got, slices.Delete(slices.Clone(tools), 1, 2)) {
+	if got := protocolCut(tools, 1); !reflect.DeepEqual(got, slices.Delete(slices.Clone(tools), 1, 2)) {
 		t.Errorf("results of tools without their call: %v", got)
 	}
-	s := &script{steps: []protocol.Result{pay(0), pay(0), ends(0)}}
+	s := &script{steps: []Result{pay(0), pay(0), ends(0)}}
 	play(t, `{"message_cut":2}`, nil, s)
 	if n := len(s.asked[2].Ask.Messages); n != 4 {
 		t.Errorf("the third ask shows %d messages", n)
@@ -141,7 +140,7 @@ func TestMessageCut(t *testing.T) {
 // TestLost checks that a step is never sent again; the episode begins again from a reset.
 func TestLost(t *testing.T) {
 	t.Parallel()
-	steps := []protocol.Result{pay(1), ends(5)}
+	steps := []Result{pay(1), ends(5)}
 	for _, c := range []struct {
 		name, params string
 		failAct      map[string]llm.Kind
@@ -178,7 +177,7 @@ func TestLost(t *testing.T) {
 // TestAskFails: a call that failed is never an action.
 func TestAskFails(t *testing.T) {
 	t.Parallel()
-	s := &script{steps: []protocol.Result{pay(1), ends(1)}, failAsk: map[int]llm.Kind{1: llm.KindServer}}
+	s := &script{steps: []Result{pay(1), ends(1)}, failAsk: map[int]llm.Kind{1: llm.KindServer}}
 	o, d := play(t, `{"message_cut":1}`, nil, s)
 	if o.Failed != "agent: server" || d.Stop != StopFailed || strings.Join(s.acts, ", ") != "open 0, step 0/1, close" {
 		t.Errorf("%q %v %v", o.Failed, d, s.acts)
@@ -192,21 +191,21 @@ func TestAskFails(t *testing.T) {
 // may come late.
 func TestSeveralAgents(t *testing.T) {
 	t.Parallel()
-	ask := func(agents ...string) protocol.Prompt {
-		p := protocol.Prompt{}
+	ask := func(agents ...string) Prompt {
+		p := Prompt{}
 		for _, a := range agents {
-			p[a] = protocol.Question{Messages: []llm.Message{llm.User("you are " + a)}}
+			p[a] = Question{Messages: []llm.Message{llm.User("you are " + a)}}
 		}
 		return p
 	}
 	s := &script{
-		prompts: func(step int) protocol.Prompt {
-			return []protocol.Prompt{ask("a", "b"), ask("a"), ask("b", "c")}[step-1]
+		prompts: func(step int) Prompt {
+			return []Prompt{ask("a", "b"), ask("a"), ask("b", "c")}[step-1]
 		},
-		steps: []protocol.Result{
-			{Reward: protocol.Rewards{"b": 1}},
-			{Reward: protocol.Rewards{protocol.Default: 9}, Info: json.RawMessage(`{"reward_dict":{"a":2,"c":4}}`)},
-			{Reward: protocol.Rewards{"a": 3, "b": 5}, Terminated: true},
+		steps: []Result{
+			{Reward: Rewards{"b": 1}},
+			{Reward: Rewards{Default: 9}, Info: json.RawMessage(`{"reward_dict":{"a":2,"c":4}}`)},
+			{Reward: Rewards{"a": 3, "b": 5}, Terminated: true},
 		},
 	}
 	o, d := play(t, `{"seats":["a","b","c"]}`, world.Lineup{"a": {Trainable: true}, "c": {Trainable: true}}, s)
@@ -228,8 +227,8 @@ func TestSeveralAgents(t *testing.T) {
 
 func TestAgentWithoutASeat(t *testing.T) {
 	t.Parallel()
-	s := &script{prompts: func(int) protocol.Prompt {
-		return protocol.Prompt{"z": {Messages: []llm.Message{llm.User("?")}}, "y": {Messages: []llm.Message{llm.User("?")}}, "a": {Messages: []llm.Message{llm.User("?")}}}
+	s := &script{prompts: func(int) Prompt {
+		return Prompt{"z": {Messages: []llm.Message{llm.User("?")}}, "y": {Messages: []llm.Message{llm.User("?")}}, "a": {Messages: []llm.Message{llm.User("?")}}}
 	}}
 	o, _ := play(t, `{"seats":["a","b"]}`, nil, s)
 	if want := `environment: it asks agent "y": params.seats are a, b`; o.Failed != want || strings.Join(s.acts, ",") != "open 0,close" {
@@ -250,17 +249,17 @@ func answer(c world.Call, r *rand.Rand) world.Reply {
 	if c.Act == nil {
 		return worldtest.Prose(c, r)
 	}
-	agents := []string{protocol.Default}
+	agents := []string{Default}
 	if c.Seat == "a" {
 		agents = []string{"a", "b"}
 	}
-	d := protocol.Delta{}
+	d := Delta{}
 	for _, a := range agents {
-		d[a] = protocol.Change{Add: []llm.Message{llm.User(fmt.Sprint(r.IntN(10)))}}
+		d[a] = ProtocolChange{Add: []llm.Message{llm.User(fmt.Sprint(r.IntN(10)))}}
 	}
-	var v any = protocol.Opened{Prompt: d}
-	if c.Act.Name == protocol.Step {
-		v = protocol.Stepped{Prompt: d, Reward: protocol.Rewards{agents[0]: float64(r.IntN(3))}, Terminated: r.IntN(4) == 0}
+	var v any = Opened{Prompt: d}
+	if c.Act.Name == Step {
+		v = ProtocolStepped{Prompt: d, Reward: Rewards{agents[0]: float64(r.IntN(3))}, Terminated: r.IntN(4) == 0}
 	}
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -273,18 +272,18 @@ func answer(c world.Call, r *rand.Rand) world.Reply {
 // that nobody offered do not.
 func TestTools(t *testing.T) {
 	t.Parallel()
-	look := protocol.Tools{{Name: "look", Parameters: json.RawMessage(`{"type":"object"}`)}}
+	look := ProtocolTools{{Name: "look", Parameters: json.RawMessage(`{"type":"object"}`)}}
 	calls := []llm.ToolCall{{ID: "1", Name: "look", Arguments: "{}"}}
-	for _, offered := range []protocol.Tools{look, nil} {
-		var sent protocol.Action
-		s := &script{steps: []protocol.Result{pay(1), ends(1)}, calls: calls, sent: &sent, prompts: func(int) protocol.Prompt {
-			return protocol.Prompt{protocol.Default: {Messages: []llm.Message{llm.User("?")}, Tools: offered}}
+	for _, offered := range []ProtocolTools{look, nil} {
+		var sent Action
+		s := &script{steps: []Result{pay(1), ends(1)}, calls: calls, sent: &sent, prompts: func(int) Prompt {
+			return Prompt{Default: {Messages: []llm.Message{llm.User("?")}, Tools: offered}}
 		}}
 		o, d := play(t, `{}`, nil, s)
 		if o.Failed != "" || len(d.Rows) != 2 || len(s.asked[1].Ask.Tools) != len(offered) {
 			t.Errorf("%+v, offered %v", d, s.asked[1].Ask.Tools)
 		}
-		if m := sent[protocol.Default]; m.Text() != "do 1" || len(m.ToolCalls) != len(offered) {
+		if m := sent[Default]; m.Text() != "do 1" || len(m.ToolCalls) != len(offered) {
 			t.Errorf("sent %+v", sent)
 		}
 	}

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"parley/worlds/rollout/rules/protocol"
 )
 
 // TestStale checks what happens to an episode whose answers come from weights that are too far apart.
@@ -32,7 +30,7 @@ func TestStale(t *testing.T) {
 		{`{"max_staleness":0,"stale":"restart"}`, versions("1", "2", "2", "2", "2"), StopTerminated, "open 0 step 0/1 close open 1 step 1/1 step 1/2 step 1/3"},
 		{`{"max_staleness":0,"stale":"restart","retries":1}`, versions("1", "2", "3", "4"), StopFailed, "open 0 step 0/1 close open 1 step 1/1 close"},
 	} {
-		s := &script{steps: []protocol.Result{{}, {}, {Terminated: true}}, weights: c.weights}
+		s := &script{steps: []Result{{}, {}, {Terminated: true}}, weights: c.weights}
 		o, d := play(t, c.params, nil, s)
 		if acts := strings.Join(s.acts, " "); d.Stop != c.stop || acts != c.acts {
 			t.Errorf("%s %v: %s (%s): %s, want %s: %s", c.params, c.weights, d.Stop, o.Failed, acts, c.stop, c.acts)

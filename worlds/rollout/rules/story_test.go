@@ -7,7 +7,6 @@ import (
 
 	"parley/llm"
 	"parley/world"
-	"parley/worlds/rollout/rules/protocol"
 )
 
 // tells plays an episode against s and returns its story, a line a line.
@@ -60,7 +59,7 @@ func written(all []world.Exhibit) string {
 // TestStory checks that every step shows the observation, the actions, the rewards and the end.
 func TestStory(t *testing.T) {
 	t.Parallel()
-	got := tells(t, `{"env":"maze","seed":7,"env_params":{"size":3}}`, &script{steps: []protocol.Result{pay(0.5), ends(1)}})
+	got := tells(t, `{"env":"maze","seed":7,"env_params":{"size":3}}`, &script{steps: []Result{pay(0.5), ends(1)}})
 	want := `# The start
 : maze with seed 7, size: 3
 # Step 1
@@ -80,7 +79,7 @@ agent (policy): do 1
 		t.Errorf("%s", got)
 	}
 	got = tells(t, `{"env":"maze","retries":1}`, &script{
-		steps: []protocol.Result{pay(1), pay(1), pay(1)}, failAct: map[string]llm.Kind{"step 0/2": llm.KindTimeout, "step 1/1": llm.KindServer},
+		steps: []Result{pay(1), pay(1), pay(1)}, failAct: map[string]llm.Kind{"step 0/2": llm.KindTimeout, "step 1/1": llm.KindServer},
 	})
 	for _, want := range []string{
 		"environment: failed: timeout", "The environment was lost (environment: step 2: timeout): the episode begins again", "# The start, try 2", "# Step 1, try 2",
@@ -91,9 +90,9 @@ agent (policy): do 1
 		}
 	}
 	got = tells(t, `{"seats":["l","r"]}`, &script{
-		steps: []protocol.Result{{Reward: protocol.Rewards{"l": 1, "r": -1}, Truncated: true}},
-		prompts: func(int) protocol.Prompt {
-			return protocol.Prompt{"l": {Messages: []llm.Message{llm.User("l?")}}, "r": {Messages: []llm.Message{llm.User("r?")}}}
+		steps: []Result{{Reward: Rewards{"l": 1, "r": -1}, Truncated: true}},
+		prompts: func(int) Prompt {
+			return Prompt{"l": {Messages: []llm.Message{llm.User("l?")}}, "r": {Messages: []llm.Message{llm.User("r?")}}}
 		},
 	})
 	if !strings.Contains(got, "environment l: l?\nenvironment r: r?\nl (policy): do 0\nr (policy): do 1\n: l: reward 1, 1 so far; r: reward -1, -1 so far; done: truncated\n") {
@@ -105,9 +104,9 @@ agent (policy): do 1
 func TestStoryOfTurns(t *testing.T) {
 	t.Parallel()
 	got := tells(t, `{"seats":["l","r"]}`, &script{
-		steps: []protocol.Result{{}, {}, {}, {Reward: protocol.Rewards{"l": 0.25, "r": 0.75}, Terminated: true}},
-		prompts: func(step int) protocol.Prompt {
-			return protocol.Prompt{[]string{"r", "l"}[step%2]: {Messages: []llm.Message{llm.User("your turn")}}}
+		steps: []Result{{}, {}, {}, {Reward: Rewards{"l": 0.25, "r": 0.75}, Terminated: true}},
+		prompts: func(step int) Prompt {
+			return Prompt{[]string{"r", "l"}[step%2]: {Messages: []llm.Message{llm.User("your turn")}}}
 		},
 	})
 	_, end, _ := strings.Cut(got, "# The end\n")
@@ -121,7 +120,7 @@ func TestStoryOfAnything(t *testing.T) {
 	t.Parallel()
 	var entries []world.TranscriptEntry
 	for _, body := range []string{"", "null", "3", `{"prompt":3}`, `{"prompt":{"a":{"keep":-9,"add":[{"role":"user","content":null}]}}}`} {
-		for _, act := range []string{protocol.Open, protocol.Step, protocol.Close, "dance"} {
+		for _, act := range []string{Open, Step, Close, "dance"} {
 			entries = append(entries, world.TranscriptEntry{Act: &world.Act{Name: act, Body: json.RawMessage(body)}, Reply: world.Reply{JSON: json.RawMessage(body)}})
 		}
 		entries = append(entries, world.TranscriptEntry{Note: &world.Note{Kind: "again", Data: json.RawMessage(body)}})

@@ -8,7 +8,6 @@ import (
 
 	"parley/llm"
 	"parley/world"
-	"parley/worlds/rollout/rules/protocol"
 )
 
 // Tools says where agents get tools that the environment does not have.
@@ -31,8 +30,8 @@ func (p *try) list(t *world.Table) bool {
 	if p.Tools.MCP == "" {
 		return true
 	}
-	var listed protocol.Listed
-	if !p.act(t, protocol.List, protocol.Listing{Try: p.opening.Try}, &listed) {
+	var listed Listed
+	if !p.act(t, List, Listing{Try: p.opening.Try}, &listed) {
 		return false
 	}
 	p.tools = listed.Tools
@@ -40,7 +39,7 @@ func (p *try) list(t *world.Table) bool {
 }
 
 // offer returns the tools of a question: those of the environment, and those of the server with other names.
-func (p *try) offer(of protocol.Tools) []llm.Tool {
+func (p *try) offer(of ProtocolTools) []llm.Tool {
 	if len(p.tools) == 0 {
 		return of
 	}
@@ -53,23 +52,23 @@ func (p *try) offer(of protocol.Tools) []llm.Tool {
 	return all
 }
 
-func has(tools protocol.Tools, name string) bool {
+func has(tools ProtocolTools, name string) bool {
 	return slices.ContainsFunc(tools, func(t llm.Tool) bool { return t.Name == name })
 }
 
 // outside reports whether a call is one of a tool of the server.
-func (p *try) outside(c llm.ToolCall, environment protocol.Tools) bool {
+func (p *try) outside(c llm.ToolCall, environment ProtocolTools) bool {
 	return has(p.tools, c.Name) && !has(environment, c.Name)
 }
 
 // uses reports whether an answer calls a tool of the server.
-func (p *try) uses(answer llm.Message, environment protocol.Tools) bool {
+func (p *try) uses(answer llm.Message, environment ProtocolTools) bool {
 	return slices.ContainsFunc(answer.ToolCalls, func(c llm.ToolCall) bool { return p.outside(c, environment) })
 }
 
 // use calls the tools of the server that answers call, and returns the seats that are to be asked again. Such an answer is
 // no action: calls of the environment's tools in it are not carried out.
-func (p *try) use(t *world.Table, prompt protocol.Prompt, answers map[string]llm.Message) (again []string) {
+func (p *try) use(t *world.Table, prompt Prompt, answers map[string]llm.Message) (again []string) {
 	if len(answers) == 0 || p.stop != "" {
 		return nil
 	}
@@ -79,14 +78,14 @@ func (p *try) use(t *world.Table, prompt protocol.Prompt, answers map[string]llm
 	}
 	for _, seat := range slices.Sorted(maps.Keys(answers)) {
 		answer, q := answers[seat], prompt[seat]
-		what := protocol.Calling{Try: p.opening.Try, Seat: seat}
+		what := Calling{Try: p.opening.Try, Seat: seat}
 		for _, c := range answer.ToolCalls {
 			if p.outside(c, q.Tools) {
 				what.Calls = append(what.Calls, c)
 			}
 		}
-		var called protocol.Called
-		if !p.act(t, protocol.Call, what, &called) {
+		var called Called
+		if !p.act(t, Call, what, &called) {
 			return nil
 		}
 		if len(called.Results) != len(what.Calls) {

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"parley/llm"
-	"parley/worlds/rollout/rules/protocol"
 )
 
 // roles writes messages as their roles, with the calls and the ids of results.
@@ -30,13 +29,13 @@ func roles(ms []llm.Message) string {
 func TestServerTools(t *testing.T) {
 	t.Parallel()
 	look, price := llm.ToolCall{ID: "1", Name: "look", Arguments: `{"at":1}`}, llm.ToolCall{ID: "2", Name: "price"}
-	mine := protocol.Tools{{Name: "price", Parameters: []byte(`{"type":"object"}`)}}
-	s := &script{steps: []protocol.Result{pay(1), ends(2)}, calling: map[int][]llm.ToolCall{0: {look}, 1: {look, price}, 4: {price}}, prompts: func(step int) protocol.Prompt {
+	mine := ProtocolTools{{Name: "price", Parameters: []byte(`{"type":"object"}`)}}
+	s := &script{steps: []Result{pay(1), ends(2)}, calling: map[int][]llm.ToolCall{0: {look}, 1: {look, price}, 4: {price}}, prompts: func(step int) Prompt {
 		p := chat(step)
-		p[protocol.Default] = protocol.Question{Messages: p[protocol.Default].Messages, Tools: mine}
+		p[Default] = Question{Messages: p[Default].Messages, Tools: mine}
 		return p
 	}}
-	sent := protocol.Action{}
+	sent := Action{}
 	s.sent = &sent
 	o, d := play(t, `{"tools":{"mcp":"http://127.0.0.1:1/mcp"}}`, nil, s)
 	var rows []string
@@ -63,11 +62,11 @@ func TestServerTools(t *testing.T) {
 		t.Error(text)
 	}
 
-	s = &script{steps: []protocol.Result{ends(1)}, calls: []llm.ToolCall{look}}
+	s = &script{steps: []Result{ends(1)}, calls: []llm.ToolCall{look}}
 	if _, d := play(t, `{"max_steps":4,"tools":{"mcp":"http://127.0.0.1:1/mcp"}}`, nil, s); d.Stop != StopMaxSteps || strings.Join(s.acts, ", ") != "open 0, list, call look, call look, call look, close" {
 		t.Errorf("an agent that only calls tools: %s %v", d.Stop, s.acts)
 	}
-	s = &script{steps: []protocol.Result{ends(1)}, calling: map[int][]llm.ToolCall{0: {look}}, failAct: map[string]llm.Kind{"call": llm.KindServer}}
+	s = &script{steps: []Result{ends(1)}, calling: map[int][]llm.ToolCall{0: {look}}, failAct: map[string]llm.Kind{"call": llm.KindServer}}
 	if o, d := play(t, `{"retries":1,"tools":{"mcp":"http://127.0.0.1:1/mcp"}}`, nil, s); o.Failed != "" || d.Tries != 2 || len(d.Rows) != 1 {
 		t.Errorf("after a call whose result is unknown: %s %+v", o.Failed, d)
 	}

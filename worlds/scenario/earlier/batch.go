@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"parley/worlds/scenario/earlier/yamlfile"
 )
 
 // plans writes the plan of the scenario, and one for each batch configuration in the folder.
@@ -137,7 +135,7 @@ func (b *batch) parameter(_ *mapping, name string, values []string) {
 	for i, v := range values {
 		all[i] = v
 		if _, err := strconv.ParseFloat(v, 64); err == nil || v == "true" || v == "false" {
-			all[i] = yamlfile.Literal(v)
+			all[i] = literal(v)
 		}
 	}
 	b.params.Add("set."+name, all)

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"parley/worlds/scenario/earlier/yamlfile"
 	"parley/worlds/scenario/script"
 )
 
@@ -125,7 +124,7 @@ func (m *mapping) rules(key string) []string {
 		}
 	}
 	for i, item := range items {
-		if text, ok := yamlfile.Text(item); ok {
+		if text, ok := yamlfileText(item); ok {
 			all = append(all, text)
 			items[i] = nil
 		}

@@ -13,11 +13,10 @@ import (
 	"strings"
 
 	"parley/world"
-	"parley/worlds/scenario/earlier/yamlfile"
 )
 
 // fields are the keys of a file that is written.
-type fields = yamlfile.Fields
+type fields = yamlfileFields
 
 // converter collects the files of a converted folder.
 type converter struct {
@@ -159,7 +158,7 @@ func (m *mapping) take(keys ...string) any {
 // text takes a single value as text.
 func (m *mapping) text(keys ...string) string {
 	v := m.take(keys...)
-	text, ok := yamlfile.Text(v)
+	text, ok := yamlfileText(v)
 	if !ok && v != nil {
 		text = flat(v)
 	}

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"parley/worlds/scenario/earlier/yamlfile"
 	"parley/worlds/scenario/script"
 )
 
@@ -235,7 +234,7 @@ func (m *mapping) turnRange() []any {
 }
 
 func toInt(v any) int {
-	text, _ := yamlfile.Text(v)
+	text, _ := yamlfileText(v)
 	n, _ := strconv.Atoi(text)
 	return n
 }
@@ -267,23 +266,23 @@ func (c *conditions) read(v any) {
 			c.read(item)
 		}
 	case map[string]any:
-		if pattern, ok := yamlfile.Text(v["pattern"]); ok {
-			sensitivity, _ := yamlfile.Text(v["sensitivity"])
+		if pattern, ok := yamlfileText(v["pattern"]); ok {
+			sensitivity, _ := yamlfileText(v["sensitivity"])
 			c.seen(pattern, sensitivity)
 			return
 		}
-		if name, ok := yamlfile.Text(v["metric"]); ok {
-			op, _ := yamlfile.Text(first(v, "operator", "op"))
-			with, _ := yamlfile.Text(first(v, "value", "threshold"))
+		if name, ok := yamlfileText(v["metric"]); ok {
+			op, _ := yamlfileText(first(v, "operator", "op"))
+			with, _ := yamlfileText(first(v, "value", "threshold"))
 			c.keep(name, op+" "+with)
 			return
 		}
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			with, _ := yamlfile.Text(v[name])
+			with, _ := yamlfileText(v[name])
 			c.keep(name, with)
 		}
 	default:
-		text, _ := yamlfile.Text(v)
+		text, _ := yamlfileText(v)
 		all, err := script.ParseConditions(text)
 		if err != nil {
 			c.note(c.key, "%q is not a comparison of a metric with a value", text)

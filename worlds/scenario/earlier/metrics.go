@@ -6,9 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"parley/worlds/scenario/earlier/expression"
-	"parley/worlds/scenario/earlier/yamlfile"
 )
 
 // wide is the largest value of a number whose range the files do not name.
@@ -163,7 +160,7 @@ var placeholder = regexp.MustCompile(`\{[a-z_]+\}`)
 func (m *mapping) pattern() string {
 	written := list(m.take("pattern", "regex", "patterns"))
 	all := slices.DeleteFunc(slices.Clone(written), func(p string) bool {
-		why, broken := expression.Fault(p)
+		why, broken := expressionFault(p)
 		if broken {
 			m.note("pattern", "%s; it is left out", why)
 		}
@@ -183,10 +180,10 @@ func (m *mapping) pattern() string {
 // byPattern measures with a regular expression, if today's can say the same.
 func (m *mapping) byPattern(pattern, kind, description string) fields {
 	re, err := regexp.Compile(pattern)
-	switch fault, broken := expression.Fault(pattern); {
+	switch fault, broken := expressionFault(pattern); {
 	case err == nil && re.NumSubexp() > 0: // a group has the value, even yes or no
-	case kind == "boolean" && expression.Words(pattern) != nil:
-		return fields{{"type", "keyword"}, {"keywords", expression.Words(pattern)}, {"scoring", "presence"}}
+	case kind == "boolean" && expressionWords(pattern) != nil:
+		return fields{{"type", "keyword"}, {"keywords", expressionWords(pattern)}, {"scoring", "presence"}}
 	case kind == "boolean" || err != nil:
 		m.note("pattern", "%s: a model is asked instead", cmp.Or(fault, "a pattern finds a value, not whether something is there"))
 		if broken {
@@ -211,7 +208,7 @@ func (m *mapping) limits(text string) []any {
 	if low != nil && high != nil {
 		return []any{low, high}
 	}
-	unit, _ := yamlfile.Text(m.values["unit"])
+	unit, _ := yamlfileText(m.values["unit"])
 	for _, found := range [][]string{ends.FindStringSubmatch(unit), scale.FindStringSubmatch(text)} {
 		if found == nil {
 			continue

@@ -5,13 +5,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"parley/worlds/scenario/earlier/yamlfile"
 )
 
 // flat returns any value as one text.
 func flat(v any) string {
-	if text, ok := yamlfile.Text(v); ok {
+	if text, ok := yamlfileText(v); ok {
 		return text
 	}
 	var parts []string
@@ -48,7 +46,7 @@ func (m *mapping) texts(key string) any {
 		}
 		return f
 	default:
-		text, _ := yamlfile.Text(v)
+		text, _ := yamlfileText(v)
 		return text
 	}
 }

@@ -22,7 +22,7 @@ import (
 func (s *Script) Change(set map[string]any) (*Script, []Problem) {
 	begin := *s
 	if talk := &begin.Talk; !talk.Bilateral && !talk.Coalitions {
-		talk.Max, talk.Rounds = DefaultMax, DefaultRounds // in case set turns talk on
+		talk.Max, talk.Rounds = defaultMax, defaultRounds // in case set turns talk on
 	}
 	var tree map[string]any
 	if err := remarshal(begin, &tree); err != nil {

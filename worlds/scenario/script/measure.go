@@ -5,8 +5,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-
-	"parley/worlds/scenario/text"
 )
 
 // Reading is a value that was measured.
@@ -27,12 +25,12 @@ func (m *Metric) Measure(words string, turn int) Reading {
 			return Reading{Unknown: "nothing matches the pattern"}
 		}
 		if v, ok := m.Read(found); ok {
-			return Reading{Value: v, Evidence: text.Cut(found, 200)}
+			return Reading{Value: v, Evidence: Cut(found, 200)}
 		}
 		if n, ok := number(found); ok {
 			return m.inRange(n)
 		}
-		return Reading{Unknown: "what matches is no value", Evidence: text.Cut(found, 200)}
+		return Reading{Unknown: "what matches is no value", Evidence: Cut(found, 200)}
 	default:
 		if i := turn - 1; i >= 0 && i < len(e.Values) {
 			if v, ok := m.Read(e.Values[i]); ok {

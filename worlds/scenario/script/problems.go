@@ -184,7 +184,7 @@ func (p *problems) bounds(m Metric, key func(string) string) {
 func (p *problems) extraction(m Metric, key func(string) string) {
 	e := m.Extraction
 	switch e.Type {
-	case ByModel, ByHand:
+	case ByModel, byHand:
 	case ByKeyword:
 		if len(e.Keywords) == 0 {
 			p.add(key("extraction.keywords"), "is missing: the words to look for")

@@ -69,8 +69,8 @@ type Talk struct {
 
 // The default limits of private talk.
 const (
-	DefaultMax    = 2
-	DefaultRounds = 1
+	defaultMax    = 2
+	defaultRounds = 1
 )
 
 // Actor is an actor of a scenario.
@@ -111,7 +111,7 @@ const (
 	ByModel   = "llm"
 	ByKeyword = "keyword"
 	ByPattern = "pattern"
-	ByHand    = "manual"
+	byHand    = "manual"
 )
 
 // Metric is what is measured after each turn: of the world, or of each actor's decision.

@@ -238,7 +238,7 @@ func TestMeasure(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
-	manual := Metric{Type: Boolean, Extraction: Extraction{Type: ByHand, Values: []string{"true", "", "no"}}}
+	manual := Metric{Type: Boolean, Extraction: Extraction{Type: byHand, Values: []string{"true", "", "no"}}}
 	for turn, want := range []Value{{}, {Known: true, Number: 1, Text: "true"}, {}, {Known: true, Text: "false"}, {}} {
 		if got := manual.Measure("", turn); got.Value != want {
 			t.Errorf("by hand, turn %d: %+v", turn, got)

@@ -1,0 +1,172 @@
+// Part standin solves the problems of evolve for the simulated provider, writes prompts for it, and grades
+// answers.
+//
+// An answer depends only on the arguments. It does not show how good a model is: what helps a simulated model is made up.
+
+package evolve
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+	"strings"
+
+	"parley/llm"
+	"parley/world/worldsim"
+	"parley/worlds/evolve/problem"
+)
+
+// playStandin solves, breeds or grades, as the request asks.
+func playStandin(model string, req *llm.Request, seed uint64) (string, bool) {
+	if text, ok := solver(model, req, seed); ok {
+		return text, true
+	}
+	return breeder(model, req, seed)
+}
+
+// solver answers the word problems of package arithmetic. It recognises them in the last
+// message.
+//
+// How often it is right depends on the habits that the prompt asks for (working step by step, listing the facts,
+// checking, …), on how hard the problem is, and on the model's name. The name decides which habits help, which do
+// nothing and which do harm, so that each name is another landscape to climb. A model whose name contains flat is right
+// equally often with every prompt.
+//
+// Unless the prompt says how to end an answer, the solver sometimes adds a sentence with another number, which a
+// checker may read as the answer.
+func solver(model string, req *llm.Request, seed uint64) (string, bool) {
+	if len(req.Messages) == 0 || req.Schema != nil {
+		return "", false
+	}
+	last := req.Messages[len(req.Messages)-1].Text()
+	begins, totals, ok := problem.SolveArithmetic(last)
+	if !ok {
+		return "", false
+	}
+	before := []string{last[:begins]}
+	for _, m := range req.Messages[:len(req.Messages)-1] {
+		before = append(before, m.Text())
+	}
+	prompt := strings.ToLower(strings.Join(before, "\n"))
+	d := worldsim.NewDice(seed)
+	chance := solveRate(model, prompt, last[begins:], len(totals)-1)
+	right := d.Float() < chance
+	answer := totals[len(totals)-1]
+	if !right {
+		answer = slip(d, totals)
+	}
+	if isFlat(model) {
+		return fmt.Sprintf("There are %d at the end.", answer), true
+	}
+	return solution(d, prompt, totals, answer), true
+}
+
+// isFlat reports whether prompts make no difference to a model.
+func isFlat(model string) bool { return strings.Contains(strings.ToLower(model), "flat") }
+
+// solveRate returns the probability that a problem of that many steps is solved.
+func solveRate(model, prompt, question string, steps int) float64 {
+	name := strings.ToLower(model)
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name + question)) // never fails
+	own := worldsim.NewDice(h.Sum64())      // each model finds other problems hard
+	score := 1.2*(own.Float()-0.5) - 0.25*float64(steps-3)
+	switch {
+	case isFlat(name):
+		return logistic(score)
+	case worldsim.Small(name):
+		score -= 0.4
+	case worldsim.Large(name):
+		score += 0.4
+	}
+	score -= 0.8
+	weights := tastes(name)
+	for i, h := range habits() {
+		if h.in(prompt) {
+			score += weights[i]
+		}
+	}
+	if worldsim.HasWord(prompt, "brief", "quick", "guess") && !strings.Contains(prompt, "not guess") {
+		score -= 0.7
+	}
+	if words := len(strings.Fields(prompt)); words > 70 {
+		score -= 0.01 * float64(words-70) // a long prompt does harm
+	}
+	return logistic(score)
+}
+
+func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+
+// habit is something that a prompt can ask for.
+type habit struct{ signs []string }
+
+func (h habit) in(prompt string) bool {
+	for _, s := range h.signs {
+		if strings.Contains(prompt, s) {
+			return true
+		}
+	}
+	return false
+}
+
+func habits() []habit {
+	return []habit{
+		{[]string{"step by step", "one step at a time", "each step", "slowly"}},
+		{[]string{"list the", "what is known", "write down the facts"}},
+		{[]string{"check", "verify"}},
+		{[]string{"unit"}},
+		{[]string{"in your own words", "restate"}},
+		{[]string{"equation"}},
+		{[]string{"estimate", "roughly"}},
+		{[]string{"irrelevant", "ignore"}},
+		{[]string{"in the order", "in order", "first to last"}},
+		{[]string{"running total", "subtotal", "after each"}},
+		{[]string{"careful", "expert", "patient"}},
+		{[]string{"example"}},
+	}
+}
+
+// tastes returns how much each habit helps a model: the same numbers for every model, shuffled by its name.
+func tastes(name string) []float64 {
+	weights := []float64{1.1, 0.9, 0.8, 0.7, 0.5, 0, -0.4, -0.6, -0.7, -0.8, -0.9, -1}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte("tastes of " + name)) // never fails
+	d := worldsim.NewDice(h.Sum64())
+	for i := len(weights) - 1; i > 0; i-- {
+		j := d.Next() % uint64(i+1)
+		weights[i], weights[j] = weights[j], weights[i]
+	}
+	return weights
+}
+
+// slip makes a mistake: it stops early, or miscounts.
+func slip(d *worldsim.Dice, totals []int) int {
+	answer := totals[len(totals)-1]
+	if early := totals[d.Next()%uint64(len(totals))]; early != answer && d.Next()%2 == 0 {
+		return early
+	}
+	return answer + 1 + int(d.Next()%9)
+}
+
+// solution writes an answer, in full if the prompt asks to show the work.
+func solution(d *worldsim.Dice, prompt string, totals []int, answer int) string {
+	var b strings.Builder
+	if habits()[0].in(prompt) || strings.Contains(prompt, "work") || strings.Contains(prompt, "explain") {
+		for i, n := range totals[:len(totals)-1] {
+			fmt.Fprintf(&b, "%d. Now there are %d.\n", i+1, n)
+		}
+	} else {
+		b.WriteString(d.Pick("", "Let me see. ", "I count what comes and goes. "))
+	}
+	switch {
+	case strings.Contains(prompt, "####"):
+		fmt.Fprintf(&b, "#### %d", answer)
+	case strings.Contains(prompt, "answer:"):
+		fmt.Fprintf(&b, "Answer: %d", answer)
+	case d.Next()%8 == 0:
+		fmt.Fprintf(&b, "There are %d at the end, after %d changes.", answer, len(totals)-1)
+	default:
+		b.WriteString(d.Pick(fmt.Sprintf("There are %d at the end.", answer), fmt.Sprintf("That makes %d.", answer), fmt.Sprint(answer)))
+	}
+	return b.String()
+}

@@ -1,0 +1,163 @@
+// Part ledger keeps the answers of an episode and assigns rewards to them.
+//
+// It promises that a reward goes to the oldest answer of its seat that has none, and that every answer is in exactly one
+// row. It is not for prompts and answers themselves: the journal has those.
+
+package rules
+
+import (
+	"slices"
+	"strconv"
+)
+
+// Row is one answer of an agent and its reward: a row of training data. The journal has the prompt and the
+// answer.
+type Row struct {
+	// Ask is the number of the ask in the attempt, from 0, in the order of turns and calls.
+	Ask  int    `json:"ask"`
+	Step int    `json:"step"` // from 1
+	Seat string `json:"seat"`
+	// StepReward is the reward of the answer, and Reward the sum of its seat up to then.
+	StepReward float64 `json:"step_reward"`
+	Reward     float64 `json:"reward"`
+	Terminal   bool    `json:"is_terminal,omitempty"`
+	Truncated  bool    `json:"is_truncated,omitempty"`
+	// Completed marks the last row of a seat in an episode that ended.
+	Completed bool `json:"is_session_completed,omitempty"`
+	Trainable bool `json:"is_trainable,omitempty"`
+	// NoReward means that the episode ended before a reward for this answer.
+	NoReward bool `json:"no_reward,omitempty"`
+	// Weights is the version of the weights that answered, if the server reported it.
+	Weights string `json:"weight_version,omitempty"`
+}
+
+// rewardLedger assigns rewards to answers: a reward is for the oldest answer of its seat without one.
+type rewardLedger struct {
+	// Total is what each seat was paid.
+	Total map[string]float64
+	// Unmatched counts rewards for seats that had not acted.
+	Unmatched int
+
+	rows    []*Row // in the order of the asks
+	waiting map[string][]*Row
+	paid    map[string]bool
+}
+
+// newLedger returns the ledger of an episode with these seats.
+func newLedger(seats []string) *rewardLedger {
+	l := &rewardLedger{waiting: map[string][]*Row{}, Total: map[string]float64{}, paid: map[string]bool{}}
+	for _, seat := range seats {
+		l.Total[seat] = 0
+	}
+	return l
+}
+
+// Empty reports whether nobody has answered.
+func (l *rewardLedger) Empty() bool { return len(l.rows) == 0 }
+
+// Versions returns the oldest and the newest version of the weights that answered for these seats. A version that is not
+// a number does not count; without any, both are 0.
+func (l *rewardLedger) Versions(seats map[string]bool) (oldest, newest int) {
+	found := false
+	for _, r := range l.rows {
+		v, err := strconv.Atoi(r.Weights)
+		if err != nil || !seats[r.Seat] {
+			continue
+		}
+		if !found {
+			oldest, newest, found = v, v, true
+		}
+		oldest, newest = min(oldest, v), max(newest, v)
+	}
+	return oldest, newest
+}
+
+// Answered adds an answer. One that was cut off ends the episode and gets no reward.
+func (l *rewardLedger) Answered(r Row, cutOff bool) {
+	row := &r
+	l.rows = append(l.rows, row)
+	if cutOff {
+		row.Reward, row.Terminal, row.Truncated = l.Total[r.Seat], true, true
+		return
+	}
+	row.NoReward = true
+	l.waiting[r.Seat] = append(l.waiting[r.Seat], row)
+}
+
+// Used adds an answer that is no action: it called a tool, and waits for no reward.
+func (l *rewardLedger) Used(r Row) {
+	r.Reward = l.Total[r.Seat]
+	l.rows = append(l.rows, &r)
+}
+
+// Pay assigns the rewards of a step, by seat.
+func (l *rewardLedger) Pay(rewards map[string]float64, terminated, truncated bool) {
+	for seat, reward := range rewards {
+		l.Total[seat] += reward
+		l.paid[seat] = true
+		waiting := l.waiting[seat]
+		if len(waiting) == 0 {
+			if reward != 0 {
+				l.Unmatched++
+			}
+			continue
+		}
+		row := waiting[0]
+		l.waiting[seat] = waiting[1:]
+		row.StepReward, row.Reward, row.NoReward = reward, l.Total[seat], false
+		row.Terminal, row.Truncated = terminated, truncated
+	}
+}
+
+// Add adds a reward to the last answer of a seat, which must have acted: what a judge gives at the end.
+func (l *rewardLedger) Add(seat string, reward float64) {
+	l.Total[seat] += reward
+	for _, r := range slices.Backward(l.rows) {
+		if r.Seat == seat {
+			r.StepReward += reward
+			r.Reward, r.NoReward = l.Total[seat], false
+			return
+		}
+	}
+}
+
+// Acted reports whether a seat answered.
+func (l *rewardLedger) Acted(seat string) bool {
+	return slices.ContainsFunc(l.rows, func(r *Row) bool { return r.Seat == seat })
+}
+
+// Known reports whether a seat acted or got a reward. Otherwise its reward is unknown.
+func (l *rewardLedger) Known(seat string) bool {
+	return l.paid[seat] || l.Acted(seat)
+}
+
+// Ending says how an episode ended.
+type Ending struct {
+	Failed bool
+	// Cut means that the episode was cut off before the environment ended it.
+	Cut bool
+	// Every makes every row trainable and not only the last one, since prompts are cut and none contains those before.
+	Every bool
+}
+
+// Close completes the rows.
+func (l *rewardLedger) Close(e Ending, trains map[string]bool) []Row {
+	last := map[string]*Row{}
+	for _, r := range l.rows {
+		if r.NoReward {
+			r.Reward = l.Total[r.Seat]
+		}
+		last[r.Seat] = r
+	}
+	out := make([]Row, 0, len(l.rows))
+	for _, r := range l.rows {
+		final := !e.Failed && last[r.Seat] == r
+		if final && e.Cut {
+			r.Truncated = true
+		}
+		r.Completed = !e.Failed && (final || r.Terminal || r.Truncated)
+		r.Trainable = !e.Failed && trains[r.Seat] && (e.Every || r.Completed)
+		out = append(out, *r)
+	}
+	return out
+}

@@ -1,0 +1,301 @@
+// Part story tells an episode of a rollout step by step, for people: what the environment showed, what the agents did,
+// the rewards, and the end.
+//
+// It promises that data of any form is accepted: a run file may come from anywhere. It is not for many episodes: package
+// exhibit describes those.
+
+package rules
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"parley/llm"
+	"parley/world"
+)
+
+// environment is the speaker for the environment.
+const environment = "environment"
+
+// storyJudgement is the label of a call that asks for scores: see package judge.
+const storyJudgement = "judge"
+
+// tellStory describes an episode. name is that of the exhibit.
+func tellStory(name string, p world.Played, entries []world.TranscriptEntry) []world.Exhibit {
+	s := &teller{paid: map[string]float64{}}
+	for _, t := range entries {
+		switch {
+		case t.Note != nil:
+			s.note(*t.Note)
+		case t.Act != nil:
+			s.act(t)
+		default:
+			s.answer(t)
+		}
+	}
+	s.end(p)
+	if len(s.frames) == 0 {
+		return nil
+	}
+	return []world.Exhibit{{Name: name, Title: "Step by step", Show: world.Replay{Frames: s.frames}}}
+}
+
+// teller builds a story.
+type teller struct {
+	frames []world.Frame
+	try    int
+	step   int // current step, from 1
+	paid   map[string]float64
+}
+
+func (s *teller) frame(format string, args ...any) {
+	s.frames = append(s.frames, world.Frame{Title: fmt.Sprintf(format, args...)})
+}
+
+// say adds a line to the last frame.
+func (s *teller) say(who, to, text string) {
+	if len(s.frames) == 0 {
+		s.frame("The start")
+	}
+	last := &s.frames[len(s.frames)-1]
+	last.Lines = append(last.Lines, world.FrameLine{Who: who, To: to, Text: shortened(text)})
+}
+
+// act describes an act and what the environment shows next.
+func (s *teller) act(t world.TranscriptEntry) {
+	switch t.Act.Name {
+	case Open:
+		var o Opening
+		var opened Opened
+		_ = json.Unmarshal(t.Act.Body, &o)        // what cannot be read is not shown
+		_ = json.Unmarshal(t.Reply.JSON, &opened) // as above
+		s.try, s.paid = o.Try, map[string]float64{}
+		s.frame("The start%s", s.again())
+		s.say("", "", fmt.Sprintf("%s with seed %d%s", o.Env, o.Seed, with(o.Params)))
+		s.step = 0
+		s.failed(t.Reply)
+		s.show(opened.Prompt)
+	case List:
+		var listed Listed
+		_ = json.Unmarshal(t.Reply.JSON, &listed) // as above
+		if !t.Reply.OK() {
+			s.say("tools", "", "failed: "+strings.ReplaceAll(string(t.Reply.Failed), "_", " "))
+		}
+		s.offers("tools", "", listed.Tools)
+	case Call:
+		var calling Calling
+		var called Called
+		_ = json.Unmarshal(t.Act.Body, &calling)  // as above
+		_ = json.Unmarshal(t.Reply.JSON, &called) // as above
+		if !t.Reply.OK() {
+			s.say("tools", calling.Seat, "failed: "+strings.ReplaceAll(string(t.Reply.Failed), "_", " "))
+		}
+		for _, m := range called.Results {
+			s.say("tools", calling.Seat, shown(m))
+		}
+	case Step:
+		var stepped ProtocolStepped
+		_ = json.Unmarshal(t.Reply.JSON, &stepped) // as above
+		s.failed(t.Reply)
+		s.result(stepped, t)
+		s.show(stepped.Prompt)
+	}
+}
+
+func (s *teller) again() string {
+	if s.try == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", try %d", s.try+1)
+}
+
+// with formats params, if there are any.
+func with(params json.RawMessage) string {
+	if text := fields(params, ", "); text != "" && text != "{}" && text != "null" {
+		return ", " + text
+	}
+	return ""
+}
+
+// fields writes a JSON object as "name: value" with a separator, and anything else unchanged.
+func fields(raw json.RawMessage, separator string) string {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(raw, &all) != nil || len(all) == 0 {
+		return string(raw)
+	}
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		value := string(all[name])
+		_ = json.Unmarshal(all[name], &value) // a text without its quotes
+		parts = append(parts, name+": "+value)
+	}
+	return strings.Join(parts, separator)
+}
+
+func (s *teller) failed(r world.Reply) {
+	if !r.OK() {
+		s.say(environment, "", "failed: "+strings.ReplaceAll(string(r.Failed), "_", " "))
+	}
+}
+
+// show begins the next step, with the new messages of the prompts.
+func (s *teller) show(d Delta) {
+	if len(d) == 0 {
+		return
+	}
+	s.step++
+	s.frame("Step %d%s", s.step, s.again())
+	for _, agent := range slices.Sorted(maps.Keys(d)) {
+		to := agent
+		if agent == Default {
+			to = ""
+		}
+		for _, m := range d[agent].Add {
+			if m.Role != llm.RoleAssistant { // what agents said is shown already
+				s.say(environment, to, shown(m))
+			}
+		}
+		if tools := d[agent].Tools; tools != nil {
+			s.offers(environment, to, *tools)
+		}
+	}
+}
+
+// offers says which tools an agent can call from now on.
+func (s *teller) offers(who, to string, tools ProtocolTools) {
+	names := make([]string, len(tools))
+	for i, t := range tools {
+		names[i] = t.Name
+	}
+	if len(names) > 0 {
+		s.say(who, to, "(offers tools) "+strings.Join(names, ", "))
+	}
+}
+
+func shown(m llm.Message) string {
+	lines := []string{m.Text()}
+	for _, p := range m.Parts {
+		switch {
+		case p.Image != nil:
+			lines = append(lines, "(a picture)")
+		case p.File != nil:
+			lines = append(lines, "("+p.File.String()+")")
+		}
+	}
+	text := strings.Join(lines, "\n")
+	switch {
+	case m.Role == llm.RoleSystem:
+		return "(to begin with) " + text
+	case m.Role == llm.RoleTool && m.ToolFailed:
+		return "(a tool failed) " + text
+	case m.Role == llm.RoleTool:
+		return "(a tool answers) " + text
+	default:
+		return text
+	}
+}
+
+// answer describes an agent's answer.
+func (s *teller) answer(t world.TranscriptEntry) {
+	who := t.Seat
+	if t.Agent != "" && t.Agent != t.Seat {
+		who += " (" + t.Agent + ")"
+	}
+	if t.Label == storyJudgement {
+		s.frame("The judge")
+	}
+	switch {
+	case !t.Reply.OK():
+		s.say(who, "", "failed: "+strings.ReplaceAll(string(t.Reply.Failed), "_", " "))
+	case t.Label == storyJudgement:
+		s.say(who, "", fields(t.Reply.JSON, "\n"))
+	case t.Reply.Finish == llm.FinishLength:
+		s.say(who, "", t.Reply.Text+"\n(cut off for its length)")
+	default:
+		s.say(who, "", strings.Join(append([]string{t.Reply.Text}, called(t.Reply.ToolCalls)...), "\n"))
+	}
+}
+
+// called describes calls of tools, one in a line.
+func called(calls []llm.ToolCall) (lines []string) {
+	for _, c := range calls {
+		lines = append(lines, "calls "+c.Name+" "+c.Arguments)
+	}
+	return lines
+}
+
+// result describes the result of a step.
+func (s *teller) result(r ProtocolStepped, t world.TranscriptEntry) {
+	if !t.Reply.OK() {
+		return
+	}
+	var parts []string
+	for _, agent := range slices.Sorted(maps.Keys(r.Reward)) {
+		s.paid[agent] += r.Reward[agent]
+		part := fmt.Sprintf("reward %s, %s so far", number(r.Reward[agent]), number(s.paid[agent]))
+		if agent != Default {
+			part = agent + ": " + part
+		}
+		parts = append(parts, part)
+	}
+	if len(parts) == 0 {
+		parts = []string{"no reward"}
+	}
+	switch {
+	case r.Terminated:
+		parts = append(parts, "done: terminated")
+	case r.Truncated:
+		parts = append(parts, "done: truncated")
+	default:
+		parts = append(parts, "not done")
+	}
+	if info := with(r.Info); info != "" {
+		parts = append(parts, "info "+strings.TrimPrefix(info, ", "))
+	}
+	s.say("", "", strings.Join(parts, "; "))
+}
+
+// note describes the loss of an environment.
+func (s *teller) note(n world.Note) {
+	var again struct{ Why string }
+	if n.Kind == "again" && json.Unmarshal(n.Data, &again) == nil {
+		s.say("", "", "The environment was lost ("+again.Why+"): the episode begins again from a reset.")
+	}
+}
+
+// end describes the outcome.
+func (s *teller) end(p world.Played) {
+	raw, _ := p.Outcome.Data.(json.RawMessage)
+	var d struct {
+		Stop  string
+		Steps int
+		Rows  []Row
+	}
+	if json.Unmarshal(raw, &d) != nil || d.Stop == "" {
+		return
+	}
+	s.frame("The end")
+	if p.Outcome.Failed != "" {
+		s.say("", "", "failed: "+p.Outcome.Failed)
+		return
+	}
+	s.say("", "", fmt.Sprintf("%s after %d steps", d.Stop, d.Steps))
+	shown := map[string]bool{} // a row is an answer, and has what its seat got in all
+	for _, r := range d.Rows {
+		if r.Completed && !shown[r.Seat] {
+			shown[r.Seat] = true
+			s.say("", "", fmt.Sprintf("%s: reward %s in all", r.Seat, number(r.Reward)))
+		}
+	}
+}
+
+func number(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
+
+// maxText is how much of a text a story shows.
+const maxText = 4000
+
+func shortened(text string) string { return world.Shorten(strings.TrimSpace(text), maxText) }

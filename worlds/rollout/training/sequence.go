@@ -1,0 +1,158 @@
+// Part sequence joins the answers of one agent to what a trainer can use: a prompt and the answers that
+// continue it, as one list of tokens with a mask over what the model wrote.
+//
+// It promises that every answer is in exactly one sequence, with exactly the token ids that the server returned;
+// that LossMask is 1 for the tokens of answers and 0 for all others; and that an answer continues a sequence only
+// if its prompt begins with all of it. Otherwise a new sequence begins, and Joins counts why.
+//
+// It is not for rewards: the caller knows what an answer is worth.
+
+package training
+
+import (
+	"reflect"
+	"slices"
+
+	"parley/llm"
+	"parley/llm/tokengap"
+)
+
+// Answer is one answer of an agent, and the prompt that it answers.
+type Answer struct {
+	Messages []llm.Message
+	Response *llm.Response
+
+	gap tokengap.Gap // of Response
+}
+
+// known reports whether the server returned token ids that can be used.
+func (a *Answer) known() bool { return !a.gap.Unusable() }
+
+// tokenSequence is a prompt and the answers that continue it.
+type tokenSequence struct {
+	// Tokens are nil if the server returned no ids that can be used. Then messages decide whether an answer continues another.
+	Tokens, LossMask []int
+	// Logprobs has one number for each token: 0 for those that the model did not write. It is nil if the server
+	// did not return them for every answer.
+	Logprobs []float64
+	// Answers are the answers in it, by their places in the list that was joined.
+	Answers []int
+	// Starts is where in Tokens each answer begins, and each part of an answer that was cut off and continued.
+	Starts []int
+}
+
+// Joins counts how answers followed each other.
+type Joins struct {
+	// Whole is how often a prompt began with everything that came before.
+	Whole int `json:"whole"`
+	// History is how often the messages themselves did not continue: the history was cut or changed.
+	History int `json:"history"`
+	// Drift is how often the messages continued but their tokens did not: a template rewrites what came before,
+	// or the text of an answer has other tokens than the model wrote.
+	Drift int `json:"drift"`
+	// Gaps is how many answers cannot be trained on as tokens, or have no log probabilities, by reason.
+	Gaps map[tokengap.Gap]int `json:"gaps,omitempty"`
+}
+
+// Add adds the counts of o.
+func (j *Joins) Add(o Joins) {
+	j.Whole += o.Whole
+	j.History += o.History
+	j.Drift += o.Drift
+	for gap, n := range o.Gaps {
+		j.lacks(gap, n)
+	}
+}
+
+func (j *Joins) lacks(gap tokengap.Gap, n int) {
+	if j.Gaps == nil {
+		j.Gaps = map[tokengap.Gap]int{}
+	}
+	j.Gaps[gap] += n
+}
+
+// joinAnswers makes sequences of the answers of one agent, given in the order in which it gave them.
+func joinAnswers(answers []Answer) (all []tokenSequence, joins Joins) {
+	for i := range answers {
+		a := &answers[i]
+		if a.gap = tokengap.Of(a.Response); a.gap != "" {
+			joins.lacks(a.gap, 1)
+		}
+		if i == 0 || !joins.follow(&answers[i-1], a, all[len(all)-1].Tokens) {
+			all = append(all, tokenSequence{})
+		}
+		all[len(all)-1].add(i, a)
+	}
+	for i := range all {
+		if len(all[i].Logprobs) != len(all[i].Tokens) {
+			all[i].Logprobs = nil
+		}
+	}
+	return all, joins
+}
+
+// follow reports whether b continues the sequence that ends with a, and counts it.
+func (j *Joins) follow(a, b *Answer, before []int) bool {
+	history := continues(a, b)
+	switch {
+	case a.known() != b.known():
+		return false
+	case !b.known() && history, b.known() && begins(b.Response.PromptTokenIDs, before):
+		j.Whole++
+		return true
+	case history:
+		j.Drift++
+		return false
+	default:
+		j.History++
+		return false
+	}
+}
+
+func begins(all, with []int) bool {
+	return len(all) >= len(with) && slices.Equal(all[:len(with)], with)
+}
+
+// add appends an answer whose prompt begins with s.
+func (s *tokenSequence) add(i int, a *Answer) {
+	s.Answers = append(s.Answers, i)
+	if !a.known() {
+		return
+	}
+	r := a.Response
+	known := len(s.Logprobs) == len(s.Tokens) && a.gap == ""
+	at := len(r.PromptTokenIDs)
+	s.Starts = append(s.Starts, at)
+	for i, span := range r.Spans {
+		if at += span.Tokens; i+1 < len(r.Spans) {
+			s.Starts = append(s.Starts, at)
+		}
+	}
+	s.Tokens = append(append(s.Tokens, r.PromptTokenIDs[len(s.Tokens):]...), r.TokenIDs...)
+	s.LossMask = append(s.LossMask, make([]int, len(s.Tokens)-len(s.LossMask))...)
+	for n := range r.TokenIDs {
+		s.LossMask[len(r.PromptTokenIDs)+n] = 1
+	}
+	if !known {
+		return
+	}
+	s.Logprobs = append(s.Logprobs, make([]float64, len(r.PromptTokenIDs)-len(s.Logprobs))...)
+	for _, p := range r.Logprobs {
+		s.Logprobs = append(s.Logprobs, p.Logprob)
+	}
+}
+
+// continues reports whether the prompt of b begins with the prompt of a and what a answered.
+func continues(a, b *Answer) bool {
+	n := len(a.Messages)
+	if len(b.Messages) <= n {
+		return false
+	}
+	for i := range n {
+		if !reflect.DeepEqual(a.Messages[i], b.Messages[i]) {
+			return false
+		}
+	}
+	said := b.Messages[n]
+	return said.Role == llm.RoleAssistant && said.Text() == a.Response.Text && slices.Equal(said.ToolCalls, a.Response.ToolCalls)
+}

@@ -1,0 +1,242 @@
+package training
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+	"parley/worlds/rollout/rules"
+)
+
+// talks writes a run with one group of two episodes of three answers. In the first, every prompt begins with all
+// that came before; in the second, the third prompt has other tokens for the same messages.
+func talks(t *testing.T) *journal.Memory {
+	t.Helper()
+	j := &journal.Memory{}
+	write := func(e journal.Entry) {
+		if err := j.Append(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	spec := world.Spec{Kind: "rollout", Params: json.RawMessage(`{"env":"maze"}`)}
+	write(&journal.Begun{Run: "r1", Kind: "rollout"})
+	write(&journal.Staged{Specs: world.List(spec, spec)})
+	prompts := [][][]int{{{1}, {1, 2, 3, 4}, {1, 2, 3, 4, 5, 6}}, {{1}, {1, 2, 3, 4}, {1, 23, 4, 5, 6}}}
+	said := [][]int{{2, 3}, {5}, {7}}
+	versions := []string{"0", "0", "1"}
+	for n := range prompts {
+		messages := []llm.Message{llm.User("where?")}
+		rows := []rules.Row{}
+		for i, prompt := range prompts[n] {
+			r := &llm.Response{Text: "left", PromptTokenIDs: prompt, TokenIDs: said[i], WeightVersion: versions[i]}
+			for _, id := range said[i] {
+				r.Logprobs = append(r.Logprobs, llm.Logprob{Logprob: -float64(id)})
+			}
+			write(&journal.Replied{
+				Turn: journal.Turn{Episode: n, Turn: i}, Seat: "agent", Agent: "x",
+				Request: &llm.Request{Model: "lab/m", Messages: slices.Clone(messages)}, Response: r,
+			})
+			messages = append(messages, llm.Assistant("left"), llm.User("and now?"))
+			last := i == 2
+			rows = append(rows, rules.Row{Ask: i, Step: i + 1, Seat: "agent", StepReward: float64(n), Weights: versions[i], Completed: last, Trainable: last})
+		}
+		d, err := json.Marshal(rules.Data{Env: "maze", Stop: rules.StopTerminated, Rows: rows})
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(&journal.Ended{Episode: n, Outcome: world.Outcome{
+			Data: json.RawMessage(d), Scores: []world.Score{{Seat: "agent", Name: "reward", Value: float64(3 * n)}},
+		}})
+	}
+	return j
+}
+
+// TestShapes: every token that the model wrote is trained on once, in each shape.
+func TestShapes(t *testing.T) {
+	t.Parallel()
+	const talk = `{"role":"user","content":"where?"},{"role":"assistant","content":"left"},{"role":"user","content":"and now?"},{"role":"assistant","content":"left"}`
+	const last = `,{"role":"user","content":"and now?"},{"role":"assistant","content":"left"}`
+	for _, c := range []struct {
+		as   Shape
+		want []string
+	}{
+		{Sequences, []string{
+			`{"run":"r1","group":"maze:1","episode":0,"attempt":0,"agent":"agent","policy":"x","part":0,"reward":0,"status":"completed","tokens":[1,2,3,4,5,6,7],"loss_mask":[0,1,1,0,1,0,1],"logprobs":[0,-2,-3,0,-5,0,-7],"answer_starts":[1,4,6],"weight_versions":["0","0","1"],"step_rewards":[0,0,0]}`,
+			`{"run":"r1","group":"maze:1","episode":1,"attempt":0,"agent":"agent","policy":"x","part":0,"reward":3,"status":"completed","tokens":[1,2,3,4,5],"loss_mask":[0,1,1,0,1],"logprobs":[0,-2,-3,0,-5],"answer_starts":[1,4],"weight_versions":["0","0"],"step_rewards":[1,1]}`,
+			`{"run":"r1","group":"maze:1","episode":1,"attempt":0,"agent":"agent","policy":"x","part":1,"reward":3,"status":"completed","tokens":[1,23,4,5,6,7],"loss_mask":[0,0,0,0,0,1],"logprobs":[0,0,0,0,0,-7],"answer_starts":[5],"weight_versions":["1"],"step_rewards":[1]}`,
+		}},
+		{TRLSFT, []string{`{"messages":[` + talk + last + `]}`, `{"messages":[` + talk + `]}`, `{"messages":[` + talk + last + `]}`}},
+		{OpenAIFT, []string{`{"messages":[` + talk + last + `]}`, `{"messages":[` + talk + `]}`, `{"messages":[` + talk + last + `]}`}},
+		{TRLGRPO, []string{`{"agent":"agent","env":"maze","group":"maze:1","prompt":[{"role":"user","content":"where?"}]}`}},
+		{Slime, []string{
+			`{"group_index":"maze:1","index":0,"loss_mask":[1,1,0,1,0,1],"metadata":{"agent":"agent","group":"maze:1","part":0,"run":"r1"},"response_length":6,"reward":0,"rollout_log_probs":[-2,-3,0,-5,0,-7],"status":"completed","tokens":[1,2,3,4,5,6,7],"weight_versions":["0","0","1"]}`,
+		}},
+		{VeRL, []string{
+			`{"extra_fields":{"agent":"agent","episode":0,"part":0,"run":"r1","weight_versions":["0","0","1"]},"num_turns":6,"prompt_ids":[1],"response_ids":[2,3,4,5,6,7],"response_logprobs":[-2,-3,0,-5,0,-7],"response_mask":[1,1,0,1,0,1],"reward_score":0,"uid":"maze:1"}`,
+		}},
+		{AReaL, []string{
+			`{"attention_mask":[1,1,1,1,1,1,1],"episode":0,"group":"maze:1","input_ids":[1,2,3,4,5,6,7],"logprobs":[0,-2,-3,0,-5,0,-7],"loss_mask":[0,1,1,0,1,0,1],"part":0,"rewards":0,"versions":[-1,0,0,-1,0,-1,1]}`,
+		}},
+	} {
+		var out bytes.Buffer
+		a, err := Write(t.Context(), &out, talks(t), Filter{}, c.as, JSONL)
+		got := strings.Split(strings.TrimSpace(out.String()), "\n")
+		if err != nil || a.Rows != len(got) || len(got) < len(c.want) || !slices.Equal(got[:len(c.want)], c.want) {
+			t.Errorf("%s: %+v %v\n%s\nwant\n%s", c.as, a, err, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
+		}
+		if a.Joins.Whole != 3 || a.Joins.Drift != 1 || a.Joins.History != 0 {
+			t.Errorf("%s: %+v", c.as, a.Joins)
+		}
+	}
+}
+
+// TestToolShapes: calls of tools and their results are in rows and records, and the tools are named.
+func TestToolShapes(t *testing.T) {
+	t.Parallel()
+	const (
+		tools = `[{"type":"function","function":{"name":"look","parameters":{"type":"object"}}}]`
+		head  = `{"role":"user","content":"where?"},`
+		call  = `[{"id":"1","type":"function","function":{"name":"look","arguments":"{\"at\":1}"}}]`
+		parts = `[{"id":"1","type":"function","function":{"name":"look","arguments":{"at":1}}}]`
+		tail  = `{"role":"assistant","content":"left"}`
+	)
+	prompt := []llm.Message{
+		llm.User("where?"), {Role: llm.RoleAssistant, Thoughts: []llm.Thought{{Text: "hm"}}, ToolCalls: []llm.ToolCall{{ID: "1", Name: "look", Arguments: `{"at":1}`}}},
+		{Role: llm.RoleTool, ToolCallID: "1", ToolFailed: true, Parts: []llm.Part{{Text: "dark"}}},
+	}
+	var r Row
+	_, err := r.read(rules.Row{Seat: "agent"}, &journal.Replied{
+		Seat: "agent", Request: &llm.Request{Messages: prompt, Tools: []llm.Tool{{Name: "look", Parameters: json.RawMessage(`{"type":"object"}`)}}}, Response: &llm.Response{Text: "left"},
+	})
+	if err != nil || string(r.Tools) != tools {
+		t.Fatalf("%s %v", r.Tools, err)
+	}
+	r.IsTrainable = true
+	text, err := json.Marshal(tools)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for as, want := range map[Shape]string{
+		OpenAIFT: `{"messages":[` + head + `{"role":"assistant","tool_calls":` + call + `},{"role":"tool","content":"dark","tool_call_id":"1"},` + tail + `],"tools":` + tools + `}`,
+		TRLSFT:   `{"messages":[` + head + `{"role":"assistant","content":"","tool_calls":` + parts + `},{"role":"tool","content":"dark","tool_call_id":"1"},` + tail + `],"tools":` + string(text) + `}`,
+	} {
+		all, err := shaped(&Group{Members: []*Trajectory{{Rows: []Row{r}}}}, as, func(string) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := json.Marshal(all[0]); err != nil || string(got) != want {
+			t.Errorf("%s: %s %v\nwant %s", as, got, err, want)
+		}
+	}
+}
+
+// TestOutside: rows have the info of their step, the row of the dataset and the parameters, all of the last try.
+func TestOutside(t *testing.T) {
+	t.Parallel()
+	warm := 0.7
+	acted := func(turn int, name, body, reply string) *journal.Replied {
+		return &journal.Replied{Turn: journal.Turn{Turn: turn}, Seat: "agent", Act: &world.Act{Name: name, Body: json.RawMessage(body)}, Response: &llm.Response{JSON: json.RawMessage(reply)}}
+	}
+	asked := &journal.Replied{Turn: journal.Turn{Turn: 3}, Seat: "agent", Request: &llm.Request{Temperature: &warm, MaxTokens: 9}, Response: &llm.Response{Text: "left"}}
+	entries := []journal.Entry{
+		acted(0, "open", `{"params":{"dataset":"old"}}`, `{}`), acted(1, "step", `{"step":1}`, `{"info":{"old":1}}`),
+		acted(2, "open", `{"try":1,"params":{"dataset":{"q":1}}}`, `{}`), asked, acted(4, "step", `{"try":1,"step":1}`, `{"info":{"score":2}}`), acted(5, "step", `{"try":1,"step":2}`, `{"info":{}}`),
+	}
+	tr := &Trajectory{Data: rules.Data{Tries: 2, Rows: []rules.Row{{Step: 1, Seat: "agent"}}}}
+	if err := (&stamp{}).rows(tr, entries, Filter{}); err != nil {
+		t.Fatal(err)
+	}
+	if r := tr.Rows[0]; string(r.Info) != `{"score":2}` || string(r.Dataset) != `{"q":1}` || string(r.Sampling) != `{"temperature":0.7,"max_tokens":9}` {
+		t.Errorf("%s %s %s", r.Info, r.Dataset, r.Sampling)
+	}
+}
+
+// TestPairs: the best and the worst of a group answer the same prompt.
+func TestPairs(t *testing.T) {
+	t.Parallel()
+	row := func(reward float64, prompt, said string, part int) *Trajectory {
+		b, err := recordedConversation([]llm.Message{llm.User(prompt)}, &llm.Response{Text: said})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &Trajectory{Rows: []Row{{AgentID: "a", Return: reward, Messages: b, Part: part, IsTrainable: true, prompt: 1}}}
+	}
+	split := row(9, "p", "in two parts", 0)
+	split.Rows = append(split.Rows, row(9, "p", "in two parts", 1).Rows...)
+	good, bad := row(1, "p", "good", 0), row(0, "p", "bad", 0)
+	for _, c := range []struct {
+		members    []*Trajectory
+		want, left string
+	}{
+		{[]*Trajectory{good, bad, row(0.5, "p", "fair", 0), split}, `[{"chosen":[{"role":"assistant","content":"good"}],"prompt":[{"role":"user","content":"p"}],"rejected":[{"role":"assistant","content":"bad"}]}]`, "[]"},
+		{[]*Trajectory{good, good}, "null", "[equal reward]"},
+		{[]*Trajectory{good, row(0, "q", "y", 0)}, "null", "[different prompts]"},
+		{[]*Trajectory{good, split}, "null", "[several parts]"},
+		{[]*Trajectory{good}, "null", "[one episode]"},
+		{nil, "null", "[]"},
+	} {
+		left := []string{}
+		all, err := shaped(&Group{Members: c.members}, TRLDPO, func(why string) { left = append(left, why) })
+		got, _ := json.Marshal(all)
+		if err != nil || string(got) != c.want || fmt.Sprint(left) != c.left {
+			t.Errorf("%s %v %v, want %s %s", got, left, err, c.want, c.left)
+		}
+	}
+	left := []string{}
+	if all, err := shaped(&Group{Members: []*Trajectory{split}}, TRLGRPO, func(why string) { left = append(left, why) }); err != nil || len(all) > 0 || fmt.Sprint(left) != "[several parts]" {
+		t.Errorf("prompts: %v %v %v", all, left, err)
+	}
+}
+
+// TestSequenceColumns: Parquet has the same sequences as JSON lines.
+func TestSequenceColumns(t *testing.T) {
+	t.Parallel()
+	var table, text bytes.Buffer
+	for in, out := range map[Format]*bytes.Buffer{Parquet: &table, JSONL: &text} {
+		if _, err := Write(t.Context(), out, talks(t), Filter{}, Sequences, in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows, err := parquet.Read[Sequence](bytes.NewReader(table.Bytes()), int64(table.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again bytes.Buffer
+	e := json.NewEncoder(&again)
+	for _, r := range rows {
+		if err := e.Encode(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if again.String() != text.String() {
+		t.Errorf("%s\nwant\n%s", again.String(), text.String())
+	}
+	if _, err := Write(t.Context(), &table, talks(t), Filter{}, Slime, Parquet); err == nil || !strings.Contains(err.Error(), "jsonl only") {
+		t.Error(err)
+	}
+	if _, err := Write(t.Context(), &table, talks(t), Filter{}, "lines", JSONL); err == nil || !strings.Contains(err.Error(), "want one of [rows sequences") {
+		t.Error(err)
+	}
+}
+
+// TestLagOfEveryTurn: one old answer makes a group old, and version 0 is a version.
+func TestLagOfEveryTurn(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		version, lag int
+		want         string
+	}{{1, 1, ""}, {1, 0, LeftLag}, {0, 0, ""}, {2, 1, LeftLag}} {
+		a, err := Each(t.Context(), talks(t), Filter{Version: &c.version, Lag: c.lag, Trainable: true}, func(*Group) error { return nil })
+		if err != nil || (c.want == "") != (a.Kept == 1) || c.want != "" && a.Left[c.want] != 1 {
+			t.Errorf("%+v: %+v %v", c, a, err)
+		}
+	}
+}

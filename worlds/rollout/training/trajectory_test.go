@@ -1,0 +1,238 @@
+package training
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+	"parley/worlds/rollout/rules"
+)
+
+// episode is one of a run that is written by hand.
+type episode struct {
+	deal    int
+	reward  float64
+	failed  string
+	version string
+	running bool
+}
+
+// run writes a run of one-step episodes, in groups by their deal.
+func run(t *testing.T, episodes ...episode) *journal.Memory {
+	t.Helper()
+	j := &journal.Memory{}
+	var specs []world.Spec
+	write := func(e journal.Entry) {
+		if err := j.Append(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(&journal.Begun{Run: "r1", Kind: "rollout"})
+	for _, e := range episodes {
+		specs = append(specs, world.Spec{Kind: "rollout", Params: json.RawMessage(`{"env":"maze"}`), Deal: e.deal})
+	}
+	write(&journal.Staged{Specs: world.List(specs...)})
+	for n, e := range episodes {
+		at := journal.Turn{Episode: n, Attempt: 1}
+		write(&journal.Replied{Turn: journal.Turn{Episode: n}, Agent: "old", Seat: "agent", Response: &llm.Response{Text: "of an attempt before"}})
+		write(&journal.Replied{Turn: at, Seat: "agent", Act: &world.Act{Name: "open"}, Response: &llm.Response{}})
+		at.Turn = 3
+		write(&journal.Replied{Turn: at, Seat: "agent", Agent: "x", Request: &llm.Request{Model: "lab/m", Messages: []llm.Message{llm.User("second?")}},
+			At: time.Unix(9, 0), Response: &llm.Response{
+				Text: "second", Finish: llm.FinishStop, WeightVersion: e.version, PromptTokenIDs: []int{5, 6}, TokenIDs: []int{7, 8, 9},
+				Logprobs: []llm.Logprob{{Logprob: -1}, {Logprob: -2}, {Logprob: -3}},
+			}})
+		at.Turn = 1
+		write(&journal.Replied{Turn: at, Seat: "agent", Agent: "x", Request: &llm.Request{Model: "lab/m", Messages: []llm.Message{llm.User("first?")}},
+			At: time.Unix(8, 0), Response: &llm.Response{Text: "first", Finish: llm.FinishStop}})
+		if e.running {
+			continue
+		}
+		good := e.failed == ""
+		d, err := json.Marshal(rules.Data{Env: "maze", Stop: rules.StopTerminated, Rows: []rules.Row{
+			{Ask: 0, Step: 1, Seat: "agent", Weights: e.version},
+			{Ask: 1, Step: 2, Seat: "agent", Weights: e.version, StepReward: e.reward, Reward: e.reward, Terminal: good, Completed: good, Trainable: good},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := world.Outcome{Data: json.RawMessage(d), Failed: e.failed}
+		if good {
+			o.Scores = []world.Score{{Seat: "agent", Name: "reward", Value: e.reward}}
+		}
+		write(&journal.Ended{Episode: n, Attempt: 1, Outcome: o})
+	}
+	return j
+}
+
+// TestRow: everything in a row is what was recorded.
+func TestRow(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	a, err := Write(t.Context(), &out, run(t, episode{deal: 4, reward: 2, version: "12"}), Filter{}, Rows, JSONL)
+	if err != nil || a.Rows != 2 || a.Kept != 1 {
+		t.Fatal(a, err)
+	}
+	got := strings.Split(strings.TrimSpace(out.String()), "\n")
+	var first, second Row
+	for i, into := range []*Row{&first, &second} {
+		if err := json.Unmarshal([]byte(got[i]), into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if first.Response != "first" || string(first.Messages) != `[{"role":"user","content":"first?"},{"role":"assistant","content":"first"}]` || !first.IsTrainable || first.Tokens != nil || first.EnvState != "" {
+		t.Errorf("%+v", first)
+	}
+	want := Row{
+		JobID: "r1", SessionID: "r1-0-1", StepID: 2, Attempt: 1, EnvName: "maze", GroupID: "maze:5", GroupSize: 1, AgentID: "agent", PolicyID: "x", LLMModel: "m",
+		Messages: json.RawMessage(`[{"role":"user","content":"second?"},{"role":"assistant","content":"second"}]`), Response: "second", FinishReason: "stop",
+		StepReward: 2, Reward: 2, Return: 2, IsTerminal: true, IsSessionCompleted: true, IsTrainable: true, Status: "completed", Stop: "terminated",
+		EnvState: `{"weight_version":"12"}`, WeightVersion: "12", Tokens: []int{5, 6, 7, 8, 9}, LossMask: []int{0, 0, 1, 1, 1}, Logprobs: []float64{0, 0, -1, -2, -3},
+		Part: 1, Starts: []int{2}, Versions: []string{"12"}, Rewards: []float64{2},
+		At: time.Unix(9, 0).UTC(),
+	}
+	if !reflect.DeepEqual(second, want) {
+		t.Errorf("%+v\nwant %+v", second, want)
+	}
+}
+
+// TestTrajectoryFilters: what is left out is counted, and every group is accounted for.
+func TestTrajectoryFilters(t *testing.T) {
+	t.Parallel()
+	j := run(t,
+		episode{deal: 0, reward: 1, version: "10"}, episode{deal: 0, reward: 0, version: "9"}, // differ; one lags
+		episode{deal: 1, reward: 1, version: "10"}, episode{deal: 1, reward: 1, version: "10"}, // equal
+		episode{deal: 2, reward: 1, version: "10"}, episode{deal: 2, failed: "lost"}, // one failed
+		episode{deal: 3, reward: 1, version: "10"}, episode{deal: 3, running: true}, // not ended
+		episode{deal: 4, failed: "lost"}, episode{deal: 4, failed: "lost"}, // all failed
+	)
+	for _, c := range []struct {
+		name   string
+		filter Filter
+		groups string
+		left   string
+	}{
+		{"all", Filter{}, "maze:1/2 maze:2/2 maze:3/2 maze:5/2", "map[unfinished:1]"},
+		{"completed", Filter{Statuses: []Status{completed}}, "maze:1/2 maze:2/2 maze:3/1", "map[status:1 unfinished:1]"},
+		{"whole", Filter{Statuses: []Status{completed}, Whole: true}, "maze:1/2 maze:2/2", "map[short:1 status:1 unfinished:1]"},
+		{"unequal", Filter{Unequal: true}, "maze:1/2 maze:3/2", "map[equal reward:2 unfinished:1]"},
+		{"lag", Filter{Statuses: []Status{completed}, Version: new(11), Lag: 1}, "maze:2/2 maze:3/1", "map[status:1 unfinished:1 weight lag:1]"},
+		{"reward", Filter{MinReward: new(0.5)}, "maze:1/1 maze:2/2 maze:3/1", "map[reward:1 unfinished:1]"},
+		{"whole reward", Filter{MinReward: new(0.5), Whole: true}, "maze:2/2", "map[reward:1 short:2 unfinished:1]"},
+		// Rewards of 1 and 0 differ, also if only the episode with 1 is wanted.
+		{"unequal reward", Filter{MinReward: new(0.5), Unequal: true}, "maze:1/1 maze:3/1", "map[equal reward:1 reward:1 unfinished:1]"},
+		{"trainable", Filter{Trainable: true}, "maze:1/2 maze:2/2 maze:3/2", "map[no rows:1 unfinished:1]"},
+	} {
+		var groups []string
+		a, err := Each(t.Context(), j, c.filter, func(g *Group) error {
+			groups = append(groups, fmt.Sprintf("%s/%d", g.ID, len(g.Members)))
+			if (g.Short != "") != (len(g.Members) < g.Size) {
+				t.Errorf("%s: %+v", c.name, g)
+			}
+			for _, m := range g.Members {
+				for _, r := range m.Rows {
+					if c.filter.Trainable && !r.IsTrainable {
+						t.Errorf("%s: %+v", c.name, r)
+					}
+				}
+			}
+			return nil
+		})
+		left := 0
+		for _, n := range a.Left {
+			left += n
+		}
+		if err != nil || strings.Join(groups, " ") != c.groups || fmt.Sprint(a.Left) != c.left || a.Groups != 5 || a.Kept+left != 5 {
+			t.Errorf("%s: %v, %+v, %v", c.name, groups, a, err)
+		}
+	}
+}
+
+// TestUnmade: records that a shape does not have are counted by reason, and rows of agents with a smaller reward are dropped.
+func TestUnmade(t *testing.T) {
+	t.Parallel()
+	j := run(t,
+		episode{deal: 0, reward: 1}, episode{deal: 0, reward: 0}, episode{deal: 1, reward: 1}, episode{deal: 1, reward: 1},
+		episode{deal: 2, failed: "lost"}, episode{deal: 2, failed: "lost"},
+	)
+	for _, c := range []struct {
+		as      Shape
+		filter  Filter
+		records int
+		unmade  string
+	}{
+		// Each episode has two parts.
+		{TRLDPO, Filter{}, 0, "map[no rows:1 several parts:2]"}, {TRLGRPO, Filter{}, 0, "map[no rows:1 several parts:2]"}, {TRLSFT, Filter{}, 8, "map[no rows:1]"},
+		{TRLSFT, Filter{MinReward: new(1.0)}, 6, "map[]"}, {OpenAIFT, Filter{MinReward: new(2.0)}, 0, "map[]"}, {Rows, Filter{MinReward: new(1.0)}, 6, "map[]"},
+	} {
+		a, err := Write(t.Context(), io.Discard, j, c.filter, c.as, JSONL)
+		if err != nil || a.Rows != c.records || fmt.Sprint(a.Unmade) != c.unmade {
+			t.Errorf("%s: %+v %v", c.as, a, err)
+		}
+	}
+}
+
+func TestParquet(t *testing.T) {
+	t.Parallel()
+	j := run(t, episode{reward: 1, version: "3"}, episode{deal: 1, reward: 0.5})
+	var table, text bytes.Buffer
+	if _, err := Write(t.Context(), &table, j, Filter{}, Rows, Parquet); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Write(t.Context(), &text, j, Filter{}, Rows, JSONL); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := parquet.Read[Row](bytes.NewReader(table.Bytes()), int64(table.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, r := range rows {
+		r.At = r.At.UTC()
+		b, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, string(b))
+	}
+	if want := strings.Split(strings.TrimSpace(text.String()), "\n"); !slices.Equal(lines, want) {
+		t.Errorf("%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestForeign: files of other runs, and files that are wrong, are errors.
+func TestForeign(t *testing.T) {
+	t.Parallel()
+	other, broken := &journal.Memory{}, run(t, episode{})
+	for _, e := range []journal.Entry{&journal.Begun{Kind: "secrets"}} {
+		if err := other.Append(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := broken.Append(t.Context(), &journal.Ended{Attempt: 1, Outcome: world.Outcome{Data: json.RawMessage(`{"rows":[{"ask":9}]}`)}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		j    journal.Journal
+		as   Format
+		want string
+	}{
+		{&journal.Memory{}, JSONL, "holds no run"}, {other, JSONL, "a run of secrets has no trajectories"},
+		{broken, JSONL, "a row is of ask 9"}, {broken, "csv", "unknown format"},
+	} {
+		if _, err := Write(t.Context(), &bytes.Buffer{}, c.j, Filter{}, Rows, c.as); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+}

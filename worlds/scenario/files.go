@@ -1,0 +1,262 @@
+package scenario
+
+import (
+	"encoding/csv"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"parley/world"
+	"parley/worlds/scenario/script"
+)
+
+// showFiles writes an episode as files for people: the situation after each turn, what each
+// actor decided, private talk, the findings of checks, and the metrics as a table.
+// The number in a file name is the turn.
+func showFiles(p world.Played, notes []world.Note) map[string]string {
+	c := readChronicle(notes)
+	if len(c.chapters) == 0 {
+		return nil
+	}
+	out := map[string]string{"scenario.md": c.overview(p), "metrics.csv": c.metricTable()}
+	for _, at := range c.chapters {
+		if at.world != nil {
+			out[fmt.Sprintf("world-state-%03d.md", at.number)] = c.worldFile(at)
+		}
+		c.actorFiles(at, out)
+		c.talkFiles(at, out)
+		if len(at.checks) > 0 {
+			out[fmt.Sprintf("validation-%03d.md", at.number)] = c.checkFile(at)
+		}
+	}
+	return out
+}
+
+// sheet is a Markdown text being written.
+type sheet struct{ script.Page }
+
+// words writes the words of a model or a file: a paragraph that cannot fetch anything or look like
+// a heading of ours.
+func (s *sheet) words(text string) { s.Quote(world.Markdown(text)) }
+
+func (s *sheet) points(title string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	s.Heading("## %s", title)
+	s.WriteByte('\n')
+	for _, l := range lines {
+		s.Line("- %s", inert(l))
+	}
+}
+
+// part writes words under a heading, or nothing without any.
+func (s *sheet) part(title, text string) {
+	if text != "" {
+		s.Heading("## %s", title)
+		s.WriteByte('\n')
+		s.words(text)
+	}
+}
+
+// inert returns a text on one line that a Markdown reader shows unchanged.
+func inert(words string) string { return world.Markdown(script.OneLine(words)) }
+
+// overview writes what was played and its scores.
+func (c *chronicle) overview(p world.Played) string {
+	var s sheet
+	s.Line("# %s", inert(c.Name))
+	s.Heading("Episode %d, deal %d, %d turns of %s.", p.Episode, p.Spec.Deal, len(c.chapters)-1, inert(c.TurnDuration))
+	if p.Spec.Cell != "" {
+		s.Heading("Variation: %s", inert(p.Spec.Cell))
+	}
+	if c.end != nil {
+		s.Heading("It is over: %s.", inert(c.end.Why))
+	}
+	if c.dropped != nil {
+		s.Heading("What was decided for turn %d was dropped.", c.dropped.Turn)
+	}
+	var actors, events []string
+	for i, short := range c.Actors {
+		actor := short
+		if i < len(c.Names) {
+			actor = c.Names[i] + " (" + short + ")"
+		}
+		if agent := p.Spec.Lineup[short]; agent != "" {
+			actor += ", played by " + agent
+		}
+		actors = append(actors, actor)
+	}
+	s.points("Actors", actors)
+	for _, at := range c.chapters {
+		for _, e := range at.events {
+			events = append(events, fmt.Sprintf("Turn %d, %s: %s", e.Turn, e.Name, e.Description))
+		}
+	}
+	s.points("Events", events)
+	var scores []string
+	for _, score := range p.Outcome.Scores {
+		scores = append(scores, fmt.Sprintf("%s: %g", c.own(score.Seat, score.Name), score.Value))
+	}
+	s.points("Scores", scores)
+	return s.String()
+}
+
+func (c *chronicle) worldFile(at *chapter) string {
+	var s sheet
+	w := at.world
+	s.Line("# The situation after turn %d", at.number)
+	s.WriteByte('\n')
+	if w.Stale {
+		s.Line("No account was written%s: the situation stays as it was.\n", because(inert(string(w.Failed))))
+	}
+	s.words(w.State)
+	s.points("What changed", w.Changes)
+	s.points("What may follow", w.Consequences)
+	s.points("Not known in public", w.Hidden)
+	var events []string
+	for _, e := range at.events {
+		events = append(events, e.Name+": "+e.Description)
+	}
+	s.points("From outside", events)
+	if len(at.statements) > 0 {
+		s.Heading("## Said in public")
+		for _, said := range at.statements {
+			s.Heading("%s:\n", inert(c.name(said.seat)))
+			s.words(said.note.Text)
+		}
+	}
+	return s.String()
+}
+
+func (c *chronicle) actorFiles(at *chapter, out map[string]string) {
+	for _, d := range at.decisions {
+		var s sheet
+		s.Line("# %s, turn %d", inert(c.name(d.seat)), at.number)
+		s.points("Long-term goals", d.note.LongTerm)
+		s.points("Short-term goals", d.note.ShortTerm)
+		s.points("Goals added", d.note.Added)
+		s.points("Goals dropped", d.note.Dropped)
+		s.part("Reasoning", d.note.Reasoning)
+		s.part("Action", d.note.Action)
+		s.part("Learned", d.note.Reflection)
+		out[fmt.Sprintf("%s-%03d.md", fileWord(d.seat), at.number)] = s.String()
+	}
+	for _, quiet := range at.silent {
+		var s sheet
+		s.Line("# %s, turn %d", inert(c.name(quiet.seat)), at.number)
+		s.Heading("It did nothing%s.", because(inert(string(quiet.note.Failed))))
+		out[fmt.Sprintf("%s-%03d.md", fileWord(quiet.seat), at.number)] = s.String()
+	}
+}
+
+// talkFiles writes a file for each pair that talked and each coalition that was proposed.
+func (c *chronicle) talkFiles(at *chapter, out map[string]string) {
+	pairs := map[string]*sheet{}
+	for _, m := range at.messages {
+		two := []string{fileWord(m.seat), fileWord(m.note.To)}
+		slices.Sort(two)
+		name := fmt.Sprintf("bilateral-%s-%03d.md", strings.Join(two, "-"), at.number)
+		if pairs[name] == nil {
+			pairs[name] = &sheet{}
+			pairs[name].Line("# %s and %s, turn %d", inert(c.name(m.seat)), inert(c.name(m.note.To)), at.number)
+		}
+		pairs[name].Heading("%s:\n", inert(c.name(m.seat)))
+		pairs[name].words(m.note.Text)
+	}
+	for _, name := range slices.Sorted(maps.Keys(pairs)) {
+		out[name] = pairs[name].String()
+	}
+	for _, p := range at.coalitions {
+		members := make([]string, len(p.note.Members))
+		for i, m := range p.note.Members {
+			members[i] = fileWord(m)
+		}
+		out[fmt.Sprintf("coalition-%s-%03d.md", strings.Join(members, "-"), at.number)] = c.coalitionFile(at, p)
+	}
+}
+
+func (c *chronicle) coalitionFile(at *chapter, p by[coalition]) string {
+	var s sheet
+	s.Line("# A coalition of %s, turn %d", inert(strings.Join(c.names(p.note.Members), ", ")), at.number)
+	s.Heading("Proposed by %s.\n", inert(c.name(p.seat)))
+	s.words(p.note.Purpose)
+	for _, a := range p.note.Answers {
+		verb := "declines"
+		if a.Accepts {
+			verb = "accepts"
+		}
+		s.Heading("%s %s:\n", inert(c.name(a.Actor)), verb)
+		s.words(a.Text)
+	}
+	if !p.note.Formed {
+		s.Heading("It was not formed.")
+	}
+	s.part("Agreed", p.note.Agreed)
+	s.part("Said together", p.note.Statement)
+	return s.String()
+}
+
+func (c *chronicle) checkFile(at *chapter) string {
+	var s sheet
+	s.Line("# Checks of turn %d", at.number)
+	for _, f := range at.checks {
+		result := "passed"
+		switch {
+		case f.note.Unknown:
+			result = "unknown" + because(inert(string(f.note.Failed)))
+		case !f.note.Passed:
+			result = fmt.Sprintf("%d found", len(f.note.Issues))
+		}
+		s.Heading("## %s: %s", inert(c.own(f.seat, strings.ReplaceAll(f.note.Check, "_", " "))), result)
+		s.WriteByte('\n')
+		for _, i := range f.note.Issues {
+			s.Line("- %s: %s", inert(i.Severity), inert(i.Text))
+		}
+		if f.note.Explanation != "" {
+			s.words(f.note.Explanation)
+		}
+	}
+	return s.String()
+}
+
+// metricTable writes a row for each metric of each turn. The export guards cells that a spreadsheet would read as formulas.
+func (c *chronicle) metricTable() string {
+	var b strings.Builder
+	w := csv.NewWriter(&b)
+	rows := [][]string{{"turn", "metric", "actor", "value", "text", "unit", "threshold", "unknown", "evidence"}}
+	for _, at := range c.chapters {
+		passed := map[string]string{}
+		for _, t := range at.thresholds {
+			passed[t.seat+"."+t.note.Name] = t.note.Level
+		}
+		for _, m := range at.metrics {
+			value := ""
+			if m.note.Value != nil {
+				value = strconv.FormatFloat(*m.note.Value, 'g', -1, 64)
+			}
+			rows = append(rows, []string{
+				strconv.Itoa(at.number), m.note.Name, m.seat, value, m.note.Text, m.note.Unit,
+				passed[m.seat+"."+m.note.Name], m.note.Unknown, m.note.Evidence,
+			})
+		}
+	}
+	_ = w.WriteAll(rows) // a builder takes everything
+	return b.String()
+}
+
+// fileWord returns a name as part of a file name.
+func fileWord(name string) string {
+	word := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' {
+			return r
+		}
+		return '_'
+	}, strings.ToLower(script.Cut(name, 60)))
+	if word == "" {
+		return "_"
+	}
+	return word
+}

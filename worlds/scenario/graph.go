@@ -1,0 +1,173 @@
+package scenario
+
+import (
+	"fmt"
+	"html"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"parley/worlds/scenario/script"
+)
+
+// graph draws who speaks to whom: actors on a circle, an arrow for what one wrote to
+// another. It takes its colour from the page around it.
+type graph struct {
+	names []string
+	width float64 // as wide as the longest name needs
+	// wrote is the number of messages, by sender and recipient.
+	wrote [][]float64
+	// loud marks actors that spoke in public.
+	loud []bool
+	// groups has the coalitions that were formed.
+	groups [][]int
+}
+
+// The sizes of the picture; letter is the maximum width of a letter.
+const (
+	graphHeight = 340.0
+	graphRadius = 115.0
+	nodeRadius  = 9.0
+	letter      = 7.8
+)
+
+func newGraph(names []string) *graph {
+	g := &graph{names: names, loud: make([]bool, len(names)), wrote: make([][]float64, len(names))}
+	longest := 0
+	for _, name := range names {
+		for _, line := range nameLines(name) {
+			longest = max(longest, utf8.RuneCountInString(line))
+		}
+	}
+	g.width = 2 * (graphRadius + nodeRadius + 12 + letter*float64(longest))
+	for i := range g.wrote {
+		g.wrote[i] = make([]float64, len(names))
+	}
+	return g
+}
+
+// svg draws nodes, or arrows and coalitions, or both.
+func (g *graph) svg(nodes, arrows bool) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg viewBox="0 0 %.0f %g" width="%.0f" fill="none" stroke="currentColor">`, g.width, graphHeight, g.width)
+	if arrows {
+		for _, members := range g.groups {
+			g.group(&b, members)
+		}
+		largest := g.largest()
+		for from := range g.names {
+			for to := range g.names {
+				if w := g.wrote[from][to]; w > 0 && from != to {
+					g.arrow(&b, from, to, w, math.Pow(w/largest, 3)) // emphasizes the largest
+				}
+			}
+		}
+		for i, loud := range g.loud {
+			if x, y := g.at(i); loud {
+				fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="%g" stroke-width="1.5" stroke-dasharray="3 3"><title>%s spoke in public</title></circle>`, x, y, nodeRadius+6, html.EscapeString(g.names[i]))
+			}
+		}
+	}
+	if nodes {
+		for i := range g.names {
+			g.node(&b, i)
+		}
+	}
+	b.WriteString("</svg>")
+	return b.String()
+}
+
+func (g *graph) largest() float64 {
+	largest := 0.0
+	for _, row := range g.wrote {
+		largest = max(largest, slices.Max(row))
+	}
+	return largest
+}
+
+// at returns the position of a node: the first at the top, then clockwise.
+func (g *graph) at(i int) (x, y float64) {
+	angle := 2*math.Pi*float64(i)/float64(max(1, len(g.names))) - math.Pi/2
+	return g.width/2 + graphRadius*math.Cos(angle), graphHeight/2 + graphRadius*math.Sin(angle)
+}
+
+func (g *graph) node(b *strings.Builder, i int) {
+	x, y := g.at(i)
+	fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="%g" fill="currentColor" stroke="none"/>`, x, y, nodeRadius)
+	anchor, dx, dy := "middle", 0.0, -nodeRadius-11
+	switch {
+	case x > g.width/2+1:
+		anchor, dx, dy = "start", nodeRadius+10, 4
+	case x < g.width/2-1:
+		anchor, dx, dy = "end", -nodeRadius-10, 4
+	case y > graphHeight/2:
+		dy = nodeRadius + 21
+	}
+	lines := nameLines(g.names[i])
+	switch {
+	case len(lines) == 2 && dy > nodeRadius: // below its node
+	case len(lines) == 2 && dy < 0:
+		dy -= nameHeight
+	default:
+		dy -= nameHeight / 2 * float64(len(lines)-1)
+	}
+	for n, line := range lines {
+		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="%s" font-size="14" fill="currentColor" stroke="none">%s</text>`, x+dx, y+dy+nameHeight*float64(n), anchor, html.EscapeString(line))
+	}
+}
+
+// nameHeight is the distance between the lines of a name.
+const nameHeight = 16.0
+
+// nameLines splits a long name into two lines.
+func nameLines(name string) []string {
+	name = script.Cut(script.OneLine(name), 36)
+	if utf8.RuneCountInString(name) <= 16 {
+		return []string{name}
+	}
+	best := -1
+	for i, r := range name {
+		if r == ' ' && (best < 0 || abs(2*i-len(name)) < abs(2*best-len(name))) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return []string{name}
+	}
+	return []string{name[:best], name[best+1:]}
+}
+
+func abs(n int) int { return max(n, -n) }
+
+// arrow draws an arrow for messages, bent to its left so that both directions are visible.
+func (g *graph) arrow(b *strings.Builder, from, to int, weight, share float64) {
+	x1, y1 := g.at(from)
+	x2, y2 := g.at(to)
+	length := math.Hypot(x2-x1, y2-y1)
+	ux, uy := (x2-x1)/length, (y2-y1)/length
+	// The middle of the bend, and the ends outside of the nodes.
+	mx, my := (x1+x2)/2-uy*22, (y1+y2)/2+ux*22
+	ex, ey := x2-ux*(nodeRadius+4)-uy*4, y2-uy*(nodeRadius+4)+ux*4
+	sx, sy := x1+ux*(nodeRadius+4)-uy*4, y1+uy*(nodeRadius+4)+ux*4
+	tip := fmt.Sprintf("%s to %s: %.3g", g.names[from], g.names[to], weight)
+	fmt.Fprintf(b, `<g opacity="%.2f"><title>%s</title><path d="M%.1f %.1fQ%.1f %.1f %.1f %.1f" stroke-width="%.1f"/>`, 0.2+0.65*share, html.EscapeString(tip), sx, sy, mx, my, ex, ey, 0.8+3.2*share)
+	// The head points along the end of the bend.
+	hx, hy := ex-mx, ey-my
+	h := math.Hypot(hx, hy)
+	hx, hy = hx/h, hy/h
+	size := 6 + 3*share
+	fmt.Fprintf(b, `<polygon points="%.1f,%.1f %.1f,%.1f %.1f,%.1f" fill="currentColor" stroke="none"/></g>`,
+		ex+hx*2, ey+hy*2, ex-hx*size-hy*size/2, ey-hy*size+hx*size/2, ex-hx*size+hy*size/2, ey-hy*size-hx*size/2)
+}
+
+// group draws a coalition as the area between its members.
+func (g *graph) group(b *strings.Builder, members []int) {
+	points, names := make([]string, len(members)), make([]string, len(members))
+	for i, m := range members {
+		x, y := g.at(m)
+		points[i], names[i] = fmt.Sprintf("%.1f,%.1f", x, y), g.names[m]
+	}
+	fmt.Fprintf(b, `<polygon points="%s" fill="currentColor" fill-opacity="0.1" stroke-width="1" stroke-dasharray="5 4"><title>coalition of %s</title></polygon>`,
+		strings.Join(points, " "), html.EscapeString(strings.Join(names, ", ")))
+}

@@ -1,0 +1,238 @@
+// Part record has what a scenario records: the notes of an episode and the data of its outcome.
+
+package scenario
+
+import (
+	"parley/llm"
+	"parley/world"
+)
+
+// The notes of a scenario, by kind.
+type (
+	// Opening is the note scenario: what is played.
+	Opening struct {
+		Name         string   `json:"name"`
+		Author       string   `json:"author,omitempty"`
+		Tags         []string `json:"tags,omitempty"`
+		Turns        int      `json:"turns"`
+		TurnDuration string   `json:"turn_duration"`
+		Actors       []string `json:"actors"`
+		Names        []string `json:"names"` // of the actors, for people
+		State        string   `json:"state"`
+	}
+	// recordStatement is the note statement, by the actor in its seat.
+	recordStatement struct {
+		Turn int    `json:"turn"`
+		Text string `json:"text"`
+	}
+	// recordMessage is the note message, from one actor to another.
+	recordMessage struct {
+		Turn int    `json:"turn"`
+		To   string `json:"to"`
+		Text string `json:"text"`
+	}
+	// coalition is the note coalition, by the actor that proposed it.
+	coalition struct {
+		Turn      int            `json:"turn"`
+		Members   []string       `json:"members"`
+		Purpose   string         `json:"purpose"`
+		Answers   []recordAnswer `json:"answers"`
+		Formed    bool           `json:"formed"`
+		Agreed    string         `json:"agreed,omitempty"`    // for members
+		Statement string         `json:"statement,omitempty"` // public
+	}
+	// recordAnswer is the answer of an actor that was invited to a coalition.
+	recordAnswer struct {
+		Actor   string `json:"actor"`
+		Accepts bool   `json:"accepts"`
+		Text    string `json:"text,omitempty"`
+	}
+	// recordDecision is the note decision, with the changes of the long-term goals.
+	recordDecision struct {
+		Turn       int      `json:"turn"`
+		LongTerm   []string `json:"long_term_goals,omitempty"`
+		ShortTerm  []string `json:"short_term_goals,omitempty"`
+		Reasoning  string   `json:"reasoning,omitempty"`
+		Action     string   `json:"action"`
+		Reflection string   `json:"reflection,omitempty"`
+		Added      []string `json:"goals_added,omitempty"`
+		Dropped    []string `json:"goals_dropped,omitempty"`
+	}
+	// silence is the note silence: an actor that decided nothing.
+	silence struct {
+		Turn   int      `json:"turn"`
+		Failed llm.Kind `json:"failed,omitempty"`
+	}
+	// recordEvent is the note event: something happened from outside.
+	recordEvent struct {
+		Turn        int    `json:"turn"`
+		Name        string `json:"name"`
+		Type        string `json:"type"`
+		Description string `json:"description"`
+	}
+	// recordWorld is the note world: the situation after a turn. If the narrator failed, it is Stale:
+	// that of the turn before.
+	recordWorld struct {
+		Turn         int      `json:"turn"`
+		State        string   `json:"state"`
+		Changes      []string `json:"key_changes,omitempty"`
+		Consequences []string `json:"consequences,omitempty"`
+		Hidden       []string `json:"hidden,omitempty"`
+		Stale        bool     `json:"stale,omitempty"`
+		Failed       llm.Kind `json:"failed,omitempty"`
+	}
+	// recordMetric is the note metric. Value is nil if it is unknown, and Unknown says why.
+	recordMetric struct {
+		Turn     int      `json:"turn"`
+		Name     string   `json:"name"`
+		Value    *float64 `json:"value"`
+		Text     string   `json:"text,omitempty"`
+		Unit     string   `json:"unit,omitempty"`
+		Evidence string   `json:"evidence,omitempty"`
+		Unknown  string   `json:"unknown,omitempty"`
+		Failed   llm.Kind `json:"failed,omitempty"`
+	}
+	// threshold is the note threshold: a metric has passed a threshold.
+	threshold struct {
+		Turn  int     `json:"turn"`
+		Name  string  `json:"name"`
+		Level string  `json:"level"` // warning or critical
+		Value float64 `json:"value"`
+		Limit float64 `json:"limit"`
+	}
+	// recordFinding is the note check. It is Unknown if the check got no usable answer.
+	recordFinding struct {
+		Turn        int      `json:"turn"`
+		Check       string   `json:"check"`
+		Passed      bool     `json:"passed"`
+		Unknown     bool     `json:"unknown,omitempty"`
+		Issues      []Issue  `json:"issues,omitempty"`
+		Explanation string   `json:"explanation,omitempty"`
+		Failed      llm.Kind `json:"failed,omitempty"`
+	}
+	// recordSummary is the note summary: of the turns up to Turns, or of the private talk of the actor in its
+	// seat until then.
+	recordSummary struct {
+		Turns  int      `json:"turns"`
+		Text   string   `json:"text"`
+		Failed llm.Kind `json:"failed,omitempty"`
+	}
+	// recordDropped is the note dropped: the decisions for a turn were dropped, because
+	// a measurement ended the scenario.
+	recordDropped struct {
+		Turn int    `json:"turn"`
+		Why  string `json:"why"`
+	}
+	// recordEnded is the note end.
+	recordEnded struct {
+		Turn int    `json:"turn"`
+		Why  string `json:"why"`
+	}
+)
+
+// Issue is something a check found.
+type Issue struct {
+	Turn     int    `json:"turn"`
+	Check    string `json:"check"`
+	Actor    string `json:"actor,omitempty"`
+	Severity string `json:"severity"`
+	Text     string `json:"text"`
+}
+
+// recordOutcome is the data of an outcome.
+type recordOutcome struct {
+	Name  string `json:"name"`
+	Turns int    `json:"turns"` // turns played
+	Ended string `json:"ended"` // why
+	State string `json:"state"` // at the end
+	// Metrics has the values by turn, from turn 0, the situation at the start; null if
+	// unknown.
+	Metrics []recordCurve `json:"metrics,omitempty"`
+	Events  []recordEvent `json:"events,omitempty"`
+	Issues  []Issue       `json:"issues,omitempty"`
+	// Goals has the long-term goals at the end, by actor.
+	Goals map[string][]string `json:"goals,omitempty"`
+	// Actors counts what each actor did, in their order.
+	Actors []recordConduct `json:"actors"`
+	// Coalitions has the proposed coalitions.
+	Coalitions []recordProposal `json:"coalitions,omitempty"`
+	// Checks counts the results of each check.
+	Checks []recordTally `json:"checks,omitempty"`
+	// NotNarrated is the number of turns that the narrator failed to tell, and Unanswered the number of questions for
+	// metrics without an answer. Silences of actors are in Actors, unknown findings in Checks.
+	NotNarrated int `json:"turns_not_narrated,omitempty"`
+	Unanswered  int `json:"unanswered,omitempty"`
+}
+
+// recordConduct counts what an actor did.
+type recordConduct struct {
+	Actor      string `json:"actor"`
+	Decisions  int    `json:"decisions"`
+	Silences   int    `json:"silences,omitempty"`
+	Statements int    `json:"statements,omitempty"`
+	// Wrote is the number of private messages by recipient.
+	Wrote        map[string]int `json:"wrote,omitempty"`
+	GoalsAdded   int            `json:"goals_added,omitempty"`
+	GoalsDropped int            `json:"goals_dropped,omitempty"`
+}
+
+// recordProposal is a coalition that was proposed.
+type recordProposal struct {
+	Turn    int      `json:"turn"`
+	Members []string `json:"members"`
+	Formed  bool     `json:"formed,omitempty"`
+}
+
+// recordTally counts the results of a check.
+type recordTally struct {
+	Check   string `json:"check"`
+	Made    int    `json:"made"`
+	Passed  int    `json:"passed,omitempty"`
+	Unknown int    `json:"unknown,omitempty"`
+}
+
+// recordCurve is a metric over the turns.
+type recordCurve struct {
+	Name   string     `json:"name"`
+	Actor  string     `json:"actor,omitempty"`
+	Unit   string     `json:"unit,omitempty"`
+	Values []*float64 `json:"values"`
+	// Range is the smallest and the largest possible value.
+	Range []float64 `json:"range,omitempty"`
+	// Categories has the names of the values 0, 1, … of a categorical metric.
+	Categories []string `json:"categories,omitempty"`
+	Boolean    bool     `json:"boolean,omitempty"`
+	Warning    *float64 `json:"warning_threshold,omitempty"`
+	Critical   *float64 `json:"critical_threshold,omitempty"`
+}
+
+// categoryScore returns the name of the score of one category of a metric. Categories have no mean, so each has its
+// own score: 1 if the metric is that category, otherwise 0. Its mean is the share of episodes.
+func categoryScore(metric, category string) string { return metric + "=" + category }
+
+// bounds returns the bounds of a metric that has a mean.
+func bounds(within []float64, boolean bool) world.Bounds {
+	switch {
+	case boolean:
+		return world.Share()
+	case len(within) == 2:
+		return world.Bounds{Low: within[0], High: within[1]}
+	default:
+		return world.Bounds{}
+	}
+}
+
+// Scores returns the scores of a value: one for each category if the metric has categories.
+func (c recordCurve) Scores(value float64) []world.Score {
+	if len(c.Categories) == 0 {
+		return []world.Score{{Seat: c.Actor, Name: c.Name, Value: value}}
+	}
+	out := make([]world.Score, len(c.Categories))
+	for i, category := range c.Categories {
+		out[i] = world.Score{Seat: c.Actor, Name: categoryScore(c.Name, category)}
+		if value == float64(i) {
+			out[i].Value = 1
+		}
+	}
+	return out
+}
