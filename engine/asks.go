@@ -3,7 +3,7 @@ package engine
 import (
 	"slices"
 
-	"parley/internal/queue"
+	"parley/internal/kit/queue"
 	"parley/journal"
 	"parley/llm"
 )

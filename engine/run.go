@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/internal/groupcommit"
+	"parley/internal/kit/groupcommit"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"

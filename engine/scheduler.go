@@ -4,8 +4,8 @@ import (
 	"math"
 	"sync"
 
+	"parley/internal/kit/queue"
 	"parley/internal/planner"
-	"parley/internal/queue"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/near"
+	"parley/internal/kit/text"
 )
 
 // DecodeStrict decodes exactly one JSON object into the struct that v points to. A field that v does not
@@ -64,7 +64,7 @@ func unknownField(name string, data []byte, v any) error {
 	if _, ok := own[bare]; !ok {
 		return fmt.Errorf("unknown field %.60s", name)
 	}
-	return fmt.Errorf("unknown field %.60s%s", name, near.Want(bare, FieldNames(v)))
+	return fmt.Errorf("unknown field %.60s%s", name, text.Want(bare, FieldNames(v)))
 }
 
 // fieldPath returns the path of a field as it is written: without the embedded structs of v.

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley/internal/statmath"
+	"parley/internal/kit/statmath"
 	"parley/world"
 )
 

@@ -1,7 +1,7 @@
 package world
 
 import (
-	"parley/internal/statmath"
+	"parley/internal/kit/statmath"
 	"parley/stats"
 )
 

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"parley/internal/statmath"
+	"parley/internal/kit/statmath"
 	"parley/stats"
 )
 

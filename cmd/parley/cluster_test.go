@@ -17,7 +17,7 @@ import (
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/sim/quota"
 	"parley/internal/dialect/sim/simhttp"
-	"parley/internal/killtest"
+	"parley/internal/kit/testkit"
 )
 
 // process is a part of a cluster that can be killed and started again.
@@ -104,7 +104,7 @@ var takenPorts sync.Map
 func freePorts(t *testing.T, n int) (all []string) {
 	t.Helper()
 	for len(all) < n {
-		l := killtest.StablePort(t)
+		l := testkit.StablePort(t)
 		address := l.Addr().String()
 		_ = l.Close()
 		if _, taken := takenPorts.LoadOrStore(address, true); !taken {

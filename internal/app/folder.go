@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 
 	"parley/internal/config"
-	"parley/internal/filelock"
+	"parley/internal/kit/files"
 )
 
 // A recorded plan names its files relative to the folder of its run file, so that they are found from any current
@@ -33,7 +33,7 @@ func fromFolder(plan *config.Plan, folder string) *config.Plan {
 
 // FolderOf returns the folder of the run file at path, which may be a link to it.
 func FolderOf(file string) string {
-	if target, err := filepath.EvalSymlinks(file); err == nil && filelock.Resolve(filepath.Dir(file)) != filepath.Dir(filelock.Resolve(target)) {
+	if target, err := filepath.EvalSymlinks(file); err == nil && files.Resolve(filepath.Dir(file)) != filepath.Dir(files.Resolve(target)) {
 		return filepath.Dir(target)
 	}
 	return filepath.Dir(file)

@@ -11,7 +11,7 @@ import (
 
 	"parley/internal/config"
 	"parley/internal/fork"
-	"parley/internal/near"
+	"parley/internal/kit/text"
 	"parley/internal/store/sqlite"
 	"parley/internal/trust"
 	"parley/internal/view/optional"
@@ -260,7 +260,7 @@ func (f Fork) find(plan *config.Plan, spec world.Spec, past *fork.Past) (int, er
 	case past.Last < 0:
 		return 0, f.refuse("it has made no calls yet")
 	case len(names) > 0:
-		return 0, f.refuse("--phase %s: there is no such phase%s", f.Phase, near.Want(f.Phase, names))
+		return 0, f.refuse("--phase %s: there is no such phase%s", f.Phase, text.Want(f.Phase, names))
 	case err != nil:
 		return 0, f.refuse("--phase %s: what was played does not fit the changed plan: %w", f.Phase, err)
 	}

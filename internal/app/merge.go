@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"parley/internal/filelock"
+	"parley/internal/kit/files"
 	"parley/internal/store/sqlite"
 	"parley/journal"
 )
@@ -78,7 +78,7 @@ func Merge(ctx context.Context, from, to string) (entries int, err error) {
 // them relative to its folder.
 func checkMoved(ctx context.Context, in *sqlite.Store, folder, to string) error {
 	head, err := in.Head(ctx)
-	if err != nil || head.Begun == nil || filelock.Resolve(folder) == filelock.Resolve(filepath.Dir(to)) {
+	if err != nil || head.Begun == nil || files.Resolve(folder) == files.Resolve(filepath.Dir(to)) {
 		return err
 	}
 	var plan struct{ Prices, Cache string }

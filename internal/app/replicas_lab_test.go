@@ -18,7 +18,7 @@ import (
 
 	"parley/internal/config"
 	"parley/internal/dialect/sim/simhttp"
-	"parley/internal/killtest"
+	"parley/internal/kit/testkit"
 	"parley/internal/store/sqlite"
 	"parley/internal/summary"
 	"parley/journal"
@@ -61,7 +61,7 @@ func newRig(t *testing.T, c simhttp.Config, fault func(n int) mishap) *rig {
 	r := &rig{sim: s, fault: fault, answered: map[string][][]byte{}}
 	r.srv = httptest.NewUnstartedServer(r)
 	_ = r.srv.Listener.Close()
-	r.srv.Listener = killtest.StablePort(t) // it may be killed, and start again
+	r.srv.Listener = testkit.StablePort(t) // it may be killed, and start again
 	r.srv.Start()
 	t.Cleanup(func() {
 		r.srv.CloseClientConnections()

@@ -7,7 +7,7 @@ var sideways = map[string]string{}
 
 // variables lists package variables that are neither sentinel errors nor patterns.
 var variables = map[string]string{
-	"internal/goldentest.update":     "a flag of tests, which must be known before they begin",
+	"internal/kit/testkit.update":    "a flag of tests, which must be known before they begin",
 	"internal/cluster/wire.codecs":   "how to encode each type, found out once by reflection",
 	"internal/cluster/wire.items":    "the types of entries, by their number: a function would make the table for every message",
 	"internal/provider.capabilities": "what models refuse, made once: every call asks for it",
@@ -74,11 +74,11 @@ var modules = map[string]string{
 
 // closed lists what worlds import although no module outside can.
 var closed = map[string]string{
-	"internal/serve/auth": "who may use a server is decided in one place for all of Parley's servers, and that is not ready to be promised",
-	"internal/health":     "environment servers go down and come back as model servers do",
-	"internal/queue":      "those who wait for a server are served in the order in which the engine serves episodes",
-	"internal/wire/sse":   "there is one reader of server-sent events, and MCP servers send them too",
-	"internal/files":      "a file that a server keeps is opened as carefully as those that users name",
+	"internal/kit/auth":   "who may use a server is decided in one place for all of Parley's servers, and that is not ready to be promised",
+	"internal/kit/health": "environment servers go down and come back as model servers do",
+	"internal/kit/queue":  "those who wait for a server are served in the order in which the engine serves episodes",
+	"internal/kit/sse":    "there is one reader of server-sent events, and MCP servers send them too",
+	"internal/kit/files":  "a file that a server keeps is opened as carefully as those that users name",
 }
 
 // ordinary lists kinds whose name is also an ordinary word.

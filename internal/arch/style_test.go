@@ -267,7 +267,7 @@ func TestOneHTTPServer(t *testing.T) {
 			case *ast.CallExpr:
 				what = selected(n.Fun, "http", "ListenAndServe", "ListenAndServeTLS", "Serve", "ServeTLS")
 			}
-			if what == "Server" && path.Dir(s.path) == "internal/serve/auth" {
+			if what == "Server" && path.Dir(s.path) == "internal/kit/auth" {
 				made++
 			} else if what != "" {
 				t.Errorf("%s:%d: http.%s: use auth.Guard.Server", s.path, s.line(n.Pos()), what)
@@ -287,7 +287,7 @@ func TestOneEstimator(t *testing.T) {
 	made := 0
 	for _, s := range sources(t) {
 		dir := path.Dir(s.path)
-		if s.test || strings.HasPrefix(s.path, "oracle/") || under(dir, "internal/statmath") {
+		if s.test || strings.HasPrefix(s.path, "oracle/") || under(dir, "internal/kit/statmath") {
 			continue
 		}
 		ast.Inspect(s.file, func(n ast.Node) bool {

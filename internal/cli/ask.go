@@ -19,7 +19,7 @@ import (
 	"parley/internal/config/schema"
 	"parley/internal/dialect/sim"
 	"parley/internal/dispatch"
-	"parley/internal/files"
+	"parley/internal/kit/files"
 	"parley/internal/trust"
 	"parley/llm"
 )

@@ -20,7 +20,7 @@ import (
 	"parley/internal/config/matrix"
 	"parley/internal/estimate"
 	"parley/internal/growth"
-	"parley/internal/statmath"
+	"parley/internal/kit/statmath"
 	"parley/llm"
 	"parley/world"
 )

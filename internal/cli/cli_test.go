@@ -15,7 +15,7 @@ import (
 	"parley/internal/app"
 	"parley/internal/cli/bulk"
 	"parley/internal/dispatch"
-	"parley/internal/goldentest"
+	"parley/internal/kit/testkit"
 	"parley/llm"
 	"parley/worlds"
 )
@@ -88,7 +88,7 @@ func (o outcome) wantErr(t *testing.T, texts ...string) outcome {
 // golden compares got with a file of testdata.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
-	goldentest.Compare(t, filepath.Join("testdata", name+".golden"), got)
+	testkit.Compare(t, filepath.Join("testdata", name+".golden"), got)
 }
 
 // write puts text into a new file of the test's own folder.

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"parley/internal/cli/exit"
-	"parley/internal/files"
+	"parley/internal/kit/files"
 	"parley/internal/store/sqlite/sqlitetest"
 	"parley/journal"
 	"parley/world"

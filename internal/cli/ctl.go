@@ -9,7 +9,7 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/control"
-	"parley/internal/files"
+	"parley/internal/kit/files"
 	"parley/journal"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
-	"parley/internal/digits"
-	"parley/internal/files"
+	"parley/internal/kit/files"
+	"parley/internal/kit/text"
 	"parley/internal/store/sqlite"
 )
 
@@ -43,9 +43,9 @@ func leftOut(s *State, stores ...*sqlite.Store) (err error) {
 		switch len(lost.Damaged) {
 		case 0:
 		case 1:
-			what = "episode " + digits.Ranges(lost.Damaged, 0)
+			what = "episode " + text.Ranges(lost.Damaged, 0)
 		default:
-			what = "episodes " + digits.Ranges(lost.Damaged, 0)
+			what = "episodes " + text.Ranges(lost.Damaged, 0)
 		}
 		fmt.Fprintf(s.Stderr, "parley: %s is damaged and was read without %s; parley check %s shows the damage\n", terminal.Safe(store.Path()), what, terminal.Safe(terminal.ShellWord(store.Path())))
 		err = exit.Silent(exit.Failed)
@@ -124,7 +124,7 @@ func (v *verified) text() string {
 	}
 	fmt.Fprintf(&b, "%s is damaged", v.File)
 	if n := len(v.Damaged); n > 0 {
-		fmt.Fprintf(&b, ": %s of %s episodes cannot be read whole: %s", terminal.Number(n), terminal.Number(v.Episodes), digits.Ranges(v.Damaged, 0))
+		fmt.Fprintf(&b, ": %s of %s episodes cannot be read whole: %s", terminal.Number(n), terminal.Number(v.Episodes), text.Ranges(v.Damaged, 0))
 	}
 	b.WriteString(".\n\n")
 	byEpisode := slices.SortedStableFunc(slices.Values(v.Damage), func(a, b sqlite.Damage) int { return rank(a) - rank(b) })

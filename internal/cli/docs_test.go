@@ -12,7 +12,7 @@ import (
 	"parley/internal/cli/bulk"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
-	"parley/internal/goldentest"
+	"parley/internal/kit/testkit"
 	"parley/llm"
 	"parley/world"
 )
@@ -180,7 +180,7 @@ func TestCommandReference(t *testing.T) {
 		help := parley(t, State{}, verb.Name, "--help").want(t, exit.OK).stdout
 		fmt.Fprintf(&page, "\n## %s\n\n```\n%s\n```\n", verb.Name, strings.TrimSpace(help))
 	}
-	goldentest.Compare(t, "../../docs/reference/commands.md", page.String())
+	testkit.Compare(t, "../../docs/reference/commands.md", page.String())
 }
 
 func TestHelp(t *testing.T) {

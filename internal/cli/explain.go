@@ -22,11 +22,11 @@ import (
 	"parley/internal/config/document"
 	"parley/internal/config/keys"
 	"parley/internal/config/schema"
-	"parley/internal/files"
-	"parley/internal/near"
+	"parley/internal/kit/files"
+	"parley/internal/kit/text"
+	"parley/internal/kit/yamltree"
 	"parley/internal/provider"
 	"parley/internal/store/sqlite"
-	"parley/internal/yamltree"
 	"parley/world"
 )
 
@@ -70,7 +70,7 @@ func flagProblem(problem string, verb *kong.Node) string {
 	case strings.HasPrefix(rest, "missing value"), strings.HasSuffix(got, "(<EOL>)"), strings.Contains(got, " flag)"):
 		return fmt.Sprintf("%s needs a value: write %s %s", name, name, f.FormatPlaceHolder())
 	case f.Enum != "" && got != "":
-		return fmt.Sprintf("%s: unknown %q%s want one of %s", name, found, cmp.Or(near.Suggest(found, f.EnumSlice()), ";"), strings.Join(f.EnumSlice(), ", "))
+		return fmt.Sprintf("%s: unknown %q%s want one of %s", name, found, cmp.Or(text.Suggest(found, f.EnumSlice()), ";"), strings.Join(f.EnumSlice(), ", "))
 	case kind.Kind() == reflect.Float64 && got != "":
 		return fmt.Sprintf("%s: want a number, found %q%s", name, found, yamltree.Point(found))
 	case kind == reflect.TypeFor[time.Duration]() && got != "":
@@ -123,7 +123,7 @@ func noVerb(err error, args, verbs []string) error {
 	case filepath.Ext(args[i]) == ".parley":
 		return exit.Usagef("unknown command %s; to look at a run: parley show %s; to resume it: parley resume %s", word, word, word)
 	}
-	return exit.Usagef("unknown command %s%s\nthe commands: %s; parley --help explains them", word, near.Suggest(args[i], verbs), strings.Join(verbs, ", "))
+	return exit.Usagef("unknown command %s%s\nthe commands: %s; parley --help explains them", word, text.Suggest(args[i], verbs), strings.Join(verbs, ", "))
 }
 
 // isPlan reports whether a file is a plan, by its name.
@@ -139,7 +139,7 @@ func playError(file string, err error) error {
 	case errors.Is(err, sqlite.ErrForeign) && isPlan(file):
 		return exit.Usagef("%s is a plan, not a run file: parley run %s runs it, and parley check %s estimates its cost", file, terminal.ShellWord(file), terminal.ShellWord(file))
 	case errors.Is(err, fs.ErrNotExist) && !named(err):
-		hint := near.SuggestPath(file)
+		hint := text.SuggestPath(file)
 		if _, err := os.Stat(file + ".parley"); err == nil {
 			hint = fmt.Sprintf("; did you mean %s.parley?", file)
 		}

@@ -17,8 +17,8 @@ import (
 	"parley/internal/cli/output"
 	"parley/internal/cli/terminal"
 	"parley/internal/export"
+	"parley/internal/kit/text"
 	"parley/internal/merge"
-	"parley/internal/near"
 	"parley/internal/report"
 	"parley/internal/store/sqlite"
 	"parley/world"
@@ -118,14 +118,14 @@ func (c *exportCmd) checkTable(s *State, kind world.Kind) error {
 		if slices.Contains(Verbs(s.Kinds), c.Table) {
 			hint = "; there is a command of that name: parley " + c.Table
 		}
-		return exit.Usagef("--table: unknown table %q%s%s", c.Table, near.Want(c.Table, tables), hint)
+		return exit.Usagef("--table: unknown table %q%s%s", c.Table, text.Want(c.Table, tables), hint)
 	}
 	for _, column := range export.ColumnsOf(kind, export.Table(c.Table)) {
 		columns = append(columns, column.Name)
 	}
 	for _, name := range c.Columns {
 		if !slices.Contains(columns, name) {
-			return exit.Usagef("--columns: the table %s has no column %q%s", c.Table, name, near.Want(name, columns))
+			return exit.Usagef("--columns: the table %s has no column %q%s", c.Table, name, text.Want(name, columns))
 		}
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 	"parley/internal/cachestore"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
-	"parley/internal/serve/auth"
+	"parley/internal/kit/auth"
 	"parley/internal/serve/gateway"
 	"parley/internal/serve/gateway/ledger"
 	"parley/internal/serve/gateway/match"

@@ -13,7 +13,7 @@ import (
 
 	"parley/internal/cli/bulk"
 	"parley/internal/cli/exit"
-	"parley/internal/files"
+	"parley/internal/kit/files"
 	"parley/llm"
 )
 

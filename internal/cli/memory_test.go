@@ -14,7 +14,7 @@ import (
 	"parley/internal/answer"
 	"parley/internal/cli/bulk"
 	"parley/internal/cli/exit"
-	"parley/internal/files"
+	"parley/internal/kit/files"
 	"parley/llm"
 )
 

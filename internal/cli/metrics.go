@@ -12,7 +12,7 @@ import (
 	"parley/engine"
 	"parley/internal/cli/exit"
 	"parley/internal/cluster/coordinator"
-	"parley/internal/serve/auth"
+	"parley/internal/kit/auth"
 	"parley/internal/serve/metric"
 	"parley/internal/serve/monitor"
 )

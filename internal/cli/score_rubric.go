@@ -13,7 +13,7 @@ import (
 	"parley/internal/config"
 	"parley/internal/config/document"
 	"parley/internal/config/peek"
-	"parley/internal/files"
+	"parley/internal/kit/files"
 	"parley/internal/provider"
 	"parley/internal/score/rubric"
 	"parley/internal/score/scored"

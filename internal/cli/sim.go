@@ -13,7 +13,7 @@ import (
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/sim/quota"
 	"parley/internal/dialect/sim/simhttp"
-	"parley/internal/serve/auth"
+	"parley/internal/kit/auth"
 )
 
 // simCmd serves the simulated provider over HTTP.

@@ -19,9 +19,9 @@ import (
 
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
-	"parley/internal/files"
-	"parley/internal/near"
-	"parley/internal/serve/auth"
+	"parley/internal/kit/auth"
+	"parley/internal/kit/files"
+	"parley/internal/kit/text"
 	"parley/internal/serve/viewer"
 	"parley/internal/serve/viewer/static"
 	"parley/internal/store/sqlite"
@@ -81,7 +81,7 @@ func (c *viewCmd) explain(err error) error {
 			return playError(path, err)
 		}
 		if _, bad := os.Stat(path); errors.Is(bad, fs.ErrNotExist) {
-			return exit.Usagef("%s: there is no such file or folder%s", path, near.SuggestPath(path))
+			return exit.Usagef("%s: there is no such file or folder%s", path, text.SuggestPath(path))
 		}
 	}
 	return exit.AsUsage(err)

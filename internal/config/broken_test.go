@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/goldentest"
+	"parley/internal/kit/testkit"
 )
 
 // planFiles lists the plans of a folder of testdata.
@@ -46,7 +46,7 @@ func TestBroken(t *testing.T) {
 			if err == nil {
 				t.Fatalf("no error: %s", p.JSON())
 			}
-			goldentest.Compare(t, strings.TrimSuffix(file, ".yaml")+".txt", err.Error()+"\n")
+			testkit.Compare(t, strings.TrimSuffix(file, ".yaml")+".txt", err.Error()+"\n")
 		})
 	}
 }

@@ -23,9 +23,9 @@ import (
 	"parley/internal/config/matrix"
 	"parley/internal/config/reach"
 	"parley/internal/config/schema"
+	"parley/internal/kit/yamltree"
 	"parley/internal/planner"
 	"parley/internal/provider"
-	"parley/internal/yamltree"
 	"parley/llm"
 	"parley/world"
 )

@@ -9,8 +9,8 @@ import (
 	"parley/internal/config/document"
 	"parley/internal/config/keys"
 	"parley/internal/config/matrix"
+	"parley/internal/kit/yamltree"
 	"parley/internal/view"
-	"parley/internal/yamltree"
 )
 
 // tags checks the tags of an agent or a variation.

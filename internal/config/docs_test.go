@@ -9,8 +9,8 @@ import (
 
 	"parley/internal/config/keys"
 	"parley/internal/config/schema"
-	"parley/internal/goldentest"
-	"parley/internal/yamltree"
+	"parley/internal/kit/testkit"
+	"parley/internal/kit/yamltree"
 )
 
 const (
@@ -32,7 +32,7 @@ func TestReference(t *testing.T) {
 	if !ok || !ok2 {
 		t.Fatalf("%s: the marks around the keys are missing", file)
 	}
-	goldentest.Compare(t, file, head+keysBegin+reference()+keysEnd+tail)
+	testkit.Compare(t, file, head+keysBegin+reference()+keysEnd+tail)
 }
 
 // The plans that the text shows are plans, except for their kind.

@@ -10,8 +10,8 @@ import (
 	"parley/internal/config/document"
 	"parley/internal/config/reach"
 	"parley/internal/config/schema"
+	"parley/internal/kit/yamltree"
 	"parley/internal/provider"
-	"parley/internal/yamltree"
 	"parley/world"
 )
 

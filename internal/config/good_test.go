@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"parley/internal/config/document"
-	"parley/internal/goldentest"
+	"parley/internal/kit/testkit"
 	"parley/internal/provider"
 	"parley/llm"
 	"parley/world"
@@ -74,7 +74,7 @@ func TestRecorded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := load(t, name)
-			goldentest.Compare(t, strings.TrimSuffix(file, ".yaml")+".json", string(p.JSON())+"\n")
+			testkit.Compare(t, strings.TrimSuffix(file, ".yaml")+".json", string(p.JSON())+"\n")
 			fromJSON, err := FromJSON(p.JSON(), testKinds(), nil)
 			if err != nil {
 				t.Fatal(err)

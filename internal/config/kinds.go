@@ -5,8 +5,8 @@ import (
 
 	"parley/internal/config/document"
 	"parley/internal/config/schema"
-	"parley/internal/near"
-	"parley/internal/yamltree"
+	"parley/internal/kit/text"
+	"parley/internal/kit/yamltree"
 	"parley/world"
 )
 
@@ -19,5 +19,5 @@ func Kind(kinds []world.Kind, name string) (world.Kind, error) {
 		}
 		names[i] = k.Name
 	}
-	return world.Kind{}, fmt.Errorf("no kind is called %s%s the kinds are %s", yamltree.Quote(name), schema.Hint(near.Suggest(name, names)), document.Listed(names))
+	return world.Kind{}, fmt.Errorf("no kind is called %s%s the kinds are %s", yamltree.Quote(name), schema.Hint(text.Suggest(name, names)), document.Listed(names))
 }

@@ -8,9 +8,9 @@ import (
 	"parley/internal/config/document"
 	"parley/internal/config/matrix"
 	"parley/internal/config/schema"
-	"parley/internal/near"
+	"parley/internal/kit/text"
+	"parley/internal/kit/yamltree"
 	"parley/internal/planner"
-	"parley/internal/yamltree"
 )
 
 // matrix checks the matrix and fills in its defaults.
@@ -195,7 +195,7 @@ func (r *resolver) score(u *planner.Until, here yamltree.Path) {
 	}
 	at := slices.Index(names, u.Score)
 	if at < 0 {
-		r.Complain(here.To("score"), "%s has no score %s%s its scores: %s", r.plan.Kind.Name, r.Quote(u.Score), schema.Hint(near.Suggest(u.Score, names)), document.Listed(names))
+		r.Complain(here.To("score"), "%s has no score %s%s its scores: %s", r.plan.Kind.Name, r.Quote(u.Score), schema.Hint(text.Suggest(u.Score, names)), document.Listed(names))
 		return
 	}
 	switch seats := all[at].Seats; {

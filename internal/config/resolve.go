@@ -15,10 +15,10 @@ import (
 	"parley/internal/config/person"
 	"parley/internal/config/reach"
 	"parley/internal/config/schema"
-	"parley/internal/near"
+	"parley/internal/kit/text"
+	"parley/internal/kit/yamltree"
 	"parley/internal/planner"
 	"parley/internal/provider"
-	"parley/internal/yamltree"
 	"parley/llm"
 	"parley/world"
 )
@@ -228,7 +228,7 @@ func (r *resolver) bot(a world.Agent, here yamltree.Path) {
 		case len(bots) == 0:
 			r.Complain(here.To("bot"), "%s has no bots", r.plan.Kind.Name)
 		default:
-			r.Complain(here.To("bot"), "%s has no bot %s%s it has: %s", r.plan.Kind.Name, r.Quote(a.Bot), schema.Hint(near.Suggest(a.Bot, bots)), document.Listed(bots))
+			r.Complain(here.To("bot"), "%s has no bot %s%s it has: %s", r.plan.Kind.Name, r.Quote(a.Bot), schema.Hint(text.Suggest(a.Bot, bots)), document.Listed(bots))
 		}
 	}
 	for _, f := range r.Tree.Find(here).Fields {
@@ -258,5 +258,5 @@ func (r *resolver) model(name string, here yamltree.Path) {
 	}
 	all := slices.Sorted(maps.Keys(r.file.Providers))
 	all = append(all, slices.DeleteFunc(provider.PresetNames(), func(name string) bool { return slices.Contains(all, name) })...)
-	r.Complain(here, "no provider %s%s known: %s; or list it under providers", r.Quote(account), schema.Hint(near.Suggest(account, all)), document.Listed(all))
+	r.Complain(here, "no provider %s%s known: %s; or list it under providers", r.Quote(account), schema.Hint(text.Suggest(account, all)), document.Listed(all))
 }

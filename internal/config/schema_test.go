@@ -15,9 +15,9 @@ import (
 	"parley/internal/config/keys"
 	"parley/internal/config/matrix"
 	"parley/internal/config/schema"
+	"parley/internal/kit/yamltree"
 	"parley/internal/planner"
 	"parley/internal/provider"
-	"parley/internal/yamltree"
 	"parley/world"
 	"parley/world/worldtest"
 )

@@ -12,8 +12,8 @@ import (
 	"parley/internal/config/person"
 	"parley/internal/config/reach"
 	"parley/internal/config/schema"
-	"parley/internal/near"
-	"parley/internal/yamltree"
+	"parley/internal/kit/text"
+	"parley/internal/kit/yamltree"
 	"parley/world"
 )
 
@@ -146,7 +146,7 @@ func (r *resolver) agentKnown(name string, here yamltree.Path) bool {
 	if len(names) == 0 || r.Tree.Field("agents").Field(name) != nil {
 		return true
 	}
-	r.Complain(here, "no agent is named %s%s agents: %s", r.Quote(name), schema.Hint(near.Suggest(name, names)), document.Listed(names))
+	r.Complain(here, "no agent is named %s%s agents: %s", r.Quote(name), schema.Hint(text.Suggest(name, names)), document.Listed(names))
 	return false
 }
 
@@ -157,7 +157,7 @@ func (r *resolver) seatKnown(seat string) bool {
 
 // seatsLike lists the seats for an error about one that does not exist, and suggests the nearest.
 func (r *resolver) seatsLike(seat string) string {
-	return schema.Hint(near.Suggest(seat, r.plan.Seats)) + " its seats: " + document.Listed(r.plan.Seats)
+	return schema.Hint(text.Suggest(seat, r.plan.Seats)) + " its seats: " + document.Listed(r.plan.Seats)
 }
 
 // unseated removes the agents without a seat, and reports them: a misspelled name in an override adds such an agent, and the
@@ -197,7 +197,7 @@ func (r *resolver) unseated() {
 		r.Errs = slices.DeleteFunc(r.Errs, func(e *document.Error) bool {
 			return r.bySet(name) && (e.Key == here.String() || strings.HasPrefix(e.Key, here.String()+"."))
 		})
-		r.ComplainOfKey(here, "sits in no seat%s give it one in lineup, or leave it out%s", schema.Hint(near.Suggest(name, names)), others)
+		r.ComplainOfKey(here, "sits in no seat%s give it one in lineup, or leave it out%s", schema.Hint(text.Suggest(name, names)), others)
 	}
 }
 

@@ -33,8 +33,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/filelock"
-	"parley/internal/files"
+	"parley/internal/kit/files"
 )
 
 // Suffix is added to the name of a run file to name its folder of requests.
@@ -74,7 +73,7 @@ type Error struct{ Text string }
 func (e *Error) Error() string { return e.Text }
 
 // folderOf returns the folder of requests of a run file, whatever name leads to that.
-func folderOf(run string) string { return filelock.Beside(run, Suffix) }
+func folderOf(run string) string { return files.Beside(run, Suffix) }
 
 // write writes a file of the folder, whole or not at all.
 func write(path string, v any) error {
@@ -151,11 +150,11 @@ func playing(ctx context.Context, dir string) (process string, ok bool) {
 	if read(ctx, filepath.Join(dir, processName), &process) != nil || process == "" {
 		return "", false
 	}
-	lock, err := filelock.Take(filepath.Join(dir, lockName))
+	lock, err := files.Take(filepath.Join(dir, lockName))
 	if err == nil {
 		_ = lock.Release() // the process was killed
 	}
-	return process, errors.Is(err, filelock.ErrHeld)
+	return process, errors.Is(err, files.ErrHeld)
 }
 
 // await waits for the answer to a request.

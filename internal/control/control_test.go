@@ -15,10 +15,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/killtest"
+	"parley/internal/kit/testkit"
 )
 
-func TestMain(m *testing.M) { killtest.Main(m, serveUntilKilled) }
+func TestMain(m *testing.M) { testkit.Main(m, serveUntilKilled) }
 
 // serveUntilKilled takes the requests of a run.
 func serveUntilKilled(run string) error {
@@ -183,7 +183,7 @@ func TestTakenBack(t *testing.T) {
 func TestStale(t *testing.T) {
 	t.Parallel()
 	run := newRun(t)
-	child := killtest.Start(t, run)
+	child := testkit.Start(t, run)
 	if line := child.Line(t); line != "serves" {
 		t.Fatal(line)
 	}

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/filelock"
+	"parley/internal/kit/files"
 )
 
 // Handler carries out a request and returns its answer, which becomes JSON. An error becomes an
@@ -38,7 +38,7 @@ const (
 type box struct {
 	dir      string
 	process  string
-	lock     *filelock.Lock
+	lock     *files.Lock
 	handlers map[string]Handler
 	answers  map[string]time.Time // files that a sender has not read yet, and when they were written
 }
@@ -89,7 +89,7 @@ func (b *box) open() error {
 		return err
 	}
 	for range lockTries { // a sender may hold it for a moment, to see that nobody else does
-		if b.lock, err = filelock.Take(filepath.Join(b.dir, lockName)); !errors.Is(err, filelock.ErrHeld) {
+		if b.lock, err = files.Take(filepath.Join(b.dir, lockName)); !errors.Is(err, files.ErrHeld) {
 			break
 		}
 		time.Sleep(lookEvery)

@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"parley/internal/credential/google"
+	"parley/internal/kit/redact"
 	"parley/internal/provider"
-	"parley/internal/wire/redact"
 	"parley/llm"
 )
 

@@ -15,7 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"parley/internal/files"
+	"parley/internal/kit/files"
 )
 
 // The limits of a dataset. Rows become part of the run, so these are about what a run file can hold.

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io"
 
-	"parley/internal/files"
+	"parley/internal/kit/files"
 )
 
 // fromJSON reads a list of rows, one at a time.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"parley/internal/files"
+	"parley/internal/kit/files"
 )
 
 // batchRows is how many rows are decoded at a time.

@@ -9,7 +9,7 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
-	"parley/internal/files"
+	"parley/internal/kit/files"
 )
 
 // The limits of a Parquet file's metadata.

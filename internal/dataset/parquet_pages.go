@@ -10,7 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
-	"parley/internal/files"
+	"parley/internal/kit/files"
 )
 
 // The limits of the pages that hold the values of columns.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"parley/internal/files"
-	"parley/internal/yamltree"
+	"parley/internal/kit/files"
+	"parley/internal/kit/yamltree"
 )
 
 // The limits of a YAML dataset, which cannot be read in parts. Write a larger one as JSON lines.

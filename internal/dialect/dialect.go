@@ -13,12 +13,12 @@ import (
 	"parley/internal/credential"
 	"parley/internal/credential/sigv4"
 	"parley/internal/dialect/transport"
+	"parley/internal/kit/redact"
 	"parley/internal/provider"
 	"parley/internal/wire/bedrock"
 	"parley/internal/wire/chat"
 	"parley/internal/wire/gemini"
 	"parley/internal/wire/messages"
-	"parley/internal/wire/redact"
 	"parley/internal/wire/responses"
 	"parley/llm"
 )

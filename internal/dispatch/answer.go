@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"parley/internal/answer"
-	"parley/internal/excerpt"
+	"parley/internal/kit/text"
 	"parley/llm"
 )
 
@@ -91,7 +91,7 @@ func (a *answers) hopeless(resp *llm.Response, why error, n int) *llm.Error {
 	}
 	switch {
 	case resp.Finish == llm.FinishRefused || resp.Refusal != "":
-		e.Kind, e.Message = llm.KindRefused, "the model refused: "+excerpt.Of(resp.Refusal+resp.Text, 200)
+		e.Kind, e.Message = llm.KindRefused, "the model refused: "+text.Excerpt(resp.Refusal+resp.Text, 200)
 	case resp.Finish == llm.FinishLength:
 		e.Kind, e.Message = llm.KindCutOff, "the answer was cut off at the limit of output tokens: "+why.Error()
 	case n >= maxRepairs:

@@ -8,7 +8,7 @@ import (
 
 	"parley/internal/dispatch/budget"
 	"parley/internal/dispatch/limiter"
-	"parley/internal/sketch"
+	"parley/internal/kit/sketch"
 	"parley/llm"
 )
 

@@ -22,8 +22,8 @@ import (
 	"parley/engine"
 	"parley/internal/config"
 	"parley/internal/config/matrix"
+	"parley/internal/kit/statmath"
 	"parley/internal/price"
-	"parley/internal/statmath"
 	"parley/llm"
 	"parley/world"
 )

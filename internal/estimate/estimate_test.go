@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"parley/internal/config"
+	"parley/internal/kit/statmath"
 	"parley/internal/price"
 	"parley/internal/provider"
-	"parley/internal/statmath"
 	"parley/llm"
 	"parley/world"
 	"parley/world/worldtest"

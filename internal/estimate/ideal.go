@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/queue"
+	"parley/internal/kit/queue"
 	"parley/journal"
 )
 

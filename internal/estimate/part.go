@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"parley/internal/kit/statmath"
 	"parley/internal/planner"
-	"parley/internal/statmath"
 	"parley/internal/view"
 	"parley/world"
 )

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"parley/internal/dispatch/limiter"
+	"parley/internal/kit/statmath"
 	"parley/internal/provider"
-	"parley/internal/statmath"
 	"parley/internal/view"
 	"parley/llm"
 )

@@ -13,7 +13,7 @@ import (
 
 	"parley/engine"
 	"parley/internal/config"
-	"parley/internal/jsondiff"
+	"parley/internal/kit/text"
 	"parley/internal/planner"
 	"parley/journal"
 	"parley/world"
@@ -139,7 +139,7 @@ func (c *Choice) begin(recorded *journal.Begun, g *planner.Grown) *journal.Begun
 // ChangedError says that a plan would change what was played.
 type ChangedError struct {
 	// Differences are the keys that differ from the recorded plan, with both values.
-	Differences []jsondiff.Difference
+	Differences []text.Difference
 	// File is the run file, and Todo says what the user can do. The caller of Continue sets both.
 	File, Todo string
 	// Empty means that nothing was played: no reply is recorded, and no call can have cost anything.
@@ -154,7 +154,7 @@ const maxShown = 8
 func (e *ChangedError) Error() string {
 	var keys []string
 	for _, d := range e.Differences[:min(len(e.Differences), maxShown)] {
-		keys = append(keys, fmt.Sprintf("%s was %s, and is %s in the plan", d.Key, jsondiff.Brief(d.A), jsondiff.Brief(d.B)))
+		keys = append(keys, fmt.Sprintf("%s was %s, and is %s in the plan", d.Key, text.BriefJSON(d.A), text.BriefJSON(d.B)))
 	}
 	text := e.File + " was recorded with another plan: " + strings.Join(keys, "; ")
 	if more := len(e.Differences) - maxShown; more > 0 {
@@ -203,13 +203,13 @@ func designParts(p *config.Plan) []planPart {
 
 // differs returns the differences between the parts that both plans have, or nil.
 func differs(recorded, plan []planPart) *ChangedError {
-	var all []jsondiff.Difference
+	var all []text.Difference
 	for _, a := range recorded {
 		i := slices.IndexFunc(plan, func(b planPart) bool { return b.key == a.key })
 		if i < 0 {
 			continue
 		}
-		all = append(all, jsondiff.All(a.key, a.value, plan[i].value)...)
+		all = append(all, text.JSONDifferences(a.key, a.value, plan[i].value)...)
 	}
 	if len(all) == 0 {
 		return nil

@@ -20,8 +20,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"parley/internal/filelock"
-	"parley/internal/files"
+	"parley/internal/kit/files"
 )
 
 // Suffix is added to the name of a run file to name the file with its labels.
@@ -119,12 +118,12 @@ func Add(run string, l Label) error {
 		return err
 	}
 	l.ID, l.At = rand.Text(), time.Now().UTC()
-	return put(filelock.Beside(run, Suffix), line{Label: l})
+	return put(files.Beside(run, Suffix), line{Label: l})
 }
 
 // Remove removes a label of a run file's labels.
 func Remove(run string, l Label) error {
-	return put(filelock.Beside(run, Suffix), line{Label: Label{Run: l.Run, Episode: l.Episode, At: time.Now().UTC()}, Removed: l.ID})
+	return put(files.Beside(run, Suffix), line{Label: Label{Run: l.Run, Episode: l.Episode, At: time.Now().UTC()}, Removed: l.ID})
 }
 
 // put appends a line. Each line is written at once, so that lines of several processes do not mix.
@@ -170,7 +169,7 @@ func put(path string, l line) (err error) {
 // Read reads the labels of a run from the file beside its run file. id is the id of the run: labels of other runs are
 // left out. Without a file there are no labels.
 func Read(ctx context.Context, run, id string) (*Set, error) {
-	b, err := files.Read(ctx, filelock.Beside(run, Suffix), maxFile)
+	b, err := files.Read(ctx, files.Beside(run, Suffix), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &Set{}, nil
 	}

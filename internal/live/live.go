@@ -14,8 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/filelock"
-	"parley/internal/files"
+	"parley/internal/kit/files"
 	"parley/llm"
 )
 
@@ -110,7 +109,7 @@ type Error struct {
 
 // Show writes the file of a run once a second, until end is called, which removes it.
 func Show(run string, state func(now time.Time) State) (end func()) {
-	over, path := make(chan struct{}), filelock.Beside(run, Suffix)
+	over, path := make(chan struct{}), files.Beside(run, Suffix)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		tick := time.NewTicker(every)
@@ -153,7 +152,7 @@ const maxSize = 8 << 20
 
 // Read reads the state of the process that plays a run. ok is false if there is none.
 func Read(ctx context.Context, run string) (s State, ok bool) {
-	b, err := files.Read(ctx, filelock.Beside(run, Suffix), maxSize)
+	b, err := files.Read(ctx, files.Beside(run, Suffix), maxSize)
 	if err != nil || json.Unmarshal(b, &s) != nil {
 		return State{}, false
 	}

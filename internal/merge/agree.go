@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"parley/internal/jsondiff"
+	"parley/internal/kit/text"
 	"parley/internal/planner"
 	"parley/journal"
 	"parley/world"
@@ -22,8 +22,8 @@ func conflict(format string, args ...any) error {
 	return &ConflictError{fmt.Sprintf(format, args...)}
 }
 
-func differ(a, b *member, d *jsondiff.Difference) error {
-	return conflict("%s is %s in %s, and %s in %s", d.Key, jsondiff.Brief(d.A), a.Name, jsondiff.Brief(d.B), b.Name)
+func differ(a, b *member, d *text.Difference) error {
+	return conflict("%s is %s in %s, and %s in %s", d.Key, text.BriefJSON(d.A), a.Name, text.BriefJSON(d.B), b.Name)
 }
 
 // filesOf returns the files of the code of a run, by the names of the code.
@@ -55,19 +55,19 @@ func (r *Runs) agree() error {
 		case len(b.Plan) == 0 && len(r.members) > 1:
 			return conflict("%s has no plan", p.Name)
 		}
-		if d := jsondiff.First("code", filesOf(f), filesOf(b)); d != nil {
+		if d := text.FirstJSONDifference("code", filesOf(f), filesOf(b)); d != nil {
 			return differ(first, p, d)
 		}
 		for _, a := range b.Agents {
 			if was, ok := agents[a.Name]; ok {
-				if d := jsondiff.First("agents."+a.Name, was.agent, a); d != nil {
+				if d := text.FirstJSONDifference("agents."+a.Name, was.agent, a); d != nil {
 					return differ(was.in, p, d)
 				}
 			}
 			agents[a.Name] = known{a, p}
 		}
 		if p.Kind.Plans() { // the kind makes its cells
-			if d := jsondiff.First("params", first.params(), p.params()); d != nil {
+			if d := text.FirstJSONDifference("params", first.params(), p.params()); d != nil {
 				return differ(first, p, d)
 			}
 		}
@@ -143,9 +143,9 @@ func (r *Runs) cells() (map[planner.CellID]*cell, []map[string]planner.CellID) {
 
 // cellsDiffer returns an error with the difference between two cells of one name.
 func cellsDiffer(name string, a, b *cell, in *member) error {
-	d := jsondiff.First("params", a.in.Kind.Identity(a.spec.Params), a.in.Kind.Identity(b.spec.Params))
+	d := text.FirstJSONDifference("params", a.in.Kind.Identity(a.spec.Params), a.in.Kind.Identity(b.spec.Params))
 	if d == nil {
-		d = jsondiff.First("lineup", a.spec.Lineup, b.spec.Lineup)
+		d = text.FirstJSONDifference("lineup", a.spec.Lineup, b.spec.Lineup)
 	}
 	if d == nil {
 		return conflict("the cell %q is not the same in %s and %s", name, a.in.Name, in.Name)

@@ -10,8 +10,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"parley/internal/kit/statmath"
 	"parley/internal/planner"
-	"parley/internal/statmath"
 	"parley/world"
 )
 

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"sync"
 
-	"parley/internal/excerpt"
-	"parley/internal/files"
+	"parley/internal/kit/files"
+	"parley/internal/kit/text"
 	"parley/llm"
 )
 
@@ -89,7 +89,7 @@ func parseOwn(top object) (*Table, error) {
 	var asOf string
 	if raw, ok := top["as_of"]; ok {
 		if err := json.Unmarshal(raw, &asOf); err != nil {
-			return nil, fmt.Errorf("as_of: want a day as \"2026-11-15\", not %s", excerpt.Of(raw, 40))
+			return nil, fmt.Errorf("as_of: want a day as \"2026-11-15\", not %s", text.Excerpt(raw, 40))
 		}
 	}
 	models, err := decode(top["models"])
@@ -130,7 +130,7 @@ func parseModel(name string, raw json.RawMessage) (Price, error) {
 		return Price{}, err
 	}
 	if raw, ok := o["retired"]; ok && json.Unmarshal(raw, &p.Retired) != nil {
-		return Price{}, fmt.Errorf("retired: want true or false, not %s", excerpt.Of(raw, 40))
+		return Price{}, fmt.Errorf("retired: want true or false, not %s", text.Excerpt(raw, 40))
 	}
 	p.Above, err = parseAbove(o["above"])
 	below := p.Audio
@@ -147,7 +147,7 @@ func parseAbove(raw json.RawMessage) ([]Tier, error) {
 	}
 	var list []json.RawMessage
 	if err := json.Unmarshal(raw, &list); err != nil {
-		return nil, fmt.Errorf("above: want a list of tiers, not %s", excerpt.Of(raw, 40))
+		return nil, fmt.Errorf("above: want a list of tiers, not %s", text.Excerpt(raw, 40))
 	}
 	var tiers []Tier
 	for i, raw := range list {

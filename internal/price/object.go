@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/excerpt"
+	"parley/internal/kit/text"
 	"parley/llm"
 )
 
@@ -72,11 +72,11 @@ func (o object) money(key string, scale float64) (llm.Money, bool, error) {
 	}
 	var f float64
 	if err := json.Unmarshal(raw, &f); err != nil {
-		return 0, false, fmt.Errorf("%s: want a price in dollars, not %s", key, excerpt.Of(raw, 40))
+		return 0, false, fmt.Errorf("%s: want a price in dollars, not %s", key, text.Excerpt(raw, 40))
 	}
 	m := math.Round(f * scale)
 	if m < 0 || m > float64(maxRate) {
-		return 0, false, fmt.Errorf("%s: %s is not a price", key, excerpt.Of(raw, 40))
+		return 0, false, fmt.Errorf("%s: %s is not a price", key, text.Excerpt(raw, 40))
 	}
 	return llm.Money(m), true, nil
 }
@@ -89,7 +89,7 @@ func (o object) count(key string) (int, error) {
 	}
 	var f float64
 	if err := json.Unmarshal(raw, &f); err != nil || f != math.Trunc(f) || f < 1 || f > 1e12 {
-		return 0, fmt.Errorf("%s: want a number of tokens, not %s", key, excerpt.Of(raw, 40))
+		return 0, fmt.Errorf("%s: want a number of tokens, not %s", key, text.Excerpt(raw, 40))
 	}
 	return int(f), nil
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/near"
+	"parley/internal/kit/text"
 	"parley/llm"
 )
 
@@ -165,7 +165,7 @@ func (t *Table) Nearest(model string) (string, bool) {
 			known[plain] = name
 		}
 	}
-	best := near.Name(want, slices.Sorted(maps.Keys(known)))
+	best := text.Nearest(want, slices.Sorted(maps.Keys(known)))
 	return known[best], best != ""
 }
 

@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"parley/internal/dialect/transport"
+	"parley/internal/kit/sse"
 	"parley/internal/provider"
 	"parley/internal/wire/chat"
-	"parley/internal/wire/sse"
 	"parley/llm"
 )
 

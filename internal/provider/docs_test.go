@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/goldentest"
+	"parley/internal/kit/testkit"
 	"parley/llm"
 )
 
@@ -98,7 +98,7 @@ func TestDocs(t *testing.T) {
 	switch {
 	case !ok || !found:
 		t.Fatal("the table has no place")
-	case goldentest.Update() && got != table.String():
+	case testkit.Update() && got != table.String():
 		if err := os.WriteFile(file, []byte(before+begin+table.String()+end+after), 0o600); err != nil {
 			t.Fatal(err)
 		}

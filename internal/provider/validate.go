@@ -11,7 +11,7 @@ import (
 	"strings"
 	"unicode"
 
-	"parley/internal/near"
+	"parley/internal/kit/text"
 	"parley/llm"
 )
 
@@ -276,7 +276,7 @@ func (e *UnknownError) Error() string {
 // unknown says that name is not one of the allowed ones, and suggests one.
 func unknown(name string, allowed []string) string {
 	s := fmt.Sprintf("%q is not known; use one of %s", name, strings.Join(allowed, ", "))
-	if n := near.Name(name, allowed); n != "" {
+	if n := text.Nearest(name, allowed); n != "" {
 		s += fmt.Sprintf(" (did you mean %s?)", n)
 	}
 	return s

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"parley/internal/health"
+	"parley/internal/kit/health"
 )
 
 // Sessions move away from a server that has crowdLead more calls than another, and crowdTimes as many.

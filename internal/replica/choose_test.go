@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/health"
+	"parley/internal/kit/health"
 	"parley/llm"
 )
 

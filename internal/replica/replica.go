@@ -20,7 +20,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/health"
+	"parley/internal/kit/health"
 	"parley/llm"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley/internal/health"
+	"parley/internal/kit/health"
 	"parley/llm"
 )
 

@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"parley/internal/digits"
-	"parley/internal/excerpt"
+	"parley/internal/kit/text"
 	"parley/internal/report/page"
 	"parley/internal/view"
 )
@@ -52,7 +51,7 @@ func share(n, of int) page.Cell {
 	if n == 0 || of == 0 {
 		return page.Cell{Text: "–", Value: n}
 	}
-	return page.Cell{Text: fmt.Sprintf("%s (%.3g%%)", digits.Grouped(n), 100*float64(n)/float64(of)), Value: n}
+	return page.Cell{Text: fmt.Sprintf("%s (%.3g%%)", text.GroupDigits(n), 100*float64(n)/float64(of)), Value: n}
 }
 
 func failures(r *view.Run) page.Block {
@@ -62,7 +61,7 @@ func failures(r *view.Run) page.Block {
 		if f.Status != 0 {
 			status = page.Cell{Text: fmt.Sprint(f.Status), Value: f.Status}
 		}
-		t.Rows = append(t.Rows, []page.Cell{page.Word(f.Model), page.Word(strings.ReplaceAll(string(f.Kind), "_", " ")), page.Whole(f.Calls), status, page.Word(excerpt.Of(f.Example, 300)), page.Word(f.Remedy)})
+		t.Rows = append(t.Rows, []page.Cell{page.Word(f.Model), page.Word(strings.ReplaceAll(string(f.Kind), "_", " ")), page.Whole(f.Calls), status, page.Word(text.Excerpt(f.Example, 300)), page.Word(f.Remedy)})
 	}
 	return page.Block{Title: "Failed calls by kind", Table: t}
 }
@@ -75,7 +74,7 @@ func batches(r *view.Run) page.Block {
 	b := page.Block{Title: "Batches", Table: t}
 	for i, k := range r.Batches {
 		if i == maxBatches {
-			b.Caption = fmt.Sprintf("The first %d of %s.", maxBatches, digits.Grouped(len(r.Batches)))
+			b.Caption = fmt.Sprintf("The first %d of %s.", maxBatches, text.GroupDigits(len(r.Batches)))
 			break
 		}
 		took, closed := page.Cell{Text: "–"}, page.Cell{Text: "open"}

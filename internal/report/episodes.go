@@ -8,8 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"parley/internal/digits"
-	"parley/internal/excerpt"
+	"parley/internal/kit/text"
 	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
 	"parley/internal/view"
@@ -47,7 +46,7 @@ func episodes(r *view.Run, limit int, talk page.Section, run string) page.Sectio
 		}
 		result := page.Cell{Text: mainScore(e.Scores), Value: scoresText(e.Scores)}
 		if e.Failed != "" {
-			result = page.Word(excerpt.Of(e.Failed, 300))
+			result = page.Word(text.Excerpt(e.Failed, 300))
 		}
 		lineup := page.Word(lineupText(e.Lineup))
 		if e.Cell != "" {
@@ -59,7 +58,7 @@ func episodes(r *view.Run, limit int, talk page.Section, run string) page.Sectio
 	}
 	s.Blocks = []page.Block{{Table: t}}
 	if n := r.Episodes.Total; n > limit {
-		s.Text = fmt.Sprintf("The first %s of %s episodes. The run file has all of them, and every number above is of all.", digits.Grouped(limit), digits.Grouped(n))
+		s.Text = fmt.Sprintf("The first %s of %s episodes. The run file has all of them, and every number above is of all.", text.GroupDigits(limit), text.GroupDigits(n))
 	}
 	return s
 }
@@ -99,7 +98,7 @@ func transcripts(ctx context.Context, s Source, limit int, run string, colours *
 		all = append(all, t)
 	}
 	if begun > len(all) {
-		out.Text = fmt.Sprintf("The first %s of %s episodes. parley show FILE --episode N shows any of them in full.", digits.Grouped(len(all)), digits.Grouped(begun))
+		out.Text = fmt.Sprintf("The first %s of %s episodes. parley show FILE --episode N shows any of them in full.", text.GroupDigits(len(all)), text.GroupDigits(begun))
 	}
 	if len(all) > 0 {
 		out.Blocks = []page.Block{{Transcripts: all}}
@@ -128,11 +127,11 @@ func newTranscript(e view.Episode, read *transcript.Transcript, lines []transcri
 		}
 	}
 	if e.Failed != "" {
-		t.Scores = excerpt.Of(e.Failed, 300)
+		t.Scores = text.Excerpt(e.Failed, 300)
 	}
 	for i, l := range lines {
 		if i == maxLines || *left <= 0 {
-			t.Cut = fmt.Sprintf("%s more lines are not shown.", digits.Grouped(len(lines)-i))
+			t.Cut = fmt.Sprintf("%s more lines are not shown.", text.GroupDigits(len(lines)-i))
 			break
 		}
 		line, limit := page.TranscriptLine{Line: l}, maxLine
@@ -142,13 +141,13 @@ func newTranscript(e view.Episode, read *transcript.Transcript, lines []transcri
 		if at := slices.Index(t.Seats, l.Seat); at >= 0 {
 			line.Class, line.Right = colours.Seat(l.Seat, at), at%2 == 1
 		}
-		text := l.Text
+		theText := l.Text
 		if l.Said == transcript.SaidAnswer {
-			text = transcript.Readable(text)
+			theText = transcript.Readable(theText)
 		}
-		line.Data = l.Said != transcript.SaidAsked && transcript.IsData(text)
-		line.Text = excerpt.Of(text, min(limit, *left))
-		line.Cut = len(line.Text) != len(text)
+		line.Data = l.Said != transcript.SaidAsked && transcript.IsData(theText)
+		line.Text = text.Excerpt(theText, min(limit, *left))
+		line.Cut = len(line.Text) != len(theText)
 		*left -= utf8.RuneCountInString(line.Text)
 		t.Lines = append(t.Lines, line)
 	}

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
+	"parley/internal/kit/statmath"
 	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
-	"parley/internal/statmath/rating"
 	"parley/internal/view"
 	"parley/world"
 )
@@ -19,7 +19,7 @@ func ratings(s Source, colours *exhibit.Palette) (b page.Block) {
 		return b
 	}
 	games := gamesOf(s.Run, name)
-	table, err := rating.Rate(games, view.Confidence)
+	table, err := statmath.Rate(games, view.Confidence)
 	if err != nil || len(table.Standings) < 3 {
 		return b
 	}
@@ -45,7 +45,7 @@ func rivalry(s Source) string {
 }
 
 // gamesOf returns the meetings of two agents in episodes that did not fail.
-func gamesOf(r *view.Run, score string) (games []rating.Game) {
+func gamesOf(r *view.Run, score string) (games []statmath.Game) {
 	copied := map[int]bool{}
 	r.Each(func(p world.Played) {
 		if p.Outcome.Failed != "" || p.Unit.Play != 0 && copied[p.Unit.Play] {
@@ -64,7 +64,7 @@ func gamesOf(r *view.Run, score string) (games []rating.Game) {
 				if a == b || x.Value != x.Value || y.Value != y.Value {
 					continue
 				}
-				games = append(games, rating.Game{A: a, B: b, Score: won(x.Value, y.Value), Deal: dealName(p.Unit)})
+				games = append(games, statmath.Game{A: a, B: b, Score: won(x.Value, y.Value), Deal: dealName(p.Unit)})
 			}
 		}
 	})

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/digits"
+	"parley/internal/kit/statmath"
+	"parley/internal/kit/text"
 	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
-	"parley/internal/statmath"
 	"parley/internal/view"
 	"parley/internal/view/transcript"
 	"parley/journal"
@@ -269,7 +269,7 @@ func TestCuts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, say := range []string{digits.Grouped(maxLines) + " lines", digits.Grouped(maxLine) + " characters", "beyond four million"} {
+	for _, say := range []string{text.GroupDigits(maxLines) + " lines", text.GroupDigits(maxLine) + " characters", "beyond four million"} {
 		if !strings.Contains(strings.Join(strings.Fields(string(doc)), " "), say) {
 			t.Errorf("docs/how-to/report.md does not say %q", say)
 		}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/digits"
+	"parley/internal/kit/text"
 	"parley/internal/report/agreement"
 	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
@@ -37,7 +37,7 @@ func headline(source Source, several bool) page.Section {
 		s.Blocks = append(s.Blocks, page.Block{Text: note})
 	}
 	if f := r.Fault; f != nil {
-		s.Blocks = append(s.Blocks, page.Block{Text: fmt.Sprintf("Failed episodes: %s. The most frequent cause (%s): %s", digits.Grouped(e.Failed), digits.Grouped(f.Episodes), f)})
+		s.Blocks = append(s.Blocks, page.Block{Text: fmt.Sprintf("Failed episodes: %s. The most frequent cause (%s): %s", text.GroupDigits(e.Failed), text.GroupDigits(f.Episodes), f)})
 	}
 	s.Blocks = append(s.Blocks, page.Block{OffPage: !several, Table: &page.Table{
 		Name: "runs", Title: "Runs", Track: -1,
@@ -103,9 +103,9 @@ func grownText(grown []journal.Growth, total int) string {
 	}
 	var steps []string
 	for _, g := range grown {
-		steps = append(steps, fmt.Sprintf("%s episodes until %s", digits.Grouped(g.Episodes), stamp(g.At)))
+		steps = append(steps, fmt.Sprintf("%s episodes until %s", text.GroupDigits(g.Episodes), stamp(g.At)))
 	}
-	return fmt.Sprintf("The plan of this run was enlarged: it had %s, and has %s now.", strings.Join(steps, ", then "), digits.Grouped(total))
+	return fmt.Sprintf("The plan of this run was enlarged: it had %s, and has %s now.", strings.Join(steps, ", then "), text.GroupDigits(total))
 }
 
 // editedText describes when the code of a run was changed.
@@ -115,7 +115,7 @@ func editedText(edited []journal.Growth) string {
 	}
 	var steps []string
 	for _, g := range edited {
-		steps = append(steps, fmt.Sprintf("when %s episodes had begun, on %s", digits.Grouped(g.Episodes), stamp(g.At)))
+		steps = append(steps, fmt.Sprintf("when %s episodes had begun, on %s", text.GroupDigits(g.Episodes), stamp(g.At)))
 	}
 	return fmt.Sprintf("The code of this run was changed while it was played: %s. Its episodes do not all follow the same rules.", strings.Join(steps, ", and "))
 }
@@ -126,16 +126,16 @@ func facts(r *view.Run) page.Block {
 	facts := []page.Fact{
 		{Name: "kind", Value: b.Kind, More: agentsText(r)},
 		{Name: "state", Value: r.State, More: r.Reason},
-		{Name: "episodes", Value: digits.Grouped(e.Ended), More: episodesText(e)},
-		{Name: "calls", Value: digits.Grouped(all.Calls), More: failedText(all.Failed)},
+		{Name: "episodes", Value: text.GroupDigits(e.Ended), More: episodesText(e)},
+		{Name: "calls", Value: text.GroupDigits(all.Calls), More: failedText(all.Failed)},
 		{Name: "cost", Value: cost, More: each},
 		{Name: "begun", Value: stamp(b.At), More: fmt.Sprintf("%s played%s", page.Duration(r.Played), processesText(r.Processes))},
 	}
 	if acts.Calls > 0 {
-		facts = slices.Insert(facts, 4, page.Fact{Name: "acts", Value: digits.Grouped(acts.Calls), More: failedText(acts.Failed)})
+		facts = slices.Insert(facts, 4, page.Fact{Name: "acts", Value: text.GroupDigits(acts.Calls), More: failedText(acts.Failed)})
 	}
 	if n := len(r.Head.Steered); n > 0 {
-		facts = append(facts, page.Fact{Name: "steered", Value: digits.Grouped(n) + " times", More: stamp(r.Head.Steered[n-1].At) + ": " + r.Head.Steered[n-1].String()})
+		facts = append(facts, page.Fact{Name: "steered", Value: text.GroupDigits(n) + " times", More: stamp(r.Head.Steered[n-1].At) + ": " + r.Head.Steered[n-1].String()})
 	}
 	return page.Block{Facts: facts}
 }
@@ -175,21 +175,21 @@ func agentsText(r *view.Run) string {
 }
 
 func episodesText(e view.Counts) string {
-	text := "all ended"
+	theText := "all ended"
 	if e.Ended < e.Total {
-		text = fmt.Sprintf("ended of %s", digits.Grouped(e.Total))
+		theText = fmt.Sprintf("ended of %s", text.GroupDigits(e.Total))
 	}
 	if e.Failed > 0 {
-		text += fmt.Sprintf(", %s failed", digits.Grouped(e.Failed))
+		theText += fmt.Sprintf(", %s failed", text.GroupDigits(e.Failed))
 	}
-	return text
+	return theText
 }
 
 func failedText(n int) string {
 	if n == 0 {
 		return "none failed"
 	}
-	return digits.Grouped(n) + " failed"
+	return text.GroupDigits(n) + " failed"
 }
 
 func processesText(n int) string {

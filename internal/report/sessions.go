@@ -4,8 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"parley/internal/digits"
-	"parley/internal/excerpt"
+	"parley/internal/kit/text"
 	"parley/internal/report/page"
 	"parley/internal/view/optional"
 	"parley/world"
@@ -22,7 +21,7 @@ func sessions(ctx context.Context, from Source, recorded world.Recorded, limit i
 	}}
 	for e := range r.All() {
 		if len(t.Rows) == limit {
-			s.Text = fmt.Sprintf("The first %s of %s sessions.", digits.Grouped(limit), digits.Grouped(r.Episodes.Total))
+			s.Text = fmt.Sprintf("The first %s of %s sessions.", text.GroupDigits(limit), text.GroupDigits(r.Episodes.Total))
 			break
 		}
 		state, why := "open", ""
@@ -35,7 +34,7 @@ func sessions(ctx context.Context, from Source, recorded world.Recorded, limit i
 			from.problems.note(optional.Call(from.Kind, "Closed", func() error { why = recorded.Closed(end.Outcome); return nil }))
 		}
 		t.Rows = append(t.Rows, []page.Cell{
-			page.Word(e.Cell), page.Whole(e.Number), page.Word(state), page.Whole(e.Calls), page.Whole(e.Tokens), page.Money(e.Cost), page.Word(excerpt.Of(why, 300)),
+			page.Word(e.Cell), page.Whole(e.Number), page.Word(state), page.Whole(e.Calls), page.Whole(e.Tokens), page.Money(e.Cost), page.Word(text.Excerpt(why, 300)),
 		})
 	}
 	t.Quiet = len(t.Rows) > maxTerminal

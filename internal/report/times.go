@@ -5,10 +5,10 @@ import (
 	"math"
 	"time"
 
-	"parley/internal/digits"
+	"parley/internal/kit/sketch"
+	"parley/internal/kit/text"
 	"parley/internal/report/chart"
 	"parley/internal/report/page"
-	"parley/internal/sketch"
 	"parley/internal/view"
 )
 
@@ -102,7 +102,7 @@ func timeline(r *view.Run) []page.Block {
 	out := []page.Block{{
 		Title: "Throughput", Table: t, Caption: "Time while no process ran is left out.",
 		Drawing: p.Area(width, rates, "s0", func(i int) string {
-			return fmt.Sprintf("%s to %s: %s answers, %s failed", page.SecondsTick(float64(i)*width), page.SecondsTick(float64(i+1)*width), digits.Grouped(line.Parts[i].Calls), digits.Grouped(line.Parts[i].Failed))
+			return fmt.Sprintf("%s to %s: %s answers, %s failed", page.SecondsTick(float64(i)*width), page.SecondsTick(float64(i+1)*width), text.GroupDigits(line.Parts[i].Calls), text.GroupDigits(line.Parts[i].Failed))
 		}),
 	}}
 	if total > 0 {

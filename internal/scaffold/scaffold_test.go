@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/goldentest"
+	"parley/internal/kit/testkit"
 )
 
 // here is the checkout that is tested.
@@ -39,7 +39,7 @@ func TestExample(t *testing.T) {
 			continue
 		}
 		file := filepath.Join("../..", example, name)
-		if goldentest.Update() {
+		if testkit.Update() {
 			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 				t.Fatal(err)
 			}

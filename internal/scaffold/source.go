@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"strings"
 
-	"parley/internal/files"
+	"parley/internal/kit/files"
 )
 
 // self returns the path of Parley's module.

@@ -26,8 +26,7 @@ import (
 
 	"parley/engine"
 	"parley/internal/answer"
-	"parley/internal/filelock"
-	"parley/internal/files"
+	"parley/internal/kit/files"
 	"parley/llm"
 	"parley/world"
 )
@@ -84,7 +83,7 @@ type asked struct {
 
 // New returns the questions of a run file, which this process plays. There are none yet.
 func New(run string) *Open {
-	path := filelock.Beside(run, Suffix)
+	path := files.Beside(run, Suffix)
 	_ = os.Remove(path) // a process that was killed left it
 	return &Open{path: path}
 }
@@ -269,7 +268,7 @@ const maxFile = 64 << 20
 
 // Read returns the open questions of a run. They may be those of a process that was killed.
 func Read(ctx context.Context, run string) ([]Question, error) {
-	path := filelock.Beside(run, Suffix)
+	path := files.Beside(run, Suffix)
 	b, err := files.Read(ctx, path, maxFile)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"parley/internal/statmath"
+	"parley/internal/kit/statmath"
 	"parley/internal/view"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"parley/internal/sketch"
+	"parley/internal/kit/sketch"
 	"parley/journal"
 	"parley/llm"
 )

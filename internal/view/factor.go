@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/near"
+	"parley/internal/kit/text"
 	"parley/internal/planner"
 	"parley/world"
 )
@@ -283,7 +283,7 @@ func (f *Factors) tags() (agents, variations map[string]bool) {
 func (f *Factors) unknown(runs []*Run, name string) error {
 	agents, variations := f.tags()
 	there := slices.Concat(OwnFactors(), slices.Sorted(maps.Keys(agents)), slices.Sorted(maps.Keys(variations)), variedParams(runs))
-	hint := cmp.Or(near.Suggest(name, there), ";")
+	hint := cmp.Or(text.Suggest(name, there), ";")
 	return fmt.Errorf("view: %w %q%s there are: %s, and any other param", ErrFactor, name, hint, strings.Join(there, ", "))
 }
 

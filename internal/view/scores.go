@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"parley/internal/kit/statmath"
 	"parley/internal/planner"
-	"parley/internal/statmath"
 	"parley/world"
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"parley/internal/command"
-	"parley/internal/files"
+	"parley/internal/kit/files"
 	"parley/world"
 )
 

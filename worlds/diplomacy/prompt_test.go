@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/goldentest"
+	"parley/internal/kit/testkit"
 	"parley/world"
 	"parley/worlds/diplomacy/rules"
 )
@@ -90,5 +90,5 @@ func TestPrompts(t *testing.T) {
 			t.Errorf("the game has no call %s: choose another deal", label)
 		}
 	}
-	goldentest.Compare(t, "testdata/prompts.golden", b.String())
+	testkit.Compare(t, "testdata/prompts.golden", b.String())
 }

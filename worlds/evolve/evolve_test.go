@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/statmath"
+	"parley/internal/kit/statmath"
 	"parley/llm"
 	"parley/world"
 	"parley/world/worldtest"

@@ -12,7 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"parley/internal/serve/auth"
+	"parley/internal/kit/auth"
 	"parley/world/program"
 	"parley/worlds/rollout/env"
 	"parley/worlds/rollout/envhttp"

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"time"
 
-	"parley/internal/serve/auth"
+	"parley/internal/kit/auth"
 	"parley/journal"
 	"parley/world/program"
 	"parley/worlds/rollout/rules"

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"parley/internal/config"
-	"parley/internal/goldentest"
+	"parley/internal/kit/testkit"
 	"parley/world"
 )
 
@@ -79,7 +79,7 @@ func eachCase(t *testing.T, folder, last string, atLeast int, text func(t *testi
 			t.Parallel()
 			all := parts(t, path)
 			got := text(t, all)
-			if goldentest.Update() {
+			if testkit.Update() {
 				rewrite(t, path, all, last, got)
 			} else if got != all[last] {
 				t.Errorf("got\n%swant\n%s", got, all[last])

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/statmath"
+	"parley/internal/kit/statmath"
 	"parley/world"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/goldentest"
+	"parley/internal/kit/testkit"
 	"parley/worlds/scenario/script"
 )
 
@@ -55,7 +55,7 @@ func TestPromptsGolden(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "--- schema\n%s\n", c.Ask.Schema.JSON)
 	}
-	goldentest.Compare(t, filepath.Join("testdata", "prompts.golden"), b.String())
+	testkit.Compare(t, filepath.Join("testdata", "prompts.golden"), b.String())
 }
 
 // TestSharedPrefix: all actors of a turn read the same first message, and as long as

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/goldentest"
+	"parley/internal/kit/testkit"
 	"parley/world"
 )
 
@@ -38,7 +38,7 @@ func TestPromptsGolden(t *testing.T) {
 			fmt.Fprintf(&b, "=== %s, %d players\n%s\n", mode, players, g.rulesText(0))
 		}
 	}
-	goldentest.Compare(t, filepath.Join("testdata", "rules.golden"), b.String())
+	testkit.Compare(t, filepath.Join("testdata", "rules.golden"), b.String())
 }
 
 func golden(t *testing.T, name string, p *played) {
@@ -50,7 +50,7 @@ func golden(t *testing.T, name string, p *played) {
 			fmt.Fprintf(&b, "--- %s\n%s\n", m.Role, m.Text())
 		}
 	}
-	goldentest.Compare(t, filepath.Join("testdata", name), b.String())
+	testkit.Compare(t, filepath.Join("testdata", name), b.String())
 }
 
 // TestContext checks that instructions have the parts in params.context, and no others.

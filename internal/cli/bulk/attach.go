@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"parley/internal/files"
+	"parley/internal/kit/files"
 	"parley/llm"
 )
 

@@ -16,8 +16,7 @@ import (
 	"time"
 
 	"parley/internal/cli/exit"
-	"parley/internal/filelock"
-	"parley/internal/files"
+	"parley/internal/kit/files"
 	"parley/llm"
 )
 
@@ -65,8 +64,8 @@ type keptRecord struct {
 // OpenOut opens or creates the file and reads its records. A truncated last line, which a kill leaves behind, is
 // removed. Any other line that is not a record is an error: the file then belongs to something else.
 func OpenOut(ctx context.Context, path string, ids Keyer) (*outFile, error) {
-	f, err := filelock.Open(path)
-	if errors.Is(err, filelock.ErrHeld) {
+	f, err := files.OpenLocked(path)
+	if errors.Is(err, files.ErrHeld) {
 		return nil, exit.Usagef("--out: %s is in use by another run", path)
 	}
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 
 	"parley/internal/cli/exit"
-	"parley/internal/files"
+	"parley/internal/kit/files"
 )
 
 // lineError is about one line of the input. The other lines are still read.

@@ -8,7 +8,7 @@ import (
 	"os"
 
 	"parley/internal/cli/exit"
-	"parley/internal/files"
+	"parley/internal/kit/files"
 	"parley/llm"
 )
 

@@ -16,7 +16,7 @@ import (
 	"path/filepath"
 
 	"parley/internal/cli/exit"
-	"parley/internal/files"
+	"parley/internal/kit/files"
 )
 
 // File is a file to write. An existing file is overwritten only with --force, or if it is an earlier output of

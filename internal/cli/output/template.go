@@ -14,7 +14,7 @@ import (
 	"syscall"
 
 	"parley/internal/cli/exit"
-	"parley/internal/files"
+	"parley/internal/kit/files"
 )
 
 // WriteTemplates writes the plan, its schema, and the files that the plan names, with their folders. It checks

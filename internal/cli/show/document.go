@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 
 	"parley/internal/cli/terminal"
+	"parley/internal/kit/statmath"
 	"parley/internal/report"
 	"parley/internal/report/page"
-	"parley/internal/statmath"
 )
 
 // PrintDocument adds the parts of a report that fit a terminal: facts, texts, and tables that are not too long.

@@ -10,7 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"parley/internal/digits"
+	"parley/internal/kit/text"
 	"parley/world"
 )
 
@@ -23,7 +23,7 @@ func Speed(v float64) string {
 }
 
 // Number formats n with commas between thousands.
-func Number(n int) string { return digits.Grouped(n) }
+func Number(n int) string { return text.GroupDigits(n) }
 
 // Several formats a count with its noun.
 func Several(n int, one, many string) string {

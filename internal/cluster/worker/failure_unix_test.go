@@ -9,14 +9,14 @@ import (
 
 	"parley/internal/cluster/clustertest"
 	"parley/internal/cluster/hub"
-	"parley/internal/killtest"
+	"parley/internal/kit/testkit"
 )
 
 // TestStopped: a worker that is stopped for longer than its lease, and continues, can record nothing of its lot.
 func TestStopped(t *testing.T) {
 	t.Parallel()
 	h := clustertest.Hub(t, hub.Config{})
-	p := killtest.Start(t, h.URL()+" "+h.Token()+" slow")
+	p := testkit.Start(t, h.URL()+" "+h.Token()+" slow")
 	t.Cleanup(func() { p.Kill(); p.Wait() })
 	takeover(t, h, func() {
 		p.Line(t) // it plays

@@ -24,7 +24,7 @@ import (
 	"parley/internal/cluster/subject"
 	"parley/internal/cluster/tally"
 	"parley/internal/dispatch"
-	"parley/internal/killtest"
+	"parley/internal/kit/testkit"
 	"parley/journal"
 )
 
@@ -72,7 +72,7 @@ func (*player) Close(context.Context) error { return nil }
 
 func TestMain(m *testing.M) {
 	_ = flag.Set("test.parallel", "8") // most tests wait; go test -parallel sets another number
-	killtest.Main(m, func(arg string) error {
+	testkit.Main(m, func(arg string) error {
 		words := strings.Fields(arg)
 		h := hooks{before: poisoned(words[2] == "late")}
 		if words[2] == "slow" {
@@ -184,7 +184,7 @@ func poisonedRun(t *testing.T, kind string, want int) (said []string) {
 	over, deaths := make(chan struct{}), 0
 	wg.Go(func() {
 		for ; ; deaths++ {
-			p := killtest.Start(t, h.URL()+" "+h.Token()+" "+kind)
+			p := testkit.Start(t, h.URL()+" "+h.Token()+" "+kind)
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)

@@ -12,9 +12,9 @@ import (
 
 	"parley/internal/config/document"
 	"parley/internal/config/schema"
-	"parley/internal/near"
+	"parley/internal/kit/text"
+	"parley/internal/kit/yamltree"
 	"parley/internal/provider"
-	"parley/internal/yamltree"
 )
 
 // List is the providers of a plan file.
@@ -93,7 +93,7 @@ func (r *reader) keyPlace(name string) string {
 // provider checks one provider.
 func (r *reader) provider(p provider.Provider) {
 	here := yamltree.Path{"providers", p.Name}
-	near := near.Name(p.Name, provider.PresetNames())
+	near := text.Nearest(p.Name, provider.PresetNames())
 	if p.Dialect == "" && p.BaseURL == "" && len(p.BaseURLs) == 0 && near != "" {
 		r.ComplainOfKey(here, "is not a preset; did you mean %s? a provider of your own needs dialect and base_url", near)
 	}

@@ -6,9 +6,9 @@ import (
 
 	"parley/internal/config/document"
 	"parley/internal/config/schema"
-	"parley/internal/near"
+	"parley/internal/kit/text"
+	"parley/internal/kit/yamltree"
 	"parley/internal/provider"
-	"parley/internal/yamltree"
 	"parley/llm"
 	"parley/world"
 )
@@ -47,7 +47,7 @@ func served(c *schema.Checker, a world.Agent, name string, p provider.Provider, 
 	case len(tiers) == 0:
 		c.Complain(here.To("tier"), "%s has no service tiers: leave tier out", name)
 	default:
-		c.Complain(here.To("tier"), "%s has no service tier %s%s it has: %s", name, c.Quote(a.Tier), schema.Hint(near.Suggest(a.Tier, tiers)), document.Listed(tiers))
+		c.Complain(here.To("tier"), "%s has no service tier %s%s it has: %s", name, c.Quote(a.Tier), schema.Hint(text.Suggest(a.Tier, tiers)), document.Listed(tiers))
 	}
 	return false
 }

@@ -8,8 +8,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"parley/internal/excerpt"
-	"parley/internal/yamltree"
+	"parley/internal/kit/text"
+	"parley/internal/kit/yamltree"
 )
 
 // maxErrors is how many errors are shown. maxKept is how many are kept: it bounds the work for a
@@ -177,5 +177,5 @@ func OneLine(s string, limit int) string {
 		}
 		return r
 	}, s)
-	return excerpt.Of(s, limit)
+	return text.Excerpt(s, limit)
 }

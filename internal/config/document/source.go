@@ -11,8 +11,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"parley/internal/files"
-	"parley/internal/yamltree"
+	"parley/internal/kit/files"
+	"parley/internal/kit/yamltree"
 )
 
 // MaxSize is the largest plan file. It keeps a wrong file, such as a run file, from being parsed.

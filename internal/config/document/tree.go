@@ -6,8 +6,8 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"parley/internal/files"
-	"parley/internal/yamltree"
+	"parley/internal/kit/files"
+	"parley/internal/kit/yamltree"
 )
 
 // The limits of a plan are far above what a plan needs. They protect against aliases of aliases and

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"parley/internal/config/schema"
+	"parley/internal/kit/yamltree"
 	"parley/internal/provider"
-	"parley/internal/yamltree"
 	"parley/llm"
 	"parley/world"
 )

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"parley/internal/config/schema"
-	"parley/internal/yamltree"
+	"parley/internal/kit/yamltree"
 	"parley/world"
 )
 

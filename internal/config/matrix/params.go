@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"parley/internal/config/schema"
-	"parley/internal/yamltree"
+	"parley/internal/kit/yamltree"
 )
 
 // Combinations lists every choice of one value for each param; the last param by name changes

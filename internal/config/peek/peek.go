@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"parley/internal/config/document"
+	"parley/internal/kit/yamltree"
 	"parley/internal/provider"
-	"parley/internal/yamltree"
 )
 
 // Named is what a plan names before its kind is known.

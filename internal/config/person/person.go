@@ -9,8 +9,8 @@ import (
 
 	"parley/internal/config/document"
 	"parley/internal/config/schema"
-	"parley/internal/near"
-	"parley/internal/yamltree"
+	"parley/internal/kit/text"
+	"parley/internal/kit/yamltree"
 	"parley/world"
 )
 
@@ -32,7 +32,7 @@ func Check(r *schema.Checker, a world.Agent, all map[string]world.Agent) {
 		r.Complain(at, "is never used without a deadline: add one, as deadline: 10m")
 	case !known:
 		names := slices.Sorted(maps.Keys(all))
-		r.Complain(at, "no agent is named %s%s agents: %s", r.Quote(a.Fallback), schema.Hint(near.Suggest(a.Fallback, names)), document.Listed(names))
+		r.Complain(at, "no agent is named %s%s agents: %s", r.Quote(a.Fallback), schema.Hint(text.Suggest(a.Fallback, names)), document.Listed(names))
 	case f.Model == "" || f.Human():
 		r.Complain(at, "%s has no model: name an agent with one, or leave fallback out, and a call without an answer fails", r.Quote(a.Fallback))
 	}

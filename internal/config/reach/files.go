@@ -11,8 +11,8 @@ import (
 
 	"parley/internal/config/document"
 	"parley/internal/dataset"
-	"parley/internal/files"
-	"parley/internal/yamltree"
+	"parley/internal/kit/files"
+	"parley/internal/kit/yamltree"
 	"parley/journal"
 	"parley/world"
 )

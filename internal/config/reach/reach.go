@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/files"
+	"parley/internal/kit/files"
 )
 
 // Reach says which files a plan may name, other than those in its own folder.

@@ -3,7 +3,7 @@ package reach
 import (
 	"path/filepath"
 
-	"parley/internal/filelock"
+	"parley/internal/kit/files"
 )
 
 // Recorded returns a path as it is recorded in a run file in folder: with slashes, and relative to folder. An absolute
@@ -12,8 +12,8 @@ func Recorded(folder, path string) string {
 	if path == "" || folder == "" {
 		return path
 	}
-	whole := filepath.Join(filelock.Resolve(filepath.Dir(path)), filepath.Base(path))
-	relative, err := filepath.Rel(filelock.Resolve(folder), whole)
+	whole := filepath.Join(files.Resolve(filepath.Dir(path)), filepath.Base(path))
+	relative, err := filepath.Rel(files.Resolve(folder), whole)
 	if err != nil {
 		return whole // on another volume
 	}

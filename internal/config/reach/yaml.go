@@ -6,7 +6,7 @@ import (
 
 	"parley/internal/config/document"
 	"parley/internal/config/schema"
-	"parley/internal/yamltree"
+	"parley/internal/kit/yamltree"
 	"parley/world"
 )
 

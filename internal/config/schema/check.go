@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 
 	"parley/internal/config/document"
-	"parley/internal/near"
-	"parley/internal/yamltree"
+	"parley/internal/kit/text"
+	"parley/internal/kit/yamltree"
 )
 
 // Checker compares nodes with shapes. It reports everything that does not fit and continues.
@@ -154,7 +154,7 @@ func (c *Checker) unknown(f yamltree.Field, s *Shape, p yamltree.Path) {
 	if c.Full() {
 		return
 	}
-	name := near.Name(f.Name, append(s.Names(), s.Within.paths()...))
+	name := text.Nearest(f.Name, append(s.Names(), s.Within.paths()...))
 	for _, k := range s.Keys {
 		if slices.Contains(k.Aliases, strings.ToLower(f.Name)) {
 			name = k.Name
@@ -222,7 +222,7 @@ func (c *Checker) list(n *yamltree.Node, s *Shape, p yamltree.Path) (any, bool) 
 
 func (c *Checker) text(n *yamltree.Node, s *Shape, p yamltree.Path) (any, bool) {
 	if len(s.oneOf) > 0 && !slices.Contains(s.oneOf, n.Text) {
-		c.Add(n.At, p, "wants %s, found %s%s", s.Describe(), c.Found(n), near.Suggest(n.Text, s.oneOf))
+		c.Add(n.At, p, "wants %s, found %s%s", s.Describe(), c.Found(n), text.Suggest(n.Text, s.oneOf))
 		return nil, false
 	}
 	if utf8.RuneCountInString(n.Text) < s.MinLen {

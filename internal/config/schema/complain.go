@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"parley/internal/config/document"
-	"parley/internal/yamltree"
+	"parley/internal/kit/yamltree"
 )
 
 // Complain reports a problem at a key, or at the nearest one that exists. It reports nothing if there

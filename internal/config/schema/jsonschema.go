@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"parley/internal/yamltree"
+	"parley/internal/kit/yamltree"
 )
 
 // Object is a JSON object of a schema.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"parley/internal/config/document"
-	"parley/internal/yamltree"
+	"parley/internal/kit/yamltree"
 )
 
 // namedParam matches the param that an error of a kind names.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"parley/internal/config/document"
-	"parley/internal/yamltree"
+	"parley/internal/kit/yamltree"
 )
 
 // Override applies one a.b=c to the tree. table is the shape of a plan; with it, a text that stands

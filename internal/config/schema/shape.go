@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"parley/internal/yamltree"
+	"parley/internal/kit/yamltree"
 )
 
 // Shape describes the allowed values. One tree of shapes (see keys) drives decoding, the JSON Schema

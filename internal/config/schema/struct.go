@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"strings"
 
-	"parley/internal/yamltree"
+	"parley/internal/kit/yamltree"
 )
 
 // ShapeOf returns the shape of values of a Go type. preset holds the defaults of a struct, if there are any.

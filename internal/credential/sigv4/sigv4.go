@@ -23,8 +23,8 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/config"
 
+	"parley/internal/kit/redact"
 	"parley/internal/provider"
-	"parley/internal/wire/redact"
 	"parley/llm"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/wire/redact"
+	"parley/internal/kit/redact"
 	"parley/llm"
 )
 

@@ -17,10 +17,10 @@ import (
 
 	"parley/internal/dialect/transport/http1"
 	"parley/internal/dialect/transport/pool"
-	"parley/internal/wire/eventstream"
+	"parley/internal/kit/eventstream"
+	"parley/internal/kit/redact"
+	"parley/internal/kit/sse"
 	"parley/internal/wire/fault"
-	"parley/internal/wire/redact"
-	"parley/internal/wire/sse"
 	"parley/llm"
 )
 

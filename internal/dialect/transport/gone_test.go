@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"testing"
 
-	"parley/internal/killtest"
+	"parley/internal/kit/testkit"
 	"parley/internal/provider"
 	"parley/llm"
 )
@@ -62,7 +62,7 @@ func TestGoneForReal(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	}))
 	_ = srv.Listener.Close()
-	srv.Listener = killtest.StablePort(t) // hardly anybody else gets the port of the stopped server
+	srv.Listener = testkit.StablePort(t) // hardly anybody else gets the port of the stopped server
 	srv.Start()
 	defer srv.Close()
 	c, err := New(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: srv.URL}, Config{})

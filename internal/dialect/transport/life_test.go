@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/internal/kit/sse"
 	"parley/internal/provider"
-	"parley/internal/wire/sse"
 	"parley/llm"
 )
 

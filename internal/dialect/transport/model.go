@@ -8,9 +8,9 @@ import (
 	"sync"
 
 	"parley/internal/credential"
+	"parley/internal/kit/sse"
 	"parley/internal/provider"
 	"parley/internal/wire/fault"
-	"parley/internal/wire/sse"
 	"parley/llm"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"parley/internal/dialect/transport/http1"
 	"parley/internal/dialect/transport/large"
+	"parley/internal/kit/redact"
 	"parley/internal/wire/fault"
-	"parley/internal/wire/redact"
 	"parley/llm"
 )
 

@@ -30,8 +30,8 @@ import (
 	"parley/internal/credential"
 	"parley/internal/dialect/transport/large"
 	"parley/internal/dialect/transport/pool"
+	"parley/internal/kit/redact"
 	"parley/internal/provider"
-	"parley/internal/wire/redact"
 )
 
 const (

@@ -17,7 +17,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"parley/internal/queue"
+	"parley/internal/kit/queue"
 	"parley/llm"
 )
 

@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"parley/internal/dispatch/limiter"
-	"parley/internal/files"
+	"parley/internal/kit/files"
 	"parley/internal/provider"
 )
 

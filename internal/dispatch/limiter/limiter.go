@@ -18,8 +18,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"parley/internal/kit/queue"
 	"parley/internal/provider"
-	"parley/internal/queue"
 	"parley/internal/replica"
 	"parley/llm"
 )

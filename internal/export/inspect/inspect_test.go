@@ -16,7 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley/internal/goldentest"
+	"parley/internal/kit/testkit"
 	"parley/internal/serve/gateway/ledger"
 	"parley/internal/store/sqlite/sqlitetest"
 	"parley/journal"
@@ -167,7 +167,7 @@ func TestGolden(t *testing.T) {
 		t.Errorf("%d members, want the start, three samples, the summaries and the header", len(members))
 	}
 	rich := filepath.Join("testdata", "rich.eval") // for test/sdk, which reads it with inspect_ai
-	if goldentest.Update() {
+	if testkit.Update() {
 		if err := os.WriteFile(rich, whole, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +185,7 @@ func TestGolden(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		goldentest.Compare(t, filepath.Join("testdata", filepath.Base(name)+".golden"), pretty.String())
+		testkit.Compare(t, filepath.Join("testdata", filepath.Base(name)+".golden"), pretty.String())
 	}
 }
 

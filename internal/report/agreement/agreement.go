@@ -9,12 +9,11 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/digits"
+	"parley/internal/kit/statmath"
+	"parley/internal/kit/text"
 	"parley/internal/label"
 	"parley/internal/report/page"
 	"parley/internal/score"
-	"parley/internal/statmath"
-	"parley/internal/statmath/raters"
 	"parley/internal/view"
 	"parley/world"
 )
@@ -43,7 +42,7 @@ func LeftOut(r *view.Run) string {
 	if r.TagsLeft == 0 {
 		return ""
 	}
-	return fmt.Sprintf("The %d tags that most labels have are scores. %s others are left out.", label.MaxTags, digits.Grouped(r.TagsLeft))
+	return fmt.Sprintf("The %d tags that most labels have are scores. %s others are left out.", label.MaxTags, text.GroupDigits(r.TagsLeft))
 }
 
 // Blocks returns what people and scores say about the same episodes: a table of scores that are 0 or 1, and one of other scores
@@ -64,7 +63,7 @@ func Blocks(r *view.Run, judged score.Judged) (all []page.Block) {
 			same.Rows = append(same.Rows, append(about, page.Whole(s.Both), page.Whole(s.OnlyA), page.Whole(s.OnlyB), page.Whole(s.Neither),
 				page.Quantity(page.Sample(&s.agree, true)), page.Quantity(statmath.Kappa(s.Pairs, view.Confidence))))
 		case scorers[s.name]:
-			related.Rows = append(related.Rows, append(about, page.Quantity(raters.Spearman(s.values, s.verdicts, view.Confidence))))
+			related.Rows = append(related.Rows, append(about, page.Quantity(statmath.Spearman(s.values, s.verdicts, view.Confidence))))
 		}
 	}
 	for _, b := range []page.Block{

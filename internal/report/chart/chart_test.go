@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley/internal/statmath"
+	"parley/internal/kit/statmath"
 )
 
 const hostile = `"><script>alert(1)</script><svg onload=alert(2)>` + "\x00\x1b\u202e"

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"parley/internal/statmath"
+	"parley/internal/kit/statmath"
 )
 
 // Line is a series of a line chart.

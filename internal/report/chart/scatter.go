@@ -3,7 +3,7 @@ package chart
 import (
 	"html/template"
 
-	"parley/internal/statmath"
+	"parley/internal/kit/statmath"
 )
 
 // Spot is a named point with an interval in both directions.

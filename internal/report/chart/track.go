@@ -4,7 +4,7 @@ import (
 	"html/template"
 	"math"
 
-	"parley/internal/statmath"
+	"parley/internal/kit/statmath"
 )
 
 // Track draws one number with its interval on a scale, for a row of a table. An unknown end runs out of the picture.

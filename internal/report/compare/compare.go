@@ -19,8 +19,8 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/near"
-	"parley/internal/statmath"
+	"parley/internal/kit/statmath"
+	"parley/internal/kit/text"
 	"parley/internal/view"
 	"parley/internal/view/copies"
 	"parley/world"
@@ -212,7 +212,7 @@ func known(what string, names, all []string) error {
 		if slices.Contains(all, name) || len(all) == 0 {
 			continue
 		}
-		hint := cmp.Or(near.Suggest(name, all), ".")
+		hint := cmp.Or(text.Suggest(name, all), ".")
 		return fmt.Errorf("compare: %w %s %q%s There are: %s", ErrUnknown, what, name, hint, strings.Join(all, "; "))
 	}
 	return nil

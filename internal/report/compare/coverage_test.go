@@ -14,8 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/statmath"
-	"parley/internal/statmath/rating"
+	"parley/internal/kit/statmath"
 	"parley/internal/view"
 	"parley/journal"
 	"parley/world"
@@ -186,19 +185,19 @@ func differences95() []setup {
 		{name: "difference of shares, the same deals", size: "80 deals", trial: versus(world.Share(), 80, 1, true, func(r *rand.Rand, luck, _ float64) float64 { return zeroOne(r.Float64() < logistic(luck)) }, 0)},
 		{name: "difference of shares, separate deals", size: "60 deals each", trial: versus(world.Share(), 60, 1, false, func(r *rand.Rand, _, gain float64) float64 { return zeroOne(r.Float64() < 0.3+0.3*gain) }, 0.3)},
 		{name: "Elo rating of one of three agents", size: "3 agents, 15 meetings each", trial: func(r *rand.Rand) (statmath.Quantity, float64) {
-			var games []rating.Game
+			var games []statmath.Game
 			strength := map[string]float64{"a": 0.8, "b": 0, "c": 0}
 			for range 15 {
-				for _, g := range []rating.Game{{A: "a", B: "b"}, {A: "b", B: "c"}, {A: "c", B: "a"}} {
+				for _, g := range []statmath.Game{{A: "a", B: "b"}, {A: "b", B: "c"}, {A: "c", B: "a"}} {
 					g.Score = zeroOne(r.Float64() < logistic(strength[g.A]-strength[g.B]))
 					games = append(games, g)
 				}
 			}
-			table, err := rating.Rate(games, 0.95)
+			table, err := statmath.Rate(games, 0.95)
 			if err != nil {
 				panic(err)
 			}
-			i := slices.IndexFunc(table.Standings, func(s rating.Standing) bool { return s.Player == "a" })
+			i := slices.IndexFunc(table.Standings, func(s statmath.Standing) bool { return s.Player == "a" })
 			return table.Standings[i].Rating, 1500 + (0.8-0.8/3)*400/math.Ln10
 		}},
 	}

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"parley/internal/digits"
+	"parley/internal/kit/text"
 	"parley/internal/report/page"
 	"parley/internal/view"
 )
@@ -165,7 +165,7 @@ func many(n int) string {
 	if n > 1_000_000 {
 		return "more than a million"
 	}
-	return digits.Grouped(n)
+	return text.GroupDigits(n)
 }
 
 func several(n int, what string) string {
@@ -205,7 +205,7 @@ func (r *Result) table() page.Section {
 	}
 	if !r.all && len(t.Rows) > shown {
 		t.MaxRows, t.Rest = shown, fmt.Sprintf("%s more comparisons, %s without a finding. --all shows them; --json and --csv have them all.",
-			digits.Grouped(len(t.Rows)-shown), r.without())
+			text.GroupDigits(len(t.Rows)-shown), r.without())
 	}
 	t.Regroup()
 	return page.Section{ID: "comparisons", Title: "Comparisons", Blocks: []page.Block{{Table: t}, {Title: "How they were computed", List: r.method()}}}
@@ -222,7 +222,7 @@ func (r *Result) without() string {
 	if n == len(r.Comparisons)-shown {
 		return "all"
 	}
-	return digits.Grouped(n)
+	return text.GroupDigits(n)
 }
 
 func detail(c page.Column) page.Column {
@@ -303,5 +303,5 @@ func plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
-	return digits.Grouped(n) + " " + what + "s"
+	return text.GroupDigits(n) + " " + what + "s"
 }

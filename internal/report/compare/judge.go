@@ -3,7 +3,7 @@ package compare
 import (
 	"slices"
 
-	"parley/internal/statmath"
+	"parley/internal/kit/statmath"
 	"parley/internal/view"
 	"parley/world"
 )

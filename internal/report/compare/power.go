@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"parley/internal/statmath"
+	"parley/internal/kit/statmath"
 )
 
 // design simulates a comparison with more units: its test, and the level that P must

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"html/template"
 
+	"parley/internal/kit/statmath"
 	"parley/internal/report/chart"
 	"parley/internal/report/page"
-	"parley/internal/statmath"
 	"parley/world"
 )
 

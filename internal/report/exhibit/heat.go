@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 
+	"parley/internal/kit/statmath"
 	"parley/internal/report/chart"
 	"parley/internal/report/page"
-	"parley/internal/statmath"
 	"parley/world"
 )
 

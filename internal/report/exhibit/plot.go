@@ -5,9 +5,9 @@ import (
 	"math"
 	"strings"
 
+	"parley/internal/kit/statmath"
 	"parley/internal/report/chart"
 	"parley/internal/report/page"
-	"parley/internal/statmath"
 	"parley/world"
 )
 

@@ -18,7 +18,7 @@ import (
 	"strconv"
 	"strings"
 
-	"parley/internal/statmath"
+	"parley/internal/kit/statmath"
 	"parley/internal/view"
 	"parley/world"
 )

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/statmath"
+	"parley/internal/kit/statmath"
 	"parley/internal/view"
 	"parley/journal"
 	"parley/world"

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/digits"
-	"parley/internal/statmath"
+	"parley/internal/kit/statmath"
+	"parley/internal/kit/text"
 	"parley/internal/view"
 	"parley/llm"
 	"parley/world"
@@ -27,7 +27,7 @@ func Words(name string) Column { return Column{Name: name} }
 func Word(s string) Cell { return Cell{Text: s, Value: s} }
 
 // Whole returns a cell with a count.
-func Whole(n int) Cell { return Cell{Text: digits.Grouped(n), Value: n} }
+func Whole(n int) Cell { return Cell{Text: text.GroupDigits(n), Value: n} }
 
 // Some returns a cell with a count, and a dash for 0.
 func Some(n int) Cell {
@@ -114,7 +114,7 @@ func decimals(half float64) int {
 // Digits formats a number with four digits.
 func Digits(x float64) string {
 	if x == math.Trunc(x) && math.Abs(x) < 1e7 {
-		return digits.Grouped(int(x))
+		return text.GroupDigits(int(x))
 	}
 	return strconv.FormatFloat(x, 'g', 4, 64)
 }
@@ -124,7 +124,7 @@ func Dollars(m llm.Money) string {
 	d := m.Dollars()
 	switch a := math.Abs(d); {
 	case a >= 1000:
-		return "$" + digits.Grouped(int(math.Round(d)))
+		return "$" + text.GroupDigits(int(math.Round(d)))
 	case a >= 1 || a == 0:
 		return fmt.Sprintf("$%.2f", d)
 	default:

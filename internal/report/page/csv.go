@@ -7,7 +7,7 @@ import (
 	"math"
 	"strconv"
 
-	"parley/internal/statmath"
+	"parley/internal/kit/statmath"
 	"parley/llm"
 	"parley/world"
 )

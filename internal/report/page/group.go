@@ -4,8 +4,8 @@ import (
 	"html/template"
 	"math"
 
+	"parley/internal/kit/statmath"
 	"parley/internal/report/chart"
-	"parley/internal/statmath"
 )
 
 // group is rows of a table that belong together, with their own scale.

@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/kit/statmath"
 	"parley/internal/report/chart"
-	"parley/internal/statmath"
 	"parley/llm"
 	"parley/world"
 )

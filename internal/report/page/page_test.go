@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/statmath"
+	"parley/internal/kit/statmath"
 	"parley/internal/view/transcript"
 	"parley/llm"
 	"parley/world"

@@ -3,7 +3,7 @@ package page
 import (
 	"math"
 
-	"parley/internal/statmath"
+	"parley/internal/kit/statmath"
 )
 
 // Sketches draws the tracked column of a table with characters, one string for each row: a dot with whiskers,

@@ -5,9 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"parley/internal/kit/statmath"
 	"parley/internal/score"
-	"parley/internal/statmath"
-	"parley/internal/statmath/raters"
 	"parley/world"
 )
 
@@ -15,11 +14,11 @@ import (
 const corrected = "There is a sign of bias if p is below 0.05. Since the more tests there are, the more of them find something by chance, p is corrected by Holm for all tests of the same kind in this report: those of position, those of length for choices and categories, and those of length for other answers. Intervals are not corrected."
 
 // scale says what the distance between two answers means.
-func (q *question) scale() raters.Scale {
+func (q *question) scale() statmath.Scale {
 	if len(q.Choices) > 0 {
-		return raters.Nominal
+		return statmath.Nominal
 	}
-	return raters.Ordinal
+	return statmath.Ordinal
 }
 
 // pairs returns how far each two judges agree, as rows.
@@ -27,14 +26,14 @@ func (q *question) pairs(name string) (rows [][]any) {
 	judges := slices.Sorted(maps.Keys(q.rating))
 	for i, a := range judges {
 		for _, b := range judges[i+1:] {
-			var both []raters.Rated
+			var both []statmath.Rated
 			for k, thing := range q.things {
 				x, y := slices.Index(q.judges[k], a), slices.Index(q.judges[k], b)
 				if x >= 0 && y >= 0 {
-					both = append(both, raters.Rated{Cluster: thing.Cluster, Values: []float64{thing.Values[x], thing.Values[y]}})
+					both = append(both, statmath.Rated{Cluster: thing.Cluster, Values: []float64{thing.Values[x], thing.Values[y]}})
 				}
 			}
-			kappa := raters.Kappa(both, q.scale(), confidence)
+			kappa := statmath.RaterKappa(both, q.scale(), confidence)
 			rows = append(rows, append([]any{name, a, b, kappa.N}, quantity(kappa)...))
 		}
 	}
@@ -84,8 +83,8 @@ func (b *biasTests) choices(name, judge string, choices []string, j *judged) {
 
 // long tests whether values go with the length.
 func long(name, judge string, lengths, values []float64) biasTest {
-	c := raters.Spearman(lengths, values, confidence)
-	return biasTest{append([]any{name, judge, len(values)}, quantity(c)...), raters.Unrelated(lengths, values)}
+	c := statmath.Spearman(lengths, values, confidence)
+	return biasTest{append([]any{name, judge, len(values)}, quantity(c)...), statmath.Unrelated(lengths, values)}
 }
 
 // differs returns the p-value of an expected mean: the least share by which confidence must be below 1 for the interval to

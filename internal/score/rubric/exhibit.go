@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/statmath/raters"
+	"parley/internal/kit/statmath"
 	"parley/stats"
 	"parley/world"
 )
@@ -29,13 +29,13 @@ type exhibitor struct {
 // question is what judges or seats answered to one question.
 type question struct {
 	Question
-	things []raters.Rated
+	things []statmath.Rated
 	judges [][]string // of each thing, in the order of its values
 	rating map[string]*judged
-	again  map[string][]raters.Rated // by judge: what it chose both times
-	chosen []*cluster                // by choice, if they are categories
-	count  int                       // of texts
-	texts  [][]any                   // rows of the first of them
+	again  map[string][]statmath.Rated // by judge: what it chose both times
+	chosen []*cluster                  // by choice, if they are categories
+	count  int                         // of texts
+	texts  [][]any                     // rows of the first of them
 }
 
 // cluster is the answers of one category.
@@ -80,7 +80,7 @@ func (e *exhibitor) Add(p world.Played) {
 		}
 		q, ok := e.by[key]
 		if !ok {
-			q = &question{Question: params.Questions[r.Question], rating: map[string]*judged{}, again: map[string][]raters.Rated{}}
+			q = &question{Question: params.Questions[r.Question], rating: map[string]*judged{}, again: map[string][]statmath.Rated{}}
 			e.by[key] = q
 		}
 		if q.Text {
@@ -98,7 +98,7 @@ func (e *exhibitor) Add(p world.Played) {
 		if !ok {
 			at = len(q.things)
 			things[[2]string{r.Question, r.Seat}] = at
-			q.things, q.judges = append(q.things, raters.Rated{Cluster: p.Episode}), append(q.judges, nil)
+			q.things, q.judges = append(q.things, statmath.Rated{Cluster: p.Episode}), append(q.judges, nil)
 		}
 		q.things[at].Values, q.judges[at] = append(q.things[at].Values, r.Value), append(q.judges[at], r.Judge)
 		j := q.rating[r.Judge]
@@ -114,7 +114,7 @@ func (e *exhibitor) Add(p world.Played) {
 func (q *question) repeat(cluster int, r Rating, all []Rating) {
 	for _, first := range all {
 		if !first.Again && first.Question == r.Question && first.Seat == r.Seat && first.Judge == r.Judge {
-			q.again[r.Judge] = append(q.again[r.Judge], raters.Rated{Cluster: cluster, Values: []float64{first.Value, r.Value}})
+			q.again[r.Judge] = append(q.again[r.Judge], statmath.Rated{Cluster: cluster, Values: []float64{first.Value, r.Value}})
 		}
 	}
 }
@@ -191,12 +191,12 @@ func (e *exhibitor) Exhibits() []world.Exhibit {
 			found.Rows = append(found.Rows, []any{n, q.Choices[k], c.count, &c.share, c.episodes, c.reason})
 		}
 		for _, judge := range slices.Sorted(maps.Keys(q.again)) {
-			a := raters.Alpha(q.again[judge], raters.Nominal, confidence)
+			a := statmath.Alpha(q.again[judge], statmath.Nominal, confidence)
 			again.Rows = append(again.Rows, append([]any{n, judge, a.N}, quantity(a)...))
 		}
 		texts.Rows = append(texts.Rows, q.texts...)
 		if len(q.rating) > 1 && q.by() == byJudges {
-			a := raters.Alpha(q.things, q.scale(), confidence)
+			a := statmath.Alpha(q.things, q.scale(), confidence)
 			agree.Rows = append(agree.Rows, append([]any{n, len(q.rating), a.N}, quantity(a)...))
 			pairs.Rows = append(pairs.Rows, q.pairs(n)...)
 		}

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"parley/internal/cachestore"
+	"parley/internal/kit/sse"
 	"parley/internal/provider"
-	"parley/internal/wire/sse"
 )
 
 // sending answers with bytes of a type.

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"parley/internal/serve/auth"
+	"parley/internal/kit/auth"
 	"parley/internal/serve/gateway/conn"
 	"parley/internal/serve/gateway/format"
 	"parley/internal/serve/gateway/ledger"

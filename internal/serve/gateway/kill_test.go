@@ -14,13 +14,13 @@ import (
 	"time"
 
 	"parley/internal/dialect/sim"
-	"parley/internal/killtest"
+	"parley/internal/kit/testkit"
 	"parley/internal/provider"
 	"parley/internal/serve/gateway/ledger"
 	"parley/internal/store/sqlite"
 )
 
-func TestMain(m *testing.M) { killtest.Main(m, serveAlone) }
+func TestMain(m *testing.M) { testkit.Main(m, serveAlone) }
 
 // serveAlone runs a gateway in this process. arg is the run file and the address of the provider.
 func serveAlone(arg string) error {
@@ -37,7 +37,7 @@ func serveAlone(arg string) error {
 	if err != nil {
 		return err
 	}
-	ln, err := killtest.Listen()
+	ln, err := testkit.Listen()
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func TestKilled(t *testing.T) {
 	}
 	answered := map[string]bool{}
 	for kill := range kills {
-		server := killtest.Start(t, file+" "+url)
+		server := testkit.Start(t, file+" "+url)
 		at := server.Line(t)
 		last := 1 + rand.IntN(200) // it is killed once so many calls are answered
 		var mu sync.Mutex

@@ -8,10 +8,10 @@ import (
 	"parley/internal/dialect"
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/transport"
+	"parley/internal/kit/sse"
 	"parley/internal/provider"
 	"parley/internal/serve/gateway/format"
 	"parley/internal/serve/gateway/session"
-	"parley/internal/wire/sse"
 	"parley/llm"
 )
 

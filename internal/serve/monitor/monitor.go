@@ -17,9 +17,9 @@ import (
 
 	"parley/internal/dispatch"
 	"parley/internal/dispatch/budget"
-	"parley/internal/serve/auth"
+	"parley/internal/kit/auth"
+	"parley/internal/kit/sketch"
 	"parley/internal/serve/metric"
-	"parley/internal/sketch"
 	"parley/llm"
 )
 

@@ -5,10 +5,10 @@ import (
 	"net/http"
 	"time"
 
+	"parley/internal/kit/sse"
 	"parley/internal/report"
 	"parley/internal/serve/viewer/library"
 	"parley/internal/serve/viewer/statistics"
-	"parley/internal/wire/sse"
 )
 
 // heartbeat is how often an event stream says that it is alive, so that a browser that is gone is noticed.

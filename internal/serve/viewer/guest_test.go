@@ -19,9 +19,9 @@ import (
 	"time"
 
 	"parley/internal/control"
+	"parley/internal/kit/auth"
 	"parley/internal/label"
 	"parley/internal/live"
-	"parley/internal/serve/auth"
 	"parley/internal/serve/viewer/seats"
 )
 

@@ -12,7 +12,7 @@ import (
 	"net/url"
 	"strings"
 
-	"parley/internal/digits"
+	"parley/internal/kit/text"
 	"parley/internal/report/page"
 	"parley/internal/serve/viewer/library"
 	"parley/internal/serve/viewer/listing"
@@ -48,7 +48,7 @@ type link struct {
 }
 
 func functions(assets static.Assets) template.FuncMap {
-	return template.FuncMap{"asset": assets.Address, "grouped": digits.Grouped, "groupedFloat": func(x float64) string { return digits.Grouped(int(math.Round(x))) }, "grouped64": func(n int64) string { return digits.Grouped(int(n)) }, "dollars": page.Dollars, "duration": page.Duration, "quantity": page.Interval, "list": func(all ...any) []any { return all }, "float": func(n int) float64 { return float64(n) }}
+	return template.FuncMap{"asset": assets.Address, "grouped": text.GroupDigits, "groupedFloat": func(x float64) string { return text.GroupDigits(int(math.Round(x))) }, "grouped64": func(n int64) string { return text.GroupDigits(int(n)) }, "dollars": page.Dollars, "duration": page.Duration, "quantity": page.Interval, "list": func(all ...any) []any { return all }, "float": func(n int) float64 { return float64(n) }}
 }
 
 // page returns a handler that renders what f returns. A page is made in one of the slots. The form is read before that,

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"parley/internal/filelock"
+	"parley/internal/kit/files"
 	"parley/internal/serve/viewer/catalog"
 	"parley/internal/serve/viewer/library"
 	"parley/internal/serve/viewer/said"
@@ -126,7 +126,7 @@ func (v *Viewer) indexed(name string) bool {
 	if !ok {
 		return false
 	}
-	_, err := os.Stat(filelock.Beside(path, index.Suffix))
+	_, err := os.Stat(files.Beside(path, index.Suffix))
 	return err == nil
 }
 

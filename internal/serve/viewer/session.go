@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"strings"
 
+	"parley/internal/kit/auth"
 	"parley/internal/report/page"
-	"parley/internal/serve/auth"
 	"parley/internal/serve/viewer/seats"
 	"parley/internal/serve/viewer/static"
 )

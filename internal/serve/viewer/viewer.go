@@ -24,8 +24,8 @@ import (
 	"sync"
 	"time"
 
+	"parley/internal/kit/auth"
 	"parley/internal/report/page"
-	"parley/internal/serve/auth"
 	"parley/internal/serve/viewer/catalog"
 	"parley/internal/serve/viewer/library"
 	"parley/internal/serve/viewer/seats"

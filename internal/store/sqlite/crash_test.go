@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/killtest"
+	"parley/internal/kit/testkit"
 	"parley/internal/store/sqlite/schema"
 	"parley/journal"
 	"parley/journal/journaltest"
@@ -72,7 +72,7 @@ func killed(t *testing.T, path string) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for last := 0; last < crashEntries; {
 		acknowledged := last
-		writer := killtest.Start(t, path)
+		writer := testkit.Start(t, path)
 		lines := writer.Lines
 		for left := 1 + r.IntN(60); left > 0 && acknowledged < crashEntries && lines.Scan(); left-- {
 			n, err := strconv.Atoi(lines.Text())

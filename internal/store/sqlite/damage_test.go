@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"parley/engine"
-	"parley/internal/goldentest"
+	"parley/internal/kit/testkit"
 	"parley/internal/store/sqlite/schema"
 	"parley/journal"
 	"parley/world"
@@ -126,7 +126,7 @@ func (d *damagedFile) check(what string, file []byte) {
 	if err == nil {
 		d.quiet++
 		if !maps.Equal(got, d.whole) {
-			d.t.Errorf("%s: what is read is different, and nothing was said:\n%s", what, goldentest.Difference(got[""], d.whole[""]))
+			d.t.Errorf("%s: what is read is different, and nothing was said:\n%s", what, testkit.Difference(got[""], d.whole[""]))
 		}
 		return
 	}

@@ -6,7 +6,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
-	"parley/internal/filelock"
+	"parley/internal/kit/files"
 	"parley/journal"
 )
 
@@ -56,7 +56,7 @@ func explain(path, doing string, err error) error {
 		help = "the disk fails (nothing that was recorded is lost: repair it and resume): "
 	case code == sqlite.ResultReadOnly || code == sqlite.ResultCantOpen || code == sqlite.ResultPerm:
 		help = "the file or its folder cannot be written (allow it, or copy the file to a folder where you may write): "
-		if pending(filelock.Resolve(path)) {
+		if pending(files.Resolve(path)) {
 			help = fmt.Sprintf("the run was cut off, and the file or its folder cannot be written (allow it, or copy the file together with %s-wal to a folder where you may write): ", path)
 		}
 	case code == sqlite.ResultBusy || code == sqlite.ResultLocked:

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"parley/engine"
-	"parley/internal/goldentest"
+	"parley/internal/kit/testkit"
 	"parley/journal"
 	"parley/journal/journaltest"
 )
@@ -31,7 +31,7 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := dump(t, mustOpen(t, copied(t, base+"-entries.parley"), Resume)); got != string(want) {
-		t.Errorf("the entries differ; the first difference:\n%s", goldentest.Difference(got, string(want)))
+		t.Errorf("the entries differ; the first difference:\n%s", testkit.Difference(got, string(want)))
 	}
 	want, err = os.ReadFile(base + "-talk.txt")
 	if err != nil {

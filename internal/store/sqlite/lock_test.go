@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/killtest"
+	"parley/internal/kit/testkit"
 	"parley/journal"
 	"parley/journal/journaltest"
 )
@@ -119,7 +119,7 @@ func TestOtherProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.db")
 	closed(t, mustOpen(t, path, Create))
 	names := otherNames(t, path)
-	writer := killtest.Start(t, names["a symbolic link"])
+	writer := testkit.Start(t, names["a symbolic link"])
 	if line := writer.Line(t); line != "0" {
 		t.Fatal(line)
 	}

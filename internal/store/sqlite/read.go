@@ -21,7 +21,7 @@ type reader struct {
 	keys   []*content.Keys // of the writer, by file; may be empty
 	shards int             // how many the run has
 	byKey  byKey
-	texts  *content.Recent[int64, *text]
+	texts  *content.Recent[int64, *sqliteText]
 	hasher content.Hasher
 	scores scoreReader
 	lost   *Losses // nil: damage is an error

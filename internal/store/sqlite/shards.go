@@ -14,7 +14,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
-	"parley/internal/files"
+	"parley/internal/kit/files"
 	"parley/internal/store/sqlite/content"
 	"parley/internal/store/sqlite/row"
 	"parley/internal/store/sqlite/schema"

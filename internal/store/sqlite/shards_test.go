@@ -10,7 +10,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
-	"parley/internal/filelock"
+	"parley/internal/kit/files"
 	"parley/internal/store/sqlite/schema"
 	"parley/journal"
 	"parley/journal/journaltest"
@@ -50,7 +50,7 @@ func TestShardedJournal(t *testing.T) {
 
 func TestShardedFencing(t *testing.T) {
 	t.Parallel()
-	unlocked := func(string) (*filelock.Guard, error) { return nil, nil }
+	unlocked := func(string) (*files.Guard, error) { return nil, nil }
 	journaltest.Fencing(t, func(t *testing.T) (first, second journal.Journal) {
 		path := filepath.Join(t.TempDir(), "run.db")
 		for _, j := range []*journal.Journal{&first, &second} {

@@ -26,8 +26,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
-	"parley/internal/filelock"
-	"parley/internal/files"
+	"parley/internal/kit/files"
 	"parley/internal/store/sqlite/row"
 	"parley/internal/store/sqlite/schema"
 	"parley/internal/store/sqlite/wal"
@@ -51,7 +50,7 @@ type Store struct {
 
 	mu     sync.Mutex // held during an Append
 	writer *writer    // nil: opened for reading
-	guard  *filelock.Guard
+	guard  *files.Guard
 	closed bool
 }
 
@@ -59,7 +58,7 @@ type Store struct {
 // can do. Callers can distinguish ErrPlaying, ErrForeign, ErrDamaged, ErrVersion,
 // fs.ErrExist and fs.ErrNotExist. Append returns ErrGone if the file is no longer at its path.
 func Open(ctx context.Context, path string, mode Mode) (*Store, error) {
-	return open(ctx, path, mode, 0, filelock.TakeGuard)
+	return open(ctx, path, mode, 0, files.TakeGuard)
 }
 
 // OpenSharded is Open for a run file with so many shards: files in a folder beside it, PATH.d, that several
@@ -68,18 +67,18 @@ func OpenSharded(ctx context.Context, path string, mode Mode, shards int) (*Stor
 	if shards < 1 || shards > MaxShards {
 		return nil, fmt.Errorf("sqlite: %s: %d shards: a run file has from 1 to %d", path, shards, MaxShards)
 	}
-	return open(ctx, path, mode, shards, filelock.TakeGuard)
+	return open(ctx, path, mode, shards, files.TakeGuard)
 }
 
 // open is Open with a function that takes the lock, so that tests can do without one.
-func open(ctx context.Context, path string, mode Mode, shards int, take func(target string) (*filelock.Guard, error)) (_ *Store, err error) {
+func open(ctx context.Context, path string, mode Mode, shards int, take func(target string) (*files.Guard, error)) (_ *Store, err error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
 	if _, err := admit(path, mode); err != nil {
 		return nil, err
 	}
-	target := filelock.Resolve(path)
+	target := files.Resolve(path)
 	guard, err := take(target)
 	if err != nil {
 		return nil, lockError(path, err, "the folder cannot be written (allow it, or name a file in another folder)")
@@ -112,15 +111,15 @@ func open(ctx context.Context, path string, mode Mode, shards int, take func(tar
 	return s, nil
 }
 
-// lockError explains an error of a filelock.Guard. It returns nil for nil.
+// lockError explains an error of a files.Guard. It returns nil for nil.
 func lockError(path string, err error, otherwise string) error {
-	links, several := errors.AsType[*filelock.LinksError](err)
+	links, several := errors.AsType[*files.LinksError](err)
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, filelock.ErrHeld):
+	case errors.Is(err, files.ErrHeld):
 		return fmt.Errorf("sqlite: %s: %w: wait until it is done, or stop it; you can read the file meanwhile", path, ErrPlaying)
-	case errors.Is(err, filelock.ErrSymlink):
+	case errors.Is(err, files.ErrSymlink):
 		return fmt.Errorf("sqlite: %s: %w", path, err)
 	case several:
 		// The name of SQLite's log depends on the name of the file: what is written under one name is not seen under another.
@@ -136,7 +135,7 @@ func OpenRead(path string) (*Store, error) {
 	if _, err := admit(path, Resume); err != nil {
 		return nil, err
 	}
-	target := filelock.Resolve(path)
+	target := files.Resolve(path)
 	if err := checkLogs(path, target); err != nil {
 		return nil, err
 	}
@@ -150,7 +149,7 @@ func OpenRead(path string) (*Store, error) {
 }
 
 // Played reports whether a process plays the run at path: it has the file open to write.
-func Played(path string) bool { return filelock.Guarded(filelock.Resolve(path)) }
+func Played(path string) bool { return files.Guarded(files.Resolve(path)) }
 
 // admit checks what is at path, without changing it, and reports whether a file is there.
 func admit(path string, mode Mode) (exists bool, err error) {
@@ -181,7 +180,7 @@ func inspect(path string, size int64) error {
 		return fmt.Errorf("sqlite: %s is %w: it is empty: delete it, or name another file", path, ErrForeign)
 	}
 	id, version, err := schema.Marks(path, true)
-	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultCorrupt && pending(filelock.Resolve(path)) {
+	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultCorrupt && pending(files.Resolve(path)) {
 		// SQLite is moving pages from the log to the file: read the log too.
 		id, version, err = schema.Marks(path, false)
 	}

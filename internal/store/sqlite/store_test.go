@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/filelock"
-	"parley/internal/killtest"
+	"parley/internal/kit/files"
+	"parley/internal/kit/testkit"
 	"parley/internal/store/sqlite/content"
 	"parley/internal/store/sqlite/schema"
 	"parley/journal"
@@ -23,7 +23,7 @@ import (
 	"parley/world"
 )
 
-func TestMain(m *testing.M) { killtest.Main(m, writeUntilKilled) }
+func TestMain(m *testing.M) { testkit.Main(m, writeUntilKilled) }
 
 func mustOpen(t *testing.T, path string, mode Mode) *Store {
 	t.Helper()
@@ -63,7 +63,7 @@ func TestJournal(t *testing.T) {
 
 func TestFencing(t *testing.T) {
 	t.Parallel()
-	unlocked := func(string) (*filelock.Guard, error) { return nil, nil }
+	unlocked := func(string) (*files.Guard, error) { return nil, nil }
 	journaltest.Fencing(t, func(t *testing.T) (first, second journal.Journal) {
 		path := filepath.Join(t.TempDir(), "run.db")
 		for _, j := range []*journal.Journal{&first, &second} {

@@ -81,7 +81,7 @@ func (r *reader) recorded(prompts bool, in span) (out []Recorded, err error) {
 		err = r.fillAll(all)
 	}
 	for i := 0; err == nil && i < len(all); i++ {
-		var settings *text
+		var settings *sqliteText
 		if settings, err = r.text(all[i].settings); err == nil {
 			out[i].Settings = settings.words
 		}

@@ -10,8 +10,8 @@ import (
 	"parley/llm"
 )
 
-// text is a row of texts.
-type text struct {
+// sqliteText is a row of texts.
+type sqliteText struct {
 	words   string
 	parts   []llm.Part
 	rest    *content.Rest
@@ -20,7 +20,7 @@ type text struct {
 }
 
 // size returns about how much memory t takes.
-func (t *text) size() int {
+func (t *sqliteText) size() int {
 	n := 200 + len(t.words)
 	if t.rest != nil {
 		n += t.rest.Size()
@@ -31,12 +31,12 @@ func (t *text) size() int {
 // textsKept is how many bytes of texts a reader keeps at least.
 const textsKept = 8 << 20
 
-func (r *reader) forgetTexts() { r.texts = content.NewRecent[int64](textsKept, (*text).size) }
+func (r *reader) forgetTexts() { r.texts = content.NewRecent[int64](textsKept, (*sqliteText).size) }
 
 // text returns a text. The text 0 is empty.
-func (r *reader) text(id int64) (t *text, err error) {
+func (r *reader) text(id int64) (t *sqliteText, err error) {
 	if id == 0 {
-		return &text{}, nil
+		return &sqliteText{}, nil
 	}
 	if t, ok := r.texts.Find(id); ok {
 		return t, nil
@@ -74,13 +74,13 @@ func (r *reader) fetch(ids []int64) error {
 
 // readText reads a text and keeps it. It adds it to the writer's keys, because an episode
 // that is resumed will use it again.
-func (r *reader) readText(c row.Reader) (*text, error) {
+func (r *reader) readText(c row.Reader) (*sqliteText, error) {
 	c.Begin(row.Texts, 1)
 	words, rest := c.Text(), c.Optional()
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	t := &text{words: words, parts: []llm.Part{{Text: words}}}
+	t := &sqliteText{words: words, parts: []llm.Part{{Text: words}}}
 	if rest != "" {
 		t.rest = &content.Rest{}
 		if err := json.Unmarshal([]byte(rest), t.rest); err != nil {

@@ -11,7 +11,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
-	"parley/internal/digits"
+	"parley/internal/kit/text"
 	"parley/internal/store/sqlite/row"
 	"parley/internal/store/sqlite/schema"
 	"parley/journal"
@@ -52,7 +52,7 @@ func (l *Losses) Text() string {
 	case len(l.Damaged) == 0:
 		return "The run file is damaged. Entries that are of no episode are left out."
 	}
-	return fmt.Sprintf("The run file is damaged. %s of %s episodes cannot be read whole and are left out: %s.", digits.Grouped(len(l.Damaged)), digits.Grouped(l.Episodes), digits.Ranges(l.Damaged, maxRanges))
+	return fmt.Sprintf("The run file is damaged. %s of %s episodes cannot be read whole and are left out: %s.", text.GroupDigits(len(l.Damaged)), text.GroupDigits(l.Episodes), text.Ranges(l.Damaged, maxRanges))
 }
 
 // LostText says which episodes of a journal are damaged and left out, if it is a run file.

@@ -21,7 +21,7 @@ import (
 	db "zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
-	"parley/internal/filelock"
+	"parley/internal/kit/files"
 	"parley/internal/store/sqlite"
 	"parley/journal"
 )
@@ -66,7 +66,7 @@ const patience = 5 * time.Second
 // changed or removed: with anything else in its place, the index is made in memory.
 func Open(ctx context.Context, store *sqlite.Store, run string) (*Index, error) {
 	x := &Index{store: store, wanted: map[string]bool{}}
-	path := filelock.Beside(store.Path(), Suffix)
+	path := files.Beside(store.Path(), Suffix)
 	info, err := os.Lstat(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
 		return x, x.open(ctx, inMemory, run)

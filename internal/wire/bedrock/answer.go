@@ -1,9 +1,9 @@
 package bedrock
 
 import (
+	"parley/internal/kit/eventstream"
 	"parley/internal/wire/body"
 	"parley/internal/wire/completion"
-	"parley/internal/wire/eventstream"
 	"parley/llm"
 )
 

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/kit/eventstream"
+	"parley/internal/kit/sse"
 	"parley/internal/provider"
 	"parley/internal/wire/completion"
-	"parley/internal/wire/eventstream"
-	"parley/internal/wire/sse"
 	"parley/llm"
 	"parley/llm/llmtest"
 )

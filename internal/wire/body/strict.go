@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"parley/internal/excerpt"
+	"parley/internal/kit/text"
 )
 
 // CheckNames checks that all servers read the JSON value b in the same way: it is valid UTF-8,
@@ -190,7 +190,7 @@ func unescape(key []byte) ([]byte, error) {
 	return []byte(s), nil
 }
 
-func short(key []byte) string { return strconv.Quote(excerpt.Of(key, 60)) }
+func short(key []byte) string { return strconv.Quote(text.Excerpt(key, 60)) }
 
 // at returns the current path, such as messages[3].content.
 func (w *walker) at() string {

@@ -3,9 +3,9 @@ package chat
 import (
 	"strings"
 
+	"parley/internal/kit/sse"
 	"parley/internal/wire/body"
 	"parley/internal/wire/completion"
-	"parley/internal/wire/sse"
 	"parley/llm"
 )
 

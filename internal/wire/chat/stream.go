@@ -3,10 +3,10 @@ package chat
 import (
 	"strings"
 
+	"parley/internal/kit/sse"
 	"parley/internal/wire/body"
 	"parley/internal/wire/completion"
 	"parley/internal/wire/fault"
-	"parley/internal/wire/sse"
 	"parley/llm"
 )
 

@@ -5,10 +5,10 @@ import (
 	"strconv"
 	"strings"
 
+	"parley/internal/kit/sse"
 	"parley/internal/wire/body"
 	"parley/internal/wire/completion"
 	"parley/internal/wire/request"
-	"parley/internal/wire/sse"
 	"parley/llm"
 )
 

@@ -1,9 +1,9 @@
 package messages
 
 import (
+	"parley/internal/kit/sse"
 	"parley/internal/wire/body"
 	"parley/internal/wire/completion"
-	"parley/internal/wire/sse"
 	"parley/llm"
 )
 

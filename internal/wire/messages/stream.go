@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"strings"
 
+	"parley/internal/kit/sse"
 	"parley/internal/wire/body"
 	"parley/internal/wire/completion"
 	"parley/internal/wire/fault"
-	"parley/internal/wire/sse"
 	"parley/llm"
 )
 

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strconv"
 
-	"parley/internal/excerpt"
+	"parley/internal/kit/text"
 	"parley/internal/wire/body"
 	"parley/llm"
 )
@@ -54,7 +54,7 @@ func (c *Reader) Common(key string, v []byte) bool {
 		return c.ReadModel(v)
 	case "stream":
 		if !Flag(v, &c.Stream) {
-			c.refuse("stream is %s: want true or false", excerpt.Of(v, 40))
+			c.refuse("stream is %s: want true or false", text.Excerpt(v, 40))
 		}
 		return true
 	case "temperature":
@@ -71,7 +71,7 @@ func (c *Reader) Common(key string, v []byte) bool {
 // ReadModel reads the name of the model.
 func (c *Reader) ReadModel(v []byte) bool {
 	if !Text(v, &c.Request.Model) {
-		c.refuse("model is %s: want a string", excerpt.Of(v, 40))
+		c.refuse("model is %s: want a string", text.Excerpt(v, 40))
 	}
 	return true
 }
@@ -252,9 +252,9 @@ func (c *Reader) count(key string, v []byte) (n int, ok bool) {
 	f, err := strconv.ParseFloat(string(v), 64)
 	switch {
 	case v[0] == '"' || err != nil || f != math.Trunc(f):
-		c.refuse("%s is %s: want a whole number", key, excerpt.Of(v, 40))
+		c.refuse("%s is %s: want a whole number", key, text.Excerpt(v, 40))
 	case math.Abs(f) > MaxCount:
-		c.refuse("%s is %s: want at most %d", key, excerpt.Of(v, 40), MaxCount)
+		c.refuse("%s is %s: want at most %d", key, text.Excerpt(v, 40), MaxCount)
 	default:
 		return int(f), true
 	}

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"parley/internal/kit/sse"
 	"parley/internal/wire/body"
 	"parley/internal/wire/completion"
-	"parley/internal/wire/sse"
 	"parley/llm"
 )
 

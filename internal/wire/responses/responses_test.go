@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/kit/sse"
 	"parley/internal/provider"
-	"parley/internal/wire/sse"
 	"parley/internal/wire/wiretest"
 	"parley/llm"
 )

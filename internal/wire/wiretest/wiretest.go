@@ -8,8 +8,8 @@ import (
 	"reflect"
 	"testing"
 
+	"parley/internal/kit/sse"
 	"parley/internal/wire/body"
-	"parley/internal/wire/sse"
 	"parley/llm"
 )
 

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"parley/internal/killtest"
+	"parley/internal/kit/testkit"
 	"parley/journal"
 	"parley/worlds/rollout/env"
 )
@@ -20,7 +20,7 @@ func TestKilledServer(t *testing.T) {
 	_, want := setup{params: `{` + mazes + `}`, episodes: 15}.play(t.Context(), t)
 	f := newFarm(t, nil)
 	lives := &mortal{farm: f, t: t, lives: 3}
-	l := killtest.StablePort(t)
+	l := testkit.StablePort(t)
 	lives.start(l)
 	defer lives.end()
 	params := fmt.Sprintf(`{%s,"servers":["http://%s"],"pool":{"per_server":4,"timeout":5,"patience":20}}`, mazes, l.Addr())
@@ -55,7 +55,7 @@ func (m *mortal) restart(address string) {
 	if m.over {
 		return
 	}
-	l, err := killtest.ListenAgain(address)
+	l, err := testkit.ListenAgain(address)
 	if err != nil {
 		m.t.Error(err)
 		return

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"parley/internal/health"
+	"parley/internal/kit/health"
 	"parley/llm"
 )
 

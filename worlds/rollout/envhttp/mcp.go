@@ -20,7 +20,7 @@ import (
 	"net/http"
 	"strings"
 
-	"parley/internal/wire/sse"
+	"parley/internal/kit/sse"
 	"parley/llm"
 	"parley/worlds/rollout/rules"
 )

@@ -24,8 +24,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/internal/health"
-	"parley/internal/queue"
+	"parley/internal/kit/health"
+	"parley/internal/kit/queue"
 	"parley/llm"
 	"parley/worlds/rollout/rules"
 )

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/health"
+	"parley/internal/kit/health"
 	"parley/llm"
 	"parley/worlds/rollout/rules"
 )

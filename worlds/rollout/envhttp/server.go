@@ -22,7 +22,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/serve/auth"
+	"parley/internal/kit/auth"
 	"parley/worlds/rollout/env"
 	"parley/worlds/rollout/rules"
 )

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/serve/auth"
+	"parley/internal/kit/auth"
 	"parley/world"
 	"parley/world/program"
 	"parley/worlds/rollout/rules"

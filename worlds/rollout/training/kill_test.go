@@ -11,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/killtest"
+	"parley/internal/kit/testkit"
 )
 
-func TestMain(m *testing.M) { killtest.Main(m, serveAlone) }
+func TestMain(m *testing.M) { testkit.Main(m, serveAlone) }
 
 // serveAlone serves a run in this process. It plays a few groups more than a client reads before it kills the
 // process, and then waits. arg is the number of episodes and the run file.
@@ -47,7 +47,7 @@ func serveAlone(arg string) error {
 	if err != nil {
 		return err
 	}
-	ln, err := killtest.Listen()
+	ln, err := testkit.Listen()
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func TestKilled(t *testing.T) {
 	var got []string
 	buffered := map[string]int{}
 	for done := false; !done; kills++ {
-		server := killtest.Start(t, fmt.Sprintf("%d %s", l.episodes, l.file))
+		server := testkit.Start(t, fmt.Sprintf("%d %s", l.episodes, l.file))
 		url := server.Line(t)
 		post(t, url+"/v1/start", nil)
 		cursor, done = readStream(t, url, cursor, 1+kills%5, &got)

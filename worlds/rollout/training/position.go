@@ -8,7 +8,7 @@ import (
 	"io/fs"
 	"sync"
 
-	"parley/internal/files"
+	"parley/internal/kit/files"
 	"parley/world"
 )
 

@@ -20,7 +20,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/internal/serve/auth"
+	"parley/internal/kit/auth"
 	"parley/journal"
 	"parley/world/program"
 )

@@ -13,8 +13,8 @@ import (
 	"parley/internal/dialect/sim/simhttp/batch"
 	"parley/internal/dialect/sim/simhttp/check"
 	"parley/internal/dialect/sim/simhttp/endpoint"
-	"parley/internal/wire/eventstream"
-	"parley/internal/wire/sse"
+	"parley/internal/kit/eventstream"
+	"parley/internal/kit/sse"
 	"parley/llm"
 )
 

@@ -11,7 +11,7 @@ import (
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/sim/quota"
 	"parley/internal/dialect/sim/simhttp/endpoint"
-	"parley/internal/wire/eventstream"
+	"parley/internal/kit/eventstream"
 )
 
 // tick is the minimum time between two flushes of a stream. Events that are due within it are

@@ -11,7 +11,7 @@ import (
 	"parley/internal/dialect/sim/simhttp/cloud"
 	"parley/internal/dialect/sim/simhttp/endpoint"
 	"parley/internal/dialect/sim/simhttp/promptstore"
-	"parley/internal/serve/auth"
+	"parley/internal/kit/auth"
 	"parley/internal/wire/bedrock"
 	"parley/internal/wire/chat"
 	"parley/internal/wire/completion"

@@ -26,7 +26,7 @@ import (
 	"parley/internal/dialect/sim/simhttp/batch"
 	"parley/internal/dialect/sim/simhttp/check"
 	"parley/internal/dialect/sim/simhttp/promptstore"
-	"parley/internal/serve/auth"
+	"parley/internal/kit/auth"
 )
 
 // Config is the behavior of the server. The zero value answers everybody at once, without limits

@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"testing"
 
+	"parley/internal/kit/sse"
 	"parley/internal/wire/chat"
 	"parley/internal/wire/completion"
 	"parley/internal/wire/messages"
 	"parley/internal/wire/responses"
-	"parley/internal/wire/sse"
 	"parley/llm"
 )
 

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/kit/sse"
 	"parley/internal/provider"
 	"parley/internal/wire/chat"
 	"parley/internal/wire/messages"
 	"parley/internal/wire/responses"
-	"parley/internal/wire/sse"
 	"parley/llm"
 )
 

@@ -19,7 +19,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"parley/internal/groupcommit"
+	"parley/internal/kit/groupcommit"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"

@@ -15,7 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley/internal/groupcommit"
+	"parley/internal/kit/groupcommit"
 	"parley/internal/store/sqlite"
 	"parley/journal"
 	"parley/llm"

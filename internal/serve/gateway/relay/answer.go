@@ -8,12 +8,12 @@ import (
 	"slices"
 
 	"parley/internal/dialect/transport"
+	"parley/internal/kit/sse"
 	"parley/internal/serve/gateway/format"
 	"parley/internal/wire/body"
 	"parley/internal/wire/completion"
 	"parley/internal/wire/fault"
 	"parley/internal/wire/generate"
-	"parley/internal/wire/sse"
 	"parley/llm"
 )
 

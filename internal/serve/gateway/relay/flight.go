@@ -4,8 +4,8 @@ import (
 	"context"
 	"net/http"
 
+	"parley/internal/kit/redact"
 	"parley/internal/serve/gateway/format"
-	"parley/internal/wire/redact"
 	"parley/llm"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/serve/auth"
+	"parley/internal/kit/auth"
 )
 
 // own returns the headers of the provider's account, which a client cannot replace.

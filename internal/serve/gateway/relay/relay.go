@@ -23,10 +23,10 @@ import (
 
 	"parley/internal/dialect"
 	"parley/internal/dialect/transport"
+	"parley/internal/kit/redact"
 	"parley/internal/provider"
 	"parley/internal/serve/gateway/format"
 	"parley/internal/wire/fault"
-	"parley/internal/wire/redact"
 	"parley/llm"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"parley/internal/dialect/transport"
 	"parley/internal/dialect/transport/large"
+	"parley/internal/kit/auth"
 	"parley/internal/provider"
-	"parley/internal/serve/auth"
 	"parley/internal/serve/gateway/format"
 	"parley/llm"
 )

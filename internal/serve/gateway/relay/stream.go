@@ -7,11 +7,11 @@ import (
 	"net/http"
 
 	"parley/internal/dialect/transport"
+	"parley/internal/kit/redact"
+	"parley/internal/kit/sse"
 	"parley/internal/serve/gateway/format"
 	"parley/internal/wire/completion"
 	"parley/internal/wire/fault"
-	"parley/internal/wire/redact"
-	"parley/internal/wire/sse"
 	"parley/llm"
 )
 

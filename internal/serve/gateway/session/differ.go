@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/excerpt"
+	"parley/internal/kit/text"
 	"parley/internal/serve/gateway/match"
 	"parley/llm"
 )
@@ -95,5 +95,5 @@ func texts(was, is string) string {
 		at++
 	}
 	from := max(0, at-20)
-	return fmt.Sprintf("from character %d on it was %q, and is %q", at, excerpt.Of(was[from:], 60), excerpt.Of(is[from:], 60))
+	return fmt.Sprintf("from character %d on it was %q, and is %q", at, text.Excerpt(was[from:], 60), text.Excerpt(is[from:], 60))
 }

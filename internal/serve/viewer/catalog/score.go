@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"parley/internal/statmath"
+	"parley/internal/kit/statmath"
 	"parley/internal/store/sqlite"
 	"parley/internal/view"
 	"parley/world"

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"time"
 
-	"parley/internal/digits"
+	"parley/internal/kit/text"
 	"parley/internal/live"
 	"parley/internal/report/chart"
 	"parley/internal/report/page"
@@ -87,7 +87,7 @@ func (*Dashboard) Unlisted(n int) string {
 	if n <= maxRows {
 		return ""
 	}
-	return fmt.Sprintf("%s more are not listed.", digits.Grouped(n-maxRows))
+	return fmt.Sprintf("%s more are not listed.", text.GroupDigits(n-maxRows))
 }
 
 // Together reports whether a server limits input and output tokens together.
@@ -108,7 +108,7 @@ func (*Dashboard) Rate(x float64) string {
 	if x < 10 && x != math.Trunc(x) {
 		return fmt.Sprintf("%.1f", x)
 	}
-	return digits.Grouped(int(math.Round(x)))
+	return text.GroupDigits(int(math.Round(x)))
 }
 
 // trends draws a history.

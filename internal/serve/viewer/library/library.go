@@ -15,7 +15,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"parley/internal/filelock"
+	"parley/internal/kit/files"
 	"parley/internal/live"
 	"parley/internal/store/sqlite"
 	"parley/internal/view/index"
@@ -329,7 +329,7 @@ func (l *Library) Stamp() string {
 	var b strings.Builder
 	names, paths := l.Names()
 	for _, name := range names {
-		fmt.Fprintln(&b, name, StateOf(paths[name]), changed(filelock.Beside(paths[name], live.Suffix)).IsZero())
+		fmt.Fprintln(&b, name, StateOf(paths[name]), changed(files.Beside(paths[name], live.Suffix)).IsZero())
 	}
 	return b.String()
 }

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/internal/filelock"
+	"parley/internal/kit/files"
 	"parley/internal/label"
 	"parley/internal/live"
 	"parley/internal/score"
@@ -96,7 +96,7 @@ func (r *Run) Labels(ctx context.Context) (*label.Set, error) {
 	}
 	r.labelling.Lock()
 	defer r.labelling.Unlock()
-	state := stateOf(filelock.Beside(r.Path, label.Suffix))
+	state := stateOf(files.Beside(r.Path, label.Suffix))
 	if r.labels != nil && state == r.labelled {
 		return r.labels, nil
 	}
@@ -142,7 +142,7 @@ func (r *Run) Follow(ctx context.Context) {
 		}
 		r.relabel(ctx)
 		_ = r.Index.MakeIndexes(ctx) // pages are slower without
-		if at, now := changed(filelock.Beside(r.Path, live.Suffix)), sqlite.Played(r.Path); at != state || now != played {
+		if at, now := changed(files.Beside(r.Path, live.Suffix)), sqlite.Played(r.Path); at != state || now != played {
 			state, played = at, now
 			r.grown(r.seen())
 		}

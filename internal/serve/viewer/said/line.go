@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/excerpt"
+	"parley/internal/kit/text"
 	"parley/internal/label"
 	"parley/internal/report"
 	"parley/internal/report/page"
@@ -125,8 +125,8 @@ func (l Line) Asked() string {
 	if n := len(l.Fresh) + l.More; n != 1 {
 		return fmt.Sprintf("%d new messages", n)
 	}
-	text := strings.Join(strings.Fields(l.Fresh[0].Text), " ")
-	return excerpt.Of(text, 80)
+	theText := strings.Join(strings.Fields(l.Fresh[0].Text), " ")
+	return text.Excerpt(theText, 80)
 }
 
 // private says who can read a line, if not everybody.

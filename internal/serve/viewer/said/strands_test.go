@@ -26,7 +26,7 @@ func TestNew(t *testing.T) {
 		"1.0/0 1.0/1 1.1/0 1.0/2":             "2 | 1:1.0/0 | 1:1.0/1 2:1.1/0 | 1:1.0/2",
 		"1.0/0 1.1/0 2 3.0/0 3.1/0 3.1/0.0/0": "2 | 1:1.0/0 2:1.1/0 | 0:2 | 1:3.0/0 2:3.1/0 | 1:3.1/0.0/0",
 	} {
-		if got := text(turns); got != want {
+		if got := saidText(turns); got != want {
 			t.Errorf("%q: %s, want %s", turns, got, want)
 		}
 	}
@@ -42,7 +42,7 @@ func lines(turns string) (out []Line) {
 	return out
 }
 
-func text(turns string) string {
+func saidText(turns string) string {
 	l := New(lines(turns))
 	out := []string{fmt.Sprint(l.Columns)}
 	for _, r := range l.Rows {

@@ -22,8 +22,7 @@ import (
 	"strings"
 	"sync"
 
-	"parley/internal/filelock"
-	"parley/internal/files"
+	"parley/internal/kit/files"
 )
 
 // Suffix is added to the name of a run file to name its file with the secret of its seats.
@@ -58,7 +57,7 @@ func derive(secret, what, seat string) string {
 func (k *keys) of(ctx context.Context, run string) (s secret, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	path := filelock.Beside(run, Suffix)
+	path := files.Beside(run, Suffix)
 	if s, ok = k.secrets[path]; ok {
 		return s, true
 	}
@@ -77,7 +76,7 @@ func (k *keys) create(ctx context.Context, run string) secret {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	path := filelock.Beside(run, Suffix)
+	path := files.Beside(run, Suffix)
 	if s, ok := k.secrets[path]; ok {
 		return s
 	}

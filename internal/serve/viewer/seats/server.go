@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/kit/auth"
 	"parley/internal/seat"
-	"parley/internal/serve/auth"
 	"parley/internal/serve/viewer/library"
 	"parley/world"
 )

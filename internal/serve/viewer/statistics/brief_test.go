@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/kit/statmath"
 	"parley/internal/report/page"
-	"parley/internal/statmath"
 )
 
 // TestBrief checks that the statistics of a run of any size fit on a page, what matters first, and that the report keeps

@@ -1,0 +1,310 @@
+// Part raters says how far raters agree, and whether two numbers go together.
+//
+// Every function is pure; random draws come from a fixed seed. Nothing panics. If too little is known, or a value is not
+// finite, the result is unknown.
+
+package statmath
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"parley/stats"
+)
+
+// Rated is one thing that several raters rated. Things with the same Cluster, such as the seats of one episode, are not
+// independent.
+type Rated struct {
+	Cluster int
+	Values  []float64 // one for each rater who rated it
+}
+
+// Scale says what the distance between two ratings means.
+type Scale int
+
+// The scales of ratings.
+const (
+	Nominal Scale = iota // names: ratings are the same or not
+	Ordinal              // ranks: only their order counts
+)
+
+// rounds is how many samples an interval is made of.
+const rounds = 1000
+
+// Alpha returns Krippendorff's alpha: 1 if raters always agree, 0 if they agree as often as chance would make them. Things
+// that fewer than two rated do not count. The interval is of the percentiles of a bootstrap over clusters, from a
+// fixed seed. Alpha is unknown if all ratings are the same.
+func Alpha(all []Rated, scale Scale, confidence float64) stats.Quantity {
+	a, n := newAlpha(all, scale)
+	q := stats.Quantity{Value: math.NaN(), Interval: stats.Interval{Low: -1, High: 1}, N: n, Method: "krippendorff's alpha"}
+	if a == nil {
+		return q
+	}
+	bootstrap(&q, len(a.clusters), a.of, confidence)
+	return q
+}
+
+// bootstrap sets a value of clusters, and its interval: of the percentiles of samples of the clusters, from a fixed seed.
+func bootstrap(q *stats.Quantity, clusters int, of func([]int) float64, confidence float64) {
+	every := make([]int, clusters)
+	for i := range every {
+		every[i] = i
+	}
+	if q.Value = of(every); !ratersIsFinite(q.Value) || len(every) < 2 || !(confidence > 0 && confidence < 1) {
+		return
+	}
+	r := rand.New(rand.NewPCG(uint64(len(every)), 1))
+	var values []float64
+	drawn := make([]int, len(every))
+	for range rounds {
+		for i := range drawn {
+			drawn[i] = r.IntN(len(drawn))
+		}
+		if v := of(drawn); ratersIsFinite(v) {
+			values = append(values, v)
+		}
+	}
+	slices.Sort(values)
+	if tail := int(float64(len(values)) * (1 - confidence) / 2); len(values) > 2*tail {
+		q.Interval = stats.Interval{Low: max(-1, min(q.Value, values[tail])), High: max(q.Value, values[len(values)-1-tail])}
+	}
+}
+
+// alpha has the ratings of each cluster as coincidences.
+type alpha struct {
+	scale    Scale
+	kinds    int                  // different ratings
+	clusters [][]coincidence      // by cluster
+	counts   []float64            // how often each rating is given
+	observed map[[2]int32]float64 // coincidences of different ratings
+}
+
+// coincidence says how often a pair of ratings was given to the same thing. Pairs of equal ratings are included.
+type coincidence struct {
+	a, b int32
+	n    float64
+}
+
+// newAlpha returns nil if there is nothing to compare.
+func newAlpha(all []Rated, scale Scale) (_ *alpha, things int) {
+	var kinds []float64
+	for _, one := range all {
+		if len(one.Values) < 2 {
+			continue
+		}
+		things++
+		for _, v := range one.Values {
+			if !ratersIsFinite(v) {
+				return nil, things
+			}
+			kinds = append(kinds, v)
+		}
+	}
+	slices.Sort(kinds)
+	kinds = slices.Compact(kinds)
+	if len(kinds) == 0 {
+		return nil, things
+	}
+	a := &alpha{scale: scale, kinds: len(kinds), counts: make([]float64, len(kinds)), observed: map[[2]int32]float64{}}
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b Rated) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	last := -1
+	for i, one := range all {
+		if len(one.Values) < 2 {
+			continue
+		}
+		if last < 0 || all[last].Cluster != one.Cluster {
+			a.clusters = append(a.clusters, nil)
+		}
+		last = i
+		of := &a.clusters[len(a.clusters)-1]
+		for i, v := range one.Values {
+			for j, w := range one.Values {
+				if i != j {
+					x, _ := slices.BinarySearch(kinds, v)
+					y, _ := slices.BinarySearch(kinds, w)
+					*of = append(*of, coincidence{int32(x), int32(y), 1 / float64(len(one.Values)-1)})
+				}
+			}
+		}
+	}
+	return a, things
+}
+
+// of returns alpha of some clusters.
+func (a *alpha) of(clusters []int) float64 {
+	clear(a.counts)
+	clear(a.observed)
+	total := 0.0
+	for _, i := range clusters {
+		for _, c := range a.clusters[i] {
+			a.counts[c.a] += c.n
+			total += c.n
+			if c.a < c.b {
+				a.observed[[2]int32{c.a, c.b}] += c.n
+			}
+		}
+	}
+	// Sums are in the order of the ratings, so that the digits are always the same.
+	var seen, expected float64
+	for x := range a.kinds {
+		for y := x + 1; y < a.kinds; y++ {
+			d := a.distance(x, y)
+			seen += float64(a.observed[[2]int32{int32(x), int32(y)}] * d)
+			expected += float64(a.counts[x] * a.counts[y] * d)
+		}
+	}
+	if expected == 0 {
+		return math.NaN()
+	}
+	return 1 - (total-1)*seen/expected
+}
+
+// distance returns the squared distance between two ratings, x before y.
+func (a *alpha) distance(x, y int) float64 {
+	if a.scale == Nominal {
+		return 1
+	}
+	between := -(a.counts[x] + a.counts[y]) / 2
+	for k := x; k <= y; k++ {
+		between += a.counts[k]
+	}
+	return between * between
+}
+
+// Spearman returns the correlation of ranks of two lists of the same length. The interval is that of Bonett and
+// Wright (2000). At a correlation of 1 or -1, where theirs would have no width, it is that of the value within: see within.
+// It is unknown if one list is constant.
+func Spearman(xs, ys []float64, confidence float64) stats.Quantity {
+	q := stats.Quantity{Value: math.NaN(), Interval: stats.Interval{Low: -1, High: 1}, N: len(xs), Method: "spearman"}
+	if len(xs) != len(ys) || len(xs) < 4 || slices.ContainsFunc(slices.Concat(xs, ys), func(x float64) bool { return !ratersIsFinite(x) }) {
+		return q
+	}
+	a, b := ratersCentred(xs), ratersCentred(ys)
+	ab, aa, bb := product(a, b), product(a, a), product(b, b)
+	if !(aa > 0 && bb > 0) {
+		return q
+	}
+	q.Value = max(-1, min(1, ab/math.Sqrt(aa*bb)))
+	rho := within(q.Value, a)
+	z := math.Sqrt2 * math.Erfinv(confidence) * spread(rho, len(xs))
+	if confidence > 0 && confidence < 1 {
+		q.Interval = stats.Interval{Low: math.Tanh(math.Atanh(rho) - z), High: math.Tanh(math.Atanh(rho) + z)}
+		if rho != q.Value { // the interval reaches to the value itself
+			q.Low, q.High = min(q.Low, q.Value), max(q.High, q.Value)
+		}
+	}
+	return q
+}
+
+// within returns a correlation of ranks that Fisher's transformation can take. In place of 1 or -1 it is halfway to the next
+// value that the ranks can have, as a correction for continuity is: the one after two neighbours have changed places, which is
+// 12/(n³-n) away if no values are equal. ranks are those of one list, less their mean.
+func within(rho float64, ranks []float64) float64 {
+	if math.Abs(rho) < 1-1e-12 { // sums of quarters and one root
+		return rho
+	}
+	sorted := slices.Sorted(slices.Values(ranks))
+	gap := math.Inf(1)
+	for i := range sorted[1:] {
+		if d := sorted[i+1] - sorted[i]; d > 0 {
+			gap = min(gap, d)
+		}
+	}
+	return math.Copysign(1-gap*gap/product(ranks, ranks)/2, rho)
+}
+
+// exactOrders is the largest number of values whose orders are all tried: 362,880, in milliseconds.
+const exactOrders = 9
+
+// Unrelated returns the p-value of no correlation of ranks. Up to 9 values it is exact: the share of all orders whose correlation
+// is as far from 0. Otherwise it is the least share by which confidence must be below 1 for the interval of Spearman to leave out
+// 0, but at least the share of orders that equal values make the same as this one. It is NaN if the correlation is unknown.
+func Unrelated(xs, ys []float64) float64 {
+	q := Spearman(xs, ys, 0)
+	if !q.Known() {
+		return math.NaN()
+	}
+	if q.N <= exactOrders {
+		return exact(ratersCentred(xs), ratersCentred(ys))
+	}
+	all, _ := math.Lgamma(float64(q.N + 1))
+	p := math.Erfc(math.Abs(math.Atanh(q.Value)) / math.Sqrt2 / spread(q.Value, q.N)) // 0 at a correlation of 1
+	return max(p, math.Exp(max(alike(xs), alike(ys))-all))
+}
+
+// exact returns the share of orders of b in which the product with a is as far from 0 as it is now.
+func exact(a, b []float64) float64 {
+	now := math.Abs(product(a, b)) // sums of quarters: without error
+	var far, all float64
+	var visit func(i int, sum float64)
+	visit = func(i int, sum float64) {
+		if i == len(b) {
+			if all++; math.Abs(sum) >= now {
+				far++
+			}
+			return
+		}
+		for j := i; j < len(b); j++ {
+			b[i], b[j] = b[j], b[i]
+			visit(i+1, sum+float64(a[i]*b[i]))
+			b[i], b[j] = b[j], b[i]
+		}
+	}
+	visit(0, 0)
+	return far / all
+}
+
+// alike returns the logarithm of the number of orders that differ only by equal values.
+func alike(values []float64) (sum float64) {
+	times := map[float64]int{}
+	for _, v := range values {
+		times[v]++
+		sum += math.Log(float64(times[v]))
+	}
+	return sum
+}
+
+// spread is the standard error of a correlation of ranks after Fisher's transformation.
+func spread(rho float64, n int) float64 { return math.Sqrt((1 + rho*rho/2) / float64(n-3)) }
+
+// ratersCentred returns the ranks of values, less their mean.
+func ratersCentred(values []float64) []float64 {
+	out := ranks(values)
+	for i := range out {
+		out[i] -= float64(len(out)+1) / 2
+	}
+	return out
+}
+
+func product(a, b []float64) (sum float64) {
+	for i := range a {
+		sum += float64(a[i] * b[i])
+	}
+	return sum
+}
+
+// ranks returns the ranks of values, from 1. Equal values have the mean of their ranks.
+func ranks(values []float64) []float64 {
+	order := make([]int, len(values))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(values[a], values[b]) })
+	out := make([]float64, len(values))
+	for i := 0; i < len(order); {
+		j := i
+		for j < len(order) && values[order[j]] == values[order[i]] {
+			j++
+		}
+		for _, k := range order[i:max(j, i+1)] {
+			out[k] = float64(i+1+max(j, i+1)) / 2
+		}
+		i = max(j, i+1)
+	}
+	return out
+}
+
+func ratersIsFinite(x float64) bool { return !math.IsInf(x, 0) && !math.IsNaN(x) }
