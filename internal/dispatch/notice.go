@@ -5,7 +5,6 @@ import (
 
 	"parley/internal/dispatch/budget"
 	"parley/llm"
-	"parley/llm/tokengap"
 )
 
 // Notice is something about a model that the person who pays should know.
@@ -73,19 +72,19 @@ func LeftOut(model, name string) string {
 // gap reports what an answer lacks of the token ids and log probabilities that were asked for.
 func (n *notices) gap(req *llm.Request, resp *llm.Response) {
 	lacks := func(about int, text string) { n.once(noticeKey{model: req.Model, about: about}, text) }
-	gap := tokengap.Of(resp)
+	gap := llm.Of(resp)
 	const none = ", although the run asks for them: its answers cannot become sequences of tokens. "
 	switch {
-	case gap == tokengap.NoTokenIDs:
+	case gap == llm.NoTokenIDs:
 		lacks(-1, req.Model+" returns no token ids"+none+
 			"Use a server that returns them and has token_ids among its capabilities in the plan, or do not ask for them.")
-	case gap == tokengap.NoPromptIDs:
+	case gap == llm.NoPromptIDs:
 		lacks(-2, req.Model+" returns no token ids of the prompt (prompt_token_ids)"+none+"Use a server that returns those of prompt and answer.")
-	case gap == tokengap.NegativeIDs:
+	case gap == llm.NegativeIDs:
 		lacks(-3, req.Model+" returns negative token ids: its answers cannot become sequences of tokens. Check the server.")
-	case gap == tokengap.NoLogprobs && req.Logprobs:
+	case gap == llm.NoLogprobs && req.Logprobs:
 		lacks(-4, req.Model+" returns no log probabilities, although the run asks for them: its sequences of tokens have none. Use a server that returns them.")
-	case gap == tokengap.UnevenLogprobs && req.Logprobs:
+	case gap == llm.UnevenLogprobs && req.Logprobs:
 		lacks(-5, req.Model+" does not return one log probability for each token: its sequences of tokens have no log probabilities. Check the server.")
 	}
 }

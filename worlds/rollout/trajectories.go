@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"parley/journal"
-	"parley/llm/tokengap"
+	"parley/llm"
 	"parley/world/program"
 	"parley/worlds/rollout/training"
 )
@@ -247,13 +247,13 @@ func byReason(counts map[string]int) string {
 }
 
 // remedy says what a gap means, and what to do about it.
-func remedy(gap tokengap.Gap) string {
+func remedy(gap llm.Gap) string {
 	switch gap {
-	case tokengap.NoTokenIDs:
+	case llm.NoTokenIDs:
 		return "; play with tokens: true, and a server that returns them"
-	case tokengap.NoPromptIDs:
+	case llm.NoPromptIDs:
 		return " (prompt_token_ids), so they are in no sequence; use a server that returns them"
-	case tokengap.NegativeIDs:
+	case llm.NegativeIDs:
 		return ", so they are in no sequence; check the server"
 	default:
 		return ", so their sequences have no logprobs; use a server that returns one for each token"

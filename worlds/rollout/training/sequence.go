@@ -14,7 +14,6 @@ import (
 	"slices"
 
 	"parley/llm"
-	"parley/llm/tokengap"
 )
 
 // Answer is one answer of an agent, and the prompt that it answers.
@@ -22,7 +21,7 @@ type Answer struct {
 	Messages []llm.Message
 	Response *llm.Response
 
-	gap tokengap.Gap // of Response
+	gap llm.Gap // of Response
 }
 
 // known reports whether the server returned token ids that can be used.
@@ -51,7 +50,7 @@ type Joins struct {
 	// or the text of an answer has other tokens than the model wrote.
 	Drift int `json:"drift"`
 	// Gaps is how many answers cannot be trained on as tokens, or have no log probabilities, by reason.
-	Gaps map[tokengap.Gap]int `json:"gaps,omitempty"`
+	Gaps map[llm.Gap]int `json:"gaps,omitempty"`
 }
 
 // Add adds the counts of o.
@@ -64,9 +63,9 @@ func (j *Joins) Add(o Joins) {
 	}
 }
 
-func (j *Joins) lacks(gap tokengap.Gap, n int) {
+func (j *Joins) lacks(gap llm.Gap, n int) {
 	if j.Gaps == nil {
-		j.Gaps = map[tokengap.Gap]int{}
+		j.Gaps = map[llm.Gap]int{}
 	}
 	j.Gaps[gap] += n
 }
@@ -75,7 +74,7 @@ func (j *Joins) lacks(gap tokengap.Gap, n int) {
 func joinAnswers(answers []Answer) (all []tokenSequence, joins Joins) {
 	for i := range answers {
 		a := &answers[i]
-		if a.gap = tokengap.Of(a.Response); a.gap != "" {
+		if a.gap = llm.Of(a.Response); a.gap != "" {
 			joins.lacks(a.gap, 1)
 		}
 		if i == 0 || !joins.follow(&answers[i-1], a, all[len(all)-1].Tokens) {

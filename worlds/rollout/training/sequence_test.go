@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"parley/llm"
-	"parley/llm/tokengap"
 )
 
 // sequenceSaid returns an answer with tokens.
@@ -31,7 +30,7 @@ func TestJoin(t *testing.T) {
 	short := sequenceSaid("b", []int{1, 2}, []int{3, 4}, llm.User("a"))
 	short.Response.Logprobs = short.Response.Logprobs[:1]
 	promptless := sequenceSaid("b", nil, []int{3, 4})
-	type gaps = map[tokengap.Gap]int
+	type gaps = map[llm.Gap]int
 	parted := sequenceSaid("b", []int{1, 2}, []int{3, 4}, llm.User("a"))
 	parted.Response.Spans = []llm.Span{{Tokens: 1}, {Tokens: 1}}
 	whole := tokenSequence{
@@ -57,16 +56,16 @@ func TestJoin(t *testing.T) {
 		{"another history", []Answer{one, fresh}, []tokenSequence{first, {
 			Tokens: []int{8, 9}, LossMask: []int{0, 1}, Logprobs: []float64{0, -9}, Answers: []int{1}, Starts: []int{1},
 		}}, Joins{History: 1}},
-		{"without ids", []Answer{silent, silent}, []tokenSequence{{Answers: []int{0}}, {Answers: []int{1}}}, Joins{Gaps: gaps{tokengap.NoTokenIDs: 2}, History: 1}},
-		{"without ids, continued", []Answer{silent, went}, []tokenSequence{{Answers: []int{0, 1}}}, Joins{Gaps: gaps{tokengap.NoTokenIDs: 2}, Whole: 1}},
+		{"without ids", []Answer{silent, silent}, []tokenSequence{{Answers: []int{0}}, {Answers: []int{1}}}, Joins{Gaps: gaps{llm.NoTokenIDs: 2}, History: 1}},
+		{"without ids, continued", []Answer{silent, went}, []tokenSequence{{Answers: []int{0, 1}}}, Joins{Gaps: gaps{llm.NoTokenIDs: 2}, Whole: 1}},
 		{"ids from now on", []Answer{silent, one}, []tokenSequence{{Answers: []int{0}}, {
 			Tokens: first.Tokens, LossMask: first.LossMask, Logprobs: first.Logprobs, Answers: []int{1}, Starts: []int{2},
-		}}, Joins{Gaps: gaps{tokengap.NoTokenIDs: 1}}},
+		}}, Joins{Gaps: gaps{llm.NoTokenIDs: 1}}},
 		{"cut off and continued", []Answer{parted, two}, []tokenSequence{parts}, Joins{Whole: 1}},
-		{"one without log probabilities", []Answer{unsure, two}, []tokenSequence{blind}, Joins{Gaps: gaps{tokengap.NoLogprobs: 1}, Whole: 1}},
-		{"one with too few log probabilities", []Answer{short, two}, []tokenSequence{blind}, Joins{Gaps: gaps{tokengap.UnevenLogprobs: 1}, Whole: 1}},
-		{"without ids of the prompt", []Answer{promptless}, []tokenSequence{{Answers: []int{0}}}, Joins{Gaps: gaps{tokengap.NoPromptIDs: 1}}},
-		{"negative ids", []Answer{sequenceSaid("b", []int{1, -2}, []int{3}), sequenceSaid("b", []int{1}, []int{-3})}, []tokenSequence{{Answers: []int{0}}, {Answers: []int{1}}}, Joins{Gaps: gaps{tokengap.NegativeIDs: 2}, History: 1}},
+		{"one without log probabilities", []Answer{unsure, two}, []tokenSequence{blind}, Joins{Gaps: gaps{llm.NoLogprobs: 1}, Whole: 1}},
+		{"one with too few log probabilities", []Answer{short, two}, []tokenSequence{blind}, Joins{Gaps: gaps{llm.UnevenLogprobs: 1}, Whole: 1}},
+		{"without ids of the prompt", []Answer{promptless}, []tokenSequence{{Answers: []int{0}}}, Joins{Gaps: gaps{llm.NoPromptIDs: 1}}},
+		{"negative ids", []Answer{sequenceSaid("b", []int{1, -2}, []int{3}), sequenceSaid("b", []int{1}, []int{-3})}, []tokenSequence{{Answers: []int{0}}, {Answers: []int{1}}}, Joins{Gaps: gaps{llm.NegativeIDs: 2}, History: 1}},
 	} {
 		got, joins := joinAnswers(c.in)
 		if !reflect.DeepEqual(got, c.want) || !reflect.DeepEqual(joins, c.joins) {

@@ -1,12 +1,11 @@
-// Package tokengap says what an answer lacks for training on its tokens.
+// Part tokengap says what an answer lacks for training on its tokens.
 //
 // It is not for joining answers to sequences: worlds/rollout/training does that.
-package tokengap
+
+package llm
 
 import (
 	"slices"
-
-	"parley/llm"
 )
 
 // Gap is what keeps an answer from being trained on token by token.
@@ -25,7 +24,7 @@ const (
 func (g Gap) Unusable() bool { return g == NoTokenIDs || g == NoPromptIDs || g == NegativeIDs }
 
 // Of returns the first gap of an answer, or "".
-func Of(r *llm.Response) Gap {
+func Of(r *Response) Gap {
 	switch {
 	case len(r.TokenIDs) == 0:
 		return NoTokenIDs
