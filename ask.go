@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"parley/internal/app"
-	"parley/internal/dispatch"
-	"parley/internal/provider"
+	"parley/internal/ask/dispatch"
+	"parley/internal/ask/provider"
 	"parley/llm"
 )
 

@@ -14,9 +14,8 @@ import (
 	"time"
 
 	"parley"
-	"parley/internal/dialect/sim"
-	"parley/internal/dialect/sim/quota"
-	"parley/internal/dialect/sim/simhttp"
+	"parley/internal/ask/sim"
+	"parley/internal/ask/sim/simhttp"
 	"parley/llm"
 )
 
@@ -56,7 +55,7 @@ func questions(model string, n int) iter.Seq[*llm.Request] {
 func TestAskStorm(t *testing.T) {
 	t.Parallel()
 	handler, err := simhttp.New(simhttp.Config{Lax: true, Sim: sim.Config{
-		Limits: quota.Limits{RPM: 1800, Burst: time.Second, Concurrency: 8},
+		Limits: sim.Limits{RPM: 1800, Burst: time.Second, Concurrency: 8},
 		Faults: sim.Faults{sim.FaultError500: 0.2, sim.FaultOverloaded: 0.1, sim.FaultReset: 0.1},
 	}})
 	if err != nil {

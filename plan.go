@@ -12,9 +12,9 @@ import (
 	"strconv"
 	"strings"
 
+	"parley/internal/ask/provider"
+	"parley/internal/ask/trust"
 	"parley/internal/config"
-	"parley/internal/provider"
-	"parley/internal/trust"
 	"parley/llm"
 	"parley/world"
 )

@@ -15,8 +15,8 @@ import (
 	openaiopt "github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/responses"
 
-	"parley/internal/dialect"
-	"parley/internal/provider"
+	"parley/internal/ask/dialect"
+	"parley/internal/ask/provider"
 	"parley/llm"
 )
 

@@ -13,11 +13,10 @@ import (
 	"github.com/openai/openai-go/v3/azure"
 	openaiopt "github.com/openai/openai-go/v3/option"
 
-	"parley/internal/dialect"
-	"parley/internal/dialect/sim"
-	"parley/internal/dialect/sim/quota"
-	"parley/internal/dialect/sim/simhttp"
-	"parley/internal/provider"
+	"parley/internal/ask/dialect"
+	"parley/internal/ask/provider"
+	"parley/internal/ask/sim"
+	"parley/internal/ask/sim/simhttp"
 	"parley/llm"
 )
 
@@ -119,7 +118,7 @@ func TestAzureSim(t *testing.T) {
 // TestAzureErrors checks that the SDK and our preset read the simulated errors as Azure's.
 func TestAzureErrors(t *testing.T) {
 	t.Setenv("PARLEY_AZURE_TEST_KEY", "hunter2")
-	s, err := simhttp.New(simhttp.Config{Grace: 10 * time.Millisecond, KeyEnv: "PARLEY_AZURE_TEST_KEY", Sim: sim.Config{Limits: quota.Limits{RPM: 1}}})
+	s, err := simhttp.New(simhttp.Config{Grace: 10 * time.Millisecond, KeyEnv: "PARLEY_AZURE_TEST_KEY", Sim: sim.Config{Limits: sim.Limits{RPM: 1}}})
 	if err != nil {
 		t.Fatal(err)
 	}

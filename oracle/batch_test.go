@@ -19,11 +19,11 @@ import (
 
 	"google.golang.org/genai"
 
-	"parley/internal/batch"
-	"parley/internal/dialect/batchapi"
-	"parley/internal/dialect/sim"
-	"parley/internal/dialect/sim/simhttp"
-	"parley/internal/provider"
+	"parley/internal/ask/batch"
+	"parley/internal/ask/dialect"
+	"parley/internal/ask/provider"
+	"parley/internal/ask/sim"
+	"parley/internal/ask/sim/simhttp"
 	"parley/llm"
 )
 
@@ -99,7 +99,7 @@ func find(t *testing.T, all []asked, at string) asked {
 func account(t *testing.T, p provider.Provider) batch.API {
 	t.Helper()
 	p.Name = "lab"
-	api, err := batchapi.Open(p, nil)
+	api, err := dialect.OpenBatches(p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,11 +20,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime/document"
 	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime/types"
 
-	"parley/internal/dialect"
-	"parley/internal/dialect/sim"
-	"parley/internal/dialect/sim/quota"
-	"parley/internal/dialect/sim/simhttp"
-	"parley/internal/provider"
+	"parley/internal/ask/dialect"
+	"parley/internal/ask/provider"
+	"parley/internal/ask/sim"
+	"parley/internal/ask/sim/simhttp"
 	"parley/llm"
 )
 
@@ -253,7 +252,7 @@ func seeBedrock(t *testing.T, cl *bedrockruntime.Client, stream bool, in *bedroc
 // TestBedrockErrors checks that the AWS SDK and our dialect read the simulated provider's errors as Bedrock's.
 func TestBedrockErrors(t *testing.T) {
 	bedrockEnv(t)
-	s, err := simhttp.New(simhttp.Config{Grace: 10 * time.Millisecond, Sim: sim.Config{Limits: quota.Limits{RPM: 1}}})
+	s, err := simhttp.New(simhttp.Config{Grace: 10 * time.Millisecond, Sim: sim.Config{Limits: sim.Limits{RPM: 1}}})
 	if err != nil {
 		t.Fatal(err)
 	}

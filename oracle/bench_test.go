@@ -11,8 +11,8 @@ import (
 	"github.com/openai/openai-go/v3"
 	openaiopt "github.com/openai/openai-go/v3/option"
 
-	"parley/internal/dialect"
-	"parley/internal/provider"
+	"parley/internal/ask/dialect"
+	"parley/internal/ask/provider"
 	"parley/llm"
 )
 

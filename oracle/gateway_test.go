@@ -13,7 +13,7 @@ import (
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/shared"
 
-	"parley/internal/provider"
+	"parley/internal/ask/provider"
 	"parley/internal/serve/gateway"
 	"parley/internal/serve/gateway/ledger"
 	"parley/journal"

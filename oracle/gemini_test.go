@@ -11,11 +11,10 @@ import (
 
 	"google.golang.org/genai"
 
-	"parley/internal/dialect/sim"
-	"parley/internal/dialect/sim/quota"
-	"parley/internal/dialect/sim/simhttp"
-	"parley/internal/provider"
-	"parley/internal/wire/gemini"
+	"parley/internal/ask/provider"
+	"parley/internal/ask/sim"
+	"parley/internal/ask/sim/simhttp"
+	"parley/internal/ask/wire/gemini"
 	"parley/llm"
 )
 
@@ -176,7 +175,7 @@ func seeGemini(t *testing.T, cl *genai.Client, stream bool, cfg genai.GenerateCo
 // TestGeminiErrors checks that Google's SDK reads the simulated provider's errors as its own.
 func TestGeminiErrors(t *testing.T) {
 	t.Parallel()
-	s, err := simhttp.New(simhttp.Config{Grace: 10 * time.Millisecond, Sim: sim.Config{Limits: quota.Limits{RPM: 1}}})
+	s, err := simhttp.New(simhttp.Config{Grace: 10 * time.Millisecond, Sim: sim.Config{Limits: sim.Limits{RPM: 1}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/openai/openai-go/v3"
 	openaiopt "github.com/openai/openai-go/v3/option"
 
-	"parley/internal/provider"
+	"parley/internal/ask/provider"
 )
 
 // TestOpenAIBatches plays batches with OpenAI's SDK, in its Azure mode and in the way that Groq's pages have it, and with our client. Both

@@ -9,11 +9,11 @@ import (
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/responses"
 
-	"parley/internal/provider"
-	"parley/internal/wire/chat"
-	"parley/internal/wire/gemini"
-	"parley/internal/wire/messages"
-	ours "parley/internal/wire/responses"
+	"parley/internal/ask/provider"
+	wireanthropic "parley/internal/ask/wire/anthropic"
+	"parley/internal/ask/wire/gemini"
+	wireopenai "parley/internal/ask/wire/openai"
+	ours "parley/internal/ask/wire/responses"
 	"parley/llm"
 	"parley/llm/llmtest"
 )
@@ -95,14 +95,14 @@ func TestRequests(t *testing.T) {
 		c      provider.Capability
 		again  func([]byte) (any, error)
 	}{
-		{"openai", chat.AppendRequest, able, readOpenAI[openai.ChatCompletionNewParams, openai.ChatCompletionNamedToolChoiceParam]},
-		{"openai old", chat.AppendRequest, provider.Capability{UseMaxTokens: true}, readOpenAI[openai.ChatCompletionNewParams, openai.ChatCompletionNamedToolChoiceParam]},
+		{"openai", wireopenai.AppendRequest, able, readOpenAI[openai.ChatCompletionNewParams, openai.ChatCompletionNamedToolChoiceParam]},
+		{"openai old", wireopenai.AppendRequest, provider.Capability{UseMaxTokens: true}, readOpenAI[openai.ChatCompletionNewParams, openai.ChatCompletionNamedToolChoiceParam]},
 		{"responses", ours.AppendRequest, able, readOpenAI[responses.ResponseNewParams, responses.ToolChoiceFunctionParam]},
-		{"anthropic", messages.AppendRequest, provider.Capability{}, readAgain[anthropic.MessageNewParams]},
-		{"anthropic opus 5.5", messages.AppendRequest, claude("claude-opus-5-5"), readAgain[anthropic.MessageNewParams]},
-		{"anthropic opus 5", messages.AppendRequest, claude("claude-opus-5"), readAgain[anthropic.MessageNewParams]},
-		{"anthropic opus 4.6", messages.AppendRequest, claude("claude-opus-4-6"), readAgain[anthropic.MessageNewParams]},
-		{"anthropic sonnet 4.5", messages.AppendRequest, claude("claude-sonnet-4-5"), readAgain[anthropic.MessageNewParams]},
+		{"anthropic", wireanthropic.AppendRequest, provider.Capability{}, readAgain[anthropic.MessageNewParams]},
+		{"anthropic opus 5.5", wireanthropic.AppendRequest, claude("claude-opus-5-5"), readAgain[anthropic.MessageNewParams]},
+		{"anthropic opus 5", wireanthropic.AppendRequest, claude("claude-opus-5"), readAgain[anthropic.MessageNewParams]},
+		{"anthropic opus 4.6", wireanthropic.AppendRequest, claude("claude-opus-4-6"), readAgain[anthropic.MessageNewParams]},
+		{"anthropic sonnet 4.5", wireanthropic.AppendRequest, claude("claude-sonnet-4-5"), readAgain[anthropic.MessageNewParams]},
 	} {
 		for name, req := range requests() {
 			t.Run(d.name+"/"+name, func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestFileLinks(t *testing.T) {
 		again  func([]byte) (any, error)
 	}{
 		{"responses", link, ours.AppendRequest, readAgain[responses.ResponseNewParams]},
-		{"anthropic", link, messages.AppendRequest, readAgain[anthropic.MessageNewParams]},
+		{"anthropic", link, wireanthropic.AppendRequest, readAgain[anthropic.MessageNewParams]},
 		{"gemini", link, gemini.AppendRequest, readAgain[geminiBody]},
 		{"gemini", talk, gemini.AppendRequest, readAgain[geminiBody]},
 	} {

@@ -17,8 +17,8 @@ import (
 	openaiopt "github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/shared"
 
-	"parley/internal/dialect/sim"
-	"parley/internal/dialect/sim/simhttp"
+	"parley/internal/ask/sim"
+	"parley/internal/ask/sim/simhttp"
 	"parley/llm"
 )
 

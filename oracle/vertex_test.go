@@ -17,9 +17,9 @@ import (
 	"golang.org/x/oauth2/google"
 	"google.golang.org/genai"
 
-	"parley/internal/dialect"
-	"parley/internal/dialect/sim/simhttp"
-	"parley/internal/provider"
+	"parley/internal/ask/dialect"
+	"parley/internal/ask/provider"
+	"parley/internal/ask/sim/simhttp"
 	"parley/llm"
 )
 

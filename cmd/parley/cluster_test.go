@@ -14,9 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/dialect/sim"
-	"parley/internal/dialect/sim/quota"
-	"parley/internal/dialect/sim/simhttp"
+	"parley/internal/ask/sim"
+	"parley/internal/ask/sim/simhttp"
 	"parley/internal/kit/testkit"
 )
 
@@ -219,7 +218,7 @@ func TestSharedQuota(t *testing.T) {
 	t.Parallel()
 	const rpm, episodes, calls = 3000, 300, 2 // lots for everybody
 	// A client does not know what the provider lets it save up, so only requests that are late together use that.
-	limits := quota.Limits{RPM: rpm, Burst: 3 * time.Second}
+	limits := sim.Limits{RPM: rpm, Burst: 3 * time.Second}
 	url, server := serve(t, simhttp.Config{NoLimitHeaders: true, Sim: sim.Config{Limits: limits}})
 	_, address := hubOf(t, 1)
 	var workers []*process

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/dialect/sim/simhttp"
+	"parley/internal/ask/sim/simhttp"
 )
 
 // finished is what a process of the program has printed, and its exit code.

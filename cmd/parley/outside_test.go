@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"parley/internal/dialect/sim/simhttp"
+	"parley/internal/ask/sim/simhttp"
 )
 
 // tree is the top folder, seen from here.

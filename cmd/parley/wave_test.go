@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/batch"
-	"parley/internal/dialect/sim"
-	"parley/internal/dialect/sim/simhttp"
+	"parley/internal/ask/batch"
+	"parley/internal/ask/sim"
+	"parley/internal/ask/sim/simhttp"
 	"parley/internal/store/sqlite"
 	"parley/journal"
 )

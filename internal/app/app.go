@@ -17,23 +17,19 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/batch"
-	"parley/internal/batch/batcher"
-	"parley/internal/cachestore"
+	"parley/internal/ask/batch"
+	"parley/internal/ask/cache"
+	"parley/internal/ask/credential"
+	"parley/internal/ask/dialect"
+	"parley/internal/ask/dispatch"
+	"parley/internal/ask/dispatch/budget"
+	"parley/internal/ask/dispatch/replica"
+	"parley/internal/ask/price"
+	"parley/internal/ask/provider"
+	"parley/internal/ask/sim"
+	"parley/internal/ask/trust"
 	"parley/internal/cluster/tally"
-	"parley/internal/credential"
-	"parley/internal/dialect"
-	"parley/internal/dialect/batchapi"
-	"parley/internal/dialect/sim"
-	"parley/internal/dispatch"
-	"parley/internal/dispatch/budget"
-	"parley/internal/dispatch/levels"
-	"parley/internal/dispatch/outage"
 	"parley/internal/gomodel"
-	"parley/internal/price"
-	"parley/internal/provider"
-	"parley/internal/replica"
-	"parley/internal/trust"
 	"parley/llm"
 	"parley/world"
 )
@@ -60,7 +56,7 @@ type Config struct {
 	// Concurrency is the most calls in flight at one provider. Default: as many as it answers.
 	Concurrency int
 	// Batch, Batches and Record are those of dispatch.Config.
-	Batch   batcher.Policy
+	Batch   batch.Policy
 	Batches []batch.Open
 	Record  func(ctx context.Context, e batch.Event) error
 
@@ -71,10 +67,10 @@ type Config struct {
 	Hedge dispatch.Hedge
 	// Rests, Outages and Notices are those of dispatch.Config.
 	Rests   func(replica.Rest)
-	Outages func(outage.Outage)
+	Outages func(dispatch.Outage)
 	Notices func(dispatch.Notice)
 	// Levels remembers how many calls servers handle at once. Default: nothing is remembered.
-	Levels *levels.Store
+	Levels *dispatch.LevelStore
 	// Trust says which keys may go where. Default: a preset's to its own hosts, and any to
 	// this machine.
 	Trust *trust.Gate
@@ -84,7 +80,7 @@ type Config struct {
 type App struct {
 	*dispatch.Dispatcher
 	providers []provider.Provider
-	cache     *cachestore.Store
+	cache     *cache.Store
 	prices    *price.Table
 	elsewhere *tally.Tally // counts the calls of a run that workers play; nil: this process makes them
 
@@ -106,7 +102,7 @@ func Open(c Config) (*App, error) {
 	}
 	a := &App{limit: c.Concurrency, providers: c.Providers, prices: prices}
 	if c.Cache != "" {
-		store, err := cachestore.Open(c.Cache, cachestore.Options{})
+		store, err := cache.Open(c.Cache, cache.Options{})
 		if err != nil {
 			return nil, err
 		}
@@ -232,7 +228,7 @@ func (a *App) lane(c Config, name string) (dispatch.Lane, error) {
 		return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: err.Error(), Err: err}
 	}
 	if _, ok := p.BatchLimits(); ok {
-		if lane.BatchAPI, err = batchapi.Open(p, keys); err != nil {
+		if lane.BatchAPI, err = dialect.OpenBatches(p, keys); err != nil {
 			return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: err.Error(), Err: err}
 		}
 		a.closeLater(lane.BatchAPI)

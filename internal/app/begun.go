@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/ask/dispatch"
+	"parley/internal/ask/price"
 	"parley/internal/config"
-	"parley/internal/dispatch"
 	"parley/internal/growth"
-	"parley/internal/price"
 	"parley/journal"
 )
 

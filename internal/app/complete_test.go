@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/dialect/sim/simhttp"
+	"parley/internal/ask/sim/simhttp"
 	"parley/internal/store/sqlite"
 	"parley/journal"
 	"parley/worlds"

@@ -3,10 +3,10 @@ package app
 import (
 	"slices"
 
+	"parley/internal/ask/dialect"
+	"parley/internal/ask/dispatch"
+	"parley/internal/ask/provider"
 	"parley/internal/config"
-	"parley/internal/dialect"
-	"parley/internal/dispatch"
-	"parley/internal/provider"
 	"parley/llm"
 )
 

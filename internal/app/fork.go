@@ -9,11 +9,11 @@ import (
 	"strconv"
 	"strings"
 
+	"parley/internal/ask/trust"
 	"parley/internal/config"
 	"parley/internal/fork"
 	"parley/internal/kit/text"
 	"parley/internal/store/sqlite"
-	"parley/internal/trust"
 	"parley/internal/view/optional"
 	"parley/journal"
 	"parley/world"

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"parley/engine"
+	"parley/internal/ask/price"
 	"parley/internal/config"
-	"parley/internal/price"
 	"parley/internal/store/sqlite"
 	"parley/journal"
 	"parley/llm"

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/ask/provider"
+	"parley/internal/ask/sim"
+	"parley/internal/ask/sim/simhttp"
 	"parley/internal/config"
-	"parley/internal/dialect/sim"
-	"parley/internal/dialect/sim/simhttp"
-	"parley/internal/provider"
 	"parley/journal"
 	"parley/worlds"
 )

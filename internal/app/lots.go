@@ -12,13 +12,12 @@ import (
 	"time"
 
 	"parley/engine"
+	"parley/internal/ask/dispatch"
+	"parley/internal/ask/dispatch/budget"
+	"parley/internal/ask/dispatch/limiter"
+	"parley/internal/ask/sim"
 	"parley/internal/cluster/tally"
 	"parley/internal/config"
-	"parley/internal/dialect/sim"
-	"parley/internal/dispatch"
-	"parley/internal/dispatch/budget"
-	"parley/internal/dispatch/limiter"
-	"parley/internal/dispatch/outage"
 	"parley/internal/growth"
 	"parley/journal"
 	"parley/llm"
@@ -74,7 +73,7 @@ func (p Play) OpenLots(begun *journal.Begun, name string, part func(whole llm.Mo
 		Sim:       sim.Config{StandIns: sim.StandIns(plan.Kind)},
 		Providers: plan.Providers, Prices: plan.Prices, Cache: plan.Cache, Concurrency: plan.Concurrency, Part: l.part, Shared: true,
 		Rests: p.Rests, Notices: p.notices(plan, false), Trust: p.Trust, Levels: p.Levels,
-		Retry: dispatch.Retry{Unreachable: plan.Unreachable}, Outages: func(o outage.Outage) { l.outage(p, o) },
+		Retry: dispatch.Retry{Unreachable: plan.Unreachable}, Outages: func(o dispatch.Outage) { l.outage(p, o) },
 	})
 	if err != nil {
 		return nil, err
@@ -194,7 +193,7 @@ func (l *Lots) Play(ctx, drain context.Context, j journal.Journal, lot engine.Lo
 }
 
 // outage reports that a provider cannot be reached, or is back.
-func (l *Lots) outage(p Play, o outage.Outage) {
+func (l *Lots) outage(p Play, o dispatch.Outage) {
 	if p.Outages != nil {
 		p.Outages(o)
 	}

@@ -12,19 +12,17 @@ import (
 	"sync/atomic"
 
 	"parley/engine"
+	"parley/internal/ask/dispatch"
+	"parley/internal/ask/dispatch/budget"
+	"parley/internal/ask/dispatch/replica"
+	"parley/internal/ask/sim"
+	"parley/internal/ask/trust"
 	"parley/internal/config"
-	"parley/internal/dialect/sim"
-	"parley/internal/dispatch"
-	"parley/internal/dispatch/budget"
-	"parley/internal/dispatch/levels"
-	"parley/internal/dispatch/outage"
 	"parley/internal/growth"
-	"parley/internal/replica"
 	"parley/internal/seat"
 	"parley/internal/steer"
 	"parley/internal/store/sqlite"
 	"parley/internal/summary"
-	"parley/internal/trust"
 	"parley/internal/view"
 	"parley/journal"
 	"parley/llm"
@@ -59,7 +57,7 @@ type Play struct {
 	// Rests is called when one of several servers of a model begins to rest, and when it is back.
 	Rests func(replica.Rest)
 	// Outages is called when the run waits for a provider that cannot be reached, and when it is back.
-	Outages func(outage.Outage)
+	Outages func(dispatch.Outage)
 	// PlanFile is the file of Plan, for questions and errors about its keys.
 	PlanFile string
 	// Places says where providers are described, by name, for errors about them. Default: where
@@ -69,7 +67,7 @@ type Play struct {
 	// that of Config.
 	Trust *trust.Gate
 	// Levels remembers how many calls servers handle at once. Default: nothing is remembered.
-	Levels *levels.Store
+	Levels *dispatch.LevelStore
 	// Notices is called once for each fact about a model to know: before the first call for settings that it does not take.
 	Notices func(dispatch.Notice)
 	// Models answer for the providers of dialect go, by the provider's name.
@@ -254,7 +252,7 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 		Sim:       sim.Config{StandIns: sim.StandIns(plan.Kind)},
 		Providers: plan.Providers, Models: p.Models, Budget: plan.Budget, Spent: spentOf(head), Prices: plan.Prices, Cache: plan.Cache,
 		Concurrency: plan.Concurrency, Batch: w.policy, Batches: w.open, Record: w.record, Rests: p.Rests, Notices: p.notices(plan, !done), Trust: p.Trust, Levels: p.Levels,
-		Retry: dispatch.Retry{Unreachable: plan.Unreachable}, Outages: func(o outage.Outage) { p.outage(o, changed.Load()) },
+		Retry: dispatch.Retry{Unreachable: plan.Unreachable}, Outages: func(o dispatch.Outage) { p.outage(o, changed.Load()) },
 	})
 	if err != nil {
 		return nil, err
@@ -367,7 +365,7 @@ func modelsOf(agents []world.Agent) []string {
 }
 
 // outage reports that a provider cannot be reached, or is back.
-func (p Play) outage(o outage.Outage, changed *func()) {
+func (p Play) outage(o dispatch.Outage, changed *func()) {
 	if p.Outages != nil {
 		p.Outages(o)
 	}

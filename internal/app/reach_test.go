@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/dialect/sim/simhttp"
-	"parley/internal/dispatch/outage"
+	"parley/internal/ask/dispatch"
+	"parley/internal/ask/sim/simhttp"
 	"parley/journal"
 	"parley/worlds"
 )
@@ -24,9 +24,9 @@ func TestServerRestarts(t *testing.T) {
 	addr := dies.srv.Listener.Addr().String()
 	again := newRig(t, simhttp.Config{}, nil)
 	var mu sync.Mutex
-	var outages []outage.Outage
+	var outages []dispatch.Outage
 	var started *http.Server
-	play := Play{Kinds: worlds.Standard(), Plan: farmPlan(t, []*rig{dies}), File: t.TempDir() + "/run.parley", Outages: func(o outage.Outage) {
+	play := Play{Kinds: worlds.Standard(), Plan: farmPlan(t, []*rig{dies}), File: t.TempDir() + "/run.parley", Outages: func(o dispatch.Outage) {
 		mu.Lock()
 		defer mu.Unlock()
 		outages = append(outages, o)

@@ -16,8 +16,8 @@ import (
 	"sync"
 	"testing"
 
+	"parley/internal/ask/sim/simhttp"
 	"parley/internal/config"
-	"parley/internal/dialect/sim/simhttp"
 	"parley/internal/kit/testkit"
 	"parley/internal/store/sqlite"
 	"parley/internal/summary"

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/dialect/sim"
-	"parley/internal/dialect/sim/simhttp"
-	"parley/internal/provider"
+	"parley/internal/ask/provider"
+	"parley/internal/ask/sim"
+	"parley/internal/ask/sim/simhttp"
 	"parley/llm"
 	"parley/worlds"
 	"parley/worlds/rollout/training"

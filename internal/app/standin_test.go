@@ -4,8 +4,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"parley/internal/ask/sim"
 	"parley/internal/config"
-	"parley/internal/dialect/sim"
 	"parley/llm"
 	"parley/world"
 	"parley/worlds"

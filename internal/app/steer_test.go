@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"parley/engine"
-	"parley/internal/dialect/sim"
+	"parley/internal/ask/sim"
 	"parley/internal/steer"
 	"parley/internal/summary"
 	"parley/journal"

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/dialect/sim"
-	"parley/internal/dialect/sim/simhttp"
+	"parley/internal/ask/sim"
+	"parley/internal/ask/sim/simhttp"
 	"parley/journal"
 	"parley/worlds"
 )

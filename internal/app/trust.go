@@ -1,9 +1,9 @@
 package app
 
 import (
+	"parley/internal/ask/provider"
+	"parley/internal/ask/trust"
 	"parley/internal/config"
-	"parley/internal/provider"
-	"parley/internal/trust"
 	"parley/llm"
 )
 

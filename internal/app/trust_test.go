@@ -5,8 +5,8 @@ import (
 	"os"
 	"testing"
 
-	"parley/internal/provider"
-	"parley/internal/trust"
+	"parley/internal/ask/provider"
+	"parley/internal/ask/trust"
 	"parley/llm"
 )
 

@@ -9,8 +9,7 @@ import (
 	"time"
 
 	"parley/engine"
-	"parley/internal/batch"
-	"parley/internal/batch/batcher"
+	"parley/internal/ask/batch"
 	"parley/internal/config"
 	"parley/journal"
 )
@@ -18,7 +17,7 @@ import (
 // waves connects a run with batch APIs. It has the policy and the batches that earlier
 // processes left open, and records the events of batches in the journal.
 type waves struct {
-	policy    batcher.Policy
+	policy    batch.Policy
 	open      []batch.Open
 	collected []string // the keys of batches that must only be closed
 
@@ -30,9 +29,9 @@ type waves struct {
 // them. A run at another pace would ask and pay for their calls again.
 func newWaves(ctx context.Context, plan *config.Plan, j journal.Journal, head *journal.Head) (*waves, error) {
 	b := plan.Batch
-	w := &waves{policy: batcher.Policy{Route: batcher.Route(b.Route), Min: b.Min, Deadline: b.Deadline}}
+	w := &waves{policy: batch.Policy{Route: batch.Route(b.Route), Min: b.Min, Deadline: b.Deadline}}
 	if b.Poll > 0 {
-		w.policy.Poll = batcher.Poll{First: b.Poll, Max: 30 * b.Poll, Settle: 15 * b.Poll}
+		w.policy.Poll = batch.Poll{First: b.Poll, Max: 30 * b.Poll, Settle: 15 * b.Poll}
 	}
 	if len(head.Batches) == 0 {
 		return w, nil

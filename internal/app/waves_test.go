@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"parley/engine"
+	"parley/internal/ask/sim"
+	"parley/internal/ask/sim/simhttp"
 	"parley/internal/config"
-	"parley/internal/dialect/sim"
-	"parley/internal/dialect/sim/simhttp"
 	"parley/internal/store/sqlite"
 	"parley/internal/summary"
 	"parley/journal"

@@ -7,11 +7,11 @@ var sideways = map[string]string{}
 
 // variables lists package variables that are neither sentinel errors nor patterns.
 var variables = map[string]string{
-	"internal/kit/testkit.update":    "a flag of tests, which must be known before they begin",
-	"internal/cluster/wire.codecs":   "how to encode each type, found out once by reflection",
-	"internal/cluster/wire.items":    "the types of entries, by their number: a function would make the table for every message",
-	"internal/provider.capabilities": "what models refuse, made once: every call asks for it",
-	"internal/price.embeddedOnce":    "the table of prices, parsed once: it never changes, and every dispatcher asks for it",
+	"internal/kit/testkit.update":        "a flag of tests, which must be known before they begin",
+	"internal/cluster/wire.codecs":       "how to encode each type, found out once by reflection",
+	"internal/cluster/wire.items":        "the types of entries, by their number: a function would make the table for every message",
+	"internal/ask/provider.capabilities": "what models refuse, made once: every call asks for it",
+	"internal/ask/price.embeddedOnce":    "the table of prices, parsed once: it never changes, and every dispatcher asks for it",
 }
 
 // shows lists exported names that show a type of a package under internal/: "package.Name".
@@ -21,10 +21,10 @@ var shows = map[string]string{}
 var large = map[string]string{
 	"engine/":                  "one state machine under one lock: the parts of a run call each other",
 	"internal/app/":            "it connects all parts: of a run here, and of lots of a run elsewhere",
-	"internal/answer/":         "one tolerant reader with the repairs that it knows",
-	"internal/batch/batcher/":  "batches, queues and waves are one structure under one lock",
+	"internal/ask/answer/":     "one tolerant reader with the repairs that it knows",
+	"internal/ask/batch/":      "batches, queues and waves are one structure under one lock",
 	"internal/cli/":            "a file for each verb, and no verb needs another",
-	"internal/dispatch/":       "its layers share one unexported call; a cut would export it",
+	"internal/ask/dispatch/":   "its layers share one unexported call; a cut would export it",
 	"internal/report/compare/": "one comparison from its pairs to its words",
 	"internal/serve/viewer/":   "a handler for each page; what pages consist of is in the packages below it",
 	"internal/store/sqlite/":   "reader, writer, lister and verifier share statements and checksummed rows",
@@ -42,7 +42,7 @@ var large = map[string]string{
 var contextValues = map[string]string{
 	"llm/llm.go OnBegan":                          "tells a model behind any llm.Model that somebody waits for the beginning of its answer",
 	"internal/serve/gateway/relay/flight.go With": "a client's call as it came: llm.Request has no room for another format's bytes",
-	"internal/credential/google/google.go search": "golang.org/x/oauth2 takes its HTTP client from the context only",
+	"internal/ask/credential/google.go search":    "golang.org/x/oauth2 takes its HTTP client from the context only",
 	"internal/serve/gateway/conn/conn.go Context": "net/http hands a connection to its requests in their context only",
 }
 

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// row is a package as ARCHITECTURE.md lists it: | 3 | `internal/price` | what it is for |.
+// row is a package as ARCHITECTURE.md lists it: | 3 | `internal/ask/price` | what it is for |.
 type row struct {
 	layer  int
 	path   string
@@ -82,9 +82,9 @@ func TestImportsGoDown(t *testing.T) {
 func TestStrangers(t *testing.T) {
 	t.Parallel()
 	never := []struct{ who, not, why string }{
-		{"internal/dispatch", "internal/dialect", "dispatch knows llm.Model, no wire format"},
-		{"internal/dialect", "internal/dispatch", "a dialect answers one request; who paces it is not its business"},
-		{"internal/dialect", "worlds", "worlds bring their stand-ins: the simulated provider knows none of them"},
+		{"internal/ask/dispatch", "internal/ask/dialect", "dispatch knows llm.Model, no wire format"},
+		{"internal/ask/dialect", "internal/ask/dispatch", "a dialect answers one request; who paces it is not its business"},
+		{"internal/ask/dialect", "worlds", "worlds bring their stand-ins: the simulated provider knows none of them"},
 		{"internal/view", "internal/serve", "what a gateway records is a kind like any other to readers"},
 		{"internal/report", "internal/serve", "what a gateway records is a kind like any other to readers"},
 		{"internal/export", "internal/serve", "what a gateway records is a kind like any other to readers"},

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/ask/provider"
 	"parley/internal/cli/exit"
-	"parley/internal/provider"
 	"parley/llm"
 )
 

@@ -11,16 +11,16 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/answer"
 	"parley/internal/app"
+	"parley/internal/ask/answer"
+	"parley/internal/ask/dispatch"
+	"parley/internal/ask/sim"
+	"parley/internal/ask/trust"
 	"parley/internal/cli/bulk"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/config/schema"
-	"parley/internal/dialect/sim"
-	"parley/internal/dispatch"
 	"parley/internal/kit/files"
-	"parley/internal/trust"
 	"parley/llm"
 )
 

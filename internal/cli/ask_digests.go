@@ -6,9 +6,9 @@ import (
 	"iter"
 	"path/filepath"
 
+	"parley/internal/ask/dispatch"
 	"parley/internal/cli/bulk"
 	"parley/internal/cli/exit"
-	"parley/internal/dispatch"
 	"parley/llm"
 )
 

@@ -8,9 +8,9 @@ import (
 	"text/tabwriter"
 
 	"parley/internal/app"
+	"parley/internal/ask/sim"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
-	"parley/internal/dialect/sim"
 	"parley/internal/estimate"
 )
 

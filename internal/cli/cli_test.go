@@ -13,8 +13,8 @@ import (
 	"go.uber.org/goleak"
 
 	"parley/internal/app"
+	"parley/internal/ask/dispatch"
 	"parley/internal/cli/bulk"
-	"parley/internal/dispatch"
 	"parley/internal/kit/testkit"
 	"parley/llm"
 	"parley/worlds"

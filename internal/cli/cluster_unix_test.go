@@ -16,11 +16,11 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"parley/internal/ask/trust"
 	"parley/internal/cli/exit"
 	"parley/internal/cluster/hub"
 	"parley/internal/cluster/subject"
 	"parley/internal/summary"
-	"parley/internal/trust"
 	"parley/worlds/rollout/env"
 	"parley/worlds/rollout/envhttp"
 )

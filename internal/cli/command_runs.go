@@ -11,12 +11,12 @@ import (
 
 	"parley/engine"
 	"parley/internal/app"
+	"parley/internal/ask/trust"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/config"
 	"parley/internal/steer"
 	"parley/internal/store/sqlite"
-	"parley/internal/trust"
 	"parley/journal"
 	"parley/world/program"
 )

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/ask/dispatch/limiter"
 	"parley/internal/cluster/allot"
 	"parley/internal/cluster/coordinator"
 	"parley/internal/cluster/share"
 	"parley/internal/cluster/subject"
-	"parley/internal/dispatch/limiter"
 	"parley/internal/serve/metric"
 	"parley/llm"
 )

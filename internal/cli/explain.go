@@ -17,6 +17,7 @@ import (
 
 	"parley/engine"
 	"parley/internal/app"
+	"parley/internal/ask/provider"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/config/document"
@@ -25,7 +26,6 @@ import (
 	"parley/internal/kit/files"
 	"parley/internal/kit/text"
 	"parley/internal/kit/yamltree"
-	"parley/internal/provider"
 	"parley/internal/store/sqlite"
 	"parley/world"
 )

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/cachestore"
+	"parley/internal/ask/cache"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/kit/auth"
@@ -158,16 +158,16 @@ func (c *gatewayCmd) open(ctx context.Context, s *State, cfg *gateway.Config) (d
 	}
 	cfg.Journal = store
 	cfg.Begin = ledger.Begin{Run: strconv.FormatInt(time.Now().UnixNano(), 36), Tool: Version(), Now: time.Now(), Plan: c.plan(cfg)}
-	var cache *cachestore.Store
+	var theCache *cache.Store
 	if c.Cache != "" {
-		if cache, err = cachestore.Open(c.Cache, cachestore.Options{}); err != nil {
+		if theCache, err = cache.Open(c.Cache, cache.Options{}); err != nil {
 			return nil, errors.Join(exit.AsUsage(err), store.Close())
 		}
-		cfg.Cache = cache
+		cfg.Cache = theCache
 	}
 	closeAll := func() error {
-		if cache != nil {
-			cache.Close()
+		if theCache != nil {
+			theCache.Close()
 		}
 		return store.Close()
 	}

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"parley/internal/app"
+	"parley/internal/ask/provider"
+	"parley/internal/ask/trust"
 	"parley/internal/cli/terminal"
 	"parley/internal/config"
-	"parley/internal/provider"
 	"parley/internal/serve/gateway"
-	"parley/internal/trust"
 )
 
 // upstreamFlags choose the providers that are called.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/answer"
+	"parley/internal/ask/answer"
 	"parley/internal/cli/bulk"
 	"parley/internal/cli/exit"
 	"parley/internal/kit/files"

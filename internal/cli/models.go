@@ -7,10 +7,10 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"parley/internal/ask/price"
+	"parley/internal/ask/provider"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
-	"parley/internal/price"
-	"parley/internal/provider"
 	"parley/llm"
 )
 

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"parley/internal/ask/dialect"
+	"parley/internal/ask/price"
+	"parley/internal/ask/provider"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
-	"parley/internal/dialect/modellist"
-	"parley/internal/price"
-	"parley/internal/provider"
 	"parley/llm"
 )
 
@@ -32,7 +32,7 @@ func (c *modelsCmd) live(ctx context.Context, s *State, prices *price.Table) (kn
 	}
 	ctx, end := untilSignal(ctx, s)
 	defer end()
-	all, err := modellist.List(ctx, p)
+	all, err := dialect.List(ctx, p)
 	if stopped := context.Cause(ctx); stopped != nil {
 		return k, stopped
 	}

@@ -5,11 +5,10 @@ import (
 	"time"
 
 	"parley/internal/app"
+	"parley/internal/ask/dispatch"
 	"parley/internal/cli/bulk"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
-	"parley/internal/dispatch"
-	"parley/internal/dispatch/outage"
 )
 
 // openApp opens the app that c describes. Its errors are usage errors.
@@ -22,7 +21,7 @@ func openApp(c app.Config) (bulk.Asker, error) {
 }
 
 // outage prints that a provider cannot be reached and the run waits for it, or that it is back.
-func (s *State) outage(o outage.Outage) {
+func (s *State) outage(o dispatch.Outage) {
 	fmt.Fprintf(s.err, "parley: %s\n", terminal.Cut(terminal.Safe(terminal.OneLine(o.Text(time.Now()))), 400))
 }
 

@@ -13,13 +13,12 @@ import (
 
 	"parley/engine"
 	"parley/internal/app"
+	"parley/internal/ask/dispatch"
+	"parley/internal/ask/dispatch/budget"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/runview"
 	"parley/internal/cli/terminal"
 	"parley/internal/config"
-	"parley/internal/dispatch"
-	"parley/internal/dispatch/budget"
-	"parley/internal/dispatch/outage"
 	"parley/internal/summary"
 	"parley/journal"
 	"parley/llm"
@@ -64,7 +63,7 @@ func TestWaitingIsSaid(t *testing.T) {
 	v.Stats = func() dispatch.Snapshot { return dispatch.Snapshot{} }
 	now := time.Now()
 	v.Calls = func(now time.Time) []dispatch.Wait {
-		return []dispatch.Wait{{Says: outage.Outage{Provider: "lab", URL: "http://x/v1", Why: "503 \x1b[2JLoading", Since: now.Add(-40 * time.Second), Limit: 10 * time.Minute}.Text(now)}}
+		return []dispatch.Wait{{Says: dispatch.Outage{Provider: "lab", URL: "http://x/v1", Why: "503 \x1b[2JLoading", Since: now.Add(-40 * time.Second), Limit: 10 * time.Minute}.Text(now)}}
 	}
 	if first := v.Line(now)[0]; first != `lab is unreachable for 40s: 503 \u001b[2JLoading at http://x/v1; waits up to 10m0s` {
 		t.Error(first)

@@ -7,10 +7,10 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"parley/internal/ask/probe"
+	"parley/internal/ask/provider"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
-	"parley/internal/probe"
-	"parley/internal/provider"
 )
 
 // probeCmd detects the features of a model server.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/ask/probe"
 	"parley/internal/cli/exit"
-	"parley/internal/probe"
 )
 
 // talker serves chat completions that always answer with text.

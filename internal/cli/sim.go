@@ -8,11 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/ask/sim"
+	"parley/internal/ask/sim/simhttp"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
-	"parley/internal/dialect/sim"
-	"parley/internal/dialect/sim/quota"
-	"parley/internal/dialect/sim/simhttp"
 	"parley/internal/kit/auth"
 )
 
@@ -91,7 +90,7 @@ func (c *simCmd) config() (simhttp.Config, error) {
 	cfg := simhttp.Config{
 		Sim: sim.Config{
 			Seed: c.Seed, TokensPerSecond: c.TokensPerSecond, MinTokens: c.MinTokens, MaxTokens: c.MaxTokens,
-			Limits: quota.Limits{
+			Limits: sim.Limits{
 				RPM: c.RPM, TPM: c.TPM, ITPM: c.ITPM, OTPM: c.OTPM,
 				Burst: c.Burst, Concurrency: c.Concurrency, Queue: c.Queue,
 			},

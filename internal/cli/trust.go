@@ -10,11 +10,11 @@ import (
 	"strings"
 
 	"parley/internal/app"
+	"parley/internal/ask/dispatch"
+	"parley/internal/ask/provider"
+	"parley/internal/ask/trust"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
-	"parley/internal/dispatch/levels"
-	"parley/internal/provider"
-	"parley/internal/trust"
 	"parley/world/program"
 )
 
@@ -66,11 +66,11 @@ func (k *keyGate) listen(ctx context.Context) (_ context.Context, g *exit.Gate, 
 const limitsName = "limits"
 
 // levels returns what is remembered about servers, or nil if there is no settings folder.
-func (s *State) levels() *levels.Store {
+func (s *State) levels() *dispatch.LevelStore {
 	if s.ConfigDir == "" {
 		return nil
 	}
-	return levels.New(filepath.Join(s.ConfigDir, "parley", limitsName), s.Env)
+	return dispatch.NewLevels(filepath.Join(s.ConfigDir, "parley", limitsName), s.Env)
 }
 
 // commandOf returns the command line as a shell reads it, without arguments that may be keys.

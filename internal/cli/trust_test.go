@@ -12,8 +12,8 @@ import (
 	"sync"
 	"testing"
 
+	"parley/internal/ask/trust"
 	"parley/internal/cli/exit"
-	"parley/internal/trust"
 )
 
 // elsewhere is a server at an address that does not count as this machine, though it is: it stands for an

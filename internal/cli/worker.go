@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"parley/internal/app"
+	"parley/internal/ask/dispatch/budget"
 	"parley/internal/cli/exit"
 	"parley/internal/cluster/allot"
 	"parley/internal/cluster/hub"
@@ -19,7 +20,6 @@ import (
 	"parley/internal/config"
 	"parley/internal/config/keys"
 	"parley/internal/config/peek"
-	"parley/internal/dispatch/budget"
 	"parley/journal"
 	"parley/llm"
 )

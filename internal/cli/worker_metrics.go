@@ -9,8 +9,8 @@ import (
 
 	"parley/engine"
 	"parley/internal/app"
+	"parley/internal/ask/dispatch"
 	"parley/internal/cluster/hub"
-	"parley/internal/dispatch"
 	"parley/internal/serve/metric"
 	"parley/internal/serve/monitor"
 	"parley/journal"

@@ -19,13 +19,13 @@ import (
 	"slices"
 	"time"
 
+	"parley/internal/ask/provider"
 	"parley/internal/config/document"
 	"parley/internal/config/matrix"
 	"parley/internal/config/reach"
 	"parley/internal/config/schema"
 	"parley/internal/kit/yamltree"
 	"parley/internal/planner"
-	"parley/internal/provider"
 	"parley/llm"
 	"parley/world"
 )

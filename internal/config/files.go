@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/ask/provider"
 	"parley/internal/config/document"
 	"parley/internal/config/reach"
 	"parley/internal/config/schema"
 	"parley/internal/kit/yamltree"
-	"parley/internal/provider"
 	"parley/world"
 )
 

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"parley/internal/ask/provider"
 	"parley/internal/config/document"
 	"parley/internal/kit/testkit"
-	"parley/internal/provider"
 	"parley/llm"
 	"parley/world"
 )

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"parley/internal/ask/provider"
 	"parley/internal/config/reach"
 	"parley/internal/config/schema"
-	"parley/internal/provider"
 	"parley/llm"
 	"parley/world"
 )

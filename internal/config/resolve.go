@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/ask/provider"
 	"parley/internal/config/account"
 	"parley/internal/config/document"
 	"parley/internal/config/keys"
@@ -18,7 +19,6 @@ import (
 	"parley/internal/kit/text"
 	"parley/internal/kit/yamltree"
 	"parley/internal/planner"
-	"parley/internal/provider"
 	"parley/llm"
 	"parley/world"
 )

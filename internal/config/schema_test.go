@@ -11,13 +11,13 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"parley/internal/ask/provider"
 	"parley/internal/config/document"
 	"parley/internal/config/keys"
 	"parley/internal/config/matrix"
 	"parley/internal/config/schema"
 	"parley/internal/kit/yamltree"
 	"parley/internal/planner"
-	"parley/internal/provider"
 	"parley/world"
 	"parley/world/worldtest"
 )

@@ -20,10 +20,10 @@ import (
 	"time"
 
 	"parley/engine"
+	"parley/internal/ask/price"
 	"parley/internal/config"
 	"parley/internal/config/matrix"
 	"parley/internal/kit/statmath"
-	"parley/internal/price"
 	"parley/llm"
 	"parley/world"
 )

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"parley/internal/ask/price"
+	"parley/internal/ask/provider"
 	"parley/internal/config"
 	"parley/internal/kit/statmath"
-	"parley/internal/price"
-	"parley/internal/provider"
 	"parley/llm"
 	"parley/world"
 	"parley/world/worldtest"

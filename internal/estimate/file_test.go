@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/ask/dispatch/budget"
+	"parley/internal/ask/price"
 	"parley/internal/config"
-	"parley/internal/dispatch/budget"
-	"parley/internal/price"
 	"parley/llm"
 	"parley/llm/llmtest"
 	"parley/world"

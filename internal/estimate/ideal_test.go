@@ -5,8 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/internal/ask/sim"
 	"parley/internal/config"
-	"parley/internal/dialect/sim"
 	"parley/worlds"
 )
 

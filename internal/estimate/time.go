@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/dispatch/limiter"
+	"parley/internal/ask/dispatch/limiter"
+	"parley/internal/ask/provider"
 	"parley/internal/kit/statmath"
-	"parley/internal/provider"
 	"parley/internal/view"
 	"parley/llm"
 )

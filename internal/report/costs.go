@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/price"
+	"parley/internal/ask/price"
 	"parley/internal/report/page"
 	"parley/internal/view"
 	"parley/llm"

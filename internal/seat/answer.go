@@ -11,7 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"parley/internal/answer"
+	"parley/internal/ask/answer"
 	"parley/internal/control"
 	"parley/llm"
 	"parley/world"

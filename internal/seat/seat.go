@@ -25,7 +25,7 @@ import (
 	"time"
 
 	"parley/engine"
-	"parley/internal/answer"
+	"parley/internal/ask/answer"
 	"parley/internal/kit/files"
 	"parley/llm"
 	"parley/world"

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"parley/engine"
+	"parley/internal/ask/dispatch/budget"
 	"parley/internal/config"
-	"parley/internal/dispatch/budget"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"

@@ -7,10 +7,10 @@ import (
 	"fmt"
 
 	"parley/engine"
+	"parley/internal/ask/dispatch"
+	"parley/internal/ask/dispatch/replica"
 	"parley/internal/config"
-	"parley/internal/dispatch"
 	"parley/internal/growth"
-	"parley/internal/replica"
 	"parley/internal/view"
 	"parley/internal/view/copies"
 	"parley/internal/view/failure"

@@ -20,9 +20,9 @@ import (
 	"github.com/openai/openai-go/v3"
 	openaioption "github.com/openai/openai-go/v3/option"
 
-	"parley/internal/dialect"
-	"parley/internal/dispatch"
-	"parley/internal/provider"
+	"parley/internal/ask/dialect"
+	"parley/internal/ask/dispatch"
+	"parley/internal/ask/provider"
 	"parley/llm"
 )
 

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/dispatch"
-	"parley/internal/dispatch/budget"
-	"parley/internal/provider"
+	"parley/internal/ask/dispatch"
+	"parley/internal/ask/dispatch/budget"
+	"parley/internal/ask/provider"
 	"parley/llm"
 )
 

@@ -14,7 +14,7 @@ import (
 	parley "parley/internal/serve/gateway"
 	"parley/internal/serve/gateway/ledger"
 
-	"parley/internal/provider"
+	"parley/internal/ask/provider"
 	"parley/journal"
 )
 

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"parley/engine"
+	"parley/internal/ask/dispatch"
+	"parley/internal/ask/provider"
+	"parley/internal/ask/sim"
 	"parley/internal/config"
-	"parley/internal/dialect/sim"
-	"parley/internal/dispatch"
-	"parley/internal/provider"
 	"parley/journal"
 	"parley/world"
 	"parley/worlds/evolve"

@@ -7,11 +7,10 @@ import (
 	"time"
 
 	"parley/engine"
+	"parley/internal/ask/dispatch"
+	"parley/internal/ask/provider"
+	"parley/internal/ask/sim"
 	"parley/internal/config"
-	"parley/internal/dialect/sim"
-	"parley/internal/dialect/sim/quota"
-	"parley/internal/dispatch"
-	"parley/internal/provider"
 	"parley/journal"
 	"parley/worlds/evolve"
 )
@@ -19,7 +18,7 @@ import (
 // timed plays a plan through every layer of dispatch to a simulated provider that takes a second for each call. It returns
 // when, after the start, each call of the first generation was answered. Call it within synctest, where computing
 // takes no time: all time beyond the ideal is then lost by the program itself.
-func timed(t *testing.T, plan *config.Plan, theirs quota.Limits, ours provider.Limits) []time.Duration {
+func timed(t *testing.T, plan *config.Plan, theirs sim.Limits, ours provider.Limits) []time.Duration {
 	t.Helper()
 	second, err := sim.ParseDelay("1s")
 	if err != nil {
@@ -89,7 +88,7 @@ func TestGenerationIsFast(t *testing.T) {
 	t.Parallel()
 	plan := one(t, "100")
 	synctest.Test(t, func(t *testing.T) {
-		at := timed(t, plan, quota.Limits{}, provider.Limits{Concurrency: 500})
+		at := timed(t, plan, sim.Limits{}, provider.Limits{Concurrency: 500})
 		took := at[len(at)-1]
 		t.Logf("%d calls of 1 s, 500 at once: %v", len(at), took)
 		if len(at) != 5000 || took > 11*time.Second {
@@ -105,7 +104,7 @@ func TestGenerationUsesItsLimit(t *testing.T) {
 	plan := one(t, "250")
 	synctest.Test(t, func(t *testing.T) {
 		const perMinute = 3500
-		at := timed(t, plan, quota.Limits{RPM: perMinute}, provider.Limits{RPM: perMinute})
+		at := timed(t, plan, sim.Limits{RPM: perMinute}, provider.Limits{RPM: perMinute})
 		inMinute := 0
 		for _, d := range at {
 			if d > time.Minute && d <= 2*time.Minute {

@@ -11,8 +11,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"parley/internal/ask/sim/jsongen"
 	"parley/internal/config"
-	"parley/internal/dialect/sim/jsongen"
 	"parley/llm"
 	"parley/world"
 	"parley/worlds/scenario/script"

@@ -5,8 +5,8 @@ import (
 	"iter"
 	"time"
 
-	"parley/internal/dispatch"
-	"parley/internal/dispatch/budget"
+	"parley/internal/ask/dispatch"
+	"parley/internal/ask/dispatch/budget"
 	"parley/llm"
 )
 

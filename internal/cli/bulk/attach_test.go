@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/answer"
+	"parley/internal/ask/answer"
 	"parley/llm"
 	"parley/llm/llmtest"
 )

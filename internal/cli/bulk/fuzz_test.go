@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/answer"
+	"parley/internal/ask/answer"
 	"parley/llm"
 )
 

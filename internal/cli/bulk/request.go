@@ -8,10 +8,10 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"parley/internal/answer"
+	"parley/internal/ask/answer"
+	"parley/internal/ask/wire/body"
+	"parley/internal/ask/wire/request"
 	"parley/internal/cli/terminal"
-	"parley/internal/wire/body"
-	"parley/internal/wire/request"
 	"parley/llm"
 	"parley/world"
 )

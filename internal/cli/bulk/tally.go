@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
+	"parley/internal/ask/dispatch"
 	"parley/internal/cli/progress"
 	"parley/internal/cli/terminal"
-	"parley/internal/dispatch"
 	"parley/internal/view/failure"
 	"parley/llm"
 )

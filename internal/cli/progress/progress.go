@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"parley/internal/ask/dispatch"
 	"parley/internal/cli/terminal"
-	"parley/internal/dispatch"
 	"parley/llm"
 )
 

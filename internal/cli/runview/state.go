@@ -5,10 +5,10 @@ import (
 	"slices"
 	"time"
 
+	"parley/internal/ask/dispatch"
+	"parley/internal/ask/dispatch/limiter"
 	"parley/internal/cli/progress"
 	"parley/internal/cli/terminal"
-	"parley/internal/dispatch"
-	"parley/internal/dispatch/limiter"
 	"parley/internal/live"
 	"parley/llm"
 )

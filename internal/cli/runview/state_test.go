@@ -7,11 +7,11 @@ import (
 
 	"parley/engine"
 	"parley/internal/app"
-	"parley/internal/batch/batcher"
+	"parley/internal/ask/batch"
+	"parley/internal/ask/dispatch"
+	"parley/internal/ask/dispatch/budget"
+	"parley/internal/ask/dispatch/limiter"
 	"parley/internal/cli/terminal"
-	"parley/internal/dispatch"
-	"parley/internal/dispatch/budget"
-	"parley/internal/dispatch/limiter"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -28,8 +28,8 @@ func TestState(t *testing.T) {
 		Calls: func(time.Time) []dispatch.Wait {
 			return []dispatch.Wait{{Money: &budget.Shortage{Calls: 1021, Model: "lab/large", Amount: llm.Dollars(0.006828), Exceeds: true}}}
 		},
-		batches: func() batcher.Progress {
-			return batcher.Progress{Open: []batcher.Standing{{Provider: "lab", Model: "small", Began: began, Lines: 10, Answered: 3, Failed: 1}}}
+		batches: func() batch.Progress {
+			return batch.Progress{Open: []batch.Standing{{Provider: "lab", Model: "small", Began: began, Lines: 10, Answered: 3, Failed: 1}}}
 		},
 	}
 	v.Stats = func() dispatch.Snapshot { // 4 calls, 300 tokens, 1 failure and 1 cent a second

@@ -14,12 +14,12 @@ import (
 
 	"parley/engine"
 	"parley/internal/app"
-	"parley/internal/batch/batcher"
+	"parley/internal/ask/batch"
+	"parley/internal/ask/dispatch"
+	"parley/internal/ask/dispatch/replica"
 	"parley/internal/cli/progress"
 	"parley/internal/cli/terminal"
-	"parley/internal/dispatch"
 	"parley/internal/growth"
-	"parley/internal/replica"
 	"parley/internal/steer"
 	"parley/journal"
 	"parley/llm"
@@ -36,7 +36,7 @@ type View struct {
 	Stats    func() dispatch.Snapshot
 	waiting  func() string                       // what external thing the run waits for
 	Calls    func(now time.Time) []dispatch.Wait // what calls wait for; hostile
-	batches  func() batcher.Progress             // nil if the run is not in waves
+	batches  func() batch.Progress               // nil if the run is not in waves
 	steering *steer.Steering                     // nil if nothing is left to play
 	budget   llm.Money                           // of a run without steering
 	spent    llm.Money                           // before this process
@@ -256,7 +256,7 @@ func (v *View) waits() string {
 
 // batched describes the calls in batch APIs: "wave 3, 2 batches out: 120 of 800 answered, the oldest for 5m".
 // Anthropic reports the number of answers only at the end.
-func batched(p batcher.Progress, now time.Time) []string {
+func batched(p batch.Progress, now time.Time) []string {
 	if p.Wave == 0 {
 		return nil
 	}

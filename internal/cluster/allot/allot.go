@@ -13,7 +13,7 @@ package allot
 import (
 	"time"
 
-	"parley/internal/dispatch/budget"
+	"parley/internal/ask/dispatch/budget"
 	"parley/llm"
 )
 

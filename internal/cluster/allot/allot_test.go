@@ -15,9 +15,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley/internal/dispatch"
-	"parley/internal/price"
-	"parley/internal/provider"
+	"parley/internal/ask/dispatch"
+	"parley/internal/ask/price"
+	"parley/internal/ask/provider"
 	"parley/llm"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/dispatch/budget"
+	"parley/internal/ask/dispatch/budget"
 	"parley/llm"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"parley/internal/dispatch/budget"
+	"parley/internal/ask/dispatch/budget"
 	"parley/llm"
 )
 

@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"testing"
 
+	"parley/internal/ask/dispatch/budget"
 	"parley/internal/cluster/allot"
 	"parley/internal/cluster/clustertest"
 	"parley/internal/cluster/hub"
 	"parley/internal/cluster/subject"
-	"parley/internal/dispatch/budget"
 	"parley/llm"
 )
 

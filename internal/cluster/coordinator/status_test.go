@@ -8,11 +8,11 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"parley/internal/ask/dispatch/limiter"
 	"parley/internal/cluster/clustertest"
 	"parley/internal/cluster/hub"
 	"parley/internal/cluster/share"
 	"parley/internal/cluster/subject"
-	"parley/internal/dispatch/limiter"
 )
 
 // TestHearOut: a run ends although more reports come than can be counted.

@@ -1,6 +1,6 @@
 package share
 
-import "parley/internal/dispatch/limiter"
+import "parley/internal/ask/dispatch/limiter"
 
 // Account is how an account is divided.
 type Account struct {

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/dispatch/limiter"
-	"parley/internal/dispatch/tokens"
+	"parley/internal/ask/dispatch/limiter"
+	"parley/internal/ask/dispatch/tokens"
 )
 
 // fixed are limits of which a random part is needed, or all.

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/dispatch/limiter"
-	"parley/internal/dispatch/tokens"
+	"parley/internal/ask/dispatch/limiter"
+	"parley/internal/ask/dispatch/tokens"
 )
 
 // Keeper divides accounts among workers. It may be used from several goroutines.

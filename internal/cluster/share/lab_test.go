@@ -11,10 +11,10 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley/internal/dialect/sim/quota"
-	"parley/internal/dispatch"
-	"parley/internal/dispatch/tokens"
-	"parley/internal/provider"
+	"parley/internal/ask/dispatch"
+	"parley/internal/ask/dispatch/tokens"
+	"parley/internal/ask/provider"
+	"parley/internal/ask/sim"
 	"parley/llm"
 )
 
@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // account is a provider's account: it charges, and answers after a time that depends on the answer.
 type account struct {
-	quota   *quota.Quota
+	quota   *sim.Quota
 	silent  bool // no headers
 	short   bool // answers are much shorter than is allowed
 	latency time.Duration
@@ -91,7 +91,7 @@ func (a *account) Ask(ctx context.Context, req *llm.Request) (*llm.Response, err
 	if err := wait(ctx, a.between(10*time.Millisecond, 60*time.Millisecond)); err != nil {
 		return nil, err
 	}
-	cost := quota.Cost{Input: tokens.SizeOf(req).Bytes / 4, Max: req.MaxTokens}
+	cost := sim.Cost{Input: tokens.SizeOf(req).Bytes / 4, Max: req.MaxTokens}
 	refusal := a.quota.Admit(time.Now(), cost)
 	output := a.count(refusal != nil, cost.Input)
 	if refusal != nil {
@@ -254,14 +254,14 @@ func (l *lab) watch(ctx context.Context) {
 }
 
 // newLab returns a lab without workers.
-func newLab(t *testing.T, limits quota.Limits, given provider.Limits, silent bool, seed uint64) *lab {
-	style, counting := quota.OpenAI, provider.CountMax
+func newLab(t *testing.T, limits sim.Limits, given provider.Limits, silent bool, seed uint64) *lab {
+	style, counting := sim.OpenAI, provider.CountMax
 	if limits.ITPM > 0 || limits.OTPM > 0 {
-		style, counting = quota.Anthropic, provider.CountUsed
+		style, counting = sim.Anthropic, provider.CountUsed
 	}
 	return &lab{
 		t: t, workers: map[string]*labWorker{}, keeper: NewKeeper(1, true), hub: true, loss: 0.01,
-		account: &account{quota: quota.New(limits, style, time.Now()), silent: silent, latency: time.Second, rand: rand.New(rand.NewPCG(seed, 22))},
+		account: &account{quota: sim.NewQuota(limits, style, time.Now()), silent: silent, latency: time.Second, rand: rand.New(rand.NewPCG(seed, 22))},
 		given:   provider.Provider{Name: "lab", Dialect: "openai", BaseURL: "https://lab.example/v1", Counting: counting, Limits: given},
 	}
 }

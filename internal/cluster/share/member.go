@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/dispatch/limiter"
-	"parley/internal/dispatch/tokens"
+	"parley/internal/ask/dispatch/limiter"
+	"parley/internal/ask/dispatch/tokens"
 )
 
 // Limits are the limits of a worker. A dispatch.Dispatcher implements it.

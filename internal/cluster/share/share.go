@@ -20,8 +20,8 @@ package share
 import (
 	"time"
 
-	"parley/internal/dispatch/limiter"
-	"parley/internal/dispatch/tokens"
+	"parley/internal/ask/dispatch/limiter"
+	"parley/internal/ask/dispatch/tokens"
 )
 
 const (

@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/dialect/sim/quota"
-	"parley/internal/provider"
+	"parley/internal/ask/provider"
+	"parley/internal/ask/sim"
 )
 
 // TestSharedLimits: four workers reach nearly all of a limit from the start, for a minute in which one dies
@@ -20,21 +20,21 @@ func TestSharedLimits(t *testing.T) {
 	const rpm, itpm, otpm, short, long = 6000, 1_800_000, 600_000, 2 * time.Second, 4 * time.Second
 	for n, tt := range []struct {
 		name   string
-		server quota.Limits
+		server sim.Limits
 		given  provider.Limits
 		silent bool
 	}{
-		{"requests, configured", quota.Limits{RPM: rpm, Burst: short}, provider.Limits{RPM: rpm}, false},
-		{"requests, no headers", quota.Limits{RPM: rpm, Burst: short}, provider.Limits{RPM: rpm}, true},
-		{"requests, by headers", quota.Limits{RPM: rpm, Burst: short}, provider.Limits{}, false},
-		{"input, configured", quota.Limits{ITPM: itpm, Burst: short}, provider.Limits{ITPM: itpm}, false},
-		{"input, no headers", quota.Limits{ITPM: itpm, Burst: short}, provider.Limits{ITPM: itpm}, true},
-		{"input, by headers", quota.Limits{ITPM: itpm, Burst: short}, provider.Limits{}, false},
-		{"output, configured", quota.Limits{OTPM: otpm, Burst: long}, provider.Limits{OTPM: otpm}, false},
-		{"output, no headers", quota.Limits{OTPM: otpm, Burst: long}, provider.Limits{OTPM: otpm}, true},
-		{"output, by headers", quota.Limits{OTPM: otpm, Burst: long}, provider.Limits{}, false},
-		{"short output, no headers", quota.Limits{OTPM: otpm / 8, Burst: long}, provider.Limits{OTPM: otpm / 8}, true},
-		{"short output, by headers", quota.Limits{OTPM: otpm / 8, Burst: long}, provider.Limits{}, false},
+		{"requests, configured", sim.Limits{RPM: rpm, Burst: short}, provider.Limits{RPM: rpm}, false},
+		{"requests, no headers", sim.Limits{RPM: rpm, Burst: short}, provider.Limits{RPM: rpm}, true},
+		{"requests, by headers", sim.Limits{RPM: rpm, Burst: short}, provider.Limits{}, false},
+		{"input, configured", sim.Limits{ITPM: itpm, Burst: short}, provider.Limits{ITPM: itpm}, false},
+		{"input, no headers", sim.Limits{ITPM: itpm, Burst: short}, provider.Limits{ITPM: itpm}, true},
+		{"input, by headers", sim.Limits{ITPM: itpm, Burst: short}, provider.Limits{}, false},
+		{"output, configured", sim.Limits{OTPM: otpm, Burst: long}, provider.Limits{OTPM: otpm}, false},
+		{"output, no headers", sim.Limits{OTPM: otpm, Burst: long}, provider.Limits{OTPM: otpm}, true},
+		{"output, by headers", sim.Limits{OTPM: otpm, Burst: long}, provider.Limits{}, false},
+		{"short output, no headers", sim.Limits{OTPM: otpm / 8, Burst: long}, provider.Limits{OTPM: otpm / 8}, true},
+		{"short output, by headers", sim.Limits{OTPM: otpm / 8, Burst: long}, provider.Limits{}, false},
 	} {
 		for i, latency := range []time.Duration{time.Second, 300 * time.Millisecond, 4 * time.Second} {
 			switch {
@@ -88,7 +88,7 @@ func TestSharedConcurrency(t *testing.T) {
 		t.Run(fmt.Sprint(allowed), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				l := newLab(t, quota.Limits{}, provider.Limits{Concurrency: allowed}, false, 1)
+				l := newLab(t, sim.Limits{}, provider.Limits{Concurrency: allowed}, false, 1)
 				l.account.latency = time.Second
 				used := l.play(t.Context())
 				mean := used[0] / (playFor - playFrom).Seconds() * 1.03 // seconds that a call takes

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"sync"
 
-	"parley/internal/dispatch"
-	"parley/internal/dispatch/budget"
+	"parley/internal/ask/dispatch"
+	"parley/internal/ask/dispatch/budget"
 	"parley/journal"
 	"parley/llm"
 )

@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"parley/engine"
+	"parley/internal/ask/dispatch/limiter"
+	"parley/internal/ask/dispatch/tokens"
 	"parley/internal/cluster/clustertest"
 	"parley/internal/cluster/hub"
 	"parley/internal/cluster/share"
-	"parley/internal/dispatch/limiter"
-	"parley/internal/dispatch/tokens"
 	"parley/journal"
 )
 

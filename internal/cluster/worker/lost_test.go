@@ -12,10 +12,10 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"parley/engine"
+	"parley/internal/ask/dispatch"
 	"parley/internal/cluster/clustertest"
 	"parley/internal/cluster/hub"
 	"parley/internal/cluster/tally"
-	"parley/internal/dispatch"
 	"parley/journal"
 	"parley/llm"
 )

@@ -12,9 +12,9 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"parley/internal/ask/dispatch"
 	"parley/internal/cluster/chain"
 	"parley/internal/cluster/subject"
-	"parley/internal/dispatch"
 	"parley/journal"
 )
 

@@ -17,13 +17,13 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"parley/engine"
+	"parley/internal/ask/dispatch"
 	"parley/internal/cluster/clustertest"
 	"parley/internal/cluster/coordinator"
 	"parley/internal/cluster/hub"
 	"parley/internal/cluster/share"
 	"parley/internal/cluster/subject"
 	"parley/internal/cluster/tally"
-	"parley/internal/dispatch"
 	"parley/internal/kit/testkit"
 	"parley/journal"
 )

@@ -10,11 +10,11 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/ask/provider"
 	"parley/internal/config/document"
 	"parley/internal/config/schema"
 	"parley/internal/kit/text"
 	"parley/internal/kit/yamltree"
-	"parley/internal/provider"
 )
 
 // List is the providers of a plan file.

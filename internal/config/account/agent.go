@@ -4,11 +4,11 @@ import (
 	"regexp"
 	"slices"
 
+	"parley/internal/ask/provider"
 	"parley/internal/config/document"
 	"parley/internal/config/schema"
 	"parley/internal/kit/text"
 	"parley/internal/kit/yamltree"
-	"parley/internal/provider"
 	"parley/llm"
 	"parley/world"
 )

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"parley/internal/ask/provider"
 	"parley/internal/kit/yamltree"
-	"parley/internal/provider"
 )
 
 // A key may be in the wrong place: in key_env itself, under a key that does not exist (api_key), in a

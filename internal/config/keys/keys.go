@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/ask/provider"
 	"parley/internal/config/schema"
 	"parley/internal/kit/yamltree"
-	"parley/internal/provider"
 	"parley/llm"
 	"parley/world"
 )

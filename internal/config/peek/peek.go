@@ -11,9 +11,9 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/ask/provider"
 	"parley/internal/config/document"
 	"parley/internal/kit/yamltree"
-	"parley/internal/provider"
 )
 
 // Named is what a plan names before its kind is known.

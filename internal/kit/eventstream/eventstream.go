@@ -10,8 +10,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
 
+	"parley/internal/ask/wire/fault"
 	"parley/internal/kit/sse"
-	"parley/internal/wire/fault"
 )
 
 // MediaType is the content type of a stream.

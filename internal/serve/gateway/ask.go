@@ -10,11 +10,11 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/ask/wire/openai"
 	"parley/internal/serve/gateway/format"
 	"parley/internal/serve/gateway/ledger"
 	"parley/internal/serve/gateway/relay"
 	"parley/internal/serve/gateway/session"
-	"parley/internal/wire/completion"
 	"parley/llm"
 )
 
@@ -147,7 +147,7 @@ func (x *exchange) stop(rec *ledger.Call) {
 		Finish: llm.FinishStop, Provider: session.Own, Model: x.call.Request.Model, ID: fmt.Sprintf("stop-%d-%d", x.session.Episode, x.turn),
 	}
 	rec.Response = r
-	meta := completion.Meta{ID: r.ID, Model: r.Model, Created: x.began.Unix(), Usage: x.call.Usage}
+	meta := openai.Meta{ID: r.ID, Model: r.Model, Created: x.began.Unix(), Usage: x.call.Usage}
 	h := http.Header{"Content-Type": {"application/json"}, "X-Parley-Stop": {"max_steps"}}
 	x.flight = &relay.Flight{Status: http.StatusOK, Answer: h}
 	switch {
@@ -158,7 +158,7 @@ func (x *exchange) stop(rec *ledger.Call) {
 		return
 	case x.call.Stream:
 		h["Content-Type"] = []string{"text/event-stream; charset=utf-8"}
-		x.flight.Held = completion.AppendStream(nil, x.rt.API.NewWriter(meta), r)
+		x.flight.Held = openai.AppendStream(nil, x.rt.API.NewWriter(meta), r)
 	default:
 		x.flight.Held = x.rt.API.AppendResponse(nil, meta, r)
 	}

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/cachestore"
-	"parley/internal/provider"
+	"parley/internal/ask/cache"
+	"parley/internal/ask/provider"
 	"parley/llm"
 )
 
@@ -77,7 +77,7 @@ func TestTwoMeanings(t *testing.T) {
 // not share answers.
 func TestCacheIsNotShared(t *testing.T) {
 	t.Parallel()
-	store, err := cachestore.Open(t.TempDir(), cachestore.Options{})
+	store, err := cache.Open(t.TempDir(), cache.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestCacheIsNotShared(t *testing.T) {
 // TestFallbackIsNotCached checks that the answer of a fallback is not cached for the first model.
 func TestFallbackIsNotCached(t *testing.T) {
 	t.Parallel()
-	store, err := cachestore.Open("", cachestore.Options{})
+	store, err := cache.Open("", cache.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func TestEchoedKey(t *testing.T) {
 	for _, passed := range []bool{false, true} {
 		for name, step := range echoes(key) {
 			folder := t.TempDir()
-			store, err := cachestore.Open(folder, cachestore.Options{})
+			store, err := cache.Open(folder, cache.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

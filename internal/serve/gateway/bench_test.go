@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"parley/internal/provider"
+	"parley/internal/ask/provider"
 )
 
 // provided serves answers of a usual length at once.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/price"
+	"parley/internal/ask/price"
 	"parley/internal/serve/gateway/ledger"
 	"parley/journal"
 	"parley/llm"

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/dialect/sim"
-	"parley/internal/provider"
+	"parley/internal/ask/provider"
+	"parley/internal/ask/sim"
+	"parley/internal/ask/wire/gemini"
 	"parley/internal/serve/gateway/format"
-	"parley/internal/wire/gemini"
 	"parley/llm"
 )
 

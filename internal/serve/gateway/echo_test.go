@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/cachestore"
+	"parley/internal/ask/cache"
+	"parley/internal/ask/provider"
 	"parley/internal/kit/sse"
-	"parley/internal/provider"
 )
 
 // sending answers with bytes of a type.
@@ -156,7 +156,7 @@ func TestSplitKey(t *testing.T) {
 func splitKey(t *testing.T, key, name, dialect, more string, step http.HandlerFunc) {
 	t.Helper()
 	folder := t.TempDir()
-	store, err := cachestore.Open(folder, cachestore.Options{})
+	store, err := cache.Open(folder, cache.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,13 +22,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/internal/cachestore"
-	"parley/internal/dispatch"
-	"parley/internal/dispatch/budget"
-	"parley/internal/dispatch/outage"
+	"parley/internal/ask/cache"
+	"parley/internal/ask/dispatch"
+	"parley/internal/ask/dispatch/budget"
+	"parley/internal/ask/price"
+	"parley/internal/ask/provider"
 	"parley/internal/kit/auth"
-	"parley/internal/price"
-	"parley/internal/provider"
 	"parley/internal/serve/gateway/conn"
 	"parley/internal/serve/gateway/ledger"
 	"parley/internal/serve/gateway/match"
@@ -71,7 +70,7 @@ type Config struct {
 	// Prices of models. Default: the embedded table.
 	Prices *price.Table
 	// Cache stores answers. Default: none.
-	Cache *cachestore.Store
+	Cache *cache.Store
 	// Retries is how often a failed call is retried before its first byte. Default: 4; NoRetries: never.
 	Retries int
 
@@ -98,7 +97,7 @@ type Config struct {
 	// at all.
 	Unreachable time.Duration
 	// Outages and Notices are those of dispatch.Config.
-	Outages func(outage.Outage)
+	Outages func(dispatch.Outage)
 	Notices func(dispatch.Notice)
 	// Telemetry gets spans and metrics of calls. Default: none.
 	Telemetry *telemetry.Exporter

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/dialect/sim"
-	"parley/internal/provider"
+	"parley/internal/ask/provider"
+	"parley/internal/ask/sim"
 	"parley/llm"
 )
 

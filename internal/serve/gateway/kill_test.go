@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/dialect/sim"
+	"parley/internal/ask/provider"
+	"parley/internal/ask/sim"
 	"parley/internal/kit/testkit"
-	"parley/internal/provider"
 	"parley/internal/serve/gateway/ledger"
 	"parley/internal/store/sqlite"
 )

@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/dialect/sim"
-	"parley/internal/dialect/sim/simhttp"
-	"parley/internal/provider"
+	"parley/internal/ask/provider"
+	"parley/internal/ask/sim"
+	"parley/internal/ask/sim/simhttp"
 	"parley/internal/serve/gateway/ledger"
 	"parley/internal/store/sqlite"
 	"parley/journal"

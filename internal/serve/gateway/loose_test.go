@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"parley/internal/provider"
+	"parley/internal/ask/provider"
 	"parley/internal/serve/gateway/match"
 )
 

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"testing"
 
-	"parley/internal/dispatch"
-	"parley/internal/price"
-	"parley/internal/provider"
+	"parley/internal/ask/dispatch"
+	"parley/internal/ask/price"
+	"parley/internal/ask/provider"
 	"parley/journal"
 	"parley/llm"
 )

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"testing"
 
-	"parley/internal/dialect/sim"
-	"parley/internal/dialect/sim/simhttp"
-	"parley/internal/provider"
+	"parley/internal/ask/provider"
+	"parley/internal/ask/sim"
+	"parley/internal/ask/sim/simhttp"
 	"parley/internal/serve/gateway/session"
 	"parley/llm"
 )

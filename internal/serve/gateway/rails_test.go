@@ -9,10 +9,10 @@ import (
 	"sync"
 	"testing"
 
-	"parley/internal/cachestore"
-	"parley/internal/dialect/sim"
-	"parley/internal/price"
-	"parley/internal/provider"
+	"parley/internal/ask/cache"
+	"parley/internal/ask/price"
+	"parley/internal/ask/provider"
+	"parley/internal/ask/sim"
 	"parley/llm"
 )
 
@@ -104,7 +104,7 @@ func TestBudget(t *testing.T) {
 // TestCache checks that the same question gets the same answer, and another draw in one session.
 func TestCache(t *testing.T) {
 	t.Parallel()
-	store, err := cachestore.Open(t.TempDir(), cachestore.Options{})
+	store, err := cache.Open(t.TempDir(), cache.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestCache(t *testing.T) {
 // TestCachedStream serves a stream again, byte for byte.
 func TestCachedStream(t *testing.T) {
 	t.Parallel()
-	store, err := cachestore.Open("", cachestore.Options{})
+	store, err := cache.Open("", cache.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/dialect/sim"
-	"parley/internal/provider"
+	"parley/internal/ask/provider"
+	"parley/internal/ask/sim"
 )
 
 func copyTo(w io.Writer, r io.Reader) (int64, error) { return io.Copy(w, r) }

@@ -9,13 +9,13 @@ import (
 	"net/http"
 	"time"
 
+	"parley/internal/ask/wire/body"
 	"parley/internal/kit/auth"
 	"parley/internal/serve/gateway/conn"
 	"parley/internal/serve/gateway/format"
 	"parley/internal/serve/gateway/ledger"
 	"parley/internal/serve/gateway/route"
 	"parley/internal/serve/gateway/session"
-	"parley/internal/wire/body"
 )
 
 // httpServer returns the server of the gateway. Its requests live until base is done.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/provider"
+	"parley/internal/ask/provider"
 	"parley/internal/serve/gateway/ledger"
 	"parley/internal/store/sqlite"
 	"parley/journal"

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"unicode"
 
+	"parley/internal/ask/provider"
 	"parley/internal/kit/auth"
-	"parley/internal/provider"
 	"parley/internal/serve/gateway/format"
 	"parley/internal/serve/gateway/ledger"
 	"parley/internal/serve/gateway/relay"

@@ -2,7 +2,7 @@
 //
 // It promises that counting never waits for a reader, and that any text may be the value of a label.
 //
-// It is not for percentiles (internal/kit/sketch) nor for reading such pages (internal/replica).
+// It is not for percentiles (internal/kit/sketch) nor for reading such pages (internal/ask/dispatch/replica).
 package metric
 
 import (

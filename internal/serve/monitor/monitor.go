@@ -15,8 +15,8 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/dispatch"
-	"parley/internal/dispatch/budget"
+	"parley/internal/ask/dispatch"
+	"parley/internal/ask/dispatch/budget"
 	"parley/internal/kit/auth"
 	"parley/internal/kit/sketch"
 	"parley/internal/serve/metric"

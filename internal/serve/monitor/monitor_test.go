@@ -16,9 +16,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley/internal/dispatch"
-	"parley/internal/dispatch/budget"
-	"parley/internal/dispatch/limiter"
+	"parley/internal/ask/dispatch"
+	"parley/internal/ask/dispatch/budget"
+	"parley/internal/ask/dispatch/limiter"
 	"parley/internal/serve/metric"
 	"parley/llm"
 )

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/provider"
+	"parley/internal/ask/provider"
 	"parley/internal/serve/gateway/format"
 	"parley/internal/serve/metric"
 	"parley/llm"

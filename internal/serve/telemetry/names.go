@@ -4,7 +4,7 @@ import (
 	"net/url"
 	"strconv"
 
-	"parley/internal/provider"
+	"parley/internal/ask/provider"
 	"parley/internal/serve/gateway/format"
 	"parley/llm"
 )

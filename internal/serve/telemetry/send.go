@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"time"
 
-	"parley/internal/wire/fault"
+	"parley/internal/ask/wire/fault"
 )
 
 const (

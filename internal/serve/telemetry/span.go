@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/provider"
+	"parley/internal/ask/provider"
 	"parley/internal/serve/gateway/format"
 	"parley/llm"
 )

@@ -18,7 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/provider"
+	"parley/internal/ask/provider"
 	"parley/internal/serve/gateway/format"
 	"parley/llm"
 )

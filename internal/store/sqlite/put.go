@@ -3,9 +3,9 @@ package sqlite
 import (
 	"fmt"
 
+	"parley/internal/ask/wire/body"
 	"parley/internal/store/sqlite/content"
 	"parley/internal/store/sqlite/row"
-	"parley/internal/wire/body"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/dispatch/outage"
+	"parley/internal/ask/dispatch"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -146,7 +146,7 @@ func unreached(model, said string) string {
 	if m := namedHost.FindStringSubmatch(said); m != nil && !strings.Contains(said, "proxyconnect") { // that host is the proxy
 		host = m[1] + m[2]
 	}
-	return outage.Remedy(account, host)
+	return dispatch.Remedy(account, host)
 }
 
 // Remedy says what to do about calls to a model that fail. The model is as in Failure. status is the HTTP status, and

@@ -3,56 +3,55 @@ package format
 import (
 	"net/http"
 
-	"parley/internal/wire/chat"
-	"parley/internal/wire/completion"
-	"parley/internal/wire/messages"
-	"parley/internal/wire/responses"
+	"parley/internal/ask/wire/anthropic"
+	"parley/internal/ask/wire/openai"
+	"parley/internal/ask/wire/responses"
 	"parley/llm"
 )
 
 // NewWriter returns the writer of an endpoint's streams.
-func (a API) NewWriter(m completion.Meta) completion.Writer {
+func (a API) NewWriter(m openai.Meta) openai.CompletionWriter {
 	switch a {
 	case Messages:
-		return messages.NewWriter(m)
+		return anthropic.NewWriter(m)
 	case Responses:
 		return responses.NewWriter(m)
 	default:
-		return chat.NewWriter(m)
+		return openai.NewWriter(m)
 	}
 }
 
 // AppendResponse appends a whole answer in the format of the endpoint.
-func (a API) AppendResponse(b []byte, m completion.Meta, r *llm.Response) []byte {
+func (a API) AppendResponse(b []byte, m openai.Meta, r *llm.Response) []byte {
 	switch a {
 	case Messages:
-		return messages.AppendResponse(b, m, r)
+		return anthropic.AppendResponse(b, m, r)
 	case Responses:
 		return responses.AppendResponse(b, m, r)
 	default:
-		return chat.AppendResponse(b, m, r)
+		return openai.AppendResponse(b, m, r)
 	}
 }
 
 // AppendError appends the body of an error in the vendor's format. code is ours, for programs.
 func (a API) AppendError(b []byte, status int, code, message string) []byte {
 	if a.Anthropic() {
-		return messages.AppendError(b, completion.Error{Type: anthropicType(status), Message: message, Code: code})
+		return anthropic.AppendError(b, openai.Error{Type: anthropicType(status), Message: message, Code: code})
 	}
-	return chat.AppendError(b, completion.Error{Type: openAIType(status), Message: message, Code: code})
+	return openai.AppendError(b, openai.Error{Type: openAIType(status), Message: message, Code: code})
 }
 
 // AppendErrorEvent appends an error as the last event of a stream.
 func (a API) AppendErrorEvent(b []byte, status int, code, message string) []byte {
-	e := completion.Error{Type: openAIType(status), Message: message, Code: code}
+	e := openai.Error{Type: openAIType(status), Message: message, Code: code}
 	switch a {
 	case Responses:
 		return responses.AppendErrorEvent(b, e)
 	case Messages:
 		e.Type = anthropicType(status)
-		return messages.AppendErrorEvent(b, e)
+		return anthropic.AppendErrorEvent(b, e)
 	default:
-		return chat.AppendErrorEvent(b, e)
+		return openai.AppendErrorEvent(b, e)
 	}
 }
 

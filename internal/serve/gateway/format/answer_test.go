@@ -6,11 +6,10 @@ import (
 	"encoding/json"
 	"testing"
 
+	"parley/internal/ask/wire/anthropic"
+	"parley/internal/ask/wire/openai"
+	"parley/internal/ask/wire/responses"
 	"parley/internal/kit/sse"
-	"parley/internal/wire/chat"
-	"parley/internal/wire/completion"
-	"parley/internal/wire/messages"
-	"parley/internal/wire/responses"
 	"parley/llm"
 )
 
@@ -30,9 +29,9 @@ func answers() map[string]*llm.Response {
 // may be lost.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
-	m := completion.Meta{ID: "id-1", Model: "m", Created: 1_800_000_000, Usage: true}
+	m := openai.Meta{ID: "id-1", Model: "m", Created: 1_800_000_000, Usage: true}
 	for api, decode := range map[API]func([]byte) (*llm.Response, error){
-		Chat: chat.DecodeResponse, Messages: messages.DecodeResponse, Responses: responses.DecodeResponse,
+		Chat: openai.DecodeResponse, Messages: anthropic.DecodeResponse, Responses: responses.DecodeResponse,
 	} {
 		for name, want := range answers() {
 			whole := api.AppendResponse(nil, m, want)
@@ -41,7 +40,7 @@ func TestAnswers(t *testing.T) {
 				t.Fatalf("%s %s: %v: %s", api, name, err, whole)
 			}
 			same(t, api, name, r, want)
-			stream := completion.AppendStream(nil, api.NewWriter(m), want)
+			stream := openai.AppendStream(nil, api.NewWriter(m), want)
 			for raw := range sse.Split(stream) {
 				if e := sse.Parse(raw); !json.Valid(e.Data) && !e.Done() {
 					t.Errorf("%s %s: %s", api, name, raw)
@@ -53,7 +52,7 @@ func TestAnswers(t *testing.T) {
 }
 
 // gather reads a stream and passes each step to each.
-func gather(t *testing.T, api API, stream []byte, each func(completion.Delta)) *llm.Response {
+func gather(t *testing.T, api API, stream []byte, each func(openai.Delta)) *llm.Response {
 	t.Helper()
 	var a interface {
 		Event(sse.Event) (bool, error)
@@ -61,13 +60,13 @@ func gather(t *testing.T, api API, stream []byte, each func(completion.Delta)) *
 	}
 	switch api {
 	case Messages:
-		m := messages.NewAssembler()
+		m := anthropic.NewAssembler()
 		m.Each(each)
 		a = m
 	case Responses:
 		a = responses.NewAssembler()
 	default:
-		c := chat.NewAssembler()
+		c := openai.NewAssembler()
 		c.Each(each)
 		a = c
 	}
@@ -111,12 +110,12 @@ func same(t *testing.T, api API, name string, got, want *llm.Response) {
 // TestReaders splits a stream into steps and writes it in the other format: the answer is the same.
 func TestReaders(t *testing.T) {
 	t.Parallel()
-	m := completion.Meta{ID: "id-1", Model: "m", Usage: true}
+	m := openai.Meta{ID: "id-1", Model: "m", Usage: true}
 	for name, want := range answers() {
 		for from, to := range map[API]API{Chat: Messages, Messages: Chat} {
 			w := to.NewWriter(m)
 			out := w.Begin(nil)
-			gather(t, from, completion.AppendStream(nil, from.NewWriter(m), want), func(d completion.Delta) { out = w.Add(out, d) })
+			gather(t, from, openai.AppendStream(nil, from.NewWriter(m), want), func(d openai.Delta) { out = w.Add(out, d) })
 			got := gather(t, to, w.End(out, want), nil)
 			if said(got) != said(want) || got.Finish != want.Finish || len(got.ToolCalls) != len(want.ToolCalls) {
 				t.Errorf("%s %s to %s: %+v\nwant %+v", name, from, to, got, want)
@@ -134,9 +133,9 @@ func TestReaders(t *testing.T) {
 func TestStepsApart(t *testing.T) {
 	t.Parallel()
 	const stream = "data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"Hm.\",\"content\":\"Yes.\"}}]}\n\ndata: [DONE]\n\n"
-	w := Messages.NewWriter(completion.Meta{})
+	w := Messages.NewWriter(openai.Meta{})
 	out := w.Begin(nil)
-	r := gather(t, Chat, []byte(stream), func(d completion.Delta) { out = w.Add(out, d) })
+	r := gather(t, Chat, []byte(stream), func(d openai.Delta) { out = w.Add(out, d) })
 	got := gather(t, Messages, w.End(out, r), nil)
 	if got.Text != "Yes." || len(got.Thoughts) != 1 || got.Thoughts[0].Text != "Hm." {
 		t.Errorf("%+v", got)
@@ -147,13 +146,13 @@ func TestStepsApart(t *testing.T) {
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	r := &llm.Response{ToolCalls: []llm.ToolCall{{ID: "a", Name: "f", Arguments: `{"x":`}, {ID: "b", Name: "g"}}, Finish: llm.FinishTools}
-	b := Messages.AppendResponse(nil, completion.Meta{}, r)
+	b := Messages.AppendResponse(nil, openai.Meta{}, r)
 	if !json.Valid(b) || !bytes.Contains(b, []byte(`"input":{"malformed":"{\"x\":"}`)) {
 		t.Errorf("%s", b)
 	}
-	c, m := chat.NewAssembler(), messages.NewAssembler()
-	c.Each(func(d completion.Delta) { t.Errorf("chat: %+v", d) })
-	m.Each(func(d completion.Delta) { t.Errorf("messages: %+v", d) })
+	c, m := openai.NewAssembler(), anthropic.NewAssembler()
+	c.Each(func(d openai.Delta) { t.Errorf("chat: %+v", d) })
+	m.Each(func(d openai.Delta) { t.Errorf("messages: %+v", d) })
 	for _, data := range []string{"", "{", "[]", `{"choices":[{"index":3}]}`, `{"choices":[{"delta":{"tool_calls":[{}]}}]}`, `{"type":"content_block_delta","index":-1}`} {
 		_, _ = c.Event(sse.Event{Data: []byte(data)}) // what it cannot read it may refuse
 		_, _ = m.Event(sse.Event{Data: []byte(data)})

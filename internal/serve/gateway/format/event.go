@@ -3,9 +3,9 @@ package format
 import (
 	"bytes"
 
+	"parley/internal/ask/wire/body"
+	"parley/internal/ask/wire/request"
 	"parley/internal/kit/sse"
-	"parley/internal/wire/body"
-	"parley/internal/wire/request"
 )
 
 // Ends reports whether an event ends an answer; only bookkeeping follows. A stream with several answers has

@@ -19,13 +19,12 @@ import (
 	"fmt"
 	"slices"
 
+	"parley/internal/ask/wire/anthropic"
+	"parley/internal/ask/wire/body"
+	"parley/internal/ask/wire/openai"
+	"parley/internal/ask/wire/request"
+	"parley/internal/ask/wire/responses"
 	"parley/internal/serve/gateway/match"
-	"parley/internal/wire/body"
-	"parley/internal/wire/chat"
-	"parley/internal/wire/generate"
-	"parley/internal/wire/messages"
-	"parley/internal/wire/request"
-	"parley/internal/wire/responses"
 	"parley/llm"
 )
 
@@ -59,9 +58,9 @@ func (a API) Path() string {
 	case Count:
 		return "/messages/count_tokens"
 	case Tokens:
-		return generate.VLLM
+		return openai.VLLM
 	case Generate:
-		return generate.SGLang
+		return openai.SGLang
 	default:
 		return "/" + string(a)
 	}
@@ -149,7 +148,7 @@ func Decode(api API, b []byte) (*Call, error) {
 		return nil, errNoObject
 	}
 	if api.Exact() {
-		if err := generate.Check(&c.Reader); err != nil {
+		if err := openai.Check(&c.Reader); err != nil {
 			return nil, err
 		}
 	}
@@ -173,16 +172,16 @@ func (c *Call) finish() error {
 
 // setter returns the function that reads a member of the body. It returns false for a member without a field.
 func (c *Call) setter() func(key string, value []byte) bool {
-	read := chat.ReadMember
+	read := openai.ReadMember
 	switch c.API {
 	case Responses:
 		read = responses.ReadMember
 	case Messages, Count:
-		read = messages.ReadMember
+		read = anthropic.ReadMember
 	case Embeddings:
 		return c.embeddings
 	case Tokens, Generate:
-		return func(key string, value []byte) bool { return generate.Read(&c.Reader, c.API.Path(), key, value) }
+		return func(key string, value []byte) bool { return openai.Read(&c.Reader, c.API.Path(), key, value) }
 	}
 	return func(key string, value []byte) bool { return read(&c.Reader, key, value) }
 }

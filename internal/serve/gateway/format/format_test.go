@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/ask/provider"
+	"parley/internal/ask/wire/anthropic"
+	"parley/internal/ask/wire/openai"
+	"parley/internal/ask/wire/responses"
 	"parley/internal/kit/sse"
-	"parley/internal/provider"
-	"parley/internal/wire/chat"
-	"parley/internal/wire/messages"
-	"parley/internal/wire/responses"
 	"parley/llm"
 )
 
@@ -34,7 +34,7 @@ func question() *llm.Request {
 func TestDecode(t *testing.T) {
 	t.Parallel()
 	type writer = func([]byte, *llm.Request, provider.Capability, bool) ([]byte, []string, error)
-	for api, write := range map[API]writer{Chat: chat.AppendRequest, Responses: responses.AppendRequest, Messages: messages.AppendRequest} {
+	for api, write := range map[API]writer{Chat: openai.AppendRequest, Responses: responses.AppendRequest, Messages: anthropic.AppendRequest} {
 		want := question()
 		b, _, err := write(nil, want, provider.Capability{}, true)
 		if err != nil {

@@ -3,9 +3,9 @@ package format
 import (
 	"bytes"
 
-	"parley/internal/provider"
-	"parley/internal/wire/body"
-	"parley/internal/wire/request"
+	"parley/internal/ask/provider"
+	"parley/internal/ask/wire/body"
+	"parley/internal/ask/wire/request"
 )
 
 // SetModel returns the body b with another model and every other byte unchanged.

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
-	"parley/internal/wire/body"
+	"parley/internal/ask/wire/body"
 )
 
 // A body is checked before anything is read from it, since servers read an odd one in different ways: some

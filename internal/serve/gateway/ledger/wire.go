@@ -9,7 +9,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"parley/internal/wire/body"
+	"parley/internal/ask/wire/body"
 	"parley/world"
 )
 

@@ -7,13 +7,12 @@ import (
 	"net/http"
 	"slices"
 
-	"parley/internal/dialect/transport"
+	"parley/internal/ask/transport"
+	"parley/internal/ask/wire/body"
+	"parley/internal/ask/wire/fault"
+	"parley/internal/ask/wire/openai"
 	"parley/internal/kit/sse"
 	"parley/internal/serve/gateway/format"
-	"parley/internal/wire/body"
-	"parley/internal/wire/completion"
-	"parley/internal/wire/fault"
-	"parley/internal/wire/generate"
 	"parley/llm"
 )
 
@@ -52,12 +51,12 @@ func (u *Upstream) whole(ctx context.Context, f *Flight, a *transport.Answer, st
 	sent := *resp
 	sent.ToolCalls = slices.Clone(resp.ToolCalls)
 	pack(&sent)
-	meta := completion.Meta{ID: resp.ID, Model: f.Call.Request.Model, Created: f.Created, Usage: f.Call.Usage}
+	meta := openai.Meta{ID: resp.ID, Model: f.Call.Request.Model, Created: f.Created, Usage: f.Call.Usage}
 	h := backward(a.Header)
 	out.tell(h)
 	if f.Call.Stream { // asked for as a stream, answered whole
 		h["Content-Type"] = []string{"text/event-stream"}
-		f.Status, f.Answer, f.Held = http.StatusOK, h, completion.AppendStream(nil, out.client.NewWriter(meta), &sent)
+		f.Status, f.Answer, f.Held = http.StatusOK, h, openai.AppendStream(nil, out.client.NewWriter(meta), &sent)
 		return resp, nil
 	}
 	h["Content-Type"] = []string{"application/json"}
@@ -71,7 +70,7 @@ func decode(f *Flight, out *outgoing, b []byte) (*llm.Response, error) {
 	if !out.api.Exact() {
 		return out.codec.Decode(b)
 	}
-	resp, err := generate.Decode(out.api.Path(), f.Call.Prompt, b)
+	resp, err := openai.Decode(out.api.Path(), f.Call.Prompt, b)
 	if err == nil && resp.Finish == llm.FinishAborted {
 		resp.Finish, f.aborted = llm.FinishStop, true // dispatch would ask again
 	}

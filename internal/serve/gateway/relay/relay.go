@@ -21,12 +21,12 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"parley/internal/dialect"
-	"parley/internal/dialect/transport"
+	"parley/internal/ask/dialect"
+	"parley/internal/ask/provider"
+	"parley/internal/ask/transport"
+	"parley/internal/ask/wire/fault"
 	"parley/internal/kit/redact"
-	"parley/internal/provider"
 	"parley/internal/serve/gateway/format"
-	"parley/internal/wire/fault"
 	"parley/llm"
 )
 

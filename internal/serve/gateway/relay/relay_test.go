@@ -8,10 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/dialect/transport"
-	"parley/internal/dialect/transport/large"
+	"parley/internal/ask/provider"
+	"parley/internal/ask/transport"
 	"parley/internal/kit/auth"
-	"parley/internal/provider"
 	"parley/internal/serve/gateway/format"
 	"parley/llm"
 )
@@ -123,7 +122,7 @@ func TestNoFlight(t *testing.T) {
 // TestFewLargeAnswers: a large answer that is relayed waits while the allowed number of others is kept.
 func TestFewLargeAnswers(t *testing.T) {
 	t.Parallel()
-	body := strings.Repeat("a", 2*large.Min)
+	body := strings.Repeat("a", 2*transport.Min)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
 	defer srv.Close()
 	c, err := transport.New(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: srv.URL}, transport.Config{})
@@ -139,9 +138,9 @@ func TestFewLargeAnswers(t *testing.T) {
 		return a
 	}
 	var held []*transport.Answer
-	for range cap(large.New()) {
+	for range cap(transport.NewLarge()) {
 		a := ask()
-		if err := a.Keep(t.Context(), large.Min); err != nil {
+		if err := a.Keep(t.Context(), transport.Min); err != nil {
 			t.Fatal(err)
 		}
 		held = append(held, a)

@@ -6,12 +6,12 @@ import (
 	"io"
 	"net/http"
 
-	"parley/internal/dialect/transport"
+	"parley/internal/ask/transport"
+	"parley/internal/ask/wire/fault"
+	"parley/internal/ask/wire/openai"
 	"parley/internal/kit/redact"
 	"parley/internal/kit/sse"
 	"parley/internal/serve/gateway/format"
-	"parley/internal/wire/completion"
-	"parley/internal/wire/fault"
 	"parley/llm"
 )
 
@@ -115,7 +115,7 @@ type streamer struct {
 
 	assemble transport.Assembler
 	// Only for a stream that is translated: its events are decoded as they arrive.
-	writer  completion.Writer
+	writer  openai.CompletionWriter
 	written []byte         // events that are not yet in piece
 	rehide  *redact.Stream // a translation joins texts of the provider
 }
@@ -244,11 +244,11 @@ func (s *streamer) translate(e sse.Event) error {
 
 // stepper is an assembler that passes on each step.
 type stepper interface {
-	Each(func(completion.Delta))
+	Each(func(openai.Delta))
 }
 
 // add writes a step of the answer.
-func (s *streamer) add(d completion.Delta) {
+func (s *streamer) add(d openai.Delta) {
 	s.begin()
 	if d.IsCall() {
 		d.ID, d.Signature = packed(d.ID, d.Signature), ""
@@ -275,7 +275,7 @@ func (s *streamer) append(b []byte) error {
 func (s *streamer) begin() {
 	if s.writer == nil {
 		c := s.f.Call
-		s.writer = s.out.client.NewWriter(completion.Meta{
+		s.writer = s.out.client.NewWriter(openai.Meta{
 			ID: idOf(s.a.Header, s.f), Model: c.Request.Model, Created: s.f.Created, Usage: c.Usage,
 		})
 		s.written = s.writer.Begin(s.written)

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/dialect"
+	"parley/internal/ask/dialect"
+	"parley/internal/ask/wire/fault"
 	"parley/internal/serve/gateway/format"
-	"parley/internal/wire/fault"
 	"parley/llm"
 )
 

@@ -1,0 +1,186 @@
+package batch
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"parley/internal/ask/provider"
+)
+
+// uploadsAtOnce is how many batches are sent to one provider at a time.
+const uploadsAtOnce = 4
+
+// Queue is a provider's batch API and its limits: batches created in an hour, and tokens that wait,
+// by model.
+type Queue struct {
+	API API
+
+	name    string
+	limits  provider.Batch
+	sending chan struct{}
+
+	mu      sync.Mutex
+	created []time.Time // in the last hour, roughly in order
+	models  map[string]*backlog
+	changed chan struct{} // closed when there may be room
+	closed  bool          // the provider turned out to have no batch API
+}
+
+// backlog is what waits at the provider for one model.
+type backlog struct {
+	tokens   int // in batches that have not ended
+	batches  int
+	limit    int  // limit tokens; 0: not known
+	alone    bool // one batch at a time, since two were too much
+	maxLines int  // lines of a batch, after larger ones failed; 0: the API's
+}
+
+func newQueue(name string, d API, limits provider.Batch) *Queue {
+	return &Queue{
+		API: d, name: name, limits: limits, sending: make(chan struct{}, uploadsAtOnce),
+		models: map[string]*backlog{}, changed: make(chan struct{}),
+	}
+}
+
+func (c *Queue) of(model string) *backlog {
+	b := c.models[model]
+	if b == nil {
+		b = &backlog{limit: c.limits.Tokens}
+		c.models[model] = b
+	}
+	return b
+}
+
+// enter waits until a batch of so many tokens may be created, and counts it.
+func (c *Queue) enter(ctx context.Context, o *Batcher, model string, tokens int, due time.Time) halt {
+	for {
+		c.mu.Lock()
+		now := time.Now()
+		wait := c.blocked(c.of(model), tokens, now)
+		if wait == 0 {
+			b := c.of(model)
+			b.tokens += tokens
+			b.batches++
+			c.created = append(c.created, now)
+			c.mu.Unlock()
+			return goOn
+		}
+		changed := c.changed
+		c.mu.Unlock()
+		if h := o.rest(ctx, wait, due, changed); h != goOn {
+			return h
+		}
+	}
+}
+
+// blocked returns how long a batch must wait.
+func (c *Queue) blocked(b *backlog, tokens int, now time.Time) time.Duration {
+	c.created = slices.DeleteFunc(c.created, func(t time.Time) bool { return now.Sub(t) >= time.Hour })
+	if n := c.limits.PerHour; n > 0 && len(c.created) >= n {
+		return max(time.Millisecond, time.Hour-now.Sub(slices.MinFunc(c.created, time.Time.Compare)))
+	}
+	if b.batches > 0 && (b.alone || b.limit > 0 && b.tokens+tokens > b.limit) {
+		return time.Hour // until another batch ends, which wakes it
+	}
+	return 0
+}
+
+// leave stops counting a batch.
+func (c *Queue) leave(model string, tokens int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	b := c.of(model)
+	b.tokens -= tokens
+	b.batches--
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// adopt counts a batch of an earlier process that is still processed.
+func (c *Queue) adopt(model string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.of(model).batches++
+}
+
+// crowded learns that a batch of so many lines did not fit beside the tokens that wait. limit is
+// how many may wait according to the provider, or 0.
+func (c *Queue) crowded(model string, lines, limit int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch b := c.of(model); {
+	case limit > 0 && limit != b.limit:
+		b.limit = limit
+	case b.batches > 0:
+		b.alone = true
+	default: // other programs' tokens wait, or our estimate is too low
+		b.maxLines = max(1, lines/2)
+	}
+}
+
+// smaller learns that a batch of so many lines was refused for its contents or size.
+func (c *Queue) smaller(model string, lines int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.of(model).maxLines = max(1, lines/2)
+}
+
+// accepted learns that a batch of so many lines was accepted.
+func (c *Queue) accepted(model string, lines int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if b := c.of(model); b.maxLines > 0 && lines >= b.maxLines {
+		b.maxLines *= 2
+	}
+}
+
+// disable learns that the provider has no batch API.
+func (c *Queue) disable() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+}
+
+func (c *Queue) isDisabled() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
+}
+
+// lineBytes is an upper bound on what a line takes besides its body.
+const lineBytes = 256
+
+// shape cuts the items that wait for one model into batches within the limits. It returns items
+// that are too large for any batch separately.
+func (c *Queue) shape(model string, waiting []*pending) (batches [][]*pending, tooLarge []*pending) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	b := c.of(model)
+	limit, room := max(1, c.limits.Requests), c.limits.Bytes-1024
+	if b.maxLines > 0 {
+		limit = min(limit, b.maxLines)
+	}
+	var now []*pending
+	bytes, tokens := int64(0), 0
+	for _, p := range waiting {
+		size := int64(p.Weight.Bytes + lineBytes)
+		if size > room {
+			tooLarge = append(tooLarge, p)
+			continue
+		}
+		full := len(now) == limit || bytes+size > room || b.limit > 0 && tokens+p.Tokens > b.limit
+		if full && len(now) > 0 {
+			batches = append(batches, now)
+			now, bytes, tokens = nil, 0, 0
+		}
+		now = append(now, p)
+		bytes += size
+		tokens += p.Tokens
+	}
+	if len(now) > 0 {
+		batches = append(batches, now)
+	}
+	return batches, tooLarge
+}

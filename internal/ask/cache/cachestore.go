@@ -1,0 +1,134 @@
+// Package cache keeps bytes by a 32-byte key, in memory and on disk: responses that need not
+// be asked for again.
+//
+// It promises that a value is returned complete or not at all. A file that is torn, damaged or
+// foreign is a miss and is removed. A full disk or a read-only directory loses entries, but does
+// not stop the run. Any number of goroutines and processes may use one directory at once. Memory
+// and disk each hold the most recently used entries, up to a size.
+//
+// It is only a cache: an entry may be gone at any time, and the journal keeps committed replies. Do
+// not store secrets in it, though only the user can read its files.
+package cache
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// Options are the limits of a Store.
+type Options struct {
+	// MemoryBytes is how much to hold in memory; negative: nothing. Default: 64 MiB.
+	MemoryBytes int64
+	// DiskBytes is how much to hold on disk; negative: no limit. Default: 4 GiB.
+	DiskBytes int64
+	// Now is the clock. Default: time.Now.
+	Now func() time.Time
+}
+
+// Stats counts what a Store has done since it was opened.
+type Stats struct {
+	Hits       int64 // found, in memory or on disk
+	MemoryHits int64 // found in memory
+	Misses     int64
+	Writes     int64 // values saved
+	Bytes      int64 // on disk, as far as this process knows; without a directory, in memory
+	Evicted    int64 // entries removed to make room: from disk or, without a directory, from memory
+	Errors     int64 // failed reads and writes of the disk, damaged files included
+}
+
+// Store is a cache. Its methods may be called from several goroutines.
+type Store struct {
+	now    func() time.Time
+	memory *memory
+	disk   *disk // nil: memory only
+
+	hits, memoryHits, misses, writes, errors atomic.Int64
+}
+
+// Open returns the store in dir, which is created if necessary. An empty dir means memory only.
+func Open(dir string, o Options) (*Store, error) {
+	s := &Store{now: o.Now}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	s.memory = newMemory(cmp.Or(o.MemoryBytes, 64<<20))
+	if dir == "" {
+		return s, nil
+	}
+	// The version is part of the path, so that files of another format are never read as this one.
+	root := filepath.Join(dir, "v1")
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		return nil, fmt.Errorf("cachestore: make the directory: %w", err)
+	}
+	s.disk = &disk{root: root, limit: cmp.Or(o.DiskBytes, 4<<30), now: s.now}
+	return s, nil
+}
+
+// Load returns the value of key. The caller must not modify it.
+func (s *Store) Load(key [32]byte) ([]byte, bool) {
+	now := s.now()
+	if value, stale, ok := s.memory.get(key, now); ok {
+		s.hits.Add(1)
+		s.memoryHits.Add(1)
+		if stale && s.disk != nil {
+			s.disk.touch(key, now)
+		}
+		return value, true
+	}
+	if s.disk != nil {
+		value, err := s.disk.read(key, now)
+		if err != nil {
+			s.errors.Add(1)
+		}
+		if value != nil {
+			s.hits.Add(1)
+			s.memory.put(key, value, now)
+			return value, true
+		}
+	}
+	s.misses.Add(1)
+	return nil, false
+}
+
+// Save stores a copy of value under key. An error is about the disk: the value is in memory
+// nevertheless.
+func (s *Store) Save(key [32]byte, value []byte) error {
+	s.writes.Add(1)
+	s.memory.put(key, slices.Clone(value), s.now())
+	if s.disk == nil {
+		return nil
+	}
+	if err := s.disk.write(key, value); err != nil {
+		s.errors.Add(1)
+		return fmt.Errorf("cachestore: save: %w", err)
+	}
+	s.disk.trimIfDue()
+	return nil
+}
+
+// Stats returns the counts so far.
+func (s *Store) Stats() Stats {
+	st := Stats{
+		Hits: s.hits.Load(), MemoryHits: s.memoryHits.Load(), Misses: s.misses.Load(),
+		Writes: s.writes.Load(), Errors: s.errors.Load(),
+	}
+	if s.disk != nil {
+		st.Bytes, st.Evicted = s.disk.known.Load()+s.disk.written.Load(), s.disk.evicted.Load()
+	} else {
+		st.Bytes, st.Evicted = s.memory.stats()
+	}
+	return st
+}
+
+// Close waits for background work. The store continues to work, but does not trim its directory any
+// more.
+func (s *Store) Close() {
+	if s.disk != nil {
+		s.disk.close()
+	}
+}

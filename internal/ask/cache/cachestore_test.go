@@ -1,0 +1,355 @@
+package cache
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("PARLEY_CACHESTORE_CHILD"); dir != "" {
+		child(dir)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func keyOf(s string) [32]byte { return sha256.Sum256([]byte(s)) }
+
+func valueOf(s string, size int) []byte { return bytes.Repeat([]byte(s), size/len(s)+1)[:size] }
+
+func open(t testing.TB, dir string, o Options) *Store {
+	t.Helper()
+	s, err := Open(dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func save(t testing.TB, s *Store, name string, value []byte) {
+	t.Helper()
+	if err := s.Save(keyOf(name), value); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantValue(t testing.TB, s *Store, name string, want []byte) {
+	t.Helper()
+	got, ok := s.Load(keyOf(name))
+	if !ok || !bytes.Equal(got, want) {
+		t.Fatalf("%s: found %v, %d bytes, want %d", name, ok, len(got), len(want))
+	}
+}
+
+func wantNone(t testing.TB, s *Store, name string) {
+	t.Helper()
+	if got, ok := s.Load(keyOf(name)); ok {
+		t.Fatalf("%s: found %d bytes, want none", name, len(got))
+	}
+}
+
+func TestSaveAndLoad(t *testing.T) {
+	t.Parallel()
+	for _, dir := range []string{"", t.TempDir()} {
+		s := open(t, dir, Options{})
+		wantNone(t, s, "a")
+		value := []byte("one")
+		save(t, s, "a", value)
+		value[0] = 'X' // the store has a copy
+		wantValue(t, s, "a", []byte("one"))
+		save(t, s, "a", []byte("two"))
+		wantValue(t, s, "a", []byte("two"))
+		save(t, s, "empty", nil)
+		wantValue(t, s, "empty", nil)
+		got := s.Stats()
+		if got.Hits != 3 || got.MemoryHits != 3 || got.Misses != 1 || got.Writes != 3 || got.Errors != 0 || got.Bytes == 0 {
+			t.Errorf("stats are %+v", got)
+		}
+	}
+}
+
+func TestValuesOutliveTheStore(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "new", "cache")
+	first := open(t, dir, Options{})
+	big := valueOf("big", 3<<20)
+	save(t, first, "a", []byte("one"))
+	save(t, first, "big", big)
+	save(t, first, "empty", nil)
+	first.Close()
+
+	second := open(t, dir, Options{})
+	wantValue(t, second, "a", []byte("one"))
+	wantValue(t, second, "big", big)
+	wantValue(t, second, "empty", nil)
+	wantValue(t, second, "a", []byte("one"))
+	if got := second.Stats(); got.Hits != 4 || got.MemoryHits != 1 {
+		t.Errorf("stats are %+v", got)
+	}
+}
+
+func TestModes(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no such modes")
+	}
+	dir := filepath.Join(t.TempDir(), "cache")
+	s := open(t, dir, Options{DiskBytes: -1})
+	save(t, s, "a", []byte("one"))
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		want := fs.FileMode(0o600)
+		if e.IsDir() {
+			want = 0o700
+		}
+		if info.Mode().Perm() != want {
+			t.Errorf("%s has mode %v", path, info.Mode())
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDamagedFiles(t *testing.T) {
+	t.Parallel()
+	whole := append(header(keyOf("a"), []byte("value")), "value"...)
+	flipped := bytes.Clone(whole)
+	flipped[len(flipped)-1] ^= 1
+	tests := map[string][]byte{
+		"empty":          {},
+		"half a header":  whole[:20],
+		"cut short":      whole[:len(whole)-2],
+		"too long":       append(bytes.Clone(whole), 'x'),
+		"flipped":        flipped,
+		"of another key": append(header(keyOf("b"), []byte("value")), "value"...),
+		"foreign":        []byte(strings.Repeat("not ours\n", 100)),
+	}
+	for name, content := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t, t.TempDir(), Options{})
+			path := s.disk.path(keyOf("a"))
+			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			wantNone(t, s, "a")
+			if got := s.Stats(); got.Misses != 1 || got.Errors != 1 {
+				t.Errorf("stats are %+v", got)
+			}
+			if _, err := os.Stat(path); !os.IsNotExist(err) {
+				t.Errorf("the file is still there: %v", err)
+			}
+			save(t, s, "a", []byte("again"))
+			wantValue(t, s, "a", []byte("again"))
+		})
+	}
+}
+
+func TestOpenError(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(filepath.Join(file, "cache"), Options{}); err == nil || !strings.HasPrefix(err.Error(), "cachestore: make the directory: ") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// TestDiskThatFails puts a file where a directory should be: no write can succeed, as on a full or
+// read-only disk.
+func TestDiskThatFails(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), Options{})
+	dir := filepath.Dir(s.disk.path(keyOf("a")))
+	if err := os.WriteFile(dir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Save(keyOf("a"), []byte("one")); err == nil {
+		t.Error("saved where nothing can be saved")
+	}
+	wantValue(t, s, "a", []byte("one"))
+	if got := s.Stats(); got.Errors != 1 || got.MemoryHits != 1 {
+		t.Errorf("stats are %+v", got)
+	}
+}
+
+func TestMemoryLimit(t *testing.T) {
+	t.Parallel()
+	const limit = 1 << 20
+	s := open(t, "", Options{MemoryBytes: limit})
+	for i := range 1000 {
+		save(t, s, fmt.Sprint(i), valueOf("v", 10_000))
+		wantValue(t, s, fmt.Sprint(i), valueOf("v", 10_000))
+	}
+	got := s.Stats()
+	if got.Bytes > limit || got.Bytes < limit/2 || got.Evicted < 800 {
+		t.Errorf("stats are %+v", got)
+	}
+	wantNone(t, s, "0")
+	save(t, s, "huge", valueOf("v", limit))
+	wantNone(t, s, "huge")
+
+	none := open(t, "", Options{MemoryBytes: -1})
+	save(t, none, "a", []byte("one"))
+	wantNone(t, none, "a")
+}
+
+func TestMemoryKeepsWhatIsUsed(t *testing.T) {
+	t.Parallel()
+	s := open(t, "", Options{MemoryBytes: shardCount * 10_000})
+	var names []string // all in one shard
+	for i := 0; len(names) < 20; i++ {
+		if name := fmt.Sprint(i); keyOf(name)[31]%shardCount == 0 {
+			names = append(names, name)
+		}
+	}
+	save(t, s, names[0], valueOf("v", 1000))
+	for _, name := range names[1:] {
+		save(t, s, name, valueOf("v", 1000))
+		wantValue(t, s, names[0], valueOf("v", 1000))
+	}
+	wantNone(t, s, names[1])
+}
+
+func TestConcurrentUse(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	o := Options{MemoryBytes: 1 << 18, DiskBytes: 1 << 20}
+	stores := []*Store{open(t, dir, o), open(t, dir, o)}
+	var wg sync.WaitGroup
+	for g := range 16 {
+		wg.Go(func() { exercise(t, stores[g%2], g) })
+	}
+	wg.Wait()
+	for _, s := range stores {
+		s.Close()
+		if got := s.Stats(); got.Errors != 0 || got.Writes == 0 || got.Hits == 0 {
+			t.Errorf("stats are %+v", got)
+		}
+	}
+}
+
+// exercise saves and loads values that contain their key.
+func exercise(t testing.TB, s *Store, seed int) {
+	for i := range 200 {
+		name := fmt.Sprint((i*7 + seed) % 100)
+		want := valueOf(name+".", 3000)
+		if got, ok := s.Load(keyOf(name)); ok && !bytes.Equal(got, want) {
+			t.Errorf("%s holds another value", name)
+			return
+		}
+		if err := s.Save(keyOf(name), want); err != nil {
+			t.Error(err)
+			return
+		}
+	}
+}
+
+// TestTwoProcesses uses one directory from this process and from others.
+func TestTwoProcesses(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	s := open(t, dir, Options{MemoryBytes: -1, DiskBytes: 1 << 20})
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			cmd := exec.Command(self)
+			cmd.Env = append(os.Environ(), "PARLEY_CACHESTORE_CHILD="+dir)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+	}
+	exercise(t, s, 1)
+	wg.Wait()
+	save(t, s, "7", valueOf("7.", 3000))
+	wantValue(t, s, "7", valueOf("7.", 3000))
+	if got := s.Stats(); got.Errors != 0 {
+		t.Errorf("stats are %+v", got)
+	}
+}
+
+// child is what the other processes of TestTwoProcesses do.
+func child(dir string) {
+	s, err := Open(dir, Options{MemoryBytes: -1, DiskBytes: 1 << 20})
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	for i := range 400 {
+		name := fmt.Sprint((i * 3) % 100)
+		want := valueOf(name+".", 3000)
+		if got, ok := s.Load(keyOf(name)); ok && !bytes.Equal(got, want) {
+			fmt.Println(name, "holds another value")
+			os.Exit(1)
+		}
+		if err := s.Save(keyOf(name), want); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+	}
+	s.Close()
+	if got := s.Stats(); got.Errors != 0 {
+		fmt.Printf("stats are %+v\n", got)
+		os.Exit(1)
+	}
+}
+
+func TestTouch(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	clock := now
+	s := open(t, t.TempDir(), Options{Now: func() time.Time { return clock }, DiskBytes: -1})
+	save(t, s, "a", []byte("one"))
+	path := s.disk.path(keyOf("a"))
+	used := func() time.Time {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.ModTime()
+	}
+	before := used()
+	clock = now.Add(30 * time.Minute)
+	wantValue(t, s, "a", []byte("one"))
+	if !used().Equal(before) {
+		t.Error("marked as used within the hour")
+	}
+	clock = now.Add(2 * time.Hour) // from memory
+	wantValue(t, s, "a", []byte("one"))
+	if d := used().Sub(clock).Abs(); d > time.Minute {
+		t.Errorf("not marked as used: %v off", d)
+	}
+	clock = now.Add(4 * time.Hour) // from disk
+	fresh := open(t, filepath.Dir(s.disk.root), Options{Now: func() time.Time { return clock }, DiskBytes: -1})
+	wantValue(t, fresh, "a", []byte("one"))
+	if d := used().Sub(clock).Abs(); d > time.Minute {
+		t.Errorf("not marked as used: %v off", d)
+	}
+}

@@ -1,0 +1,207 @@
+// Part modellist asks an account which models it can use.
+//
+// It promises names as a plan writes them after the provider, sorted, each once. What a server says is hostile: names with
+// characters that no model has are left out, and a list that does not end, or is too large to be one, is an error.
+//
+// It knows no prices: package price does.
+
+package dialect
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"parley/internal/ask/provider"
+	"parley/internal/ask/transport"
+	"parley/internal/ask/wire/fault"
+)
+
+// Model is a model that an account can use. Zero numbers are unknown.
+type Model struct {
+	Name      string
+	Context   int // tokens
+	MaxOutput int
+}
+
+// listed is a model as any of the vendors lists it.
+type listed struct {
+	ID               string `json:"id"`                 // OpenAI, Anthropic and most others
+	Name             string `json:"name"`               // Gemini: models/NAME
+	ModelID          string `json:"modelId"`            // Bedrock
+	ProfileID        string `json:"inferenceProfileId"` // Bedrock
+	ContextLength    int    `json:"context_length"`
+	ContextWindow    int    `json:"context_window"`
+	MaxContextLength int    `json:"max_context_length"`
+	MaxModelLen      int    `json:"max_model_len"`
+	MaxInputTokens   int    `json:"max_input_tokens"`
+	MaxTokens        int    `json:"max_tokens"`
+	InputLimit       int    `json:"inputTokenLimit"`
+	OutputLimit      int    `json:"outputTokenLimit"`
+}
+
+// page is a page of models.
+type page struct {
+	Data      []json.RawMessage `json:"data"`
+	Models    []json.RawMessage `json:"models"`
+	Summaries []json.RawMessage `json:"modelSummaries"`            // Bedrock
+	Profiles  []json.RawMessage `json:"inferenceProfileSummaries"` // Bedrock
+	HasMore   bool              `json:"has_more"`
+	LastID    string            `json:"last_id"`
+	Next      string            `json:"nextPageToken"` // Gemini
+	NextToken string            `json:"nextToken"`     // Bedrock
+}
+
+// Bounds of a list. OpenRouter's, the longest known, has some hundred models and less than a megabyte.
+const (
+	maxModellistPages = 100
+	maxModels         = 50_000
+	maxBytes          = 16 << 20 // of all pages
+)
+
+// List returns the models of an account. It reads the provider's key from the environment.
+func List(ctx context.Context, p provider.Provider) ([]Model, error) {
+	codec, ok := CodecOf(p)
+	if !ok {
+		return nil, fmt.Errorf("modellist: provider %s: the dialect %q has no list of models", p.Name, p.Dialect)
+	}
+	address, paths, err := lists(p)
+	if err != nil {
+		return nil, fmt.Errorf("modellist: provider %s: %w", p.Name, err)
+	}
+	codec.Config.Address, codec.Config.MaxBody = address, maxBytes
+	c, err := transport.New(p, codec.Config)
+	if err != nil {
+		return nil, fmt.Errorf("modellist: %w", err)
+	}
+	defer func() { _ = c.Close() }()
+	r := reading{Client: c, left: maxBytes}
+	for _, path := range paths {
+		if err := r.list(ctx, p.Dialect, path); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(r.all, func(a, b Model) int { return strings.Compare(a.Name, b.Name) })
+	return slices.CompactFunc(r.all, func(a, b Model) bool { return a.Name == b.Name }), nil
+}
+
+// lists returns the paths of the lists of p, below an address. AWS has them at another host.
+func lists(p provider.Provider) (address string, paths []string, _ error) {
+	switch {
+	case p.OnVertex() || p.APIVersion == provider.VertexVersion:
+		return "", nil, errors.New("on Vertex AI there is no list of the models that a project can use: see Model Garden in the console of Google Cloud")
+	case p.Dialect == "bedrock" && strings.Contains(p.BaseURL, "//vpce-"):
+		return "", nil, errors.New("a private endpoint lists no models: give https://bedrock-runtime.REGION.amazonaws.com as the address")
+	case p.Dialect == "bedrock":
+		address = strings.Replace(p.BaseURL, "//bedrock-runtime", "//bedrock", 1)
+		return address, []string{"/foundation-models?byInferenceType=ON_DEMAND&byOutputModality=TEXT", "/inference-profiles?maxResults=1000"}, nil
+	}
+	if p.APIVersion != "" { // Azure's older paths
+		return p.BaseURL, []string{"/models?api-version=" + p.APIVersion}, nil
+	}
+	return p.BaseURL, []string{"/models" + map[string]string{"anthropic": "?limit=1000", "gemini": "?pageSize=1000"}[p.Dialect]}, nil
+}
+
+// reading is the lists of an account, as far as they are read.
+type reading struct {
+	*transport.Client
+	all  []Model
+	left int // bytes
+}
+
+// list reads all pages of a list.
+func (r *reading) list(ctx context.Context, dialect, first string) error {
+	path := first
+	for range maxModellistPages {
+		one, size, err := read(ctx, r.Client, path)
+		if err != nil {
+			return err
+		}
+		r.all = append(r.all, one.all()...)
+		next := one.next(dialect)
+		switch r.left -= size; {
+		case r.left < 0 || len(r.all) > maxModels:
+			return r.Fail(fault.Malformed(fmt.Sprintf("the list of models is too long: at most %d models in %d MB are read", maxModels, maxBytes>>20), nil), "", nil)
+		case next == "":
+			return nil
+		}
+		path = first + next
+	}
+	return r.Fail(fault.Malformed(fmt.Sprintf("the list of models does not end: it has more than %d pages", maxModellistPages), nil), "", nil)
+}
+
+// all returns the models of a page.
+func (p *page) all() (out []Model) {
+	for _, list := range [][]json.RawMessage{p.Data, p.Models, p.Summaries, p.Profiles} {
+		for _, raw := range list {
+			if m, ok := modelOf(raw); ok {
+				out = append(out, m)
+			}
+		}
+	}
+	return out
+}
+
+// next returns what to add to the query for the next page, or "".
+func (p *page) next(dialect string) string {
+	switch {
+	case p.Next != "":
+		return "&pageToken=" + url.QueryEscape(p.Next)
+	case p.NextToken != "" && dialect == "bedrock":
+		return "&nextToken=" + url.QueryEscape(p.NextToken)
+	case p.HasMore && p.LastID != "" && dialect == "anthropic":
+		return "&after_id=" + url.QueryEscape(p.LastID)
+	}
+	return ""
+}
+
+// read reads a page. Together sends a list without an object around it.
+func read(ctx context.Context, c *transport.Client, path string) (one page, size int, err error) {
+	a, err := c.Do(ctx, transport.Request{Method: http.MethodGet, Path: path})
+	if err != nil {
+		return one, 0, c.Fail(err, "", nil)
+	}
+	defer a.Close()
+	b, err := a.Bytes(ctx)
+	if err != nil {
+		return one, 0, c.Fail(err, "", a)
+	}
+	if b = bytes.TrimSpace(b); len(b) > 0 && b[0] == '[' {
+		err = json.Unmarshal(b, &one.Data)
+	} else {
+		err = json.Unmarshal(b, &one)
+	}
+	if err != nil || one.Data == nil && one.Models == nil && one.Summaries == nil && one.Profiles == nil {
+		return one, 0, c.Fail(fault.Malformed("the answer is not a list of models: "+fault.Clean(string(b[:min(len(b), 100)]), 100), nil), "", a)
+	}
+	return one, len(b), nil
+}
+
+func modelOf(raw json.RawMessage) (Model, bool) {
+	var l listed
+	if json.Unmarshal(raw, &l) != nil {
+		// Some servers have texts where others have numbers: the name is enough.
+		var named struct{ ID, Name, ModelID string }
+		if json.Unmarshal(raw, &named) != nil {
+			return Model{}, false
+		}
+		l = listed{ID: named.ID, Name: named.Name, ModelID: named.ModelID}
+	}
+	name := cmp.Or(l.ID, l.ModelID, l.ProfileID, l.Name)
+	name = strings.TrimPrefix(name, "models/")
+	if name == "" || len(name) > 200 || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return Model{}, false
+	}
+	return Model{
+		Name:      name,
+		Context:   max(0, cmp.Or(l.ContextLength, l.ContextWindow, l.MaxContextLength, l.MaxModelLen, l.MaxInputTokens, l.InputLimit)),
+		MaxOutput: max(0, cmp.Or(l.OutputLimit, l.MaxTokens)),
+	}, true
+}

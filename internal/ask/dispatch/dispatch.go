@@ -1,0 +1,288 @@
+// Package dispatch is everything between a request and the wire: it answers any number of requests
+// to any number of providers as fast as their limits allow.
+//
+// It is a stack of layers. Each is a file, and each wraps the next:
+//
+//		budget(cache(coalesce(answer(retry(hedge(lane → reach(warm(limit(meter(dialect))))))))))
+//		                                 in a wave: lane → enqueue → a batch
+//
+//	  - budget reserves the most a call can cost and settles what it did cost
+//	  - cache answers what was answered before
+//	  - coalesce joins equal calls in flight at temperature zero
+//	  - answer makes structured answers valid, or fails
+//	  - retry classifies failures, retries, falls back to other models
+//	  - hedge sends a second attempt beside a slow one
+//	  - lane picks the provider, and of several servers the one that has the session
+//	  - reach holds calls back while the provider cannot be reached
+//	  - warm sends one call of a long prefix before the rest
+//	  - limit paces requests, tokens and calls in flight, and adapts
+//	  - meter is one attempt: priced, bounded in time, counted
+//	  - enqueue is one attempt of a call in a wave: it waits for its line of a batch
+//
+// A Dispatcher is an llm.Model, and so is each dialect. In between, a request is part of a call: one
+// value that holds what the layers share about it. Contexts carry deadlines and cancellation, and
+// to a dialect what the caller has put into them.
+//
+// It promises that a budget is kept (see package budget); that no permit is held while a call
+// waits; that every error is an *llm.Error of one kind; that calls are served lowest Order first;
+// that a call returns soon after its context ends; and that nothing changes what an answer says.
+// Everything may be used from several goroutines.
+//
+// It knows no wire format (package dialect) and records no calls (the journal).
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"parley/internal/ask/answer"
+	"parley/internal/ask/batch"
+	"parley/internal/ask/cache"
+	"parley/internal/ask/dispatch/budget"
+	"parley/internal/ask/dispatch/limiter"
+	"parley/internal/ask/dispatch/replica"
+	"parley/internal/ask/price"
+	"parley/internal/ask/provider"
+	"parley/llm"
+)
+
+// Config configures a Dispatcher.
+type Config struct {
+	// Lanes are the providers.
+	Lanes []Lane
+	// Open returns the lane of a provider that is not in Lanes, when it is first needed. The call
+	// fails with its error. Default: there are no others.
+	Open func(name string) (Lane, error)
+	// Find describes a provider without opening it, for the cache. Default: it is opened.
+	Find func(name string) (provider.Provider, error)
+	// Prices of models. Default: the embedded table.
+	Prices *price.Table
+	// Budget is what may be spent. Default: no limit, only counting.
+	Budget *budget.Budget
+	// Cache stores answers. Default: none.
+	Cache *cache.Store
+	// Retry says how failures are retried.
+	Retry Retry
+	// Hedge says when slow calls get a second attempt. Default: never.
+	Hedge Hedge
+	// Batch says when the calls of a wave are sent over the providers' batch APIs.
+	Batch batch.Policy
+	// Batches are those that earlier processes of the run left open.
+	Batches []batch.Open
+	// Record makes a step of a batch durable before it returns. A closing step becomes durable only
+	// after everything that Wave has passed to done. It is called from several goroutines. Its
+	// error ends the calls of the batch. Default: nothing is durable, and a crash loses open
+	// batches.
+	Record func(ctx context.Context, e batch.Event) error
+	// Levels says where the calls in flight of each server begin, and learns at Close what was found
+	// out. Default: nothing is known.
+	Levels Levels
+	// Shared means that other processes use the same accounts: nothing is sent until Share says how
+	// much of them is ours.
+	Shared bool
+	// Rests is called when a server of a provider with several is taken out of service, and when it
+	// is back: see replica.Config. Default: none.
+	Rests func(replica.Rest)
+	// Outages is called when a provider cannot be reached, and when it can be again. It is called
+	// from several goroutines, and calls wait for it. Default: none.
+	Outages func(Outage)
+	// Notices is called with what the person who pays should know about a model, once for each
+	// model and subject. It is called from several goroutines. Default: none.
+	Notices func(Notice)
+}
+
+// Levels remembers how many calls the server of a provider at an address has handled at once. Models
+// that match a pattern may have limits of their own.
+type Levels interface {
+	Load(p provider.Provider, address, pattern string) limiter.Level
+	Save(p provider.Provider, address, pattern string, l limiter.Level) error
+}
+
+// Dispatcher answers requests. It is an llm.Model.
+type Dispatcher struct {
+	first   layer // the outermost
+	lanes   *lanes
+	retry   *retry
+	prices  *budget.Prices
+	budget  *budget.Budget
+	stats   *Stats
+	batcher *batch.Batcher
+	flying  sync.Map // *flights of each Each to its context
+}
+
+// New returns a Dispatcher over c.
+func New(c Config) (*Dispatcher, error) {
+	if len(c.Lanes) == 0 && c.Open == nil {
+		return nil, errors.New("dispatch: no providers")
+	}
+	seen := map[string]bool{}
+	for _, l := range c.Lanes {
+		if l.Provider.Name == "" || seen[l.Provider.Name] {
+			return nil, fmt.Errorf("dispatch: provider %q: names must be unique and not empty", l.Provider.Name)
+		}
+		seen[l.Provider.Name] = true
+	}
+	if c.Prices == nil {
+		c.Prices = price.Embedded()
+	}
+	if c.Budget == nil {
+		c.Budget = budget.New(0, 0)
+	}
+	stats := newStats()
+	var lanes *lanes
+	prices := budget.NewPrices(c.Prices, func(model string) bool { return lanes.keepsLimits(model) })
+	batches, err := newBatcher(c)
+	if err != nil {
+		return nil, err
+	}
+	lanes = newLanes(c, prices, stats, batches)
+
+	tries := newRetry(newHedge(lanes, c.Hedge, stats), c.Retry, stats)
+	tries.continues = lanes.continues
+	schemas := newSchemas(lanes.followsSchema)
+	var first layer = &answers{next: tries, compiler: &answer.Compiler{}, schemas: schemas, stats: stats}
+	first = newCoalesce(first)
+	first = newCache(first, c.Cache, lanes.find)
+	first = &budgeted{next: first, budget: c.Budget, prices: prices, batched: lanes.batched, asked: schemas.asked}
+	return &Dispatcher{first: first, lanes: lanes, retry: tries, prices: prices, budget: c.Budget, stats: stats, batcher: batches}, nil
+}
+
+// Ask answers one request.
+func (d *Dispatcher) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+	return d.ask(ctx, &call{req: req})
+}
+
+// ask answers a call, which nothing else uses.
+func (d *Dispatcher) ask(ctx context.Context, c *call) (*llm.Response, error) {
+	start := time.Now()
+	resp, err := d.first.ask(ctx, c)
+	if err != nil {
+		err = named(err, c.req)
+	}
+	d.stats.call(c.req, resp, err, time.Since(start))
+	return resp, err
+}
+
+// Ready returns what prevents asking a model, before anything is asked: a provider that is unknown
+// or has no key, or a missing price if there is a budget.
+func (d *Dispatcher) Ready(model string) error {
+	provider, _ := llm.SplitModel(model)
+	if _, err := d.lanes.lane(provider); err != nil {
+		return err
+	}
+	if !d.prices.Look(model).OK && d.budget.Limit() > 0 {
+		return d.prices.Unknown(model)
+	}
+	return nil
+}
+
+// Worst returns the most that an attempt at a request can cost at live prices, by its own model or
+// a fallback. It counts the schema as part of the prompt, whether it will be or not: the result
+// must not depend on what a server did before.
+func (d *Dispatcher) Worst(req *llm.Request) (worst llm.Money, err error) {
+	for _, model := range append([]string{req.Model}, req.Fallbacks...) {
+		m := d.prices.Look(model)
+		if !m.OK {
+			return 0, d.prices.Unknown(model)
+		}
+		worst = max(worst, budget.Worst(m.Price, instructed(req), false))
+	}
+	return worst, nil
+}
+
+// List returns what tokens cost without the discounts of prompt caches, batches and cheaper tiers than was asked for, at the
+// most expensive of a request's model and its fallbacks.
+func (d *Dispatcher) List(req *llm.Request, u llm.Usage) (highest llm.Money) {
+	for _, model := range append([]string{req.Model}, req.Fallbacks...) {
+		if m := d.prices.Look(model); m.OK {
+			highest = max(highest, budget.Reserved(m.Price, req).Cost(llm.Usage{Input: u.Input, Output: u.Output}, false))
+		}
+	}
+	return highest
+}
+
+// named adds the model to an error that does not name it.
+func named(err error, req *llm.Request) error {
+	e := llm.AsError(err)
+	if e.Provider != "" && e.Model != "" {
+		return e
+	}
+	c := *e
+	c.Provider, c.Model = llm.SplitModel(req.Model)
+	return &c
+}
+
+// Drain sends nothing new: calls that wait are refused with llm.KindCanceled, calls in flight
+// finish. Calls that wait for a durable batch are refused too: the batch is collected when the run
+// is resumed. It cannot be undone.
+func (d *Dispatcher) Drain() {
+	d.batcher.Drain()
+	d.budget.Drain(batch.DrainError())
+	d.lanes.drain()
+	d.retry.drain()
+}
+
+// Hold sends nothing new until it is called with nil: calls that wait are refused with e, calls in
+// flight finish. If cut is set, those of Each end with e too. What may be billed for them counts.
+func (d *Dispatcher) Hold(e *llm.Error, cut bool) {
+	d.batcher.Hold(e)
+	d.lanes.hold(e)
+	if !cut || e == nil {
+		return
+	}
+	d.flying.Range(func(f, ctx any) bool {
+		f.(*flights).cut(ctx.(context.Context), e) //nolint:forcetypeassert // fly stores them
+		return true
+	})
+}
+
+// Choose sets the calls in flight of each provider that was asked to what of returns, which is more
+// than 0.
+func (d *Dispatcher) Choose(of func(provider string) int) { d.lanes.choose(of) }
+
+// Limits lists the limits of the servers that were asked.
+func (d *Dispatcher) Limits() []Limit { return d.lanes.limits() }
+
+// Release ends a session: no more requests of it will come. whole reports whether the session ended
+// properly.
+func (d *Dispatcher) Release(session string, whole bool) {
+	for _, s := range d.lanes.sets() {
+		s.Release(session, whole)
+	}
+}
+
+// Away reports whether calls to a provider wait because it cannot be reached.
+func (d *Dispatcher) Away(provider string) bool { return d.lanes.away(provider) }
+
+// Unreachable lists the providers that cannot be reached, by name.
+func (d *Dispatcher) Unreachable() []Outage { return d.lanes.unreachable() }
+
+// Servers returns the state of each server of providers with several.
+func (d *Dispatcher) Servers() []replica.State {
+	var all []replica.State
+	for _, s := range d.lanes.sets() {
+		all = append(all, s.States()...)
+	}
+	return all
+}
+
+// Close ends background work and waits for it. Nothing may be in flight.
+func (d *Dispatcher) Close() error {
+	var errs []error
+	for _, s := range d.lanes.sets() {
+		errs = append(errs, s.Close())
+	}
+	d.lanes.save()
+	return errors.Join(errs...)
+}
+
+// Stats returns the counts so far.
+func (d *Dispatcher) Stats() Snapshot { return d.stats.Snapshot() }
+
+// Budget returns the budget that calls draw on.
+func (d *Dispatcher) Budget() *budget.Budget { return d.budget }
+
+var _ llm.Model = (*Dispatcher)(nil)

@@ -1,0 +1,335 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/internal/ask/batch"
+	"parley/internal/ask/dispatch/budget"
+	"parley/internal/ask/dispatch/limiter"
+	"parley/internal/ask/dispatch/replica"
+	"parley/internal/ask/dispatch/tokens"
+	"parley/internal/ask/provider"
+	"parley/llm"
+)
+
+// Lane is a provider and the model that talks to it: a dialect, or the simulated provider.
+type Lane struct {
+	Provider provider.Provider
+	Model    llm.Model
+	// Replicas are the provider's servers, instead of Model, if there are several or they need more
+	// than answering. Each has its own limits.
+	Replicas []Replica
+	// BatchAPI is the provider's batch API. Default: none, and waves are asked live.
+	BatchAPI batch.API
+}
+
+// Replica is one of several servers of a provider.
+type Replica struct {
+	// Name is its address, for readers.
+	Name  string
+	Model llm.Model
+	// Server is nil if the server can only answer.
+	Server replica.Server
+}
+
+// lanes sends every call down the lane of its provider.
+type lanes struct {
+	open     func(name string) (Lane, error)
+	describe func(name string) (provider.Provider, error) // without opening it; may be nil
+	build    func(Lane) *lane
+	deadline time.Duration // of a call in a wave, once it is asked live
+
+	mu       sync.RWMutex
+	byName   map[string]*lane
+	draining bool
+	held     *llm.Error // refuses calls for now
+}
+
+// lane is the layers of one provider, with one server or several.
+type lane struct {
+	provider  provider.Provider
+	live      layer
+	guess     *tokens.Estimator
+	endpoints []*endpoint
+	set       *replica.Set // nil if there is one server, which can only answer
+	reach     *reach       // nil if calls do not wait for an unreachable provider
+	enqueue   *enqueue     // nil if there is no batch API
+}
+
+// ask asks the provider that the request's model names.
+func (l *lanes) ask(ctx context.Context, c *call) (*llm.Response, error) {
+	name, _ := llm.SplitModel(c.req.Model)
+	lane, err := l.lane(name)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case c.inWave == nil:
+		return lane.live.ask(ctx, c)
+	case lane.enqueue == nil:
+		return c.inWave.live(ctx, c, lane.live, l.deadline)
+	}
+	return lane.enqueue.ask(ctx, c, func() (*llm.Response, error) { return c.inWave.live(ctx, c, lane.live, l.deadline) })
+}
+
+// lane returns the lane of a provider, and opens it if necessary.
+func (l *lanes) lane(name string) (*lane, error) {
+	l.mu.RLock()
+	found := l.byName[name]
+	l.mu.RUnlock()
+	if found != nil {
+		return found, nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if found := l.byName[name]; found != nil {
+		return found, nil
+	}
+	if l.open == nil || name == "" {
+		err := l.unknown(name)
+		return nil, &llm.Error{Kind: llm.KindBadRequest, Message: err.Error(), Err: err}
+	}
+	in, err := l.open(name)
+	if err != nil {
+		if e, ok := errors.AsType[*llm.Error](err); ok {
+			return nil, e
+		}
+		return nil, &llm.Error{Kind: llm.KindBadRequest, Message: err.Error(), Err: err}
+	}
+	opened := l.build(in)
+	l.byName[name] = opened
+	if l.draining {
+		opened.drain()
+	}
+	opened.hold(l.held)
+	return opened, nil
+}
+
+// find describes a provider.
+func (l *lanes) find(name string) (provider.Provider, error) {
+	l.mu.RLock()
+	found := l.byName[name]
+	l.mu.RUnlock()
+	if found == nil && l.describe != nil {
+		return l.describe(name)
+	}
+	found, err := l.lane(name)
+	if err != nil {
+		return provider.Provider{}, err
+	}
+	return found.provider, nil
+}
+
+func (l *lanes) unknown(name string) error {
+	names := slices.Sorted(maps.Keys(l.byName))
+	switch {
+	case l.open != nil:
+		return provider.Unknown(name, names...)
+	case name == "":
+		return fmt.Errorf("a model is written provider/model; providers here: %s", strings.Join(names, ", "))
+	}
+	return fmt.Errorf("no provider %q; providers here: %s", name, strings.Join(names, ", "))
+}
+
+func newLanes(c Config, prices *budget.Prices, s *Stats, batches *batch.Batcher) *lanes {
+	notes := &notices{report: c.Notices}
+	l := &lanes{open: c.Open, describe: c.Find, byName: map[string]*lane{}, deadline: c.Retry.withDefaults().Deadline, build: func(in Lane) *lane {
+		guess := tokens.NewEstimator()
+		to := func(m llm.Model, address string) *endpoint {
+			return newEndpoint(in.Provider, address, c, &meter{next: m, prices: prices, stats: s, notices: notes}, guess, s)
+		}
+		ln := newLane(in, to, c.Rests)
+		ln.guess = guess
+		ln.waitOut(in, c)
+		if limits, ok := in.Provider.BatchLimits(); ok && in.BatchAPI != nil {
+			ln.enqueue = &enqueue{queue: batches.Queue(in.Provider.Name, in.BatchAPI, limits), guess: guess, prices: prices, stats: s, notices: notes}
+		}
+		return ln
+	}}
+	for _, in := range c.Lanes {
+		l.byName[in.Provider.Name] = l.build(in)
+	}
+	return l
+}
+
+// newLane makes the lane of a provider. to makes the layers of one of its servers. rests is called
+// when a server is taken out of service.
+func newLane(in Lane, to func(m llm.Model, address string) *endpoint, rests func(replica.Rest)) *lane {
+	ln := &lane{provider: in.Provider}
+	var members []replica.Member
+	for _, r := range in.Replicas {
+		e := to(r.Model, r.Name)
+		members = append(members, replica.Member{Name: r.Name, Server: r.Server, Steer: e.steer, Recall: e.recall})
+		ln.endpoints = append(ln.endpoints, e)
+	}
+	c := replica.Config{Ends: in.Provider.CloseSession, Stay: in.Provider.Session == provider.SessionPath, Rests: rests}
+	if in.Provider.Metrics != "" {
+		c.Look = lookEvery
+	}
+	if set, err := replica.New(members, c); err == nil {
+		ln.set, ln.live = set, &replicas{set: set, endpoints: ln.endpoints}
+		return ln
+	}
+	e := to(in.Model, in.Provider.Servers()[0].BaseURL) // there are no replicas
+	ln.endpoints, ln.live = []*endpoint{e}, e
+	return ln
+}
+
+// replicas sends each call to one of several servers.
+type replicas struct {
+	set       *replica.Set
+	endpoints []*endpoint
+}
+
+// ask asks the server that the set picks.
+func (r *replicas) ask(ctx context.Context, c *call) (*llm.Response, error) {
+	return r.set.Do(ctx, c.req.Session, func(server int) (*llm.Response, error) { return r.endpoints[server].ask(ctx, c) })
+}
+
+// lookEvery is how often a server is asked for its load.
+const lookEvery = time.Second
+
+func (l *lanes) drain() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.draining = true
+	for _, lane := range l.byName {
+		lane.drain()
+	}
+}
+
+func (l *lane) drain() {
+	if l.reach != nil {
+		l.reach.Drain(batch.DrainError())
+	}
+	for _, e := range l.endpoints {
+		e.drain()
+	}
+}
+
+// hold refuses calls with e until e is nil.
+func (l *lanes) hold(e *llm.Error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = e
+	for _, lane := range l.byName {
+		lane.hold(e)
+	}
+}
+
+func (l *lane) hold(e *llm.Error) {
+	for _, one := range l.endpoints {
+		one.hold(e)
+	}
+}
+
+// choose sets the calls in flight of each open lane to what of returns for its provider.
+func (l *lanes) choose(of func(provider string) int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for name, lane := range l.byName {
+		for _, one := range lane.endpoints {
+			one.choose(of(name))
+		}
+	}
+}
+
+// Limit is the limits of a server of a provider.
+type Limit struct {
+	Provider, Server string
+	Models           string // the pattern of the models that they are for; empty: all others
+	limiter.Bounds
+}
+
+// limits lists the limits of all open lanes, by provider.
+func (l *lanes) limits() (all []Limit) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	for _, name := range slices.Sorted(maps.Keys(l.byName)) {
+		for _, e := range l.byName[name].endpoints {
+			for _, g := range e.groups {
+				all = append(all, Limit{name, e.address, g.pattern, g.limit.Bounds()})
+			}
+		}
+	}
+	return all
+}
+
+// save stores what all open lanes have found out about their servers.
+func (l *lanes) save() {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	for _, lane := range l.byName {
+		for _, e := range lane.endpoints {
+			e.save()
+		}
+	}
+}
+
+// sets lists the replicas of all open lanes, by provider.
+func (l *lanes) sets() []*replica.Set {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	var sets []*replica.Set
+	for _, name := range slices.Sorted(maps.Keys(l.byName)) {
+		if lane := l.byName[name]; lane.set != nil {
+			sets = append(sets, lane.set)
+		}
+	}
+	return sets
+}
+
+// away reports whether calls to a provider wait because it cannot be reached.
+func (l *lanes) away(name string) bool {
+	l.mu.RLock()
+	lane := l.byName[name]
+	l.mu.RUnlock()
+	if lane == nil || lane.reach == nil {
+		return false
+	}
+	_, away := lane.reach.Outage()
+	return away
+}
+
+// unreachable lists the outages of all open lanes, by provider.
+func (l *lanes) unreachable() []Outage {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	var all []Outage
+	for _, name := range slices.Sorted(maps.Keys(l.byName)) {
+		if r := l.byName[name].reach; r != nil {
+			if o, ok := r.Outage(); ok {
+				all = append(all, o)
+			}
+		}
+	}
+	return all
+}
+
+// followsSchema reports whether a model is known to follow a schema that is sent natively.
+func (l *lanes) followsSchema(name string) bool {
+	prov, model := llm.SplitModel(name)
+	lane, err := l.lane(prov)
+	return err != nil || lane.provider.FollowsSchema(model)
+}
+
+// continues reports whether a model can continue an answer exactly, from the ids of its tokens.
+func (l *lanes) continues(name string) bool {
+	prov, model := llm.SplitModel(name)
+	p, err := l.find(prov)
+	return err == nil && p.Continues(model)
+}
+
+// keepsLimits reports whether a model is known to keep the limit on output tokens.
+func (l *lanes) keepsLimits(name string) bool {
+	prov, _ := llm.SplitModel(name)
+	p, err := l.find(prov)
+	return err != nil || p.KeepsLimits()
+}

@@ -1,0 +1,267 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/internal/ask/provider"
+	"parley/llm"
+)
+
+// script is a model that fails as scripted, one error a call, and then answers.
+type script struct {
+	errs  []*llm.Error
+	calls int
+	at    []time.Time
+	names []string
+}
+
+func (s *script) Ask(_ context.Context, req *llm.Request) (*llm.Response, error) {
+	s.at = append(s.at, time.Now())
+	s.names = append(s.names, req.Model)
+	s.calls++
+	if s.calls <= len(s.errs) {
+		return nil, s.errs[s.calls-1]
+	}
+	return &llm.Response{Text: "yes", Finish: llm.FinishStop, Usage: llm.Usage{Input: 1, Output: 1}}, nil
+}
+
+func times(n int, e llm.Error) []*llm.Error {
+	out := make([]*llm.Error, n)
+	for i := range out {
+		c := e
+		out[i] = &c
+	}
+	return out
+}
+
+func TestRetryByKind(t *testing.T) {
+	t.Parallel()
+	for _, kind := range llm.Kinds() {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &script{errs: times(3, llm.Error{Kind: kind})}
+				d := dispatcher(t, s, provider.Provider{})
+				resp, err := d.Ask(t.Context(), asked(1, 10, 1)[0])
+				if kind.Retryable() {
+					if err != nil || resp.Metadata.Attempts != 4 {
+						t.Fatalf("after three failures that pass: %v, %+v", err, resp)
+					}
+					return
+				}
+				if llm.KindOf(err) != kind || s.calls != 1 {
+					t.Fatalf("asked %d times, got %v", s.calls, err)
+				}
+			})
+		})
+	}
+}
+
+func TestRetryGivesUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{errs: times(99, llm.Error{Kind: llm.KindServer, Status: 500, Message: "sorry"})}
+		d := dispatcher(t, s, provider.Provider{}, func(c *Config) { c.Retry.Attempts = 3 })
+		_, err := d.Ask(t.Context(), asked(1, 10, 1)[0])
+		if s.calls != 3 || llm.KindOf(err) != llm.KindServer || llm.AsError(err).Metadata.Attempts != 3 {
+			t.Errorf("%d calls, %v", s.calls, err)
+		}
+	})
+}
+
+func TestRetryWaitsOutRefusalsUntilTheDeadline(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{errs: times(20, llm.Error{Kind: llm.KindRateLimited, RetryAfter: 10 * time.Second})}
+		d := dispatcher(t, s, provider.Provider{})
+		if _, err := d.Ask(t.Context(), asked(1, 10, 1)[0]); err != nil {
+			t.Fatalf("twenty refusals are no failure: %v", err)
+		}
+		for i := 1; i < len(s.at); i++ {
+			if gap := s.at[i].Sub(s.at[i-1]); gap < 10*time.Second {
+				t.Errorf("came back after %v, asked for 10s", gap)
+			}
+		}
+		s2 := &script{errs: times(1000, llm.Error{Kind: llm.KindOverloaded, Message: "busy"})}
+		d = dispatcher(t, s2, provider.Provider{}, func(c *Config) { c.Retry.Deadline = 5 * time.Minute })
+		start := time.Now()
+		_, err := d.Ask(t.Context(), asked(1, 10, 1)[0])
+		if took := time.Since(start); took > 5*time.Minute {
+			t.Errorf("a deadline of 5m took %v", took)
+		}
+		if llm.KindOf(err) != llm.KindTimeout || !strings.Contains(err.Error(), "deadline of 5m0s") || !strings.Contains(err.Error(), "busy") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// TestRetryCallersOwnRefusals: a refusal that is about one caller's account makes only that call
+// wait, as long as the server asks.
+func TestRetryCallersOwnRefusals(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var tries []time.Time
+		m := llm.Func(func(_ context.Context, req *llm.Request) (*llm.Response, error) {
+			refused := &llm.Error{Status: 401, Caller: true}
+			switch req.Sample {
+			case 0:
+				if tries = append(tries, time.Now()); len(tries) < 8 {
+					refused.Kind, refused.RetryAfter = llm.KindRateLimited, time.Hour
+					return nil, refused
+				}
+			case 1:
+				refused.Kind = llm.KindAuth
+				return nil, refused
+			case 2:
+				refused.Kind = llm.KindQuota
+				return nil, refused
+			}
+			return &llm.Response{Text: "yes", Finish: llm.FinishStop}, nil
+		})
+		d := dispatcher(t, m, provider.Provider{}, func(c *Config) { c.Retry.Deadline = 24 * time.Hour })
+		began := time.Now()
+		results := d.All(t.Context(), asked(3, 10, 1)[1:]) // they fail, and stop nobody
+		done := make(chan error, 1)
+		go func() {
+			_, err := d.Ask(t.Context(), asked(1, 10, 1)[0])
+			done <- err
+		}()
+		synctest.Wait()
+		_, err := d.Ask(t.Context(), asked(4, 10, 1)[3])
+		if took := time.Since(began); err != nil || took > 0 || llm.KindOf(results[0].Err) != llm.KindAuth || llm.KindOf(results[1].Err) != llm.KindQuota {
+			t.Errorf("another caller: %v after %v; before: %v", err, took, results)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		for i := 1; i < len(tries); i++ {
+			if gap := tries[i].Sub(tries[i-1]); gap < time.Hour {
+				t.Errorf("came back after %v, asked for 1h", gap)
+			}
+		}
+	})
+}
+
+func TestRetryHoldsNoPermitWhileItWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		failed := false
+		m := llm.Func(func(_ context.Context, req *llm.Request) (*llm.Response, error) {
+			if req.Sample == 0 && !failed {
+				failed = true
+				return nil, &llm.Error{Kind: llm.KindServer, RetryAfter: time.Hour}
+			}
+			return &llm.Response{}, nil
+		})
+		d := dispatcher(t, m, provider.Provider{Limits: provider.Limits{Concurrency: 1}}, func(c *Config) { c.Retry.Deadline = 2 * time.Hour })
+		start := time.Now()
+		var second time.Duration
+		d.Each(t.Context(), func(yield func(*llm.Request) bool) {
+			for _, r := range asked(2, 10, 1) {
+				yield(r)
+			}
+		}, func(i int, r llm.Result) {
+			if i == 1 {
+				second = time.Since(start)
+			}
+		})
+		if second != 0 {
+			t.Errorf("the second call waited %v for the pause of the first", second)
+		}
+	})
+}
+
+func TestFallbacks(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		kind  llm.Kind
+		names string // models asked, in order
+	}{
+		{llm.KindServer, "lab/any lab/any lab/b"},
+		{llm.KindRateLimited, "lab/any lab/any lab/b"},
+		{llm.KindQuota, "lab/any"}, // the account is stopped, and lab/b is on it too
+		{llm.KindRefused, "lab/any lab/b"},
+		{llm.KindTooLong, "lab/any lab/b"},
+		{llm.KindCanceled, "lab/any"},
+	}
+	for _, tt := range tests {
+		t.Run(string(tt.kind), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				n := 1
+				if tt.kind.Retryable() {
+					n = 2
+				}
+				s := &script{errs: times(n, llm.Error{Kind: tt.kind})}
+				d := dispatcher(t, s, provider.Provider{}, func(c *Config) { c.Retry.Attempts = 2 })
+				req := asked(1, 10, 1)[0]
+				req.Fallbacks = []string{"lab/b"}
+				_, _ = d.Ask(t.Context(), req)
+				if got := strings.Join(s.names, " "); got != tt.names {
+					t.Errorf("asked %q, want %q", got, tt.names)
+				}
+			})
+		})
+	}
+}
+
+func TestFinalIsFinal(t *testing.T) {
+	t.Parallel()
+	s := &script{errs: times(1, llm.Error{Kind: llm.KindServer, Final: true})}
+	d := dispatcher(t, s, provider.Provider{})
+	if _, err := d.Ask(t.Context(), asked(1, 10, 1)[0]); err == nil || s.calls != 1 {
+		t.Errorf("the server said not to try again; asked %d times", s.calls)
+	}
+}
+
+func TestHedge(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var calls atomic.Int64
+		m := llm.Func(func(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+			d := time.Second
+			if n := calls.Add(1); req.Sample == 200 && n == 201 {
+				d = time.Hour // a straggler
+			}
+			return patient(d).Ask(ctx, req)
+		})
+		d := dispatcher(t, m, provider.Provider{}, func(c *Config) { c.Hedge = Hedge{Percentile: 0.95} })
+		for _, r := range asked(200, 10, 1) {
+			if _, err := d.Ask(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		start := time.Now()
+		slow := asked(201, 10, 1)[200]
+		resp, err := d.Ask(t.Context(), slow)
+		if err != nil || !resp.Metadata.Hedged {
+			t.Fatalf("%+v, %v", resp, err)
+		}
+		if took := time.Since(start); took > 3*time.Second {
+			t.Errorf("a straggler took %v", took)
+		}
+		if got := d.Stats().Hedged; got != 1 {
+			t.Errorf("hedged %d calls, want 1", got)
+		}
+	})
+}
+
+func TestUnknownProvider(t *testing.T) {
+	t.Parallel()
+	d := dispatcher(t, patient(0), provider.Provider{})
+	for model, want := range map[string]string{
+		"lba/any": `no provider "lba"; providers here: lab`,
+		"any":     "a model is written provider/model; providers here: lab",
+	} {
+		_, err := d.Ask(t.Context(), &llm.Request{Model: model})
+		if llm.KindOf(err) != llm.KindBadRequest || !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("%s: got %v", model, err)
+		}
+	}
+}

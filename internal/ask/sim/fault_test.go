@@ -1,0 +1,151 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/llm"
+)
+
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	kinds := map[Fault]llm.Kind{
+		FaultError500: llm.KindServer, FaultOverloaded: llm.KindOverloaded, FaultQuota: llm.KindQuota, FaultReset: llm.KindTransport,
+		FaultCut: llm.KindTransport, FaultStall: llm.KindTimeout, FaultTruncated: llm.KindMalformed, FaultHTML: llm.KindMalformed,
+		FaultStreamErr: llm.KindServer, FaultNoDone: llm.KindMalformed, FaultType: "", FaultClose: "", FaultSlow: "",
+	}
+	for _, f := range liveFaults() {
+		want, ok := kinds[f]
+		if !ok {
+			t.Errorf("%s is not tested", f)
+		}
+		synctest.Test(t, func(t *testing.T) {
+			m := model(t, Config{Faults: Faults{f: 1}, Latency: Fixed(time.Second)})
+			start := time.Now()
+			_, err := m.Ask(t.Context(), question("x"))
+			if llm.KindOf(err) != want {
+				t.Errorf("%s: %v", f, err)
+			}
+			if f == FaultStall && time.Since(start) != 10*time.Minute || f == FaultSlow && time.Since(start) != 10*time.Second {
+				t.Errorf("%s: took %v", f, time.Since(start))
+			}
+		})
+	}
+}
+
+func TestRetriesDrawAgain(t *testing.T) {
+	t.Parallel()
+	run := func() (trace string) {
+		m := model(t, Config{Faults: Faults{FaultError500: 0.3, FaultReset: 0.3}})
+		for i := range 30 {
+			for range 20 {
+				r, err := m.Ask(t.Context(), question(fmt.Sprint(i)))
+				trace += fmt.Sprint(llm.KindOf(err), ";")
+				if err == nil {
+					trace += r.ID
+					break
+				}
+			}
+		}
+		return trace
+	}
+	a, b := run(), run()
+	if a != b || strings.Count(a, "sim-") != 30 || !strings.Contains(a, "server") || !strings.Contains(a, "transport") {
+		t.Errorf("%s\n%s", a, b)
+	}
+}
+
+func TestContentFaultsAreTheSameAgain(t *testing.T) {
+	t.Parallel()
+	m := model(t, Config{Faults: Faults{FaultBadJSON: 0.5, FaultRefuse: 0.2}})
+	bad, refused := 0, 0
+	for i := range 200 {
+		r := ask(t, m, structured(fmt.Sprint(i)))
+		if again := ask(t, m, structured(fmt.Sprint(i))); again.Text != r.Text || again.Refusal != r.Refusal {
+			t.Fatal("asked again, it says something else")
+		}
+		switch {
+		case r.Refusal != "":
+			refused++
+			if r.Finish != llm.FinishRefused || r.Text != "" {
+				t.Errorf("%+v", r)
+			}
+		case !json.Valid([]byte(r.Text)):
+			bad++
+			if !strings.Contains(r.Text, "order") {
+				t.Errorf("%q", r.Text)
+			}
+		}
+	}
+	if bad < 60 || bad > 140 || refused < 20 || refused > 65 {
+		t.Errorf("%d of 200 bad, %d refused", bad, refused)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := model(t, Config{Limits: Limits{RPM: 60, Burst: time.Second, Concurrency: 1}, Latency: Fixed(time.Second)})
+		r := ask(t, m, question("x"))
+		if r.Rate == nil || !r.Rate.Requests.Known || r.Rate.Requests.Limit != 60 {
+			t.Errorf("%+v", r.Rate)
+		}
+		done := make(chan error)
+		go func() { _, err := m.Ask(t.Context(), question("y")); done <- err }()
+		synctest.Wait()
+		if _, err := m.Ask(t.Context(), question("z")); llm.KindOf(err) != llm.KindRateLimited {
+			t.Errorf("second in flight: %v", err)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		ask(t, m, question("a"))
+		m = model(t, Config{Limits: Limits{RPM: 60, Burst: time.Second}})
+		ask(t, m, question("a"))
+		_, err := m.Ask(t.Context(), question("b"))
+		if e := llm.AsError(err); e == nil || e.Kind != llm.KindRateLimited || e.RetryAfter != time.Second || e.Rate == nil {
+			t.Errorf("%+v", err)
+		}
+	})
+}
+
+func TestBadRequests(t *testing.T) {
+	t.Parallel()
+	m := model(t, Config{})
+	bad := structured("x")
+	bad.Schema.JSON = json.RawMessage(`{"type":"nothing"}`)
+	for name, req := range map[string]*llm.Request{
+		"nil": nil, "no messages": {Model: "sim/x"}, "bad schema": bad, "max": {Messages: []llm.Message{llm.User("x")}, MaxTokens: -1},
+	} {
+		if _, err := m.Ask(t.Context(), req); llm.KindOf(err) != llm.KindBadRequest {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func BenchmarkAsk(b *testing.B) {
+	m := model(b, Config{})
+	req := question("How do we cross the river before winter?")
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := m.Ask(context.Background(), req); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkAskStructured(b *testing.B) {
+	m := model(b, Config{})
+	req := structured("How do we cross the river before winter?")
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := m.Ask(context.Background(), req); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

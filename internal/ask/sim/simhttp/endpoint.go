@@ -1,0 +1,304 @@
+// Part endpoint is what the endpoints of the simulated server share: they read a body, write
+// JSON, and fail in the words of the vendor whose format they speak.
+//
+// It promises that every error has a status, a type and a message. It does not decide what
+// fails: package check refuses requests, and package simhttp draws faults.
+
+package simhttp
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/internal/ask/sim"
+	"parley/internal/ask/wire/anthropic"
+	"parley/internal/ask/wire/bedrock"
+	"parley/internal/ask/wire/gemini"
+	"parley/internal/ask/wire/openai"
+)
+
+// Func answers a request, or returns the error to answer it with.
+type Func func(w http.ResponseWriter, r *http.Request) *Error
+
+// Error is a failure before it is written in a vendor's format.
+type Error struct {
+	Status  int
+	Type    string
+	Code    string // "" is written as null
+	Param   string // "" is written as null
+	Message string
+	// Refusal is the limit that the request exceeded, or nil.
+	Refusal *sim.Refusal
+}
+
+// Error returns the message.
+func (e *Error) Error() string { return e.Message }
+
+// invalid returns the error of an invalid request.
+func invalid(param, format string, args ...any) *Error {
+	return invalidCode("", param, format, args...)
+}
+
+// invalidCode is Invalid with one of OpenAI's error codes.
+func invalidCode(code, param, format string, args ...any) *Error {
+	return &Error{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: code, Param: param, Message: fmt.Sprintf(format, args...)}
+}
+
+// endpointNotFound returns the error of an object that does not exist.
+func endpointNotFound(style sim.Style, param, message string) *Error {
+	e := &Error{Status: http.StatusNotFound, Type: "invalid_request_error", Param: param, Message: message}
+	if style == sim.Anthropic {
+		e.Type = "not_found_error"
+	}
+	return e
+}
+
+// tooLarge returns the error of a request body that exceeds its limit.
+func tooLarge(style sim.Style, message string) *Error {
+	e := &Error{Status: http.StatusRequestEntityTooLarge, Type: "invalid_request_error", Message: message}
+	if style == sim.Anthropic {
+		e.Type = "request_too_large"
+	}
+	return e
+}
+
+// tooMany returns the error of a request that exceeds a rate limit.
+func tooMany(style sim.Style, r *sim.Refusal) *Error {
+	e := &Error{Status: http.StatusTooManyRequests, Refusal: r}
+	if style == sim.Amazon {
+		e.Message = fmt.Sprintf("Too many %s, please wait before trying again.", r.What)
+		return e
+	}
+	if style == sim.Google {
+		e.Type, e.Message = googleStatus(e.Status), fmt.Sprintf("You exceeded your current quota of %.0f %s. Please retry in %s.", r.Limit, r.What, duration(r.After))
+		return e
+	}
+	if style == sim.Anthropic {
+		e.Type = "rate_limit_error"
+		e.Message = fmt.Sprintf("This request would exceed your organization's rate limit of %.0f %s per minute.", r.Limit, r.What)
+		if r.What == "concurrency" {
+			e.Message = "Number of concurrent connections has exceeded your rate limit. Please try again later."
+		}
+		return e
+	}
+	e.Type, e.Code = r.What, "rate_limit_exceeded"
+	unit := map[string]string{"requests": "requests per min (RPM)", "tokens": "tokens per min (TPM)"}[r.What]
+	switch {
+	case r.What == "concurrency":
+		e.Type, e.Message = "requests", fmt.Sprintf("Too many concurrent requests. Limit: %.0f.", r.Limit)
+	case r.TooLarge:
+		e.Message = fmt.Sprintf("Request too large on %s: Limit %.0f, Requested %.0f. The input or output tokens must be reduced in order to run successfully.", unit, r.Limit, r.Asked)
+	default:
+		e.Message = fmt.Sprintf("Rate limit reached on %s: Limit %.0f, Used %.0f, Requested %.0f. Please try again in %s.", unit, r.Limit, r.Used, r.Asked, duration(r.After))
+	}
+	return e
+}
+
+// duration formats d as OpenAI does: 120ms, 1.5s, 6m0s.
+func duration(d time.Duration) string {
+	if d < time.Second {
+		return strconv.FormatInt(int64(math.Ceil(float64(d)/float64(time.Millisecond))), 10) + "ms"
+	}
+	return d.Round(time.Millisecond).String()
+}
+
+// endpointServer returns the error of a server that fails.
+func endpointServer(style sim.Style) *Error {
+	switch style {
+	case sim.Anthropic:
+		return &Error{Status: http.StatusInternalServerError, Type: "api_error", Message: "Internal server error"}
+	case sim.Amazon:
+		return &Error{Status: http.StatusInternalServerError, Message: "The system encountered an unexpected error during processing. Try your request again."}
+	case sim.Google:
+		return &Error{Status: http.StatusInternalServerError, Message: "An internal error has occurred. Please retry."}
+	}
+	return &Error{Status: http.StatusInternalServerError, Type: "server_error", Message: "The server had an error while processing your request. Sorry about that!"}
+}
+
+// overloaded returns the error of a server without free capacity. OpenAI's flex tier has its own
+// error, whose status is that of a rate limit.
+func overloaded(style sim.Style, flex bool) *Error {
+	switch {
+	case style == sim.Amazon:
+		return &Error{Status: http.StatusServiceUnavailable, Message: "Bedrock is unable to process your request."}
+	case style == sim.Google:
+		return &Error{Status: http.StatusServiceUnavailable, Message: "The model is overloaded. Please try again later."}
+	case flex:
+		return &Error{Status: http.StatusTooManyRequests, Type: "resource_unavailable", Code: "resource_unavailable", Message: "Resource Unavailable"}
+	case style == sim.Anthropic:
+		return &Error{Status: 529, Type: "overloaded_error", Message: "Overloaded"}
+	}
+	return &Error{Status: http.StatusServiceUnavailable, Type: "service_unavailable_error", Message: "The engine is currently overloaded, please try again later."}
+}
+
+// midStream returns the error that ends a stream.
+func midStream(style sim.Style) *Error {
+	if style != sim.OpenAI {
+		return overloaded(style, false)
+	}
+	e := endpointServer(style)
+	e.Code = "server_error"
+	return e
+}
+
+// outOfCredit returns the error of an account without credit.
+func outOfCredit(style sim.Style) *Error {
+	switch style {
+	case sim.Amazon:
+		return &Error{Status: http.StatusBadRequest, Type: "ServiceQuotaExceededException", Message: "Your request exceeds the service quota for your account."}
+	case sim.Google:
+		return &Error{Status: http.StatusTooManyRequests, Message: "Your prepayment credits are depleted. Please manage your project and billing."}
+	case sim.Anthropic:
+		return invalid("", "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits.")
+	}
+	return &Error{
+		Status: http.StatusTooManyRequests, Type: "insufficient_quota", Code: "insufficient_quota",
+		Message: "You exceeded your current quota, please check your plan and billing details.",
+	}
+}
+
+// googleStatus returns Google's name of a status.
+func googleStatus(status int) string {
+	switch status {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
+		return "INVALID_ARGUMENT"
+	case http.StatusUnauthorized:
+		return "UNAUTHENTICATED"
+	case http.StatusForbidden:
+		return "PERMISSION_DENIED"
+	case http.StatusNotFound:
+		return "NOT_FOUND"
+	case http.StatusTooManyRequests:
+		return "RESOURCE_EXHAUSTED"
+	case http.StatusServiceUnavailable:
+		return "UNAVAILABLE"
+	default:
+		return "INTERNAL"
+	}
+}
+
+// amazonType returns the name of AWS for an error.
+func (e *Error) amazonType() string {
+	switch e.Status {
+	case http.StatusForbidden, http.StatusUnauthorized:
+		return "AccessDeniedException"
+	case http.StatusNotFound:
+		return "ResourceNotFoundException"
+	case http.StatusTooManyRequests:
+		return "ThrottlingException"
+	case http.StatusServiceUnavailable:
+		return "ServiceUnavailableException"
+	case http.StatusInternalServerError:
+		return "InternalServerException"
+	default:
+		if strings.HasSuffix(e.Type, "Exception") {
+			return e.Type
+		}
+		return "ValidationException"
+	}
+}
+
+// InEvent returns e as a format writes it. Only Anthropic's format has request IDs, and it has no
+// codes. Google's has the status as its code, and the time to wait.
+func (e *Error) InEvent(style sim.Style, requestID string) openai.Error {
+	switch style {
+	case sim.Amazon:
+		name := e.amazonType()
+		return openai.Error{Type: strings.ToLower(name[:1]) + name[1:], Message: e.Message}
+	case sim.Anthropic:
+		return openai.Error{Type: e.Type, Message: e.Message, RequestID: requestID}
+	case sim.Google:
+		wait := ""
+		if e.Refusal != nil && e.Refusal.After > 0 {
+			wait = strconv.FormatFloat(math.Ceil(e.Refusal.After.Seconds()*1000)/1000, 'f', -1, 64) + "s"
+		}
+		return openai.Error{Type: googleStatus(e.Status), Message: e.Message, Code: strconv.Itoa(e.Status), Param: wait}
+	}
+	return openai.Error{Type: e.Type, Message: e.Message, Code: e.Code, Param: e.Param}
+}
+
+// Append appends the body of an answer that reports e.
+func (e *Error) Append(dst []byte, style sim.Style, requestID string) []byte {
+	if style == sim.Anthropic {
+		return anthropic.AppendError(dst, e.InEvent(style, requestID))
+	}
+	if style == sim.Amazon {
+		return bedrock.AppendError(dst, e.InEvent(style, ""))
+	}
+	if style == sim.Google {
+		return append(gemini.AppendError(dst, e.InEvent(style, "")), '\n')
+	}
+	return append(openai.AppendError(dst, e.InEvent(style, "")), '\n')
+}
+
+// Write answers a request with e.
+func (e *Error) Write(w http.ResponseWriter, style sim.Style, requestID string) {
+	if style == sim.Amazon {
+		w.Header().Set("X-Amzn-Errortype", e.amazonType()+":http://internal.amazon.com/coral/com.amazon.bedrock/")
+	}
+	if r := e.Refusal; r != nil && r.After > 0 && style != sim.Google && style != sim.Amazon { // it is in the body, or nowhere
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(r.After.Seconds()))))
+		if style == sim.OpenAI {
+			w.Header().Set("Retry-After-Ms", strconv.Itoa(int(math.Ceil(float64(r.After)/float64(time.Millisecond)))))
+		}
+	}
+	writeBody(w, e.Status, "application/json", e.Append(nil, style, requestID))
+}
+
+// readBody reads the body of r into buf, up to limit bytes.
+func readBody(w http.ResponseWriter, r *http.Request, buf *bytes.Buffer, limit int64, style sim.Style) *Error {
+	if n := r.ContentLength; n > 0 && n <= limit {
+		buf.Grow(int(n) + bytes.MinRead)
+	}
+	_, err := buf.ReadFrom(http.MaxBytesReader(w, r.Body, limit))
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		if style == sim.Anthropic {
+			return tooLarge(style, "Request exceeds the maximum size")
+		}
+		return tooLarge(style, "Request too large.")
+	}
+	if err != nil {
+		return invalid("", "The request body could not be read.")
+	}
+	return nil
+}
+
+// decodeEndpoint reads the body of a small request into v, strictly unless lax.
+func decodeEndpoint(b []byte, v any, lax bool) *Error {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	if !lax {
+		dec.DisallowUnknownFields()
+	}
+	if err := dec.Decode(v); err != nil {
+		return invalid("", "Invalid request: %s", err)
+	}
+	if dec.InputOffset() != int64(len(bytes.TrimRight(b, " \t\r\n"))) {
+		return invalid("", "Invalid request: there is more after the value")
+	}
+	return nil
+}
+
+// writeJSON answers a request with v.
+func writeJSON(w http.ResponseWriter, v any) {
+	b, err := json.Marshal(v)
+	if err != nil { // no endpoint answers with what JSON cannot hold
+		b = []byte("null")
+	}
+	writeBody(w, http.StatusOK, "application/json", append(b, '\n'))
+}
+
+// writeBody answers a request with a status and a body.
+func writeBody(w http.ResponseWriter, status int, mediaType string, body []byte) {
+	h := w.Header()
+	h["Content-Type"] = []string{mediaType}
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the client may be gone
+}

@@ -1,0 +1,162 @@
+package simhttp
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/internal/ask/sim"
+)
+
+func exchangeAt(t *testing.T, method, url, body string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Anthropic-Version", "2023-06-01")
+	res, err := client(t).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(b)
+}
+
+// TestSessions checks that the endpoints give the same answers below a session, until it is closed.
+func TestSessions(t *testing.T) {
+	t.Parallel()
+	url, server := serve(t, Config{})
+	const ask = `{"model":"m","max_tokens":50,"messages":[{"role":"user","content":"hello"}]}`
+	_, plain := exchangeAt(t, "POST", url+"/v1/chat/completions", ask)
+	for _, at := range []string{"/v1/s%2F1", "/v1/sessions/s2"} {
+		for _, path := range []string{"/chat/completions", "/messages"} {
+			status, body := exchangeAt(t, "POST", url+at+path, ask)
+			if status != http.StatusOK {
+				t.Fatalf("%s%s: %d %s", at, path, status, body)
+			}
+			if path == "/chat/completions" && dig(t, []byte(body), "choices.0.message.content") != dig(t, []byte(plain), "choices.0.message.content") {
+				t.Errorf("%s: another answer: %s", at, body)
+			}
+		}
+		if status, body := exchangeAt(t, "POST", url+at+"/close", `{"reason":"done"}`); status != http.StatusOK {
+			t.Errorf("%s: close: %d %s", at, status, body)
+		}
+		if status, body := exchangeAt(t, "POST", url+at+"/chat/completions", ask); status != http.StatusConflict {
+			t.Errorf("%s: closed: %d %s", at, status, body)
+		}
+	}
+	if status, _ := exchangeAt(t, "POST", url+"/v1/nobody/close", ""); status != http.StatusNotFound {
+		t.Errorf("a session that never was: %d", status)
+	}
+	if got := server.Sessions(); len(got) != 2 || !got["s/1"] || !got["s2"] {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestWeightVersion(t *testing.T) {
+	t.Parallel()
+	url, _ := serve(t, Config{WeightVersion: "1"})
+	for _, stream := range []string{"", `,"stream":true`} {
+		ask := `{"model":"m","messages":[{"role":"user","content":"hello"}]` + stream + `}`
+		if _, body := exchangeAt(t, "POST", url+"/v1/chat/completions", ask); !strings.Contains(body, `"metadata":{"weight_version":"1"}`) {
+			t.Errorf("%s", body)
+		}
+	}
+	if status, body := exchangeAt(t, "POST", url+"/update_weight_version", `{"new_version":"step \"2\""}`); status != http.StatusOK {
+		t.Errorf("%d %s", status, body)
+	}
+	_, body := exchangeAt(t, "POST", url+"/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"hello"}]}`)
+	if got := dig(t, []byte(body), "metadata.weight_version"); got != `step "2"` {
+		t.Errorf("%v", got)
+	}
+	for _, bad := range []string{`{}`, `{"new_version":3}`, `nonsense`} {
+		if status, _ := exchangeAt(t, "POST", url+"/update_weight_version", bad); status != http.StatusBadRequest {
+			t.Errorf("%s: %d", bad, status)
+		}
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	url, server := serve(t, Config{Sim: sim.Config{Limits: sim.Limits{Concurrency: 2, Queue: true}}})
+	if _, page := exchangeAt(t, "GET", url+"/metrics", ""); !strings.Contains(page, "vllm:num_requests_running{engine=\"0\",model_name=\"sim\"} 0\n") {
+		t.Errorf("%s", page)
+	}
+	server.stats.inFlight.Add(3)
+	defer server.stats.inFlight.Add(-3)
+	_, page := exchangeAt(t, "GET", url+"/metrics", "")
+	for _, line := range []string{"num_requests_running{engine=\"0\",model_name=\"sim\"} 2\n", "num_requests_waiting{engine=\"0\",model_name=\"sim\"} 1\n", "kv_cache_usage_perc{engine=\"0\",model_name=\"sim\"} 1\n"} {
+		if !strings.Contains(page, line) {
+			t.Errorf("no %q in %s", line, page)
+		}
+	}
+}
+
+// TestTokensOfStreams checks that a stream has all tokens of the whole answer, including the end token,
+// each with its log probability.
+func TestTokensOfStreams(t *testing.T) {
+	t.Parallel()
+	url, _ := serve(t, Config{})
+	const ask = `{"model":"m","return_token_ids":true,"logprobs":true,"messages":[{"role":"user","content":"hello"}]`
+	type chunk struct {
+		Choices []struct {
+			TokenIDs []int `json:"token_ids"`
+			Logprobs struct {
+				Content []struct {
+					Logprob float64 `json:"logprob"`
+				} `json:"content"`
+			} `json:"logprobs"`
+		} `json:"choices"`
+	}
+	var ids [2][]int
+	var logprobs [2][]float64
+	_, whole := exchangeAt(t, "POST", url+"/v1/chat/completions", ask+`}`)
+	_, stream := exchangeAt(t, "POST", url+"/v1/chat/completions", ask+`,"stream":true}`)
+	for i, body := range []string{whole, stream} {
+		for line := range strings.Lines(body) {
+			var c chunk
+			if json.Unmarshal([]byte(strings.TrimPrefix(line, "data: ")), &c) != nil || len(c.Choices) == 0 {
+				continue
+			}
+			ids[i] = append(ids[i], c.Choices[0].TokenIDs...)
+			for _, l := range c.Choices[0].Logprobs.Content {
+				logprobs[i] = append(logprobs[i], l.Logprob)
+			}
+		}
+	}
+	if len(ids[0]) < 2 || !slices.Equal(ids[0], ids[1]) || !slices.Equal(logprobs[0], logprobs[1]) || len(ids[0]) != len(logprobs[0]) {
+		t.Errorf("whole %v %v\nstream %v %v", ids[0], logprobs[0], ids[1], logprobs[1])
+	}
+}
+
+// TestReasoningOfStreams checks that a stream has the same reasoning as the whole answer.
+func TestReasoningOfStreams(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, Config{})
+	const ask = `"return_token_ids":true,"reasoning_effort":"low"`
+	want := call(t, s, http.MethodPost, chatPath, with(chatBody, ask)).at(t, "choices.0.message.reasoning_content").(string)
+	got := ""
+	for _, e := range events(call(t, s, http.MethodPost, chatPath, with(chatBody, ask+`,"stream":true`)).body) {
+		var c struct {
+			Choices []struct {
+				Delta struct {
+					ReasoningContent string `json:"reasoning_content"`
+				} `json:"delta"`
+			} `json:"choices"`
+		}
+		if json.Unmarshal(e, &c) == nil && len(c.Choices) > 0 {
+			got += c.Choices[0].Delta.ReasoningContent
+		}
+	}
+	if got != want || want == "" {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

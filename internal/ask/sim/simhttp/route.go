@@ -1,0 +1,222 @@
+package simhttp
+
+import (
+	"cmp"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"parley/internal/ask/sim"
+	"parley/internal/ask/wire/anthropic"
+	"parley/internal/ask/wire/bedrock"
+	"parley/internal/ask/wire/gemini"
+	"parley/internal/ask/wire/openai"
+	"parley/internal/ask/wire/responses"
+	"parley/internal/kit/auth"
+	"parley/llm"
+)
+
+// format reads the requests of an endpoint and writes its answers.
+type format struct {
+	style      sim.Style
+	id, callID string // prefixes of the IDs of answers and of tool calls
+	decode     func(body []byte) (*Ask, *Error)
+	append     func(dst []byte, m openai.Meta, r *llm.Response) []byte
+	writer     func(m openai.Meta) openai.CompletionWriter
+	failEvent  func(dst []byte, e openai.Error) []byte
+	address    func(r *http.Request, a *Ask) *Error // reads what is in the address; nil: nothing is
+	host       sim.Style                            // whose server fails, if it is not style's
+}
+
+// vendor returns whose server fails.
+func (f *format) vendor() sim.Style { return cmp.Or(f.host, f.style) }
+
+const responseID = "resp_"
+
+// formats are the formats of the server.
+type formats struct {
+	chat, responses, messages format
+	gemini, bedrock           format
+	vertex, vertexGemini      format // messages and generateContent on Vertex AI
+	deployed, versioned       format // Azure's older paths: chat completions by deployment, and responses
+	batched                   format // messages in a batch
+	count                     format // messages whose tokens are counted
+}
+
+func newFormats(c *bodyChecker, prompts *promptStore) (f formats) {
+	f.chat = format{
+		sim.OpenAI, "chatcmpl-", "call_", c.Chat, openai.AppendResponse,
+		func(m openai.Meta) openai.CompletionWriter { return openai.NewWriter(m) }, openai.AppendErrorEvent, nil, "",
+	}
+	f.responses = format{
+		sim.OpenAI, responseID, "call_", c.Responses, responses.AppendResponse,
+		func(m openai.Meta) openai.CompletionWriter { return responses.NewWriter(m) }, responses.AppendErrorEvent, nil, "",
+	}
+	f.messages = format{
+		sim.Anthropic, "msg_", "toolu_", c.Messages, anthropic.AppendResponse,
+		func(m openai.Meta) openai.CompletionWriter { return anthropic.NewWriter(m) }, anthropic.AppendErrorEvent, nil, "",
+	}
+	f.gemini = format{
+		sim.Google, "", "", prompts.Read, gemini.AppendResponse,
+		func(m openai.Meta) openai.CompletionWriter { return gemini.NewWriter(m) }, gemini.AppendErrorEvent, geminiAddress, "",
+	}
+	f.bedrock = format{
+		sim.Amazon, "", "tooluse_", c.Bedrock, bedrock.AppendResponse,
+		func(m openai.Meta) openai.CompletionWriter { return bedrock.NewWriter(m) }, bedrock.AppendErrorEvent, bedrockAddress, "",
+	}
+	f.vertexGemini = f.gemini
+	f.vertexGemini.append, f.vertexGemini.writer, f.vertexGemini.address = vertexAnswer, vertexWriter, cloudVertexGemini
+	f.vertex = f.messages
+	f.vertex.decode, f.vertex.address, f.vertex.host = vertexBody(c.Messages), vertexAddress, sim.Google
+	f.deployed, f.versioned = f.chat, f.responses
+	f.deployed.address, f.versioned.address = azureAddress, azureAddress
+	f.batched, f.count = f.messages, f.messages
+	f.batched.decode, f.count.decode = c.Batched, c.Count
+	return f
+}
+
+func (s *Server) routes() *http.ServeMux {
+	mux := http.NewServeMux()
+	handle := func(pattern string, style sim.Style, e Func) {
+		mux.HandleFunc(pattern, s.guard(pattern, style, e))
+	}
+	count := func(pattern string, style sim.Style, e Func) {
+		handle(pattern, style, func(w http.ResponseWriter, r *http.Request) *Error {
+			err := e(w, r)
+			if err == nil {
+				s.stats.ok.Add(1)
+			}
+			return err
+		})
+	}
+	handle("POST /v1/chat/completions", sim.OpenAI, s.answer(&s.formats.chat))
+	handle("POST /v1/responses", sim.OpenAI, s.answer(&s.formats.responses))
+	count("POST /v1/embeddings", sim.OpenAI, s.embeddings)
+	handle("GET /v1/models", sim.OpenAI, openAIModels)
+
+	handle("POST /v1/messages", sim.Anthropic, s.answer(&s.formats.messages))
+	handle("POST /v1/messages/count_tokens", sim.Anthropic, s.countTokens)
+	s.cloudRoutes(handle)
+	handle("POST /v1beta/models/{call}", sim.Google, s.geminiCall)
+	handle("GET /v1beta/models", sim.Google, geminiModels)
+	for _, vendor := range []string{"mistral", "together", "xai"} { // whose batch APIs are there
+		handle("POST /"+vendor+"/v1/chat/completions", sim.OpenAI, s.answer(&s.formats.chat))
+		handle("GET /"+vendor+"/v1/models", sim.OpenAI, openAIModels)
+	}
+	s.batches.Routes(count)
+	s.prompts.Routes(count)
+	s.sessionRoutes(handle)
+	handle("POST /update_weight_version", sim.OpenAI, s.updateWeightVersion)
+	handle("/", sim.OpenAI, s.notFound)
+	mux.HandleFunc("GET /metrics", s.metrics)
+	mux.HandleFunc("GET /stats", s.serveStats)
+	mux.HandleFunc("GET /{$}", endpointIndex)
+	return mux
+}
+
+// geminiCall answers what is asked of one of Gemini's models.
+func (s *Server) geminiCall(w http.ResponseWriter, r *http.Request) *Error {
+	if model, ok := strings.CutSuffix(r.PathValue("call"), ":batchGenerateContent"); ok {
+		return s.batches.CreateGemini(w, r, model)
+	}
+	return s.answer(&s.formats.gemini)(w, r)
+}
+
+// guard wraps an endpoint: it counts requests, checks keys, and writes request IDs and errors.
+func (s *Server) guard(name string, style sim.Style, e Func) http.HandlerFunc {
+	counter := s.stats.endpoint(name)
+	return func(w http.ResponseWriter, r *http.Request) {
+		s.stats.begin(counter)
+		defer s.stats.end()
+		id := s.requestID()
+		err := s.admit(r, style)
+		switch style {
+		case sim.Anthropic:
+			w.Header()["Request-Id"] = []string{id}
+		case sim.Amazon:
+			w.Header()["X-Amzn-Requestid"] = []string{id}
+		default:
+			w.Header()["X-Request-Id"] = []string{id}
+		}
+		if err == nil {
+			err = e(w, r)
+		}
+		if err != nil {
+			s.fail(w, style, err, id)
+		}
+	}
+}
+
+// fail answers a request with an error.
+func (s *Server) fail(w http.ResponseWriter, style sim.Style, e *Error, requestID string) {
+	s.stats.failure(e.Status)
+	e.Write(w, style, requestID)
+}
+
+// checksKey reports whether the endpoint of a request checks the key itself, to refuse it in the
+// vendor's words.
+func checksKey(r *http.Request) bool {
+	switch r.URL.Path {
+	case "/metrics", "/stats", "/":
+		return false
+	default:
+		return true
+	}
+}
+
+// refuse answers a request that package auth refuses, in the format of its endpoint.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, why auth.Refusal) {
+	e := &Error{Status: why.Status, Type: "invalid_request_error", Code: why.Code, Message: why.Message}
+	style := sim.OpenAI
+	switch {
+	case strings.HasPrefix(r.URL.Path, "/v1/messages"):
+		e.Type, style = "permission_error", sim.Anthropic
+	case strings.HasPrefix(r.URL.Path, "/model/"):
+		style = sim.Amazon
+	case strings.Contains(r.URL.Path, "/v1beta/"):
+		style = sim.Google
+	}
+	s.fail(w, style, e, s.requestID())
+}
+
+// requestID returns a new request ID.
+func (s *Server) requestID() string { return "req_sim" + strconv.FormatUint(s.ids.Add(1), 36) }
+
+// admit checks the key, if the server has one, and Anthropic's version header.
+func (s *Server) admit(r *http.Request, style sim.Style) *Error {
+	given := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if k := r.Header.Get("Api-Key"); k != "" && isAzure(r) {
+		given = k
+	}
+	if k := r.Header.Get("X-Api-Key"); k != "" && style == sim.Anthropic {
+		given = k
+	}
+	if style == sim.Google && !isVertex(r) {
+		given = r.Header.Get("X-Goog-Api-Key")
+	}
+	if len(s.keys) > 0 && !s.keys.Has(given) {
+		switch {
+		case style == sim.Amazon:
+			return &Error{Status: http.StatusForbidden, Message: "The security token included in the request is invalid."}
+		case isVertex(r):
+			return &Error{Status: http.StatusUnauthorized, Message: "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential."}
+		case style == sim.Google:
+			return &Error{Status: http.StatusBadRequest, Type: "INVALID_ARGUMENT", Message: "API key not valid. Please pass a valid API key."}
+		case style == sim.Anthropic:
+			return &Error{Status: http.StatusUnauthorized, Type: "authentication_error", Message: "invalid x-api-key"}
+		case isAzure(r):
+			return azureError(&Error{Status: http.StatusUnauthorized}, r)
+		}
+		return &Error{Status: http.StatusUnauthorized, Type: "invalid_request_error", Code: "invalid_api_key", Message: "Incorrect API key provided."}
+	}
+	if style == sim.Anthropic && r.Header.Get("Anthropic-Version") == "" {
+		return invalid("", "anthropic-version: header is required")
+	}
+	return nil
+}
+
+func (s *Server) notFound(_ http.ResponseWriter, r *http.Request) *Error {
+	e := endpointNotFound(sim.OpenAI, "", "Invalid URL ("+r.Method+" "+r.URL.Path+")")
+	e.Code = "unknown_url"
+	return e
+}

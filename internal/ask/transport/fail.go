@@ -1,0 +1,156 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+
+	"parley/internal/ask/wire/fault"
+	"parley/llm"
+)
+
+// Fail completes the error of a call: it adds the provider, the model and what the header of the
+// answer says, and removes the key from all texts. a may be nil.
+func (c *Client) Fail(err error, model string, a *Answer) error {
+	e := *llm.AsError(err)
+	e.Provider, e.Model = c.name, model
+	if a != nil {
+		if e.RequestID == "" {
+			e.RequestID = fault.RequestID(a.Header)
+		}
+		if e.Rate == nil {
+			e.Rate = fault.Rate(a.Header)
+		}
+		e.Metadata.FirstByte, e.Metadata.Latency = a.FirstByte, a.Latency()
+		a.hide.Error(&e)
+	}
+	c.Hide().Error(&e)
+	e.Message = fault.Clean(e.Message, fault.MaxMessage)
+	e.Code, e.RequestID = fault.Clean(e.Code, 100), fault.Clean(e.RequestID, 200)
+	return &e
+}
+
+// broken returns the error of an exchange without a header.
+func (c *Client) broken(ctx context.Context, err error, sent bool) *llm.Error {
+	e := &llm.Error{Err: err, Uncertain: sent}
+	switch {
+	case ctx.Err() != nil:
+		ended(ctx, e)
+	case errors.Is(err, errSilent):
+		e.Kind, e.Message = llm.KindTimeout, err.Error()
+	default:
+		e.Kind, e.Message = llm.KindTransport, plain(err)
+		e.Final = isTrust(err) || c.unknownHost(err)
+		e.Unreachable = !e.Final && c.gone(err)
+	}
+	return e
+}
+
+// met records that the server has answered.
+func (c *Client) met() {
+	if !c.reached.Load() {
+		c.reached.Store(true)
+	}
+}
+
+// unknownHost reports that no host has that name. If the name was found before, the failure is
+// temporary.
+func (c *Client) unknownHost(err error) bool {
+	var dns *net.DNSError
+	return errors.As(err, &dns) && dns.IsNotFound && !c.reached.Load()
+}
+
+// gone reports whether an exchange without a header failed because the server is down: it refuses
+// the connection, or closes it before the first byte.
+func (c *Client) gone(err error) bool {
+	var dns *net.DNSError
+	var op *net.OpError
+	switch {
+	case errors.As(err, &dns):
+		return c.reached.Load()
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return false // our own limit
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return true
+	case errors.As(err, &op):
+		return op.Op == "dial" || op.Op == "read" || op.Op == "write" || op.Op == "proxyconnect"
+	}
+	return false
+}
+
+// cut returns the error of a body that could not be read to its end.
+func (a *Answer) cut(ctx context.Context, err error) *llm.Error {
+	e := &llm.Error{Err: err, Uncertain: true}
+	switch {
+	case ctx.Err() != nil:
+		ended(ctx, e)
+	case !a.life.Stop(): // it fired, and ended the call
+		e.Kind, e.Message = llm.KindTimeout, a.stalled()
+	case isGzip(err):
+		e.Kind, e.Message = llm.KindMalformed, "the answer cannot be decompressed: "+err.Error()
+	default:
+		e.Kind, e.Message = llm.KindTransport, "the connection was cut off in the middle of the answer: "+plain(err)
+	}
+	return e
+}
+
+// stalled describes how an answer was late.
+func (a *Answer) stalled() string {
+	switch {
+	case max(a.spent+a.quiet, a.Latency()) >= a.c.longest() && a.c.timeout < a.c.longest():
+		return fmt.Sprintf("the answer did not end within %v", a.c.longest())
+	case a.whole:
+		return fmt.Sprintf("the answer stalled: its body did not arrive within %v", a.c.timeout)
+	default:
+		return fmt.Sprintf("the answer stalled: nothing complete arrived for %v", a.c.timeout)
+	}
+}
+
+func (a *Answer) tooLarge() error {
+	return fault.Malformed(fmt.Sprintf("the answer is larger than %d MB", a.c.maxBody>>20), nil)
+}
+
+// ended describes how the caller ended the call.
+func ended(ctx context.Context, e *llm.Error) {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		e.Kind, e.Message = llm.KindTimeout, "the deadline of the call passed"
+		return
+	}
+	e.Kind, e.Message = llm.KindCanceled, "the call was canceled"
+}
+
+func plain(err error) string {
+	var dns *net.DNSError
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "the server closed the connection"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "connection refused: no server listens there (" + err.Error() + ")"
+	case errors.Is(err, syscall.ECONNRESET):
+		return "the server reset the connection"
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return "too many open files: raise the limit (ulimit -n), lower the concurrency, or set http2: true"
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return "the host " + dns.Name + " does not exist"
+	}
+	return err.Error()
+}
+
+// isTrust reports that the server's certificate is not trusted, which a retry cannot fix.
+func isTrust(err error) bool {
+	var verify *tls.CertificateVerificationError
+	var unknown x509.UnknownAuthorityError
+	var host x509.HostnameError
+	return errors.As(err, &verify) || errors.As(err, &unknown) || errors.As(err, &host)
+}
+
+func isGzip(err error) bool {
+	s := err.Error()
+	return strings.HasPrefix(s, "gzip:") || strings.HasPrefix(s, "flate:")
+}

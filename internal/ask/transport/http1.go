@@ -1,0 +1,284 @@
+// Part http1 makes small exchanges with one server over HTTP/1.1.
+//
+// It is there for programs that wait for very many answers at once. net/http holds two goroutines and two buffers for
+// each connection. Here the goroutine of the caller writes and reads, and a call that waits for its answer holds no
+// buffer. Heads are parsed and bodies are delimited by net/http.
+//
+// It promises that an exchange ends with its context; that a request is sent again only if a connection that was used
+// before ends before the first byte of the answer, once, and over a new connection; that a connection is used again only if the answer was read to its
+// end and nothing followed it; that no head is larger than MaxHead; and that a header that would break the head is
+// refused. A Client may be used from several goroutines at once.
+//
+// It is not for proxies, for HEAD, CONNECT and upgrades, or for bodies larger than MaxBody: it does not read while it writes, so it would
+// miss the answer of a server that refuses a large body and stops reading it.
+
+package transport
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+const (
+	// maxHead is the size of the largest head of an answer.
+	maxHead = 256 << 10
+	// maxHTTP1Body is the size of the largest body of a request.
+	maxHTTP1Body = 64 << 10
+
+	idleFor  = 90 * time.Second // how long a connection is kept without use
+	readSize = 4 << 10          // of a reader; most answers fit
+)
+
+// errHead means that the head of an answer is too large.
+var errHead = errors.New("the header of the answer is larger than 256 KB")
+
+// errLength means that a body is not as long as its head says.
+var errLength = errors.New("the body of the request does not have the announced length")
+
+// HTTP1Client keeps the connections to a server.
+type HTTP1Client struct {
+	// Dial opens a connection, with TLS if the server wants it.
+	Dial func(ctx context.Context) (net.Conn, error)
+
+	mu     sync.Mutex
+	idle   []*conn // the one used last comes last
+	sweep  *time.Timer
+	closed bool // connections are not kept any more
+
+	readers sync.Pool // *bufio.Reader
+	heads   sync.Pool // *[]byte
+}
+
+// Do sends a request with a body of at most MaxBody bytes, and waits for the head of the answer. The fields of req that count are
+// its context, Method, URL, Host, Header and ContentLength, and GetBody: if it is nil, only a GET is sent again. body appends the
+// body; Do calls it again if the request is sent again. Do calls wrote
+// when the whole request is sent. The caller must close the body of the answer, and not while it reads.
+func (c *HTTP1Client) Do(req *http.Request, body func([]byte) ([]byte, error), wrote func()) (*http.Response, error) {
+	ctx := req.Context()
+	for take := c.take; ; take = c.dial {
+		out, err := c.head(req, body)
+		if err != nil {
+			return nil, err
+		}
+		k, err := take(ctx)
+		if err != nil {
+			return nil, err
+		}
+		res, err := c.exchange(ctx, k, out, wrote)
+		if err == nil {
+			return res, nil
+		}
+		_ = k.cut() // the exchange has failed already
+		if !k.used || k.heard || req.GetBody == nil && req.Method != http.MethodGet || ctx.Err() != nil {
+			return nil, err
+		}
+	}
+}
+
+// head returns the head of a request with its body, so that both are sent in one piece.
+func (c *HTTP1Client) head(req *http.Request, body func([]byte) ([]byte, error)) (out *[]byte, err error) {
+	out, ok := c.heads.Get().(*[]byte)
+	if !ok {
+		out = new([]byte)
+	}
+	if *out, err = appendHead((*out)[:0], req); err != nil {
+		return nil, err
+	}
+	head := len(*out)
+	if *out, err = body(*out); err == nil && int64(len(*out)-head) != req.ContentLength {
+		err = errLength
+	}
+	return out, err
+}
+
+// exchange sends a request over a connection, and reads the head of its answer.
+func (c *HTTP1Client) exchange(ctx context.Context, k *conn, out *[]byte, wrote func()) (*http.Response, error) {
+	k.left, k.heard = maxHead, false
+	stop := afterFunc(ctx, k.interrupt)
+	_, unsent := k.Write(*out)
+	c.heads.Put(out) // nobody needs it while the server works
+	if unsent == nil {
+		wrote()
+	}
+	if err := k.await(); err != nil { // a server may answer before it has read everything
+		stop()
+		return nil, cmp.Or(unsent, err)
+	}
+	return c.read(k, stop, unsent == nil)
+}
+
+// afterFuncer is a context that calls functions at its end itself: see context.AfterFunc.
+type afterFuncer interface {
+	AfterFunc(f func()) (stop func() bool)
+}
+
+// afterFunc is context.AfterFunc, without a context in between if ctx can do it alone.
+func afterFunc(ctx context.Context, f func()) (stop func() bool) {
+	if c, ok := ctx.(afterFuncer); ok {
+		return c.AfterFunc(f)
+	}
+	return context.AfterFunc(ctx, f)
+}
+
+// read reads the head of an answer that has begun. sent says that the server got the whole request.
+func (c *HTTP1Client) read(k *conn, stop func() bool, sent bool) (*http.Response, error) {
+	r, ok := c.readers.Get().(*bufio.Reader)
+	if !ok {
+		r = bufio.NewReaderSize(nil, readSize)
+	}
+	r.Reset(k)
+	res, err := readHead(r)
+	if err != nil {
+		stop()
+		c.giveReader(r)
+		return nil, err
+	}
+	k.left = math.MaxInt64
+	res.Body = &content{
+		c: c, k: k, r: r, in: res.Body, stop: stop, ended: res.Body == http.NoBody,
+		keep: sent && !res.Close && res.StatusCode != http.StatusSwitchingProtocols,
+	}
+	return res, nil
+}
+
+// readHead reads the head of an answer, after those that only announce it.
+func readHead(r *bufio.Reader) (*http.Response, error) {
+	for {
+		res, err := http.ReadResponse(r, nil)
+		if err != nil || res.StatusCode >= 200 || res.StatusCode == http.StatusSwitchingProtocols {
+			return res, err
+		}
+	}
+}
+
+func (c *HTTP1Client) giveReader(r *bufio.Reader) {
+	r.Reset(nil)
+	c.readers.Put(r)
+}
+
+// take returns a connection that nobody uses, or a new one.
+func (c *HTTP1Client) take(ctx context.Context) (*conn, error) {
+	for {
+		c.mu.Lock()
+		n := len(c.idle) - 1
+		if n < 0 {
+			c.mu.Unlock()
+			return c.dial(ctx)
+		}
+		k := c.idle[n]
+		c.idle[n], c.idle = nil, c.idle[:n]
+		c.mu.Unlock()
+		if k.quiet() {
+			k.used = true
+			return k, nil
+		}
+		_ = k.Close() // the server has closed it
+	}
+}
+
+// dial opens a connection. It takes a goroutine of its own: a handshake needs a large stack, which the caller would
+// keep for the time of the exchange.
+func (c *HTTP1Client) dial(ctx context.Context) (*conn, error) {
+	type dialed struct {
+		conn net.Conn
+		err  error
+	}
+	done := make(chan dialed)
+	go func() {
+		conn, err := c.Dial(ctx)
+		done <- dialed{conn, err}
+	}()
+	d := <-done
+	if d.err != nil {
+		return nil, d.err
+	}
+	return newConn(d.conn), nil
+}
+
+// give keeps a connection for the next exchange.
+func (c *HTTP1Client) give(k *conn) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return k.Close()
+	}
+	k.since = time.Now()
+	c.idle = append(c.idle, k)
+	if c.sweep == nil {
+		c.sweep = time.AfterFunc(idleFor, c.prune)
+	}
+	return nil
+}
+
+// prune closes the connections that were not used for long.
+func (c *HTTP1Client) prune() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for n < len(c.idle) && time.Since(c.idle[n].since) >= idleFor {
+		_ = c.idle[n].Close() // nobody uses it
+		n++
+	}
+	c.idle = append(c.idle[:0:0], c.idle[n:]...)
+	if c.sweep = nil; len(c.idle) > 0 {
+		c.sweep = time.AfterFunc(idleFor-time.Since(c.idle[0].since), c.prune)
+	}
+}
+
+// Close closes the connections that no exchange is using, now and in the future.
+func (c *HTTP1Client) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	for _, k := range c.idle {
+		_ = k.Close() // nobody uses it
+	}
+	c.idle = nil
+	if c.sweep != nil {
+		c.sweep.Stop()
+		c.sweep = nil
+	}
+}
+
+// content is the body of an answer.
+type content struct {
+	c     *HTTP1Client
+	k     *conn // nil once it is closed
+	r     *bufio.Reader
+	in    io.Reader // net/http's, which knows where the body ends
+	stop  func() bool
+	ended bool // it was read to its end
+	keep  bool // then the connection can be used again
+}
+
+func (b *content) Read(p []byte) (int, error) {
+	if b.k == nil {
+		return 0, net.ErrClosed
+	}
+	n, err := b.in.Read(p)
+	b.ended = b.ended || err == io.EOF
+	return n, err
+}
+
+// Close releases the connection: for the next exchange, or for good.
+func (b *content) Close() error {
+	k := b.k
+	if k == nil {
+		return nil
+	}
+	b.k, b.in = nil, nil
+	again := b.ended && b.keep && b.r.Buffered() == 0
+	b.c.giveReader(b.r)
+	if !b.stop() || !again {
+		return k.cut()
+	}
+	return b.c.give(k)
+}

@@ -1,0 +1,162 @@
+// Package transport is the HTTP underneath every dialect: connections, deadlines, bounded bodies and
+// server-sent events. It turns every failure into an *llm.Error with its Kind.
+//
+// It promises that a call ends with its context, and when the server sends nothing complete for the
+// provider's Timeout: a header, a line or event of a stream, or a whole body. No stream lasts longer
+// than an hour, or the Timeout if that is longer. No answer is read beyond its limit, and few large ones are kept at once. A call leaves
+// no goroutine behind. Nothing that leaves the package holds the key, even if a server echoes it: see
+// package redact. A Client may be used from several goroutines at once.
+//
+// A request is sent once, with one exception. A server may close an idle connection just when a
+// request is sent on it. If the connection ends before the first byte of an answer, the request is
+// sent again on another one: the server has almost certainly not seen it. Package dispatch does all
+// other retries.
+//
+// It does not know the requests and answers of any dialect.
+package transport
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley/internal/ask/credential"
+	"parley/internal/ask/provider"
+	"parley/internal/kit/redact"
+)
+
+const (
+	defaultTimeout = 10 * time.Minute
+	defaultMaxBody = 64 << 20
+)
+
+// Config is what a dialect adds to the data of a provider.
+type Config struct {
+	KeyHeader string            // the header that carries the key. Default: Authorization
+	KeyPrefix string            // before the key, such as "Bearer "
+	Header    map[string]string // sent with every request; the provider's headers replace it
+	// Sign adds a signature to the header of a request, which is its own. hide removes from the answer what it added.
+	// Default: requests are not signed.
+	Sign    func(ctx context.Context, r *http.Request, body []byte) (hide *redact.Redactor, err error)
+	MaxBody int64  // maximum size of an answer. Default: 64 MB
+	Address string // of the server, if it is another than the one that answers calls. Default: the provider's base URL
+}
+
+// Client speaks HTTP to one provider.
+type Client struct {
+	name    string
+	base    *url.URL
+	keys    *credential.Source
+	style   Config
+	p       provider.Provider
+	sealed  atomic.Pointer[sealed]
+	blank   *http.Request // a request without its parts; never changed
+	timeout time.Duration
+	maxBody int64
+	pool    *connPool
+	reached atomic.Bool // the server has answered once
+	last    atomic.Pointer[address]
+	bufs    sync.Pool // *[]byte, of answers
+	bodies  sync.Pool // *[]byte, of requests
+	readers sync.Pool // *bufio.Reader, of streams
+	places  Places
+}
+
+// sealed is the header of all requests with one key. It is never written.
+type sealed struct {
+	key    *credential.Key
+	header http.Header
+}
+
+// New returns the Client of a provider. It reads the key from the environment. It is an error if the
+// variable is not set.
+func New(p provider.Provider, c Config) (*Client, error) { return NewWith(p, c, nil) }
+
+// NewWith is New with the keys of a Source, so that several clients of one provider share it.
+func NewWith(p provider.Provider, c Config, keys *credential.Source) (*Client, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if len(p.BaseURLs) > 0 {
+		return nil, fmt.Errorf("provider %s: base_urls: want one server; use base_url", p.Name)
+	}
+	base, err := url.Parse(strings.TrimRight(cmp.Or(c.Address, p.BaseURL), "/"))
+	if err != nil {
+		return nil, fmt.Errorf("provider %s: base_url: it is not a URL", p.Name)
+	}
+	if keys == nil {
+		if keys, err = credential.New(p); err != nil {
+			return nil, err
+		}
+	}
+	w := &Client{
+		name: p.Name, base: base, timeout: p.Timeout, maxBody: c.MaxBody,
+		keys: keys, style: c, p: p, blank: &http.Request{Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}, pool: newPool(p.HTTP2, base), places: NewLarge(),
+	}
+	if w.timeout == 0 {
+		w.timeout = defaultTimeout
+	}
+	if w.maxBody == 0 {
+		w.maxBody = defaultMaxBody
+	}
+	w.bufs.New = func() any { return new([]byte) }
+	w.bodies.New = w.bufs.New
+	w.readers.New = func() any { return bufio.NewReaderSize(nil, 4096) }
+	return w, nil
+}
+
+// Close closes the connections that no call is using.
+func (c *Client) Close() error {
+	c.pool.Close()
+	return nil
+}
+
+// seal returns the header with the key to send now. It may wait for the key.
+func (c *Client) seal(ctx context.Context) (*sealed, error) {
+	key, err := c.keys.Key(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if s := c.sealed.Load(); s != nil && s.key == key {
+		return s, nil
+	}
+	s := &sealed{key, headers(&c.p, &c.style, key)}
+	c.sealed.Store(s)
+	return s, nil
+}
+
+func headers(p *provider.Provider, c *Config, key *credential.Key) http.Header {
+	h := http.Header{"Content-Type": {"application/json"}, "User-Agent": {"parley"}}
+	// net/http does not send an empty list. It means that the request may be sent again if an idle
+	// connection is dead: see the package comment.
+	h["X-Idempotency-Key"] = []string{}
+	for k, v := range c.Header {
+		h.Set(k, v)
+	}
+	for k, v := range p.Headers {
+		h.Set(k, v)
+	}
+	if key.Project != "" {
+		h.Set("X-Goog-User-Project", key.Project)
+	}
+	if key.Value != "" {
+		name, prefix := cmp.Or(c.KeyHeader, "Authorization"), c.KeyPrefix
+		if p.KeyHeader != "" {
+			if name, prefix = p.KeyHeader, ""; strings.EqualFold(name, "Authorization") {
+				prefix = "Bearer "
+			}
+		}
+		h.Set(name, prefix+key.Value)
+	}
+	return h
+}
+
+// Hide returns the Redactor for what the server sends, or nil if there is no key.
+func (c *Client) Hide() *redact.Redactor { return c.keys.Last().Hide }
