@@ -7,19 +7,19 @@ import (
 	"strings"
 
 	"parley/internal/cli/exit"
-	"parley/internal/config/document"
-	"parley/internal/growth"
-	"parley/internal/store/sqlite"
+	"parley/internal/run/growth"
+	"parley/internal/run/planfile"
+	"parley/internal/run/runfile"
 )
 
 // Errors to look for with errors.Is.
 var (
 	// ErrPlaying is returned by Play while another process plays the run file.
-	ErrPlaying = sqlite.ErrPlaying
+	ErrPlaying = runfile.ErrPlaying
 	// ErrDamaged is returned for a run file that is damaged. parley check says what can be saved.
-	ErrDamaged = sqlite.ErrDamaged
+	ErrDamaged = runfile.ErrDamaged
 	// ErrNotRunFile is returned for a file of another format.
-	ErrNotRunFile = sqlite.ErrForeign
+	ErrNotRunFile = runfile.ErrForeign
 )
 
 // reworded is an error of an inner package in the words of this one.
@@ -52,11 +52,11 @@ func (r Run) explain(err error) error {
 		}
 		return &reworded{"parley: " + c.Error(), err}
 	}
-	plan, ok := errors.AsType[document.Errors](err)
+	plan, ok := errors.AsType[planfile.Errors](err)
 	if !ok {
 		return wrap(err)
 	}
-	located := make(document.Errors, len(plan))
+	located := make(planfile.Errors, len(plan))
 	for i, e := range plan {
 		c := *e
 		c.File, c.Key = r.locate(e)
@@ -66,7 +66,7 @@ func (r Run) explain(err error) error {
 }
 
 // locate says where the fault is: in a provider, in an override, in a plan built in Go, or in a plan file.
-func (r Run) locate(e *document.Error) (file, key string) {
+func (r Run) locate(e *planfile.Error) (file, key string) {
 	set, override := strings.CutPrefix(e.File, "--set ")
 	for name := range r.Providers {
 		if override && strings.HasPrefix(set, `providers."`+name+`".`) {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"parley"
-	"parley/internal/seat"
+	"parley/internal/run/seat"
 	"parley/journal"
 	"parley/world"
 )

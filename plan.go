@@ -14,7 +14,7 @@ import (
 
 	"parley/internal/ask/provider"
 	"parley/internal/ask/trust"
-	"parley/internal/config"
+	"parley/internal/run/planfile"
 	"parley/llm"
 	"parley/world"
 )
@@ -192,20 +192,20 @@ func gateOf(allowed []string) (*trust.Gate, error) {
 }
 
 // plan resolves the plan of a run. It is nil if the run file's recorded plan is to be played.
-func (r Run) plan(ctx context.Context, sets []string) (*config.Plan, error) {
-	reach := config.Reach{Folders: r.AllowFiles}
+func (r Run) plan(ctx context.Context, sets []string) (*planfile.Plan, error) {
+	reach := planfile.Reach{Folders: r.AllowFiles}
 	built := !reflect.ValueOf(r.Plan).IsZero()
 	switch {
 	case r.PlanFile != "" && built:
 		return nil, errors.New("Plan and PlanFile are both set: leave one out, and use Set to change a plan file")
 	case r.PlanFile != "":
-		return config.Load(ctx, r.PlanFile, r.Kinds, sets, reach)
+		return planfile.Load(ctx, r.PlanFile, r.Kinds, sets, reach)
 	case built:
 		doc, err := r.Plan.file()
 		if err != nil {
 			return nil, err
 		}
-		return config.Written(ctx, doc, r.Kinds, sets, reach)
+		return planfile.Written(ctx, doc, r.Kinds, sets, reach)
 	case r.File == "" && r.Journal == nil:
 		return nil, errors.New("nothing to play: set PlanFile or Plan, or File to resume a run")
 	}

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"time"
 
-	"parley/engine"
 	"parley/internal/app"
 	"parley/internal/cli"
-	"parley/internal/config"
-	"parley/internal/control"
-	"parley/internal/seat"
+	"parley/internal/run/control"
+	"parley/internal/run/engine"
+	"parley/internal/run/planfile"
+	"parley/internal/run/seat"
 	"parley/internal/summary"
 	"parley/journal"
 	"parley/llm"
@@ -171,7 +171,7 @@ func (r Run) prepare(ctx context.Context) (app.Play, error) {
 		p.Journal = &journal.Memory{}
 	}
 	if plan == nil {
-		p.Sets, p.MustExist, p.Reach = sets, true, &config.Reach{Folders: r.AllowFiles}
+		p.Sets, p.MustExist, p.Reach = sets, true, &planfile.Reach{Folders: r.AllowFiles}
 	}
 	if r.Progress != nil {
 		var now Progress

@@ -8,11 +8,10 @@ import (
 	"iter"
 	"slices"
 
-	"parley/internal/merge"
 	"parley/internal/report/compare"
-	"parley/internal/store/sqlite"
-	"parley/internal/view"
-	"parley/internal/view/transcript"
+	"parley/internal/run/merge"
+	"parley/internal/run/results"
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/stats"
 	"parley/world"
@@ -29,7 +28,7 @@ type Reader struct {
 // Open opens a run file to read it. The kinds, such as worlds.Standard(), give the ranges of their scores, which intervals
 // depend on. You can also read a run of an unknown kind. The caller must call Close.
 func Open(file string, kinds ...world.Kind) (*Reader, error) {
-	store, err := sqlite.OpenRead(file)
+	store, err := runfile.OpenRead(file)
 	if err != nil {
 		return nil, wrap(err)
 	}
@@ -101,7 +100,7 @@ func (r *Reader) Head(ctx context.Context) (*journal.Head, error) {
 	case err != nil:
 		return nil, wrap(err)
 	case head.Begun == nil:
-		return nil, fmt.Errorf("parley: the file %w", view.ErrEmpty)
+		return nil, fmt.Errorf("parley: the file %w", results.ErrEmpty)
 	}
 	return head, nil
 }
@@ -169,11 +168,11 @@ func (r *Reader) Transcript(ctx context.Context, episode int) ([]world.Transcrip
 	if err != nil {
 		return nil, err
 	}
-	run := view.Outcomes(head, r.kind(head))
+	run := results.Outcomes(head, r.kind(head))
 	if _, ok := run.Spec(episode); !ok {
 		return nil, fmt.Errorf("parley: no episode %d: the run has %d, numbered from 0", episode, run.Episodes.Total)
 	}
-	t, err := transcript.Read(ctx, r.journal, run.Head, run.Kind(), episode)
+	t, err := results.Read(ctx, r.journal, run.Head, run.Kind(), episode)
 	if err != nil {
 		return nil, wrap(err)
 	}
@@ -243,8 +242,8 @@ func (r *Reader) Estimates(ctx context.Context, by ...Part) ([]Estimate, error) 
 		return ""
 	}
 	var out []Estimate
-	for _, s := range view.Outcomes(head, r.kind(head)).Scores(func(g view.Group) view.Group {
-		return view.Group{Score: g.Score, Cell: only(ByCell, g.Cell), Agent: only(ByAgent, g.Agent), Model: only(ByModel, g.Model), Seat: only(BySeat, g.Seat)}
+	for _, s := range results.Outcomes(head, r.kind(head)).Scores(func(g results.Group) results.Group {
+		return results.Group{Score: g.Score, Cell: only(ByCell, g.Cell), Agent: only(ByAgent, g.Agent), Model: only(ByModel, g.Model), Seat: only(BySeat, g.Seat)}
 	}) {
 		out = append(out, Estimate{
 			Score: s.Score, Cell: s.Cell, Agent: s.Agent, Model: s.Model, Seat: s.Seat,
@@ -277,7 +276,7 @@ func (r *Reader) Compare(ctx context.Context, by Part) ([]Comparison, error) {
 	if err := checkParts(by); err != nil {
 		return nil, err
 	}
-	result, err := compare.Runs([]*view.Run{view.Outcomes(head, r.kind(head))}, []string{"run"}, compare.Config{By: string(by), All: true})
+	result, err := compare.Runs([]*results.Run{results.Outcomes(head, r.kind(head))}, []string{"run"}, compare.Config{By: string(by), All: true})
 	if err != nil {
 		return nil, wrap(err)
 	}

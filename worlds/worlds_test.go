@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/config"
+	"parley/internal/run/planfile"
 	"parley/world"
 	"parley/world/worldtest"
 	"parley/worlds"
@@ -30,7 +30,7 @@ func TestStandardIsInOrder(t *testing.T) {
 func TestExamplesArePlans(t *testing.T) {
 	t.Parallel()
 	for _, k := range worlds.Standard() {
-		p, err := config.Load(t.Context(), written(t, k), worlds.Standard(), nil, config.Reach{})
+		p, err := planfile.Load(t.Context(), written(t, k), worlds.Standard(), nil, planfile.Reach{})
 		if err != nil {
 			t.Errorf("%s: %v", k.Name, err)
 			continue
@@ -45,7 +45,7 @@ func TestExamplesArePlans(t *testing.T) {
 // TestSecretsPlaysAHundred checks what the README promises of its first command.
 func TestSecretsPlaysAHundred(t *testing.T) {
 	t.Parallel()
-	p, err := config.Load(t.Context(), filepath.Join("..", "examples", "secrets.yaml"), worlds.Standard(), nil, config.Reach{})
+	p, err := planfile.Load(t.Context(), filepath.Join("..", "examples", "secrets.yaml"), worlds.Standard(), nil, planfile.Reach{})
 	if err != nil {
 		t.Fatal(err)
 	}

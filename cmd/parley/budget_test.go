@@ -12,7 +12,7 @@ import (
 
 	"parley/internal/ask/sim"
 	"parley/internal/ask/sim/simhttp"
-	"parley/internal/store/sqlite"
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/llm"
 )
@@ -85,7 +85,7 @@ func TestKilledWithATightBudget(t *testing.T) {
 // owedIn returns what each process of a run file found owed by one that was killed.
 func owedIn(t *testing.T, file string) (owed []llm.Money) {
 	t.Helper()
-	s, err := sqlite.OpenRead(file)
+	s, err := runfile.OpenRead(file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 
 	"parley/internal/ask/sim"
 	"parley/internal/ask/sim/simhttp"
-	"parley/internal/store/sqlite"
+	"parley/internal/run/runfile"
 	"parley/journal"
 )
 
@@ -216,7 +216,7 @@ func callsIn(t *testing.T, file string) int {
 	if _, err := os.Stat(file); err != nil {
 		return 0
 	}
-	s, err := sqlite.OpenRead(file)
+	s, err := runfile.OpenRead(file)
 	if err != nil {
 		return 0 // killed before it was whole, so nothing was asked
 	}
@@ -234,7 +234,7 @@ func lostIn(t *testing.T, file string) int {
 	if _, err := os.Stat(file); err != nil {
 		return 0
 	}
-	s, err := sqlite.OpenRead(file)
+	s, err := runfile.OpenRead(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func lostIn(t *testing.T, file string) int {
 	return readLost(t, s)
 }
 
-func readLost(t *testing.T, s *sqlite.Store) (lost int) {
+func readLost(t *testing.T, s *runfile.Store) (lost int) {
 	t.Helper()
 	err := s.Read(t.Context(), journal.Whole(), func(e journal.Entry) error {
 		if o, ok := e.(*journal.Opened); ok {

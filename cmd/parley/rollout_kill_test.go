@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"parley/internal/store/sqlite"
+	"parley/internal/run/runfile"
 	"parley/worlds/rollout/env"
 	"parley/worlds/rollout/envhttp"
 	"parley/worlds/rollout/training"
@@ -126,7 +126,7 @@ func TestRolloutsKilledAnywhere(t *testing.T) {
 // groupsIn makes sure that every group of a run is there, with all of its episodes.
 func groupsIn(t *testing.T, file string) {
 	t.Helper()
-	s, err := sqlite.OpenRead(file)
+	s, err := runfile.OpenRead(file)
 	if err != nil {
 		t.Fatal(err)
 	}

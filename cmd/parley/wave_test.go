@@ -11,7 +11,7 @@ import (
 	"parley/internal/ask/batch"
 	"parley/internal/ask/sim"
 	"parley/internal/ask/sim/simhttp"
-	"parley/internal/store/sqlite"
+	"parley/internal/run/runfile"
 	"parley/journal"
 )
 
@@ -129,7 +129,7 @@ func killInWaves(t *testing.T, least int, apis ...string) {
 // checkBatches wants every batch of a run collected, and no line in two that were created.
 func checkBatches(t *testing.T, file string, batched int) {
 	t.Helper()
-	s, err := sqlite.OpenRead(file)
+	s, err := runfile.OpenRead(file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,8 +28,8 @@ import (
 	"parley/internal/ask/provider"
 	"parley/internal/ask/sim"
 	"parley/internal/ask/trust"
-	"parley/internal/cluster/tally"
 	"parley/internal/gomodel"
+	"parley/internal/run/cluster/tally"
 	"parley/llm"
 	"parley/world"
 )

@@ -9,13 +9,13 @@ import (
 
 	"parley/internal/ask/dispatch"
 	"parley/internal/ask/price"
-	"parley/internal/config"
-	"parley/internal/growth"
+	"parley/internal/run/growth"
+	"parley/internal/run/planfile"
 	"parley/journal"
 )
 
 // begun returns how the run begins. That of a run that has begun is not used.
-func (p Play) begun(plan *config.Plan, prices *price.Table, head *journal.Head) (b journal.Begun) {
+func (p Play) begun(plan *planfile.Plan, prices *price.Table, head *journal.Head) (b journal.Begun) {
 	if head.Begun != nil {
 		return *head.Begun
 	}
@@ -35,7 +35,7 @@ func newID() string {
 
 // repriced returns the models whose price is not that of the beginning of the run, and says so. What was spent stays as it
 // was counted. A run that is done has none.
-func (p Play) repriced(a *App, plan *config.Plan, head *journal.Head, done bool) []string {
+func (p Play) repriced(a *App, plan *planfile.Plan, head *journal.Head, done bool) []string {
 	if head.Begun == nil || done {
 		return nil
 	}

@@ -7,14 +7,14 @@ import (
 	"slices"
 	"time"
 
-	"parley/engine"
 	"parley/internal/ask/dispatch/budget"
 	"parley/internal/ask/price"
 	"parley/internal/ask/provider"
 	"parley/internal/ask/trust"
-	"parley/internal/config"
-	"parley/internal/estimate"
-	"parley/internal/growth"
+	"parley/internal/run/engine"
+	"parley/internal/run/estimate"
+	"parley/internal/run/growth"
+	"parley/internal/run/planfile"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -22,7 +22,7 @@ import (
 
 // Check checks a plan before it is played. It asks no provider.
 type Check struct {
-	Plan *config.Plan
+	Plan *planfile.Plan
 	// Episodes and Latency are those of estimate.Config.
 	Episodes int
 	Latency  time.Duration
@@ -139,7 +139,7 @@ func (c Check) unpriced(e *Estimate, prices *price.Table) {
 }
 
 // notReady says where in the plan the model is that cannot be asked.
-func notReady(plan *config.Plan, agent world.Agent, err error) error {
+func notReady(plan *planfile.Plan, agent world.Agent, err error) error {
 	account, _ := llm.SplitModel(agent.Model)
 	place, e := plan.Place("agents", agent.Name, "model"), llm.AsError(err)
 	if e.Kind == llm.KindAuth && plan.Places[account] != "" { // the fault of the provider, for all its models

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"parley/internal/store/sqlite"
+	"parley/internal/run/runfile"
 	"parley/internal/summary"
 	"parley/journal"
 )
@@ -14,7 +14,7 @@ import (
 // It returns nil if there is something to play or to write, or if the file cannot be read:
 // the next Open reports why.
 func (p Play) again(ctx, drain context.Context) (_ *summary.Summary, err error) {
-	store, err := sqlite.OpenRead(p.File)
+	store, err := runfile.OpenRead(p.File)
 	if err != nil {
 		return nil, nil
 	}
@@ -37,7 +37,7 @@ func complete(head *journal.Head) bool {
 
 // closed is the journal of a complete run. It does not record that a process opened and
 // closed it, and refuses everything else.
-type closed struct{ *sqlite.Store }
+type closed struct{ *runfile.Store }
 
 // Append ignores the entries that a process began and ended, and that it collects no log of a hub.
 func (c closed) Append(_ context.Context, entries ...journal.Entry) error {

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"parley/internal/ask/sim/simhttp"
-	"parley/internal/store/sqlite"
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/worlds"
 )
@@ -64,7 +64,7 @@ func TestCompleteWithWorkersIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "run.parley")
 	first := played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, conversations, "episodes=2"), File: file})
-	store, err := sqlite.Open(t.Context(), file, sqlite.Resume)
+	store, err := runfile.Open(t.Context(), file, runfile.Resume)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestCompleteNeedsNoKey(t *testing.T) {
 // budgetIn is the budget that a run file's plan has now.
 func budgetIn(t *testing.T, file string) float64 {
 	t.Helper()
-	s, err := sqlite.OpenRead(file)
+	s, err := runfile.OpenRead(file)
 	if err != nil {
 		t.Fatal(err)
 	}

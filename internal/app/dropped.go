@@ -6,12 +6,12 @@ import (
 	"parley/internal/ask/dialect"
 	"parley/internal/ask/dispatch"
 	"parley/internal/ask/provider"
-	"parley/internal/config"
+	"parley/internal/run/planfile"
 	"parley/llm"
 )
 
 // dropped returns a Notice for each setting of an agent that its model, or a fallback, does not take. It is left out of every request.
-func dropped(plan *config.Plan) []dispatch.Notice {
+func dropped(plan *planfile.Plan) []dispatch.Notice {
 	var out []dispatch.Notice
 	for _, a := range plan.Agents {
 		if a.Model == "" || a.Human() {
@@ -35,7 +35,7 @@ func dropped(plan *config.Plan) []dispatch.Notice {
 
 // notices returns a function that passes notices on, but not those about settings of the plan's agents. If tell is set, it first passes
 // these on, all of them, with their places.
-func (p Play) notices(plan *config.Plan, tell bool) func(dispatch.Notice) {
+func (p Play) notices(plan *planfile.Plan, tell bool) func(dispatch.Notice) {
 	if p.Notices == nil {
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/config"
+	"parley/internal/run/planfile"
 	"parley/internal/summary"
 	"parley/journal"
 	"parley/world"
@@ -95,7 +95,7 @@ func TestExamples(t *testing.T) {
 
 func playExample(t *testing.T, file string, sets []string) *summary.Summary {
 	t.Helper()
-	plan, err := config.Load(t.Context(), file, worlds.Standard(), sets, config.Reach{})
+	plan, err := planfile.Load(t.Context(), file, worlds.Standard(), sets, planfile.Reach{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,22 +3,22 @@ package app
 import (
 	"path/filepath"
 
-	"parley/internal/config"
 	"parley/internal/kit/files"
+	"parley/internal/run/planfile"
 )
 
 // A recorded plan names its files relative to the folder of its run file, so that they are found from any current
 // folder, and when the folder is moved with everything in it.
 
 // forFolder returns plan for a run file in folder.
-func forFolder(plan *config.Plan, folder string) *config.Plan {
+func forFolder(plan *planfile.Plan, folder string) *planfile.Plan {
 	same := *plan
 	same.Folder = folder
 	return &same
 }
 
 // fromFolder returns a plan that a run file in folder recorded, with paths that can be opened.
-func fromFolder(plan *config.Plan, folder string) *config.Plan {
+func fromFolder(plan *planfile.Plan, folder string) *planfile.Plan {
 	same := forFolder(plan, folder)
 	if real, err := filepath.EvalSymlinks(folder); err == nil {
 		folder = real // a recorded path may begin with ..

@@ -10,11 +10,11 @@ import (
 	"strings"
 
 	"parley/internal/ask/trust"
-	"parley/internal/config"
 	"parley/internal/fork"
 	"parley/internal/kit/text"
-	"parley/internal/store/sqlite"
-	"parley/internal/view/optional"
+	"parley/internal/run/planfile"
+	"parley/internal/run/results"
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/world"
 )
@@ -31,7 +31,7 @@ type Fork struct {
 	Episode, Turn int
 	// Phase names the turn instead, as the world names it: F1902M. Empty: Turn is the turn.
 	Phase string
-	// Sets are overrides of the episode's plan, as for config.FromJSON.
+	// Sets are overrides of the episode's plan, as for planfile.FromJSON.
 	Sets []string
 	// Repeat is how many episodes continue from there: 1 or more.
 	Repeat int
@@ -45,7 +45,7 @@ type Fork struct {
 	Code []journal.Code
 	// Trust and Reach are those of Play.
 	Trust *trust.Gate
-	Reach *config.Reach
+	Reach *planfile.Reach
 }
 
 // Write makes the run file, ready to be resumed. It writes the whole file or none.
@@ -57,7 +57,7 @@ func (f Fork) Write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	store, err := sqlite.Open(ctx, f.File, sqlite.Create)
+	store, err := runfile.Open(ctx, f.File, runfile.Create)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (f Fork) entries(ctx context.Context, kinds []world.Kind) (_ []journal.Entr
 	if f.Repeat < 1 || f.Repeat > maxRepeats {
 		return nil, f.refuse("%d repeats: want 1 to %d", f.Repeat, maxRepeats)
 	}
-	from, err := sqlite.OpenRead(f.From)
+	from, err := runfile.OpenRead(f.From)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (f Fork) entries(ctx context.Context, kinds []world.Kind) (_ []journal.Entr
 }
 
 // begun returns how the fork begins.
-func (f Fork) begun(plan *config.Plan, of string) (journal.Begun, error) {
+func (f Fork) begun(plan *planfile.Plan, of string) (journal.Begun, error) {
 	prices, err := Prices(plan.Providers, plan.Prices)
 	if err != nil {
 		return journal.Begun{}, err
@@ -171,7 +171,7 @@ func (f Fork) within(p *fork.Past) error {
 }
 
 // plan returns the recorded plan, reduced to the episode, with the overrides.
-func (f Fork) plan(head *journal.Head, original world.Spec, kinds []world.Kind) (*config.Plan, error) {
+func (f Fork) plan(head *journal.Head, original world.Spec, kinds []world.Kind) (*planfile.Plan, error) {
 	if err := f.checkSets(); err != nil {
 		return nil, err
 	}
@@ -187,7 +187,7 @@ func (f Fork) plan(head *journal.Head, original world.Spec, kinds []world.Kind) 
 }
 
 // continues checks that the kind can continue from the turn.
-func (f Fork) continues(plan *config.Plan, head *journal.Head) error {
+func (f Fork) continues(plan *planfile.Plan, head *journal.Head) error {
 	switch {
 	case f.Turn == 0: // nothing is kept
 	case plan.Kind.Restarts():
@@ -238,7 +238,7 @@ func (f Fork) checkSets() error {
 }
 
 // find returns the turn that begins the phase.
-func (f Fork) find(plan *config.Plan, spec world.Spec, past *fork.Past) (int, error) {
+func (f Fork) find(plan *planfile.Plan, spec world.Spec, past *fork.Past) (int, error) {
 	if plan.Kind.Restarts() {
 		return 0, f.refuse("--phase %s: %s plays outside of parley, where what was played no longer exists: use --turn 0", f.Phase, plan.Kind.Name)
 	}
@@ -268,7 +268,7 @@ func (f Fork) find(plan *config.Plan, spec world.Spec, past *fork.Past) (int, er
 }
 
 // world returns the world of an episode of the plan.
-func (f Fork) world(plan *config.Plan, spec world.Spec) (w world.World, err error) {
+func (f Fork) world(plan *planfile.Plan, spec world.Spec) (w world.World, err error) {
 	params, err := plan.Kind.Read(spec.Params)
 	if err != nil {
 		return nil, f.refuse("%w", err)
@@ -277,7 +277,7 @@ func (f Fork) world(plan *config.Plan, spec world.Spec) (w world.World, err erro
 	for seat, name := range spec.Lineup {
 		lineup[seat], _ = plan.Agent(name) // config has checked that there is one
 	}
-	err = optional.Call(plan.Kind, "World", func() error { w, err = plan.Kind.World(params, lineup); return err })
+	err = results.Call(plan.Kind, "World", func() error { w, err = plan.Kind.World(params, lineup); return err })
 	if err != nil {
 		return nil, f.refuse("%w", err)
 	}
@@ -285,7 +285,7 @@ func (f Fork) world(plan *config.Plan, spec world.Spec) (w world.World, err erro
 }
 
 // replay returns what the fork keeps: the entries of the turns before f.Turn, as entries of episode 0.
-func (f Fork) replay(plan *config.Plan, spec world.Spec, past *fork.Past) ([]journal.Entry, error) {
+func (f Fork) replay(plan *planfile.Plan, spec world.Spec, past *fork.Past) ([]journal.Entry, error) {
 	w, err := f.world(plan, spec)
 	if err != nil {
 		return nil, err

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/config"
+	"parley/internal/run/planfile"
 	"parley/llm"
 	"parley/world"
 	"parley/world/worldtest"
@@ -35,7 +35,7 @@ func TestForkOfAKindThatPanics(t *testing.T) {
 			},
 		}, panics})}
 	}
-	plan, err := config.Parse("plan.yaml", []byte("kind: forked\nagents: {a: sim/small}\n"), kind(false), nil)
+	plan, err := planfile.Parse("plan.yaml", []byte("kind: forked\nagents: {a: sim/small}\n"), kind(false), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"parley/engine"
 	"parley/internal/ask/price"
-	"parley/internal/config"
-	"parley/internal/store/sqlite"
+	"parley/internal/run/engine"
+	"parley/internal/run/planfile"
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -59,7 +59,7 @@ func branching() world.Kind {
 // playBranching plays a run file of that kind, which Play does not know.
 func playBranching(t *testing.T, file string, begun journal.Begun, episodes int, entries ...journal.Entry) engine.Result {
 	t.Helper()
-	store, err := sqlite.Open(t.Context(), file, sqlite.Create)
+	store, err := runfile.Open(t.Context(), file, runfile.Create)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func playBranching(t *testing.T, file string, begun journal.Begun, episodes int,
 func TestForkStrands(t *testing.T) {
 	t.Parallel()
 	kinds := []world.Kind{branching()}
-	plan, err := config.Parse("plan.yaml", []byte("kind: branching\nagents: {x: sim/small}\nlineup: {a: x, b: x}\n"), kinds, nil)
+	plan, err := planfile.Parse("plan.yaml", []byte("kind: branching\nagents: {x: sim/small}\nlineup: {a: x, b: x}\n"), kinds, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

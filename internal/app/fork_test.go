@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/config/document"
-	"parley/internal/store/sqlite"
+	"parley/internal/run/planfile"
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/journal/journaltest"
 	"parley/world"
@@ -55,7 +55,7 @@ type recordedRun struct {
 
 func readRun(t *testing.T, file string) recordedRun {
 	t.Helper()
-	s, err := sqlite.OpenRead(file)
+	s, err := runfile.OpenRead(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func TestForkResumes(t *testing.T) {
 		t.Errorf("played again: %+v", sum)
 	}
 
-	playing, err := sqlite.Open(t.Context(), file, sqlite.Resume) // somebody else, meanwhile
+	playing, err := runfile.Open(t.Context(), file, runfile.Resume) // somebody else, meanwhile
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +262,7 @@ func TestForkRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	empty := filepath.Join(t.TempDir(), "empty.parley")
-	s, err := sqlite.Open(t.Context(), empty, sqlite.Create)
+	s, err := runfile.Open(t.Context(), empty, runfile.Create)
 	if err := errors.Join(err, s.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +305,7 @@ func TestForkRefusals(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.fork, err, c.want)
 		}
-		var plan document.Errors
+		var plan planfile.Errors
 		if !IsUsage(err) && !errors.As(err, &plan) {
 			t.Errorf("%+v: not the user's fault: %v", c.fork, err)
 		}

@@ -10,7 +10,7 @@ import (
 	"parley/internal/ask/provider"
 	"parley/internal/ask/sim"
 	"parley/internal/ask/sim/simhttp"
-	"parley/internal/config"
+	"parley/internal/run/planfile"
 	"parley/journal"
 	"parley/worlds"
 )
@@ -63,7 +63,7 @@ func TestExamplesInEveryFormat(t *testing.T) {
 func playAt(t *testing.T, name, preset, url string, sets []string) (digest string) {
 	t.Helper()
 	sets = append(smaller()[name], sets...)
-	plan, err := config.Load(t.Context(), filepath.Join("..", "..", "examples", name), worlds.Standard(), sets, config.Reach{})
+	plan, err := planfile.Load(t.Context(), filepath.Join("..", "..", "examples", name), worlds.Standard(), sets, planfile.Reach{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,17 +9,17 @@ import (
 	"io/fs"
 	"strings"
 
-	"parley/engine"
-	"parley/internal/config"
-	"parley/internal/growth"
-	"parley/internal/store/sqlite"
+	"parley/internal/run/engine"
+	"parley/internal/run/growth"
+	"parley/internal/run/planfile"
+	"parley/internal/run/runfile"
 	"parley/journal"
 )
 
 // Growth says how many episodes the plan adds to its run file. It writes nothing. Nil: it adds none, or
 // there is no run file.
 func (p Play) Growth(ctx context.Context) (_ *growth.Growth, err error) {
-	store, err := sqlite.OpenRead(p.File)
+	store, err := runfile.OpenRead(p.File)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -97,15 +97,15 @@ func (p Play) choose(head *journal.Head) (*growth.Choice, error) {
 }
 
 // plans returns the recorded plan, and the one to play: the given one, or else the recorded one with the overrides.
-func (p Play) plans(begun json.RawMessage) (recorded, plan *config.Plan, err error) {
-	if recorded, err = config.FromJSON(begun, p.kinds(), nil); err != nil {
+func (p Play) plans(begun json.RawMessage) (recorded, plan *planfile.Plan, err error) {
+	if recorded, err = planfile.FromJSON(begun, p.kinds(), nil); err != nil {
 		return nil, nil, err
 	}
 	recorded = fromFolder(recorded, p.folder())
 	if p.Plan != nil {
 		return recorded, forFolder(p.Plan, p.folder()), nil
 	}
-	if plan, err = config.FromJSON(begun, p.kinds(), p.Sets); err != nil {
+	if plan, err = planfile.FromJSON(begun, p.kinds(), p.Sets); err != nil {
 		return nil, nil, err
 	}
 	plan = fromFolder(plan, p.folder())

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"parley/engine"
-	"parley/internal/config"
-	"parley/internal/store/sqlite"
+	"parley/internal/run/engine"
+	"parley/internal/run/planfile"
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/worlds"
 )
@@ -159,10 +159,10 @@ func TestGrowthIsCutOff(t *testing.T) {
 }
 
 // recordedOnly records that a run grows, and no more: as if the process had been killed then.
-func recordedOnly(large *config.Plan) func(*testing.T, string) {
+func recordedOnly(large *planfile.Plan) func(*testing.T, string) {
 	return func(t *testing.T, file string) {
 		t.Helper()
-		store, err := sqlite.Open(t.Context(), file, sqlite.Resume)
+		store, err := runfile.Open(t.Context(), file, runfile.Resume)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,7 +182,7 @@ func recordedOnly(large *config.Plan) func(*testing.T, string) {
 }
 
 // stoppedAt ends a growing run after so many replies.
-func stoppedAt(large *config.Plan, replies int) func(*testing.T, string) {
+func stoppedAt(large *planfile.Plan, replies int) func(*testing.T, string) {
 	return func(t *testing.T, file string) {
 		t.Helper()
 		ctx, stop := context.WithCancelCause(t.Context())
@@ -214,12 +214,12 @@ func TestGrowTwice(t *testing.T) {
 	if sum := played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, conversations, three...), File: file}); sum.Episodes.Total != 8 {
 		t.Fatalf("%+v", sum)
 	}
-	store, err := sqlite.OpenRead(file)
+	store, err := runfile.OpenRead(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	list, err := store.List(t.Context(), sqlite.Listing{})
+	list, err := store.List(t.Context(), runfile.Listing{})
 	if err != nil {
 		t.Fatal(err)
 	}

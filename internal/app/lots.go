@@ -11,14 +11,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/engine"
 	"parley/internal/ask/dispatch"
 	"parley/internal/ask/dispatch/budget"
 	"parley/internal/ask/dispatch/limiter"
 	"parley/internal/ask/sim"
-	"parley/internal/cluster/tally"
-	"parley/internal/config"
-	"parley/internal/growth"
+	"parley/internal/run/cluster/tally"
+	"parley/internal/run/engine"
+	"parley/internal/run/growth"
+	"parley/internal/run/planfile"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -102,7 +102,7 @@ func (p Play) OpenLots(begun *journal.Begun, name string, part func(whole llm.Mo
 }
 
 // forCluster refuses plans that only one process can play.
-func forCluster(plan *config.Plan) error {
+func forCluster(plan *planfile.Plan) error {
 	switch {
 	case plan.Pace == "wave":
 		return usageError{errors.New("pace: wave: a run in waves, which may use batch APIs, cannot be played with workers: use pace free, or no workers")}

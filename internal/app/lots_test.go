@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"testing"
 
-	"parley/engine"
-	"parley/internal/cluster/tally"
-	"parley/internal/config"
+	"parley/internal/run/cluster/tally"
+	"parley/internal/run/engine"
+	"parley/internal/run/planfile"
 	"parley/journal"
 	"parley/world"
 	"parley/world/worldtest"
@@ -27,7 +27,7 @@ func TestReportOfActs(t *testing.T) {
 			return world.Outcome{Failed: string(t.One(world.Call{Seat: "one", Act: &world.Act{Name: "f", Do: do}}).Failed)}
 		},
 	})}
-	plan, err := config.Parse("plan.yaml", []byte("kind: lone\nepisodes: 1\nagents: {x: sim/small}\nlineup: {one: x}\n"), kinds, nil)
+	plan, err := planfile.Parse("plan.yaml", []byte("kind: lone\nepisodes: 1\nagents: {x: sim/small}\nlineup: {one: x}\n"), kinds, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

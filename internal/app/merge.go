@@ -10,21 +10,21 @@ import (
 	"path/filepath"
 
 	"parley/internal/kit/files"
-	"parley/internal/store/sqlite"
+	"parley/internal/run/runfile"
 	"parley/journal"
 )
 
 // openFile opens the run file.
-func (p Play) openFile(ctx context.Context, mode sqlite.Mode) (*sqlite.Store, error) {
+func (p Play) openFile(ctx context.Context, mode runfile.Mode) (*runfile.Store, error) {
 	if p.Shards > 0 {
-		return sqlite.OpenSharded(ctx, p.File, mode, p.Shards)
+		return runfile.OpenSharded(ctx, p.File, mode, p.Shards)
 	}
-	return sqlite.Open(ctx, p.File, mode)
+	return runfile.Open(ctx, p.File, mode)
 }
 
 // closeFile closes a run file after a play that ended with err. A run that is refused leaves no file: one that is new, and in
 // which nothing was recorded, is removed.
-func closeFile(ctx context.Context, store *sqlite.Store, isNew bool, err error) error {
+func closeFile(ctx context.Context, store *runfile.Store, isNew bool, err error) error {
 	unused := false
 	if isNew && err != nil {
 		head, failed := store.Head(context.WithoutCancel(ctx))
@@ -48,7 +48,7 @@ func Merge(ctx context.Context, from, to string) (entries int, err error) {
 	if _, err := os.Lstat(to); err == nil {
 		return 0, usageError{fmt.Errorf("%s: %w: name another file", to, fs.ErrExist)}
 	}
-	in, err := sqlite.Open(ctx, from, sqlite.Resume)
+	in, err := runfile.Open(ctx, from, runfile.Resume)
 	if err != nil {
 		return 0, err
 	}
@@ -60,7 +60,7 @@ func Merge(ctx context.Context, from, to string) (entries int, err error) {
 	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, err
 	}
-	out, err := sqlite.Open(ctx, temp, sqlite.Create)
+	out, err := runfile.Open(ctx, temp, runfile.Create)
 	if err != nil {
 		return 0, err
 	}
@@ -76,7 +76,7 @@ func Merge(ctx context.Context, from, to string) (entries int, err error) {
 
 // checkMoved returns an error if a copy at to would find other files than the run file in folder: a recorded plan names
 // them relative to its folder.
-func checkMoved(ctx context.Context, in *sqlite.Store, folder, to string) error {
+func checkMoved(ctx context.Context, in *runfile.Store, folder, to string) error {
 	head, err := in.Head(ctx)
 	if err != nil || head.Begun == nil || files.Resolve(folder) == files.Resolve(filepath.Dir(to)) {
 		return err
@@ -94,7 +94,7 @@ func checkMoved(ctx context.Context, in *sqlite.Store, folder, to string) error 
 }
 
 // copyAll copies all entries, and how far the log of a cluster is collected.
-func copyAll(ctx context.Context, from, to *sqlite.Store) (n int, err error) {
+func copyAll(ctx context.Context, from, to *runfile.Store) (n int, err error) {
 	if err := to.SyncLater(); err != nil {
 		return 0, err
 	}

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"parley/engine"
-	"parley/internal/config"
+	"parley/internal/run/engine"
+	"parley/internal/run/planfile"
 	"parley/world"
 )
 
@@ -14,7 +14,7 @@ import (
 const closeTime = 20 * time.Second
 
 // setActor is setActor, unless other processes play.
-func (p Play) setActor(c *engine.Config, plan *config.Plan) (release func(ctx context.Context), err error) {
+func (p Play) setActor(c *engine.Config, plan *planfile.Plan) (release func(ctx context.Context), err error) {
 	if p.Remote != nil {
 		return func(context.Context) {}, nil
 	}
@@ -23,7 +23,7 @@ func (p Play) setActor(c *engine.Config, plan *config.Plan) (release func(ctx co
 
 // setActor gives c the actor of the plan's kind, if the kind has an environment, for the run with this id: see
 // world.Environment. release closes the actor.
-func setActor(c *engine.Config, plan *config.Plan, run string) (release func(ctx context.Context), err error) {
+func setActor(c *engine.Config, plan *planfile.Plan, run string) (release func(ctx context.Context), err error) {
 	if !plan.Kind.External() {
 		return func(context.Context) {}, nil
 	}
@@ -51,7 +51,7 @@ func (p Play) check(ctx context.Context) error {
 
 // checkActors makes actors for the params of a plan and of its matrix, and closes each at once. Where a server plays, there is
 // nothing to check: it says what is wrong when it is asked.
-func checkActors(ctx context.Context, plan *config.Plan) error {
+func checkActors(ctx context.Context, plan *planfile.Plan) error {
 	if !plan.Kind.External() {
 		return nil
 	}
@@ -92,7 +92,7 @@ func (a *App) waiting(actor world.Actor) func() string {
 }
 
 // setLocalActor is setActor for environments in this process. Acts on any other environment fail.
-func setLocalActor(c *engine.Config, plan *config.Plan) (release func(ctx context.Context), err error) {
+func setLocalActor(c *engine.Config, plan *planfile.Plan) (release func(ctx context.Context), err error) {
 	if plan.Kind.Local(plan.Params) {
 		return setActor(c, plan, c.Begun.Run)
 	}
@@ -100,7 +100,7 @@ func setLocalActor(c *engine.Config, plan *config.Plan) (release func(ctx contex
 }
 
 // probe asks the servers of a plan's environments whether they answer. all reports whether each does.
-func probe(ctx context.Context, plan *config.Plan) (servers []world.Presence, all bool) {
+func probe(ctx context.Context, plan *planfile.Plan) (servers []world.Presence, all bool) {
 	servers = append([]world.Presence{}, plan.Kind.Probe(ctx, plan.Params)...)
 	return servers, !slices.ContainsFunc(servers, func(p world.Presence) bool { return !p.Answers })
 }

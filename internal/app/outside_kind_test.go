@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"parley/engine"
-	"parley/internal/config"
+	"parley/internal/run/engine"
+	"parley/internal/run/planfile"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -76,12 +76,12 @@ func TestEnvironmentOfAnyKind(t *testing.T) {
 	t.Parallel()
 	b := newBell()
 	kinds := []world.Kind{world.Define(b)}
-	load := func(set string) *config.Plan {
+	load := func(set string) *planfile.Plan {
 		file := filepath.Join(t.TempDir(), "plan.yaml")
 		if err := os.WriteFile(file, []byte("kind: bell\nepisodes: 5\nagents: {x: sim/small}\nlineup: {ringer: x}\nparams: {server: \""+set+"\"}\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		plan, err := config.Load(t.Context(), file, kinds, nil, config.Reach{})
+		plan, err := planfile.Load(t.Context(), file, kinds, nil, planfile.Reach{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,7 @@ func TestActorsOfMatrix(t *testing.T) {
 			if err := os.WriteFile(file, []byte("kind: bell\nagents: {x: sim/small}\nlineup: {ringer: x}\nplan: {matrix: {params: {loud: "+loud+"}}}\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			plan, err := config.Load(t.Context(), file, kinds, nil, config.Reach{})
+			plan, err := planfile.Load(t.Context(), file, kinds, nil, planfile.Reach{})
 			if err != nil {
 				t.Fatal(err)
 			}

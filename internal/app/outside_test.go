@@ -13,8 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"parley/engine"
-	"parley/internal/config"
+	"parley/internal/run/engine"
+	"parley/internal/run/planfile"
 	"parley/journal"
 	"parley/worlds"
 	"parley/worlds/rollout/env"
@@ -36,14 +36,14 @@ func arena(t *testing.T) (url string, steps *atomic.Int64) {
 	return s.URL, steps
 }
 
-func rollouts(t *testing.T, server string) *config.Plan {
+func rollouts(t *testing.T, server string) *planfile.Plan {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "plan.yaml")
 	text := fmt.Sprintf("kind: rollout\nseed: 1\nepisodes: 20\nagents: {x: {model: sim/small}}\nlineup: {agent: x}\nparams: {env: maze, servers: [%q], max_steps: 4, pool: {per_server: 2}}\n", server)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	plan, err := config.Load(t.Context(), file, worlds.Standard(), nil, config.Reach{})
+	plan, err := planfile.Load(t.Context(), file, worlds.Standard(), nil, planfile.Reach{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,19 +11,19 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"parley/engine"
 	"parley/internal/ask/dispatch"
 	"parley/internal/ask/dispatch/budget"
 	"parley/internal/ask/dispatch/replica"
 	"parley/internal/ask/sim"
 	"parley/internal/ask/trust"
-	"parley/internal/config"
-	"parley/internal/growth"
-	"parley/internal/seat"
-	"parley/internal/steer"
-	"parley/internal/store/sqlite"
+	"parley/internal/run/control"
+	"parley/internal/run/engine"
+	"parley/internal/run/growth"
+	"parley/internal/run/planfile"
+	"parley/internal/run/results"
+	"parley/internal/run/runfile"
+	"parley/internal/run/seat"
 	"parley/internal/summary"
-	"parley/internal/view"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -32,21 +32,21 @@ import (
 // Play plays a plan into a run file.
 type Play struct {
 	// Plan is the plan to play. Nil: the plan that the run file recorded.
-	Plan *config.Plan
+	Plan *planfile.Plan
 	// Kinds are those that a recorded plan can be of. Default: that of Plan.
 	Kinds []world.Kind
 	// Sets are overrides of the recorded plan, if Plan is nil.
 	Sets []string
 	// Reach limits which files the recorded plan may name outside the run file's folder, if
 	// Plan is nil. Nil: no limit, for a caller that trusts the plan.
-	Reach *config.Reach
+	Reach *planfile.Reach
 	// File is the run file. If it exists, it is resumed.
 	File string
 	// Folder is what the paths of a recorded plan are relative to. Default: the folder of File.
 	Folder string
 	// MustExist refuses to begin a new file.
 	MustExist bool
-	// Shards is how many files beside File hold its calls: see sqlite.OpenSharded. Default: none, or as many as File has.
+	// Shards is how many files beside File hold its calls: see runfile.OpenSharded. Default: none, or as many as File has.
 	Shards int
 	// Tool is the program that writes the file, such as parley 0.1.0.
 	Tool string
@@ -91,13 +91,13 @@ type Opened struct {
 	Earlier int
 	// Past calls f with every episode that ended before this process.
 	Past func(f func(world.Played)) error
-	Plan *config.Plan
+	Plan *planfile.Plan
 	// Grown is set if the plan asks for more than is recorded.
 	Grown *growth.Growth
 	// Complete means that there is nothing left to play.
 	Complete bool
 	// Steering changes the run while it is played. Nil: there is nothing left to play.
-	Steering *steer.Steering
+	Steering *control.Steering
 	// Seats takes the answers of people. Nil: no agent is a person.
 	Seats *seat.Open
 	// Waiting says what the run waits for: an environment, such as a server that does not answer, or people.
@@ -113,7 +113,7 @@ func (u usageError) Unwrap() error { return u.error }
 // IsUsage reports whether the user can correct err, and nothing is broken.
 func IsUsage(err error) bool {
 	_, ok := errors.AsType[usageError](err)
-	for _, is := range []error{sqlite.ErrForeign, sqlite.ErrDamaged, sqlite.ErrVersion, sqlite.ErrPlaying, sqlite.ErrShards, fs.ErrNotExist, fs.ErrExist} {
+	for _, is := range []error{runfile.ErrForeign, runfile.ErrDamaged, runfile.ErrVersion, runfile.ErrPlaying, runfile.ErrShards, fs.ErrNotExist, fs.ErrExist} {
 		ok = ok || errors.Is(err, is)
 	}
 	return ok
@@ -136,9 +136,9 @@ func (p Play) Run(ctx, drain context.Context) (*summary.Summary, error) {
 	if p.Journal != nil {
 		return p.run(ctx, drain, p.Journal)
 	}
-	mode := sqlite.Either
+	mode := runfile.Either
 	if p.MustExist {
-		mode = sqlite.Resume
+		mode = runfile.Resume
 	}
 	_, missing := os.Lstat(p.File)
 	store, err := p.openFile(ctx, mode)
@@ -177,7 +177,7 @@ func checkFile(file string, exists bool) error {
 
 // ready checks that a plan can be played, before anything is written or asked. file is where
 // the plan is.
-func (p Play) ready(plan *config.Plan, file string) error {
+func (p Play) ready(plan *planfile.Plan, file string) error {
 	for name, place := range p.Places {
 		if plan.Places[name] != "" {
 			plan.Places[name] = place
@@ -294,18 +294,18 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 		File: p.File, Plan: plan, Result: res, Earlier: earlier, Grown: choice.Grown,
 		Stats: a.Stats(), Servers: a.Servers(), Models: modelsOf(plan.Agents), Unpriced: a.Unpriced(plan.Agents), Repriced: repriced,
 	}.Summarize(context.WithoutCancel(ctx), store)
-	if err == nil || !errors.Is(sumErr, view.ErrEmpty) {
+	if err == nil || !errors.Is(sumErr, results.ErrEmpty) {
 		err = errors.Join(err, sumErr)
 	}
 	return sum, err
 }
 
 // steering returns what changes the run while it is played; nil if there is nothing to play.
-func (p Play) steering(c *engine.Config, a *App, plan *config.Plan, done bool) *steer.Steering {
+func (p Play) steering(c *engine.Config, a *App, plan *planfile.Plan, done bool) *control.Steering {
 	if done {
 		return nil
 	}
-	s := steer.New(a, plan, p.kinds())
+	s := control.NewSteering(a, plan, p.kinds())
 	s.Elsewhere = p.Remote != nil
 	c.Steer = s.Begin
 	return s

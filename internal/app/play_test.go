@@ -12,7 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley/internal/config"
+	"parley/internal/run/planfile"
 	"parley/internal/summary"
 	"parley/journal"
 	"parley/llm"
@@ -34,9 +34,9 @@ lineup: {first: small, second: large}
 params: {messages: 2}
 `
 
-func parsed(t *testing.T, text string, sets ...string) *config.Plan {
+func parsed(t *testing.T, text string, sets ...string) *planfile.Plan {
 	t.Helper()
-	p, err := config.Parse("plan.yaml", []byte(text), worlds.Standard(), sets)
+	p, err := planfile.Parse("plan.yaml", []byte(text), worlds.Standard(), sets)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,12 +3,12 @@ package app
 import (
 	"fmt"
 
-	"parley/internal/config"
+	"parley/internal/run/planfile"
 )
 
 // reachable checks that the files of a plan that it has from the recorded one are in the folder of the run file or within
 // reach. A run file may come from a stranger.
-func reachable(file string, reach *config.Reach, recorded, plan *config.Plan) error {
+func reachable(file string, reach *planfile.Reach, recorded, plan *planfile.Plan) error {
 	if reach == nil {
 		return nil
 	}

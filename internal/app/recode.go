@@ -5,14 +5,14 @@ import (
 	"slices"
 	"sync"
 
-	"parley/internal/growth"
-	"parley/internal/store/sqlite"
+	"parley/internal/run/growth"
+	"parley/internal/run/runfile"
 	"parley/journal"
 )
 
 // journalOf returns the journal of a run as it is played.
 func journalOf(store journal.Journal, choice *growth.Choice, done bool) journal.Journal {
-	if file, ok := store.(*sqlite.Store); done && ok {
+	if file, ok := store.(*runfile.Store); done && ok {
 		return closed{file}
 	}
 	if choice.Recoded != nil {

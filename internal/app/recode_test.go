@@ -5,9 +5,9 @@ import (
 	"errors"
 	"testing"
 
-	"parley/engine"
-	"parley/internal/config"
-	"parley/internal/store/sqlite"
+	"parley/internal/run/engine"
+	"parley/internal/run/planfile"
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -31,7 +31,7 @@ func TestNewCodeIsRecordedWhenPlayed(t *testing.T) {
 				return world.Outcome{}
 			},
 		})}
-		plan, err := config.Parse("plan.yaml", []byte("kind: edited\nagents: {a: sim/small}\n"), kinds, nil)
+		plan, err := planfile.Parse("plan.yaml", []byte("kind: edited\nagents: {a: sim/small}\n"), kinds, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func TestNewCodeIsRecordedWhenPlayed(t *testing.T) {
 		return err
 	}
 	edits := func() (sum string, edited []journal.Growth) {
-		store, err := sqlite.OpenRead(file)
+		store, err := runfile.OpenRead(file)
 		if err != nil {
 			t.Fatal(err)
 		}

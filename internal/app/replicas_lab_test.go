@@ -17,9 +17,9 @@ import (
 	"testing"
 
 	"parley/internal/ask/sim/simhttp"
-	"parley/internal/config"
 	"parley/internal/kit/testkit"
-	"parley/internal/store/sqlite"
+	"parley/internal/run/planfile"
+	"parley/internal/run/runfile"
 	"parley/internal/summary"
 	"parley/journal"
 	"parley/worlds"
@@ -123,14 +123,14 @@ func (r *rig) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 // farmPlan is the example of several servers, with these.
-func farmPlan(t *testing.T, rigs []*rig, sets ...string) *config.Plan {
+func farmPlan(t *testing.T, rigs []*rig, sets ...string) *planfile.Plan {
 	t.Helper()
 	var urls []string
 	for _, r := range rigs {
 		urls = append(urls, `"`+r.url()+`"`)
 	}
 	sets = append([]string{"providers.lab.base_urls=[" + strings.Join(urls, ",") + "]", "episodes=5"}, sets...)
-	plan, err := config.Load(t.Context(), filepath.Join("..", "..", "examples", "replicas.yaml"), worlds.Standard(), sets, config.Reach{})
+	plan, err := planfile.Load(t.Context(), filepath.Join("..", "..", "examples", "replicas.yaml"), worlds.Standard(), sets, planfile.Reach{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func farmPlan(t *testing.T, rigs []*rig, sets ...string) *config.Plan {
 }
 
 // playFarm plays a plan to its end, without a failed call.
-func playFarm(t *testing.T, plan *config.Plan) (*summary.Summary, string) {
+func playFarm(t *testing.T, plan *planfile.Plan) (*summary.Summary, string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "run.parley")
 	sum, err := Play{Kinds: worlds.Standard(), Plan: plan, File: file}.Run(t.Context(), context.Background())
@@ -151,7 +151,7 @@ func playFarm(t *testing.T, plan *config.Plan) (*summary.Summary, string) {
 // rowsOf are the training data of a run.
 func rowsOf(t *testing.T, file string) []training.Row {
 	t.Helper()
-	store, err := sqlite.OpenRead(file)
+	store, err := runfile.OpenRead(file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/config"
-	"parley/internal/store/sqlite"
+	"parley/internal/run/planfile"
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/journal/journaltest"
 	"parley/llm"
@@ -17,9 +17,9 @@ import (
 )
 
 // drought is the example scenario, played a few times.
-func drought(t *testing.T, sets ...string) *config.Plan {
+func drought(t *testing.T, sets ...string) *planfile.Plan {
 	t.Helper()
-	p, err := config.Load(t.Context(), filepath.Join("..", "..", "examples", "scenario", "plan.yaml"), worlds.Standard(), append([]string{"episodes=3", "params.turns=3"}, sets...), config.Reach{})
+	p, err := planfile.Load(t.Context(), filepath.Join("..", "..", "examples", "scenario", "plan.yaml"), worlds.Standard(), append([]string{"episodes=3", "params.turns=3"}, sets...), planfile.Reach{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestScenarioStopsInsideATurn(t *testing.T) {
 // insideATurn says whether the calls of some turn were answered in part.
 func insideATurn(t *testing.T, file string) bool {
 	t.Helper()
-	store, err := sqlite.OpenRead(file)
+	store, err := runfile.OpenRead(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestScenarioEpisodeBudget(t *testing.T) {
 
 func headOf(t *testing.T, file string) *journal.Head {
 	t.Helper()
-	s, err := sqlite.OpenRead(file)
+	s, err := runfile.OpenRead(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func headOf(t *testing.T, file string) *journal.Head {
 // endsOf returns the ends of the episodes in a run file.
 func endsOf(t *testing.T, file string) map[int]journal.Ended {
 	t.Helper()
-	s, err := sqlite.OpenRead(file)
+	s, err := runfile.OpenRead(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func endsOf(t *testing.T, file string) map[int]journal.Ended {
 
 func costOf(t *testing.T, file string, episode int) (cost llm.Money) {
 	t.Helper()
-	s, err := sqlite.OpenRead(file)
+	s, err := runfile.OpenRead(file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"parley/internal/ask/sim"
-	"parley/internal/config"
+	"parley/internal/run/planfile"
 	"parley/llm"
 	"parley/world"
 	"parley/worlds"
@@ -38,7 +38,7 @@ func (s stranger) StandIn(model string, req *llm.Request, _ uint64) (string, boo
 func TestStrangersStandIn(t *testing.T) {
 	t.Parallel()
 	kinds := append(worlds.Standard(), world.Define(stranger{"forty-two"}))
-	plan, err := config.Parse("plan.yaml", []byte("kind: stranger\nagents: {a: sim/small}\nepisodes: 3\n"), kinds, nil)
+	plan, err := planfile.Parse("plan.yaml", []byte("kind: stranger\nagents: {a: sim/small}\nepisodes: 3\n"), kinds, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

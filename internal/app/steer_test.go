@@ -10,9 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/engine"
 	"parley/internal/ask/sim"
-	"parley/internal/steer"
+	"parley/internal/run/control"
+	"parley/internal/run/engine"
 	"parley/internal/summary"
 	"parley/journal"
 	"parley/llm"
@@ -88,7 +88,7 @@ func (m *slowModel) state() (sent int, inFlight []*llm.Request) {
 // steeredRun is a run that a test steers while it is played.
 type steeredRun struct {
 	*testing.T
-	*steer.Steering
+	*control.Steering
 	model *slowModel
 	app   *App
 	j     *journal.Memory
@@ -199,7 +199,7 @@ func TestDrainBySteering(t *testing.T) {
 func TestStateWaitsForNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var steered *steer.Steering
+		var steered *control.Steering
 		var wg sync.WaitGroup
 		sum := played(t, Play{
 			Kinds: worlds.Standard(), Plan: parsed(t, steeredPlan), Journal: &journal.Memory{}, Models: map[string]llm.Model{"openai": newSlowModel(t)},

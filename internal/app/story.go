@@ -5,8 +5,7 @@ import (
 	"context"
 	"errors"
 
-	"parley/internal/view"
-	"parley/internal/view/transcript"
+	"parley/internal/run/results"
 	"parley/journal"
 	"parley/world"
 )
@@ -28,7 +27,7 @@ type Line struct {
 var errFound = errors.New("found")
 
 // story tells the first episode in j that did not fail or, if all did, the first. It is told also where a part of the kind
-// fails: failed names it, and is one of optional.Call.
+// fails: failed names it, and is one of results.Call.
 func story(ctx context.Context, j journal.Journal, kind world.Kind) (moments []Moment, failed, err error) {
 	head, err := j.Head(ctx)
 	if err != nil {
@@ -51,12 +50,12 @@ func story(ctx context.Context, j journal.Journal, kind world.Kind) (moments []M
 	if found == nil || err != nil && !errors.Is(err, errFound) {
 		return nil, nil, err
 	}
-	read, err := transcript.Read(ctx, j, head, kind, found.Episode)
+	read, err := results.Read(ctx, j, head, kind, found.Episode)
 	if err != nil {
 		return nil, nil, err
 	}
 	failed = read.Mark(kind)
-	spec, _ := view.Outcomes(head, kind).Spec(found.Episode)
+	spec, _ := results.Outcomes(head, kind).Spec(found.Episode)
 	exhibits, err := read.Story(kind, world.Played{Episode: found.Episode, Spec: spec, Outcome: found.Outcome})
 	failed, moments = cmp.Or(err, failed, read.Failed), []Moment{}
 	for _, e := range exhibits {

@@ -3,13 +3,13 @@ package app
 import (
 	"parley/internal/ask/provider"
 	"parley/internal/ask/trust"
-	"parley/internal/config"
+	"parley/internal/run/planfile"
 	"parley/llm"
 )
 
 // Needs lists which keys the models of a plan send where. file is the plan file or, if
 // recorded is set, the run file that recorded the plan.
-func Needs(plan *config.Plan, file string, recorded bool) []trust.Need {
+func Needs(plan *planfile.Plan, file string, recorded bool) []trust.Need {
 	source, prefix := "the plan "+file, ""
 	if recorded {
 		source, prefix = "the run file "+file, file+": "

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"parley/engine"
 	"parley/internal/ask/batch"
-	"parley/internal/config"
+	"parley/internal/run/engine"
+	"parley/internal/run/planfile"
 	"parley/journal"
 )
 
@@ -27,7 +27,7 @@ type waves struct {
 
 // newWaves finds the batches that earlier processes left open. Only a run in waves collects
 // them. A run at another pace would ask and pay for their calls again.
-func newWaves(ctx context.Context, plan *config.Plan, j journal.Journal, head *journal.Head) (*waves, error) {
+func newWaves(ctx context.Context, plan *planfile.Plan, j journal.Journal, head *journal.Head) (*waves, error) {
 	b := plan.Batch
 	w := &waves{policy: batch.Policy{Route: batch.Route(b.Route), Min: b.Min, Deadline: b.Deadline}}
 	if b.Poll > 0 {
@@ -91,7 +91,7 @@ func (w *waves) setAppend(add func(journal.Entry) error) {
 }
 
 // setUp makes the run use batches, if its pace is wave and there are open batches or models with a batch API.
-func (w *waves) setUp(c *engine.Config, plan *config.Plan, a *App) {
+func (w *waves) setUp(c *engine.Config, plan *planfile.Plan, a *App) {
 	if !c.Wave {
 		if len(w.collected) > 0 {
 			c.Ledger = w.setAppend
@@ -108,7 +108,7 @@ func (w *waves) setUp(c *engine.Config, plan *config.Plan, a *App) {
 const cancelTime = 30 * time.Second
 
 // cancelBatches cancels the open batches of an aborted run, if the plan asks for that.
-func cancelBatches(ctx context.Context, plan *config.Plan, a *App) error {
+func cancelBatches(ctx context.Context, plan *planfile.Plan, a *App) error {
 	if ctx.Err() == nil || !plan.Batch.Cancel || plan.Pace != "wave" {
 		return nil
 	}

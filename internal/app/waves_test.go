@@ -9,11 +9,11 @@ import (
 	"sync"
 	"testing"
 
-	"parley/engine"
 	"parley/internal/ask/sim"
 	"parley/internal/ask/sim/simhttp"
-	"parley/internal/config"
-	"parley/internal/store/sqlite"
+	"parley/internal/run/engine"
+	"parley/internal/run/planfile"
+	"parley/internal/run/runfile"
 	"parley/internal/summary"
 	"parley/journal"
 	"parley/worlds"
@@ -50,10 +50,10 @@ func batchServer(t *testing.T, faults ...func(*simhttp.Config)) (url string, ser
 }
 
 // batchPlan is the example of a run over batches, with fewer conversations.
-func batchPlan(t *testing.T, url string, sets ...string) *config.Plan {
+func batchPlan(t *testing.T, url string, sets ...string) *planfile.Plan {
 	t.Helper()
 	sets = append([]string{"episodes=120", "providers.lab.base_url=" + url, "providers.campus.base_url=" + url, "batch.poll=1ms"}, sets...)
-	plan, err := config.Load(t.Context(), filepath.Join("..", "..", "examples", "secrets-batch.yaml"), worlds.Standard(), sets, config.Reach{})
+	plan, err := planfile.Load(t.Context(), filepath.Join("..", "..", "examples", "secrets-batch.yaml"), worlds.Standard(), sets, planfile.Reach{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestWavesWithFaults(t *testing.T) {
 			if got.Digest != want.Digest || got.Calls.Failed > 0 {
 				t.Errorf("%+v, want digest %s", got, want.Digest)
 			}
-			s, err := sqlite.OpenRead(file)
+			s, err := runfile.OpenRead(file)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -181,12 +181,12 @@ func TestCollectedBatchesAreClosed(t *testing.T) {
 // killBeforeClosing writes a run file as a killed process leaves it: the ends of its batches and its own are missing.
 func killBeforeClosing(t *testing.T, from, to string) {
 	t.Helper()
-	in, err := sqlite.OpenRead(from)
+	in, err := runfile.OpenRead(from)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer in.Close()
-	out, err := sqlite.Open(t.Context(), to, sqlite.Create)
+	out, err := runfile.Open(t.Context(), to, runfile.Create)
 	if err != nil {
 		t.Fatal(err)
 	}

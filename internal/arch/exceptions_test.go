@@ -8,8 +8,8 @@ var sideways = map[string]string{}
 // variables lists package variables that are neither sentinel errors nor patterns.
 var variables = map[string]string{
 	"internal/kit/testkit.update":        "a flag of tests, which must be known before they begin",
-	"internal/cluster/wire.codecs":       "how to encode each type, found out once by reflection",
-	"internal/cluster/wire.items":        "the types of entries, by their number: a function would make the table for every message",
+	"internal/run/cluster/chain.codecs":  "how to encode each type, found out once by reflection",
+	"internal/run/cluster/chain.items":   "the types of entries, by their number: a function would make the table for every message",
 	"internal/ask/provider.capabilities": "what models refuse, made once: every call asks for it",
 	"internal/ask/price.embeddedOnce":    "the table of prices, parsed once: it never changes, and every dispatcher asks for it",
 }
@@ -27,8 +27,8 @@ var large = map[string]string{
 	"internal/ask/dispatch/":   "its layers share one unexported call; a cut would export it",
 	"internal/report/compare/": "one comparison from its pairs to its words",
 	"internal/serve/viewer/":   "a handler for each page; what pages consist of is in the packages below it",
-	"internal/store/sqlite/":   "reader, writer, lister and verifier share statements and checksummed rows",
-	"internal/worker/":         "worlds, environments and scorers share one unexported exchange with a process",
+	"internal/run/runfile/":    "reader, writer, lister and verifier share statements and checksummed rows",
+	"internal/run/worker/":     "worlds, environments and scorers share one unexported exchange with a process",
 	"oracle/bench/":            "one program, a file for each part of the benchmark",
 	"world/":                   "one vocabulary: an author of a world needs one import",
 	"world/worldtest/":         "one suite, with a check for each promise of a world",

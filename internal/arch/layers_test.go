@@ -85,7 +85,7 @@ func TestStrangers(t *testing.T) {
 		{"internal/ask/dispatch", "internal/ask/dialect", "dispatch knows llm.Model, no wire format"},
 		{"internal/ask/dialect", "internal/ask/dispatch", "a dialect answers one request; who paces it is not its business"},
 		{"internal/ask/dialect", "worlds", "worlds bring their stand-ins: the simulated provider knows none of them"},
-		{"internal/view", "internal/serve", "what a gateway records is a kind like any other to readers"},
+		{"internal/run/results", "internal/serve", "what a gateway records is a kind like any other to readers"},
 		{"internal/report", "internal/serve", "what a gateway records is a kind like any other to readers"},
 		{"internal/export", "internal/serve", "what a gateway records is a kind like any other to readers"},
 		{"", "internal/arch", "arch is tests only"},

@@ -19,8 +19,8 @@ import (
 	"parley/internal/cli/bulk"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
-	"parley/internal/config/schema"
 	"parley/internal/kit/files"
+	"parley/internal/run/planfile"
 	"parley/llm"
 )
 
@@ -374,7 +374,7 @@ func budgetOf(budget *float64) (llm.Money, error) {
 	if budget == nil {
 		return 0, nil
 	}
-	if s := schema.Dollars(); !(*budget >= s.Min && *budget <= s.Max) { // NaN is neither
+	if s := planfile.Dollars(); !(*budget >= s.Min && *budget <= s.Max) { // NaN is neither
 		return 0, exit.Usagef("--budget %v: want %s; without --budget there is no limit", *budget, s.Describe())
 	}
 	return llm.Dollars(*budget), nil

@@ -11,7 +11,7 @@ import (
 	"parley/internal/ask/sim"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
-	"parley/internal/estimate"
+	"parley/internal/run/estimate"
 )
 
 // benchCmd runs a plan in several ways and compares how long they take.

@@ -16,11 +16,10 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/runview"
 	"parley/internal/cli/terminal"
-	"parley/internal/config"
-	"parley/internal/config/matrix"
-	"parley/internal/estimate"
-	"parley/internal/growth"
 	"parley/internal/kit/statmath"
+	"parley/internal/run/estimate"
+	"parley/internal/run/growth"
+	"parley/internal/run/planfile"
 	"parley/llm"
 	"parley/world"
 )
@@ -70,7 +69,7 @@ func (c *checkCmd) Run(ctx context.Context, s *State) error {
 
 // estimated is what an estimate is about: a plan, the run file that it would have, and the command that plays it.
 type estimated struct {
-	plan          *config.Plan
+	plan          *planfile.Plan
 	file, command string
 }
 
@@ -272,7 +271,7 @@ func facts(e *app.Estimate) [][2]string {
 
 // balanceFacts says in which ways the lineups are balanced, and which agents have most and least where they are
 // not.
-func balanceFacts(b *matrix.Balance) [][2]string {
+func balanceFacts(b *planfile.Balance) [][2]string {
 	var even []string
 	for _, part := range []struct {
 		is   bool

@@ -19,9 +19,8 @@ import (
 
 	"parley/internal/app"
 	"parley/internal/cli/exit"
-	"parley/internal/cluster/coordinator"
-	"parley/internal/cluster/hub"
-	"parley/internal/cluster/subject"
+	"parley/internal/run/cluster"
+	"parley/internal/run/cluster/hub"
 )
 
 // tokenEnv is the environment variable with the token of a hub, or of the workers of one run.
@@ -202,7 +201,7 @@ func (f *playFlags) open(ctx context.Context, s *State, p *app.Play) (_ *joint, 
 		return nil, err
 	}
 	here := j.hub != nil && f.Listen == "" // all workers are on this machine
-	c := &coordinator.Coordinator{Conn: j.conn.Conn, Build: buildID(), AckWait: f.Lease, Retain: f.Retain, Alone: here, Strict: here}
+	c := &cluster.Coordinator{Conn: j.conn.Conn, Build: buildID(), AckWait: f.Lease, Retain: f.Retain, Alone: here, Strict: here}
 	c.Room = s.hubRoom
 	if !here {
 		c.Workers = refusals(s)
@@ -230,10 +229,10 @@ func (s *State) hubRoom(full error) {
 }
 
 // refusals returns a function that prints why workers do not play the run, or wait, once each.
-func refusals(s *State) func(subject.Working) {
+func refusals(s *State) func(hub.Working) {
 	var mu sync.Mutex
 	said := map[string]bool{}
-	return func(w subject.Working) {
+	return func(w hub.Working) {
 		text := whyIdle(w)
 		mu.Lock()
 		defer mu.Unlock()
@@ -245,7 +244,7 @@ func refusals(s *State) func(subject.Working) {
 }
 
 // whyIdle says why a worker does not play; "" if it does.
-func whyIdle(w subject.Working) string {
+func whyIdle(w hub.Working) string {
 	if w.HubFull {
 		return "it waits: the hub is full"
 	}

@@ -18,8 +18,7 @@ import (
 
 	"parley/internal/ask/trust"
 	"parley/internal/cli/exit"
-	"parley/internal/cluster/hub"
-	"parley/internal/cluster/subject"
+	"parley/internal/run/cluster/hub"
 	"parley/internal/summary"
 	"parley/worlds/rollout/env"
 	"parley/worlds/rollout/envhttp"
@@ -140,8 +139,8 @@ func TestClusterOfOneRun(t *testing.T) {
 	wg.Go(func() {
 		for ; ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
 			for _, run := range []string{"a1", "b2"} {
-				_ = nc.Publish(subject.Beat(run), []byte(`{"run":"`+run+`"}`))
-				_ = nc.Publish(subject.Stats(run), []byte(`{"session":"s","run":"`+run+`","lots":3,"waits":["lab is unreachable\u001b[2J"]}`))
+				_ = nc.Publish(hub.BeatSubject(run), []byte(`{"run":"`+run+`"}`))
+				_ = nc.Publish(hub.StatsSubject(run), []byte(`{"session":"s","run":"`+run+`","lots":3,"waits":["lab is unreachable\u001b[2J"]}`))
 			}
 		}
 	})

@@ -18,22 +18,21 @@ import (
 	"parley/internal/ask/trust"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
-	"parley/internal/config"
-	"parley/internal/config/peek"
+	"parley/internal/run/planfile"
+	"parley/internal/run/worker"
 	"parley/internal/score"
 	"parley/internal/score/rubric"
-	"parley/internal/worker"
 	"parley/journal"
 	"parley/world"
 )
 
 // loadPlanFile reads a plan file, and opens the code of its kind and of its params.
-func (s *State) loadPlanFile(ctx context.Context, path string, sets []string, reach config.Reach) (*config.Plan, error) {
+func (s *State) loadPlanFile(ctx context.Context, path string, sets []string, reach planfile.Reach) (*planfile.Plan, error) {
 	of, err := s.planCode(ctx, path, reach)
 	if err != nil {
 		return nil, err
 	}
-	plan, err := config.Load(ctx, path, s.Kinds, sets, reach)
+	plan, err := planfile.Load(ctx, path, s.Kinds, sets, reach)
 	if err != nil {
 		return nil, err
 	}
@@ -41,8 +40,8 @@ func (s *State) loadPlanFile(ctx context.Context, path string, sets []string, re
 }
 
 // planCode opens the code of the kind of a plan file. The code is beside the plan, or within reach.
-func (s *State) planCode(ctx context.Context, path string, reach config.Reach) (source, error) {
-	of := source{file: path, folders: []string{filepath.Dir(path)}, Named: peek.File(ctx, path), reach: reach}
+func (s *State) planCode(ctx context.Context, path string, reach planfile.Reach) (source, error) {
+	of := source{file: path, folders: []string{filepath.Dir(path)}, Named: planfile.File(ctx, path), reach: reach}
 	if of.Kind == rubric.Name {
 		return of, exit.Usagef("%s: kind rubric: it scores a run; use parley score RUN --with %s", path, terminal.ShellWord(path))
 	}
@@ -59,14 +58,14 @@ func (s *State) recordedCode(ctx context.Context, p app.Play) error {
 	if err != nil || about.Begun == nil {
 		return nil //nolint:nilerr // whoever opens the file to play it reports the error
 	}
-	of := source{file: p.File, folders: []string{filepath.Dir(p.File), "."}, Named: peek.JSON(about.Begun.Plan), reach: *p.Reach}
+	of := source{file: p.File, folders: []string{filepath.Dir(p.File), "."}, Named: planfile.JSON(about.Begun.Plan), reach: *p.Reach}
 	if what, err := score.Of(about.Begun); err == nil && what.Run != "" {
 		return s.resumeScorer(ctx, what, of)
 	}
 	if err := s.openKind(of); err != nil {
 		return err
 	}
-	plan, err := config.FromJSON(about.Begun.Plan, s.Kinds, nil)
+	plan, err := planfile.FromJSON(about.Begun.Plan, s.Kinds, nil)
 	if err != nil {
 		return nil //nolint:nilerr // as above
 	}
@@ -75,10 +74,10 @@ func (s *State) recordedCode(ctx context.Context, p app.Play) error {
 
 // source is a file that names code.
 type source struct {
-	peek.Named
+	planfile.Named
 	file    string
 	folders []string // that may hold the code
-	reach   config.Reach
+	reach   planfile.Reach
 	typed   bool // the user typed the name of the code, which allows it
 }
 
@@ -113,7 +112,7 @@ func (s *State) openKind(of source) error {
 }
 
 // openParams starts workers for the code that the params of a plan name.
-func (s *State) openParams(plan *config.Plan, of source) error {
+func (s *State) openParams(plan *planfile.Plan, of source) error {
 	asked, err := plan.Asked()
 	if err != nil {
 		return exit.AsUsage(err)

@@ -15,8 +15,8 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/run/worker"
 	"parley/internal/summary"
-	"parley/internal/worker"
 )
 
 // workerMain is a worker that a plan starts instead of Python: each episode asks one question. What it prints must not

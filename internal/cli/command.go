@@ -14,8 +14,8 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/output"
 	"parley/internal/cli/terminal"
-	"parley/internal/command"
-	"parley/internal/view/optional"
+	"parley/internal/run/command"
+	"parley/internal/run/results"
 	"parley/world"
 	"parley/world/program"
 )
@@ -43,7 +43,7 @@ func commands(s *State) []kong.Option {
 
 // commandsOf returns the checked commands of a kind. by maps each name in use to its owner.
 func commandsOf(k world.Kind, by map[string]string) (list []program.Command, err error) {
-	failed := optional.Call(k, "Commands", func() error { list, err = command.Of(k, by); return nil })
+	failed := results.Call(k, "Commands", func() error { list, err = command.Of(k, by); return nil })
 	return list, cmp.Or(failed, err)
 }
 
@@ -76,7 +76,7 @@ func runVerb(ctx context.Context, s *State, v program.Verb) error {
 		Width: func() int { return widthOf(s.Stdout) }, Stop: stop, Write: writeOutput, Runs: runs,
 	}
 	var err error
-	if failed := optional.Call(s.verbs[v], "the command", func() error { err = v.Run(ctx, p); return nil }); failed != nil {
+	if failed := results.Call(s.verbs[v], "the command", func() error { err = v.Run(ctx, p); return nil }); failed != nil {
 		err = failed
 	}
 	err = pipeEnd(err)

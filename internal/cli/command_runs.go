@@ -9,14 +9,14 @@ import (
 	"slices"
 	"sync"
 
-	"parley/engine"
 	"parley/internal/app"
 	"parley/internal/ask/trust"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
-	"parley/internal/config"
-	"parley/internal/steer"
-	"parley/internal/store/sqlite"
+	"parley/internal/run/control"
+	"parley/internal/run/engine"
+	"parley/internal/run/planfile"
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/world/program"
 )
@@ -27,14 +27,14 @@ type programRuns struct {
 	stop <-chan struct{} // closed when nothing new may begin
 
 	mu    sync.Mutex
-	files []*sqlite.Store // opened for reading
+	files []*runfile.Store // opened for reading
 }
 
 var _ journal.Opener = (*programRuns)(nil)
 
 // OpenRun opens a run file for reading.
 func (r *programRuns) OpenRun(name string) (journal.File, error) {
-	store, err := sqlite.OpenRead(name)
+	store, err := runfile.OpenRead(name)
 	if err != nil {
 		return nil, exit.AsUsage(playError(name, err))
 	}
@@ -45,7 +45,7 @@ func (r *programRuns) OpenRun(name string) (journal.File, error) {
 }
 
 // opened returns the files that were opened.
-func (r *programRuns) opened() []*sqlite.Store {
+func (r *programRuns) opened() []*runfile.Store {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.files)
@@ -84,7 +84,7 @@ type programRun struct {
 	s     *State
 	flags program.PlayFlags
 	reachFlags
-	plan *config.Plan
+	plan *planfile.Plan
 	file string
 	keys *trust.Gate
 }
@@ -95,7 +95,7 @@ func (r *programRun) File() string { return r.file }
 // Plan summarizes the plan file.
 func (r *programRun) Plan() program.PlanSummary { return summaryOf(r.plan) }
 
-func summaryOf(plan *config.Plan) program.PlanSummary {
+func summaryOf(plan *planfile.Plan) program.PlanSummary {
 	return program.PlanSummary{Kind: plan.Kind.Name, Seed: plan.Seed, Episodes: plan.Episodes, Params: plan.ParamsJSON}
 }
 
@@ -106,7 +106,7 @@ func (r *programRun) needs(ctx context.Context) ([]trust.Need, error) {
 	if err != nil || about.Begun == nil || about.Begun.Kind != r.plan.Kind.Name {
 		return needs, err
 	}
-	was, err := config.FromJSON(about.Begun.Plan, r.s.Kinds, nil)
+	was, err := planfile.FromJSON(about.Begun.Plan, r.s.Kinds, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func (r *programRun) Prepare(ctx context.Context, overrides ...string) (program.
 		return program.Prepared{}, err
 	}
 	if len(overrides) == 0 && about.Begun != nil {
-		plan, err := config.FromJSON(about.Begun.Plan, r.s.Kinds, nil)
+		plan, err := planfile.FromJSON(about.Begun.Plan, r.s.Kinds, nil)
 		if err != nil {
 			return program.Prepared{}, err
 		}
@@ -148,7 +148,7 @@ func (r *programRun) Prepare(ctx context.Context, overrides ...string) (program.
 	}
 	reach := r.reach()
 	reach.Foreign = true
-	plan, err := config.Load(ctx, r.flags.Plan, r.s.Kinds, append(r.sets(), overrides...), reach)
+	plan, err := planfile.Load(ctx, r.flags.Plan, r.s.Kinds, append(r.sets(), overrides...), reach)
 	if err != nil {
 		return program.Prepared{}, err
 	}
@@ -156,7 +156,7 @@ func (r *programRun) Prepare(ctx context.Context, overrides ...string) (program.
 }
 
 // prepared returns a plan that is ready to be played with the settings of p.
-func (r *programRun) prepared(plan *config.Plan, p app.Play) program.Prepared {
+func (r *programRun) prepared(plan *planfile.Plan, p app.Play) program.Prepared {
 	p.File, p.Trust, p.Kinds, p.Tool, p.Notices, p.Outages, p.Levels = r.file, r.keys, r.s.Kinds, Version(), r.s.notice, r.s.outage, r.s.levels()
 	return program.Prepared{PlanSummary: summaryOf(plan), Play: func(ctx, drain context.Context, begun func(program.Control), ended func()) (program.Ending, error) {
 		p.Opened = func(o app.Opened) {
@@ -182,7 +182,7 @@ func (r *programRun) prepared(plan *config.Plan, p app.Play) program.Prepared {
 }
 
 // controlled lets a command of a kind change a run.
-type controlled struct{ *steer.Steering }
+type controlled struct{ *control.Steering }
 
 func (c controlled) Pause(ctx context.Context, by string, calls program.InFlight) (err error) {
 	if calls == program.CutCalls {
@@ -210,8 +210,8 @@ func dash(reason string) string {
 }
 
 // outlineOf returns the outline of a run file, and the zero Outline if the file does not exist.
-func outlineOf(ctx context.Context, file string) (about sqlite.Outline, err error) {
-	store, err := sqlite.OpenRead(file)
+func outlineOf(ctx context.Context, file string) (about runfile.Outline, err error) {
+	store, err := runfile.OpenRead(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return about, nil
 	}

@@ -9,13 +9,13 @@ import (
 
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
-	"parley/internal/merge"
 	"parley/internal/report"
 	"parley/internal/report/agreement"
 	"parley/internal/report/compare"
 	"parley/internal/report/factorial"
 	"parley/internal/report/page"
-	"parley/internal/view"
+	"parley/internal/run/merge"
+	"parley/internal/run/results"
 )
 
 // compareCmd compares runs, or groups of episodes within a run.
@@ -49,7 +49,7 @@ func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
 	if err != nil {
 		return err
 	}
-	runs := make([]*view.Run, len(sources))
+	runs := make([]*results.Run, len(sources))
 	for i := range sources {
 		runs[i] = sources[i].Run
 		if left := agreement.LeftOut(runs[i]); left != "" {
@@ -62,7 +62,7 @@ func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
 			return exit.Usagef("%w", err)
 		}
 		if errors.Is(err, compare.ErrOne) {
-			return exit.Usagef("%w\nname another file, or compare something else: --by %s, a tag or a param", err, strings.Join(view.OwnFactors(), ", "))
+			return exit.Usagef("%w\nname another file, or compare something else: --by %s, a tag or a param", err, strings.Join(results.OwnFactors(), ", "))
 		}
 		return factorError(err)
 	}
@@ -71,7 +71,7 @@ func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
 		d.Sections[0].Blocks = append([]page.Block{{Text: strings.Join(notes, " ")}}, d.Sections[0].Blocks...)
 	}
 	if len(c.By) > 1 {
-		factors, err := view.FactorsOf(runs, report.Names(sources), c.By)
+		factors, err := results.FactorsOf(runs, report.Names(sources), c.By)
 		if err != nil {
 			return factorError(err)
 		}
@@ -110,7 +110,7 @@ func (c *compareCmd) merged(ctx context.Context, s *State, runs []report.Source)
 
 // factorError reports a --by that is not a factor.
 func factorError(err error) error {
-	if errors.Is(err, view.ErrFactor) {
+	if errors.Is(err, results.ErrFactor) {
 		return exit.Usagef("--by: %w", err)
 	}
 	return err

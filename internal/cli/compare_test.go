@@ -8,7 +8,7 @@ import (
 
 	"parley/internal/app"
 	"parley/internal/cli/exit"
-	"parley/internal/config"
+	"parley/internal/run/planfile"
 	"parley/worlds"
 )
 
@@ -78,7 +78,7 @@ func TestCompareProblems(t *testing.T) {
 	sequential(t)
 	evolved := func(seed, problems int) string {
 		plan := fmt.Sprintf("kind: evolve\nseed: %d\nagents: {model: sim/solver}\nparams: {preset: quick, population_size: 4, max_generations: 0, problems: {train: 4, validation: 0, test: 8, seed: %d}, baselines: {seeds: 0, texts: [Guess.]}}\n", seed, problems)
-		p, err := config.Parse("plan.yaml", []byte(plan), worlds.Standard(), nil)
+		p, err := planfile.Parse("plan.yaml", []byte(plan), worlds.Standard(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

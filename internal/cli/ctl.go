@@ -8,8 +8,8 @@ import (
 
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
-	"parley/internal/control"
 	"parley/internal/kit/files"
+	"parley/internal/run/control"
 	"parley/journal"
 )
 

@@ -13,15 +13,15 @@ import (
 	"parley/internal/cli/terminal"
 	"parley/internal/kit/files"
 	"parley/internal/kit/text"
-	"parley/internal/store/sqlite"
+	"parley/internal/run/runfile"
 )
 
 // readRest calls do, which reads a run. If the file is damaged, readRest calls do again on a store that leaves
 // out the damaged episodes, and names these on standard error. The error is then silent and only carries the
 // exit code. do must print nothing before it has read everything.
-func readRest(ctx context.Context, s *State, store *sqlite.Store, do func() error) error {
+func readRest(ctx context.Context, s *State, store *runfile.Store, do func() error) error {
 	err := do()
-	if errors.Is(err, sqlite.ErrDamaged) && store.Lost() == nil {
+	if errors.Is(err, runfile.ErrDamaged) && store.Lost() == nil {
 		if err = store.Salvage(ctx); err == nil {
 			err = do()
 		}
@@ -33,7 +33,7 @@ func readRest(ctx context.Context, s *State, store *sqlite.Store, do func() erro
 }
 
 // leftOut names the episodes that stores left out.
-func leftOut(s *State, stores ...*sqlite.Store) (err error) {
+func leftOut(s *State, stores ...*runfile.Store) (err error) {
 	for _, store := range stores {
 		lost := store.Lost()
 		if lost == nil {
@@ -75,7 +75,7 @@ type verified struct {
 	Whole bool   `json:"whole"`
 	// Unreadable is why nothing of the file can be read. Empty: the other episodes can be read.
 	Unreadable string `json:"unreadable,omitempty"`
-	sqlite.Losses
+	runfile.Losses
 }
 
 // verify reads a whole run file and reports its damage.
@@ -85,9 +85,9 @@ func (c *checkCmd) verify(ctx context.Context, s *State) (err error) {
 	v := verified{File: c.Plan}
 	found, err := verifyFile(ctx, c.Plan)
 	switch {
-	case errors.Is(err, sqlite.ErrDamaged):
+	case errors.Is(err, runfile.ErrDamaged):
 		v.Unreadable = exit.Plain(err.Error())
-		v.Damaged, v.Damage = []int{}, []sqlite.Damage{{What: v.Unreadable}}
+		v.Damaged, v.Damage = []int{}, []runfile.Damage{{What: v.Unreadable}}
 	case err != nil:
 		return exit.AsUsage(playError(c.Plan, err))
 	default:
@@ -107,8 +107,8 @@ func (c *checkCmd) verify(ctx context.Context, s *State) (err error) {
 	return err
 }
 
-func verifyFile(ctx context.Context, path string) (found *sqlite.Losses, err error) {
-	store, err := sqlite.OpenRead(path)
+func verifyFile(ctx context.Context, path string) (found *runfile.Losses, err error) {
+	store, err := runfile.OpenRead(path)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (v *verified) text() string {
 		fmt.Fprintf(&b, ": %s of %s episodes cannot be read whole: %s", terminal.Number(n), terminal.Number(v.Episodes), text.Ranges(v.Damaged, 0))
 	}
 	b.WriteString(".\n\n")
-	byEpisode := slices.SortedStableFunc(slices.Values(v.Damage), func(a, b sqlite.Damage) int { return rank(a) - rank(b) })
+	byEpisode := slices.SortedStableFunc(slices.Values(v.Damage), func(a, b runfile.Damage) int { return rank(a) - rank(b) })
 	const maxShown = 50
 	for i, d := range byEpisode {
 		if i == maxShown {
@@ -149,7 +149,7 @@ func (v *verified) text() string {
 }
 
 // rank sorts the damage of the run before that of episodes, and episodes by number.
-func rank(d sqlite.Damage) int {
+func rank(d runfile.Damage) int {
 	if d.Episode == nil {
 		return -1
 	}

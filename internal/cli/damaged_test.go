@@ -16,7 +16,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"parley/internal/cli/exit"
-	"parley/internal/store/sqlite/schema"
+	"parley/internal/run/runfile"
 )
 
 const duelEpisodes = 8
@@ -125,7 +125,7 @@ func TestOverwritten(t *testing.T) {
 	whole := bytesOf(t, file)
 	overwritten := func(name string, page int) string {
 		spoiled := slices.Clone(whole)
-		copy(spoiled[page*schema.PageSize:], bytes.Repeat([]byte{0xff}, schema.PageSize))
+		copy(spoiled[page*runfile.PageSize:], bytes.Repeat([]byte{0xff}, runfile.PageSize))
 		return write(t, name, string(spoiled))
 	}
 	part := overwritten("part.parley", 8) // of the table replies

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"parley/internal/ask/dispatch/limiter"
-	"parley/internal/cluster/allot"
-	"parley/internal/cluster/coordinator"
-	"parley/internal/cluster/share"
-	"parley/internal/cluster/subject"
+	"parley/internal/run/cluster"
+	"parley/internal/run/cluster/allot"
+	"parley/internal/run/cluster/hub"
+	"parley/internal/run/cluster/share"
 	"parley/internal/serve/metric"
 	"parley/llm"
 )
@@ -18,18 +18,18 @@ import (
 // TestDivided: how a run is divided among workers is on the page for Prometheus, and parley cluster prints it.
 func TestDivided(t *testing.T) {
 	t.Parallel()
-	st := coordinator.Status{
-		Run: "r", Lots: coordinator.Lots{Waiting: 5, Leased: 2, Done: 7}, Workers: 2, Lag: 9,
+	st := cluster.Status{
+		Run: "r", Lots: cluster.Lots{Waiting: 5, Leased: 2, Done: 7}, Workers: 2, Lag: 9,
 		Accounts: map[string]share.Account{"lab http://x *": {Rates: limiter.Units{Requests: 60, Output: 1000}, Shares: map[string]float64{"s1": 0.25, "s2": 0.75}, Waiting: 4}},
 		Money:    &allot.Sums{Limit: 5 * llm.Dollar, Spent: llm.Dollar, Allotted: map[string]llm.Money{"s1": llm.Dollar, "s2": llm.Dollar}, AtRisk: llm.Dollar / 2},
 	}
-	c := &coordinator.Coordinator{}
+	c := &cluster.Coordinator{}
 	d, page := divides(c), &metric.Page{}
 	d.add(page) // nothing is divided yet
 	if len(page.Families()) != 0 {
 		t.Errorf("%v", page.Families())
 	}
-	c.Began(func() coordinator.Status { return st })
+	c.Began(func() cluster.Status { return st })
 	d.add(page)
 	w := httptest.NewRecorder()
 	page.Serve(w)
@@ -42,7 +42,7 @@ func TestDivided(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	printStatus(&out, st, []subject.Working{{Session: "s1", Run: "r", Process: 11}, {Session: "s2", Run: "r", Process: 12}, {Session: "s2", Run: "other", Process: 13}})
+	printStatus(&out, st, []hub.Working{{Session: "s1", Run: "r", Process: 11}, {Session: "s2", Run: "r", Process: 12}, {Session: "s2", Run: "other", Process: 13}})
 	want := `run r  lots: 5 waiting, 2 played, 7 done  the run file is 9 messages behind
 run r  budget $5.00: $1.00 spent, $2.00 allotted, $0.50 at risk
 run r  account lab http://x *: 4 calls wait, 60 requests a minute, 1000 output tokens a minute, worker 11 has 25%, worker 12 has 75%

@@ -15,18 +15,16 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"parley/engine"
 	"parley/internal/app"
 	"parley/internal/ask/provider"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
-	"parley/internal/config/document"
-	"parley/internal/config/keys"
-	"parley/internal/config/schema"
 	"parley/internal/kit/files"
 	"parley/internal/kit/text"
 	"parley/internal/kit/yamltree"
-	"parley/internal/store/sqlite"
+	"parley/internal/run/engine"
+	"parley/internal/run/planfile"
+	"parley/internal/run/runfile"
 	"parley/world"
 )
 
@@ -92,7 +90,7 @@ func insteadOf(problem string, args []string, verb *kong.Node) string {
 		}
 	}
 	key, ok := strings.CutPrefix(problem, "unknown flag --")
-	if !ok || !has("set") || keys.Plan(nil, schema.Record()).Key(key) == nil {
+	if !ok || !has("set") || planfile.PlanShape(nil, planfile.Record()).Key(key) == nil {
 		return ""
 	}
 	value := "VALUE"
@@ -136,7 +134,7 @@ func playError(file string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, sqlite.ErrForeign) && isPlan(file):
+	case errors.Is(err, runfile.ErrForeign) && isPlan(file):
 		return exit.Usagef("%s is a plan, not a run file: parley run %s runs it, and parley check %s estimates its cost", file, terminal.ShellWord(file), terminal.ShellWord(file))
 	case errors.Is(err, fs.ErrNotExist) && !named(err):
 		hint := text.SuggestPath(file)
@@ -148,7 +146,7 @@ func playError(file string, err error) error {
 	if errors.Is(err, engine.ErrDiverged) {
 		return exit.Usagef("%w (parley run PLAN --out FILE)", err)
 	}
-	if _, ok := errors.AsType[document.Errors](err); ok || app.IsUsage(err) {
+	if _, ok := errors.AsType[planfile.Errors](err); ok || app.IsUsage(err) {
 		return exit.AsUsage(err)
 	}
 	return err

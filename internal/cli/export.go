@@ -18,9 +18,9 @@ import (
 	"parley/internal/cli/terminal"
 	"parley/internal/export"
 	"parley/internal/kit/text"
-	"parley/internal/merge"
 	"parley/internal/report"
-	"parley/internal/store/sqlite"
+	"parley/internal/run/merge"
+	"parley/internal/run/runfile"
 	"parley/world"
 )
 
@@ -171,7 +171,7 @@ func (c *exportCmd) runs(ctx context.Context, s *State, stores runFiles) ([]expo
 }
 
 // run returns a run to export, with the scores that were added to it.
-func (c *exportCmd) run(ctx context.Context, s *State, store *sqlite.Store, without map[int]bool) export.Run {
+func (c *exportCmd) run(ctx context.Context, s *State, store *runfile.Store, without map[int]bool) export.Run {
 	r := export.Run{Store: store, Without: without}
 	about, err := store.Outline(ctx)
 	if err != nil || about.Begun == nil {
@@ -185,13 +185,13 @@ func (c *exportCmd) run(ctx context.Context, s *State, store *sqlite.Store, with
 }
 
 // openRun opens a file that holds a run for reading.
-func openRun(ctx context.Context, file string) (*sqlite.Store, sqlite.Outline, error) {
-	store, err := sqlite.OpenRead(file)
+func openRun(ctx context.Context, file string) (*runfile.Store, runfile.Outline, error) {
+	store, err := runfile.OpenRead(file)
 	if err != nil {
-		return nil, sqlite.Outline{}, exit.AsUsage(playError(file, err))
+		return nil, runfile.Outline{}, exit.AsUsage(playError(file, err))
 	}
 	about, err := store.Outline(ctx)
-	if errors.Is(err, sqlite.ErrDamaged) {
+	if errors.Is(err, runfile.ErrDamaged) {
 		if err = store.Salvage(ctx); err == nil {
 			about, err = store.Outline(ctx)
 		}
@@ -242,13 +242,13 @@ func (c *exportCmd) writeFile(ctx context.Context, s *State, runs []export.Run, 
 		return c.output(f.path).Write(func(w io.Writer) (err error) {
 			rows, err = export.Write(ctx, w, runs, f.table, format, c.Columns...)
 			if err == nil && !slices.Equal(lostIn(runs), before) {
-				err = sqlite.ErrDamaged // rows of an episode found to be damaged only now may already be written
+				err = runfile.ErrDamaged // rows of an episode found to be damaged only now may already be written
 			}
 			return err
 		})
 	}
 	err := write()
-	if errors.Is(err, sqlite.ErrDamaged) {
+	if errors.Is(err, runfile.ErrDamaged) {
 		err = nil
 		for _, r := range runs {
 			err = cmp.Or(err, r.Store.Salvage(ctx))
@@ -265,7 +265,7 @@ func (c *exportCmd) writeFile(ctx context.Context, s *State, runs []export.Run, 
 }
 
 // lostIn returns the losses of each run.
-func lostIn(runs []export.Run) (lost []*sqlite.Losses) {
+func lostIn(runs []export.Run) (lost []*runfile.Losses) {
 	for _, r := range runs {
 		lost = append(lost, r.Store.Lost())
 	}

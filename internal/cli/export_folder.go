@@ -18,9 +18,8 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/output"
 	"parley/internal/cli/terminal"
-	"parley/internal/store/sqlite"
-	"parley/internal/view"
-	"parley/internal/view/transcript"
+	"parley/internal/run/results"
+	"parley/internal/run/runfile"
 	"parley/world"
 )
 
@@ -45,7 +44,7 @@ func (c *exportCmd) folders(ctx context.Context, s *State) (err error) {
 	defer end()
 	var w *folderWriter
 	left := readRest(ctx, s, store, func() error {
-		run, err := view.Fold(ctx, store, c.File)
+		run, err := results.Fold(ctx, store, c.File)
 		if err != nil {
 			return err
 		}
@@ -119,9 +118,9 @@ type joinedTable struct {
 	head []string
 }
 
-func (w *folderWriter) all(ctx context.Context, store *sqlite.Store, run *view.Run) error {
+func (w *folderWriter) all(ctx context.Context, store *runfile.Store, run *results.Run) error {
 	return run.EachWithData(ctx, store, func(p world.Played) error {
-		t, err := transcript.Read(ctx, store, run.Head, run.Kind(), p.Episode)
+		t, err := results.Read(ctx, store, run.Head, run.Kind(), p.Episode)
 		if err != nil {
 			return err
 		}

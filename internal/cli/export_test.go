@@ -13,7 +13,7 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/output"
 	"parley/internal/cli/terminal"
-	"parley/internal/store/sqlite/sqlitetest"
+	"parley/internal/run/runfile/runfiletest"
 )
 
 // folderOf lists the files of a folder.
@@ -32,7 +32,7 @@ func folderOf(t *testing.T, dir string) string {
 
 func TestExportToStdout(t *testing.T) {
 	t.Parallel()
-	file := sqlitetest.File(t, sample()...)
+	file := runfiletest.File(t, sample()...)
 	lines := strings.Split(strings.TrimSuffix(parley(t, State{}, "export", file).want(t, exit.OK).stdout, "\n"), "\n")
 	var first struct {
 		Run, Text string
@@ -54,7 +54,7 @@ func TestExportToStdout(t *testing.T) {
 func TestExportHostile(t *testing.T) {
 	t.Parallel()
 	sequential(t)
-	file := sqlitetest.File(t, hostileRun()...)
+	file := runfiletest.File(t, hostileRun()...)
 	for _, table := range []string{"calls", "episodes", "messages", "scores"} {
 		for _, format := range []string{"jsonl", "csv"} {
 			got := parley(t, atTerminal(nil), "export", file, "--table", table, "--format", format).want(t, exit.OK).stdout
@@ -73,7 +73,7 @@ func TestExportHostile(t *testing.T) {
 
 func TestExportToFile(t *testing.T) {
 	t.Parallel()
-	file := sqlitetest.File(t, sample()...)
+	file := runfiletest.File(t, sample()...)
 	dir := t.TempDir()
 	out := filepath.Join(dir, "calls.csv")
 	got := parley(t, State{}, "export", file, "--out", out).want(t, exit.OK)
@@ -105,7 +105,7 @@ func TestExportToFile(t *testing.T) {
 
 func TestExportAll(t *testing.T) {
 	t.Parallel()
-	file := sqlitetest.File(t, sample()...)
+	file := runfiletest.File(t, sample()...)
 	dir := filepath.Join(t.TempDir(), "tables")
 	parley(t, State{}, "export", file, "--table", "all", "--out", dir).want(t, exit.OK)
 	if names := folderOf(t, dir); names != "calls.parquet episodes.parquet labels.parquet messages.parquet scores.parquet" {
@@ -121,7 +121,7 @@ func TestExportAll(t *testing.T) {
 // TestExportInterrupted checks that an interrupted export leaves nothing behind.
 func TestExportInterrupted(t *testing.T) {
 	t.Parallel()
-	file := sqlitetest.File(t, crowds(20_000)...)
+	file := runfiletest.File(t, crowds(20_000)...)
 	dir := t.TempDir()
 	signals := make(chan os.Signal, 1)
 	signals <- os.Interrupt
@@ -135,7 +135,7 @@ func TestExportInterrupted(t *testing.T) {
 // TestReportInterrupted checks that a signal ends a report and a comparison.
 func TestReportInterrupted(t *testing.T) {
 	t.Parallel()
-	file := sqlitetest.File(t, crowds(20_000)...)
+	file := runfiletest.File(t, crowds(20_000)...)
 	for _, verb := range []string{"report", "compare"} {
 		signals := make(chan os.Signal, 1)
 		signals <- os.Interrupt
@@ -165,7 +165,7 @@ func TestExportFails(t *testing.T) {
 func TestExportBadInput(t *testing.T) {
 	t.Parallel()
 	sequential(t)
-	file := sqlitetest.File(t, sample()...)
+	file := runfiletest.File(t, sample()...)
 	dir := t.TempDir()
 	there := write(t, "there.csv", "old")
 	for _, c := range []struct {
@@ -175,7 +175,7 @@ func TestExportBadInput(t *testing.T) {
 		{nil, "<files>"},
 		{[]string{"nowhere.parley"}, "there is no such run file"},
 		{[]string{write(t, "notes.txt", "not a run, only some words")}, "not a run file"},
-		{[]string{sqlitetest.File(t)}, "holds no run yet"},
+		{[]string{runfiletest.File(t)}, "holds no run yet"},
 		{[]string{file, "--table", "notes"}, `--table: unknown table "notes"; want one of`},
 		{[]string{file, "--columns", "seat,txt"}, `--columns: the table calls has no column "txt"; did you mean text? want one of run, call,`},
 		{[]string{file, "--columns", "seat", "--table", "all", "--out", dir}, "--columns: only one table"},
@@ -206,7 +206,7 @@ func TestExportBadInput(t *testing.T) {
 func TestExportInspect(t *testing.T) {
 	t.Parallel()
 	sequential(t)
-	file, dir := sqlitetest.File(t, sample()...), t.TempDir()
+	file, dir := runfiletest.File(t, sample()...), t.TempDir()
 	for _, args := range [][]string{{"--format", "inspect", "--out", "a.eval"}, {"--out", "c.eval"}} {
 		out := filepath.Join(dir, args[len(args)-1])
 		args[len(args)-1] = out

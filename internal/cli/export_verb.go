@@ -7,7 +7,7 @@ import (
 
 	"parley/internal/cli/exit"
 	"parley/internal/export"
-	"parley/internal/view/optional"
+	"parley/internal/run/results"
 	"parley/world"
 	"parley/world/program"
 )
@@ -28,7 +28,7 @@ func (s *State) exporters() (all []exporter) {
 				continue
 			}
 			one := exporter{Exporter: e, kind: of}
-			failed := optional.Call(of, "the command", func() error { one.tables, one.shapes = e.Tables(), e.Shapes(); return nil })
+			failed := results.Call(of, "the command", func() error { one.tables, one.shapes = e.Tables(), e.Shapes(); return nil })
 			if failed != nil {
 				s.tell(failed.Error())
 				continue

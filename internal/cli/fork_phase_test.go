@@ -7,7 +7,7 @@ import (
 
 	"parley/internal/app"
 	"parley/internal/cli/exit"
-	"parley/internal/config"
+	"parley/internal/run/planfile"
 	"parley/worlds"
 )
 
@@ -51,7 +51,7 @@ func TestForkPhase(t *testing.T) {
 // playedPlan plays a plan and returns the run file.
 func playedPlan(t *testing.T, plan string) string {
 	t.Helper()
-	p, err := config.Parse("plan.yaml", []byte(plan), worlds.Standard(), nil)
+	p, err := planfile.Parse("plan.yaml", []byte(plan), worlds.Standard(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,11 +13,11 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/kit/auth"
+	"parley/internal/run/runfile"
 	"parley/internal/serve/gateway"
 	"parley/internal/serve/gateway/ledger"
 	"parley/internal/serve/gateway/match"
 	"parley/internal/serve/telemetry"
-	"parley/internal/store/sqlite"
 )
 
 // gatewayCmd serves the vendors' APIs to other programs, and records their calls.
@@ -145,13 +145,13 @@ func (c *gatewayCmd) where() error {
 
 // open opens the run file, the cache, and what sends telemetry.
 func (c *gatewayCmd) open(ctx context.Context, s *State, cfg *gateway.Config) (done func() error, err error) {
-	var store *sqlite.Store
+	var store *runfile.Store
 	file := c.Out
 	if cfg.Replay {
 		file = c.Replay
-		store, err = sqlite.OpenRead(file)
+		store, err = runfile.OpenRead(file)
 	} else {
-		store, err = sqlite.Open(ctx, file, sqlite.Either)
+		store, err = runfile.Open(ctx, file, runfile.Either)
 	}
 	if err != nil {
 		return nil, exit.AsUsage(playError(file, err))

@@ -12,7 +12,7 @@ import (
 	"parley/internal/ask/provider"
 	"parley/internal/ask/trust"
 	"parley/internal/cli/terminal"
-	"parley/internal/config"
+	"parley/internal/run/planfile"
 	"parley/internal/serve/gateway"
 )
 
@@ -120,7 +120,7 @@ func (c *gatewayCmd) fromPlan(ctx context.Context, s *State, file string, cfg *g
 		return nil, err
 	}
 	cfg.Budget = p.Budget
-	if p.Unreachable != config.DefaultUnreachable { // the gateway's own default is shorter: clients wait less than runs
+	if p.Unreachable != planfile.DefaultUnreachable { // the gateway's own default is shorter: clients wait less than runs
 		cfg.Unreachable = unlessZero(p.Unreachable)
 	}
 	if c.Prices == "" {

@@ -17,9 +17,8 @@ import (
 
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
-	"parley/internal/cluster/coordinator"
-	"parley/internal/cluster/hub"
-	"parley/internal/cluster/subject"
+	"parley/internal/run/cluster"
+	"parley/internal/run/cluster/hub"
 	"parley/internal/serve/metric"
 )
 
@@ -109,10 +108,10 @@ type clusterCmd struct {
 
 // clusterView is what clusterCmd prints.
 type clusterView struct {
-	Runs    []subject.Beating `json:"runs"`
-	Workers []subject.Working `json:"workers"`
+	Runs    []hub.Beating `json:"runs"`
+	Workers []hub.Working `json:"workers"`
 	// Status says how each run is divided, for runs that answer.
-	Status []coordinator.Status `json:"status"`
+	Status []cluster.Status `json:"status"`
 	// Left has the runs that the hub has a log of, and no coordinator: they were killed, or failed.
 	Left []string `json:"left,omitempty"`
 }
@@ -174,7 +173,7 @@ func (c *clusterCmd) Run(ctx context.Context, s *State) error {
 }
 
 // printStatus prints how a run is divided.
-func printStatus(w io.Writer, st coordinator.Status, workers []subject.Working) {
+func printStatus(w io.Writer, st cluster.Status, workers []hub.Working) {
 	fmt.Fprintf(w, "run %s  lots: %d waiting, %d played, %d done  the run file is %d messages behind\n", st.Run, st.Lots.Waiting, st.Lots.Leased, st.Lots.Done, st.Lag)
 	if m := st.Money; m != nil {
 		fmt.Fprintf(w, "run %s  budget %v: %v spent, %v allotted, %v at risk\n", st.Run, m.Limit, m.Spent, m.AllAllotted(), m.AtRisk)
@@ -200,22 +199,22 @@ func printStatus(w io.Writer, st coordinator.Status, workers []subject.Working) 
 }
 
 // hears is how long to listen: beats and reports come every second.
-const hears = 3 * subject.Every / 2
+const hears = 3 * hub.BeatInterval / 2
 
 // hearCluster listens to what runs and workers say: only those of one run, unless that is "".
 func hearCluster(ctx context.Context, nc *nats.Conn, only string) (v clusterView, err error) {
 	which := cmp.Or(only, "*")
 	var mu sync.Mutex
-	runs, workers := map[string]subject.Beating{}, map[string]subject.Working{}
+	runs, workers := map[string]hub.Beating{}, map[string]hub.Working{}
 	subs := map[string]func(data []byte){
-		subject.Beat(which): func(data []byte) {
-			var b subject.Beating
+		hub.BeatSubject(which): func(data []byte) {
+			var b hub.Beating
 			if json.Unmarshal(data, &b) == nil && !b.Ended {
 				runs[b.Run] = b
 			}
 		},
-		subject.Stats(which): func(data []byte) {
-			var w subject.Working
+		hub.StatsSubject(which): func(data []byte) {
+			var w hub.Working
 			if json.Unmarshal(data, &w) == nil && !w.Leaves {
 				workers[w.Session+w.Run] = w
 			}
@@ -238,16 +237,16 @@ func hearCluster(ctx context.Context, nc *nats.Conn, only string) (v clusterView
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	v = clusterView{Runs: []subject.Beating{}, Workers: []subject.Working{}, Status: []coordinator.Status{}} // as JSON, a list is never null
+	v = clusterView{Runs: []hub.Beating{}, Workers: []hub.Working{}, Status: []cluster.Status{}} // as JSON, a list is never null
 	for _, key := range slices.Sorted(maps.Keys(runs)) {
 		v.Runs = append(v.Runs, runs[key])
-		var st coordinator.Status
-		if answer, err := nc.Request(subject.Status(key), nil, subject.Every); err == nil && json.Unmarshal(answer.Data, &st) == nil && st.Run == key {
+		var st cluster.Status
+		if answer, err := nc.Request(hub.StatusSubject(key), nil, hub.BeatInterval); err == nil && json.Unmarshal(answer.Data, &st) == nil && st.Run == key {
 			v.Status = append(v.Status, st)
 		}
 	}
 	if only == "" { // the token of one run does not show others
-		logs, _ := coordinator.Logs(ctx, nc)
+		logs, _ := cluster.Logs(ctx, nc)
 		for _, run := range logs {
 			if _, played := runs[run]; !played {
 				v.Left = append(v.Left, run)

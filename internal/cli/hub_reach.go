@@ -17,7 +17,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"parley/internal/cli/exit"
-	"parley/internal/cluster/hub"
+	"parley/internal/run/cluster/hub"
 )
 
 const (

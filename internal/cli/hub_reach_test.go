@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"parley/internal/cli/exit"
-	"parley/internal/cluster/hub"
+	"parley/internal/run/cluster/hub"
 )
 
 // TestHubWatch: a hub is tried again while its nodes are asked what is wrong, which is told once. If they refuse the token, the

@@ -12,9 +12,7 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/output"
 	"parley/internal/cli/terminal"
-	"parley/internal/config"
-	"parley/internal/config/keys"
-	"parley/internal/config/reach"
+	"parley/internal/run/planfile"
 	"parley/world"
 )
 
@@ -29,11 +27,11 @@ type initCmd struct {
 // Run writes the plan and the JSON Schema that its first line names.
 func (c *initCmd) Run(ctx context.Context, s *State) error {
 	all := s.Kinds
-	kind, err := config.Kind(all, c.Kind)
+	kind, err := planfile.Kind(all, c.Kind)
 	if err != nil {
 		return exit.AsUsage(err)
 	}
-	schema, err := keys.Schema(all)
+	schema, err := planfile.Schema(all)
 	if err != nil {
 		return err
 	}
@@ -41,9 +39,9 @@ func (c *initCmd) Run(ctx context.Context, s *State) error {
 	if plan == "" {
 		plan = kind.Name + ".yaml"
 	}
-	beside := filepath.Join(filepath.Dir(plan), config.SchemaName)
-	if filepath.Base(plan) == config.SchemaName {
-		return exit.Usagef("--out: %s is the name of the schema that is written beside the plan", config.SchemaName)
+	beside := filepath.Join(filepath.Dir(plan), planfile.SchemaName)
+	if filepath.Base(plan) == planfile.SchemaName {
+		return exit.Usagef("--out: %s is the name of the schema that is written beside the plan", planfile.SchemaName)
 	}
 	made := world.Converted{Plan: kind.Example, Files: kind.ExampleFiles}
 	if c.From != "" {
@@ -51,7 +49,7 @@ func (c *initCmd) Run(ctx context.Context, s *State) error {
 			return exit.AsUsage(err)
 		}
 	}
-	files := []output.Template{{Path: plan, Text: config.Init(made.Plan)}, {Path: beside, Text: schema}}
+	files := []output.Template{{Path: plan, Text: planfile.Init(made.Plan)}, {Path: beside, Text: schema}}
 	for _, name := range slices.Sorted(maps.Keys(made.Files)) {
 		path := filepath.Join(filepath.Dir(plan), filepath.FromSlash(name))
 		files = append(files, output.Template{Path: path, Text: []byte(made.Files[name])})
@@ -96,7 +94,7 @@ func (c *initCmd) convert(ctx context.Context, kind world.Kind, plan string) (wo
 	if err != nil {
 		return world.Converted{}, err
 	}
-	files, err := reach.New(ctx, filepath.Join(filepath.Dir(from), "plan.yaml"), reach.Reach{})
+	files, err := planfile.NewFiles(ctx, filepath.Join(filepath.Dir(from), "plan.yaml"), planfile.Reach{})
 	if err != nil {
 		return world.Converted{}, err
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"parley/internal/cli/exit"
-	"parley/internal/config"
+	"parley/internal/run/planfile"
 	"parley/worlds"
 )
 
@@ -25,10 +25,10 @@ func TestInit(t *testing.T) {
 			if !strings.Contains(got.stdout, "parley check "+plan) || !strings.Contains(got.stdout, "parley run "+plan) {
 				t.Errorf("it does not say what is next:\n%s", got.stdout)
 			}
-			if text := read(t, plan); !strings.HasPrefix(text, "# yaml-language-server: $schema="+config.SchemaName+"\n") {
+			if text := read(t, plan); !strings.HasPrefix(text, "# yaml-language-server: $schema="+planfile.SchemaName+"\n") {
 				t.Errorf("the plan does not name its schema:\n%s", text)
 			}
-			if schema := read(t, filepath.Join(dir, config.SchemaName)); !strings.Contains(schema, `"const": "`+k.Name+`"`) {
+			if schema := read(t, filepath.Join(dir, planfile.SchemaName)); !strings.Contains(schema, `"const": "`+k.Name+`"`) {
 				t.Errorf("the schema does not know %s", k.Name)
 			}
 			if e := checked(t, State{}, plan, "--episodes", "8"); e.Kind != k.Name || e.Episodes.Failed > 0 {
@@ -78,8 +78,8 @@ func TestInitHere(t *testing.T) {
 	parley(t, State{}, "check", "secrets.yaml").want(t, exit.OK)
 	for _, c := range []struct{ lost, want string }{
 		{"none", "secrets.yaml is already there, unchanged\n\nnext:"},
-		{config.SchemaName, "secrets.yaml is already there, unchanged; wrote\n      " + config.SchemaName + "\n\nnext:"},
-		{"secrets.yaml", "wrote secrets.yaml, and " + config.SchemaName},
+		{planfile.SchemaName, "secrets.yaml is already there, unchanged; wrote\n      " + planfile.SchemaName + "\n\nnext:"},
+		{"secrets.yaml", "wrote secrets.yaml, and " + planfile.SchemaName},
 	} {
 		_ = os.Remove(c.lost)
 		if got := parley(t, State{}, "init", "secrets").want(t, exit.OK).stdout; !strings.HasPrefix(got, c.want) {
@@ -95,7 +95,7 @@ func TestInitKeeps(t *testing.T) {
 	t.Parallel()
 	plan := write(t, "plan.yaml", "mine")
 	parley(t, State{}, "init", "secrets", "--out", plan).want(t, exit.Misuse).wantErr(t, plan, "--force")
-	beside := filepath.Join(filepath.Dir(plan), config.SchemaName)
+	beside := filepath.Join(filepath.Dir(plan), planfile.SchemaName)
 	if _, err := os.Stat(beside); read(t, plan) != "mine" || err == nil {
 		t.Error("something was written")
 	}
@@ -107,7 +107,7 @@ func TestInitKeeps(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := filepath.Join(filepath.Dir(plan), "other.yaml")
-	parley(t, State{}, "init", "secrets", "--out", other).want(t, exit.Misuse).wantErr(t, config.SchemaName, "--force")
+	parley(t, State{}, "init", "secrets", "--out", other).want(t, exit.Misuse).wantErr(t, planfile.SchemaName, "--force")
 	if _, err := os.Stat(other); err == nil || read(t, beside) != "{}" {
 		t.Error("half of it was written")
 	}
@@ -158,7 +158,7 @@ func TestInitRefuses(t *testing.T) {
 		{nil, []string{"<kind>"}},
 		{[]string{"secrets", "--out", filepath.Join(write(t, "file", ""), "a.yaml")}, []string{"exists and is not a folder"}},
 		{[]string{"secrets", "--out", t.TempDir(), "--force"}, []string{"not a regular file"}},
-		{[]string{"secrets", "--out", filepath.Join(t.TempDir(), config.SchemaName)}, []string{"--out", config.SchemaName}},
+		{[]string{"secrets", "--out", filepath.Join(t.TempDir(), planfile.SchemaName)}, []string{"--out", planfile.SchemaName}},
 	} {
 		parley(t, State{}, append([]string{"init"}, c.args...)...).want(t, exit.Misuse).wantErr(t, c.says...)
 	}

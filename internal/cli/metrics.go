@@ -9,10 +9,10 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"parley/engine"
 	"parley/internal/cli/exit"
-	"parley/internal/cluster/coordinator"
 	"parley/internal/kit/auth"
+	"parley/internal/run/cluster"
+	"parley/internal/run/engine"
 	"parley/internal/serve/metric"
 	"parley/internal/serve/monitor"
 )
@@ -71,17 +71,17 @@ func (m *metricsServer) close() {
 
 // divided is how a run is divided among workers, as soon as it is.
 type divided struct {
-	status atomic.Pointer[func() coordinator.Status]
+	status atomic.Pointer[func() cluster.Status]
 }
 
 // divides returns how remote divides a run; nil if it does not.
 func divides(remote engine.Remote) *divided {
-	c, ok := remote.(*coordinator.Coordinator)
+	c, ok := remote.(*cluster.Coordinator)
 	if !ok {
 		return nil
 	}
 	d := &divided{}
-	c.Began = func(status func() coordinator.Status) { d.status.Store(&status) }
+	c.Began = func(status func() cluster.Status) { d.status.Store(&status) }
 	return d
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
-	"parley/internal/config"
+	"parley/internal/run/planfile"
 	"parley/internal/scaffold"
 )
 
@@ -37,7 +37,7 @@ func (c *newCmd) Run(s *State) error {
 	if err := scaffold.Free(dir); err != nil {
 		return exit.AsUsage(err)
 	}
-	if _, err := config.Kind(s.Kinds, m.Package); err == nil {
+	if _, err := planfile.Kind(s.Kinds, m.Package); err == nil {
 		return exit.Usagef("there is a kind %s already: choose another name", m.Package)
 	}
 	if m.Source, err = c.source(filepath.Dir(dir)); err != nil {

@@ -11,14 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"parley/engine"
 	"parley/internal/app"
 	"parley/internal/ask/dispatch"
 	"parley/internal/ask/dispatch/budget"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/runview"
 	"parley/internal/cli/terminal"
-	"parley/internal/config"
+	"parley/internal/run/engine"
+	"parley/internal/run/planfile"
 	"parley/internal/summary"
 	"parley/journal"
 	"parley/llm"
@@ -59,7 +59,7 @@ func TestWaitingIsSaid(t *testing.T) {
 	var out strings.Builder
 	v := &runview.View{Out: terminal.NewStream(&out, func(string) (string, bool) { return "", false }, func(any) int { return 0 })}
 	why := ""
-	v.Begin(app.Opened{App: &app.App{}, Plan: &config.Plan{}, Head: &journal.Head{}, Waiting: func() string { return why }})
+	v.Begin(app.Opened{App: &app.App{}, Plan: &planfile.Plan{}, Head: &journal.Head{}, Waiting: func() string { return why }})
 	v.Stats = func() dispatch.Snapshot { return dispatch.Snapshot{} }
 	now := time.Now()
 	v.Calls = func(now time.Time) []dispatch.Wait {

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"parley/engine"
 	"parley/internal/app"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/runview"
-	"parley/internal/config"
+	"parley/internal/run/engine"
+	"parley/internal/run/planfile"
 	"parley/journal"
 	"parley/world"
 	"parley/world/worldtest"
@@ -33,7 +33,7 @@ func (countingKind) Status(*struct{}) world.Status { return &counting{} }
 func TestStatusOfAKind(t *testing.T) {
 	t.Parallel()
 	kind := world.Define(countingKind{})
-	plan := &config.Plan{Kind: kind, Params: kind.Defaults()}
+	plan := &planfile.Plan{Kind: kind, Params: kind.Defaults()}
 	head := &journal.Head{
 		Stages: []journal.Staged{{Specs: world.List(world.Spec{Cell: "a"}, world.Spec{Cell: "b"})}},
 	}
@@ -51,7 +51,7 @@ func TestStatusOfAKind(t *testing.T) {
 		t.Error(got)
 	}
 	silentKind := &runview.View{}
-	silentKind.Begin(app.Opened{App: &app.App{}, Plan: &config.Plan{}, Head: &journal.Head{}})
+	silentKind.Begin(app.Opened{App: &app.App{}, Plan: &planfile.Plan{}, Head: &journal.Head{}})
 	silentKind.See(engine.Event{Ended: &journal.Ended{}})
 	if got := silentKind.Says(); got != nil {
 		t.Errorf("%v", got)

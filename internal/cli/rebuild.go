@@ -8,8 +8,8 @@ import (
 	"os"
 
 	"parley/internal/cli/exit"
-	"parley/internal/cluster/coordinator"
-	"parley/internal/store/sqlite"
+	"parley/internal/run/cluster"
+	"parley/internal/run/runfile"
 )
 
 // rebuild makes the run file again that a run with --retain lost.
@@ -31,11 +31,11 @@ func (f *playFlags) rebuild(ctx context.Context, s *State, run, file string) (er
 		return err
 	}
 	defer nc.Close()
-	store, err := sqlite.Open(ctx, file, sqlite.Either)
+	store, err := runfile.Open(ctx, file, runfile.Either)
 	if err != nil {
 		return exit.AsUsage(err)
 	}
-	if err := errors.Join(coordinator.Rebuild(ctx, nc.Conn, run, store), store.Close()); err != nil {
+	if err := errors.Join(cluster.Rebuild(ctx, nc.Conn, run, store), store.Close()); err != nil {
 		_ = os.Remove(file) // it has nothing
 		return exit.AsUsage(fmt.Errorf("--rebuild: %w", err))
 	}

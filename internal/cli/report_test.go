@@ -10,7 +10,7 @@ import (
 
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
-	"parley/internal/store/sqlite/sqlitetest"
+	"parley/internal/run/runfile/runfiletest"
 	"parley/internal/summary"
 	"parley/journal"
 	"parley/world"
@@ -38,7 +38,7 @@ func duel(t *testing.T, name string, sets ...string) string {
 // TestReport has one of everything; what is missing is left out.
 func TestReport(t *testing.T) {
 	t.Parallel()
-	file := sqlitetest.File(t, sample()...)
+	file := runfiletest.File(t, sample()...)
 	got := parley(t, State{}, "report", file).want(t, exit.OK)
 	golden(t, "report", got.stdout)
 	narrow := parley(t, State{Terminal: func(any) int { return 40 }}, "report", file).want(t, exit.OK)
@@ -78,7 +78,7 @@ func TestReportHostile(t *testing.T) {
 		}
 	}
 	page := filepath.Join(t.TempDir(), "x.html")
-	got := parley(t, State{Terminal: func(any) int { return 200 }}, "report", sqlitetest.File(t, entries...), "--html", page).want(t, exit.OK)
+	got := parley(t, State{Terminal: func(any) int { return 200 }}, "report", runfiletest.File(t, entries...), "--html", page).want(t, exit.OK)
 	if text := stripped(got.stdout); world.Visible(text) != text {
 		t.Errorf("%q", text)
 	}
@@ -125,8 +125,8 @@ func TestReportForms(t *testing.T) {
 func TestReportRefuses(t *testing.T) {
 	t.Parallel()
 	sequential(t)
-	file := sqlitetest.File(t, sample()...)
-	other := sqlitetest.File(t, sample()...)
+	file := runfiletest.File(t, sample()...)
+	other := runfiletest.File(t, sample()...)
 	before := read(t, file)
 	for _, out := range []string{file, other} {
 		parley(t, State{}, "report", file, "--html", out).want(t, exit.Misuse).wantErr(t, "is part of a run file: name another")
@@ -142,7 +142,7 @@ func TestReportRefuses(t *testing.T) {
 	parley(t, State{}, "report").want(t, exit.Misuse)
 	parley(t, State{}, "report", "no-such.parley").want(t, exit.Misuse).wantErr(t, "no-such.parley")
 	parley(t, State{}, "report", write(t, "plan.yaml", duelPlan)).want(t, exit.Misuse).wantErr(t, "is a plan")
-	parley(t, State{}, "report", sqlitetest.File(t)).want(t, exit.Misuse).wantErr(t, "holds no run yet")
+	parley(t, State{}, "report", runfiletest.File(t)).want(t, exit.Misuse).wantErr(t, "holds no run yet")
 	parley(t, State{}, "compare", file, "--by", "day").want(t, exit.Misuse)
 	parley(t, State{}, "compare", file).want(t, exit.Misuse).wantErr(t, "nothing to compare", "--by file")
 }

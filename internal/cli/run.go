@@ -9,14 +9,14 @@ import (
 	"strings"
 	"time"
 
-	"parley/engine"
 	"parley/internal/app"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/runview"
 	"parley/internal/cli/terminal"
-	"parley/internal/config"
-	"parley/internal/live"
-	"parley/internal/store/sqlite"
+	"parley/internal/run/control"
+	"parley/internal/run/engine"
+	"parley/internal/run/planfile"
+	"parley/internal/run/runfile"
 	"parley/internal/summary"
 	"parley/journal"
 )
@@ -93,8 +93,8 @@ func (c *runCmd) Run(ctx context.Context, s *State) error {
 	}
 	shards := 0
 	if c.Shards != nil {
-		if shards = *c.Shards; shards < 1 || shards > sqlite.MaxShards {
-			return exit.Usagef("--shards %d: want a number from 1 to %d", shards, sqlite.MaxShards)
+		if shards = *c.Shards; shards < 1 || shards > runfile.MaxShards {
+			return exit.Usagef("--shards %d: want a number from 1 to %d", shards, runfile.MaxShards)
 		}
 	}
 	sets := c.sets()
@@ -126,7 +126,7 @@ func (c *runCmd) Run(ctx context.Context, s *State) error {
 
 // load reads the plan and its files until the gate closes. After that, it plays what it has read and stops at
 // once, so no signal is lost.
-func (c *runCmd) load(ctx context.Context, s *State, g *exit.Gate, sets []string) (*config.Plan, error) {
+func (c *runCmd) load(ctx context.Context, s *State, g *exit.Gate, sets []string) (*planfile.Plan, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(context.Canceled)
 	g.OnClose(func() { stop(exit.ErrStopped) })
@@ -142,13 +142,13 @@ func (c *runCmd) load(ctx context.Context, s *State, g *exit.Gate, sets []string
 }
 
 // loadPlan reads a plan and its files, which may be large: a signal ends it.
-func loadPlan(ctx context.Context, s *State, file string, sets []string, reach config.Reach) (*config.Plan, error) {
+func loadPlan(ctx context.Context, s *State, file string, sets []string, reach planfile.Reach) (*planfile.Plan, error) {
 	of, err := s.planCode(ctx, file, reach) // it may ask, and a signal ends the question
 	if err != nil {
 		return nil, err
 	}
 	ctx, end := untilSignal(ctx, s)
-	plan, err := config.Load(ctx, file, s.Kinds, sets, reach)
+	plan, err := planfile.Load(ctx, file, s.Kinds, sets, reach)
 	end() // a signal at the last moment still counts: the player would wait for another one
 	_, interrupted := errors.AsType[*exit.Error](context.Cause(ctx))
 	switch {
@@ -228,7 +228,7 @@ func (f *playFlags) show(ctx context.Context, s *State, g *exit.Gate, p app.Play
 	p.Tool = Version()
 	p.Opened = func(o app.Opened) {
 		view.Begin(o)
-		hide = live.Show(p.File, view.State)
+		hide = control.ShowLive(p.File, view.State)
 		unsteer = serveControl(ctx, s, o, g, stop)
 		w.begin(ctx, s, o.App, view.Monitor)
 		if f.View {
@@ -268,7 +268,7 @@ func (f *playFlags) conclude(s *State, view *runview.View, file string, sum *sum
 		}
 		fmt.Fprintln(s.Stdout, string(b))
 	} else if !f.Quiet {
-		view.PrintSummary(s.Stdout, sum, !errors.Is(err, engine.ErrDiverged) && !errors.Is(err, sqlite.ErrGone))
+		view.PrintSummary(s.Stdout, sum, !errors.Is(err, engine.ErrDiverged) && !errors.Is(err, runfile.ErrGone))
 	}
 	if err != nil {
 		said := !f.JSON && !f.Quiet && err.Error() == sum.Reason.String()

@@ -7,18 +7,18 @@ import (
 	"slices"
 
 	"parley/internal/cli/exit"
-	"parley/internal/label"
-	"parley/internal/merge"
 	"parley/internal/report"
 	"parley/internal/report/agreement"
+	"parley/internal/run/label"
+	"parley/internal/run/merge"
+	"parley/internal/run/results"
+	"parley/internal/run/runfile"
 	"parley/internal/score"
-	"parley/internal/store/sqlite"
-	"parley/internal/view"
 	"parley/world"
 )
 
 // runFiles are open run files.
-type runFiles []*sqlite.Store
+type runFiles []*runfile.Store
 
 func (f runFiles) close() error {
 	var errs []error
@@ -37,14 +37,14 @@ func readRuns(ctx context.Context, s *State, files []string, do func([]report.So
 		}
 	}()
 	for _, file := range files {
-		store, err := sqlite.OpenRead(file)
+		store, err := runfile.OpenRead(file)
 		if err != nil {
 			return open, exit.AsUsage(playError(file, err))
 		}
 		open = append(open, store)
 	}
 	err = open.read(ctx, s, files, do)
-	if !errors.Is(err, sqlite.ErrDamaged) {
+	if !errors.Is(err, runfile.ErrDamaged) {
 		return open, err
 	}
 	for _, store := range open {
@@ -58,8 +58,8 @@ func readRuns(ctx context.Context, s *State, files []string, do func([]report.So
 func (f runFiles) read(ctx context.Context, s *State, files []string, do func([]report.Source) error) error {
 	var runs []report.Source
 	for i, store := range f {
-		run, err := view.Fold(ctx, store, files[i])
-		if errors.Is(err, view.ErrEmpty) {
+		run, err := results.Fold(ctx, store, files[i])
+		if errors.Is(err, results.ErrEmpty) {
 			return exit.AsUsage(err)
 		}
 		if err != nil {
@@ -108,7 +108,7 @@ func oneRun(ctx context.Context, runs []report.Source) (report.Source, error) {
 	for _, shared := range merged.Shared {
 		out.Notes = append(out.Notes, shared.String())
 	}
-	if out.Run, err = view.Fold(ctx, merged, runs[0].Run.File); err != nil {
+	if out.Run, err = results.Fold(ctx, merged, runs[0].Run.File); err != nil {
 		return out, err
 	}
 	out.Run.Know(out.Kind)

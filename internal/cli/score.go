@@ -15,13 +15,12 @@ import (
 	"parley/internal/app"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
-	"parley/internal/config"
-	"parley/internal/config/peek"
-	"parley/internal/growth"
+	"parley/internal/run/growth"
+	"parley/internal/run/planfile"
+	"parley/internal/run/results"
+	"parley/internal/run/worker"
 	"parley/internal/score"
 	"parley/internal/score/rubric"
-	"parley/internal/score/scored"
-	"parley/internal/worker"
 	"parley/journal"
 	"parley/world"
 )
@@ -62,7 +61,7 @@ func (c *scoreCmd) Run(ctx context.Context, s *State) error {
 	if err != nil {
 		return err
 	}
-	var plan *config.Plan
+	var plan *planfile.Plan
 	if isClass {
 		plan, err = c.classPlan(ctx, s)
 	} else {
@@ -102,7 +101,7 @@ func (s *State) openScorer(ctx context.Context, name, run string, of source) (*s
 	if err != nil {
 		return nil, err
 	}
-	of.Keys = append(of.Keys, peek.JSON(from.head.Begun.Plan).Keys...) // the scorer may not have them either
+	of.Keys = append(of.Keys, planfile.JSON(from.head.Begun.Plan).Keys...) // the scorer may not have them either
 	cfg, err := s.codeConfig(name, of.Place, of)
 	if err != nil {
 		return nil, err
@@ -144,7 +143,7 @@ func (s *State) openScored(ctx context.Context, run string) (*scoredRun, error) 
 }
 
 // resumeScorer starts the scorer of a run of a scorer that is resumed.
-func (s *State) resumeScorer(ctx context.Context, what scored.Scored, of source) error {
+func (s *State) resumeScorer(ctx context.Context, what results.Scored, of source) error {
 	run := score.Origin(of.file)
 	if of.Kind == rubric.Name {
 		return s.resumeRubric(ctx, run, what, of)
@@ -163,7 +162,7 @@ const maxEdits = 1000
 
 // begun returns what the scorer has begun to score, or nothing. If the file with the name of the scorer has scores of other code,
 // as when the scorer was edited, it changes the name: both scores are kept.
-func (c *scoreCmd) begun(ctx context.Context, s *State, of *scorer) (was scored.Scored, err error) {
+func (c *scoreCmd) begun(ctx context.Context, s *State, of *scorer) (was results.Scored, err error) {
 	first := c.Name
 	for n := 2; n <= maxEdits; n++ {
 		file := score.File(c.File, c.Name)
@@ -171,7 +170,7 @@ func (c *scoreCmd) begun(ctx context.Context, s *State, of *scorer) (was scored.
 		if err != nil {
 			return was, playError(file, err)
 		}
-		was = scored.Scored{}
+		was = results.Scored{}
 		if about.Begun != nil {
 			if was, err = score.Of(about.Begun); err != nil {
 				return was, playError(file, err)
@@ -201,8 +200,8 @@ func sameCode(recorded []journal.Code, now journal.Code) bool {
 }
 
 // classPlan returns the plan of a scorer that is a class.
-func (c *scoreCmd) classPlan(ctx context.Context, s *State) (*config.Plan, error) {
-	of, err := s.openScorer(ctx, c.With, c.File, source{file: "parley score", folders: []string{"."}, Named: peek.Named{Place: "--with"}, typed: true})
+func (c *scoreCmd) classPlan(ctx context.Context, s *State) (*planfile.Plan, error) {
+	of, err := s.openScorer(ctx, c.With, c.File, source{file: "parley score", folders: []string{"."}, Named: planfile.Named{Place: "--with"}, typed: true})
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +214,7 @@ func (c *scoreCmd) classPlan(ctx context.Context, s *State) (*config.Plan, error
 	if err != nil {
 		return nil, err
 	}
-	doc := map[string]any{"kind": kind.Name, "episodes": 1, "params": map[string]any{scored.Param: what}}
+	doc := map[string]any{"kind": kind.Name, "episodes": 1, "params": map[string]any{results.Param: what}}
 	var recorded struct {
 		Providers json.RawMessage `json:"providers"`
 	}
@@ -229,7 +228,7 @@ func (c *scoreCmd) classPlan(ctx context.Context, s *State) (*config.Plan, error
 	if err != nil {
 		return nil, err
 	}
-	plan, err := config.Written(ctx, raw, s.Kinds, c.sets(), c.reach())
+	plan, err := planfile.Written(ctx, raw, s.Kinds, c.sets(), c.reach())
 	if err != nil {
 		return nil, exit.AsUsage(err)
 	}
@@ -237,8 +236,8 @@ func (c *scoreCmd) classPlan(ctx context.Context, s *State) (*config.Plan, error
 }
 
 // what returns what is scored: all episodes that have ended. A scorer that is fixed keeps those with which it began.
-func (c *scoreCmd) what(ctx context.Context, s *State, of *scorer, measures []world.Measure) (scored.Scored, error) {
-	what := scored.New(of.head.Begun.Run, score.Ended(of.head), measures)
+func (c *scoreCmd) what(ctx context.Context, s *State, of *scorer, measures []world.Measure) (results.Scored, error) {
+	what := results.NewScored(of.head.Begun.Run, score.Ended(of.head), measures)
 	was, err := c.begun(ctx, s, of)
 	if err != nil {
 		return what, err

@@ -11,12 +11,10 @@ import (
 	"parley/internal/ask/provider"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
-	"parley/internal/config"
-	"parley/internal/config/document"
-	"parley/internal/config/peek"
 	"parley/internal/kit/files"
+	"parley/internal/run/planfile"
+	"parley/internal/run/results"
 	"parley/internal/score/rubric"
-	"parley/internal/score/scored"
 	"parley/journal"
 	"parley/world"
 )
@@ -33,15 +31,15 @@ func (s *State) openRubric(ctx context.Context, run string) (*scorer, error) {
 }
 
 // rubricPlan returns the plan of a plan file of the kind rubric. It says in a param what is scored.
-func (c *scoreCmd) rubricPlan(ctx context.Context, s *State) (*config.Plan, error) {
+func (c *scoreCmd) rubricPlan(ctx context.Context, s *State) (*planfile.Plan, error) {
 	of, err := s.openRubric(ctx, c.File)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := files.Read(ctx, c.With, document.MaxSize); err != nil {
+	if _, err := files.Read(ctx, c.With, planfile.MaxSize); err != nil {
 		return nil, exit.Usagef("--with: %w; want a plan file of the kind rubric, or a class in Python such as polite.py:Politeness", err)
 	}
-	file := peek.File(ctx, c.With)
+	file := planfile.File(ctx, c.With)
 	if file.Kind != rubric.Name {
 		return nil, exit.Usagef("%s: kind %q: want a plan file with kind: rubric", c.With, terminal.Safe(file.Kind))
 	}
@@ -59,7 +57,7 @@ func (c *scoreCmd) rubricPlan(ctx context.Context, s *State) (*config.Plan, erro
 	for _, seat := range slices.Sorted(maps.Keys(c.Judge)) {
 		sets = append(sets, fmt.Sprintf("agents.%s.model=%s", seat, c.Judge[seat]), fmt.Sprintf("lineup.%s=%s", seat, seat))
 	}
-	plan, err := config.Load(ctx, c.With, s.Kinds, sets, c.reach())
+	plan, err := planfile.Load(ctx, c.With, s.Kinds, sets, c.reach())
 	if err != nil {
 		return nil, exit.AsUsage(err)
 	}
@@ -86,7 +84,7 @@ func (c *scoreCmd) rubricPlan(ctx context.Context, s *State) (*config.Plan, erro
 	if err != nil {
 		return nil, err
 	}
-	plan, err = config.Load(ctx, c.With, s.Kinds, append(sets, "params."+scored.Param+"="+string(raw)), c.reach())
+	plan, err = planfile.Load(ctx, c.With, s.Kinds, append(sets, "params."+results.Param+"="+string(raw)), c.reach())
 	return plan, exit.AsUsage(err)
 }
 
@@ -94,7 +92,7 @@ func (c *scoreCmd) rubricPlan(ctx context.Context, s *State) (*config.Plan, erro
 const interviewTokens = 1000
 
 // interviewed returns the overrides of a plan file that seat the models of the scored run, where they answer questions themselves.
-func (c *scoreCmd) interviewed(plan *config.Plan, of *journal.Begun) (sets []string, err error) {
+func (c *scoreCmd) interviewed(plan *planfile.Plan, of *journal.Begun) (sets []string, err error) {
 	set := func(key string, value any) {
 		raw, cause := json.Marshal(value)
 		err = errors.Join(err, cause)
@@ -141,7 +139,7 @@ func (c *scoreCmd) interviewed(plan *config.Plan, of *journal.Begun) (sets []str
 }
 
 // resumeRubric makes a run of a rubric ready to be resumed. Its plan is recorded, so the plan file does not matter.
-func (s *State) resumeRubric(ctx context.Context, run string, what scored.Scored, of source) error {
+func (s *State) resumeRubric(ctx context.Context, run string, what results.Scored, of source) error {
 	opened, err := s.openRubric(ctx, run)
 	if err == nil && opened.head.Begun.Run != what.Run {
 		err = exit.Usagef("%s scores another run than %s", of.file, run)

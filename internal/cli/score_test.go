@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/label"
+	"parley/internal/run/label"
 )
 
 const trustRubric = `kind: rubric

@@ -9,7 +9,7 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/show"
 	"parley/internal/cli/terminal"
-	"parley/internal/store/sqlite"
+	"parley/internal/run/runfile"
 )
 
 // showCmd shows a run file: its episodes, a transcript, or a call.
@@ -47,7 +47,7 @@ func (c *showCmd) Run(ctx context.Context, s *State) (err error) {
 	defer func() { err = errors.Join(err, store.Close()) }()
 	v := &show.Reader{Store: store, About: about, File: c.File, Kind: s.kindOf(about.Begun), Tell: s.tell}
 	err = c.what(ctx, s, v)
-	if errors.Is(err, sqlite.ErrDamaged) && store.Lost() == nil {
+	if errors.Is(err, runfile.ErrDamaged) && store.Lost() == nil {
 		switch salvaging := store.Salvage(ctx); {
 		case salvaging != nil:
 			err = salvaging
@@ -137,7 +137,7 @@ func (c *showCmd) show(s *State, v any, print func(*terminal.Page)) error {
 }
 
 func (c *showCmd) list(ctx context.Context, s *State, v *show.Reader) error {
-	want := sqlite.Listing{Limit: 50, Failed: c.Failed, Cell: c.Cell}
+	want := runfile.Listing{Limit: 50, Failed: c.Failed, Cell: c.Cell}
 	if c.From != nil {
 		want.From = *c.From
 	}

@@ -10,7 +10,7 @@ import (
 
 	"parley/internal/cli/exit"
 	"parley/internal/cli/show"
-	"parley/internal/store/sqlite/sqlitetest"
+	"parley/internal/run/runfile/runfiletest"
 	"parley/journal"
 	"parley/world"
 )
@@ -50,7 +50,7 @@ func listedBy(t *testing.T, args ...string) string {
 func TestShowChooses(t *testing.T) {
 	t.Parallel()
 	sequential(t)
-	file := sqlitetest.File(t, crowds(60)...)
+	file := runfiletest.File(t, crowds(60)...)
 	for _, c := range []struct{ args, want string }{
 		{"--limit 3", "0 1 2"},
 		{"--from 57", "57 58 59"},
@@ -84,7 +84,7 @@ func TestShowChooses(t *testing.T) {
 func TestShowChoosesInEpisode(t *testing.T) {
 	t.Parallel()
 	sequential(t)
-	file := sqlitetest.File(t, sample()...)
+	file := runfiletest.File(t, sample()...)
 	for name, args := range map[string][]string{
 		"show-episode-failed":      {"--failed"},
 		"show-episode-seat":        {"--seat", "b"},
@@ -121,7 +121,7 @@ func TestShowHuge(t *testing.T) {
 			end.Outcome.Failed = words
 		}
 	}
-	file := sqlitetest.File(t, entries...)
+	file := runfiletest.File(t, entries...)
 	if got := parley(t, State{}, "show", file, "--episode", "0").want(t, exit.OK).stdout; !strings.Contains(got, "| "+words+"\n") {
 		t.Errorf("%d bytes", len(got))
 	}
@@ -144,7 +144,7 @@ func (*pathError) Unwrap() error { return syscall.EPIPE }
 
 func TestShowIntoClosedPipe(t *testing.T) {
 	t.Parallel()
-	file := sqlitetest.File(t, sample()...)
+	file := runfiletest.File(t, sample()...)
 	if got := parley(t, State{Stdout: closedPipe{}}, "show", file).want(t, exit.OK); got.stderr != "" {
 		t.Error(got.stderr)
 	}

@@ -16,11 +16,11 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/show"
 	"parley/internal/cli/terminal"
-	"parley/internal/config"
+	"parley/internal/run/planfile"
+	"parley/internal/run/results"
+	"parley/internal/run/runfile"
 	"parley/internal/score"
 	"parley/internal/score/rubric"
-	"parley/internal/score/scored"
-	"parley/internal/store/sqlite"
 	"parley/journal"
 )
 
@@ -84,7 +84,7 @@ func (f *summaryFlags) write(ctx context.Context, s *State, file string, episode
 }
 
 // failure says why there is no summary, and what to do.
-func (f *summaryFlags) failure(ctx context.Context, about sqlite.Outline, out string) error {
+func (f *summaryFlags) failure(ctx context.Context, about runfile.Outline, out string) error {
 	why, next := about.Last.Reason.String(), "The same command continues it"
 	switch {
 	case about.Last.Reason.Kind == journal.ByBudget:
@@ -105,7 +105,7 @@ func (f *summaryFlags) failure(ctx context.Context, about sqlite.Outline, out st
 
 // failedCall returns why the last call of a run with one episode failed, or what is wrong with its answer.
 func failedCall(ctx context.Context, file string) (why string, err error) {
-	store, err := sqlite.OpenRead(file)
+	store, err := runfile.OpenRead(file)
 	if err != nil {
 		return "", err
 	}
@@ -139,15 +139,15 @@ func (f *summaryFlags) done(ctx context.Context, file string, head *journal.Head
 }
 
 // plan returns the plan of the run that writes the summary, and how it is played.
-func (f *summaryFlags) plan(ctx context.Context, s *State, head *journal.Head, episode int) (*config.Plan, *playFlags, error) {
+func (f *summaryFlags) plan(ctx context.Context, s *State, head *journal.Head, episode int) (*planfile.Plan, *playFlags, error) {
 	flags := &playFlags{Quiet: true, Budget: f.Budget, trustFlags: f.trustFlags}
 	doc := map[string]any{
 		"kind": rubric.Name, "episodes": 1,
 		"agents": map[string]any{summaryAgent: map[string]any{"model": f.Summary, "max_tokens": summaryTokens}},
 		"params": map[string]any{
-			"judges":     []string{summaryAgent},
-			"questions":  map[string]any{summaryAgent: rubric.Question{Ask: summaryAsk, Per: "episode", Text: true}},
-			scored.Param: scored.New(head.Begun.Run, []int{episode}, nil),
+			"judges":      []string{summaryAgent},
+			"questions":   map[string]any{summaryAgent: rubric.Question{Ask: summaryAsk, Per: "episode", Text: true}},
+			results.Param: results.NewScored(head.Begun.Run, []int{episode}, nil),
 		},
 	}
 	var recorded struct {
@@ -160,7 +160,7 @@ func (f *summaryFlags) plan(ctx context.Context, s *State, head *journal.Head, e
 	if err != nil {
 		return nil, nil, err
 	}
-	plan, err := config.Written(ctx, raw, s.Kinds, flags.sets(), flags.reach())
+	plan, err := planfile.Written(ctx, raw, s.Kinds, flags.sets(), flags.reach())
 	if err != nil {
 		return nil, nil, exit.Usagef("--summary %s: %w", f.Summary, err)
 	}

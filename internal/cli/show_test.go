@@ -11,8 +11,8 @@ import (
 
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
-	"parley/internal/store/sqlite"
-	"parley/internal/store/sqlite/sqlitetest"
+	"parley/internal/run/runfile"
+	"parley/internal/run/runfile/runfiletest"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -86,7 +86,7 @@ func sample() []journal.Entry {
 func TestShow(t *testing.T) {
 	t.Parallel()
 	sequential(t)
-	file := sqlitetest.File(t, sample()...)
+	file := runfiletest.File(t, sample()...)
 	for name, args := range map[string][]string{
 		"show-run":          nil,
 		"show-run-page":     {"--from", "1", "--limit", "2"},
@@ -119,7 +119,7 @@ func TestShowFailedActs(t *testing.T) {
 			r.Response, r.Error = nil, &llm.Error{Kind: llm.KindServer}
 		}
 	}
-	file := sqlitetest.File(t, entries...)
+	file := runfiletest.File(t, entries...)
 	if got := parley(t, State{}, "show", file, "--json").want(t, exit.OK).stdout; !strings.Contains(got, `"failed_calls":1,"failed_acts":1,"failed_bots":1,`) {
 		t.Errorf("show --json: %s", got)
 	}
@@ -142,7 +142,7 @@ func atTerminal(env map[string]string) State {
 func TestShowColors(t *testing.T) {
 	t.Parallel()
 	sequential(t)
-	file := sqlitetest.File(t, sample()...)
+	file := runfiletest.File(t, sample()...)
 	for _, args := range [][]string{{"show", file}, {"show", file, "--episode", "0"}, {"show", file, "--episode", "0", "--call", "2:1"}} {
 		plain := parley(t, State{}, args...).stdout
 		coloured := parley(t, atTerminal(nil), args...).stdout
@@ -164,7 +164,7 @@ func TestShowColors(t *testing.T) {
 // a pipe gets everything.
 func TestShowFits(t *testing.T) {
 	t.Parallel()
-	file := sqlitetest.File(t, sample()...)
+	file := runfiletest.File(t, sample()...)
 	whole := parley(t, State{}, "show", file).stdout
 	_, table, _ := strings.Cut(whole, "EPISODE")
 	const scores = "a: points 3, share 0.25; b: points +Inf; length 5"
@@ -225,7 +225,7 @@ func hostileRun() []journal.Entry {
 func TestShowHostile(t *testing.T) {
 	t.Parallel()
 	sequential(t)
-	file := sqlitetest.File(t, hostileRun()...)
+	file := runfiletest.File(t, hostileRun()...)
 	for _, args := range [][]string{
 		{}, {"--failed"}, {"--episode", "0"}, {"--episode", "1"}, {"--episode", "0", "--call", "0:0"}, {"--episode", "0", "--call", "0:1"}, {"--episode", "0", "--call", "0:2"},
 	} {
@@ -250,7 +250,7 @@ func TestShowHostile(t *testing.T) {
 // TestShowFailureIsNoDialogue checks that the text of a failed call never looks like words of a model.
 func TestShowFailureIsNoDialogue(t *testing.T) {
 	t.Parallel()
-	file := sqlitetest.File(t, sample()...)
+	file := runfiletest.File(t, sample()...)
 	got := parley(t, State{}, "show", file, "--episode", "0").want(t, exit.OK).stdout
 	for line := range strings.Lines(got) {
 		bar := strings.HasPrefix(strings.TrimSpace(line), "|")
@@ -267,7 +267,7 @@ func TestShowFailureIsNoDialogue(t *testing.T) {
 func TestShowWhilePlayed(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "run.parley")
-	s, err := sqlite.Open(t.Context(), file, sqlite.Create)
+	s, err := runfile.Open(t.Context(), file, runfile.Create)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,8 +295,8 @@ func TestShowWhilePlayed(t *testing.T) {
 func TestShowBadInput(t *testing.T) {
 	t.Parallel()
 	sequential(t)
-	file := sqlitetest.File(t, sample()...)
-	begun := sqlitetest.File(t, sample()[0])
+	file := runfiletest.File(t, sample()...)
+	begun := runfiletest.File(t, sample()[0])
 	for _, c := range []struct {
 		args []string
 		want string

@@ -11,7 +11,7 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/sit"
 	"parley/internal/cli/terminal"
-	"parley/internal/seat"
+	"parley/internal/run/seat"
 )
 
 // sitCmd takes a seat of a run.

@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"parley/internal/cli/exit"
-	"parley/internal/control"
-	"parley/internal/seat"
+	"parley/internal/run/control"
+	"parley/internal/run/seat"
 )
 
 const personPlan = `kind: secrets

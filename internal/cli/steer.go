@@ -7,9 +7,8 @@ import (
 
 	"parley/internal/app"
 	"parley/internal/cli/exit"
-	"parley/internal/control"
-	"parley/internal/seat"
-	"parley/internal/steer"
+	"parley/internal/run/control"
+	"parley/internal/run/seat"
 	"parley/journal"
 )
 
@@ -64,7 +63,7 @@ const (
 	maxSets = 10
 )
 
-func answerOf(state steer.State, o app.Opened) control.Answer {
+func answerOf(state control.SteerState, o app.Opened) control.Answer {
 	st := o.App.Stats()
 	spent, _ := o.App.Budget().Spent()
 	a := control.Answer{State: control.Playing, InFlight: st.InFlight, Spent: spent, Budget: state.Budget, Concurrency: state.Concurrency, Draining: state.Draining != nil}

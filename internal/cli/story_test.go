@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"parley/internal/cli/exit"
-	"parley/internal/store/sqlite/sqlitetest"
+	"parley/internal/run/runfile/runfiletest"
 )
 
 // TestStories compares the stories of example runs, and that of a kind without stories, with files.
@@ -42,7 +42,7 @@ func TestStories(t *testing.T) {
 			story(t, c.name, file, episode)
 		})
 	}
-	story(t, "other", sqlitetest.File(t, sample()...), 0)
+	story(t, "other", runfiletest.File(t, sample()...), 0)
 }
 
 // story compares the story of an episode with a file.

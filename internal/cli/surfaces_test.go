@@ -10,11 +10,11 @@ import (
 	"testing"
 
 	"parley/internal/cli/exit"
-	"parley/internal/planner"
-	"parley/internal/store/sqlite"
-	"parley/internal/store/sqlite/sqlitetest"
+	"parley/internal/run/planner"
+	"parley/internal/run/results"
+	"parley/internal/run/runfile"
+	"parley/internal/run/runfile/runfiletest"
 	"parley/internal/summary"
-	"parley/internal/view"
 	"parley/journal"
 	"parley/world"
 	"parley/worlds"
@@ -83,12 +83,12 @@ func TestSurfaces(t *testing.T) {
 			if begun, ok := entries[0].(*journal.Begun); ok && i == 4 { // a world of another program
 				begun.Kind, begun.Measures = "other.py:Other", kind.Measures(kind.Defaults())
 			}
-			file := sqlitetest.File(t, entries...)
-			store, err := sqlite.OpenRead(file)
+			file := runfiletest.File(t, entries...)
+			store, err := runfile.OpenRead(file)
 			if err != nil {
 				t.Fatal(err)
 			}
-			run, err := view.Fold(t.Context(), store, file)
+			run, err := results.Fold(t.Context(), store, file)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +96,7 @@ func TestSurfaces(t *testing.T) {
 			if err := store.Close(); err != nil {
 				t.Fatal(err)
 			}
-			outcomes := view.Outcomes(run.Head, kind)
+			outcomes := results.Outcomes(run.Head, kind)
 			var report, compared tables
 			report.read(t, parley(t, State{}, "report", file, "--json").want(t, exit.OK).stdout)
 			report.same(t, kind.Name+": report", "scores", summary.ByAgent(outcomes))
@@ -206,7 +206,7 @@ func sameEstimate(t *testing.T, what string, raw json.RawMessage, want summary.S
 }
 
 // untilAgrees checks that a plan ends at the half-width that run shows, and not at a narrower one.
-func untilAgrees(t *testing.T, run *view.Run, want []summary.Score) {
+func untilAgrees(t *testing.T, run *results.Run, want []summary.Score) {
 	t.Helper()
 	for _, s := range want {
 		half := s.Interval.Half()
@@ -221,7 +221,7 @@ func untilAgrees(t *testing.T, run *view.Run, want []summary.Score) {
 		})
 		for width, ends := range map[float64]bool{half * 1.001: true, half * 0.999: false} {
 			plan, err := planner.Until{
-				Cells: []world.Spec{played[0].Spec}, Score: s.Score, Bounds: run.Bounds[s.Score], Width: width, Confidence: view.Confidence, Min: len(played), Max: 10 * len(played),
+				Cells: []world.Spec{played[0].Spec}, Score: s.Score, Bounds: run.Bounds[s.Score], Width: width, Confidence: results.Confidence, Min: len(played), Max: 10 * len(played),
 			}.Plan()
 			if err != nil {
 				t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"parley/internal/cli/exit"
-	"parley/internal/store/sqlite/sqlitetest"
+	"parley/internal/run/runfile/runfiletest"
 	"parley/internal/summary"
 	"parley/worlds/rollout/training"
 )
@@ -145,7 +145,7 @@ func TestTrainerBadInput(t *testing.T) {
 		{nil, "<plan>"},
 		{[]string{"nowhere.yaml"}, "nowhere.yaml"},
 		{[]string{other}, "kind: secrets: parley trainer can play only rollout"},
-		{[]string{plan, "--out", sqlitetest.File(t, sample()...)}, "is a run of"},
+		{[]string{plan, "--out", runfiletest.File(t, sample()...)}, "is a run of"},
 		{[]string{plan, "--out", write(t, "x", "words")}, "not a run file"},
 		{[]string{plan, "--addr", "0.0.0.0:0"}, "would serve other machines without a key"},
 		{[]string{plan, "--addr", "here"}, "--addr"},
@@ -218,7 +218,7 @@ func TestTrajectories(t *testing.T) {
 	alter(t, damaged, `UPDATE outcomes SET scores = scores || ' ' WHERE episode = 3`)
 	parley(t, State{}, "trajectories", damaged, "--out", filepath.Join(t.TempDir(), "rest.jsonl")).want(t, exit.Failed).
 		wantErr(t, "is damaged and was read without episode 3").wantOut(t, "5 of 6 groups, left out: 1 ")
-	other := sqlitetest.File(t, sample()...)
+	other := runfiletest.File(t, sample()...)
 	for _, c := range []struct {
 		args []string
 		want string

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/command"
+	"parley/internal/run/command"
 )
 
 var verbRE = regexp.MustCompile(`(?m)(?:^|[\s` + "`" + `/])parley ([a-z][a-z-]*)`)

@@ -22,9 +22,9 @@ import (
 	"parley/internal/kit/auth"
 	"parley/internal/kit/files"
 	"parley/internal/kit/text"
+	"parley/internal/run/runfile"
 	"parley/internal/serve/viewer"
 	"parley/internal/serve/viewer/static"
-	"parley/internal/store/sqlite"
 )
 
 // viewCmd serves run files as web pages.
@@ -77,7 +77,7 @@ func (c *viewCmd) Run(ctx context.Context, s *State) (err error) {
 // explain says what to do about paths that cannot be shown: one may be missing, or be a plan instead of a run file.
 func (c *viewCmd) explain(err error) error {
 	for _, path := range c.Paths {
-		if errors.Is(err, sqlite.ErrForeign) && isPlan(path) {
+		if errors.Is(err, runfile.ErrForeign) && isPlan(path) {
 			return playError(path, err)
 		}
 		if _, bad := os.Stat(path); errors.Is(bad, fs.ErrNotExist) {

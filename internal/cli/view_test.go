@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"parley/internal/cli/exit"
-	"parley/internal/live"
-	"parley/internal/view/index"
+	"parley/internal/run/control"
+	"parley/internal/run/results"
 )
 
 // TestView plays a run, and reads its pages with the key of the address that view prints.
@@ -38,7 +38,7 @@ func TestView(t *testing.T) {
 		}
 	}
 	stop().want(t, exit.OK)
-	if _, err := os.Stat(file + index.Suffix); err != nil {
+	if _, err := os.Stat(file + results.Suffix); err != nil {
 		t.Error("the index is not kept:", err)
 	}
 }
@@ -112,7 +112,7 @@ func TestRunView(t *testing.T) {
 	if !strings.Contains(got.stderr, "the run is shown at http://127.0.0.1:") {
 		t.Error(got.stderr)
 	}
-	if _, err := os.Stat(file + live.Suffix); !os.IsNotExist(err) {
+	if _, err := os.Stat(file + control.LiveSuffix); !os.IsNotExist(err) {
 		t.Error("the live file is left:", err)
 	}
 }

@@ -8,8 +8,8 @@ import (
 
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
-	"parley/internal/control"
-	"parley/internal/store/sqlite"
+	"parley/internal/run/control"
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/llm"
 )
@@ -65,7 +65,7 @@ func waitFor(ctx context.Context, file string) (*waited, error) {
 	defer tick.Stop()
 	for {
 		// A process takes requests until it has said how the run ended.
-		if !sqlite.Played(file) && !control.Played(ctx, file) && ctx.Err() == nil {
+		if !runfile.Played(file) && !control.Played(ctx, file) && ctx.Err() == nil {
 			return endOf(ctx, file)
 		}
 		select {
@@ -82,7 +82,7 @@ func waitFor(ctx context.Context, file string) (*waited, error) {
 
 // endOf reads how a run ended.
 func endOf(ctx context.Context, file string) (_ *waited, err error) {
-	store, err := sqlite.OpenRead(file)
+	store, err := runfile.OpenRead(file)
 	if err != nil {
 		return nil, exit.AsUsage(playError(file, err))
 	}

@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"parley/engine"
 	"parley/internal/cli/bulk"
 	"parley/internal/cli/exit"
+	"parley/internal/run/engine"
 	"parley/internal/serve/metric"
 	"parley/internal/serve/monitor"
 	"parley/internal/serve/telemetry"

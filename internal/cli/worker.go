@@ -14,12 +14,10 @@ import (
 	"parley/internal/app"
 	"parley/internal/ask/dispatch/budget"
 	"parley/internal/cli/exit"
-	"parley/internal/cluster/allot"
-	"parley/internal/cluster/hub"
-	"parley/internal/cluster/worker"
-	"parley/internal/config"
-	"parley/internal/config/keys"
-	"parley/internal/config/peek"
+	"parley/internal/run/cluster"
+	"parley/internal/run/cluster/allot"
+	"parley/internal/run/cluster/hub"
+	"parley/internal/run/planfile"
 	"parley/journal"
 	"parley/llm"
 )
@@ -39,8 +37,8 @@ type workerCmd struct {
 
 // Run plays until the first signal. It then gives its episodes back. The second signal ends it at once.
 func (c *workerCmd) Run(ctx context.Context, s *State) error {
-	if n := c.Concurrency; n != nil && (*n < 1 || *n > keys.MaxConcurrency) {
-		return exit.Usagef("--concurrency %d: want 1 to %d", *n, keys.MaxConcurrency)
+	if n := c.Concurrency; n != nil && (*n < 1 || *n > planfile.MaxConcurrency) {
+		return exit.Usagef("--concurrency %d: want 1 to %d", *n, planfile.MaxConcurrency)
 	}
 	token, err := c.token(s)
 	if err != nil {
@@ -85,8 +83,8 @@ func (c *workerCmd) Run(ctx context.Context, s *State) error {
 		level = slog.LevelError
 	}
 	_, run := hub.Options(token)
-	w := worker.Worker{Conn: nc.Conn, Build: buildID(), Run: run, Log: slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: level}))}
-	w.Open = func(_ context.Context, session string, begun *journal.Begun) (worker.Opened, error) {
+	w := cluster.Worker{Conn: nc.Conn, Build: buildID(), Run: run, Log: slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: level}))}
+	w.Open = func(_ context.Context, session string, begun *journal.Begun) (cluster.Opened, error) {
 		return c.player(s, gate, count, session, begun)
 	}
 	err = w.Serve(ctx, drain)
@@ -97,7 +95,7 @@ func (c *workerCmd) Run(ctx context.Context, s *State) error {
 }
 
 // player prepares to play a run. Several runs may be prepared at once, each with its own code.
-func (c *workerCmd) player(all *State, gate *keyGate, count *workerCounts, session string, begun *journal.Begun) (o worker.Opened, err error) {
+func (c *workerCmd) player(all *State, gate *keyGate, count *workerCounts, session string, begun *journal.Begun) (o cluster.Opened, err error) {
 	own := *all
 	s := &own
 	defer func() {
@@ -106,11 +104,11 @@ func (c *workerCmd) player(all *State, gate *keyGate, count *workerCounts, sessi
 		}
 	}()
 	reach := c.recorded()
-	of := source{file: "the plan of run " + begun.Run, folders: append(slices.Clone(c.AllowFiles), "."), Named: peek.JSON(begun.Plan), reach: *reach}
+	of := source{file: "the plan of run " + begun.Run, folders: append(slices.Clone(c.AllowFiles), "."), Named: planfile.JSON(begun.Plan), reach: *reach}
 	if err := s.openKind(of); err != nil {
 		return o, err
 	}
-	plan, err := config.FromJSON(begun.Plan, s.Kinds, nil)
+	plan, err := planfile.FromJSON(begun.Plan, s.Kinds, nil)
 	if err == nil {
 		err = s.openParams(plan, of)
 	}

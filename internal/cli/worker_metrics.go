@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
-	"parley/engine"
 	"parley/internal/app"
 	"parley/internal/ask/dispatch"
-	"parley/internal/cluster/hub"
+	"parley/internal/run/cluster/hub"
+	"parley/internal/run/engine"
 	"parley/internal/serve/metric"
 	"parley/internal/serve/monitor"
 	"parley/journal"

@@ -11,8 +11,7 @@ import (
 
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
-	"parley/internal/config"
-	"parley/internal/config/keys"
+	"parley/internal/run/planfile"
 	"parley/world"
 )
 
@@ -28,17 +27,17 @@ type knownKind struct {
 	Version int    `json:"version"`
 	Doc     string `json:"doc"`
 	// Seats are the seats with default params; empty if the params have to be set first.
-	Seats    []string     `json:"seats"`
-	Params   []keys.Param `json:"params"`
-	Bots     []string     `json:"bots"`
-	External bool         `json:"external"`
+	Seats    []string         `json:"seats"`
+	Params   []planfile.Param `json:"params"`
+	Bots     []string         `json:"bots"`
+	External bool             `json:"external"`
 }
 
 // Run prints the list, or the details of one kind.
 func (c *worldsCmd) Run(s *State) error {
 	all := s.Kinds
 	if c.Kind != "" {
-		k, err := config.Kind(all, c.Kind)
+		k, err := planfile.Kind(all, c.Kind)
 		if err != nil {
 			return exit.AsUsage(err)
 		}
@@ -61,7 +60,7 @@ func (c *worldsCmd) Run(s *State) error {
 
 func knowKind(k world.Kind) knownKind {
 	known := knownKind{
-		Name: k.Name, Version: k.Version, Doc: k.Doc, Params: keys.Params(k), External: k.External(),
+		Name: k.Name, Version: k.Version, Doc: k.Doc, Params: planfile.Params(k), External: k.External(),
 		Seats: []string{}, Bots: append([]string{}, slices.Sorted(maps.Keys(k.Bots()))...),
 	}
 	if seats, err := k.Seats(k.Defaults()); err == nil {

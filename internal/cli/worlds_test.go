@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"parley/internal/cli/exit"
-	"parley/internal/config/keys"
+	"parley/internal/run/planfile"
 	"parley/worlds"
 )
 
@@ -53,7 +53,7 @@ func TestWorldsJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(parley(t, State{}, "worlds", "secrets", "--json").want(t, exit.OK).stdout), &one); err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(one.Params, func(p keys.Param) bool { return p.Name == "messages" })
+	i := slices.IndexFunc(one.Params, func(p planfile.Param) bool { return p.Name == "messages" })
 	if one.Name != "secrets" || len(one.Seats) != 2 || i < 0 || len(one.Params[i].Default) == 0 || len(one.Bots) == 0 {
 		t.Errorf("%+v", one)
 	}

@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"parley/internal/store/sqlite"
+	"parley/internal/run/runfile"
 	"parley/llm"
 )
 
@@ -19,7 +19,7 @@ type call struct {
 func (x *export) calls(ctx context.Context) error {
 	columns := callColumns()
 	var c call // one for all, because it is large
-	return x.replies(ctx, false, func(e sqlite.Recorded) error {
+	return x.replies(ctx, false, func(e runfile.Recorded) error {
 		c = call{callID: callID{x.run, e}}
 		if r := e.Response; r != nil {
 			c.answer = *r
@@ -84,7 +84,7 @@ func callColumns() []column[call] {
 // callID identifies a call: its run, and the recorded reply.
 type callID struct {
 	run string
-	sqlite.Recorded
+	runfile.Recorded
 }
 
 // callIDColumns returns the columns that identify a call.

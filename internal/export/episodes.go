@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"parley/internal/store/sqlite"
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -16,7 +16,7 @@ const listAtOnce = 1024
 // episode is a row of Episodes.
 type episode struct {
 	run string
-	*sqlite.Listed
+	*runfile.Listed
 	spent spending
 	tags  map[string]string // of its variation
 }
@@ -30,9 +30,9 @@ type spending struct {
 }
 
 // each calls f with every episode, in order.
-func (x *export) each(ctx context.Context, f func(*sqlite.Listed) error) error {
+func (x *export) each(ctx context.Context, f func(*runfile.Listed) error) error {
 	for from := 0; ; {
-		list, err := x.store.List(ctx, sqlite.Listing{From: from, Limit: listAtOnce})
+		list, err := x.store.List(ctx, runfile.Listing{From: from, Limit: listAtOnce})
 		if x.salvaged(ctx, err) {
 			continue
 		}
@@ -57,7 +57,7 @@ func (x *export) listed(ctx context.Context) error {
 		return err
 	}
 	columns := episodeColumns()
-	return x.each(ctx, func(l *sqlite.Listed) error {
+	return x.each(ctx, func(l *runfile.Listed) error {
 		e := episode{run: x.run, Listed: l, tags: x.variation(l.Spec.Cell)}
 		if l.Episode < len(spent) { // otherwise the plan asked for it since
 			e.spent = spent[l.Episode]

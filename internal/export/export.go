@@ -21,8 +21,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"parley/internal/store/sqlite"
-	"parley/internal/view"
+	"parley/internal/run/results"
+	"parley/internal/run/runfile"
 	"parley/world"
 )
 
@@ -102,7 +102,7 @@ func ColumnsOf(kind world.Kind, t Table) []Column {
 
 // Run is a run to write.
 type Run struct {
-	Store *sqlite.Store
+	Store *runfile.Store
 	// Kind is the kind that was played, or zero if this program does not know it.
 	Kind world.Kind
 	// Without are episodes to leave out.
@@ -112,7 +112,7 @@ type Run struct {
 }
 
 // Write writes a table of runs, one after the other, and returns the number of rows. If only names
-// columns, the others are left out. If a file is damaged, it continues without the damaged episodes: see sqlite.Store.Lost. Rows of these
+// columns, the others are left out. If a file is damaged, it continues without the damaged episodes: see runfile.Store.Lost. Rows of these
 // episodes that are already written are correct, but incomplete.
 func Write(ctx context.Context, w io.Writer, runs []Run, t Table, f Format, only ...string) (rows int, err error) {
 	pick, columns, err := choose(ColumnsOf(runs[0].Kind, t), only)
@@ -155,7 +155,7 @@ func (r Run) write(ctx context.Context, e encoder, t Table, pick []int) (rows in
 	if about.Begun == nil {
 		return 0, fmt.Errorf("export: %s holds no run yet", r.Store.Path())
 	}
-	x := &export{store: r.Store, kind: r.Kind, without: r.Without, added: r.Added, run: about.Begun.Run, agents: about.Begun.Agents, variation: view.Variations(about.Begun.Plan), episodes: about.Episodes, encoder: e, pick: pick}
+	x := &export{store: r.Store, kind: r.Kind, without: r.Without, added: r.Added, run: about.Begun.Run, agents: about.Begun.Agents, variation: results.Variations(about.Begun.Plan), episodes: about.Episodes, encoder: e, pick: pick}
 	switch t {
 	case Calls:
 		err = x.calls(ctx)
@@ -179,7 +179,7 @@ func (r Run) write(ctx context.Context, e encoder, t Table, pick []int) (rows in
 
 // export is a Write of one run in progress.
 type export struct {
-	store *sqlite.Store
+	store *runfile.Store
 	kind  world.Kind
 	// without are episodes to leave out.
 	without map[int]bool
@@ -197,10 +197,10 @@ type export struct {
 
 // replies reads the replies of the run. If the file is damaged, it continues without the damaged
 // episodes.
-func (x *export) replies(ctx context.Context, prompts bool, each func(sqlite.Recorded) error) error {
+func (x *export) replies(ctx context.Context, prompts bool, each func(runfile.Recorded) error) error {
 	last := int64(0)
 	read := func() error {
-		return x.store.Replies(ctx, last, prompts, func(e sqlite.Recorded) error {
+		return x.store.Replies(ctx, last, prompts, func(e runfile.Recorded) error {
 			last = e.Call
 			if x.without[e.Episode] {
 				return nil
@@ -218,7 +218,7 @@ func (x *export) replies(ctx context.Context, prompts bool, each func(sqlite.Rec
 // salvaged reports whether err means that the file is damaged, and the rest can be read from now
 // on.
 func (x *export) salvaged(ctx context.Context, err error) bool {
-	if !errors.Is(err, sqlite.ErrDamaged) || x.store.Lost() != nil {
+	if !errors.Is(err, runfile.ErrDamaged) || x.store.Lost() != nil {
 		return false
 	}
 	return x.store.Salvage(ctx) == nil

@@ -13,9 +13,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley/internal/label"
-	"parley/internal/store/sqlite"
-	"parley/internal/store/sqlite/sqlitetest"
+	"parley/internal/run/label"
+	"parley/internal/run/runfile"
+	"parley/internal/run/runfile/runfiletest"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -86,9 +86,9 @@ func sample() []journal.Entry {
 }
 
 // recorded writes entries and labels to files and opens the run for reading.
-func recorded(t testing.TB, entries ...journal.Entry) *sqlite.Store {
+func recorded(t testing.TB, entries ...journal.Entry) *runfile.Store {
 	t.Helper()
-	s := sqlitetest.Open(t, entries...)
+	s := runfiletest.Open(t, entries...)
 	for range max(0, min(3, len(entries)-5)) { // an empty run has none
 		l := label.Label{Run: entries[0].(*journal.Begun).Run, Episode: 1, Call: "0:0", Tag: "odd", Verdict: label.Fail, By: "eva", Note: strings.ToValidUTF8(hostile, "")}
 		if err := label.Add(s.Path(), l); err != nil {
@@ -98,7 +98,7 @@ func recorded(t testing.TB, entries ...journal.Entry) *sqlite.Store {
 	return s
 }
 
-func written(t testing.TB, s *sqlite.Store, table Table, f Format) []byte {
+func written(t testing.TB, s *runfile.Store, table Table, f Format) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	rows, err := Write(t.Context(), &b, []Run{{Store: s}}, table, f)

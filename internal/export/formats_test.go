@@ -16,13 +16,13 @@ import (
 
 	pq "github.com/parquet-go/parquet-go"
 
-	"parley/internal/store/sqlite"
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/llm"
 )
 
 // grid is a table as rows of values, as JSON lines have them.
-func grid(t *testing.T, s *sqlite.Store, table Table) (out [][]any) {
+func grid(t *testing.T, s *runfile.Store, table Table) (out [][]any) {
 	t.Helper()
 	for _, row := range objects(t, written(t, s, table, JSONL)) {
 		var values []any
@@ -217,7 +217,7 @@ func TestOtherReaders(t *testing.T) {
 	}
 }
 
-func readByPython(t *testing.T, python, reader string, s *sqlite.Store, table Table) {
+func readByPython(t *testing.T, python, reader string, s *runfile.Store, table Table) {
 	t.Helper()
 	format := Parquet
 	if reader == "csv" {

@@ -3,7 +3,7 @@ package export
 import (
 	"context"
 
-	"parley/internal/label"
+	"parley/internal/run/label"
 )
 
 // labels writes the labels of the run, in the order in which people gave them.

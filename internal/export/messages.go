@@ -3,7 +3,7 @@ package export
 import (
 	"context"
 
-	"parley/internal/store/sqlite"
+	"parley/internal/run/runfile"
 	"parley/llm"
 )
 
@@ -17,7 +17,7 @@ type message struct {
 func (x *export) messages(ctx context.Context) error {
 	columns := messageColumns()
 	m := &message{}
-	return x.replies(ctx, true, func(e sqlite.Recorded) error {
+	return x.replies(ctx, true, func(e runfile.Recorded) error {
 		if e.Request == nil {
 			return nil
 		}

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"parley/internal/view"
-	"parley/internal/view/optional"
-	"parley/internal/view/transcript"
+	"parley/internal/run/results"
 	"parley/world"
 )
 
@@ -46,7 +44,7 @@ type noteRow struct {
 
 // notes writes a table that the kind makes from the notes of each episode that ended.
 func (x *export) notes(ctx context.Context, t *world.NoteTable) error {
-	run, err := view.Fold(ctx, x.store, x.store.Path())
+	run, err := results.Fold(ctx, x.store, x.store.Path())
 	if err != nil {
 		return err
 	}
@@ -56,12 +54,12 @@ func (x *export) notes(ctx context.Context, t *world.NoteTable) error {
 		if x.without[p.Episode] {
 			return nil
 		}
-		episode, err := transcript.Read(ctx, x.store, run.Head, x.kind, p.Episode)
+		episode, err := results.Read(ctx, x.store, run.Head, x.kind, p.Episode)
 		if err != nil {
 			return err
 		}
 		var rows [][]any
-		if err := optional.Call(x.kind, "Tables", func() error { rows = t.Rows(p, episode.Notes); return nil }); err != nil {
+		if err := results.Call(x.kind, "Tables", func() error { rows = t.Rows(p, episode.Notes); return nil }); err != nil {
 			return fmt.Errorf("export: the table %s of episode %d: %w", t.Name, p.Episode, err)
 		}
 		for _, cells := range rows {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"parley/internal/store/sqlite"
+	"parley/internal/run/runfile"
 	"parley/journal"
 )
 
@@ -13,7 +13,7 @@ import (
 func TestParts(t *testing.T) {
 	t.Parallel()
 	store := recorded(t, sample()...)
-	r, err := sqlite.OpenRead(store.Path())
+	r, err := runfile.OpenRead(store.Path())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,15 +4,15 @@ import (
 	"context"
 	"slices"
 
-	"parley/internal/store/sqlite"
-	"parley/internal/view"
+	"parley/internal/run/results"
+	"parley/internal/run/runfile"
 	"parley/world"
 )
 
 // score is a row of Scores.
 type score struct {
 	run string
-	*sqlite.Listed
+	*runfile.Listed
 	agent     *world.Agent
 	variation map[string]string // tags
 	world.Score
@@ -20,7 +20,7 @@ type score struct {
 
 func (x *export) scores(ctx context.Context) error {
 	columns := scoreColumns()
-	return x.each(ctx, func(l *sqlite.Listed) error {
+	return x.each(ctx, func(l *runfile.Listed) error {
 		if l.Ended == nil {
 			return nil
 		}
@@ -46,7 +46,7 @@ func (x *export) agent(name string) *world.Agent {
 
 // tagsCell returns tags as JSON, or null without any.
 func tagsCell(of ...map[string]string) cell {
-	if all := view.JoinTags(of...); all != nil {
+	if all := results.JoinTags(of...); all != nil {
 		return encoded(all)
 	}
 	return cell{}

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/store/sqlite"
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -89,12 +89,12 @@ func TestSameBytes(t *testing.T) {
 func TestWhilePlayed(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "run.parley")
-	w, err := sqlite.Open(t.Context(), file, sqlite.Create)
+	w, err := runfile.Open(t.Context(), file, runfile.Create)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	r, err := sqlite.OpenRead(file)
+	r, err := runfile.OpenRead(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func talk(tb testing.TB, calls int) string {
 	tb.Helper()
 	const length, live = 12, 1000
 	file := filepath.Join(tb.TempDir(), "talk.parley")
-	w, err := sqlite.Open(context.Background(), file, sqlite.Create)
+	w, err := runfile.Open(context.Background(), file, runfile.Create)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -213,7 +213,7 @@ func TestFlatMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it writes a large file")
 	}
-	s, err := sqlite.OpenRead(talk(t, 24_000))
+	s, err := runfile.OpenRead(talk(t, 24_000))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,14 +233,14 @@ func TestFlatMemory(t *testing.T) {
 }
 
 // BenchmarkWrite exports a run of 60,000 calls, or the run file that PARLEY_BENCH_FILE
-// names: that of go test ./internal/store/sqlite -bench Open with PARLEY_BENCH_DIR has a
+// names: that of go test ./internal/run/runfile -bench Open with PARLEY_BENCH_DIR has a
 // million.
 func BenchmarkWrite(b *testing.B) {
 	file := os.Getenv("PARLEY_BENCH_FILE")
 	if file == "" {
 		file = talk(b, 60_000)
 	}
-	s, err := sqlite.OpenRead(file)
+	s, err := runfile.OpenRead(file)
 	if err != nil {
 		b.Fatal(err)
 	}

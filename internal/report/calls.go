@@ -6,11 +6,11 @@ import (
 
 	"parley/internal/kit/text"
 	"parley/internal/report/page"
-	"parley/internal/view"
+	"parley/internal/run/results"
 )
 
 // calls returns the section on calls: tokens, cost and failures.
-func calls(r *view.Run) page.Section {
+func calls(r *results.Run) page.Section {
 	s := page.Section{ID: "calls", Title: "Calls, tokens and cost"}
 	if len(r.Accounts) == 0 {
 		s.Text = "No calls were made yet."
@@ -28,12 +28,12 @@ func calls(r *view.Run) page.Section {
 }
 
 // answers returns a table of how well models answered: failures, retries and repairs.
-func answers(r *view.Run) page.Block {
+func answers(r *results.Run) page.Block {
 	t := &page.Table{Name: "answers", Title: "Answers by model", Track: -1, Columns: []page.Column{
 		page.Key("model"), page.Number("asked"), page.Number("failed"), page.Number("retried"), page.Number("cut off"), page.Number("refused"),
 		page.Number("structured"), page.Number("tolerant"), page.Number("repaired"), page.Number("malformed"),
 	}}
-	for _, a := range r.Rollup(func(k view.Key) view.Key { return view.Key{Kind: k.Kind, Model: k.Model} }) {
+	for _, a := range r.Rollup(func(k results.Key) results.Key { return results.Key{Kind: k.Kind, Model: k.Model} }) {
 		if a.Kind != "ask" {
 			continue
 		}
@@ -54,7 +54,7 @@ func share(n, of int) page.Cell {
 	return page.Cell{Text: fmt.Sprintf("%s (%.3g%%)", text.GroupDigits(n), 100*float64(n)/float64(of)), Value: n}
 }
 
-func failures(r *view.Run) page.Block {
+func failures(r *results.Run) page.Block {
 	t := &page.Table{Name: "failures", Title: "Failed calls by kind", Track: -1, Columns: []page.Column{page.Key("model"), page.Key("kind"), page.Number("calls"), page.Number("status"), page.Words("the first one said"), page.Words("what to do")}}
 	for _, f := range r.Failures {
 		status := page.Cell{Text: "–"}
@@ -69,7 +69,7 @@ func failures(r *view.Run) page.Block {
 // maxBatches is the maximum number of rows in the table of batches.
 const maxBatches = 200
 
-func batches(r *view.Run) page.Block {
+func batches(r *results.Run) page.Block {
 	t := &page.Table{Name: "batches", Title: "Batches", Track: -1, Quiet: true, Columns: []page.Column{page.Words("sent"), page.Key("model"), page.Number("requests"), page.Number("worst cost"), page.Number("took"), page.Words("closed")}}
 	b := page.Block{Title: "Batches", Table: t}
 	for i, k := range r.Batches {

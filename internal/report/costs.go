@@ -8,7 +8,7 @@ import (
 
 	"parley/internal/ask/price"
 	"parley/internal/report/page"
-	"parley/internal/view"
+	"parley/internal/run/results"
 	"parley/llm"
 )
 
@@ -17,36 +17,36 @@ type costing struct {
 	name, title string
 	quiet       bool
 	columns     []string
-	of          func(view.Key) []string // the cells of columns
-	by          func(view.Key) view.Key
+	of          func(results.Key) []string // the cells of columns
+	by          func(results.Key) results.Key
 }
 
 func costings() []costing {
 	return []costing{
 		{
 			name: "calls", title: "By agent and model", columns: []string{"agent", "model"},
-			of: func(k view.Key) []string { return []string{k.Agent, modelOf(k)} },
-			by: func(k view.Key) view.Key { return view.Key{Kind: k.Kind, Agent: k.Agent, Model: k.Model} },
+			of: func(k results.Key) []string { return []string{k.Agent, modelOf(k)} },
+			by: func(k results.Key) results.Key { return results.Key{Kind: k.Kind, Agent: k.Agent, Model: k.Model} },
 		},
 		{
 			name: "calls-by-seat", title: "By seat", columns: []string{"seat"},
-			of: func(k view.Key) []string { return []string{k.Seat} },
-			by: func(k view.Key) view.Key { return view.Key{Kind: k.Kind, Seat: k.Seat} },
+			of: func(k results.Key) []string { return []string{k.Seat} },
+			by: func(k results.Key) results.Key { return results.Key{Kind: k.Kind, Seat: k.Seat} },
 		},
 		{
 			name: "calls-by-label", title: "By purpose", columns: []string{"for"},
-			of: func(k view.Key) []string { return []string{k.Label} },
-			by: func(k view.Key) view.Key { return view.Key{Kind: k.Kind, Label: k.Label} },
+			of: func(k results.Key) []string { return []string{k.Label} },
+			by: func(k results.Key) results.Key { return results.Key{Kind: k.Kind, Label: k.Label} },
 		},
 		{
 			name: "calls-by-seat-and-label", title: "By seat and purpose", quiet: true, columns: []string{"seat", "for"},
-			of: func(k view.Key) []string { return []string{k.Seat, k.Label} },
-			by: func(k view.Key) view.Key { return view.Key{Kind: k.Kind, Seat: k.Seat, Label: k.Label} },
+			of: func(k results.Key) []string { return []string{k.Seat, k.Label} },
+			by: func(k results.Key) results.Key { return results.Key{Kind: k.Kind, Seat: k.Seat, Label: k.Label} },
 		},
 	}
 }
 
-func modelOf(k view.Key) string {
+func modelOf(k results.Key) string {
 	if k.Kind == "ask" {
 		return k.Model
 	}
@@ -55,15 +55,15 @@ func modelOf(k view.Key) string {
 
 // costs returns the tables of costs: by agent and model, by seat, and by purpose. A table with a single row
 // besides the first is left out, because it repeats the total.
-func costs(r *view.Run) (blocks []page.Block) {
+func costs(r *results.Run) (blocks []page.Block) {
 	all := r.Total("ask")
 	for i, c := range costings() {
-		accounts := slices.DeleteFunc(r.Rollup(c.by), func(a view.KeyedAccount) bool { return i > 0 && a.Kind != "ask" })
+		accounts := slices.DeleteFunc(r.Rollup(c.by), func(a results.KeyedAccount) bool { return i > 0 && a.Kind != "ask" })
 		if i > 0 && len(accounts) < 2 {
 			continue
 		}
 		if len(c.columns) == 1 { // the most expensive first
-			slices.SortStableFunc(accounts, func(a, b view.KeyedAccount) int {
+			slices.SortStableFunc(accounts, func(a, b results.KeyedAccount) int {
 				return cmp.Or(cmp.Compare(b.Cost, a.Cost), cmp.Compare(tokens(b.Account), tokens(a.Account)))
 			})
 		}
@@ -81,7 +81,7 @@ func costs(r *view.Run) (blocks []page.Block) {
 	return blocks
 }
 
-func (c costing) caption(i int, all view.Account) string {
+func (c costing) caption(i int, all results.Account) string {
 	switch {
 	case i > 0:
 		return ""
@@ -92,7 +92,7 @@ func (c costing) caption(i int, all view.Account) string {
 	}
 }
 
-func (c costing) table(accounts []view.KeyedAccount, all view.Account) *page.Table {
+func (c costing) table(accounts []results.KeyedAccount, all results.Account) *page.Table {
 	t := &page.Table{Name: c.name, Title: c.title, Track: -1, Quiet: c.quiet, Grouped: c.quiet, Filter: len(accounts) > 30}
 	for _, name := range c.columns {
 		t.Columns = append(t.Columns, page.Key(name))
@@ -113,7 +113,7 @@ func (c costing) table(accounts []view.KeyedAccount, all view.Account) *page.Tab
 }
 
 // part is the share of the total cost, or of the tokens if no cost was recorded.
-func part(a, all view.Account) page.Cell {
+func part(a, all results.Account) page.Cell {
 	x, of := a.Cost.Dollars(), all.Cost.Dollars()
 	if of == 0 {
 		x, of = float64(tokens(a)), float64(tokens(all))
@@ -124,11 +124,11 @@ func part(a, all view.Account) page.Cell {
 	return page.Cell{Text: fmt.Sprintf("%.1f%%", 100*x/of), Value: x / of}
 }
 
-func each(a view.Account) llm.Money {
+func each(a results.Account) llm.Money {
 	if n := a.Calls - a.Cached - a.Copied; n > 0 {
 		return a.Cost / llm.Money(n)
 	}
 	return 0
 }
 
-func tokens(a view.Account) int { return a.Usage.Total() }
+func tokens(a results.Account) int { return a.Usage.Total() }

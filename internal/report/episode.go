@@ -7,8 +7,7 @@ import (
 
 	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
-	"parley/internal/view"
-	"parley/internal/view/transcript"
+	"parley/internal/run/results"
 	"parley/journal"
 	"parley/world"
 )
@@ -16,34 +15,34 @@ import (
 // Episode is one episode to read, a window of its lines, in the order of time, at a time. The first window has the story.
 type Episode struct {
 	page.Transcript
-	From, Total int               // the first line of the window, and how many lines were read
-	Next, Prev  *transcript.Place // the windows after and before; nil: there are none
-	Partial     bool              // not everything was read: there are more lines, and a story
-	Style       template.CSS      // colours of the kind
-	Problems    []string          // parts of the kind that failed
-	Began       time.Time         // when the first reply came; zero: unknown
+	From, Total int            // the first line of the window, and how many lines were read
+	Next, Prev  *results.Place // the windows after and before; nil: there are none
+	Partial     bool           // not everything was read: there are more lines, and a story
+	Style       template.CSS   // colours of the kind
+	Problems    []string       // parts of the kind that failed
+	Began       time.Time      // when the first reply came; zero: unknown
 	// Prompts are what is new in the requests of the window, by the name of the call.
-	Prompts map[string]transcript.Prompt
+	Prompts map[string]results.Prompt
 }
 
 // ReadEpisode reads one episode of a run, without the rest of the run. The window has limit lines. With quick, only a part
 // of a long episode is read if that is enough.
-func ReadEpisode(ctx context.Context, j journal.Journal, begun *journal.Begun, kind world.Kind, l journal.Planned, attempt int, at transcript.Place, limit int, quick bool) (*Episode, error) {
+func ReadEpisode(ctx context.Context, j journal.Journal, begun *journal.Begun, kind world.Kind, l journal.Planned, attempt int, at results.Place, limit int, quick bool) (*Episode, error) {
 	head := &journal.Head{Begun: begun}
-	var want transcript.Wanted // everything
+	var want results.Wanted // everything
 	if quick && (at.Line == 0 || at.Entry != 0) {
-		want = transcript.Wanted{At: max(at.Entry, -at.Entry), Back: at.Entry < 0, Lines: limit}
+		want = results.Wanted{At: max(at.Entry, -at.Entry), Back: at.Entry < 0, Lines: limit}
 	}
-	read, err := transcript.ReadLines(ctx, j, begun, kind, l.Episode, attempt, want)
+	read, err := results.ReadLines(ctx, j, begun, kind, l.Episode, attempt, want)
 	if err != nil {
 		return nil, err
 	}
-	colours := exhibit.NewPalette(&view.Run{Head: head}, kind)
+	colours := exhibit.NewPalette(&results.Run{Head: head}, kind)
 	var failed problems
 	failed.note(colours.Failed)
 	failed.note(read.Failed)
 	failed.note(read.Mark(kind))
-	row := view.Episode{Number: l.Episode, State: "playing"}
+	row := results.Episode{Number: l.Episode, State: "playing"}
 	played := world.Played{Episode: l.Episode, Spec: l.Spec}
 	if l.Ended != nil {
 		if row.State = "ended"; l.Ended.Outcome.Failed != "" {
@@ -59,10 +58,10 @@ func ReadEpisode(ctx context.Context, j journal.Journal, begun *journal.Begun, k
 			failed.note(err)
 		}
 	}
-	e := &Episode{Partial: read.Partial(), Total: len(read.Lines), Style: colours.Style(), Began: transcript.ByTime(read.Lines)}
+	e := &Episode{Partial: read.Partial(), Total: len(read.Lines), Style: colours.Style(), Began: results.ByTime(read.Lines)}
 	window, around := read.Window(at, limit)
 	e.From, e.Next, e.Prev = around.From, around.Next, around.Prev
-	if e.Prompts, err = transcript.Prompts(read.Lines, window, read.Fill); err != nil {
+	if e.Prompts, err = results.Prompts(read.Lines, window, read.Fill); err != nil {
 		return nil, err
 	}
 	left := maxWords

@@ -11,8 +11,7 @@ import (
 	"parley/internal/kit/text"
 	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
-	"parley/internal/view"
-	"parley/internal/view/transcript"
+	"parley/internal/run/results"
 	"parley/world"
 )
 
@@ -25,7 +24,7 @@ const (
 )
 
 // episodes returns the table of the first limit episodes.
-func episodes(r *view.Run, limit int, talk page.Section, run string) page.Section {
+func episodes(r *results.Run, limit int, talk page.Section, run string) page.Section {
 	s := page.Section{ID: "episodes", Title: "Episodes"}
 	t := &page.Table{Name: "episodes", Title: "Episodes", Track: -1, Quiet: true, Filter: true, Columns: []page.Column{
 		{Name: "episode", Number: true, Key: true}, page.Words("state"), page.Words("cell"), page.Number("deal"), page.Words("lineup"), page.Words("scores"), page.Number("calls"), page.Number("tokens"), page.Number("cost"),
@@ -76,7 +75,7 @@ func transcripts(ctx context.Context, s Source, limit int, run string, colours *
 		if e.State == "waiting" {
 			continue
 		}
-		read, err := transcript.Read(ctx, s.Journal, s.Run.Head, s.Run.Kind(), e.Number)
+		read, err := results.Read(ctx, s.Journal, s.Run.Head, s.Run.Kind(), e.Number)
 		if err != nil {
 			return out, err
 		}
@@ -117,12 +116,12 @@ func blocks(story []world.Exhibit, colours *exhibit.Palette) (out []page.Block) 
 }
 
 // newTranscript returns a transcript with the given lines of those that were read.
-func newTranscript(e view.Episode, read *transcript.Transcript, lines []transcript.Line, left *int, colours *exhibit.Palette) page.Transcript {
+func newTranscript(e results.Episode, read *results.Transcript, lines []results.Line, left *int, colours *exhibit.Palette) page.Transcript {
 	t := page.Transcript{
 		Title: fmt.Sprintf("Episode %d", e.Number), State: e.State, Scores: scoresText(e.Scores),
 	}
 	for _, l := range read.Lines {
-		if l.Said != transcript.SaidNote && l.Said != transcript.SaidAsked && !slices.Contains(t.Seats, l.Seat) {
+		if l.Said != results.SaidNote && l.Said != results.SaidAsked && !slices.Contains(t.Seats, l.Seat) {
 			t.Seats = append(t.Seats, l.Seat) // the first speaker is at the left
 		}
 	}
@@ -135,17 +134,17 @@ func newTranscript(e view.Episode, read *transcript.Transcript, lines []transcri
 			break
 		}
 		line, limit := page.TranscriptLine{Line: l}, maxLine
-		if l.Said == transcript.SaidAsked {
+		if l.Said == results.SaidAsked {
 			line.Right, limit = true, maxAsked
 		}
 		if at := slices.Index(t.Seats, l.Seat); at >= 0 {
 			line.Class, line.Right = colours.Seat(l.Seat, at), at%2 == 1
 		}
 		theText := l.Text
-		if l.Said == transcript.SaidAnswer {
-			theText = transcript.Readable(theText)
+		if l.Said == results.SaidAnswer {
+			theText = results.Readable(theText)
 		}
-		line.Data = l.Said != transcript.SaidAsked && transcript.IsData(theText)
+		line.Data = l.Said != results.SaidAsked && results.IsData(theText)
 		line.Text = text.Excerpt(theText, min(limit, *left))
 		line.Cut = len(line.Text) != len(theText)
 		*left -= utf8.RuneCountInString(line.Text)

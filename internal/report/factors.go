@@ -10,7 +10,7 @@ import (
 	"parley/internal/report/exhibit"
 	"parley/internal/report/factorial"
 	"parley/internal/report/page"
-	"parley/internal/view"
+	"parley/internal/run/results"
 	"parley/world"
 )
 
@@ -19,7 +19,7 @@ const maxCharts = 8
 
 // byFactors returns the section on factors: means, effects, and charts of the means if there are two
 // factors or more.
-func byFactors(r *view.Run, factors *view.Factors, colours *exhibit.Palette) page.Section {
+func byFactors(r *results.Run, factors *results.Factors, colours *exhibit.Palette) page.Section {
 	s := page.Section{ID: "factors", Title: "By " + strings.Join(factors.Names, ", "), Text: "No score has a level of every factor."}
 	all := r.ScoresBy(factors)
 	if len(all) == 0 {
@@ -31,13 +31,13 @@ func byFactors(r *view.Run, factors *view.Factors, colours *exhibit.Palette) pag
 	}
 	table := factorTable(factors, all)
 	s.Blocks = append(s.Blocks, page.Block{Title: table.Title, Table: table})
-	effects := Effects(factorial.Analyze([]*view.Run{r}, factors, nil, "holm"))
+	effects := Effects(factorial.Analyze([]*results.Run{r}, factors, nil, "holm"))
 	s.Blocks = append(append(s.Blocks, effects.Blocks...), factorCharts(factors, all, colours)...)
 	return s
 }
 
 // leftOut names the scores and agents that lack a level of some factor.
-func leftOut(r *view.Run, factors *view.Factors) string {
+func leftOut(r *results.Run, factors *results.Factors) string {
 	var scores, agents []string
 	r.Each(func(p world.Played) {
 		for _, s := range p.Outcome.Scores {
@@ -67,7 +67,7 @@ func leftOut(r *view.Run, factors *view.Factors) string {
 }
 
 // factorTable returns the mean of every combination of levels.
-func factorTable(f *view.Factors, all []view.Score) *page.Table {
+func factorTable(f *results.Factors, all []results.Score) *page.Table {
 	t := &page.Table{Name: "scores-by-factor", Title: "Means by " + strings.Join(f.Names, ", "), Grouped: true, Filter: len(all) > 30, Columns: []page.Column{page.Key("score"), page.Key("of")}}
 	for _, name := range f.Names {
 		t.Columns = append(t.Columns, page.Key(name))
@@ -98,13 +98,13 @@ func factorTable(f *view.Factors, all []view.Score) *page.Table {
 
 // factorCharts draws the means of each score: the levels of the first factor from left to right,
 // and a line for each combination of the others. Lines that are not parallel show an interaction.
-func factorCharts(f *view.Factors, all []view.Score, colours *exhibit.Palette) (out []page.Block) {
+func factorCharts(f *results.Factors, all []results.Score, colours *exhibit.Palette) (out []page.Block) {
 	if len(f.Names) < 2 {
 		return nil
 	}
 	type key struct{ score, seat string }
 	var order []key
-	of := map[key][]view.Score{}
+	of := map[key][]results.Score{}
 	for _, s := range all {
 		k := key{s.Score, s.Seat}
 		if of[k] == nil {

@@ -7,7 +7,7 @@ import (
 	"parley/internal/kit/statmath"
 	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
-	"parley/internal/view"
+	"parley/internal/run/results"
 	"parley/world"
 )
 
@@ -19,7 +19,7 @@ func ratings(s Source, colours *exhibit.Palette) (b page.Block) {
 		return b
 	}
 	games := gamesOf(s.Run, name)
-	table, err := statmath.Rate(games, view.Confidence)
+	table, err := statmath.Rate(games, results.Confidence)
 	if err != nil || len(table.Standings) < 3 {
 		return b
 	}
@@ -45,7 +45,7 @@ func rivalry(s Source) string {
 }
 
 // gamesOf returns the meetings of two agents in episodes that did not fail.
-func gamesOf(r *view.Run, score string) (games []statmath.Game) {
+func gamesOf(r *results.Run, score string) (games []statmath.Game) {
 	copied := map[int]bool{}
 	r.Each(func(p world.Played) {
 		if p.Outcome.Failed != "" || p.Unit.Play != 0 && copied[p.Unit.Play] {

@@ -7,7 +7,7 @@ import (
 
 	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
-	"parley/internal/view"
+	"parley/internal/run/results"
 	"parley/journal"
 	"parley/world"
 	"parley/world/worldtest"
@@ -42,7 +42,7 @@ func TestRatings(t *testing.T) {
 			specs = append(specs, world.Spec{Kind: "duel", Params: json.RawMessage("{}"), Lineup: map[string]string{"left": left, "right": right}, Deal: i})
 		}
 		head.Stages = []journal.Staged{{Specs: world.List(specs...)}}
-		r := view.Outcomes(head, kind)
+		r := results.Outcomes(head, kind)
 		return ratings(Source{Run: r, Kind: kind}, exhibit.NewPalette(r, kind))
 	}
 	b := of(kind, "weakest", "strongest", "stronger")

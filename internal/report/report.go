@@ -17,19 +17,19 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/label"
 	"parley/internal/report/agreement"
 	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
+	"parley/internal/run/label"
+	"parley/internal/run/results"
 	"parley/internal/score"
-	"parley/internal/view"
 	"parley/journal"
 	"parley/world"
 )
 
 // Source is a run to report on.
 type Source struct {
-	Run     *view.Run
+	Run     *results.Run
 	Journal journal.Journal
 	Kind    world.Kind // zero if unknown
 	Labels  *label.Set // what is attached to Run; Build does not need it
@@ -53,7 +53,7 @@ func (p *problems) note(err error) {
 // Part is one of several runs that are merged.
 type Part struct {
 	Name string
-	Run  *view.Run
+	Run  *results.Run
 	// Episodes is the number of its episodes that no earlier part has.
 	Episodes int
 }
@@ -63,7 +63,7 @@ type Options struct {
 	Tool        string // the program that makes the report
 	Episodes    int    // maximum rows of the table of episodes
 	Transcripts int    // maximum number of transcripts
-	// By lists the factors to group scores by: see view.Factors. Default: none.
+	// By lists the factors to group scores by: see results.Factors. Default: none.
 	By []string
 }
 
@@ -71,11 +71,11 @@ type Options struct {
 func Build(ctx context.Context, sources []Source, o Options) (*page.Document, error) {
 	d := &page.Document{Title: title(sources), Made: o.Tool}
 	names := Names(sources)
-	runs := make([]*view.Run, len(sources))
+	runs := make([]*results.Run, len(sources))
 	for i, s := range sources {
 		runs[i] = s.Run
 	}
-	factors, err := view.FactorsOf(runs, names, o.By)
+	factors, err := results.FactorsOf(runs, names, o.By)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func (s Source) parts() []Part {
 }
 
 // build returns the sections of one run.
-func build(ctx context.Context, s Source, o Options, factors *view.Factors, name string, several bool, colours *exhibit.Palette) ([]page.Section, error) {
+func build(ctx context.Context, s Source, o Options, factors *results.Factors, name string, several bool, colours *exhibit.Palette) ([]page.Section, error) {
 	recorded, isRecord := s.Run.Recorded()
 	var made exhibit.Wait
 	if !isRecord && s.Kind.Name != "" {

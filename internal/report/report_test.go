@@ -13,8 +13,7 @@ import (
 	"parley/internal/kit/text"
 	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
-	"parley/internal/view"
-	"parley/internal/view/transcript"
+	"parley/internal/run/results"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -50,7 +49,7 @@ func played(t *testing.T, file string, n int) Source {
 	if err := j.Append(t.Context(), append(entries, &journal.Closed{At: at, State: journal.Complete})...); err != nil {
 		t.Fatal(err)
 	}
-	r, err := view.Fold(t.Context(), j, file)
+	r, err := results.Fold(t.Context(), j, file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +184,7 @@ func TestLongRun(t *testing.T) {
 	if err := j.Append(t.Context(), &journal.Begun{Version: 1, Kind: "duel"}, &journal.Staged{Specs: world.Repeat(world.Spec{}, world.MaxEpisodes)}, &journal.Ended{Episode: 0}); err != nil {
 		t.Fatal(err)
 	}
-	r, err := view.Fold(t.Context(), j, "x")
+	r, err := results.Fold(t.Context(), j, "x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +205,7 @@ func TestCosts(t *testing.T) {
 		reply("left", "plan", "ann", 1, false), reply("left", "move", "bob", 5, false), reply("right", "move", "ann", 2, false), reply("right", "move", "ann", 0, true)); err != nil {
 		t.Fatal(err)
 	}
-	r, err := view.Fold(t.Context(), j, "x")
+	r, err := results.Fold(t.Context(), j, "x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,12 +255,12 @@ func TestLittle(t *testing.T) {
 // TestCuts checks that long transcripts are cut and that the page says so.
 func TestCuts(t *testing.T) {
 	t.Parallel()
-	read := &transcript.Transcript{}
+	read := &results.Transcript{}
 	for range maxLines + 5 {
-		read.Lines = append(read.Lines, transcript.Line{Seat: "left", Said: transcript.SaidAnswer, Text: strings.Repeat("é", maxLine+1)})
+		read.Lines = append(read.Lines, results.Line{Seat: "left", Said: results.SaidAnswer, Text: strings.Repeat("é", maxLine+1)})
 	}
 	left := 3 * maxLine
-	got := newTranscript(view.Episode{}, read, read.Lines, &left, &exhibit.Palette{})
+	got := newTranscript(results.Episode{}, read, read.Lines, &left, &exhibit.Palette{})
 	if len(got.Lines) != 3 || !got.Lines[0].Cut || !strings.HasPrefix(got.Cut, "402 more") || left > 0 {
 		t.Errorf("%d lines, %q, %d left", len(got.Lines), got.Cut, left)
 	}
@@ -275,7 +274,7 @@ func TestCuts(t *testing.T) {
 		}
 	}
 	left = maxWords
-	if got := newTranscript(view.Episode{}, read, read.Lines, &left, &exhibit.Palette{}); len(got.Lines) != maxLines {
+	if got := newTranscript(results.Episode{}, read, read.Lines, &left, &exhibit.Palette{}); len(got.Lines) != maxLines {
 		t.Errorf("%d lines", len(got.Lines))
 	}
 }
@@ -331,7 +330,7 @@ func TestStoriesAreLimited(t *testing.T) {
 	if err := j.Append(t.Context(), append(entries, &journal.Closed{State: journal.Complete})...); err != nil {
 		t.Fatal(err)
 	}
-	r, err := view.Fold(t.Context(), j, "a.parley")
+	r, err := results.Fold(t.Context(), j, "a.parley")
 	if err != nil {
 		t.Fatal(err)
 	}

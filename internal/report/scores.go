@@ -12,9 +12,8 @@ import (
 	"parley/internal/report/agreement"
 	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
-	"parley/internal/store/sqlite"
-	"parley/internal/view"
-	"parley/internal/view/copies"
+	"parley/internal/run/results"
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/world"
 )
@@ -28,12 +27,12 @@ func headline(source Source, several bool) page.Section {
 		s.Blocks = append(s.Blocks, facts(r))
 	}
 	b, all, acts, e := r.Head.Begun, r.Total("ask"), r.Total("act"), r.Episodes
-	for _, text := range []string{sqlite.LostText(source.Journal), forkText(b.Fork), mergedText(source), grownText(b.Grown, e.Total), editedText(b.Edited), agreement.LeftOut(source.Run)} {
+	for _, text := range []string{runfile.LostText(source.Journal), forkText(b.Fork), mergedText(source), grownText(b.Grown, e.Total), editedText(b.Edited), agreement.LeftOut(source.Run)} {
 		if text != "" {
 			s.Blocks = append(s.Blocks, page.Block{Text: text})
 		}
 	}
-	if note := copies.Note(r.Head); note != "" {
+	if note := results.CopiesNote(r.Head); note != "" {
 		s.Blocks = append(s.Blocks, page.Block{Text: note})
 	}
 	if f := r.Fault; f != nil {
@@ -47,7 +46,7 @@ func headline(source Source, several bool) page.Section {
 		},
 		Rows: [][]page.Cell{{
 			page.Word(b.Kind), page.Word(strings.TrimSuffix(r.State+": "+r.Reason, ": ")), page.Whole(e.Ended), distinctCell(r.Head), page.Some(e.Failed), page.Some(e.Playing + e.Waiting),
-			page.Whole(all.Calls), page.Some(all.Failed), page.Some(acts.Calls), page.Some(acts.Failed), page.Whole(all.Usage.Input), page.Whole(all.Usage.Output), page.Money(all.Cost), page.Seconds(r.Played), page.Word(copies.Note(r.Head)),
+			page.Whole(all.Calls), page.Some(all.Failed), page.Some(acts.Calls), page.Some(acts.Failed), page.Whole(all.Usage.Input), page.Whole(all.Usage.Output), page.Money(all.Cost), page.Seconds(r.Played), page.Word(results.CopiesNote(r.Head)),
 		}},
 	}})
 	return s
@@ -55,7 +54,7 @@ func headline(source Source, several bool) page.Section {
 
 // distinctCell is the number of distinct plays, if known.
 func distinctCell(head *journal.Head) page.Cell {
-	distinct, _ := copies.Distinct(head)
+	distinct, _ := results.Distinct(head)
 	return page.Some(distinct)
 }
 
@@ -120,7 +119,7 @@ func editedText(edited []journal.Growth) string {
 	return fmt.Sprintf("The code of this run was changed while it was played: %s. Its episodes do not all follow the same rules.", strings.Join(steps, ", and "))
 }
 
-func facts(r *view.Run) page.Block {
+func facts(r *results.Run) page.Block {
 	b, all, acts, e := r.Head.Begun, r.Total("ask"), r.Total("act"), r.Episodes
 	cost, each := costFact(r, all)
 	facts := []page.Fact{
@@ -141,9 +140,9 @@ func facts(r *view.Run) page.Block {
 }
 
 // costFact returns the recorded cost. Models without a known price have none.
-func costFact(r *view.Run, all view.Account) (cost, more string) {
+func costFact(r *results.Run, all results.Account) (cost, more string) {
 	var free []string
-	for _, a := range r.Rollup(func(k view.Key) view.Key { return view.Key{Kind: k.Kind, Model: k.Model} }) {
+	for _, a := range r.Rollup(func(k results.Key) results.Key { return results.Key{Kind: k.Kind, Model: k.Model} }) {
 		if a.Kind == "ask" && a.Cost == 0 && a.Usage.Output > 0 {
 			free = append(free, a.Model)
 		}
@@ -158,7 +157,7 @@ func costFact(r *view.Run, all view.Account) (cost, more string) {
 	}
 }
 
-func agentsText(r *view.Run) string {
+func agentsText(r *results.Run) string {
 	var parts []string
 	for _, a := range r.Head.Begun.Agents {
 		model := r.Model(a.Name)
@@ -174,7 +173,7 @@ func agentsText(r *view.Run) string {
 	return strings.Join(parts, ", ")
 }
 
-func episodesText(e view.Counts) string {
+func episodesText(e results.Counts) string {
 	theText := "all ended"
 	if e.Ended < e.Total {
 		theText = fmt.Sprintf("ended of %s", text.GroupDigits(e.Total))
@@ -208,10 +207,10 @@ func stamp(t time.Time) string {
 
 // scores returns the tables of scores: first by agent, and then by whatever else
 // varies in this run.
-func scores(r *view.Run, colours *exhibit.Palette) page.Section {
+func scores(r *results.Run, colours *exhibit.Palette) page.Section {
 	s := page.Section{ID: "scores", Title: "Scores", Text: "Means over episodes with 95% intervals. An episode counts once in a group; failed episodes do not count. Independent is the number of independent observations: episodes with the same deal, and copies of one play, count as one."}
-	byAgent := scoreTable(r, colours, "scores", "By agent", func(g view.Group) view.Group {
-		return view.Group{Score: g.Score, Agent: g.Agent, Model: g.Model}
+	byAgent := scoreTable(r, colours, "scores", "By agent", func(g results.Group) results.Group {
+		return results.Group{Score: g.Score, Agent: g.Agent, Model: g.Model}
 	})
 	if len(byAgent.Rows) == 0 {
 		s.Text = "No episode has a score yet."
@@ -220,13 +219,15 @@ func scores(r *view.Run, colours *exhibit.Palette) page.Section {
 	s.Blocks = append(s.Blocks, page.Block{Title: byAgent.Title, Table: byAgent})
 	for _, more := range []struct {
 		name, title string
-		needs       func(view.Group) string // the table is shown only if this has two values
-		by          func(view.Group) view.Group
+		needs       func(results.Group) string // the table is shown only if this has two values
+		by          func(results.Group) results.Group
 	}{
-		{"scores-by-model", "By model", func(g view.Group) string { return g.Model }, func(g view.Group) view.Group { return view.Group{Score: g.Score, Model: g.Model} }},
-		{"scores-by-seat", "By agent and seat", func(g view.Group) string { return g.Seat }, func(g view.Group) view.Group { return view.Group{Score: g.Score, Agent: g.Agent, Seat: g.Seat} }},
-		{"scores-by-cell", "By cell", func(g view.Group) string { return g.Cell }, func(g view.Group) view.Group {
-			return view.Group{Score: g.Score, Cell: g.Cell, Agent: g.Agent, Seat: g.Seat}
+		{"scores-by-model", "By model", func(g results.Group) string { return g.Model }, func(g results.Group) results.Group { return results.Group{Score: g.Score, Model: g.Model} }},
+		{"scores-by-seat", "By agent and seat", func(g results.Group) string { return g.Seat }, func(g results.Group) results.Group {
+			return results.Group{Score: g.Score, Agent: g.Agent, Seat: g.Seat}
+		}},
+		{"scores-by-cell", "By cell", func(g results.Group) string { return g.Cell }, func(g results.Group) results.Group {
+			return results.Group{Score: g.Score, Cell: g.Cell, Agent: g.Agent, Seat: g.Seat}
 		}},
 	} {
 		if !varied(r, more.needs) {
@@ -242,7 +243,7 @@ func scores(r *view.Run, colours *exhibit.Palette) page.Section {
 }
 
 // varied reports whether a part of groups has several values.
-func varied(r *view.Run, part func(view.Group) string) bool {
+func varied(r *results.Run, part func(results.Group) string) bool {
 	first, several := "", false
 	r.Each(func(p world.Played) {
 		for _, s := range p.Outcome.Scores {
@@ -250,7 +251,7 @@ func varied(r *view.Run, part func(view.Group) string) bool {
 				return
 			}
 			agent := p.Spec.Lineup[s.Seat]
-			v := part(view.Group{Cell: p.Spec.Cell, Agent: agent, Model: r.Model(agent), Seat: s.Seat})
+			v := part(results.Group{Cell: p.Spec.Cell, Agent: agent, Model: r.Model(agent), Seat: s.Seat})
 			several = first != "" && v != "" && v != first
 			first = cmp.Or(first, v)
 		}
@@ -258,17 +259,17 @@ func varied(r *view.Run, part func(view.Group) string) bool {
 	return several
 }
 
-func scoreTable(r *view.Run, colours *exhibit.Palette, name, title string, by func(view.Group) view.Group) *page.Table {
+func scoreTable(r *results.Run, colours *exhibit.Palette, name, title string, by func(results.Group) results.Group) *page.Table {
 	all := r.Scores(by)
 	sortScores(r, all)
 	t := &page.Table{Name: name, Title: title, Grouped: true, Filter: len(all) > 30}
 	parts := []struct {
 		name string
-		of   func(view.Group) string
+		of   func(results.Group) string
 	}{
-		{"score", func(g view.Group) string { return g.Score }}, {"cell", func(g view.Group) string { return g.Cell }},
-		{"agent", func(g view.Group) string { return g.Agent }}, {"model", func(g view.Group) string { return g.Model }},
-		{"seat", func(g view.Group) string { return g.Seat }},
+		{"score", func(g results.Group) string { return g.Score }}, {"cell", func(g results.Group) string { return g.Cell }},
+		{"agent", func(g results.Group) string { return g.Agent }}, {"model", func(g results.Group) string { return g.Model }},
+		{"seat", func(g results.Group) string { return g.Seat }},
 	}
 	used := map[string]bool{}
 	for _, s := range all {
@@ -299,7 +300,7 @@ func scoreTable(r *view.Run, colours *exhibit.Palette, name, title string, by fu
 }
 
 // sortScores puts agents in the order of the plan. The order of scores stays.
-func sortScores(r *view.Run, all []view.Score) {
+func sortScores(r *results.Run, all []results.Score) {
 	name, agent := map[string]int{}, map[string]int{}
 	for _, s := range all {
 		if _, ok := name[s.Score]; !ok {
@@ -309,7 +310,7 @@ func sortScores(r *view.Run, all []view.Score) {
 	for i, a := range r.Head.Begun.Agents {
 		agent[a.Name] = i
 	}
-	slices.SortStableFunc(all, func(a, b view.Score) int {
+	slices.SortStableFunc(all, func(a, b results.Score) int {
 		return cmp.Or(cmp.Compare(name[a.Score], name[b.Score]), cmp.Compare(a.Cell, b.Cell), cmp.Compare(agent[a.Agent], agent[b.Agent]), cmp.Compare(a.Seat, b.Seat))
 	})
 }

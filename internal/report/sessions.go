@@ -6,7 +6,7 @@ import (
 
 	"parley/internal/kit/text"
 	"parley/internal/report/page"
-	"parley/internal/view/optional"
+	"parley/internal/run/results"
 	"parley/world"
 )
 
@@ -31,7 +31,7 @@ func sessions(ctx context.Context, from Source, recorded world.Recorded, limit i
 		}
 		if end != nil {
 			state = "closed"
-			from.problems.note(optional.Call(from.Kind, "Closed", func() error { why = recorded.Closed(end.Outcome); return nil }))
+			from.problems.note(results.Call(from.Kind, "Closed", func() error { why = recorded.Closed(end.Outcome); return nil }))
 		}
 		t.Rows = append(t.Rows, []page.Cell{
 			page.Word(e.Cell), page.Whole(e.Number), page.Word(state), page.Whole(e.Calls), page.Whole(e.Tokens), page.Money(e.Cost), page.Word(text.Excerpt(why, 300)),

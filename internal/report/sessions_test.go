@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"parley/internal/run/results"
 	"parley/internal/serve/gateway/ledger"
-	"parley/internal/view"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -41,7 +41,7 @@ func TestSessions(t *testing.T) {
 	if err := j.Append(t.Context(), entries...); err != nil {
 		t.Fatal(err)
 	}
-	run, err := view.Fold(t.Context(), j, "run.parley")
+	run, err := results.Fold(t.Context(), j, "run.parley")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,11 +9,11 @@ import (
 	"parley/internal/kit/text"
 	"parley/internal/report/chart"
 	"parley/internal/report/page"
-	"parley/internal/view"
+	"parley/internal/run/results"
 )
 
 // times returns the section on speed: how long answers took, and throughput over time.
-func times(r *view.Run) page.Section {
+func times(r *results.Run) page.Section {
 	s := page.Section{ID: "times", Title: "Speed"}
 	if len(r.Times) > 0 {
 		t := &page.Table{Name: "latency-distribution", Title: "Distribution of time to answer", Track: -1, Quiet: true, Columns: []page.Column{
@@ -34,7 +34,7 @@ func times(r *view.Run) page.Section {
 	return s
 }
 
-func latency(r *view.Run) page.Block {
+func latency(r *results.Run) page.Block {
 	t := &page.Table{Name: "latency", Title: "Time to answer", Track: -1, Columns: []page.Column{
 		page.Key("model"), page.Number("answers"), page.Number("mean"), page.Number("median"), page.Number("90%"), page.Number("99%"), page.Number("longest"), page.Number("first byte, median"), page.Number("waited, median"), page.Number("waited, 99%"),
 	}}
@@ -53,7 +53,7 @@ func latency(r *view.Run) page.Block {
 }
 
 // distribution returns a histogram of the times to answer of a model, and adds them to t.
-func distribution(m *view.ModelTimes, t *page.Table) page.Block {
+func distribution(m *results.ModelTimes, t *page.Table) page.Block {
 	parts := map[int]float64{} // eight bins for each doubling: more would be noisy, fewer would hide a second peak
 	first, last := math.MaxInt, math.MinInt
 	m.Latency.Buckets(func(low, high time.Duration, n int) {
@@ -86,7 +86,7 @@ func quantileMarks(s *sketch.Sketch) []chart.Mark {
 }
 
 // timeline returns throughput over the time played, and cost if there is any.
-func timeline(r *view.Run) []page.Block {
+func timeline(r *results.Run) []page.Block {
 	line := r.Timeline
 	width := line.Width.Seconds()
 	t := &page.Table{Name: "timeline", Title: "Over time", Track: -1, Quiet: true, Columns: []page.Column{page.Number("from"), page.Number("calls"), page.Number("failed"), page.Number("tokens"), page.Number("cost")}}

@@ -4,7 +4,7 @@
 // What it promises: the module builds, passes its tests and plays without changes. It is written completely or not at
 // all. The files of examples/auction are its result for that name; a test checks this.
 //
-// For plan files of existing kinds, use config.Init.
+// For plan files of existing kinds, use planfile.Init.
 package scaffold
 
 import (

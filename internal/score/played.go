@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"parley/internal/view/transcript"
+	"parley/internal/run/results"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -76,7 +76,7 @@ func Played(ctx context.Context, j journal.Journal, head *journal.Head, episode 
 	for _, a := range head.Begun.Agents {
 		p.Models[a.Name] = a.Model
 	}
-	for _, turn := range transcript.Turns(entries, ended.Attempt) {
+	for _, turn := range results.Turns(entries, ended.Attempt) {
 		if turn.Turned != nil {
 			for _, n := range turn.Turned.Notes {
 				p.Notes = append(p.Notes, Note{turn.Name(), n})

@@ -17,9 +17,8 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/score/scored"
-	"parley/internal/store/sqlite"
-	"parley/internal/view"
+	"parley/internal/run/results"
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/world"
 )
@@ -83,7 +82,7 @@ func each(file string, f func(of, scorer string) error) error {
 
 // add adds the scores of one file.
 func (s *Set) add(ctx context.Context, file, name, id string) (err error) {
-	store, err := sqlite.OpenRead(file)
+	store, err := runfile.OpenRead(file)
 	if err != nil {
 		return err
 	}
@@ -118,26 +117,26 @@ func (s *Set) add(ctx context.Context, file, name, id string) (err error) {
 }
 
 // Of returns what the run of a scorer scores. It is empty for any other run.
-func Of(b *journal.Begun) (scored.Scored, error) {
+func Of(b *journal.Begun) (results.Scored, error) {
 	var plan struct {
 		Params json.RawMessage `json:"params"`
 	}
 	if err := json.Unmarshal(b.Plan, &plan); err != nil {
-		return scored.Scored{}, err
+		return results.Scored{}, err
 	}
 	return scoredOf(plan.Params)
 }
 
-func scoredOf(params json.RawMessage) (scored.Scored, error) {
+func scoredOf(params json.RawMessage) (results.Scored, error) {
 	var p struct {
-		Scored scored.Scored `json:"scored"`
+		Scored results.Scored `json:"scored"`
 	}
 	err := json.Unmarshal(params, &p)
 	return p.Scored, err
 }
 
 // Merge adds the scores that are attached to a run, with other numbers of episodes. ok is false for an episode to leave out.
-func (s *Set) Merge(r *view.Run, number func(episode int) (n int, ok bool)) {
+func (s *Set) Merge(r *results.Run, number func(episode int) (n int, ok bool)) {
 	for episode, all := range r.Added {
 		if n, ok := number(episode); ok {
 			s.By[n] = all
@@ -149,7 +148,7 @@ func (s *Set) Merge(r *view.Run, number func(episode int) (n int, ok bool)) {
 }
 
 // Attach adds scores to a run. Call it after Know.
-func (s *Set) Attach(r *view.Run) {
+func (s *Set) Attach(r *results.Run) {
 	r.Added = s.By
 	maps.Copy(r.Bounds, s.Bounds)
 }

@@ -8,9 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/score/scored"
-	"parley/internal/store/sqlite"
-	"parley/internal/view"
+	"parley/internal/run/results"
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -22,7 +21,7 @@ func write(t *testing.T, file string, entries ...journal.Entry) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	s, err := sqlite.Open(t.Context(), file, sqlite.Create)
+	s, err := runfile.Open(t.Context(), file, runfile.Create)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +36,7 @@ func write(t *testing.T, file string, entries ...journal.Entry) {
 // scorer makes the run of a scorer over episodes 1 and 2 of a run: the first is polite, the second could not be scored.
 func scorer(t *testing.T, run string) []journal.Entry {
 	t.Helper()
-	what := scored.New(run, []int{1, 2}, []world.Measure{{Name: "polite", Bounds: world.Share()}})
+	what := results.NewScored(run, []int{1, 2}, []world.Measure{{Name: "polite", Bounds: world.Share()}})
 	var specs []world.Spec
 	for _, what.Episode = range []int{1, 2} {
 		raw, err := json.Marshal(map[string]any{"scored": what})
@@ -75,7 +74,7 @@ func TestRead(t *testing.T) {
 	if got := fmt.Sprint(set.By); got != "map[1:[{a Politeness.polite 1}]]" {
 		t.Errorf("scores %s", got)
 	}
-	r := &view.Run{Bounds: map[string]world.Bounds{}}
+	r := &results.Run{Bounds: map[string]world.Bounds{}}
 	set.Attach(r)
 	if r.Bounds["Politeness.polite"] != world.Share() {
 		t.Errorf("bounds %v", r.Bounds)
@@ -97,14 +96,14 @@ func TestRead(t *testing.T) {
 func TestNumbers(t *testing.T) {
 	t.Parallel()
 	for text, all := range map[string][]int{"0-2": {0, 1, 2}, "5": {5}, "0,2-3,9": {0, 2, 3, 9}} {
-		s := scored.New("r", all, nil)
+		s := results.NewScored("r", all, nil)
 		got, err := s.Numbers()
 		if s.Episodes != text || err != nil || fmt.Sprint(got) != fmt.Sprint(all) {
 			t.Errorf("%v: %q, %v, %v", all, s.Episodes, got, err)
 		}
 	}
 	for _, bad := range []string{"", "a", "3-1", "-1", "0-", "0-999999999999", "1,,2"} {
-		if _, err := (scored.Scored{Episodes: bad}).Numbers(); err == nil {
+		if _, err := (results.Scored{Episodes: bad}).Numbers(); err == nil {
 			t.Errorf("%q was read", bad)
 		}
 	}

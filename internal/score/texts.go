@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sort"
 
-	"parley/internal/store/sqlite"
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/world"
 )
@@ -60,7 +60,7 @@ func textsOf(ctx context.Context, file, name, id string, episode int) (all []Tex
 
 // outcomes calls f with the complete outcomes of the episodes of a scorer that score these episodes of the run with this id.
 func outcomes(ctx context.Context, file, id string, episodes []int, f func(b *journal.Begun, spec world.Spec, episode int, o world.Outcome)) (err error) {
-	store, err := sqlite.OpenRead(file)
+	store, err := runfile.OpenRead(file)
 	if err != nil {
 		return err
 	}

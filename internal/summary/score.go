@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"parley/internal/kit/statmath"
-	"parley/internal/view"
+	"parley/internal/run/results"
 )
 
 // Score is the mean of one score in a group of episodes, with a 95% interval.
@@ -27,20 +27,20 @@ type Score struct {
 }
 
 // Scores folds the outcomes of a run by cell, agent, seat and score.
-func Scores(r *view.Run) []Score {
-	return scores(r, func(g view.Group) view.Group { g.Model = ""; return g })
+func Scores(r *results.Run) []Score {
+	return scores(r, func(g results.Group) results.Group { g.Model = ""; return g })
 }
 
 // ByAgent folds the outcomes of a run by agent and score, over all seats and cells.
-func ByAgent(r *view.Run) []Score {
-	return scores(r, func(g view.Group) view.Group { return view.Group{Score: g.Score, Agent: g.Agent} })
+func ByAgent(r *results.Run) []Score {
+	return scores(r, func(g results.Group) results.Group { return results.Group{Score: g.Score, Agent: g.Agent} })
 }
 
 // scores returns the scores sorted by cell, seat and agent.
-func scores(r *view.Run, by func(view.Group) view.Group) []Score {
+func scores(r *results.Run, by func(results.Group) results.Group) []Score {
 	tags := r.Tags()
 	out := []Score{}
-	r.EachScore(by, func(s view.Score) {
+	r.EachScore(by, func(s results.Score) {
 		q := s.Estimate()
 		out = append(out, Score{
 			Cell: s.Cell, Agent: s.Agent, Seat: s.Seat, Score: s.Score, Tags: tags(s.Agent, s.Cell), Episodes: s.Sample.Episodes(), N: q.N,

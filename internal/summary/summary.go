@@ -6,14 +6,12 @@ import (
 	"errors"
 	"fmt"
 
-	"parley/engine"
 	"parley/internal/ask/dispatch"
 	"parley/internal/ask/dispatch/replica"
-	"parley/internal/config"
-	"parley/internal/growth"
-	"parley/internal/view"
-	"parley/internal/view/copies"
-	"parley/internal/view/failure"
+	"parley/internal/run/engine"
+	"parley/internal/run/growth"
+	"parley/internal/run/planfile"
+	"parley/internal/run/results"
 	"parley/journal"
 	"parley/llm"
 )
@@ -27,10 +25,10 @@ type Summary struct {
 	Reason journal.Reason `json:"reason"`
 	// Cause is the failed call that stopped the run. Failures leaves it out, since it is asked again. Nil: something
 	// else stopped the run.
-	Cause *failure.Failure `json:"cause"`
+	Cause *results.Failure `json:"cause"`
 	// AttemptFailure is the commonest failure of this process's attempts, if something else stopped the run and no call
 	// is recorded as failed. Its Calls counts attempts. Nil: no attempt failed.
-	AttemptFailure *failure.Failure `json:"attempt_failure"`
+	AttemptFailure *results.Failure `json:"attempt_failure"`
 
 	Episodes struct {
 		Total    int `json:"total"`
@@ -38,7 +36,7 @@ type Summary struct {
 		Failed   int `json:"failed"`
 	} `json:"episodes"`
 	// Distinct is how many different plays the complete episodes are, and Copies how many of them
-	// are copies of another: see copies.Distinct.
+	// are copies of another: see results.Distinct.
 	Distinct int `json:"distinct"`
 	Copies   int `json:"copies"`
 	// Grown is set if the plan asked for more than was recorded before this process.
@@ -48,9 +46,9 @@ type Summary struct {
 	// Unreached names the cells that ended before their score was as precise as plan.until asks.
 	Unreached []string `json:"unreached,omitempty"`
 
-	Fault *failure.Fault `json:"fault"` // the commonest failure of episodes; nil: no episode failed
+	Fault *results.Fault `json:"fault"` // the commonest failure of episodes; nil: no episode failed
 	// Failures are the failed calls, by model and kind, the commonest first.
-	Failures []failure.Failure `json:"failures"`
+	Failures []results.Failure `json:"failures"`
 	// Calls are questions to models and people.
 	Calls struct {
 		Total    int `json:"total"`    // recorded
@@ -101,7 +99,7 @@ type Server struct {
 // Process is what one process did with a run.
 type Process struct {
 	File   string
-	Plan   *config.Plan
+	Plan   *planfile.Plan
 	Result engine.Result
 	// Earlier counts the calls of models and people that were recorded before the process.
 	Earlier int
@@ -121,16 +119,16 @@ func (p Process) Summarize(ctx context.Context, j journal.Journal) (*Summary, er
 		return nil, err
 	}
 	if head.Begun == nil { // the first entry was not written
-		return nil, fmt.Errorf("summary: the journal %w", view.ErrEmpty)
+		return nil, fmt.Errorf("summary: the journal %w", results.ErrEmpty)
 	}
 	recorded, err := journal.Count(ctx, j)
 	if err != nil {
 		return nil, err
 	}
 	s := p.counts(head, recorded)
-	outcomes := view.Outcomes(head, p.Plan.Kind)
-	s.Distinct, s.Copies = copies.Distinct(head)
-	s.CopiesNote = copies.Note(head)
+	outcomes := results.Outcomes(head, p.Plan.Kind)
+	s.Distinct, s.Copies = results.Distinct(head)
+	s.CopiesNote = results.CopiesNote(head)
 	s.Scores, s.Agents = Scores(outcomes), ByAgent(outcomes)
 	if p.Plan.Until != nil && s.State == journal.Complete {
 		s.Unreached = unreached(outcomes, p.Plan)
@@ -164,12 +162,12 @@ func (p Process) counts(head *journal.Head, recorded journal.Counts) *Summary {
 // explain adds what failed in the run in j and, if the run is not complete, what stopped it.
 func (s *Summary) explain(ctx context.Context, j journal.Journal, head *journal.Head, cause *journal.Replied, d dispatch.Snapshot) error {
 	var faultErr, failErr error
-	s.Fault, faultErr = failure.Commonest(ctx, j, head)
-	s.Failures, failErr = failure.List(ctx, j)
+	s.Fault, faultErr = results.Commonest(ctx, j, head)
+	s.Failures, failErr = results.List(ctx, j)
 	switch {
 	case s.State == journal.Complete:
 	case cause != nil:
-		s.Cause = failure.Of(cause)
+		s.Cause = results.Of(cause)
 	case len(s.Failures) == 0:
 		s.AttemptFailure = commonestAttempt(d)
 	}
@@ -177,12 +175,12 @@ func (s *Summary) explain(ctx context.Context, j journal.Journal, head *journal.
 }
 
 // commonestAttempt returns the commonest failure of attempts, or nil if none failed.
-func commonestAttempt(d dispatch.Snapshot) (commonest *failure.Failure) {
+func commonestAttempt(d dispatch.Snapshot) (commonest *results.Failure) {
 	for _, name := range d.Names() {
 		m := d.Models[name]
 		for _, kind := range llm.Kinds() {
 			if n := int(m.Errors[kind]); n > 0 && kind != llm.KindCanceled && (commonest == nil || n > commonest.Calls) {
-				commonest = failure.OfAttempts(name, kind, n, m.Said[kind])
+				commonest = results.OfAttempts(name, kind, n, m.Said[kind])
 			}
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"parley/engine"
-	"parley/internal/config"
+	"parley/internal/run/engine"
+	"parley/internal/run/planfile"
 	"parley/journal"
 	"parley/world"
 	"parley/worlds/secrets"
@@ -58,7 +58,7 @@ func BenchmarkSummarize(b *testing.B) {
 				time.Sleep(time.Millisecond)
 			}
 		})
-		sum, err := Process{Plan: &config.Plan{Kind: secrets.Kind()}, Result: engine.Result{State: journal.Complete}}.Summarize(b.Context(), j)
+		sum, err := Process{Plan: &planfile.Plan{Kind: secrets.Kind()}, Result: engine.Result{State: journal.Complete}}.Summarize(b.Context(), j)
 		end()
 		wg.Wait()
 		if err != nil || sum.Distinct != episodes || sum.Copies != 0 || len(sum.Scores) != 4 || sum.Scores[0].N != episodes {

@@ -4,18 +4,18 @@ import (
 	"fmt"
 	"math"
 
-	"parley/internal/config"
-	"parley/internal/view"
+	"parley/internal/run/planfile"
+	"parley/internal/run/results"
 )
 
 // unreached names the cells of a run whose score is less precise than plan.until asks.
-func unreached(r *view.Run, plan *config.Plan) (out []string) {
+func unreached(r *results.Run, plan *planfile.Plan) (out []string) {
 	u := plan.Until
-	by := func(g view.Group) view.Group {
+	by := func(g results.Group) results.Group {
 		if u.Agent != "" {
-			return view.Group{Score: g.Score, Cell: g.Cell, Agent: g.Agent}
+			return results.Group{Score: g.Score, Cell: g.Cell, Agent: g.Agent}
 		}
-		return view.Group{Score: g.Score, Cell: g.Cell, Seat: g.Seat}
+		return results.Group{Score: g.Score, Cell: g.Cell, Seat: g.Seat}
 	}
 	for _, s := range r.Scores(by) {
 		q := s.Sample.Estimate(u.Confidence)

@@ -30,7 +30,7 @@ func allTasks() []task {
 		{"episodes", "200,000 episodes × 6 calls on the built-in simulated provider", "5,500 calls/s, 0.31 ms CPU a call, 1.1 GB; report 28 s", "at least 12,000 calls/s, at most 350 MB; report at most 10 s", false, (*bench).taskEpisodes},
 		{"refold", "refold; resume of a million calls", "67,000–113,000 calls/s", "at least 150,000 calls/s; under 7 s", false, (*bench).taskRefold},
 		{"engine", "engine and run file with an instant model", "14,000–30,000 calls/s", "at least 40,000 calls/s", false, func(b *bench) (string, error) {
-			rate, err := gobench("./internal/store/sqlite", "^BenchmarkEngine$", "240000x", "calls/s")
+			rate, err := gobench("./internal/run/runfile", "^BenchmarkEngine$", "240000x", "calls/s")
 			return figure(rate) + " calls/s", err
 		}},
 		{"dispatch", "dispatch alone, instant model", "146,000–213,000 calls/s", "at least 300,000 calls/s", false, func(*bench) (string, error) {
@@ -237,11 +237,11 @@ func (b *bench) taskEpisodes() (string, error) {
 }
 
 func (b *bench) taskRefold() (string, error) {
-	rate, err := gobench("./internal/store/sqlite", "^BenchmarkRefold$", "240000x", "calls/s")
+	rate, err := gobench("./internal/run/runfile", "^BenchmarkRefold$", "240000x", "calls/s")
 	if err != nil {
 		return "", err
 	}
-	resume, err := gobench("./internal/store/sqlite", "^BenchmarkResume$", "1x", "ns/op")
+	resume, err := gobench("./internal/run/runfile", "^BenchmarkResume$", "1x", "ns/op")
 	return fmt.Sprintf("%s calls/s; %.1f s", figure(rate), resume/1e9), err
 }
 

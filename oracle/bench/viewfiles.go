@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"parley/internal/store/sqlite"
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -28,7 +28,7 @@ func viewFile(dir, name string, specs world.Specs, f func(put func(...journal.En
 		return path, nil
 	}
 	ctx := context.Background()
-	store, err := sqlite.Open(ctx, path+".part", sqlite.Create)
+	store, err := runfile.Open(ctx, path+".part", runfile.Create)
 	if err != nil {
 		return "", err
 	}

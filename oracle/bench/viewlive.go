@@ -12,7 +12,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"parley/internal/store/sqlite"
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/world"
 )
@@ -22,7 +22,7 @@ func (b *bench) viewLag() (string, error) {
 	const ends = 30
 	path := filepath.Join(b.dir, "lag.parley")
 	ctx := context.Background()
-	store, err := sqlite.Open(ctx, path, sqlite.Create)
+	store, err := runfile.Open(ctx, path, runfile.Create)
 	if err != nil {
 		return "", err
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"parley/internal/report"
-	"parley/internal/view"
+	"parley/internal/run/results"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -37,7 +37,7 @@ func pageOf(t *testing.T, exhibitor func() world.Exhibitor) string {
 	if err := j.Append(t.Context(), entries()...); err != nil {
 		t.Fatal(err)
 	}
-	r, err := view.Fold(t.Context(), j, "run.parley")
+	r, err := results.Fold(t.Context(), j, "run.parley")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"parley/internal/command"
 	"parley/internal/kit/files"
+	"parley/internal/run/command"
 	"parley/world"
 )
 

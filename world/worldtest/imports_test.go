@@ -14,7 +14,7 @@ func TestImports(t *testing.T) {
 		{"clock", `import "time"`, "imports time"},
 		{"files", `import "os"`, "imports os"},
 		{"others", `import "example.com/other"`, "imports example.com/other"},
-		{"engine", `import "parley/engine"`, "imports parley/engine"},
+		{"engine", `import "parley/internal/run/engine"`, "imports parley/internal/run/engine"},
 		{"lookalike", `import "example.com/gamely"`, "imports example.com/gamely"},
 		{"old chance", `import "math/rand"`, "imports math/rand:"},
 		{"chance", `import "math/rand/v2"; var x = rand.IntN(3)`, "rand.IntN"},

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/config"
+	"parley/internal/run/planfile"
 	"parley/world"
 	"parley/worlds/diplomacy/rules"
 )
@@ -148,7 +148,7 @@ func TestExamples(t *testing.T) {
 		t.Fatalf("%v %v", names, err)
 	}
 	for _, name := range names {
-		plan, err := config.Load(t.Context(), name, []world.Kind{Kind()}, nil, config.Reach{})
+		plan, err := planfile.Load(t.Context(), name, []world.Kind{Kind()}, nil, planfile.Reach{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

@@ -6,18 +6,18 @@ import (
 	"strings"
 	"testing"
 
-	"parley/engine"
 	"parley/internal/ask/dispatch"
 	"parley/internal/ask/provider"
 	"parley/internal/ask/sim"
-	"parley/internal/config"
+	"parley/internal/run/engine"
+	"parley/internal/run/planfile"
 	"parley/journal"
 	"parley/world"
 	"parley/worlds/evolve"
 )
 
 // run plays a plan through the engine.
-func run(t *testing.T, plan *config.Plan, calls int, wave bool, log journal.Journal) engine.Result {
+func run(t *testing.T, plan *planfile.Plan, calls int, wave bool, log journal.Journal) engine.Result {
 	t.Helper()
 	model, err := sim.New(sim.Config{StandIns: sim.StandIns(evolve.Kind())})
 	if err != nil {
@@ -44,9 +44,9 @@ func run(t *testing.T, plan *config.Plan, calls int, wave bool, log journal.Jour
 }
 
 // load reads an example.
-func load(t *testing.T, name string, sets ...string) *config.Plan {
+func load(t *testing.T, name string, sets ...string) *planfile.Plan {
 	t.Helper()
-	p, err := config.Load(t.Context(), filepath.Join("..", "..", "examples", name), []world.Kind{evolve.Kind()}, sets, config.Reach{})
+	p, err := planfile.Load(t.Context(), filepath.Join("..", "..", "examples", name), []world.Kind{evolve.Kind()}, sets, planfile.Reach{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,9 +129,9 @@ func TestFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	parse := func(file, more string) (*config.Plan, error) {
+	parse := func(file, more string) (*planfile.Plan, error) {
 		src := "kind: evolve\nagents: {a: sim/solver}\nparams:\n  problems: {source: file, file: " + file + ", train: 2, test: 2" + more + "}\n"
-		return config.Parse(filepath.Join(dir, "plan.yaml"), []byte(src), []world.Kind{evolve.Kind()}, nil)
+		return planfile.Parse(filepath.Join(dir, "plan.yaml"), []byte(src), []world.Kind{evolve.Kind()}, nil)
 	}
 	for _, file := range []string{"set.jsonl", "set.csv", "set.yaml"} {
 		p, err := parse(file, "")
@@ -142,7 +142,7 @@ func TestFiles(t *testing.T) {
 		if n := strings.Count(string(p.ParamsJSON), `"question":"1+`); n != 4 {
 			t.Errorf("%s: %d problems are recorded: %s", file, n, p.ParamsJSON)
 		}
-		if again, err := config.FromJSON(p.JSON(), []world.Kind{evolve.Kind()}, nil); err != nil || string(again.ParamsJSON) != string(p.ParamsJSON) {
+		if again, err := planfile.FromJSON(p.JSON(), []world.Kind{evolve.Kind()}, nil); err != nil || string(again.ParamsJSON) != string(p.ParamsJSON) {
 			t.Errorf("%s: resumed without the file: %v", file, err)
 		}
 	}

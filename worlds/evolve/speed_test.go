@@ -6,11 +6,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/engine"
 	"parley/internal/ask/dispatch"
 	"parley/internal/ask/provider"
 	"parley/internal/ask/sim"
-	"parley/internal/config"
+	"parley/internal/run/engine"
+	"parley/internal/run/planfile"
 	"parley/journal"
 	"parley/worlds/evolve"
 )
@@ -18,7 +18,7 @@ import (
 // timed plays a plan through every layer of dispatch to a simulated provider that takes a second for each call. It returns
 // when, after the start, each call of the first generation was answered. Call it within synctest, where computing
 // takes no time: all time beyond the ideal is then lost by the program itself.
-func timed(t *testing.T, plan *config.Plan, theirs sim.Limits, ours provider.Limits) []time.Duration {
+func timed(t *testing.T, plan *planfile.Plan, theirs sim.Limits, ours provider.Limits) []time.Duration {
 	t.Helper()
 	second, err := sim.ParseDelay("1s")
 	if err != nil {
@@ -73,7 +73,7 @@ func firstGeneration(t *testing.T, log *journal.Memory, began time.Time) []time.
 }
 
 // one returns a plan of one generation of 50 prompts, without a race and with a minimal test.
-func one(t *testing.T, train string) *config.Plan {
+func one(t *testing.T, train string) *planfile.Plan {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("thousands of calls take long under the race detector")

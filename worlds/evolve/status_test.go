@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/planner"
+	"parley/internal/run/planner"
 	"parley/world"
 )
 

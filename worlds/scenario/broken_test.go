@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/config"
 	"parley/internal/kit/testkit"
+	"parley/internal/run/planfile"
 	"parley/world"
 )
 
@@ -94,7 +94,7 @@ func TestBrokenFolders(t *testing.T) {
 	t.Parallel()
 	eachCase(t, "broken", "want", 40, func(t *testing.T, of map[string]string) string {
 		dir := folderOf(t, of)
-		_, err := config.Load(t.Context(), filepath.Join(dir, "plan.yaml"), []world.Kind{Kind()}, nil, config.Reach{})
+		_, err := planfile.Load(t.Context(), filepath.Join(dir, "plan.yaml"), []world.Kind{Kind()}, nil, planfile.Reach{})
 		if err == nil {
 			t.Fatal("nothing is wrong with it")
 		}

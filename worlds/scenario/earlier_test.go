@@ -8,8 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/config"
-	"parley/internal/config/reach"
+	"parley/internal/run/planfile"
 	"parley/world"
 	"parley/worlds/scenario/script"
 )
@@ -31,7 +30,7 @@ func TestEarlierFoldersNameTheConverter(t *testing.T) {
 	refused := 0
 	for _, path := range cases {
 		dir := folderOf(t, parts(t, path))
-		_, err := config.Load(t.Context(), filepath.Join(dir, "plan.yaml"), []world.Kind{Kind()}, nil, config.Reach{})
+		_, err := planfile.Load(t.Context(), filepath.Join(dir, "plan.yaml"), []world.Kind{Kind()}, nil, planfile.Reach{})
 		if err == nil {
 			continue // a spelling of today
 		}
@@ -49,7 +48,7 @@ func TestEarlierFoldersNameTheConverter(t *testing.T) {
 func converted(t *testing.T, of map[string]string) string {
 	t.Helper()
 	from, to := folderOf(t, of), t.TempDir()
-	files, err := reach.New(t.Context(), filepath.Join(from, "plan.yaml"), reach.Reach{})
+	files, err := planfile.NewFiles(t.Context(), filepath.Join(from, "plan.yaml"), planfile.Reach{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +76,7 @@ func converted(t *testing.T, of map[string]string) string {
 		if strings.Contains(name, "/") {
 			continue
 		}
-		p, err := config.Load(t.Context(), filepath.Join(to, name), []world.Kind{Kind()}, nil, config.Reach{})
+		p, err := planfile.Load(t.Context(), filepath.Join(to, name), []world.Kind{Kind()}, nil, planfile.Reach{})
 		if err != nil {
 			t.Errorf("%s: %v\n%s", name, err, b.String())
 			continue
@@ -110,7 +109,7 @@ func FuzzConvert(f *testing.F) {
 		from := folderOf(t, map[string]string{
 			"s/scenario.yaml": scenario, "s/actors/east.yaml": actor, "s/metrics.yaml": metrics, "s/validation-rules.yaml": checks, "s/exogenous-events.yaml": events, "s/batch-config.yaml": batch,
 		})
-		files, err := reach.New(t.Context(), filepath.Join(from, "plan.yaml"), reach.Reach{})
+		files, err := planfile.NewFiles(t.Context(), filepath.Join(from, "plan.yaml"), planfile.Reach{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"parley/internal/ask/sim/jsongen"
-	"parley/internal/config"
+	"parley/internal/run/planfile"
 	"parley/llm"
 	"parley/world"
 	"parley/worlds/scenario/script"
@@ -175,9 +175,9 @@ func numeric(name string) script.Metric {
 }
 
 // loaded reads a plan file and returns its script.
-func loaded(t *testing.T, plan string) (*config.Plan, *script.Script) {
+func loaded(t *testing.T, plan string) (*planfile.Plan, *script.Script) {
 	t.Helper()
-	p, err := config.Load(t.Context(), plan, []world.Kind{Kind()}, nil, config.Reach{})
+	p, err := planfile.Load(t.Context(), plan, []world.Kind{Kind()}, nil, planfile.Reach{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,31 +9,31 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/config"
+	"parley/internal/run/planfile"
 	"parley/world"
 	"parley/worlds/scenario/script"
 )
 
 // planned writes the good scenario with another plan, and loads it.
-func planned(t *testing.T, plan string, changed map[string]string, sets ...string) (*config.Plan, error) {
+func planned(t *testing.T, plan string, changed map[string]string, sets ...string) (*planfile.Plan, error) {
 	t.Helper()
 	files := map[string]string{"plan.yaml": plan}
 	maps.Copy(files, changed)
-	return config.Load(t.Context(), filepath.Join(folderOf(t, files), "plan.yaml"), []world.Kind{Kind()}, sets, config.Reach{})
+	return planfile.Load(t.Context(), filepath.Join(folderOf(t, files), "plan.yaml"), []world.Kind{Kind()}, sets, planfile.Reach{})
 }
 
 // TestARunNeedsNoFiles checks that the recorded plan equals the original without the files.
 func TestARunNeedsNoFiles(t *testing.T) {
 	t.Parallel()
 	dir := folderOf(t, nil)
-	p, err := config.Load(t.Context(), filepath.Join(dir, "plan.yaml"), []world.Kind{Kind()}, nil, config.Reach{})
+	p, err := planfile.Load(t.Context(), filepath.Join(dir, "plan.yaml"), []world.Kind{Kind()}, nil, planfile.Reach{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	again, err := config.FromJSON(p.JSON(), []world.Kind{Kind()}, nil)
+	again, err := planfile.FromJSON(p.JSON(), []world.Kind{Kind()}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestARunNeedsNoFiles(t *testing.T) {
 	if strings.Contains(string(p.JSON()), filepath.ToSlash(dir)) {
 		t.Error("the plan that is recorded depends on where its files stood")
 	}
-	branch, err := config.FromJSON(p.JSON(), []world.Kind{Kind()}, []string{"params.set={actors.east.goals: [Build another]}"})
+	branch, err := planfile.FromJSON(p.JSON(), []world.Kind{Kind()}, []string{"params.set={actors.east.goals: [Build another]}"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestModelsOfTheFiles(t *testing.T) {
 		if strings.Join(got, " ") != want {
 			t.Errorf("%s: %v, want %s", plan, got, want)
 		}
-		if again, err := config.FromJSON(p.JSON(), []world.Kind{Kind()}, nil); err != nil || !reflect.DeepEqual(again.Lineup, p.Lineup) {
+		if again, err := planfile.FromJSON(p.JSON(), []world.Kind{Kind()}, nil); err != nil || !reflect.DeepEqual(again.Lineup, p.Lineup) {
 			t.Errorf("recorded: %v", err)
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"parley/internal/config"
+	"parley/internal/run/planfile"
 	"parley/world"
 )
 
@@ -13,7 +13,7 @@ func TestTaskName(t *testing.T) {
 	t.Parallel()
 	dir := folderOf(t, nil)
 	of := func(sets ...string) string {
-		p, err := config.Load(t.Context(), filepath.Join(dir, "plan.yaml"), []world.Kind{Kind()}, sets, config.Reach{})
+		p, err := planfile.Load(t.Context(), filepath.Join(dir, "plan.yaml"), []world.Kind{Kind()}, sets, planfile.Reach{})
 		if err != nil {
 			t.Fatal(err)
 		}

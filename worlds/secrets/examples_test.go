@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"parley/internal/app"
-	"parley/internal/config"
-	"parley/internal/store/sqlite"
+	"parley/internal/run/planfile"
+	"parley/internal/run/runfile"
 	"parley/internal/summary"
 	"parley/journal"
 	"parley/worlds"
@@ -29,7 +29,7 @@ type episode struct {
 // run plays a plan from examples, as `parley run` does, and reads it back.
 func run(t *testing.T, name string, sets ...string) (*summary.Summary, []episode) {
 	t.Helper()
-	p, err := config.Load(t.Context(), filepath.Join("..", "..", "examples", name), worlds.Standard(), sets, config.Reach{})
+	p, err := planfile.Load(t.Context(), filepath.Join("..", "..", "examples", name), worlds.Standard(), sets, planfile.Reach{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func run(t *testing.T, name string, sets ...string) (*summary.Summary, []episode
 	if sum.State != journal.Complete || sum.Episodes.Failed > 0 || sum.Calls.Failed > 0 {
 		t.Fatalf("%s: %+v", name, sum)
 	}
-	s, err := sqlite.OpenRead(file)
+	s, err := runfile.OpenRead(file)
 	if err != nil {
 		t.Fatal(err)
 	}

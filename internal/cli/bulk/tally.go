@@ -9,7 +9,7 @@ import (
 	"parley/internal/ask/dispatch"
 	"parley/internal/cli/progress"
 	"parley/internal/cli/terminal"
-	"parley/internal/view/failure"
+	"parley/internal/run/results"
 	"parley/llm"
 )
 
@@ -17,7 +17,7 @@ import (
 type Tally struct {
 	mu      sync.Mutex
 	n       Counts
-	reasons failure.Reasons // why requests failed
+	reasons results.Reasons // why requests failed
 }
 
 // Counts is a snapshot of a Tally.

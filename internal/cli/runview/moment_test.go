@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/engine"
 	"parley/internal/cli/terminal"
+	"parley/internal/run/engine"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"

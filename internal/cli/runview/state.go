@@ -9,7 +9,7 @@ import (
 	"parley/internal/ask/dispatch/limiter"
 	"parley/internal/cli/progress"
 	"parley/internal/cli/terminal"
-	"parley/internal/live"
+	"parley/internal/run/control"
 	"parley/llm"
 )
 
@@ -50,12 +50,12 @@ func (c *costs) add(cost llm.Money, resumed bool) {
 }
 
 // State returns the current state of the run for those who watch it from outside. It is called once a second.
-func (v *View) State(now time.Time) live.State {
+func (v *View) State(now time.Time) control.LiveState {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	st := v.Stats()
 	steered, budget := v.steered()
-	s := live.State{
+	s := control.LiveState{
 		At: now, Steered: steered, InFlight: st.InFlight, Waiting: st.Waiting, RateLimited: st.RateLimited,
 		Spent: v.spent.Plus(st.Cost).Plus(st.Uncertain), Budget: budget, Left: v.timeLeft(now),
 		Status: append(v.Says(), v.inside()...), Waits: progress.Waits(v.Calls, now), Models: models(st),
@@ -66,7 +66,7 @@ func (v *View) State(now time.Time) live.State {
 	}
 	if v.batches != nil {
 		for _, b := range v.batches().Open {
-			s.Batches = append(s.Batches, live.Batch{Provider: b.Provider, Model: b.Model, Began: b.Began, Requests: b.Lines, Answered: b.Answered + b.Failed, Trouble: terminal.Cut(b.Trouble, 300)})
+			s.Batches = append(s.Batches, control.Batch{Provider: b.Provider, Model: b.Model, Began: b.Began, Requests: b.Lines, Answered: b.Answered + b.Failed, Trouble: terminal.Cut(b.Trouble, 300)})
 		}
 	}
 	v.rates(&s, st)
@@ -74,15 +74,15 @@ func (v *View) State(now time.Time) live.State {
 }
 
 // models returns what each model did.
-func models(st dispatch.Snapshot) (out []live.Model) {
+func models(st dispatch.Snapshot) (out []control.Model) {
 	for _, name := range slices.Sorted(maps.Keys(st.Models)) {
 		m := st.Models[name]
-		one := live.Model{
+		one := control.Model{
 			Name: name, Calls: m.Calls, Failed: m.Failed, RateLimited: m.RateLimited, Input: m.Usage.Input, Output: m.Usage.Output, Cost: m.Cost,
-			Median: m.Latency.Quantile(0.5), P95: m.Latency.Quantile(0.95), Errors: map[llm.Kind]live.Error{},
+			Median: m.Latency.Quantile(0.5), P95: m.Latency.Quantile(0.95), Errors: map[llm.Kind]control.LiveError{},
 		}
 		for kind, n := range m.Errors {
-			one.Errors[kind] = live.Error{Attempts: n, Example: terminal.Cut(m.Said[kind], 300)}
+			one.Errors[kind] = control.LiveError{Attempts: n, Example: terminal.Cut(m.Said[kind], 300)}
 		}
 		out = append(out, one)
 	}
@@ -105,7 +105,7 @@ func (v *View) projected(spent llm.Money) llm.Money {
 }
 
 // rates fills in what the run does in a second or a minute, and keeps what it did for the next time.
-func (v *View) rates(s *live.State, st dispatch.Snapshot) {
+func (v *View) rates(s *control.LiveState, st dispatch.Snapshot) {
 	now := sample{at: s.At, attempts: st.Attempts, tokens: st.Usage.Total(), spent: s.Spent, charged: map[server]limiter.Units{}}
 	for _, n := range st.Errors {
 		now.errors += n
@@ -128,13 +128,13 @@ func (v *View) rates(s *live.State, st dispatch.Snapshot) {
 		at := serverOf(l)
 		before, d, ok := v.since(s.At, serverTime, &at)
 		was := before.charged[at]
-		rate := func(limit, charged, was float64) live.Rate {
+		rate := func(limit, charged, was float64) control.Rate {
 			if !ok {
-				return live.Rate{Limit: limit, Unknown: true}
+				return control.Rate{Limit: limit, Unknown: true}
 			}
-			return live.Rate{Now: max(0, charged-was) * 60 / d, Limit: limit}
+			return control.Rate{Now: max(0, charged-was) * 60 / d, Limit: limit}
 		}
-		s.Servers = append(s.Servers, live.Server{
+		s.Servers = append(s.Servers, control.Server{
 			Provider: l.Provider, Address: l.Server, Models: l.Models, InFlight: l.InFlight, Concurrency: l.Concurrency,
 			Requests: rate(l.Requests, l.Charged.Requests, was.Requests), Tokens: rate(l.Tokens, l.Charged.Tokens, was.Tokens),
 			Input: rate(l.Input, l.Charged.Input, was.Input), Output: rate(l.Output, l.Charged.Output, was.Output),

@@ -12,15 +12,15 @@ import (
 	"sync"
 	"time"
 
-	"parley/engine"
 	"parley/internal/app"
 	"parley/internal/ask/batch"
 	"parley/internal/ask/dispatch"
 	"parley/internal/ask/dispatch/replica"
 	"parley/internal/cli/progress"
 	"parley/internal/cli/terminal"
-	"parley/internal/growth"
-	"parley/internal/steer"
+	"parley/internal/run/control"
+	"parley/internal/run/engine"
+	"parley/internal/run/growth"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -37,7 +37,7 @@ type View struct {
 	waiting  func() string                       // what external thing the run waits for
 	Calls    func(now time.Time) []dispatch.Wait // what calls wait for; hostile
 	batches  func() batch.Progress               // nil if the run is not in waves
-	steering *steer.Steering                     // nil if nothing is left to play
+	steering *control.Steering                   // nil if nothing is left to play
 	budget   llm.Money                           // of a run without steering
 	spent    llm.Money                           // before this process
 	episodes int                                 // planned so far

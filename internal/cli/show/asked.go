@@ -5,13 +5,13 @@ import (
 	"unicode/utf8"
 
 	"parley/internal/cli/terminal"
-	"parley/internal/view/transcript"
+	"parley/internal/run/results"
 )
 
 // findNew finds the new messages in each request of a gateway's record. Other kinds note what their seats are
 // shown.
 func (t *Transcript) findNew() {
-	var h transcript.MessageDiff
+	var h results.MessageDiff
 	for _, turn := range t.Turns {
 		for _, r := range turn.Replies {
 			if r.Request != nil {
@@ -30,7 +30,7 @@ func (c *Call) asked(p *terminal.Page, indent string) {
 		m := &c.Asked[i]
 		p.Put(terminal.InkName, indent+string(m.Role))
 		p.Line()
-		text := transcript.MessageText(m)
+		text := results.MessageText(m)
 		p.Quote(indent, terminal.Cut(text, maxAsked))
 		if n := utf8.RuneCountInString(text); n > maxAsked {
 			p.Put(terminal.InkFaint, fmt.Sprintf("%s(%s characters: --call %s shows all of them)", indent, terminal.Number(n), c.Call))

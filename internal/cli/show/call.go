@@ -13,7 +13,7 @@ import (
 
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
-	"parley/internal/view/transcript"
+	"parley/internal/run/results"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -50,11 +50,11 @@ type Call struct {
 
 func newShownCall(begun *journal.Begun, r *journal.Replied) *Call {
 	c := &Call{
-		Call: transcript.TurnName(r.Strand, r.Turn.Turn) + ":" + strconv.Itoa(r.Index), Episode: r.Episode, Attempt: r.Attempt,
-		Strand: r.Strand, Turn: r.Turn.Turn, Index: r.Index, Seat: r.Seat, Label: r.Label, Agent: r.Agent, Fallback: transcript.Fallback(begun, r), Kind: "bot",
+		Call: results.TurnName(r.Strand, r.Turn.Turn) + ":" + strconv.Itoa(r.Index), Episode: r.Episode, Attempt: r.Attempt,
+		Strand: r.Strand, Turn: r.Turn.Turn, Index: r.Index, Seat: r.Seat, Label: r.Label, Agent: r.Agent, Fallback: results.Fallback(begun, r), Kind: "bot",
 		At: r.At.UTC(), Copied: r.Copied, Cost: r.Cost(), Request: r.Request, Act: r.Act, Response: r.Response, Error: r.Error,
 	}
-	c.who = transcript.Answerer(begun, r)
+	c.who = results.Answerer(begun, r)
 	switch {
 	case r.Act != nil:
 		c.Kind = "act"

@@ -19,11 +19,9 @@ import (
 
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
+	"parley/internal/run/results"
+	"parley/internal/run/runfile"
 	"parley/internal/score"
-	"parley/internal/store/sqlite"
-	"parley/internal/view"
-	"parley/internal/view/optional"
-	"parley/internal/view/transcript"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -31,8 +29,8 @@ import (
 
 // Reader reads the parts of a run that are shown.
 type Reader struct {
-	Store *sqlite.Store
-	About sqlite.Outline
+	Store *runfile.Store
+	About runfile.Outline
 	File  string
 	Kind  world.Kind // zero if this program does not have it
 	Tell  func(text string)
@@ -101,9 +99,9 @@ func (v *Reader) Said(ctx context.Context, episode int, seat string, failed bool
 }
 
 func (v *Reader) transcript(ctx context.Context, n int) (*Transcript, error) {
-	var l *sqlite.Listed
+	var l *runfile.Listed
 	if n >= 0 {
-		list, err := v.Store.List(ctx, sqlite.Listing{From: n, Limit: 1})
+		list, err := v.Store.List(ctx, runfile.Listing{From: n, Limit: 1})
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +124,7 @@ func (v *Reader) transcript(ctx context.Context, n int) (*Transcript, error) {
 	if recorded, ok := world.As[world.Recorded](v.Kind); ok {
 		var failed error
 		t.leaveOut(func(n world.Note) (hidden bool) {
-			failed = cmp.Or(optional.Call(v.Kind, "Hidden", func() error { hidden = recorded.Hidden(n); return nil }), failed)
+			failed = cmp.Or(results.Call(v.Kind, "Hidden", func() error { hidden = recorded.Hidden(n); return nil }), failed)
 			return hidden
 		})
 		if failed != nil {
@@ -140,7 +138,7 @@ func (v *Reader) transcript(ctx context.Context, n int) (*Transcript, error) {
 	return t, nil
 }
 
-// mark adds the kind's descriptions of replies. Its error is one of optional.Call.
+// mark adds the kind's descriptions of replies. Its error is one of results.Call.
 func (t *Transcript) mark(kind world.Kind) error {
 	var entries []world.TranscriptEntry
 	calls := map[int]*Call{}
@@ -157,7 +155,7 @@ func (t *Transcript) mark(kind world.Kind) error {
 			entries = append(entries, reply)
 		}
 	}
-	marks, err := transcript.Marks(kind, entries)
+	marks, err := results.Marks(kind, entries)
 	for i, mark := range marks {
 		calls[i].Mark = mark
 	}
@@ -213,7 +211,7 @@ func (t *Transcript) only() string {
 // turnsOf returns the turns of an attempt in transcript order.
 func turnsOf(begun *journal.Begun, entries []journal.Entry, attempt int) []*Turn {
 	out := []*Turn{}
-	for _, t := range transcript.Turns(entries, attempt) {
+	for _, t := range results.Turns(entries, attempt) {
 		turn := &Turn{Strand: t.Strand, Turn: t.Number, Replies: make([]*Call, len(t.Replies))}
 		if t.Turned != nil {
 			turn.Notes, turn.Calls = t.Turned.Notes, t.Turned.Calls
@@ -235,10 +233,10 @@ func (t *Transcript) Print(p *terminal.Page) {
 	if t.Attempt > 0 {
 		p.Fact("attempt", fmt.Sprintf("%d: those before were given up", t.Attempt))
 	}
-	if t.Cell != "" && t.Cell != view.LineupText(t.Lineup) {
+	if t.Cell != "" && t.Cell != results.LineupText(t.Lineup) {
 		p.Fact("cell", t.Cell)
 	}
-	p.Fact("lineup", view.LineupText(t.Lineup))
+	p.Fact("lineup", results.LineupText(t.Lineup))
 	p.Fact("deal", strconv.Itoa(t.Deal))
 	p.Fact("calls", terminal.Number(t.Calls)+", "+t.Cost.String())
 	printBeside(p, t.Acts, t.Bots)
@@ -263,7 +261,7 @@ func (t *Transcript) Print(p *terminal.Page) {
 func (t *Turn) print(p *terminal.Page, said map[string]bool, all bool) {
 	indent := strings.Repeat("    ", strings.Count(t.Strand, "/"))
 	p.Line()
-	p.Put(terminal.InkHead, indent+"turn "+transcript.TurnName(t.Strand, t.Turn))
+	p.Put(terminal.InkHead, indent+"turn "+results.TurnName(t.Strand, t.Turn))
 	p.Line()
 	indent += "  "
 	for _, n := range t.Notes {

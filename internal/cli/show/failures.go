@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"parley/internal/cli/terminal"
-	"parley/internal/view/failure"
+	"parley/internal/run/results"
 )
 
 // maxKinds is how many kinds of failures a line lists.
@@ -33,7 +33,7 @@ func printBeside(p *terminal.Page, acts, bots int) {
 }
 
 // FailureLines describe how calls and acts failed, the text of the most frequent failure, and what to do about it.
-func FailureLines(failures []failure.Failure, calls, acts int) []string {
+func FailureLines(failures []results.Failure, calls, acts int) []string {
 	if len(failures) == 0 {
 		return nil
 	}

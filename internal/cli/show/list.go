@@ -9,11 +9,10 @@ import (
 	"time"
 
 	"parley/internal/cli/terminal"
-	"parley/internal/control"
 	"parley/internal/report/page"
-	"parley/internal/store/sqlite"
-	"parley/internal/view"
-	"parley/internal/view/failure"
+	"parley/internal/run/control"
+	"parley/internal/run/results"
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -36,16 +35,16 @@ type Run struct {
 	Code   []journal.Code   `json:"code,omitempty"`
 	Edited []journal.Growth `json:"edited,omitempty"`
 	// Steered has what people changed while the run was played.
-	Steered  []SteeredRow  `json:"steered,omitempty"`
-	State    string        `json:"state"`
-	Reason   string        `json:"reason,omitempty"`
-	Agents   []world.Agent `json:"agents"`
-	Episodes view.Counts   `json:"episodes"`
-	Calls    int           `json:"calls"`          // of models and people
-	Acts     int           `json:"acts,omitempty"` // on environments, and on other things outside of the world
-	Bots     int           `json:"bots,omitempty"` // answers of bots
+	Steered  []SteeredRow   `json:"steered,omitempty"`
+	State    string         `json:"state"`
+	Reason   string         `json:"reason,omitempty"`
+	Agents   []world.Agent  `json:"agents"`
+	Episodes results.Counts `json:"episodes"`
+	Calls    int            `json:"calls"`          // of models and people
+	Acts     int            `json:"acts,omitempty"` // on environments, and on other things outside of the world
+	Bots     int            `json:"bots,omitempty"` // answers of bots
 	// Failures are the failed calls and acts, by model and kind.
-	Failures []failure.Failure `json:"failures"`
+	Failures []results.Failure `json:"failures"`
 	Cost     llm.Money         `json:"cost_usd"`
 	Batches  int               `json:"batches_open"` // still with their providers
 	From     int               `json:"from"`
@@ -67,7 +66,7 @@ type SteeredRow struct {
 const maxSteered = 10
 
 // Run reads the run and the episodes that want asks for.
-func (v *Reader) Run(ctx context.Context, want sqlite.Listing) (*Run, error) {
+func (v *Reader) Run(ctx context.Context, want runfile.Listing) (*Run, error) {
 	o, b := v.About, v.About.Begun
 	r := &Run{
 		File: v.File, Run: b.Run, Tool: b.Tool, Kind: b.Kind, KindVersion: b.KindVersion, Seed: b.Seed, Begun: b.At.UTC(),
@@ -78,17 +77,17 @@ func (v *Reader) Run(ctx context.Context, want sqlite.Listing) (*Run, error) {
 		r.Steered = append(r.Steered, SteeredRow{s.At.UTC(), s.Verb, s.By, s.Detail})
 	}
 	switch {
-	case o.Open && sqlite.Played(v.File):
+	case o.Open && runfile.Played(v.File):
 		r.State = control.Playing
 	case o.Open:
 		r.State = control.CutOff
 	case r.State == "":
-		r.State = view.StateNew
+		r.State = results.StateNew
 	}
-	r.Episodes = view.Counts{Total: o.Episodes, Ended: o.Ended, Failed: o.Failed, Playing: o.Playing, Waiting: o.Episodes - o.Ended - o.Failed - o.Playing}
+	r.Episodes = results.Counts{Total: o.Episodes, Ended: o.Ended, Failed: o.Failed, Playing: o.Playing, Waiting: o.Episodes - o.Ended - o.Failed - o.Playing}
 	recorded, err := v.Store.Count(ctx)
 	if err == nil {
-		r.Failures, err = failure.List(ctx, v.Store)
+		r.Failures, err = results.List(ctx, v.Store)
 	}
 	if err != nil {
 		return nil, err
@@ -141,7 +140,7 @@ type Score struct {
 	Value any    `json:"value"`
 }
 
-func (v *Reader) episode(ctx context.Context, l *sqlite.Listed) (EpisodeRow, error) {
+func (v *Reader) episode(ctx context.Context, l *runfile.Listed) (EpisodeRow, error) {
 	e := EpisodeRow{Episode: l.Episode, Cell: l.Spec.Cell, Lineup: l.Spec.Lineup, Deal: l.Spec.Deal, State: l.State(), Attempt: l.Attempt}
 	if l.Ended != nil {
 		e.Failed, e.Scores = l.Ended.Outcome.Failed, ScoresOf(l.Ended.Outcome.Scores)
@@ -242,7 +241,7 @@ func (r *Run) rest(p *terminal.Page) {
 
 func (r *Run) state() string {
 	switch text := r.State; {
-	case text == view.StateNew:
+	case text == results.StateNew:
 		return "new: not played yet"
 	case text == control.Playing:
 		return "playing: a process plays it"
@@ -258,7 +257,7 @@ func (r *Run) state() string {
 // rows returns the table of episodes. It leaves out cells that only repeat the lineup, and failures if
 // there are none, and acts if there are none.
 func (r *Run) rows() [][]terminal.Cell {
-	cells := slices.ContainsFunc(r.List, func(e EpisodeRow) bool { return e.Cell != "" && e.Cell != view.LineupText(e.Lineup) })
+	cells := slices.ContainsFunc(r.List, func(e EpisodeRow) bool { return e.Cell != "" && e.Cell != results.LineupText(e.Lineup) })
 	failures := slices.ContainsFunc(r.List, func(e EpisodeRow) bool { return e.failures() > 0 })
 	head := []terminal.Cell{{Text: "EPISODE", Number: true}, {Text: "STATE"}, {Text: "CALLS", Number: true}}
 	if r.Acts > 0 {
@@ -293,7 +292,7 @@ func (e *EpisodeRow) row(acts, failures, cells bool) []terminal.Cell {
 	if cells {
 		row = append(row, terminal.Cell{Text: terminal.OrDash(e.Cell, e.Cell == "")})
 	}
-	row = append(row, terminal.Cell{Ink: terminal.InkName, Text: view.LineupText(e.Lineup)})
+	row = append(row, terminal.Cell{Ink: terminal.InkName, Text: results.LineupText(e.Lineup)})
 	if e.Failed != "" {
 		return append(row, terminal.Cell{Ink: terminal.InkBad, Text: terminal.OneLine(e.Failed)})
 	}

@@ -11,8 +11,8 @@ import (
 	"parley/internal/cli/terminal"
 	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
+	"parley/internal/run/results"
 	"parley/internal/score"
-	"parley/internal/view/transcript"
 	"parley/world"
 )
 
@@ -89,7 +89,7 @@ func printTexts(p *terminal.Page, texts []score.Text) {
 }
 
 // played returns an episode in the form that its kind presents.
-func (v *Reader) played(ctx context.Context, episode int) (kind world.Kind, p world.Played, read *transcript.Transcript, err error) {
+func (v *Reader) played(ctx context.Context, episode int) (kind world.Kind, p world.Played, read *results.Transcript, err error) {
 	t, err := v.transcript(ctx, episode)
 	if err != nil {
 		return kind, p, nil, err
@@ -98,7 +98,7 @@ func (v *Reader) played(ctx context.Context, episode int) (kind world.Kind, p wo
 	if err != nil {
 		return kind, p, nil, err
 	}
-	if read, err = transcript.Read(ctx, v.Store, head, v.Kind, t.Episode); err != nil {
+	if read, err = results.Read(ctx, v.Store, head, v.Kind, t.Episode); err != nil {
 		return kind, p, nil, err
 	}
 	p = world.Played{Episode: t.Episode, Spec: world.Spec{Kind: head.Begun.Kind, Params: t.Params, Lineup: t.Lineup, Deal: t.Deal, Cell: t.Cell}}

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"parley/internal/seat"
+	"parley/internal/run/seat"
 )
 
 // event is a line for a program. One field is set, besides the error.

@@ -18,9 +18,9 @@ import (
 	"time"
 
 	"parley/internal/cli/exit"
-	"parley/internal/control"
-	"parley/internal/seat"
-	"parley/internal/store/sqlite"
+	"parley/internal/run/control"
+	"parley/internal/run/runfile"
+	"parley/internal/run/seat"
 	"parley/journal"
 )
 
@@ -29,7 +29,7 @@ type Sitter struct {
 	File string
 	// Name is the seat, or the agent that is the person.
 	Name  string
-	Store *sqlite.Store // of File
+	Store *runfile.Store // of File
 	In    io.Reader
 	Out   io.Writer // for the person
 	JSON  bool      // Out and In are JSON lines

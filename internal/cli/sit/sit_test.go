@@ -10,10 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/engine"
-	"parley/internal/control"
-	"parley/internal/seat"
-	"parley/internal/store/sqlite"
+	"parley/internal/run/control"
+	"parley/internal/run/engine"
+	"parley/internal/run/runfile"
+	"parley/internal/run/seat"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -31,7 +31,7 @@ func TestTalk(t *testing.T) {
 	t.Parallel()
 	run := filepath.Join(t.TempDir(), "run.parley")
 	synctest.Test(t, func(t *testing.T) {
-		store, err := sqlite.Open(t.Context(), run, sqlite.Create)
+		store, err := runfile.Open(t.Context(), run, runfile.Create)
 		if err != nil {
 			t.Fatal(err)
 		}

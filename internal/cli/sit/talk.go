@@ -8,8 +8,7 @@ import (
 	"time"
 
 	"parley/internal/cli/terminal"
-	"parley/internal/seat"
-	"parley/internal/seat/form"
+	"parley/internal/run/seat"
 )
 
 // maxPast is how many earlier questions of an episode are shown when somebody sits down.
@@ -136,7 +135,7 @@ func (s *Sitter) answer(ctx context.Context, q seat.Question) (string, error) {
 	if len(q.Schema) == 0 {
 		return s.whole(ctx, "Your answer. An empty line ends it.")
 	}
-	f, ok := form.Of(q.Schema, q.Offer)
+	f, ok := seat.Of(q.Schema, q.Offer)
 	if !ok {
 		s.say("The answer follows this JSON Schema:\n%s\n", q.Schema)
 		return s.whole(ctx, "Your answer as JSON. An empty line ends it.")
@@ -176,7 +175,7 @@ func (s *Sitter) whole(ctx context.Context, prompt string) (string, error) {
 }
 
 // fields takes the texts of fields, by key. row is that of the list they are in.
-func (s *Sitter) fields(ctx context.Context, fields []*form.Field, row string, texts map[string][]string) error {
+func (s *Sitter) fields(ctx context.Context, fields []*seat.Field, row string, texts map[string][]string) error {
 	for _, f := range fields {
 		if err := s.field(ctx, f, f.In(row), texts); err != nil {
 			return err
@@ -185,7 +184,7 @@ func (s *Sitter) fields(ctx context.Context, fields []*form.Field, row string, t
 	return nil
 }
 
-func (s *Sitter) field(ctx context.Context, f *form.Field, key string, texts map[string][]string) error {
+func (s *Sitter) field(ctx context.Context, f *seat.Field, key string, texts map[string][]string) error {
 	switch {
 	case len(f.Offered) > 0:
 		for _, c := range f.Offered {
@@ -196,9 +195,9 @@ func (s *Sitter) field(ctx context.Context, f *form.Field, key string, texts map
 			texts[key] = append(texts[key], text)
 		}
 		return nil
-	case f.List && f.Type == form.Group:
+	case f.List && f.Type == seat.Group:
 		return s.rows(ctx, f, texts)
-	case f.Type == form.Group:
+	case f.Type == seat.Group:
 		s.say("%s:\n", f.Label())
 		return s.fields(ctx, f.Fields, "", texts)
 	case f.List:
@@ -218,8 +217,8 @@ func (s *Sitter) field(ctx context.Context, f *form.Field, key string, texts map
 }
 
 // rows takes a list of objects.
-func (s *Sitter) rows(ctx context.Context, f *form.Field, texts map[string][]string) error {
-	for n := range form.MaxRows {
+func (s *Sitter) rows(ctx context.Context, f *seat.Field, texts map[string][]string) error {
+	for n := range seat.MaxRows {
 		row := strconv.Itoa(n)
 		s.say("%s %d; an empty line ends them:\n", f.Label(), n+1)
 		first := f.Fields[0]
@@ -236,7 +235,7 @@ func (s *Sitter) rows(ctx context.Context, f *form.Field, texts map[string][]str
 }
 
 // describe returns the label of a field with what it is about.
-func describe(f *form.Field) string {
+func describe(f *seat.Field) string {
 	text := f.Label()
 	if f.Doc != "" {
 		text += " (" + f.Doc + ")"

@@ -21,7 +21,7 @@ import (
 	"fmt"
 	"io"
 
-	"parley/internal/store/sqlite"
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -37,7 +37,7 @@ type Written struct {
 }
 
 // Write writes the run in store.
-func Write(ctx context.Context, w io.Writer, store *sqlite.Store, kind world.Kind) (Written, error) {
+func Write(ctx context.Context, w io.Writer, store *runfile.Store, kind world.Kind) (Written, error) {
 	about, err := store.Outline(ctx)
 	if err != nil {
 		return Written{}, err
@@ -63,8 +63,8 @@ func Write(ctx context.Context, w io.Writer, store *sqlite.Store, kind world.Kin
 // log is a Write in progress.
 type log struct {
 	zip   *zip.Writer
-	store *sqlite.Store
-	about sqlite.Outline
+	store *runfile.Store
+	about runfile.Outline
 	// isRecord is whether the run records other programs: see world.Recorded.
 	isRecord bool
 
@@ -80,7 +80,7 @@ func (l *log) written() Written { return Written{Samples: len(l.summaries), Left
 
 // whole reports whether an episode can be a sample. An episode of a plan must end first: until then
 // it can be resumed. An episode of a record need not.
-func (l *log) whole(e *sqlite.Listed) bool {
+func (l *log) whole(e *runfile.Listed) bool {
 	return e.Ended != nil || e.Begun && l.isRecord
 }
 
@@ -107,7 +107,7 @@ func (l *log) start(context.Context) error {
 // samples writes every episode that can be a sample.
 func (l *log) samples(ctx context.Context) error {
 	for from := 0; ; {
-		list, err := l.store.List(ctx, sqlite.Listing{From: from, Limit: atOnce})
+		list, err := l.store.List(ctx, runfile.Listing{From: from, Limit: atOnce})
 		if err != nil || len(list) == 0 {
 			return err
 		}
@@ -125,7 +125,7 @@ func (l *log) samples(ctx context.Context) error {
 }
 
 // sample writes an episode.
-func (l *log) sample(ctx context.Context, e *sqlite.Listed) error {
+func (l *log) sample(ctx context.Context, e *runfile.Listed) error {
 	entries, err := journal.Episode(ctx, l.store, e.Episode)
 	if err != nil {
 		return err

@@ -17,8 +17,8 @@ import (
 	"go.uber.org/goleak"
 
 	"parley/internal/kit/testkit"
+	"parley/internal/run/runfile/runfiletest"
 	"parley/internal/serve/gateway/ledger"
-	"parley/internal/store/sqlite/sqlitetest"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -78,7 +78,7 @@ func played() []journal.Entry {
 // written returns a log of entries, and its files.
 func written(t *testing.T, entries []journal.Entry) (whole []byte, members map[string][]byte) {
 	t.Helper()
-	s := sqlitetest.Open(t, entries...)
+	s := runfiletest.Open(t, entries...)
 	var b bytes.Buffer
 	var kind world.Kind
 	if begun, ok := entries[0].(*journal.Begun); ok && begun.Kind == ledger.KindName {

@@ -7,7 +7,7 @@ import (
 	"math"
 	"time"
 
-	"parley/internal/store/sqlite"
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/llm"
 )
@@ -89,7 +89,7 @@ func (u *usage) plus(v *usage) {
 const maxParams = 16 << 10
 
 // newSample returns the sample of an episode without its calls. One that has not ended has no scores.
-func newSample(b *journal.Begun, e *sqlite.Listed) *sample {
+func newSample(b *journal.Begun, e *runfile.Listed) *sample {
 	end := e.Ended
 	if end == nil {
 		end = &journal.Ended{Episode: e.Episode, Attempt: e.Attempt}

@@ -11,10 +11,10 @@ import (
 
 	"parley/internal/kit/statmath"
 	"parley/internal/kit/text"
-	"parley/internal/label"
 	"parley/internal/report/page"
+	"parley/internal/run/label"
+	"parley/internal/run/results"
 	"parley/internal/score"
-	"parley/internal/view"
 	"parley/world"
 )
 
@@ -28,7 +28,7 @@ type rated struct {
 }
 
 // Attach adds labels to a run, as scores from 0 to 1. Call it after Know.
-func Attach(r *view.Run, labels *label.Set) {
+func Attach(r *results.Run, labels *label.Set) {
 	r.Labels, r.TagsLeft = labels.Scores(r.Episodes.Total)
 	for _, list := range r.Labels {
 		for _, s := range list {
@@ -38,7 +38,7 @@ func Attach(r *view.Run, labels *label.Set) {
 }
 
 // LeftOut says how many tags of a run are no scores. It is empty if all are.
-func LeftOut(r *view.Run) string {
+func LeftOut(r *results.Run) string {
 	if r.TagsLeft == 0 {
 		return ""
 	}
@@ -47,7 +47,7 @@ func LeftOut(r *view.Run) string {
 
 // Blocks returns what people and scores say about the same episodes: a table of scores that are 0 or 1, and one of other scores
 // by scorers, as far as there are any. Where several judges gave a score, each has its own row.
-func Blocks(r *view.Run, judged score.Judged) (all []page.Block) {
+func Blocks(r *results.Run, judged score.Judged) (all []page.Block) {
 	same := &page.Table{Name: "agreement", Title: "Agreement with people", Track: -1, Columns: []page.Column{
 		page.Key("score"), page.Key("judge"), page.Key("seat"), page.Number("episodes"), page.Number("both 1"), page.Number("only the score"), page.Number("only people"), page.Number("both 0"),
 		page.Number("agree"), page.Number("kappa"),
@@ -61,9 +61,9 @@ func Blocks(r *view.Run, judged score.Judged) (all []page.Block) {
 		switch {
 		case !s.other && !(scorers[s.name] && scale(r.Bounds[s.name])):
 			same.Rows = append(same.Rows, append(about, page.Whole(s.Both), page.Whole(s.OnlyA), page.Whole(s.OnlyB), page.Whole(s.Neither),
-				page.Quantity(page.Sample(&s.agree, true)), page.Quantity(statmath.Kappa(s.Pairs, view.Confidence))))
+				page.Quantity(page.Sample(&s.agree, true)), page.Quantity(statmath.Kappa(s.Pairs, results.Confidence))))
 		case scorers[s.name]:
-			related.Rows = append(related.Rows, append(about, page.Quantity(statmath.Spearman(s.values, s.verdicts, view.Confidence))))
+			related.Rows = append(related.Rows, append(about, page.Quantity(statmath.Spearman(s.values, s.verdicts, results.Confidence))))
 		}
 	}
 	for _, b := range []page.Block{
@@ -83,7 +83,7 @@ func scale(b world.Bounds) bool {
 }
 
 // added returns the names of the scores by scorers.
-func added(r *view.Run) map[string]bool {
+func added(r *results.Run) map[string]bool {
 	names := map[string]bool{}
 	for _, list := range r.Added {
 		for _, s := range list {
@@ -95,7 +95,7 @@ func added(r *view.Run) map[string]bool {
 
 // collect counts how scores and verdicts go together, in the order in which scores are named. An episode about which
 // people disagree does not count. For a choice of a scorer, such as trust.tone: cold, a tag of its name counts in place of the verdict.
-func collect(r *view.Run, judged score.Judged) (all []*rated) {
+func collect(r *results.Run, judged score.Judged) (all []*rated) {
 	if len(r.Labels) == 0 {
 		return nil
 	}

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/label"
+	"parley/internal/run/label"
+	"parley/internal/run/results"
 	"parley/internal/score"
-	"parley/internal/view"
 	"parley/journal"
 	"parley/world"
 )
@@ -23,7 +23,7 @@ func TestBlock(t *testing.T) {
 	if err := j.Append(t.Context(), entries...); err != nil {
 		t.Fatal(err)
 	}
-	r, err := view.Fold(t.Context(), j, "run.parley")
+	r, err := results.Fold(t.Context(), j, "run.parley")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestJudges(t *testing.T) {
 	if err := j.Append(t.Context(), entries...); err != nil {
 		t.Fatal(err)
 	}
-	folded, err := view.Fold(t.Context(), j, "run.parley")
+	folded, err := results.Fold(t.Context(), j, "run.parley")
 	if err != nil {
 		t.Fatal(err)
 	}

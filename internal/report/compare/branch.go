@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"parley/internal/view"
+	"parley/internal/run/results"
 )
 
 // ref identifies an episode of a run, which may or may not be among those compared.
@@ -16,7 +16,7 @@ type ref struct {
 
 // pasts returns, for each run, the episodes that it continues: the episode it was forked from,
 // the episode that one was forked from, and so on, as far as the runs show.
-func pasts(runs []*view.Run) [][]ref {
+func pasts(runs []*results.Run) [][]ref {
 	origin := map[string]*ref{}
 	for _, r := range runs {
 		if b := r.Head.Begun; b.Fork != nil {
@@ -34,15 +34,15 @@ func pasts(runs []*view.Run) [][]ref {
 	return out
 }
 
-func forked(runs []*view.Run) bool {
-	return slices.ContainsFunc(runs, func(r *view.Run) bool { return r.Head.Begun.Fork != nil })
+func forked(runs []*results.Run) bool {
+	return slices.ContainsFunc(runs, func(r *results.Run) bool { return r.Head.Begun.Fork != nil })
 }
 
 // together gives the same name to forks of several episodes that were changed in the same way, so
 // that they form one group.
-func together(runs []*view.Run, names []string) []string {
+func together(runs []*results.Run, names []string) []string {
 	type change struct{ origin, how string }
-	of := func(r *view.Run) (c change, ok bool) {
+	of := func(r *results.Run) (c change, ok bool) {
 		b := r.Head.Begun
 		if b.Fork == nil || len(r.Head.Stages) == 0 || r.Head.Stages[0].Specs.Len() == 0 {
 			return c, false
@@ -141,15 +141,15 @@ func shared(x, y []observation) []observation {
 
 // byPast counts each common past once.
 func byPast(all []observation) []observation {
-	return recounted(all, func(o observation) view.Deal { return view.Deal{Run: o.past.run, Number: o.past.episode} })
+	return recounted(all, func(o observation) results.Deal { return results.Deal{Run: o.past.run, Number: o.past.episode} })
 }
 
 // byEpisode counts each episode once.
 func byEpisode(all []observation) []observation {
-	return recounted(all, func(o observation) view.Deal { return view.Deal{Number: o.episode} })
+	return recounted(all, func(o observation) results.Deal { return results.Deal{Number: o.episode} })
 }
 
-func recounted(all []observation, unit func(observation) view.Deal) []observation {
+func recounted(all []observation, unit func(observation) results.Deal) []observation {
 	out := slices.Clone(all)
 	for i := range out {
 		out[i].deal = unit(out[i])

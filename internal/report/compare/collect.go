@@ -8,14 +8,14 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/planner"
-	"parley/internal/view"
+	"parley/internal/run/planner"
+	"parley/internal/run/results"
 	"parley/world"
 )
 
 // observation is a score of one seat of an episode, or of the whole episode.
 type observation struct {
-	deal    view.Deal
+	deal    results.Deal
 	play    int // see world.Unit; numbered across runs
 	stratum stratum
 	episode int // numbered across runs
@@ -46,11 +46,11 @@ type collection struct {
 }
 
 // collect groups the scores of all runs.
-func collect(runs []*view.Run, names []string, c Config) (*collection, error) {
+func collect(runs []*results.Run, names []string, c Config) (*collection, error) {
 	if c.By == ByFile {
 		names = together(runs, names)
 	}
-	factors, err := view.FactorsOf(runs, names, strings.Split(c.By, ","))
+	factors, err := results.FactorsOf(runs, names, strings.Split(c.By, ","))
 	if err != nil {
 		return nil, err
 	}
@@ -112,11 +112,11 @@ func (c *collection) sort() {
 
 // stratumOf returns a function that finds the stratum of a score: whatever is
 // neither a factor nor follows from one.
-func stratumOf(factors *view.Factors) func(world.Spec, string) stratum {
+func stratumOf(factors *results.Factors) func(world.Spec, string) stratum {
 	settings := settings{of: factors, known: map[string]int{}, numbers: map[string]int{}}
-	whose := factors.Any(view.OfAgent, view.OfLineup, view.OfFile) // these determine the lineup
-	seats, cells, variations := factors.Any(view.OfSeat), factors.Any(view.OfCell), factors.Any(view.OfVariation)
-	params, files := factors.Any(view.OfParam), factors.Any(view.OfFile) && len(factors.Names) == 1
+	whose := factors.Any(results.OfAgent, results.OfLineup, results.OfFile) // these determine the lineup
+	seats, cells, variations := factors.Any(results.OfSeat), factors.Any(results.OfCell), factors.Any(results.OfVariation)
+	params, files := factors.Any(results.OfParam), factors.Any(results.OfFile) && len(factors.Names) == 1
 	return func(spec world.Spec, seat string) (at stratum) {
 		if at.seat = seat; seats {
 			at.seat = ""
@@ -141,7 +141,7 @@ func stratumOf(factors *view.Factors) func(world.Spec, string) stratum {
 
 // settings numbers params, ignoring those that are factors.
 type settings struct {
-	of      *view.Factors
+	of      *results.Factors
 	known   map[string]int // by params
 	numbers map[string]int // by params without factors
 }
@@ -164,11 +164,11 @@ func (s settings) number(params json.RawMessage) int {
 // subjects returns a function that finds whose score a score is, if groups do not determine it: an agent's if all
 // files have an agent in common, otherwise a seat's. A fork may put another agent into a seat, so for branches
 // it is the seat's.
-func subjects(runs []*view.Run, factors *view.Factors) func(world.Spec, string) string {
+func subjects(runs []*results.Run, factors *results.Factors) func(world.Spec, string) string {
 	switch {
-	case factors.Any(view.OfAgent, view.OfSeat):
+	case factors.Any(results.OfAgent, results.OfSeat):
 		return func(world.Spec, string) string { return "" }
-	case factors.Any(view.OfFile):
+	case factors.Any(results.OfFile):
 		common := agentsOf(runs[0])
 		for _, r := range runs[1:] {
 			names := agentsOf(r)
@@ -181,7 +181,7 @@ func subjects(runs []*view.Run, factors *view.Factors) func(world.Spec, string) 
 	return func(_ world.Spec, seat string) string { return seat }
 }
 
-func agentsOf(r *view.Run) map[string]bool {
+func agentsOf(r *results.Run) map[string]bool {
 	names := map[string]bool{}
 	for _, a := range r.Head.Begun.Agents {
 		names[a.Name] = true

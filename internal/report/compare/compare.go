@@ -21,12 +21,11 @@ import (
 
 	"parley/internal/kit/statmath"
 	"parley/internal/kit/text"
-	"parley/internal/view"
-	"parley/internal/view/copies"
+	"parley/internal/run/results"
 	"parley/world"
 )
 
-// Common values of Config.By: see view.Factors for all.
+// Common values of Config.By: see results.Factors for all.
 const (
 	ByFile  = "file"
 	ByAgent = "agent"
@@ -49,7 +48,7 @@ var ErrUnknown = errors.New("unknown")
 
 // Config selects what to compare.
 type Config struct {
-	By      string   // factors, separated by commas: see view.Factors; default: file if there are several, else agent
+	By      string   // factors, separated by commas: see results.Factors; default: file if there are several, else agent
 	Correct string   // default: holm
 	Scores  []string // default: all
 	Against string   // compare all groups with this one; default: every pair
@@ -110,7 +109,7 @@ type Result struct {
 const shown = 20
 
 // Runs compares runs. The names identify the runs.
-func Runs(runs []*view.Run, names []string, c Config) (*Result, error) {
+func Runs(runs []*results.Run, names []string, c Config) (*Result, error) {
 	c = c.resolved(len(runs))
 	found, err := collect(runs, names, c)
 	if err != nil {
@@ -131,7 +130,7 @@ func Runs(runs []*view.Run, names []string, c Config) (*Result, error) {
 	}
 	r := &Result{By: c.By, Correct: c.Correct, Groups: found.groups, all: c.All}
 	for i, one := range runs {
-		if note := copies.Note(one.Head); note != "" {
+		if note := results.CopiesNote(one.Head); note != "" {
 			r.Copies = append(r.Copies, names[i]+": "+note)
 		}
 	}
@@ -198,7 +197,7 @@ func (m match) compare(within world.Bounds, matches int) Comparison {
 }
 
 // bounds returns the bounds of a score over all runs.
-func bounds(runs []*view.Run, score string) world.Bounds {
+func bounds(runs []*results.Run, score string) world.Bounds {
 	b := runs[0].Bounds[score]
 	for _, r := range runs[1:] {
 		b = b.Join(r.Bounds[score])

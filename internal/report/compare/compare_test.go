@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/view"
+	"parley/internal/run/results"
 	"parley/journal"
 	"parley/world"
 )
@@ -23,7 +23,7 @@ type episode struct {
 	l, r        float64
 }
 
-func run(t *testing.T, seed uint64, episodes []episode) *view.Run {
+func run(t *testing.T, seed uint64, episodes []episode) *results.Run {
 	t.Helper()
 	var specs []world.Spec
 	var ends []journal.Entry
@@ -43,7 +43,7 @@ func run(t *testing.T, seed uint64, episodes []episode) *view.Run {
 	if err := j.Append(t.Context(), append([]journal.Entry{begun, &journal.Opened{}, &journal.Staged{Specs: world.List(specs...)}}, ends...)...); err != nil {
 		t.Fatal(err)
 	}
-	r, err := view.Fold(t.Context(), j, "x")
+	r, err := results.Fold(t.Context(), j, "x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func duels(r *rand.Rand, deals int, gain float64) (out []episode) {
 	return out
 }
 
-func one(t *testing.T, runs []*view.Run, names []string, c Config) Comparison {
+func one(t *testing.T, runs []*results.Run, names []string, c Config) Comparison {
 	t.Helper()
 	r, err := Runs(runs, names, c)
 	if err != nil {
@@ -80,13 +80,13 @@ func TestPlanted(t *testing.T) {
 	t.Parallel()
 	r := run(t, 1, duels(rand.New(rand.NewPCG(1, 1)), 40, 0.2))
 	for _, by := range []string{ByAgent, ByModel} {
-		c := one(t, []*view.Run{r}, []string{"x"}, Config{By: by})
+		c := one(t, []*results.Run{r}, []string{"x"}, Config{By: by})
 		if !c.Paired || c.N != 40 || !c.Differs() || !c.Difference.Holds(0.2) || c.Difference.Value < 0 || c.More != 0 {
 			t.Errorf("by %s: %+v", by, c)
 		}
 	}
 	// Cells differ only in which agent has which seat.
-	res, err := Runs([]*view.Run{r}, []string{"x"}, Config{By: ByCell})
+	res, err := Runs([]*results.Run{r}, []string{"x"}, Config{By: ByCell})
 	if err != nil || len(res.Comparisons) != 2 || res.Comparisons[0].Of != "left" || res.Comparisons[0].Difference.Value < 0 || res.Comparisons[1].Difference.Value > 0 {
 		t.Errorf("%+v, %v", res, err)
 	}
@@ -99,11 +99,11 @@ func TestFiles(t *testing.T) {
 	luck := func() *rand.Rand { return rand.New(rand.NewPCG(7, 7)) }
 	old, better, other := run(t, 1, duels(luck(), 30, 0)), run(t, 1, duels(luck(), 30, 0.5)), run(t, 2, duels(luck(), 30, 0.5))
 	for _, test := range []struct {
-		run     *view.Run
+		run     *results.Run
 		paired  bool
 		differs bool
 	}{{better, true, true}, {other, false, false}} {
-		res, err := Runs([]*view.Run{old, test.run}, names, Config{})
+		res, err := Runs([]*results.Run{old, test.run}, names, Config{})
 		if err != nil || len(res.Comparisons) != 2 {
 			t.Fatalf("%+v, %v", res, err)
 		}
@@ -130,7 +130,7 @@ func TestNone(t *testing.T) {
 				all = append(all, episode{pair[0] + pair[1], d, pair[0], pair[1], r.NormFloat64(), r.NormFloat64()})
 			}
 		}
-		res, err := Runs([]*view.Run{run(t, 1, all)}, []string{"x"}, Config{})
+		res, err := Runs([]*results.Run{run(t, 1, all)}, []string{"x"}, Config{})
 		if err != nil || len(res.Comparisons) != 3 {
 			t.Fatal(len(res.Comparisons), err)
 		}
@@ -155,12 +155,12 @@ func TestShares(t *testing.T) {
 		paired = append(paired, episode{"", d, "a", "b", 1, won})
 		alone = append(alone, episode{"", d, "c", "d", won, 0})
 	}
-	c := one(t, []*view.Run{run(t, 1, paired)}, []string{"x"}, Config{})
+	c := one(t, []*results.Run{run(t, 1, paired)}, []string{"x"}, Config{})
 	if c.Test.Method != "mcnemar" || !c.Paired || !c.Differs() || !strings.Contains(c.Note, "never had the same seat") {
 		t.Errorf("%+v", c)
 	}
 	// Two files without an agent in common are compared seat by seat, unpaired.
-	res, err := Runs([]*view.Run{run(t, 1, paired), run(t, 2, alone)}, []string{"p", "q"}, Config{Correct: BH})
+	res, err := Runs([]*results.Run{run(t, 1, paired), run(t, 2, alone)}, []string{"p", "q"}, Config{Correct: BH})
 	if err != nil || len(res.Comparisons) != 2 || res.Comparisons[0].Test.Method != "fisher" || res.Comparisons[0].Of != "left" || !res.Comparisons[0].Differs() {
 		t.Errorf("%+v, %v", res, err)
 	}
@@ -170,7 +170,7 @@ func TestNothingToCompare(t *testing.T) {
 	t.Parallel()
 	r := run(t, 1, []episode{{"", 0, "a", "a", 1, 1}, {"", 1, "a", "a", math.NaN(), 1}})
 	for _, c := range []Config{{}, {By: ByCell}, {By: ByModel}, {By: ByFile, Against: "y"}} {
-		if _, err := Runs([]*view.Run{r}, []string{"x"}, c); !errors.Is(err, ErrOne) {
+		if _, err := Runs([]*results.Run{r}, []string{"x"}, c); !errors.Is(err, ErrOne) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
@@ -191,7 +191,7 @@ func TestManyCells(t *testing.T) {
 			all = append(all, episode{fmt.Sprint("cell ", cell), d, "a", "b", gain + r.NormFloat64(), 0})
 		}
 	}
-	res, err := Runs([]*view.Run{run(t, 1, all)}, []string{"x"}, Config{By: ByCell, Against: "cell 7"})
+	res, err := Runs([]*results.Run{run(t, 1, all)}, []string{"x"}, Config{By: ByCell, Against: "cell 7"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func TestManyCells(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
-	if res, err = Runs([]*view.Run{run(t, 1, all)}, []string{"x"}, Config{By: ByCell}); err != nil || len(res.Comparisons) != 2*16*15/2 {
+	if res, err = Runs([]*results.Run{run(t, 1, all)}, []string{"x"}, Config{By: ByCell}); err != nil || len(res.Comparisons) != 2*16*15/2 {
 		t.Fatal(len(res.Comparisons), err)
 	}
 	found := 0
@@ -219,7 +219,7 @@ func TestManyCells(t *testing.T) {
 
 func TestDocument(t *testing.T) {
 	t.Parallel()
-	res, err := Runs([]*view.Run{run(t, 1, duels(rand.New(rand.NewPCG(1, 1)), 40, 0.2))}, []string{"x"}, Config{})
+	res, err := Runs([]*results.Run{run(t, 1, duels(rand.New(rand.NewPCG(1, 1)), 40, 0.2))}, []string{"x"}, Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +310,7 @@ func TestByFactors(t *testing.T) {
 	if err := j.Append(t.Context(), append([]journal.Entry{begun, &journal.Opened{}, &journal.Staged{Specs: world.List(specs...)}}, ends...)...); err != nil {
 		t.Fatal(err)
 	}
-	r, err := view.Fold(t.Context(), j, "x")
+	r, err := results.Fold(t.Context(), j, "x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,7 +325,7 @@ func TestByFactors(t *testing.T) {
 		{"prompt,n", "terse, 2", "long, 10", "", 0.2, 6},
 		{"lineup", "x=tersegpt", "x=longgpt", "x", 1, 6},
 	} {
-		res, err := Runs([]*view.Run{r}, []string{"x"}, Config{By: c.by, Correct: None})
+		res, err := Runs([]*results.Run{r}, []string{"x"}, Config{By: c.by, Correct: None})
 		if err != nil || len(res.Comparisons) != c.comparisons {
 			t.Fatalf("by %s: %+v, %v", c.by, res, err)
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"parley/internal/view"
+	"parley/internal/run/results"
 	"parley/journal"
 	"parley/world"
 )
@@ -14,7 +14,7 @@ import (
 type plays map[journal.Digest]int
 
 // of returns the number of an episode's play, or 0 if the same play can occur by chance.
-func (p plays) of(r *view.Run, played world.Played) int {
+func (p plays) of(r *results.Run, played world.Played) int {
 	if played.Unit.Play == 0 {
 		return 0
 	}
@@ -27,7 +27,7 @@ func (p plays) of(r *view.Run, played world.Played) int {
 
 // alike counts the deals that two groups without a common episode played word for word the same.
 func alike(x, y []observation) (n int) {
-	plays := map[view.Deal]map[int]bool{}
+	plays := map[results.Deal]map[int]bool{}
 	episodes := episodesOf(x)
 	for _, o := range x {
 		if plays[o.deal] == nil {
@@ -35,7 +35,7 @@ func alike(x, y []observation) (n int) {
 		}
 		plays[o.deal][o.play] = true
 	}
-	same, met := map[view.Deal]bool{}, map[view.Deal]bool{}
+	same, met := map[results.Deal]bool{}, map[results.Deal]bool{}
 	for _, o := range y {
 		if episodes[o.episode] {
 			return 0
@@ -56,20 +56,20 @@ func alike(x, y []observation) (n int) {
 // collapse renames a deal that both groups played exactly like an earlier deal to the earlier one,
 // so that they count once. It returns the numbers of deals before and after.
 func collapse(x, y []observation) (a, b []observation, deals, left int) {
-	signature := map[view.Deal][]string{}
-	chance := map[view.Deal]bool{}
+	signature := map[results.Deal][]string{}
+	chance := map[results.Deal]bool{}
 	for side, all := range [][]observation{x, y} {
 		for _, o := range all {
 			signature[o.deal] = append(signature[o.deal], fmt.Sprint(side, o.stratum, o.play))
 			chance[o.deal] = chance[o.deal] || o.play == 0
 		}
 	}
-	order := make([]view.Deal, 0, len(signature))
+	order := make([]results.Deal, 0, len(signature))
 	for d := range signature {
 		order = append(order, d)
 	}
-	slices.SortFunc(order, view.Deal.Compare)
-	first, renamed := map[string]view.Deal{}, map[view.Deal]view.Deal{}
+	slices.SortFunc(order, results.Deal.Compare)
+	first, renamed := map[string]results.Deal{}, map[results.Deal]results.Deal{}
 	for _, d := range order {
 		slices.Sort(signature[d])
 		key := fmt.Sprint(signature[d])
@@ -83,7 +83,7 @@ func collapse(x, y []observation) (a, b []observation, deals, left int) {
 		return x, y, len(order), len(order)
 	}
 	rename := func(all []observation) []observation {
-		return recounted(all, func(o observation) view.Deal { return cmp.Or(renamed[o.deal], o.deal) })
+		return recounted(all, func(o observation) results.Deal { return cmp.Or(renamed[o.deal], o.deal) })
 	}
 	return rename(x), rename(y), len(order), len(order) - len(renamed)
 }

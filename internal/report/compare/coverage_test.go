@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"parley/internal/kit/statmath"
-	"parley/internal/view"
+	"parley/internal/run/results"
 	"parley/journal"
 	"parley/world"
 	"parley/world/worldtest"
@@ -39,7 +39,7 @@ type drawn struct {
 }
 
 // scored returns a run of episodes, with a score that has these bounds.
-func scored(bounds world.Bounds, seed uint64, all ...drawn) *view.Run {
+func scored(bounds world.Bounds, seed uint64, all ...drawn) *results.Run {
 	kind := world.Define(worldtest.Simple[struct{}]{Kind: world.About{Name: "drawn"}, Scores: []world.Measure{{Name: "x", Seats: []string{"s"}, Bounds: bounds}}})
 	head := &journal.Head{
 		Begun: &journal.Begun{Run: fmt.Sprint(seed), Kind: "drawn", Seed: seed, Agents: []world.Agent{{Name: "a", Model: "lab/a"}, {Name: "b", Model: "lab/b"}}},
@@ -57,17 +57,17 @@ func scored(bounds world.Bounds, seed uint64, all ...drawn) *view.Run {
 		head.Ended.Put(0, &e)
 	}
 	head.Stages = []journal.Staged{{Specs: world.List(specs...)}}
-	return view.Outcomes(head, kind)
+	return results.Outcomes(head, kind)
 }
 
 // estimated returns the mean of the score as run and report show it.
-func estimated(r *view.Run) statmath.Quantity {
-	return r.Scores(func(g view.Group) view.Group { return view.Group{Score: g.Score} })[0].Estimate()
+func estimated(r *results.Run) statmath.Quantity {
+	return r.Scores(func(g results.Group) results.Group { return results.Group{Score: g.Score} })[0].Estimate()
 }
 
 // difference returns the difference of agents a and b as compare shows it.
-func difference(r *view.Run) statmath.Quantity {
-	found, _ := collect([]*view.Run{r}, []string{"x"}, Config{By: ByAgent}) // every run has agents
+func difference(r *results.Run) statmath.Quantity {
+	found, _ := collect([]*results.Run{r}, []string{"x"}, Config{By: ByAgent}) // every run has agents
 	return matches(found, "")[0].compare(r.Bounds["x"], 1).Difference
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/view"
+	"parley/internal/run/results"
 	"parley/journal"
 	"parley/world"
 	"parley/world/worldtest"
@@ -29,7 +29,7 @@ func (asking) TaskName(q *question) (string, bool) { return q.Question, q.Questi
 
 // quizzed returns a run of n questions of a book, the first of which has deal number first. A
 // question is equally hard for all agents.
-func quizzed(t *testing.T, kind, book string, seed uint64, first, n int) *view.Run {
+func quizzed(t *testing.T, kind, book string, seed uint64, first, n int) *results.Run {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))
 	var specs []world.Spec
@@ -46,7 +46,7 @@ func quizzed(t *testing.T, kind, book string, seed uint64, first, n int) *view.R
 	if err := j.Append(t.Context(), append([]journal.Entry{begun, &journal.Opened{}, &journal.Staged{Specs: world.List(specs...)}}, ends...)...); err != nil {
 		t.Fatal(err)
 	}
-	out, err := view.Fold(t.Context(), j, "x")
+	out, err := results.Fold(t.Context(), j, "x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestTaskName(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name   string
-		a, b   *view.Run
+		a, b   *results.Run
 		paired bool
 		note   string
 	}{
@@ -70,7 +70,7 @@ func TestTaskName(t *testing.T) {
 		{"chance, another seed", quizzed(t, "quiz", "", 1, 0, 9), quizzed(t, "quiz", "", 2, 0, 9), false, ""},
 		{"other kinds, the same seed", quizzed(t, "quiz", "", 1, 0, 9), quizzed(t, "duel", "", 1, 0, 9), false, "had no deals in common"},
 	} {
-		c := one(t, []*view.Run{test.a, test.b}, []string{"x", "y"}, Config{})
+		c := one(t, []*results.Run{test.a, test.b}, []string{"x", "y"}, Config{})
 		if c.Paired != test.paired || c.N != 9 || !strings.Contains(c.Note, test.note) || test.note == "" && c.Note != "" {
 			t.Errorf("%s: %+v", test.name, c)
 		}
@@ -91,7 +91,7 @@ func TestNoise(t *testing.T) {
 		gain float64
 		open bool
 	}{{0.01, false}, {0.25, true}} {
-		res, err := Runs([]*view.Run{run(t, 1, even(test.gain))}, []string{"x"}, Config{})
+		res, err := Runs([]*results.Run{run(t, 1, even(test.gain))}, []string{"x"}, Config{})
 		if err != nil {
 			t.Fatal(err)
 		}

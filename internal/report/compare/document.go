@@ -11,7 +11,7 @@ import (
 
 	"parley/internal/kit/text"
 	"parley/internal/report/page"
-	"parley/internal/view"
+	"parley/internal/run/results"
 )
 
 // Document describes the result in words and tables.
@@ -25,7 +25,7 @@ func title(r *Result) string {
 	if len(r.Groups) == 2 {
 		return r.Groups[0] + " and " + r.Groups[1]
 	}
-	if !slices.Contains(view.OwnFactors(), r.By) {
+	if !slices.Contains(results.OwnFactors(), r.By) {
 		return fmt.Sprintf("%d groups by %s", len(r.Groups), strings.ReplaceAll(r.By, ",", ", "))
 	}
 	return fmt.Sprintf("%d %ss", len(r.Groups), r.By)

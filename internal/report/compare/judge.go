@@ -4,11 +4,11 @@ import (
 	"slices"
 
 	"parley/internal/kit/statmath"
-	"parley/internal/view"
+	"parley/internal/run/results"
 	"parley/world"
 )
 
-const confidence = view.Confidence
+const confidence = results.Confidence
 
 // seed is the seed of all permutations.
 const seed = 1
@@ -58,7 +58,7 @@ func flip(differences []float64, matches int) statmath.Test {
 // estimate returns the mean of a group as every other table shows it.
 func estimate(all []observation, within world.Bounds) statmath.Quantity {
 	sample := world.Sample{Bounds: within}
-	deals := map[view.Deal]int{}
+	deals := map[results.Deal]int{}
 	for len(all) > 0 {
 		n := slices.IndexFunc(all, func(o observation) bool { return o.episode != all[0].episode })
 		if n < 0 {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"parley/internal/view"
+	"parley/internal/run/results"
 )
 
 // pairing is two groups, ready to be tested: a value for each deal.
@@ -103,9 +103,9 @@ func (c dealt) find(at stratum) *dealtPart {
 }
 
 // byDeal groups observations by deal, and returns the deals in order.
-func byDeal(all []observation) (map[view.Deal]dealt, []view.Deal) {
-	out := map[view.Deal]dealt{}
-	var order []view.Deal
+func byDeal(all []observation) (map[results.Deal]dealt, []results.Deal) {
+	out := map[results.Deal]dealt{}
+	var order []results.Deal
 	for _, o := range all {
 		c, ok := out[o.deal]
 		if !ok {
@@ -120,7 +120,7 @@ func byDeal(all []observation) (map[view.Deal]dealt, []view.Deal) {
 		p.n++
 		out[o.deal] = c
 	}
-	slices.SortFunc(order, view.Deal.Compare)
+	slices.SortFunc(order, results.Deal.Compare)
 	return out, order
 }
 
@@ -147,7 +147,7 @@ func matched(x, y []observation) pairing {
 		}
 	}
 	p.paired = len(p.a) >= 2 && 2*len(p.a) >= min(len(order), len(deals))
-	all := map[view.Deal]bool{}
+	all := map[results.Deal]bool{}
 	for _, d := range append(order, deals...) {
 		all[d] = true
 	}

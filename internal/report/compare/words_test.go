@@ -5,14 +5,14 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/view"
+	"parley/internal/run/results"
 )
 
 // TestConstantSides checks that two groups that never vary but differ are not called the same, and that no
 // interval has zero width.
 func TestConstantSides(t *testing.T) {
 	t.Parallel()
-	one := func(seed uint64, points float64) *view.Run {
+	one := func(seed uint64, points float64) *results.Run {
 		var all []episode
 		for d := range 6 {
 			all = append(all, episode{"", d, "a", "b", points, 0})
@@ -20,14 +20,14 @@ func TestConstantSides(t *testing.T) {
 		return run(t, seed, all)
 	}
 	for _, c := range []struct {
-		a, b *view.Run
+		a, b *results.Run
 		want string
 	}{
 		{one(1, 3), one(2, 1), "spread is unknown"},
 		{one(1, 3), one(1, 1), "spread is unknown"},
 		{one(1, 3), one(2, 3), "exactly the same"},
 	} {
-		res, err := Runs([]*view.Run{c.a, c.b}, []string{"x", "y"}, Config{})
+		res, err := Runs([]*results.Run{c.a, c.b}, []string{"x", "y"}, Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func TestMeansOfWhatIsCompared(t *testing.T) {
 		luck := float64(d % 3)
 		all = append(all, episode{"", d, "a", "a", 3 + luck, 0}, episode{"", d, "a", "b", 3 + luck, 1}, episode{"", d, "b", "a", 2, 1 - luck}, episode{"", d, "b", "b", 2, 1 + luck})
 	}
-	res, err := Runs([]*view.Run{run(t, 1, all)}, []string{"x"}, Config{})
+	res, err := Runs([]*results.Run{run(t, 1, all)}, []string{"x"}, Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

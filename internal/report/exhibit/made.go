@@ -5,15 +5,14 @@ import (
 	"errors"
 	"sync"
 
-	"parley/internal/view"
-	"parley/internal/view/optional"
+	"parley/internal/run/results"
 	"parley/journal"
 	"parley/world"
 )
 
 // Made returns the exhibits that the kind makes of a run in j. failed is what the code of the kind did wrong, and err
 // why the run could not be read.
-func Made(ctx context.Context, kind world.Kind, run *view.Run, j journal.Journal) (all []world.Exhibit, failed, err error) {
+func Made(ctx context.Context, kind world.Kind, run *results.Run, j journal.Journal) (all []world.Exhibit, failed, err error) {
 	reporter, ok := world.As[world.Reporter](kind)
 	if !ok {
 		return nil, nil, nil
@@ -35,7 +34,7 @@ func Made(ctx context.Context, kind world.Kind, run *view.Run, j journal.Journal
 		}},
 		{"Exhibits", func() error { all = x.Exhibits(); return nil }},
 	} {
-		if failed := optional.Call(kind, part.name, part.call); failed != nil || err != nil {
+		if failed := results.Call(kind, part.name, part.call); failed != nil || err != nil {
 			return nil, failed, err
 		}
 	}
@@ -46,7 +45,7 @@ func Made(ctx context.Context, kind world.Kind, run *view.Run, j journal.Journal
 type Wait func() (all []world.Exhibit, failed, err error)
 
 // Start is Made while its caller continues. The caller must wait.
-func Start(ctx context.Context, kind world.Kind, run *view.Run, j journal.Journal) Wait {
+func Start(ctx context.Context, kind world.Kind, run *results.Run, j journal.Journal) Wait {
 	var all []world.Exhibit
 	var failed, err error
 	var wg sync.WaitGroup

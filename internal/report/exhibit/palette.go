@@ -9,8 +9,7 @@ import (
 	"strings"
 
 	"parley/internal/report/chart"
-	"parley/internal/view"
-	"parley/internal/view/optional"
+	"parley/internal/run/results"
 	"parley/world"
 )
 
@@ -22,7 +21,7 @@ type Palette struct {
 	own   []string // seats with a colour from the kind
 	kind  string
 	by    map[string][2]string // the kind's colours, by seat
-	// Failed is the error of optional.Call if the kind failed to give its colours.
+	// Failed is the error of results.Call if the kind failed to give its colours.
 	Failed error
 }
 
@@ -32,10 +31,10 @@ var (
 )
 
 // NewPalette returns the palette of a run.
-func NewPalette(r *view.Run, kind world.Kind) *Palette {
+func NewPalette(r *results.Run, kind world.Kind) *Palette {
 	p := &Palette{kind: kind.Name}
 	if painter, ok := world.As[world.Painter](kind); ok && classRE.MatchString(kind.Name) {
-		p.Failed = optional.Call(kind, "Colours", func() error { p.by = painter.Colours(); return nil })
+		p.Failed = results.Call(kind, "Colours", func() error { p.by = painter.Colours(); return nil })
 	}
 	for _, seat := range slices.Sorted(maps.Keys(p.by)) {
 		if c := p.by[seat]; colourRE.MatchString(c[0]) && colourRE.MatchString(c[1]) {

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"parley/internal/report/chart"
-	"parley/internal/view"
+	"parley/internal/run/results"
 	"parley/journal"
 	"parley/world"
 	"parley/world/worldtest"
@@ -73,7 +73,7 @@ func (painted) Colours() map[string][2]string {
 // colour is not written into a style sheet.
 func TestSeatColours(t *testing.T) {
 	t.Parallel()
-	r := &view.Run{Head: &journal.Head{Begun: &journal.Begun{Agents: []world.Agent{{Name: "ann"}}}}}
+	r := &results.Run{Head: &journal.Head{Begun: &journal.Begun{Agents: []world.Agent{{Name: "ann"}}}}}
 	kind := world.Define(painted{worldtest.Simple[struct{}]{Kind: world.About{Name: "duel"}}})
 	p := NewPalette(r, kind)
 	if got := p.Style(); got != ".duel-0{--c:light-dark(#112233,#445566)}" {

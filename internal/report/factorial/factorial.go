@@ -19,7 +19,7 @@ import (
 	"strings"
 
 	"parley/internal/kit/statmath"
-	"parley/internal/view"
+	"parley/internal/run/results"
 	"parley/world"
 )
 
@@ -54,7 +54,7 @@ type Result struct {
 }
 
 // Analyze estimates the effects of factors on the named scores of runs, or on all scores if none is named.
-func Analyze(runs []*view.Run, factors *view.Factors, scores []string, correct string) *Result {
+func Analyze(runs []*results.Run, factors *results.Factors, scores []string, correct string) *Result {
 	r := &Result{Factors: factors.Names, Correct: correct}
 	for _, d := range collect(runs, factors, scores) {
 		r.add(d)
@@ -214,7 +214,7 @@ type design struct {
 
 // seen is the scores of one episode in one cell.
 type seen struct {
-	levels  view.Levels
+	levels  results.Levels
 	episode int // numbered from 1 across runs
 	unit    world.Unit
 	sum, n  float64
@@ -261,9 +261,9 @@ func (d *design) fold() (*statmath.Design, func(weights []float64) (statmath.Qua
 	}
 	return deals, func(weights []float64) (statmath.Quantity, statmath.Test) {
 		if !copies {
-			return deals.Contrast(weights, view.Confidence)
+			return deals.Contrast(weights, results.Confidence)
 		}
-		return statmath.ContrastTwoWay(deals, plays, both, weights, view.Confidence)
+		return statmath.ContrastTwoWay(deals, plays, both, weights, results.Confidence)
 	}
 }
 
@@ -295,11 +295,11 @@ func (d *design) collapse() {
 }
 
 // collect gathers scores, in the order that worlds name them, with sorted levels.
-func collect(runs []*view.Run, factors *view.Factors, scores []string) []*design {
-	apart := !factors.Any(view.OfAgent, view.OfSeat)
+func collect(runs []*results.Run, factors *results.Factors, scores []string) []*design {
+	apart := !factors.Any(results.OfAgent, results.OfSeat)
 	at, order := map[[2]string]*design{}, []*design(nil)
 	rank := map[string]int{}
-	units := view.NewUnits()
+	units := results.NewUnits()
 	episode := 0
 	for i, r := range runs {
 		deals := r.Deals()

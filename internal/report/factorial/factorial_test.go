@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"parley/internal/kit/statmath"
-	"parley/internal/view"
+	"parley/internal/run/results"
 	"parley/journal"
 	"parley/world"
 )
@@ -22,7 +22,7 @@ type episode struct {
 	play           byte // episodes with the same number, other than 0, are copies
 }
 
-func run(t *testing.T, episodes []episode) *view.Run {
+func run(t *testing.T, episodes []episode) *results.Run {
 	t.Helper()
 	begun := &journal.Begun{Version: 1, Run: "r", Kind: "k", Seed: 1}
 	names := map[string]bool{}
@@ -41,20 +41,20 @@ func run(t *testing.T, episodes []episode) *view.Run {
 	if err := j.Append(t.Context(), append([]journal.Entry{begun, &journal.Opened{}, &journal.Staged{Specs: world.List(specs...)}}, ends...)...); err != nil {
 		t.Fatal(err)
 	}
-	r, err := view.Fold(t.Context(), j, "x")
+	r, err := results.Fold(t.Context(), j, "x")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-func analyze(t *testing.T, r *view.Run, by ...string) *Result {
+func analyze(t *testing.T, r *results.Run, by ...string) *Result {
 	t.Helper()
-	f, err := view.FactorsOf([]*view.Run{r}, []string{"x"}, by)
+	f, err := results.FactorsOf([]*results.Run{r}, []string{"x"}, by)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Analyze([]*view.Run{r}, f, nil, "holm")
+	return Analyze([]*results.Run{r}, f, nil, "holm")
 }
 
 // find returns the effect of a factor between levels.
@@ -191,7 +191,7 @@ func TestCoverage(t *testing.T) {
 		for deal := range 9 {
 			luck := 2 * r.NormFloat64()
 			for cell := range 6 {
-				levels := view.Levels{fmt.Sprint(cell / 3), fmt.Sprint(cell % 3)}
+				levels := results.Levels{fmt.Sprint(cell / 3), fmt.Sprint(cell % 3)}
 				d.add(seen{levels: levels, episode: 6*deal + cell + 1, unit: world.Unit{Deal: deal + 1}, sum: luck + r.NormFloat64(), n: 1})
 			}
 		}

@@ -9,7 +9,7 @@ import (
 
 	"parley/internal/kit/statmath"
 	"parley/internal/kit/text"
-	"parley/internal/view"
+	"parley/internal/run/results"
 	"parley/llm"
 	"parley/world"
 )
@@ -79,7 +79,7 @@ func Sample(s *world.Sample, share bool) statmath.Quantity {
 	if share && s.Bounds.Any() {
 		s.Bounds = world.Share()
 	}
-	return s.Estimate(view.Confidence)
+	return s.Estimate(results.Confidence)
 }
 
 // Interval formats a number with its interval: 0.42 [0.35, 0.49].

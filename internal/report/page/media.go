@@ -4,7 +4,7 @@ import (
 	"html/template"
 	"unicode/utf8"
 
-	"parley/internal/view/transcript"
+	"parley/internal/run/results"
 	"parley/world"
 )
 
@@ -78,7 +78,7 @@ func (t *Transcript) StoryWords() (n int) {
 
 // TranscriptLine is a line of a Transcript.
 type TranscriptLine struct {
-	transcript.Line
+	results.Line
 	Class string // the colour of its seat
 	Data  bool   // data for programs, which is folded
 	Right bool   // at the right, as every other seat is

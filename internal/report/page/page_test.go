@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"parley/internal/kit/statmath"
-	"parley/internal/view/transcript"
+	"parley/internal/run/results"
 	"parley/llm"
 	"parley/world"
 )
@@ -35,7 +35,7 @@ func table(name string) *Table {
 }
 
 func document() *Document {
-	transcript := Transcript{ID: "e-0", Title: "Episode 0", State: "ended", Scores: hostile, Lines: []TranscriptLine{{Line: transcript.Line{Seat: hostile, Agent: hostile, Label: hostile, Said: transcript.SaidAnswer, Text: hostile}, Class: "s0", Cut: true}}}
+	transcript := Transcript{ID: "e-0", Title: "Episode 0", State: "ended", Scores: hostile, Lines: []TranscriptLine{{Line: results.Line{Seat: hostile, Agent: hostile, Label: hostile, Said: results.SaidAnswer, Text: hostile}, Class: "s0", Cut: true}}}
 	return &Document{Title: hostile, Made: hostile, Sections: []Section{{
 		ID: "one", Title: hostile, Text: hostile, Blocks: []Block{
 			{Title: hostile, Caption: hostile, Table: table("first"), Folded: true},

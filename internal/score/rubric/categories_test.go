@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/run/results"
 	"parley/internal/score"
-	"parley/internal/score/scored"
 	"parley/world"
 )
 
@@ -48,7 +48,7 @@ func why() *Params {
 		numbers[i] = 2 * i
 	}
 	p := asking(map[string]Question{"why": {Ask: "Why?", Per: perEpisode, Categories: 3}, "kind": {Ask: "Kind?"}}, "x", "y")
-	p.Scored = scored.New("r", numbers, nil)
+	p.Scored = results.NewScored("r", numbers, nil)
 	return p
 }
 

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 
+	"parley/internal/run/results"
 	"parley/internal/score"
-	"parley/internal/view/transcript"
 	"parley/llm"
 )
 
@@ -43,7 +43,7 @@ func (s *scoring) interviews(of *score.Episode, seats []string) (all []asked) {
 // nothing of the others.
 func continued(ask *llm.Request, stood *score.Call) {
 	messages := slices.Clone(stood.Messages)
-	if said := transcript.AnswerText(&llm.Response{Text: stood.Reply.Text, JSON: stood.Reply.JSON, ToolCalls: stood.Reply.ToolCalls}); said != "" {
+	if said := results.AnswerText(&llm.Response{Text: stood.Reply.Text, JSON: stood.Reply.JSON, ToolCalls: stood.Reply.ToolCalls}); said != "" {
 		messages = append(messages, llm.Assistant(said))
 	}
 	ask.Messages = append(messages, ask.Messages...)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"parley/internal/run/results"
 	"parley/internal/score"
-	"parley/internal/view/transcript"
 	"parley/llm"
 )
 
@@ -99,7 +99,7 @@ func (w *whole) call(c *score.Call) {
 			w.entry("thought", c.Seat, t.Text)
 		}
 	}
-	if said := transcript.AnswerText(&llm.Response{Text: c.Reply.Text, JSON: c.Reply.JSON, ToolCalls: c.Reply.ToolCalls}); said != "" {
+	if said := results.AnswerText(&llm.Response{Text: c.Reply.Text, JSON: c.Reply.JSON, ToolCalls: c.Reply.ToolCalls}); said != "" {
 		count(w.lengths, c.Seat, said)
 		w.entry("said", c.Seat, said)
 	}
@@ -112,10 +112,10 @@ func (w *whole) asked(c *score.Call) {
 	}
 	key := strings.TrimRight(c.Turn, "0123456789") + "\x00" + c.Seat
 	now := &llm.Request{Messages: c.Messages}
-	fresh, _, lines := transcript.Since(w.before[key], now)
+	fresh, _, lines := results.Since(w.before[key], now)
 	w.before[key] = now
 	for i := range fresh {
-		text := transcript.MessageText(&fresh[i])
+		text := results.MessageText(&fresh[i])
 		if i == 0 && lines > 0 {
 			text = fmt.Sprintf("(%d lines as before)\n%s", lines, text)
 		}
@@ -136,5 +136,5 @@ func (w *whole) act(c *score.Call) {
 		w.entry("failed", about, strings.TrimSpace(string(c.Reply.Failed)+" "+c.Reply.Why))
 		return
 	}
-	w.entry("result", about, transcript.AnswerText(&llm.Response{Text: c.Reply.Text, JSON: c.Reply.JSON}))
+	w.entry("result", about, results.AnswerText(&llm.Response{Text: c.Reply.Text, JSON: c.Reply.JSON}))
 }

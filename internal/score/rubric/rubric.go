@@ -16,9 +16,9 @@ import (
 	"regexp"
 	"slices"
 
+	"parley/internal/run/results"
 	"parley/internal/score"
 	"parley/internal/score/rule"
-	"parley/internal/score/scored"
 	"parley/world"
 )
 
@@ -38,7 +38,7 @@ type Params struct {
 	Order     []string             `json:"order" doc:"The names of the questions in the order in which they are asked. parley score sets it to that of the plan file."`
 	Reasons   map[string][]string  `json:"reasons" doc:"The answers that categories are made of, by question. parley score sets it."`
 	Again     bool                 `json:"again" doc:"Whether judges choose categories twice. parley score sets it."`
-	Scored    scored.Scored        `json:"scored" doc:"What is scored. parley score sets it."`
+	Scored    results.Scored       `json:"scored" doc:"What is scored. parley score sets it."`
 }
 
 // Question is asked of each judge, or of each seat. An answer is yes or no, unless there is a scale, there are choices or it is a text.
@@ -100,7 +100,7 @@ func (*definition) About() world.About {
 
 // Defaults returns params that score nothing.
 func (*definition) Defaults() *Params {
-	return &Params{Rules: map[string]rule.Rule{}, Questions: map[string]Question{}, Judges: []string{}, Agents: []string{}, Order: []string{}, Reasons: map[string][]string{}, Intro: intro, MaxText: defaultText, Scored: scored.Scored{Measures: []scored.Measure{}}}
+	return &Params{Rules: map[string]rule.Rule{}, Questions: map[string]Question{}, Judges: []string{}, Agents: []string{}, Order: []string{}, Reasons: map[string][]string{}, Intro: intro, MaxText: defaultText, Scored: results.Scored{Measures: []results.Measure{}}}
 }
 
 // Seats checks params and lists the judges and the seats of interviews.

@@ -11,9 +11,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"parley/internal/run/results"
 	"parley/internal/score"
 	"parley/internal/score/rule"
-	"parley/internal/score/scored"
 	"parley/llm"
 	"parley/world"
 )
@@ -326,7 +326,7 @@ func TestBadParams(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
-	if _, err := (&definition{}).Plan(&Params{Scored: scored.Scored{Episodes: "x"}}, world.Spec{}, 0); err == nil {
+	if _, err := (&definition{}).Plan(&Params{Scored: results.Scored{Episodes: "x"}}, world.Spec{}, 0); err == nil {
 		t.Error("episodes that are no numbers are accepted")
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"parley/internal/ask/provider"
 	"parley/internal/ask/sim"
 	"parley/internal/kit/testkit"
+	"parley/internal/run/runfile"
 	"parley/internal/serve/gateway/ledger"
-	"parley/internal/store/sqlite"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m, serveAlone) }
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { testkit.Main(m, serveAlone) }
 // serveAlone runs a gateway in this process. arg is the run file and the address of the provider.
 func serveAlone(arg string) error {
 	file, url, _ := strings.Cut(arg, " ")
-	store, err := sqlite.Open(context.Background(), file, sqlite.Either)
+	store, err := runfile.Open(context.Background(), file, runfile.Either)
 	if err != nil {
 		return err
 	}

@@ -18,8 +18,8 @@ import (
 	"parley/internal/ask/provider"
 	"parley/internal/ask/sim"
 	"parley/internal/ask/sim/simhttp"
+	"parley/internal/run/runfile"
 	"parley/internal/serve/gateway/ledger"
-	"parley/internal/store/sqlite"
 	"parley/journal"
 )
 
@@ -92,12 +92,12 @@ func startAt(t testing.TB, c Config, file string) *lab {
 
 func store(t testing.TB, file string, readOnly bool) journal.Journal {
 	t.Helper()
-	var s *sqlite.Store
+	var s *runfile.Store
 	var err error
 	if readOnly {
-		s, err = sqlite.OpenRead(file)
+		s, err = runfile.OpenRead(file)
 	} else {
-		s, err = sqlite.Open(t.Context(), file, sqlite.Either)
+		s, err = runfile.Open(t.Context(), file, runfile.Either)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -184,7 +184,7 @@ func (l *lab) calls(session string) []ledger.Call {
 
 func recorded(t testing.TB, file, session string) []ledger.Call {
 	t.Helper()
-	s, err := sqlite.OpenRead(file)
+	s, err := runfile.OpenRead(file)
 	if err != nil {
 		t.Fatal(err)
 	}

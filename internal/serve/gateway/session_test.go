@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"parley/internal/ask/provider"
+	"parley/internal/run/runfile"
 	"parley/internal/serve/gateway/ledger"
-	"parley/internal/store/sqlite"
 	"parley/journal"
 	"parley/llm"
 )
@@ -19,7 +19,7 @@ import (
 // ended reads the end of session s.
 func endedAs(t *testing.T, file string) (journal.Ended, bool) {
 	t.Helper()
-	s, err := sqlite.OpenRead(file)
+	s, err := runfile.OpenRead(file)
 	if err != nil {
 		t.Fatal(err)
 	}

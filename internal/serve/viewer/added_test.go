@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/label"
+	"parley/internal/run/label"
+	"parley/internal/run/results"
+	"parley/internal/run/runfile"
 	"parley/internal/score"
-	"parley/internal/score/scored"
-	"parley/internal/store/sqlite"
 	"parley/journal"
 	"parley/world"
 )
@@ -25,15 +25,15 @@ func TestAddedScores(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
 		t.Fatal(err)
 	}
-	store, err := sqlite.Open(t.Context(), file, sqlite.Create)
+	store, err := runfile.Open(t.Context(), file, runfile.Create)
 	if err != nil {
 		t.Fatal(err)
 	}
-	what := scored.New(run, []int{7, 8}, nil)
+	what := results.NewScored(run, []int{7, 8}, nil)
 	var specs []world.Spec
 	var params json.RawMessage
 	for _, what.Episode = range []int{7, 8} {
-		if params, err = json.Marshal(map[string]any{scored.Param: what}); err != nil {
+		if params, err = json.Marshal(map[string]any{results.Param: what}); err != nil {
 			t.Fatal(err)
 		}
 		specs = append(specs, world.Spec{Kind: "rubric", Params: params, Lineup: map[string]string{"j": "one"}, Deal: what.Episode})

@@ -11,13 +11,12 @@ import (
 	"strings"
 
 	"parley/internal/report/page"
+	"parley/internal/run/results"
+	"parley/internal/run/runfile"
 	"parley/internal/serve/viewer/catalog"
 	"parley/internal/serve/viewer/library"
 	"parley/internal/serve/viewer/said"
 	"parley/internal/serve/viewer/statistics"
-	"parley/internal/store/sqlite"
-	"parley/internal/view"
-	"parley/internal/view/transcript"
 )
 
 // turnsPerPage is how many turns of two episodes a page has beside each other, and before is how many of them are
@@ -51,8 +50,8 @@ type side struct {
 	Deal    int
 
 	run    *library.Run
-	listed *sqlite.Listed
-	lines  []transcript.Line
+	listed *runfile.Listed
+	lines  []results.Line
 }
 
 // compareAt returns the address of a comparison of two episodes.
@@ -132,10 +131,10 @@ func (v *Viewer) openSide(ctx context.Context, s *side) (err error) {
 	if s.listed, err = findEpisode(ctx, s.run, s.Episode); err != nil {
 		return err
 	}
-	s.At, s.Lineup, s.Deal = runPath(s.Name, "episodes", s.Episode), view.LineupText(s.listed.Spec.Lineup), s.listed.Spec.Deal
+	s.At, s.Lineup, s.Deal = runPath(s.Name, "episodes", s.Episode), results.LineupText(s.listed.Spec.Lineup), s.listed.Spec.Deal
 	entries, _, err := s.run.Store.Sparing(ctx, s.listed.Episode)
 	if err == nil {
-		s.lines = transcript.New(s.run.Begun, entries, s.listed.Attempt, s.run.Kind).Lines
+		s.lines = results.New(s.run.Begun, entries, s.listed.Attempt, s.run.Kind).Lines
 	}
 	return err
 }
@@ -196,7 +195,7 @@ func (d comparePage) Chosen(side int, name string) bool { return d.Sides[side].N
 func (d comparePage) Last() int { return d.From + len(d.Rows) }
 
 // relatives returns links to comparisons of an episode: with its origin, and with episodes of the same deal.
-func (v *Viewer) relatives(ctx context.Context, r *library.Run, l *sqlite.Listed) (out []link, err error) {
+func (v *Viewer) relatives(ctx context.Context, r *library.Run, l *runfile.Listed) (out []link, err error) {
 	if fork := r.Begun.Fork; fork != nil {
 		if name := v.catalog.Origin(ctx, fork); name != "" && name != r.Name {
 			out = append(out, link{Text: fmt.Sprintf("episode %d of %s, from which it was forked", fork.Episode, name), To: compareAt(name, fork.Episode, r.Name, l.Episode)})

@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"testing"
 
+	"parley/internal/run/runfile"
 	"parley/internal/serve/viewer/catalog"
-	"parley/internal/store/sqlite"
 )
 
 // TestPairs checks which runs a site without a server compares.
 func TestPairs(t *testing.T) {
 	t.Parallel()
-	played := sqlite.Outline{Ended: 1}
+	played := runfile.Outline{Ended: 1}
 	all := []*catalog.Entry{
 		{Name: "c", Kind: "duel", Outline: played}, {Name: "a", Kind: "duel", Outline: played}, {Name: "b", Kind: "auction", Outline: played},
 		{Name: "d", Kind: "duel"}, {Name: "e", Kind: "duel", Outline: played, Problem: "it cannot be read"},

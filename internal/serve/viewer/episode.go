@@ -14,12 +14,11 @@ import (
 
 	"parley/internal/report"
 	"parley/internal/report/page"
+	"parley/internal/run/results"
+	"parley/internal/run/runfile"
 	"parley/internal/score"
 	"parley/internal/serve/viewer/library"
 	"parley/internal/serve/viewer/said"
-	"parley/internal/store/sqlite"
-	"parley/internal/view"
-	"parley/internal/view/transcript"
 	"parley/journal"
 	"parley/world"
 )
@@ -30,7 +29,7 @@ const linesPerPage = 50
 // episodePage is the data of the page of an episode.
 type episodePage struct {
 	Episode        *report.Episode
-	Listed         *sqlite.Listed
+	Listed         *runfile.Listed
 	Lineup, Cell   string
 	Scores         []world.Score
 	Params         string
@@ -54,22 +53,22 @@ type asked struct {
 }
 
 // find returns the episode of a request.
-func find(r *library.Run, req *http.Request) (*sqlite.Listed, error) {
+func find(r *library.Run, req *http.Request) (*runfile.Listed, error) {
 	return findEpisode(req.Context(), r, req.PathValue("episode"))
 }
 
 // findEpisode returns the episode with a number.
-func findEpisode(ctx context.Context, r *library.Run, number string) (*sqlite.Listed, error) {
+func findEpisode(ctx context.Context, r *library.Run, number string) (*runfile.Listed, error) {
 	n, err := strconv.Atoi(number)
 	if err != nil || n < 0 {
 		return nil, fmt.Errorf("viewer: episode %q: %w", number, errNotFound)
 	}
-	list, err := r.Store.List(ctx, sqlite.Listing{From: n, Limit: 1})
+	list, err := r.Store.List(ctx, runfile.Listing{From: n, Limit: 1})
 	if err != nil {
 		return nil, err
 	}
 	if r.Store.Lost().Has(n) {
-		return nil, fmt.Errorf("viewer: episode %d of %s: %w: it cannot be read whole", n, r.Name, sqlite.ErrDamaged)
+		return nil, fmt.Errorf("viewer: episode %d of %s: %w: it cannot be read whole", n, r.Name, runfile.ErrDamaged)
 	}
 	if len(list) == 0 || list[0].Episode != n {
 		return nil, fmt.Errorf("viewer: %s has no episode %d: %w", r.Name, n, errNotFound)
@@ -95,7 +94,7 @@ func (v *Viewer) episode(req *http.Request) (*screen, error) {
 		return nil, err
 	}
 	at := runPath(r.Name, "episodes", strconv.Itoa(l.Episode))
-	d := episodePage{Episode: e, Listed: l, Texts: shown, Lineup: view.LineupText(l.Spec.Lineup), Params: said.Indent(l.Spec.Params), LastLine: e.From + len(e.Lines)}
+	d := episodePage{Episode: e, Listed: l, Texts: shown, Lineup: results.LineupText(l.Spec.Lineup), Params: said.Indent(l.Spec.Params), LastLine: e.From + len(e.Lines)}
 	if err := d.addScores(req.Context(), r); err != nil {
 		return nil, err
 	}
@@ -153,7 +152,7 @@ func (d *episodePage) addScores(ctx context.Context, r *library.Run) error {
 
 // readEpisode reads the part of an episode that a page shows. An episode that is being played is read whole, for its story, but
 // each entry only once.
-func (v *Viewer) readEpisode(req *http.Request, r *library.Run, l *sqlite.Listed) (*report.Episode, error) {
+func (v *Viewer) readEpisode(req *http.Request, r *library.Run, l *runfile.Listed) (*report.Episode, error) {
 	from, err := placeOf(req.URL.Query().Get("from"))
 	if err != nil {
 		return nil, err
@@ -179,7 +178,7 @@ func (d *episodePage) addWindows(at string) {
 	}
 	if e.Prev != nil {
 		d.Earlier = at
-		if *e.Prev != (transcript.Place{}) { // the first page has one address
+		if *e.Prev != (results.Place{}) { // the first page has one address
 			d.Earlier += "?from=" + placeText(*e.Prev)
 		}
 	}
@@ -192,7 +191,7 @@ func (d *episodePage) addWindows(at string) {
 }
 
 // placeText returns a place in an address: the number of a line, and that of an entry if it is known.
-func placeText(p transcript.Place) string {
+func placeText(p results.Place) string {
 	if p.Entry == 0 {
 		return strconv.Itoa(p.Line)
 	}
@@ -215,7 +214,7 @@ func (v *Viewer) calls(w http.ResponseWriter, req *http.Request) {
 }
 
 // findCall returns the call of a request.
-func (v *Viewer) findCall(req *http.Request) (*library.Run, *sqlite.Listed, *journal.Replied, error) {
+func (v *Viewer) findCall(req *http.Request) (*library.Run, *runfile.Listed, *journal.Replied, error) {
 	r, err := v.get(req.Context(), req.PathValue("run"))
 	if err != nil {
 		return nil, nil, nil, err
@@ -232,13 +231,13 @@ func (v *Viewer) findCall(req *http.Request) (*library.Run, *sqlite.Listed, *jou
 }
 
 // findReply returns the reply to a call of an episode. fill reads the rest of it.
-func findReply(ctx context.Context, r *library.Run, l *sqlite.Listed, name string) (e *journal.Replied, fill func(...*journal.Replied) error, err error) {
+func findReply(ctx context.Context, r *library.Run, l *runfile.Listed, name string) (e *journal.Replied, fill func(...*journal.Replied) error, err error) {
 	entries, fill, err := r.Store.Sparing(ctx, l.Episode)
 	if err != nil {
 		return nil, nil, err
 	}
 	turn, index, _ := strings.Cut(name, ":")
-	for _, t := range transcript.Turns(entries, l.Attempt) {
+	for _, t := range results.Turns(entries, l.Attempt) {
 		for _, e := range t.Replies {
 			if t.Name() == turn && strconv.Itoa(e.Index) == index {
 				return e, fill, nil
@@ -277,12 +276,12 @@ func (v *Viewer) call(req *http.Request) (*screen, error) {
 }
 
 // placeOf reads the parameter from: see placeText. It may also be end.
-func placeOf(text string) (p transcript.Place, err error) {
+func placeOf(text string) (p results.Place, err error) {
 	switch text {
 	case "":
 		return p, nil
 	case "end":
-		return transcript.Place{Line: -1}, nil
+		return results.Place{Line: -1}, nil
 	}
 	line, entry, ok := strings.Cut(text, ".")
 	if p.Line, err = strconv.Atoi(line); err == nil && ok {

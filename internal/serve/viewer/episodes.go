@@ -7,13 +7,12 @@ import (
 	"net/http"
 	"strconv"
 
-	"parley/internal/label"
 	"parley/internal/report/page"
+	"parley/internal/run/label"
+	"parley/internal/run/results"
+	"parley/internal/run/runfile"
 	"parley/internal/serve/viewer/library"
 	"parley/internal/serve/viewer/listing"
-	"parley/internal/store/sqlite"
-	"parley/internal/view"
-	"parley/internal/view/index"
 	"parley/world"
 )
 
@@ -21,10 +20,10 @@ import (
 type episodeList struct {
 	Filter  listing.Filter
 	Columns []listing.Column
-	Rows    []index.Row
-	Scores  []index.ScoreName // columns of scores
-	Sorts   []listing.Choice  // everything to sort by
-	Among   []listing.Choice  // every score to filter by
+	Rows    []results.Row
+	Scores  []results.ScoreName // columns of scores
+	Sorts   []listing.Choice    // everything to sort by
+	Among   []listing.Choice    // every score to filter by
 	Agents  []string
 	Labels  *label.Set
 	To      string // the address of the page without parameters
@@ -77,7 +76,7 @@ func (v *Viewer) episodes(req *http.Request) (*screen, error) {
 }
 
 // rows lists episodes from the run file if it can, and else from the index.
-func rows(r *library.Run, req *http.Request, f listing.Filter, labels *label.Set) (rows []index.Row, err error) {
+func rows(r *library.Run, req *http.Request, f listing.Filter, labels *label.Set) (rows []results.Row, err error) {
 	added, err := r.Added(req.Context()) // also to sort by them
 	if err != nil {
 		return nil, err
@@ -88,12 +87,12 @@ func rows(r *library.Run, req *http.Request, f listing.Filter, labels *label.Set
 	}
 	if !f.Plain() {
 		rows, err := r.Index.Page(req.Context(), q)
-		if errors.Is(err, index.ErrQuery) {
+		if errors.Is(err, results.ErrQuery) {
 			err = fmt.Errorf("viewer: %w: %w", errBadRequest, err)
 		}
 		return rows, err
 	}
-	want := sqlite.Listing{Limit: listing.PerPage + 1, Failed: f.State == sqlite.Failed, Waiting: f.State == sqlite.Waiting, Cell: f.Cell, Agent: f.Agent, Among: f.Among(labels)}
+	want := runfile.Listing{Limit: listing.PerPage + 1, Failed: f.State == runfile.Failed, Waiting: f.State == runfile.Waiting, Cell: f.Cell, Agent: f.Agent, Among: f.Among(labels)}
 	if q.After != nil {
 		want.From = max(0, q.After.Episode+1)
 	}
@@ -103,7 +102,7 @@ func rows(r *library.Run, req *http.Request, f listing.Filter, labels *label.Set
 	}
 	for i := range list {
 		l := &list[i]
-		row := index.Row{Episode: l.Episode, State: l.State(), Cell: l.Spec.Cell, Lineup: view.LineupText(l.Spec.Lineup), Deal: l.Spec.Deal, Key: index.Key{Value: strconv.Itoa(l.Episode), Episode: l.Episode}}
+		row := results.Row{Episode: l.Episode, State: l.State(), Cell: l.Spec.Cell, Lineup: results.LineupText(l.Spec.Lineup), Deal: l.Spec.Deal, Key: results.IndexKey{Value: strconv.Itoa(l.Episode), Episode: l.Episode}}
 		if l.Ended != nil {
 			row.Failed, row.Scores = l.Ended.Outcome.Failed, added.Of(l.Episode, l.Ended.Outcome)
 		}
@@ -113,7 +112,7 @@ func rows(r *library.Run, req *http.Request, f listing.Filter, labels *label.Set
 }
 
 // Of returns the score of a row, for a column.
-func (episodeList) Of(row index.Row, name index.ScoreName) *world.Score {
+func (episodeList) Of(row results.Row, name results.ScoreName) *world.Score {
 	for i, s := range row.Scores {
 		if s.Name == name.Name && s.Seat == name.Seat {
 			return &row.Scores[i]
@@ -124,7 +123,7 @@ func (episodeList) Of(row index.Row, name index.ScoreName) *world.Score {
 
 // States are the states to filter by.
 func (episodeList) States() []string {
-	return []string{sqlite.Waiting, sqlite.Playing, sqlite.Ended, sqlite.Failed}
+	return []string{runfile.Waiting, runfile.Playing, runfile.Ended, runfile.Failed}
 }
 
 // Number formats a score.
@@ -134,7 +133,7 @@ func (episodeList) Number(x float64) string { return page.Real(x).Text }
 func (l episodeList) Page(episode int) string { return l.To + "/" + strconv.Itoa(episode) }
 
 // Who returns the cell of a row, or its lineup.
-func (l episodeList) Who(row index.Row) string {
+func (l episodeList) Who(row results.Row) string {
 	if l.Filter.Who() != "cell" {
 		return row.Lineup
 	}

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"parley/internal/label"
+	"parley/internal/run/label"
 	"parley/journal"
 	"parley/world"
 )

@@ -18,10 +18,9 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/control"
 	"parley/internal/kit/auth"
-	"parley/internal/label"
-	"parley/internal/live"
+	"parley/internal/run/control"
+	"parley/internal/run/label"
 	"parley/internal/serve/viewer/seats"
 )
 
@@ -205,10 +204,10 @@ func TestLinkedRun(t *testing.T) {
 	if set, err := label.Read(t.Context(), file, "r"); err != nil || len(set.Of(0)) != 1 {
 		t.Errorf("%v, %v", set, err)
 	}
-	end := live.Show(link, func(now time.Time) live.State { return live.State{At: now} })
+	end := control.ShowLive(link, func(now time.Time) control.LiveState { return control.LiveState{At: now} })
 	defer end()
 	for {
-		if _, ok := live.Read(t.Context(), file); ok || t.Context().Err() != nil {
+		if _, ok := control.ReadLive(t.Context(), file); ok || t.Context().Err() != nil {
 			break
 		}
 	}

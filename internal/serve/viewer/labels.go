@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	"parley/internal/label"
+	"parley/internal/run/label"
+	"parley/internal/run/runfile"
 	"parley/internal/serve/viewer/library"
-	"parley/internal/store/sqlite"
 )
 
 // maxForm is how long the body of a form may be.
@@ -58,7 +58,7 @@ func (v *Viewer) label(req *http.Request) (*screen, error) {
 }
 
 // addLabel adds the label of a form to an episode.
-func addLabel(ctx context.Context, r *library.Run, l *sqlite.Listed, form url.Values) error {
+func addLabel(ctx context.Context, r *library.Run, l *runfile.Listed, form url.Values) error {
 	call := form.Get("call")
 	if call != "" {
 		if _, _, err := findReply(ctx, r, l, call); errors.Is(err, errNotFound) {

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/label"
-	"parley/internal/store/sqlite"
+	"parley/internal/run/label"
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -26,7 +26,7 @@ import (
 func recordLong(t *testing.T, path string, calls int) {
 	t.Helper()
 	at := recordPlaying(t, path, calls)
-	store, err := sqlite.Open(t.Context(), path, sqlite.Either)
+	store, err := runfile.Open(t.Context(), path, runfile.Either)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func recordLong(t *testing.T, path string, calls int) {
 // recordPlaying writes a run whose only episode has not ended.
 func recordPlaying(t *testing.T, path string, calls int) (at time.Time) {
 	t.Helper()
-	store, err := sqlite.Open(t.Context(), path, sqlite.Create)
+	store, err := runfile.Open(t.Context(), path, runfile.Create)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestStoryIsSentOnce(t *testing.T) {
 func TestWindows(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "a.parley")
-	store, err := sqlite.Open(t.Context(), file, sqlite.Create)
+	store, err := runfile.Open(t.Context(), file, runfile.Create)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,13 +15,12 @@ import (
 	"parley/internal/serve/viewer/library"
 	"parley/internal/serve/viewer/seats"
 
-	"parley/internal/control"
-	"parley/internal/live"
 	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
+	"parley/internal/run/control"
+	"parley/internal/run/results"
+	"parley/internal/run/runfile"
 	"parley/internal/score"
-	"parley/internal/store/sqlite"
-	"parley/internal/view"
 	"parley/journal"
 	"parley/world"
 )
@@ -129,7 +128,7 @@ func (v *Viewer) open(req *http.Request, here string) (*library.Run, *screen, er
 
 // now is what is known of a run without its calls.
 type now struct {
-	sqlite.Outline
+	runfile.Outline
 	State    string
 	Why      string // it ended, if it did not end normally
 	Waiting  int
@@ -164,7 +163,7 @@ func (v *Viewer) overview(req *http.Request) (*screen, error) {
 	if o.Episodes > 0 {
 		n.Share = float64(o.Ended+o.Failed) / float64(o.Episodes)
 	}
-	if playing, ok := live.Read(req.Context(), r.Path); ok && n.State == control.Playing {
+	if playing, ok := control.ReadLive(req.Context(), r.Path); ok && n.State == control.Playing {
 		n.Live = dashboard.New(&playing)
 		if !v.static && control.Played(req.Context(), r.Path) {
 			n.Steer = runPath(r.Name, "steer")
@@ -174,7 +173,7 @@ func (v *Viewer) overview(req *http.Request) (*screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Style = exhibit.NewPalette(&view.Run{Head: &journal.Head{Begun: o.Begun}}, r.Kind).Style() // statistics may come later
+	p.Style = exhibit.NewPalette(&results.Run{Head: &journal.Head{Begun: o.Begun}}, r.Kind).Style() // statistics may come later
 	if req.URL.Query().Has("statistics") {
 		v.stats.Ask(r)
 	}

@@ -14,11 +14,11 @@ import (
 
 	"parley/internal/kit/text"
 	"parley/internal/report/page"
+	"parley/internal/run/runfile"
 	"parley/internal/serve/viewer/library"
 	"parley/internal/serve/viewer/listing"
 	"parley/internal/serve/viewer/seats"
 	"parley/internal/serve/viewer/static"
-	"parley/internal/store/sqlite"
 )
 
 // errNotFound means that there is no such page.
@@ -62,7 +62,7 @@ func (v *Viewer) page(in slots, f func(*http.Request) (*screen, error)) http.Han
 		var send func(http.ResponseWriter)
 		made := in.with(r.Context(), func() {
 			p, err := f(r)
-			if errors.Is(err, sqlite.ErrDamaged) && v.salvage(r) {
+			if errors.Is(err, runfile.ErrDamaged) && v.salvage(r) {
 				p, err = f(r) // what can be read
 			}
 			if err != nil {
@@ -115,7 +115,7 @@ func failure(err error) *screen {
 		p.status, p.Title, d.Words = http.StatusBadRequest, "Nothing was changed", "The form cannot be used as it is: "+why+". Go back and change it."
 	case errors.Is(err, errBadRequest):
 		p.status, p.Title, d.Words = http.StatusBadRequest, "Bad request", "The address has something that this page cannot use. The detail below says what. Go back and change it."
-	case errors.Is(err, sqlite.ErrDamaged):
+	case errors.Is(err, runfile.ErrDamaged):
 		p.status, p.Title, d.Words = http.StatusGone, "Damaged run file", "This part of the run file is damaged. Other pages show what can still be read."
 	}
 	p.Data = d

@@ -19,8 +19,8 @@ import (
 	db "zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
-	"parley/internal/label"
-	"parley/internal/store/sqlite"
+	"parley/internal/run/label"
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -70,7 +70,7 @@ func TestLabels(t *testing.T) {
 			t.Errorf("%s: %d, want %d: %.300s", c.name, status, c.want, body)
 		}
 	}
-	store, err := sqlite.OpenRead(file)
+	store, err := runfile.OpenRead(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func two(t *testing.T, folder string) {
 	t.Helper()
 	at := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 	for i, name := range []string{"a.parley", "b.parley"} {
-		store, err := sqlite.Open(t.Context(), filepath.Join(folder, name), sqlite.Create)
+		store, err := runfile.Open(t.Context(), filepath.Join(folder, name), runfile.Create)
 		if err != nil {
 			t.Fatal(err)
 		}

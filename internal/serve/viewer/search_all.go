@@ -11,11 +11,11 @@ import (
 	"strings"
 
 	"parley/internal/kit/files"
+	"parley/internal/run/results"
+	"parley/internal/run/runfile"
 	"parley/internal/serve/viewer/catalog"
 	"parley/internal/serve/viewer/library"
 	"parley/internal/serve/viewer/said"
-	"parley/internal/store/sqlite"
-	"parley/internal/view/index"
 )
 
 // The limits of a search in all runs.
@@ -111,7 +111,7 @@ func (v *Viewer) searchOne(ctx context.Context, e *catalog.Entry, words string) 
 	if err == nil {
 		err = f.search(ctx, r, words)
 	}
-	if errors.Is(err, sqlite.ErrDamaged) && r != nil && r.Store.Lost() == nil && r.Store.Salvage(ctx) == nil {
+	if errors.Is(err, runfile.ErrDamaged) && r != nil && r.Store.Lost() == nil && r.Store.Salvage(ctx) == nil {
 		err = f.search(ctx, r, words)
 	}
 	if err != nil {
@@ -126,7 +126,7 @@ func (v *Viewer) indexed(name string) bool {
 	if !ok {
 		return false
 	}
-	_, err := os.Stat(files.Beside(path, index.Suffix))
+	_, err := os.Stat(files.Beside(path, results.Suffix))
 	return err == nil
 }
 

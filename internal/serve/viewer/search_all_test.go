@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"parley/internal/run/results"
+	"parley/internal/run/runfile"
 	"parley/internal/serve/viewer/catalog"
-	"parley/internal/store/sqlite"
-	"parley/internal/view/index"
 	"parley/journal"
 	"parley/world"
 )
@@ -57,7 +57,7 @@ func TestSearchLarge(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer v.runs.Close()
-	large := &catalog.Entry{Name: "a.parley", Known: true, Outline: sqlite.Outline{Replies: maxUnindexed + 1}}
+	large := &catalog.Entry{Name: "a.parley", Known: true, Outline: runfile.Outline{Replies: maxUnindexed + 1}}
 	f := v.searchOne(t.Context(), &catalog.Entry{Name: "a.parley"}, "words")
 	if !f.Unread || len(f.Hits) > 0 || v.indexed("a.parley") {
 		t.Errorf("a run that was not read yet: %+v", f)
@@ -74,7 +74,7 @@ func TestSearchLarge(t *testing.T) {
 	if f := v.searchOne(t.Context(), large, "words"); !f.Large || len(f.Hits) > 0 || v.indexed("a.parley") {
 		t.Errorf("%+v", f)
 	}
-	if err := os.WriteFile(filepath.Join(folder, "a.parley"+index.Suffix), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "a.parley"+results.Suffix), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	stopped, stop := context.WithCancel(t.Context())

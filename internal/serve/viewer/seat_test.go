@@ -17,11 +17,11 @@ import (
 	"testing"
 	"time"
 
-	"parley/engine"
-	"parley/internal/control"
-	"parley/internal/seat"
+	"parley/internal/run/control"
+	"parley/internal/run/engine"
+	"parley/internal/run/runfile"
+	"parley/internal/run/seat"
 	"parley/internal/serve/viewer/seats"
-	"parley/internal/store/sqlite"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -35,7 +35,7 @@ const seatSchema = `{"type":"object","properties":{"reason":{"type":"string","mi
 type game struct {
 	t     *testing.T
 	file  string
-	store *sqlite.Store
+	store *runfile.Store
 	open  *seat.Open
 	held  atomic.Pointer[chan struct{}] // answers wait until it is closed
 }
@@ -43,7 +43,7 @@ type game struct {
 // newGame records a run with people in the seats FRANCE and a/b, and a model in ITALY, and takes answers.
 func newGame(t *testing.T, file string) *game {
 	t.Helper()
-	store, err := sqlite.Open(t.Context(), file, sqlite.Create)
+	store, err := runfile.Open(t.Context(), file, runfile.Create)
 	if err != nil {
 		t.Fatal(err)
 	}

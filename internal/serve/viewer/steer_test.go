@@ -12,8 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/control"
-	"parley/internal/live"
+	"parley/internal/run/control"
 	"parley/journal"
 )
 
@@ -49,8 +48,8 @@ func TestSteer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hide := live.Show(path, func(now time.Time) live.State {
-		return live.State{At: now, Steered: "paused by ctl at 10:31" + attack, Servers: []live.Server{{Provider: "lab", Requests: live.Rate{Limit: 7000, Unknown: true}, Output: live.Rate{Now: 1234}}}}
+	hide := control.ShowLive(path, func(now time.Time) control.LiveState {
+		return control.LiveState{At: now, Steered: "paused by ctl at 10:31" + attack, Servers: []control.Server{{Provider: "lab", Requests: control.Rate{Limit: 7000, Unknown: true}, Output: control.Rate{Now: 1234}}}}
 	})
 	for !strings.Contains(func() string { _, body, _ := s.get(page); return body }(), "paused by ctl at 10:31") {
 		if t.Context().Err() != nil {

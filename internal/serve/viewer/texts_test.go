@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/store/sqlite"
+	"parley/internal/run/runfile"
 	"parley/internal/view/markdown"
 	"parley/journal"
 	"parley/llm"
@@ -62,7 +62,7 @@ func TestMarkdown(t *testing.T) {
 func TestPrompts(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	store, err := sqlite.Open(t.Context(), filepath.Join(folder, "a.parley"), sqlite.Create)
+	store, err := runfile.Open(t.Context(), filepath.Join(folder, "a.parley"), runfile.Create)
 	if err != nil {
 		t.Fatal(err)
 	}

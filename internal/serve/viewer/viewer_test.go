@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/store/sqlite"
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -120,7 +120,7 @@ func (s *site) do(c *http.Client, req *http.Request, header ...string) (status i
 // record writes a run file with hostile text everywhere. say appends an answer to episode 0.
 func record(t *testing.T, path string) (say func(text string)) {
 	t.Helper()
-	store, err := sqlite.Open(t.Context(), path, sqlite.Create)
+	store, err := runfile.Open(t.Context(), path, runfile.Create)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -334,7 +334,7 @@ func TestReplaced(t *testing.T) {
 	if _, body, _ := s.get("/run/a.parley"); !strings.Contains(body, "239 of 250") {
 		t.Error(body)
 	}
-	store, err := sqlite.Open(t.Context(), filepath.Join(other, "a.parley"), sqlite.Create)
+	store, err := runfile.Open(t.Context(), filepath.Join(other, "a.parley"), runfile.Create)
 	if err != nil {
 		t.Fatal(err)
 	}

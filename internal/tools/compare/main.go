@@ -40,8 +40,8 @@ type benchmark struct {
 func benchmarks() []benchmark {
 	return []benchmark{
 		{"dispatch, with a budget", "internal/ask/dispatch", "^BenchmarkAll$/^budget$", 100_000},
-		{"engine and run file", "internal/store/sqlite", "^BenchmarkEngine$", 16_000},
-		{"refold, with its recording", "internal/store/sqlite", "^BenchmarkRefold$", 16_000},
+		{"engine and run file", "internal/run/runfile", "^BenchmarkEngine$", 16_000},
+		{"refold, with its recording", "internal/run/runfile", "^BenchmarkRefold$", 16_000},
 		{"dialect openai over HTTP", "internal/ask/dialect", "^BenchmarkAsk$/^openai$", 5_000},
 		{"simulated model", "internal/ask/sim", "^BenchmarkAsk$", 20_000},
 		{"gateway with its record", "internal/serve/gateway", "^BenchmarkCall$", 1_000},

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/store/sqlite"
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -283,7 +283,7 @@ func TestSeveralAgents(t *testing.T) {
 // TestRunFile: what a run file holds gives the same rows as the run in memory.
 func TestRunFile(t *testing.T) {
 	t.Parallel()
-	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "run.parley"), sqlite.Either)
+	store, err := runfile.Open(t.Context(), filepath.Join(t.TempDir(), "run.parley"), runfile.Either)
 	must(t, err)
 	defer store.Close()
 	var got [2][]training.Row

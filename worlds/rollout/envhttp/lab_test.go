@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"parley/engine"
+	"parley/internal/run/engine"
 	"parley/journal"
 	"parley/journal/journaltest"
 	"parley/llm"

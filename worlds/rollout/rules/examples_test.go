@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/config"
+	"parley/internal/run/planfile"
 	"parley/world"
 	"parley/worlds/rollout/rules"
 )
@@ -34,7 +34,7 @@ func TestExamples(t *testing.T) {
 		if !strings.Contains(string(text), "kind: rollout") {
 			continue // a file that a plan names
 		}
-		p, err := config.Load(t.Context(), name, kinds(), nil, config.Reach{})
+		p, err := planfile.Load(t.Context(), name, kinds(), nil, planfile.Reach{})
 		if err != nil && strings.Contains(err.Error(), "datasets cannot be read here") {
 			t.Logf("%s: config cannot read datasets", name)
 			continue
@@ -44,7 +44,7 @@ func TestExamples(t *testing.T) {
 			continue
 		}
 		played++
-		again, err := config.FromJSON(p.JSON(), kinds(), nil)
+		again, err := planfile.FromJSON(p.JSON(), kinds(), nil)
 		if err != nil || string(again.JSON()) != string(p.JSON()) {
 			t.Errorf("%s: does not read back: %v", name, err)
 			continue
@@ -73,7 +73,7 @@ lineup: {agent: x}
 providers: {lab: {dialect: openai, base_url: "http://127.0.0.1:1/v1"}}
 params: {env: count, servers: ["http://127.0.0.1:36663"], max_steps: 10, message_cut: 2}
 `
-	p, err := config.Parse("plan.yaml", []byte(text), kinds(), nil)
+	p, err := planfile.Parse("plan.yaml", []byte(text), kinds(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ params: {env: count, servers: ["http://127.0.0.1:36663"], max_steps: 10, message
 		{"count,", "co/unt,", "params.env"},
 		{"http://127.0.0.1:36663", "127.0.0.1:36663", "servers"},
 	} {
-		_, err := config.Parse("plan.yaml", []byte(strings.Replace(text, c.from, c.to, 1)), kinds(), nil)
+		_, err := planfile.Parse("plan.yaml", []byte(strings.Replace(text, c.from, c.to, 1)), kinds(), nil)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "plan.yaml:7:") {
 			t.Errorf("%s: %v", c.to, err)
 		}
@@ -97,7 +97,7 @@ params: {env: count, servers: ["http://127.0.0.1:36663"], max_steps: 10, message
 // TestExample: what init writes can be played as it is.
 func TestExample(t *testing.T) {
 	t.Parallel()
-	p, err := config.Parse("rollout.yaml", []byte(world.Define(rules.Definition{}).Example), kinds(), nil)
+	p, err := planfile.Parse("rollout.yaml", []byte(world.Define(rules.Definition{}).Example), kinds(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

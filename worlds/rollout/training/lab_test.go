@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/store/sqlite"
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -75,7 +75,7 @@ func (l *lab) config() Config {
 			return Prepared{What: fmt.Sprint(o.Episodes != nil), Play: l.play}, nil
 		},
 		Open: func() (journal.Parts, func() error, error) {
-			r, err := sqlite.OpenRead(l.file)
+			r, err := runfile.OpenRead(l.file)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -86,7 +86,7 @@ func (l *lab) config() Config {
 
 // play ends episodes on request, until all have ended.
 func (l *lab) play(ctx, drain context.Context, begun func(program.Control), ended func()) (program.Ending, error) {
-	store, err := sqlite.Open(ctx, l.file, sqlite.Either)
+	store, err := runfile.Open(ctx, l.file, runfile.Either)
 	if err != nil {
 		return program.Ending{}, err
 	}
@@ -114,7 +114,7 @@ func (l *lab) play(ctx, drain context.Context, begun func(program.Control), ende
 }
 
 // open begins or resumes the run, and returns how many episodes are left.
-func (l *lab) open(ctx context.Context, store *sqlite.Store) (int, error) {
+func (l *lab) open(ctx context.Context, store *runfile.Store) (int, error) {
 	head, err := store.Head(ctx)
 	if err != nil {
 		return 0, err

@@ -18,7 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/store/sqlite"
+	"parley/internal/run/runfile"
 )
 
 // TestCursor checks that groups are returned in the order in which they became complete, and that a cursor
@@ -101,7 +101,7 @@ func TestStream(t *testing.T) {
 	}
 	// The same rows, whichever way: the export has them in the order of the plan.
 	var exported bytes.Buffer
-	r, err := sqlite.OpenRead(l.file)
+	r, err := runfile.OpenRead(l.file)
 	if err != nil {
 		t.Fatal(err)
 	}

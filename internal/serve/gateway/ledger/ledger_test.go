@@ -16,7 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"parley/internal/kit/groupcommit"
-	"parley/internal/store/sqlite"
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -47,7 +47,7 @@ func asked(i int) *llm.Request {
 func TestPast(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "run.parley")
-	store, err := sqlite.Open(t.Context(), file, sqlite.Create)
+	store, err := runfile.Open(t.Context(), file, runfile.Create)
 	if err != nil {
 		t.Fatal(err)
 	}

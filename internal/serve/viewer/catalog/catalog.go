@@ -17,10 +17,10 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/control"
+	"parley/internal/run/control"
+	"parley/internal/run/results"
+	"parley/internal/run/runfile"
 	"parley/internal/serve/viewer/library"
-	"parley/internal/store/sqlite"
-	"parley/internal/view"
 	"parley/journal"
 	"parley/world"
 )
@@ -33,7 +33,7 @@ type Entry struct {
 	Kind    string
 	State   string
 	Problem string // why it cannot be read
-	Outline sqlite.Outline
+	Outline runfile.Outline
 	Scores  Scores
 	// Fork is where it was forked from; nil: it is no fork. Origin is the name of that run in the list, or empty, and
 	// Depth is how many runs it descends from.
@@ -243,7 +243,7 @@ func (c *Catalog) work(ctx context.Context) {
 // outline reads the state of a run.
 func outline(ctx context.Context, path string) (e Entry) {
 	e.Known = true
-	store, err := sqlite.OpenRead(path)
+	store, err := runfile.OpenRead(path)
 	if err != nil {
 		e.Problem = unreadable(err)
 		return e
@@ -264,14 +264,14 @@ func outline(ctx context.Context, path string) (e Entry) {
 }
 
 // StateOf returns the state of the run at a path, for people.
-func StateOf(o sqlite.Outline, path string) string {
+func StateOf(o runfile.Outline, path string) string {
 	switch {
-	case o.Open && sqlite.Played(path):
+	case o.Open && runfile.Played(path):
 		return control.Playing
 	case o.Open:
 		return control.CutOff
 	case o.Last.State == "":
-		return view.StateNew
+		return results.StateNew
 	default:
 		return string(o.Last.State)
 	}
@@ -280,17 +280,17 @@ func StateOf(o sqlite.Outline, path string) string {
 // unreadable says in plain words why a run file cannot be read.
 func unreadable(err error) string {
 	switch {
-	case errors.Is(err, sqlite.ErrDamaged):
+	case errors.Is(err, runfile.ErrDamaged):
 		why := err.Error()
 		if cause := errors.Unwrap(err); cause != nil { // without the advice
-			why = strings.TrimPrefix(cause.Error(), sqlite.ErrDamaged.Error()+": ")
+			why = strings.TrimPrefix(cause.Error(), runfile.ErrDamaged.Error()+": ")
 		}
 		return "This file is damaged: " + why + "."
 	case errors.Is(err, fs.ErrPermission):
 		return "You may not read this file."
-	case errors.Is(err, sqlite.ErrVersion):
+	case errors.Is(err, runfile.ErrVersion):
 		return "Another version of parley wrote this file."
-	case errors.Is(err, sqlite.ErrForeign):
+	case errors.Is(err, runfile.ErrForeign):
 		return "This is not a run file."
 	default:
 		return "This file cannot be read: " + strings.TrimPrefix(err.Error(), "sqlite: ") + "."

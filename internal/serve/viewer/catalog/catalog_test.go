@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"parley/internal/run/runfile"
 	"parley/internal/serve/viewer/library"
-	"parley/internal/store/sqlite"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -21,7 +21,7 @@ import (
 // write writes a run with ended episodes, in which agent b scores twice what a does.
 func write(t *testing.T, path, run string, ended int, fork *journal.Origin) {
 	t.Helper()
-	store, err := sqlite.Open(t.Context(), path, sqlite.Create)
+	store, err := runfile.Open(t.Context(), path, runfile.Create)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"parley/internal/kit/statmath"
-	"parley/internal/store/sqlite"
-	"parley/internal/view"
+	"parley/internal/run/results"
+	"parley/internal/run/runfile"
 	"parley/world"
 )
 
@@ -32,7 +32,7 @@ const (
 
 // scores computes the main score of a run as its report does. A file that cannot be read has none: the list says why.
 func (c *Catalog) scores(ctx context.Context, path string) (s Scores) {
-	store, err := sqlite.OpenRead(path)
+	store, err := runfile.OpenRead(path)
 	if err != nil {
 		return s
 	}
@@ -48,17 +48,17 @@ func (c *Catalog) scores(ctx context.Context, path string) (s Scores) {
 	if err != nil {
 		return s
 	}
-	r := view.Outcomes(head, c.KindOf(head.Begun))
-	all := r.Scores(func(g view.Group) view.Group { return view.Group{Score: g.Score, Agent: g.Agent} })
+	r := results.Outcomes(head, c.KindOf(head.Begun))
+	all := r.Scores(func(g results.Group) results.Group { return results.Group{Score: g.Score, Agent: g.Agent} })
 	if len(all) == 0 {
 		return s
 	}
 	s.Name = all[0].Score
-	all = slices.DeleteFunc(all, func(one view.Score) bool { return one.Score != s.Name })
-	place := func(one view.Score) int {
+	all = slices.DeleteFunc(all, func(one results.Score) bool { return one.Score != s.Name })
+	place := func(one results.Score) int {
 		return slices.IndexFunc(head.Begun.Agents, func(a world.Agent) bool { return a.Name == one.Agent })
 	}
-	slices.SortStableFunc(all, func(a, b view.Score) int { return place(a) - place(b) })
+	slices.SortStableFunc(all, func(a, b results.Score) int { return place(a) - place(b) })
 	for _, one := range all[:min(len(all), maxAgents)] {
 		s.Of = append(s.Of, Score{one.Agent, one.Estimate()})
 	}

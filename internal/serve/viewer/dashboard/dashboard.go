@@ -13,15 +13,15 @@ import (
 	"time"
 
 	"parley/internal/kit/text"
-	"parley/internal/live"
 	"parley/internal/report/chart"
 	"parley/internal/report/page"
+	"parley/internal/run/control"
 	"parley/stats"
 )
 
 // Dashboard is what a process is doing.
 type Dashboard struct {
-	*live.State
+	*control.LiveState
 	Share  float64 // of the budget that is spent
 	Errors []Errors
 	// Exhausted is the time until the budget is spent, at the current rate; 0: unknown.
@@ -33,7 +33,7 @@ type Dashboard struct {
 // Errors are the failed attempts of a model of one kind.
 type Errors struct {
 	Model, Kind string
-	live.Error
+	control.LiveError
 }
 
 // Trend is how a number was over time.
@@ -43,8 +43,8 @@ type Trend struct {
 }
 
 // New returns the dashboard of a state.
-func New(s *live.State) *Dashboard {
-	d := &Dashboard{State: s, Trends: trends(&s.History)}
+func New(s *control.LiveState) *Dashboard {
+	d := &Dashboard{LiveState: s, Trends: trends(&s.History)}
 	if s.Budget > 0 {
 		d.Share = s.Spent.Dollars() / s.Budget.Dollars()
 		d.Short = s.Projected > s.Budget
@@ -67,20 +67,20 @@ const maxMinutes = 365 * 24 * 60
 const maxRows = 20
 
 // TopServers returns the servers that are listed, those with the most calls in flight first.
-func (d *Dashboard) TopServers() []live.Server {
+func (d *Dashboard) TopServers() []control.Server {
 	all := slices.Clone(d.Servers)
-	slices.SortStableFunc(all, func(a, b live.Server) int { return b.InFlight - a.InFlight })
+	slices.SortStableFunc(all, func(a, b control.Server) int { return b.InFlight - a.InFlight })
 	return all[:min(len(all), maxRows)]
 }
 
 // TopModels returns the models that are listed.
-func (d *Dashboard) TopModels() []live.Model { return d.Models[:min(len(d.Models), maxRows)] }
+func (d *Dashboard) TopModels() []control.Model { return d.Models[:min(len(d.Models), maxRows)] }
 
 // TopErrors returns the failed attempts that are listed.
 func (d *Dashboard) TopErrors() []Errors { return d.Errors[:min(len(d.Errors), maxRows)] }
 
 // TopBatches returns the batches that are listed.
-func (d *Dashboard) TopBatches() []live.Batch { return d.Batches[:min(len(d.Batches), maxRows)] }
+func (d *Dashboard) TopBatches() []control.Batch { return d.Batches[:min(len(d.Batches), maxRows)] }
 
 // Unlisted says how many rows of a table are left out.
 func (*Dashboard) Unlisted(n int) string {
@@ -92,11 +92,11 @@ func (*Dashboard) Unlisted(n int) string {
 
 // Together reports whether a server limits input and output tokens together.
 func (d *Dashboard) Together() bool {
-	return slices.ContainsFunc(d.Servers, func(s live.Server) bool { return s.Tokens.Limit > 0 })
+	return slices.ContainsFunc(d.Servers, func(s control.Server) bool { return s.Tokens.Limit > 0 })
 }
 
 // Age returns how long ago a batch was sent.
-func (d *Dashboard) Age(b live.Batch) string {
+func (d *Dashboard) Age(b control.Batch) string {
 	return page.Duration(max(0, d.At.Sub(b.Began)).Round(time.Second))
 }
 
@@ -112,7 +112,7 @@ func (*Dashboard) Rate(x float64) string {
 }
 
 // trends draws a history.
-func trends(h *live.History) (out []Trend) {
+func trends(h *control.History) (out []Trend) {
 	const fewest = 3 // points: a line needs some
 	if len(h.Points) < fewest {
 		return nil
@@ -123,8 +123,8 @@ func trends(h *live.History) (out []Trend) {
 		of   int
 		tick func(float64) string
 	}{
-		{"calls in flight", live.PointInFlight, chart.Tick}, {"calls a second", live.PointCalls, chart.Tick}, {"tokens a second", live.PointTokens, chart.Tick},
-		{"failed attempts a second", live.PointErrors, chart.Tick}, {"dollars spent", live.PointSpent, dollars},
+		{"calls in flight", control.PointInFlight, chart.Tick}, {"calls a second", control.PointCalls, chart.Tick}, {"tokens a second", control.PointTokens, chart.Tick},
+		{"failed attempts a second", control.PointErrors, chart.Tick}, {"dollars spent", control.PointSpent, dollars},
 	} {
 		line, highest := chart.Line{Name: t.name, Look: chart.Series(i), Bare: true}, 0.0
 		for j, p := range h.Points {
@@ -132,7 +132,7 @@ func trends(h *live.History) (out []Trend) {
 			at := time.Duration(j) * h.Every
 			line.Points = append(line.Points, chart.Point{X: at.Seconds(), Y: stats.Quantity{Value: p[t.of], Interval: stats.Everything()}})
 		}
-		if highest == 0 && t.of != live.PointInFlight && t.of != live.PointCalls {
+		if highest == 0 && t.of != control.PointInFlight && t.of != control.PointCalls {
 			continue // nothing fails, or nothing costs anything
 		}
 		last := h.Points[len(h.Points)-1][t.of]

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/live"
+	"parley/internal/run/control"
 	"parley/llm"
 )
 
@@ -29,7 +29,7 @@ func TestMoney(t *testing.T) {
 		{"in a thousand years", 0, llm.Money(math.MaxInt64), 1, 1, 0, 0, false},
 		{"less than nothing", math.MinInt64, math.MaxInt64, math.MinInt64, math.MinInt64, 0, -1, false},
 	} {
-		d := New(&live.State{Spent: c.spent, Budget: c.budget, Burn: c.burn, Projected: c.projected})
+		d := New(&control.LiveState{Spent: c.spent, Budget: c.budget, Burn: c.burn, Projected: c.projected})
 		if d.Exhausted != c.exhausted || math.Abs(d.Share-c.share) > 1e-9 || d.Short != c.short {
 			t.Errorf("%s: in %v, %v, %v", c.name, d.Exhausted, d.Share, d.Short)
 		}
@@ -39,11 +39,11 @@ func TestMoney(t *testing.T) {
 // TestRows checks that tables stay short, the busiest servers first, and that charts are drawn of what there was.
 func TestRows(t *testing.T) {
 	t.Parallel()
-	s := &live.State{History: live.History{Every: time.Second, Points: []live.Point{{1, 2, 0, 0, 0}, {3, 4, 0, 0, 0.5}, {2, 1, 0, 0, 1}}}}
+	s := &control.LiveState{History: control.History{Every: time.Second, Points: []control.Point{{1, 2, 0, 0, 0}, {3, 4, 0, 0, 0.5}, {2, 1, 0, 0, 1}}}}
 	for i := range 3 * maxRows {
-		s.Servers = append(s.Servers, live.Server{InFlight: i})
-		s.Models = append(s.Models, live.Model{Errors: map[llm.Kind]live.Error{llm.KindServer: {Attempts: 1}}})
-		s.Batches = append(s.Batches, live.Batch{})
+		s.Servers = append(s.Servers, control.Server{InFlight: i})
+		s.Models = append(s.Models, control.Model{Errors: map[llm.Kind]control.LiveError{llm.KindServer: {Attempts: 1}}})
+		s.Batches = append(s.Batches, control.Batch{})
 	}
 	d := New(s)
 	if top := d.TopServers(); len(top) != maxRows || top[0].InFlight != 3*maxRows-1 || s.Servers[0].InFlight != 0 {
@@ -61,7 +61,7 @@ func TestRows(t *testing.T) {
 	if got := strings.Join(names, ", "); got != "calls in flight 2, calls a second 1, dollars spent $1" { // nothing failed, no tokens
 		t.Error(got)
 	}
-	if New(&live.State{}).Trends != nil {
+	if New(&control.LiveState{}).Trends != nil {
 		t.Error("there are charts of nothing")
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"parley/internal/store/sqlite"
+	"parley/internal/run/runfile"
 	"parley/journal"
 )
 
@@ -16,7 +16,7 @@ const maxGrowing = 4
 // Growing reads a run whose episodes are being played. A page that follows one reads it again at each change: Sparing reads
 // only what is new since, and keeps the rest. It is safe for use by several goroutines. Those that read one episode wait for each other.
 type Growing struct {
-	*sqlite.Store
+	*runfile.Store
 	since func(ctx context.Context, episode int, after int64) ([]journal.Entry, map[*journal.Replied]int64, int64, error) // of Store
 
 	mu   sync.Mutex // never held while something is read
@@ -32,7 +32,7 @@ type grown struct {
 	last    int64 // entry
 }
 
-func newGrowing(store *sqlite.Store) *Growing { return &Growing{Store: store, since: store.Since} }
+func newGrowing(store *runfile.Store) *Growing { return &Growing{Store: store, since: store.Since} }
 
 // Sparing reads an episode as that of Store does.
 func (g *Growing) Sparing(ctx context.Context, episode int) (out []journal.Entry, fill func(...*journal.Replied) error, err error) {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"parley/internal/store/sqlite"
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -21,7 +21,7 @@ import (
 // that of reading everything. What a caller fills in is its own.
 func TestGrowing(t *testing.T) {
 	t.Parallel()
-	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "a.parley"), sqlite.Create)
+	store, err := runfile.Open(t.Context(), filepath.Join(t.TempDir(), "a.parley"), runfile.Create)
 	if err != nil {
 		t.Fatal(err)
 	}

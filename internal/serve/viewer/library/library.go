@@ -16,9 +16,9 @@ import (
 	"unicode/utf8"
 
 	"parley/internal/kit/files"
-	"parley/internal/live"
-	"parley/internal/store/sqlite"
-	"parley/internal/view/index"
+	"parley/internal/run/control"
+	"parley/internal/run/results"
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/world"
 )
@@ -75,9 +75,9 @@ func New(paths []string, kindOf func(*journal.Begun) world.Kind) (*Library, erro
 
 // check refuses a file that is not a run file. A damaged one may be opened: its pages say what is lost.
 func check(path string) error {
-	store, err := sqlite.OpenRead(path)
+	store, err := runfile.OpenRead(path)
 	if err != nil {
-		if errors.Is(err, sqlite.ErrDamaged) {
+		if errors.Is(err, runfile.ErrDamaged) {
 			return nil
 		}
 		return err
@@ -286,7 +286,7 @@ func openRun(ctx context.Context, name, path string) (_ *Run, err error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := sqlite.OpenRead(path)
+	store, err := runfile.OpenRead(path)
 	if err != nil {
 		return nil, err
 	}
@@ -296,7 +296,7 @@ func openRun(ctx context.Context, name, path string) (_ *Run, err error) {
 		}
 	}()
 	about, err := store.Outline(ctx)
-	if errors.Is(err, sqlite.ErrDamaged) {
+	if errors.Is(err, runfile.ErrDamaged) {
 		if err = store.Salvage(ctx); err == nil {
 			about, err = store.Outline(ctx)
 		}
@@ -307,7 +307,7 @@ func openRun(ctx context.Context, name, path string) (_ *Run, err error) {
 	if about.Begun == nil {
 		return nil, fmt.Errorf("library: %s holds no run yet: %w", path, ErrNotFound)
 	}
-	x, err := index.Open(ctx, store, about.Begun.Run)
+	x, err := results.Open(ctx, store, about.Begun.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -329,7 +329,7 @@ func (l *Library) Stamp() string {
 	var b strings.Builder
 	names, paths := l.Names()
 	for _, name := range names {
-		fmt.Fprintln(&b, name, StateOf(paths[name]), changed(files.Beside(paths[name], live.Suffix)).IsZero())
+		fmt.Fprintln(&b, name, StateOf(paths[name]), changed(files.Beside(paths[name], control.LiveSuffix)).IsZero())
 	}
 	return b.String()
 }

@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"parley/internal/kit/files"
-	"parley/internal/label"
-	"parley/internal/live"
+	"parley/internal/run/control"
+	"parley/internal/run/label"
+	"parley/internal/run/results"
+	"parley/internal/run/runfile"
 	"parley/internal/score"
 	"parley/internal/serve/viewer/listing"
-	"parley/internal/store/sqlite"
-	"parley/internal/view/index"
 	"parley/journal"
 	"parley/world"
 )
@@ -25,9 +25,9 @@ import (
 // Run is an open run. It may be used from several goroutines.
 type Run struct {
 	Name, Path string
-	Store      *sqlite.Store
+	Store      *runfile.Store
 	Growing    *Growing // Store, for episodes that are being played
-	Index      *index.Index
+	Index      *results.Index
 	Begun      *journal.Begun
 	Kind       world.Kind // zero if it is unknown
 
@@ -135,14 +135,14 @@ func (r *Run) Follow(ctx context.Context) {
 		n, err := r.Store.Entries()
 		if err == nil && n != r.seen() {
 			_, err = r.Index.Update(ctx) // what cannot be read is shown by the page that asks for it
-			if errors.Is(err, sqlite.ErrDamaged) && r.Store.Lost() == nil && r.Store.Salvage(ctx) == nil {
+			if errors.Is(err, runfile.ErrDamaged) && r.Store.Lost() == nil && r.Store.Salvage(ctx) == nil {
 				_, err = r.Index.Update(ctx)
 			}
 			r.grown(n)
 		}
 		r.relabel(ctx)
 		_ = r.Index.MakeIndexes(ctx) // pages are slower without
-		if at, now := changed(files.Beside(r.Path, live.Suffix)), sqlite.Played(r.Path); at != state || now != played {
+		if at, now := changed(files.Beside(r.Path, control.LiveSuffix)), runfile.Played(r.Path); at != state || now != played {
 			state, played = at, now
 			r.grown(r.seen())
 		}
@@ -200,7 +200,7 @@ func (r *Run) addTexts(ctx context.Context) {
 	began := time.Now()
 	indexed, err := r.Index.UpdateTexts(ctx, textsAtOnce)
 	switch {
-	case errors.Is(err, sqlite.ErrDamaged) && r.Store.Lost() == nil && r.Store.Salvage(ctx) == nil: // what can be read is next
+	case errors.Is(err, runfile.ErrDamaged) && r.Store.Lost() == nil && r.Store.Salvage(ctx) == nil: // what can be read is next
 	case err != nil:
 		r.behind.Store(false) // the next search says why
 	default:
@@ -225,7 +225,7 @@ func (r *Run) Gone() <-chan struct{} { return r.gone }
 // changed returns when a live file was changed, or the zero time if there is none or it is too old.
 func changed(path string) time.Time {
 	info, err := os.Stat(path)
-	if err != nil || time.Since(info.ModTime()) > live.MaxAge {
+	if err != nil || time.Since(info.ModTime()) > control.MaxAge {
 		return time.Time{}
 	}
 	return info.ModTime()

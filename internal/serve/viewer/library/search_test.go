@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/store/sqlite"
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -69,7 +69,7 @@ func TestSearch(t *testing.T) {
 func record(t *testing.T, folder string, calls int, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		store, err := sqlite.Open(t.Context(), filepath.Join(folder, name), sqlite.Create)
+		store, err := runfile.Open(t.Context(), filepath.Join(folder, name), runfile.Create)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/label"
-	"parley/internal/store/sqlite"
-	"parley/internal/view/index"
+	"parley/internal/run/label"
+	"parley/internal/run/results"
+	"parley/internal/run/runfile"
 	"parley/llm"
 )
 
@@ -79,8 +79,8 @@ func (f Filter) Address(path string) string {
 }
 
 // Query turns the filter into a query of the index, for one row more than a page has.
-func (f Filter) Query() (index.Query, error) {
-	q := index.Query{State: f.State, Cell: f.Cell, Agent: f.Agent, Text: f.Text, Label: f.Label, Sort: f.Sort, Desc: f.Desc, Limit: PerPage + 1}
+func (f Filter) Query() (results.Query, error) {
+	q := results.Query{State: f.State, Cell: f.Cell, Agent: f.Agent, Text: f.Text, Label: f.Label, Sort: f.Sort, Desc: f.Desc, Limit: PerPage + 1}
 	if strings.HasPrefix(f.Sort, "score:") {
 		s, err := scoreOf("sort", f.Sort)
 		if err != nil {
@@ -102,12 +102,12 @@ func (f Filter) Query() (index.Query, error) {
 	if i < 0 || err != nil {
 		return q, fmt.Errorf("viewer: after=%q: %w: want VALUE~EPISODE", f.After, ErrAddress)
 	}
-	q.After = &index.Key{Value: f.After[:i], Episode: n}
+	q.After = &results.IndexKey{Value: f.After[:i], Episode: n}
 	return q, nil
 }
 
 // scores adds the score that episodes must have.
-func (f Filter) scores(q *index.Query) error {
+func (f Filter) scores(q *results.Query) error {
 	if f.Score == "" {
 		return nil
 	}
@@ -133,14 +133,14 @@ func (f Filter) scores(q *index.Query) error {
 }
 
 // bounds adds the limits of cost and time.
-func (f Filter) bounds(q *index.Query) error {
+func (f Filter) bounds(q *results.Query) error {
 	for _, column := range []struct {
 		name      string
 		low, high string
 		read      func(string) (int64, error)
 		want      string
-	}{{index.Cost, f.CostLow, f.CostHigh, readCost, "want dollars, as 0.05"}, {index.Took, f.TookLow, f.TookHigh, readTime, "want a time, as 90s or 2m, or seconds"}} {
-		b := index.Bound{Column: column.name}
+	}{{results.Cost, f.CostLow, f.CostHigh, readCost, "want dollars, as 0.05"}, {results.Took, f.TookLow, f.TookHigh, readTime, "want a time, as 90s or 2m, or seconds"}} {
+		b := results.Bound{Column: column.name}
 		for _, side := range []struct {
 			name, text string
 			to         **int64
@@ -186,7 +186,7 @@ func readTime(text string) (int64, error) {
 }
 
 // scoreOf reads a score as scoreSort writes it.
-func scoreOf(param, text string) (s index.ScoreName, err error) {
+func scoreOf(param, text string) (s results.ScoreName, err error) {
 	name, seat, _ := strings.Cut(strings.TrimPrefix(text, "score:"), ":")
 	var wrong [2]error
 	s.Name, wrong[0] = url.QueryUnescape(name)
@@ -198,7 +198,7 @@ func scoreOf(param, text string) (s index.ScoreName, err error) {
 }
 
 // ScoreChoices returns the scores to filter by.
-func (f Filter) ScoreChoices(scores []index.ScoreName) []Choice {
+func (f Filter) ScoreChoices(scores []results.ScoreName) []Choice {
 	out := []Choice{{Text: "any"}}
 	for _, s := range scores {
 		out = append(out, Choice{Text: strings.TrimSpace(s.Seat + " " + s.Name), Value: scoreSort(s), Here: scoreSort(s) == f.Score})
@@ -212,14 +212,14 @@ func (f Filter) Plain() bool {
 	if f.Text != "" || f.Score != "" || f.CostLow+f.CostHigh+f.TookLow+f.TookHigh != "" {
 		return false
 	}
-	if f.State == sqlite.Waiting {
+	if f.State == runfile.Waiting {
 		return true
 	}
-	return (f.Sort == "" || f.Sort == "episode") && !f.Desc && f.Agent == "" && (f.State == "" || f.State == sqlite.Failed)
+	return (f.Sort == "" || f.Sort == "episode") && !f.Desc && f.Agent == "" && (f.State == "" || f.State == runfile.Failed)
 }
 
 // Next returns the filter of the page after a row.
-func (f Filter) Next(last index.Key) Filter {
+func (f Filter) Next(last results.IndexKey) Filter {
 	f.After = last.Value + "~" + strconv.Itoa(last.Episode)
 	return f
 }
@@ -237,7 +237,7 @@ type Choice struct {
 }
 
 // scoreSort is how an address names a score to sort by.
-func scoreSort(s index.ScoreName) string {
+func scoreSort(s results.ScoreName) string {
 	return "score:" + url.QueryEscape(s.Name) + ":" + url.QueryEscape(s.Seat)
 }
 
@@ -310,11 +310,11 @@ func (f Filter) LabelChoices(s *label.Set) (out []Choice) {
 }
 
 // Sorts returns everything to sort by: some scores may have no column.
-func (f Filter) Sorts(scores []index.ScoreName, labels bool) (out []Choice) {
+func (f Filter) Sorts(scores []results.ScoreName, labels bool) (out []Choice) {
 	add := func(text, value string) {
 		out = append(out, Choice{Text: text, Value: value, Here: value == f.Sort})
 	}
-	for _, name := range index.Sorts() {
+	for _, name := range results.Sorts() {
 		add(name, name)
 	}
 	for _, s := range scores {
@@ -343,7 +343,7 @@ type Column struct {
 }
 
 // Columns returns the heads of the table at a path: each sorts by its column.
-func (f Filter) Columns(path string, scores []index.ScoreName, labels bool) (out []Column) {
+func (f Filter) Columns(path string, scores []results.ScoreName, labels bool) (out []Column) {
 	add := func(name, sort string, number bool) {
 		c := Column{Name: name, Number: number}
 		to := f.First()

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"parley/internal/view/transcript"
+	"parley/internal/run/results"
 )
 
 // Pair is a turn in both episodes. A side without lines did not have it.
@@ -18,13 +18,13 @@ type Pair struct {
 // Side is a line of one of them. Text is what both sides of the first difference begin with, and Rest is what differs there;
 // in other lines Rest is empty.
 type Side struct {
-	transcript.Line
+	results.Line
 	Rest string
 }
 
 // Align puts the lines of two episodes beside each other. Both are in the order of a transcript. first is the first row
 // that differs, or -1.
-func Align(a, b []transcript.Line) (rows []Pair, first int) {
+func Align(a, b []results.Line) (rows []Pair, first int) {
 	for len(a) > 0 || len(b) > 0 {
 		var order int
 		switch {
@@ -33,7 +33,7 @@ func Align(a, b []transcript.Line) (rows []Pair, first int) {
 		case len(b) == 0:
 			order = -1
 		default:
-			order = transcript.CompareTurns(a[0].Turn, b[0].Turn)
+			order = results.CompareTurns(a[0].Turn, b[0].Turn)
 		}
 		var r Pair
 		if order <= 0 {
@@ -58,7 +58,7 @@ func Align(a, b []transcript.Line) (rows []Pair, first int) {
 }
 
 // turn returns the lines of the first turn, and the others.
-func turn(lines []transcript.Line) (own []Side, rest []transcript.Line) {
+func turn(lines []results.Line) (own []Side, rest []results.Line) {
 	n := 0
 	for n < len(lines) && lines[n].Turn == lines[0].Turn {
 		own = append(own, Side{Line: lines[n]})

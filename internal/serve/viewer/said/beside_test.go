@@ -5,14 +5,14 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/view/transcript"
+	"parley/internal/run/results"
 )
 
 // plainLines reads "0 hello|1.0/0 there".
-func plainLines(text string) (out []transcript.Line) {
+func plainLines(text string) (out []results.Line) {
 	for part := range strings.SplitSeq(text, "|") {
 		if turn, said, ok := strings.Cut(part, " "); ok {
-			out = append(out, transcript.Line{Turn: turn, Seat: "a", Said: transcript.SaidAnswer, Text: said})
+			out = append(out, results.Line{Turn: turn, Seat: "a", Said: results.SaidAnswer, Text: said})
 		}
 	}
 	return out

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"time"
 
+	"parley/internal/run/results"
 	"parley/internal/view/markdown"
-	"parley/internal/view/transcript"
 	"parley/journal"
 	"parley/llm"
 )
@@ -20,7 +20,7 @@ import (
 type CallPage struct {
 	Name    string
 	Replied *journal.Replied
-	Agent   string // see transcript.Answerer
+	Agent   string // see results.Answerer
 	Kind    string
 	Asked   []Asked
 	Answer  Words
@@ -43,7 +43,7 @@ type Asked struct {
 
 // NewCallPage returns the page of a call, which is at an address. Texts are formatted if f is not nil.
 func NewCallPage(begun *journal.Begun, name, at string, e *journal.Replied, f *markdown.Formatter) CallPage {
-	d := CallPage{Name: name, Replied: e, Agent: transcript.Answerer(begun, e), Kind: "bot", Failure: e.Error, At: e.At}
+	d := CallPage{Name: name, Replied: e, Agent: results.Answerer(begun, e), Kind: "bot", Failure: e.Error, At: e.At}
 	switch {
 	case e.Act != nil:
 		d.Kind = "act"
@@ -58,7 +58,7 @@ func NewCallPage(begun *journal.Begun, name, at string, e *journal.Replied, f *m
 		}
 		for i := range e.Request.Messages {
 			m := &e.Request.Messages[i]
-			d.Asked = append(d.Asked, Asked{Role: string(m.Role), Words: Words{Text: transcript.MessageText(m)}, New: i > last})
+			d.Asked = append(d.Asked, Asked{Role: string(m.Role), Words: Words{Text: results.MessageText(m)}, New: i > last})
 		}
 	}
 	if e.Request != nil {
@@ -69,7 +69,7 @@ func NewCallPage(begun *journal.Begun, name, at string, e *journal.Replied, f *m
 		}
 	}
 	if e.Response != nil {
-		d.Answer, d.Usage, d.Meta = NewWords(f, transcript.AnswerText(e.Response)), e.Response.Usage, e.Response.Metadata
+		d.Answer, d.Usage, d.Meta = NewWords(f, results.AnswerText(e.Response)), e.Response.Usage, e.Response.Metadata
 		for _, t := range e.Response.Thoughts {
 			d.Thought = append(d.Thought, NewWords(f, t.Text))
 		}

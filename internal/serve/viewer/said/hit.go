@@ -6,9 +6,8 @@ import (
 	"strings"
 	"unicode"
 
-	"parley/internal/store/sqlite"
-	"parley/internal/view/index"
-	"parley/internal/view/transcript"
+	"parley/internal/run/results"
+	"parley/internal/run/runfile"
 	"parley/journal"
 )
 
@@ -17,14 +16,14 @@ const maxExcerpt = 300
 
 // Hit is a text that was found.
 type Hit struct {
-	index.Hit
+	results.Hit
 	To      string
 	Excerpt [3]string // before the first word, the word, after it
 }
 
 // Texts reads texts of episodes, each episode once, and of its requests only those that are wanted.
 type Texts struct {
-	Store *sqlite.Store
+	Store *runfile.Store
 
 	last    int // the episode that was read
 	entries []journal.Entry
@@ -41,7 +40,7 @@ func (t *Texts) episode(ctx context.Context, n int) (err error) {
 }
 
 // NewHit reads the text of a hit in the episode whose page is at an address.
-func (t *Texts) NewHit(ctx context.Context, at string, h index.Hit, words string) Hit {
+func (t *Texts) NewHit(ctx context.Context, at string, h results.Hit, words string) Hit {
 	out := Hit{Hit: h, To: at}
 	if strings.Contains(h.Call, ":") {
 		out.To += "/" + h.Call
@@ -53,14 +52,14 @@ func (t *Texts) NewHit(ctx context.Context, at string, h index.Hit, words string
 	for _, e := range t.entries {
 		switch e := e.(type) {
 		case *journal.Turned:
-			if h.What == "note" && transcript.TurnName(e.Strand, e.Turn.Turn) == h.Call {
+			if h.What == "note" && results.TurnName(e.Strand, e.Turn.Turn) == h.Call {
 				for _, n := range e.Notes {
 					texts = append(texts, string(n.Data))
 				}
 			}
 		case *journal.Replied:
-			if transcript.TurnName(e.Strand, e.Turn.Turn)+":"+strconv.Itoa(e.Index) == h.Call && (h.What != index.Asked || t.fill(e) == nil) {
-				texts = append(texts, index.Texts(e, h.What)...)
+			if results.TurnName(e.Strand, e.Turn.Turn)+":"+strconv.Itoa(e.Index) == h.Call && (h.What != results.Asked || t.fill(e) == nil) {
+				texts = append(texts, results.Texts(e, h.What)...)
 			}
 		}
 	}

@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"parley/internal/kit/text"
-	"parley/internal/label"
 	"parley/internal/report"
 	"parley/internal/report/page"
+	"parley/internal/run/label"
+	"parley/internal/run/results"
 	"parley/internal/view/markdown"
-	"parley/internal/view/transcript"
 	"parley/journal"
 	"parley/llm"
 )
@@ -25,10 +25,10 @@ type Line struct {
 	LabelAt string // the form to label it; empty: it cannot be labelled
 	Anchor  string // of the line on the page
 	Labels  []label.Label
-	Prompt  *transcript.Prompt // what is new in the request; nil: another line has it
-	Fresh   []Message          // of Prompt
-	Images  []string           // the addresses of images in Fresh
-	More    int                // new messages that only the page of the call has
+	Prompt  *results.Prompt // what is new in the request; nil: another line has it
+	Fresh   []Message       // of Prompt
+	Images  []string        // the addresses of images in Fresh
+	More    int             // new messages that only the page of the call has
 }
 
 // Message is a message of a request.
@@ -54,7 +54,7 @@ const maxFresh = 3
 // NewLine returns a line. first means that it is the first line of its call, and last the last one.
 func NewLine(l page.TranscriptLine, e *report.Episode, at Links, labels []label.Label, first, last bool) Line {
 	out := Line{TranscriptLine: l, Private: private(&l.Line), Shown: Words{Text: l.Text}}
-	if l.Said != transcript.SaidFailed && !l.Data {
+	if l.Said != results.SaidFailed && !l.Data {
 		out.Shown = NewWords(at.Format, l.Text)
 	}
 	out.Shown.Cut = l.Cut
@@ -73,7 +73,7 @@ func NewLine(l page.TranscriptLine, e *report.Episode, at Links, labels []label.
 			}
 		}
 	}
-	if p, ok := e.Prompts[l.Call]; ok && first && l.Said != transcript.SaidAsked && len(p.Fresh) > 0 {
+	if p, ok := e.Prompts[l.Call]; ok && first && l.Said != results.SaidAsked && len(p.Fresh) > 0 {
 		out.Prompt = &p
 		out.ask(l.Reply.Request, p, at.Call+l.Call, at.Format)
 	}
@@ -81,13 +81,13 @@ func NewLine(l page.TranscriptLine, e *report.Episode, at Links, labels []label.
 }
 
 // ask adds the new messages of a request.
-func (l *Line) ask(req *llm.Request, p transcript.Prompt, at string, f *markdown.Formatter) {
+func (l *Line) ask(req *llm.Request, p results.Prompt, at string, f *markdown.Formatter) {
 	for i := range p.Fresh {
 		if i == maxFresh {
 			l.More = len(p.Fresh) - i
 			break
 		}
-		text := transcript.MessageText(&p.Fresh[i])
+		text := results.MessageText(&p.Fresh[i])
 		cut := len(text) > maxAsked
 		if cut {
 			text = strings.ToValidUTF8(text[:maxAsked], "")
@@ -130,9 +130,9 @@ func (l Line) Asked() string {
 }
 
 // private says who can read a line, if not everybody.
-func private(l *transcript.Line) string {
+func private(l *results.Line) string {
 	switch {
-	case l.Said == transcript.SaidThought:
+	case l.Said == results.SaidThought:
 		return "private: nobody else reads it"
 	case l.To != "":
 		return "private: to " + l.To

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"parley/internal/report/page"
-	"parley/internal/view/transcript"
+	"parley/internal/run/results"
 )
 
 // TestNew checks that turns that were played at once are in one row, each strand has its column, and a column that is
@@ -37,7 +37,7 @@ func TestNew(t *testing.T) {
 
 func lines(turns string) (out []Line) {
 	for turn := range strings.FieldsSeq(turns) {
-		out = append(out, Line{TranscriptLine: page.TranscriptLine{Line: transcript.Line{Turn: turn}}})
+		out = append(out, Line{TranscriptLine: page.TranscriptLine{Line: results.Line{Turn: turn}}})
 	}
 	return out
 }

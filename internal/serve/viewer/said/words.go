@@ -3,8 +3,8 @@ package said
 import (
 	"html/template"
 
+	"parley/internal/run/results"
 	"parley/internal/view/markdown"
-	"parley/internal/view/transcript"
 )
 
 // Words is a text that somebody said.
@@ -18,7 +18,7 @@ type Words struct {
 // NewWords returns a text, formatted if f is not nil. Data for programs stays as it is.
 func NewWords(f *markdown.Formatter, text string) Words {
 	w := Words{Text: text}
-	if !transcript.IsData(text) {
+	if !results.IsData(text) {
 		w.HTML, w.Why = f.Format(text)
 	}
 	return w

@@ -8,16 +8,15 @@ import (
 	"strconv"
 	"strings"
 
-	"parley/internal/control"
-	"parley/internal/seat"
-	"parley/internal/seat/form"
+	"parley/internal/run/control"
+	"parley/internal/run/seat"
 	"parley/internal/serve/viewer/library"
 	"parley/world"
 )
 
 // Input is a field of a form in a page.
 type Input struct {
-	*form.Field
+	*seat.Field
 	ID      string // its key in the form
 	Value   string
 	Problem string
@@ -38,7 +37,7 @@ type Offer struct {
 const emptyRows = 3
 
 // inputs returns the inputs for fields. get returns what was filled in.
-func inputs(fields []*form.Field, row string, get func(string) []string, problems map[string]string) []*Input {
+func inputs(fields []*seat.Field, row string, get func(string) []string, problems map[string]string) []*Input {
 	out := make([]*Input, len(fields))
 	for i, f := range fields {
 		key := f.In(row)
@@ -52,17 +51,17 @@ func inputs(fields []*form.Field, row string, get func(string) []string, problem
 				}
 				in.Offers = append(in.Offers, o)
 			}
-		case f.List && f.Type == form.Group:
+		case f.List && f.Type == seat.Group:
 			filled := 0
-			for n := range form.MaxRows {
+			for n := range seat.MaxRows {
 				one := inputs(f.Fields, strconv.Itoa(n), get, problems)
 				if slices.ContainsFunc(one, func(i *Input) bool { return i.Value != "" }) {
 					filled = n + 1
 				}
 				in.Rows = append(in.Rows, one)
 			}
-			in.Rows = in.Rows[:min(form.MaxRows, filled+emptyRows)]
-		case f.Type == form.Group:
+			in.Rows = in.Rows[:min(seat.MaxRows, filled+emptyRows)]
+		case f.Type == seat.Group:
 			in.Fields = inputs(f.Fields, "", get, problems)
 		default:
 			in.Value = strings.Join(in.Picked, "\n")
@@ -77,7 +76,7 @@ func (in *Input) Has(option string) bool { return slices.Contains(in.Picked, opt
 
 // Lines reports whether the input is a list of texts, one a line.
 func (in *Input) Lines() bool {
-	return in.List && in.Type != form.Choice && in.Type != form.Group && len(in.Offered) == 0
+	return in.List && in.Type != seat.Choice && in.Type != seat.Group && len(in.Offered) == 0
 }
 
 // answer passes what was filled in to the process that plays the run. It returns nil if the answer was accepted, and
@@ -93,7 +92,7 @@ func (s *Server) answer(ctx context.Context, r *library.Run, name, to string, fi
 		return p, nil
 	}
 	text := strings.ReplaceAll(filled.Get("text"), "\r\n", "\n")
-	f, ok := form.Of(q.Schema, q.Offer)
+	f, ok := seat.Of(q.Schema, q.Offer)
 	if ok {
 		get := func(key string) []string { return texts(q.Inputs, key, filled[key]) }
 		value, problems := f.Answer(get)

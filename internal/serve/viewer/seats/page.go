@@ -6,10 +6,9 @@ import (
 	"html/template"
 	"slices"
 
-	"parley/internal/control"
 	"parley/internal/report/chart"
-	"parley/internal/seat"
-	"parley/internal/seat/form"
+	"parley/internal/run/control"
+	"parley/internal/run/seat"
 	"parley/internal/serve/viewer/library"
 	"parley/journal"
 )
@@ -128,7 +127,7 @@ func (p *Page) ask(q seat.Question, past *seat.Past) {
 	if len(q.Schema) == 0 {
 		return
 	}
-	f, ok := form.Of(q.Schema, q.Offer)
+	f, ok := seat.Of(q.Schema, q.Offer)
 	if !ok {
 		out.JSON = true
 		return

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"parley/internal/kit/auth"
-	"parley/internal/seat"
+	"parley/internal/run/seat"
 	"parley/internal/serve/viewer/library"
 	"parley/world"
 )

@@ -15,10 +15,10 @@ import (
 	"parley/internal/report/agreement"
 	"parley/internal/report/compare"
 	"parley/internal/report/page"
+	"parley/internal/run/results"
+	"parley/internal/run/runfile"
 	"parley/internal/score"
 	"parley/internal/serve/viewer/library"
-	"parley/internal/store/sqlite"
-	"parley/internal/view"
 )
 
 // State is the statistics of a run at some moment. Computing them reads all its calls, so it is done in the
@@ -116,10 +116,10 @@ func (b *Board) compute(ctx context.Context, r *library.Run, entries int) {
 
 // Build makes a report of a run.
 func Build(ctx context.Context, r *library.Run, o report.Options) (*page.Document, error) {
-	folded, err := view.Fold(ctx, r.Store, r.Name)
-	if errors.Is(err, sqlite.ErrDamaged) && r.Store.Lost() == nil {
+	folded, err := results.Fold(ctx, r.Store, r.Name)
+	if errors.Is(err, runfile.ErrDamaged) && r.Store.Lost() == nil {
 		if err = r.Store.Salvage(ctx); err == nil {
-			folded, err = view.Fold(ctx, r.Store, r.Name)
+			folded, err = results.Fold(ctx, r.Store, r.Name)
 		}
 	}
 	if err != nil {
@@ -157,7 +157,7 @@ func note(d *page.Document, left ...string) {
 }
 
 // attachAdded adds the scores that scorers gave to the run. If they cannot be read, it says so.
-func attachAdded(ctx context.Context, v *view.Run, r *library.Run) (left []string) {
+func attachAdded(ctx context.Context, v *results.Run, r *library.Run) (left []string) {
 	set, err := score.Read(ctx, r.Path, v.Head.Begun.Run)
 	if err != nil {
 		return []string{"Added scores are left out: " + err.Error()}
@@ -171,7 +171,7 @@ var ErrNothing = errors.New("there is nothing to compare yet: both runs need an 
 
 // Compare compares two runs as parley compare does.
 func Compare(ctx context.Context, tool string, two [2]*library.Run) (*page.Document, error) {
-	var runs []*view.Run
+	var runs []*results.Run
 	var sources []report.Source
 	var left []string
 	for _, r := range two {
@@ -179,7 +179,7 @@ func Compare(ctx context.Context, tool string, two [2]*library.Run) (*page.Docum
 		if err != nil {
 			return nil, err
 		}
-		v := view.Outcomes(head, r.Kind)
+		v := results.Outcomes(head, r.Kind)
 		v.File = r.Path
 		labels, err := r.Labels(ctx)
 		if err != nil {

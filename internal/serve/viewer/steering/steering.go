@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/control"
+	"parley/internal/run/control"
 	"parley/journal"
 )
 

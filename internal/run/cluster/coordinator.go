@@ -1,0 +1,398 @@
+// Package cluster plays a run with workers: it gives out lots of episodes, and collects what workers record
+// into the run's journal.
+//
+// What it promises: an entry is collected once, whoever is killed when, since the journal records in the same
+// commit how far the log is collected; a lot is played by one worker at a time; when Play returns, everything
+// that workers recorded is in the journal, and the log is deleted. If it returns an error, is aborted, or the process is killed,
+// the next one continues with the log. If the log is gone, a new one begins with what the journal has.
+package cluster
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"parley/internal/run/cluster/allot"
+	"parley/internal/run/cluster/chain"
+	"parley/internal/run/cluster/hub"
+	"parley/internal/run/cluster/share"
+	"parley/internal/run/cluster/tally"
+	"parley/internal/run/engine"
+	"parley/journal"
+	"parley/llm"
+)
+
+// Coordinator plays runs with the workers of a hub. It implements engine.Remote.
+type Coordinator struct {
+	// Conn is a connection to the hub.
+	Conn *nats.Conn
+	// Build identifies the program: workers of another build are refused.
+	Build string
+	// Replicas is how many nodes of the hub keep each message. Default: 1, in memory.
+	Replicas int
+	// Lot is how many episodes a lot has at most. Default: 32.
+	Lot int
+	// AckWait is how long a worker may keep a lot without a sign of life. Default: 15 s.
+	AckWait time.Duration
+	// Ahead is how many lots may wait for workers. Default: 4096.
+	Ahead int
+	// Room, if set, is called with what the hub says when it is full, and with nil when it has room again.
+	Room func(full error)
+	// Workers, if set, is called with what workers report.
+	Workers func(hub.Working)
+	// Began, if set, is called once when a run can be divided, with a function that returns how it is.
+	Began func(status func() Status)
+	// Retain keeps everything in the log until the run is over, so that Rebuild can make a lost journal again. It is for logs that
+	// begin with the run.
+	Retain bool
+	// Strict means that a worker that refuses the run ends it: no other can do better.
+	Strict bool
+	// Alone means that no worker can be left from before: the hub is new.
+	Alone bool
+
+	budget func() llm.Money // nil: there is none
+	tally  *tally.Tally
+}
+
+const (
+	defaultLot     = 32
+	defaultAckWait = 15 * time.Second
+	defaultAhead   = 4096
+)
+
+// errGone says that the hub has lost the log: a new one must begin.
+var errGone = errors.New("coordinator: the log of the run is gone")
+
+// Play plays run with workers.
+func (c *Coordinator) Play(ctx context.Context, run *engine.RemoteRun) error {
+	js, err := jetstream.New(c.Conn)
+	if err != nil {
+		return fmt.Errorf("coordinator: %w", err)
+	}
+	p := &play{Coordinator: *c, js: js, run: run, lots: make(chan engine.Lot), open: map[int]engine.Lot{}, claimed: map[int]string{}, records: map[string]*record{}, workers: map[string]time.Time{}}
+	p.fill()
+	var cutting sync.WaitGroup
+	over := make(chan struct{})
+	cutting.Go(func() { p.cut(over) })
+	for err = errGone; errors.Is(err, errGone); {
+		p.forked = errors.Is(err, chain.ErrForked)
+		err = p.life(ctx)
+	}
+	if err != nil {
+		run.Stop(journal.Failed, journal.Reason{Kind: journal.ByError, Detail: err.Error()}, err) // so that cut ends
+	} else if ctx.Err() != nil {
+		err = nil // the engine knows why
+	}
+	close(over)
+	cutting.Wait()
+	return err
+}
+
+// cut passes on lots until there are no more.
+func (p *play) cut(over <-chan struct{}) {
+	defer close(p.lots)
+	for {
+		lot, ok := p.run.Next(p.Coordinator.Lot)
+		if !ok {
+			return
+		}
+		select {
+		case p.lots <- lot:
+		case <-over:
+			return
+		}
+	}
+}
+
+// play is one call of Play.
+type play struct {
+	Coordinator
+	js  jetstream.JetStream
+	run *engine.RemoteRun
+
+	lots chan engine.Lot // the next ones
+
+	mu      sync.Mutex
+	changed *sync.Cond
+	open    map[int]engine.Lot   // lots that were given out and are not done, by first episode
+	claimed map[int]string       // the sessions of the workers that play lots, by first episode
+	records map[string]*record   // what the log shows of the calls of workers, by session
+	workers map[string]time.Time // when each worker last said something, by session
+	taken   uint64               // the message up to which everything is in the journal
+	read    uint64               // the last message that was read
+	pending int                  // batches that are not taken yet
+	epoch   uint64               // of the keepers
+	shares  *share.Keeper
+	money   *allot.Keeper      // nil: there is no budget
+	spent   llm.Money          // as far as it is recorded
+	stopped bool               // there are no more lots
+	ended   int                // episodes
+	done    int                // lots
+	last    uint64             // the last message of the log, when it was last asked for
+	err     error              // why this life of the log ended
+	hubRoom *chain.Room        // nil: nobody wants to know
+	stats   *nats.Subscription // of what workers report; nil: none yet
+	forked  bool               // the log before cannot be read to its end
+}
+
+func (p *play) fill() {
+	if p.Replicas == 0 {
+		p.Replicas = 1
+	}
+	if p.Coordinator.Lot == 0 {
+		p.Coordinator.Lot = defaultLot
+	}
+	if p.AckWait == 0 {
+		p.AckWait = defaultAckWait
+	}
+	if p.Ahead == 0 {
+		p.Ahead = defaultAhead
+	}
+	if p.tally == nil {
+		p.tally = &tally.Tally{}
+	}
+	p.changed = sync.NewCond(&p.mu)
+	if p.Room != nil {
+		p.hubRoom = &chain.Room{Tell: p.Room}
+	}
+}
+
+// life plays with one log, until the run is over or the log is gone.
+func (p *play) life(ctx context.Context) error {
+	head := p.run.Head()
+	if p.epoch > 0 { // it is old
+		var err error
+		if head, err = p.run.Journal().Head(ctx); err != nil {
+			return err
+		}
+	}
+	l, err := p.begin(ctx, head)
+	if err != nil {
+		return err
+	}
+	if head.Collected.Log == l.name.Number {
+		l.since = uint64(head.Collected.Through)
+		l.cursor = l.since
+	}
+	claimed, err := l.claimRun(ctx)
+	if err != nil {
+		return asGone(err)
+	}
+	p.mu.Lock()
+	p.taken, p.read, p.err, p.claimed, p.records = l.since, 0, nil, map[int]string{}, map[string]*record{}
+	p.mu.Unlock()
+	if err := p.record(&journal.Collected{Log: l.name.Number, Through: int64(l.since)}); err != nil {
+		return err
+	}
+	aborted := ctx
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(context.Canceled)
+	defer context.AfterFunc(ctx, p.wake)()
+	var wg sync.WaitGroup
+	end := func(err error) {
+		if err != nil {
+			p.fail(err)
+		}
+	}
+	wg.Go(func() { end(l.collect(ctx)) })
+	_ = l.wait(ctx, func() bool { return l.read < claimed }) // what is spent and what is played must be known first
+	wg.Go(func() { end(l.beats(ctx)) })
+	wg.Go(func() { end(l.give(ctx)) })
+	err = l.finish(ctx)
+	cancel(errors.New("coordinator: the run is over"))
+	wg.Wait()
+	p.settle()
+	if err != nil && !errors.Is(err, errBroken) || aborted.Err() != nil {
+		return err // the next process collects what is left in the log
+	}
+	removing, cancelRemoving := context.WithTimeout(context.WithoutCancel(ctx), removes)
+	defer cancelRemoving()
+	_ = l.remove(removing) // the next process removes what is left
+	return err
+}
+
+// settle waits until everything that was collected is in the journal, or will never be.
+func (p *play) settle() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.pending > 0 {
+		p.changed.Wait()
+	}
+}
+
+// claimRun claims the chain of the run, and makes the keepers. Their epoch is the number of the claim, so it is higher than those that
+// workers know from coordinators before. It returns the sequence of a message that is not before the claim.
+func (l *log) claimRun(ctx context.Context) (uint64, error) {
+	_, past, err := chain.Open(ctx, chain.Config{JetStream: l.js, Stream: l.stream, Subject: l.name.Begun(), Session: rand.Text(), Number: l.epoch})
+	if err != nil {
+		return 0, err
+	}
+	if l.epoch == 0 {
+		l.keep(l.run.Head(), past.Number)
+		if l.Began != nil {
+			l.Began(l.status)
+		}
+	}
+	l.epoch = past.Number
+	info, err := chain.Retry(ctx, func(ctx context.Context) (*jetstream.StreamInfo, error) { return l.stream.Info(ctx) })
+	if err != nil {
+		return 0, fmt.Errorf("coordinator: %w", err)
+	}
+	return info.State.LastSeq, nil
+}
+
+// fail ends this life of the log.
+func (p *play) fail(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err == nil {
+		p.err = err
+	}
+	p.changed.Broadcast()
+}
+
+func (p *play) wake() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.changed.Broadcast()
+}
+
+// record makes an entry durable.
+func (p *play) record(e journal.Entry) error {
+	done := make(chan error, 1)
+	p.run.Record(func(err error) { done <- err }, e)
+	return <-done
+}
+
+// log is one life of the streams.
+type log struct {
+	*play
+	name   hub.Log
+	head   *journal.Head // before it began
+	stream jetstream.Stream
+	queue  jetstream.Stream
+	retain bool           // nothing of it is deleted before the run is over
+	since  uint64         // the message up to which the journal had everything
+	cursor uint64         // the last one that was recorded; collect has it
+	ends   map[int]uint64 // by episode / 64: a bit for each that ended since the log began; collect has it
+}
+
+// begin finds the log that the journal was collected from, or makes a new one.
+func (p *play) begin(ctx context.Context, head *journal.Head) (*log, error) {
+	begun := p.run.Begun()
+	l := &log{play: p, name: hub.Log{Run: begun.Run, Number: head.Collected.Log}, head: head, ends: map[int]uint64{}}
+	if l.name.Number != 0 && !p.forked {
+		found, err := l.find(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			return l, l.makeQueue(ctx)
+		}
+	}
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	l.name.Number = int64(binary.BigEndian.Uint64(b[:])>>1 | 1)
+	return l, l.create(ctx, &begun)
+}
+
+// Keys in the metadata of a log's stream.
+const (
+	number   = "parley-log"      // its number
+	retained = "parley-retained" // everything of the run is in it
+)
+
+// find reports whether the stream of the log exists.
+func (l *log) find(ctx context.Context) (bool, error) {
+	s, err := chain.Retry(ctx, func(ctx context.Context) (jetstream.Stream, error) { return l.js.Stream(ctx, l.name.Stream()) })
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("coordinator: %w", err)
+	}
+	l.stream, l.retain = s, s.CachedInfo().Config.Metadata[retained] != ""
+	return s.CachedInfo().Config.Metadata[number] == strconv.FormatInt(l.name.Number, 10), nil
+}
+
+// make makes a stream, unless it exists.
+func (l *log) make(ctx context.Context, c jetstream.StreamConfig) (jetstream.Stream, error) {
+	c.Replicas, c.Storage = l.Replicas, jetstream.MemoryStorage
+	if l.Replicas > 1 {
+		c.Storage = jetstream.FileStorage
+	}
+	s, err := chain.Retry(ctx, func(ctx context.Context) (jetstream.Stream, error) { return l.js.CreateOrUpdateStream(ctx, c) })
+	if err != nil {
+		return nil, fmt.Errorf("coordinator: %w", err)
+	}
+	return s, nil
+}
+
+// create makes the streams, and removes those of an earlier log.
+func (l *log) create(ctx context.Context, begun *journal.Begun) (err error) {
+	if err := l.remove(ctx); err != nil {
+		return err
+	}
+	about := map[string]string{number: strconv.FormatInt(l.name.Number, 10)}
+	if l.retain = l.Retain && l.head.Ended.Len()+len(l.head.Playing) == 0; l.retain {
+		about[retained] = "yes"
+	}
+	l.stream, err = l.make(ctx, jetstream.StreamConfig{
+		Name: l.name.Stream(), Subjects: []string{l.name.Chains()}, Metadata: about,
+		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, Duplicates: 2 * time.Minute,
+	})
+	if err != nil {
+		return err
+	}
+	if err := l.seed(ctx, l.name.Begun(), begun); err != nil {
+		return err
+	}
+	return l.makeQueue(ctx)
+}
+
+// makeQueue makes the queue of lots, unless it exists.
+func (l *log) makeQueue(ctx context.Context) (err error) {
+	l.queue, err = l.make(ctx, jetstream.StreamConfig{
+		Name: l.name.Lots(), Subjects: []string{l.name.Queue()},
+		Retention: jetstream.WorkQueuePolicy, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true, MaxMsgsPerSubject: 1,
+	})
+	if err != nil {
+		return err
+	}
+	_, err = chain.Retry(ctx, func(ctx context.Context) (jetstream.Consumer, error) {
+		return l.queue.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
+			Durable: hub.Workers, AckPolicy: jetstream.AckExplicitPolicy, AckWait: l.AckWait, MaxAckPending: -1, MaxDeliver: -1,
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("coordinator: %w", err)
+	}
+	return nil
+}
+
+// seed writes the beginning of a chain, unless it is there.
+func (l *log) seed(ctx context.Context, name string, items ...any) error {
+	return chain.Seed(ctx, chain.Config{JetStream: l.js, Stream: l.stream, Subject: name, Session: rand.Text(), Room: l.hubRoom}, append(items, &chain.Seeded{})...)
+}
+
+// removes is how long deleting the streams may take.
+const removes = 10 * time.Second
+
+// remove deletes the streams.
+func (l *log) remove(ctx context.Context) error {
+	for _, name := range []string{l.name.Lots(), l.name.Stream()} {
+		_, err := chain.Retry(ctx, func(ctx context.Context) (any, error) { return nil, l.js.DeleteStream(ctx, name) })
+		if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+			return fmt.Errorf("coordinator: delete %s: %w", name, err)
+		}
+	}
+	return nil
+}

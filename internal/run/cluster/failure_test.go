@@ -1,0 +1,224 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/internal/ask/dispatch/limiter"
+	"parley/internal/ask/dispatch/tokens"
+	"parley/internal/run/cluster/clustertest"
+	"parley/internal/run/cluster/hub"
+	"parley/internal/run/cluster/share"
+	"parley/internal/run/engine"
+	"parley/journal"
+)
+
+const (
+	fenced = "it could not record the lot"
+	played = "it recorded the lot"
+)
+
+// slow returns the hooks of a worker that waits before it plays its first lot, and says how that ended.
+func slow(wait func(), say func(string)) hooks {
+	var first, last sync.Once
+	return hooks{
+		before: func(context.Context, journal.Journal, engine.Lot) { first.Do(wait) },
+		after: func(err error) {
+			last.Do(func() {
+				if errors.Is(err, journal.ErrFenced) {
+					say(fenced)
+				} else {
+					say(played)
+				}
+			})
+		},
+	}
+}
+
+// takeover plays a run. Its first lot goes to a slow worker; playing waits for that, and makes the worker silent. Another worker then
+// takes the lot over. Once it has, back lets the slow one continue, and returns what that says. Only then does the run end.
+func takeover(t *testing.T, h *hub.Hub, playing func(), back func() string) {
+	t.Helper()
+	const episodes = 300
+	var wg sync.WaitGroup
+	ctx, cancel := context.WithCancelCause(t.Context())
+	taken, done := make(chan struct{}), make(chan struct{})
+	have := sync.OnceFunc(func() { close(taken) })
+	wg.Go(func() {
+		if res, head := run(t, h, episodes, nil); res.State != journal.Complete || head.Ended.Len() != episodes {
+			t.Errorf("%+v", res)
+		}
+	})
+	playing()
+	var other sync.WaitGroup
+	other.Go(func() {
+		_ = serve(ctx, context.Background(), h.URL(), h.Token(), "build", hooks{before: func(_ context.Context, _ journal.Journal, lot engine.Lot) {
+			if lot.First == 0 {
+				have()
+			}
+			if lot.First+lot.Specs.Len() == episodes {
+				<-done
+			}
+		}})
+	})
+	<-taken
+	if said := back(); said != fenced {
+		t.Errorf("the slow worker says %q, want %q", said, fenced)
+	}
+	close(done)
+	wg.Wait()
+	cancel(errors.New("done"))
+	other.Wait()
+}
+
+// cable is a connection between a worker and a hub that can be cut.
+type cable struct {
+	net.Listener
+	cut sync.RWMutex // held to write while it is cut
+}
+
+// newCable returns a cable to an address.
+func newCable(t *testing.T, to string) *cable {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cable{Listener: l}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			from, err := l.Accept()
+			if err != nil {
+				return
+			}
+			other, err := net.Dial("tcp", to)
+			if err != nil {
+				_ = from.Close()
+				continue
+			}
+			wg.Go(func() { c.copy(from, other) })
+			wg.Go(func() { c.copy(other, from) })
+		}
+	})
+	t.Cleanup(func() { _ = l.Close(); wg.Wait() })
+	return c
+}
+
+func (c *cable) copy(to, from net.Conn) {
+	defer func() { _, _ = to.Close(), from.Close() }()
+	b := make([]byte, 1<<16)
+	for {
+		n, err := from.Read(b)
+		if err != nil {
+			return
+		}
+		c.cut.RLock()
+		_, err = to.Write(b[:n])
+		c.cut.RUnlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// granted notes the shares of a worker.
+type granted struct {
+	mu    sync.Mutex
+	until time.Time
+	more  chan struct{} // has one if there was another grant
+}
+
+func (*granted) Demands() map[string]limiter.Demand {
+	return map[string]limiter.Demand{"lab": {Waiting: 1}}
+}
+func (*granted) Guesses() map[string]tokens.Guess { return nil }
+func (*granted) Adopt(map[string]tokens.Guess)    {}
+func (g *granted) Share(parts map[string]limiter.Part) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.until = parts["lab"].Until
+	kick(g.more)
+}
+
+// next waits for the next grant.
+func (g *granted) next() {
+	select {
+	case <-g.more:
+	default:
+	}
+	<-g.more
+}
+
+// TestCutOff: a worker that is cut off from the hub has no share after share.Lease, and loses its lots to others. When it is back, it can
+// record nothing of them, and plays others.
+func TestCutOff(t *testing.T) {
+	t.Parallel()
+	h := clustertest.Hub(t, hub.Config{})
+	c := newCable(t, strings.TrimPrefix(h.URL(), "nats://"))
+	g := &granted{more: make(chan struct{}, 1)}
+	playing, back, said := make(chan struct{}), make(chan struct{}), make(chan string, 1)
+	hook := slow(func() { close(playing); <-back }, func(text string) { said <- text })
+	hook.limits = g
+	ctx, cancel := context.WithCancelCause(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = serve(ctx, context.Background(), "nats://"+c.Addr().String(), h.Token(), "build", hook) })
+	var cut time.Time
+	takeover(t, h, func() {
+		<-playing
+		g.next()
+		c.cut.Lock()
+		cut = time.Now()
+	}, func() string {
+		g.mu.Lock()
+		if last := cut.Add(share.Lease); g.until.After(last) {
+			t.Errorf("its share is valid until %v, want at most %v", g.until, last)
+		}
+		g.mu.Unlock()
+		c.cut.Unlock()
+		g.next()
+		close(back)
+		return <-said
+	})
+	cancel(errors.New("done"))
+	wg.Wait()
+}
+
+// TestHold: workers hear that the run is paused and resumed.
+func TestHold(t *testing.T) {
+	t.Parallel()
+	h := clustertest.Hub(t, hub.Config{})
+	var held []bool
+	var steering *engine.Steering
+	steer, resumed := make(chan *engine.Steering, 1), make(chan struct{})
+	pause := sync.OnceFunc(func() {
+		steering = <-steer
+		steering.Hold(true)
+		<-resumed
+	})
+	hook := hooks{
+		before: func(context.Context, journal.Journal, engine.Lot) { pause() },
+		hold: func(on bool) {
+			if held = append(held, on); on {
+				steering.Hold(false)
+			} else {
+				close(resumed)
+			}
+		},
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = serve(ctx, context.Background(), h.URL(), h.Token(), "build", hook) })
+	res, _ := run(t, h, 100, nil, func(c *engine.Config) { c.Steer = func(s *engine.Steering) { steer <- s } })
+	cancel(errors.New("done"))
+	wg.Wait()
+	if want := []bool{true, false}; res.State != journal.Complete || !slices.Equal(held, want) {
+		t.Errorf("%+v; held %v, want %v", res, held, want)
+	}
+}

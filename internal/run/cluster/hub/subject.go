@@ -1,0 +1,167 @@
+// Part subject has the names of the parts of a run in a hub, and the small messages that a
+// coordinator and its workers send each other there.
+
+package hub
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Log names the streams of a run. Number is random for each life of the streams, so that nobody who
+// wrote to an earlier one can write to this one.
+type Log struct {
+	Run    string
+	Number int64
+}
+
+// version is of what lots and chains hold.
+const version = "v1"
+
+// Stream returns the name of the stream of all chains.
+func (l Log) Stream() string { return "P_" + l.Run + "_LOG" }
+
+// Lots returns the name of the work queue.
+func (l Log) Lots() string { return "P_" + l.Run + "_LOTS" }
+
+// Workers is the name of the consumer of the work queue.
+const Workers = "workers"
+
+func (l Log) prefix() string { return "p." + l.Run + "." + strconv.FormatInt(l.Number, 36) }
+
+// Chains returns the subjects of all chains.
+func (l Log) Chains() string { return l.prefix() + ".log.>" }
+
+// Chain returns the subject of the chain of some episodes: up to, but not including, to.
+func (l Log) Chain(from, to int) string { return fmt.Sprintf("%s.log.%d-%d", l.prefix(), from, to) }
+
+// Begun returns the subject of the chain that says how the run was set up.
+func (l Log) Begun() string { return l.prefix() + ".log.run" }
+
+// Queue returns the subjects of all lots.
+func (l Log) Queue() string { return l.prefix() + ".lot." + version + ".>" }
+
+// Lot returns the subject of a lot in the queue.
+func (l Log) Lot(from, to int) string {
+	return fmt.Sprintf("%s.lot.%s.%d-%d", l.prefix(), version, from, to)
+}
+
+// EpisodesOf returns the episodes of a chain or a lot, given its subject.
+func EpisodesOf(subject string) (from, to int, ok bool) {
+	name := subject[strings.LastIndexByte(subject, '.')+1:]
+	first, last, ok := strings.Cut(name, "-")
+	if !ok {
+		return 0, 0, false
+	}
+	from, err := strconv.Atoi(first)
+	to, lastErr := strconv.Atoi(last)
+	return from, to, err == nil && lastErr == nil && 0 <= from && from < to
+}
+
+// BeatSubject returns the subject of what a coordinator says about a run, or about any if it is *.
+func BeatSubject(run string) string { return "p." + run + ".beat" }
+
+// TakenSubject returns the subject of how far the log is in the run file.
+func TakenSubject(run string) string { return "p." + run + ".taken" }
+
+// AppendTaken appends the message of Taken. It names the log, so that nobody believes one about another log.
+func (l Log) AppendTaken(b []byte, through uint64) []byte {
+	return binary.AppendUvarint(binary.AppendVarint(b, l.Number), through)
+}
+
+// ReadTaken reads a message of Taken.
+func (l Log) ReadTaken(b []byte) (through uint64, ok bool) {
+	number, n := binary.Varint(b)
+	if n <= 0 || number != l.Number {
+		return 0, false
+	}
+	through, n = binary.Uvarint(b[n:])
+	return through, n > 0
+}
+
+// logHeader names the log in a message of Limits or Money.
+const logHeader = "Parley-Log"
+
+// Ask returns a message of Limits or Money. It names the log, so that a coordinator ignores the sessions of an earlier log: the epochs
+// of keepers grow only within one log.
+func (l Log) Ask(to string, data []byte) *nats.Msg {
+	return &nats.Msg{Subject: to, Data: data, Header: nats.Header{logHeader: {strconv.FormatInt(l.Number, 10)}}}
+}
+
+// Asks reports whether m was made by Ask of this log.
+func (l Log) Asks(m *nats.Msg) bool {
+	return m.Header.Get(logHeader) == strconv.FormatInt(l.Number, 10)
+}
+
+// StatsSubject returns the subject of what workers report.
+func StatsSubject(run string) string { return "p." + run + ".stats" }
+
+// LimitsSubject returns the subject at which a coordinator answers what workers ask about limits.
+func LimitsSubject(run string) string { return "p." + run + ".limits" }
+
+// MoneySubject returns the subject at which a coordinator answers what workers ask about the budget.
+func MoneySubject(run string) string { return "p." + run + ".money" }
+
+// StatusSubject returns the subject at which a coordinator answers how the run is divided.
+func StatusSubject(run string) string { return "p." + run + ".status" }
+
+// ShareSubject returns the subject of what a coordinator tells a worker unasked about its limits.
+func ShareSubject(run, worker string) string { return "p." + run + ".share." + worker }
+
+// AllotmentSubject returns the subject of what a coordinator tells a worker unasked about its money.
+func AllotmentSubject(run, worker string) string { return "p." + run + ".allotment." + worker }
+
+// BeatInterval is how often beats and stats are sent. Silent is how long somebody may say nothing who is not gone.
+const (
+	BeatInterval = time.Second
+	Silent       = 5 * time.Second
+)
+
+// Beating is what a coordinator says about its run.
+type Beating struct {
+	Run   string `json:"run"`
+	Log   int64  `json:"log"`
+	Build string `json:"build"`
+	// Durable means that the log survives the loss of a node. Otherwise workers wait until an entry is in the run
+	// file.
+	Durable bool `json:"durable"`
+	// Taken is the message of the log up to which everything is in the run file.
+	Taken uint64 `json:"taken"`
+	// Paused, Draining and Ended say that workers send no calls for now, give their lots back, or leave the run.
+	Paused   bool `json:"paused,omitempty"`
+	Draining bool `json:"draining,omitempty"`
+	Ended    bool `json:"ended,omitempty"`
+	// AckWait is how long a worker may keep a lot without a sign of life.
+	AckWait time.Duration `json:"ack_wait"`
+
+	// For people: episodes that ended, lots that are given out and not done, and those of them that nobody plays.
+	Episodes int `json:"episodes"`
+	Open     int `json:"open"`
+	Waiting  int `json:"waiting"`
+}
+
+// Working is what a worker says about itself and a run.
+type Working struct {
+	Session string `json:"session"`
+	Host    string `json:"host"`
+	Process int    `json:"process"`
+	Build   string `json:"build"`
+	Run     string `json:"run"`
+	Lots    int    `json:"lots"`
+	// Calls is what its calls are so far: a tally.Report. Waits says for people what they wait for, as a provider that cannot be reached; hostile.
+	Calls json.RawMessage `json:"calls,omitempty"`
+	Waits []string        `json:"waits,omitempty"`
+	// HubFull means that the worker waits until the hub has room.
+	HubFull bool `json:"hub_full,omitempty"`
+	// Refused says why the worker does not play the run.
+	Refused string `json:"refused,omitempty"`
+	// Leaves means that the worker ends. Owes means that it then leaves calls that may be billed and are not recorded.
+	Leaves bool `json:"leaves,omitempty"`
+	Owes   bool `json:"owes,omitempty"`
+}

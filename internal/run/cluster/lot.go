@@ -1,0 +1,250 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"parley/internal/run/cluster/chain"
+	"parley/internal/run/cluster/hub"
+	"parley/internal/run/engine"
+	"parley/journal"
+	"parley/world"
+)
+
+const (
+	// aloneAfter is after how many deaths an episode is played when the others of its lot have ended, and nothing beside it.
+	aloneAfter = 2
+	// failedAfter is after how many deaths at one episode it is recorded as failed.
+	failedAfter = 3
+)
+
+// lot claims a lot and plays it.
+func (m *member) lot(msg jetstream.Msg) {
+	ctx, cancel := context.WithCancelCause(m.ctx)
+	defer cancel(errLeft)
+	stop := m.keep(ctx, msg)
+	defer stop()
+	from, to, ok := hub.EpisodesOf(msg.Subject())
+	if !ok {
+		_ = msg.Term()
+		return
+	}
+	c := chain.Config{JetStream: m.js, Stream: m.stream, Subject: m.name.Chain(from, to), Session: m.session, Room: &m.room}
+	if !m.first.Durable || m.opened.Money != nil { // money is spent when the coordinator knows of it
+		c.Taken = m.taken.wait
+	}
+	j, past, err := chain.Open(ctx, c)
+	switch {
+	case past.Done:
+		_ = msg.Ack()
+		return
+	case err != nil:
+		m.problem(ctx, "claim", err)
+		return
+	}
+	defer m.hold(j, cancel)()
+	if err := m.play(ctx, cancel, j, past); err != nil {
+		m.problem(ctx, "play", err)
+		if m.draining.Err() != nil || ctx.Err() == nil {
+			_ = msg.Nak()
+		}
+		return
+	}
+	_ = msg.Ack() // if it is lost, the next worker finds that the lot is done
+}
+
+// hold notes that the lot of a chain is played, until release is called.
+func (m *member) hold(j *chain.Chain, drop context.CancelCauseFunc) (release func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.chains[j] = drop
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.chains, j)
+	}
+}
+
+// problem logs an error that is not the normal end of something.
+func (m *member) problem(ctx context.Context, what string, err error) {
+	if ctx.Err() == nil && !errors.Is(err, journal.ErrFenced) && !errors.Is(err, errReleased) {
+		m.Log.Error(what, "run", m.name.Run, "why", err)
+	}
+}
+
+// errReleased says that a lot was given back.
+var errReleased = errors.New("worker: the lot was given back")
+
+// keep tells the hub that the lot is being played, until stop is called.
+func (m *member) keep(ctx context.Context, msg jetstream.Msg) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(max(m.first.AckWait/4, 10*time.Millisecond))
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				_ = msg.InProgress()
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// play plays the lot of a chain that was claimed, and records that it is done.
+func (m *member) play(ctx context.Context, cancel context.CancelCauseFunc, j *chain.Chain, past chain.Past) error {
+	lot, err := m.lotOf(ctx, j, past)
+	if err != nil {
+		return err
+	}
+	lj := &lotJournal{Chain: j, begun: m.begun, lot: ctx, fenced: cancel}
+	var suspects []int // in order
+	for i := range lot.Specs.Len() {
+		if n := lot.First + i; n == past.Tried || past.Deaths(n) >= aloneAfter {
+			suspects = append(suspects, n)
+		}
+	}
+	if len(suspects) < lot.Specs.Len() {
+		if err := m.together(ctx, lj, lot, suspects); err != nil {
+			return err
+		}
+	}
+	if err := m.oneByOne(ctx, lj, lot, past, suspects); err != nil {
+		return err
+	}
+	m.tell(false) // the coordinator may end the run as soon as it knows that the lot is done
+	return j.Put(ctx, &chain.Done{})
+}
+
+// lotOf returns the lot that a chain is of.
+func (m *member) lotOf(ctx context.Context, j *chain.Chain, past chain.Past) (lot engine.Lot, err error) {
+	head, err := j.Head(ctx)
+	if err != nil {
+		return lot, err
+	}
+	if len(head.Stages) != 1 {
+		return lot, errors.New("worker: the chain does not say which episodes it is of")
+	}
+	st := head.Stages[0]
+	return engine.Lot{Stage: st.Stage, First: st.First, Specs: st.Specs, Nth: past.Nth}, nil
+}
+
+// together plays the episodes of a lot but for the suspects.
+func (m *member) together(ctx context.Context, j *lotJournal, lot engine.Lot, suspects []int) error {
+	m.alone.RLock()
+	defer m.alone.RUnlock()
+	lot.Skip = func(n int) bool {
+		_, suspect := slices.BinarySearch(suspects, n)
+		return suspect
+	}
+	return m.engine(ctx, j, lot)
+}
+
+// engine plays a lot, and records why it could not be played to its end.
+func (m *member) engine(ctx context.Context, j *lotJournal, lot engine.Lot) error {
+	res, err := m.player.Play(ctx, m.draining, j, lot, m.wantMore)
+	if err == nil && res.State == journal.Complete {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	items := []any{&chain.Released{}}
+	if m.draining.Err() == nil || err != nil {
+		h := &chain.Halted{State: res.State, Reason: res.Reason, Error: err != nil}
+		if err != nil {
+			h.State, h.Reason = journal.Failed, journal.Reason{Kind: journal.ByError, Detail: err.Error()}
+		}
+		items = []any{h, &chain.Released{}}
+	}
+	m.tell(false)
+	if err := j.Put(ctx, items...); err != nil {
+		return err
+	}
+	return errReleased
+}
+
+// oneByOne plays the suspects of a lot one at a time, and nothing else meanwhile. An episode at which workers keep dying fails.
+func (m *member) oneByOne(ctx context.Context, j *lotJournal, lot engine.Lot, past chain.Past, suspects []int) error {
+	if len(suspects) == 0 {
+		return nil
+	}
+	m.alone.Lock()
+	defer m.alone.Unlock()
+	for _, n := range suspects {
+		if n == past.Tried && past.TriedDeaths >= failedAfter {
+			head, err := j.Head(ctx)
+			if err != nil {
+				return err
+			}
+			why := fmt.Sprintf("the process that plays it died %d times", past.TriedDeaths)
+			e := &journal.Ended{Episode: n, Attempt: head.Playing[n].Attempt, At: time.Now(), Outcome: world.Outcome{Failed: why}}
+			if err := j.Append(ctx, e); err != nil {
+				return err
+			}
+			continue
+		}
+		if !m.awaitBeat(ctx) { // without a coordinator the try could take long, and a kill would count as a death at the episode
+			return context.Cause(ctx)
+		}
+		if err := j.Put(ctx, &chain.Claim{Session: m.session, Alone: true, Trying: n}); err != nil {
+			return err
+		}
+		lot.Skip = func(other int) bool { return other != n }
+		if err := m.engine(ctx, j, lot); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lotJournal is the journal of a lot. It leaves out what a process says about itself: the coordinator records
+// when the run is opened, closed and staged.
+type lotJournal struct {
+	*chain.Chain
+	begun  *journal.Begun
+	lot    context.Context //nolint:containedctx // ends when the lot is dropped
+	fenced context.CancelCauseFunc
+}
+
+// Head returns the head of the chain, as one of the run.
+func (j *lotJournal) Head(ctx context.Context) (*journal.Head, error) {
+	h, err := j.Chain.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	h.Begun = j.begun
+	return h, nil
+}
+
+// Append appends the entries of episodes, and waits while the hub cannot be reached, until the lot is dropped.
+// If another worker has claimed the lot, it is dropped at once.
+func (j *lotJournal) Append(_ context.Context, entries ...journal.Entry) error {
+	kept := make([]journal.Entry, 0, len(entries))
+	for _, e := range entries {
+		switch e.(type) {
+		case *journal.Turned, *journal.Replied, *journal.Ended:
+			kept = append(kept, e)
+		}
+	}
+	if len(kept) == 0 {
+		return nil
+	}
+	err := j.Chain.Append(j.lot, kept...) //nolint:contextcheck // the engine records what it has, even when it is aborted
+	if errors.Is(err, journal.ErrFenced) {
+		j.fenced(err)
+	}
+	return err
+}

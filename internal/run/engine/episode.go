@@ -1,0 +1,400 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/zeebo/xxh3"
+
+	"parley/internal/run/planner"
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+// episode is an episode that is being played.
+type episode struct {
+	number   int
+	attempt  int
+	spec     world.Spec
+	draw     planner.Draw
+	session  string
+	recorded *recorded            // what the journal has of this attempt, without turns that were replayed
+	strands  map[*strand]struct{} // strands that have begun and not ended
+	// busy is whether a strand is being played: no two are at once. Strands that are ready
+	// meanwhile wait in parked.
+	busy     bool
+	parked   []*strand
+	hasReply bool // a call of this process was answered: if the episode is played outside, it has begun there
+	// givenUp is whether an act of it was canceled: the next player ends it.
+	givenUp atomic.Bool
+}
+
+// strand is a strand of an episode and what it waits for.
+type strand struct {
+	*world.Strand
+	episode *episode
+	parent  *strand
+	replies []world.Reply // filled as they arrive
+	missing int           // replies or forks that it waits for
+	number  int           // among the strands of its fork
+	// pending are the calls of its turn that were not made yet. rec is what is recorded of the
+	// turn.
+	pending []*call
+	rec     *recordedTurn
+	budget
+	fingerprint
+}
+
+// begin prepares an episode of the run, with what is recorded of it, and returns its first strand.
+// If the kind ends the goroutine, another player continues.
+func (r *run) begin(ctx context.Context, st step, players *sync.WaitGroup) (*strand, error) {
+	n := st.number
+	ep := &episode{number: n, spec: st.spec, draw: st.draw, recorded: &recorded{}, strands: map[*strand]struct{}{}}
+	lineup := world.Lineup{}
+	for seat, name := range ep.spec.Lineup {
+		a, ok := r.agents[name]
+		if !ok {
+			return nil, fmt.Errorf("engine: episode %d: seat %s: no agent %q", n, seat, name)
+		}
+		lineup[seat] = a
+	}
+	if p, begun := r.head.Playing[n]; begun {
+		ep.attempt = p.Attempt
+		if r.Kind.Restarts() {
+			r.release(n, ep.attempt, false)
+			ep.attempt++
+		} else {
+			rec, err := r.replay.take(ctx, n)
+			if err != nil {
+				return nil, err
+			}
+			ep.recorded = rec
+		}
+	}
+	ep.session = r.session(n, ep.attempt)
+	w, err := r.world(ep, lineup, func(w world.World) {
+		st.strand = r.first(ep, w)
+		players.Go(func() { r.work(ctx, players, st) })
+	})
+	if err != nil {
+		return nil, fmt.Errorf("engine: episode %d: %w", n, err)
+	}
+	return r.first(ep, w), nil
+}
+
+// first returns the first strand of an episode.
+func (r *run) first(ep *episode, w world.World) *strand {
+	s := &strand{Strand: world.Begin(w, world.Deal{Seed: r.Begun.Seed, Number: ep.spec.Deal}), episode: ep, budget: budget{left: r.budgets.each}}
+	ep.strands[s] = struct{}{}
+	return s
+}
+
+// world makes the world of an episode. If the kind panics, the world panics too, so that only the
+// episode fails. If it ends the goroutine, exited gets such a world.
+func (r *run) world(ep *episode, lineup world.Lineup, exited func(world.World)) (w world.World, err error) {
+	returned := false
+	defer func() {
+		switch v := recover(); {
+		case v != nil:
+			w, err = panicking(v), nil
+		case !returned:
+			exited(panicking("the kind called runtime.Goexit, or Fatal of a test"))
+		}
+	}()
+	params, err := r.Kind.Read(ep.spec.Params)
+	if err == nil {
+		w, err = r.Kind.World(params, lineup)
+	}
+	returned = true
+	return w, err
+}
+
+func panicking(v any) world.World {
+	return world.Func(func(*world.Table) world.Outcome { panic(v) })
+}
+
+// play runs a strand until it has to wait, for calls or forks, or has ended.
+func (r *run) play(ctx context.Context, s *strand) error {
+	for {
+		switch {
+		case s.episode.givenUp.Load():
+			r.giveUp(s.episode)
+			return nil
+		case s.parent == nil && s.exhausted:
+			r.leave(ctx, s.episode)
+			r.end(s, world.Outcome{Failed: s.short}, "")
+			return nil
+		case r.budgets.refused(s):
+			r.sched.block(s)
+			return nil
+		case len(s.pending) > 0: // of the current turn
+			if waits, err := r.proceed(s); waits || err != nil {
+				return err
+			}
+			continue
+		}
+		replies := s.replies
+		s.replies = nil
+		s.answered(replies)
+		t := s.Next(replies)
+		switch {
+		case t.Abort != nil:
+			return fmt.Errorf("engine: episode %d: %w", s.episode.number, t.Abort)
+		case t.Panic != "":
+			r.leave(ctx, s.episode)
+			r.end(s, world.Outcome{Failed: "panic: " + t.Panic}, t.Stack)
+			return nil
+		case t.Done && s.parent == nil:
+			r.note(s, t)
+			r.end(s, t.Outcome, "")
+			return nil
+		case t.Done:
+			r.note(s, t)
+			r.sched.join(s)
+			return nil
+		case len(t.Forks) > 0:
+			r.note(s, t)
+			r.sched.fork(s, t.Forks)
+			return nil
+		}
+		waits, err := r.ask(ctx, s, t)
+		if waits || err != nil {
+			return err
+		}
+	}
+}
+
+// leave notifies the actor that an episode ends although its world has not.
+func (r *run) leave(ctx context.Context, ep *episode) {
+	if a, ok := r.Actor.(world.EpisodeReleaser); ok {
+		a.ReleaseEpisode(ctx, ep.number)
+	}
+}
+
+func (r *run) turn(s *strand, t world.Turn) journal.Turn {
+	return journal.Turn{Episode: s.episode.number, Attempt: s.episode.attempt, Strand: s.Path, Turn: t.Number}
+}
+
+// note records the notes of a turn without calls, unless they are already recorded.
+func (r *run) note(s *strand, t world.Turn) {
+	if len(t.Notes) == 0 {
+		return
+	}
+	at := r.turn(s, t)
+	if !s.episode.recorded.take(at).turned() {
+		r.turned(&journal.Turned{Turn: at, Notes: t.Notes})
+	}
+}
+
+// ask prepares the calls of a turn. It reports whether there are calls to wait for; if not,
+// s.replies is complete.
+func (r *run) ask(ctx context.Context, s *strand, t world.Turn) (waits bool, err error) {
+	at := r.turn(s, t)
+	calls, err := r.complete(s.episode, at, t.Calls)
+	if err != nil {
+		return false, err
+	}
+	rec := s.episode.recorded.take(at)
+	digest, err := r.digestOf(calls)
+	if err != nil {
+		r.leave(ctx, s.episode)
+		r.end(s, world.Outcome{Failed: err.Error()}, "")
+		return true, nil
+	}
+	s.asked(digest, calls)
+	if rec.turned() && rec.diverged(digest, len(calls)) {
+		return false, r.diverged(ctx, at, calls, rec)
+	}
+	if !rec.turned() {
+		r.turned(&journal.Turned{Turn: at, Digest: digest, Calls: len(calls), Notes: t.Notes})
+	}
+	s.replies = make([]world.Reply, len(calls))
+	s.pending, s.rec = calls, rec
+	return r.proceed(s)
+}
+
+// proceed makes the pending calls of a turn that have no reply yet, as many as can be paid for.
+func (r *run) proceed(s *strand) (waits bool, err error) {
+	for len(s.pending) > 0 && !r.budgets.refused(s) {
+		n, err := r.budgets.afford(s)
+		if err != nil {
+			return false, err
+		}
+		if n == 0 {
+			r.sched.block(s)
+			return true, nil
+		}
+		now := s.pending[:n]
+		s.pending = s.pending[n:]
+		if open := r.recall(s, now); len(open) > 0 {
+			for _, c := range r.sched.submit(s, open) {
+				r.acts.start(c)
+			}
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// recall gives a strand the replies that are recorded and those of bots. It returns the calls that
+// have none, in the memory of calls.
+func (r *run) recall(s *strand, calls []*call) (open []*call) {
+	open = calls[:0]
+	for _, c := range calls {
+		switch {
+		case s.rec.has(c.index):
+			was := &s.rec.replies[c.index]
+			s.replies[c.index] = was.reply
+			r.replay.replies.Add(1)
+			r.budgets.charge(s, c, was.bill)
+		case c.bot != nil:
+			s.replies[c.index] = r.bot(c)
+		default:
+			c.strand = s
+			for _, req := range []*llm.Request{c.req, c.late} {
+				if req != nil {
+					req.Sample = r.sample(s.episode.draw, c.at, c.index)
+				}
+			}
+			open = append(open, c)
+		}
+	}
+	return open
+}
+
+// call is one call of a turn, complete with the parameters of its agent.
+type call struct {
+	strand  *strand
+	at      journal.Turn
+	index   int
+	seat    string
+	label   string
+	agent   string
+	req     *llm.Request
+	act     *world.Act
+	bot     world.Bot
+	person  *world.Agent // who is asked; nil: not a person
+	late    *llm.Request // what is asked of the fallback of a person
+	ask     *world.Call  // the call as the world made it; nil for models and acts
+	maxCost llm.Money    // 0: no limit
+	earlier              // attempts before a pause
+}
+
+// modelCall is a call of a model, with its request beside it: they live equally long.
+type modelCall struct {
+	call
+	request llm.Request
+}
+
+// complete assigns each call of a turn to the agent in its seat. A request gets its sample number
+// when it is sent.
+func (r *run) complete(ep *episode, at journal.Turn, calls []world.Call) ([]*call, error) {
+	out := make([]*call, len(calls))
+	for i := range calls {
+		c := &calls[i]
+		name, ok := ep.spec.Lineup[c.Seat]
+		a := r.agents[name]
+		if !ok {
+			return nil, fmt.Errorf("engine: episode %d: the world asks seat %q, which has no agent", ep.number, c.Seat)
+		}
+		var made *call
+		switch {
+		case c.Act != nil:
+			made = &call{}
+		case a.Bot != "":
+			made = &call{ask: c}
+			if made.bot, ok = r.Kind.Bots()[a.Bot]; !ok {
+				return nil, fmt.Errorf("engine: agent %s: %s has no bot %q", a.Name, r.Kind.Name, a.Bot)
+			}
+		default:
+			m := &modelCall{request: a.Request(c.Ask)}
+			m.request.Sample, m.request.Order, m.request.Session = 0, int64(ep.number), ep.session
+			m.req = &m.request
+			made = &m.call
+			if a.Human() {
+				r.toPerson(made, a, c)
+			}
+		}
+		out[i] = made
+		made.at, made.index, made.seat, made.label, made.agent, made.act = at, i, c.Seat, c.Label, a.Name, c.Act
+	}
+	return out, nil
+}
+
+// sample returns a number that differs for equal requests at different points of a run. It is the
+// same whenever the same point is reached, whatever the episode's number.
+func (r *run) sample(d planner.Draw, at journal.Turn, index int) int {
+	b := binary.BigEndian.AppendUint64(make([]byte, 0, 96), r.Begun.Seed)
+	b = append(b, d.Cell[:]...)
+	for _, n := range []int{d.Deal, d.Nth, at.Attempt, at.Turn, index} {
+		b = binary.BigEndian.AppendUint64(b, uint64(n))
+	}
+	b = append(b, at.Strand...)
+	if f := r.Begun.Fork; f != nil {
+		b = fmt.Appendf(b, " fork of %s %d %d", f.Run, f.Episode, f.Turn) // a fork draws other numbers
+	}
+	h := sha256.Sum256(b)
+	return int(binary.BigEndian.Uint32(h[:4]) >> 1)
+}
+
+// bot asks a bot, and records its answer for readers.
+func (r *run) bot(c *call) (reply world.Reply) {
+	defer func() {
+		if v := recover(); v != nil {
+			e := broken("the bot panicked: %v", v)
+			r.rec.Write(nil, r.replied(c, nil, e))
+			reply = world.Reply{Failed: e.Kind}
+		}
+	}()
+	reply = c.bot(*c.ask)
+	resp := &llm.Response{Text: reply.Text, JSON: reply.JSON, Finish: reply.Finish}
+	r.rec.Write(nil, r.replied(c, resp, nil))
+	return reply
+}
+
+// broken returns the error of a part of the kind that panicked.
+func broken(format string, args ...any) *llm.Error {
+	return &llm.Error{Kind: llm.KindServer, Final: true, Message: fmt.Sprintf(format, args...)}
+}
+
+// digestOf returns a digest of what a turn asks. It fails if a call has a value that JSON, and so
+// the journal, cannot hold.
+func (r *run) digestOf(calls []*call) (sum journal.Digest, err error) {
+	// Every turn of a resumed run is digested: a cryptographic hash would cost as much as the rest.
+	b, _ := r.scratch.Get().(*[]byte)
+	if b == nil {
+		b = new([]byte)
+	}
+	*b = (*b)[:0]
+	for _, c := range calls {
+		if *b, err = c.digested(*b); err != nil {
+			return sum, fmt.Errorf("the world asks seat %s something that cannot be written as JSON: %w", c.seat, err)
+		}
+	}
+	sum = xxh3.Hash128(*b).Bytes()
+	r.scratch.Put(b)
+	return sum, nil
+}
+
+// digested appends what the digest of a turn covers of a call. It comes before the request gets its
+// sample number, which differs in every episode.
+func (c *call) digested(b []byte) ([]byte, error) {
+	b = append(strconv.AppendQuote(b, c.seat), ' ')
+	b = append(strconv.AppendQuote(b, c.label), ' ')
+	switch {
+	case c.req != nil:
+		return c.req.AppendDigested(b)
+	case c.act != nil:
+		b = append(strconv.AppendQuote(append(b, "act "...), c.act.Name), ' ')
+		b = append(strconv.AppendInt(b, int64(len(c.act.Body)), 10), ' ')
+		return append(b, c.act.Body...), nil
+	default:
+		return c.ask.Ask.AppendDigested(b)
+	}
+}

@@ -1,0 +1,277 @@
+package estimate
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/internal/ask/price"
+	"parley/internal/ask/provider"
+	"parley/internal/kit/statmath"
+	"parley/internal/run/planfile"
+	"parley/llm"
+	"parley/world"
+	"parley/world/worldtest"
+	"parley/worlds"
+)
+
+// estimated loads a plan and estimates it.
+func estimated(t *testing.T, kinds []world.Kind, plan string, c Config) *Estimate {
+	t.Helper()
+	p, err := planfile.Parse("plan.yaml", []byte(plan), kinds, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Plan = p
+	e, err := c.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// TestEstimateIsRight estimates a plan from a sample. The totals of the whole plan must be within
+// the estimate.
+func TestEstimateIsRight(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it computes: there is nothing for the race detector")
+	}
+	const plan = `kind: secrets
+agents: {a: {model: sim/small, max_tokens: 50}, b: {model: lab/x, max_tokens: 60}, c: {bot: keeper}}
+providers: {lab: {dialect: openai, base_url: "https://llm.example.com/v1"}}
+plan: {matrix: {agents: [a, b, c], repeat: 20}}
+`
+	part := estimated(t, worlds.Standard(), plan, Config{Episodes: 24})
+	whole := estimated(t, worlds.Standard(), plan, Config{Episodes: 120})
+	if part.Episodes != (EpisodeCount{Low: 120, High: 120, Cells: 6, Played: 24}) || whole.Episodes.Played != 120 {
+		t.Fatalf("%+v, %+v", part.Episodes, whole.Episodes)
+	}
+	// Each agent sits in 80 of 120 episodes, and says three of six messages: known exactly.
+	if got := part.Models[1]; got.Model != "sim/small" || math.Abs(got.Calls.Total.Low-240) > 1e-6 || math.Abs(got.Calls.Total.High-240) > 1e-6 ||
+		math.Abs(got.OutputMax.Total.High-240*50) > 1e-6 {
+		t.Errorf("%+v", got)
+	}
+	for _, c := range []struct {
+		what        string
+		part, whole Amount
+	}{
+		{"calls", part.Calls, whole.Calls}, {"input", part.Input, whole.Input}, {"output", part.Output, whole.Output}, {"cost", *part.Cost, *whole.Cost},
+	} {
+		is := c.whole.Episode.Mean * 120
+		if is < c.part.Total.Low-1e-9 || is > c.part.Total.High+1e-9 || is <= 0 {
+			t.Errorf("%s: %v is not in %v", c.what, is, c.part.Total)
+		}
+	}
+	if part.Cost.Episode.Mean <= part.Batch.Episode.Mean || part.CostMax != nil {
+		t.Errorf("cost %+v, in batches %+v, at most %+v", part.Cost, part.Batch, part.CostMax)
+	}
+	if len(part.Unpriced) != 1 || part.Unpriced[0] != "lab/x" || len(part.Unbounded) != 0 {
+		t.Errorf("unpriced %v, unbounded %v", part.Unpriced, part.Unbounded)
+	}
+}
+
+func TestEstimateBudget(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it computes: there is nothing for the race detector")
+	}
+	const plan = `kind: secrets
+episodes: 50
+agents: {a: {model: openai/gpt-5-mini, max_tokens: 100}}
+`
+	for budget, want := range map[string]string{"budget: 100": "yes", "budget: 0.001": "no"} {
+		e := estimated(t, worlds.Standard(), plan+budget+"\n", Config{})
+		if e.Budget.Covers != want {
+			t.Errorf("%s: covers: %s, want %s; %v", budget, e.Budget.Covers, want, e.Cost.Total)
+		}
+	}
+	e := estimated(t, worlds.Standard(), strings.Replace(plan, ", max_tokens: 100", "", 1)+"budget: 0.2\n", Config{})
+	if e.Budget.Covers != "no" || e.Budget.Call <= e.Budget.Limit || !strings.Contains(strings.Join(e.Warnings, "\n"), "the run would stop there") {
+		t.Errorf("an answer without a limit fits no small budget: %+v %v", e.Budget, e.Warnings)
+	}
+	e = estimated(t, worlds.Standard(), strings.ReplaceAll(plan, "openai/gpt-5-mini", "openai/gtp-5-mini")+"budget: 100\n", Config{})
+	if e.Budget.Covers != "unknown" || e.Cost != nil {
+		t.Errorf("%+v %v", e.Budget, e.Warnings)
+	}
+	e = estimated(t, worlds.Standard(), strings.ReplaceAll(plan, "openai/gpt-5-mini", "openai/gtp-5-mini"), Config{})
+	if !strings.Contains(strings.Join(e.Warnings, "\n"), "did you mean openai/gpt-5-mini?") {
+		t.Errorf("%v", e.Warnings)
+	}
+	e = estimated(t, worlds.Standard(), strings.ReplaceAll(plan, "openai/gpt-5-mini", "openai/o1-mini"), Config{})
+	if !strings.Contains(strings.Join(e.Warnings, "\n"), "openai/o1-mini is retired") {
+		t.Errorf("%v", e.Warnings)
+	}
+}
+
+// TestEstimateUntil: the estimate goes from the fewest to the most episodes.
+func TestEstimateUntil(t *testing.T) {
+	t.Parallel()
+	e := estimated(t, worlds.Standard(), `kind: secrets
+agents: {a: sim/small}
+plan: {until: {score: points, seat: first, width: 0.1, min: 20, max: 100, step: 40}}
+`, Config{Latency: time.Second})
+	if e.Episodes.Low != 20 || e.Episodes.High != 100 || e.Calls.Total != (statmath.Interval{Low: 120, High: 600}) {
+		t.Errorf("%+v, calls %v", e.Episodes, e.Calls.Total)
+	}
+	// Six turns in a row, in one stage or in three.
+	if s := e.Time.Seconds; s.Low != 6 || s.High < 18 || s.High > 30 || e.Time.Bound != "turns in a row" {
+		t.Errorf("%+v", e.Time)
+	}
+}
+
+// TestEstimateTime estimates a plan of 600 calls with one limit at a time.
+func TestEstimateTime(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it computes: there is nothing for the race detector")
+	}
+	for limit, want := range map[string]struct {
+		bound     string
+		low, high float64
+	}{
+		"rpm: 100":       {"rpm of lab", 360, 390},
+		"concurrency: 4": {"concurrency of lab", 750, 780},
+		"tpm: 60":        {"tpm of lab", 600 * 1000, 600*1000 + 30}, // max_tokens is charged
+		"rpm: 100000":    {"turns in a row", 30, 60},
+	} {
+		e := estimated(t, worlds.Standard(), `kind: secrets
+episodes: 100
+agents: {a: {model: lab/x, max_tokens: 1000}}
+providers: {lab: {dialect: openai, base_url: "http://127.0.0.1:1/v1", limits: {`+limit+`}}}
+`, Config{})
+		if s := e.Time.Seconds; e.Time.Bound != want.bound || math.Abs(s.Low-want.low) > 0.5 || s.High < want.low || s.High > want.high+0.5 || len(e.Time.Assumes) > 0 {
+			t.Errorf("%s: %+v, want %+v", limit, e.Time, want)
+		}
+	}
+}
+
+// TestEstimateWaits estimates a plan of 600 calls with a budget: no more calls are in flight than it has room for. A server that is not
+// known to stop at max_tokens may answer with all of the context.
+func TestEstimateWaits(t *testing.T) {
+	t.Parallel()
+	prices, err := price.Read(strings.NewReader(`{"as_of": "2026-11-15", "models": {"lab/x": {"input": 0, "output": 10}, "lab/short": {"input": 0, "output": 10, "context": 1000}, "mistral/x": {"input": 0, "output": 10}}}`), "prices.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]struct {
+		model, budget string
+		room          Room
+		low, high     float64
+	}{
+		"one on trust":  {"lab/x", "1", Room{"lab/x", 1, llm.Dollars(1.28), true}, 30, 3030},
+		"two and one":   {"lab/x", "3", Room{"lab/x", 3, llm.Dollars(1.28), true}, 30, 1030},
+		"known context": {"lab/short", "3", Room{"lab/short", 300, llm.Dollars(0.01), true}, 30, 40},
+		"known server":  {"mistral/x", "0.01", Room{"mistral/x", 10, llm.Dollars(0.001), false}, 300, 330},
+	} {
+		c := Config{Prices: prices}
+		e := estimated(t, worlds.Standard(), `kind: secrets
+episodes: 100
+agents: {a: {model: `+want.model+`, max_tokens: 100}}
+providers: {lab: {dialect: openai, base_url: "http://10.0.0.1:1/v1", limits: {rpm: 100000}}, mistral: {limits: {rpm: 100000}}}
+budget: `+want.budget+"\n", c)
+		if s := e.Time.Seconds; math.Abs(s.Low-want.low) > 0.5 || math.Abs(s.High-want.high) > 0.5 || len(e.Budget.Rooms) != 1 || e.Budget.Rooms[0] != want.room {
+			t.Errorf("%s: %+v, %+v, want %+v", name, e.Time, e.Budget.Rooms, want)
+		}
+	}
+}
+
+// TestEstimateForks counts turns in a row through strands.
+func TestEstimateForks(t *testing.T) {
+	t.Parallel()
+	ask := world.Call{Seat: "one", Label: "x", Ask: llm.Request{Messages: []llm.Message{llm.User("what?")}}}
+	kind := testKind(func(t *world.Table) world.Outcome {
+		t.One(ask)
+		t.Fork(3, func(i int, t *world.Table) {
+			for range i { // 0, 1 and 2 turns
+				t.One(ask)
+			}
+			t.Fork(2, func(j int, t *world.Table) {
+				for range 2 * j { // and 2 more
+					t.One(ask)
+				}
+			})
+		})
+		t.Ask(ask, ask) // one turn of two calls
+		return world.Outcome{}
+	})
+	e := estimated(t, []world.Kind{kind}, "kind: test\nagents: {a: sim/small}\n", Config{})
+	if e.Time.TurnsMax != 1+2+2+1 || e.Time.Turns != 6 || e.Calls.Total.High != 1+3+6+2 {
+		t.Errorf("%+v, %v calls", e.Time, e.Calls.Total)
+	}
+	if e.Episodes.Played != minSample {
+		t.Errorf("%d played: a single episode is too few", e.Episodes.Played)
+	}
+}
+
+// TestEstimateOddities plays worlds that fail, act, or ask no model.
+func TestEstimateOddities(t *testing.T) {
+	t.Parallel()
+	const plan = "kind: test\nepisodes: 10\nagents: {a: sim/small}\n"
+	for _, c := range []struct {
+		name string
+		play world.Func
+		want string
+	}{
+		{"a panic", func(*world.Table) world.Outcome { panic("oops") }, "an episode failed on the simulated provider: panic: oops"},
+		{"an act", func(t *world.Table) world.Outcome {
+			t.One(world.Call{Seat: "one", Act: &world.Act{Name: "step"}})
+			return world.Outcome{}
+		}, ": 10 acts failed"},
+		{"nothing", func(*world.Table) world.Outcome { return world.Outcome{} }, ""},
+	} {
+		e := estimated(t, []world.Kind{testKind(c.play)}, plan, Config{})
+		if !strings.Contains(strings.Join(e.Warnings, "\n"), c.want) || len(e.Models) != 0 || e.Time.Seconds.High != 0 || e.Cost.Total.High != 0 {
+			t.Errorf("%s: %+v", c.name, e)
+		}
+	}
+}
+
+// TestEstimatePeople: an estimate counts only what models answer, and says so.
+func TestEstimatePeople(t *testing.T) {
+	t.Parallel()
+	two := simple(func(t *world.Table) world.Outcome {
+		t.Ask(world.Call{Seat: "one"}, world.Call{Seat: "two"})
+		return world.Outcome{}
+	})
+	two.Sits = []string{"one", "two"}
+	e := estimated(t, []world.Kind{world.Define(two)}, "kind: test\nepisodes: 10\nagents: {a: sim/small, me: human}\nlineup: {one: a, two: me}\n", Config{})
+	if got := strings.Join(e.Warnings, "\n"); len(e.Models) != 1 || e.Models[0].Calls.Total.High != 10 || !strings.Contains(got, "the answers of people are not in these numbers") {
+		t.Errorf("calls %+v, warnings %s", e.Models, got)
+	}
+}
+
+func TestEstimateStops(t *testing.T) {
+	t.Parallel()
+	p, err := planfile.Parse("plan.yaml", []byte("kind: secrets\nepisodes: 10\nagents: {a: sim/small}\n"), worlds.Standard(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("enough"))
+	if e, err := (Config{Plan: p}).Run(ctx); err == nil {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestLimitsOf(t *testing.T) {
+	t.Parallel()
+	p := provider.Provider{Name: "lab", Limits: provider.Limits{RPM: 1}, ModelLimits: map[string]provider.Limits{"gpt-*": {RPM: 2}, "gpt-5*": {RPM: 3}}}
+	for model, want := range map[string]string{"lab/x": "lab", "lab/gpt-4": "lab/gpt-*", "lab/gpt-5-mini": "lab/gpt-5*"} {
+		if got, _ := limitsOf(p, model); got != want {
+			t.Errorf("%s: %s, want %s", model, got, want)
+		}
+	}
+}
+
+func testKind(play world.Func) world.Kind { return world.Define(simple(play)) }
+
+func simple(play world.Func) worldtest.Simple[struct{}] {
+	return worldtest.Simple[struct{}]{
+		Kind: world.About{Name: "test", Version: 1, Doc: "A test."}, Sits: []string{"one"},
+		Play: func(_ *struct{}, t *world.Table) world.Outcome { return play(t) },
+	}
+}

@@ -1,0 +1,125 @@
+package planfile
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"parley/internal/ask/provider"
+	"parley/llm"
+	"parley/world"
+)
+
+// recorded is a Plan in the form of a plan file with all defaults.
+type recorded struct {
+	Kind      string                    `json:"kind"`
+	Seed      uint64                    `json:"seed"`
+	Episodes  int                       `json:"episodes,omitempty"`
+	Plan      *planFile                 `json:"plan,omitempty"`
+	Providers map[string]map[string]any `json:"providers,omitempty"`
+	Agents    map[string]map[string]any `json:"agents"`
+	Lineup    map[string]string         `json:"lineup,omitempty"`
+	Params    json.RawMessage           `json:"params,omitempty"`
+	Limits    limits                    `json:"limits,omitzero"`
+	Budget    llm.Money                 `json:"budget,omitempty"`
+	Episode   llm.Money                 `json:"episode_budget,omitempty"`
+	Cache     string                    `json:"cache"`
+	Pace      string                    `json:"pace"`
+	Batch     map[string]any            `json:"batch,omitempty"`
+	Retry     map[string]string         `json:"retry,omitempty"`
+	Prices    string                    `json:"prices,omitempty"`
+	Out       string                    `json:"out,omitempty"`
+}
+
+// JSON returns the plan as it is recorded with a run: a plan file in JSON from which FromJSON makes
+// an equal Plan. It names environment variables, and holds no secret.
+func (p *Plan) JSON() json.RawMessage {
+	r := recorded{
+		Kind: p.Kind.Name, Seed: p.Seed, Episodes: p.Episodes,
+		Providers: map[string]map[string]any{}, Agents: map[string]map[string]any{},
+		Lineup: p.Lineup, Params: p.ParamsJSON, Limits: limits{p.Concurrency, p.Live},
+		Budget: p.Budget, Episode: p.EpisodeBudget, Cache: cmp.Or(reachRecorded(p.Folder, p.Cache), "off"), Pace: p.Pace, Batch: recordBatch(p.Batch), Prices: reachRecorded(p.Folder, p.Prices), Out: reachRecorded(p.Folder, p.Out),
+	}
+	if p.Matrix != nil || p.Until != nil {
+		r.Plan = &planFile{p.Matrix, p.Until}
+	}
+	if p.Unreachable != DefaultUnreachable {
+		r.Retry = map[string]string{"unreachable": p.Unreachable.String()}
+	}
+	for _, one := range p.Providers {
+		r.Providers[one.Name] = recordProvider(one)
+	}
+	for _, a := range p.Agents {
+		r.Agents[a.Name] = recordAgent(a)
+	}
+	b, err := json.Marshal(r)
+	if err != nil {
+		// Not reached for a plan that was loaded.
+		return json.RawMessage(`{"error":` + fmt.Sprintf("%q", err) + `}`)
+	}
+	return b
+}
+
+// recordProvider writes a provider without its name. It also writes the zero values of fields that
+// a preset sets: otherwise reading would set them again.
+func recordProvider(p provider.Provider) map[string]any {
+	m := asMap(p)
+	if preset, ok := provider.Lookup(p.Name); ok {
+		for k, v := range asMap(preset) {
+			if _, there := m[k]; !there {
+				m[k] = zeroOf(v)
+			}
+		}
+	}
+	if len(p.BaseURLs) > 0 { // reading drops the preset's server and batch API
+		delete(m, "base_url")
+		delete(m, "batch")
+	}
+	if p.Timeout > 0 {
+		m["timeout"] = p.Timeout.String()
+	}
+	delete(m, "name")
+	return m
+}
+
+func recordBatch(b Batch) map[string]any {
+	m := asMap(b)
+	for name, d := range map[string]time.Duration{"deadline": b.Deadline, "poll": b.Poll} {
+		if d > 0 {
+			m[name] = d.String()
+		}
+	}
+	return m
+}
+
+func recordAgent(a world.Agent) map[string]any {
+	m := asMap(a)
+	delete(m, "name")
+	if a.Deadline > 0 {
+		m["deadline"] = a.Deadline.String()
+	}
+	return m
+}
+
+// asMap returns a struct as JSON has it.
+func asMap(v any) map[string]any {
+	m := map[string]any{}
+	_ = remarshal(v, &m) // plain structs of plain values
+	return m
+}
+
+// zeroOf returns the zero value of v's JSON type.
+func zeroOf(v any) any {
+	switch v.(type) {
+	case bool:
+		return false
+	case string:
+		return ""
+	case map[string]any:
+		return map[string]any{}
+	case []any:
+		return []any{}
+	}
+	return 0
+}

@@ -1,0 +1,206 @@
+package results
+
+import (
+	"math"
+	"slices"
+
+	"parley/internal/kit/statmath"
+	"parley/internal/run/planner"
+	"parley/world"
+)
+
+// Confidence is the confidence level of every interval that is shown.
+const Confidence = 0.95
+
+// EachScore reads runs with this many episodes in several rounds, and holds so many values at a time.
+const (
+	largeRun    = 1 << 18
+	largeValues = 1 << 21
+)
+
+// Group is what a score is grouped by.
+type Group struct {
+	Score string `json:"score"`
+	Cell  string `json:"cell,omitempty"`
+	Agent string `json:"agent,omitempty"`
+	Model string `json:"model,omitempty"`
+	Seat  string `json:"seat,omitempty"`
+	// Levels are the levels of the factors of ScoresBy; equal levels have one pointer. Otherwise nil.
+	Levels *Levels `json:"-"`
+}
+
+// Score is the sample of a group.
+type Score struct {
+	Group
+	Sample *world.Sample
+}
+
+// Estimate returns the mean of the score with its interval.
+func (s Score) Estimate() statmath.Quantity { return s.Sample.Estimate(Confidence) }
+
+// Scores collects the scores of all episodes that did not fail, in episode order, after by has
+// removed parts of a score's group. Scores come in the order in which worlds name them, then
+// cells, agents and seats in the order in which they first occur.
+func (r *Run) Scores(by func(Group) Group) []Score { return r.scores(r.grouped(by)) }
+
+func (r *Run) grouped(by func(Group) Group) grouping {
+	models := map[string]string{}
+	for _, a := range r.Head.Begun.Agents {
+		models[a.Name] = r.Model(a.Name)
+	}
+	return func(spec world.Spec, s world.Score) (Group, bool) {
+		agent := spec.Lineup[s.Seat]
+		return by(Group{Score: s.Name, Cell: spec.Cell, Agent: agent, Model: models[agent], Seat: s.Seat}), true
+	}
+}
+
+// EachScore calls f with what Scores returns, one after the other. Of a large run it holds few values at a time, and reads
+// the episodes again for the others.
+func (r *Run) EachScore(by func(Group) Group, f func(Score)) {
+	if r.Head.Ended.Len() < largeRun {
+		for _, s := range r.Scores(by) {
+			f(s)
+		}
+		return
+	}
+	r.eachScore(largeValues, r.grouped(by), f)
+}
+
+func (r *Run) eachScore(atOnce int, group grouping, f func(Score)) {
+	found, sizes := newScoreFold(r.Bounds), map[Group]int{}
+	r.own(group, found.name, func(_ world.Unit, g Group, _ []float64) {
+		found.of(g)
+		sizes[g]++
+	})
+	for left := found.scores(); len(left) > 0; {
+		now, n, values := map[Group]*world.Sample{}, 0, 0
+		for n < len(left) && (n == 0 || values+sizes[left[n].Group] <= atOnce) {
+			s := left[n]
+			s.Sample.Grow(sizes[s.Group])
+			now[s.Group] = s.Sample
+			values += sizes[s.Group]
+			n++
+		}
+		r.own(group, func(world.Score) {}, func(u world.Unit, g Group, values []float64) {
+			if s := now[g]; s != nil {
+				s.Add(u, values...)
+			}
+		})
+		for i, s := range left[:n] {
+			f(s)
+			left[i] = Score{}
+		}
+		left = left[n:]
+	}
+}
+
+// ScoresBy does the same by the factors of this run alone, and by seat if no factor is of agents or
+// seats. It leaves out scores without a level.
+func (r *Run) ScoresBy(f *Factors) []Score {
+	apart := !f.Any(OfAgent, OfSeat)
+	known := map[Levels]*Levels{}
+	return r.scores(func(spec world.Spec, s world.Score) (Group, bool) {
+		levels, ok := f.Of(0, spec, s.Seat)
+		if known[levels] == nil {
+			known[levels] = &levels
+		}
+		g := Group{Score: s.Name, Levels: known[levels]}
+		if apart {
+			g.Seat = s.Seat
+		}
+		return g, ok
+	})
+}
+
+// grouping returns the group of a score, if it has one.
+type grouping func(world.Spec, world.Score) (Group, bool)
+
+func (r *Run) scores(group grouping) []Score {
+	f := newScoreFold(r.Bounds)
+	r.own(group, f.name, func(u world.Unit, g Group, values []float64) { f.of(g).Sample.Add(u, values...) })
+	return f.scores()
+}
+
+// own calls add with the values that each episode has in each group, after name with each score.
+func (r *Run) own(group grouping, name func(world.Score), add func(shared world.Unit, g Group, values []float64)) {
+	var own []ownScore // of one episode
+	r.each(func(p world.Played, shared world.Unit) {
+		if p.Outcome.Failed != "" {
+			return
+		}
+		own = own[:0]
+		for _, s := range p.Outcome.Scores {
+			if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) {
+				continue // it has no mean
+			}
+			g, ok := group(p.Spec, s)
+			if !ok {
+				continue
+			}
+			i := slices.IndexFunc(own, func(o ownScore) bool { return o.group == g })
+			if i < 0 {
+				i = len(own)
+				own = slices.Grow(own, 1)[:i+1]
+				own[i].group, own[i].values = g, own[i].values[:0] // of an earlier episode
+			}
+			own[i].values = append(own[i].values, s.Value)
+			name(s)
+		}
+		for _, o := range own {
+			add(shared, o.group, o.values)
+		}
+	})
+}
+
+// Measures returns the scores that the kind of the run declares, or, if the kind is not known, declared when the run was played.
+func (r *Run) Measures() []world.Measure {
+	if r.kind.Name == "" && r.Head.Begun != nil {
+		return r.Head.Begun.Measures
+	}
+	var specs []world.Specs
+	for _, st := range r.Head.Stages {
+		specs = append(specs, st.Specs)
+	}
+	return planner.Measures(r.kind, specs...)
+}
+
+// ownScore is the values that one episode has in a group.
+type ownScore struct {
+	group  Group
+	values []float64
+}
+
+type scoreFold struct {
+	within map[string]world.Bounds
+	at     map[Group]*Score
+	order  []*Score
+	place  map[string]int // by a score's name
+}
+
+func newScoreFold(within map[string]world.Bounds) *scoreFold {
+	return &scoreFold{within: within, at: map[Group]*Score{}, place: map[string]int{}}
+}
+
+func (f *scoreFold) name(s world.Score) {
+	if _, ok := f.place[s.Name]; !ok {
+		f.place[s.Name] = len(f.place)
+	}
+}
+
+// of returns the sample of a group.
+func (f *scoreFold) of(g Group) *Score {
+	if f.at[g] == nil {
+		f.at[g] = &Score{Group: g, Sample: &world.Sample{Bounds: f.within[g.Score]}}
+		f.order = append(f.order, f.at[g])
+	}
+	return f.at[g]
+}
+
+func (f *scoreFold) scores() []Score {
+	slices.SortStableFunc(f.order, func(a, b *Score) int { return f.place[a.Score] - f.place[b.Score] })
+	out := make([]Score, len(f.order))
+	for i, s := range f.order {
+		out[i] = *s
+	}
+	return out
+}

@@ -1,0 +1,323 @@
+package runfile
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+// The load of the benchmarks: conversations of twelve messages of 500 bytes between two
+// seats, with a system prompt each. Every prompt holds all that was said before, so it has
+// six and a half messages on average. What the other said is quoted, so that it is not
+// the same text as the other's answer.
+const talkCalls = 12
+
+func words(seed string, n int) string {
+	b := make([]byte, 0, n+len(seed)+40) // without fmt: a model that answers at once must not take long
+	for i := 0; len(b) < n; i++ {
+		b = append(append(b, seed...), " says word "...)
+		b = append(strconv.AppendInt(b, int64(i), 10), ". "...)
+	}
+	return string(b[:n])
+}
+
+// talk returns the entries of call i of an episode: its turn and its reply.
+func talk(episode, i int) [2]journal.Entry { return quoting(episode, i, "They say: ") }
+
+func quoting(episode, i int, quote string) [2]journal.Entry {
+	said := func(i int) string { return words(fmt.Sprintf("Episode %d, message %d:", episode, i), 500) }
+	req := llm.Request{Model: "sim/small", MaxTokens: 400, Sample: episode*31 + i, Order: int64(episode)}
+	req.Messages = append(req.Messages, llm.System(words(fmt.Sprintf("You are seat %d.", i%2), 500)))
+	for k := range i {
+		if k%2 == i%2 {
+			req.Messages = append(req.Messages, llm.Assistant(said(k)))
+		} else {
+			req.Messages = append(req.Messages, llm.User(quote+said(k)))
+		}
+	}
+	turn := journal.Turn{Episode: episode, Turn: i}
+	return [2]journal.Entry{
+		&journal.Turned{Turn: turn, Digest: journal.Digest{byte(i), byte(episode)}, Calls: 1},
+		&journal.Replied{
+			Turn: turn, Seat: []string{"host", "guest"}[i%2], Label: "message", Agent: "small", Request: &req,
+			Response: &llm.Response{
+				Text: said(i), Finish: llm.FinishStop, Model: "small-2026", Provider: "sim", ID: fmt.Sprintf("r-%d-%d", episode, i),
+				Usage: llm.Usage{Input: 700, Output: 120}, Metadata: llm.Metadata{Attempts: 1, Cost: 123456, Latency: 800 * time.Millisecond, FirstByte: 90 * time.Millisecond},
+			},
+			At: time.Unix(1_800_000_000, int64(episode)),
+		},
+	}
+}
+
+func ended(episode int) *journal.Ended {
+	return &journal.Ended{Episode: episode, At: time.Unix(1_800_000_000, 0), Outcome: world.Outcome{
+		Scores: []world.Score{{Seat: "host", Name: "won", Value: 1}, {Seat: "guest", Name: "won", Value: 0}},
+		Data:   json.RawMessage(`{"secrets":["a","b"],"rounds":6}`),
+	}}
+}
+
+func staged(first, n int) *journal.Staged {
+	specs := make([]world.Spec, n)
+	for i := range specs {
+		specs[i] = world.Spec{Kind: "secrets", Params: json.RawMessage(`{"messages":6,"topic":"a"}`), Lineup: map[string]string{"host": "small", "guest": "small"}, Deal: i}
+	}
+	return &journal.Staged{First: first, Specs: world.List(specs...)}
+}
+
+// play writes n episodes, with live ones at a time, as the engine does with waiting calls in each
+// commit. each makes the commits.
+func play(n, live, waiting int, each func([]journal.Entry)) (calls int) {
+	batch := make([]journal.Entry, 0, 3*waiting)
+	pending := 0
+	for first := 0; first < n; first += live {
+		for i := range talkCalls {
+			for episode := first; episode < min(first+live, n); episode++ {
+				e := talk(episode, i)
+				batch = append(batch, e[0], e[1])
+				if i == talkCalls-1 {
+					batch = append(batch, ended(episode))
+				}
+				calls++
+				if pending++; pending >= waiting {
+					each(batch)
+					batch, pending = batch[:0], 0
+				}
+			}
+		}
+	}
+	if pending > 0 {
+		each(batch)
+	}
+	return calls
+}
+
+func BenchmarkAppend(b *testing.B) {
+	for _, waiting := range []int{1, 64, 1000} {
+		b.Run(fmt.Sprintf("waiting=%d", waiting), func(b *testing.B) {
+			s, err := Open(context.Background(), filepath.Join(b.TempDir(), "run.db"), Create)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer s.Close()
+			appendAll(b, waiting, func(batch []journal.Entry) error { return s.Append(context.Background(), batch...) })
+		})
+	}
+}
+
+// appendAll measures how long it takes to store calls, so many at a time.
+func appendAll(b *testing.B, waiting int, store func(batch []journal.Entry) error) {
+	b.Helper()
+	var spent time.Duration
+	calls := play(max(1, b.N/talkCalls), 20_000, waiting, func(batch []journal.Entry) {
+		start := time.Now()
+		if err := store(batch); err != nil {
+			b.Fatal(err)
+		}
+		spent += time.Since(start)
+	})
+	b.ReportMetric(float64(calls)/spent.Seconds(), "calls/s")
+	b.ReportMetric(float64(spent.Nanoseconds())/float64(calls), "ns/call")
+	b.ReportMetric(0, "ns/op")
+}
+
+// BenchmarkShards appends calls to a run file with shards, and to one shard alone: the most that it can take.
+func BenchmarkShards(b *testing.B) {
+	const waiting = 1000
+	for _, shards := range []int{1, 2, 4, MaxShards} {
+		b.Run(fmt.Sprintf("shards=%d", shards), func(b *testing.B) {
+			s := shardedFile(b, shards)
+			appendAll(b, waiting, func(batch []journal.Entry) error { return s.Append(context.Background(), batch...) })
+		})
+	}
+	b.Run("alone", func(b *testing.B) {
+		shard := shardedFile(b, 1).writer.shards[0]
+		seq, said := int64(0), map[int]*contentSaid{}
+		appendAll(b, waiting, func(batch []journal.Entry) error {
+			shard.queue = shard.queue[:0]
+			for _, e := range batch {
+				turn := journal.Turn{Episode: -1}
+				switch e := e.(type) {
+				case *journal.Turned:
+					turn = e.Turn
+				case *journal.Replied:
+					turn = e.Turn
+				case *journal.Ended:
+					if of := said[e.Episode]; of != nil {
+						shard.keys.Unsay(of)
+						delete(said, e.Episode)
+					}
+				}
+				if seq++; turn.Episode < 0 {
+					continue // the run file has it
+				}
+				if said[turn.Episode] == nil {
+					said[turn.Episode] = &contentSaid{}
+				}
+				shard.queue = append(shard.queue, step{e, seq, seq - 1, said[turn.Episode]})
+			}
+			return shard.commitQueue()
+		})
+	})
+}
+
+func shardedFile(b *testing.B, shards int) *Store {
+	b.Helper()
+	s, err := OpenSharded(context.Background(), filepath.Join(b.TempDir(), "run.db"), Create, shards)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	return s
+}
+
+// built makes a run file of about n calls and returns its path. PARLEY_BENCH_FILE keeps it for the
+// next run.
+func built(b *testing.B, n int) string {
+	b.Helper()
+	path := filepath.Join(b.TempDir(), "run.db")
+	if dir := os.Getenv("PARLEY_BENCH_DIR"); dir != "" {
+		path = filepath.Join(dir, fmt.Sprintf("bench-%d.db", n))
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	ctx := context.Background()
+	s, err := Open(ctx, path, Create)
+	if err != nil {
+		b.Fatal(err)
+	}
+	episodes := n / talkCalls
+	err = s.Append(ctx, &journal.Begun{Version: journal.Version, Run: "bench", Kind: "secrets"}, &journal.Opened{}, staged(0, episodes))
+	if err != nil {
+		b.Fatal(err)
+	}
+	play(episodes, 20_000, 4096, func(batch []journal.Entry) {
+		if err := s.Append(ctx, batch...); err != nil {
+			b.Fatal(err)
+		}
+	})
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+	return path
+}
+
+func BenchmarkOpen(b *testing.B) {
+	for _, calls := range []int{60_000, 1_000_000} {
+		b.Run(fmt.Sprintf("calls=%d", calls), func(b *testing.B) {
+			path := built(b, calls)
+			for b.Loop() {
+				s, err := Open(context.Background(), path, Resume)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := s.Head(context.Background()); err != nil {
+					b.Fatal(err)
+				}
+				if err := s.Close(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkEpisode(b *testing.B) {
+	const calls = 60_000
+	s, err := OpenRead(built(b, calls))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	b.ResetTimer()
+	var next atomic.Int64
+	b.RunParallel(func(pb *testing.PB) { // as the engine's workers do
+		for pb.Next() {
+			entries, err := journal.Episode(context.Background(), s, int(next.Add(1))%(calls/talkCalls))
+			if err != nil || len(entries) != 2*talkCalls {
+				b.Error(len(entries), err)
+			}
+		}
+	})
+	b.ReportMetric(float64(b.N*talkCalls)/b.Elapsed().Seconds(), "calls/s")
+}
+
+func BenchmarkRead(b *testing.B) {
+	const calls = 60_000
+	s, err := OpenRead(built(b, calls))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	n := 0
+	for b.Loop() {
+		err := s.Read(context.Background(), journal.Whole(), func(journal.Entry) error { n++; return nil })
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.N*calls)/b.Elapsed().Seconds(), "calls/s")
+	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "entries/s")
+}
+
+// BenchmarkSize compares the size of a run file with that of a file of all prompts and answers as
+// JSON.
+func BenchmarkSize(b *testing.B) {
+	for name, quote := range map[string]string{"as it is": "", "quoted": "They say: "} {
+		b.Run(name, func(b *testing.B) {
+			const episodes = 2000
+			path := filepath.Join(b.TempDir(), "run.db")
+			s, err := Open(context.Background(), path, Create)
+			if err != nil {
+				b.Fatal(err)
+			}
+			whole := 0
+			for i := range talkCalls {
+				var batch []journal.Entry
+				for episode := range episodes {
+					e := quoting(episode, i, quote)
+					r := e[1].(*journal.Replied)
+					q, _ := json.Marshal(r.Request)
+					a, _ := json.Marshal(r.Response)
+					whole += len(q) + len(a)
+					batch = append(batch, e[:]...)
+				}
+				if err := s.Append(context.Background(), batch...); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if err := s.Close(); err != nil {
+				b.Fatal(err)
+			}
+			info, err := os.Stat(path)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() { // there is nothing to time
+			}
+			const calls = episodes * talkCalls
+			b.ReportMetric(float64(info.Size())/calls, "bytes/call")
+			b.ReportMetric(float64(whole)/calls, "whole-bytes/call")
+			b.ReportMetric(float64(info.Size())/float64(whole), "ratio")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+func note(kind string) []world.Note {
+	return []world.Note{{Kind: kind, Seat: "host", Data: json.RawMessage(`{"text":"he knows"}`)}}
+}

@@ -1,0 +1,351 @@
+package runfile
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"zombiezen.com/go/sqlite"
+
+	"parley/journal"
+)
+
+// byKey holds statements that find rows by key. They are kept, because looking up a prepared
+// statement by its query takes as long as reading a row.
+type byKey struct{ turn, reply, text, texts *sqlite.Stmt }
+
+func (r *reader) newByKey() (k byKey, err error) {
+	for _, s := range []struct {
+		stmt  **sqlite.Stmt
+		query string
+	}{
+		{&k.turn, turnsSQL + `WHERE seq = ?`},
+		{&k.reply, repliesSQL + `WHERE seq = ?`},
+		{&k.text, `SELECT id, sum, text, rest FROM texts WHERE id = ?`},
+		{&k.texts, r.union(`SELECT t.id, t.sum, t.text, t.rest FROM json_each(?1) j JOIN %[1]s.texts t ON t.id = j.value`, true)},
+	} {
+		if *s.stmt, err = r.conn.Prepare(s.query); err != nil {
+			return byKey{}, err
+		}
+	}
+	return k, nil
+}
+
+// episodes reads the turns and replies of some episodes: one after the other, or in one scan
+// if they are close together in the file.
+func (s *Store) episodes(ctx context.Context, in journal.Span, each func(journal.Entry) error) error {
+	var all extents
+	err := s.read(func(r *reader) (err error) { all, err = r.extents(in); return err })
+	if err != nil {
+		return err
+	}
+	if in.Replay && all.dense() && s.readers.leftOut() == nil {
+		return s.replay(ctx, all, each)
+	}
+	for _, e := range all {
+		var entries []journal.Entry
+		err := s.readers.with(func(r *reader) (err error) {
+			entries, _, err = r.episode(ctx, e, 0, true)
+			return err
+		})
+		if err != nil {
+			return explain(s.path, fmt.Sprintf("read episode %d", e.episode), err)
+		}
+		for _, e := range entries {
+			if err := each(e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// extent is where an episode is in the file.
+type extent struct {
+	episode     int
+	entries     int64
+	first, last int64 // as in progress
+}
+
+func newExtent(p *progress) extent { return extent{p.episode, int64(p.Entries), p.first, p.last} }
+
+type extents []extent
+
+func (r *reader) extents(in journal.Span) (out extents, err error) {
+	next, gap := int64(in.From), int64(-1)
+	err = r.scanFew(progressSQL+inEpisodesSpan, span{int64(in.From) - 1, int64(in.To) - 1}, func(c rowReader) error {
+		p, err := readProgress(c)
+		if err != nil {
+			return err
+		}
+		if int64(p.episode) > next && gap < 0 {
+			gap = next
+		}
+		next = int64(p.episode) + 1
+		if (!p.Ended || !in.Replay) && !r.lost.Has(p.episode) {
+			out = append(out, newExtent(&p))
+		}
+		return nil
+	})
+	if gap < 0 && next < int64(in.To) {
+		gap = next
+	}
+	if err != nil || gap < 0 || r.lost != nil {
+		return out, err
+	}
+	t, err := readTotals(r.conn) // an episode that did not begin has no row
+	if err == nil && gap < min(int64(in.To), t.begun) {
+		err = rowMissing(rowProgress, gap)
+	}
+	return out, err
+}
+
+// span returns the part of the file that the episodes are in.
+func (all extents) span() span {
+	in := span{after: math.MaxInt64}
+	for _, e := range all {
+		in.after, in.to = min(in.after, e.first-1), max(in.to, abs(e.last))
+	}
+	return in
+}
+
+// episodes returns how many episodes there are from the first to the last.
+func (all extents) episodes() int { return all[len(all)-1].episode - all[0].episode + 1 }
+
+// dense reports whether a scan takes less time than looking up every entry: skipping a row
+// takes about a tenth of the time to look one up.
+func (all extents) dense() bool {
+	var wanted int64
+	for _, e := range all {
+		wanted += e.entries
+	}
+	in := all.span()
+	return len(all) > 1 && in.to-in.after < 10*wanted && int64(all.episodes()) < 10*wanted
+}
+
+// Sparing reads the turns and replies of one episode, in order, without the messages of requests: in a long episode
+// nearly all that is stored is messages that are repeated in every request. fill reads those of some replies.
+func (s *Store) Sparing(ctx context.Context, episode int) (out []journal.Entry, fill func(...*journal.Replied) error, err error) {
+	out, keys, _, err := s.Since(ctx, episode, 0)
+	return out, func(replies ...*journal.Replied) error { return s.Fill(episode, keys, replies...) }, err
+}
+
+// Since reads what an episode has after the entry that an earlier Since returned as last, as Sparing does; 0 is the beginning.
+// keys has the number of the entry of each reply, for Fill.
+func (s *Store) Since(ctx context.Context, episode int, after int64) (out []journal.Entry, keys map[*journal.Replied]int64, last int64, err error) {
+	last = after
+	err = s.readers.with(func(r *reader) error {
+		all, err := r.extents(journal.Span{From: episode, To: episode + 1})
+		if err != nil || len(all) == 0 {
+			return err
+		}
+		last = all[0].last
+		out, keys, err = r.episode(ctx, all[0], after, false)
+		return err
+	})
+	return out, keys, last, explain(s.path, fmt.Sprintf("read episode %d", episode), err)
+}
+
+// Fill reads the messages of requests that Since or Window left out.
+func (s *Store) Fill(episode int, keys map[*journal.Replied]int64, replies ...*journal.Replied) error {
+	err := s.readers.with(func(r *reader) error { return r.fillPrompts(keys, replies) })
+	return explain(s.path, fmt.Sprintf("read episode %d", episode), err)
+}
+
+// Window reads a part of one episode as Sparing does: so many replies up to the entry at, and so many after it, with their
+// turns. 0 is the beginning. keys has the number of the entry of each reply; first and last report whether the part has
+// the beginning and the end of the episode. It takes a moment, however long the episode is.
+func (s *Store) Window(ctx context.Context, episode int, at int64, before, after int) (out []journal.Entry, keys map[*journal.Replied]int64, fill func(...*journal.Replied) error, first, last bool, err error) {
+	err = s.readers.with(func(r *reader) error {
+		all, err := r.extents(journal.Span{From: episode, To: episode + 1})
+		if err != nil || len(all) == 0 {
+			first, last = true, true
+			return err
+		}
+		of, n := all[0], after
+		if at > 0 && r.lost == nil {
+			var found int
+			if of.first, found, err = r.back(ctx, all[0], min(at, abs(of.last)), before); err != nil {
+				return err
+			}
+			n += found
+		}
+		first = of.first == all[0].first
+		out, keys, last, err = r.beginning(ctx, of, n)
+		return err
+	})
+	fill = func(replies ...*journal.Replied) error { return s.Fill(episode, keys, replies...) }
+	return out, keys, fill, first, last, explain(s.path, fmt.Sprintf("read episode %d", episode), err)
+}
+
+// back returns the entry of an episode that is so many replies before at, or its first, and how many replies there are
+// from that one to at.
+func (r *reader) back(ctx context.Context, of extent, at int64, replies int) (from int64, found int, err error) {
+	const up = `SELECT seq FROM replies WHERE seq <= ? AND seq >= ? AND episode = ? ORDER BY seq DESC LIMIT ?`
+	lowest := max(of.first, at-int64(replies)-maxForeign)
+	err = r.some(ctx, up, []int64{at, lowest, int64(of.episode), int64(replies)}, func(c rowReader) error {
+		from, found = c.Key, found+1
+		return nil
+	})
+	if found < replies { // there are no more; or too many others are in between, and the rest is left out
+		from = lowest
+	}
+	return from, found, err
+}
+
+// maxForeign is how many entries of other episodes beginning passes before it looks up the episode's own.
+const maxForeign = 20_000
+
+// beginning reads the entries of an episode from of.first on, up to so many replies. end reports whether no more follow. It
+// may return all entries.
+func (r *reader) beginning(ctx context.Context, of extent, replies int) (out []journal.Entry, keys map[*journal.Replied]int64, end bool, err error) {
+	keys = map[*journal.Replied]int64{}
+	if r.lost != nil { // the entries between may be lost
+		out, keys, err = r.episode(ctx, of, 0, false)
+		return out, keys, true, err
+	}
+	const own = `WHERE seq > ? AND seq <= ? AND episode = ? ORDER BY seq LIMIT ?`
+	until := min(abs(of.last), of.first+int64(replies)+maxForeign)
+	var all []unfilled
+	seqs := map[journal.Entry]int64{}
+	last := of.first - 1
+	err = r.some(ctx, repliesSQL+own, []int64{of.first - 1, until, int64(of.episode), int64(replies)}, func(c rowReader) error {
+		u, _, err := readReplied(c, false)
+		if err == nil {
+			all, keys[u.Replied], seqs[u.Replied], last = append(all, u), c.Key, c.Key, c.Key
+			out = append(out, u.Replied)
+		}
+		return err
+	})
+	if len(all) < replies { // there are no more until the end
+		last = until
+	}
+	if err == nil {
+		err = r.some(ctx, turnsSQL+own, []int64{of.first - 1, last, int64(of.episode), last}, func(c rowReader) error {
+			e, _, err := readTurned(c)
+			if err == nil {
+				seqs[e] = c.Key
+				out = append(out, e)
+			}
+			return err
+		})
+	}
+	if end = last >= abs(of.last); err != nil || !end && len(all) < replies {
+		out, keys, err = r.episode(ctx, of, 0, false) // too many others are in between
+		return out, keys, true, err
+	}
+	slices.SortFunc(out, func(a, b journal.Entry) int { return cmp.Compare(seqs[a], seqs[b]) })
+	return out, keys, end, r.fillAll(all)
+}
+
+// some calls each for the rows of a query.
+func (r *reader) some(ctx context.Context, query string, args []int64, each func(c rowReader) error) error {
+	s, err := r.conn.Prepare(query)
+	if err != nil {
+		return err
+	}
+	defer reset(s)
+	reset(s)
+	for i, a := range args {
+		s.BindInt64(i+1, a)
+	}
+	for {
+		found, err := s.Step()
+		if err == nil {
+			err = context.Cause(ctx)
+		}
+		if err != nil || !found {
+			return err
+		}
+		if err := each(newRowReader(s)); err != nil {
+			return err
+		}
+	}
+}
+
+// fillPrompts reads the requests of replies again, with their messages.
+func (r *reader) fillPrompts(keys map[*journal.Replied]int64, replies []*journal.Replied) error {
+	var all []unfilled
+	for _, e := range replies {
+		if keys[e] == 0 || e.Request == nil {
+			continue
+		}
+		err := one(r.byKey.reply, rowReplies, keys[e], func(c rowReader) error {
+			u, _, err := readReplied(c, true)
+			all = append(all, u)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if err := r.fillAll(all); err != nil {
+		return err
+	}
+	i := 0
+	for _, e := range replies {
+		if keys[e] != 0 && e.Request != nil {
+			e.Request = all[i].Request
+			i++
+		}
+	}
+	return nil
+}
+
+// episode follows an episode's turns and replies back from the last to the one after an entry. keys has the seq of each reply.
+func (r *reader) episode(ctx context.Context, of extent, after int64, prompts bool) (out []journal.Entry, keys map[*journal.Replied]int64, err error) {
+	var replies []unfilled
+	if !prompts {
+		keys = map[*journal.Replied]int64{}
+	}
+	err = follow(ctx, of.last, func(at int64) (prev int64, err error) {
+		switch {
+		case at == after:
+			return 0, nil
+		case abs(at) <= abs(after):
+			return 0, errMissing("entry %d", abs(after))
+		}
+		if at < 0 {
+			err = one(r.byKey.turn, rowTurns, -at, func(c rowReader) error {
+				e, p, err := readTurned(c)
+				out, prev = append(out, e), p
+				return err
+			})
+			return prev, err
+		}
+		err = one(r.byKey.reply, rowReplies, at, func(c rowReader) error {
+			u, p, err := readReplied(c, prompts)
+			out, replies, prev = append(out, u.Replied), append(replies, u), p
+			if keys != nil {
+				keys[u.Replied] = at
+			}
+			return err
+		})
+		return prev, err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	slices.Reverse(out)
+	return out, keys, r.fillAll(replies)
+}
+
+// follow visits the turns and replies of an episode from the last to the first. Each visit
+// gets the seq of a reply, or minus the seq of a turn, and returns the one before it.
+func follow(ctx context.Context, last int64, visit func(at int64) (prev int64, err error)) error {
+	for at := last; at != 0; {
+		prev, err := visit(at)
+		if err := cmp.Or(context.Cause(ctx), err); err != nil {
+			return err
+		}
+		if abs(prev) >= abs(at) {
+			return errMissing("the entry before entry %d", abs(at))
+		}
+		at = prev
+	}
+	return nil
+}
+
+func abs(n int64) int64 { return max(n, -n) }

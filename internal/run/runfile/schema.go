@@ -1,0 +1,165 @@
+// Part schema creates run files and recognizes them: the tables, the views, and the marks
+// in the file's header.
+
+package runfile
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"parley/journal"
+)
+
+//go:embed schema.sql
+var tables string
+
+//go:embed views.sql
+var views string
+
+//go:embed shards.sql
+var shards string
+
+// PageSize is the page size of run files. Every commit writes at least five pages to the log. Smaller pages
+// cost less for a commit of one call, and larger pages make smaller files.
+const PageSize = 8192
+
+// The application_id of run files, PRLY, and of their shards, PRLS.
+const (
+	schemaApplication = 0x50524C59
+	shardApplication  = 0x50524C53
+)
+
+// syncedLater is the bit of user_version that marks a file whose commits are synced later
+// than they are written.
+const syncedLater = 1 << 16
+
+// Layout is what a file is for.
+type Layout int
+
+// The layouts.
+const (
+	schemaWhole Layout = iota // a run file that holds everything
+	sharded                   // a run file with shards
+	schemaShard               // a shard
+)
+
+// createSchema makes a file with tables and views. fill writes its first rows.
+func createSchema(path string, layout Layout, fill func(*sqlite.Conn) error) (err error) {
+	c, err := sqlite.OpenConn(path, sqlite.OpenReadWrite, sqlite.OpenCreate)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	if err := sqlitex.ExecuteTransient(c, fmt.Sprintf(`PRAGMA page_size = %d`, PageSize), nil); err != nil {
+		return err
+	}
+	application, more := schemaApplication, shards
+	switch layout {
+	case schemaWhole:
+		more = ""
+	case schemaShard:
+		application = shardApplication
+	case sharded:
+	}
+	script := fmt.Sprintf("PRAGMA application_id = %d;\nPRAGMA user_version = %d;\n%s\n%s\n%s", application, journal.Version, tables, views, more)
+	if err := sqlitex.ExecuteScript(c, script, nil); err != nil {
+		return err
+	}
+	return fill(c)
+}
+
+// checkTables returns an error if a table is missing or differs from the one that Create makes. in is the
+// name of an attached file, or main.
+func checkTables(c *sqlite.Conn, in string) error { return check(c, in, tables) }
+
+// checkViews does the same for the views of main.
+func checkViews(c *sqlite.Conn) error { return check(c, "main", views) }
+
+// hasShards reports whether main is a run file with shards.
+func hasShards(c *sqlite.Conn) (bool, error) {
+	n, err := schemaNumber(c, `SELECT count(*) FROM main.sqlite_schema WHERE type = 'table' AND name = 'shards'`)
+	if err == nil && n > 0 {
+		err = check(c, "main", shards)
+	}
+	return n > 0, err
+}
+
+func check(c *sqlite.Conn, in, script string) error {
+	existing := map[string]bool{}
+	err := sqlitex.Execute(c, `SELECT sql FROM `+in+`.sqlite_schema WHERE type IN ('table', 'view')`, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
+		existing[s.ColumnText(0)] = true
+		return nil
+	}})
+	if err != nil {
+		return err
+	}
+	for statement := range strings.SplitSeq(script, ";\n") {
+		i := strings.Index(statement, "CREATE ")
+		if i < 0 || existing[statement[i:]] {
+			continue
+		}
+		what, _, _ := strings.Cut(statement[i:], "\n")
+		return fmt.Errorf("%w: a table or view is missing or was changed: %s", journal.ErrDamaged, strings.TrimRight(what, " ("))
+	}
+	return nil
+}
+
+// marks reads application_id and user_version of a file. It takes no lock and changes
+// nothing. If immutable is set, it does not read the log either.
+func marks(path string, immutable bool) (application, version int64, err error) {
+	query := "mode=ro"
+	if immutable {
+		query = schemaImmutable
+	}
+	c, err := sqlite.OpenConn(uri(path, query), sqlite.OpenReadOnly, sqlite.OpenURI)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	if application, err = schemaNumber(c, "PRAGMA application_id"); err != nil {
+		return 0, 0, err
+	}
+	version, err = schemaNumber(c, "PRAGMA user_version")
+	return application, version, err
+}
+
+// isSyncedLater reports whether the file itself is marked with SyncedLater, whatever its log says.
+func isSyncedLater(path string) bool {
+	_, version, err := marks(path, true)
+	return err == nil && version&syncedLater != 0
+}
+
+// schemaImmutable is the query of a URI that opens a file that nothing writes.
+const schemaImmutable = "mode=ro&immutable=1"
+
+// uri returns path as a uri with a query.
+func uri(path, query string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // C:/… on Windows
+	}
+	return (&url.URL{Scheme: "file", Path: path, RawQuery: query}).String()
+}
+
+// schemaNumber returns the first column of a query's first row.
+func schemaNumber(c *sqlite.Conn, query string) (n int64, err error) {
+	s, _, err := c.PrepareTransient(query)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = s.Finalize() }() // it repeats the error of Step
+	if _, err := s.Step(); err != nil {
+		return 0, err
+	}
+	return s.ColumnInt64(0), nil
+}

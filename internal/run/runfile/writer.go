@@ -1,0 +1,321 @@
+package runfile
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"parley/journal"
+)
+
+// writer is the one connection that writes a file: a run file, or a shard.
+type writer struct {
+	place
+	shards []*writer // of a run file; most have none
+	all    []*writer // the shards of a run file, and itself
+	queue  []step    // of a shard: what the next commit stores
+	shard  shardRow  // of a shard: its row in the run file
+
+	conn *sqlite.Conn
+	rows inserts
+	path string
+	keys *contentKeys
+
+	// The state before the next commit. After a failed commit it is read again.
+	known    bool
+	totals   totals
+	progress map[int]*progress
+	dirty    []int // episodes whose progress this commit stores
+
+	unfolded int // entries since the size of the log was checked
+
+	file    fs.FileInfo // of the run file, when it was opened
+	size    int64       // the most bytes that the file had: it never shrinks
+	checked time.Time   // when the path last led to it
+	gone    bool        // a commit has failed because it does not
+
+	commits int64
+	syncer  *syncer // syncs commits; nil: SQLite does
+
+	// Buffers.
+	hasher contentHasher
+	ids    []int64
+	roles  []byte
+	list   []byte
+	notes  []byte
+	reply  replyRow
+}
+
+const (
+	busyTimeout = 10 * time.Second // how long to wait for a program that locks the file
+	foldPages   = 2000             // SQLite folds a log of so many pages into the file
+	maxLogSize  = 256 << 20        // if the log is larger, the writer waits for readers to fold it
+	foldEvery   = 64               // entries between two checks of the log's size
+	lookEvery   = time.Second      // how often the writer checks that the file is still there
+)
+
+// newWriter opens a run file, and its shards. It also returns the keys of its texts, by file.
+func newWriter(path string) (_ *writer, keys []*contentKeys, err error) {
+	w, err := connect(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.conn.Close())
+			for _, s := range w.shards {
+				err = errors.Join(err, s.conn.Close())
+			}
+		}
+	}()
+	if keys, err = w.openShards(); err != nil {
+		return nil, nil, err
+	}
+	if err := w.load(); err != nil { // before anything is changed: the file may be damaged
+		return nil, nil, err
+	}
+	for _, f := range w.all {
+		if err := f.prepare(); err != nil {
+			return nil, nil, err
+		}
+	}
+	return w, keys, w.takeOver()
+}
+
+// connect opens a file, and changes nothing.
+func connect(path string) (*writer, error) {
+	c, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
+	if err != nil {
+		return nil, err
+	}
+	c.SetBusyTimeout(busyTimeout)
+	info, err := os.Stat(path)
+	if err == nil {
+		_ = os.SameFile(info, info) // some systems read the identity only now
+		err = checkTables(c, "main")
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return &writer{conn: c, rows: inserts{Conn: c}, path: path, file: info, size: info.Size()}, nil
+}
+
+// prepare sets how the file is written.
+func (w *writer) prepare() error {
+	return pragmas(w.conn,
+		"journal_mode = WAL",
+		"synchronous = FULL",
+		"fullfsync = ON", // macOS: a plain sync does not reach the disk
+		"checkpoint_fullfsync = ON",
+		fmt.Sprintf("wal_autocheckpoint = %d", foldPages),
+		fmt.Sprintf("journal_size_limit = %d", maxLogSize),
+		"cache_size = -16384", // KB
+		"foreign_keys = OFF",
+	)
+}
+
+func pragmas(c *sqlite.Conn, list ...string) error {
+	for _, pragma := range list {
+		if err := sqlitex.ExecuteTransient(c, "PRAGMA "+pragma, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeOver begins an epoch: earlier writers cannot write any more.
+func (w *writer) takeOver() error {
+	return within(w.conn, func() error {
+		if err := w.load(); err != nil {
+			return err
+		}
+		w.totals.epoch++
+		if err := w.dropUncommitted(); err != nil {
+			return err
+		}
+		return w.putTotals()
+	})
+}
+
+// load reads the state before the next commit.
+func (w *writer) load() (err error) {
+	if w.totals, err = readTotals(w.conn); err != nil {
+		return err
+	}
+	for episode, p := range w.progress {
+		w.fileOf(episode).keys.Unsay(&p.said)
+	}
+	w.progress, w.dirty, w.known = map[int]*progress{}, nil, true
+	return w.loadShards()
+}
+
+// commit stores entries in one transaction. If it fails, the writer forgets its state.
+func (w *writer) commit(entries []journal.Entry) (err error) {
+	if len(entries) == 0 {
+		return nil
+	}
+	if w.unsynced() >= maxUnsynced {
+		if err := w.syncer.sync(w.commits); err != nil {
+			return err
+		}
+	}
+	defer func() {
+		if err != nil {
+			w.known = false
+			for _, f := range w.all {
+				f.keys.Forget()
+			}
+		}
+	}()
+	for _, f := range w.all {
+		if err := f.there(); err != nil {
+			return err
+		}
+	}
+	if err := within(w.conn, func() error { return w.putAll(entries) }); err != nil {
+		return err
+	}
+	w.commits++
+	w.settle()
+	w.fold(len(entries))
+	return nil
+}
+
+// there checks from time to time that the path still leads to the file, and that nobody has truncated it. Some systems
+// delete a file that is open: what is written to it is lost with the process.
+func (w *writer) there() error {
+	now := time.Now()
+	if now.Sub(w.checked) < lookEvery {
+		return nil
+	}
+	w.checked = now
+	if err := w.look(); err != nil {
+		w.checked, w.gone = time.Time{}, true // the next commit fails too
+		return err
+	}
+	return nil
+}
+
+func (w *writer) look() error {
+	info, err := os.Stat(w.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return ErrGone
+	case err != nil:
+		return nil // another failure does not say that the file is gone
+	case !os.SameFile(info, w.file) || info.Size() < w.size:
+		return ErrGone
+	}
+	w.size = info.Size()
+	return nil
+}
+
+func (w *writer) putAll(entries []journal.Entry) error {
+	if err := w.claim(); err != nil {
+		return err
+	}
+	defer w.forgetQueues()
+	for _, e := range entries {
+		if c, ok := e.(*journal.Collected); ok {
+			w.totals.log, w.totals.collected = c.Log, c.Through
+			continue
+		}
+		w.totals.seq++
+		if err := w.put(e); err != nil {
+			return fmt.Errorf("%T: %w", e, err)
+		}
+	}
+	committed := w.commitShards()
+	err := w.putDirty()
+	if err := errors.Join(err, committed()); err != nil { // shards come first: see shards.go
+		return err
+	}
+	return w.putTotals()
+}
+
+// putDirty stores the progress of episodes that changed.
+func (w *writer) putDirty() error {
+	for _, episode := range w.dirty {
+		p := w.progress[episode]
+		if err := w.putProgress(episode, p); err != nil {
+			return err
+		}
+		w.totals.states[p.stored]--
+		w.totals.states[p.state()]++
+		p.stored = p.state()
+	}
+	return nil
+}
+
+// claim makes sure that no other writer has taken over the file. It comes first: after a
+// takeover, our state may be wrong.
+func (w *writer) claim() error {
+	s, err := w.conn.Prepare(`SELECT epoch FROM state`)
+	if err != nil {
+		return err
+	}
+	defer reset(s)
+	found, err := s.Step()
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return errMissing("the state of the run")
+	case s.ColumnInt64(0) != w.totals.epoch:
+		return journal.ErrFenced
+	case !w.known:
+		return cmp.Or(w.load(), w.dropUncommitted())
+	}
+	return nil
+}
+
+// settle forgets the episodes that ended: their progress is rarely needed again.
+func (w *writer) settle() {
+	for _, episode := range w.dirty {
+		p := w.progress[episode]
+		p.dirty = false
+		if p.Ended {
+			w.fileOf(episode).keys.Unsay(&p.said)
+			delete(w.progress, episode)
+		}
+	}
+	w.dirty = w.dirty[:0]
+}
+
+// fold limits the size of the log when somebody always reads. It may fail without harm: the
+// entries are safe, and it is tried again. n is how many entries were written. The size is
+// not checked for every entry, because that takes as long as writing one.
+func (w *writer) fold(n int) {
+	if w.unfolded += n; w.unfolded < foldEvery {
+		return
+	}
+	w.unfolded = 0
+	if info, err := os.Stat(w.path + "-wal"); err == nil && info.Size() > maxLogSize {
+		_ = run(w.conn, `PRAGMA wal_checkpoint(TRUNCATE)`)
+	}
+}
+
+// close folds the log into the file. It fails if the file is not there any more.
+func (w *writer) close() error {
+	var synced error
+	if !w.gone { // else a commit has said so
+		synced = w.look()
+	}
+	for _, s := range w.shards {
+		synced = errors.Join(synced, s.close())
+	}
+	if w.syncer != nil {
+		synced = errors.Join(synced, w.syncer.sync(w.commits), w.syncer.close()) // if somebody reads, the log stays
+	}
+	err := run(w.conn, `PRAGMA wal_checkpoint(TRUNCATE)`)
+	if code := sqlite.ErrCode(err).ToPrimary(); code == sqlite.ResultBusy || code == sqlite.ResultLocked {
+		err = nil // somebody reads: the last connection to close folds the log
+	}
+	return errors.Join(synced, err, w.conn.Close())
+}

@@ -1,0 +1,224 @@
+// Part form makes a form for people from the JSON Schema of an answer, and the answer from what they fill in.
+//
+// A form has fields for texts, numbers and choices, lists of these, objects of these, and lists of such objects. A
+// schema with anything else has no form: its answer is written as JSON.
+//
+// It does not check whether an answer follows its schema: package answer does.
+
+package seat
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"parley/world"
+)
+
+// Form is the fields of an answer.
+type Form struct {
+	Fields []*Field
+	single bool // the answer is the value of the only field, not an object
+}
+
+// Type is the type of a field's values.
+type Type string
+
+// The types.
+const (
+	Text   Type = "text"
+	Number Type = "number"
+	Choice Type = "choice"
+	Group  Type = "group" // an object
+)
+
+// Field is a field of a form. Its texts may be hostile.
+type Field struct {
+	// Key names the field in a form. The fields of a row of a list have "*" instead of its number.
+	Key      string
+	Name     string // the property of the answer
+	Doc      string
+	Type     Type
+	List     bool
+	Required bool
+	Options  []string // of a choice
+	// Offered are what a world offers for the items of a list.
+	Offered []world.Choice
+	Fields  []*Field // of a group
+
+	values []json.RawMessage // of Options
+	null   bool              // an empty field is null
+}
+
+// The limits of a form.
+const (
+	maxFields  = 100
+	maxOptions = 500
+)
+
+// schema is the part of a JSON Schema that forms understand.
+type schema struct {
+	Type        json.RawMessage   `json:"type"`
+	Properties  json.RawMessage   `json:"properties"`
+	Required    []string          `json:"required"`
+	Items       json.RawMessage   `json:"items"`
+	Enum        []json.RawMessage `json:"enum"`
+	Title       string            `json:"title"`
+	Description string            `json:"description"`
+
+	Ref   any `json:"$ref"`
+	AnyOf any `json:"anyOf"`
+	OneOf any `json:"oneOf"`
+	AllOf any `json:"allOf"`
+	Not   any `json:"not"`
+	If    any `json:"if"`
+	Const any `json:"const"`
+}
+
+// Of returns the form of a schema with what a world offers, which may be nil. ok is false if the schema has none.
+func Of(raw json.RawMessage, offer *world.Offer) (f *Form, ok bool) {
+	s, types, ok := read(raw)
+	if !ok {
+		return nil, false
+	}
+	f = &Form{single: true}
+	if slices.Equal(types, []string{"object"}) {
+		f.single = false
+		f.Fields, ok = fieldsOf(s, "f", true)
+	} else if one := (&Field{Key: "f0", Required: true}); one.scalar(s, types) {
+		f.Fields = []*Field{one}
+	} else {
+		ok = false
+	}
+	if !ok || len(f.Fields) == 0 {
+		return nil, false
+	}
+	for _, one := range f.Fields {
+		if offer != nil && one.Name == offer.Field && one.List && one.Type == Text {
+			one.Offered = offer.Choices
+		}
+	}
+	return f, true
+}
+
+// read reads a schema and its types. ok is false if it has something that forms do not understand.
+func read(raw json.RawMessage) (s schema, types []string, ok bool) {
+	if json.Unmarshal(raw, &s) != nil {
+		return s, nil, false
+	}
+	for _, other := range []any{s.Ref, s.AnyOf, s.OneOf, s.AllOf, s.Not, s.If, s.Const} {
+		if other != nil {
+			return s, nil, false
+		}
+	}
+	var one string
+	switch {
+	case json.Unmarshal(s.Type, &one) == nil:
+		types = []string{one}
+	case json.Unmarshal(s.Type, &types) == nil:
+	case len(s.Enum) > 0:
+		types = []string{"string"}
+	default:
+		return s, nil, false
+	}
+	return s, types, true
+}
+
+// fieldsOf returns the fields of an object in the order of its schema. Only the properties of the answer itself may
+// be lists and objects.
+func fieldsOf(s schema, key string, top bool) (out []*Field, ok bool) {
+	d := json.NewDecoder(bytes.NewReader(s.Properties))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil, false
+	}
+	for d.More() {
+		name, err := d.Token()
+		var raw json.RawMessage
+		if err != nil || d.Decode(&raw) != nil || len(out) == maxFields {
+			return nil, false
+		}
+		f := &Field{Key: key + number(len(out))}
+		f.Name, _ = name.(string)
+		f.Required = slices.Contains(s.Required, f.Name)
+		if !f.fill(raw, top) {
+			return nil, false
+		}
+		out = append(out, f)
+	}
+	return out, len(out) > 0
+}
+
+// fill fills in a field from its schema.
+func (f *Field) fill(raw json.RawMessage, top bool) bool {
+	s, types, ok := read(raw)
+	if !ok {
+		return false
+	}
+	f.Doc = s.Description
+	if top && slices.Equal(types, []string{"array"}) {
+		f.List = true
+		inner, innerTypes, ok := read(s.Items)
+		if !ok {
+			return false
+		}
+		if f.Doc == "" {
+			f.Doc = inner.Description
+		}
+		s, types = inner, innerTypes
+	}
+	if top && slices.Equal(types, []string{"object"}) {
+		f.Type = Group
+		key := f.Key + "."
+		if f.List {
+			key += "*."
+		}
+		f.Fields, ok = fieldsOf(s, key, false)
+		return ok
+	}
+	return f.scalar(s, types)
+}
+
+// scalar fills in a field of single values.
+func (f *Field) scalar(s schema, types []string) bool {
+	if i := slices.Index(types, "null"); i >= 0 && len(types) == 2 {
+		f.null, types = true, slices.Delete(slices.Clone(types), i, i+1)
+	}
+	if len(types) != 1 || len(s.Enum) > maxOptions {
+		return false
+	}
+	switch {
+	case len(s.Enum) > 0:
+		f.Type = Choice
+		for _, v := range s.Enum {
+			var text string
+			if json.Unmarshal(v, &text) != nil {
+				text = string(v)
+			}
+			if text == "null" && f.null {
+				continue
+			}
+			f.Options, f.values = append(f.Options, text), append(f.values, v)
+		}
+		return true
+	case types[0] == "boolean":
+		f.Type, f.Options, f.values = Choice, []string{"yes", "no"}, []json.RawMessage{json.RawMessage("true"), json.RawMessage("false")}
+		return true
+	case types[0] == "string":
+		f.Type = Text
+		return true
+	case types[0] == "number" || types[0] == "integer":
+		f.Type = Number
+		return true
+	default:
+		return false
+	}
+}
+
+// Label returns the name of a field in words.
+func (f *Field) Label() string {
+	if f.Name == "" {
+		return "answer"
+	}
+	return strings.ReplaceAll(f.Name, "_", " ")
+}
