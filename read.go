@@ -8,7 +8,7 @@ import (
 	"iter"
 	"slices"
 
-	"parley/internal/report/compare"
+	"parley/internal/read/report"
 	"parley/internal/run/merge"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
@@ -276,7 +276,7 @@ func (r *Reader) Compare(ctx context.Context, by Part) ([]Comparison, error) {
 	if err := checkParts(by); err != nil {
 		return nil, err
 	}
-	result, err := compare.Runs([]*results.Run{results.Outcomes(head, r.kind(head))}, []string{"run"}, compare.Config{By: string(by), All: true})
+	result, err := report.Runs([]*results.Run{results.Outcomes(head, r.kind(head))}, []string{"run"}, report.Config{By: string(by), All: true})
 	if err != nil {
 		return nil, wrap(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"parley/internal/score"
+	"parley/internal/read/score"
 )
 
 // TestScoringKilledAnywhere kills parley score with kill -9 at random moments, in each stage of a scorer that makes categories,

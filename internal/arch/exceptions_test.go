@@ -25,7 +25,7 @@ var large = map[string]string{
 	"internal/ask/batch/":      "batches, queues and waves are one structure under one lock",
 	"internal/cli/":            "a file for each verb, and no verb needs another",
 	"internal/ask/dispatch/":   "its layers share one unexported call; a cut would export it",
-	"internal/report/compare/": "one comparison from its pairs to its words",
+	"internal/read/report/":    "one comparison from its pairs to its words",
 	"internal/serve/viewer/":   "a handler for each page; what pages consist of is in the packages below it",
 	"internal/run/runfile/":    "reader, writer, lister and verifier share statements and checksummed rows",
 	"internal/run/worker/":     "worlds, environments and scorers share one unexported exchange with a process",

@@ -86,8 +86,8 @@ func TestStrangers(t *testing.T) {
 		{"internal/ask/dialect", "internal/ask/dispatch", "a dialect answers one request; who paces it is not its business"},
 		{"internal/ask/dialect", "worlds", "worlds bring their stand-ins: the simulated provider knows none of them"},
 		{"internal/run/results", "internal/serve", "what a gateway records is a kind like any other to readers"},
-		{"internal/report", "internal/serve", "what a gateway records is a kind like any other to readers"},
-		{"internal/export", "internal/serve", "what a gateway records is a kind like any other to readers"},
+		{"internal/read/report", "internal/serve", "what a gateway records is a kind like any other to readers"},
+		{"internal/read/export", "internal/serve", "what a gateway records is a kind like any other to readers"},
 		{"", "internal/arch", "arch is tests only"},
 		{"", "cmd", "a program is imported by nobody"},
 	}

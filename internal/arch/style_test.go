@@ -300,7 +300,7 @@ func TestOneEstimator(t *testing.T) {
 			case what == "":
 			case s.path == "world/sample.go":
 				made++
-			case dir == "internal/run/estimate", dir == "internal/report/compare": // see above
+			case dir == "internal/run/estimate", dir == "internal/read/report": // see above
 			default:
 				t.Errorf("%s:%d: statmath.%s: use world.Sample", s.path, s.line(n.Pos()), what)
 			}

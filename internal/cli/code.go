@@ -18,10 +18,9 @@ import (
 	"parley/internal/ask/trust"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
+	"parley/internal/read/score"
 	"parley/internal/run/planfile"
 	"parley/internal/run/worker"
-	"parley/internal/score"
-	"parley/internal/score/rubric"
 	"parley/journal"
 	"parley/world"
 )
@@ -42,7 +41,7 @@ func (s *State) loadPlanFile(ctx context.Context, path string, sets []string, re
 // planCode opens the code of the kind of a plan file. The code is beside the plan, or within reach.
 func (s *State) planCode(ctx context.Context, path string, reach planfile.Reach) (source, error) {
 	of := source{file: path, folders: []string{filepath.Dir(path)}, Named: planfile.File(ctx, path), reach: reach}
-	if of.Kind == rubric.Name {
+	if of.Kind == score.Name {
 		return of, exit.Usagef("%s: kind rubric: it scores a run; use parley score RUN --with %s", path, terminal.ShellWord(path))
 	}
 	return of, s.openKind(of)

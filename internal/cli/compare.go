@@ -9,11 +9,7 @@ import (
 
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
-	"parley/internal/report"
-	"parley/internal/report/agreement"
-	"parley/internal/report/compare"
-	"parley/internal/report/factorial"
-	"parley/internal/report/page"
+	"parley/internal/read/report"
 	"parley/internal/run/merge"
 	"parley/internal/run/results"
 )
@@ -52,30 +48,30 @@ func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
 	runs := make([]*results.Run, len(sources))
 	for i := range sources {
 		runs[i] = sources[i].Run
-		if left := agreement.LeftOut(runs[i]); left != "" {
+		if left := report.LeftOut(runs[i]); left != "" {
 			notes = append(notes, left)
 		}
 	}
-	result, err := compare.Runs(runs, report.Names(sources), compare.Config{By: strings.Join(c.By, ","), Correct: c.Correction, Scores: c.Score, Against: c.Against, All: c.All})
+	result, err := report.Runs(runs, report.Names(sources), report.Config{By: strings.Join(c.By, ","), Correct: c.Correction, Scores: c.Score, Against: c.Against, All: c.All})
 	if err != nil {
-		if errors.Is(err, compare.ErrUnknown) {
+		if errors.Is(err, report.ErrUnknown) {
 			return exit.Usagef("%w", err)
 		}
-		if errors.Is(err, compare.ErrOne) {
+		if errors.Is(err, report.ErrOne) {
 			return exit.Usagef("%w\nname another file, or compare something else: --by %s, a tag or a param", err, strings.Join(results.OwnFactors(), ", "))
 		}
 		return factorError(err)
 	}
 	d := result.Document(Version())
 	if len(notes) > 0 {
-		d.Sections[0].Blocks = append([]page.Block{{Text: strings.Join(notes, " ")}}, d.Sections[0].Blocks...)
+		d.Sections[0].Blocks = append([]report.Block{{Text: strings.Join(notes, " ")}}, d.Sections[0].Blocks...)
 	}
 	if len(c.By) > 1 {
 		factors, err := results.FactorsOf(runs, report.Names(sources), c.By)
 		if err != nil {
 			return factorError(err)
 		}
-		d.Sections = append(d.Sections, report.Effects(factorial.Analyze(runs, factors, c.Score, c.Correction)))
+		d.Sections = append(d.Sections, report.Effects(report.Analyze(runs, factors, c.Score, c.Correction)))
 	}
 	if err := c.show(s, d, c.Files); err != nil {
 		return err
@@ -94,7 +90,7 @@ func (c *compareCmd) merged(ctx context.Context, s *State, runs []report.Source)
 	if len(runs) < 2 {
 		return runs, nil, nil
 	}
-	if len(c.By) == 0 || slices.Contains(c.By, compare.ByFile) {
+	if len(c.By) == 0 || slices.Contains(c.By, report.ByFile) {
 		_, shared, err := merge.Duplicates(ctx, mergeable(runs))
 		for _, both := range shared {
 			notes = append(notes, fmt.Sprintf("%s in both %s and %s, and counted in both", terminal.Several(both.Episodes, "episode is", "episodes are"), both.First, both.Second))

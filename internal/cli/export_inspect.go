@@ -11,7 +11,7 @@ import (
 
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
-	"parley/internal/export/inspect"
+	"parley/internal/read/export"
 )
 
 // formatInspect writes the run as one log for Inspect.
@@ -49,16 +49,16 @@ func (c *exportCmd) inspect(ctx context.Context, s *State) (err error) {
 	ctx, end := untilSignal(ctx, s)
 	defer end()
 	if c.Out == "" {
-		got, err := inspect.Write(ctx, s.Stdout, store, s.kindOf(about.Begun))
+		got, err := export.WriteInspect(ctx, s.Stdout, store, s.kindOf(about.Begun))
 		if err == nil && got.LeftOut > 0 {
 			fmt.Fprintln(s.Stderr, "parley: "+notEnded(got.LeftOut))
 		}
 		return pipeEnd(playError(c.File, err))
 	}
-	var got inspect.Written
+	var got export.Written
 	left := readRest(ctx, s, store, func() error {
 		return c.output(c.Out).Write(func(w io.Writer) (err error) {
-			got, err = inspect.Write(ctx, w, store, s.kindOf(about.Begun))
+			got, err = export.WriteInspect(ctx, w, store, s.kindOf(about.Begun))
 			return err
 		})
 	})

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"parley/internal/cli/exit"
-	"parley/internal/export"
+	"parley/internal/read/export"
 	"parley/internal/run/results"
 	"parley/world"
 	"parley/world/program"

@@ -14,11 +14,9 @@ import (
 	"parley/internal/cli/output"
 	"parley/internal/cli/show"
 	"parley/internal/cli/terminal"
-	"parley/internal/report"
-	"parley/internal/report/compare"
-	"parley/internal/report/page"
+	"parley/internal/read/report"
+	"parley/internal/read/score"
 	"parley/internal/run/merge"
-	"parley/internal/score/rubric"
 	"parley/internal/serve/gateway/ledger"
 	"parley/journal"
 	"parley/world"
@@ -57,9 +55,9 @@ func (c *reportCmd) Run(ctx context.Context, s *State) (err error) {
 	ctx, end := untilSignal(ctx, s)
 	defer end()
 	defer limitMemory(s, frugal)()
-	var d *page.Document
+	var d *report.Document
 	stores, err := readRuns(ctx, s, c.Files, func(runs []report.Source) (err error) {
-		if len(runs) > 1 && !c.Separate && !slices.Contains(c.By, compare.ByFile) {
+		if len(runs) > 1 && !c.Separate && !slices.Contains(c.By, report.ByFile) {
 			if runs, err = c.merged(ctx, s, runs); err != nil {
 				return err
 			}
@@ -90,7 +88,7 @@ func (c *reportCmd) merged(ctx context.Context, s *State, runs []report.Source) 
 
 // kindOf returns the kind of a run if this program has that version of it, or the kind of a gateway's record.
 func (s *State) kindOf(b *journal.Begun) world.Kind {
-	for _, k := range slices.Concat(s.Kinds, []world.Kind{ledger.Kind(), rubric.Open(nil)}) {
+	for _, k := range slices.Concat(s.Kinds, []world.Kind{ledger.Kind(), score.Open(nil)}) {
 		if b != nil && k.Name == b.Kind && k.Version == b.KindVersion {
 			return k
 		}
@@ -114,7 +112,7 @@ func (f *tableFlags) check(files []string) error {
 
 // show writes a document in the formats that the flags ask for: its tables as JSON, as CSV files or on the
 // terminal, and the whole document as a page.
-func (f *tableFlags) show(s *State, d *page.Document, files []string) error {
+func (f *tableFlags) show(s *State, d *report.Document, files []string) error {
 	if f.CSV != "" {
 		if err := f.writeTables(d.Tables(), files); err != nil {
 			return err
@@ -143,7 +141,7 @@ func (f *tableFlags) show(s *State, d *page.Document, files []string) error {
 
 // writeTables writes one file for each table name, or no file if one of them may not be written. It overwrites
 // tables with the same columns.
-func (f *tableFlags) writeTables(tables []*page.Table, files []string) error {
+func (f *tableFlags) writeTables(tables []*report.Table, files []string) error {
 	if err := os.MkdirAll(f.CSV, 0o755); err != nil { //nolint:gosec // tables are for others to read too
 		return exit.Usagef("--csv: %w", err)
 	}

@@ -7,13 +7,12 @@ import (
 	"slices"
 
 	"parley/internal/cli/exit"
-	"parley/internal/report"
-	"parley/internal/report/agreement"
+	"parley/internal/read/report"
+	"parley/internal/read/score"
 	"parley/internal/run/label"
 	"parley/internal/run/merge"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
-	"parley/internal/score"
 	"parley/world"
 )
 
@@ -72,7 +71,7 @@ func (f runFiles) read(ctx context.Context, s *State, files []string, do func([]
 			s.tell("the labels are left out: " + err.Error())
 			labels = &label.Set{}
 		}
-		agreement.Attach(run, labels)
+		report.Attach(run, labels)
 		added := s.addedScores(ctx, store.Path(), run.Head.Begun.Run)
 		added.Attach(run)
 		judged, err := score.Judges(ctx, store.Path(), run.Head.Begun.Run, slices.Sorted(maps.Keys(run.Labels)))
@@ -121,7 +120,7 @@ func oneRun(ctx context.Context, runs []report.Source) (report.Source, error) {
 			}
 		}
 	}
-	agreement.Attach(out.Run, labels)
+	report.Attach(out.Run, labels)
 	added := &score.Set{By: map[int][]world.Score{}, Bounds: map[string]world.Bounds{}}
 	for i, r := range runs {
 		added.Merge(r.Run, func(episode int) (int, bool) { return merged.Number(i, episode) })

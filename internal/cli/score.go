@@ -15,12 +15,11 @@ import (
 	"parley/internal/app"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
+	"parley/internal/read/score"
 	"parley/internal/run/growth"
 	"parley/internal/run/planfile"
 	"parley/internal/run/results"
 	"parley/internal/run/worker"
-	"parley/internal/score"
-	"parley/internal/score/rubric"
 	"parley/journal"
 	"parley/world"
 )
@@ -145,7 +144,7 @@ func (s *State) openScored(ctx context.Context, run string) (*scoredRun, error) 
 // resumeScorer starts the scorer of a run of a scorer that is resumed.
 func (s *State) resumeScorer(ctx context.Context, what results.Scored, of source) error {
 	run := score.Origin(of.file)
-	if of.Kind == rubric.Name {
+	if of.Kind == score.Name {
 		return s.resumeRubric(ctx, run, what, of)
 	}
 	beside := filepath.Dir(run) // where the run is that it scores
@@ -178,7 +177,7 @@ func (c *scoreCmd) begun(ctx context.Context, s *State, of *scorer) (was results
 			if was.Run != of.head.Begun.Run {
 				return was, exit.Usagef("%s has the scores of another run: use another --name, or delete it", file)
 			}
-			if b := about.Begun; b.Kind == rubric.Name && b.KindVersion != of.kind.Version {
+			if b := about.Begun; b.Kind == score.Name && b.KindVersion != of.kind.Version {
 				return was, exit.Usagef("%s has scores of %s version %d, and this is version %d: use another --name, or delete it", file, b.Kind, b.KindVersion, of.kind.Version)
 			}
 		}

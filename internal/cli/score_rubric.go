@@ -12,9 +12,9 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/kit/files"
+	"parley/internal/read/score"
 	"parley/internal/run/planfile"
 	"parley/internal/run/results"
-	"parley/internal/score/rubric"
 	"parley/journal"
 	"parley/world"
 )
@@ -25,7 +25,7 @@ func (s *State) openRubric(ctx context.Context, run string) (*scorer, error) {
 	if err != nil {
 		return nil, err
 	}
-	kind := rubric.Open(from.played)
+	kind := score.Open(from.played)
 	s.Kinds = append(slices.Clip(s.Kinds), kind)
 	return &scorer{kind: kind, head: from.head}, nil
 }
@@ -40,13 +40,13 @@ func (c *scoreCmd) rubricPlan(ctx context.Context, s *State) (*planfile.Plan, er
 		return nil, exit.Usagef("--with: %w; want a plan file of the kind rubric, or a class in Python such as polite.py:Politeness", err)
 	}
 	file := planfile.File(ctx, c.With)
-	if file.Kind != rubric.Name {
+	if file.Kind != score.Name {
 		return nil, exit.Usagef("%s: kind %q: want a plan file with kind: rubric", c.With, terminal.Safe(file.Kind))
 	}
 	order := file.Names("params", "questions")
 	digest := file.Digest("seed", "params", "agents", "lineup", "episode_budget") // what decides scores
 	of.same = func(b *journal.Begun) bool {
-		was, in := rubric.Source(b.Plan)
+		was, in := score.Source(b.Plan)
 		return was == digest && slices.Equal(in, order)
 	}
 	asked, err := json.Marshal(append([]string{}, order...))
@@ -68,14 +68,14 @@ func (c *scoreCmd) rubricPlan(ctx context.Context, s *State) (*planfile.Plan, er
 			}
 		}
 	}
-	if rubric.Interviews(plan.ParamsJSON) {
+	if score.Interviews(plan.ParamsJSON) {
 		more, err := c.interviewed(plan, of.head.Begun)
 		if err != nil {
 			return nil, err
 		}
 		sets = append(sets, more...)
 	}
-	of.fixed = rubric.Categorises(plan.ParamsJSON)
+	of.fixed = score.Categorises(plan.ParamsJSON)
 	what, err := c.what(ctx, s, of, plan.Kind.Measures(plan.Params))
 	if err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (c *scoreCmd) interviewed(plan *planfile.Plan, of *journal.Begun) (sets []s
 		}
 		names = append(names, a.Name)
 		set(`agents."`+a.Name+`"`, agent)
-		set(`lineup."`+rubric.InterviewSeat(a.Name)+`"`, a.Name)
+		set(`lineup."`+score.InterviewSeat(a.Name)+`"`, a.Name)
 	}
 	if len(names) == 0 {
 		return nil, exit.Usagef("%s: params.questions: the seats of %s have no models: nobody can answer questions with by: seat", c.With, c.File)

@@ -16,11 +16,10 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/show"
 	"parley/internal/cli/terminal"
+	"parley/internal/read/score"
 	"parley/internal/run/planfile"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
-	"parley/internal/score"
-	"parley/internal/score/rubric"
 	"parley/journal"
 )
 
@@ -142,11 +141,11 @@ func (f *summaryFlags) done(ctx context.Context, file string, head *journal.Head
 func (f *summaryFlags) plan(ctx context.Context, s *State, head *journal.Head, episode int) (*planfile.Plan, *playFlags, error) {
 	flags := &playFlags{Quiet: true, Budget: f.Budget, trustFlags: f.trustFlags}
 	doc := map[string]any{
-		"kind": rubric.Name, "episodes": 1,
+		"kind": score.Name, "episodes": 1,
 		"agents": map[string]any{summaryAgent: map[string]any{"model": f.Summary, "max_tokens": summaryTokens}},
 		"params": map[string]any{
 			"judges":      []string{summaryAgent},
-			"questions":   map[string]any{summaryAgent: rubric.Question{Ask: summaryAsk, Per: "episode", Text: true}},
+			"questions":   map[string]any{summaryAgent: score.Question{Ask: summaryAsk, Per: "episode", Text: true}},
 			results.Param: results.NewScored(head.Begun.Run, []int{episode}, nil),
 		},
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"parley/internal/cli/exit"
-	"parley/internal/score"
+	"parley/internal/read/score"
 	"parley/llm"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/report"
+	"parley/internal/read/report"
 	"parley/internal/run/results"
 	"parley/journal"
 	"parley/llm"

@@ -6,13 +6,12 @@ import (
 
 	"parley/internal/cli/terminal"
 	"parley/internal/kit/statmath"
-	"parley/internal/report"
-	"parley/internal/report/page"
+	"parley/internal/read/report"
 )
 
 // PrintDocument adds the parts of a report that fit a terminal: facts, texts, and tables that are not too long.
 // It names the parts of the kind that it leaves out.
-func PrintDocument(p *terminal.Page, d *page.Document) {
+func PrintDocument(p *terminal.Page, d *report.Document) {
 	for _, s := range d.Sections {
 		b := p.Part()
 		var left []string
@@ -43,7 +42,7 @@ func PrintDocument(p *terminal.Page, d *page.Document) {
 }
 
 // printBlock adds a block. shown is false if the block has nothing for the terminal.
-func printBlock(p *terminal.Page, b page.Block) (shown bool) {
+func printBlock(p *terminal.Page, b report.Block) (shown bool) {
 	if t := b.Table; t != nil && !t.Quiet && len(t.Rows) > 0 {
 		if !p.Empty() {
 			p.Line()
@@ -74,7 +73,7 @@ func printBlock(p *terminal.Page, b page.Block) (shown bool) {
 }
 
 // printTable adds a table of a report. If it is too wide for the terminal, the intervals are left out.
-func printTable(p *terminal.Page, t *page.Table) {
+func printTable(p *terminal.Page, t *report.Table) {
 	t = t.Trimmed()
 	rows := reportRows(t, false)
 	if width := p.Width(); t.Sketch && (width == 0 || tableWidth(rows)+sketchWidth+2 <= width) {
@@ -97,7 +96,7 @@ func printTable(p *terminal.Page, t *page.Table) {
 const sketchWidth = 25
 
 // sketched adds a sketch of the table's tracked column.
-func sketched(t *page.Table, rows [][]terminal.Cell) [][]terminal.Cell {
+func sketched(t *report.Table, rows [][]terminal.Cell) [][]terminal.Cell {
 	rows[0] = append(rows[0], terminal.Cell{})
 	for i, line := range t.Sketches(sketchWidth) {
 		rows[i+1] = append(rows[i+1], terminal.Cell{Text: line})
@@ -105,7 +104,7 @@ func sketched(t *page.Table, rows [][]terminal.Cell) [][]terminal.Cell {
 	return rows
 }
 
-func reportRows(t *page.Table, short bool) [][]terminal.Cell {
+func reportRows(t *report.Table, short bool) [][]terminal.Cell {
 	var head []terminal.Cell
 	for _, c := range t.Columns {
 		head = append(head, terminal.Cell{Text: strings.ToUpper(c.Name), Number: c.Number})
@@ -116,7 +115,7 @@ func reportRows(t *page.Table, short bool) [][]terminal.Cell {
 		for i, c := range r {
 			text, ink := terminal.OneLine(c.Text), terminal.InkPlain
 			if q, ok := c.Value.(statmath.Quantity); ok && short {
-				text, _, _ = strings.Cut(page.Interval(q), " ")
+				text, _, _ = strings.Cut(report.Interval(q), " ")
 			}
 			if t.Columns[i].Key {
 				ink = terminal.InkName

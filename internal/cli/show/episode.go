@@ -19,9 +19,9 @@ import (
 
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
+	"parley/internal/read/score"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
-	"parley/internal/score"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"parley/internal/cli/terminal"
-	"parley/internal/report/page"
+	"parley/internal/read/report"
 	"parley/internal/run/control"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
@@ -312,7 +312,7 @@ func stateInk(state string) terminal.Ink {
 
 // ScoresText formats scores as "first: points 3, revealed 0; second: …".
 func ScoresText(scores []Score) string {
-	return terminal.OneLine(page.ScoresText(len(scores), func(i int) (seat, text string) {
+	return terminal.OneLine(report.ScoresText(len(scores), func(i int) (seat, text string) {
 		s := scores[i]
 		format := "%s %v"
 		if x, ok := s.Value.(float64); ok && x != math.Trunc(x) {

@@ -9,10 +9,9 @@ import (
 
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
-	"parley/internal/report/exhibit"
-	"parley/internal/report/page"
+	"parley/internal/read/report"
+	"parley/internal/read/score"
 	"parley/internal/run/results"
-	"parley/internal/score"
 	"parley/world"
 )
 
@@ -27,11 +26,11 @@ type Story struct {
 
 // Exhibit is a part of a story, in words and numbers.
 type Exhibit struct {
-	Name    string      `json:"name"`
-	Title   string      `json:"title"`
-	Caption string      `json:"caption,omitempty"`
-	Text    string      `json:"text,omitempty"`
-	Table   *page.Table `json:"table,omitempty"`
+	Name    string        `json:"name"`
+	Title   string        `json:"title"`
+	Caption string        `json:"caption,omitempty"`
+	Text    string        `json:"text,omitempty"`
+	Table   *report.Table `json:"table,omitempty"`
 	frames  []world.Frame
 }
 
@@ -50,7 +49,7 @@ func (v *Reader) Story(ctx context.Context, episode int) (*Story, error) {
 		v.Tell(err.Error())
 	}
 	for _, e := range exhibits {
-		b, ok := exhibit.Block(e, &exhibit.Palette{})
+		b, ok := report.ExhibitBlock(e, &report.Palette{})
 		if !ok {
 			continue
 		}

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/read/score"
 	"parley/internal/run/label"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
-	"parley/internal/score"
 	"parley/journal"
 	"parley/world"
 )

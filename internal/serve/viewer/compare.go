@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"parley/internal/report/page"
+	"parley/internal/read/report"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
 	"parley/internal/serve/viewer/catalog"
@@ -33,7 +33,7 @@ type comparePage struct {
 	More     int      // comparisons that it does not have
 	Sides    [2]side
 	Problem  string // why nothing can be compared
-	Sections []page.Section
+	Sections []report.Section
 
 	Rows           []said.Pair // of two episodes
 	From, Turns    int

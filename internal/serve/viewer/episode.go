@@ -12,11 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/report"
-	"parley/internal/report/page"
+	"parley/internal/read/report"
+	"parley/internal/read/score"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
-	"parley/internal/score"
 	"parley/internal/serve/viewer/library"
 	"parley/internal/serve/viewer/said"
 	"parley/journal"
@@ -347,4 +346,4 @@ func (d episodePage) ScoreOf(seat, name string) string {
 }
 
 // ScoreText formats a score.
-func (episodePage) ScoreText(s world.Score) string { return page.Real(s.Value).Text }
+func (episodePage) ScoreText(s world.Score) string { return report.Real(s.Value).Text }

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"parley/internal/report/page"
+	"parley/internal/read/report"
 	"parley/internal/run/label"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
@@ -127,7 +127,7 @@ func (episodeList) States() []string {
 }
 
 // Number formats a score.
-func (episodeList) Number(x float64) string { return page.Real(x).Text }
+func (episodeList) Number(x float64) string { return report.Real(x).Text }
 
 // Page returns the address of an episode.
 func (l episodeList) Page(episode int) string { return l.To + "/" + strconv.Itoa(episode) }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"parley/internal/kit/sse"
-	"parley/internal/report"
+	"parley/internal/read/report"
 	"parley/internal/serve/viewer/library"
 	"parley/internal/serve/viewer/statistics"
 )

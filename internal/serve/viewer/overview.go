@@ -15,12 +15,11 @@ import (
 	"parley/internal/serve/viewer/library"
 	"parley/internal/serve/viewer/seats"
 
-	"parley/internal/report/exhibit"
-	"parley/internal/report/page"
+	"parley/internal/read/report"
+	"parley/internal/read/score"
 	"parley/internal/run/control"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
-	"parley/internal/score"
 	"parley/journal"
 	"parley/world"
 )
@@ -134,7 +133,7 @@ type now struct {
 	Waiting  int
 	Share    float64 // of the episodes that are done
 	Agents   []world.Agent
-	Sections []page.Section
+	Sections []report.Section
 	Live     *dashboard.Dashboard // what its process is doing; nil: nothing plays it
 	Steer    string               // where the run can be steered; empty: it cannot
 	Report   string
@@ -173,7 +172,7 @@ func (v *Viewer) overview(req *http.Request) (*screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Style = exhibit.NewPalette(&results.Run{Head: &journal.Head{Begun: o.Begun}}, r.Kind).Style() // statistics may come later
+	p.Style = report.NewPalette(&results.Run{Head: &journal.Head{Begun: o.Begun}}, r.Kind).Style() // statistics may come later
 	if req.URL.Query().Has("statistics") {
 		v.stats.Ask(r)
 	}
@@ -199,7 +198,7 @@ func (v *Viewer) overview(req *http.Request) (*screen, error) {
 }
 
 // linked links the episodes that sections name to their pages: in the run, or in the one that it scores if that is here too.
-func (v *Viewer) linked(r *library.Run, sections []page.Section) []page.Section {
+func (v *Viewer) linked(r *library.Run, sections []report.Section) []report.Section {
 	run := r.Name
 	if of, err := score.Of(r.Begun); err == nil && of.Run != "" {
 		run = filepath.ToSlash(score.Origin(r.Name))
@@ -207,7 +206,7 @@ func (v *Viewer) linked(r *library.Run, sections []page.Section) []page.Section 
 			return sections
 		}
 	}
-	return page.Linked(sections, func(episode int) string { return runPath(run, "episodes", strconv.Itoa(episode)) })
+	return report.Linked(sections, func(episode int) string { return runPath(run, "episodes", strconv.Itoa(episode)) })
 }
 
 // Model returns what answers for an agent.

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"parley/internal/kit/text"
-	"parley/internal/report/page"
+	"parley/internal/read/report"
 	"parley/internal/run/runfile"
 	"parley/internal/serve/viewer/library"
 	"parley/internal/serve/viewer/listing"
@@ -48,7 +48,7 @@ type link struct {
 }
 
 func functions(assets static.Assets) template.FuncMap {
-	return template.FuncMap{"asset": assets.Address, "grouped": text.GroupDigits, "groupedFloat": func(x float64) string { return text.GroupDigits(int(math.Round(x))) }, "grouped64": func(n int64) string { return text.GroupDigits(int(n)) }, "dollars": page.Dollars, "duration": page.Duration, "quantity": page.Interval, "list": func(all ...any) []any { return all }, "float": func(n int) float64 { return float64(n) }}
+	return template.FuncMap{"asset": assets.Address, "grouped": text.GroupDigits, "groupedFloat": func(x float64) string { return text.GroupDigits(int(math.Round(x))) }, "grouped64": func(n int64) string { return text.GroupDigits(int(n)) }, "dollars": report.Dollars, "duration": report.Duration, "quantity": report.Interval, "list": func(all ...any) []any { return all }, "float": func(n int) float64 { return float64(n) }}
 }
 
 // page returns a handler that renders what f returns. A page is made in one of the slots. The form is read before that,
@@ -169,7 +169,7 @@ func secure(h http.Header) {
 func policy(style template.CSS) string {
 	styles := "'self'"
 	if style != "" {
-		styles += " " + page.Hash(string(style))
+		styles += " " + report.Hash(string(style))
 	}
 	return "default-src 'none'; script-src 'self'; style-src " + styles + "; connect-src 'self'; img-src 'self' data:; " +
 		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types parley"
@@ -205,7 +205,7 @@ func (p *screen) StyleElement() template.HTML {
 }
 
 // stylesOf joins style sheets without duplicates.
-func stylesOf(first template.CSS, blocks []page.Block) template.CSS {
+func stylesOf(first template.CSS, blocks []report.Block) template.CSS {
 	all := string(first)
 	for _, b := range blocks {
 		if s := string(b.Style); !strings.Contains(all, s) {

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"parley/internal/kit/auth"
-	"parley/internal/report/page"
+	"parley/internal/read/report"
 	"parley/internal/serve/viewer/seats"
 	"parley/internal/serve/viewer/static"
 )
@@ -27,7 +27,7 @@ var signInText string
 var pagesText embed.FS
 
 func newAssets() static.Assets {
-	style, script := page.Assets()
+	style, script := report.Assets()
 	return static.NewAssets(map[string]string{
 		"view.css": style + styleText + seats.Style, "page.js": script, "view.js": scriptText, "signin.js": signInText, "seat.js": seats.Script,
 	})

@@ -25,7 +25,7 @@ import (
 	"time"
 
 	"parley/internal/kit/auth"
-	"parley/internal/report/page"
+	"parley/internal/read/report"
 	"parley/internal/serve/viewer/catalog"
 	"parley/internal/serve/viewer/library"
 	"parley/internal/serve/viewer/seats"
@@ -166,7 +166,7 @@ func (v *Viewer) routes() http.Handler {
 
 // templates returns the templates of all pages.
 func templates(assets static.Assets) (*template.Template, error) {
-	t, err := page.Templates()
+	t, err := report.Templates()
 	if err != nil {
 		return nil, err
 	}

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"parley/internal/kit/text"
-	"parley/internal/report/chart"
-	"parley/internal/report/page"
+	"parley/internal/read/chart"
+	"parley/internal/read/report"
 	"parley/internal/run/control"
 	"parley/stats"
 )
@@ -97,7 +97,7 @@ func (d *Dashboard) Together() bool {
 
 // Age returns how long ago a batch was sent.
 func (d *Dashboard) Age(b control.Batch) string {
-	return page.Duration(max(0, d.At.Sub(b.Began)).Round(time.Second))
+	return report.Duration(max(0, d.At.Sub(b.Began)).Round(time.Second))
 }
 
 // Used returns the share of a limit that is used.
@@ -136,7 +136,7 @@ func trends(h *control.History) (out []Trend) {
 			continue // nothing fails, or nothing costs anything
 		}
 		last := h.Points[len(h.Points)-1][t.of]
-		p := chart.Plot{Label: fmt.Sprintf("%s over the time of this process: now %s, at most %s", t.name, t.tick(round(last)), t.tick(round(highest))), X: "time", Y: t.name, Height: trendHeight, Ticks: trendTicks, XTick: page.SecondsTick, YTick: t.tick}
+		p := chart.Plot{Label: fmt.Sprintf("%s over the time of this process: now %s, at most %s", t.name, t.tick(round(last)), t.tick(round(highest))), X: "time", Y: t.name, Height: trendHeight, Ticks: trendTicks, XTick: report.SecondsTick, YTick: t.tick}
 		out = append(out, Trend{Name: t.name, Now: t.tick(round(last)), Drawing: p.Lines([]chart.Line{line})})
 	}
 	return out

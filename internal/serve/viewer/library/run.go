@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"parley/internal/kit/files"
+	"parley/internal/read/score"
 	"parley/internal/run/control"
 	"parley/internal/run/label"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
-	"parley/internal/score"
 	"parley/internal/serve/viewer/listing"
 	"parley/journal"
 	"parley/world"

@@ -6,8 +6,7 @@ import (
 	"time"
 
 	"parley/internal/kit/text"
-	"parley/internal/report"
-	"parley/internal/report/page"
+	"parley/internal/read/report"
 	"parley/internal/run/label"
 	"parley/internal/run/results"
 	"parley/internal/view/markdown"
@@ -17,7 +16,7 @@ import (
 
 // Line is a line of a transcript with everything that is known about it.
 type Line struct {
-	page.TranscriptLine
+	report.TranscriptLine
 	Shown   Words  // its text
 	Private string // who can read it, if not everybody
 	Spent   string // time, cost and tries of the call
@@ -52,7 +51,7 @@ const maxAsked = 4000
 const maxFresh = 3
 
 // NewLine returns a line. first means that it is the first line of its call, and last the last one.
-func NewLine(l page.TranscriptLine, e *report.Episode, at Links, labels []label.Label, first, last bool) Line {
+func NewLine(l report.TranscriptLine, e *report.Episode, at Links, labels []label.Label, first, last bool) Line {
 	out := Line{TranscriptLine: l, Private: private(&l.Line), Shown: Words{Text: l.Text}}
 	if l.Said != results.SaidFailed && !l.Data {
 		out.Shown = NewWords(at.Format, l.Text)
@@ -152,10 +151,10 @@ func spent(r *journal.Replied) string {
 	}
 	var parts []string
 	if meta.Latency > 0 {
-		parts = append(parts, page.Duration(meta.Latency))
+		parts = append(parts, report.Duration(meta.Latency))
 	}
 	if meta.Cost > 0 {
-		parts = append(parts, page.Dollars(meta.Cost))
+		parts = append(parts, report.Dollars(meta.Cost))
 	}
 	if meta.Attempts > 1 {
 		parts = append(parts, fmt.Sprintf("%d tries", meta.Attempts))
@@ -171,5 +170,5 @@ func Since(began, at time.Time) string {
 	if began.IsZero() || at.IsZero() {
 		return ""
 	}
-	return "+" + page.Duration(max(0, at.Sub(began)))
+	return "+" + report.Duration(max(0, at.Sub(began)))
 }

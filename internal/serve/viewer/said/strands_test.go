@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/report/page"
+	"parley/internal/read/report"
 	"parley/internal/run/results"
 )
 
@@ -37,7 +37,7 @@ func TestNew(t *testing.T) {
 
 func lines(turns string) (out []Line) {
 	for turn := range strings.FieldsSeq(turns) {
-		out = append(out, Line{TranscriptLine: page.TranscriptLine{Line: results.Line{Turn: turn}}})
+		out = append(out, Line{TranscriptLine: report.TranscriptLine{Line: results.Line{Turn: turn}}})
 	}
 	return out
 }

@@ -6,7 +6,7 @@ import (
 	"html/template"
 	"slices"
 
-	"parley/internal/report/chart"
+	"parley/internal/read/chart"
 	"parley/internal/run/control"
 	"parley/internal/run/seat"
 	"parley/internal/serve/viewer/library"

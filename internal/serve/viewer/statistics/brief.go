@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/report/page"
+	"parley/internal/read/report"
 )
 
 // maxElements is how many elements the statistics have on a page, and maxRows how many rows a table has. Browsers get
@@ -19,8 +19,8 @@ const (
 
 // brief returns the sections of a report without what other pages show, and shortened: without the numbers of drawings,
 // and with the first rows of long tables. Blocks that are folded come last. short reports whether anything is missing.
-func brief(d *page.Document) (out []page.Section, short bool, err error) {
-	t, err := page.Templates()
+func brief(d *report.Document) (out []report.Section, short bool, err error) {
+	t, err := report.Templates()
 	if err != nil {
 		return nil, false, err
 	}
@@ -28,7 +28,7 @@ func brief(d *page.Document) (out []page.Section, short bool, err error) {
 		if s.ID == "episodes" || s.ID == "transcripts" {
 			continue
 		}
-		s.Blocks = slices.DeleteFunc(slices.Clone(s.Blocks), func(b page.Block) bool { return b.OffPage || b.Facts != nil && s.ID == "overview" })
+		s.Blocks = slices.DeleteFunc(slices.Clone(s.Blocks), func(b report.Block) bool { return b.OffPage || b.Facts != nil && s.ID == "overview" })
 		if s.ID == "overview" {
 			s.Title = "" // the page has its facts
 		}
@@ -52,13 +52,13 @@ func brief(d *page.Document) (out []page.Section, short bool, err error) {
 		}
 	}
 	for i := range out {
-		out[i].Blocks = slices.DeleteFunc(out[i].Blocks, func(b page.Block) bool { return b.OffPage })
+		out[i].Blocks = slices.DeleteFunc(out[i].Blocks, func(b report.Block) bool { return b.OffPage })
 	}
 	return out, short, nil
 }
 
 // shorten shortens a block to left elements. If that cannot be done, the block is not on the page.
-func shorten(t *template.Template, b *page.Block, left int) (size int, cut bool, err error) {
+func shorten(t *template.Template, b *report.Block, left int) (size int, cut bool, err error) {
 	if (b.Drawing != "" || b.Heat != nil) && b.Table != nil {
 		b.Table, cut = nil, true
 	}
@@ -66,14 +66,14 @@ func shorten(t *template.Template, b *page.Block, left int) (size int, cut bool,
 		cut = true
 		first(b, maxRows)
 	}
-	if size, err = page.Size(t, *b); err != nil || size <= left {
+	if size, err = report.Size(t, *b); err != nil || size <= left {
 		return size, cut, err
 	}
 	if b.Table != nil {
 		if rows := len(b.Table.Rows) * left / size; rows >= minRows {
 			b.Caption, _ = strings.CutPrefix(b.Caption, said(maxRows))
 			first(b, rows)
-			size, err = page.Size(t, *b)
+			size, err = report.Size(t, *b)
 			return size, true, err
 		}
 	}
@@ -82,7 +82,7 @@ func shorten(t *template.Template, b *page.Block, left int) (size int, cut bool,
 }
 
 // first cuts the table of a block to its first rows, and says so.
-func first(b *page.Block, rows int) {
+func first(b *report.Block, rows int) {
 	t := *b.Table
 	t.Rows = t.Rows[:rows]
 	b.Table = &t

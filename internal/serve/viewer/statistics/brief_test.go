@@ -5,17 +5,17 @@ import (
 	"testing"
 
 	"parley/internal/kit/statmath"
-	"parley/internal/report/page"
+	"parley/internal/read/report"
 )
 
 // TestBrief checks that the statistics of a run of any size fit on a page, what matters first, and that the report keeps
 // everything.
 func TestBrief(t *testing.T) {
 	t.Parallel()
-	table := func(rows int) *page.Table {
-		out := &page.Table{Name: "scores", Title: "scores", Columns: []page.Column{page.Key("agent"), page.Number("mean")}, Track: 1}
+	table := func(rows int) *report.Table {
+		out := &report.Table{Name: "scores", Title: "scores", Columns: []report.Column{report.Key("agent"), report.Number("mean")}, Track: 1}
 		for range rows {
-			out.Rows = append(out.Rows, []page.Cell{page.Word("a"), page.Quantity(statmath.Quantity{Value: 1, Interval: statmath.Interval{Low: 0, High: 2}})})
+			out.Rows = append(out.Rows, []report.Cell{report.Word("a"), report.Quantity(statmath.Quantity{Value: 1, Interval: statmath.Interval{Low: 0, High: 2}})})
 		}
 		return out
 	}
@@ -23,21 +23,21 @@ func TestBrief(t *testing.T) {
 		rows, blocks int
 		short        bool
 	}{{5, 2, false}, {40, 1, false}, {500, 1, true}, {500, 60, true}, {3, 600, true}} {
-		d := &page.Document{Sections: []page.Section{{ID: "overview", Title: "Overview", Blocks: []page.Block{{Facts: []page.Fact{{Name: "state"}}}}}, {ID: "scores"}, {ID: "episodes", Blocks: []page.Block{{Table: table(9)}}}}}
+		d := &report.Document{Sections: []report.Section{{ID: "overview", Title: "Overview", Blocks: []report.Block{{Facts: []report.Fact{{Name: "state"}}}}}, {ID: "scores"}, {ID: "episodes", Blocks: []report.Block{{Table: table(9)}}}}}
 		for range c.blocks {
-			d.Sections[1].Blocks = append(d.Sections[1].Blocks, page.Block{Title: "folded", Table: table(c.rows), Folded: true}, page.Block{Title: "open", Table: table(c.rows)})
+			d.Sections[1].Blocks = append(d.Sections[1].Blocks, report.Block{Title: "folded", Table: table(c.rows), Folded: true}, report.Block{Title: "open", Table: table(c.rows)})
 		}
 		got, short, err := brief(d)
 		if err != nil || short != c.short || len(got) != 2 || len(got[0].Blocks) != 0 || got[0].Title != "" {
 			t.Fatalf("%+v: %v %v %d sections", c, short, err, len(got))
 		}
-		templates, err := page.Templates()
+		templates, err := report.Templates()
 		if err != nil {
 			t.Fatal(err)
 		}
 		elements, rows, folded := 0, 0, 0
 		for _, b := range got[1].Blocks {
-			n, err := page.Size(templates, b)
+			n, err := report.Size(templates, b)
 			if err != nil {
 				t.Fatal(err)
 			}

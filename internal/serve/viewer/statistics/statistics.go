@@ -11,23 +11,20 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/report"
-	"parley/internal/report/agreement"
-	"parley/internal/report/compare"
-	"parley/internal/report/page"
+	"parley/internal/read/report"
+	"parley/internal/read/score"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
-	"parley/internal/score"
 	"parley/internal/serve/viewer/library"
 )
 
 // State is the statistics of a run at some moment. Computing them reads all its calls, so it is done in the
 // background, and again when the run has grown, but for at most a tenth of the time.
 type State struct {
-	Document *page.Document // nil: not computed yet
-	Sections []page.Section // of the document, for the page of the run
-	Short    bool           // the document has more
-	Entries  int            // of the run, when Document was made
+	Document *report.Document // nil: not computed yet
+	Sections []report.Section // of the document, for the page of the run
+	Short    bool             // the document has more
+	Entries  int              // of the run, when Document was made
 	Err      error
 	Busy     bool
 	Large    bool // it is computed only if asked for: see Ask
@@ -100,7 +97,7 @@ func (b *Board) Ask(r *library.Run) {
 func (b *Board) compute(ctx context.Context, r *library.Run, entries int) {
 	began := time.Now()
 	document, err := Build(ctx, r, report.Options{Tool: b.Tool})
-	var sections []page.Section
+	var sections []report.Section
 	var short bool
 	if err == nil {
 		sections, short, err = brief(document)
@@ -115,7 +112,7 @@ func (b *Board) compute(ctx context.Context, r *library.Run, entries int) {
 }
 
 // Build makes a report of a run.
-func Build(ctx context.Context, r *library.Run, o report.Options) (*page.Document, error) {
+func Build(ctx context.Context, r *library.Run, o report.Options) (*report.Document, error) {
 	folded, err := results.Fold(ctx, r.Store, r.Name)
 	if errors.Is(err, runfile.ErrDamaged) && r.Store.Lost() == nil {
 		if err = r.Store.Salvage(ctx); err == nil {
@@ -130,7 +127,7 @@ func Build(ctx context.Context, r *library.Run, o report.Options) (*page.Documen
 	if err != nil {
 		return nil, err
 	}
-	agreement.Attach(folded, labels)
+	report.Attach(folded, labels)
 	left := attachAdded(ctx, folded, r)
 	judged, err := score.Judges(ctx, r.Path, folded.Head.Begun.Run, slices.Sorted(maps.Keys(folded.Labels)))
 	if err != nil {
@@ -148,10 +145,10 @@ func Build(ctx context.Context, r *library.Run, o report.Options) (*page.Documen
 }
 
 // note adds what is left out to the beginning of a document.
-func note(d *page.Document, left ...string) {
-	var notes []page.Block
+func note(d *report.Document, left ...string) {
+	var notes []report.Block
 	for _, text := range left {
-		notes = append(notes, page.Block{Text: text})
+		notes = append(notes, report.Block{Text: text})
 	}
 	d.Sections[0].Blocks = append(notes, d.Sections[0].Blocks...)
 }
@@ -170,7 +167,7 @@ func attachAdded(ctx context.Context, v *results.Run, r *library.Run) (left []st
 var ErrNothing = errors.New("there is nothing to compare yet: both runs need an episode that ended, with a score that the other has too")
 
 // Compare compares two runs as parley compare does.
-func Compare(ctx context.Context, tool string, two [2]*library.Run) (*page.Document, error) {
+func Compare(ctx context.Context, tool string, two [2]*library.Run) (*report.Document, error) {
 	var runs []*results.Run
 	var sources []report.Source
 	var left []string
@@ -185,12 +182,12 @@ func Compare(ctx context.Context, tool string, two [2]*library.Run) (*page.Docum
 		if err != nil {
 			return nil, err
 		}
-		agreement.Attach(v, labels)
+		report.Attach(v, labels)
 		left = append(left, attachAdded(ctx, v, r)...)
 		runs, sources = append(runs, v), append(sources, report.Source{Run: v})
 	}
-	result, err := compare.Runs(runs, report.Names(sources), compare.Config{})
-	if errors.Is(err, compare.ErrOne) {
+	result, err := report.Runs(runs, report.Names(sources), report.Config{})
+	if errors.Is(err, report.ErrOne) {
 		return nil, ErrNothing
 	}
 	if err != nil {
@@ -198,7 +195,7 @@ func Compare(ctx context.Context, tool string, two [2]*library.Run) (*page.Docum
 	}
 	d := result.Document(tool)
 	for _, r := range runs {
-		if text := agreement.LeftOut(r); text != "" {
+		if text := report.LeftOut(r); text != "" {
 			left = append(left, text)
 		}
 	}

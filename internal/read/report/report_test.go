@@ -1,0 +1,352 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/internal/kit/statmath"
+	"parley/internal/kit/text"
+	"parley/internal/run/results"
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+	"parley/world/worldtest"
+)
+
+const hostile = "<script>alert(1)</script>\x1b \u202e end"
+
+// played returns a run of n episodes between two agents, in which ann wins every third.
+func played(t *testing.T, file string, n int) Source {
+	t.Helper()
+	j := &journal.Memory{}
+	at := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
+	specs := make([]world.Spec, n)
+	for i := range specs {
+		specs[i] = world.Spec{Kind: "duel", Lineup: map[string]string{"left": "ann", "right": "bob"}, Deal: i}
+	}
+	entries := []journal.Entry{
+		&journal.Begun{Version: 1, Run: "r", Kind: "duel", KindVersion: 1, At: at, Plan: json.RawMessage(`{"kind":"duel"}`), Agents: []world.Agent{{Name: "ann", Model: "lab/a"}, {Name: "bob", Model: "lab/b"}}},
+		&journal.Opened{At: at}, &journal.Staged{Specs: world.List(specs...)},
+	}
+	for i := range n {
+		at = at.Add(time.Second)
+		turn := journal.Turn{Episode: i}
+		entries = append(entries,
+			&journal.Turned{Turn: turn, Calls: 1, Notes: []world.Note{{Kind: "deal", Data: json.RawMessage(`"ace"`)}}},
+			&journal.Replied{Turn: turn, Seat: "left", Label: "word", Agent: "ann", At: at, Request: &llm.Request{Model: "lab/a"}, Response: &llm.Response{Text: hostile, Usage: llm.Usage{Input: 10, Output: 5}, Metadata: llm.Metadata{Attempts: 1, Cost: llm.Dollar / 100, Latency: time.Second}}},
+			&journal.Ended{Episode: i, At: at, Outcome: world.Outcome{
+				Scores: []world.Score{{Seat: "left", Name: "won", Value: float64((i%3 + 1) / 3)}, {Seat: "right", Name: "won", Value: 1 - float64((i%3+1)/3)}},
+				Data:   json.RawMessage(fmt.Sprintf(`{"n":%d}`, i)),
+			}})
+	}
+	if err := j.Append(t.Context(), append(entries, &journal.Closed{At: at, State: journal.Complete})...); err != nil {
+		t.Fatal(err)
+	}
+	r, err := results.Fold(t.Context(), j, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Source{Run: r, Journal: j, Kind: world.Define(showing{worldtest.Simple[struct{}]{Kind: world.About{Name: "duel"}}})}
+}
+
+// everything is an Exhibitor with one exhibit of every form.
+type everything struct {
+	all      world.Sample
+	episodes []int
+}
+
+func (g *everything) Add(p world.Played) {
+	var d struct{ N int }
+	raw, _ := p.Outcome.Data.(json.RawMessage)
+	if json.Unmarshal(raw, &d) == nil {
+		g.episodes = append(g.episodes, d.N)
+		g.all.Add(p.Unit, float64(d.N%2))
+	}
+}
+
+func (g *everything) Exhibits() []world.Exhibit {
+	s := &g.all
+	return []world.Exhibit{
+		{Name: "rates", Title: "rates", Show: world.Estimates{By: []string{"what", "who"}, What: "share", Share: true, Rows: []world.Estimated{{Labels: []string{"odd", "ann"}, Sample: s}, {Labels: []string{"odd"}}}}},
+		{Name: "map", Title: "map", Show: world.HeatMap{Row: "r", Column: "c", Rows: []string{"x", "y"}, Columns: []string{"z"}, Cells: [][]*world.Sample{{s}}}},
+		{Name: "curves", Title: "curves", Show: world.Curves{X: "x", Y: "y", Curves: []world.Curve{{Name: "ann", Points: []world.CurvePoint{{X: 1, Sample: s}, {X: 2}}}}}},
+		{Name: "spots", Title: "spots", Show: world.Scatter{X: "x", Y: "y", Points: []world.ScatterPoint{{Name: hostile, X: s, Y: s}, {Name: "none"}}}},
+		{Name: "bars", Title: "bars", Show: world.Bars{X: "x", Y: "y", Labels: []string{"a", "b"}, Series: []world.BarSeries{{Values: []float64{1}}}}},
+		{Name: "grid", Title: "grid", Show: world.Grid{Columns: []string{"a", "b", "c"}, Rows: [][]any{{"x", 1, s}, {nil, 2.5}}}},
+		{Name: "text", Title: "text", Show: world.Text{Body: hostile}},
+		{Name: "figure", Title: "figure", Show: world.Figure{SVG: `<svg onload="x"><text>hi</text></svg>`, Alt: "hi"}},
+		{Name: "broken", Title: "broken", Show: world.Figure{SVG: "none", Alt: "words instead"}},
+		{Name: "nothing", Title: "nothing"},
+	}
+}
+
+// showing is a kind whose Exhibitor is everything.
+type showing struct{ worldtest.Simple[struct{}] }
+
+func (showing) Exhibitor() world.Exhibitor { return &everything{} }
+
+func (showing) Story(p world.Played, entries []world.TranscriptEntry) []world.Exhibit {
+	notes := world.NotesOf(entries)
+	return []world.Exhibit{{Name: "replay", Title: "replay", Show: world.Replay{Base: "<svg></svg>", Frames: []world.Frame{{Title: fmt.Sprintf("of %d, %s", p.Episode, notes[0].Data), SVG: "<svg><style>.x{fill:red}</style></svg>", Lines: []world.FrameLine{{Who: "left", Text: hostile}}}}}}}
+}
+
+func built(t *testing.T, o Options, sources ...Source) (*Document, map[string]*Table) {
+	t.Helper()
+	d, err := Build(t.Context(), sources, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables := map[string]*Table{}
+	for _, table := range d.Tables() {
+		tables[table.Name] = table
+	}
+	return d, tables
+}
+
+func TestBuild(t *testing.T) {
+	t.Parallel()
+	d, tables := built(t, Options{Tool: "test", Episodes: 5, Transcripts: 2}, played(t, "x.parley", 30))
+	won := tables["scores"].Rows[0]
+	if got, want := won[3].Value.(statmath.Quantity), statmath.Share(10, 30, 0.95); won[1].Text != "ann" || won[2].Text != "lab/a" || got.Interval != want.Interval {
+		t.Errorf("%v: %v, want %v", won, got, want)
+	}
+	if got := tables["rates"].Rows[0][2].Value.(statmath.Quantity); got.Interval != statmath.Wilson(15, 30, 0.95) {
+		t.Errorf("the kind's own: %v", got)
+	}
+	if n := len(tables["episodes"].Rows); n != 5 || tables["episodes"].Rows[1][0].Link == "" || tables["episodes"].Rows[2][0].Link != "" {
+		t.Errorf("%d episodes: %+v", n, tables["episodes"].Rows)
+	}
+	if c := tables["calls"].Rows[0]; c[2].Value != 30 || c[8].Value != 30*llm.Dollar/100 {
+		t.Errorf("%+v", c)
+	}
+	if tables["calls-by-seat"] != nil {
+		t.Error("a table with one seat repeats the total")
+	}
+	for _, name := range []string{"map", "curves", "spots", "bars", "grid", "answers", "latency", "timeline", "latency-distribution", "runs"} {
+		if tables[name] == nil || len(tables[name].Rows) == 0 {
+			t.Errorf("there is no table %s", name)
+		}
+		for _, r := range tables[name].Rows {
+			if len(r) != len(tables[name].Columns) {
+				t.Errorf("%s: a row of %d cells under %d heads", name, len(r), len(tables[name].Columns))
+			}
+		}
+	}
+	text := html(t, d)
+	for _, want := range []string{"The first 5 of 30", "The first 2 of 30 episodes", "of 1, &#34;ace&#34;", "words instead", "<style>@scope(svg:not(.chart)){.x{fill:red}}</style>", `class="picture"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not have %q", want)
+		}
+	}
+	if strings.Contains(text, "<script>alert") || strings.Contains(text, "onload") || strings.Count(text, ".x{fill:red}") != 1 {
+		t.Error("hostile text is on the page unescaped, or a style sheet is there twice")
+	}
+}
+
+func html(t *testing.T, d *Document) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := d.WriteHTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestSideBySide puts two runs into one report, also if their files have the same name.
+func TestSideBySide(t *testing.T) {
+	t.Parallel()
+	d, tables := built(t, Options{Episodes: 3, Transcripts: 1}, played(t, "a/x.parley", 6), played(t, "b/x.parley", 9))
+	if rows := tables["runs"].Rows; len(rows) != 2 || rows[0][0].Text != "a/x.parley" || rows[1][3].Value != 9 {
+		t.Errorf("%+v", rows)
+	}
+	if rows := tables["scores"].Rows; len(rows) != 4 || rows[2][1].Text != "b/x.parley" {
+		t.Errorf("%+v", rows)
+	}
+	text := html(t, d)
+	for _, id := range []string{`id="e-a-x-parley-0"`, `id="e-b-x-parley-0"`, "Throughput · a/x.parley"} {
+		if !strings.Contains(text, id) {
+			t.Errorf("the page does not have %s", id)
+		}
+	}
+}
+
+// TestLongRun checks that the number of waiting episodes does not matter.
+func TestLongRun(t *testing.T) {
+	t.Parallel()
+	j := &journal.Memory{}
+	if err := j.Append(t.Context(), &journal.Begun{Version: 1, Kind: "duel"}, &journal.Staged{Specs: world.Repeat(world.Spec{}, world.MaxEpisodes)}, &journal.Ended{Episode: 0}); err != nil {
+		t.Fatal(err)
+	}
+	r, err := results.Fold(t.Context(), j, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, tables := built(t, Options{Episodes: 3, Transcripts: 3}, Source{Run: r, Journal: j})
+	if rows := len(tables["episodes"].Rows); rows != 3 {
+		t.Errorf("%d episodes", rows)
+	}
+}
+
+// TestCosts checks that the costs by seat and by purpose add up to the total.
+func TestCosts(t *testing.T) {
+	t.Parallel()
+	reply := func(seat, label, agent string, dollars int, cached bool) journal.Entry {
+		return &journal.Replied{Turn: journal.Turn{Episode: 0}, Seat: seat, Label: label, Agent: agent, Request: &llm.Request{Model: "lab/" + agent}, Response: &llm.Response{Usage: llm.Usage{Input: 10, Output: 5}, Metadata: llm.Metadata{Cost: llm.Money(dollars) * llm.Dollar, Cached: cached}}}
+	}
+	j := &journal.Memory{}
+	if err := j.Append(t.Context(), &journal.Begun{Version: 1, Kind: "duel"}, &journal.Staged{Specs: world.List(make([]world.Spec, 1)...)},
+		reply("left", "plan", "ann", 1, false), reply("left", "move", "bob", 5, false), reply("right", "move", "ann", 2, false), reply("right", "move", "ann", 0, true)); err != nil {
+		t.Fatal(err)
+	}
+	r, err := results.Fold(t.Context(), j, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, tables := built(t, Options{}, Source{Run: r, Journal: j})
+	for name, want := range map[string]string{
+		"calls":                   "ann lab/ann 3 $3 37.5%; bob lab/bob 1 $5 62.5%; ",
+		"calls-by-seat":           "left 2 $6 75.0%; right 2 $2 25.0%; ",
+		"calls-by-label":          "move 3 $7 87.5%; plan 1 $1 12.5%; ",
+		"calls-by-seat-and-label": "left move 1 $5 62.5%; left plan 1 $1 12.5%; right move 2 $2 25.0%; ",
+	} {
+		got, table := "", tables[name]
+		for _, row := range table.Rows {
+			for i, c := range table.Columns {
+				if c.Key || c.Name == "calls" || c.Name == "cost" || c.Name == "share" {
+					got += row[i].Text + " "
+				}
+			}
+			got = strings.TrimSpace(got) + "; "
+		}
+		if strings.ReplaceAll(got, ".00", "") != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// TestSameAgain checks that the same run gives the same page, byte for byte.
+func TestSameAgain(t *testing.T) {
+	t.Parallel()
+	one, _ := built(t, Options{Episodes: 10, Transcripts: 10}, played(t, "x", 12))
+	two, _ := built(t, Options{Episodes: 10, Transcripts: 10}, played(t, "x", 12))
+	if html(t, one) != html(t, two) {
+		t.Error("two pages of one run differ")
+	}
+}
+
+func TestLittle(t *testing.T) {
+	t.Parallel()
+	s := played(t, "x", 0)
+	d, tables := built(t, Options{Episodes: 10, Transcripts: 10}, s)
+	if tables["scores"] != nil || !strings.Contains(html(t, d), "No episode has a score yet.") {
+		t.Error("a run without episodes")
+	}
+	s.Kind = world.Kind{}
+	built(t, Options{}, s)
+}
+
+// TestCuts checks that long transcripts are cut and that the page says so.
+func TestCuts(t *testing.T) {
+	t.Parallel()
+	read := &results.Transcript{}
+	for range maxLines + 5 {
+		read.Lines = append(read.Lines, results.Line{Seat: "left", Said: results.SaidAnswer, Text: strings.Repeat("é", maxLine+1)})
+	}
+	left := 3 * maxLine
+	got := newTranscript(results.Episode{}, read, read.Lines, &left, &Palette{})
+	if len(got.Lines) != 3 || !got.Lines[0].Cut || !strings.HasPrefix(got.Cut, "402 more") || left > 0 {
+		t.Errorf("%d lines, %q, %d left", len(got.Lines), got.Cut, left)
+	}
+	doc, err := os.ReadFile("../../../docs/how-to/report.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, say := range []string{text.GroupDigits(maxLines) + " lines", text.GroupDigits(maxLine) + " characters", "beyond four million"} {
+		if !strings.Contains(strings.Join(strings.Fields(string(doc)), " "), say) {
+			t.Errorf("docs/how-to/report.md does not say %q", say)
+		}
+	}
+	left = maxReportWords
+	if got := newTranscript(results.Episode{}, read, read.Lines, &left, &Palette{}); len(got.Lines) != maxLines {
+		t.Errorf("%d lines", len(got.Lines))
+	}
+}
+
+// TestByFactors checks that a report by factors has means, effects and charts, whatever
+// the names of the levels are.
+func TestByFactors(t *testing.T) {
+	t.Parallel()
+	s := played(t, "x.parley", 12)
+	for i := range s.Run.Head.Begun.Agents {
+		s.Run.Head.Begun.Agents[i].Tags = map[string]string{"style": []string{hostile, "plain"}[i]}
+	}
+	d, err := Build(t.Context(), []Source{s}, Options{By: []string{"style", "seat"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"name":"scores-by-factor"`, `"name":"effects"`, `"factor":"style × seat"`, `style=plain, seat=left"`} {
+		if !strings.Contains(string(b), want) {
+			t.Errorf("it has no %s", want)
+		}
+	}
+	var page bytes.Buffer
+	if err := d.WriteHTML(&page); err != nil || strings.Contains(page.String(), "<script>alert") || !strings.Contains(page.String(), "cannot be estimated") {
+		t.Errorf("%v", err)
+	}
+	if _, err := Build(t.Context(), []Source{s}, Options{By: []string{"stile"}}); err == nil || !strings.Contains(err.Error(), `did you mean style?`) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestStoriesAreLimited: a report of a kind without a story of its own tells each episode turn by turn, and stories count as
+// words of transcripts: a run that says very much has a page that is hardly larger.
+func TestStoriesAreLimited(t *testing.T) {
+	t.Parallel()
+	j := &journal.Memory{}
+	const episodes, calls = 14, 60
+	entries := []journal.Entry{
+		&journal.Begun{Version: 1, Run: "r", Kind: "duel", KindVersion: 1, Plan: json.RawMessage(`{"kind":"duel"}`)},
+		&journal.Opened{}, &journal.Staged{Specs: world.Repeat(world.Spec{Kind: "duel"}, episodes)},
+	}
+	long := strings.Repeat("a", 5900)
+	for i := range episodes {
+		for k := range calls {
+			turn := journal.Turn{Episode: i, Turn: k}
+			entries = append(entries, &journal.Turned{Turn: turn, Calls: 1}, &journal.Replied{Turn: turn, Seat: "left", Request: &llm.Request{Model: "lab/a"}, Response: &llm.Response{Text: long}})
+		}
+		entries = append(entries, &journal.Ended{Episode: i, Outcome: world.Outcome{Failed: strings.Repeat("b", 5000)}})
+	}
+	if err := j.Append(t.Context(), append(entries, &journal.Closed{State: journal.Complete})...); err != nil {
+		t.Fatal(err)
+	}
+	r, err := results.Fold(t.Context(), j, "a.parley")
+	if err != nil {
+		t.Fatal(err)
+	}
+	talk, err := transcripts(t.Context(), Source{Run: r, Journal: j, problems: &problems{}}, episodes, "a", NewPalette(r, world.Kind{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, size := talk.Blocks[0].Transcripts, 0
+	for _, one := range all {
+		size += one.StoryWords()
+		for _, l := range one.Lines {
+			size += len(l.Text)
+		}
+		if len(one.Replays) != 1 || one.Replays[0].Replay == nil {
+			t.Errorf("%s has no story", one.Title)
+		}
+	}
+	if size > maxReportWords+1<<19 || len(all) < 5 || len(all) == episodes || !strings.Contains(talk.Text, fmt.Sprintf("The first %d of %d episodes", len(all), episodes)) {
+		t.Errorf("%d transcripts with %d characters: %s", len(all), size, talk.Text)
+	}
+}

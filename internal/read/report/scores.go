@@ -1,0 +1,339 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/internal/kit/text"
+	"parley/internal/run/results"
+	"parley/internal/run/runfile"
+	"parley/journal"
+	"parley/world"
+)
+
+// headline returns the overview: kind, state and cost, as facts, or as a row of a table
+// if there are several runs.
+func headline(source Source, several bool) Section {
+	r := source.Run
+	s := Section{ID: "overview", Title: "Overview"}
+	if !several {
+		s.Blocks = append(s.Blocks, facts(r))
+	}
+	b, all, acts, e := r.Head.Begun, r.Total("ask"), r.Total("act"), r.Episodes
+	for _, text := range []string{runfile.LostText(source.Journal), forkText(b.Fork), mergedText(source), grownText(b.Grown, e.Total), editedText(b.Edited), LeftOut(source.Run)} {
+		if text != "" {
+			s.Blocks = append(s.Blocks, Block{Text: text})
+		}
+	}
+	if note := results.CopiesNote(r.Head); note != "" {
+		s.Blocks = append(s.Blocks, Block{Text: note})
+	}
+	if f := r.Fault; f != nil {
+		s.Blocks = append(s.Blocks, Block{Text: fmt.Sprintf("Failed episodes: %s. The most frequent cause (%s): %s", text.GroupDigits(e.Failed), text.GroupDigits(f.Episodes), f)})
+	}
+	s.Blocks = append(s.Blocks, Block{OffPage: !several, Table: &Table{
+		Name: "runs", Title: "Runs", Track: -1,
+		Columns: []Column{
+			pageWords("kind"), pageWords("state"), Number("episodes"), Number("distinct plays"), Number("failed"), Number("unfinished"), Number("calls"),
+			Number("failed calls"), Number("acts"), Number("failed acts"), Number("tokens in"), Number("tokens out"), Number("cost"), Number("played"), {Name: "copies", Detail: true},
+		},
+		Rows: [][]Cell{{
+			Word(b.Kind), Word(strings.TrimSuffix(r.State+": "+r.Reason, ": ")), whole(e.Ended), distinctCell(r.Head), pageSome(e.Failed), pageSome(e.Playing + e.Waiting),
+			whole(all.Calls), pageSome(all.Failed), pageSome(acts.Calls), pageSome(acts.Failed), whole(all.Usage.Input), whole(all.Usage.Output), money(all.Cost), pageSeconds(r.Played), Word(results.CopiesNote(r.Head)),
+		}},
+	}})
+	return s
+}
+
+// distinctCell is the number of distinct plays, if known.
+func distinctCell(head *journal.Head) Cell {
+	distinct, _ := results.Distinct(head)
+	return pageSome(distinct)
+}
+
+// forkText explains what the intervals of a fork mean.
+func forkText(from *journal.Origin) string {
+	switch {
+	case from == nil:
+		return ""
+	case from.Turn == 0:
+		return fmt.Sprintf("This is a fork of episode %d of %s from its beginning: all episodes have its deal, so intervals describe how that deal can continue.", from.Episode, filepath.Base(from.File))
+	}
+	return fmt.Sprintf("This is a fork of episode %d of %s at turn %d: the turns before are copies of that one episode, the same in all episodes here. They are one observation, however many episodes there are; intervals describe how the episode can continue from there.",
+		from.Episode, filepath.Base(from.File), from.Turn)
+}
+
+// mergedText lists the runs that were merged.
+func mergedText(s Source) string {
+	if s.Parts == nil {
+		return ""
+	}
+	var of []string
+	first := 0
+	for _, p := range s.Parts {
+		switch p.Episodes {
+		case 0:
+			of = append(of, "all episodes of "+p.Name+" are in another run")
+		case 1:
+			of = append(of, fmt.Sprintf("episode %d is from %s", first, p.Name))
+		default:
+			of = append(of, fmt.Sprintf("episodes %d to %d are from %s", first, first+p.Episodes-1, p.Name))
+		}
+		first += p.Episodes
+	}
+	text := []string{fmt.Sprintf("%d runs are merged: %s.", len(s.Parts), strings.Join(of, ", "))}
+	for _, n := range s.Notes {
+		text = append(text, n+".")
+	}
+	return strings.Join(text, " ")
+}
+
+// grownText describes how a run grew.
+func grownText(grown []journal.Growth, total int) string {
+	if len(grown) == 0 {
+		return ""
+	}
+	var steps []string
+	for _, g := range grown {
+		steps = append(steps, fmt.Sprintf("%s episodes until %s", text.GroupDigits(g.Episodes), stamp(g.At)))
+	}
+	return fmt.Sprintf("The plan of this run was enlarged: it had %s, and has %s now.", strings.Join(steps, ", then "), text.GroupDigits(total))
+}
+
+// editedText describes when the code of a run was changed.
+func editedText(edited []journal.Growth) string {
+	if len(edited) == 0 {
+		return ""
+	}
+	var steps []string
+	for _, g := range edited {
+		steps = append(steps, fmt.Sprintf("when %s episodes had begun, on %s", text.GroupDigits(g.Episodes), stamp(g.At)))
+	}
+	return fmt.Sprintf("The code of this run was changed while it was played: %s. Its episodes do not all follow the same rules.", strings.Join(steps, ", and "))
+}
+
+func facts(r *results.Run) Block {
+	b, all, acts, e := r.Head.Begun, r.Total("ask"), r.Total("act"), r.Episodes
+	cost, each := costFact(r, all)
+	facts := []Fact{
+		{Name: "kind", Value: b.Kind, More: agentsText(r)},
+		{Name: "state", Value: r.State, More: r.Reason},
+		{Name: "episodes", Value: text.GroupDigits(e.Ended), More: episodesText(e)},
+		{Name: "calls", Value: text.GroupDigits(all.Calls), More: failedText(all.Failed)},
+		{Name: "cost", Value: cost, More: each},
+		{Name: "begun", Value: stamp(b.At), More: fmt.Sprintf("%s played%s", Duration(r.Played), processesText(r.Processes))},
+	}
+	if acts.Calls > 0 {
+		facts = slices.Insert(facts, 4, Fact{Name: "acts", Value: text.GroupDigits(acts.Calls), More: failedText(acts.Failed)})
+	}
+	if n := len(r.Head.Steered); n > 0 {
+		facts = append(facts, Fact{Name: "steered", Value: text.GroupDigits(n) + " times", More: stamp(r.Head.Steered[n-1].At) + ": " + r.Head.Steered[n-1].String()})
+	}
+	return Block{Facts: facts}
+}
+
+// costFact returns the recorded cost. Models without a known price have none.
+func costFact(r *results.Run, all results.Account) (cost, more string) {
+	var free []string
+	for _, a := range r.Rollup(func(k results.Key) results.Key { return results.Key{Kind: k.Kind, Model: k.Model} }) {
+		if a.Kind == "ask" && a.Cost == 0 && a.Usage.Output > 0 {
+			free = append(free, a.Model)
+		}
+	}
+	switch {
+	case all.Cost == 0:
+		return "none recorded", "the prices of the models are unknown"
+	case len(free) > 0:
+		return Dollars(all.Cost), "no cost was recorded for " + strings.Join(free, ", ")
+	default:
+		return Dollars(all.Cost), ""
+	}
+}
+
+func agentsText(r *results.Run) string {
+	var parts []string
+	for _, a := range r.Head.Begun.Agents {
+		model := r.Model(a.Name)
+		if model == a.Name {
+			parts = append(parts, a.Name)
+			continue
+		}
+		parts = append(parts, a.Name+" = "+model)
+	}
+	if len(parts) > 4 {
+		return fmt.Sprintf("%s and %d more agents", strings.Join(parts[:3], ", "), len(parts)-3)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func episodesText(e results.Counts) string {
+	theText := "all ended"
+	if e.Ended < e.Total {
+		theText = fmt.Sprintf("ended of %s", text.GroupDigits(e.Total))
+	}
+	if e.Failed > 0 {
+		theText += fmt.Sprintf(", %s failed", text.GroupDigits(e.Failed))
+	}
+	return theText
+}
+
+func failedText(n int) string {
+	if n == 0 {
+		return "none failed"
+	}
+	return text.GroupDigits(n) + " failed"
+}
+
+func processesText(n int) string {
+	if n < 2 {
+		return ""
+	}
+	return fmt.Sprintf(", in %d processes", n)
+}
+
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return "unknown"
+	}
+	return t.UTC().Format("2006-01-02 15:04 UTC")
+}
+
+// scores returns the tables of scores: first by agent, and then by whatever else
+// varies in this run.
+func scores(r *results.Run, colours *Palette) Section {
+	s := Section{ID: "scores", Title: "Scores", Text: "Means over episodes with 95% intervals. An episode counts once in a group; failed episodes do not count. Independent is the number of independent observations: episodes with the same deal, and copies of one play, count as one."}
+	byAgent := scoreTable(r, colours, "scores", "By agent", func(g results.Group) results.Group {
+		return results.Group{Score: g.Score, Agent: g.Agent, Model: g.Model}
+	})
+	if len(byAgent.Rows) == 0 {
+		s.Text = "No episode has a score yet."
+		return s
+	}
+	s.Blocks = append(s.Blocks, Block{Title: byAgent.Title, Table: byAgent})
+	for _, more := range []struct {
+		name, title string
+		needs       func(results.Group) string // the table is shown only if this has two values
+		by          func(results.Group) results.Group
+	}{
+		{"scores-by-model", "By model", func(g results.Group) string { return g.Model }, func(g results.Group) results.Group { return results.Group{Score: g.Score, Model: g.Model} }},
+		{"scores-by-seat", "By agent and seat", func(g results.Group) string { return g.Seat }, func(g results.Group) results.Group {
+			return results.Group{Score: g.Score, Agent: g.Agent, Seat: g.Seat}
+		}},
+		{"scores-by-cell", "By cell", func(g results.Group) string { return g.Cell }, func(g results.Group) results.Group {
+			return results.Group{Score: g.Score, Cell: g.Cell, Agent: g.Agent, Seat: g.Seat}
+		}},
+	} {
+		if !varied(r, more.needs) {
+			continue
+		}
+		t := scoreTable(r, colours, more.name, more.title, more.by)
+		if len(t.Rows) != len(byAgent.Rows) {
+			t.Quiet = more.name != "scores-by-model"
+			s.Blocks = append(s.Blocks, Block{Title: t.Title, Table: t, Folded: t.Quiet})
+		}
+	}
+	return s
+}
+
+// varied reports whether a part of groups has several values.
+func varied(r *results.Run, part func(results.Group) string) bool {
+	first, several := "", false
+	r.Each(func(p world.Played) {
+		for _, s := range p.Outcome.Scores {
+			if several {
+				return
+			}
+			agent := p.Spec.Lineup[s.Seat]
+			v := part(results.Group{Cell: p.Spec.Cell, Agent: agent, Model: r.Model(agent), Seat: s.Seat})
+			several = first != "" && v != "" && v != first
+			first = cmp.Or(first, v)
+		}
+	})
+	return several
+}
+
+func scoreTable(r *results.Run, colours *Palette, name, title string, by func(results.Group) results.Group) *Table {
+	all := r.Scores(by)
+	sortScores(r, all)
+	t := &Table{Name: name, Title: title, Grouped: true, Filter: len(all) > 30}
+	parts := []struct {
+		name string
+		of   func(results.Group) string
+	}{
+		{"score", func(g results.Group) string { return g.Score }}, {"cell", func(g results.Group) string { return g.Cell }},
+		{"agent", func(g results.Group) string { return g.Agent }}, {"model", func(g results.Group) string { return g.Model }},
+		{"seat", func(g results.Group) string { return g.Seat }},
+	}
+	used := map[string]bool{}
+	for _, s := range all {
+		for _, p := range parts {
+			used[p.name] = used[p.name] || p.of(s.Group) != ""
+		}
+	}
+	for _, p := range parts {
+		if used[p.name] {
+			t.Columns = append(t.Columns, Key(p.name))
+		}
+	}
+	t.Track = len(t.Columns)
+	t.Columns = append(t.Columns, Number("mean"), Number("episodes"), Number("independent"))
+	for _, s := range all {
+		q := s.Estimate()
+		var row []Cell
+		for _, p := range parts {
+			if used[p.name] {
+				row = append(row, Word(orEveryone(p.of(s.Group), p.name)))
+			}
+		}
+		c := Quantity(q)
+		c.Look = colours.Look(cmp.Or(s.Agent, s.Model))
+		t.Rows = append(t.Rows, append(row, c, whole(s.Sample.Episodes()), whole(q.N)))
+	}
+	return t
+}
+
+// sortScores puts agents in the order of the plan. The order of scores stays.
+func sortScores(r *results.Run, all []results.Score) {
+	name, agent := map[string]int{}, map[string]int{}
+	for _, s := range all {
+		if _, ok := name[s.Score]; !ok {
+			name[s.Score] = len(name)
+		}
+	}
+	for i, a := range r.Head.Begun.Agents {
+		agent[a.Name] = i
+	}
+	slices.SortStableFunc(all, func(a, b results.Score) int {
+		return cmp.Or(cmp.Compare(name[a.Score], name[b.Score]), cmp.Compare(a.Cell, b.Cell), cmp.Compare(agent[a.Agent], agent[b.Agent]), cmp.Compare(a.Seat, b.Seat))
+	})
+}
+
+// orEveryone returns "(all)" as the agent of a score of the whole episode.
+func orEveryone(text, part string) string {
+	if text == "" && part == "agent" {
+		return "(all)"
+	}
+	return text
+}
+
+// reproduce returns the section on how to reproduce the run.
+func reproduce(source Source) Section {
+	s := Section{ID: "reproduce", Title: "How to reproduce", Text: "The run file has everything: requests, answers, and the plan below with every default written out. The same plan and seed give the same deals. Models may answer differently."}
+	for _, p := range source.parts() {
+		b := p.Run.Head.Begun
+		facts := []Fact{
+			{Name: "run", Value: b.Run, More: "written by " + b.Tool},
+			{Name: "seed", Value: fmt.Sprint(b.Seed)},
+			{Name: "kind", Value: b.Kind, More: fmt.Sprintf("version %d; file format %d", b.KindVersion, b.Version)},
+		}
+		if f := b.Fork; f != nil {
+			facts = append(facts, Fact{Name: "forked from", Value: f.File, More: fmt.Sprintf("run %s, episode %d, turn %d", f.Run, f.Episode, f.Turn)})
+		}
+		s.Blocks = append(s.Blocks, Block{Title: p.Name, Facts: facts}, Block{Title: "Plan", Text: p.Run.Plan(), Pre: true})
+	}
+	return s
+}

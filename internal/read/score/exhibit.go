@@ -1,0 +1,246 @@
+package score
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"parley/internal/kit/statmath"
+	"parley/stats"
+	"parley/world"
+)
+
+// confidence is that of all intervals.
+const confidence = 0.95
+
+// Exhibitor starts the part of a report about judges.
+func (*definition) Exhibitor() world.Exhibitor {
+	return &exhibitor{by: map[string]*question{}, failed: map[string]*failures{}}
+}
+
+// exhibitor collects ratings by question, and failures by rule.
+type exhibitor struct {
+	by     map[string]*question
+	failed map[string]*failures
+}
+
+// question is what judges or seats answered to one question.
+type question struct {
+	Question
+	things []statmath.Rated
+	judges [][]string // of each thing, in the order of its values
+	rating map[string]*judged
+	again  map[string][]statmath.Rated // by judge: what it chose both times
+	chosen []*cluster                  // by choice, if they are categories
+	count  int                         // of texts
+	texts  [][]any                     // rows of the first of them
+}
+
+// cluster is the answers of one category.
+type cluster struct {
+	share    world.Sample
+	count    int
+	episodes world.Episodes // examples
+	reason   string         // of the first
+}
+
+// failures is where a rule failed.
+type failures struct {
+	episodes, scores int
+	example          FailedRule // of the first episode
+	episode          int
+}
+
+// maxTexts limits how many texts a report has for each question.
+const maxTexts = 20
+
+// judged is what one judge answered.
+type judged struct {
+	values, lengths []float64
+	listed          int          // answers that are choices
+	first           world.Sample // whether the first of them was chosen
+}
+
+// Add takes the ratings of an episode.
+func (e *exhibitor) Add(p world.Played) {
+	var data Data
+	var params Params
+	raw, _ := p.Outcome.Data.(json.RawMessage)
+	if p.Outcome.Failed != "" || json.Unmarshal(raw, &data) != nil || json.Unmarshal(p.Spec.Params, &params) != nil {
+		return
+	}
+	e.fail(params.Scored.Episode, data.Failed)
+	things := map[[2]string]int{}
+	for _, r := range data.Ratings {
+		key := r.Question
+		if params.Questions[key].Text {
+			key += " in words" // a question with categories is first asked so
+		}
+		q, ok := e.by[key]
+		if !ok {
+			q = &question{Question: params.Questions[r.Question], rating: map[string]*judged{}, again: map[string][]statmath.Rated{}}
+			e.by[key] = q
+		}
+		if q.Text {
+			if q.count++; q.count <= maxTexts {
+				q.texts = append(q.texts, []any{r.Question, world.Episodes{params.Scored.Episode}, r.Seat, r.Judge, r.Text})
+			}
+			continue
+		}
+		if r.Again {
+			q.repeat(p.Episode, r, data.Ratings)
+			continue
+		}
+		q.cluster(p.Unit, params.Scored.Episode, r)
+		at, ok := things[[2]string{r.Question, r.Seat}]
+		if !ok {
+			at = len(q.things)
+			things[[2]string{r.Question, r.Seat}] = at
+			q.things, q.judges = append(q.things, statmath.Rated{Cluster: p.Episode}), append(q.judges, nil)
+		}
+		q.things[at].Values, q.judges[at] = append(q.things[at].Values, r.Value), append(q.judges[at], r.Judge)
+		j := q.rating[r.Judge]
+		if j == nil {
+			j = &judged{first: world.Sample{Bounds: world.Share()}}
+			q.rating[r.Judge] = j
+		}
+		j.add(p.Unit, r)
+	}
+}
+
+// repeat takes a second choice of a judge, beside its first.
+func (q *question) repeat(cluster int, r Rating, all []Rating) {
+	for _, first := range all {
+		if !first.Again && first.Question == r.Question && first.Seat == r.Seat && first.Judge == r.Judge {
+			q.again[r.Judge] = append(q.again[r.Judge], statmath.Rated{Cluster: cluster, Values: []float64{first.Value, r.Value}})
+		}
+	}
+}
+
+// maxExamples is how many episodes a category names.
+const maxExamples = 5
+
+// cluster counts a choice of a category.
+func (q *question) cluster(unit world.Unit, episode int, r Rating) {
+	if q.Categories == 0 {
+		return
+	}
+	for k := range q.Choices {
+		if len(q.chosen) <= k {
+			q.chosen = append(q.chosen, &cluster{share: world.Sample{Bounds: world.Share()}})
+		}
+		c := q.chosen[k]
+		if int(r.Value) != k {
+			c.share.Add(unit, 0)
+			continue
+		}
+		c.share.Add(unit, 1)
+		c.count++
+		if len(c.episodes) < maxExamples && !slices.Contains(c.episodes, episode) {
+			c.episodes = append(c.episodes, episode)
+		}
+		if c.reason == "" {
+			c.reason = r.Text
+		}
+	}
+}
+
+// fail counts the rules that failed in an episode.
+func (e *exhibitor) fail(episode int, all []FailedRule) {
+	last := map[string]bool{}
+	for _, one := range all {
+		f := e.failed[one.Rule]
+		if f == nil {
+			f = &failures{example: one, episode: episode}
+			e.failed[one.Rule] = f
+		}
+		f.scores++
+		if !last[one.Rule] {
+			f.episodes++
+			last[one.Rule] = true
+		}
+	}
+}
+
+func (j *judged) add(unit world.Unit, r Rating) {
+	j.values, j.lengths = append(j.values, r.Value), append(j.lengths, float64(r.Length))
+	if r.Position == 0 {
+		return
+	}
+	first := 0.0
+	if r.Position == 1 {
+		first = 1
+	}
+	j.listed++
+	j.first.Add(unit, first)
+}
+
+// Exhibits returns which rules failed, how far judges agree, what their answers go with, and answers that are texts.
+func (e *exhibitor) Exhibits() []world.Exhibit {
+	agree := world.Grid{Columns: []string{"question", "judges", "rated by two or more", "alpha", "from", "to"}}
+	pairs := world.Grid{Columns: []string{"question", "judge", "other judge", "rated by both", "kappa", "from", "to"}}
+	var tests biasTests
+	texts := world.Grid{Columns: []string{"question", "episode", "about", "by", "answer"}}
+	found := world.Grid{Columns: []string{"question", "category", "answers", "share", "episodes such as", "reason in the first"}}
+	again := world.Grid{Columns: []string{"question", "judge", "judged twice", "alpha", "from", "to"}}
+	for _, n := range slices.Sorted(maps.Keys(e.by)) {
+		q := e.by[n]
+		for k, c := range q.chosen {
+			found.Rows = append(found.Rows, []any{n, q.Choices[k], c.count, &c.share, c.episodes, c.reason})
+		}
+		for _, judge := range slices.Sorted(maps.Keys(q.again)) {
+			a := statmath.Alpha(q.again[judge], statmath.Nominal, confidence)
+			again.Rows = append(again.Rows, append([]any{n, judge, a.N}, quantity(a)...))
+		}
+		texts.Rows = append(texts.Rows, q.texts...)
+		if len(q.rating) > 1 && q.by() == byJudges {
+			a := statmath.Alpha(q.things, q.scale(), confidence)
+			agree.Rows = append(agree.Rows, append([]any{n, len(q.rating), a.N}, quantity(a)...))
+			pairs.Rows = append(pairs.Rows, q.pairs(n)...)
+		}
+		tests.add(n, q)
+	}
+	length, position := tests.grids()
+	failed := world.Grid{Columns: []string{"rule", "episodes", "scores", "example", "reason"}}
+	for _, n := range slices.Sorted(maps.Keys(e.failed)) {
+		f := e.failed[n]
+		failed.Rows = append(failed.Rows, []any{n, f.episodes, f.scores, strings.TrimSpace(fmt.Sprintf("episode %d %s", f.episode, f.example.Seat)), f.example.Reason})
+	}
+	return exhibits(failed, found, again, agree, pairs, length, position, texts)
+}
+
+func exhibits(failed, found, again, agree, pairs, length, position, texts world.Grid) (all []world.Exhibit) {
+	for _, e := range []world.Exhibit{
+		{Name: "failed-rules", Title: "Rules that failed", Show: failed,
+			Caption: "Where a rule failed, its score is missing: in how many episodes, how many scores, and the first reason."},
+		{Name: "categories", Title: "Categories of reasons", Show: found,
+			Caption: "How many answers of judges are in each category, and their share with a 95% interval. The episodes are those of the scored run: parley show RUN --episode N reads one."},
+		{Name: "agreement-on-second-look", Title: "Agreement with the first choice", Show: again,
+			Caption: "A sample is judged twice, with the categories in another order: Krippendorff's alpha of a judge with itself, with a 95% interval."},
+		{Name: "agreement-of-judges", Title: "Agreement of judges", Show: agree,
+			Caption: "Krippendorff's alpha with a 95% interval: 1 if judges always agree, 0 if they agree as often as chance would make them. Below 0.67 it is usual not to draw conclusions."},
+		{Name: "agreement-of-pairs", Title: "Agreement of each two judges", Show: pairs,
+			Caption: "Cohen's kappa with a 95% interval, which means what alpha does. On a scale it is the weighted one: a disagreement counts by the square of its distance."},
+		{Name: "length-bias", Title: "Do judges prefer long texts?", Show: length,
+			Caption: "Spearman's correlation between the answer and the length of what was judged. For a choice or a category, such as tone: warm, the answer is whether it was chosen; one that was never or always chosen has no row, and of two choices the first stands for both. It can have a good reason: what is better may be longer. " + corrected},
+		{Name: "position-bias", Title: "Do judges prefer the first choice?", Show: position,
+			Caption: "How often a judge chose what was first in its list. Each call has its own order, so a judge without a bias has the expected share. " + corrected},
+		{Name: "texts", Title: "Answers in words", Show: texts,
+			Caption: fmt.Sprintf("The first answers to each question, at most %d.", maxTexts)},
+	} {
+		if len(e.Show.(world.Grid).Rows) > 0 { //nolint:forcetypeassert // all are grids
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// quantity returns a value and its interval as cells.
+func quantity(q stats.Quantity) []any {
+	if !q.Known() {
+		return []any{"unknown", "", ""}
+	}
+	return []any{q.Value, q.Low, q.High}
+}
