@@ -15,7 +15,6 @@ import (
 
 	"parley/internal/ask/provider"
 	"parley/internal/serve/gateway"
-	"parley/internal/serve/gateway/ledger"
 	"parley/journal"
 )
 
@@ -23,7 +22,7 @@ import (
 // returns its address.
 func startGateway(t *testing.T, sim string, j journal.Journal, change func(*gateway.Config), dialects ...string) string {
 	t.Helper()
-	c := gateway.Config{Journal: j, Begin: ledger.Begin{Run: "oracle", Tool: "test", Now: time.Now()}, Grace: 10 * time.Millisecond}
+	c := gateway.Config{Journal: j, Begin: gateway.Begin{Run: "oracle", Tool: "test", Now: time.Now()}, Grace: 10 * time.Millisecond}
 	for _, d := range dialects {
 		c.Upstreams = append(c.Upstreams, provider.Provider{Name: d, Dialect: d, BaseURL: sim + "/v1"})
 	}
@@ -68,7 +67,7 @@ func TestGateway(t *testing.T) {
 			}
 		}
 	}
-	calls, err := ledger.Past(t.Context(), j, 0)
+	calls, err := gateway.LedgerPast(t.Context(), j, 0)
 	if err != nil || len(calls) != 6 {
 		t.Errorf("%d calls are recorded, %v", len(calls), err)
 	}

@@ -11,7 +11,7 @@ import (
 	"parley/internal/run/cluster/allot"
 	"parley/internal/run/cluster/hub"
 	"parley/internal/run/cluster/share"
-	"parley/internal/serve/metric"
+	"parley/internal/serve/telemetry"
 	"parley/llm"
 )
 
@@ -24,7 +24,7 @@ func TestDivided(t *testing.T) {
 		Money:    &allot.Sums{Limit: 5 * llm.Dollar, Spent: llm.Dollar, Allotted: map[string]llm.Money{"s1": llm.Dollar, "s2": llm.Dollar}, AtRisk: llm.Dollar / 2},
 	}
 	c := &cluster.Coordinator{}
-	d, page := divides(c), &metric.Page{}
+	d, page := divides(c), &telemetry.Page{}
 	d.add(page) // nothing is divided yet
 	if len(page.Families()) != 0 {
 		t.Errorf("%v", page.Families())

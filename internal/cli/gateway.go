@@ -15,8 +15,7 @@ import (
 	"parley/internal/kit/auth"
 	"parley/internal/run/runfile"
 	"parley/internal/serve/gateway"
-	"parley/internal/serve/gateway/ledger"
-	"parley/internal/serve/gateway/match"
+	"parley/internal/serve/gateway/format"
 	"parley/internal/serve/telemetry"
 )
 
@@ -93,7 +92,7 @@ func (c *gatewayCmd) config(ctx context.Context, s *State) (gateway.Config, erro
 		Notices: s.notice, Outages: s.outage, Nearest: c.Nearest, Tell: s.tell,
 	}
 	var err error
-	if cfg.Rules, err = match.Parse(c.Ignore); err != nil {
+	if cfg.Rules, err = format.Parse(c.Ignore); err != nil {
 		return cfg, fmt.Errorf("--ignore: %w", err)
 	}
 	if c.Retries != nil {
@@ -157,7 +156,7 @@ func (c *gatewayCmd) open(ctx context.Context, s *State, cfg *gateway.Config) (d
 		return nil, exit.AsUsage(playError(file, err))
 	}
 	cfg.Journal = store
-	cfg.Begin = ledger.Begin{Run: strconv.FormatInt(time.Now().UnixNano(), 36), Tool: Version(), Now: time.Now(), Plan: c.plan(cfg)}
+	cfg.Begin = gateway.Begin{Run: strconv.FormatInt(time.Now().UnixNano(), 36), Tool: Version(), Now: time.Now(), Plan: c.plan(cfg)}
 	var theCache *cache.Store
 	if c.Cache != "" {
 		if theCache, err = cache.Open(c.Cache, cache.Options{}); err != nil {
@@ -187,7 +186,7 @@ func refuseGateway(ctx context.Context, file string) error {
 	if err != nil {
 		return nil
 	}
-	if about.Begun.Kind == ledger.KindName {
+	if about.Begun.Kind == gateway.KindName {
 		word := terminal.ShellWord(file)
 		err = exit.Usagef("%s is the record of a gateway: parley gateway --out %s continues it, parley gateway --replay %s serves it again, and parley show %s shows it", file, word, word, word)
 	}

@@ -19,7 +19,7 @@ import (
 	"parley/internal/cli/terminal"
 	"parley/internal/run/cluster"
 	"parley/internal/run/cluster/hub"
-	"parley/internal/serve/metric"
+	"parley/internal/serve/telemetry"
 )
 
 // hubCmd runs a hub, or one node of three.
@@ -65,7 +65,7 @@ func (c *hubCmd) Run(ctx context.Context, s *State) error {
 		return exit.AsUsage(err)
 	}
 	began := time.Now()
-	watched.show(ctx, s, func() *metric.Page { return hubPage(h, began) })
+	watched.show(ctx, s, func() *telemetry.Page { return hubPage(h, began) })
 	defer watched.close(ctx, s)
 	fmt.Fprintf(s.Stdout, "listening on %s\n", h.URL())
 	return h.Keep(ctx, s.nodeProblem)

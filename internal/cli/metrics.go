@@ -13,8 +13,7 @@ import (
 	"parley/internal/kit/auth"
 	"parley/internal/run/cluster"
 	"parley/internal/run/engine"
-	"parley/internal/serve/metric"
-	"parley/internal/serve/monitor"
+	"parley/internal/serve/telemetry"
 )
 
 // metricsFlags are the flags of commands that Prometheus can watch.
@@ -50,12 +49,12 @@ func (f *metricsFlags) listen(ctx context.Context, s *State) (*metricsServer, er
 }
 
 // serve begins to serve a page.
-func (m *metricsServer) serve(ctx context.Context, s *State, page func() *metric.Page) {
+func (m *metricsServer) serve(ctx context.Context, s *State, page func() *telemetry.Page) {
 	if m == nil {
 		return
 	}
 	fmt.Fprintf(s.err, "parley: metrics at http://%s/metrics\n", m.ln.Addr())
-	m.end = monitor.Serve(ctx, m.ln, m.keys, page)
+	m.end = telemetry.Serve(ctx, m.ln, m.keys, page)
 }
 
 // close stops serving.
@@ -86,7 +85,7 @@ func divides(remote engine.Remote) *divided {
 }
 
 // add adds to a page how the run is divided.
-func (d *divided) add(p *metric.Page) {
+func (d *divided) add(p *telemetry.Page) {
 	if d == nil {
 		return
 	}
@@ -96,7 +95,7 @@ func (d *divided) add(p *metric.Page) {
 	}
 	st := (*status)()
 	gauge := func(name, help string, v float64, labels ...string) {
-		p.Add(metric.Gauge, monitor.Prefix+name, help, v, labels...)
+		p.Add(telemetry.Gauge, telemetry.Prefix+name, help, v, labels...)
 	}
 	const lots = "Lots of episodes by state. If lots wait, more workers would help."
 	gauge("lots", lots, float64(st.Lots.Waiting), "state", "waiting")

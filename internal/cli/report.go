@@ -17,7 +17,7 @@ import (
 	"parley/internal/read/report"
 	"parley/internal/read/score"
 	"parley/internal/run/merge"
-	"parley/internal/serve/gateway/ledger"
+	"parley/internal/serve/gateway"
 	"parley/journal"
 	"parley/world"
 )
@@ -88,7 +88,7 @@ func (c *reportCmd) merged(ctx context.Context, s *State, runs []report.Source) 
 
 // kindOf returns the kind of a run if this program has that version of it, or the kind of a gateway's record.
 func (s *State) kindOf(b *journal.Begun) world.Kind {
-	for _, k := range slices.Concat(s.Kinds, []world.Kind{ledger.Kind(), score.Open(nil)}) {
+	for _, k := range slices.Concat(s.Kinds, []world.Kind{gateway.Kind(), score.Open(nil)}) {
 		if b != nil && k.Name == b.Kind && k.Version == b.KindVersion {
 			return k
 		}

@@ -24,7 +24,6 @@ import (
 	"parley/internal/kit/text"
 	"parley/internal/run/runfile"
 	"parley/internal/serve/viewer"
-	"parley/internal/serve/viewer/static"
 )
 
 // viewCmd serves run files as web pages.
@@ -146,7 +145,7 @@ func (c *viewCmd) export(ctx context.Context, s *State) error {
 		episodes = *c.Episodes
 	}
 	done, err := v.Export(ctx, c.Export, episodes)
-	if errors.Is(err, static.ErrFolder) {
+	if errors.Is(err, viewer.ErrFolder) {
 		return exit.Usagef("--export: %w", err)
 	}
 	if err != nil {

@@ -9,8 +9,6 @@ import (
 	"parley/internal/cli/bulk"
 	"parley/internal/cli/exit"
 	"parley/internal/run/engine"
-	"parley/internal/serve/metric"
-	"parley/internal/serve/monitor"
 	"parley/internal/serve/telemetry"
 	"parley/llm"
 )
@@ -34,10 +32,10 @@ func (f *metricsFlags) watch(ctx context.Context, s *State) (w watch, err error)
 }
 
 // begin shows what calls and run say from now on. run is nil if no run is played.
-func (w watch) begin(ctx context.Context, s *State, calls monitor.Calls, run func() monitor.Run) {
+func (w watch) begin(ctx context.Context, s *State, calls telemetry.Calls, run func() telemetry.MonitorRun) {
 	began := time.Now()
-	page := func() *metric.Page {
-		p := monitor.Page(calls, run, began)
+	page := func() *telemetry.Page {
+		p := telemetry.MonitorPage(calls, run, began)
 		w.divided.add(p)
 		return p
 	}
@@ -45,14 +43,14 @@ func (w watch) begin(ctx context.Context, s *State, calls monitor.Calls, run fun
 }
 
 // show shows a page from now on.
-func (w watch) show(ctx context.Context, s *State, page func() *metric.Page) {
+func (w watch) show(ctx context.Context, s *State, page func() *telemetry.Page) {
 	w.page.serve(ctx, s, page)
 	w.to.Measure(page)
 }
 
 // ask asks with a, watched.
 func (w watch) ask(ctx context.Context, s *State, a bulk.Asker, m *bulk.Asking) (note string) {
-	if calls, ok := a.(monitor.Calls); ok {
+	if calls, ok := a.(telemetry.Calls); ok {
 		w.begin(ctx, s, calls, nil)
 	}
 	if play := w.to.Play("ask", ""); play != nil {

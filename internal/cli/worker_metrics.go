@@ -11,8 +11,7 @@ import (
 	"parley/internal/ask/dispatch"
 	"parley/internal/run/cluster/hub"
 	"parley/internal/run/engine"
-	"parley/internal/serve/metric"
-	"parley/internal/serve/monitor"
+	"parley/internal/serve/telemetry"
 	"parley/journal"
 )
 
@@ -43,7 +42,7 @@ func (c *workerCounts) closed(p *player) {
 }
 
 // page returns the page for Prometheus.
-func (c *workerCounts) page() *metric.Page {
+func (c *workerCounts) page() *telemetry.Page {
 	c.mu.Lock()
 	stats, lots := c.ended, map[string]int{}
 	for p, n := range c.plays {
@@ -51,11 +50,11 @@ func (c *workerCounts) page() *metric.Page {
 		lots[p.run] += n
 	}
 	c.mu.Unlock()
-	p := &metric.Page{}
-	monitor.AddStats(p, stats)
-	p.Add(metric.Gauge, monitor.Prefix+"worker_runs", "Runs that the worker has joined.", float64(len(lots)))
+	p := &telemetry.Page{}
+	telemetry.AddStats(p, stats)
+	p.Add(telemetry.Gauge, telemetry.Prefix+"worker_runs", "Runs that the worker has joined.", float64(len(lots)))
 	for _, run := range slices.Sorted(maps.Keys(lots)) {
-		p.Add(metric.Gauge, monitor.Prefix+"worker_lots", "Lots that the worker plays.", float64(lots[run]), "run", run)
+		p.Add(telemetry.Gauge, telemetry.Prefix+"worker_lots", "Lots that the worker plays.", float64(lots[run]), "run", run)
 	}
 	p.AddProcess(c.began)
 	return p
@@ -84,11 +83,11 @@ func (p *player) Close(ctx context.Context) error {
 }
 
 // hubPage returns the page of a hub for Prometheus.
-func hubPage(h *hub.Hub, began time.Time) *metric.Page {
-	p := &metric.Page{}
+func hubPage(h *hub.Hub, began time.Time) *telemetry.Page {
+	p := &telemetry.Page{}
 	if s, err := h.Stats(); err == nil { // it is not closing
 		gauge := func(name, help string, v float64, labels ...string) {
-			p.Add(metric.Gauge, monitor.Prefix+"hub_"+name, help, v, labels...)
+			p.Add(telemetry.Gauge, telemetry.Prefix+"hub_"+name, help, v, labels...)
 		}
 		gauge("clients", "Runs, workers and others that are connected to this node.", float64(s.Clients))
 		gauge("streams", "Streams of this node: two for each run.", float64(s.Streams))

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	parley "parley/internal/serve/gateway"
-	"parley/internal/serve/gateway/ledger"
 
 	"parley/internal/ask/provider"
 	"parley/journal"
@@ -48,7 +47,7 @@ func (nowhere) Outcomes(context.Context, []int, func(*journal.Ended) error) erro
 func unrecordedMain(address string) error {
 	g, err := parley.Open(context.Background(), parley.Config{
 		Upstreams: []provider.Provider{{Name: "lab", Dialect: "openai", BaseURL: address + "/v1", Limits: provider.Limits{Concurrency: 1000}}},
-		Journal:   nowhere{}, Begin: ledger.Begin{Run: "bench", Now: time.Now()},
+		Journal:   nowhere{}, Begin: parley.Begin{Run: "bench", Now: time.Now()},
 	})
 	if err != nil {
 		return err

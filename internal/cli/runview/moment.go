@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"parley/internal/cli/terminal"
-	"parley/internal/serve/monitor"
+	"parley/internal/serve/telemetry"
 	"parley/journal"
 	"parley/llm"
 )
@@ -106,10 +106,10 @@ func (v *View) done(e *journal.Ended) {
 }
 
 // Monitor returns the state of the run for Prometheus.
-func (v *View) Monitor() monitor.Run {
+func (v *View) Monitor() telemetry.MonitorRun {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	r := monitor.Run{Episodes: map[string]int{
+	r := telemetry.MonitorRun{Episodes: map[string]int{
 		"ended": v.ended - v.lost, "failed": v.lost, "playing": len(v.playing), "waiting": max(0, v.episodes-v.ended-len(v.playing)),
 	}}
 	if v.steering != nil {

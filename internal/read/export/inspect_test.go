@@ -16,7 +16,7 @@ import (
 
 	"parley/internal/kit/testkit"
 	"parley/internal/run/runfile/runfiletest"
-	"parley/internal/serve/gateway/ledger"
+	"parley/internal/serve/gateway"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -77,8 +77,8 @@ func inspectWritten(t *testing.T, entries []journal.Entry) (whole []byte, member
 	s := runfiletest.Open(t, entries...)
 	var b bytes.Buffer
 	var kind world.Kind
-	if begun, ok := entries[0].(*journal.Begun); ok && begun.Kind == ledger.KindName {
-		kind = ledger.Kind()
+	if begun, ok := entries[0].(*journal.Begun); ok && begun.Kind == gateway.KindName {
+		kind = gateway.Kind()
 	}
 	got, err := WriteInspect(t.Context(), &b, s, kind)
 	if err != nil {
@@ -112,7 +112,7 @@ func TestSessions(t *testing.T) {
 	t.Parallel()
 	entries := played()
 	begun := *entries[0].(*journal.Begun)
-	begun.Kind = ledger.KindName
+	begun.Kind = gateway.KindName
 	entries[0] = &begun
 	entries = slices.DeleteFunc(entries, func(e journal.Entry) bool {
 		ended, ok := e.(*journal.Ended)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"parley/internal/run/results"
-	"parley/internal/serve/gateway/ledger"
+	"parley/internal/serve/gateway"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -45,7 +45,7 @@ func TestSessions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run.Know(ledger.Kind())
+	run.Know(gateway.Kind())
 	d, tables := built(t, Options{Episodes: 10, Transcripts: 1}, Source{Run: run, Journal: j})
 	var got []string
 	for _, row := range tables["sessions"].Rows {

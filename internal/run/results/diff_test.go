@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/serve/gateway/ledger"
+	"parley/internal/serve/gateway"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -71,7 +71,7 @@ func TestSessionReads(t *testing.T) {
 			t.Fatal(err)
 		}
 		var known world.Kind
-		if k := ledger.Kind(); k.Name == kind {
+		if k := gateway.Kind(); k.Name == kind {
 			known = k
 		}
 		read, err := Read(t.Context(), j, head(t, j), known, 0)

@@ -12,15 +12,12 @@ import (
 
 	"parley/internal/ask/wire/openai"
 	"parley/internal/serve/gateway/format"
-	"parley/internal/serve/gateway/ledger"
-	"parley/internal/serve/gateway/relay"
-	"parley/internal/serve/gateway/session"
 	"parley/llm"
 )
 
 // ask answers the call by a model: from the cache, or through dispatch.
 func (x *exchange) ask(ctx context.Context, cancel context.CancelCauseFunc) {
-	rec := &ledger.Call{}
+	rec := &Call{}
 	t, e := x.aim()
 	if e != nil {
 		x.finish(rec, e)
@@ -40,7 +37,7 @@ func (x *exchange) ask(ctx context.Context, cancel context.CancelCauseFunc) {
 		x.finish(rec, e)
 		return
 	}
-	resp, err := x.g.dispatch.Ask(relay.With(ctx, x.flight), req)
+	resp, err := x.g.dispatch.Ask(with(ctx, x.flight), req)
 	if err != nil {
 		e := llm.AsError(err)
 		x.g.misplaced(e)
@@ -123,7 +120,7 @@ func (x *exchange) failure(ctx context.Context, e *llm.Error) *llm.Error {
 			out.Message += "; last: " + e.Message
 		}
 		x.flight.Status = 0 // the provider's status is not the cause
-	case errors.Is(cause, session.ErrAborted), errors.Is(cause, errStopping):
+	case errors.Is(cause, errAborted), errors.Is(cause, errStopping):
 		out.Kind, out.Status, out.Message = llm.KindCanceled, http.StatusServiceUnavailable, cause.Error()
 		x.flight.Status = 0
 	default:
@@ -141,15 +138,15 @@ func (x *exchange) failure(ctx context.Context, e *llm.Error) *llm.Error {
 }
 
 // stop answers for a model of which the session had all its answers: with a text that tells an agent to stop.
-func (x *exchange) stop(rec *ledger.Call) {
+func (x *exchange) stop(rec *Call) {
 	r := &llm.Response{
 		Text:   fmt.Sprintf("The step limit of this session is reached: %d answers of this model were given. Stop now: call no more tools and end the task with what you have.", x.g.cfg.MaxSteps),
-		Finish: llm.FinishStop, Provider: session.Own, Model: x.call.Request.Model, ID: fmt.Sprintf("stop-%d-%d", x.session.Episode, x.turn),
+		Finish: llm.FinishStop, Provider: sessionOwn, Model: x.call.Request.Model, ID: fmt.Sprintf("stop-%d-%d", x.session.Episode, x.turn),
 	}
 	rec.Response = r
 	meta := openai.Meta{ID: r.ID, Model: r.Model, Created: x.began.Unix(), Usage: x.call.Usage}
 	h := http.Header{"Content-Type": {"application/json"}, "X-Parley-Stop": {"max_steps"}}
-	x.flight = &relay.Flight{Status: http.StatusOK, Answer: h}
+	x.flight = &relayFlight{Status: http.StatusOK, Answer: h}
 	switch {
 	case x.rt.API == format.Embeddings || x.rt.API.Exact():
 		x.flight = nil
@@ -166,12 +163,12 @@ func (x *exchange) stop(rec *ledger.Call) {
 }
 
 // finish records the call and then sends the end of its answer.
-func (x *exchange) finish(rec *ledger.Call, e *llm.Error) {
+func (x *exchange) finish(rec *Call, e *llm.Error) {
 	if x.patient != nil {
 		x.patient.Stop()
 	}
 	if x.flight == nil {
-		x.flight = &relay.Flight{}
+		x.flight = &relayFlight{}
 	}
 	f := x.flight
 	if rec.Error = e; e != nil {
@@ -183,7 +180,7 @@ func (x *exchange) finish(rec *ledger.Call, e *llm.Error) {
 	}
 	rec.Episode, rec.Turn, rec.Note = x.session.Episode, x.turn, x.note
 	rec.Label, rec.Digest, rec.At = string(x.rt.API), x.call.Turn(), time.Now()
-	rec.Wire = ledger.Wire{Status: f.Status, Type: f.Answer.Get("Content-Type"), Body: f.Held, Cut: x.out.gone}
+	rec.Wire = Wire{Status: f.Status, Type: f.Answer.Get("Content-Type"), Body: f.Held, Cut: x.out.gone}
 	if f.Begun() {
 		rec.Wire.Type, rec.Wire.Body = f.Type, append(f.Sent, f.Held...)
 	}

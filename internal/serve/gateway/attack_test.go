@@ -217,7 +217,7 @@ func TestEchoedKey(t *testing.T) {
 					path = "/v1/sessions/s/messages"
 				}
 				r := l.post(path, body, header...)
-				sent += fmt.Sprint(r.header) + r.body + text(r.body)
+				sent += fmt.Sprint(r.header) + r.body + gatewayText(r.body)
 			}
 			r := l.post("/v1/sessions/s/models", "", header...)
 			sent += fmt.Sprint(r.header) + r.body
@@ -235,8 +235,8 @@ func TestEchoedKey(t *testing.T) {
 	}
 }
 
-// text joins the words of a streamed chat completion.
-func text(stream string) (words string) {
+// gatewayText joins the words of a streamed chat completion.
+func gatewayText(stream string) (words string) {
 	for _, part := range strings.Split(stream, `"content":"`)[1:] {
 		word, _, _ := strings.Cut(part, `"`)
 		words += word

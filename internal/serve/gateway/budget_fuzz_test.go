@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"parley/internal/ask/price"
-	"parley/internal/serve/gateway/ledger"
 	"parley/journal"
 	"parley/llm"
 )
@@ -174,7 +173,7 @@ func FuzzBudget(f *testing.F) {
 // opened opens a gateway without a server. done must follow.
 func opened(t *testing.T, c Config) (g *Gateway, done func()) {
 	t.Helper()
-	c.Begin = ledger.Begin{Run: "lab", Tool: "test", Now: time.Now(), Plan: json.RawMessage(`{}`)}
+	c.Begin = Begin{Run: "lab", Tool: "test", Now: time.Now(), Plan: json.RawMessage(`{}`)}
 	g, err := Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)

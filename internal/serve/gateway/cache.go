@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"parley/internal/serve/gateway/ledger"
 	"parley/llm"
 )
 
@@ -34,7 +33,7 @@ func (x *exchange) cacheKey(t *target, sample int) [32]byte {
 }
 
 // cached answers from the cache, if it can.
-func (x *exchange) cached(t *target, rec *ledger.Call) bool {
+func (x *exchange) cached(t *target, rec *Call) bool {
 	if x.g.cfg.Cache == nil {
 		return false
 	}
@@ -55,7 +54,7 @@ func (x *exchange) cached(t *target, rec *ledger.Call) bool {
 }
 
 // keep stores an answer in the cache, unless a fallback gave it. Errors are ignored.
-func (x *exchange) keep(rec *ledger.Call) {
+func (x *exchange) keep(rec *Call) {
 	r := rec.Response
 	if x.g.cfg.Cache == nil || r.Finish == llm.FinishAborted || rec.Wire.Cut || x.flight.Asked != x.target.model {
 		return

@@ -105,7 +105,7 @@ func TestCloudsTurns(t *testing.T) {
 		l.post("/v1/chat/completions", fmt.Sprintf(`{"model":"m","messages":[{"role":"user","content":"hello"},
 			{"role":"assistant","content":null,"tool_calls":[{"id":%q,"type":"function","function":{"name":"look","arguments":"{\"at\":\"it\"}"}}]},
 			{"role":"tool","tool_call_id":%q,"content":"A cat."}]%s}`, id, id, more)).want(t, 200)
-		if body := up.seen[1]; !strings.Contains(body, `"thoughtSignature":"SIG+/="`) || strings.Contains(body, mark(id)) || !strings.Contains(body, "A cat.") {
+		if body := up.seen[1]; !strings.Contains(body, `"thoughtSignature":"SIG+/="`) || strings.Contains(body, gatewayMark(id)) || !strings.Contains(body, "A cat.") {
 			t.Error(body)
 		}
 	}
@@ -147,8 +147,8 @@ func TestCloudsTier(t *testing.T) {
 	}
 }
 
-// mark returns the part of an id that only the gateway may see.
-func mark(id string) string {
+// gatewayMark returns the part of an id that only the gateway may see.
+func gatewayMark(id string) string {
 	_, after, _ := strings.Cut(id, "~")
 	return "~" + after
 }

@@ -10,12 +10,7 @@ import (
 	"time"
 
 	"parley/internal/kit/auth"
-	"parley/internal/serve/gateway/conn"
 	"parley/internal/serve/gateway/format"
-	"parley/internal/serve/gateway/ledger"
-	"parley/internal/serve/gateway/relay"
-	"parley/internal/serve/gateway/route"
-	"parley/internal/serve/gateway/session"
 	"parley/internal/serve/telemetry"
 	"parley/llm"
 	"parley/world"
@@ -26,17 +21,17 @@ type exchange struct {
 	g       *Gateway
 	out     *client
 	header  http.Header // of the request
-	rt      *route.Route
+	rt      *gatewayRoute
 	began   time.Time
 	body    []byte
 	call    *format.Call
-	client  *conn.Conn // nil if not known
-	session *session.Session
+	client  *Conn // nil if not known
+	session *Session
 	note    string // for the record
 	callID  int    // in the session, while in flight
 	turn    int    // in the record; unused if served from there
 	target  *target
-	flight  *relay.Flight
+	flight  *relayFlight
 	span    *telemetry.Span
 	patient *time.Timer // ends a call whose answer begins too late
 	key     [32]byte    // in the cache
@@ -59,8 +54,8 @@ const (
 type takeFunc func(x *exchange, w http.ResponseWriter, r *http.Request) bool
 
 // serve answers a call. take gets the calls for a stream.
-func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, rt *route.Route, take takeFunc) {
-	x := &exchange{g: g, out: newClient(w, g.cfg.Patience), header: r.Header, client: conn.Of(r.Context()), rt: rt, began: time.Now()}
+func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, rt *gatewayRoute, take takeFunc) {
+	x := &exchange{g: g, out: newClient(w, g.cfg.Patience), header: r.Header, client: connOf(r.Context()), rt: rt, began: time.Now()}
 	g.metrics.inFlight.Add(1)
 	if !x.read(r) {
 		x.count()
@@ -73,7 +68,7 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, rt *route.Route,
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	if r.ProtoMajor == 1 {
-		defer conn.Watch(ctx, func() { cancel(context.Canceled) })()
+		defer connWatch(ctx, func() { cancel(context.Canceled) })()
 	}
 	x.answer(ctx, cancel)
 }
@@ -129,21 +124,21 @@ func (x *exchange) enter(ctx context.Context, cancel context.CancelCauseFunc) bo
 		x.fail(http.StatusBadRequest, "session_invalid", err.Error())
 		return false
 	}
-	var client session.Client
+	var client Client
 	if x.client != nil {
 		client = x.client
 	}
-	x.session, x.note, err = x.g.sessions.Assign(ctx, ledger.Name{Owner: x.g.owner(x.header), ID: id}, x.call, client)
+	x.session, x.note, err = x.g.sessions.Assign(ctx, Name{Owner: x.g.owner(x.header), ID: id}, x.call, client)
 	if err == nil {
 		x.callID, err = x.session.Enter(cancel)
 	}
-	switch _, closed := errors.AsType[session.ClosedError](err); {
+	switch _, closed := errors.AsType[closedError](err); {
 	case err == nil:
 		if !x.g.cfg.Replay {
 			x.out.episode = x.session.Header
 		}
 		return true
-	case errors.Is(err, session.ErrUnknown):
+	case errors.Is(err, errUnknown):
 		x.fail(http.StatusNotFound, "session_unknown", "session "+id+" is not in the record that is served")
 	case closed:
 		x.fail(http.StatusConflict, "session_closed", err.Error())
@@ -181,7 +176,7 @@ func (x *exchange) replayed() bool {
 		"Content-Type": {was.Wire.Type}, "X-Parley-Replayed": {was.How},
 		"X-Parley-Turn": {strconv.Itoa(was.Episode) + ":" + strconv.Itoa(was.Turn)},
 	}
-	if was.How == session.Nearest {
+	if was.How == sessionNearest {
 		share := strconv.FormatFloat(was.Share, 'f', 3, 64)
 		h["X-Parley-Similarity"] = []string{share}
 		x.g.tell("session %s: episode %d, turn %d is replayed for a call that differs (similarity %s): %s", x.session.ID, was.Episode, was.Turn, share, was.Difference)
@@ -196,9 +191,9 @@ func (x *exchange) replayed() bool {
 func (g *Gateway) served(how string) {
 	g.metrics.replayed.Add(1)
 	switch how {
-	case session.Loose:
+	case sessionLoose:
 		g.loose.Add(1)
-	case session.Nearest:
+	case sessionNearest:
 		g.nearest.Add(1)
 	}
 }
@@ -212,7 +207,7 @@ func (g *Gateway) tell(text string, args ...any) {
 // fetch sends a call that no model answers.
 func (x *exchange) fetch(ctx context.Context, cancel context.CancelCauseFunc) {
 	t, e := x.g.target(x.rt.API, x.call.Request.Model)
-	rec := &ledger.Call{Act: &world.Act{Name: string(x.rt.API) + x.rt.Suffix}}
+	rec := &Call{Act: &world.Act{Name: string(x.rt.API) + x.rt.Suffix}}
 	if e == nil && x.rt.API.Anthropic() && !t.upstream.Speaks(x.rt.API) {
 		e = &llm.Error{Kind: llm.KindBadRequest, Status: http.StatusNotFound, Message: "only a provider of Anthropic's format counts tokens, and " + t.model + " has another"}
 	}
@@ -228,11 +223,11 @@ func (x *exchange) fetch(ctx context.Context, cancel context.CancelCauseFunc) {
 
 // prepare makes the flight of the call, and bounds the time until the answer begins.
 func (x *exchange) prepare(t *target, cancel context.CancelCauseFunc) {
-	f := &relay.Flight{
+	f := &relayFlight{
 		Call: x.call, Body: x.body, Suffix: x.rt.Suffix, Header: x.header, Out: x.out,
 		Created: x.began.Unix(), Admitted: x.g.queue.admitted,
 	}
-	if x.session.ID != session.Default {
+	if x.session.ID != sessionDefault {
 		f.Session = x.session.ID
 	}
 	if len(x.g.keys) == 0 && !t.upstream.OwnsKey() {
@@ -284,5 +279,5 @@ func (c *client) read(r *http.Request, limit int64) ([]byte, error) {
 	if enc := r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
 		return nil, errors.New("the body is compressed: send it as it is")
 	}
-	return relay.ReadAll(http.MaxBytesReader(c.w, r.Body, limit).Read, r.ContentLength)
+	return readRelayAll(http.MaxBytesReader(c.w, r.Body, limit).Read, r.ContentLength)
 }

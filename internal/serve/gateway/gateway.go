@@ -28,11 +28,7 @@ import (
 	"parley/internal/ask/price"
 	"parley/internal/ask/provider"
 	"parley/internal/kit/auth"
-	"parley/internal/serve/gateway/conn"
-	"parley/internal/serve/gateway/ledger"
-	"parley/internal/serve/gateway/match"
-	"parley/internal/serve/gateway/relay"
-	"parley/internal/serve/gateway/session"
+	"parley/internal/serve/gateway/format"
 	"parley/internal/serve/telemetry"
 	"parley/journal"
 	"parley/llm"
@@ -50,13 +46,13 @@ type Config struct {
 	// Journal is where calls are recorded, or the record that is served.
 	Journal journal.Journal
 	// Begin describes the run.
-	Begin ledger.Begin
+	Begin Begin
 	// Replay serves the record and asks nobody. Default: false.
 	Replay bool
 	// Resume serves the record of a session first, and then continues. Default: false.
 	Resume bool
 	// Rules say what to ignore when a call is compared with the record. Default: nothing.
-	Rules *match.Rules
+	Rules *format.Rules
 	// Nearest is the share of words that a recorded call must have in common with a call to be replayed for
 	// it. Default: 0, only equal calls are replayed.
 	Nearest float64
@@ -127,11 +123,11 @@ const NoRetries = -1
 type Gateway struct {
 	cfg         Config
 	keys        auth.Keys
-	upstreams   map[string]*relay.Upstream
-	order       []*relay.Upstream
+	upstreams   map[string]*relayUpstream
+	order       []*relayUpstream
 	dispatch    *dispatch.Dispatcher // nil with Replay
-	ledger      *ledger.Ledger       // nil with Replay
-	sessions    *session.Sessions
+	ledger      *gatewayLedger       // nil with Replay
+	sessions    *sessionSet
 	passes      bool // some provider gets the clients' own keys
 	queue       fair
 	metrics     *metrics
@@ -142,13 +138,13 @@ type Gateway struct {
 	nearest     atomic.Int64 // calls answered by the nearest recorded one
 	misplacedAt sync.Map     // names of upstreams that do not know their address
 	calls       sync.WaitGroup
-	streams     conn.Streams
+	streams     connStreams
 }
 
 // Open checks c, opens its providers and its record. Run must follow.
 func Open(ctx context.Context, c Config) (_ *Gateway, err error) {
 	c.fill()
-	g := &Gateway{cfg: c, keys: auth.New(c.Keys), upstreams: map[string]*relay.Upstream{}}
+	g := &Gateway{cfg: c, keys: auth.New(c.Keys), upstreams: map[string]*relayUpstream{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, g.closeUpstreams())
@@ -162,7 +158,7 @@ func Open(ctx context.Context, c Config) (_ *Gateway, err error) {
 	if err != nil {
 		return nil, err
 	}
-	g.sessions = session.New(session.Config{
+	g.sessions = newSession(sessionConfig{
 		Journal: c.Journal, MaxSteps: c.MaxSteps, Idle: c.Idle, Draws: c.Cache != nil, Replay: c.Replay, Resume: c.Resume,
 		Anybody: c.Replay && len(c.Keys) == 0, Rules: c.Rules, Nearest: c.Nearest, Aliases: aliases(c, state), Tell: c.Tell,
 	}, g.ledger, state)
@@ -190,7 +186,7 @@ func (g *Gateway) openUpstreams() error {
 		if g.upstreams[p.Name] != nil {
 			return fmt.Errorf("gateway: upstream %s is given twice", p.Name)
 		}
-		u, err := relay.Open(p)
+		u, err := openRelay(p)
 		if err != nil {
 			return fmt.Errorf("gateway: %w", err)
 		}
@@ -208,11 +204,11 @@ func (g *Gateway) closeUpstreams() error {
 	return errors.Join(errs...)
 }
 
-func (g *Gateway) openRecord(ctx context.Context) (state *ledger.State, err error) {
+func (g *Gateway) openRecord(ctx context.Context) (state *ledgerState, err error) {
 	if g.cfg.Replay {
-		return ledger.Read(ctx, g.cfg.Journal)
+		return readLedger(ctx, g.cfg.Journal)
 	}
-	g.ledger, state, err = ledger.Open(ctx, g.cfg.Journal, g.cfg.Begin)
+	g.ledger, state, err = openGatewayLedger(ctx, g.cfg.Journal, g.cfg.Begin)
 	return state, err
 }
 
@@ -278,7 +274,7 @@ func (g *Gateway) Run(ctx, drain context.Context, ln net.Listener) error {
 	sweep, stopSweep := context.WithCancel(context.WithoutCancel(ctx))
 	wg.Go(func() { g.sessions.Sweep(sweep) })
 	served := make(chan error, 1)
-	wg.Go(func() { served <- srv.Serve(conn.Listen(ln)) })
+	wg.Go(func() { served <- srv.Serve(listen(ln)) })
 
 	var err error
 	select {

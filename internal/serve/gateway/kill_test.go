@@ -17,7 +17,6 @@ import (
 	"parley/internal/ask/sim"
 	"parley/internal/kit/testkit"
 	"parley/internal/run/runfile"
-	"parley/internal/serve/gateway/ledger"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m, serveAlone) }
@@ -32,7 +31,7 @@ func serveAlone(arg string) error {
 	p := provider.Provider{Name: "openai", Dialect: "openai", BaseURL: url, Limits: provider.Limits{Concurrency: 100}}
 	g, err := Open(context.Background(), Config{
 		Upstreams: []provider.Provider{p}, Journal: store,
-		Begin: ledger.Begin{Run: "kill", Tool: "test", Now: time.Now(), Plan: json.RawMessage(`{}`)},
+		Begin: Begin{Run: "kill", Tool: "test", Now: time.Now(), Plan: json.RawMessage(`{}`)},
 	})
 	if err != nil {
 		return err

@@ -19,7 +19,6 @@ import (
 	"parley/internal/ask/sim"
 	"parley/internal/ask/sim/simhttp"
 	"parley/internal/run/runfile"
-	"parley/internal/serve/gateway/ledger"
 	"parley/journal"
 )
 
@@ -70,7 +69,7 @@ func startAt(t testing.TB, c Config, file string) *lab {
 	if c.Journal == nil {
 		c.Journal = store(t, file, c.Replay)
 	}
-	c.Begin = ledger.Begin{Run: "lab", Tool: "test", Now: time.Now(), Plan: json.RawMessage(`{}`)}
+	c.Begin = Begin{Run: "lab", Tool: "test", Now: time.Now(), Plan: json.RawMessage(`{}`)}
 	g, err := Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +173,7 @@ func (l *lab) try(ctx context.Context, path, body string, header ...string) (rep
 }
 
 // calls stops the gateway and reads the recorded calls of a session.
-func (l *lab) calls(session string) []ledger.Call {
+func (l *lab) calls(session string) []Call {
 	l.t.Helper()
 	if err := l.stop(); err != nil {
 		l.t.Fatal(err)
@@ -182,14 +181,14 @@ func (l *lab) calls(session string) []ledger.Call {
 	return recorded(l.t, l.file, session)
 }
 
-func recorded(t testing.TB, file, session string) []ledger.Call {
+func recorded(t testing.TB, file, session string) []Call {
 	t.Helper()
 	s, err := runfile.OpenRead(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	state, err := ledger.Read(t.Context(), s)
+	state, err := readLedger(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,9 +202,9 @@ func recorded(t testing.TB, file, session string) []ledger.Call {
 		t.Fatalf("there is no session %q: %v", session, state.Sessions)
 	}
 	slices.Sort(episodes)
-	var all []ledger.Call
+	var all []Call
 	for _, n := range episodes {
-		calls, err := ledger.Past(t.Context(), s, n)
+		calls, err := LedgerPast(t.Context(), s, n)
 		if err != nil {
 			t.Fatal(err)
 		}

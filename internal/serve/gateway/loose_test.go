@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"parley/internal/ask/provider"
-	"parley/internal/serve/gateway/match"
+	"parley/internal/serve/gateway/format"
 )
 
 // messages collects the messages for the person who runs the gateway.
@@ -39,9 +39,9 @@ func (h *messages) want(t *testing.T, n int, words ...string) {
 	}
 }
 
-func ignoring(t *testing.T, rules ...string) *match.Rules {
+func ignoring(t *testing.T, rules ...string) *format.Rules {
 	t.Helper()
-	r, err := match.Parse(rules)
+	r, err := format.Parse(rules)
 	if err != nil {
 		t.Fatal(err)
 	}

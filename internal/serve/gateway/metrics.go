@@ -9,10 +9,7 @@ import (
 	"time"
 
 	"parley/internal/serve/gateway/format"
-	"parley/internal/serve/gateway/ledger"
-	"parley/internal/serve/gateway/session"
-	"parley/internal/serve/metric"
-	"parley/internal/serve/monitor"
+	"parley/internal/serve/telemetry"
 )
 
 // metrics serves /metrics. Model names are those that dispatch counts separately, so they are bounded.
@@ -21,14 +18,14 @@ type metrics struct {
 	began                             time.Time
 	inFlight                          atomic.Int64
 	cached, replayed, missed, stopped atomic.Int64
-	recorded                          *metric.Histogram
+	recorded                          *telemetry.Histogram
 	byAPI                             map[format.API]*apiMetrics // never changed
 }
 
 // apiMetrics counts the calls of an endpoint.
 type apiMetrics struct {
 	byStatus       [1000]atomic.Int64
-	seconds, first *metric.Histogram
+	seconds, first *telemetry.Histogram
 }
 
 const metricsPrefix = "parley_gateway_"
@@ -36,11 +33,11 @@ const metricsPrefix = "parley_gateway_"
 func newMetrics(g *Gateway) *metrics {
 	m := &metrics{
 		g: g, began: time.Now(), byAPI: map[format.API]*apiMetrics{},
-		recorded: metric.NewHistogram(.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .5, 1),
+		recorded: telemetry.NewHistogram(.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .5, 1),
 	}
 	buckets := []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600}
 	for _, api := range format.APIs() {
-		m.byAPI[api] = &apiMetrics{seconds: metric.NewHistogram(buckets...), first: metric.NewHistogram(buckets...)}
+		m.byAPI[api] = &apiMetrics{seconds: telemetry.NewHistogram(buckets...), first: telemetry.NewHistogram(buckets...)}
 	}
 	return m
 }
@@ -54,13 +51,13 @@ func (m *metrics) ended(api format.API, status int, began time.Time) {
 }
 
 // answered counts the answer of a call.
-func (m *metrics) answered(api format.API, c *ledger.Call) {
+func (m *metrics) answered(api format.API, c *Call) {
 	r := c.Response
 	switch {
 	case r == nil:
 	case r.Metadata.Cached:
 		m.cached.Add(1)
-	case r.Provider == session.Own:
+	case r.Provider == sessionOwn:
 		m.stopped.Add(1)
 	case r.Metadata.FirstByte > 0:
 		m.byAPI[api].first.Observe(r.Metadata.FirstByte.Seconds())
@@ -71,8 +68,8 @@ func (m *metrics) answered(api format.API, c *ledger.Call) {
 func (m *metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) { m.page().Serve(w) }
 
 // page returns the metrics of this moment.
-func (m *metrics) page() *metric.Page {
-	p := &metric.Page{}
+func (m *metrics) page() *telemetry.Page {
+	p := &telemetry.Page{}
 	m.calls(p)
 	m.state(p)
 	p.AddProcess(m.began)
@@ -80,12 +77,12 @@ func (m *metrics) page() *metric.Page {
 }
 
 // calls writes what the gateway counts itself.
-func (m *metrics) calls(p *metric.Page) {
+func (m *metrics) calls(p *telemetry.Page) {
 	apis := slices.Sorted(maps.Keys(m.byAPI))
 	for _, api := range apis {
 		for status := range m.byAPI[api].byStatus {
 			if n := m.byAPI[api].byStatus[status].Load(); n > 0 {
-				p.Add(metric.Counter, metricsPrefix+"requests_total", "Calls by endpoint and status.", float64(n), "code", strconv.Itoa(status), "endpoint", string(api))
+				p.Add(telemetry.Counter, metricsPrefix+"requests_total", "Calls by endpoint and status.", float64(n), "code", strconv.Itoa(status), "endpoint", string(api))
 			}
 		}
 	}
@@ -97,7 +94,7 @@ func (m *metrics) calls(p *metric.Page) {
 	}
 	p.AddHistogram(metricsPrefix+"record_seconds", "Time until a call was recorded.", m.recorded)
 	count := func(name, help string, n *atomic.Int64) {
-		p.Add(metric.Counter, metricsPrefix+name, help, float64(n.Load()))
+		p.Add(telemetry.Counter, metricsPrefix+name, help, float64(n.Load()))
 	}
 	count("cached_total", "Calls answered by the cache.", &m.cached)
 	count("replayed_total", "Calls answered by the record.", &m.replayed)
@@ -106,8 +103,8 @@ func (m *metrics) calls(p *metric.Page) {
 }
 
 // state writes the counts of dispatch, the budget and the sessions.
-func (m *metrics) state(p *metric.Page) {
-	gauge := func(name, help string, v float64) { p.Add(metric.Gauge, metricsPrefix+name, help, v) }
+func (m *metrics) state(p *telemetry.Page) {
+	gauge := func(name, help string, v float64) { p.Add(telemetry.Gauge, metricsPrefix+name, help, v) }
 	open, all := m.g.sessions.Counts()
 	gauge("in_flight", "Calls that are being served.", float64(m.inFlight.Load()))
 	gauge("sessions_open", "Sessions that take calls.", float64(open))
@@ -121,5 +118,5 @@ func (m *metrics) state(p *metric.Page) {
 	gauge("waiting", "Calls that wait for a provider's limits.", float64(stats.Waiting))
 	gauge("spent_dollars", "Spent in all, earlier processes included.", spent.Dollars())
 	gauge("reserved_dollars", "Set aside for calls in flight.", reserved.Dollars())
-	monitor.AddCalls(p, metricsPrefix, stats)
+	telemetry.AddCalls(p, metricsPrefix, stats)
 }

@@ -11,7 +11,6 @@ import (
 	"parley/internal/ask/provider"
 	"parley/internal/ask/sim"
 	"parley/internal/ask/sim/simhttp"
-	"parley/internal/serve/gateway/session"
 	"parley/llm"
 )
 
@@ -175,7 +174,7 @@ func TestStreamsComeAsTheyGo(t *testing.T) {
 		t.Errorf("%q, %v", rest, err)
 	}
 	// The end has arrived, so the call is in the file.
-	c := recorded(t, l.file, session.Default)
+	c := recorded(t, l.file, sessionDefault)
 	if len(c) != 1 || c[0].Response.Text != "Hello" || c[0].Response.Usage != (llm.Usage{Input: 7, Output: 2}) {
 		t.Fatalf("%+v", c)
 	}

@@ -11,11 +11,7 @@ import (
 
 	"parley/internal/ask/wire/body"
 	"parley/internal/kit/auth"
-	"parley/internal/serve/gateway/conn"
 	"parley/internal/serve/gateway/format"
-	"parley/internal/serve/gateway/ledger"
-	"parley/internal/serve/gateway/route"
-	"parley/internal/serve/gateway/session"
 )
 
 // httpServer returns the server of the gateway. Its requests live until base is done.
@@ -27,7 +23,7 @@ func (g *Gateway) httpServer(base context.Context) *http.Server {
 	srv.BaseContext = func(net.Listener) context.Context { return base }
 	srv.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 250}
 	srv.Protocols = &http.Protocols{}
-	srv.ConnContext = conn.Context
+	srv.ConnContext = connContext
 	srv.Protocols.SetHTTP1(true)
 	srv.Protocols.SetUnencryptedHTTP2(true)
 	return srv
@@ -39,7 +35,7 @@ func public(r *http.Request) bool { return r.URL.Path == "/healthz" || r.URL.Pat
 // refuse answers a request that the guard refused, in the format of its endpoint.
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, why auth.Refusal) {
 	api := format.Chat
-	if rt, ok := route.Parse(r.Method, r.URL.EscapedPath()); ok {
+	if rt, ok := parse(r.Method, r.URL.EscapedPath()); ok {
 		api = rt.API
 	}
 	newClient(w, g.cfg.Patience).whole(why.Status, api.AppendError(nil, why.Status, why.Code, why.Message), nil)
@@ -73,8 +69,8 @@ func (g *Gateway) take(base context.Context, srv *http.Server, x *exchange, w ht
 func (g *Gateway) handle(w http.ResponseWriter, r *http.Request, take takeFunc) {
 	g.calls.Add(1)
 	defer g.calls.Done()
-	rt, ok := route.Parse(r.Method, r.URL.EscapedPath())
-	if ok && rt.What == route.Call {
+	rt, ok := parse(r.Method, r.URL.EscapedPath())
+	if ok && rt.What == routeCall {
 		g.serve(w, r, rt, take)
 		return
 	}
@@ -82,7 +78,7 @@ func (g *Gateway) handle(w http.ResponseWriter, r *http.Request, take takeFunc) 
 }
 
 // other answers a request that is not a call to a provider.
-func (g *Gateway) other(w http.ResponseWriter, r *http.Request, rt *route.Route, ok bool) {
+func (g *Gateway) other(w http.ResponseWriter, r *http.Request, rt *gatewayRoute, ok bool) {
 	newClient(w, closeWait+g.cfg.Patience).bound()
 	switch {
 	case r.URL.Path == "/healthz":
@@ -92,9 +88,9 @@ func (g *Gateway) other(w http.ResponseWriter, r *http.Request, rt *route.Route,
 	case r.URL.Path == "/metrics":
 		g.metrics.ServeHTTP(w, r)
 	case !ok:
-		b := format.Chat.AppendError(nil, http.StatusNotFound, "unknown_url", "there is no "+r.Method+" "+r.URL.Path+": "+route.Endpoints())
+		b := format.Chat.AppendError(nil, http.StatusNotFound, "unknown_url", "there is no "+r.Method+" "+r.URL.Path+": "+endpoints())
 		newClient(w, g.cfg.Patience).whole(http.StatusNotFound, b, nil)
-	case rt.What == route.Status:
+	case rt.What == routeStatus:
 		g.status(w, r, rt)
 	default:
 		g.close(w, r, rt)
@@ -125,13 +121,13 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	_, _ = w.Write(append(b, '\n')) // the client may be gone
 }
 
-// fault answers a bad request about a session.
-func fault(w http.ResponseWriter, status int, code, message string) {
+// gatewayFault answers a bad request about a session.
+func gatewayFault(w http.ResponseWriter, status int, code, message string) {
 	writeJSON(w, status, map[string]any{"error": map[string]string{"type": code, "code": code, "message": message}})
 }
 
-func (g *Gateway) status(w http.ResponseWriter, r *http.Request, rt *route.Route) {
-	s, err := g.sessions.Find(r.Context(), ledger.Name{Owner: g.owner(r.Header), ID: rt.Session}, false)
+func (g *Gateway) status(w http.ResponseWriter, r *http.Request, rt *gatewayRoute) {
+	s, err := g.sessions.Find(r.Context(), Name{Owner: g.owner(r.Header), ID: rt.Session}, false)
 	if err != nil {
 		g.missing(w, rt.Session, err)
 		return
@@ -140,23 +136,23 @@ func (g *Gateway) status(w http.ResponseWriter, r *http.Request, rt *route.Route
 }
 
 func (g *Gateway) missing(w http.ResponseWriter, id string, err error) {
-	if errors.Is(err, session.ErrUnknown) {
-		fault(w, http.StatusNotFound, "session_unknown", "there is no session "+id+" of this key: a session belongs to the key that opened it")
+	if errors.Is(err, errUnknown) {
+		gatewayFault(w, http.StatusNotFound, "session_unknown", "there is no session "+id+" of this key: a session belongs to the key that opened it")
 		return
 	}
-	fault(w, http.StatusInternalServerError, "record_failed", err.Error())
+	gatewayFault(w, http.StatusInternalServerError, "record_failed", err.Error())
 }
 
 // closeWait is how long closing a session waits for its calls in flight.
 const closeWait = 30 * time.Second
 
-func (g *Gateway) close(w http.ResponseWriter, r *http.Request, rt *route.Route) {
-	s, err := g.sessions.Find(r.Context(), ledger.Name{Owner: g.owner(r.Header), ID: rt.Session}, false)
+func (g *Gateway) close(w http.ResponseWriter, r *http.Request, rt *gatewayRoute) {
+	s, err := g.sessions.Find(r.Context(), Name{Owner: g.owner(r.Header), ID: rt.Session}, false)
 	if err != nil {
 		g.missing(w, rt.Session, err)
 		return
 	}
-	var c session.Closing
+	var c Closing
 	b, err := newClient(w, g.cfg.Patience).read(r, 1<<20)
 	if err == nil && len(b) > 0 {
 		err = cmp.Or(body.CheckNames(b, nil), json.Unmarshal(b, &c))
@@ -165,7 +161,7 @@ func (g *Gateway) close(w http.ResponseWriter, r *http.Request, rt *route.Route)
 		err = c.Check()
 	}
 	if err != nil {
-		fault(w, http.StatusBadRequest, "body_invalid", "close: "+err.Error()+`: want {"reason": TEXT, "completion_mode": "complete", "seal" or "abort", "scores": {NAME: NUMBER}}`)
+		gatewayFault(w, http.StatusBadRequest, "body_invalid", "close: "+err.Error()+`: want {"reason": TEXT, "completion_mode": "complete", "seal" or "abort", "scores": {NAME: NUMBER}}`)
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), closeWait)
@@ -175,7 +171,7 @@ func (g *Gateway) close(w http.ResponseWriter, r *http.Request, rt *route.Route)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		writeJSON(w, http.StatusAccepted, status) // it ends with its last call
 	case err != nil:
-		fault(w, http.StatusInternalServerError, "record_failed", err.Error())
+		gatewayFault(w, http.StatusInternalServerError, "record_failed", err.Error())
 	default:
 		writeJSON(w, http.StatusOK, status)
 	}

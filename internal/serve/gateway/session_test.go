@@ -11,7 +11,6 @@ import (
 
 	"parley/internal/ask/provider"
 	"parley/internal/run/runfile"
-	"parley/internal/serve/gateway/ledger"
 	"parley/journal"
 	"parley/llm"
 )
@@ -24,11 +23,11 @@ func endedAs(t *testing.T, file string) (journal.Ended, bool) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	state, err := ledger.Read(t.Context(), s)
+	state, err := readLedger(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := state.Ended.Outcome(t.Context(), s, state.Sessions[ledger.Name{ID: "s"}][0])
+	e, err := state.Ended.Outcome(t.Context(), s, state.Sessions[Name{ID: "s"}][0])
 	if err != nil {
 		t.Fatal(err)
 	}

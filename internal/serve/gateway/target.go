@@ -14,15 +14,11 @@ import (
 	"parley/internal/ask/provider"
 	"parley/internal/kit/auth"
 	"parley/internal/serve/gateway/format"
-	"parley/internal/serve/gateway/ledger"
-	"parley/internal/serve/gateway/relay"
-	"parley/internal/serve/gateway/route"
-	"parley/internal/serve/gateway/session"
 	"parley/llm"
 )
 
 // sessionOf returns the session of a request: from the path, a header, or the default one.
-func sessionOf(rt *route.Route, h http.Header) (string, error) {
+func sessionOf(rt *gatewayRoute, h http.Header) (string, error) {
 	id := rt.Session
 	for _, name := range []string{"X-Parley-Session", "X-Session-Id"} {
 		if id == "" {
@@ -30,7 +26,7 @@ func sessionOf(rt *route.Route, h http.Header) (string, error) {
 		}
 	}
 	if id == "" {
-		return session.Default, nil
+		return sessionDefault, nil
 	}
 	if len(id) > 200 || strings.ContainsFunc(id, func(r rune) bool { return r == 0xfffd || !unicode.IsGraphic(r) || unicode.IsSpace(r) }) {
 		return "", fmt.Errorf("a session's name has at most 200 characters, none of them white space or invisible")
@@ -60,7 +56,7 @@ func (g *Gateway) passesKeys() bool {
 
 // target is the model that answers a call.
 type target struct {
-	upstream  *relay.Upstream
+	upstream  *relayUpstream
 	model     string // as provider/model
 	fallbacks []string
 }
@@ -86,7 +82,7 @@ func (g *Gateway) target(api format.API, model string) (*target, *llm.Error) {
 }
 
 // aliases returns the other names of models: those of the config, or of the record that is replayed.
-func aliases(c Config, found *ledger.State) map[string]string {
+func aliases(c Config, found *ledgerState) map[string]string {
 	if c.Replay {
 		return found.Aliases
 	}
@@ -94,7 +90,7 @@ func aliases(c Config, found *ledger.State) map[string]string {
 }
 
 // first returns the first upstream that speaks the format of api, or the first of all.
-func (g *Gateway) first(api format.API) *relay.Upstream {
+func (g *Gateway) first(api format.API) *relayUpstream {
 	for _, u := range g.order {
 		if u.Speaks(api) {
 			return u

@@ -11,7 +11,6 @@ import (
 	"parley/internal/ask/transport"
 	"parley/internal/kit/sse"
 	"parley/internal/serve/gateway/format"
-	"parley/internal/serve/gateway/session"
 	"parley/llm"
 )
 
@@ -103,7 +102,7 @@ func TestTranslatesTurns(t *testing.T) {
 	if d := got.header.Get("X-Parley-Dropped"); d != "store,user" {
 		t.Errorf("dropped %q", d)
 	}
-	if c := recorded(t, l.file, session.Default); strings.Join(c[0].Response.Dropped, ",") != "store,user" {
+	if c := recorded(t, l.file, sessionDefault); strings.Join(c[0].Response.Dropped, ",") != "store,user" {
 		t.Errorf("%+v", c[0].Response)
 	}
 	for _, want := range []string{

@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/internal/serve/metric"
 	"parley/llm"
 )
 
@@ -34,7 +33,7 @@ const (
 )
 
 // measured is what is measured of a series.
-type measured struct{ seconds, input, output *metric.Histogram }
+type measured struct{ seconds, input, output *Histogram }
 
 // meter measures calls, and sends that and another page of metrics.
 type meter struct {
@@ -43,7 +42,7 @@ type meter struct {
 	began    time.Time
 	every    time.Duration // between exports
 	limit    time.Duration // for all attempts at one
-	page     atomic.Pointer[func() *metric.Page]
+	page     atomic.Pointer[func() *Page]
 	err      error // of the last export; of the sender alone, until it has ended
 
 	mu  sync.Mutex
@@ -88,7 +87,7 @@ func (m *meter) send(ctx context.Context, closing <-chan struct{}) {
 }
 
 // Measure also sends the metrics of a page from now on.
-func (x *Exporter) Measure(page func() *metric.Page) {
+func (x *Exporter) Measure(page func() *Page) {
 	if x != nil && x.meter != nil {
 		x.meter.page.Store(&page)
 	}
@@ -113,7 +112,7 @@ func (x *Exporter) measure(of operation, took time.Duration, r *llm.Response, e 
 	}
 	for _, n := range []struct {
 		tokens int
-		to     *metric.Histogram
+		to     *Histogram
 	}{{r.Usage.Input, h.input}, {r.Usage.Output, h.output}} {
 		if n.tokens > 0 {
 			n.to.Observe(float64(n.tokens))
@@ -150,7 +149,7 @@ func newMeasured() *measured {
 		seconds = append(seconds, .01*math.Exp2(float64(i)))
 		tokens = append(tokens, math.Exp2(float64(2*i)))
 	}
-	return &measured{metric.NewHistogram(seconds...), metric.NewHistogram(tokens...), metric.NewHistogram(tokens...)}
+	return &measured{NewHistogram(seconds...), NewHistogram(tokens...), NewHistogram(tokens...)}
 }
 
 // The names of the GenAI conventions, and their units.
@@ -172,7 +171,7 @@ func unitOf(name string) string {
 
 // collect returns the metrics of this moment.
 func (m *meter) collect(now time.Time) []message {
-	p := &metric.Page{}
+	p := &Page{}
 	if page := m.page.Load(); page != nil {
 		p = (*page)()
 	}
@@ -185,7 +184,7 @@ func (m *meter) collect(now time.Time) []message {
 }
 
 // addCalls adds what was measured of calls.
-func (m *meter) addCalls(p *metric.Page) {
+func (m *meter) addCalls(p *Page) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var all []series
@@ -223,7 +222,7 @@ func (s series) labels() []string {
 }
 
 // family returns a metric as OTLP has it. Sums count from the start of the process.
-func (m *meter) family(f *metric.Family, now time.Time) message {
+func (m *meter) family(f *Family, now time.Time) message {
 	const gauge, sum, histogram, cumulative = 5, 7, 9, 2
 	var points message
 	for i := range f.Points {
@@ -231,9 +230,9 @@ func (m *meter) family(f *metric.Family, now time.Time) message {
 	}
 	out := message(nil).text(1, f.Name).text(2, f.Help).text(3, unitOf(f.Name))
 	switch f.Type {
-	case metric.Counter:
+	case Counter:
 		return out.bytes(sum, points.number(2, cumulative).number(3, 1)) // it only grows
-	case metric.Gauge:
+	case Gauge:
 		return out.bytes(gauge, points)
 	default:
 		return out.bytes(histogram, points.number(2, cumulative))
@@ -241,7 +240,7 @@ func (m *meter) family(f *metric.Family, now time.Time) message {
 }
 
 // point returns a value as OTLP has it.
-func (m *meter) point(p *metric.Point, now time.Time) message {
+func (m *meter) point(p *Point, now time.Time) message {
 	out := message(nil).long(2, uint64(m.began.UnixNano())).long(3, uint64(now.UnixNano()))
 	value, labels := math.Float64bits(p.Value), uint64(7)
 	if p.Counts == nil {

@@ -13,7 +13,6 @@ import (
 
 	"parley/internal/ask/provider"
 	"parley/internal/serve/gateway/format"
-	"parley/internal/serve/metric"
 	"parley/llm"
 )
 
@@ -63,10 +62,10 @@ func TestMeasured(t *testing.T) {
 	for i := range 2 * maxSeries {
 		x.measure(operation{name: "chat", model: fmt.Sprint(i, strings.Repeat("x", 1000))}, 0, nil, nil)
 	}
-	x.Measure(func() *metric.Page {
-		p := &metric.Page{}
-		p.Add(metric.Counter, "parley_calls_total", "Calls.", 3, "model", "m")
-		p.Add(metric.Gauge, "parley_in_flight", "Calls.", .5)
+	x.Measure(func() *Page {
+		p := &Page{}
+		p.Add(Counter, "parley_calls_total", "Calls.", 3, "model", "m")
+		p.Add(Gauge, "parley_in_flight", "Calls.", .5)
 		return p
 	})
 	if err := x.Close(t.Context()); err != nil {

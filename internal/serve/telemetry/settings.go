@@ -30,8 +30,8 @@ func (l lookup) value(name string) string {
 type signal string
 
 const (
-	traces  signal = "TRACES"
-	metrics signal = "METRICS"
+	traces           signal = "TRACES"
+	telemetryMetrics signal = "METRICS"
 )
 
 // variables are those of the exporter for one signal.

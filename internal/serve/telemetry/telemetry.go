@@ -4,7 +4,7 @@
 // It promises that a nil Exporter, a nil Span and a nil Play do nothing; that a call never waits for the
 // collector; and that nothing that is sent contains text of requests or answers.
 //
-// It does not count what a process does besides calls: packages monitor and gateway do, as metric.Page.
+// It does not count what a process does besides calls: packages monitor and gateway do, as Page.
 package telemetry
 
 import (
@@ -64,7 +64,7 @@ func open(env lookup, service, version string) (*Exporter, error) {
 	if err != nil {
 		return nil, err
 	}
-	forMetrics, err := variables{env, metrics}.sender()
+	forMetrics, err := variables{env, telemetryMetrics}.sender()
 	if err != nil || forSpans == nil && forMetrics == nil {
 		return nil, err
 	}

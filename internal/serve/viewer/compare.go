@@ -13,10 +13,6 @@ import (
 	"parley/internal/read/report"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
-	"parley/internal/serve/viewer/catalog"
-	"parley/internal/serve/viewer/library"
-	"parley/internal/serve/viewer/said"
-	"parley/internal/serve/viewer/statistics"
 )
 
 // turnsPerPage is how many turns of two episodes a page has beside each other, and before is how many of them are
@@ -35,7 +31,7 @@ type comparePage struct {
 	Problem  string // why nothing can be compared
 	Sections []report.Section
 
-	Rows           []said.Pair // of two episodes
+	Rows           []turnPair // of two episodes
 	From, Turns    int
 	First          string // the page with the first difference; empty: there is none
 	Earlier, Later string
@@ -49,7 +45,7 @@ type side struct {
 	Lineup  string
 	Deal    int
 
-	run    *library.Run
+	run    *Run
 	listed *runfile.Listed
 	lines  []results.Line
 }
@@ -98,9 +94,9 @@ type pair struct{ A, B, To string }
 const maxPairs = 45
 
 // pairs returns all pairs of runs of the same kind that have episodes that ended, in the order of their names.
-func pairs(all []*catalog.Entry) (out []pair) {
-	all = slices.DeleteFunc(slices.Clone(all), func(e *catalog.Entry) bool { return e.Problem != "" || e.Outline.Ended == 0 })
-	slices.SortFunc(all, func(a, b *catalog.Entry) int { return strings.Compare(a.Name, b.Name) })
+func pairs(all []*Entry) (out []pair) {
+	all = slices.DeleteFunc(slices.Clone(all), func(e *Entry) bool { return e.Problem != "" || e.Outline.Ended == 0 })
+	slices.SortFunc(all, func(a, b *Entry) int { return strings.Compare(a.Name, b.Name) })
 	for i, a := range all {
 		for _, b := range all[i+1:] {
 			if a.Kind == b.Kind {
@@ -141,7 +137,7 @@ func (v *Viewer) openSide(ctx context.Context, s *side) (err error) {
 
 // episodes puts two episodes beside each other.
 func (d *comparePage) episodes(q url.Values) error {
-	rows, first := said.Align(d.Sides[0].lines, d.Sides[1].lines)
+	rows, first := align(d.Sides[0].lines, d.Sides[1].lines)
 	at := func(from int) string {
 		to := url.Values{"from": {strconv.Itoa(max(0, from))}}
 		for _, name := range []string{"a", "ea", "b", "eb"} {
@@ -173,8 +169,8 @@ func (d *comparePage) episodes(q url.Values) error {
 
 // runs compares two runs with the statistics of parley compare.
 func (d *comparePage) runs(ctx context.Context, tool string, p *screen) error {
-	document, err := statistics.Compare(ctx, tool, [2]*library.Run{d.Sides[0].run, d.Sides[1].run})
-	if errors.Is(err, statistics.ErrNothing) {
+	document, err := statisticsCompare(ctx, tool, [2]*Run{d.Sides[0].run, d.Sides[1].run})
+	if errors.Is(err, errNothing) {
 		d.Problem = "There is nothing to compare yet: both runs need an episode that ended, with a score that the other has too."
 		return nil
 	}
@@ -195,7 +191,7 @@ func (d comparePage) Chosen(side int, name string) bool { return d.Sides[side].N
 func (d comparePage) Last() int { return d.From + len(d.Rows) }
 
 // relatives returns links to comparisons of an episode: with its origin, and with episodes of the same deal.
-func (v *Viewer) relatives(ctx context.Context, r *library.Run, l *runfile.Listed) (out []link, err error) {
+func (v *Viewer) relatives(ctx context.Context, r *Run, l *runfile.Listed) (out []link, err error) {
 	if fork := r.Begun.Fork; fork != nil {
 		if name := v.catalog.Origin(ctx, fork); name != "" && name != r.Name {
 			out = append(out, link{Text: fmt.Sprintf("episode %d of %s, from which it was forked", fork.Episode, name), To: compareAt(name, fork.Episode, r.Name, l.Episode)})

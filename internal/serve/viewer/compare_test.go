@@ -5,14 +5,13 @@ import (
 	"testing"
 
 	"parley/internal/run/runfile"
-	"parley/internal/serve/viewer/catalog"
 )
 
 // TestPairs checks which runs a site without a server compares.
 func TestPairs(t *testing.T) {
 	t.Parallel()
 	played := runfile.Outline{Ended: 1}
-	all := []*catalog.Entry{
+	all := []*Entry{
 		{Name: "c", Kind: "duel", Outline: played}, {Name: "a", Kind: "duel", Outline: played}, {Name: "b", Kind: "auction", Outline: played},
 		{Name: "d", Kind: "duel"}, {Name: "e", Kind: "duel", Outline: played, Problem: "it cannot be read"},
 	}
@@ -20,7 +19,7 @@ func TestPairs(t *testing.T) {
 		t.Error(got)
 	}
 	for i := range 12 {
-		all = append(all, &catalog.Entry{Name: fmt.Sprintf("m%02d", i), Kind: "market", Outline: played})
+		all = append(all, &Entry{Name: fmt.Sprintf("m%02d", i), Kind: "market", Outline: played})
 	}
 	var d comparePage
 	if d.offer(pairs(all)); len(d.Pairs) != maxPairs || d.More != 1+12*11/2-maxPairs {

@@ -16,8 +16,6 @@ import (
 	"parley/internal/read/score"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
-	"parley/internal/serve/viewer/library"
-	"parley/internal/serve/viewer/said"
 	"parley/journal"
 	"parley/world"
 )
@@ -38,8 +36,8 @@ type episodePage struct {
 	Story          string // where the whole episode is read; empty: it was
 	First          string // the page that has the story, if everything was read for another one
 	Labels         labelForm
-	Lines          []said.Line
-	Layout         said.Layout
+	Lines          []Line
+	Layout         Layout
 	Relatives      []link // comparisons with other episodes
 	Afterwards     []asked
 	Texts          texts
@@ -48,16 +46,16 @@ type episodePage struct {
 // asked is a text of a scorer.
 type asked struct {
 	score.Text
-	Shown said.Words
+	Shown Words
 }
 
 // find returns the episode of a request.
-func find(r *library.Run, req *http.Request) (*runfile.Listed, error) {
+func find(r *Run, req *http.Request) (*runfile.Listed, error) {
 	return findEpisode(req.Context(), r, req.PathValue("episode"))
 }
 
 // findEpisode returns the episode with a number.
-func findEpisode(ctx context.Context, r *library.Run, number string) (*runfile.Listed, error) {
+func findEpisode(ctx context.Context, r *Run, number string) (*runfile.Listed, error) {
 	n, err := strconv.Atoi(number)
 	if err != nil || n < 0 {
 		return nil, fmt.Errorf("viewer: episode %q: %w", number, errNotFound)
@@ -93,7 +91,7 @@ func (v *Viewer) episode(req *http.Request) (*screen, error) {
 		return nil, err
 	}
 	at := runPath(r.Name, "episodes", strconv.Itoa(l.Episode))
-	d := episodePage{Episode: e, Listed: l, Texts: shown, Lineup: results.LineupText(l.Spec.Lineup), Params: said.Indent(l.Spec.Params), LastLine: e.From + len(e.Lines)}
+	d := episodePage{Episode: e, Listed: l, Texts: shown, Lineup: results.LineupText(l.Spec.Lineup), Params: indent(l.Spec.Params), LastLine: e.From + len(e.Lines)}
 	if err := d.addScores(req.Context(), r); err != nil {
 		return nil, err
 	}
@@ -116,7 +114,7 @@ func (v *Viewer) episode(req *http.Request) (*screen, error) {
 		return nil, err
 	}
 	d.Labels = newLabelForm(set, l.Episode, at, req.URL.Query(), shown)
-	where := said.Links{Call: at + "/", Keep: shown.keep, Format: shown.format}
+	where := transcriptLinks{Call: at + "/", Keep: shown.keep, Format: shown.format}
 	if !v.static {
 		where.Label = at + "?from=" + url.QueryEscape(cmp.Or(req.URL.Query().Get("from"), "0")) + "&label="
 	}
@@ -132,7 +130,7 @@ func (v *Viewer) episode(req *http.Request) (*screen, error) {
 }
 
 // addScores adds the scores of an episode that has ended, and the texts of scorers.
-func (d *episodePage) addScores(ctx context.Context, r *library.Run) error {
+func (d *episodePage) addScores(ctx context.Context, r *Run) error {
 	l := d.Listed
 	if l.Ended == nil {
 		return nil
@@ -144,14 +142,14 @@ func (d *episodePage) addScores(ctx context.Context, r *library.Run) error {
 	d.Scores = added.Of(l.Episode, l.Ended.Outcome)
 	all, _ := score.Texts(ctx, r.Path, r.Begun.Run, l.Episode) // the statistics of the run say why they cannot be read
 	for _, t := range all {
-		d.Afterwards = append(d.Afterwards, asked{t, said.NewWords(d.Texts.format, t.Text)})
+		d.Afterwards = append(d.Afterwards, asked{t, newWords(d.Texts.format, t.Text)})
 	}
 	return nil
 }
 
 // readEpisode reads the part of an episode that a page shows. An episode that is being played is read whole, for its story, but
 // each entry only once.
-func (v *Viewer) readEpisode(req *http.Request, r *library.Run, l *runfile.Listed) (*report.Episode, error) {
+func (v *Viewer) readEpisode(req *http.Request, r *Run, l *runfile.Listed) (*report.Episode, error) {
 	from, err := placeOf(req.URL.Query().Get("from"))
 	if err != nil {
 		return nil, err
@@ -205,7 +203,7 @@ func (v *Viewer) calls(w http.ResponseWriter, req *http.Request) {
 	}
 	_, _, e, err := v.findCall(req)
 	if err == nil {
-		err = said.WriteImage(w, e, req.URL.Query().Get("image"))
+		err = writeImage(w, e, req.URL.Query().Get("image"))
 	}
 	if err != nil {
 		v.render(failure(err))(w)
@@ -213,7 +211,7 @@ func (v *Viewer) calls(w http.ResponseWriter, req *http.Request) {
 }
 
 // findCall returns the call of a request.
-func (v *Viewer) findCall(req *http.Request) (*library.Run, *runfile.Listed, *journal.Replied, error) {
+func (v *Viewer) findCall(req *http.Request) (*Run, *runfile.Listed, *journal.Replied, error) {
 	r, err := v.get(req.Context(), req.PathValue("run"))
 	if err != nil {
 		return nil, nil, nil, err
@@ -230,7 +228,7 @@ func (v *Viewer) findCall(req *http.Request) (*library.Run, *runfile.Listed, *jo
 }
 
 // findReply returns the reply to a call of an episode. fill reads the rest of it.
-func findReply(ctx context.Context, r *library.Run, l *runfile.Listed, name string) (e *journal.Replied, fill func(...*journal.Replied) error, err error) {
+func findReply(ctx context.Context, r *Run, l *runfile.Listed, name string) (e *journal.Replied, fill func(...*journal.Replied) error, err error) {
 	entries, fill, err := r.Store.Sparing(ctx, l.Episode)
 	if err != nil {
 		return nil, nil, err
@@ -248,7 +246,7 @@ func findReply(ctx context.Context, r *library.Run, l *runfile.Listed, name stri
 
 // callPage is the data of the page of a call.
 type callPage struct {
-	said.CallPage
+	CallPage
 	Texts texts
 }
 
@@ -270,7 +268,7 @@ func (v *Viewer) call(req *http.Request) (*screen, error) {
 	p.Title = fmt.Sprintf("Call %s of episode %d of %s", name, l.Episode, r.Name)
 	p.Above = append(p.Above, link{Text: "Episodes", To: runPath(r.Name, "episodes")}, link{Text: strconv.Itoa(l.Episode), To: shown.keep(at)}, link{Text: name, To: shown.keep(at + "/" + name)})
 	p.template, p.Live = "call", "" // a reply does not change
-	p.Data = callPage{said.NewCallPage(r.Begun, name, at+"/"+name, e, shown.format), shown}
+	p.Data = callPage{newCallPage(r.Begun, name, at+"/"+name, e, shown.format), shown}
 	return p, nil
 }
 
@@ -296,18 +294,18 @@ func placeOf(text string) (p results.Place, err error) {
 const maxLine = 1 << 40
 
 // addLines lays out the lines of the window.
-func (d *episodePage) addLines(at said.Links) {
+func (d *episodePage) addLines(at transcriptLinks) {
 	lines := d.Episode.Lines
 	for i, l := range lines {
 		first := i == 0 || lines[i-1].Call != l.Call
 		last := i+1 == len(lines) || lines[i+1].Call != l.Call
-		d.Lines = append(d.Lines, said.NewLine(l, d.Episode, at, d.Labels.Given, first, last))
+		d.Lines = append(d.Lines, newLine(l, d.Episode, at, d.Labels.Given, first, last))
 	}
-	d.Layout = said.New(d.Lines)
+	d.Layout = newLayout(d.Lines)
 }
 
 // Since formats when something happened.
-func (d episodePage) Since(at time.Time) string { return said.Since(d.Episode.Began, at) }
+func (d episodePage) Since(at time.Time) string { return promptSince(d.Episode.Began, at) }
 
 // maxFacts is how many scores are shown as facts. More are shown as a table.
 const maxFacts = 12

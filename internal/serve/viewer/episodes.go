@@ -11,19 +11,17 @@ import (
 	"parley/internal/run/label"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
-	"parley/internal/serve/viewer/library"
-	"parley/internal/serve/viewer/listing"
 	"parley/world"
 )
 
 // episodeList is the data of the page.
 type episodeList struct {
-	Filter  listing.Filter
-	Columns []listing.Column
+	Filter  listingFilter
+	Columns []listingColumn
 	Rows    []results.Row
 	Scores  []results.ScoreName // columns of scores
-	Sorts   []listing.Choice    // everything to sort by
-	Among   []listing.Choice    // every score to filter by
+	Sorts   []choice            // everything to sort by
+	Among   []choice            // every score to filter by
 	Agents  []string
 	Labels  *label.Set
 	To      string // the address of the page without parameters
@@ -42,7 +40,7 @@ func (v *Viewer) episodes(req *http.Request) (*screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := listing.New(req.URL.Query())
+	f := newListing(req.URL.Query())
 	o, err := r.Store.Outline(req.Context())
 	if err != nil {
 		return nil, err
@@ -67,16 +65,16 @@ func (v *Viewer) episodes(req *http.Request) (*screen, error) {
 	if f.After != "" {
 		d.First = f.First().Address(d.To)
 	}
-	if len(d.Rows) > listing.PerPage {
-		d.Rows = d.Rows[:listing.PerPage]
-		d.Next = f.Next(d.Rows[listing.PerPage-1].Key).Address(d.To)
+	if len(d.Rows) > listingPerPage {
+		d.Rows = d.Rows[:listingPerPage]
+		d.Next = f.Next(d.Rows[listingPerPage-1].Key).Address(d.To)
 	}
 	p.template, p.Title, p.Data = "episodes", "Episodes of "+r.Name, d
 	return p, nil
 }
 
 // rows lists episodes from the run file if it can, and else from the index.
-func rows(r *library.Run, req *http.Request, f listing.Filter, labels *label.Set) (rows []results.Row, err error) {
+func rows(r *Run, req *http.Request, f listingFilter, labels *label.Set) (rows []results.Row, err error) {
 	added, err := r.Added(req.Context()) // also to sort by them
 	if err != nil {
 		return nil, err
@@ -92,7 +90,7 @@ func rows(r *library.Run, req *http.Request, f listing.Filter, labels *label.Set
 		}
 		return rows, err
 	}
-	want := runfile.Listing{Limit: listing.PerPage + 1, Failed: f.State == runfile.Failed, Waiting: f.State == runfile.Waiting, Cell: f.Cell, Agent: f.Agent, Among: f.Among(labels)}
+	want := runfile.Listing{Limit: listingPerPage + 1, Failed: f.State == runfile.Failed, Waiting: f.State == runfile.Waiting, Cell: f.Cell, Agent: f.Agent, Among: f.Among(labels)}
 	if q.After != nil {
 		want.From = max(0, q.After.Episode+1)
 	}

@@ -7,8 +7,6 @@ import (
 
 	"parley/internal/kit/sse"
 	"parley/internal/read/report"
-	"parley/internal/serve/viewer/library"
-	"parley/internal/serve/viewer/statistics"
 )
 
 // heartbeat is how often an event stream says that it is alive, so that a browser that is gone is noticed.
@@ -16,7 +14,7 @@ const heartbeat = 15 * time.Second
 
 // events returns a handler that tells a page whenever its run has grown, and not what it has become: the page fetches
 // that.
-func events(open func(*http.Request) (*library.Run, error)) http.HandlerFunc {
+func events(open func(*http.Request) (*Run, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		r, err := open(req)
 		if err != nil {
@@ -27,7 +25,7 @@ func events(open func(*http.Request) (*library.Run, error)) http.HandlerFunc {
 	}
 }
 
-func follow(w http.ResponseWriter, req *http.Request, r *library.Run) {
+func follow(w http.ResponseWriter, req *http.Request, r *Run) {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
@@ -103,7 +101,7 @@ func (v *Viewer) report(w http.ResponseWriter, req *http.Request) {
 		v.render(failure(err))(w)
 		return
 	}
-	d, err := statistics.Build(req.Context(), r, report.Options{Tool: v.cfg.Tool, Episodes: reportEpisodes, Transcripts: reportTranscripts})
+	d, err := build(req.Context(), r, report.Options{Tool: v.cfg.Tool, Episodes: reportEpisodes, Transcripts: reportTranscripts})
 	if err != nil {
 		v.render(failure(err))(w)
 		return

@@ -5,14 +5,12 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-
-	"parley/internal/serve/viewer/static"
 )
 
 // Export writes the pages into a folder, as a site without a server: every run with its overview, its report and the
 // list of all its episodes, and the first episodes of each run with their calls. Labels are left out:
 // they have names and notes of people. A Viewer that exports cannot serve.
-func (v *Viewer) Export(ctx context.Context, dir string, episodes int) (static.Result, error) {
+func (v *Viewer) Export(ctx context.Context, dir string, episodes int) (Result, error) {
 	ctx, stop := context.WithCancel(ctx)
 	v.ctx, v.static, v.stats.Wait, v.catalog.Wait, v.runs.Unlabelled = ctx, true, true, true, true
 	defer func() {
@@ -20,7 +18,7 @@ func (v *Viewer) Export(ctx context.Context, dir string, episodes int) (static.R
 		v.wg.Wait()
 		v.runs.Close()
 	}()
-	return static.Site{Handler: v.routes(), Allow: func(u *url.URL) bool { return exported(u, episodes) }}.Write(ctx, dir)
+	return Site{Handler: v.routes(), Allow: func(u *url.URL) bool { return exported(u, episodes) }}.Write(ctx, dir)
 }
 
 // exported reports whether a site has a page: one that shows something, without choices that need a server.

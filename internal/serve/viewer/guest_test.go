@@ -21,7 +21,6 @@ import (
 	"parley/internal/kit/auth"
 	"parley/internal/run/control"
 	"parley/internal/run/label"
-	"parley/internal/serve/viewer/seats"
 )
 
 // cookie returns the cookie of a guest of a seat.
@@ -102,8 +101,8 @@ func TestSlowGuests(t *testing.T) {
 	}
 }
 
-// list returns the names of what is in a folder.
-func list(t *testing.T, folder string) (names []string) {
+// viewerList returns the names of what is in a folder.
+func viewerList(t *testing.T, folder string) (names []string) {
 	t.Helper()
 	all, err := os.ReadDir(folder)
 	if err != nil {
@@ -120,7 +119,7 @@ func TestStranger(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	newGame(t, filepath.Join(folder, "a.parley"))
-	before := list(t, folder)
+	before := viewerList(t, folder)
 	s := serve(t, folder)
 	_, port, _ := strings.Cut(strings.TrimPrefix(s.url, "http://"), ":")
 	stranger := &guest{s, http.DefaultClient}
@@ -133,7 +132,7 @@ func TestStranger(t *testing.T) {
 			t.Error(method, status)
 		}
 	}
-	if now := list(t, folder); !slices.Equal(now, before) {
+	if now := viewerList(t, folder); !slices.Equal(now, before) {
 		t.Errorf("there were %v, and there are %v", before, now)
 	}
 }
@@ -162,7 +161,7 @@ func TestSecrets(t *testing.T) {
 			folder := t.TempDir()
 			file := filepath.Join(folder, "a.parley")
 			newGame(t, file)
-			if err := c.make(file + seats.Suffix); err != nil {
+			if err := c.make(file + seatsSuffix); err != nil {
 				t.Skip(err)
 			}
 			s, again := serve(t, folder), serve(t, folder)
@@ -211,7 +210,7 @@ func TestLinkedRun(t *testing.T) {
 			break
 		}
 	}
-	if left := list(t, filepath.Dir(link)); len(left) != 1 {
+	if left := viewerList(t, filepath.Dir(link)); len(left) != 1 {
 		t.Error("beside the link:", left)
 	}
 	if _, key, _ := strings.Cut(s.links("b.parley")["FRANCE"], "#"); !strings.Contains(serve(t, file).links("a.parley")["FRANCE"], key) {

@@ -11,7 +11,6 @@ import (
 
 	"parley/internal/run/label"
 	"parley/internal/run/runfile"
-	"parley/internal/serve/viewer/library"
 )
 
 // maxForm is how long the body of a form may be.
@@ -58,7 +57,7 @@ func (v *Viewer) label(req *http.Request) (*screen, error) {
 }
 
 // addLabel adds the label of a form to an episode.
-func addLabel(ctx context.Context, r *library.Run, l *runfile.Listed, form url.Values) error {
+func addLabel(ctx context.Context, r *Run, l *runfile.Listed, form url.Values) error {
 	call := form.Get("call")
 	if call != "" {
 		if _, _, err := findReply(ctx, r, l, call); errors.Is(err, errNotFound) {
@@ -78,7 +77,7 @@ func addLabel(ctx context.Context, r *library.Run, l *runfile.Listed, form url.V
 }
 
 // unlabel removes a label of an episode. If there is none, somebody else may have removed it, and nothing is written.
-func unlabel(ctx context.Context, r *library.Run, episode int, id string) error {
+func unlabel(ctx context.Context, r *Run, episode int, id string) error {
 	set, err := r.Labels(ctx)
 	if err != nil {
 		return err

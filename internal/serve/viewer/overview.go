@@ -10,11 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"parley/internal/serve/viewer/catalog"
-	"parley/internal/serve/viewer/dashboard"
-	"parley/internal/serve/viewer/library"
-	"parley/internal/serve/viewer/seats"
-
 	"parley/internal/read/report"
 	"parley/internal/read/score"
 	"parley/internal/run/control"
@@ -26,9 +21,9 @@ import (
 
 // runList is the data of the list of runs.
 type runList struct {
-	Filter catalog.Filter
+	Filter filter
 	States []string
-	Rows   []*catalog.Entry
+	Rows   []*Entry
 	Passed int // runs that pass the filter
 	All    int
 	More   bool // files are still being read
@@ -43,7 +38,7 @@ func (v *Viewer) list(req *http.Request) (*screen, error) {
 		return &screen{to: runPath(name)}, nil
 	}
 	all, more := v.catalog.List(req.Context())
-	d := runList{Filter: catalog.NewFilter(req.URL.Query()), All: len(all), More: more, Pairs: v.static && len(pairs(all)) > 0}
+	d := runList{Filter: newFilter(req.URL.Query()), All: len(all), More: more, Pairs: v.static && len(pairs(all)) > 0}
 	d.Rows, d.Passed, d.Next = d.Filter.Page(all)
 	for _, e := range all {
 		if e.State != "" && !slices.Contains(d.States, e.State) {
@@ -63,13 +58,13 @@ func (v *Viewer) list(req *http.Request) (*screen, error) {
 func (runList) Page(name string) string { return runPath(name) }
 
 // Indent returns how far a fork is indented.
-func (runList) Indent(e *catalog.Entry) int { return min(e.Depth, maxIndent) }
+func (runList) Indent(e *Entry) int { return min(e.Depth, maxIndent) }
 
 // maxIndent is how far forks are indented at most.
 const maxIndent = 4
 
 // ForkOf returns the run that a fork is from.
-func (runList) ForkOf(e *catalog.Entry) string { return cmp.Or(e.Origin, filepath.Base(e.Fork.File)) }
+func (runList) ForkOf(e *Entry) string { return cmp.Or(e.Origin, filepath.Base(e.Fork.File)) }
 
 // maxLost is how many losses a page names.
 const maxLost = 10
@@ -97,9 +92,9 @@ func (p *screen) Lost() (out []string) {
 }
 
 // tabs are the pages of a run.
-func tabs(r *library.Run, here string) []link {
+func tabs(r *Run, here string) []link {
 	all := []link{{Text: "Overview", To: runPath(r.Name)}, {Text: "Episodes", To: runPath(r.Name, "episodes")}, {Text: "Search", To: runPath(r.Name, "search")}, {Text: "Compare", To: "/compare?a=" + url.QueryEscape(r.Name)}, {Text: "Report", To: runPath(r.Name, "report")}}
-	if seats.HasPeople(r) {
+	if hasPeople(r) {
 		all = append(all, link{Text: "Seats", To: runPath(r.Name, "seats")})
 	}
 	for i := range all {
@@ -109,7 +104,7 @@ func tabs(r *library.Run, here string) []link {
 }
 
 // open returns the run of a request, and a page to fill in.
-func (v *Viewer) open(req *http.Request, here string) (*library.Run, *screen, error) {
+func (v *Viewer) open(req *http.Request, here string) (*Run, *screen, error) {
 	r, err := v.get(req.Context(), req.PathValue("run"))
 	if err != nil {
 		return nil, nil, err
@@ -134,8 +129,8 @@ type now struct {
 	Share    float64 // of the episodes that are done
 	Agents   []world.Agent
 	Sections []report.Section
-	Live     *dashboard.Dashboard // what its process is doing; nil: nothing plays it
-	Steer    string               // where the run can be steered; empty: it cannot
+	Live     *liveDashboard // what its process is doing; nil: nothing plays it
+	Steer    string         // where the run can be steered; empty: it cannot
 	Report   string
 	Short    bool // the report has more
 	// Of the statistics: whether they are being computed, and of how many entries they lack.
@@ -155,7 +150,7 @@ func (v *Viewer) overview(req *http.Request) (*screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := now{Outline: o, State: catalog.StateOf(o, r.Path), Waiting: o.Episodes - o.Ended - o.Failed - o.Playing, Agents: o.Begun.Agents, Report: runPath(r.Name, "report")}
+	n := now{Outline: o, State: catalogStateOf(o, r.Path), Waiting: o.Episodes - o.Ended - o.Failed - o.Playing, Agents: o.Begun.Agents, Report: runPath(r.Name, "report")}
 	if o.Last.State != journal.Complete {
 		n.Why = o.Last.Reason.String()
 	}
@@ -163,7 +158,7 @@ func (v *Viewer) overview(req *http.Request) (*screen, error) {
 		n.Share = float64(o.Ended+o.Failed) / float64(o.Episodes)
 	}
 	if playing, ok := control.ReadLive(req.Context(), r.Path); ok && n.State == control.Playing {
-		n.Live = dashboard.New(&playing)
+		n.Live = newDashboard(&playing)
 		if !v.static && control.Played(req.Context(), r.Path) {
 			n.Steer = runPath(r.Name, "steer")
 		}
@@ -198,7 +193,7 @@ func (v *Viewer) overview(req *http.Request) (*screen, error) {
 }
 
 // linked links the episodes that sections name to their pages: in the run, or in the one that it scores if that is here too.
-func (v *Viewer) linked(r *library.Run, sections []report.Section) []report.Section {
+func (v *Viewer) linked(r *Run, sections []report.Section) []report.Section {
 	run := r.Name
 	if of, err := score.Of(r.Begun); err == nil && of.Run != "" {
 		run = filepath.ToSlash(score.Origin(r.Name))

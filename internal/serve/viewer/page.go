@@ -15,10 +15,6 @@ import (
 	"parley/internal/kit/text"
 	"parley/internal/read/report"
 	"parley/internal/run/runfile"
-	"parley/internal/serve/viewer/library"
-	"parley/internal/serve/viewer/listing"
-	"parley/internal/serve/viewer/seats"
-	"parley/internal/serve/viewer/static"
 )
 
 // errNotFound means that there is no such page.
@@ -35,7 +31,7 @@ type screen struct {
 	Tabs   []link
 	Live   string       // the address of events; empty: the page does not change
 	Static bool         // the page is a file: it has no forms
-	of     *library.Run // whose page it is; nil: of no run
+	of     *Run         // whose page it is; nil: of no run
 	known  string       // the tag of the page that the browser has
 	Style  template.CSS // colours of the kind, and of drawings
 	Data   any
@@ -47,7 +43,7 @@ type link struct {
 	Here     bool
 }
 
-func functions(assets static.Assets) template.FuncMap {
+func functions(assets staticAssets) template.FuncMap {
 	return template.FuncMap{"asset": assets.Address, "grouped": text.GroupDigits, "groupedFloat": func(x float64) string { return text.GroupDigits(int(math.Round(x))) }, "grouped64": func(n int64) string { return text.GroupDigits(int(n)) }, "dollars": report.Dollars, "duration": report.Duration, "quantity": report.Interval, "list": func(all ...any) []any { return all }, "float": func(n int) float64 { return float64(n) }}
 }
 
@@ -55,7 +51,7 @@ func functions(assets static.Assets) template.FuncMap {
 // and the page is sent after it: a client may take its time.
 func (v *Viewer) page(in slots, f func(*http.Request) (*screen, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if err := receive(r, seats.MaxForm); err != nil {
+		if err := receive(r, maxSeatsForm); err != nil {
 			v.render(failure(fmt.Errorf("viewer: %w: it did not arrive: %w", errForm, err)))(w)
 			return
 		}
@@ -106,9 +102,9 @@ func failure(err error) *screen {
 	p := &screen{status: http.StatusInternalServerError, template: "failure", Title: "Error"}
 	d := problem{Words: "This page could not be made. Load it again. If that does not help, the detail below says why.", Detail: err.Error()}
 	switch {
-	case errors.Is(err, library.ErrUnreadable) && !errors.Is(err, library.ErrNotFound) && !errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, errUnreadable) && !errors.Is(err, errLibraryNotFound) && !errors.Is(err, fs.ErrNotExist):
 		p.Title, d.Words = "Unreadable run file", "Nothing of this file can be read, so it has no pages. Other runs are not affected. The detail below says what is wrong with it."
-	case errors.Is(err, errNotFound), errors.Is(err, library.ErrNotFound), errors.Is(err, seats.ErrNotFound), errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, errNotFound), errors.Is(err, errLibraryNotFound), errors.Is(err, errSeatsNotFound), errors.Is(err, fs.ErrNotExist):
 		p.status, p.Title, d.Words = http.StatusNotFound, "Not found", "There is no such page. The run file may have been moved or deleted."
 	case errors.Is(err, errForm):
 		_, why, _ := strings.Cut(err.Error(), errForm.Error()+": ")
@@ -123,7 +119,7 @@ func failure(err error) *screen {
 }
 
 // errBadRequest means that a parameter of the address is wrong.
-var errBadRequest = listing.ErrAddress
+var errBadRequest = errAddress
 
 // errForm means that a form has something that cannot be used.
 var errForm = errors.New("the form is wrong")

@@ -6,8 +6,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-
-	"parley/internal/serve/viewer/said"
 )
 
 // The limits of a search.
@@ -20,7 +18,7 @@ const (
 type searchPage struct {
 	Words string
 	To    string // the address of the page without parameters
-	Hits  []said.Hit
+	Hits  []Hit
 	Next  string
 	// How many entries can be searched, and how many there are.
 	Indexed, Entries int
@@ -49,7 +47,7 @@ func (v *Viewer) search(req *http.Request) (*screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	texts := said.Texts{Store: r.Store}
+	texts := transcriptTexts{Store: r.Store}
 	for _, h := range found {
 		d.Hits = append(d.Hits, texts.NewHit(req.Context(), runPath(r.Name, "episodes", strconv.Itoa(h.Episode)), h, words))
 	}

@@ -13,9 +13,6 @@ import (
 	"parley/internal/kit/files"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
-	"parley/internal/serve/viewer/catalog"
-	"parley/internal/serve/viewer/library"
-	"parley/internal/serve/viewer/said"
 )
 
 // The limits of a search in all runs.
@@ -39,7 +36,7 @@ type searchAllPage struct {
 // foundIn is what was found in a run.
 type foundIn struct {
 	Name, Page string
-	Hits       []said.Hit
+	Hits       []Hit
 	More       string // the page with all hits; empty: there are no more
 	Problem    string // why it cannot be searched
 	Large      bool   // it is not searched here: that would begin to index it
@@ -68,7 +65,7 @@ func (v *Viewer) searchAll(req *http.Request) (*screen, error) {
 		return p, nil
 	}
 	all, _ := v.catalog.List(req.Context()) // scores that are being computed change nothing here
-	from := 1 + slices.IndexFunc(all, func(e *catalog.Entry) bool { return e.Name == q.Get("after") })
+	from := 1 + slices.IndexFunc(all, func(e *Entry) bool { return e.Name == q.Get("after") })
 	last := min(len(all), from+runsPerSearch)
 	d.First, d.Last, d.All = from+1, last, len(all)
 	for _, e := range all {
@@ -100,7 +97,7 @@ func searchAt(run, words string) string {
 }
 
 // searchOne searches a run of the list.
-func (v *Viewer) searchOne(ctx context.Context, e *catalog.Entry, words string) foundIn {
+func (v *Viewer) searchOne(ctx context.Context, e *Entry, words string) foundIn {
 	f := foundIn{Name: e.Name, Page: runPath(e.Name), Search: searchAt(e.Name, words), Problem: e.Problem}
 	f.Unread = !e.Known
 	f.Large = e.Outline.Replies > maxUnindexed && !v.indexed(e.Name)
@@ -131,7 +128,7 @@ func (v *Viewer) indexed(name string) bool {
 }
 
 // search finds the first texts of a run that have the words.
-func (f *foundIn) search(ctx context.Context, r *library.Run, words string) (err error) {
+func (f *foundIn) search(ctx context.Context, r *Run, words string) (err error) {
 	if f.Indexed, f.Entries, err = r.Search(ctx, textsPerRun); err != nil {
 		return err
 	}
@@ -140,7 +137,7 @@ func (f *foundIn) search(ctx context.Context, r *library.Run, words string) (err
 		found, f.More = found[:hitsPerRun], f.Search
 	}
 	f.Hits = nil
-	texts := said.Texts{Store: r.Store}
+	texts := transcriptTexts{Store: r.Store}
 	for _, h := range found {
 		f.Hits = append(f.Hits, texts.NewHit(ctx, runPath(r.Name, "episodes", strconv.Itoa(h.Episode)), h, words))
 	}

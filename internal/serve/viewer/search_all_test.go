@@ -11,7 +11,6 @@ import (
 
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
-	"parley/internal/serve/viewer/catalog"
 	"parley/journal"
 	"parley/world"
 )
@@ -57,8 +56,8 @@ func TestSearchLarge(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer v.runs.Close()
-	large := &catalog.Entry{Name: "a.parley", Known: true, Outline: runfile.Outline{Replies: maxUnindexed + 1}}
-	f := v.searchOne(t.Context(), &catalog.Entry{Name: "a.parley"}, "words")
+	large := &Entry{Name: "a.parley", Known: true, Outline: runfile.Outline{Replies: maxUnindexed + 1}}
+	f := v.searchOne(t.Context(), &Entry{Name: "a.parley"}, "words")
 	if !f.Unread || len(f.Hits) > 0 || v.indexed("a.parley") {
 		t.Errorf("a run that was not read yet: %+v", f)
 	}

@@ -2,12 +2,10 @@ package viewer
 
 import (
 	"net/http"
-
-	"parley/internal/serve/viewer/seats"
 )
 
 // shown makes a page of a page of seats. It has no links to other pages of the run.
-func shown(f func(*http.Request) (*seats.Screen, error)) func(*http.Request) (*screen, error) {
+func shown(f func(*http.Request) (*seatsScreen, error)) func(*http.Request) (*screen, error) {
 	return func(req *http.Request) (*screen, error) {
 		p, err := f(req)
 		if err != nil {

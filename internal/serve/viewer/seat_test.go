@@ -21,7 +21,6 @@ import (
 	"parley/internal/run/engine"
 	"parley/internal/run/runfile"
 	"parley/internal/run/seat"
-	"parley/internal/serve/viewer/seats"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -309,7 +308,7 @@ func TestSeatKeys(t *testing.T) {
 	if open, _ := seat.Read(t.Context(), file); len(open) != 2 {
 		t.Error("somebody else's question was answered:", open)
 	}
-	info, err := os.Stat(file + seats.Suffix)
+	info, err := os.Stat(file + seatsSuffix)
 	if err != nil || runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
 		t.Error("others can read the keys:", info.Mode(), err)
 	}

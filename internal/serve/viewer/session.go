@@ -10,8 +10,6 @@ import (
 
 	"parley/internal/kit/auth"
 	"parley/internal/read/report"
-	"parley/internal/serve/viewer/seats"
-	"parley/internal/serve/viewer/static"
 )
 
 //go:embed view.css
@@ -23,13 +21,13 @@ var scriptText string
 //go:embed signin.js
 var signInText string
 
-//go:embed *.gohtml
+//go:embed compare.gohtml dashboard.gohtml episode.gohtml pages.gohtml steer.gohtml
 var pagesText embed.FS
 
-func newAssets() static.Assets {
+func newAssets() staticAssets {
 	style, script := report.Assets()
-	return static.NewAssets(map[string]string{
-		"view.css": style + styleText + seats.Style, "page.js": script, "view.js": scriptText, "signin.js": signInText, "seat.js": seats.Script,
+	return newStaticAssets(map[string]string{
+		"view.css": style + styleText + seatsStyle, "page.js": script, "view.js": scriptText, "signin.js": signInText, "seat.js": seatsScript,
 	})
 }
 
@@ -88,7 +86,7 @@ func (v *Viewer) signIn(w http.ResponseWriter, r *http.Request) {
 // the address.
 func (v *Viewer) refuse(w http.ResponseWriter, r *http.Request, why auth.Refusal) {
 	if why.Status == http.StatusUnauthorized && r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html") {
-		v.render(&screen{status: why.Status, template: "signin", Title: "Sign in", Data: seats.Is(r.URL.EscapedPath())})(w)
+		v.render(&screen{status: why.Status, template: "signin", Title: "Sign in", Data: isSeatPage(r.URL.EscapedPath())})(w)
 		return
 	}
 	body, err := json.Marshal(map[string]any{"error": map[string]string{"code": why.Code, "message": why.Message}})

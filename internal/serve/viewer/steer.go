@@ -3,8 +3,6 @@ package viewer
 import (
 	"fmt"
 	"net/http"
-
-	"parley/internal/serve/viewer/steering"
 )
 
 // steer asks a person to confirm that a run is steered. A POST request is the confirmation.
@@ -14,7 +12,7 @@ func (v *Viewer) steer(req *http.Request) (*screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := steering.Read(req)
+	f, err := readSteering(req)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errBadRequest, err)
 	}

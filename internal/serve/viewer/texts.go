@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-
-	"parley/internal/view/markdown"
 )
 
 // formatted is the value of the parameter text of a page that shows texts as Markdown.
@@ -13,8 +11,8 @@ const formatted = "markdown"
 
 // texts is how a page shows what was said: as it was written, or formatted.
 type texts struct {
-	format *markdown.Formatter // nil: as it was written
-	Switch string              // the same page with the other; empty: it has none
+	format *Formatter // nil: as it was written
+	Switch string     // the same page with the other; empty: it has none
 }
 
 // Formatted reports whether texts are formatted.
@@ -27,7 +25,7 @@ func (v *Viewer) textsOf(req *http.Request, anchor string) (t texts, err error) 
 	case "":
 		q.Set("text", formatted)
 	case formatted:
-		t.format = markdown.New()
+		t.format = newMarkdown()
 		q.Del("text")
 	default:
 		return t, fmt.Errorf("viewer: text=%q: %w: want %s, or nothing for texts as they were written", text, errBadRequest, formatted)

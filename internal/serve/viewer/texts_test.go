@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"parley/internal/run/runfile"
-	"parley/internal/view/markdown"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -22,7 +21,7 @@ func TestMarkdown(t *testing.T) {
 	say := record(t, filepath.Join(folder, "a.parley"))
 	say("**bold** [x](https://a.example/) [y](javascript:alert(1))\n\n" + attack)
 	say(`{"a": ["*b*"]}`)
-	say(strings.Repeat("*a* ", markdown.MaxText/4) + "end")
+	say(strings.Repeat("*a* ", maxText/4) + "end")
 	s := serve(t, folder)
 	const episode, link = "/run/a.parley/episodes/0", `<a href="https://a.example/" rel="noopener noreferrer nofollow">x</a> <small class="host">https://a.example/</small>`
 	const long = "not formatted: it has more than 64 KB"

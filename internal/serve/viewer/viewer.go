@@ -26,11 +26,6 @@ import (
 
 	"parley/internal/kit/auth"
 	"parley/internal/read/report"
-	"parley/internal/serve/viewer/catalog"
-	"parley/internal/serve/viewer/library"
-	"parley/internal/serve/viewer/seats"
-	"parley/internal/serve/viewer/static"
-	"parley/internal/serve/viewer/statistics"
 	"parley/journal"
 	"parley/world"
 )
@@ -56,15 +51,15 @@ type Viewer struct {
 	cfg     Config
 	pages   *template.Template
 	guard   auth.Guard
-	runs    *library.Library
-	stats   *statistics.Board
-	catalog *catalog.Catalog
+	runs    *runLibrary
+	stats   *board
+	catalog *runCatalog
 	ctx     context.Context //nolint:containedctx // of Run: background work ends with it
 	wg      sync.WaitGroup  // background work
-	assets  static.Assets
+	assets  staticAssets
 	token   string // the cookie of browsers that sent the key
 	seed    maphash.Seed
-	seats   seats.Server
+	seats   server
 	slots   slots // for pages that are being made
 	guests  slots // for pages of seats
 	static  bool  // the pages are written to files: see Export
@@ -72,17 +67,17 @@ type Viewer struct {
 
 // New returns a viewer. It fails if a path does not exist.
 func New(cfg Config) (*Viewer, error) {
-	all, err := library.New(cfg.Paths, cfg.KindOf)
+	all, err := newLibrary(cfg.Paths, cfg.KindOf)
 	if err != nil {
 		return nil, err
 	}
 	v := &Viewer{cfg: cfg, runs: all, assets: newAssets(), token: rand.Text(), seed: maphash.MakeSeed(), slots: make(slots, maxPages), guests: make(slots, maxSeatPages)}
-	v.stats = &statistics.Board{Tool: cfg.Tool, Background: func(f func(context.Context)) { v.wg.Go(func() { f(v.ctx) }) }}
-	v.catalog = &catalog.Catalog{Library: all, KindOf: cfg.KindOf, Background: v.stats.Background}
+	v.stats = &board{Tool: cfg.Tool, Background: func(f func(context.Context)) { v.wg.Go(func() { f(v.ctx) }) }}
+	v.catalog = &runCatalog{Library: all, KindOf: cfg.KindOf, Background: v.stats.Background}
 	if v.pages, err = templates(v.assets); err != nil {
 		return nil, err
 	}
-	v.seats = seats.Server{Get: v.get, File: v.runs.File, Path: runPath, Owner: v.owner, Wait: v.guests.without, Cookie: func(r *http.Request) string { return cookieName(r) + "-seat" }}
+	v.seats = server{Get: v.get, File: v.runs.File, Path: runPath, Owner: v.owner, Wait: v.guests.without, Cookie: func(r *http.Request) string { return cookieName(r) + "-seat" }}
 	v.guard = auth.Guard{
 		Access: cfg.Access, Keys: auth.New(cfg.Keys), Pages: true, Patience: cfg.Patience,
 		Public: v.public, Refuse: v.refuse,
@@ -122,7 +117,7 @@ func (v *Viewer) Run(ctx context.Context, ln net.Listener) error {
 }
 
 // get opens a run, and follows it until Run ends.
-func (v *Viewer) get(ctx context.Context, name string) (*library.Run, error) {
+func (v *Viewer) get(ctx context.Context, name string) (*Run, error) {
 	r, fresh, err := v.runs.Get(ctx, name)
 	if fresh && v.static {
 		_, err = r.Index.Update(ctx)
@@ -158,21 +153,21 @@ func (v *Viewer) routes() http.Handler {
 	mux.HandleFunc("GET /run/{run}/episodes/{episode}/{call...}", v.calls)
 	mux.HandleFunc("GET /run/{run}/report", v.report)
 	mux.HandleFunc("GET /events", v.allEvents)
-	mux.HandleFunc("GET /run/{run}/events", events(func(r *http.Request) (*library.Run, error) { return v.get(r.Context(), r.PathValue("run")) }))
+	mux.HandleFunc("GET /run/{run}/events", events(func(r *http.Request) (*Run, error) { return v.get(r.Context(), r.PathValue("run")) }))
 	mux.HandleFunc("GET /run/{run}/seats/{seat}/events", events(v.seats.Run))
 	mux.HandleFunc("GET /", v.page(v.slots, func(*http.Request) (*screen, error) { return nil, errNotFound }))
 	return mux
 }
 
 // templates returns the templates of all pages.
-func templates(assets static.Assets) (*template.Template, error) {
+func templates(assets staticAssets) (*template.Template, error) {
 	t, err := report.Templates()
 	if err != nil {
 		return nil, err
 	}
 	t, err = t.Funcs(functions(assets)).ParseFS(pagesText, "*.gohtml")
 	if err == nil {
-		t, err = t.Parse(seats.Text)
+		t, err = t.Parse(seatsText)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("viewer: template: %w", err)

@@ -24,7 +24,6 @@ import (
 	"parley/internal/ask/wire/openai"
 	"parley/internal/ask/wire/request"
 	"parley/internal/ask/wire/responses"
-	"parley/internal/serve/gateway/match"
 	"parley/llm"
 )
 
@@ -201,7 +200,7 @@ func (c *Call) digest(members []field) {
 	}
 	add([]byte(c.API)) // the same body for another endpoint is another question
 	for _, m := range members {
-		if match.Personal(string(m.key)) {
+		if Personal(string(m.key)) {
 			continue
 		}
 		add(m.key)

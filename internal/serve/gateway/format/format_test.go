@@ -57,13 +57,13 @@ func TestDecode(t *testing.T) {
 			got.Messages[1].Parts[1].Image.Detail = "" // which is always said there
 		}
 		got.Extra, got.Model = nil, want.Model
-		if a, b := encode(t, &got), encode(t, want); a != b {
+		if a, b := encodeFormat(t, &got), encodeFormat(t, want); a != b {
 			t.Errorf("%s:\n%s\nwant\n%s", api, a, b)
 		}
 	}
 }
 
-func encode(t *testing.T, v any) string {
+func encodeFormat(t *testing.T, v any) string {
 	t.Helper()
 	b, err := json.Marshal(v)
 	if err != nil {
