@@ -13,9 +13,9 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/app"
 	"parley/internal/ask/dispatch"
 	"parley/internal/ask/provider"
+	"parley/internal/cli/app"
 	"parley/llm"
 )
 

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"time"
 
-	"parley/internal/app"
 	"parley/internal/cli"
+	"parley/internal/cli/app"
 	"parley/internal/run/control"
 	"parley/internal/run/engine"
 	"parley/internal/run/planfile"
 	"parley/internal/run/seat"
-	"parley/internal/summary"
 	"parley/journal"
 	"parley/llm"
 	"parley/stats"
@@ -211,7 +210,7 @@ func (p *Progress) add(e engine.Event) Progress {
 	return *p
 }
 
-func resultOf(s *summary.Summary) *Result {
+func resultOf(s *app.Summary) *Result {
 	r := &Result{
 		State: s.State, Reason: s.Reason, Episodes: s.Episodes.Total, Ended: s.Episodes.Complete + s.Episodes.Failed, Failed: s.Episodes.Failed,
 		Calls: s.Calls.Total, Asked: s.Calls.Asked, Acts: s.Acts.Total, Unpriced: s.Unpriced, Wall: time.Duration(s.Wall * float64(time.Second)), Digest: s.Digest,

@@ -20,7 +20,7 @@ var shows = map[string]string{}
 // large lists what is over the house sizes: a file, "file function", or a package with a slash at its end.
 var large = map[string]string{
 	"engine/":                  "one state machine under one lock: the parts of a run call each other",
-	"internal/app/":            "it connects all parts: of a run here, and of lots of a run elsewhere",
+	"internal/cli/app/":        "it connects all parts: of a run here, and of lots of a run elsewhere",
 	"internal/ask/answer/":     "one tolerant reader with the repairs that it knows",
 	"internal/ask/batch/":      "batches, queues and waves are one structure under one lock",
 	"internal/cli/":            "a file for each verb, and no verb needs another",

@@ -92,8 +92,8 @@ func TestStrangers(t *testing.T) {
 		{"", "cmd", "a program is imported by nobody"},
 	}
 	only := map[string][]string{
-		"internal/app": {"internal/cli", "internal/cli/runview", "parley"},
-		"internal/cli": {"parley"},
+		"internal/cli/app": {"internal/cli", "internal/cli", "parley"},
+		"internal/cli":     {"parley"},
 	}
 	for _, p := range packages(t) {
 		for _, in := range p.inside() {

@@ -11,11 +11,11 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/app"
 	"parley/internal/ask/answer"
 	"parley/internal/ask/dispatch"
 	"parley/internal/ask/sim"
 	"parley/internal/ask/trust"
+	"parley/internal/cli/app"
 	"parley/internal/cli/bulk"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/app"
+	"parley/internal/cli/app"
 	"parley/internal/cli/bulk"
 	"parley/internal/cli/exit"
 	"parley/llm"

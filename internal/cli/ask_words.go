@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/app"
+	"parley/internal/cli/app"
 	"parley/internal/cli/bulk"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"

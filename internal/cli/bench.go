@@ -7,8 +7,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"parley/internal/app"
 	"parley/internal/ask/sim"
+	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/run/estimate"

@@ -12,9 +12,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"parley/internal/app"
+	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
-	"parley/internal/cli/runview"
 	"parley/internal/cli/terminal"
 	"parley/internal/kit/statmath"
 	"parley/internal/run/estimate"
@@ -249,7 +248,7 @@ func facts(e *app.Estimate) [][2]string {
 		all = append(all, [2]string{"server", p.Server + " " + says})
 	}
 	if r := e.Recorded; r != nil && r.Grown != nil {
-		all = append(all, [2]string{"file", terminal.OneLine(r.File) + " has " + runview.GrownText(r.Grown) + "; the figures are for all of them"})
+		all = append(all, [2]string{"file", terminal.OneLine(r.File) + " has " + grownText(r.Grown) + "; the figures are for all of them"})
 	} else if r != nil {
 		all = append(all, [2]string{"file", "run would refuse the plan: " + terminal.OneLine(exit.Plain(r.Refused))})
 	}

@@ -1,6 +1,6 @@
 package cli
 
-import "parley/internal/app"
+import "parley/internal/cli/app"
 
 // budgetFact says whether the budget is enough.
 func budgetFact(e *app.Estimate) string {

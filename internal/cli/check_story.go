@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"parley/internal/app"
+	"parley/internal/cli/app"
 	"parley/internal/cli/terminal"
 )
 

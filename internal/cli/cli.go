@@ -21,10 +21,9 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"parley/internal/app"
+	"parley/internal/cli/app"
 	"parley/internal/cli/bulk"
 	"parley/internal/cli/exit"
-	"parley/internal/cli/manual"
 	"parley/internal/cli/terminal"
 	"parley/world"
 	"parley/world/program"
@@ -147,7 +146,7 @@ func printHelp(o kong.HelpOptions, k *kong.Context) error {
 	if k.Selected() != nil {
 		return kong.DefaultHelpPrinter(o, k)
 	}
-	_, err := io.WriteString(k.Stdout, manual.Overview(k.Model))
+	_, err := io.WriteString(k.Stdout, overview(k.Model))
 	return err
 }
 
@@ -264,7 +263,7 @@ func newParser(s *State, g *grammar, only string) (*kong.Kong, error) {
 		kong.Description("Run very many interactions of language models at once, and analyze them."),
 		kong.NoDefaultHelp(),
 		kong.KindMapper(reflect.String, kong.MapperFunc(readText)),
-		kong.Vars{"faults": faultNames(), "shells": strings.Join(manual.Shells(), ",")},
+		kong.Vars{"faults": faultNames(), "shells": strings.Join(shells(), ",")},
 		kong.Help(printHelp),
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "play", Title: "Play:"},

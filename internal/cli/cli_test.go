@@ -12,8 +12,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley/internal/app"
 	"parley/internal/ask/dispatch"
+	"parley/internal/cli/app"
 	"parley/internal/cli/bulk"
 	"parley/internal/kit/testkit"
 	"parley/llm"

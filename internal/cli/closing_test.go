@@ -11,10 +11,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
-	"parley/internal/cli/runview"
 	"parley/internal/cli/terminal"
-	"parley/internal/summary"
 	"parley/llm"
 )
 
@@ -75,7 +74,7 @@ func TestStoppedRunsSayWhatToDo(t *testing.T) {
 				t.Errorf("there is nothing to show:\n%s", got)
 			}
 			got = parley(t, State{}, "resume", file, "--trust", trust, "--json").want(t, exit.Failed).stdout
-			var sum summary.Summary
+			var sum app.Summary
 			if err := json.Unmarshal([]byte(got), &sum); err != nil || sum.Cause == nil || sum.AttemptFailure != nil {
 				t.Fatalf("%v: %s", err, got)
 			}
@@ -106,7 +105,7 @@ func TestStoppedWhileRefused(t *testing.T) {
 		Args:   []string{"run", labPlan(t, s.URL+"/v1"), "--trust", "PATH=" + s.URL, "--json"},
 		Stdout: &stdout, Stderr: &stderr, Signals: signals,
 	})
-	var sum summary.Summary
+	var sum app.Summary
 	if err := json.Unmarshal(stdout.Bytes(), &sum); err != nil || code != exit.Interrupted {
 		t.Fatalf("exit code %d, %v: %s%s", code, err, stdout.String(), stderr.String())
 	}
@@ -118,7 +117,7 @@ func TestStoppedWhileRefused(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	var out strings.Builder
-	runview.PrintTrouble(&out, &sum)
+	printTrouble(&out, &sum)
 	if got := out.String(); !strings.Contains(got, "overloaded (lab/tiny): 503 no capacity\nwhat to do: the provider is short of capacity") {
 		t.Error(got)
 	}
@@ -154,13 +153,13 @@ func TestTheAddressMayChange(t *testing.T) {
 	parley(t, State{}, "run", plan, "--trust", "PATH="+wrong).want(t, exit.Failed)
 	file := strings.TrimSuffix(plan, ".yaml") + ".parley"
 	got := parley(t, State{}, "resume", file, "--set", "providers.lab.base_url="+right+"/v1", "--trust", "PATH="+right, "--json").want(t, exit.Failed).stdout
-	var sum summary.Summary
+	var sum app.Summary
 	if err := json.Unmarshal([]byte(got), &sum); err != nil || asked.Load() == 0 || sum.State != "complete" || sum.Cause != nil {
 		t.Fatalf("%v: %d calls: %s", err, asked.Load(), got)
 	}
 	// The failures cover the whole run, even if this process made no calls.
 	got = parley(t, State{}, "resume", file, "--json").want(t, exit.Failed).stdout
-	var again summary.Summary
+	var again app.Summary
 	if err := json.Unmarshal([]byte(got), &again); err != nil || again.Calls.Asked != 0 || len(again.Failures) != 1 || again.Failures[0].Calls != sum.Calls.Total {
 		t.Errorf("%v: %s", err, got)
 	}

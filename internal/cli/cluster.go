@@ -17,7 +17,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/app"
+	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
 	"parley/internal/run/cluster"
 	"parley/internal/run/cluster/hub"

@@ -17,9 +17,9 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"parley/internal/ask/trust"
+	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
 	"parley/internal/run/cluster/hub"
-	"parley/internal/summary"
 	"parley/worlds/rollout/env"
 	"parley/worlds/rollout/envhttp"
 )
@@ -95,8 +95,8 @@ func ofToken(s State, token string) State {
 // playedTwice runs a command alone and with workers, and wants the same outcomes.
 func playedTwice(t *testing.T, s State, url string, args ...string) {
 	t.Helper()
-	var alone, together summary.Summary
-	for got, more := range map[*summary.Summary][]string{&alone: nil, &together: {"--cluster", url, "--lease", "10m"}} {
+	var alone, together app.Summary
+	for got, more := range map[*app.Summary][]string{&alone: nil, &together: {"--cluster", url, "--lease", "10m"}} {
 		all := append(append([]string{}, args...), "--out", filepath.Join(t.TempDir(), "run.parley"), "--json", "--quiet")
 		out := parley(t, s, append(all, more...)...)
 		if err := json.Unmarshal([]byte(out.stdout), got); err != nil {

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"sync"
 
-	"parley/internal/app"
 	"parley/internal/ask/trust"
+	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/read/score"

@@ -15,8 +15,8 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/cli/app"
 	"parley/internal/run/worker"
-	"parley/internal/summary"
 )
 
 // workerMain is a worker that a plan starts instead of Python: each episode asks one question. What it prints must not
@@ -115,7 +115,7 @@ func TestMeasuresOfCode(t *testing.T) {
 	sequential(t)
 	plan := codePlan(t, "game.py:Game")
 	file := strings.TrimSuffix(plan, ".yaml") + ".parley"
-	var played struct{ Scores []summary.Score }
+	var played struct{ Scores []app.Score }
 	out := parley(t, self(t), "run", plan, "--trust", "code="+filepath.Join(filepath.Dir(plan), "game.py"), "--json").want(t, 0)
 	if err := json.Unmarshal([]byte(out.stdout), &played); err != nil || len(played.Scores) != 1 || played.Scores[0].Method != "scaled wilson" {
 		t.Fatalf("%v, %s", err, out.stdout)

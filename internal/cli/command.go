@@ -10,7 +10,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"parley/internal/app"
+	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/output"
 	"parley/internal/cli/terminal"

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"sync"
 
-	"parley/internal/app"
 	"parley/internal/ask/trust"
+	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/run/control"

@@ -162,7 +162,7 @@ func TestCommandsOfTheKinds(t *testing.T) {
 // TestTableThatIsACommand checks the hint for a table that is a command of a kind.
 func TestTableThatIsACommand(t *testing.T) {
 	t.Parallel()
-	run := runfiletest.File(t, sample()...)
+	run := runfiletest.File(t, cliSample()...)
 	parley(t, State{}, "export", run, "--table", "trajectories").want(t, exit.Misuse).wantErr(t, "there is a command of that name: parley trajectories")
 	if got := parley(t, State{}, "export", run, "--table", "nothing").want(t, exit.Misuse); strings.Contains(got.stderr, "command of that name") {
 		t.Error(got.stderr)
@@ -199,7 +199,7 @@ func TestCommandReads(t *testing.T) {
 		}})
 		return outcome{code: code, stdout: stdout.String(), stderr: stderr.String()}
 	}
-	got := run(runfiletest.File(t, sample()...)).want(t, exit.Misuse).wantErr(t, "--file", "is part of a run file")
+	got := run(runfiletest.File(t, cliSample()...)).want(t, exit.Misuse).wantErr(t, "--file", "is part of a run file")
 	if !strings.HasSuffix(got.stdout, " true\n") {
 		t.Error(got.stdout)
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/alecthomas/kong"
 
 	"parley/internal/cli/exit"
-	"parley/internal/cli/manual"
 )
 
 // completionCmd prints the completion script of a shell.
@@ -17,9 +16,9 @@ type completionCmd struct {
 
 // Run prints the script.
 func (c completionCmd) Run(s *State, app *kong.Application) error {
-	script, ok := manual.Completion(app, c.Shell)
+	script, ok := completion(app, c.Shell)
 	if !ok {
-		return exit.Usagef("completion: no completions for %q; want one of %s", c.Shell, strings.Join(manual.Shells(), ", "))
+		return exit.Usagef("completion: no completions for %q; want one of %s", c.Shell, strings.Join(shells(), ", "))
 	}
 	_, err := io.WriteString(s.Stdout, script)
 	return err
@@ -32,6 +31,6 @@ type manCmd struct{}
 func (manCmd) Run(s *State, app *kong.Application) error {
 	b := thisBuild()
 	date, _, _ := strings.Cut(b.Date, "T")
-	_, err := io.WriteString(s.Stdout, manual.Page(app, b.Version, date))
+	_, err := io.WriteString(s.Stdout, manualPage(app, b.Version, date))
 	return err
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"parley/internal/cli/exit"
-	"parley/internal/cli/manual"
 )
 
 // TestCompletionsAndManNameEverything wants every verb with every flag in the completions of every
@@ -27,7 +26,7 @@ func TestCompletionsAndManNameEverything(t *testing.T) {
 		"fish": {`(?m)(^complete -c parley -n '__fish_seen_subcommand_from VERB' .*\n)+`, ` -l FLAG `},
 		"man":  {`(?s)\n\.SS parley VERB\n.*?(\n\.SS |$)`, `\\fB\\-\\-FLAG\\fR`},
 	}
-	for _, s := range append(manual.Shells(), "man") {
+	for _, s := range append(shells(), "man") {
 		args := []string{"completion", s}
 		if s == "man" {
 			args = args[1:]

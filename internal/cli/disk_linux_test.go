@@ -14,8 +14,8 @@ import (
 	"syscall"
 	"testing"
 
+	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
-	"parley/internal/summary"
 )
 
 // impossible is the exit code of a child whose step this machine does not allow.
@@ -95,7 +95,7 @@ params: {messages: 3}
 `
 
 // undisturbed plays the plan without limits and returns its summary.
-func undisturbed(t *testing.T, plan string) summary.Summary {
+func undisturbed(t *testing.T, plan string) app.Summary {
 	t.Helper()
 	sum, _ := summed(t, exit.OK, "run", plan, "--out", filepath.Join(t.TempDir(), "whole.parley"))
 	return sum
@@ -103,7 +103,7 @@ func undisturbed(t *testing.T, plan string) summary.Summary {
 
 // wantGoesOn checks a run that the disk stopped and that was resumed: it must have the results of an undisturbed
 // run, and must not repeat recorded calls.
-func wantGoesOn(t *testing.T, got, want summary.Summary) {
+func wantGoesOn(t *testing.T, got, want app.Summary) {
 	t.Helper()
 	if got.Digest != want.Digest || got.Calls.Total != want.Calls.Total || got.Calls.Asked == 0 || got.Calls.Asked >= want.Calls.Total {
 		t.Errorf("resumed: %+v, want %+v", got, want)
@@ -135,7 +135,7 @@ func TestDiskFull(t *testing.T) {
 		"room "+disk+" "+enough, "parley resume "+file+" --quiet --json").
 		want(t, exit.OK).wantErr(t, "parley: "+file, "no space left", "nothing that was recorded is lost")
 	lines := strings.Split(got.stdout, "\n")
-	var sum summary.Summary
+	var sum app.Summary
 	if lines[0] != fmt.Sprint("code ", exit.Broken) || json.Unmarshal([]byte(lines[1]), &sum) != nil {
 		t.Fatal(got.stdout)
 	}

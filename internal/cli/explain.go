@@ -15,8 +15,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"parley/internal/app"
 	"parley/internal/ask/provider"
+	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/kit/files"

@@ -50,7 +50,7 @@ func TestExportFolder(t *testing.T) {
 	for want, args := range map[string][]string{
 		"--out":                {file},
 		"leave out --table":    {file, "--out", filepath.Join(out, "x"), "--table", "scores"},
-		"has no files to read": {runfiletest.File(t, sample()...), "--out", filepath.Join(out, "x")},
+		"has no files to read": {runfiletest.File(t, cliSample()...), "--out", filepath.Join(out, "x")},
 		"no such file":         {file, "--out", filepath.Join(out, "no", "such")},
 		"not a directory":      {file, "--out", filepath.Join(out, "metrics.csv")},
 	} {

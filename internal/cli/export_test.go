@@ -32,7 +32,7 @@ func folderOf(t *testing.T, dir string) string {
 
 func TestExportToStdout(t *testing.T) {
 	t.Parallel()
-	file := runfiletest.File(t, sample()...)
+	file := runfiletest.File(t, cliSample()...)
 	lines := strings.Split(strings.TrimSuffix(parley(t, State{}, "export", file).want(t, exit.OK).stdout, "\n"), "\n")
 	var first struct {
 		Run, Text string
@@ -73,7 +73,7 @@ func TestExportHostile(t *testing.T) {
 
 func TestExportToFile(t *testing.T) {
 	t.Parallel()
-	file := runfiletest.File(t, sample()...)
+	file := runfiletest.File(t, cliSample()...)
 	dir := t.TempDir()
 	out := filepath.Join(dir, "calls.csv")
 	got := parley(t, State{}, "export", file, "--out", out).want(t, exit.OK)
@@ -105,7 +105,7 @@ func TestExportToFile(t *testing.T) {
 
 func TestExportAll(t *testing.T) {
 	t.Parallel()
-	file := runfiletest.File(t, sample()...)
+	file := runfiletest.File(t, cliSample()...)
 	dir := filepath.Join(t.TempDir(), "tables")
 	parley(t, State{}, "export", file, "--table", "all", "--out", dir).want(t, exit.OK)
 	if names := folderOf(t, dir); names != "calls.parquet episodes.parquet labels.parquet messages.parquet scores.parquet" {
@@ -165,7 +165,7 @@ func TestExportFails(t *testing.T) {
 func TestExportBadInput(t *testing.T) {
 	t.Parallel()
 	sequential(t)
-	file := runfiletest.File(t, sample()...)
+	file := runfiletest.File(t, cliSample()...)
 	dir := t.TempDir()
 	there := write(t, "there.csv", "old")
 	for _, c := range []struct {
@@ -206,7 +206,7 @@ func TestExportBadInput(t *testing.T) {
 func TestExportInspect(t *testing.T) {
 	t.Parallel()
 	sequential(t)
-	file, dir := runfiletest.File(t, sample()...), t.TempDir()
+	file, dir := runfiletest.File(t, cliSample()...), t.TempDir()
 	for _, args := range [][]string{{"--format", "inspect", "--out", "a.eval"}, {"--out", "c.eval"}} {
 		out := filepath.Join(dir, args[len(args)-1])
 		args[len(args)-1] = out

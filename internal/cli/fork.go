@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"parley/internal/app"
+	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
 )
 

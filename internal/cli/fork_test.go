@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
-	"parley/internal/summary"
 )
 
 // conversation plays a small run and returns its file.
@@ -22,7 +22,7 @@ func TestFork(t *testing.T) {
 	t.Parallel()
 	from := conversation(t)
 	got := parley(t, State{}, "fork", from, "--episode", "2", "--turn", "3", "--set", "agents.large.model=sim/other", "--repeat", "4", "--json", "--quiet").want(t, exit.OK)
-	var sum summary.Summary
+	var sum app.Summary
 	if err := json.Unmarshal([]byte(got.stdout), &sum); err != nil {
 		t.Fatalf("%v: %s", err, got.stdout)
 	}

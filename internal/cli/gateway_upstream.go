@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/app"
 	"parley/internal/ask/provider"
 	"parley/internal/ask/trust"
+	"parley/internal/cli/app"
 	"parley/internal/cli/terminal"
 	"parley/internal/run/planfile"
 	"parley/internal/serve/gateway"

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"parley/internal/app"
+	"parley/internal/cli/app"
 	"parley/internal/cli/terminal"
 )
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
-	"parley/internal/summary"
 )
 
 // shardedPlan is played to its end, resumed and read: with shards, without, and merged.
@@ -25,7 +25,7 @@ func TestShards(t *testing.T) {
 	plan := write(t, "plan.yaml", shardedPlan)
 	at := func(name string) string { return filepath.Join(dir, name+".parley") }
 	digest := func(name string, flags ...string) string {
-		var sum summary.Summary
+		var sum app.Summary
 		for _, repeat := range []string{"3", "6"} { // the second resumes the file
 			sum, _ = summed(t, exit.OK, append([]string{"run", plan, "--out", at(name), "--set", "plan.matrix.repeat=" + repeat}, flags...)...)
 		}

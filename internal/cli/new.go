@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"parley/internal/cli/exit"
+	"parley/internal/cli/scaffold"
 	"parley/internal/cli/terminal"
 	"parley/internal/run/planfile"
-	"parley/internal/scaffold"
 )
 
 // newCmd writes a Go module with a world to start from.

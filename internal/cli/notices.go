@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"parley/internal/app"
 	"parley/internal/ask/dispatch"
+	"parley/internal/cli/app"
 	"parley/internal/cli/bulk"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"

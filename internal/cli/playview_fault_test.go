@@ -11,15 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/app"
 	"parley/internal/ask/dispatch"
 	"parley/internal/ask/dispatch/budget"
+	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
-	"parley/internal/cli/runview"
 	"parley/internal/cli/terminal"
 	"parley/internal/run/engine"
 	"parley/internal/run/planfile"
-	"parley/internal/summary"
 	"parley/journal"
 	"parley/llm"
 )
@@ -42,7 +40,7 @@ func TestWhyEpisodesFail(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	got = parley(t, State{}, "run", plan, "--out", filepath.Join(dir, "other.parley"), "--json").want(t, exit.Failed).stdout
-	var sum summary.Summary
+	var sum app.Summary
 	if err := json.Unmarshal([]byte(got), &sum); err != nil || sum.Calls.Failed != 0 || sum.Acts.Failed != 3 || sum.Fault == nil || sum.Fault.Episodes != 3 {
 		t.Errorf("%v: %s", err, got)
 	}
@@ -57,7 +55,7 @@ func TestWhyEpisodesFail(t *testing.T) {
 func TestWaitingIsSaid(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	v := &runview.View{Out: terminal.NewStream(&out, func(string) (string, bool) { return "", false }, func(any) int { return 0 })}
+	v := &runView{Out: terminal.NewStream(&out, func(string) (string, bool) { return "", false }, func(any) int { return 0 })}
 	why := ""
 	v.Begin(app.Opened{App: &app.App{}, Plan: &planfile.Plan{}, Head: &journal.Head{}, Waiting: func() string { return why }})
 	v.Stats = func() dispatch.Snapshot { return dispatch.Snapshot{} }
@@ -122,7 +120,7 @@ func TestClosingNamesTheCause(t *testing.T) {
 		t.Error(got)
 	}
 	got = parley(t, State{}, "resume", file, "--json").want(t, exit.Failed).stdout
-	var sum summary.Summary
+	var sum app.Summary
 	if err := json.Unmarshal([]byte(got), &sum); err != nil || len(sum.Failures) != 2 {
 		t.Fatalf("%v: %s", err, got)
 	}

@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/app"
+	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
-	"parley/internal/cli/runview"
 	"parley/internal/run/engine"
 	"parley/internal/run/planfile"
 	"parley/journal"
@@ -37,7 +36,7 @@ func TestStatusOfAKind(t *testing.T) {
 	head := &journal.Head{
 		Stages: []journal.Staged{{Specs: world.List(world.Spec{Cell: "a"}, world.Spec{Cell: "b"})}},
 	}
-	v := &runview.View{}
+	v := &runView{}
 	v.Begin(app.Opened{App: &app.App{}, Plan: plan, Head: head, Past: func(f func(world.Played)) error {
 		f(world.Played{Episode: 1, Spec: head.Stages[0].Specs.At(1)})
 		return nil
@@ -50,7 +49,7 @@ func TestStatusOfAKind(t *testing.T) {
 	if got := strings.Join(v.Says(), " "); got != "b+a+c more" {
 		t.Error(got)
 	}
-	silentKind := &runview.View{}
+	silentKind := &runView{}
 	silentKind.Begin(app.Opened{App: &app.App{}, Plan: &planfile.Plan{}, Head: &journal.Head{}})
 	silentKind.See(engine.Event{Ended: &journal.Ended{}})
 	if got := silentKind.Says(); got != nil {

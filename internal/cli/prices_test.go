@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
-	"parley/internal/summary"
 )
 
 const pricedPlan = `kind: secrets
@@ -40,7 +40,7 @@ func TestPricesFromAnyFolder(t *testing.T) {
 		}
 	}
 	t.Chdir(filepath.Join(top, "a"))
-	sum := func(code int, args ...string) (s summary.Summary, stderr string) {
+	sum := func(code int, args ...string) (s app.Summary, stderr string) {
 		t.Helper()
 		got := parley(t, State{}, append(args, "--json")...).want(t, code)
 		if err := json.Unmarshal([]byte(got.stdout), &s); err != nil {

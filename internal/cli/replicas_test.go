@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
-	"parley/internal/summary"
 )
 
 // TestServersInSummary checks that a run on two servers reports that one is missing, and the calls of each.
@@ -20,7 +20,7 @@ func TestServersInSummary(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.parley")
 	got := parley(t, State{}, "run", plan, "--out", file, "--json").want(t, exit.OK).
 		wantErr(t, "the server "+deadURL+" rests, and others take its calls: lab/any: transport")
-	var sum summary.Summary
+	var sum app.Summary
 	if err := json.Unmarshal([]byte(got.stdout), &sum); err != nil || len(sum.Servers) != 2 {
 		t.Fatalf("%v: %s", err, got.stdout)
 	}

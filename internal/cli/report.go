@@ -12,7 +12,6 @@ import (
 
 	"parley/internal/cli/exit"
 	"parley/internal/cli/output"
-	"parley/internal/cli/show"
 	"parley/internal/cli/terminal"
 	"parley/internal/read/report"
 	"parley/internal/read/score"
@@ -124,7 +123,7 @@ func (f *tableFlags) show(s *State, d *report.Document, files []string) error {
 		}
 	} else {
 		p := terminal.NewPage(s.Stdout)
-		show.PrintDocument(p, d)
+		printDocument(p, d)
 		if err := p.Flush(); err != nil {
 			return err
 		}

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/run/runfile/runfiletest"
-	"parley/internal/summary"
 	"parley/journal"
 	"parley/world"
 )
@@ -38,7 +38,7 @@ func duel(t *testing.T, name string, sets ...string) string {
 // TestReport has one of everything; what is missing is left out.
 func TestReport(t *testing.T) {
 	t.Parallel()
-	file := runfiletest.File(t, sample()...)
+	file := runfiletest.File(t, cliSample()...)
 	got := parley(t, State{}, "report", file).want(t, exit.OK)
 	golden(t, "report", got.stdout)
 	narrow := parley(t, State{Terminal: func(any) int { return 40 }}, "report", file).want(t, exit.OK)
@@ -61,7 +61,7 @@ func stripped(text string) string {
 func TestReportHostile(t *testing.T) {
 	t.Parallel()
 	sequential(t)
-	entries := sample()
+	entries := cliSample()
 	for _, e := range entries {
 		switch e := e.(type) {
 		case *journal.Replied:
@@ -125,8 +125,8 @@ func TestReportForms(t *testing.T) {
 func TestReportRefuses(t *testing.T) {
 	t.Parallel()
 	sequential(t)
-	file := runfiletest.File(t, sample()...)
-	other := runfiletest.File(t, sample()...)
+	file := runfiletest.File(t, cliSample()...)
+	other := runfiletest.File(t, cliSample()...)
 	before := read(t, file)
 	for _, out := range []string{file, other} {
 		parley(t, State{}, "report", file, "--html", out).want(t, exit.Misuse).wantErr(t, "is part of a run file: name another")
@@ -261,7 +261,7 @@ func TestCheckBalance(t *testing.T) {
 // digestIn returns the digest from the closing JSON of a run.
 func digestIn(t *testing.T, closing string) string {
 	t.Helper()
-	var sum summary.Summary
+	var sum app.Summary
 	if err := json.Unmarshal([]byte(closing), &sum); err != nil || sum.Digest == "" {
 		t.Fatalf("%v: %s", err, closing)
 	}

@@ -90,14 +90,14 @@ func TestExportForTraining(t *testing.T) {
 		{"--out x.parquet: verl is written as JSON lines; use a name that ends in .jsonl", []string{run, "--shape", "verl", "--out", "x.parquet"}},
 		{"--format inspect: sequences are written as jsonl or parquet\n", []string{run, "--table", "sequences", "--format", "inspect"}},
 		{"--format folder: sequences are written as jsonl or parquet\n", []string{run, "--table", "sequences", "--format", "folder"}},
-		{"have trajectories; leave out --table sequences to export its calls\n", []string{runfiletest.File(t, sample()...), "--table", "sequences"}},
-		{"have trajectories; leave out --shape verl to export its calls\n", []string{runfiletest.File(t, sample()...), "--shape", "verl"}},
+		{"have trajectories; leave out --table sequences to export its calls\n", []string{runfiletest.File(t, cliSample()...), "--table", "sequences"}},
+		{"have trajectories; leave out --shape verl to export its calls\n", []string{runfiletest.File(t, cliSample()...), "--shape", "verl"}},
 		{"csv is not possible", []string{run, "--table", "sequences", "--format", "csv"}},
 		{`--shape: unknown shape "trl"; want one of trl-sft, trl-dpo`, []string{run, "--shape", "trl"}},
 		{"--format parquet: verl is written as JSON lines", []string{run, "--shape", "verl", "--format", "parquet"}},
 		{"for a trainer, use --shape verl", []string{run, "--format", "verl"}},
 		{"did you mean sequences?", []string{run, "--table", "sequence"}},
-		{"only runs of rollout", []string{runfiletest.File(t, sample()...), "--shape", "verl"}},
+		{"only runs of rollout", []string{runfiletest.File(t, cliSample()...), "--shape", "verl"}},
 	} {
 		parley(t, State{}, append([]string{"export"}, c.args...)...).want(t, exit.Misuse).wantErr(t, c.want)
 	}

@@ -9,15 +9,13 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/app"
+	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
-	"parley/internal/cli/runview"
 	"parley/internal/cli/terminal"
 	"parley/internal/run/control"
 	"parley/internal/run/engine"
 	"parley/internal/run/planfile"
 	"parley/internal/run/runfile"
-	"parley/internal/summary"
 	"parley/journal"
 )
 
@@ -223,7 +221,7 @@ func (f *playFlags) show(ctx context.Context, s *State, g *exit.Gate, p app.Play
 	defer w.close(ctx, s)
 	w.divided = divides(p.Remote)
 	spans := w.to.Play("run", filepath.Base(p.File))
-	view := &runview.View{Out: s.err, Verbose: f.Verbose, Trust: f.Trust, Again: playAgain(s.Args, p.PlanFile, p.File)}
+	view := &runView{Out: s.err, Verbose: f.Verbose, Trust: f.Trust, Again: playAgain(s.Args, p.PlanFile, p.File)}
 	done, hide, unsteer := func() {}, func() {}, func() {}
 	p.Tool = Version()
 	p.Opened = func(o app.Opened) {
@@ -260,7 +258,7 @@ func (f *playFlags) show(ctx context.Context, s *State, g *exit.Gate, p app.Play
 }
 
 // conclude prints the summary of a run that ended with err, and returns the error of the command.
-func (f *playFlags) conclude(s *State, view *runview.View, file string, sum *summary.Summary, err error) error {
+func (f *playFlags) conclude(s *State, view *runView, file string, sum *app.Summary, err error) error {
 	if f.JSON {
 		b, merr := terminal.Marshal(sum)
 		if merr != nil {

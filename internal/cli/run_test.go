@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
-	"parley/internal/summary"
 )
 
 // unpricedPlan has a model without a known price play against one with a price.
@@ -21,7 +21,7 @@ params: {messages: 2}
 `
 
 // summed runs a command with --json and returns its summary.
-func summed(t *testing.T, code int, args ...string) (sum summary.Summary, raw string) {
+func summed(t *testing.T, code int, args ...string) (sum app.Summary, raw string) {
 	t.Helper()
 	got := parley(t, State{}, append(args, "--json", "--quiet")...).want(t, code)
 	if strings.Count(got.stdout, "\n") != 1 {

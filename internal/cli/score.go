@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/app"
+	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/read/score"

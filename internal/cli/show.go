@@ -7,7 +7,6 @@ import (
 	"io"
 
 	"parley/internal/cli/exit"
-	"parley/internal/cli/show"
 	"parley/internal/cli/terminal"
 	"parley/internal/run/runfile"
 )
@@ -45,7 +44,7 @@ func (c *showCmd) Run(ctx context.Context, s *State) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	v := &show.Reader{Store: store, About: about, File: c.File, Kind: s.kindOf(about.Begun), Tell: s.tell}
+	v := &showReader{Store: store, About: about, File: c.File, Kind: s.kindOf(about.Begun), Tell: s.tell}
 	err = c.what(ctx, s, v)
 	if errors.Is(err, runfile.ErrDamaged) && store.Lost() == nil {
 		switch salvaging := store.Salvage(ctx); {
@@ -62,7 +61,7 @@ func (c *showCmd) Run(ctx context.Context, s *State) (err error) {
 }
 
 // what prints the part that the flags ask for.
-func (c *showCmd) what(ctx context.Context, s *State, v *show.Reader) error {
+func (c *showCmd) what(ctx context.Context, s *State, v *showReader) error {
 	switch {
 	case c.Call != "":
 		r, err := v.Call(ctx, *c.Episode, c.Call)
@@ -136,7 +135,7 @@ func (c *showCmd) show(s *State, v any, print func(*terminal.Page)) error {
 	return p.Flush()
 }
 
-func (c *showCmd) list(ctx context.Context, s *State, v *show.Reader) error {
+func (c *showCmd) list(ctx context.Context, s *State, v *showReader) error {
 	want := runfile.Listing{Limit: 50, Failed: c.Failed, Cell: c.Cell}
 	if c.From != nil {
 		want.From = *c.From

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"parley/internal/cli/exit"
-	"parley/internal/cli/show"
 	"parley/internal/run/runfile/runfiletest"
 	"parley/journal"
 	"parley/world"
@@ -84,7 +83,7 @@ func TestShowChooses(t *testing.T) {
 func TestShowChoosesInEpisode(t *testing.T) {
 	t.Parallel()
 	sequential(t)
-	file := runfiletest.File(t, sample()...)
+	file := runfiletest.File(t, cliSample()...)
 	for name, args := range map[string][]string{
 		"show-episode-failed":      {"--failed"},
 		"show-episode-seat":        {"--seat", "b"},
@@ -111,7 +110,7 @@ func TestShowChoosesInEpisode(t *testing.T) {
 // TestShowHuge checks that an answer of a megabyte is shown in full, and that a cell of a table is cut.
 func TestShowHuge(t *testing.T) {
 	t.Parallel()
-	entries := sample()
+	entries := cliSample()
 	words := strings.Repeat("long \u4e16 ", 1<<17)
 	for _, e := range entries {
 		if r, ok := e.(*journal.Replied); ok && r.Response != nil && r.Response.Text == "in the second strand" {
@@ -144,7 +143,7 @@ func (*pathError) Unwrap() error { return syscall.EPIPE }
 
 func TestShowIntoClosedPipe(t *testing.T) {
 	t.Parallel()
-	file := runfiletest.File(t, sample()...)
+	file := runfiletest.File(t, cliSample()...)
 	if got := parley(t, State{Stdout: closedPipe{}}, "show", file).want(t, exit.OK); got.stderr != "" {
 		t.Error(got.stderr)
 	}
@@ -154,7 +153,7 @@ func TestShowIntoClosedPipe(t *testing.T) {
 func TestScoresText(t *testing.T) {
 	t.Parallel()
 	tenth := 0.1
-	got := show.ScoresText(show.ScoresOf([]world.Score{{Name: "reward", Value: -2*tenth - tenth/1e15}, {Name: "steps", Value: 123456}, {Name: "third", Value: 1.0 / 3}, {Name: "none", Value: math.NaN()}}))
+	got := scoresText(scoresOf([]world.Score{{Name: "reward", Value: -2*tenth - tenth/1e15}, {Name: "steps", Value: 123456}, {Name: "third", Value: 1.0 / 3}, {Name: "none", Value: math.NaN()}}))
 	if got != "reward -0.2, steps 123456, third 0.333333, none NaN" {
 		t.Error(got)
 	}

@@ -12,9 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/app"
+	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
-	"parley/internal/cli/show"
 	"parley/internal/cli/terminal"
 	"parley/internal/read/score"
 	"parley/internal/run/planfile"
@@ -77,7 +76,7 @@ func (f *summaryFlags) write(ctx context.Context, s *State, file string, episode
 		err = f.failure(ctx, about, out)
 	}
 	if err == nil && about.Replies > 0 {
-		s.tell("the summary: " + show.Cost(about.Replies, about.Spent) + ", recorded in " + out)
+		s.tell("the summary: " + costText(about.Replies, about.Spent) + ", recorded in " + out)
 	}
 	return err
 }

@@ -24,9 +24,9 @@ const hostileText = "hi\x1b[5m \x1b]0;owned\x07 gone\rover \u202eexe.gnp\u2066 \
 
 func noon(minutes int) time.Time { return time.Date(2026, 11, 15, 12, minutes, 0, 0, time.UTC) }
 
-// sample returns a run with one of everything: strands, bots, acts, failures, refusals, and episodes that ended,
+// cliSample returns a run with one of everything: strands, bots, acts, failures, refusals, and episodes that ended,
 // failed, are in progress, and wait.
-func sample() []journal.Entry {
+func cliSample() []journal.Entry {
 	temperature := 0.5
 	agents := []world.Agent{{Name: "bold", Model: "lab/large", Temperature: &temperature, System: "Be bold."}, {Name: "polly", Bot: "parrot"}}
 	spec := func(deal int, cell string) world.Spec {
@@ -86,7 +86,7 @@ func sample() []journal.Entry {
 func TestShow(t *testing.T) {
 	t.Parallel()
 	sequential(t)
-	file := runfiletest.File(t, sample()...)
+	file := runfiletest.File(t, cliSample()...)
 	for name, args := range map[string][]string{
 		"show-run":          nil,
 		"show-run-page":     {"--from", "1", "--limit", "2"},
@@ -113,7 +113,7 @@ func TestShow(t *testing.T) {
 // TestShowFailedActs: a failed act is not among the failed calls, but in the column of what failed.
 func TestShowFailedActs(t *testing.T) {
 	t.Parallel()
-	entries := sample()
+	entries := cliSample()
 	for _, e := range entries {
 		if r, ok := e.(*journal.Replied); ok && (r.Act != nil || r.Request == nil) {
 			r.Response, r.Error = nil, &llm.Error{Kind: llm.KindServer}
@@ -142,7 +142,7 @@ func atTerminal(env map[string]string) State {
 func TestShowColors(t *testing.T) {
 	t.Parallel()
 	sequential(t)
-	file := runfiletest.File(t, sample()...)
+	file := runfiletest.File(t, cliSample()...)
 	for _, args := range [][]string{{"show", file}, {"show", file, "--episode", "0"}, {"show", file, "--episode", "0", "--call", "2:1"}} {
 		plain := parley(t, State{}, args...).stdout
 		coloured := parley(t, atTerminal(nil), args...).stdout
@@ -164,7 +164,7 @@ func TestShowColors(t *testing.T) {
 // a pipe gets everything.
 func TestShowFits(t *testing.T) {
 	t.Parallel()
-	file := runfiletest.File(t, sample()...)
+	file := runfiletest.File(t, cliSample()...)
 	whole := parley(t, State{}, "show", file).stdout
 	_, table, _ := strings.Cut(whole, "EPISODE")
 	const scores = "a: points 3, share 0.25; b: points +Inf; length 5"
@@ -250,7 +250,7 @@ func TestShowHostile(t *testing.T) {
 // TestShowFailureIsNoDialogue checks that the text of a failed call never looks like words of a model.
 func TestShowFailureIsNoDialogue(t *testing.T) {
 	t.Parallel()
-	file := runfiletest.File(t, sample()...)
+	file := runfiletest.File(t, cliSample()...)
 	got := parley(t, State{}, "show", file, "--episode", "0").want(t, exit.OK).stdout
 	for line := range strings.Lines(got) {
 		bar := strings.HasPrefix(strings.TrimSpace(line), "|")
@@ -277,7 +277,7 @@ func TestShowWhilePlayed(t *testing.T) {
 		}
 	}()
 	parley(t, State{}, "show", file).want(t, exit.Misuse).wantErr(t, "holds no run yet")
-	entries := sample()
+	entries := cliSample()
 	for i, e := range entries[:len(entries)-1] {
 		if err := s.Append(t.Context(), e); err != nil {
 			t.Fatal(err)
@@ -295,8 +295,8 @@ func TestShowWhilePlayed(t *testing.T) {
 func TestShowBadInput(t *testing.T) {
 	t.Parallel()
 	sequential(t)
-	file := runfiletest.File(t, sample()...)
-	begun := runfiletest.File(t, sample()[0])
+	file := runfiletest.File(t, cliSample()...)
+	begun := runfiletest.File(t, cliSample()[0])
 	for _, c := range []struct {
 		args []string
 		want string

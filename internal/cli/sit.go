@@ -9,7 +9,6 @@ import (
 	"text/tabwriter"
 
 	"parley/internal/cli/exit"
-	"parley/internal/cli/sit"
 	"parley/internal/cli/terminal"
 	"parley/internal/run/seat"
 )
@@ -51,7 +50,7 @@ func (c *sitCmd) Run(ctx context.Context, s *State) (err error) {
 	if names != nil {
 		return exit.Usagef("%s: no person takes the seat %q; want one of %s", c.File, c.Seat, strings.Join(slices.Compact(names), ", "))
 	}
-	sitter := sit.Sitter{File: c.File, Name: c.Seat, Store: store, In: s.Stdin, Out: s.Stdout, JSON: c.JSON}
+	sitter := seatPlayer{File: c.File, Name: c.Seat, Store: store, In: s.Stdin, Out: s.Stdout, JSON: c.JSON}
 	return pipeEnd(sitter.Run(ctx))
 }
 

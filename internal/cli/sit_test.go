@@ -86,8 +86,8 @@ func sitDown(t *testing.T, file, name string, answer func(q seat.Question) []str
 	return all.String()
 }
 
-// reply is what the person of these tests answers.
-func reply(q seat.Question) []string {
+// cliReply is what the person of these tests answers.
+func cliReply(q seat.Question) []string {
 	last := q.Messages[len(q.Messages)-1].Text
 	return []string{fmt.Sprintf("I heard %d letters in %d messages. <b>Bye.</b>", len(last), len(q.Messages))}
 }
@@ -124,7 +124,7 @@ func TestSit(t *testing.T) {
 		whole := filepath.Join(dir, "whole.parley")
 		ended, _ := background(t, nil, nil, "run", plan, "--out", whole, "--json")
 		time.Sleep(time.Second)
-		sitDown(t, whole, "first", reply)
+		sitDown(t, whole, "first", cliReply)
 		want := digestOf(t, <-ended)
 
 		file := filepath.Join(dir, "cut.parley")
@@ -135,7 +135,7 @@ func TestSit(t *testing.T) {
 			if asked++; asked > 4 {
 				return nil
 			}
-			return reply(q)
+			return cliReply(q)
 		})
 		killed := copyRun(t, file)
 		stop()
@@ -146,7 +146,7 @@ func TestSit(t *testing.T) {
 			ended, _ = background(t, nil, nil, "resume", file, "--json")
 			time.Sleep(time.Second)
 			again := 0
-			sitDown(t, file, "first", func(q seat.Question) []string { again++; return reply(q) })
+			sitDown(t, file, "first", func(q seat.Question) []string { again++; return cliReply(q) })
 			if got := digestOf(t, <-ended); got != want || again < 2 || again > 3 { // 6 in all
 				t.Errorf("%s: digest %s after %d more questions, want %s", file, got, again, want)
 			}
@@ -184,7 +184,7 @@ func TestSitRefuses(t *testing.T) {
 		said := sitDown(t, file, "first", func(q seat.Question) []string {
 			if asked++; asked == 1 {
 				stale = q.ID
-				return append([]string{" ", "a\x1b[2Jb", strings.Repeat("x", seat.MaxAnswer+1)}, reply(q)...)
+				return append([]string{" ", "a\x1b[2Jb", strings.Repeat("x", seat.MaxAnswer+1)}, cliReply(q)...)
 			}
 			return []string{} // it is too late
 		})

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
-	"parley/internal/app"
+	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
 	"parley/internal/run/control"
 	"parley/internal/run/seat"

@@ -42,7 +42,7 @@ func TestStories(t *testing.T) {
 			story(t, c.name, file, episode)
 		})
 	}
-	story(t, "other", runfiletest.File(t, sample()...), 0)
+	story(t, "other", runfiletest.File(t, cliSample()...), 0)
 }
 
 // story compares the story of an episode with a file.

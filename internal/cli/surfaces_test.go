@@ -9,12 +9,12 @@ import (
 	"slices"
 	"testing"
 
+	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
 	"parley/internal/run/planner"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
 	"parley/internal/run/runfile/runfiletest"
-	"parley/internal/summary"
 	"parley/journal"
 	"parley/world"
 	"parley/worlds"
@@ -99,13 +99,13 @@ func TestSurfaces(t *testing.T) {
 			outcomes := results.Outcomes(run.Head, kind)
 			var report, compared tables
 			report.read(t, parley(t, State{}, "report", file, "--json").want(t, exit.OK).stdout)
-			report.same(t, kind.Name+": report", "scores", summary.ByAgent(outcomes))
-			report.same(t, kind.Name+": report", "scores-by-cell", summary.Scores(outcomes))
+			report.same(t, kind.Name+": report", "scores", app.ByAgent(outcomes))
+			report.same(t, kind.Name+": report", "scores-by-cell", app.Scores(outcomes))
 			if got := parley(t, State{}, "compare", file, "--by", "agent", "--json"); got.code == exit.OK {
 				compared.read(t, got.stdout)
-				compared.sides(t, kind.Name+": compare", summary.ByAgent(outcomes))
+				compared.sides(t, kind.Name+": compare", app.ByAgent(outcomes))
 			}
-			untilAgrees(t, run, summary.Scores(outcomes))
+			untilAgrees(t, run, app.Scores(outcomes))
 		}
 	}
 }
@@ -126,7 +126,7 @@ func (d *tables) read(t *testing.T, text string) {
 }
 
 // same checks that a table has exactly these scores.
-func (d *tables) same(t *testing.T, what, name string, want []summary.Score) {
+func (d *tables) same(t *testing.T, what, name string, want []app.Score) {
 	t.Helper()
 	rows := 0
 	for _, table := range d.Tables {
@@ -139,7 +139,7 @@ func (d *tables) same(t *testing.T, what, name string, want []summary.Score) {
 			if agent == "(all)" {
 				agent = ""
 			}
-			i := slices.IndexFunc(want, func(s summary.Score) bool {
+			i := slices.IndexFunc(want, func(s app.Score) bool {
 				return s.Score == word(row["score"]) && s.Agent == agent && s.Cell == word(row["cell"]) && s.Seat == word(row["seat"])
 			})
 			if i < 0 {
@@ -155,7 +155,7 @@ func (d *tables) same(t *testing.T, what, name string, want []summary.Score) {
 }
 
 // sides checks that the means of both sides of each comparison are these scores.
-func (d *tables) sides(t *testing.T, what string, want []summary.Score) {
+func (d *tables) sides(t *testing.T, what string, want []app.Score) {
 	t.Helper()
 	seen := 0
 	for _, table := range d.Tables {
@@ -180,7 +180,7 @@ func word(raw json.RawMessage) (s string) {
 	return s
 }
 
-func sameEstimate(t *testing.T, what string, raw json.RawMessage, want summary.Score) {
+func sameEstimate(t *testing.T, what string, raw json.RawMessage, want app.Score) {
 	t.Helper()
 	var got struct {
 		Value, Low, High *float64
@@ -206,7 +206,7 @@ func sameEstimate(t *testing.T, what string, raw json.RawMessage, want summary.S
 }
 
 // untilAgrees checks that a plan ends at the half-width that run shows, and not at a narrower one.
-func untilAgrees(t *testing.T, run *results.Run, want []summary.Score) {
+func untilAgrees(t *testing.T, run *results.Run, want []app.Score) {
 	t.Helper()
 	for _, s := range want {
 		half := s.Interval.Half()

@@ -14,9 +14,9 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
 	"parley/internal/run/runfile/runfiletest"
-	"parley/internal/summary"
 	"parley/worlds/rollout/training"
 )
 
@@ -145,7 +145,7 @@ func TestTrainerBadInput(t *testing.T) {
 		{nil, "<plan>"},
 		{[]string{"nowhere.yaml"}, "nowhere.yaml"},
 		{[]string{other}, "kind: secrets: parley trainer can play only rollout"},
-		{[]string{plan, "--out", runfiletest.File(t, sample()...)}, "is a run of"},
+		{[]string{plan, "--out", runfiletest.File(t, cliSample()...)}, "is a run of"},
 		{[]string{plan, "--out", write(t, "x", "words")}, "not a run file"},
 		{[]string{plan, "--addr", "0.0.0.0:0"}, "would serve other machines without a key"},
 		{[]string{plan, "--addr", "here"}, "--addr"},
@@ -192,7 +192,7 @@ func TestTrajectories(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.parley")
 	parley(t, State{}, "run", plan, "--out", file, "--quiet").want(t, exit.OK)
 	// The episodes of a group share a deal: they are one observation wherever scores are shown.
-	var sum summary.Summary
+	var sum app.Summary
 	again := parley(t, State{}, "run", plan, "--out", file, "--json").want(t, exit.OK)
 	if err := json.Unmarshal([]byte(again.stdout), &sum); err != nil || len(sum.Agents) == 0 {
 		t.Fatal(err, again.stdout)
@@ -218,7 +218,7 @@ func TestTrajectories(t *testing.T) {
 	alter(t, damaged, `UPDATE outcomes SET scores = scores || ' ' WHERE episode = 3`)
 	parley(t, State{}, "trajectories", damaged, "--out", filepath.Join(t.TempDir(), "rest.jsonl")).want(t, exit.Failed).
 		wantErr(t, "is damaged and was read without episode 3").wantOut(t, "5 of 6 groups, left out: 1 ")
-	other := runfiletest.File(t, sample()...)
+	other := runfiletest.File(t, cliSample()...)
 	for _, c := range []struct {
 		args []string
 		want string

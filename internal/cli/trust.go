@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/app"
 	"parley/internal/ask/dispatch"
 	"parley/internal/ask/provider"
 	"parley/internal/ask/trust"
+	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/world/program"

@@ -11,8 +11,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"parley/internal/app"
 	"parley/internal/ask/dispatch/budget"
+	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
 	"parley/internal/run/cluster"
 	"parley/internal/run/cluster/allot"

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/app"
 	"parley/internal/ask/dispatch"
+	"parley/internal/cli/app"
 	"parley/internal/run/cluster/hub"
 	"parley/internal/run/engine"
 	"parley/internal/serve/telemetry"

@@ -8,10 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/app"
+	"parley/internal/cli/app"
 	"parley/internal/run/planfile"
 	"parley/internal/run/runfile"
-	"parley/internal/summary"
 	"parley/journal"
 	"parley/worlds"
 	"parley/worlds/secrets"
@@ -27,7 +26,7 @@ type episode struct {
 }
 
 // run plays a plan from examples, as `parley run` does, and reads it back.
-func run(t *testing.T, name string, sets ...string) (*summary.Summary, []episode) {
+func run(t *testing.T, name string, sets ...string) (*app.Summary, []episode) {
 	t.Helper()
 	p, err := planfile.Load(t.Context(), filepath.Join("..", "..", "examples", name), worlds.Standard(), sets, planfile.Reach{})
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"parley/internal/ask/dispatch"
-	"parley/internal/cli/progress"
 	"parley/internal/cli/terminal"
 	"parley/internal/run/results"
 	"parley/llm"
@@ -113,13 +112,13 @@ type Progress struct {
 func (p *Progress) Show() (end func()) {
 	p.Began = time.Now()
 	p.last = p.Began
-	return progress.Show(p.Out, p.line)
+	return terminal.ShowProgress(p.Out, p.line)
 }
 
 // line describes the current state: what is done, the cost, what is in flight, the speed.
 func (p *Progress) line(now time.Time) []string {
 	n, l := p.Tally.Now(), p.Stats()
-	trouble, money := progress.Reasons(p.Waits, now)
+	trouble, money := terminal.Reasons(p.Waits, now)
 	parts := append(trouble, terminal.Number(n.Answered+n.Kept)+" answered")
 	if share := p.Share(); share >= 0 {
 		parts = append(parts, fmt.Sprintf("%.0f%% of the input", 100*share))
@@ -127,7 +126,7 @@ func (p *Progress) line(now time.Time) []string {
 	if bad := n.Failed + n.Rejected; bad > 0 {
 		parts = append(parts, terminal.Number(bad)+" failed")
 	}
-	parts = append(append(parts, progress.Cost(n.Cost.Plus(p.Spent), p.Budget, l)), money...)
+	parts = append(append(parts, terminal.CostText(n.Cost.Plus(p.Spent), p.Budget, l)), money...)
 	parts = append(parts, terminal.Number(int(l.InFlight))+" in flight")
 	if s := now.Sub(p.last).Seconds(); s > 0 {
 		requests, tokens := float64(n.Answered-p.counts.Answered), float64(n.Usage.Total()-p.counts.Usage.Total())
@@ -136,7 +135,7 @@ func (p *Progress) line(now time.Time) []string {
 	if now.Sub(p.last) >= time.Second {
 		p.last, p.counts = now, n
 	}
-	return append(parts, progress.Queue(l)...)
+	return append(parts, terminal.Queue(l)...)
 }
 
 // Summary is the result of a file of requests.
@@ -176,9 +175,9 @@ func (n Summary) Line(budget, spent llm.Money, took time.Duration, s dispatch.Sn
 		}
 	}
 	text := fmt.Sprintf("%s; %s tokens in, %s out; %s; %s", strings.Join(parts, ", "),
-		terminal.Number(n.Usage.Input), terminal.Number(n.Usage.Output), progress.Cost(n.Counts.Cost.Plus(spent), budget, s), took.Round(10*time.Millisecond))
+		terminal.Number(n.Usage.Input), terminal.Number(n.Usage.Output), terminal.CostText(n.Counts.Cost.Plus(spent), budget, s), took.Round(10*time.Millisecond))
 	if s.Saved > 0 {
 		text += "; prompt caches saved " + s.Saved.String()
 	}
-	return text + progress.UnpricedNote(n.Unpriced)
+	return text + terminal.UnpricedNote(n.Unpriced)
 }

@@ -1,0 +1,327 @@
+// Package app connects the parts of Parley. It makes a dispatcher from providers, prices,
+// a cache and a budget, and plays a plan into a run file.
+//
+// It opens a provider only for the first request to it, so a key that no request needs may
+// be missing.
+//
+// Packages cli and config read flags and plan files.
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"parley/internal/ask/batch"
+	"parley/internal/ask/cache"
+	"parley/internal/ask/credential"
+	"parley/internal/ask/dialect"
+	"parley/internal/ask/dispatch"
+	"parley/internal/ask/dispatch/budget"
+	"parley/internal/ask/dispatch/replica"
+	"parley/internal/ask/price"
+	"parley/internal/ask/provider"
+	"parley/internal/ask/sim"
+	"parley/internal/ask/trust"
+	"parley/internal/run/cluster/tally"
+	"parley/llm"
+	"parley/world"
+)
+
+// Config configures an App. The zero value asks the presets, with no budget and no cache.
+type Config struct {
+	// Providers are added to the presets. One with the name of a preset replaces it.
+	Providers []provider.Provider
+	// Models answer for the providers of dialect go, by the provider's name.
+	Models map[string]llm.Model
+	// Budget is the most that may be spent, and Spent what was already spent of it. Default: no limit.
+	Budget, Spent llm.Money
+	// Expose is that of budget.Budget. Default: nothing is made durable.
+	Expose func(ctx context.Context, worst llm.Money) error
+	// Part is a part of a larger budget, instead of Budget. Default: none.
+	Part *budget.Budget
+	// Shared is that of dispatch.Config.
+	Shared bool
+	// Prices is a file of prices that override the embedded ones. Default: none.
+	Prices string
+	// Cache is a folder for answers. Default: no cache.
+	Cache string
+
+	// Concurrency is the most calls in flight at one provider. Default: as many as it answers.
+	Concurrency int
+	// Batch, Batches and Record are those of dispatch.Config.
+	Batch   batch.Policy
+	Batches []batch.Open
+	Record  func(ctx context.Context, e batch.Event) error
+
+	// Sim is how the built-in simulated provider behaves.
+	Sim sim.Config
+	// Retry and Hedge are those of dispatch.Config.
+	Retry dispatch.Retry
+	Hedge dispatch.Hedge
+	// Rests, Outages and Notices are those of dispatch.Config.
+	Rests   func(replica.Rest)
+	Outages func(dispatch.Outage)
+	Notices func(dispatch.Notice)
+	// Levels remembers how many calls servers handle at once. Default: nothing is remembered.
+	Levels *dispatch.LevelStore
+	// Trust says which keys may go where. Default: a preset's to its own hosts, and any to
+	// this machine.
+	Trust *trust.Gate
+}
+
+// App is a dispatcher with its providers, prices and cache.
+type App struct {
+	*dispatch.Dispatcher
+	providers []provider.Provider
+	cache     *cache.Store
+	prices    *price.Table
+	elsewhere *tally.Tally // counts the calls of a run that workers play; nil: this process makes them
+
+	mu    sync.Mutex
+	open  []io.Closer // holds connections
+	limit int         // of the calls in flight at one provider; 0: none
+}
+
+// Open makes an App. It opens no connection.
+func Open(c Config) (*App, error) {
+	for _, p := range c.Providers {
+		if err := p.Validate(); err != nil {
+			return nil, err
+		}
+	}
+	prices, err := Prices(c.Providers, c.Prices)
+	if err != nil {
+		return nil, err
+	}
+	a := &App{limit: c.Concurrency, providers: c.Providers, prices: prices}
+	if c.Cache != "" {
+		store, err := cache.Open(c.Cache, cache.Options{})
+		if err != nil {
+			return nil, err
+		}
+		a.cache = store
+	}
+	spending := c.Part
+	if spending == nil {
+		spending = budget.New(c.Budget, c.Spent)
+		spending.Expose = c.Expose
+	}
+	d, err := dispatch.New(dispatch.Config{
+		Open:   func(name string) (dispatch.Lane, error) { return a.lane(c, name) },
+		Find:   func(name string) (provider.Provider, error) { return find(c.Providers, name) },
+		Prices: prices,
+		Budget: spending,
+		Shared: c.Shared,
+		Cache:  a.cache,
+		Retry:  c.Retry,
+		Batch:  c.Batch, Batches: c.Batches, Record: c.Record,
+		Hedge:  c.Hedge,
+		Levels: c.Levels,
+		Rests:  c.Rests, Outages: c.Outages, Notices: c.Notices,
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.Dispatcher = d
+	return a, nil
+}
+
+// Prices returns the prices to charge: those of the user's file first, then the embedded
+// ones. A provider on this machine without a price costs nothing.
+func Prices(providers []provider.Provider, file string) (*price.Table, error) {
+	own, err := ownHardware(providers)
+	if err != nil {
+		return nil, err
+	}
+	prices := own.With(price.Embedded())
+	if file == "" {
+		return prices, nil
+	}
+	users, err := price.Load(file)
+	if err != nil {
+		return nil, err
+	}
+	return prices.With(users), nil
+}
+
+// Stats counts the calls, of all workers if these make them.
+func (a *App) Stats() dispatch.Snapshot {
+	if a.elsewhere != nil {
+		return a.elsewhere.Stats()
+	}
+	return a.Dispatcher.Stats()
+}
+
+// Waits lists what calls wait for, also those of workers; hostile.
+func (a *App) Waits(now time.Time) []dispatch.Wait {
+	if a.elsewhere != nil {
+		return a.elsewhere.Waits()
+	}
+	return a.Dispatcher.Waits(now)
+}
+
+// Unpriced returns the models of agents whose price is not known, sorted.
+func (a *App) Unpriced(agents []world.Agent) []string {
+	unpriced := []string{}
+	for _, m := range modelsOf(agents) {
+		if _, ok := a.prices.Find(m); !ok {
+			unpriced = append(unpriced, m)
+		}
+	}
+	slices.Sort(unpriced)
+	return slices.Compact(unpriced)
+}
+
+// ownHardware returns prices of 0 for the providers on this machine.
+func ownHardware(providers []provider.Provider) (*price.Table, error) {
+	models := map[string]map[string]float64{}
+	for _, p := range providers {
+		if !slices.ContainsFunc(p.Servers(), func(one provider.Provider) bool { return !trust.Loopback(one.BaseURL) }) {
+			models[p.Name+"/*"] = map[string]float64{"input": 0, "output": 0}
+		}
+	}
+	b, err := json.Marshal(map[string]any{"models": models})
+	if err != nil {
+		return nil, err
+	}
+	return price.Read(bytes.NewReader(b), "prices of this machine")
+}
+
+// lane opens the provider of that name.
+func (a *App) lane(c Config, name string) (dispatch.Lane, error) {
+	p, err := find(c.Providers, name)
+	if err != nil {
+		return dispatch.Lane{}, err
+	}
+	p.Limits.Concurrency = a.concurrency(p)
+	if p.Dialect == "sim" {
+		m, err := sim.New(c.Sim)
+		if err != nil {
+			return dispatch.Lane{}, err
+		}
+		return dispatch.Lane{Provider: p, Model: m}, nil
+	}
+	if p.Dialect == "go" {
+		m := c.Models[name]
+		if m == nil {
+			return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: "the models of this provider are values of a Go program (dialect go): only a program that supplies them can ask them"}
+		}
+		return dispatch.Lane{Provider: p, Model: goModel(m)}, nil
+	}
+	// Play has checked the plan's keys before. This check also covers requests without a plan.
+	if err := c.Trust.Allow(needs(p, "", "provider "+name)...); err != nil {
+		return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: err.Error(), Err: err}
+	}
+	keys, err := credential.New(p)
+	if err != nil {
+		return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: err.Error(), Err: err}
+	}
+	lane, err := a.servers(p, keys)
+	if err != nil {
+		return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: err.Error(), Err: err}
+	}
+	if _, ok := p.BatchLimits(); ok {
+		if lane.BatchAPI, err = dialect.OpenBatches(p, keys); err != nil {
+			return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: err.Error(), Err: err}
+		}
+		a.closeLater(lane.BatchAPI)
+	}
+	return lane, nil
+}
+
+// servers opens each server of a provider. A single server needs no replica set, unless
+// its metrics are read or its sessions are closed.
+func (a *App) servers(p provider.Provider, keys *credential.Source) (dispatch.Lane, error) {
+	lane := dispatch.Lane{Provider: p}
+	for _, one := range p.Servers() {
+		m, err := dialect.OpenWith(one, keys)
+		if err != nil {
+			return dispatch.Lane{}, err
+		}
+		a.closeLater(m)
+		server, _ := m.(replica.Server)
+		lane.Model = m
+		lane.Replicas = append(lane.Replicas, dispatch.Replica{Name: one.BaseURL, Model: m, Server: server})
+	}
+	if len(lane.Replicas) == 1 && p.Metrics == "" && !p.CloseSession {
+		lane.Replicas = nil
+	}
+	return lane, nil
+}
+
+// sessions reports whether a provider needs to know which requests belong together.
+func (a *App) sessions() bool { return slices.ContainsFunc(a.providers, provider.Provider.HasSessions) }
+
+// closeLater makes Close close v, if v can be closed.
+func (a *App) closeLater(v any) {
+	if closer, ok := v.(io.Closer); ok {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.open = append(a.open, closer)
+	}
+}
+
+// find returns the provider of that name: one of own, or a preset.
+func find(own []provider.Provider, name string) (provider.Provider, error) {
+	if i := slices.IndexFunc(own, func(p provider.Provider) bool { return p.Name == name }); i >= 0 {
+		return own[i], nil
+	}
+	if p, ok := provider.Lookup(name); ok {
+		return p, nil
+	}
+	return provider.Provider{}, provider.Unknown(name)
+}
+
+// Batched reports whether a model can be asked over a batch API.
+func (a *App) Batched(model string) bool {
+	name, _ := llm.SplitModel(model)
+	p, err := find(a.providers, name)
+	if err != nil {
+		return false
+	}
+	_, ok := p.BatchLimits()
+	return ok
+}
+
+// Close closes connections and the cache. No call may be in flight.
+func (a *App) Close() error {
+	errs := []error{a.Dispatcher.Close()}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, c := range a.open {
+		errs = append(errs, c.Close())
+	}
+	a.open = nil
+	if a.cache != nil {
+		a.cache.Close()
+	}
+	return errors.Join(errs...)
+}
+
+// concurrency returns the maximum number of calls in flight at a provider; 0: what it allows.
+func (a *App) concurrency(p provider.Provider) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	own := p.Limits.Concurrency
+	if a.limit == 0 || own > 0 && own < a.limit {
+		return own
+	}
+	return a.limit
+}
+
+// SetConcurrency changes the maximum number of calls in flight at one provider.
+func (a *App) SetConcurrency(n int) {
+	a.mu.Lock()
+	a.limit = n
+	a.mu.Unlock()
+	a.Choose(func(name string) int {
+		p, _ := find(a.providers, name) // it is open, so it is known
+		return a.concurrency(p)
+	})
+}

@@ -1,0 +1,374 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+
+	"parley/internal/ask/dispatch"
+	"parley/internal/ask/dispatch/budget"
+	"parley/internal/ask/dispatch/replica"
+	"parley/internal/ask/sim"
+	"parley/internal/ask/trust"
+	"parley/internal/run/control"
+	"parley/internal/run/engine"
+	"parley/internal/run/growth"
+	"parley/internal/run/planfile"
+	"parley/internal/run/results"
+	"parley/internal/run/runfile"
+	"parley/internal/run/seat"
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+// Play plays a plan into a run file.
+type Play struct {
+	// Plan is the plan to play. Nil: the plan that the run file recorded.
+	Plan *planfile.Plan
+	// Kinds are those that a recorded plan can be of. Default: that of Plan.
+	Kinds []world.Kind
+	// Sets are overrides of the recorded plan, if Plan is nil.
+	Sets []string
+	// Reach limits which files the recorded plan may name outside the run file's folder, if
+	// Plan is nil. Nil: no limit, for a caller that trusts the plan.
+	Reach *planfile.Reach
+	// File is the run file. If it exists, it is resumed.
+	File string
+	// Folder is what the paths of a recorded plan are relative to. Default: the folder of File.
+	Folder string
+	// MustExist refuses to begin a new file.
+	MustExist bool
+	// Shards is how many files beside File hold its calls: see runfile.OpenSharded. Default: none, or as many as File has.
+	Shards int
+	// Tool is the program that writes the file, such as parley 0.1.0.
+	Tool string
+	// Opened is called once, before play begins.
+	Opened func(Opened)
+	// Watch is called for each event of the engine.
+	Watch func(engine.Event)
+	// Rests is called when one of several servers of a model begins to rest, and when it is back.
+	Rests func(replica.Rest)
+	// Outages is called when the run waits for a provider that cannot be reached, and when it is back.
+	Outages func(dispatch.Outage)
+	// PlanFile is the file of Plan, for questions and errors about its keys.
+	PlanFile string
+	// Places says where providers are described, by name, for errors about them. Default: where
+	// the plan has them.
+	Places map[string]string
+	// Trust says which keys may go where. It is asked before anything is opened. Default:
+	// that of Config.
+	Trust *trust.Gate
+	// Levels remembers how many calls servers handle at once. Default: nothing is remembered.
+	Levels *dispatch.LevelStore
+	// Notices is called once for each fact about a model to know: before the first call for settings that it does not take.
+	Notices func(dispatch.Notice)
+	// Models answer for the providers of dialect go, by the provider's name.
+	Models map[string]llm.Model
+	// Remote plays the episodes in other processes. Default: this process plays them.
+	Remote engine.Remote
+	// Code is the code that the plan names. A run that was played with other code is refused, unless
+	// ChangedCode is set.
+	Code        []journal.Code
+	ChangedCode bool
+	// Journal stores the run instead of File. Default: File.
+	Journal journal.Journal
+}
+
+// Opened is a run that is about to be played.
+type Opened struct {
+	File string
+	App  *App
+	Head *journal.Head // before this process
+	// Earlier is how many calls of models and people were recorded before this process.
+	Earlier int
+	// Past calls f with every episode that ended before this process.
+	Past func(f func(world.Played)) error
+	Plan *planfile.Plan
+	// Grown is set if the plan asks for more than is recorded.
+	Grown *growth.Growth
+	// Complete means that there is nothing left to play.
+	Complete bool
+	// Steering changes the run while it is played. Nil: there is nothing left to play.
+	Steering *control.Steering
+	// Seats takes the answers of people. Nil: no agent is a person.
+	Seats *seat.Open
+	// Waiting says what the run waits for: an environment, such as a server that does not answer, or people.
+	// Empty: nothing.
+	Waiting func() string
+}
+
+// usageError is an error that the user can correct.
+type usageError struct{ error }
+
+func (u usageError) Unwrap() error { return u.error }
+
+// IsUsage reports whether the user can correct err, and nothing is broken.
+func IsUsage(err error) bool {
+	_, ok := errors.AsType[usageError](err)
+	for _, is := range []error{runfile.ErrForeign, runfile.ErrDamaged, runfile.ErrVersion, runfile.ErrPlaying, runfile.ErrShards, fs.ErrNotExist, fs.ErrExist} {
+		ok = ok || errors.Is(err, is)
+	}
+	return ok
+}
+
+// Run plays p until it is complete or must stop. When drain is done, Run begins nothing new
+// and records what is in flight. When ctx is done, it aborts. A complete file is only read.
+func (p Play) Run(ctx, drain context.Context) (*Summary, error) {
+	if p.Journal == nil {
+		if err := checkFile(p.File, p.MustExist); err != nil {
+			return nil, err
+		}
+		if sum, err := p.again(ctx, drain); sum != nil || err != nil {
+			return sum, err
+		}
+	}
+	if err := p.check(ctx); err != nil {
+		return nil, err
+	}
+	if p.Journal != nil {
+		return p.run(ctx, drain, p.Journal)
+	}
+	mode := runfile.Either
+	if p.MustExist {
+		mode = runfile.Resume
+	}
+	_, missing := os.Lstat(p.File)
+	store, err := p.openFile(ctx, mode)
+	if err != nil {
+		return nil, err
+	}
+	s, err := p.run(ctx, drain, store)
+	return s, closeFile(ctx, store, errors.Is(missing, fs.ErrNotExist), err)
+}
+
+// kinds returns the kinds that a recorded plan can be of.
+func (p Play) kinds() []world.Kind {
+	if p.Kinds == nil && p.Plan != nil {
+		return []world.Kind{p.Plan.Kind}
+	}
+	return p.Kinds
+}
+
+// checkFile checks that a run file can be at its path.
+func checkFile(file string, exists bool) error {
+	if info, err := os.Stat(file); err == nil && info.IsDir() {
+		return usageError{fmt.Errorf("%s is a folder: name a run file in it", file)}
+	}
+	dir := filepath.Dir(file)
+	switch info, err := os.Stat(dir); {
+	case exists:
+		return nil // the store reports what is missing
+	case errors.Is(err, fs.ErrNotExist):
+		return usageError{fmt.Errorf("%s: the folder %s does not exist: create it, or name another file", file, dir)}
+	case err == nil && !info.IsDir():
+		return usageError{fmt.Errorf("%s: %s is a file, not a folder: name another file", file, dir)}
+	default:
+		return nil
+	}
+}
+
+// ready checks that a plan can be played, before anything is written or asked. file is where
+// the plan is.
+func (p Play) ready(plan *planfile.Plan, file string) error {
+	for name, place := range p.Places {
+		if plan.Places[name] != "" {
+			plan.Places[name] = place
+		}
+	}
+	if err := p.Trust.Check(Needs(plan, file, p.Plan == nil)...); err != nil {
+		return usageError{err}
+	}
+	a, err := Open(Config{Providers: plan.Providers, Budget: cmp.Or(plan.Budget, plan.EpisodeBudget), Prices: plan.Prices, Trust: p.Trust, Models: p.Models}) // both kinds of budget need prices
+	if err != nil {
+		return usageError{err}
+	}
+	var errs []error
+	said := map[string]bool{}
+	for _, agent := range plan.Agents {
+		if agent.Model == "" || agent.Human() {
+			continue
+		}
+		if err := a.Ready(agent.Model); err != nil && !said[err.Error()] {
+			said[err.Error()] = true
+			errs = append(errs, notReady(plan, agent, err))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return errors.Join(usageError{err}, a.Close())
+	}
+	return a.Close()
+}
+
+// run plays the run in store. It first records a changed plan, so that later processes and
+// forks have its budget too.
+func (p Play) run(ctx, drain context.Context, store journal.Journal) (*Summary, error) {
+	head, err := store.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, err := p.choose(head)
+	if err != nil {
+		return nil, err
+	}
+	if p.Plan == nil {
+		if err := p.ready(c.Plan, p.File); err != nil {
+			return nil, err
+		}
+	}
+	if p.Remote != nil {
+		if err := forCluster(c.Plan); err != nil {
+			return nil, err
+		}
+	}
+	w, err := newWaves(ctx, c.Plan, store, head)
+	if err != nil {
+		return nil, err
+	}
+	if c.Begun != nil {
+		if err := store.Append(ctx, c.Begun); err != nil {
+			return nil, err
+		}
+	}
+	return p.play(ctx, drain, store, head, c, w)
+}
+
+// play plays choice after what head has recorded.
+func (p Play) play(ctx, drain context.Context, store journal.Journal, head *journal.Head, choice *growth.Choice, w *waves) (*Summary, error) {
+	plan, done := choice.Plan, complete(head) && choice.Grown == nil
+	earlier, err := earlierCalls(ctx, store, head)
+	if err != nil {
+		return nil, err
+	}
+	var changed atomic.Pointer[func()]
+	a, err := Open(Config{
+		Sim:       sim.Config{StandIns: sim.StandIns(plan.Kind)},
+		Providers: plan.Providers, Models: p.Models, Budget: plan.Budget, Spent: spentOf(head), Prices: plan.Prices, Cache: plan.Cache,
+		Concurrency: plan.Concurrency, Batch: w.policy, Batches: w.open, Record: w.record, Rests: p.Rests, Notices: p.notices(plan, !done), Trust: p.Trust, Levels: p.Levels,
+		Retry: dispatch.Retry{Unreachable: plan.Unreachable}, Outages: func(o dispatch.Outage) { p.outage(o, changed.Load()) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	c := engine.Config{
+		Journal: journalOf(store, choice, done), Begun: p.begun(plan, a.prices, head), Kind: plan.Kind, Plan: choice.Stages, Models: a,
+		Wave: plan.Pace == "wave", Live: plan.Live, Calls: plan.Concurrency, Drain: drain, Watch: p.Watch, Remote: p.Remote,
+	}
+	p.spend(a.Budget(), &c)
+	p.count(a, done)
+	c.EpisodeBudget, c.Prices, c.Unreachable, c.Wakes = plan.EpisodeBudget, a, a.Away, func(f func()) { changed.Store(&f) }
+	if a.sessions() {
+		c.Released = a.Release
+	}
+	w.setUp(&c, plan, a)
+	if done {
+		c.Remote = nil
+	}
+	if head.Begun != nil {
+		c.Begun.Run = head.Begun.Run
+	}
+	release, err := p.setActor(&c, plan)
+	if err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	opened := Opened{
+		File: p.File, App: a, Steering: p.steering(&c, a, plan, done), Head: head, Earlier: earlier, Plan: plan, Grown: choice.Grown, Complete: done, Waiting: a.waiting(c.Actor),
+		Past: func(f func(world.Played)) error { return past(ctx, store, head, f) },
+	}
+	p.open(&c, &opened)
+	repriced := p.repriced(a, plan, head, done)
+	res, err := engine.Run(ctx, c)
+	release(ctx)
+	err = errors.Join(err, cancelBatches(ctx, plan, a), a.Close())
+	if res.State == "" {
+		return nil, err // nothing began
+	}
+	sum, sumErr := process{
+		File: p.File, Plan: plan, Result: res, Earlier: earlier, Grown: choice.Grown,
+		Stats: a.Stats(), Servers: a.Servers(), Models: modelsOf(plan.Agents), Unpriced: a.Unpriced(plan.Agents), Repriced: repriced,
+	}.Summarize(context.WithoutCancel(ctx), store)
+	if err == nil || !errors.Is(sumErr, results.ErrEmpty) {
+		err = errors.Join(err, sumErr)
+	}
+	return sum, err
+}
+
+// steering returns what changes the run while it is played; nil if there is nothing to play.
+func (p Play) steering(c *engine.Config, a *App, plan *planfile.Plan, done bool) *control.Steering {
+	if done {
+		return nil
+	}
+	s := control.NewSteering(a, plan, p.kinds())
+	s.Elsewhere = p.Remote != nil
+	c.Steer = s.Begin
+	return s
+}
+
+// open calls Opened. If agents are people, the run asks them through files beside its run file.
+func (p Play) open(c *engine.Config, o *Opened) {
+	if !o.Complete && p.Journal == nil && slices.ContainsFunc(o.Plan.Agents, world.Agent.Human) {
+		o.Seats = seat.New(p.File)
+		c.People = o.Seats
+		outside := o.Waiting
+		o.Waiting = func() string { return cmp.Or(outside(), o.Seats.Waiting()) }
+	}
+	if p.Opened != nil {
+		p.Opened(*o)
+	}
+}
+
+// expose makes what a budget may owe durable in the journal of c.
+func expose(b *budget.Budget, c *engine.Config) {
+	store, watch := c.Journal, c.Watch
+	b.Expose = func(ctx context.Context, worst llm.Money) error {
+		return store.Append(context.WithoutCancel(ctx), &journal.Exposed{Worst: worst})
+	}
+	c.Watch = func(e engine.Event) {
+		recorded(b, e)
+		if watch != nil {
+			watch(e)
+		}
+	}
+}
+
+// past calls f with every episode in store that ended.
+func past(ctx context.Context, store journal.Journal, head *journal.Head, f func(world.Played)) error {
+	return head.PlayedOutcomes(ctx, store, func(spec world.Spec, e *journal.Ended) error {
+		f(world.Played{Episode: e.Episode, Spec: spec, Outcome: e.Outcome})
+		return nil
+	})
+}
+
+// spentOf returns what earlier processes of the run spent, or may have spent.
+func spentOf(head *journal.Head) llm.Money {
+	return head.Spent.Plus(head.Risked).Plus(head.Owed)
+}
+
+// modelsOf returns the models that agents may ask, each once.
+func modelsOf(agents []world.Agent) []string {
+	var models []string
+	for i := range agents {
+		for _, m := range append([]string{agents[i].Model}, agents[i].Fallbacks...) {
+			if m != "" && m != world.Human && !slices.Contains(models, m) {
+				models = append(models, m)
+			}
+		}
+	}
+	return models
+}
+
+// outage reports that a provider cannot be reached, or is back.
+func (p Play) outage(o dispatch.Outage, changed *func()) {
+	if p.Outages != nil {
+		p.Outages(o)
+	}
+	if changed != nil {
+		(*changed)()
+	}
+}

@@ -1,0 +1,365 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/internal/ask/sim"
+	"parley/internal/run/control"
+	"parley/internal/run/engine"
+	"parley/journal"
+	"parley/llm"
+	"parley/worlds"
+)
+
+const steeredPlan = `kind: secrets
+seed: 5
+episodes: 60
+providers:
+  openai: {dialect: go, limits: {concurrency: 8}}
+agents:
+  small: {model: openai/gpt-4o-mini, max_tokens: 120}
+  large: {model: openai/gpt-4o, max_tokens: 120}
+lineup: {first: small, second: large}
+params: {messages: 2}
+limits: {concurrency: 100, live: 20}
+`
+
+// slowModel answers as the simulated provider does, after a second, and counts what it is sent. It refuses every
+// seventh call once.
+type slowModel struct {
+	llm.Model
+	mu       sync.Mutex
+	sent     int
+	refuse   bool
+	inFlight map[*llm.Request]bool
+}
+
+func newSlowModel(t *testing.T) *slowModel {
+	t.Helper()
+	m, err := sim.New(sim.Config{StandIns: sim.StandIns(worlds.Standard()...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &slowModel{Model: m, inFlight: map[*llm.Request]bool{}}
+}
+
+func (m *slowModel) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+	m.mu.Lock()
+	m.sent++
+	refused := m.refuse && m.sent%7 == 0
+	m.inFlight[req] = true
+	m.mu.Unlock()
+	defer func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.inFlight, req)
+	}()
+	select {
+	case <-time.After(time.Second):
+	case <-ctx.Done():
+		e := *llm.ContextError(ctx)
+		e.Uncertain = true
+		return nil, &e
+	}
+	if refused {
+		return nil, &llm.Error{Kind: llm.KindRateLimited, Message: "slow down", RetryAfter: 3 * time.Second}
+	}
+	return m.Model.Ask(ctx, req)
+}
+
+// state returns how many calls were sent, and those in flight.
+func (m *slowModel) state() (sent int, inFlight []*llm.Request) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for req := range m.inFlight {
+		inFlight = append(inFlight, req)
+	}
+	return m.sent, inFlight
+}
+
+// steeredRun is a run that a test steers while it is played.
+type steeredRun struct {
+	*testing.T
+	*control.Steering
+	model *slowModel
+	app   *App
+	j     *journal.Memory
+}
+
+// do steers the run.
+func (r *steeredRun) do(verb journal.SteerVerb, sets ...string) {
+	r.Helper()
+	if _, err := r.Do(verb, "a test", sets); err != nil {
+		r.Errorf("%s %v: %v", verb, sets, err)
+	}
+}
+
+// lowest returns a setting: the budget, or the lowest that is accepted. It checks that a lower one is refused.
+func (r *steeredRun) lowest(dollars float64) string {
+	r.Helper()
+	synctest.Wait()
+	spent, reserved := r.app.Budget().Spent()
+	least := spent.Plus(reserved)
+	if _, err := r.Do(journal.SteerSet, "a test", []string{fmt.Sprintf("budget=%.9f", (least - 1).Dollars())}); err == nil || !strings.Contains(err.Error(), "cannot be lower than") {
+		r.Errorf("less than what is spent and reserved: %v", err)
+	}
+	return fmt.Sprintf("budget=%.9f", max(dollars, least.Dollars()))
+}
+
+// playSteered plays the plan into j, and calls f meanwhile.
+func playSteered(t *testing.T, j *journal.Memory, model *slowModel, f func(*steeredRun), sets ...string) *Summary {
+	t.Helper()
+	opened := make(chan Opened, 1)
+	p := Play{Kinds: worlds.Standard(), Plan: parsed(t, steeredPlan, sets...), Journal: j, Models: map[string]llm.Model{"openai": model}, Opened: func(o Opened) { opened <- o }}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		o := <-opened
+		if o.Steering != nil && f != nil {
+			f(&steeredRun{t, o.Steering, model, o.App, j})
+		}
+	})
+	defer wg.Wait()
+	return played(t, p)
+}
+
+// TestPauseSendsNothing: while a run is paused, no call is sent, and those in flight are recorded. However long it
+// takes, no call fails for it, and none is sent twice.
+func TestPauseSendsNothing(t *testing.T) {
+	t.Parallel()
+	for _, pace := range []string{"free", "wave"} {
+		t.Run(pace, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				quiet := newSlowModel(t)
+				want := playSteered(t, &journal.Memory{}, quiet, nil, "pace="+pace)
+				for _, refuse := range []bool{false, true} {
+					model := newSlowModel(t)
+					model.refuse = refuse
+					sum := playSteered(t, &journal.Memory{}, model, func(r *steeredRun) {
+						time.Sleep(4500 * time.Millisecond)
+						r.do(journal.SteerPause)
+						r.do(journal.SteerPause) // again changes nothing
+						sent, inFlight := model.state()
+						time.Sleep(30 * time.Hour)
+						later, still := model.state()
+						head, _ := r.j.Head(t.Context()) // Memory never fails
+						if later != sent || len(still) > 0 || !refuse && (len(inFlight) == 0 || head.Calls != sent) {
+							t.Errorf("%d calls sent before the pause, %d in flight, %d recorded; %d sent later", sent, len(inFlight), head.Calls, later)
+						}
+						r.do(journal.SteerResume)
+						time.Sleep(2 * time.Second)
+						if now, _ := model.state(); now == sent {
+							t.Error("nothing is sent after the pause")
+						}
+					}, "pace="+pace)
+					if sum.Digest != want.Digest || sum.Calls.Failed > 0 || *sum.Cost != *want.Cost {
+						t.Errorf("%s, %d failed, %v; want %s, %v", sum.Digest, sum.Calls.Failed, *sum.Cost, want.Digest, *want.Cost)
+					}
+					if a, b := model.sent, quiet.sent; !refuse && a != b {
+						t.Errorf("%d calls were sent, and %d without a pause", a, b)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestDrainBySteering: episodes that have begun are played to their end, and no more begin.
+func TestDrainBySteering(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		want := playSteered(t, &journal.Memory{}, newSlowModel(t), nil)
+		j := &journal.Memory{}
+		sum := playSteered(t, j, newSlowModel(t), func(r *steeredRun) {
+			time.Sleep(2500 * time.Millisecond)
+			r.do(journal.SteerDrain)
+		})
+		head, _ := j.Head(t.Context()) // Memory never fails
+		if sum.State != journal.Stopped || sum.Reason != (journal.Reason{Kind: journal.ByUser, Detail: "drained by a test"}) || len(head.Playing) > 0 || head.Ended.Len() == 0 || head.Ended.Len() == 60 {
+			t.Errorf("%s, %v; %d play, %d ended", sum.State, sum.Reason, len(head.Playing), head.Ended.Len())
+		}
+		if len(head.Steered) != 1 || head.Steered[0].Verb != journal.SteerDrain {
+			t.Errorf("recorded: %+v", head.Steered)
+		}
+		if sum := playSteered(t, j, newSlowModel(t), nil); sum.State != journal.Complete || sum.Digest != want.Digest {
+			t.Errorf("resumed: %s, %s; want %s", sum.State, sum.Digest, want.Digest)
+		}
+	})
+}
+
+// TestStateWaitsForNothing: whoever watches a run may ask how it is steered, also while a change is being recorded.
+func TestStateWaitsForNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var steered *control.Steering
+		var wg sync.WaitGroup
+		sum := played(t, Play{
+			Kinds: worlds.Standard(), Plan: parsed(t, steeredPlan), Journal: &journal.Memory{}, Models: map[string]llm.Model{"openai": newSlowModel(t)},
+			Opened: func(o Opened) {
+				steered = o.Steering
+				wg.Go(func() {
+					for range 8 {
+						time.Sleep(time.Second) // when calls end
+						for _, verb := range []journal.SteerVerb{journal.SteerPause, journal.SteerResume} {
+							if _, err := o.Steering.Do(verb, "a test", nil); err != nil {
+								t.Error(err)
+							}
+						}
+					}
+				})
+			},
+			Watch: func(engine.Event) {
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					steered.State()
+				}()
+				<-done
+			},
+		})
+		wg.Wait()
+		if sum.State != journal.Complete {
+			t.Error(sum.State)
+		}
+	})
+}
+
+// TestUntil: no episode begins from a number on until that is raised, and the outcomes are the same.
+func TestUntil(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		want := playSteered(t, &journal.Memory{}, newSlowModel(t), nil)
+		j, bounds := &journal.Memory{}, []int{1, 7, 60}
+		var wg sync.WaitGroup
+		sum := played(t, Play{
+			Kinds: worlds.Standard(), Plan: parsed(t, steeredPlan), Journal: j, Models: map[string]llm.Model{"openai": newSlowModel(t)},
+			Opened: func(o Opened) {
+				o.Steering.Until(bounds[0]) // before play begins
+				wg.Go(func() {
+					for _, n := range bounds {
+						o.Steering.Until(n)
+						time.Sleep(time.Hour)
+						head, _ := j.Head(t.Context()) // Memory never fails
+						if head.Ended.Len() != n || len(head.Playing) > 0 {
+							t.Errorf("until %d: %d ended, %d play", n, head.Ended.Len(), len(head.Playing))
+						}
+					}
+				})
+			},
+		})
+		wg.Wait()
+		if sum.State != journal.Complete || sum.Digest != want.Digest {
+			t.Errorf("%s, %s; want %s", sum.State, sum.Digest, want.Digest)
+		}
+	})
+}
+
+// TestSetBudgetUnderLoad introduces, raises and lowers the budget while calls are in flight and others wait with money set
+// aside: nothing is spent beyond it but by calls that were in flight, and every cent is recorded.
+func TestSetBudgetUnderLoad(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		whole := playSteered(t, &journal.Memory{}, newSlowModel(t), nil)
+		budget := func(share float64) string { return fmt.Sprintf("budget=%.9f", share*whole.Cost.Dollars()) }
+		for _, c := range []struct {
+			name  string
+			first float64   // of what the whole run costs, as the others; 0: none
+			then  []float64 // 0: the lowest that is accepted
+			ends  journal.State
+		}{
+			{"raised", .7, []float64{3}, journal.Complete},
+			{"lowered a little while it is paused", 1000, []float64{.5}, journal.Stopped},
+			{"lowered while it is paused", 1000, []float64{0}, journal.Stopped},
+			{"lowered and raised", 3, []float64{.5, 3, .6, 4}, journal.Complete},
+			{"introduced", 0, []float64{3}, journal.Complete},
+			{"introduced, too low", 0, []float64{.5}, journal.Stopped},
+			{"introduced, all is spent", 0, []float64{0}, journal.Stopped},
+			{"introduced, lowered and raised", 0, []float64{2, .6, 3}, journal.Complete},
+		} {
+			j, model := &journal.Memory{}, newSlowModel(t)
+			var sets []string
+			if c.first > 0 {
+				sets = []string{budget(c.first)}
+			}
+			limit, spent, atRisk, sent := llm.Money(0), llm.Money(0), llm.Money(0), 0
+			sum := playSteered(t, j, model, func(r *steeredRun) {
+				for _, share := range c.then {
+					time.Sleep(3500 * time.Millisecond)
+					if strings.Contains(c.name, "paused") {
+						r.do(journal.SteerPause)
+						time.Sleep(2 * time.Second)
+						defer r.do(journal.SteerResume)
+					}
+					r.do(journal.SteerSet, r.lowest(share*whole.Cost.Dollars()))
+					n, inFlight := model.state()
+					sent, limit = n, r.State().Budget
+					spent, _ = r.app.Budget().Spent()
+					atRisk = spent
+					for _, req := range inFlight {
+						worst, err := r.app.Worst(req)
+						if err != nil {
+							t.Error(err)
+						}
+						atRisk += worst
+					}
+				}
+			}, sets...)
+			head, _ := j.Head(t.Context()) // Memory never fails
+			set := slices.DeleteFunc(slices.Clone(head.Steered), func(s journal.Steered) bool { return s.Verb != journal.SteerSet })
+			if sum.State != c.ends || head.Spent != *sum.Cost || *sum.Cost > max(limit, atRisk) || len(set) != len(c.then) {
+				t.Errorf("%s: %v spent, %v recorded, of %v or at most %v; steered %+v; %s", c.name, *sum.Cost, head.Spent, limit, atRisk, head.Steered, sum.State)
+			}
+			if now, _ := model.state(); spent >= limit && now != sent {
+				t.Errorf("%s: %d calls were sent after that", c.name, now-sent)
+			}
+			if sum.State == journal.Complete && sum.Digest != whole.Digest {
+				t.Errorf("%s: another digest", c.name)
+			}
+			if sum.State == journal.Stopped && sum.Reason.Kind != journal.ByBudget {
+				t.Errorf("%s: %v", c.name, sum.Reason)
+			}
+			kept := parsed(t, string(head.Begun.Plan))
+			again := playSteered(t, j, newSlowModel(t), nil, budget(5))
+			if kept.Budget != limit || again.State != journal.Complete || again.Digest != whole.Digest || *again.Cost != *whole.Cost {
+				t.Errorf("%s, resumed: %s, %v; want %v", c.name, again.State, *again.Cost, *whole.Cost)
+			}
+		}
+	})
+}
+
+// TestSetConcurrency: the number of calls in flight follows the setting, which later processes have too.
+func TestSetConcurrency(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		want := playSteered(t, &journal.Memory{}, newSlowModel(t), nil)
+		j, model := &journal.Memory{}, newSlowModel(t)
+		sum := playSteered(t, j, model, func(r *steeredRun) {
+			for _, n := range []int{3, 7, 1, 20} {
+				time.Sleep(time.Second)
+				r.do(journal.SteerSet, fmt.Sprintf("concurrency=%d", n))
+				time.Sleep(2500 * time.Millisecond)
+				synctest.Wait()
+				if _, inFlight := model.state(); len(inFlight) != min(n, 8) {
+					t.Errorf("%d calls in flight, want %d", len(inFlight), min(n, 8))
+				}
+			}
+			for _, bad := range []string{"concurrency=0", "concurrency=x", "budget=0", "budget=x", "seed=3", "concurrency"} {
+				if _, err := r.Do(journal.SteerSet, "a test", []string{bad}); err == nil {
+					t.Errorf("%s is accepted", bad)
+				}
+			}
+		})
+		head, _ := j.Head(t.Context()) // Memory never fails
+		plan := parsed(t, string(head.Begun.Plan))
+		if sum.Digest != want.Digest || plan.Concurrency != 20 || len(head.Steered) != 4 {
+			t.Errorf("%s, want %s; recorded %d, %+v", sum.Digest, want.Digest, plan.Concurrency, head.Steered)
+		}
+	})
+}
