@@ -1,7 +1,7 @@
 // Command compare runs the benchmarks of the hot paths at another commit and in the working tree, in turn on the same
 // machine, and prints the ratios:
 //
-//	go run ./internal/tools/compare [COMMIT]
+//	go run ./test/tools/compare [COMMIT]
 //
 // The default commit is the parent of HEAD. A ratio above 1 is slower, or more. A slowdown of more than a tenth is marked.
 // A mark is never an error, because other programs on the machine make noise. Where there is no such commit, it says so.

@@ -1,7 +1,7 @@
 // Command rename changes the module's path: in imports, in the go.mod of every module of the
 // tree, in documents and in the linter's settings.
 //
-//	go run ./internal/tools/rename github.com/you/parley
+//	go run ./test/tools/rename github.com/you/parley
 //
 // It changes the files below the current folder, which must be the top of the tree. Renaming back
 // restores them. The name of the program, parley, does not change.
@@ -22,7 +22,7 @@ import (
 
 func main() {
 	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: go run ./internal/tools/rename ADDRESS (such as github.com/you/parley)")
+		fmt.Fprintln(os.Stderr, "usage: go run ./test/tools/rename ADDRESS (such as github.com/you/parley)")
 		os.Exit(2)
 	}
 	old, n, err := rename(".", os.Args[1])

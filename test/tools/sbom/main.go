@@ -1,7 +1,7 @@
 // Command sbom lists the modules that a Go program was built from, as CycloneDX JSON: a software
 // bill of materials.
 //
-//	go run ./internal/tools/sbom PROGRAM DOCUMENT
+//	go run ./test/tools/sbom PROGRAM DOCUMENT
 //
 // It reads what Go recorded in the program, which can be of any platform.
 package main
@@ -19,7 +19,7 @@ import (
 
 func main() {
 	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: go run ./internal/tools/sbom PROGRAM DOCUMENT")
+		fmt.Fprintln(os.Stderr, "usage: go run ./test/tools/sbom PROGRAM DOCUMENT")
 		os.Exit(2)
 	}
 	if err := write(os.Args[1], os.Args[2]); err != nil {

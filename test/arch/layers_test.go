@@ -88,7 +88,7 @@ func TestStrangers(t *testing.T) {
 		{"internal/run/results", "internal/serve", "what a gateway records is a kind like any other to readers"},
 		{"internal/read/report", "internal/serve", "what a gateway records is a kind like any other to readers"},
 		{"internal/read/export", "internal/serve", "what a gateway records is a kind like any other to readers"},
-		{"", "internal/arch", "arch is tests only"},
+		{"", "test/arch", "arch is tests only"},
 		{"", "cmd", "a program is imported by nobody"},
 	}
 	only := map[string][]string{
