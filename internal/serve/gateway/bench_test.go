@@ -25,7 +25,7 @@ func provided(b *testing.B) string {
 var question = strings.Repeat("What is to be done now? ", 20)
 
 // BenchmarkCall is a whole call through the gateway with its record, client and provider
-// included, many at once. The command `go -C oracle run ./bench gateway` measures the
+// included, many at once. The command `go -C test/oracle run ./bench gateway` measures the
 // gateway from outside.
 func BenchmarkCall(b *testing.B) {
 	p := upstream("openai", provided(b))

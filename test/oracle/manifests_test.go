@@ -18,7 +18,7 @@ import (
 )
 
 // clusterPage shows how to run a cluster.
-const clusterPage = "../docs/how-to/cluster.md"
+const clusterPage = "../../docs/how-to/cluster.md"
 
 // sample returns the YAML below a heading of clusterPage.
 func sample(t *testing.T, heading string) string {

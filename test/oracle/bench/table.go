@@ -8,7 +8,7 @@ import (
 )
 
 // page is the document that shows the measurements, as seen from the folder of the module.
-const page = "../docs/reference/benchmarks.md"
+const page = "../../docs/reference/benchmarks.md"
 
 // updateTable writes rows into a table of the page, which is between two comments that name it. A row replaces the one
 // with the same last cell; the others stay. about replaces the line above the table, unless it is empty.

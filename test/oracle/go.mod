@@ -1,4 +1,4 @@
-module parley/oracle
+module parley/test/oracle
 
 go 1.26.0
 
@@ -149,4 +149,4 @@ require (
 	google.golang.org/protobuf v1.36.12
 )
 
-replace parley => ..
+replace parley => ../..

@@ -87,7 +87,7 @@ func weights(b *bench, args []string) error {
 // forLinux runs the go command at the top of the tree, for Linux, with a build cache of its own. It returns the CPU time with that of the compilers.
 func (b *bench) forLinux(args ...string) (out string, cpu float64, err error) {
 	cmd := exec.Command("go", args...)
-	cmd.Dir, cmd.Env = "..", append(os.Environ(), "GOOS=linux", "CGO_ENABLED=0", "GOCACHE="+filepath.Join(b.dir, "cold"))
+	cmd.Dir, cmd.Env = "../..", append(os.Environ(), "GOOS=linux", "CGO_ENABLED=0", "GOCACHE="+filepath.Join(b.dir, "cold"))
 	cmd.Stderr = os.Stderr
 	text, err := cmd.Output()
 	if err != nil {

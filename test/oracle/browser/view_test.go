@@ -19,7 +19,7 @@ func program(t *testing.T) string {
 	t.Helper()
 	bin := filepath.Join(t.TempDir(), "parley")
 	build := exec.Command("go", "build", "-o", bin, "./cmd/parley")
-	build.Dir = "../.."
+	build.Dir = "../../.."
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -6,17 +6,17 @@
 // memory and CPU are those of the client. Everything runs on the loopback interface; figures that are compared
 // are measured together.
 //
-//	go -C oracle run ./bench          all of it, a few minutes
-//	go -C oracle run ./bench limits   or: flight, cpu, dispatch, gateway, one, rollouts
+//	go -C test/oracle run ./bench          all of it, a few minutes
+//	go -C test/oracle run ./bench limits   or: flight, cpu, dispatch, gateway, one, rollouts
 //
 // Six more are run only by name. All but soak write their tables into docs/reference/benchmarks.md.
 //
-//	go -C oracle run ./bench tasks [NAME...]         the tasks that we want to be fast, each beside a plain loop
-//	go -C oracle run ./bench peers [NAME...]         the same tasks with other programs
-//	go -C oracle run ./bench view [--dir DIR]        parley view: a million episodes, and beside a run
-//	go -C oracle run ./bench cluster [NAME...]       a run that several processes play
-//	go -C oracle run ./bench weights                 what each module adds to the first build and to the program
-//	go -C oracle run ./bench soak [--for DURATION]   a long run with faults and kills
+//	go -C test/oracle run ./bench tasks [NAME...]         the tasks that we want to be fast, each beside a plain loop
+//	go -C test/oracle run ./bench peers [NAME...]         the same tasks with other programs
+//	go -C test/oracle run ./bench view [--dir DIR]        parley view: a million episodes, and beside a run
+//	go -C test/oracle run ./bench cluster [NAME...]       a run that several processes play
+//	go -C test/oracle run ./bench weights                 what each module adds to the first build and to the program
+//	go -C test/oracle run ./bench soak [--for DURATION]   a long run with faults and kills
 package main
 
 import (
@@ -54,7 +54,7 @@ func run(args []string) error {
 	defer os.RemoveAll(dir)
 	b := &bench{dir: dir, parley: filepath.Join(dir, "parley"), out: os.Stdout}
 	build := exec.Command("go", "build", "-o", b.parley, "./cmd/parley")
-	build.Dir = ".."
+	build.Dir = "../.."
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build: %w\n%s", err, out)
 	}

@@ -69,7 +69,7 @@ func tasks(b *bench, names []string) error {
 			return fmt.Errorf("%s: %w", t.name, err)
 		}
 		b.printf("    now:    %s    (measured in %.0f s)\n", now, time.Since(start).Seconds())
-		row := tableRow(t.what, t.before, t.aim, now, "`go -C oracle run ./bench tasks "+t.name+"`")
+		row := tableRow(t.what, t.before, t.aim, now, "`go -C test/oracle run ./bench tasks "+t.name+"`")
 		if err := updateTable("tasks", "", []string{row}); err != nil {
 			return err
 		}
@@ -248,7 +248,7 @@ func (b *bench) taskRefold() (string, error) {
 // gobench runs a benchmark of the tests and returns one of its figures.
 func gobench(dir, name, times, unit string) (float64, error) {
 	cmd := exec.Command("go", "test", dir, "-run", "^$", "-bench", name, "-benchtime", times, "-timeout", "30m")
-	cmd.Dir = ".."
+	cmd.Dir = "../.."
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return 0, fmt.Errorf("%w\n%s", err, out)
@@ -292,7 +292,7 @@ func (b *bench) taskBuild() (string, error) {
 	}
 	file := filepath.Join(b.dir, "stripped")
 	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", file, "./cmd/parley")
-	build.Dir = ".."
+	build.Dir = "../.."
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
@@ -321,7 +321,7 @@ func (b *bench) command(name string, args ...string) (string, error) {
 // timedAtTop times a command at the top of the tree, with these variables of the environment.
 func timedAtTop(env []string, name string, args ...string) (string, error) {
 	cmd := exec.Command(name, args...)
-	cmd.Dir, cmd.Env = "..", append(os.Environ(), env...)
+	cmd.Dir, cmd.Env = "../..", append(os.Environ(), env...)
 	start := time.Now()
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -125,7 +125,7 @@ func (p peer) row(b *bench) string {
 		"parley": "Parley: `ask`, `run`; limit set", "parley-headers": "Parley: `ask`, limit learned", "go": "a plain Go loop, net/http", "aiohttp": "aiohttp, a plain loop",
 		"openai": "openai SDK", "inspect_ai": "inspect_ai", "litellm": "litellm",
 	}[p.name]
-	return tableRow(strings.TrimSpace(title+" "+version), calls, cpu, few, many, limit, "`go -C oracle run ./bench peers "+p.name+"`")
+	return tableRow(strings.TrimSpace(title+" "+version), calls, cpu, few, many, limit, "`go -C test/oracle run ./bench peers "+p.name+"`")
 }
 
 // cell does one task with a server of its own.
