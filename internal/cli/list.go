@@ -35,7 +35,7 @@ type Run struct {
 	Code   []journal.Code   `json:"code,omitempty"`
 	Edited []journal.Growth `json:"edited,omitempty"`
 	// Steered has what people changed while the run was played.
-	Steered  []SteeredRow   `json:"steered,omitempty"`
+	Steered  []steeredRow   `json:"steered,omitempty"`
 	State    string         `json:"state"`
 	Reason   string         `json:"reason,omitempty"`
 	Agents   []world.Agent  `json:"agents"`
@@ -54,8 +54,8 @@ type Run struct {
 	more bool // and more follow
 }
 
-// SteeredRow is a change that somebody made while the run was played.
-type SteeredRow struct {
+// steeredRow is a change that somebody made while the run was played.
+type steeredRow struct {
 	At     time.Time         `json:"at"`
 	Verb   journal.SteerVerb `json:"verb"`
 	By     string            `json:"by"`
@@ -74,7 +74,7 @@ func (v *showReader) Run(ctx context.Context, want runfile.Listing) (*Run, error
 		Cost: o.Spent, Batches: o.Batches, From: want.From, List: []EpisodeRow{}, some: want.Failed || want.Cell != "",
 	}
 	for _, s := range o.Steered {
-		r.Steered = append(r.Steered, SteeredRow{s.At.UTC(), s.Verb, s.By, s.Detail})
+		r.Steered = append(r.Steered, steeredRow{s.At.UTC(), s.Verb, s.By, s.Detail})
 	}
 	switch {
 	case o.Open && runfile.Played(v.File):

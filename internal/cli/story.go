@@ -20,12 +20,12 @@ type Story struct {
 	File     string        `json:"file"`
 	Episode  int           `json:"episode"`
 	Frames   []world.Frame `json:"frames"`   // of all replays
-	Exhibits []Exhibit     `json:"exhibits"` // in the order of the story
+	Exhibits []exhibit     `json:"exhibits"` // in the order of the story
 	Texts    []score.Text  `json:"texts,omitempty"`
 }
 
-// Exhibit is a part of a story, in words and numbers.
-type Exhibit struct {
+// exhibit is a part of a story, in words and numbers.
+type exhibit struct {
 	Name    string        `json:"name"`
 	Title   string        `json:"title"`
 	Caption string        `json:"caption,omitempty"`
@@ -40,7 +40,7 @@ func (v *showReader) Story(ctx context.Context, episode int) (*Story, error) {
 	if err != nil {
 		return nil, err
 	}
-	story := &Story{File: v.File, Episode: played.Episode, Frames: []world.Frame{}, Exhibits: []Exhibit{}}
+	story := &Story{File: v.File, Episode: played.Episode, Frames: []world.Frame{}, Exhibits: []exhibit{}}
 	if err := read.Mark(kind); err != nil {
 		v.Tell(err.Error())
 	}
@@ -53,7 +53,7 @@ func (v *showReader) Story(ctx context.Context, episode int) (*Story, error) {
 		if !ok {
 			continue
 		}
-		shown := Exhibit{Name: e.Name, Title: e.Title, Caption: b.Caption, Text: b.Text, Table: b.Table}
+		shown := exhibit{Name: e.Name, Title: e.Title, Caption: b.Caption, Text: b.Text, Table: b.Table}
 		if r, ok := e.Show.(world.Replay); ok {
 			for _, f := range r.Frames {
 				f.SVG = ""
@@ -159,7 +159,7 @@ func (t *Story) Print(p *terminal.Page) {
 }
 
 // printExhibit writes a part of a story that is not a replay.
-func printExhibit(p *terminal.Page, e Exhibit) {
+func printExhibit(p *terminal.Page, e exhibit) {
 	p.Line()
 	p.Put(terminal.InkHead, terminal.OneLine(e.Title))
 	p.Line()

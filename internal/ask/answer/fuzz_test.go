@@ -61,7 +61,7 @@ func checkRead(t interface {
 		t.Fatalf("%q was read as %q, which is not JSON", text, got)
 	}
 	again, how, err := s.Read(string(got))
-	if err != nil || how != Native || !bytes.Equal(again, got) {
+	if err != nil || how != native || !bytes.Equal(again, got) {
 		t.Fatalf("%q was read as %s, and that as %s (%s), %v", text, got, again, how, err)
 	}
 }

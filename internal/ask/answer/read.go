@@ -17,7 +17,7 @@ type How string
 
 // The ways to read an answer.
 const (
-	Native   How = "native"   // strict JSON
+	native   How = "native"   // strict JSON
 	Tolerant How = "tolerant" // by the tolerant parser, or with conversions
 )
 
@@ -57,7 +57,7 @@ func (s *Schema) Read(text string) (json.RawMessage, How, error) {
 func (s *Schema) strict(text string) (json.RawMessage, How, *Error) {
 	value, coerced, err := s.accept([]byte(text))
 	if err == nil && !coerced {
-		return value, Native, nil
+		return value, native, nil
 	}
 	if err == nil {
 		return value, Tolerant, nil

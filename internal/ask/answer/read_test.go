@@ -32,18 +32,18 @@ type readCase struct {
 
 func nativeCases() []readCase {
 	return []readCase{
-		{"object", object, `{"a":1,"b":"x"}`, `{"a":1,"b":"x"}`, Native, ""},
-		{"white space around", object, "\r\n {\"a\":1}\t\n", `{"a":1}`, Native, ""},
-		{"white space inside is kept", object, `{ "a" : 1 }`, `{ "a" : 1 }`, Native, ""},
-		{"escapes are kept", object, `{"a":1,"b":"\u0041\n"}`, `{"a":1,"b":"\u0041\n"}`, Native, ""},
-		{"array", texts, `["a","b"]`, `["a","b"]`, Native, ""},
-		{"string", `{"type":"string"}`, `"yes"`, `"yes"`, Native, ""},
-		{"number", `{"type":"number"}`, ` 12.5 `, `12.5`, Native, ""},
-		{"null", `{"type":"null"}`, `null`, `null`, Native, ""},
-		{"a whole float is an integer", object, `{"a":1.0}`, `{"a":1.0}`, Native, ""},
-		{"anything", anything, `[{"x":null}]`, `[{"x":null}]`, Native, ""},
-		{"markup in a string", object, `{"a":1,"b":"<think>` + "```" + `</think>"}`, `{"a":1,"b":"<think>` + "```" + `</think>"}`, Native, ""},
-		{"schema true", `true`, `{}`, `{}`, Native, ""},
+		{"object", object, `{"a":1,"b":"x"}`, `{"a":1,"b":"x"}`, native, ""},
+		{"white space around", object, "\r\n {\"a\":1}\t\n", `{"a":1}`, native, ""},
+		{"white space inside is kept", object, `{ "a" : 1 }`, `{ "a" : 1 }`, native, ""},
+		{"escapes are kept", object, `{"a":1,"b":"\u0041\n"}`, `{"a":1,"b":"\u0041\n"}`, native, ""},
+		{"array", texts, `["a","b"]`, `["a","b"]`, native, ""},
+		{"string", `{"type":"string"}`, `"yes"`, `"yes"`, native, ""},
+		{"number", `{"type":"number"}`, ` 12.5 `, `12.5`, native, ""},
+		{"null", `{"type":"null"}`, `null`, `null`, native, ""},
+		{"a whole float is an integer", object, `{"a":1.0}`, `{"a":1.0}`, native, ""},
+		{"anything", anything, `[{"x":null}]`, `[{"x":null}]`, native, ""},
+		{"markup in a string", object, `{"a":1,"b":"<think>` + "```" + `</think>"}`, `{"a":1,"b":"<think>` + "```" + `</think>"}`, native, ""},
+		{"schema true", `true`, `{}`, `{}`, native, ""},
 	}
 }
 
@@ -185,7 +185,7 @@ func TestRead(t *testing.T) {
 					t.Fatalf("read %s (%s), %v, want %s (%s)", got, how, err, c.want, c.how)
 				}
 				again, how, err := s.Read(string(got))
-				if err != nil || how != Native || string(again) != string(got) {
+				if err != nil || how != native || string(again) != string(got) {
 					t.Fatalf("read again it is %s (%s), %v", again, how, err)
 				}
 				return

@@ -21,13 +21,13 @@ import (
 
 // API is a provider's batch API. It may be used from several goroutines.
 type API interface {
-	Writer
-	Reader
+	writer
+	reader
 }
 
-// Writer creates and cancels batches. Its errors are *llm.Error; one that is Uncertain means that
+// writer creates and cancels batches. Its errors are *llm.Error; one that is Uncertain means that
 // the request may have been carried out.
-type Writer interface {
+type writer interface {
 	// Weigh returns what req takes in a batch, or why it can never be sent in one.
 	Weigh(req *llm.Request) (Weight, error)
 	// Create sends a draft and returns the name of the batch. If it first uploads a file, it calls
@@ -41,8 +41,8 @@ type Writer interface {
 	Cancel(ctx context.Context, id string) error
 }
 
-// Reader reads batches.
-type Reader interface {
+// reader reads batches.
+type reader interface {
 	// State returns how far a batch is. A batch that does not exist is an error with status 404.
 	State(ctx context.Context, id string) (State, error)
 	// Results reads the results of a batch that has ended, in any order. An error ends it; results
@@ -114,9 +114,9 @@ type Fault struct {
 const (
 	CodeExpired   = "batch_expired"   // the line was not processed in time; not billed
 	CodeCancelled = "batch_cancelled" // the batch was cancelled first; not billed
-	CodeMissing   = "batch_missing"   // the results do not have the line; maybe billed
-	CodeLost      = "batch_lost"      // the batch does not exist any more; maybe billed
-	CodeRefused   = "batch_refused"   // an earlier process was refused, for its key or its credit; not billed
+	codeMissing   = "batch_missing"   // the results do not have the line; maybe billed
+	codeLost      = "batch_lost"      // the batch does not exist any more; maybe billed
+	codeRefused   = "batch_refused"   // an earlier process was refused, for its key or its credit; not billed
 	CodeOpen      = "batch_open"      // the batch cannot be asked about now; its answers are collected later
 )
 
@@ -132,17 +132,17 @@ func CancelledError() *llm.Error {
 
 // missingError returns the error of a line without a result.
 func missingError(id string) *llm.Error {
-	return &llm.Error{Kind: llm.KindServer, Code: CodeMissing, Uncertain: true, Message: "the results of batch " + id + " have no answer to this request"}
+	return &llm.Error{Kind: llm.KindServer, Code: codeMissing, Uncertain: true, Message: "the results of batch " + id + " have no answer to this request"}
 }
 
 // lostError returns the error of a line of a batch that does not exist any more.
 func lostError(id, why string) *llm.Error {
-	return &llm.Error{Kind: llm.KindServer, Code: CodeLost, Uncertain: true, Message: "batch " + id + " is lost: " + why}
+	return &llm.Error{Kind: llm.KindServer, Code: codeLost, Uncertain: true, Message: "batch " + id + " is lost: " + why}
 }
 
 // refusedError returns the error of a line that was refused with e when an earlier process asked.
 func refusedError(e *llm.Error) *llm.Error {
-	return &llm.Error{Kind: llm.KindServer, Code: CodeRefused, Provider: e.Provider, Model: e.Model, RequestID: e.RequestID, Message: "refused when an earlier process asked: " + e.Message}
+	return &llm.Error{Kind: llm.KindServer, Code: codeRefused, Provider: e.Provider, Model: e.Model, RequestID: e.RequestID, Message: "refused when an earlier process asked: " + e.Message}
 }
 
 // OpenError returns the error of the lines of a batch about which the provider cannot be asked because of e. The

@@ -36,8 +36,8 @@ const (
 	Auto  Route = "auto"  // over the batch API if the wave has enough calls and time
 )
 
-// Routes lists every Route.
-func Routes() []Route { return []Route{Live, Batch, Auto} }
+// routes lists every Route.
+func routes() []Route { return []Route{Live, Batch, Auto} }
 
 // Policy says when calls are sent over a batch API.
 type Policy struct {
@@ -111,7 +111,7 @@ func New(c Config) (*Batcher, error) {
 	switch c.Route {
 	case "", Live, Batch, Auto:
 	default:
-		return nil, fmt.Errorf("batch.route: unknown route %q; want one of %v", c.Route, Routes())
+		return nil, fmt.Errorf("batch.route: unknown route %q; want one of %v", c.Route, routes())
 	}
 	o := &Batcher{
 		rule: c.withDefaults(), record: c.Record, release: c.Release, stop: make(chan struct{}),

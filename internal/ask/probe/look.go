@@ -100,7 +100,7 @@ func (p *prober) reach(ctx context.Context) error {
 	if p.report.BaseURL != strings.TrimRight(p.cfg.BaseURL, "/") {
 		where = "; base_url has to end in /v1"
 	}
-	p.found(FeatureModels, Yes, "%d%s", len(list.Data), where)
+	p.found(featureModels, yes, "%d%s", len(list.Data), where)
 	for i := range list.Data {
 		m := &list.Data[i]
 		if p.report.Model == "" && fault.Clean(m.ID, maxModelName) == m.ID {
@@ -155,7 +155,7 @@ func (p *prober) unlisted(err error) error {
 	if p.report.Model == "" {
 		return fmt.Errorf("probe: %s/models: %s; if the address is right, name a model with --model", p.report.BaseURL, says(err))
 	}
-	p.failed(FeatureModels, err)
+	p.failed(featureModels, err)
 	return nil
 }
 
@@ -174,10 +174,10 @@ func (p *prober) surroundings(ctx context.Context) {
 		}
 	}
 	if p.report.Context == 0 {
-		p.found(FeatureContext, Unknown, "the server does not report it")
+		p.found(featureContext, unknown, "the server does not report it")
 		return
 	}
-	p.found(FeatureContext, Yes, "%d tokens", p.report.Context)
+	p.found(featureContext, yes, "%d tokens", p.report.Context)
 }
 
 func (p *prober) batches(ctx context.Context) {
@@ -192,13 +192,13 @@ func (p *prober) batches(ctx context.Context) {
 	switch e := llm.AsError(err); {
 	case err == nil && list.Data != nil:
 		p.batch = true
-		p.found(FeatureBatch, Yes, "")
+		p.found(featureBatch, yes, "")
 	case err == nil:
-		p.found(FeatureBatch, Unknown, "the answer is not a list of batches")
+		p.found(featureBatch, unknown, "the answer is not a list of batches")
 	case e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed || e.Status == http.StatusNotImplemented:
-		p.found(FeatureBatch, No, "plans cannot use waves")
+		p.found(featureBatch, no, "plans cannot use waves")
 	default:
-		p.found(FeatureBatch, Unknown, "%s", says(err))
+		p.found(featureBatch, unknown, "%s", says(err))
 	}
 }
 
@@ -208,7 +208,7 @@ func (p *prober) lookMetrics(ctx context.Context) {
 	defer cancel()
 	a, err := p.client.Do(ctx, transport.Request{Method: http.MethodGet, Path: "/metrics", Root: true})
 	if err != nil {
-		p.found(FeatureMetrics, No, "")
+		p.found(featureMetrics, no, "")
 		return
 	}
 	defer a.Close()
@@ -225,11 +225,11 @@ func (p *prober) lookMetrics(ctx context.Context) {
 	switch {
 	case known:
 		p.metrics = "/metrics"
-		p.found(FeatureMetrics, Yes, "")
+		p.found(featureMetrics, yes, "")
 	case err != nil && !errors.Is(err, errEnough):
-		p.found(FeatureMetrics, Unknown, "%s", says(err))
+		p.found(featureMetrics, unknown, "%s", says(err))
 	default:
-		p.found(FeatureMetrics, No, "the page has no metrics that can steer the calls in flight")
+		p.found(featureMetrics, no, "the page has no metrics that can steer the calls in flight")
 	}
 }
 

@@ -44,9 +44,9 @@ type Verdict string
 
 // The verdicts.
 const (
-	Yes     Verdict = "yes"
-	No      Verdict = "no"
-	Unknown Verdict = "unknown"
+	yes     Verdict = "yes"
+	no      Verdict = "no"
+	unknown Verdict = "unknown"
 )
 
 // Finding is the result for one feature.
@@ -72,24 +72,24 @@ type Report struct {
 
 // The features to ask about, in the order of a report.
 const (
-	FeatureModels     = "model list"
-	FeatureChat       = "chat completions"
-	FeatureResponses  = "responses"
-	FeatureMessages   = "messages"
-	FeatureMaxTokens  = "max_tokens obeyed"
-	FeatureMaxNew     = "max_completion_tokens obeyed"
-	FeatureLimit      = "limit obeyed"
-	FeatureSchema     = "JSON schema obeyed"
-	FeatureTools      = "tools"
-	FeatureStream     = "streaming"
-	FeatureUsage      = "usage in streams"
-	FeatureSystem     = "system message"
-	FeatureSampling   = "sampling parameters"
-	FeatureLogprobs   = "log probabilities"
-	FeatureTokenIDs   = "token ids"
-	FeatureBatch      = "batch API"
-	FeatureMetrics    = "metrics"
-	FeatureContext    = "context length"
+	featureModels     = "model list"
+	featureChat       = "chat completions"
+	featureResponses  = "responses"
+	featureMessages   = "messages"
+	featureMaxTokens  = "max_tokens obeyed"
+	featureMaxNew     = "max_completion_tokens obeyed"
+	featureLimit      = "limit obeyed"
+	featureSchema     = "JSON schema obeyed"
+	featureTools      = "tools"
+	featureStream     = "streaming"
+	featureUsage      = "usage in streams"
+	featureSystem     = "system message"
+	featureSampling   = "sampling parameters"
+	featureLogprobs   = "log probabilities"
+	featureTokenIDs   = "token ids"
+	featureBatch      = "batch API"
+	featureMetrics    = "metrics"
+	featureContext    = "context length"
 	maxAnswer         = 4 << 20 // bytes of an answer that are read
 	maxDetail         = 200     // bytes of a detail
 	maxModels         = 100     // models that are listed
@@ -170,9 +170,9 @@ func (p *prober) found(feature string, v Verdict, format string, args ...any) {
 // failed adds the finding of a failed question: No for a refused request, and unknown for any
 // other failure.
 func (p *prober) failed(feature string, err error) {
-	v := Unknown
+	v := unknown
 	if refused(err) {
-		v = No
+		v = no
 	}
 	p.found(feature, v, "%s", says(err))
 }
@@ -213,20 +213,20 @@ func question(text string, tokens int) *llm.Request {
 // dialects finds out in which formats the server answers.
 func (p *prober) dialects(ctx context.Context) {
 	for _, d := range []struct{ feature, dialect string }{
-		{FeatureChat, "openai"}, {FeatureMessages, "anthropic"}, {FeatureResponses, "responses"},
+		{featureChat, "openai"}, {featureMessages, "anthropic"}, {featureResponses, "responses"},
 	} {
 		_, err := p.ask(ctx, d.dialect, provider.Capability{}, question("Say hello.", answerTokens))
 		e := llm.AsError(err)
 		switch {
 		case err == nil:
-			p.found(d.feature, Yes, "")
+			p.found(d.feature, yes, "")
 			if p.dialect == "" {
 				p.dialect = d.dialect
 			}
 		case e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed || e.Status == http.StatusNotImplemented:
-			p.found(d.feature, No, "%s", says(err))
+			p.found(d.feature, no, "%s", says(err))
 		default:
-			p.found(d.feature, Unknown, "%s", says(err))
+			p.found(d.feature, unknown, "%s", says(err))
 		}
 	}
 }

@@ -172,45 +172,45 @@ func TestRun(t *testing.T) {
 		{
 			"honest", &server{batches: true},
 			map[string]Verdict{
-				FeatureModels: Yes, FeatureChat: Yes, FeatureResponses: No, FeatureMessages: No, FeatureMaxTokens: Yes, FeatureMaxNew: Yes,
-				FeatureSchema: Yes, FeatureTools: Yes, FeatureStream: Yes, FeatureUsage: Yes, FeatureSystem: Yes, FeatureSampling: Yes,
-				FeatureLogprobs: Yes, FeatureTokenIDs: Yes, FeatureBatch: Yes, FeatureMetrics: No, FeatureContext: Yes,
+				featureModels: yes, featureChat: yes, featureResponses: no, featureMessages: no, featureMaxTokens: yes, featureMaxNew: yes,
+				featureSchema: yes, featureTools: yes, featureStream: yes, featureUsage: yes, featureSystem: yes, featureSampling: yes,
+				featureLogprobs: yes, featureTokenIDs: yes, featureBatch: yes, featureMetrics: no, featureContext: yes,
 			},
 			[]string{"dialect: openai\n", "batch: {}\n", `capabilities: [{match: "lab/*", token_ids: true}]`, `player: {model: "lab/one"}`},
 		},
 		{
 			"ignores the newer limit", &server{ignoreNew: true},
-			map[string]Verdict{FeatureMaxTokens: Yes, FeatureMaxNew: No},
+			map[string]Verdict{featureMaxTokens: yes, featureMaxNew: no},
 			[]string{"use_max_tokens: true"},
 		},
 		{
 			"ignores every limit", &server{ignoreNew: true, ignoreMax: true},
-			map[string]Verdict{FeatureMaxTokens: No, FeatureMaxNew: No},
+			map[string]Verdict{featureMaxTokens: no, featureMaxNew: no},
 			nil,
 		},
 		{
 			"ignores everything", &server{ignoreSchema: true, ignoreTools: true, ignoreRest: true, text: "The sea is wide."},
-			map[string]Verdict{FeatureSchema: No, FeatureTools: No, FeatureStream: Yes, FeatureUsage: No, FeatureLogprobs: No, FeatureTokenIDs: No, FeatureBatch: No},
+			map[string]Verdict{featureSchema: no, featureTools: no, featureStream: yes, featureUsage: no, featureLogprobs: no, featureTokenIDs: no, featureBatch: no},
 			[]string{`{match: "lab/*", no_schema: true, no_tools: true, no_logprobs: true}`},
 		},
 		{
 			"refuses what it does not know", &server{strict: true, noForce: true},
-			map[string]Verdict{FeatureTokenIDs: No, FeatureSampling: No, FeatureTools: Yes, FeatureStream: Yes, FeatureUsage: Yes},
+			map[string]Verdict{featureTokenIDs: no, featureSampling: no, featureTools: yes, featureStream: yes, featureUsage: yes},
 			[]string{"no_seed: true", "no_force: true", "no_stream_options: true"},
 		},
 		{
 			"does not stream", &server{noStream: true},
-			map[string]Verdict{FeatureStream: No},
+			map[string]Verdict{featureStream: no},
 			nil,
 		},
 		{
 			"speaks Anthropic's format only", &server{onlyAnthropic: true},
-			map[string]Verdict{FeatureChat: No, FeatureMessages: Yes, FeatureLimit: Yes},
+			map[string]Verdict{featureChat: no, featureMessages: yes, featureLimit: yes},
 			[]string{"dialect: anthropic\n"},
 		},
 		{
 			"context unknown", &server{models: `{"data":[{"id":"one","max_model_len":-5}]}`},
-			map[string]Verdict{FeatureContext: Unknown},
+			map[string]Verdict{featureContext: unknown},
 			nil,
 		},
 	} {
@@ -372,7 +372,7 @@ func TestHangingAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := verdicts(r)[FeatureChat]; got != Unknown || r.Provider != nil {
+	if got := verdicts(r)[featureChat]; got != unknown || r.Provider != nil {
 		t.Errorf("%q, %+v", got, r.Provider)
 	}
 }

@@ -35,17 +35,17 @@ func (p *prober) features(ctx context.Context) {
 func (p *prober) limits(ctx context.Context) {
 	if p.dialect != "openai" {
 		r, err := p.ask(ctx, p.dialect, p.caps, question(longQuestion, answerTokens))
-		p.limit(FeatureLimit, r, err)
+		p.limit(featureLimit, r, err)
 		return
 	}
 	obeyed := map[string]Verdict{}
-	for _, f := range []struct{ feature, field string }{{FeatureMaxTokens, "max_tokens"}, {FeatureMaxNew, "max_completion_tokens"}} {
+	for _, f := range []struct{ feature, field string }{{featureMaxTokens, "max_tokens"}, {featureMaxNew, "max_completion_tokens"}} {
 		req := question(longQuestion, 0)
 		req.Extra = map[string]json.RawMessage{f.field: json.RawMessage(fmt.Sprint(answerTokens))}
 		r, err := p.ask(ctx, p.dialect, p.caps, req)
 		obeyed[f.field] = p.limit(f.feature, r, err)
 	}
-	p.caps.UseMaxTokens = obeyed["max_completion_tokens"] == No && obeyed["max_tokens"] != No
+	p.caps.UseMaxTokens = obeyed["max_completion_tokens"] == no && obeyed["max_tokens"] != no
 }
 
 // limit checks whether an answer keeps to answerTokens.
@@ -55,16 +55,16 @@ func (p *prober) limit(feature string, r *llm.Response, err error) Verdict {
 		return p.report.Findings[len(p.report.Findings)-1].Verdict
 	}
 	n := r.Usage.Output
-	v := Unknown
+	v := unknown
 	switch {
 	case n > answerTokens:
-		v = No
+		v = no
 		p.found(feature, v, "the answer has %d tokens, but the limit was %d: a budget cannot rely on it", n, answerTokens)
 	case n == 0 && len(r.Text) > answerTokens*overrunMultiplier:
-		v = No
+		v = no
 		p.found(feature, v, "the answer has %d bytes, but the limit was %d tokens: a budget cannot rely on it", len(r.Text), answerTokens)
 	case r.Finish == llm.FinishLength || n == answerTokens:
-		v = Yes
+		v = yes
 		p.found(feature, v, "")
 	default:
 		p.found(feature, v, "the answer ended below the limit, after %d tokens", n)
@@ -87,16 +87,16 @@ func (p *prober) schema(ctx context.Context) {
 	switch {
 	case err != nil:
 		p.caps.NoSchema = refused(err)
-		p.failed(FeatureSchema, err)
+		p.failed(featureSchema, err)
 	case slices.Contains(r.Dropped, "schema"):
-		p.found(FeatureSchema, Unknown, "this dialect puts the schema into the prompt")
+		p.found(featureSchema, unknown, "this dialect puts the schema into the prompt")
 	case follows(r.Text):
-		p.found(FeatureSchema, Yes, "")
+		p.found(featureSchema, yes, "")
 	case r.Finish == llm.FinishLength && len(r.Text) > 0 && r.Text[0] == '{':
-		p.found(FeatureSchema, Unknown, "the answer began as JSON and was cut off")
+		p.found(featureSchema, unknown, "the answer began as JSON and was cut off")
 	default:
 		p.caps.NoSchema = true
-		p.found(FeatureSchema, No, "the server silently ignores the schema: the answer is %q", r.Text)
+		p.found(featureSchema, no, "the server silently ignores the schema: the answer is %q", r.Text)
 	}
 }
 
@@ -110,19 +110,19 @@ func (p *prober) tools(ctx context.Context) {
 		req.ToolChoice = ""
 		if r, free := p.ask(ctx, p.dialect, p.caps, req); free == nil {
 			p.caps.NoForce = true
-			p.found(FeatureTools, Yes, "accepted, and the answer had %d tool calls; the server refuses to force a call: %s", len(r.ToolCalls), says(err))
+			p.found(featureTools, yes, "accepted, and the answer had %d tool calls; the server refuses to force a call: %s", len(r.ToolCalls), says(err))
 			return
 		}
 	}
 	switch {
 	case err != nil:
 		p.caps.NoTools = refused(err)
-		p.failed(FeatureTools, err)
+		p.failed(featureTools, err)
 	case len(r.ToolCalls) > 0:
-		p.found(FeatureTools, Yes, "")
+		p.found(featureTools, yes, "")
 	default:
 		p.caps.NoTools = true
-		p.found(FeatureTools, No, "the server or the model's chat template silently ignores tools")
+		p.found(featureTools, no, "the server or the model's chat template silently ignores tools")
 	}
 }
 
@@ -139,23 +139,23 @@ func (p *prober) stream(ctx context.Context) {
 	}
 	switch {
 	case err != nil:
-		p.failed(FeatureStream, err)
+		p.failed(featureStream, err)
 		return
 	case !seen.stream:
-		p.found(FeatureStream, No, "the answer was not streamed")
+		p.found(featureStream, no, "the answer was not streamed")
 		return
 	case !seen.done:
-		p.found(FeatureStream, Yes, "without [DONE] at the end")
+		p.found(featureStream, yes, "without [DONE] at the end")
 	default:
-		p.found(FeatureStream, Yes, "")
+		p.found(featureStream, yes, "")
 	}
 	switch {
 	case seen.usage && p.caps.NoStreamOptions:
-		p.found(FeatureUsage, Yes, "sent without stream_options, which the server refuses")
+		p.found(featureUsage, yes, "sent without stream_options, which the server refuses")
 	case seen.usage:
-		p.found(FeatureUsage, Yes, "")
+		p.found(featureUsage, yes, "")
 	default:
-		p.found(FeatureUsage, No, "a stream does not report its tokens")
+		p.found(featureUsage, no, "a stream does not report its tokens")
 	}
 }
 
@@ -198,10 +198,10 @@ func (p *prober) system(ctx context.Context) {
 	req.Messages = append([]llm.Message{llm.System("You are brief.")}, req.Messages...)
 	if _, err := p.ask(ctx, p.dialect, p.caps, req); err != nil {
 		p.caps.NoSystem = refused(err)
-		p.failed(FeatureSystem, err)
+		p.failed(featureSystem, err)
 		return
 	}
-	p.found(FeatureSystem, Yes, "")
+	p.found(featureSystem, yes, "")
 }
 
 // sampling sends all parameters in one request and, if that is refused, each family alone.
@@ -224,10 +224,10 @@ func (p *prober) sampling(ctx context.Context) {
 	_, err := p.ask(ctx, p.dialect, p.caps, all)
 	switch {
 	case err == nil:
-		p.found(FeatureSampling, Yes, "")
+		p.found(featureSampling, yes, "")
 		return
 	case !refused(err):
-		p.failed(FeatureSampling, err)
+		p.failed(featureSampling, err)
 		return
 	}
 	var not []string
@@ -239,7 +239,7 @@ func (p *prober) sampling(ctx context.Context) {
 			not = append(not, f.name)
 		}
 	}
-	p.found(FeatureSampling, No, "refused: %v: %s", not, says(err))
+	p.found(featureSampling, no, "refused: %v: %s", not, says(err))
 }
 
 func (p *prober) logprobs(ctx context.Context) {
@@ -249,12 +249,12 @@ func (p *prober) logprobs(ctx context.Context) {
 	switch {
 	case err != nil:
 		p.caps.NoLogprobs = refused(err)
-		p.failed(FeatureLogprobs, err)
+		p.failed(featureLogprobs, err)
 	case len(r.Logprobs) > 0:
-		p.found(FeatureLogprobs, Yes, "")
+		p.found(featureLogprobs, yes, "")
 	default:
 		p.caps.NoLogprobs = true
-		p.found(FeatureLogprobs, No, "the answer has none")
+		p.found(featureLogprobs, no, "the answer has none")
 	}
 }
 
@@ -272,13 +272,13 @@ func (p *prober) tokenIDs(ctx context.Context) {
 		var r *llm.Response
 		if r, err = p.ask(ctx, p.dialect, try, req); err == nil && len(r.TokenIDs) > 0 && len(r.PromptTokenIDs) > 0 {
 			p.caps.TokenIDs, p.caps.SGLangTokenIDs = try.TokenIDs, try.SGLangTokenIDs
-			p.found(FeatureTokenIDs, Yes, "")
+			p.found(featureTokenIDs, yes, "")
 			return
 		}
 	}
 	if err != nil {
-		p.failed(FeatureTokenIDs, err)
+		p.failed(featureTokenIDs, err)
 		return
 	}
-	p.found(FeatureTokenIDs, No, "the answer has none")
+	p.found(featureTokenIDs, no, "the answer has none")
 }

@@ -99,8 +99,8 @@ type Limits struct {
 type Session string
 
 const (
-	// SessionNone sends nothing.
-	SessionNone Session = "none"
+	// sessionNone sends nothing.
+	sessionNone Session = "none"
 	// SessionHeader sends the session's name in the header X-Session-Id, and as the prompt cache key to models that know
 	// one.
 	SessionHeader Session = "header"

@@ -134,7 +134,7 @@ func (p Provider) checkServers(bad complain) {
 		}
 		seen[u] = true
 	}
-	if !slices.Contains([]Session{"", SessionNone, SessionHeader, SessionPath}, p.Session) {
+	if !slices.Contains([]Session{"", sessionNone, SessionHeader, SessionPath}, p.Session) {
 		bad(path{"session"}, "%s", unknown(string(p.Session), []string{"header", "none", "path"}))
 	}
 	if p.CloseSession && p.Session != SessionPath {

@@ -51,7 +51,7 @@ func (b *Brain) Answer(c *Case) Answer {
 		a.call(c, r, n)
 	} else if c.schema != nil {
 		out := c.schema.schema.Append(make([]byte, 0, 256), r)
-		if fault == FaultBadJSON {
+		if fault == faultBadJSON {
 			out = jsongen.Spoil(out, c.rand(forFault))
 			a.Fault = fault
 		}

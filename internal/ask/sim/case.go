@@ -191,7 +191,7 @@ func (b *Brain) Pace(c *Case, tokens int) (first, total time.Duration) {
 	if b.cfg.TokensPerSecond > 0 {
 		total = first + time.Duration(float64(tokens)/b.cfg.TokensPerSecond*float64(time.Second))
 	}
-	if c.Fault == FaultSlow {
+	if c.Fault == faultSlow {
 		first, total = 10*first, 10*total
 	}
 	return first, max(first, total)

@@ -25,12 +25,12 @@ const (
 	FaultStreamErr  Fault = "stream_err" // an error event in the middle of a stream; status 500 without a stream
 	FaultNoDone     Fault = "no_done"    // a stream without its last event; truncated without a stream
 	FaultClose      Fault = "close"      // the right answer, then the connection is closed without notice
-	FaultSlow       Fault = "slow"       // ten times as late
+	faultSlow       Fault = "slow"       // ten times as late
 )
 
 // The faults of an answer. They are part of the answer: a retry gets the same.
 const (
-	FaultBadJSON Fault = "bad_json" // a structured answer in fences, within prose, with a trailing comma
+	faultBadJSON Fault = "bad_json" // a structured answer in fences, within prose, with a trailing comma
 	FaultRefuse  Fault = "refuse"   // the model will not answer
 )
 
@@ -48,11 +48,11 @@ const (
 func liveFaults() []Fault {
 	return []Fault{
 		FaultError500, FaultOverloaded, FaultQuota, FaultReset, FaultCut, FaultStall, FaultTruncated, FaultHTML,
-		FaultType, FaultStreamErr, FaultNoDone, FaultClose, FaultSlow,
+		FaultType, FaultStreamErr, FaultNoDone, FaultClose, faultSlow,
 	}
 }
 
-func contentFaults() []Fault { return []Fault{FaultBadJSON, FaultRefuse} }
+func contentFaults() []Fault { return []Fault{faultBadJSON, FaultRefuse} }
 
 func lineFaults() []Fault {
 	return []Fault{FaultLineExpired, FaultLineErrored, FaultLineMissing, FaultLineDuplicate}

@@ -17,7 +17,7 @@ func TestFaults(t *testing.T) {
 	kinds := map[Fault]llm.Kind{
 		FaultError500: llm.KindServer, FaultOverloaded: llm.KindOverloaded, FaultQuota: llm.KindQuota, FaultReset: llm.KindTransport,
 		FaultCut: llm.KindTransport, FaultStall: llm.KindTimeout, FaultTruncated: llm.KindMalformed, FaultHTML: llm.KindMalformed,
-		FaultStreamErr: llm.KindServer, FaultNoDone: llm.KindMalformed, FaultType: "", FaultClose: "", FaultSlow: "",
+		FaultStreamErr: llm.KindServer, FaultNoDone: llm.KindMalformed, FaultType: "", FaultClose: "", faultSlow: "",
 	}
 	for _, f := range liveFaults() {
 		want, ok := kinds[f]
@@ -31,7 +31,7 @@ func TestFaults(t *testing.T) {
 			if llm.KindOf(err) != want {
 				t.Errorf("%s: %v", f, err)
 			}
-			if f == FaultStall && time.Since(start) != 10*time.Minute || f == FaultSlow && time.Since(start) != 10*time.Second {
+			if f == FaultStall && time.Since(start) != 10*time.Minute || f == faultSlow && time.Since(start) != 10*time.Second {
 				t.Errorf("%s: took %v", f, time.Since(start))
 			}
 		})
@@ -62,7 +62,7 @@ func TestRetriesDrawAgain(t *testing.T) {
 
 func TestContentFaultsAreTheSameAgain(t *testing.T) {
 	t.Parallel()
-	m := model(t, Config{Faults: Faults{FaultBadJSON: 0.5, FaultRefuse: 0.2}})
+	m := model(t, Config{Faults: Faults{faultBadJSON: 0.5, FaultRefuse: 0.2}})
 	bad, refused := 0, 0
 	for i := range 200 {
 		r := ask(t, m, structured(fmt.Sprint(i)))

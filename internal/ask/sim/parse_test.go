@@ -106,7 +106,7 @@ func FuzzTokens(f *testing.F) {
 			if utf8.ValidString(s) && !utf8.ValidString(p) {
 				t.Fatalf("%q: %q is no UTF-8", s, p)
 			}
-			if id := TokenID(p); id < firstTextID {
+			if id := tokenID(p); id < firstTextID {
 				t.Fatal(id)
 			}
 		}

@@ -22,8 +22,8 @@ const (
 // endToken is the text of the token after an answer.
 const endToken = "<|end|>"
 
-// TokenID returns the id of a token.
-func TokenID(piece string) int { return firstTextID + int(hash(0).str(piece).end()%textIDs) }
+// tokenID returns the id of a token.
+func tokenID(piece string) int { return firstTextID + int(hash(0).str(piece).end()%textIDs) }
 
 func roleID(r llm.Role) int {
 	if i := slices.Index([]llm.Role{llm.RoleSystem, llm.RoleUser, llm.RoleAssistant, llm.RoleTool}, r); i >= 0 {
@@ -34,7 +34,7 @@ func roleID(r llm.Role) int {
 
 func appendIDs(dst []int, s string) []int {
 	for _, piece := range tokenPieces(s) {
-		dst = append(dst, TokenID(piece))
+		dst = append(dst, tokenID(piece))
 	}
 	return dst
 }
@@ -89,7 +89,7 @@ func (c *Case) Logprobs(a *Answer, top int) []llm.Logprob {
 	for i, p := range pieces {
 		u := float64(hash(c.Digest).num(i).end()>>11) / (1 << 53)
 		l := -u * u * 3
-		out[i] = llm.Logprob{Token: p, ID: TokenID(p), Logprob: l}
+		out[i] = llm.Logprob{Token: p, ID: tokenID(p), Logprob: l}
 		if p == endToken {
 			out[i].ID = idEnd
 		}
@@ -98,7 +98,7 @@ func (c *Case) Logprobs(a *Answer, top int) []llm.Logprob {
 			if k > 0 {
 				alt = pieces[(i+k*7)%len(pieces)]
 			}
-			out[i].Top = append(out[i].Top, llm.Logprob{Token: alt, ID: TokenID(alt), Logprob: l - float64(k)*(0.5+u)})
+			out[i].Top = append(out[i].Top, llm.Logprob{Token: alt, ID: tokenID(alt), Logprob: l - float64(k)*(0.5+u)})
 		}
 	}
 	return out

@@ -43,8 +43,8 @@ var errHead = errors.New("the header of the answer is larger than 256 KB")
 // errLength means that a body is not as long as its head says.
 var errLength = errors.New("the body of the request does not have the announced length")
 
-// HTTP1Client keeps the connections to a server.
-type HTTP1Client struct {
+// http1Client keeps the connections to a server.
+type http1Client struct {
 	// Dial opens a connection, with TLS if the server wants it.
 	Dial func(ctx context.Context) (net.Conn, error)
 
@@ -61,7 +61,7 @@ type HTTP1Client struct {
 // its context, Method, URL, Host, Header and ContentLength, and GetBody: if it is nil, only a GET is sent again. body appends the
 // body; Do calls it again if the request is sent again. Do calls wrote
 // when the whole request is sent. The caller must close the body of the answer, and not while it reads.
-func (c *HTTP1Client) Do(req *http.Request, body func([]byte) ([]byte, error), wrote func()) (*http.Response, error) {
+func (c *http1Client) Do(req *http.Request, body func([]byte) ([]byte, error), wrote func()) (*http.Response, error) {
 	ctx := req.Context()
 	for take := c.take; ; take = c.dial {
 		out, err := c.head(req, body)
@@ -84,7 +84,7 @@ func (c *HTTP1Client) Do(req *http.Request, body func([]byte) ([]byte, error), w
 }
 
 // head returns the head of a request with its body, so that both are sent in one piece.
-func (c *HTTP1Client) head(req *http.Request, body func([]byte) ([]byte, error)) (out *[]byte, err error) {
+func (c *http1Client) head(req *http.Request, body func([]byte) ([]byte, error)) (out *[]byte, err error) {
 	out, ok := c.heads.Get().(*[]byte)
 	if !ok {
 		out = new([]byte)
@@ -100,7 +100,7 @@ func (c *HTTP1Client) head(req *http.Request, body func([]byte) ([]byte, error))
 }
 
 // exchange sends a request over a connection, and reads the head of its answer.
-func (c *HTTP1Client) exchange(ctx context.Context, k *conn, out *[]byte, wrote func()) (*http.Response, error) {
+func (c *http1Client) exchange(ctx context.Context, k *conn, out *[]byte, wrote func()) (*http.Response, error) {
 	k.left, k.heard = maxHead, false
 	stop := afterFunc(ctx, k.interrupt)
 	_, unsent := k.Write(*out)
@@ -129,7 +129,7 @@ func afterFunc(ctx context.Context, f func()) (stop func() bool) {
 }
 
 // read reads the head of an answer that has begun. sent says that the server got the whole request.
-func (c *HTTP1Client) read(k *conn, stop func() bool, sent bool) (*http.Response, error) {
+func (c *http1Client) read(k *conn, stop func() bool, sent bool) (*http.Response, error) {
 	r, ok := c.readers.Get().(*bufio.Reader)
 	if !ok {
 		r = bufio.NewReaderSize(nil, readSize)
@@ -159,13 +159,13 @@ func readHead(r *bufio.Reader) (*http.Response, error) {
 	}
 }
 
-func (c *HTTP1Client) giveReader(r *bufio.Reader) {
+func (c *http1Client) giveReader(r *bufio.Reader) {
 	r.Reset(nil)
 	c.readers.Put(r)
 }
 
 // take returns a connection that nobody uses, or a new one.
-func (c *HTTP1Client) take(ctx context.Context) (*conn, error) {
+func (c *http1Client) take(ctx context.Context) (*conn, error) {
 	for {
 		c.mu.Lock()
 		n := len(c.idle) - 1
@@ -186,7 +186,7 @@ func (c *HTTP1Client) take(ctx context.Context) (*conn, error) {
 
 // dial opens a connection. It takes a goroutine of its own: a handshake needs a large stack, which the caller would
 // keep for the time of the exchange.
-func (c *HTTP1Client) dial(ctx context.Context) (*conn, error) {
+func (c *http1Client) dial(ctx context.Context) (*conn, error) {
 	type dialed struct {
 		conn net.Conn
 		err  error
@@ -204,7 +204,7 @@ func (c *HTTP1Client) dial(ctx context.Context) (*conn, error) {
 }
 
 // give keeps a connection for the next exchange.
-func (c *HTTP1Client) give(k *conn) error {
+func (c *http1Client) give(k *conn) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -219,7 +219,7 @@ func (c *HTTP1Client) give(k *conn) error {
 }
 
 // prune closes the connections that were not used for long.
-func (c *HTTP1Client) prune() {
+func (c *http1Client) prune() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := 0
@@ -234,7 +234,7 @@ func (c *HTTP1Client) prune() {
 }
 
 // Close closes the connections that no exchange is using, now and in the future.
-func (c *HTTP1Client) Close() {
+func (c *http1Client) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
@@ -250,7 +250,7 @@ func (c *HTTP1Client) Close() {
 
 // content is the body of an answer.
 type content struct {
-	c     *HTTP1Client
+	c     *http1Client
 	k     *conn // nil once it is closed
 	r     *bufio.Reader
 	in    io.Reader // net/http's, which knows where the body ends

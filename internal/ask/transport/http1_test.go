@@ -19,10 +19,10 @@ import (
 )
 
 // to returns a Client of the server at an address, and counts how often it dials.
-func to(t *testing.T, address string) (c *HTTP1Client, dials *atomic.Int64) {
+func to(t *testing.T, address string) (c *http1Client, dials *atomic.Int64) {
 	t.Helper()
 	dials = new(atomic.Int64)
-	c = &HTTP1Client{Dial: func(ctx context.Context) (net.Conn, error) {
+	c = &http1Client{Dial: func(ctx context.Context) (net.Conn, error) {
 		dials.Add(1)
 		return new(net.Dialer).DialContext(ctx, "tcp", address)
 	}}
@@ -39,7 +39,7 @@ func post(ctx context.Context) *http.Request {
 func empty(b []byte) ([]byte, error) { return b, nil }
 
 // askHTTP1 makes an exchange and returns the body of its answer.
-func askHTTP1(c *HTTP1Client, req *http.Request, body string) (string, error) {
+func askHTTP1(c *http1Client, req *http.Request, body string) (string, error) {
 	req.ContentLength = int64(len(body))
 	res, err := c.Do(req, func(b []byte) ([]byte, error) { return append(b, body...), nil }, func() {})
 	if err != nil {
@@ -94,7 +94,7 @@ func certified(t *testing.T) (server, client *tls.Config) {
 
 // script serves each connection with the next of some scripts: what is answered to its requests in turn. Then the
 // connection is closed.
-func script(t *testing.T, secure bool, scripts ...[]string) (c *HTTP1Client, dials *atomic.Int64, requests *atomic.Int64) {
+func script(t *testing.T, secure bool, scripts ...[]string) (c *http1Client, dials *atomic.Int64, requests *atomic.Int64) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -194,7 +194,7 @@ func TestEnds(t *testing.T) {
 	for _, answer := range []string{"", "HTTP/1.1", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no"} {
 		synctest.Test(t, func(t *testing.T) {
 			var wg sync.WaitGroup
-			c := &HTTP1Client{Dial: func(context.Context) (net.Conn, error) {
+			c := &http1Client{Dial: func(context.Context) (net.Conn, error) {
 				ours, theirs := net.Pipe()
 				wg.Go(func() {
 					_, _ = http.ReadRequest(bufio.NewReader(theirs))
@@ -224,7 +224,7 @@ func TestUnread(t *testing.T) {
 	client.Time = func() time.Time { return time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC) } // the time of synctest is earlier than the certificate's
 	synctest.Test(t, func(t *testing.T) {
 		var wg sync.WaitGroup
-		c := &HTTP1Client{Dial: func(ctx context.Context) (net.Conn, error) {
+		c := &http1Client{Dial: func(ctx context.Context) (net.Conn, error) {
 			ours, theirs := net.Pipe()
 			wg.Go(func() { _ = tls.Server(theirs, server).HandshakeContext(ctx) })
 			return http1Secure(ctx, ours, client)
@@ -279,7 +279,7 @@ func TestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var wg sync.WaitGroup
 		var open atomic.Int64
-		c := &HTTP1Client{Dial: func(context.Context) (net.Conn, error) {
+		c := &http1Client{Dial: func(context.Context) (net.Conn, error) {
 			ours, theirs := net.Pipe()
 			open.Add(1)
 			wg.Go(func() {
@@ -326,7 +326,7 @@ func TestIdle(t *testing.T) {
 // TestHead: what would break the head of a request is refused, and nothing is sent.
 func TestHead(t *testing.T) {
 	t.Parallel()
-	c := &HTTP1Client{Dial: func(context.Context) (net.Conn, error) { return nil, errors.New("dialed") }}
+	c := &http1Client{Dial: func(context.Context) (net.Conn, error) { return nil, errors.New("dialed") }}
 	for name, change := range map[string]func(*http.Request){
 		"value":   func(r *http.Request) { r.Header["X"] = []string{"a\r\nb: c"} },
 		"name":    func(r *http.Request) { r.Header["X: y\r\nZ"] = []string{"a"} },

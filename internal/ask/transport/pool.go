@@ -26,7 +26,7 @@ const maxStreams = 90
 // HTTP/2 there are as many transports as needed, each with one connection, since a single transport would dial for
 // every call of a burst.
 type connPool struct {
-	Small *HTTP1Client
+	Small *http1Client
 	Other bool // Small can never be used
 
 	plain *http.Transport // for HTTP/1.1 where Small cannot be used
@@ -63,7 +63,7 @@ func newPool(shared bool, base *url.URL) *connPool {
 	secure := base.Scheme == "https"
 	p := &connPool{shared: shared, secure: secure, gate: make(chan struct{}, 1), ready: make(chan struct{})}
 	p.plain = oldTransport()
-	p.Small = &HTTP1Client{Dial: dialer(base)}
+	p.Small = &http1Client{Dial: dialer(base)}
 	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: base})
 	p.Other = proxy != nil || err != nil || base.User != nil || !isASCII(base.Host)
 	if !secure {

@@ -75,7 +75,7 @@ func (g *Gate) why(want Grant) string {
 		g.say(err.Error())
 	}
 	if slices.Contains(known, want) {
-		return Remembered
+		return remembered
 	}
 	return ""
 }

@@ -26,8 +26,8 @@ import (
 const (
 	// Variable is the value of an environment variable, sent to a host.
 	Variable = "variable"
-	// ClientKeys are the keys of a gateway's clients, passed on to a host.
-	ClientKeys = "client-keys"
+	// clientKeys are the keys of a gateway's clients, passed on to a host.
+	clientKeys = "client-keys"
 	// Code is a file of code that a plan names. It may do whatever the user may.
 	Code = "code"
 	// Command is a program that a plan runs, and whose output is sent to a host as the key.
@@ -36,9 +36,9 @@ const (
 
 // Grant is one thing that needs permission.
 type Grant struct {
-	// What is the type: Variable, ClientKeys, Code or Command.
+	// What is the type: Variable, clientKeys, Code or Command.
 	What string `json:"what"`
-	// Name is the name of the variable, the path of the code, or the program with its arguments. Empty for ClientKeys.
+	// Name is the name of the variable, the path of the code, or the program with its arguments. Empty for clientKeys.
 	Name string `json:"name,omitempty"`
 	// Host is scheme, host and port, as Origin writes them. Empty for Code.
 	Host string `json:"host,omitempty"`
@@ -47,8 +47,8 @@ type Grant struct {
 // Flag returns the grant as ParseFlag reads it: VAR=HOST.
 func (g Grant) Flag() string {
 	switch g.What {
-	case ClientKeys:
-		return ClientKeys + "=" + g.Host
+	case clientKeys:
+		return clientKeys + "=" + g.Host
 	case Code:
 		return Code + "=" + g.Name
 	case Command:
@@ -60,7 +60,7 @@ func (g Grant) Flag() string {
 // Subject describes what would be sent, or run.
 func (g Grant) Subject() string {
 	switch g.What {
-	case ClientKeys:
+	case clientKeys:
 		return "the keys of the gateway's clients"
 	case Code:
 		return "the code of " + g.Name
@@ -78,7 +78,7 @@ const (
 	Preset     = "preset"     // the variable and the host belong to the same preset
 	OnLoopback = "loopback"   // the host is this machine
 	Given      = "given"      // by a flag of this command
-	Remembered = "remembered" // by an earlier answer
+	remembered = "remembered" // by an earlier answer
 )
 
 // free returns why a grant needs no permission, or "".
@@ -88,7 +88,7 @@ func (g Grant) free() string {
 	}
 	for _, p := range provider.Presets() {
 		host, err := Origin(p.BaseURL)
-		own := g.What == ClientKeys || p.KeyEnv == g.Name
+		own := g.What == clientKeys || p.KeyEnv == g.Name
 		if err == nil && own && host == g.Host && strings.HasPrefix(host, "https://") {
 			return Preset
 		}
@@ -116,7 +116,7 @@ func Handed(p provider.Provider) []Grant {
 	if p.HasKey() || p.Signs() {
 		return nil
 	}
-	return grants(p, ClientKeys, "")
+	return grants(p, clientKeys, "")
 }
 
 func grants(p provider.Provider, what, name string) []Grant {
@@ -185,8 +185,8 @@ func ParseFlag(s string) (Grant, error) {
 	g := Grant{What: Variable, Name: name}
 	if i := strings.LastIndexByte(host, '='); name == Command && i > 0 {
 		g, host = Grant{What: Command, Name: host[:i]}, host[i+1:]
-	} else if name == ClientKeys {
-		g = Grant{What: ClientKeys}
+	} else if name == clientKeys {
+		g = Grant{What: clientKeys}
 	} else if !ok || !variable.MatchString(name) {
 		// It may be a key in the wrong place, so the error does not repeat it.
 		return Grant{}, errors.New("trust: write VARIABLE=HOST, as LAB_KEY=https://lab.example:8443")

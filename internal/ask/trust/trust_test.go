@@ -78,7 +78,7 @@ func TestKeys(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	p.KeyCommand = nil
-	if got := Handed(p); len(Keys(p)) != 0 || len(got) != 2 || got[0] != (Grant{What: ClientKeys, Host: "https://a"}) {
+	if got := Handed(p); len(Keys(p)) != 0 || len(got) != 2 || got[0] != (Grant{What: clientKeys, Host: "https://a"}) {
 		t.Errorf("%v", got)
 	}
 	if p.Dialect = "sim"; len(Handed(p)) != 0 {
@@ -92,7 +92,7 @@ func TestParseFlag(t *testing.T) {
 		"LAB_KEY=https://lab.example:8443":    {Variable, "LAB_KEY", "https://lab.example:8443"},
 		"LAB_KEY=lab.example":                 {Variable, "LAB_KEY", "https://lab.example"},
 		"LAB_KEY=http://10.0.0.1:8000/v1":     {Variable, "LAB_KEY", "http://10.0.0.1:8000"},
-		"client-keys=https://gateway.example": {ClientKeys, "", "https://gateway.example"},
+		"client-keys=https://gateway.example": {clientKeys, "", "https://gateway.example"},
 		"command=vault read a=b=https://h":    {Command, "vault read a=b", "https://h"},
 	} {
 		if got, err := ParseFlag(flag); err != nil || got != want || (got.Host == "https://lab.example:8443" && got.Flag() != flag) {

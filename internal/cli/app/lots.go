@@ -124,19 +124,19 @@ func recorded(b *budget.Budget, e engine.Event) {
 	}
 }
 
-// Spender is a Remote that divides a budget among the processes that play.
-type Spender interface {
+// spender is a Remote that divides a budget among the processes that play.
+type spender interface {
 	UseBudget(limit func() llm.Money)
 }
 
-// Counter is a Remote that counts the calls of the processes that play.
-type Counter interface {
+// counter is a Remote that counts the calls of the processes that play.
+type counter interface {
 	UseTally(*tally.Tally)
 }
 
 // count makes a show the calls of other processes, if these play.
 func (p Play) count(a *App, done bool) {
-	if elsewhere, ok := p.Remote.(Counter); ok && !done {
+	if elsewhere, ok := p.Remote.(counter); ok && !done {
 		a.elsewhere = &tally.Tally{Budget: a.Budget()}
 		elsewhere.UseTally(a.elsewhere)
 	}
@@ -144,7 +144,7 @@ func (p Play) count(a *App, done bool) {
 
 // spend makes c keep within a budget, here or elsewhere.
 func (p Play) spend(b *budget.Budget, c *engine.Config) {
-	elsewhere, ok := p.Remote.(Spender)
+	elsewhere, ok := p.Remote.(spender)
 	switch {
 	case !ok:
 		expose(b, c) // it may get a limit while the run is played

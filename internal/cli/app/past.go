@@ -75,15 +75,15 @@ func (p *Past) Replay(w world.World, deal world.Deal, turn int) ([]journal.Entry
 	return r.entries, nil
 }
 
-// Phase is a phase of an episode: its name, and the turn of the first strand that begins it.
-type Phase struct {
+// phase is a phase of an episode: its name, and the turn of the first strand that begins it.
+type phase struct {
 	Name string
 	Turn int
 }
 
 // Is reports whether a person means the phase by a name. Case, spaces and hyphens do not count, and the number of a phase
 // such as round 2 is enough.
-func (p Phase) Is(name string) bool {
+func (p phase) Is(name string) bool {
 	plain := func(s string) string { return strings.NewReplacer(" ", "", "-", "").Replace(strings.ToLower(s)) }
 	fields := strings.Fields(p.Name)
 	return plain(name) == plain(p.Name) || len(fields) == 2 && fields[1] == strings.TrimSpace(name)
@@ -91,7 +91,7 @@ func (p Phase) Is(name string) bool {
 
 // Phases plays w with the recorded replies as far as there are any, and returns the phases that it begins. The error says
 // why it could not be played farther, unless it was played to its end.
-func (p *Past) Phases(w world.World, deal world.Deal) ([]Phase, error) {
+func (p *Past) Phases(w world.World, deal world.Deal) ([]phase, error) {
 	r := &replay{Past: p}
 	err := r.strand(world.Begin(w, deal), toTheEnd)
 	return r.phases, err
@@ -101,7 +101,7 @@ func (p *Past) Phases(w world.World, deal world.Deal) ([]Phase, error) {
 type replay struct {
 	*Past
 	entries []journal.Entry
-	phases  []Phase // of the first strand
+	phases  []phase // of the first strand
 }
 
 // toTheEnd is the turn up to which forked strands are played.
@@ -117,7 +117,7 @@ func (r *replay) strand(s *world.Strand, until int) error {
 		at := position{s.Path, t.Number}
 		if s.Path == "" {
 			for _, name := range t.Phases {
-				r.phases = append(r.phases, Phase{name, t.Number})
+				r.phases = append(r.phases, phase{name, t.Number})
 			}
 		}
 		switch {

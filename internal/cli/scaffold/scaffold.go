@@ -80,8 +80,8 @@ func device(name string) bool {
 // so it conflicts with no package of Go.
 func DefaultPath(name string) string { return "example/" + name }
 
-// CheckPath returns what is wrong with a module's path.
-func CheckPath(module string) error {
+// checkPath returns what is wrong with a module's path.
+func checkPath(module string) error {
 	if !pathRE.MatchString(module) || strings.HasSuffix(module, ".") || strings.Contains(module, "./") {
 		return fmt.Errorf("%.80q is not the path of a module: want one such as github.com/you/my-game", module)
 	}
@@ -102,7 +102,7 @@ func CheckPath(module string) error {
 
 // Files returns the files of the module by name, with slashes.
 func (m Module) Files() (map[string][]byte, error) {
-	if err := CheckPath(m.Path); err != nil {
+	if err := checkPath(m.Path); err != nil {
 		return nil, err
 	}
 	if taken := m.Source.required(m.Path); taken != "" {

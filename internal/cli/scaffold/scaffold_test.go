@@ -78,7 +78,7 @@ func TestCheckPath(t *testing.T) {
 		self(): false, self() + "/internal/mine": false, self() + "ly/x": strings.Contains(self(), "."), "example.com/" + self(): true,
 		"fmt": false, "net/http": false, "mygame": false, "test/mine": true, "example.com/aux": false, "example.com/Con.game": false, "example.com/x/lpt1": false, "example.com/auxiliary": true, "example.com/x~1": false, "example.com/x~1.y": false,
 	} {
-		if err := CheckPath(module); (err == nil) != ok {
+		if err := checkPath(module); (err == nil) != ok {
 			t.Errorf("%q: %v", module, err)
 		}
 	}

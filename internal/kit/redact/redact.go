@@ -6,7 +6,7 @@
 // returned without a copy. A nil *Redactor finds nothing. Everything except a Stream may be used
 // from several goroutines at once.
 //
-// It is not for short secrets: a key shorter than MinKey could be part of a normal answer, so it is
+// It is not for short secrets: a key shorter than minKey could be part of a normal answer, so it is
 // removed only from errors and headers, if it has at least minFault characters.
 package redact
 
@@ -22,8 +22,8 @@ import (
 	"parley/llm"
 )
 
-// MinKey is the minimum length of a key that is removed from answers.
-const MinKey = 8
+// minKey is the minimum length of a key that is removed from answers.
+const minKey = 8
 
 // minFault is the minimum length of a key that is removed from errors and headers.
 const minFault = 4
@@ -102,7 +102,7 @@ func borders(key string) []int {
 }
 
 // answers reports whether the key is removed from answers.
-func (r *Redactor) answers() bool { return r != nil && len(r.key) >= MinKey }
+func (r *Redactor) answers() bool { return r != nil && len(r.key) >= minKey }
 
 // Bytes returns b, a part of an answer, without the keys.
 func (r *Redactor) Bytes(b []byte) []byte {

@@ -19,10 +19,10 @@ func Holm(ps []float64) []float64 {
 	return adjusted
 }
 
-// BenjaminiHochberg adjusts the P of several tests: if you claim every difference whose adjusted P is below α, at
+// benjaminiHochberg adjusts the P of several tests: if you claim every difference whose adjusted P is below α, at
 // most a share α of the claims is false on average. The tests must be independent or positively dependent. An
 // unknown P stays unknown and does not count.
-func BenjaminiHochberg(ps []float64) []float64 {
+func benjaminiHochberg(ps []float64) []float64 {
 	adjusted, order := ranked(ps)
 	smallest := 1.0
 	for rank, i := range slices.Backward(order) {
@@ -39,7 +39,7 @@ func Adjust(method string, ps []float64) []float64 {
 	case "holm":
 		return Holm(ps)
 	case "bh":
-		return BenjaminiHochberg(ps)
+		return benjaminiHochberg(ps)
 	default:
 		return slices.Clone(ps)
 	}

@@ -34,7 +34,7 @@ func Kappa(p Pairs, confidence float64) Quantity {
 	switch {
 	case math.IsInf(z, 1):
 	case agree == 0 || agree == 1 || variance <= 0:
-		i := WilsonShare(agree, n, confidence)
+		i := wilsonShare(agree, n, confidence)
 		q.Interval = Interval{Low: max(-1, (i.Low-chance)/(1-chance)), High: (i.High - chance) / (1 - chance)}
 	default:
 		half := z * math.Sqrt(variance)

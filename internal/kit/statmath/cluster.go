@@ -76,7 +76,7 @@ func (c *Clusters) Between(low, high, confidence float64) Quantity {
 	}
 	q := Quantity{Value: c.mean, Interval: Interval{Low: low, High: high}, N: len(c.sizes), Method: method}
 	if n := c.effectiveSize(p, wide, confidence); n > 0 {
-		i := WilsonShare(p, n, confidence)
+		i := wilsonShare(p, n, confidence)
 		q.Interval = Interval{Low: low + i.Low*wide, High: low + i.High*wide}
 	}
 	return q

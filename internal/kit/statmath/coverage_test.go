@@ -235,7 +235,7 @@ func TestFalseClaims(t *testing.T) {
 			ps[i] = math.Pow(ps[i], 20) // these have a true difference
 		}
 		claims, wrong := 0.0, 0.0
-		for i, p := range BenjaminiHochberg(ps) {
+		for i, p := range benjaminiHochberg(ps) {
 			if p <= 0.05 {
 				claims++
 				wrong += float64(i / 10)

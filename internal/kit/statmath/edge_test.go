@@ -12,7 +12,7 @@ import (
 // answers returns the result of every function for two samples.
 func answers(xs, ys []float64, confidence float64) ([]Quantity, []Test) {
 	var c Clusters
-	var t Tally
+	var t tally
 	for i, x := range xs {
 		c.Add(xs[i/2 : i+1]...)
 		t.Add(x)
@@ -66,7 +66,7 @@ func TestAnything(t *testing.T) {
 			t.Fatalf("the observations were changed: %v, %v", xs, original)
 		}
 		a, b := value.Draw(t, "a"), value.Draw(t, "b")
-		for i, p := range []float64{MeansPower(a, len(xs), confidence), PairedPower(a, len(xs), confidence), SharesPower(a, b, len(xs), confidence)} {
+		for i, p := range []float64{meansPower(a, len(xs), confidence), pairedPower(a, len(xs), confidence), sharesPower(a, b, len(xs), confidence)} {
 			if !math.IsNaN(p) && !(p >= 0 && p <= 1) {
 				t.Fatalf("power %d: %v", i, p)
 			}

@@ -115,7 +115,7 @@ func TestGoldenAdjusted(t *testing.T) {
 	t.Parallel()
 	type cases []struct{ Ps, Holm, BH []float64 }
 	for _, c := range golden[cases](t, "adjusted") {
-		holm, bh := Holm(c.Ps), BenjaminiHochberg(c.Ps)
+		holm, bh := Holm(c.Ps), benjaminiHochberg(c.Ps)
 		for i := range c.Ps {
 			same(t, "holm", holm[i], c.Holm[i], 1e-12)
 			same(t, "benjamini-hochberg", bh[i], c.BH[i], 1e-12)
@@ -185,12 +185,12 @@ func TestGoldenPower(t *testing.T) {
 	}
 	all := golden[map[string]cases](t, "power")
 	for _, c := range all["means"] {
-		same(t, "means", MeansPower(c.D, c.N, c.Alpha), c.Power, 1e-7)
+		same(t, "means", meansPower(c.D, c.N, c.Alpha), c.Power, 1e-7)
 	}
 	for _, c := range all["paired"] {
-		same(t, "paired", PairedPower(c.D, c.N, c.Alpha), c.Power, 1e-7)
+		same(t, "paired", pairedPower(c.D, c.N, c.Alpha), c.Power, 1e-7)
 	}
 	for _, c := range all["shares"] {
-		same(t, "shares", SharesPower(c.P1, c.P2, c.N, c.Alpha), c.Power, 1e-7)
+		same(t, "shares", sharesPower(c.P1, c.P2, c.N, c.Alpha), c.Power, 1e-7)
 	}
 }

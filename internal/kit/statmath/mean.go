@@ -51,7 +51,7 @@ func PairedDifference(a, b []float64, confidence float64) Quantity {
 	if len(a) != len(b) {
 		return Unknown(min(len(a), len(b)), "t, paired")
 	}
-	var t Tally
+	var t tally
 	for i := range a {
 		t.Add(a[i] - b[i])
 	}

@@ -102,7 +102,7 @@ func (p Permutation) Shuffle(a, b []float64) Test {
 // pooled returns a and b in one slice, less their mean, so that the sum of a's part measures the
 // difference of means. least is the size of that sum, or NaN if an observation is not finite.
 func pooled(a, b []float64) (all []float64, least float64) {
-	var mean Tally
+	var mean tally
 	for _, x := range slices.Concat(a, b) {
 		x -= a[0] // keeps precision: a mean of large numbers that are close together loses it
 		all = append(all, x)

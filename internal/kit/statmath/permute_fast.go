@@ -2,11 +2,11 @@ package statmath
 
 import "math"
 
-// SignFlipP approximates the P of Permutation.SignFlip, fast enough for thousands of calls. With up to
+// signFlipP approximates the P of Permutation.SignFlip, fast enough for thousands of calls. With up to
 // twelve differences other than 0 it tries all signs and is exact. With more, it uses
 // the saddlepoint approximation of Lugannani and Rice (Advances in Applied Probability 12, 1980) to the
 // distribution of the sum. That is mostly within a tenth of P, and never below the smallest possible P.
-func SignFlipP(differences []float64) float64 {
+func signFlipP(differences []float64) float64 {
 	const all = 12
 	nonzero := make([]float64, 0, len(differences))
 	sum, size, square := 0.0, 0.0, 0.0
@@ -33,7 +33,7 @@ func SignFlipP(differences []float64) float64 {
 	return min(1, max(floor, 2*signTail(nonzero, math.Abs(sum), square)))
 }
 
-// SignFlipBelow reports whether SignFlipP is below level. By Hoeffding's inequality P is at most
+// SignFlipBelow reports whether signFlipP is below level. By Hoeffding's inequality P is at most
 // 2·exp(-z²/2), which often decides without computing it.
 func SignFlipBelow(differences []float64, level float64) bool {
 	sum, square := 0.0, 0.0
@@ -41,7 +41,7 @@ func SignFlipBelow(differences []float64, level float64) bool {
 		sum += d
 		square += d * d
 	}
-	return isFinite(square) && 2*math.Exp(-sum*sum/square/2) < level || SignFlipP(differences) < level
+	return isFinite(square) && 2*math.Exp(-sum*sum/square/2) < level || signFlipP(differences) < level
 }
 
 // signTail approximates how often the sum of ds with random signs is s or more. s is above 0

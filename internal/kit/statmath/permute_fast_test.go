@@ -20,7 +20,7 @@ func TestSignFlipP(t *testing.T) {
 						ds[i] = math.Pow(ds[i], 3)
 					}
 				}
-				want, got := Permutation{}.SignFlip(ds).P, SignFlipP(ds)
+				want, got := Permutation{}.SignFlip(ds).P, signFlipP(ds)
 				tolerance := 1e-12
 				if n > 12 {
 					tolerance = want/3 + 1e-4 // there are steps, and heavy tails make them large
@@ -41,12 +41,12 @@ func TestSignFlipP(t *testing.T) {
 		for i := range n {
 			ds[i] = 1 + r.Float64()
 		}
-		if got, want := SignFlipP(ds), 2*math.Pow(0.5, float64(n)); math.Abs(got-want) > 1e-9*want {
+		if got, want := signFlipP(ds), 2*math.Pow(0.5, float64(n)); math.Abs(got-want) > 1e-9*want {
 			t.Errorf("%d of one sign: %v, want %v", n, got, want)
 		}
 	}
 	for _, ds := range [][]float64{nil, {math.NaN()}, {math.Inf(1), 1}, {math.MaxFloat64, math.MaxFloat64}} {
-		if p := SignFlipP(ds); !math.IsNaN(p) {
+		if p := signFlipP(ds); !math.IsNaN(p) {
 			t.Errorf("%v: %v", ds, p)
 		}
 	}
@@ -54,14 +54,14 @@ func TestSignFlipP(t *testing.T) {
 	for i := range balanced {
 		balanced[i] = float64(1 - 2*(i%2))
 	}
-	if p := SignFlipP(balanced); p != 1 {
+	if p := signFlipP(balanced); p != 1 {
 		t.Errorf("%v", p)
 	}
 	tiny := make([]float64, 40)
 	for i := range tiny {
 		tiny[i] = 1e-200 * (1 + r.NormFloat64())
 	}
-	if p := SignFlipP(tiny); !(p >= 0 && p <= 1) && !math.IsNaN(p) {
+	if p := signFlipP(tiny); !(p >= 0 && p <= 1) && !math.IsNaN(p) {
 		t.Errorf("%v", p)
 	}
 }
@@ -73,6 +73,6 @@ func BenchmarkSignFlipP(b *testing.B) {
 		ds[i] = r.NormFloat64() + 0.4
 	}
 	for b.Loop() {
-		SignFlipP(ds)
+		signFlipP(ds)
 	}
 }

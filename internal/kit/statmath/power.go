@@ -8,21 +8,21 @@ import (
 // maxNeeded is the largest number of episodes that the search considers.
 const maxNeeded = 1_000_000_000
 
-// MeansPower returns how often a t test at level alpha detects a difference of d standard
+// meansPower returns how often a t test at level alpha detects a difference of d standard
 // deviations between two groups of n episodes each. It returns NaN if that is unknown.
-func MeansPower(d float64, n int, alpha float64) float64 {
+func meansPower(d float64, n int, alpha float64) float64 {
 	return tPower(d*math.Sqrt(float64(n)/2), 2*float64(n)-2, alpha)
 }
 
-// PairedPower returns how often a t test at level alpha detects a mean difference of d
+// pairedPower returns how often a t test at level alpha detects a mean difference of d
 // standard deviations of the differences, from n pairs. It returns NaN if that is unknown.
-func PairedPower(d float64, n int, alpha float64) float64 {
+func pairedPower(d float64, n int, alpha float64) float64 {
 	return tPower(d*math.Sqrt(float64(n)), float64(n)-1, alpha)
 }
 
-// SharesPower returns how often a test at level alpha detects that shares of p1 and p2
+// sharesPower returns how often a test at level alpha detects that shares of p1 and p2
 // differ, from n episodes in each of two groups. It returns NaN if that is unknown.
-func SharesPower(p1, p2 float64, n int, alpha float64) float64 {
+func sharesPower(p1, p2 float64, n int, alpha float64) float64 {
 	if !(p1 >= 0 && p1 <= 1 && p2 >= 0 && p2 <= 1 && alpha > 0 && alpha < 1) || n < 1 {
 		return math.NaN()
 	}
@@ -53,21 +53,21 @@ func tPower(noncentrality, df, alpha float64) float64 {
 	return min(1, max(0, 1-below(edge, df, nc)+below(-edge, df, nc)))
 }
 
-// MeansNeeded returns how many episodes each of two groups needs for MeansPower to reach
+// MeansNeeded returns how many episodes each of two groups needs for meansPower to reach
 // power. It is not ok if no number up to maxNeeded is enough.
 func MeansNeeded(d, alpha, power float64) (n int, ok bool) {
-	return needed(2, d != 0, power, func(n int) float64 { return MeansPower(d, n, alpha) })
+	return needed(2, d != 0, power, func(n int) float64 { return meansPower(d, n, alpha) })
 }
 
-// PairedNeeded returns how many pairs are needed for PairedPower to reach power.
+// PairedNeeded returns how many pairs are needed for pairedPower to reach power.
 func PairedNeeded(d, alpha, power float64) (n int, ok bool) {
-	return needed(2, d != 0, power, func(n int) float64 { return PairedPower(d, n, alpha) })
+	return needed(2, d != 0, power, func(n int) float64 { return pairedPower(d, n, alpha) })
 }
 
-// SharesNeeded returns how many episodes each of two groups needs for SharesPower to
+// SharesNeeded returns how many episodes each of two groups needs for sharesPower to
 // reach power.
 func SharesNeeded(p1, p2, alpha, power float64) (n int, ok bool) {
-	return needed(1, p1 != p2, power, func(n int) float64 { return SharesPower(p1, p2, n, alpha) })
+	return needed(1, p1 != p2, power, func(n int) float64 { return sharesPower(p1, p2, n, alpha) })
 }
 
 // needed returns the smallest n of at least first for which reached(n) is at least want. reached grows with n.

@@ -14,7 +14,7 @@ import (
 // (1988), table 2.4.1: 64 in each group for d=0.5, and 26 for d=0.8, at power 0.80.
 func TestNeededPublished(t *testing.T) {
 	t.Parallel()
-	if p := MeansPower(1, 20, 0.05); math.Abs(p-0.8689528) > 1e-6 {
+	if p := meansPower(1, 20, 0.05); math.Abs(p-0.8689528) > 1e-6 {
 		t.Errorf("power %v, want 0.8689528", p)
 	}
 	for _, c := range []struct {
@@ -46,9 +46,9 @@ func TestNeededIsEnough(t *testing.T) {
 			power func(n int) float64
 			least int
 		}{
-			{"means", func() (int, bool) { return MeansNeeded(d, 0.05, power) }, func(n int) float64 { return MeansPower(d, n, 0.05) }, 2},
-			{"paired", func() (int, bool) { return PairedNeeded(d, 0.05, power) }, func(n int) float64 { return PairedPower(d, n, 0.05) }, 2},
-			{"shares", func() (int, bool) { return SharesNeeded(p, q, 0.05, power) }, func(n int) float64 { return SharesPower(p, q, n, 0.05) }, 1},
+			{"means", func() (int, bool) { return MeansNeeded(d, 0.05, power) }, func(n int) float64 { return meansPower(d, n, 0.05) }, 2},
+			{"paired", func() (int, bool) { return PairedNeeded(d, 0.05, power) }, func(n int) float64 { return pairedPower(d, n, 0.05) }, 2},
+			{"shares", func() (int, bool) { return SharesNeeded(p, q, 0.05, power) }, func(n int) float64 { return sharesPower(p, q, n, 0.05) }, 1},
 		} {
 			n, ok := c.n()
 			if !ok {
@@ -90,9 +90,9 @@ func TestPowerIsReal(t *testing.T) {
 		name        string
 		found, want float64
 	}{
-		{"means", found, MeansPower(0.7, n, 0.05)},
-		{"paired", foundPairs, PairedPower(0.7, pairs, 0.05)},
-		{"shares", foundShares, SharesPower(0.5, 0.3, 90, 0.05)},
+		{"means", found, meansPower(0.7, n, 0.05)},
+		{"paired", foundPairs, pairedPower(0.7, pairs, 0.05)},
+		{"shares", foundShares, sharesPower(0.5, 0.3, 90, 0.05)},
 	} {
 		if math.Abs(c.found/trials-c.want) > 0.03 {
 			t.Errorf("%s: found in %.3f, want %.3f", c.name, c.found/trials, c.want)

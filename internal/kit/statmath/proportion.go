@@ -17,12 +17,12 @@ func Wilson(k, n int, confidence float64) Interval {
 		return Interval{Low: 0, High: 1}
 	}
 	k = min(max(k, 0), n)
-	return WilsonShare(float64(k)/float64(n), float64(n), confidence)
+	return wilsonShare(float64(k)/float64(n), float64(n), confidence)
 }
 
-// WilsonShare returns Wilson's interval of a share p of n observations. n need not be a whole number:
+// wilsonShare returns Wilson's interval of a share p of n observations. n need not be a whole number:
 // observations that depend on each other count for less than one.
-func WilsonShare(p, n, confidence float64) Interval {
+func wilsonShare(p, n, confidence float64) Interval {
 	z := normalQuantile(confidence)
 	if math.IsInf(z, 1) {
 		return Interval{Low: 0, High: 1}

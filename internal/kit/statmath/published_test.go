@@ -59,7 +59,7 @@ func TestAdjustedPublished(t *testing.T) {
 		}
 		return n
 	}
-	if h, b := claims(Holm(ps)), claims(BenjaminiHochberg(ps)); h != 3 || b != 4 {
+	if h, b := claims(Holm(ps)), claims(benjaminiHochberg(ps)); h != 3 || b != 4 {
 		t.Errorf("holm claims %d, benjamini-hochberg %d; want 3 and 4", h, b)
 	}
 }

@@ -13,11 +13,11 @@
 //     different deals: MeanDifference, Welch or Permutation.Shuffle, and Fisher.
 //   - Several factors vary at once, such as prompt and model: Design, whose contrasts are main
 //     effects and interactions.
-//   - Several tests at once: Holm if one false claim is too many, BenjaminiHochberg
+//   - Several tests at once: Holm if one false claim is too many, benjaminiHochberg
 //     if a share of false claims is acceptable.
 //   - How large is a difference, in standard deviations? Hedges, PairedEffect, CohenH.
 //   - How many more episodes would show it? MeansNeeded, PairedNeeded, SharesNeeded. How often do
-//     this many show it? MeansPower, PairedPower, SharesPower.
+//     this many show it? meansPower, pairedPower, sharesPower.
 //
 // Who is stronger, from games between two, is in statmath/rating. How far raters agree is in statmath/raters.
 //

@@ -2,17 +2,17 @@ package statmath
 
 import "math"
 
-// Tally estimates a mean from observations added one by one, in constant memory. The zero value is empty. The
+// tally estimates a mean from observations added one by one, in constant memory. The zero value is empty. The
 // same observations in the same order give the same digits, so add them in episode order.
-type Tally struct {
+type tally struct {
 	n        int
 	mean, m2 float64 // m2 is the sum of squared distances from the mean
 	ones     int     // how many were exactly 1
 	other    bool    // something was neither 0 nor 1
 }
 
-func tallied(xs []float64) Tally {
-	var t Tally
+func tallied(xs []float64) tally {
+	var t tally
 	for _, x := range xs {
 		t.Add(x)
 	}
@@ -20,7 +20,7 @@ func tallied(xs []float64) Tally {
 }
 
 // Add adds an observation, by Welford's method, which stays precise for any size of the mean.
-func (t *Tally) Add(x float64) {
+func (t *tally) Add(x float64) {
 	t.n++
 	d := x - t.mean
 	t.mean += d / float64(t.n)
@@ -35,12 +35,12 @@ func (t *Tally) Add(x float64) {
 }
 
 // N returns the number of observations.
-func (t *Tally) N() int { return t.n }
+func (t *tally) N() int { return t.n }
 
 // sound reports whether all observations were finite, and small enough to be squared.
-func (t *Tally) sound() bool { return isFinite(t.mean) && isFinite(t.m2) }
+func (t *tally) sound() bool { return isFinite(t.mean) && isFinite(t.m2) }
 
-func (t *Tally) variance() float64 {
+func (t *tally) variance() float64 {
 	if t.n < 2 {
 		return 0
 	}
@@ -48,7 +48,7 @@ func (t *Tally) variance() float64 {
 }
 
 // Mean returns the mean with Student's t interval.
-func (t *Tally) Mean(confidence float64) Estimate {
+func (t *tally) Mean(confidence float64) Estimate {
 	e := Estimate{Interval: everything(), Method: "t"}
 	if !t.sound() {
 		return e
@@ -62,7 +62,7 @@ func (t *Tally) Mean(confidence float64) Estimate {
 }
 
 // Estimate returns the mean with Wilson's interval if every observation was 0 or 1, and Student's otherwise.
-func (t *Tally) Estimate(confidence float64) Estimate {
+func (t *tally) Estimate(confidence float64) Estimate {
 	e := t.Mean(confidence)
 	if t.n > 0 && !t.other {
 		e.Mean = float64(t.ones) / float64(t.n)

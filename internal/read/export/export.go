@@ -38,8 +38,8 @@ const (
 	Labels   Table = "labels"   // what people said about episodes, from the file beside the run file
 )
 
-// Tables lists the tables.
-func Tables() []Table { return []Table{Calls, Episodes, Messages, Scores, Labels} }
+// tables lists the tables.
+func tables() []Table { return []Table{Calls, Episodes, Messages, Scores, Labels} }
 
 // Format is the name of a format.
 type Format string

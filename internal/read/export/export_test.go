@@ -221,7 +221,7 @@ func TestMessages(t *testing.T) {
 func TestEveryColumn(t *testing.T) {
 	t.Parallel()
 	s := recorded(t, exportSample()...)
-	for _, table := range Tables() {
+	for _, table := range tables() {
 		line, _, _ := bytes.Cut(written(t, s, table, JSONL), []byte("\n"))
 		d := json.NewDecoder(bytes.NewReader(line))
 		var names []string

@@ -60,7 +60,7 @@ func unguarded(row []string, columns []Column) []string {
 func TestCSV(t *testing.T) {
 	t.Parallel()
 	s := recorded(t, exportSample()...)
-	for _, table := range Tables() {
+	for _, table := range tables() {
 		rows, err := stdcsv.NewReader(bytes.NewReader(written(t, s, table, CSV))).ReadAll()
 		if err != nil {
 			t.Fatal(err)
@@ -135,7 +135,7 @@ func FuzzQuoted(f *testing.F) {
 func TestParquet(t *testing.T) {
 	t.Parallel()
 	s := recorded(t, exportSample()...)
-	for _, table := range Tables() {
+	for _, table := range tables() {
 		text := written(t, s, table, Parquet)
 		f, err := pq.OpenFile(bytes.NewReader(text), int64(len(text)))
 		if err != nil {
@@ -210,7 +210,7 @@ func TestOtherReaders(t *testing.T) {
 			if out, err := exec.CommandContext(t.Context(), python, "-c", "import "+reader).CombinedOutput(); err != nil {
 				t.Skipf("%s has no %s: set PARLEY_PYTHON to one that has (%s)", python, reader, bytes.TrimSpace(out))
 			}
-			for _, table := range Tables() {
+			for _, table := range tables() {
 				readByPython(t, python, reader, s, table)
 			}
 		})
@@ -275,7 +275,7 @@ func huge() journal.Entry {
 func TestEmptyTables(t *testing.T) {
 	t.Parallel()
 	s := recorded(t, &journal.Begun{Version: 1, Run: "00ff", Kind: "crowd"})
-	for _, table := range Tables() {
+	for _, table := range tables() {
 		want := columnNames(table)
 		if got := strings.Split(strings.TrimSuffix(string(written(t, s, table, CSV)), "\n"), ","); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s as CSV: %v", table, got)

@@ -11,7 +11,7 @@ import (
 
 // AllTables lists the tables of a run of a kind: Tables, and those that the kind makes.
 func AllTables(kind world.Kind) []Table {
-	all := Tables()
+	all := tables()
 	for _, t := range noteTables(kind) {
 		all = append(all, Table(t.Name))
 	}

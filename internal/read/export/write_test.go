@@ -26,7 +26,7 @@ func TestDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, table := range Tables() {
+	for _, table := range tables() {
 		want := "\n### `" + string(table) + "`\n"
 		_, section, ok := strings.Cut(string(doc), want)
 		if section, _, _ = strings.Cut(section, "\n#"); !ok {
@@ -48,7 +48,7 @@ func TestEmpty(t *testing.T) {
 	t.Parallel()
 	begun := recorded(t, exportSample()[0])
 	none := recorded(t)
-	for _, table := range Tables() {
+	for _, table := range tables() {
 		if got := written(t, begun, table, JSONL); len(got) != 0 {
 			t.Errorf("%s: %q", table, got)
 		}
@@ -76,7 +76,7 @@ func TestEmpty(t *testing.T) {
 func TestSameBytes(t *testing.T) {
 	t.Parallel()
 	s := recorded(t, exportSample()...)
-	for _, table := range Tables() {
+	for _, table := range tables() {
 		for _, f := range Formats() {
 			if a, b := written(t, s, table, f), written(t, s, table, f); !bytes.Equal(a, b) || len(a) == 0 {
 				t.Errorf("%s as %s: %d bytes and %d others", table, f, len(a), len(b))
@@ -107,7 +107,7 @@ func TestWhilePlayed(t *testing.T) {
 		if _, ok := e.(*journal.Replied); ok {
 			calls++
 		}
-		for _, table := range Tables() {
+		for _, table := range tables() {
 			rows := objects(t, written(t, r, table, JSONL))
 			if table == Calls && len(rows) != calls {
 				t.Errorf("%d rows, want %d", len(rows), calls)
@@ -133,7 +133,7 @@ func TestFailures(t *testing.T) {
 	s := recorded(t, exportSample()...)
 	ended, cancel := context.WithCancelCause(t.Context())
 	cancel(errBroken)
-	for _, table := range Tables() {
+	for _, table := range tables() {
 		for _, f := range Formats() {
 			for _, left := range []int{0, 10, 300} {
 				if _, err := Write(t.Context(), &brokenWriter{left}, []Run{{Store: s}}, table, f); !errors.Is(err, errBroken) {
@@ -245,7 +245,7 @@ func BenchmarkWrite(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer s.Close()
-	for _, table := range Tables() {
+	for _, table := range tables() {
 		for _, f := range Formats() {
 			b.Run(fmt.Sprintf("%s/%s", table, f), func(b *testing.B) {
 				rows, g := 0, &gauge{}

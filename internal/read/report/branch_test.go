@@ -76,7 +76,7 @@ func TestSiblingsWithoutADifference(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	wrong := 0
 	for range 200 {
-		c := left(t, []*results.Run{branch(t, r, "f", 3, 10, 7, 0), branch(t, r, "g", 3, 10, 7, 0)}, []string{"f", "g"}, Config{Scores: []string{"points"}, Correct: None})
+		c := left(t, []*results.Run{branch(t, r, "f", 3, 10, 7, 0), branch(t, r, "g", 3, 10, 7, 0)}, []string{"f", "g"}, Config{Scores: []string{"points"}, Correct: none})
 		if c.Differs() {
 			wrong++
 		}
@@ -167,7 +167,7 @@ func TestUnknownNames(t *testing.T) {
 	for want, c := range map[string]Config{
 		`unknown score "pionts"; did you mean points? There are: points`:            {Scores: []string{"points", "pionts"}},
 		`unknown score "x". There are: points`:                                      {Scores: []string{"x"}},
-		`unknown cell "a furst"; did you mean a first? There are: a first; b first`: {By: ByCell, Against: "a furst"},
+		`unknown cell "a furst"; did you mean a first? There are: a first; b first`: {By: byCell, Against: "a furst"},
 		`unknown agent "somebody else altogether". There are: a; b`:                 {Against: "somebody else altogether"},
 	} {
 		if _, err := Runs([]*results.Run{r}, []string{"x"}, c); !errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), want) {

@@ -30,15 +30,15 @@ import (
 const (
 	ByFile  = "file"
 	ByAgent = "agent"
-	ByModel = "model"
-	ByCell  = "cell"
+	byModel = "model"
+	byCell  = "cell"
 )
 
 // The ways to correct for the number of comparisons.
 const (
-	Holm = "holm"
-	BH   = "bh"
-	None = "none"
+	holm = "holm"
+	bh   = "bh"
+	none = "none"
 )
 
 // ErrOne is returned if there are not two groups to compare.
@@ -225,7 +225,7 @@ func (c Config) resolved(runs int) Config {
 			c.By = ByFile
 		}
 	}
-	c.Correct = cmp.Or(c.Correct, Holm)
+	c.Correct = cmp.Or(c.Correct, holm)
 	return c
 }
 

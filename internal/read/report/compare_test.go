@@ -79,14 +79,14 @@ func one(t *testing.T, runs []*results.Run, names []string, c Config) Comparison
 func TestPlanted(t *testing.T) {
 	t.Parallel()
 	r := run(t, 1, duels(rand.New(rand.NewPCG(1, 1)), 40, 0.2))
-	for _, by := range []string{ByAgent, ByModel} {
+	for _, by := range []string{ByAgent, byModel} {
 		c := one(t, []*results.Run{r}, []string{"x"}, Config{By: by})
 		if !c.Paired || c.N != 40 || !c.Differs() || !c.Difference.Holds(0.2) || c.Difference.Value < 0 || c.More != 0 {
 			t.Errorf("by %s: %+v", by, c)
 		}
 	}
 	// Cells differ only in which agent has which seat.
-	res, err := Runs([]*results.Run{r}, []string{"x"}, Config{By: ByCell})
+	res, err := Runs([]*results.Run{r}, []string{"x"}, Config{By: byCell})
 	if err != nil || len(res.Comparisons) != 2 || res.Comparisons[0].Of != "left" || res.Comparisons[0].Difference.Value < 0 || res.Comparisons[1].Difference.Value > 0 {
 		t.Errorf("%+v, %v", res, err)
 	}
@@ -160,7 +160,7 @@ func TestShares(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	// Two files without an agent in common are compared seat by seat, unpaired.
-	res, err := Runs([]*results.Run{run(t, 1, paired), run(t, 2, alone)}, []string{"p", "q"}, Config{Correct: BH})
+	res, err := Runs([]*results.Run{run(t, 1, paired), run(t, 2, alone)}, []string{"p", "q"}, Config{Correct: bh})
 	if err != nil || len(res.Comparisons) != 2 || res.Comparisons[0].Test.Method != "fisher" || res.Comparisons[0].Of != "left" || !res.Comparisons[0].Differs() {
 		t.Errorf("%+v, %v", res, err)
 	}
@@ -169,7 +169,7 @@ func TestShares(t *testing.T) {
 func TestNothingToCompare(t *testing.T) {
 	t.Parallel()
 	r := run(t, 1, []episode{{"", 0, "a", "a", 1, 1}, {"", 1, "a", "a", math.NaN(), 1}})
-	for _, c := range []Config{{}, {By: ByCell}, {By: ByModel}, {By: ByFile, Against: "y"}} {
+	for _, c := range []Config{{}, {By: byCell}, {By: byModel}, {By: ByFile, Against: "y"}} {
 		if _, err := Runs([]*results.Run{r}, []string{"x"}, c); !errors.Is(err, ErrOne) {
 			t.Errorf("%+v: %v", c, err)
 		}
@@ -191,7 +191,7 @@ func TestManyCells(t *testing.T) {
 			all = append(all, episode{fmt.Sprint("cell ", cell), d, "a", "b", gain + r.NormFloat64(), 0})
 		}
 	}
-	res, err := Runs([]*results.Run{run(t, 1, all)}, []string{"x"}, Config{By: ByCell, Against: "cell 7"})
+	res, err := Runs([]*results.Run{run(t, 1, all)}, []string{"x"}, Config{By: byCell, Against: "cell 7"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func TestManyCells(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
-	if res, err = Runs([]*results.Run{run(t, 1, all)}, []string{"x"}, Config{By: ByCell}); err != nil || len(res.Comparisons) != 2*16*15/2 {
+	if res, err = Runs([]*results.Run{run(t, 1, all)}, []string{"x"}, Config{By: byCell}); err != nil || len(res.Comparisons) != 2*16*15/2 {
 		t.Fatal(len(res.Comparisons), err)
 	}
 	found := 0
@@ -251,7 +251,7 @@ func TestDocument(t *testing.T) {
 // score, and that files have all.
 func TestInterest(t *testing.T) {
 	t.Parallel()
-	r := &Result{By: ByCell, Correct: Holm, Groups: []string{"a", "b", "c"}}
+	r := &Result{By: byCell, Correct: holm, Groups: []string{"a", "b", "c"}}
 	for i := range 50 {
 		c := Comparison{Score: []string{"points", "won"}[i%2], A: "a", B: fmt.Sprint(i), N: 9, Adjusted: float64(50-i) / 50, More: -1}
 		switch {
@@ -325,7 +325,7 @@ func TestCompareByFactors(t *testing.T) {
 		{"prompt,n", "terse, 2", "long, 10", "", 0.2, 6},
 		{"lineup", "x=tersegpt", "x=longgpt", "x", 1, 6},
 	} {
-		res, err := Runs([]*results.Run{r}, []string{"x"}, Config{By: c.by, Correct: None})
+		res, err := Runs([]*results.Run{r}, []string{"x"}, Config{By: c.by, Correct: none})
 		if err != nil || len(res.Comparisons) != c.comparisons {
 			t.Fatalf("by %s: %+v, %v", c.by, res, err)
 		}

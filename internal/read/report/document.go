@@ -259,9 +259,9 @@ func (c *Comparison) more() Cell {
 // method describes how the comparisons were computed.
 func (r *Result) method() []string {
 	correction := map[string]string{
-		Holm: "adjusted by Holm's method, so that even one false finding is unlikely",
-		BH:   "adjusted by Benjamini and Hochberg's method, so that few of the findings are false",
-		None: "not adjusted: about one in twenty comparisons without a difference will look like a finding",
+		holm: "adjusted by Holm's method, so that even one false finding is unlikely",
+		bh:   "adjusted by Benjamini and Hochberg's method, so that few of the findings are false",
+		none: "not adjusted: about one in twenty comparisons without a difference will look like a finding",
 	}[r.Correct]
 	return append(append(r.pairs(), r.Copies...), fmt.Sprintf("P is %s, over %s.", correction, plural(len(r.Comparisons), "comparison")))
 }

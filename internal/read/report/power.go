@@ -226,9 +226,9 @@ func (r *Result) plan() {
 	}
 	level := alpha
 	switch r.Correct {
-	case Holm:
+	case holm:
 		level /= float64(max(1, len(open)))
-	case BH:
+	case bh:
 		level *= float64(found+1) / float64(found+max(1, len(open)))
 	}
 	slices.SortStableFunc(open, func(i, j int) int { return cmp.Compare(r.Comparisons[i].Test.P, r.Comparisons[j].Test.P) })

@@ -117,7 +117,7 @@ func TestNeededIsEnough(t *testing.T) {
 	}
 	found, all := 0, 0
 	for range 40 {
-		res, err := Runs([]*results.Run{run(t, 1, noisy(n))}, []string{"x"}, Config{By: ByCell, Scores: []string{"points"}})
+		res, err := Runs([]*results.Run{run(t, 1, noisy(n))}, []string{"x"}, Config{By: byCell, Scores: []string{"points"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +151,7 @@ func TestNotOneMoreDeal(t *testing.T) {
 			all = append(all, episode{fmt.Sprint("c", cell), d, "a", "z", value, math.NaN()})
 		}
 	}
-	res, err := Runs([]*results.Run{run(t, 1, all)}, []string{"x"}, Config{By: ByCell, Against: "c0"})
+	res, err := Runs([]*results.Run{run(t, 1, all)}, []string{"x"}, Config{By: byCell, Against: "c0"})
 	if err != nil || len(res.Comparisons) != 24 {
 		t.Fatal(len(res.Comparisons), err)
 	}

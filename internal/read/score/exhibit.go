@@ -49,7 +49,7 @@ type cluster struct {
 // failures is where a rule failed.
 type failures struct {
 	episodes, scores int
-	example          FailedRule // of the first episode
+	example          failedRule // of the first episode
 	episode          int
 }
 
@@ -148,7 +148,7 @@ func (q *question) cluster(unit world.Unit, episode int, r Rating) {
 }
 
 // fail counts the rules that failed in an episode.
-func (e *exhibitor) fail(episode int, all []FailedRule) {
+func (e *exhibitor) fail(episode int, all []failedRule) {
 	last := map[string]bool{}
 	for _, one := range all {
 		f := e.failed[one.Rule]

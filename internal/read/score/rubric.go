@@ -272,13 +272,13 @@ type scoring struct {
 // Data is the data of an outcome.
 type Data struct {
 	Ratings []Rating     `json:"ratings"`
-	Failed  []FailedRule `json:"failed,omitempty"`
+	Failed  []failedRule `json:"failed,omitempty"`
 	// Categories are those that the judge made, by question.
 	Categories map[string][]string `json:"categories,omitempty"`
 }
 
-// FailedRule is a rule that has no score of a seat, or of the episode, since it failed.
-type FailedRule struct {
+// failedRule is a rule that has no score of a seat, or of the episode, since it failed.
+type failedRule struct {
 	Rule   string `json:"rule"`
 	Seat   string `json:"seat,omitempty"`
 	Reason string `json:"reason"`
@@ -309,10 +309,10 @@ func (s *scoring) Play(t *world.Table) world.Outcome {
 }
 
 // rule adds the scores of one rule, and returns where it failed.
-func (s *scoring) rule(of *Episode, n string, seats []string) (failed []FailedRule) {
+func (s *scoring) rule(of *Episode, n string, seats []string) (failed []failedRule) {
 	compiled, err := s.Rules[n].Compile()
 	if err != nil {
-		return []FailedRule{{Rule: n, Reason: err.Error()}}
+		return []failedRule{{Rule: n, Reason: err.Error()}}
 	}
 	if compiled.PerEpisode() {
 		seats = []string{""}
@@ -320,7 +320,7 @@ func (s *scoring) rule(of *Episode, n string, seats []string) (failed []FailedRu
 	for _, seat := range seats {
 		value, ok, err := compiled.Eval(of, seat)
 		if err != nil {
-			failed = append(failed, FailedRule{Rule: n, Seat: seat, Reason: err.Error()})
+			failed = append(failed, failedRule{Rule: n, Seat: seat, Reason: err.Error()})
 		} else if ok {
 			s.scores = append(s.scores, world.Score{Seat: seat, Name: n, Value: value})
 		}

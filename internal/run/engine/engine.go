@@ -161,8 +161,8 @@ func SameKind(b *journal.Begun, kind world.Kind) error {
 // ifDiverged is advice about a run that has diverged.
 const ifDiverged = "resume it with the version that recorded it, or begin a new run file"
 
-// DivergedError is an ErrDiverged with its location.
-type DivergedError struct {
+// divergedError is an ErrDiverged with its location.
+type divergedError struct {
 	Turn journal.Turn
 	What string
 	// Language is that of the world, if it is not part of the program: python 3.11.7.
@@ -170,7 +170,7 @@ type DivergedError struct {
 }
 
 // Error returns the location and what to do.
-func (e *DivergedError) Error() string {
+func (e *divergedError) Error() string {
 	find := ""
 	if strings.HasPrefix(e.Language, "python") {
 		find = " (parley.testing.exercise finds such code)"
@@ -180,7 +180,7 @@ func (e *DivergedError) Error() string {
 }
 
 // Is makes it an ErrDiverged.
-func (e *DivergedError) Is(target error) bool { return target == ErrDiverged }
+func (e *divergedError) Is(target error) bool { return target == ErrDiverged }
 
 // Run plays c to its end, or until it has to stop. An error means that the run cannot continue
 // unchanged; the result then says how far it came.

@@ -269,7 +269,7 @@ func (t *recordedTurn) add(e *journal.Replied, billed bool) {
 
 // diverged returns the error of a turn that asks something else than recorded.
 func (r *run) diverged(ctx context.Context, at journal.Turn, calls []*call, rec *recordedTurn) error {
-	e := &DivergedError{Turn: at, What: r.replay.difference(ctx, at, calls, rec)}
+	e := &divergedError{Turn: at, What: r.replay.difference(ctx, at, calls, rec)}
 	if len(r.Begun.Code) > 0 {
 		e.Language = r.Begun.Code[0].Language
 	}

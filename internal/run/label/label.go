@@ -33,11 +33,11 @@ type Verdict string
 const (
 	Pass   Verdict = "pass"
 	Fail   Verdict = "fail"
-	Unsure Verdict = "unsure"
+	unsure Verdict = "unsure"
 )
 
 // Verdicts lists the verdicts.
-func Verdicts() []Verdict { return []Verdict{Pass, Fail, Unsure} }
+func Verdicts() []Verdict { return []Verdict{Pass, Fail, unsure} }
 
 // Label is what a person said about an episode, or about one message of it. It has a tag, a verdict or a note, or
 // several of them.
@@ -85,7 +85,7 @@ func (l *Label) check() error {
 		}
 	}
 	switch {
-	case l.Verdict != "" && l.Verdict.value() < 0 && l.Verdict != Unsure:
+	case l.Verdict != "" && l.Verdict.value() < 0 && l.Verdict != unsure:
 		return fmt.Errorf("%w: unknown verdict %q; want one of %v", ErrInvalid, l.Verdict, Verdicts())
 	case l.Episode < 0:
 		return fmt.Errorf("%w: there is no episode %d", ErrInvalid, l.Episode)

@@ -39,7 +39,7 @@ func TestScores(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	add(t, run,
-		Label{Episode: 1, Verdict: Pass}, Label{Episode: 1, Verdict: Fail}, Label{Episode: 1, Verdict: Unsure},
+		Label{Episode: 1, Verdict: Pass}, Label{Episode: 1, Verdict: Fail}, Label{Episode: 1, Verdict: unsure},
 		Label{Episode: 2, Call: "0:0", Verdict: Fail, Tag: "rude"},
 		Label{Episode: 3, Note: "dull"},
 		Label{Episode: 4, Tag: "rude"}, Label{Episode: 4, Verdict: Fail},

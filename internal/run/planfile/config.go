@@ -121,7 +121,7 @@ func Written(ctx context.Context, plan json.RawMessage, kinds []world.Kind, sets
 	if err != nil {
 		return nil, err
 	}
-	made, err := fromJSON(&Source{Name: "plan"}, plan, kinds, sets, beside)
+	made, err := fromJSON(&source{Name: "plan"}, plan, kinds, sets, beside)
 	return settled(ctx, made, err, beside)
 }
 
@@ -165,10 +165,10 @@ func parsePlan(name string, src []byte, kinds []world.Kind, sets []string, besid
 // FromJSON makes a Plan from the result of Plan.JSON, such as the plan recorded with a run. sets are
 // overrides as for Load.
 func FromJSON(recorded json.RawMessage, kinds []world.Kind, sets []string) (*Plan, error) {
-	return fromJSON(&Source{Name: "recorded plan", Recorded: true}, recorded, kinds, sets, nil) // the content of its files is in it
+	return fromJSON(&source{Name: "recorded plan", Recorded: true}, recorded, kinds, sets, nil) // the content of its files is in it
 }
 
-func fromJSON(src *Source, plan json.RawMessage, kinds []world.Kind, sets []string, beside *Files) (*Plan, error) {
+func fromJSON(src *source, plan json.RawMessage, kinds []world.Kind, sets []string, beside *Files) (*Plan, error) {
 	rep := &Report{Source: src}
 	root, err := yamltree.ParseJSON(plan)
 	if err != nil {

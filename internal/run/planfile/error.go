@@ -112,7 +112,7 @@ func window(line string, column int) (text, caret string) {
 
 // Report collects the errors of one source.
 type Report struct {
-	Source *Source
+	Source *source
 	Errs   Errors
 }
 

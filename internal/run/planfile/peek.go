@@ -99,7 +99,7 @@ func JSON(recorded json.RawMessage) Named {
 	if err != nil {
 		return Named{}
 	}
-	return named(&Report{Source: &Source{Name: "recorded plan", Recorded: true}}, root)
+	return named(&Report{Source: &source{Name: "recorded plan", Recorded: true}}, root)
 }
 
 func named(rep *Report, root *yamltree.Node) (n Named) {

@@ -40,12 +40,12 @@ type bounds struct {
 	plan    string
 	own     files.Folders // the plan's folder
 	allowed files.Folders // what the user allows
-	Refused []Refusal
+	Refused []refusal
 	Outside []string // allowed files outside the plan's folder, with links resolved
 }
 
-// Refusal is a file that a plan must not read or write.
-type Refusal struct{ Path, Problem string }
+// refusal is a file that a plan must not read or write.
+type refusal struct{ Path, Problem string }
 
 // bounded returns the bounds of a plan file. A plan that is not a file has no folder, and names no files.
 func bounded(plan string, reach Reach) (*bounds, error) {
@@ -75,7 +75,7 @@ func (b *bounds) Check(path string) error {
 	if isDir(real) {
 		allow = real
 	}
-	r := Refusal{Path: path, Problem: fmt.Sprintf("%s leads to %s, outside the folder of %s: move it there, or allow its folder with --allow-files %s",
+	r := refusal{Path: path, Problem: fmt.Sprintf("%s leads to %s, outside the folder of %s: move it there, or allow its folder with --allow-files %s",
 		path, real, b.plan, allow)}
 	if !slices.Contains(b.Refused, r) {
 		b.Refused = append(b.Refused, r)

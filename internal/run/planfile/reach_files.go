@@ -122,7 +122,7 @@ func (f *Files) open(name string, limit int) (*Report, error) {
 	if *f.read += int64(len(b)); *f.read > maxBeside {
 		return nil, Errors{{File: path, Problem: "the files that the plan names are larger than " + files.Size(maxBeside) + " together"}}
 	}
-	rep := newDocument(&Source{Name: path, Beside: true}, b, limit)
+	rep := newDocument(&source{Name: path, Beside: true}, b, limit)
 	return rep, rep.Err()
 }
 

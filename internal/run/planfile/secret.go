@@ -100,7 +100,7 @@ func secretsOf(n *yamltree.Node) []string {
 }
 
 // Conceal adds secrets for hide.
-func (s *Source) Conceal(secrets []string) {
+func (s *source) Conceal(secrets []string) {
 	for _, secret := range secrets {
 		// Hiding shorter ones would hide half the text.
 		if len(secret) >= 4 {
@@ -114,7 +114,7 @@ func (s *Source) Conceal(secrets []string) {
 
 // Hide replaces every secret of the source in a text by asterisks, one for each character, and so the
 // query and fragment of every address.
-func (s *Source) Hide(shown string) string {
+func (s *source) Hide(shown string) string {
 	for _, secret := range s.Secrets {
 		shown = strings.ReplaceAll(shown, secret, asterisks(secret))
 	}

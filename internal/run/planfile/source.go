@@ -21,8 +21,8 @@ const MaxSize = 1 << 20
 // maxText is the largest text file that params may name, such as a set of problems.
 const maxText = 64 << 20
 
-// Source is the text of a plan file.
-type Source struct {
+// source is the text of a plan file.
+type source struct {
 	Name    string
 	Text    string
 	Secrets []string // hidden in errors
@@ -33,7 +33,7 @@ type Source struct {
 
 // line returns a line of the text, counted from 1. It does not split the text, which could take many
 // times its size.
-func (s *Source) line(n int) (string, bool) {
+func (s *source) line(n int) (string, bool) {
 	for line := range strings.SplitSeq(s.Text, "\n") {
 		if n--; n == 0 {
 			return line, true
@@ -43,7 +43,7 @@ func (s *Source) line(n int) (string, bool) {
 }
 
 // begin suggests how to get a plan.
-func (s *Source) begin() string {
+func (s *source) begin() string {
 	if s.Beside {
 		return ""
 	}
@@ -82,10 +82,10 @@ func readDocument(ctx context.Context, path, what string, limit int64) (b []byte
 }
 
 // newPlan makes a source of a plan's bytes, and reports what makes them unusable as text.
-func newPlan(name string, b []byte) *Report { return newDocument(&Source{Name: name}, b, MaxSize) }
+func newPlan(name string, b []byte) *Report { return newDocument(&source{Name: name}, b, MaxSize) }
 
 // newDocument is newSource with a size limit.
-func newDocument(src *Source, b []byte, limit int) *Report {
+func newDocument(src *source, b []byte, limit int) *Report {
 	rep := &Report{Source: src}
 	switch {
 	case bytes.HasPrefix(b, []byte("SQLite format 3\x00")):

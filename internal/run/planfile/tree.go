@@ -73,7 +73,7 @@ func hints() []hint {
 type hint struct{ has, say string }
 
 // plainer explains an error of the parser, and returns its position.
-func plainer(err error, src *Source) (string, yamltree.Position) {
+func plainer(err error, src *source) (string, yamltree.Position) {
 	ye, ok := errors.AsType[*files.YAMLError](err)
 	if !ok {
 		return "is not YAML", yamltree.Position{}

@@ -50,7 +50,7 @@ const (
 	SaidAsked   Said = "asked" // what is new in a request of a record
 	SaidAnswer  Said = "answer"
 	SaidThought Said = "thought" // what a model wrote before its answer
-	SaidAct     Said = "act"     // the result of an act
+	saidAct     Said = "act"     // the result of an act
 	SaidFailed  Said = "failed"
 	SaidNote    Said = "note"
 )
@@ -209,7 +209,7 @@ func replyLines(begun *journal.Begun, turn string, e *journal.Replied) (out []Li
 		return []Line{l}
 	}
 	if e.Act != nil {
-		l.Said, l.Label = SaidAct, e.Act.Name
+		l.Said, l.Label = saidAct, e.Act.Name
 	}
 	for _, th := range reply.Thoughts {
 		if strings.TrimSpace(th.Text) != "" {

@@ -108,7 +108,7 @@ func accountLine(l *Line) world.FrameLine {
 		text = strings.TrimSuffix(l.Label+": "+text, ": ")
 	case SaidThought:
 		text = "(thinks) " + text
-	case SaidAct:
+	case saidAct:
 		text = "does " + l.Label + ": " + text
 	case SaidFailed:
 		text = "failed: " + text

@@ -111,7 +111,7 @@ func TestAccount(t *testing.T) {
 		{Turn: "0", Seat: "user", Said: SaidAsked, Text: "why?"},
 		{Turn: "0", Seat: "left", Agent: "ann", Said: SaidThought, Text: "hm"},
 		{Turn: "0", Seat: "left", Agent: "ann", Said: SaidAnswer, Text: `{"word":"ace"}`, To: "right", Mark: "slip"},
-		{Turn: "1.0/0", Seat: "right", Agent: "right", Label: "step", Said: SaidAct, Text: "moved"},
+		{Turn: "1.0/0", Seat: "right", Agent: "right", Label: "step", Said: saidAct, Text: "moved"},
 		{Turn: "1.1/0", Seat: "right", Said: SaidFailed, Text: "timeout"},
 		{Turn: "2", Seat: "left", Label: "board", Said: SaidNote, Text: `{"a":1,"b":2}`},
 		{Turn: "2", Label: "rain", Said: SaidNote, Text: "null"},

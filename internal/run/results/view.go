@@ -26,7 +26,7 @@ import (
 // The states of a run beside those of a journal.
 const (
 	StateNew  = "new"  // no process has played it
-	StateOpen = "open" // a process plays it, or was cut off
+	stateOpen = "open" // a process plays it, or was cut off
 )
 
 // ErrEmpty is returned for a journal without a run.
@@ -104,7 +104,7 @@ func Fold(ctx context.Context, j journal.Journal, file string) (*Run, error) {
 	r := &Run{File: file, Head: head, State: string(head.Last.State), Reason: head.Last.Reason.String()}
 	switch {
 	case head.Cut:
-		r.State = StateOpen
+		r.State = stateOpen
 	case r.State == "":
 		r.State = StateNew
 	}

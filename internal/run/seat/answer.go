@@ -99,14 +99,14 @@ func (q *asked) read(text string) (*llm.Response, error) {
 		err = plain(value)
 	}
 	if err != nil {
-		return nil, Refusal(err)
+		return nil, refusal(err)
 	}
 	r.Text, r.JSON = string(value), value
 	return r, nil
 }
 
-// Refusal returns the error of an answer that does not follow its schema, for people.
-func Refusal(err error) error {
+// refusal returns the error of an answer that does not follow its schema, for people.
+func refusal(err error) error {
 	if e, ok := errors.AsType[*answer.Error](err); ok {
 		if e.Truncated {
 			return errors.New("the JSON of the answer has no end")

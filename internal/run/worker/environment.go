@@ -25,7 +25,7 @@ var _ world.Code = (*Sessions)(nil)
 
 // OpenEnvironment starts a worker with the class of an environment.
 func OpenEnvironment(c Config) (*Sessions, error) {
-	p, err := open(c, Environment)
+	p, err := open(c, environment)
 	if err != nil {
 		return nil, err
 	}

@@ -62,7 +62,7 @@ type Role string
 // The roles.
 const (
 	World       Role = "" // it plays episodes
-	Environment Role = "environment"
+	environment Role = "environment"
 	Scorer      Role = "scorer" // it scores episodes of another run
 )
 

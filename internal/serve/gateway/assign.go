@@ -177,7 +177,7 @@ func (a *sessionSet) meet(s *Session, c *format.Call, connects bool) (_ *Session
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := &s.program
-	quiet := p.met && len(s.active) == 0 && s.state == SessionOpen
+	quiet := p.met && len(s.active) == 0 && s.state == sessionOpen
 	alone := quiet && connects && p.clients == 0
 	if connects {
 		p.clients++ // left subtracts it

@@ -19,8 +19,8 @@ const (
 	modeAbort    = "abort"    // ends calls in flight
 )
 
-// Closing says how to close a session.
-type Closing struct {
+// closing says how to close a session.
+type closing struct {
 	Reason string `json:"reason"`
 	Mode   string `json:"completion_mode"`
 	// Scores are the scores of the session by name.
@@ -28,7 +28,7 @@ type Closing struct {
 }
 
 // Check checks c and sets its defaults.
-func (c *Closing) Check() error {
+func (c *closing) Check() error {
 	switch c.Mode {
 	case "":
 		c.Mode = modeComplete
@@ -44,7 +44,7 @@ func (c *Closing) Check() error {
 	return nil
 }
 
-func (c *Closing) scores() (out []world.Score) {
+func (c *closing) scores() (out []world.Score) {
 	for _, name := range slices.Sorted(maps.Keys(c.Scores)) {
 		out = append(out, world.Score{Name: name, Value: c.Scores[name]})
 	}
@@ -56,9 +56,9 @@ var errAborted = errors.New("the session was aborted")
 
 // Close closes a session: it takes no more calls, and ends when none is in flight. Closing a closed session
 // has no effect. A replayed session starts over.
-func (a *sessionSet) Close(ctx context.Context, s *Session, c Closing) (Status, error) {
+func (a *sessionSet) Close(ctx context.Context, s *Session, c closing) (Status, error) {
 	s.mu.Lock()
-	if s.state != SessionOpen {
+	if s.state != sessionOpen {
 		defer s.mu.Unlock()
 		return s.status(), nil
 	}
@@ -96,7 +96,7 @@ func (a *sessionSet) Close(ctx context.Context, s *Session, c Closing) (Status, 
 }
 
 // end records the end of a session without calls in flight.
-func (a *sessionSet) end(s *Session, c Closing) (Status, error) {
+func (a *sessionSet) end(s *Session, c closing) (Status, error) {
 	now := time.Now()
 	s.mu.Lock()
 	if s.state == Closed || s.ending {
@@ -132,7 +132,7 @@ func (s *Session) rewind(past *Past) {
 	if past != nil {
 		past.rewind()
 	}
-	s.state, s.past = SessionOpen, past
+	s.state, s.past = sessionOpen, past
 	s.info.ClosedAt, s.info.Reason, s.info.Mode, s.info.Record = nil, "", "", nil
 }
 
@@ -168,7 +168,7 @@ func (a *sessionSet) Sweep(ctx context.Context) {
 			return
 		case <-t.C:
 			for _, s := range a.idle(time.Now().Add(-a.cfg.Idle)) {
-				_, _ = a.Close(ctx, s, Closing{Reason: fmt.Sprintf("idle for %v", a.cfg.Idle), Mode: modeComplete})
+				_, _ = a.Close(ctx, s, closing{Reason: fmt.Sprintf("idle for %v", a.cfg.Idle), Mode: modeComplete})
 			}
 		}
 	}
@@ -182,7 +182,7 @@ func (a *sessionSet) idle(since time.Time) (out []*Session) {
 		for at := &s; *at != nil; {
 			one := *at
 			one.mu.Lock()
-			open := one.state == SessionOpen
+			open := one.state == sessionOpen
 			if open && len(one.active) == 0 && one.ID != sessionDefault && one.info.LastSeen.Before(since) {
 				out = append(out, one)
 			}
@@ -203,7 +203,7 @@ func (a *sessionSet) Counts() (open, all int) {
 	defer a.mu.Unlock()
 	for _, s := range a.byID {
 		s.mu.Lock()
-		if s.state == SessionOpen {
+		if s.state == sessionOpen {
 			open++
 		}
 		s.mu.Unlock()

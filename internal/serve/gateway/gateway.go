@@ -104,7 +104,7 @@ func (c *Config) fill() {
 	c.Grace = cmp.Or(max(0, c.Grace), 30*time.Second)
 	c.Patience = cmp.Or(max(0, c.Patience), time.Minute)
 	c.MaxBody = cmp.Or(max(0, c.MaxBody), 32<<20)
-	c.Unreachable = cmp.Or(c.Unreachable, DefaultUnreachable)
+	c.Unreachable = cmp.Or(c.Unreachable, defaultUnreachable)
 	switch c.Retries {
 	case 0:
 		c.Retries = 4
@@ -113,8 +113,8 @@ func (c *Config) fill() {
 	}
 }
 
-// DefaultUnreachable is the default of Config.Unreachable: short enough that clients do not give up.
-const DefaultUnreachable = time.Minute
+// defaultUnreachable is the default of Config.Unreachable: short enough that clients do not give up.
+const defaultUnreachable = time.Minute
 
 // NoRetries is the value of Config.Retries for no retries.
 const NoRetries = -1

@@ -20,7 +20,7 @@ func (definition) About() world.About {
 
 func (definition) Defaults() *params { return &params{} }
 
-func (definition) Seats(*params) ([]string, error) { return []string{Seat}, nil }
+func (definition) Seats(*params) ([]string, error) { return []string{seat}, nil }
 
 // World fails: other programs made the calls of a record.
 func (definition) World(*params, world.Lineup) (world.World, error) {

@@ -29,8 +29,8 @@ import (
 const (
 	// KindName is the kind of a gateway's episodes.
 	KindName = "gateway"
-	// Seat is the seat in them.
-	Seat = "client"
+	// seat is the seat in them.
+	seat = "client"
 
 	version = 1
 )
@@ -122,7 +122,7 @@ func openGatewayLedger(ctx context.Context, j journal.Journal, b Begin) (*gatewa
 	}
 	begun := &journal.Begun{
 		Version: journal.Version, Run: b.Run, Tool: b.Tool, At: b.Now, Kind: KindName, KindVersion: version,
-		Agents: []world.Agent{{Name: Seat, Trainable: true}}, Plan: b.Plan,
+		Agents: []world.Agent{{Name: seat, Trainable: true}}, Plan: b.Plan,
 	}
 	if head.Begun != nil {
 		begun.Run, begun.At = head.Begun.Run, head.Begun.At // the last Begun counts, and it is the same run
@@ -227,7 +227,7 @@ func (l *gatewayLedger) Begin(session Name) (int, error) {
 	}
 	n := l.next
 	l.next++
-	spec := world.Spec{Kind: KindName, Params: p, Lineup: map[string]string{Seat: Seat}, Deal: n, Cell: session.ID}
+	spec := world.Spec{Kind: KindName, Params: p, Lineup: map[string]string{seat: seat}, Deal: n, Cell: session.ID}
 	l.log.Write(nil, &journal.Staged{Stage: l.stage, First: n, Specs: world.List(spec)})
 	l.stage++
 	return n, nil
@@ -241,7 +241,7 @@ func (l *gatewayLedger) Keep(c *Call) error {
 	return l.write(false,
 		&journal.Turned{Turn: turn, Digest: c.Digest, Calls: 1, Notes: c.notes(l.zip)},
 		&journal.Replied{
-			Turn: turn, Seat: Seat, Label: c.Label, Agent: Seat, Request: c.Request, Act: c.Act,
+			Turn: turn, Seat: seat, Label: c.Label, Agent: seat, Request: c.Request, Act: c.Act,
 			Response: c.Response, Error: c.Error, At: c.At,
 		})
 }

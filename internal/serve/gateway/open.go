@@ -37,7 +37,7 @@ func (a *sessionSet) begin(id Name) (*Session, error) {
 // at returns a session for an episode.
 func (a *sessionSet) at(id Name, episode int) *Session {
 	now := time.Now()
-	s := &Session{Name: id, Episode: episode, Header: []string{strconv.Itoa(episode)}, state: SessionOpen, active: map[int]context.CancelCauseFunc{}, steps: map[string]int{}}
+	s := &Session{Name: id, Episode: episode, Header: []string{strconv.Itoa(episode)}, state: sessionOpen, active: map[int]context.CancelCauseFunc{}, steps: map[string]int{}}
 	s.info = Status{Session: id.ID, Episode: episode, FirstSeen: now, LastSeen: now, MaxSteps: a.cfg.MaxSteps}
 	if a.cfg.Draws && id.ID != sessionDefault {
 		s.seen = map[[16]byte]int{}
@@ -77,7 +77,7 @@ func (a *sessionSet) revive(ctx context.Context, s *Session) error {
 	if end != nil && !a.cfg.Replay {
 		s.ended(end)
 	}
-	if a.cfg.Replay || s.state != SessionOpen || len(all) == 0 {
+	if a.cfg.Replay || s.state != sessionOpen || len(all) == 0 {
 		s.placed.Store(s) // it takes no calls, or has none that a new one could be mixed with
 		return nil
 	}

@@ -152,7 +152,7 @@ func (g *Gateway) close(w http.ResponseWriter, r *http.Request, rt *gatewayRoute
 		g.missing(w, rt.Session, err)
 		return
 	}
-	var c Closing
+	var c closing
 	b, err := newClient(w, g.cfg.Patience).read(r, 1<<20)
 	if err == nil && len(b) > 0 {
 		err = cmp.Or(body.CheckNames(b, nil), json.Unmarshal(b, &c))

@@ -89,7 +89,7 @@ type Session struct {
 	program program
 	next    *Session // of the next program; may be nil
 	before  *Session // of the previous program, if it is open, for Sweep; guarded by Sessions.mu
-	sealed  *Closing // how it ends once nothing is in flight; nil: Close waits for that
+	sealed  *closing // how it ends once nothing is in flight; nil: Close waits for that
 	ending  bool     // its end is being written
 }
 
@@ -98,7 +98,7 @@ type State string
 
 // The states.
 const (
-	SessionOpen State = "open"
+	sessionOpen State = "open"
 	Sealed      State = "sealed" // no new calls; those in flight continue
 	Closed      State = "closed"
 )
@@ -224,7 +224,7 @@ func (e closedError) Error() string {
 func (s *Session) Enter(cancel context.CancelCauseFunc) (id int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.state != SessionOpen {
+	if s.state != sessionOpen {
 		return 0, closedError{s.status()}
 	}
 	s.lastID++

@@ -58,7 +58,7 @@ func TestIdle(t *testing.T) {
 		all.Leave(late, turn)
 		time.Sleep(40 * time.Second)
 		synctest.Wait()
-		for id, want := range map[string]State{"idle": Closed, "busy": SessionOpen, "late": SessionOpen, sessionDefault: SessionOpen} {
+		for id, want := range map[string]State{"idle": Closed, "busy": sessionOpen, "late": sessionOpen, sessionDefault: sessionOpen} {
 			s, err := all.Find(t.Context(), Name{ID: id}, false)
 			if err != nil {
 				t.Fatal(err)

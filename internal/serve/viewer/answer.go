@@ -13,15 +13,15 @@ import (
 	"parley/world"
 )
 
-// Input is a field of a form in a page.
-type Input struct {
+// input is a field of a form in a page.
+type input struct {
 	*seat.Field
 	ID      string // its key in the form
 	Value   string
 	Problem string
 	Picked  []string   // of a list of choices
-	Fields  []*Input   // of a group
-	Rows    [][]*Input // of a list of groups
+	Fields  []*input   // of a group
+	Rows    [][]*input // of a list of groups
 	Offers  []*Offer
 }
 
@@ -36,11 +36,11 @@ type Offer struct {
 const emptyRows = 3
 
 // inputs returns the inputs for fields. get returns what was filled in.
-func inputs(fields []*seat.Field, row string, get func(string) []string, problems map[string]string) []*Input {
-	out := make([]*Input, len(fields))
+func inputs(fields []*seat.Field, row string, get func(string) []string, problems map[string]string) []*input {
+	out := make([]*input, len(fields))
 	for i, f := range fields {
 		key := f.In(row)
-		in := &Input{Field: f, ID: key, Problem: problems[key], Picked: get(key)}
+		in := &input{Field: f, ID: key, Problem: problems[key], Picked: get(key)}
 		switch {
 		case len(f.Offered) > 0:
 			for n, c := range f.Offered {
@@ -54,7 +54,7 @@ func inputs(fields []*seat.Field, row string, get func(string) []string, problem
 			filled := 0
 			for n := range seat.MaxRows {
 				one := inputs(f.Fields, strconv.Itoa(n), get, problems)
-				if slices.ContainsFunc(one, func(i *Input) bool { return i.Value != "" }) {
+				if slices.ContainsFunc(one, func(i *input) bool { return i.Value != "" }) {
 					filled = n + 1
 				}
 				in.Rows = append(in.Rows, one)
@@ -71,10 +71,10 @@ func inputs(fields []*seat.Field, row string, get func(string) []string, problem
 }
 
 // Has reports whether an option is picked.
-func (in *Input) Has(option string) bool { return slices.Contains(in.Picked, option) }
+func (in *input) Has(option string) bool { return slices.Contains(in.Picked, option) }
 
 // Lines reports whether the input is a list of texts, one a line.
-func (in *Input) Lines() bool {
+func (in *input) Lines() bool {
 	return in.List && in.Type != seat.Choice && in.Type != seat.Group && len(in.Offered) == 0
 }
 
@@ -118,7 +118,7 @@ func (s *server) answer(ctx context.Context, r *Run, name, to string, filled url
 }
 
 // seatsTexts returns what was filled in for a key: the lines of a list of seatsTexts are its items.
-func seatsTexts(all []*Input, key string, filled []string) []string {
+func seatsTexts(all []*input, key string, filled []string) []string {
 	for _, in := range all {
 		if in.ID == key && in.Lines() && len(filled) > 0 {
 			return strings.Split(strings.ReplaceAll(filled[0], "\r\n", "\n"), "\n")
@@ -132,14 +132,14 @@ func seatsTexts(all []*Input, key string, filled []string) []string {
 }
 
 // place puts each part of a refusal beside the field that it names, and returns the rest.
-func place(refusal string, all []*Input) string {
+func place(refusal string, all []*input) string {
 	var rest []string
 	for part := range strings.SplitSeq(refusal, "; ") {
 		where, what, _ := strings.Cut(part, ": ")
 		if i := strings.IndexAny(where, ".["); i >= 0 {
 			where = where[:i]
 		}
-		i := slices.IndexFunc(all, func(in *Input) bool { return in.Name == where && what != "" })
+		i := slices.IndexFunc(all, func(in *input) bool { return in.Name == where && what != "" })
 		if i < 0 {
 			rest = append(rest, part)
 			continue

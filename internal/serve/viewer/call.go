@@ -41,7 +41,7 @@ type Asked struct {
 }
 
 // newCallPage returns the page of a call, which is at an address. Texts are formatted if f is not nil.
-func newCallPage(begun *journal.Begun, name, at string, e *journal.Replied, f *Formatter) CallPage {
+func newCallPage(begun *journal.Begun, name, at string, e *journal.Replied, f *formatter) CallPage {
 	d := CallPage{Name: name, Replied: e, Agent: results.Answerer(begun, e), Kind: "bot", Failure: e.Error, At: e.At}
 	switch {
 	case e.Act != nil:

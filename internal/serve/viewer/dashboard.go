@@ -28,7 +28,7 @@ type liveDashboard struct {
 	// Exhausted is the time until the budget is spent, at the current rate; 0: unknown.
 	Exhausted time.Duration
 	Short     bool // the budget does not suffice for the known episodes
-	Trends    []Trend
+	Trends    []trend
 }
 
 // Errors are the failed attempts of a model of one kind.
@@ -37,8 +37,8 @@ type Errors struct {
 	control.LiveError
 }
 
-// Trend is how a number was over time.
-type Trend struct {
+// trend is how a number was over time.
+type trend struct {
 	Name, Now string
 	Drawing   template.HTML
 }
@@ -117,7 +117,7 @@ func (*liveDashboard) Rate(x float64) string {
 }
 
 // trends draws a history.
-func trends(h *control.History) (out []Trend) {
+func trends(h *control.History) (out []trend) {
 	const fewest = 3 // points: a line needs some
 	if len(h.Points) < fewest {
 		return nil
@@ -142,7 +142,7 @@ func trends(h *control.History) (out []Trend) {
 		}
 		last := h.Points[len(h.Points)-1][t.of]
 		p := chart.Plot{Label: fmt.Sprintf("%s over the time of this process: now %s, at most %s", t.name, t.tick(round(last)), t.tick(round(highest))), X: "time", Y: t.name, Height: trendHeight, Ticks: trendTicks, XTick: report.SecondsTick, YTick: t.tick}
-		out = append(out, Trend{Name: t.name, Now: t.tick(round(last)), Drawing: p.Lines([]chart.Line{line})})
+		out = append(out, trend{Name: t.name, Now: t.tick(round(last)), Drawing: p.Lines([]chart.Line{line})})
 	}
 	return out
 }

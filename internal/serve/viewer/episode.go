@@ -37,7 +37,7 @@ type episodePage struct {
 	First          string // the page that has the story, if everything was read for another one
 	Labels         labelForm
 	Lines          []Line
-	Layout         Layout
+	Layout         layout
 	Relatives      []link // comparisons with other episodes
 	Afterwards     []asked
 	Texts          texts

@@ -13,9 +13,9 @@ import (
 // maxGrowing is how many episodes of a run Growing keeps, without the messages of their requests.
 const maxGrowing = 4
 
-// Growing reads a run whose episodes are being played. A page that follows one reads it again at each change: Sparing reads
+// growing reads a run whose episodes are being played. A page that follows one reads it again at each change: Sparing reads
 // only what is new since, and keeps the rest. It is safe for use by several goroutines. Those that read one episode wait for each other.
-type Growing struct {
+type growing struct {
 	*runfile.Store
 	since func(ctx context.Context, episode int, after int64) ([]journal.Entry, map[*journal.Replied]int64, int64, error) // of Store
 
@@ -32,10 +32,10 @@ type grown struct {
 	last    int64 // entry
 }
 
-func newGrowing(store *runfile.Store) *Growing { return &Growing{Store: store, since: store.Since} }
+func newGrowing(store *runfile.Store) *growing { return &growing{Store: store, since: store.Since} }
 
 // Sparing reads an episode as that of Store does.
-func (g *Growing) Sparing(ctx context.Context, episode int) (out []journal.Entry, fill func(...*journal.Replied) error, err error) {
+func (g *growing) Sparing(ctx context.Context, episode int) (out []journal.Entry, fill func(...*journal.Replied) error, err error) {
 	of := g.keep(episode)
 	select {
 	case of.reading <- struct{}{}:
@@ -65,7 +65,7 @@ func (g *Growing) Sparing(ctx context.Context, episode int) (out []journal.Entry
 }
 
 // keep returns what is kept of an episode, which is little at first, and drops the episode that nobody looked at for longest.
-func (g *Growing) keep(episode int) *grown {
+func (g *growing) keep(episode int) *grown {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	of := g.drop(episode)
@@ -78,7 +78,7 @@ func (g *Growing) keep(episode int) *grown {
 }
 
 // drop removes what is kept of an episode, and returns it. g.mu is held.
-func (g *Growing) drop(episode int) *grown {
+func (g *growing) drop(episode int) *grown {
 	i := slices.IndexFunc(g.kept, func(of *grown) bool { return of.episode == episode })
 	if i < 0 {
 		return nil
@@ -90,7 +90,7 @@ func (g *Growing) drop(episode int) *grown {
 
 // Forget drops what is kept of an episode, such as when it has ended. It does not wait for who reads it. A page that found the
 // episode before its end and reads it after Forget keeps it again: until the next page, which forgets it too.
-func (g *Growing) Forget(episode int) {
+func (g *growing) Forget(episode int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.drop(episode)

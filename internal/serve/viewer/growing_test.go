@@ -87,7 +87,7 @@ func TestGrowingFails(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("a broken disk")
 	var from []int64
-	g := &Growing{since: func(_ context.Context, _ int, after int64) ([]journal.Entry, map[*journal.Replied]int64, int64, error) {
+	g := &growing{since: func(_ context.Context, _ int, after int64) ([]journal.Entry, map[*journal.Replied]int64, int64, error) {
 		if from = append(from, after); len(from) == 2 {
 			return nil, nil, 0, broken
 		}
@@ -111,7 +111,7 @@ func TestGrowingWaits(t *testing.T) {
 		release := make(chan struct{})
 		reads := map[int]int{}
 		var mu sync.Mutex
-		g := &Growing{}
+		g := &growing{}
 		g.since = func(_ context.Context, episode int, after int64) ([]journal.Entry, map[*journal.Replied]int64, int64, error) {
 			if episode == 0 {
 				<-release

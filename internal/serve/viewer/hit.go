@@ -14,8 +14,8 @@ import (
 // maxExcerpt is how many characters of a hit are shown.
 const maxExcerpt = 300
 
-// Hit is a text that was found.
-type Hit struct {
+// hit is a text that was found.
+type hit struct {
 	results.Hit
 	To      string
 	Excerpt [3]string // before the first word, the word, after it
@@ -40,8 +40,8 @@ func (t *transcriptTexts) episode(ctx context.Context, n int) (err error) {
 }
 
 // NewHit reads the text of a hit in the episode whose page is at an address.
-func (t *transcriptTexts) NewHit(ctx context.Context, at string, h results.Hit, words string) Hit {
-	out := Hit{Hit: h, To: at}
+func (t *transcriptTexts) NewHit(ctx context.Context, at string, h results.Hit, words string) hit {
+	out := hit{Hit: h, To: at}
 	if strings.Contains(h.Call, ":") {
 		out.To += "/" + h.Call
 	}

@@ -24,13 +24,13 @@ type Line struct {
 	Anchor  string // of the line on the page
 	Labels  []label.Label
 	Prompt  *results.Prompt // what is new in the request; nil: another line has it
-	Fresh   []Message       // of Prompt
+	Fresh   []message       // of Prompt
 	Images  []string        // the addresses of images in Fresh
 	More    int             // new messages that only the page of the call has
 }
 
-// Message is a message of a request.
-type Message struct {
+// message is a message of a request.
+type message struct {
 	Role string
 	Words
 }
@@ -40,7 +40,7 @@ type transcriptLinks struct {
 	Call   string              // the pages of calls, without the name of one
 	Label  string              // the form to label a call, without its name; empty: there is none
 	Keep   func(string) string // adds to an address what all pages of the episode share
-	Format *Formatter          // nil: texts are as they were written
+	Format *formatter          // nil: texts are as they were written
 }
 
 // maxAsked is how many bytes of a message a line shows: the page of the call has all.
@@ -79,7 +79,7 @@ func newLine(l report.TranscriptLine, e *report.Episode, at transcriptLinks, lab
 }
 
 // ask adds the new messages of a request.
-func (l *Line) ask(req *llm.Request, p results.Prompt, at string, f *Formatter) {
+func (l *Line) ask(req *llm.Request, p results.Prompt, at string, f *formatter) {
 	for i := range p.Fresh {
 		if i == maxFresh {
 			l.More = len(p.Fresh) - i
@@ -90,7 +90,7 @@ func (l *Line) ask(req *llm.Request, p results.Prompt, at string, f *Formatter) 
 		if cut {
 			text = strings.ToValidUTF8(text[:maxAsked], "")
 		}
-		m := Message{string(p.Fresh[i].Role), newWords(f, text)}
+		m := message{string(p.Fresh[i].Role), newWords(f, text)}
 		m.Cut = cut // it is beside the text: a text could hide it
 		l.Fresh = append(l.Fresh, m)
 	}

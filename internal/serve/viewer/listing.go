@@ -29,7 +29,7 @@ var errAddress = errors.New("the address is wrong")
 // listingFilter is the parameters of an address.
 type listingFilter struct {
 	State, Cell, Agent, Text string
-	Label                    string // AnyLabel, or verdict/NAME or tag/NAME
+	Label                    string // anyLabel, or verdict/NAME or tag/NAME
 	Sort                     string // a column, or score:NAME:SEAT, both escaped as in an address, or label:NAME
 	Desc                     bool
 	After                    string // VALUE~EPISODE
@@ -244,7 +244,7 @@ func scoreSort(s results.ScoreName) string {
 
 // The names of labels in the index: how many an episode has, and its verdict.
 const (
-	AnyLabel = "any"
+	anyLabel = "any"
 	verdict  = "verdict"
 )
 
@@ -259,7 +259,7 @@ func listingLabels(s *label.Set) map[int]map[string]float64 {
 	}
 	for _, l := range s.All {
 		of := at(l.Episode)
-		of[AnyLabel]++
+		of[anyLabel]++
 		if l.Tag != "" {
 			of["tag/"+l.Tag] = 1
 		}
@@ -296,7 +296,7 @@ func (f listingFilter) LabelChoices(s *label.Set) (out []choice) {
 		out = append(out, choice{Text: text, Value: value, Here: value == f.Label})
 	}
 	add("any or none", "")
-	add("any", AnyLabel)
+	add("any", anyLabel)
 	for _, v := range label.Verdicts() {
 		add(string(v), "verdict/"+string(v))
 	}
@@ -322,7 +322,7 @@ func (f listingFilter) Sorts(scores []results.ScoreName, labels bool) (out []cho
 		add(strings.TrimSpace(s.Seat+" "+s.Name), scoreSort(s))
 	}
 	if labels {
-		add("labels", "label:"+AnyLabel)
+		add("labels", "label:"+anyLabel)
 		add("verdict", "label:"+verdict)
 	}
 	return out
@@ -369,7 +369,7 @@ func (f listingFilter) Columns(path string, scores []results.ScoreName, labels b
 		add(strings.TrimSpace(s.Seat+" "+s.Name), scoreSort(s), true)
 	}
 	if labels {
-		add("labels", "label:"+AnyLabel, true)
+		add("labels", "label:"+anyLabel, true)
 		out[len(out)-1].Number = false
 	}
 	return out

@@ -22,19 +22,19 @@ import (
 const (
 	// maxText is how many bytes a text may have to be formatted.
 	maxText = 64 << 10
-	// MaxPage is how many bytes a Formatter formats in all.
-	MaxPage = 512 << 10
+	// maxPage is how many bytes a Formatter formats in all.
+	maxPage = 512 << 10
 )
 
-// Formatter formats the texts of one page. A nil Formatter formats nothing.
-type Formatter struct {
+// formatter formats the texts of one page. A nil formatter formats nothing.
+type formatter struct {
 	parser parser.Parser
 	left   int // bytes
 }
 
 // newMarkdown returns a Formatter for a page.
-func newMarkdown() *Formatter {
-	return &Formatter{left: MaxPage, parser: parser.NewParser(
+func newMarkdown() *formatter {
+	return &formatter{left: maxPage, parser: parser.NewParser(
 		parser.WithBlockParsers(
 			util.Prioritized(&headings{BlockParser: parser.NewSetextHeadingParser()}, 100),
 			util.Prioritized(parser.NewThematicBreakParser(), 200),
@@ -59,7 +59,7 @@ func newMarkdown() *Formatter {
 }
 
 // Format returns a text as HTML. It returns nothing, and why, if the text is too long.
-func (f *Formatter) Format(source string) (formatted template.HTML, why string) {
+func (f *formatter) Format(source string) (formatted template.HTML, why string) {
 	switch {
 	case f == nil || strings.TrimSpace(source) == "":
 		return "", ""

@@ -69,7 +69,7 @@ func TestFormat(t *testing.T) {
 			t.Errorf("%q:\n got %s (%s)\nwant %s", source, got, why, want)
 		}
 	}
-	var none *Formatter
+	var none *formatter
 	if got, why := none.Format("**a**"); got != "" || why != "" {
 		t.Errorf("no formatter: %s %s", got, why)
 	}
@@ -112,7 +112,7 @@ func TestLimits(t *testing.T) {
 	if got, why := f.Format(strings.Repeat("a", maxText+1)); got != "" || why != "not formatted: it has more than 64 KB" {
 		t.Errorf("a long text: %.20q, %s", got, why)
 	}
-	for range MaxPage / maxText {
+	for range maxPage / maxText {
 		if got, why := f.Format(repeated("a")); got == "" || why != "" {
 			t.Errorf("a text of a page: %.20q, %s", got, why)
 		}

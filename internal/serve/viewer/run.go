@@ -25,7 +25,7 @@ import (
 type Run struct {
 	Name, Path string
 	Store      *runfile.Store
-	Growing    *Growing // Store, for episodes that are being played
+	Growing    *growing // Store, for episodes that are being played
 	Index      *results.Index
 	Begun      *journal.Begun
 	Kind       world.Kind // zero if it is unknown

@@ -18,7 +18,7 @@ const (
 type searchPage struct {
 	Words string
 	To    string // the address of the page without parameters
-	Hits  []Hit
+	Hits  []hit
 	Next  string
 	// How many entries can be searched, and how many there are.
 	Indexed, Entries int

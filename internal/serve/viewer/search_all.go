@@ -36,7 +36,7 @@ type searchAllPage struct {
 // foundIn is what was found in a run.
 type foundIn struct {
 	Name, Page string
-	Hits       []Hit
+	Hits       []hit
 	More       string // the page with all hits; empty: there are no more
 	Problem    string // why it cannot be searched
 	Large      bool   // it is not searched here: that would begin to index it

@@ -29,7 +29,7 @@ type Page struct {
 	State string
 	Ended bool
 	// Question is the oldest open question; nil: there is none. More is how many others wait.
-	Question *Question
+	Question *question
 	More     int
 	Past     []seat.Exchange // the latest first
 	Earlier  int             // how many others there are
@@ -37,14 +37,14 @@ type Page struct {
 	Style    template.CSS    // of the picture
 }
 
-// Question is a question with its form.
-type Question struct {
+// question is a question with its form.
+type question struct {
 	seat.Question
 	New     []seat.Message
 	Known   []seat.Message // that the seat has seen
 	Picture template.HTML
 	Alt     string
-	Inputs  []*Input // nil: a single text
+	Inputs  []*input // nil: a single text
 	JSON    bool     // the text is JSON
 	Text    string   // that was filled in
 }
@@ -113,7 +113,7 @@ func latest(ctx context.Context, r *Run, name string, open []seat.Question) (epi
 
 // ask fills in the question.
 func (p *Page) ask(q seat.Question, past *seat.Past) {
-	out := &Question{Question: q, New: past.Fresh(q)}
+	out := &question{Question: q, New: past.Fresh(q)}
 	if n := len(q.Messages) - len(out.New); n > 0 {
 		out.Known = q.Messages[:n]
 	}

@@ -18,9 +18,9 @@ import (
 	"parley/internal/run/runfile"
 )
 
-// StatisticsState is the statistics of a run at some moment. Computing them reads all its calls, so it is done in the
+// statisticsState is the statistics of a run at some moment. Computing them reads all its calls, so it is done in the
 // background, and again when the run has grown, but for at most a tenth of the time.
-type StatisticsState struct {
+type statisticsState struct {
 	Document *report.Document // nil: not computed yet
 	Sections []report.Section // of the document, for the page of the run
 	Short    bool             // the document has more
@@ -43,19 +43,19 @@ type board struct {
 	Wait bool
 
 	mu sync.Mutex
-	of map[*Run]*StatisticsState
+	of map[*Run]*statisticsState
 }
 
 // Latest returns the latest statistics of a run, and computes newer ones in the background if it has more entries.
-func (b *board) Latest(ctx context.Context, r *Run, entries int) StatisticsState {
+func (b *board) Latest(ctx context.Context, r *Run, entries int) statisticsState {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := b.of[r]
 	if s == nil {
 		if b.of == nil {
-			b.of = map[*Run]*StatisticsState{}
+			b.of = map[*Run]*statisticsState{}
 		}
-		s = &StatisticsState{}
+		s = &statisticsState{}
 		b.of[r] = s
 	}
 	s.Large = entries > maxEntries && !b.Wait
@@ -85,10 +85,10 @@ func (b *board) Ask(r *Run) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.of == nil {
-		b.of = map[*Run]*StatisticsState{}
+		b.of = map[*Run]*statisticsState{}
 	}
 	if b.of[r] == nil {
-		b.of[r] = &StatisticsState{}
+		b.of[r] = &statisticsState{}
 	}
 	b.of[r].asked = true
 }
@@ -103,7 +103,7 @@ func (b *board) compute(ctx context.Context, r *Run, entries int) {
 		sections, short, err = brief(document)
 	}
 	b.mu.Lock()
-	*b.of[r] = StatisticsState{Document: document, Sections: sections, Short: short, Entries: entries, Err: err, at: time.Now(), took: time.Since(began), asked: b.of[r].asked, Large: b.of[r].Large}
+	*b.of[r] = statisticsState{Document: document, Sections: sections, Short: short, Entries: entries, Err: err, at: time.Now(), took: time.Since(began), asked: b.of[r].asked, Large: b.of[r].Large}
 	b.mu.Unlock()
 	r.Tell()
 	if entries > maxEntries {

@@ -14,8 +14,8 @@ import (
 // several of them.
 const maxColumns = 7
 
-// Cell is the lines of one turn.
-type Cell struct {
+// cell is the lines of one turn.
+type cell struct {
 	Strand string // empty: of the whole episode
 	Column int    // from 1; 0: as wide as the row
 	Lines  []Line
@@ -24,17 +24,17 @@ type Cell struct {
 // Row is turns that were played at about the same time, in different strands.
 type Row struct {
 	At    time.Time // of the first reply; zero: unknown
-	Cells []Cell
+	Cells []cell
 }
 
-// Layout is rows of cells.
-type Layout struct {
+// layout is rows of cells.
+type layout struct {
 	Columns int // 0: nothing was played at once
 	Rows    []Row
 }
 
 // newLayout lays out lines, which are in the order of time.
-func newLayout(lines []Line) (l Layout) {
+func newLayout(lines []Line) (l layout) {
 	cells := split(lines)
 	last := map[string]int{} // the last cell of a strand
 	for i, c := range cells {
@@ -84,12 +84,12 @@ func free(holders [maxColumns]string, until [maxColumns]int, now int, strand str
 func fork(strand string) string { return strand[:strings.LastIndexByte(strand, '.')+1] }
 
 // split returns a cell for each turn.
-func split(lines []Line) (cells []Cell) {
+func split(lines []Line) (cells []cell) {
 	turn := ""
 	for i, line := range lines {
 		if i == 0 || line.Turn != turn {
 			turn = line.Turn
-			cells = append(cells, Cell{Strand: turn[:strings.LastIndexByte(turn, '/')+1]})
+			cells = append(cells, cell{Strand: turn[:strings.LastIndexByte(turn, '/')+1]})
 		}
 		c := &cells[len(cells)-1]
 		c.Lines = append(c.Lines, line)
@@ -98,16 +98,16 @@ func split(lines []Line) (cells []Cell) {
 }
 
 // add puts a cell into the last row, if its column is free there, or into a new one.
-func (l *Layout) add(c Cell) {
+func (l *layout) add(c cell) {
 	if n := len(l.Rows); n > 0 && c.Column > 0 {
 		row := &l.Rows[n-1]
-		if !slices.ContainsFunc(row.Cells, func(x Cell) bool { return x.Column == 0 || x.Column == c.Column }) {
+		if !slices.ContainsFunc(row.Cells, func(x cell) bool { return x.Column == 0 || x.Column == c.Column }) {
 			row.Cells = append(row.Cells, c)
-			slices.SortFunc(row.Cells, func(a, b Cell) int { return a.Column - b.Column }) // a grid fills its rows in this order
+			slices.SortFunc(row.Cells, func(a, b cell) int { return a.Column - b.Column }) // a grid fills its rows in this order
 			return
 		}
 	}
-	row := Row{Cells: []Cell{c}}
+	row := Row{Cells: []cell{c}}
 	for _, line := range c.Lines {
 		if line.Reply != nil && !line.Reply.At.IsZero() {
 			row.At = line.Reply.At

@@ -11,7 +11,7 @@ const formatted = "markdown"
 
 // texts is how a page shows what was said: as it was written, or formatted.
 type texts struct {
-	format *Formatter // nil: as it was written
+	format *formatter // nil: as it was written
 	Switch string     // the same page with the other; empty: it has none
 }
 

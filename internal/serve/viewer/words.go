@@ -15,7 +15,7 @@ type Words struct {
 }
 
 // newWords returns a text, formatted if f is not nil. Data for programs stays as it is.
-func newWords(f *Formatter, text string) Words {
+func newWords(f *formatter, text string) Words {
 	w := Words{Text: text}
 	if !results.IsData(text) {
 		w.HTML, w.Why = f.Format(text)

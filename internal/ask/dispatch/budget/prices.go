@@ -135,10 +135,10 @@ func MaxOutput(p price.Price, req *llm.Request) int {
 	case p.MaxOutput > 0:
 		return p.MaxOutput
 	default:
-		return MaxUnboundedOutput
+		return maxUnboundedOutput
 	}
 }
 
-// MaxUnboundedOutput is the most output tokens assumed of a model when neither the request nor the
+// maxUnboundedOutput is the most output tokens assumed of a model when neither the request nor the
 // price table bounds it.
-const MaxUnboundedOutput = 128_000
+const maxUnboundedOutput = 128_000

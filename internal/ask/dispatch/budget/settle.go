@@ -132,8 +132,8 @@ const (
 	// bytesPerToken is how many bytes of an answer make at least one token.
 	bytesPerToken = 8
 	// maxUnasked is the output tokens of a request that does not limit them: 128 answers at once of
-	// MaxUnboundedOutput each.
-	maxUnasked = 128 * MaxUnboundedOutput
+	// maxUnboundedOutput each.
+	maxUnasked = 128 * maxUnboundedOutput
 	// maxTokens is what no call reads or produces, whatever it asks for.
 	maxTokens = 1 << 28
 	// endTokens is how many more tokens than asked for a server that keeps the limit may count: those
@@ -150,7 +150,7 @@ func (a Attempt) judge(u llm.Usage, resp *llm.Response) verdict {
 	if n := inputOf(u); n > hiddenTokens && n > MaxInput(a.Price, a.Request) {
 		return usageImpossible
 	}
-	if n := max(u.Output, u.Reasoning); n > MaxUnboundedOutput && n > a.maxOutput(resp) {
+	if n := max(u.Output, u.Reasoning); n > maxUnboundedOutput && n > a.maxOutput(resp) {
 		return usageImpossible
 	}
 	switch {
@@ -200,7 +200,7 @@ func (a Attempt) maxOutput(resp *llm.Response) int {
 	if asked <= 0 {
 		asked = maxUnasked
 	}
-	return min(maxTokens, 2*max(min(asked, maxTokens), a.Price.MaxOutput, a.Price.Context, MaxUnboundedOutput)+visible(resp))
+	return min(maxTokens, 2*max(min(asked, maxTokens), a.Price.MaxOutput, a.Price.Context, maxUnboundedOutput)+visible(resp))
 }
 
 // visible returns the bytes of what a model said: no tokenizer makes more tokens of them.

@@ -92,7 +92,7 @@ func (m *Model) Terms(req *llm.Request, batched bool) Terms {
 // unlimited returns the most output tokens to expect of a server that does not keep limits, after an
 // answer of seen tokens: all of the context, where that is known.
 func unlimited(p price.Price, seen int) int {
-	return max(2*seen, p.MaxOutput, cmp.Or(p.Context, MaxUnboundedOutput))
+	return max(2*seen, p.MaxOutput, cmp.Or(p.Context, maxUnboundedOutput))
 }
 
 // Observe learns from an attempt that was charged c, and from its answer, which is nil where it

@@ -68,8 +68,8 @@ const (
 	refusedPause = 250 * time.Millisecond
 	// maxDoublings bounds that pause if not even a single call is allowed.
 	maxDoublings = 7
-	// MaxUnreachablePause bounds the pause after a call that did not reach the server.
-	MaxUnreachablePause = 5 * time.Second
+	// maxUnreachablePause bounds the pause after a call that did not reach the server.
+	maxUnreachablePause = 5 * time.Second
 
 	forever = time.Duration(math.MaxInt64)
 )
@@ -281,7 +281,7 @@ func (l *Limiter) failed(e *llm.Error, p *Permit, now time.Time) {
 	}
 	if e.Unreachable {
 		l.adapt.failed(p, l.inFlight, now)
-		l.rest(now, min(e.RetryAfter, MaxUnreachablePause))
+		l.rest(now, min(e.RetryAfter, maxUnreachablePause))
 		return
 	}
 	switch e.Kind {

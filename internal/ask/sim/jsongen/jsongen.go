@@ -2,7 +2,7 @@
 //
 // It promises that a value depends only on the schema and the random generator. Values vary: optional
 // members, lengths of lists and branches are random. Recursive schemas end, and no value is much
-// larger than MaxBytes.
+// larger than maxBytes.
 //
 // It supports draft 2020-12 and common older spellings: types, enum, const, objects, lists, numbers,
 // strings with pattern and format, anyOf, oneOf, allOf, if, not, and references inside the document.
@@ -25,8 +25,8 @@ import (
 	"parley/llm"
 )
 
-// MaxBytes is the approximate maximum size of a value, whatever its schema.
-const MaxBytes = 1 << 20
+// maxBytes is the approximate maximum size of a value, whatever its schema.
+const maxBytes = 1 << 20
 
 // maxDraws is the maximum number of draws for a valid value.
 const maxDraws = 40
@@ -84,7 +84,7 @@ func (noLoader) Load(string) (any, error) {
 
 // Append appends a value of s.
 func (s *Schema) Append(dst []byte, r *rand.Rand) []byte {
-	w := writer{r: r, words: s.words, limit: len(dst) + MaxBytes, anything: node{types: tString, maxLen: -1}}
+	w := writer{r: r, words: s.words, limit: len(dst) + maxBytes, anything: node{types: tString, maxLen: -1}}
 	start := len(dst)
 	for range maxDraws {
 		dst = w.value(dst[:start], s.root, "", 0)

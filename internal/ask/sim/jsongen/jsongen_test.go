@@ -152,7 +152,7 @@ func TestAppendEndsOnImpossibleSchemas(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		if out := s.Append(nil, seeded(3)); !json.Valid(out) || len(out) > 8*MaxBytes {
+		if out := s.Append(nil, seeded(3)); !json.Valid(out) || len(out) > 8*maxBytes {
 			t.Errorf("%s: %d bytes, %.100s", raw, len(out), out)
 		}
 	}

@@ -130,8 +130,8 @@ func count(m map[string]any, key string, otherwise int) int {
 		return otherwise
 	}
 	f, err := n.Float64()
-	if err != nil || f < 0 || f > MaxBytes {
-		return MaxBytes
+	if err != nil || f < 0 || f > maxBytes {
+		return maxBytes
 	}
 	return int(f)
 }

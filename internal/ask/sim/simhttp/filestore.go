@@ -96,15 +96,15 @@ func (s *fileStore) Newest() []*storedFile {
 	return all
 }
 
-// Upload is the form of POST /v1/files.
-type Upload struct {
+// upload is the form of POST /v1/files.
+type upload struct {
 	Purpose, Name string
 	Content       []byte
 	HasFile       bool
 }
 
 // readFilestore reads the form part by part, so that the content is in memory once.
-func readFilestore(w http.ResponseWriter, r *http.Request, limit int64) (up Upload, _ *Error) {
+func readFilestore(w http.ResponseWriter, r *http.Request, limit int64) (up upload, _ *Error) {
 	r.Body = http.MaxBytesReader(w, r.Body, limit+1<<20)
 	form, err := r.MultipartReader()
 	if err != nil {

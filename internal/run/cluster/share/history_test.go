@@ -75,7 +75,7 @@ func (h *history) send(m message) {
 	for range copies {
 		m.at = time.Now().Add(time.Duration(h.rand.Int64N(int64(30 * time.Millisecond))))
 		if h.rand.IntN(10) == 0 {
-			m.at = m.at.Add(time.Duration(h.rand.Int64N(int64(2 * Expiry))))
+			m.at = m.at.Add(time.Duration(h.rand.Int64N(int64(2 * expiry))))
 		}
 		if h.rand.IntN(8) > 0 {
 			h.air = append(h.air, m)
@@ -106,7 +106,7 @@ func (h *history) start() {
 // event makes something happen, rarely.
 func (h *history) event() {
 	now := time.Now()
-	pause := now.Add(time.Duration(h.rand.Int64N(int64(2 * Expiry))))
+	pause := now.Add(time.Duration(h.rand.Int64N(int64(2 * expiry))))
 	i := h.rand.IntN(len(h.workers) + 1)
 	switch h.rand.IntN(400) {
 	case 0, 1, 2: // a worker joins

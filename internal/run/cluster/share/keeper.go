@@ -48,7 +48,7 @@ func NewKeeper(epoch uint64, fresh bool) *Keeper {
 	now := time.Now()
 	k := &Keeper{epoch: epoch, workers: map[string]*worker{}, sure: now.Add(Lease)}
 	if !fresh {
-		k.settled = now.Add(Lease + Expiry)
+		k.settled = now.Add(Lease + expiry)
 	}
 	return k
 }
@@ -139,8 +139,8 @@ func (k *Keeper) Leave(worker string) {
 // expire forgets grants and workers that cannot be in force any more.
 func (k *Keeper) expire(now time.Time) {
 	for name, w := range k.workers {
-		w.grants = slices.DeleteFunc(w.grants, func(g given) bool { return now.Sub(g.at) >= Expiry })
-		if len(w.grants) == 0 && now.Sub(w.at) >= Expiry {
+		w.grants = slices.DeleteFunc(w.grants, func(g given) bool { return now.Sub(g.at) >= expiry })
+		if len(w.grants) == 0 && now.Sub(w.at) >= expiry {
 			delete(k.workers, name)
 		}
 	}

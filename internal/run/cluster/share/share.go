@@ -29,9 +29,9 @@ const (
 	Interval = time.Second
 	// Lease is how long a share is valid, from the report that asked for it.
 	Lease = 3 * time.Second
-	// Expiry is how long the keeper counts on a share, from its grant. It is longer than Lease, so
+	// expiry is how long the keeper counts on a share, from its grant. It is longer than Lease, so
 	// that clocks may run at different speeds.
-	Expiry = 4 * time.Second
+	expiry = 4 * time.Second
 	// MaxWorkers is how many workers may have a share at once. Others get none.
 	MaxWorkers = 4096
 )

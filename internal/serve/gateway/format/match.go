@@ -4,7 +4,7 @@
 // order of messages. Words measure how similar two requests are.
 //
 // It promises that nil Rules ignore nothing; that requests with equal digests differ only as the rules allow;
-// and that the work for one request is bounded by MaxText and the number of rules. It is safe for concurrent
+// and that the work for one request is bounded by maxText and the number of rules. It is safe for concurrent
 // use.
 //
 // It is not for choosing a recorded call: package session does that.
@@ -24,9 +24,9 @@ import (
 )
 
 const (
-	// MaxText is the size in bytes of the largest request that rules apply to. A larger one is compared
+	// maxText is the size in bytes of the largest request that rules apply to. A larger one is compared
 	// exactly.
-	MaxText = 8 << 20
+	maxText = 8 << 20
 
 	maxRules = 32
 	maxRule  = 1 << 10 // bytes of one rule
@@ -41,8 +41,8 @@ type Rules struct {
 	model bool
 }
 
-// Forms lists the forms of a rule, for help texts and errors.
-const Forms = "re:REGEXP, path:$.NAME.NAME[*], whitespace or order"
+// forms lists the forms of a rule, for help texts and errors.
+const forms = "re:REGEXP, path:$.NAME.NAME[*], whitespace or order"
 
 // Personal reports whether a member of a request only says whose call it is.
 func Personal(name string) bool {
@@ -98,7 +98,7 @@ func (r *Rules) add(rule string) error {
 		}
 		r.paths = append(r.paths, p)
 	default:
-		return fmt.Errorf("unknown rule %q; want %s", rule, Forms)
+		return fmt.Errorf("unknown rule %q; want %s", rule, forms)
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func (r *Rules) AnyModel() bool { return r != nil && r.model }
 
 // Digest hashes what the rules leave of a request, without its model. ok is false if the request is too large.
 func (r *Rules) Digest(api string, q *llm.Request) (sum [sha256.Size]byte, ok bool) {
-	if size(q) > MaxText {
+	if size(q) > maxText {
 		return sum, false
 	}
 	doc := r.reduce(q)
@@ -125,7 +125,7 @@ func (r *Rules) Digest(api string, q *llm.Request) (sum [sha256.Size]byte, ok bo
 // Continues reports whether a request begins with all messages of an earlier one and has more.
 func (r *Rules) Continues(q, earlier *llm.Request) bool {
 	n := len(earlier.Messages)
-	if n == 0 || n >= len(q.Messages) || size(q) > MaxText || size(earlier) > MaxText {
+	if n == 0 || n >= len(q.Messages) || size(q) > maxText || size(earlier) > maxText {
 		return false
 	}
 	for i := range n {

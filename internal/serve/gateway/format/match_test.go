@@ -71,7 +71,7 @@ func TestMatchDigest(t *testing.T) {
 	if a, _ := r.Digest("chat", asked("a")); a == func() [32]byte { b, _ := r.Digest("messages", asked("a")); return b }() {
 		t.Error("another endpoint is another question")
 	}
-	if _, ok := r.Digest("chat", asked(strings.Repeat("x", MaxText+1))); ok {
+	if _, ok := r.Digest("chat", asked(strings.Repeat("x", maxText+1))); ok {
 		t.Error("a request of any size is compared")
 	}
 }

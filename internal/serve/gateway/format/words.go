@@ -18,7 +18,7 @@ const maxWords = 1 << 14
 // Words counts the words of a request's messages that the rules leave.
 func (r *Rules) Words(q *llm.Request) *Words {
 	w := &Words{count: map[uint64]int32{}}
-	if size(q) > MaxText {
+	if size(q) > maxText {
 		return w
 	}
 	for i := len(q.Messages) - 1; i >= 0 && w.all < maxWords; i-- {
