@@ -1,9 +1,9 @@
-// Package arch holds no code, only tests: of what the whole project promises about
-// itself. Imports go down the layers that ARCHITECTURE.md lists, every package is
-// named there and has one doc comment, sizes and names follow the house rules, and
-// the documents speak of files, links and verbs that exist.
+// Package arch holds no code, only tests: of what the whole project promises about itself. Imports go down the districts,
+// worlds use what a stranger's module can import, no package has hidden state, every package has one doc comment, and the
+// documents speak of files and links that exist.
 //
-// A rule has few exceptions; each is listed by name with its reason in exceptions_test.go.
+// A rule has few exceptions; each is listed by name with its reason in exceptions_test.go. No rule counts lines, files or
+// packages: such a rule was kept by making more of them.
 //
 // It is not for what a linter checks already.
 package arch

@@ -2,9 +2,6 @@ package arch
 
 // Tables of exceptions, each with its reason. A rule that needs many is a bad rule.
 
-// sideways lists imports within a layer: "importer -> imported".
-var sideways = map[string]string{}
-
 // variables lists package variables that are neither sentinel errors nor patterns.
 var variables = map[string]string{
 	"internal/kit/testkit.update":        "a flag of tests, which must be known before they begin",
@@ -16,27 +13,6 @@ var variables = map[string]string{
 
 // shows lists exported names that show a type of a package under internal/: "package.Name".
 var shows = map[string]string{}
-
-// large lists what is over the house sizes: a file, "file function", or a package with a slash at its end.
-var large = map[string]string{
-	"engine/":                  "one state machine under one lock: the parts of a run call each other",
-	"internal/cli/app/":        "it connects all parts: of a run here, and of lots of a run elsewhere",
-	"internal/ask/answer/":     "one tolerant reader with the repairs that it knows",
-	"internal/ask/batch/":      "batches, queues and waves are one structure under one lock",
-	"internal/cli/":            "a file for each verb, and no verb needs another",
-	"internal/ask/dispatch/":   "its layers share one unexported call; a cut would export it",
-	"internal/read/report/":    "one comparison from its pairs to its words",
-	"internal/serve/viewer/":   "a handler for each page; what pages consist of is in the packages below it",
-	"internal/run/runfile/":    "reader, writer, lister and verifier share statements and checksummed rows",
-	"internal/run/worker/":     "worlds, environments and scorers share one unexported exchange with a process",
-	"oracle/bench/":            "one program, a file for each part of the benchmark",
-	"world/":                   "one vocabulary: an author of a world needs one import",
-	"world/worldtest/":         "one suite, with a check for each promise of a world",
-	"worlds/diplomacy/":        "one game: every file works on its unexported state",
-	"worlds/rollout/training/": "two protocols for trainers over one source of groups",
-	"worlds/evolve/":           "one plan: breeding, racing and settling share its unexported state",
-	"worlds/scenario/":         "one game: the prompts read nearly all of its unexported state",
-}
 
 // contextValues lists the files that put values into contexts: "file function".
 var contextValues = map[string]string{
@@ -91,6 +67,8 @@ var plain = map[string]string{}
 
 // renamed lists imports of our packages under another name: "file alias".
 var renamed = map[string]string{
-	"oracle/bench/proxy.go parley": "the program measures several gateways, and its function gateway is one of the measurements",
-	"oracle/request_test.go ours":  "the vendor's package has the same name",
+	"test/oracle/bench/proxy.go parley":         "the program measures several gateways, and its function gateway is one of the measurements",
+	"test/oracle/request_test.go ours":          "the vendor's package has the same name",
+	"test/oracle/request_test.go wireopenai":    "the vendor's package has the same name",
+	"test/oracle/request_test.go wireanthropic": "the vendor's package has the same name",
 }

@@ -10,16 +10,6 @@ import (
 	"testing"
 )
 
-// The house rules on size.
-const (
-	maxFunction  = 60
-	maxTest      = 100 // a table test is mostly table
-	maxFile      = 400
-	maxPackage   = 1500 // without tests
-	maxInterface = 4
-	maxDocument  = 480 // ARCHITECTURE.md, with a row for every package
-)
-
 // TestOnePackageDoc wants exactly one doc comment a package, in the package's words.
 func TestOnePackageDoc(t *testing.T) {
 	t.Parallel()
@@ -178,53 +168,6 @@ func fixed(e ast.Expr) bool {
 	return slices.Contains([]string{"errors.New", "fmt.Errorf", "regexp.MustCompile"}, x.Name+"."+sel.Sel.Name)
 }
 
-// TestSizes holds the house rules on size.
-func TestSizes(t *testing.T) {
-	t.Parallel()
-	used := map[string]bool{}
-	check := func(name string, is, limit int) {
-		if is <= limit {
-			return
-		}
-		if large[name] != "" {
-			used[name] = true
-			return
-		}
-		t.Errorf("%s: %d, at most %d: split it, or give a reason in exceptions_test.go", name, is, limit)
-	}
-	perPackage := map[string]int{}
-	for _, s := range sources(t) {
-		check(s.path, s.size, maxFile)
-		if !s.test {
-			perPackage[path.Dir(s.path)+"/"] += s.size
-		}
-		limit := maxFunction
-		if s.test {
-			limit = maxTest
-		}
-		ast.Inspect(s.file, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.FuncDecl:
-				check(s.path+" "+n.Name.Name, s.line(n.End())-s.line(n.Pos())+1, limit)
-			case *ast.TypeSpec:
-				if i, ok := n.Type.(*ast.InterfaceType); ok {
-					check(s.path+" "+n.Name.Name, i.Methods.NumFields(), maxInterface)
-				}
-			}
-			return true
-		})
-	}
-	for name, size := range perPackage {
-		check(name, size, maxPackage)
-	}
-	check("ARCHITECTURE.md", strings.Count(read(t, "ARCHITECTURE.md"), "\n"), maxDocument)
-	for name := range large {
-		if !used[name] {
-			t.Errorf("exceptions_test.go: %s is not too large any more", name)
-		}
-	}
-}
-
 // docTag finds the tag that documents a field.
 var docTag = regexp.MustCompile("[` ]doc:\"")
 
@@ -256,7 +199,7 @@ func TestOneHTTPServer(t *testing.T) {
 	t.Parallel()
 	made := 0
 	for _, s := range sources(t) {
-		if s.test || strings.HasPrefix(s.path, "oracle/") {
+		if s.test || under(s.path, "test") {
 			continue
 		}
 		ast.Inspect(s.file, func(n ast.Node) bool {
@@ -287,7 +230,7 @@ func TestOneEstimator(t *testing.T) {
 	made := 0
 	for _, s := range sources(t) {
 		dir := path.Dir(s.path)
-		if s.test || strings.HasPrefix(s.path, "oracle/") || under(dir, "internal/kit/statmath") {
+		if s.test || under(s.path, "test") || under(dir, "internal/kit/statmath") {
 			continue
 		}
 		ast.Inspect(s.file, func(n ast.Node) bool {

@@ -26,7 +26,7 @@ func documents(t *testing.T) []string {
 
 var (
 	linkRE = regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	pathRE = regexp.MustCompile("(?:^|[\\s`(\"'])((?:\\./)?(?:cmd|docs|examples|internal|llm|oracle|testdata|\\.ci)/[A-Za-z0-9_./-]*)")
+	pathRE = regexp.MustCompile("(?:^|[\\s`(\"'])((?:\\./)?(?:cmd|docs|examples|internal|llm|test|testdata|\\.ci)/[A-Za-z0-9_./-]*)")
 )
 
 // TestDocumentsLink checks that what the documents point at is there.
@@ -40,6 +40,9 @@ func TestDocumentsLink(t *testing.T) {
 				continue
 			}
 			exists(t, doc, path.Join(path.Dir(doc), target))
+		}
+		if doc == "CHANGELOG.md" { // it speaks of what was there
+			continue
 		}
 		for _, m := range pathRE.FindAllStringSubmatch(text, -1) {
 			// A run file is made by whoever follows the document.

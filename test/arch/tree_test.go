@@ -86,7 +86,6 @@ type source struct {
 	test bool
 	fset *token.FileSet
 	file *ast.File
-	size int // in lines
 }
 
 func (s source) line(p token.Pos) int { return s.fset.Position(p).Line }
@@ -103,8 +102,7 @@ var sourcesOnce = sync.OnceValues(func() ([]source, error) {
 			return err
 		}
 		all = append(all, source{
-			path: path, test: strings.HasSuffix(path, "_test.go"),
-			fset: fset, file: f, size: bytes.Count(text, []byte("\n")),
+			path: path, test: strings.HasSuffix(path, "_test.go"), fset: fset, file: f,
 		})
 		return nil
 	})
