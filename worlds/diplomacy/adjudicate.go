@@ -1,9 +1,3 @@
-// Part adjudicate is the command that adjudicates positions of Diplomacy for other programs: it reads positions and
-// orders as JSON lines and writes their results.
-//
-// It promises an answer for each line as soon as that is read: a line that cannot be read is answered by what is wrong
-// with it. docs/how-to/adjudicate.md describes both sides. It is not for the rules themselves: those are package rules.
-
 package diplomacy
 
 import (
@@ -26,13 +20,15 @@ import (
 // maxPosition is the longest line of a position: more than any board can fill.
 const maxPosition = 1 << 20
 
-// command returns the command.
-func command() program.Command {
-	return program.Command{Name: "adjudicate", Doc: "Adjudicate Diplomacy orders, read as JSON lines.", Verb: &verb{}}
+// Commands returns the command that adjudicates positions for other programs.
+func (*definition) Commands() []program.Command {
+	return []program.Command{{Name: "adjudicate", Doc: "Adjudicate Diplomacy orders, read as JSON lines.", Verb: &adjudicateVerb{}}}
 }
 
-// verb adjudicates positions.
-type verb struct {
+// adjudicateVerb reads positions and orders as JSON lines and writes their results. It answers each
+// line as soon as it is read, and a line that it cannot read with an error.
+// docs/how-to/adjudicate.md describes both sides.
+type adjudicateVerb struct {
 	Options bool `help:"Write the legal orders of each location instead."`
 }
 
@@ -77,8 +73,8 @@ type refusedLine struct {
 }
 
 // Run answers line by line, each as soon as it is read.
-func (c *verb) Run(_ context.Context, p *program.Program) error {
-	lines := &reader{in: bufio.NewReaderSize(p.Stdin, maxPosition)}
+func (c *adjudicateVerb) Run(_ context.Context, p *program.Program) error {
+	lines := &lineReader{in: bufio.NewReaderSize(p.Stdin, maxPosition)}
 	out := json.NewEncoder(p.Stdout)
 	out.SetEscapeHTML(false)
 	a := adjudicator{rules: rules.New(), options: c.Options}
@@ -88,7 +84,7 @@ func (c *verb) Run(_ context.Context, p *program.Program) error {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil && !errors.Is(err, errLong) {
+		if err != nil && !errors.Is(err, errLongLine) {
 			return fmt.Errorf("stdin: %w", err)
 		}
 		if err == nil && len(bytes.TrimSpace(line)) == 0 {
@@ -112,16 +108,16 @@ func (c *verb) Run(_ context.Context, p *program.Program) error {
 	return context.Cause(p.Stop) //nolint:contextcheck // Stop ends with ctx, or before
 }
 
-var errLong = errors.New("the line is too long")
+var errLongLine = errors.New("the line is too long")
 
-// reader reads lines of bounded length.
-type reader struct {
+// lineReader reads lines of bounded length.
+type lineReader struct {
 	in     *bufio.Reader
 	number int // of the last line
 }
 
-// next returns the next line, valid until the following call. It returns errLong for one over the bound.
-func (r *reader) next() ([]byte, error) {
+// next returns the next line, valid until the following call. It returns errLongLine for one over the bound.
+func (r *lineReader) next() ([]byte, error) {
 	line, err := r.in.ReadSlice('\n')
 	r.number++
 	long := errors.Is(err, bufio.ErrBufferFull)
@@ -130,7 +126,7 @@ func (r *reader) next() ([]byte, error) {
 	}
 	switch {
 	case long:
-		return nil, errLong
+		return nil, errLongLine
 	case errors.Is(err, io.EOF) && len(line) > 0:
 		err = nil // the last line has no end
 	}
@@ -166,7 +162,7 @@ func (a *adjudicator) answer(line []byte) (any, error) {
 		return nil, err
 	}
 	if a.options {
-		return a.list(&p), nil
+		return a.legalOrders(&p), nil
 	}
 	return a.judge(&p, &in)
 }
@@ -235,8 +231,8 @@ func (in *positionLine) phase() (rules.Phase, error) {
 	return p, nil
 }
 
-// list returns the legal orders by location.
-func (a *adjudicator) list(p *rules.Position) map[string]any {
+// legalOrders returns the legal orders by location.
+func (a *adjudicator) legalOrders(p *rules.Position) map[string]any {
 	out := map[string]any{}
 	for _, c := range a.rules.Choices(p) {
 		texts := make([]string, len(c.Orders))
@@ -251,8 +247,8 @@ func (a *adjudicator) list(p *rules.Position) map[string]any {
 	return out
 }
 
-// adjudicateGiven is the index of an order's result, or -1 if the order could not be read.
-type adjudicateGiven struct {
+// orderIndex is the index of an order's result, or -1 if the order could not be read.
+type orderIndex struct {
 	power rules.Power
 	index int
 }
@@ -264,10 +260,10 @@ func (a *adjudicator) judge(p *rules.Position, in *positionLine) (*judgedLine, e
 		return nil, fmt.Errorf("orders: %w", err)
 	}
 	var orders rules.Orders
-	keys := map[string]adjudicateGiven{}
+	keys := map[string]orderIndex{}
 	for w, texts := range lists {
 		for _, text := range texts {
-			at := adjudicateGiven{rules.Power(w), -1}
+			at := orderIndex{rules.Power(w), -1}
 			if o, err := rules.Parse(a.rules.Board, text); err == nil {
 				at.index = len(orders[w])
 				orders[w] = append(orders[w], o)
@@ -289,7 +285,7 @@ func (a *adjudicator) judge(p *rules.Position, in *positionLine) (*judgedLine, e
 }
 
 // freeKey is the text of an order, numbered if it was given before.
-func freeKey(keys map[string]adjudicateGiven, text string) string {
+func freeKey(keys map[string]orderIndex, text string) string {
 	key := text
 	for n := 2; ; n++ {
 		if _, taken := keys[key]; !taken {

@@ -35,7 +35,7 @@ func judge(t *testing.T, in string, options bool, want error) string {
 	t.Helper()
 	var out strings.Builder
 	p := &program.Program{Stdin: strings.NewReader(in), Stdout: &out, Stop: t.Context()}
-	if err := (&verb{Options: options}).Run(t.Context(), p); !errors.Is(err, want) {
+	if err := (&adjudicateVerb{Options: options}).Run(t.Context(), p); !errors.Is(err, want) {
 		t.Fatalf("%v, want %v: %s", err, want, out.String())
 	}
 	return out.String()

@@ -1,6 +1,7 @@
 package diplomacy
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -9,8 +10,8 @@ import (
 	"parley/worlds/diplomacy/rules"
 )
 
-// moment holds what a prompt depends on besides the game and the player.
-type moment struct {
+// promptContext holds what a prompt depends on besides the game and the player.
+type promptContext struct {
 	round    int
 	messages string                    // the phase whose messages it shows
 	only     rules.Set[rules.Province] // provinces that still need orders; empty: all
@@ -19,16 +20,16 @@ type moment struct {
 }
 
 // call returns a question to a player: first the text that all players share, then its own.
-func (g *game) call(p *player, label, template string, form *llm.Schema, m moment) world.Call {
+func (g *game) call(p *player, label, template string, form *llm.Schema, m promptContext) world.Call {
 	value := g.values(p, m)
-	own := p.set.Fill(self, value) + "\n\n" + p.set.Fill(template, value)
+	own := p.set.fill(promptSelf, value) + "\n\n" + p.set.fill(template, value)
 	return world.Call{Seat: p.seat, Label: label, Ask: llm.Request{
 		Messages: []llm.Message{llm.System(p.shared), llm.User(own)}, Prefix: 1, Schema: form,
 	}}
 }
 
 // values returns the values of template variables.
-func (g *game) values(p *player, m moment) func(string) string {
+func (g *game) values(p *player, m promptContext) func(string) string {
 	return func(name string) string {
 		switch name {
 		case "power":
@@ -41,7 +42,7 @@ func (g *game) values(p *player, m moment) func(string) string {
 		case "end":
 			return fmt.Sprintf("The last phase is %s.", g.until)
 		case "position":
-			return g.brief.Board()
+			return g.brief.board
 		case "last_phase":
 			return g.last.phase
 		case "last":
@@ -50,7 +51,7 @@ func (g *game) values(p *player, m moment) func(string) string {
 			if m.only.Empty() {
 				return p.options
 			}
-			return g.brief.Options(p.power, m.only)
+			return g.brief.options(p.power, m.only)
 		case "round":
 			return fmt.Sprint(m.round)
 		case "rounds":
@@ -62,12 +63,12 @@ func (g *game) values(p *player, m moment) func(string) string {
 		case "entries":
 			return m.entries
 		}
-		return g.own(p, m, name)
+		return g.ownValue(p, m, name)
 	}
 }
 
-// own returns the values that only the player knows.
-func (g *game) own(p *player, m moment, name string) string {
+// ownValue returns the values that only the player knows.
+func (g *game) ownValue(p *player, m promptContext, name string) string {
 	switch name {
 	case "goals":
 		return bullets(p.goals)
@@ -83,7 +84,7 @@ func (g *game) own(p *player, m moment, name string) string {
 	case "plan":
 		return p.plan
 	case "messages":
-		return messageLines(p.power, g.mail.Of(m.messages, p.power))
+		return messageLines(p.power, g.mail.readableBy(m.messages, p.power))
 	case "unanswered":
 		return g.unanswered(p)
 	case "returned":
@@ -112,19 +113,19 @@ func messageLines(w rules.Power, messages []pressMessage) string {
 			from = "you"
 		}
 		switch {
-		case m.Public():
+		case m.public():
 			to = "all"
 		case m.To == w:
 			to = "you"
 		}
-		lines[i] = fmt.Sprintf(standinLine, from, to, m.Text)
+		lines[i] = fmt.Sprintf(messageFormat, from, to, m.Text)
 	}
 	return strings.Join(lines, "\n")
 }
 
 // unanswered lists the powers that have not answered p.
 func (g *game) unanswered(p *player) string {
-	open := g.mail.Unanswered(p.power)
+	open := g.mail.unanswered(p.power)
 	var list []string
 	for _, other := range g.alive() {
 		if n := open[other.power]; n > 0 {
@@ -132,4 +133,102 @@ func (g *game) unanswered(p *player) string {
 		}
 	}
 	return strings.Join(list, ", ")
+}
+
+// The answers of players. Their forms never change within a game, so that providers can cache
+// them; the rules check whether an order is legal.
+
+// diaryAnswer has an entry, the relations that changed, and the goals.
+type diaryAnswer struct {
+	Diary     string
+	Relations []struct{ Power, Relation string }
+	Goals     []string
+}
+
+// ordersAnswer has orders, the reason for them, and a vote where there is one. After talks it
+// has a diary entry instead of the reason.
+type ordersAnswer struct {
+	diaryAnswer
+	Reason string
+	Orders []string
+	Vote   string
+}
+
+// messagesAnswer has the messages of a power in a round.
+type messagesAnswer struct{ Messages []messageDraft }
+
+// textAnswer has a plan, or the summary of years.
+type textAnswer struct{ Text string }
+
+// promisesAnswer has the promises that the judge found.
+type promisesAnswer struct{ Promises []promiseDraft }
+
+type promiseDraft struct{ From, To, Kind, Unit, Place, Quote string }
+
+// decodeAnswer reads an answer. It reports false for a failed call and for another form.
+func decodeAnswer[T any](r world.Reply) (answer T, ok bool) {
+	if !r.OK() || len(r.JSON) == 0 {
+		return answer, false
+	}
+	var v T
+	if json.Unmarshal(r.JSON, &v) != nil {
+		return answer, false
+	}
+	return v, true
+}
+
+// property is a field of an answer and its schema.
+type property struct{ name, form string }
+
+// answerSchema returns the schema of an object whose properties are all required.
+func answerSchema(name string, properties ...property) *llm.Schema {
+	return &llm.Schema{Name: "diplomacy_" + name, JSON: json.RawMessage(objectSchema(properties...))}
+}
+
+func objectSchema(properties ...property) string {
+	var fields, names []string
+	for _, p := range properties {
+		fields = append(fields, fmt.Sprintf("%q:%s", p.name, p.form))
+		names = append(names, fmt.Sprintf("%q", p.name))
+	}
+	return fmt.Sprintf(`{"type":"object","properties":{%s},"required":[%s],"additionalProperties":false}`, strings.Join(fields, ","), strings.Join(names, ","))
+}
+
+const textSchema = `{"type":"string"}`
+
+func listSchema(of string) string { return `{"type":"array","items":` + of + `}` }
+
+func enumSchema(values ...string) string {
+	quoted := make([]string, len(values))
+	for i, v := range values {
+		quoted[i] = fmt.Sprintf("%q", v)
+	}
+	return `{"type":"string","enum":[` + strings.Join(quoted, ",") + `]}`
+}
+
+// forms are the schemas of a game.
+type forms struct {
+	diary, start, messages, text, promises *llm.Schema
+	orders                                 [2][2]*llm.Schema // after talks or not, with a vote or not
+}
+
+func newForms() *forms {
+	relation := objectSchema(property{"power", enumSchema(rules.PowerNames()...)}, property{"relation", enumSchema(relationLabels()...)})
+	relations, goals := property{"relations", listSchema(relation)}, property{"goals", listSchema(textSchema)}
+	reason, entry, orders := property{"reason", textSchema}, property{"diary", textSchema}, property{"orders", listSchema(textSchema)}
+	to := property{"to", enumSchema(append(rules.PowerNames(), toAll)...)}
+	vote := enumSchema(append([]string{voteContinue, voteDraw}, rules.PowerNames()...)...)
+	promise := objectSchema(property{"from", enumSchema(rules.PowerNames()...)}, to, property{"kind", enumSchema(promiseKinds()...)}, property{"unit", textSchema}, property{"place", textSchema}, property{"quote", textSchema})
+	f := &forms{
+		diary:    answerSchema("diary", entry, relations, goals),
+		start:    answerSchema("start", relations, goals),
+		messages: answerSchema("messages", property{"messages", listSchema(objectSchema(to, property{"text", textSchema}))}),
+		text:     answerSchema("text", property{"text", textSchema}),
+		promises: answerSchema("promises", property{"promises", listSchema(promise)}),
+	}
+	f.orders = [2][2]*llm.Schema{
+		{answerSchema("orders", reason, orders), answerSchema("orders_and_vote", reason, orders, property{"vote", vote})},
+		{answerSchema("diary_and_orders", entry, relations, goals, orders), answerSchema("diary_orders_and_vote", entry, relations, goals, orders, property{"vote", vote})},
+	}
+	return f
 }

@@ -23,7 +23,7 @@ func orders(t *testing.T, r world.Reply) []string {
 func TestBotsAreLegal(t *testing.T) {
 	t.Parallel()
 	r := rules.New()
-	for name, bot := range botAll(r) {
+	for name, bot := range newBots(r) {
 		p := r.Start()
 		steps := map[rules.Step]int{}
 		for i := range 120 {
@@ -62,7 +62,7 @@ func TestBotsAreLegal(t *testing.T) {
 
 func TestBotsWithBadPrompts(t *testing.T) {
 	t.Parallel()
-	for name, bot := range botAll(rules.New()) {
+	for name, bot := range newBots(rules.New()) {
 		for _, text := range []string{"", "{", `{"power":"MARS"}`, `{"power":"FRANCE","state":{"name":"S1901M","units":{"FRANCE":["A ZZZ"]}}}`, "You are France."} {
 			if got := orders(t, bot(world.Call{Ask: llm.Request{Messages: []llm.Message{llm.User(text)}}})); len(got) != 0 {
 				t.Errorf("%s: the answer to %q is %q, want no orders", name, text, got)
@@ -83,7 +83,7 @@ func TestGreedyTakesCentres(t *testing.T) {
 		Name: "F1903M", Units: map[string][]string{"FRANCE": {"A BUR", "A RUH", "A GAS"}, "GERMANY": {"A MUN"}},
 		Centers: map[string][]string{"FRANCE": {"PAR", "BRE", "MAR", "BEL", "HOL", "KIE"}, "GERMANY": {"MUN", "BER"}},
 	}
-	got := orders(t, botAll(r)["greedy"](botCall("FRANCE", "orders", nil, state, 1)))
+	got := orders(t, newBots(r)["greedy"](botCall("FRANCE", "orders", nil, state, 1)))
 	has := map[string]bool{}
 	for _, o := range got {
 		has[o] = true

@@ -1,81 +1,76 @@
-// Part brief describes positions of Diplomacy for players: the board in a few lines, and
-// what each unit of a power can do.
-//
-// Texts are short and always in the same order, so that providers can cache what does not
-// change. They hold only what every player may know: the board is public.
-
 package diplomacy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"parley/worlds/diplomacy/rules"
 )
 
-// Texts of a briefing by which package standin reads it.
+// Texts of a briefing by which the stand-in reads it.
 const (
-	briefCentres = " centres: "        // of a power on the board
-	briefMoves   = "moves"             // of a unit
+	centresLabel = " centres: "        // of a power on the board
+	movesLabel   = "moves"             // of a unit
 	canRetreat   = ": can retreat to " // of a unit that was dislodged
 	mayBuild     = "You may build %d"  // in winter
 	mustRemove   = "You have to remove %d"
 )
 
-// diplomacyBrief describes a position.
-type diplomacyBrief struct {
-	Rules    *rules.Rules
-	Position *rules.Position
+// briefing describes a position for players: the board in a few lines, and what each unit of a
+// power can do. Its texts are short and always in the same order, so that providers can cache what
+// does not change.
+type briefing struct {
+	rules    *rules.Rules
+	position *rules.Position
 	choices  []rules.Choice
-	board    string
+	board    string // the units and centres of every power, a line each
 }
 
-// newBrief returns the Brief of a position, for all powers. The position must not change.
-func newBrief(r *rules.Rules, p *rules.Position) *diplomacyBrief {
-	b := &diplomacyBrief{Rules: r, Position: p, choices: r.Choices(p)}
+// newBriefing returns the briefing of a position, for all powers. The position must not change.
+func newBriefing(r *rules.Rules, p *rules.Position) *briefing {
+	b := &briefing{rules: r, position: p, choices: r.Choices(p)}
 	b.board = b.writeBoard()
 	return b
 }
 
-// Tag returns a power in three letters, or a dash for None.
-func Tag(w rules.Power) string {
+// powerTag returns a power in three letters, or a dash for None.
+func powerTag(w rules.Power) string {
 	if w == rules.None {
 		return "-"
 	}
 	return w.Name()[:3]
 }
 
-// Board lists the units and centres of every power, a line each.
-func (b *diplomacyBrief) Board() string { return b.board }
-
-func (b *diplomacyBrief) writeBoard() string {
+// writeBoard lists the units and centres of every power, a line each.
+func (b *briefing) writeBoard() string {
 	var lines []string
 	for _, w := range rules.Powers() {
-		if !b.Position.Alive(w) {
+		if !b.position.Alive(w) {
 			lines = append(lines, w.Name()+": out")
 			continue
 		}
-		units := b.Rules.UnitTexts(b.Position, w)
-		for i := range b.Position.Dislodged {
-			if d := b.Position.Dislodged[i].Unit; d.Power == w {
-				units = append(units, b.Rules.Board.UnitText(d)+" (dislodged)")
+		units := b.rules.UnitTexts(b.position, w)
+		for i := range b.position.Dislodged {
+			if d := b.position.Dislodged[i].Unit; d.Power == w {
+				units = append(units, b.rules.Board.UnitText(d)+" (dislodged)")
 			}
 		}
-		centres := b.Rules.CentreTexts(b.Position, w)
-		lines = append(lines, fmt.Sprintf("%s: %s; %d%s%s", w.Name(), orNone(strings.Join(units, ", ")), len(centres), briefCentres, orNone(strings.Join(centres, " "))))
+		centres := b.rules.CentreTexts(b.position, w)
+		lines = append(lines, fmt.Sprintf("%s: %s; %d%s%s", w.Name(), orNone(strings.Join(units, ", ")), len(centres), centresLabel, orNone(strings.Join(centres, " "))))
 	}
-	if free := b.free(); free != "" {
+	if free := b.unownedCentres(); free != "" {
 		lines = append(lines, "Nobody's: "+free)
 	}
 	return strings.Join(lines, "\n")
 }
 
-// free lists the centres without an owner.
-func (b *diplomacyBrief) free() string {
+// unownedCentres lists the centres without an owner.
+func (b *briefing) unownedCentres() string {
 	var free []string
-	for c := range b.Rules.Board.SupplyCentres().All() {
-		if b.Position.Owners[c] == rules.None {
-			free = append(free, b.Rules.Board.Code(rules.Location(c)))
+	for c := range b.rules.Board.SupplyCentres().All() {
+		if b.position.Owners[c] == rules.None {
+			free = append(free, b.rules.Board.Code(rules.Location(c)))
 		}
 	}
 	return strings.Join(free, " ")
@@ -88,30 +83,29 @@ func orNone(s string) string {
 	return s
 }
 
-// Choices returns the legal orders of a power, by province.
-func (b *diplomacyBrief) Choices(w rules.Power) []rules.Choice { return rules.ChoicesOf(b.choices, w) }
+// choicesOf returns the legal orders of a power, by province.
+func (b *briefing) choicesOf(w rules.Power) []rules.Choice { return rules.ChoicesOf(b.choices, w) }
 
-// Options describes the legal orders of a power, at the provinces of only or, if that is empty,
-// at all.
-func (b *diplomacyBrief) Options(w rules.Power, only rules.Set[rules.Province]) string {
-	switch b.Position.Phase.Step {
+// options describes the legal orders of a power in some provinces, or in all if only is empty.
+func (b *briefing) options(w rules.Power, only rules.Set[rules.Province]) string {
+	switch b.position.Phase.Step {
 	case rules.Retreats:
 		return b.retreats(w, only)
 	case rules.Adjustments:
 		return b.adjustments(w)
 	}
 	lines := []string{"(* has a centre, *Ger one of Germany, *- one of nobody; [A Ger] an army of Germany is there; +A MAR your A MAR can support that)"}
-	for _, c := range b.Choices(w) {
+	for _, c := range b.choicesOf(w) {
 		if only.Empty() || only.Has(c.At) {
-			lines = append(lines, b.unit(c))
+			lines = append(lines, b.unitText(c))
 		}
 	}
 	return strings.Join(lines, "\n")
 }
 
-func (b *diplomacyBrief) retreats(w rules.Power, only rules.Set[rules.Province]) string {
+func (b *briefing) retreats(w rules.Power, only rules.Set[rules.Province]) string {
 	var lines []string
-	for _, c := range b.Choices(w) {
+	for _, c := range b.choicesOf(w) {
 		if !only.Empty() && !only.Has(c.At) {
 			continue
 		}
@@ -121,19 +115,19 @@ func (b *diplomacyBrief) retreats(w rules.Power, only rules.Set[rules.Province])
 				to = append(to, b.place(o.To))
 			}
 		}
-		lines = append(lines, b.Rules.Board.UnitText(b.Position.Dislodged[c.At].Unit)+canRetreat+orNone(strings.Join(to, ", ")))
+		lines = append(lines, b.rules.Board.UnitText(b.position.Dislodged[c.At].Unit)+canRetreat+orNone(strings.Join(to, ", ")))
 	}
 	return strings.Join(lines, "\n")
 }
 
-func (b *diplomacyBrief) adjustments(w rules.Power) string {
-	n := b.Rules.Allowed(b.Position, w)
+func (b *briefing) adjustments(w rules.Power) string {
+	n := b.rules.Allowed(b.position, w)
 	var sites []string
-	for _, c := range b.Choices(w) {
+	for _, c := range b.choicesOf(w) {
 		var orders []string
 		for _, o := range c.Orders {
 			if o.Kind != rules.Waive {
-				orders = append(orders, o.Text(b.Rules.Board))
+				orders = append(orders, o.Text(b.rules.Board))
 			}
 		}
 		sites = append(sites, strings.Join(orders, " or "))
@@ -145,14 +139,105 @@ func (b *diplomacyBrief) adjustments(w rules.Power) string {
 }
 
 // place describes a location and what is there.
-func (b *diplomacyBrief) place(at rules.Location) string {
-	text := b.Rules.Board.Code(at)
-	p := b.Rules.Board.Province(at)
-	if b.Rules.Board.SupplyCentres().Has(p) {
-		text += "*" + Tag(b.Position.Owners[p])
+func (b *briefing) place(at rules.Location) string {
+	text := b.rules.Board.Code(at)
+	p := b.rules.Board.Province(at)
+	if b.rules.Board.SupplyCentres().Has(p) {
+		text += "*" + powerTag(b.position.Owners[p])
 	}
-	if u := b.Position.Units[p]; u.Power != rules.None {
-		text += "[" + u.Type.String() + " " + Tag(u.Power) + "]"
+	if u := b.position.Units[p]; u.Power != rules.None {
+		text += "[" + u.Type.String() + " " + powerTag(u.Power) + "]"
 	}
 	return text
+}
+
+// maxNearest is how many threats and centres a unit's text lists.
+const maxNearest = 3
+
+// unitText describes what a unit can do, and what is around it.
+func (b *briefing) unitText(c rules.Choice) string {
+	u := b.position.Units[c.At]
+	head := b.rules.Board.UnitText(u) + ", " + b.rules.Board.Terrain(c.At).String()
+	if b.rules.Board.SupplyCentres().Has(c.At) {
+		head += ", *" + powerTag(b.position.Owners[c.At])
+	}
+	lines := []string{head + b.supports(u, c.At)}
+	add := func(name string, items []string) {
+		if len(items) > 0 {
+			lines = append(lines, " "+name+": "+strings.Join(items, ", "))
+		}
+	}
+	var moves, carried, carries []string
+	for _, o := range c.Orders {
+		switch {
+		case o.Kind == rules.Move && o.Via:
+			carried = append(carried, b.place(o.To))
+		case o.Kind == rules.Move:
+			moves = append(moves, b.place(o.To)+b.supports(u, b.rules.Board.Province(o.To)))
+		case o.Kind == rules.Convoy:
+			if army := "A " + b.rules.Board.Code(o.Of); !slices.Contains(carries, army) {
+				carries = append(carries, army)
+			}
+		}
+	}
+	add(movesLabel, moves)
+	add("VIA", carried)
+	add("can convoy", carries)
+	add("beside", b.beside(u, c.At))
+	add("threats", b.threats(u))
+	add("centres", b.centres(u))
+	return strings.Join(lines, "\n")
+}
+
+// supports lists the other units of the same power that can support u where it is, or
+// into a province.
+func (b *briefing) supports(u rules.Unit, to rules.Province) string {
+	var text strings.Builder
+	for _, other := range b.position.Units {
+		if other.Power != u.Power || other == u || b.rules.Board.Province(other.Location) == to {
+			continue
+		}
+		if b.rules.Board.Reach(other.Type, other.Location).Has(to) {
+			text.WriteString(" +" + b.rules.Board.UnitText(other))
+		}
+	}
+	return text.String()
+}
+
+// beside lists the provinces that touch a unit's own and that it cannot go to itself.
+func (b *briefing) beside(u rules.Unit, at rules.Province) []string {
+	var list []string
+	for p := range b.rules.Board.Near(at).Minus(b.rules.Board.Reach(u.Type, u.Location)).All() {
+		list = append(list, b.place(rules.Location(p)))
+	}
+	return list
+}
+
+// threats are the nearest units of others, and their ways.
+func (b *briefing) threats(u rules.Unit) []string {
+	var list []string
+	for _, w := range b.rules.NearestThreats(b.position, u, maxNearest) {
+		list = append(list, powerTag(w.Unit.Power)+" "+w.Unit.Type.String()+" "+b.path(w.Path))
+	}
+	return list
+}
+
+// centres are the ways to the nearest centres of others, except neighbours, which are among the
+// moves.
+func (b *briefing) centres(u rules.Unit) []string {
+	var list []string
+	for _, w := range b.rules.NearestCentres(b.position, u, maxNearest+8) {
+		if len(w.Path) > 2 && len(list) < maxNearest {
+			list = append(list, b.path(w.Path)+"*"+powerTag(b.position.Owners[w.To]))
+		}
+	}
+	return list
+}
+
+func (b *briefing) path(places []rules.Location) string {
+	codes := make([]string, len(places))
+	for i, p := range places {
+		codes[i] = b.rules.Board.Code(p)
+	}
+	return strings.Join(codes, "-")
 }

@@ -28,8 +28,8 @@ func positions(t *testing.T, phases int, look func(r *rules.Rules, p *rules.Posi
 }
 
 var (
-	header       = regexp.MustCompile(`^([AF] \S+), (?:inland|coast|sea)`)
-	briefHelpers = regexp.MustCompile(`\+([AF] [A-Z]{3}(?:/[A-Z]C)?)`)
+	unitHeadRE = regexp.MustCompile(`^([AF] \S+), (?:inland|coast|sea)`)
+	helperRE   = regexp.MustCompile(`\+([AF] [A-Z]{3}(?:/[A-Z]C)?)`)
 )
 
 // TestOptionsAreLegal checks that the options of a power have only legal moves and supports, and all
@@ -41,11 +41,11 @@ func TestOptionsAreLegal(t *testing.T) {
 		if p.Phase.Step != rules.Movement {
 			return
 		}
-		b := newBrief(r, p)
+		b := newBriefing(r, p)
 		for _, w := range rules.Powers() {
 			legal := map[string]bool{}
 			moves := 0
-			for _, c := range b.Choices(w) {
+			for _, c := range b.choicesOf(w) {
 				for _, o := range c.Orders {
 					legal[o.Text(r.Board)] = true
 					if o.Kind == rules.Move && !o.Via {
@@ -53,7 +53,7 @@ func TestOptionsAreLegal(t *testing.T) {
 					}
 				}
 			}
-			listed := ordersIn(b.Options(w, rules.Set[rules.Province]{}))
+			listed := ordersIn(b.options(w, rules.Set[rules.Province]{}))
 			for _, o := range listed {
 				if !legal[o] {
 					t.Errorf("%s %s: the options have %q, which is not legal", p.Phase, w.Name(), o)
@@ -79,9 +79,9 @@ func ordersIn(text string) []string {
 	unit := ""
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
-		if m := header.FindStringSubmatch(line); m != nil {
+		if m := unitHeadRE.FindStringSubmatch(line); m != nil {
 			unit = m[1]
-			for _, h := range briefHelpers.FindAllStringSubmatch(line, -1) {
+			for _, h := range helperRE.FindAllStringSubmatch(line, -1) {
 				orders = append(orders, h[1]+" S "+unit)
 			}
 		}
@@ -92,7 +92,7 @@ func ordersIn(text string) []string {
 		for item := range strings.SplitSeq(list, ", ") {
 			to := regexp.MustCompile(`^[A-Z]{3}(/[A-Z]C)?`).FindString(item)
 			orders = append(orders, unit+" - "+to)
-			for _, h := range briefHelpers.FindAllStringSubmatch(item, -1) {
+			for _, h := range helperRE.FindAllStringSubmatch(item, -1) {
 				orders = append(orders, h[1]+" S "+unit+" - "+to[:3])
 			}
 		}
@@ -105,7 +105,7 @@ func ordersIn(text string) []string {
 func TestBoardIsComplete(t *testing.T) {
 	t.Parallel()
 	positions(t, 60, func(r *rules.Rules, p *rules.Position) {
-		text := newBrief(r, p).Board()
+		text := newBriefing(r, p).board
 		centres := 0
 		for _, w := range rules.Powers() {
 			for _, u := range r.UnitTexts(p, w) {
@@ -134,18 +134,18 @@ func TestOtherPhases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := newBrief(r, &p).Options(rules.France, rules.Set[rules.Province]{}); got != "A BUR: can retreat to GAS, MAR*Fra" {
+	if got := newBriefing(r, &p).options(rules.France, rules.Set[rules.Province]{}); got != "A BUR: can retreat to GAS, MAR*Fra" {
 		t.Errorf("%q", got)
 	}
 	p.Phase = rules.Phase{Year: 1902, Season: rules.Winter, Step: rules.Adjustments}
-	got := newBrief(r, &p).Options(rules.France, rules.Set[rules.Province]{})
+	got := newBriefing(r, &p).options(rules.France, rules.Set[rules.Province]{})
 	if want := "You may build 2, one in a place: A BRE B or F BRE B; A MAR B or F MAR B. WAIVE leaves one out."; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if err := errors.Join(r.Put(&p, rules.Germany, "A MUN"), r.Put(&p, rules.Germany, "F KIE")); err != nil {
 		t.Fatal(err)
 	}
-	if got := newBrief(r, &p).Options(rules.Germany, rules.Set[rules.Province]{}); !strings.HasPrefix(got, "You have to remove 2 of your units: A BUR D, ") {
+	if got := newBriefing(r, &p).options(rules.Germany, rules.Set[rules.Province]{}); !strings.HasPrefix(got, "You have to remove 2 of your units: A BUR D, ") {
 		t.Errorf("%q", got)
 	}
 }

@@ -11,10 +11,10 @@ import (
 
 // The maximum lengths of a power's own texts, in characters. Longer texts are cut.
 const (
-	maxEntry = 900
-	maxYear  = 1800
-	maxGoal  = 200
-	maxGoals = 6
+	maxEntry   = 900
+	maxSummary = 1800
+	maxGoal    = 200
+	maxGoals   = 6
 )
 
 // diary is what a power remembers: a summary of earlier years, then its later entries.
@@ -62,33 +62,33 @@ func (g *game) prepare(t *world.Table, p *player) {
 		return
 	}
 	if !p.started {
-		g.write(t, p, AboutStart, promptStart, g.forms.start, moment{})
+		g.write(t, p, aboutStart, promptStart, g.forms.start, promptContext{})
 		p.started = true
 	}
 	g.review(t, p)
 	if g.Planning {
 		p.plan = ""
-		answer, ok := decode[textAnswer](t.One(g.call(p, "plan", promptPlan, g.forms.text, moment{})))
+		answer, ok := decodeAnswer[textAnswer](t.One(g.call(p, "plan", promptPlan, g.forms.text, promptContext{})))
 		if !ok {
 			p.stats.Failed["plan"]++
 			return
 		}
-		p.plan = pressLine(answer.Text, maxEntry)
-		t.Note(noteDiary, p.seat, Entry{Phase: g.pos.Phase.String(), About: aboutPlan, Text: p.plan})
+		p.plan = oneLine(answer.Text, maxEntry)
+		t.Note(noteDiary, p.seat, diaryRecord{Phase: g.pos.Phase.String(), About: aboutPlan, Text: p.plan})
 	}
 }
 
 // review asks a player to review the results of the last movement phase, unless it has.
 func (g *game) review(t *world.Table, p *player) {
-	if p.behind {
-		p.behind = false
-		g.write(t, p, AboutResults, promptReview, g.forms.diary, moment{messages: g.last.phase})
+	if p.reviewDue {
+		p.reviewDue = false
+		g.write(t, p, aboutResults, promptReview, g.forms.diary, promptContext{messages: g.last.phase})
 	}
 }
 
 // write asks for a diary entry and records it.
-func (g *game) write(t *world.Table, p *player, about, template string, form *llm.Schema, m moment) {
-	answer, ok := decode[diaryAnswer](t.One(g.call(p, about, template, form, m)))
+func (g *game) write(t *world.Table, p *player, about, template string, form *llm.Schema, m promptContext) {
+	answer, ok := decodeAnswer[diaryAnswer](t.One(g.call(p, about, template, form, m)))
 	if !ok {
 		p.stats.Failed[about]++
 		return
@@ -99,10 +99,10 @@ func (g *game) write(t *world.Table, p *player, about, template string, form *ll
 // enter records an entry, the relations that changed and the goals.
 func (g *game) enter(t *world.Table, p *player, about string, answer diaryAnswer) {
 	year, phase := g.pos.Phase.Year, g.pos.Phase.String()
-	if about == AboutResults {
+	if about == aboutResults {
 		year, phase = g.last.year, g.last.phase
 	}
-	note := Entry{Phase: phase, About: about, Text: pressLine(answer.Diary, maxEntry)}
+	note := diaryRecord{Phase: phase, About: about, Text: oneLine(answer.Diary, maxEntry)}
 	if note.Text != "" {
 		p.diary.entries = append(p.diary.entries, entry{year: year, phase: phase, text: note.Text})
 	}
@@ -118,7 +118,7 @@ func (g *game) enter(t *world.Table, p *player, about string, answer diaryAnswer
 		}
 		p.relations[w] = label
 	}
-	p.viewed = true
+	p.gaveRelations = true
 	note.Relations = p.relations.record(p.power)
 	t.Note(noteDiary, p.seat, note)
 }
@@ -126,7 +126,7 @@ func (g *game) enter(t *world.Table, p *player, about string, answer diaryAnswer
 func readGoals(list []string) []string {
 	var goals []string
 	for _, text := range list {
-		if text = pressLine(text, maxGoal); text != "" && len(goals) < maxGoals {
+		if text = oneLine(text, maxGoal); text != "" && len(goals) < maxGoals {
 			goals = append(goals, text)
 		}
 	}
@@ -138,14 +138,65 @@ func readGoals(list []string) []string {
 // the diary when all strands are done. Prompts are about snapshot.
 func (g *game) shorten(t *world.Table, p, snapshot *player) (account string, n int) {
 	old := snapshot.diary.before(g.pos.Phase.Year - 1)
-	m := moment{entries: strings.Join(entryLines(old), "\n")}
-	ask := llm.Request{Messages: []llm.Message{llm.User(p.set.Fill(promptYears, g.values(snapshot, m)))}, Schema: g.forms.text}
-	answer, ok := decode[textAnswer](t.One(world.Call{Seat: p.seat, Label: "years", Ask: ask}))
-	account = pressLine(answer.Text, maxYear)
+	m := promptContext{entries: strings.Join(entryLines(old), "\n")}
+	ask := llm.Request{Messages: []llm.Message{llm.User(p.set.fill(promptYears, g.values(snapshot, m)))}, Schema: g.forms.text}
+	answer, ok := decodeAnswer[textAnswer](t.One(world.Call{Seat: p.seat, Label: "years", Ask: ask}))
+	account = oneLine(answer.Text, maxSummary)
 	if !ok || account == "" {
 		p.stats.Failed["years"]++ // the next spring tries again
 		return "", 0
 	}
-	t.Note(noteDiary, p.seat, Entry{Phase: g.pos.Phase.String(), About: AboutYears, Text: account})
+	t.Note(noteDiary, p.seat, diaryRecord{Phase: g.pos.Phase.String(), About: aboutYears, Text: account})
 	return account, len(old)
+}
+
+// relation is how a power sees another, from enemy to ally.
+type relation int
+
+const (
+	enemy relation = iota - 2
+	unfriendly
+	neutral
+	friendly
+	ally
+)
+
+// relationLabels lists the relations, from enemy to ally.
+func relationLabels() []string { return []string{"enemy", "unfriendly", "neutral", "friendly", "ally"} }
+
+func (r relation) String() string { return relationLabels()[min(max(r, enemy), ally)-enemy] }
+
+// parseRelation reads a label in any case.
+func parseRelation(label string) (relation, bool) {
+	for i, l := range relationLabels() {
+		if strings.EqualFold(strings.TrimSpace(label), l) {
+			return relation(i) + enemy, true
+		}
+	}
+	return neutral, false
+}
+
+// relations are those of one power to the others.
+type relations [rules.Turkey + 1]relation
+
+// text lists the relations to powers other than w that are still there.
+func (r *relations) text(w rules.Power, present rules.Set[rules.Power]) string {
+	var parts []string
+	for _, other := range rules.Powers() {
+		if other != w && present.Has(other) {
+			parts = append(parts, other.Name()+" "+r[other].String())
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// record writes them by name.
+func (r *relations) record(w rules.Power) map[string]string {
+	m := map[string]string{}
+	for _, other := range rules.Powers() {
+		if other != w {
+			m[other.String()] = r[other].String()
+		}
+	}
+	return m
 }

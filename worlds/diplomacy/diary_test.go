@@ -14,7 +14,7 @@ import (
 func writing(c world.Call) world.Reply {
 	last := c.Ask.Messages[len(c.Ask.Messages)-1].Text()
 	switch c.Label {
-	case "orders", AboutResults:
+	case "orders", aboutResults:
 		_, phase, _ := strings.Cut(c.Ask.Messages[0].Text(), "It is ")
 		return reply(map[string]any{"diary": fmt.Sprintf("entry with %s in %s", c.Label, phase[:6]), "goals": []string{}, "relations": []any{}, "orders": []string{}})
 	case "years":
@@ -27,7 +27,7 @@ func writing(c world.Call) world.Reply {
 // others, and that the prompt for a summary does not grow.
 func TestDiary(t *testing.T) {
 	t.Parallel()
-	p := playDiplomacy(t, 1, world.Lineup{}, writing, func(p *Params) { p.MaxYear, p.Rounds = 1908, 1 })
+	p := playGame(t, 1, world.Lineup{}, writing, func(p *Params) { p.MaxYear, p.Rounds = 1908, 1 })
 	var sizes []int
 	for _, c := range p.calls {
 		if c.Seat != "FRANCE" {
@@ -53,10 +53,10 @@ func TestDiary(t *testing.T) {
 // phase.
 func TestReviewSeesTheTalks(t *testing.T) {
 	t.Parallel()
-	p := playDiplomacy(t, 1, world.Lineup{}, marked(), func(p *Params) { p.EndPhase, p.Rounds = "F1901M", 2 })
+	p := playGame(t, 1, world.Lineup{}, marked(), func(p *Params) { p.EndPhase, p.Rounds = "F1901M", 2 })
 	reviews := 0
 	for _, c := range p.calls {
-		if c.Label != AboutResults {
+		if c.Label != aboutResults {
 			continue
 		}
 		reviews++
@@ -73,15 +73,15 @@ func TestReviewSeesTheTalks(t *testing.T) {
 // unknown powers and relations are refused.
 func TestRelations(t *testing.T) {
 	t.Parallel()
-	p := playDiplomacy(t, 1, world.Lineup{}, func(c world.Call) world.Reply {
-		if c.Label == AboutStart && c.Seat == "FRANCE" {
+	p := playGame(t, 1, world.Lineup{}, func(c world.Call) world.Reply {
+		if c.Label == aboutStart && c.Seat == "FRANCE" {
 			return reply(map[string]any{"goals": []string{"", " win\n ", strings.Repeat("x", 999)}, "relations": []map[string]string{
 				{"power": "german", "relation": "ALLY"}, {"power": "FRANCE", "relation": "enemy"}, {"power": "Mars", "relation": "ally"}, {"power": "ITALY", "relation": "meh"},
 			}})
 		}
 		return simulated(c)
 	}, func(p *Params) { p.EndPhase, p.Rounds = "S1901M", 0 })
-	g := Read(p.notes)
+	g := readGame(p.notes)
 	got := g.Phases[0].Relations["FRANCE"]
 	if len(got) != 6 || got["GERMANY"] != "ally" || got["ITALY"] != "neutral" {
 		t.Errorf("relations %v", got)

@@ -6,13 +6,16 @@
 // holds. A failed call is silence, never an order, a message or a vote. A power waits for
 // another only if it must read what the other wrote, or the board after all orders.
 //
-// The rules are in package rules, reports and pictures in show and drawing, and the files of
-// other programs in saved.
+// Play (game.go) plays phase after phase. A movement phase has talks (press.go), orders
+// (orders.go) and results; retreats and adjustments have no talks. Powers keep diaries
+// (diary.go), and a judge finds their promises (promise.go). Questions are built in ask.go from
+// the templates of prompt.go and the descriptions of brief.go. At the end outcome.go scores the
+// game. Bots (bot.go) and the simulated provider (standin.go) play without a model.
 //
-// Play plays phase after phase. A movement phase has talks (talk.go), orders (orders.go) and
-// their results (resolve.go); retreats and adjustments have no talks. Prompts are built in
-// ask.go from package brief and the templates of package prompt. The book (book.go) counts
-// events, and the outcome scores the game.
+// record.go has the notes of a game as data. report.go shows them, and saved.go exchanges them
+// with other programs. adjudicate.go is a command for other programs.
+//
+// Package rules has the rules, and package drawing the pictures.
 package diplomacy
 
 import (
@@ -20,7 +23,6 @@ import (
 
 	"parley/llm"
 	"parley/world"
-	"parley/world/program"
 	"parley/worlds/diplomacy/drawing"
 	"parley/worlds/diplomacy/rules"
 )
@@ -32,23 +34,20 @@ var example string
 // change, and when the prompts do. Their version is the last two digits.
 const version = 100 + promptVersion
 
-// Judge is the seat of the agent that finds promises in messages, if there is one.
-const Judge = "judge"
+// judgeSeat is the seat of the agent that finds promises in messages, if there is one.
+const judgeSeat = "judge"
 
 // Kind returns the kind of these games.
 func Kind() world.Kind { return world.Define(newDefinition()) }
 
-// Commands returns the command that adjudicates positions for other programs.
-func (*definition) Commands() []program.Command { return []program.Command{command()} }
-
-// definition is what all games share. It never changes.
+// definition is what all games share. It does not change, so games can share one.
 type definition struct {
 	rules   *rules.Rules
 	prompts *promptSet
 }
 
 func newDefinition() *definition {
-	return &definition{rules: rules.New(), prompts: standard()}
+	return &definition{rules: rules.New(), prompts: standardPrompts()}
 }
 
 // About describes the games.
@@ -60,22 +59,22 @@ func (d *definition) About() world.About {
 }
 
 // Bots returns the players without a model.
-func (d *definition) Bots() map[string]world.Bot { return botAll(d.rules) }
+func (d *definition) Bots() map[string]world.Bot { return newBots(d.rules) }
 
 // Exhibitor returns an empty part of a report.
-func (d *definition) Exhibitor() world.Exhibitor { return exhibitor() }
+func (d *definition) Exhibitor() world.Exhibitor { return newReport() }
 
 // Tables are the tables of orders, press, relations and promises.
 func (d *definition) Tables() []world.NoteTable { return tables() }
 
 // Story returns the replay of a game.
 func (d *definition) Story(_ world.Played, transcript []world.TranscriptEntry) []world.Exhibit {
-	return showReplay(world.NotesOf(transcript))
+	return newReplay(world.NotesOf(transcript))
 }
 
 // StandIn plays for the simulated provider.
 func (d *definition) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {
-	return playStandin(model, req, seed)
+	return standInAnswer(model, req, seed)
 }
 
 // Colours returns the colours of the powers.
@@ -87,7 +86,7 @@ func (d *definition) Seats(p *Params) ([]string, error) {
 		return nil, err
 	}
 	if p.Judge {
-		return append(rules.PowerNames(), Judge), nil
+		return append(rules.PowerNames(), judgeSeat), nil
 	}
 	return rules.PowerNames(), nil
 }

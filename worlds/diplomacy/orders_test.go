@@ -13,7 +13,7 @@ import (
 // asked again. All other powers hold.
 func france(t *testing.T, phase string, position rules.State, first, again []string) *played {
 	t.Helper()
-	return playDiplomacy(t, 1, world.Lineup{}, func(c world.Call) world.Reply {
+	return playGame(t, 1, world.Lineup{}, func(c world.Call) world.Reply {
 		orders := []string{}
 		if c.Seat == "FRANCE" {
 			orders = first
@@ -27,7 +27,7 @@ func france(t *testing.T, phase string, position rules.State, first, again []str
 
 func ordersOf(t *testing.T, p *played, seat string) string {
 	t.Helper()
-	g := Read(p.notes)
+	g := readGame(p.notes)
 	var texts []string
 	for _, o := range g.Phases[0].Orders[seat] {
 		text := o.Order
@@ -134,18 +134,18 @@ func TestAdjustments(t *testing.T) {
 		if got := ordersOf(t, p, "FRANCE"); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
-		g := Read(p.notes)
+		g := readGame(p.notes)
 		if n := len(g.End.State.Units["FRANCE"]); n != c.units {
 			t.Errorf("%s: %d units, want %d", c.name, n, c.units)
 		}
 		if len(g.End.State.Units["GERMANY"]) != 1 || len(g.Phases[0].Removed) != 1 {
 			t.Errorf("%s: Germany has %v, removed %v", c.name, g.End.State.Units["GERMANY"], g.Phases[0].Removed)
 		}
-		if n := count(p)["again"]; n != 0 {
+		if n := callsByLabel(p)["again"]; n != 0 {
 			t.Errorf("%s: asked again %d times, want never", c.name, n)
 		}
 	}
-	if p := france(t, "W1901A", winter(), []string{"A SPA B"}, []string{"A MAR B"}); ordersOf(t, p, "FRANCE") != "A MAR B" || count(p)["again"] != 1 {
+	if p := france(t, "W1901A", winter(), []string{"A SPA B"}, []string{"A MAR B"}); ordersOf(t, p, "FRANCE") != "A MAR B" || callsByLabel(p)["again"] != 1 {
 		t.Errorf("orders after an illegal build: %q, want a second question", ordersOf(t, p, "FRANCE"))
 	}
 }

@@ -1,8 +1,211 @@
 package diplomacy
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	"parley/world"
 	"parley/worlds/diplomacy/rules"
+)
+
+// tally counts the events of a game.
+type tally struct {
+	g        *game
+	counts   []centreCount
+	moments  []keyMoment
+	sums     [rules.Turkey + 1][rules.Turkey + 1]int // of relations
+	phases   int                                     // movement phases with relations
+	last     rules.Phase                             // the last phase that was played
+	played   string                                  // its name
+	unjudged int                                     // phases without an answer of the judge
+}
+
+func newTally(g *game) *tally {
+	t := &tally{g: g}
+	t.count(g.pos.Phase.Year - 1)
+	return t
+}
+
+// count records the centres of every power after a year.
+func (t *tally) count(year int) {
+	c := centreCount{Year: year, Centres: map[string]int{}}
+	for _, p := range t.g.players {
+		c.Centres[p.seat] = t.g.pos.Centres(p.power)
+	}
+	t.counts = append(t.counts, c)
+}
+
+// phase counts the results of a phase, before the game continues.
+func (t *tally) phase(out *rules.Outcome) {
+	t.last, t.played = t.g.pos.Phase, t.g.pos.Phase.String()
+	for _, p := range t.g.players {
+		for i, r := range out.Results[p.power] {
+			if p.orders[i].missing {
+				continue
+			}
+			kind := r.Order.Kind.String()
+			p.stats.Orders[kind] = setKey(p.stats.Orders[kind], r.Code.String(), p.stats.Orders[kind][r.Code.String()]+1)
+		}
+	}
+	if t.g.pos.Phase.Step == rules.Movement {
+		if t.g.Diary {
+			t.relations()
+		}
+		t.dislodgements(out)
+	}
+	t.captures(&out.After)
+}
+
+// relations adds up how powers see each other, and counts alliances.
+func (t *tally) relations() {
+	t.phases++
+	alive := t.g.writers()
+	for _, p := range alive {
+		for _, other := range alive {
+			if p == other {
+				continue
+			}
+			t.sums[p.power][other.power] += int(p.relations[other.power])
+			if p.relations[other.power] >= friendly && other.relations[p.power] >= friendly {
+				p.stats.Allied++
+			}
+		}
+	}
+}
+
+// dislodgements records which powers dislodged units of which others.
+func (t *tally) dislodgements(out *rules.Outcome) {
+	for i := range out.After.Dislodged {
+		d := &out.After.Dislodged[i]
+		if d.Unit.Power == rules.None || d.Attacker >= rules.Locations {
+			continue
+		}
+		attacker := t.g.pos.Units[t.g.rules.Board.Province(d.Attacker)].Power
+		if attacker == rules.None || attacker == d.Unit.Power {
+			continue
+		}
+		t.add("dislodged", attacker, d.Unit.Power, 4, "%s drove out %s of %s", attacker.Name(), t.g.rules.Board.UnitText(d.Unit), d.Unit.Power.Name())
+		t.betrayal(attacker, d.Unit.Power)
+	}
+}
+
+// captures records the centres that one power took from another.
+func (t *tally) captures(after *rules.Position) {
+	for c := range t.g.rules.Board.SupplyCentres().All() {
+		was, is := t.g.pos.Owners[c], after.Owners[c]
+		if was == is || was == rules.None {
+			continue
+		}
+		weight := 3
+		if t.g.rules.Board.Homes(was).Has(c) {
+			weight = 5
+		}
+		t.add("centre", is, was, weight, "%s took %s from %s", is.Name(), t.g.rules.Board.Code(rules.Location(c)), was.Name())
+		t.betrayal(is, was)
+	}
+}
+
+// betrayal records that a power struck another that saw it as a friend. It counts once a
+// season: a dislodgement and the capture that follows are one betrayal.
+func (t *tally) betrayal(by, of rules.Power) {
+	victim := t.g.players[of-1]
+	if victim.bot || !t.g.Diary || victim.relations[by] < friendly {
+		return
+	}
+	if slices.ContainsFunc(t.moments, func(m keyMoment) bool {
+		return m.Kind == "betrayal" && strings.HasPrefix(t.played, m.Phase[:len(m.Phase)-1]) && m.Power == by.String() && m.Other == of.String()
+	}) {
+		return
+	}
+	stats := t.g.players[by-1].stats
+	stats.Betrayed++
+	if stats.Victims == nil {
+		stats.Victims = map[string]int{}
+	}
+	stats.Victims[of.String()]++
+	t.add("betrayal", by, of, 8, "%s struck %s, who called it %s", by.Name(), of.Name(), victim.relations[by])
+}
+
+func (t *tally) add(kind string, power, other rules.Power, weight int, format string, args ...any) {
+	m := keyMoment{Phase: t.played, Kind: kind, Power: power.String(), Text: fmt.Sprintf(format, args...), Weight: weight}
+	if other != rules.None {
+		m.Other = other.String()
+	}
+	t.moments = append(t.moments, m)
+}
+
+// maxSummaryMoments is how many moments a summary keeps.
+const maxSummaryMoments = 60
+
+// topMoments returns the moments with the most weight, in the order in which they happened.
+func (t *tally) topMoments() []keyMoment {
+	var index []int
+	for i := range t.moments {
+		index = append(index, i)
+	}
+	slices.SortStableFunc(index, func(i, j int) int { return t.moments[j].Weight - t.moments[i].Weight })
+	index = index[:min(len(index), maxSummaryMoments)]
+	slices.Sort(index)
+	var best []keyMoment
+	for _, i := range index {
+		best = append(best, t.moments[i])
+	}
+	return best
+}
+
+// advance records that the game moved to the next phase.
+func (t *tally) advance(before *rules.Position) {
+	year := before.Phase.Year
+	for _, p := range t.g.players {
+		if before.Alive(p.power) && !t.g.pos.Alive(p.power) {
+			p.stats.Out = year
+			t.add("out", p.power, rules.None, 7, "%s is out of the game", p.power.Name())
+		}
+	}
+	if t.g.pos.Phase.Year <= year {
+		return
+	}
+	t.yearEnds(year)
+	for _, p := range t.g.players {
+		p.stats.Welfare += max(0, t.g.pos.Centres(p.power)-t.g.pos.Count(p.power))
+	}
+}
+
+// yearEnds counts at the end of a year.
+func (t *tally) yearEnds(year int) {
+	last := t.counts[len(t.counts)-1]
+	t.count(year)
+	now := t.counts[len(t.counts)-1]
+	for _, p := range t.g.players {
+		switch change := now.Centres[p.seat] - last.Centres[p.seat]; {
+		case change >= 3:
+			t.add("surge", p.power, rules.None, 6, "%s won %d centres in %d", p.power.Name(), change, year)
+		case change <= -3:
+			t.add("collapse", p.power, rules.None, 6, "%s lost %d centres in %d", p.power.Name(), -change, year)
+		}
+	}
+}
+
+// ended records how the game ended.
+func (t *tally) ended(reason string, winners []rules.Power) {
+	if t.last.Season != rules.Spring && t.last.Year > t.counts[len(t.counts)-1].Year {
+		t.yearEnds(t.last.Year) // fall was played, winter was not
+	}
+	switch reason {
+	case endSolo, endConcession:
+		t.add(reason, winners[0], rules.None, 10, "%s won the game (%s)", winners[0].Name(), reason)
+	case endDraw:
+		t.add(reason, winners[0], rules.None, 9, "%d powers agreed to a draw", len(winners))
+	}
+}
+
+// The scorings.
+const (
+	scoreGame    = "game"
+	scoreShare   = "share"
+	scoreDraw    = "draw"
+	scoreWelfare = "welfare"
 )
 
 func scorings() []string {
@@ -50,7 +253,7 @@ func (g *game) score(p *player) float64 {
 	last := g.MaxYear - 1900
 	switch {
 	case won:
-		return float64(last + g.MaxYear - g.book.last.Year + 18)
+		return float64(last + g.MaxYear - g.tally.last.Year + 18)
 	case p.stats.Out > 0:
 		return float64(p.stats.Out - 1900)
 	}
@@ -59,7 +262,7 @@ func (g *game) score(p *player) float64 {
 
 // decided reports whether one power won.
 func (g *game) decided() bool {
-	return len(g.end.Winners) == 1 && g.end.Reason != recordDraw
+	return len(g.end.Winners) == 1 && g.end.Reason != endDraw
 }
 
 func (g *game) won(p *player) bool { return g.decided() && g.end.Winners[0] == p.seat }
@@ -67,9 +270,9 @@ func (g *game) won(p *player) bool { return g.decided() && g.end.Winners[0] == p
 // outcome returns the scores and the data of the game.
 func (g *game) outcome() world.Outcome {
 	o := world.Outcome{}
-	s := &recordSummary{
-		Ended: g.end.Reason, Last: g.book.played, Winners: g.end.Winners, Scoring: g.Scoring, Press: g.Rounds > 0,
-		Powers: map[string]*recordPower{}, Centres: g.book.counts, Relations: g.meanRelations(), Moments: g.book.best(), Unjudged: g.book.unjudged,
+	s := &gameSummary{
+		Ended: g.end.Reason, Last: g.tally.played, Winners: g.end.Winners, Scoring: g.Scoring, Press: g.Rounds > 0,
+		Powers: map[string]*powerStats{}, Centres: g.tally.counts, Relations: g.meanRelations(), Moments: g.tally.topMoments(), Unjudged: g.tally.unjudged,
 	}
 	for _, p := range g.players {
 		st := p.stats
@@ -78,9 +281,9 @@ func (g *game) outcome() world.Outcome {
 		s.Powers[p.seat] = st
 		o.Scores = append(o.Scores, g.scores(p)...)
 	}
-	o.Scores = append(o.Scores, world.Score{Name: "solo", Value: number(g.decided())}, world.Score{Name: "draw", Value: number(g.end.Reason == recordDraw)},
-		world.Score{Name: "years", Value: float64(len(g.book.counts) - 1)})
-	if g.silent() {
+	o.Scores = append(o.Scores, world.Score{Name: "solo", Value: zeroOrOne(g.decided())}, world.Score{Name: "draw", Value: zeroOrOne(g.end.Reason == endDraw)},
+		world.Score{Name: "years", Value: float64(len(g.tally.counts) - 1)})
+	if g.nobodyOrdered() {
 		o.Failed, o.Scores = g.ordersAsked.Because("nobody ever gave a legal order"), nil
 	}
 	o.Data = s
@@ -93,39 +296,39 @@ func (d *definition) Measures(p *Params) []world.Measure {
 		return nil
 	}
 	all := []world.Measure{{Name: "solo", Bounds: world.Share()}, {Name: "draw", Bounds: world.Share()}, {Name: "years", Bounds: world.AtLeast0()}}
-	for _, name := range showScores() {
+	for _, name := range powerScores() {
 		if name == "messages" && p.Rounds == 0 || name == "betrayals" && !p.Diary {
 			continue
 		}
 		rivals := name == "score" && p.Scoring != scoreWelfare // one power's welfare does not reduce another's
-		all = append(all, world.Measure{Name: name, Seats: rules.PowerNames(), Bounds: bounds(name, p.Scoring), Rivals: rivals})
+		all = append(all, world.Measure{Name: name, Seats: rules.PowerNames(), Bounds: scoreBounds(name, p.Scoring), Rivals: rivals})
 	}
 	return all
 }
 
-// silent reports whether orders were due and no power ever gave a legal one: then there is
+// nobodyOrdered reports whether orders were due and no power ever gave a legal one: then there is
 // nothing to score.
-func (g *game) silent() bool {
+func (g *game) nobodyOrdered() bool {
 	absent := false
 	for _, p := range g.players {
-		if p.stats.Given() > 0 {
+		if p.stats.given() > 0 {
 			return false
 		}
-		absent = absent || p.absent()
+		absent = absent || p.neverOrdered()
 	}
 	return absent
 }
 
-// absent reports whether orders of a power were due and it never gave a legal one: its units only
+// neverOrdered reports whether orders of a power were due and it never gave a legal one: its units only
 // held, which says nothing about its agent.
-func (p *player) absent() bool { return p.stats.Given() == 0 && p.stats.Missing > 0 }
+func (p *player) neverOrdered() bool { return p.stats.given() == 0 && p.stats.Missing > 0 }
 
 // scores returns the scores of a power: none if it never gave a legal order, and none about
 // messages if every question for messages failed.
 func (g *game) scores(p *player) []world.Score {
 	st := p.stats
 	var list []world.Score
-	if p.absent() {
+	if p.neverOrdered() {
 		return nil
 	}
 	add := func(name string, value float64) {
@@ -133,18 +336,18 @@ func (g *game) scores(p *player) []world.Score {
 	}
 	add("score", st.Score)
 	add("centres", float64(st.Centres))
-	add("survived", number(st.Survived))
-	add("solo", number(st.Solo))
-	if n, ok := st.Active(); n > 0 {
+	add("survived", zeroOrOne(st.Survived))
+	add("solo", zeroOrOne(st.Solo))
+	if n, ok := st.active(); n > 0 {
 		add("success", float64(ok)/float64(n))
 	}
-	if n, illegal := st.Written(); n > 0 && !p.bot {
+	if n, illegal := st.written(); n > 0 && !p.bot {
 		add("invalid", float64(illegal)/float64(n))
 	}
-	if g.Rounds > 0 && !p.bot && (p.heard || p.stats.Failed["message"] == 0) {
+	if g.Rounds > 0 && !p.bot && (p.wroteMessages || p.stats.Failed["message"] == 0) {
 		add("messages", float64(st.Private+st.Public))
 	}
-	if g.Diary && g.viewed(p) {
+	if g.Diary && g.relationsKnown(p) {
 		add("betrayals", float64(st.Betrayed))
 	}
 	if n := st.Kept + st.Broken; n > 0 {
@@ -153,15 +356,15 @@ func (g *game) scores(p *player) []world.Score {
 	return list
 }
 
-// viewed reports whether the relations of others to a power are known: whether one of those that
+// relationsKnown reports whether the relations of others to a power are known: whether one of those that
 // keep a diary ever gave its relations, or nobody keeps one.
-func (g *game) viewed(p *player) bool {
+func (g *game) relationsKnown(p *player) bool {
 	writers := 0
 	for _, other := range g.players {
 		if other == p || other.bot {
 			continue
 		}
-		if other.viewed {
+		if other.gaveRelations {
 			return true
 		}
 		writers++
@@ -169,7 +372,7 @@ func (g *game) viewed(p *player) bool {
 	return writers == 0
 }
 
-func number(yes bool) float64 {
+func zeroOrOne(yes bool) float64 {
 	if yes {
 		return 1
 	}
@@ -178,7 +381,7 @@ func number(yes bool) float64 {
 
 // meanRelations is how powers saw each other, the mean over the game.
 func (g *game) meanRelations() map[string]map[string]float64 {
-	if g.book.phases == 0 {
+	if g.tally.phases == 0 {
 		return nil
 	}
 	all := map[string]map[string]float64{}
@@ -189,7 +392,7 @@ func (g *game) meanRelations() map[string]map[string]float64 {
 		all[p.seat] = map[string]float64{}
 		for _, other := range g.players {
 			if other != p && !other.bot {
-				all[p.seat][other.seat] = float64(g.book.sums[p.power][other.power]) / float64(g.book.phases)
+				all[p.seat][other.seat] = float64(g.tally.sums[p.power][other.power]) / float64(g.tally.phases)
 			}
 		}
 	}

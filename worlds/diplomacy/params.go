@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -41,8 +42,8 @@ func (d *definition) Defaults() *Params {
 // everybody means all powers in Templates and Prompts.
 const everybody = "ALL"
 
-// wrong is an error about a param.
-func wrong(param, format string, args ...any) error {
+// paramError is an error about a param.
+func paramError(param, format string, args ...any) error {
 	return fmt.Errorf("diplomacy: params.%s: %w", param, fmt.Errorf(format, args...))
 }
 
@@ -52,7 +53,7 @@ const maxYears = 100
 // check returns all errors in p, each with the name of its param.
 func (d *definition) check(p *Params) error {
 	c := &world.ParamErrors{Kind: "diplomacy"}
-	start, err := d.start(p)
+	start, err := d.startPosition(p)
 	if err != nil {
 		c.Add(err)
 		start = d.rules.Start()
@@ -69,38 +70,38 @@ func (d *definition) check(p *Params) error {
 		switch end, err := rules.ParsePhase(p.EndPhase); {
 		case err != nil:
 			c.Addf("end_phase", "%.40q: a phase is written like S1903M, F1903R or W1903A", p.EndPhase)
-		case rank(end) < rank(start.Phase) || end.Year > p.MaxYear:
+		case phaseRank(end) < phaseRank(start.Phase) || end.Year > p.MaxYear:
 			c.Addf("end_phase", "%s: want a phase from %s to the end of %d", p.EndPhase, start.Phase, p.MaxYear)
 		}
 	}
 	if p.Judge && p.Rounds == 0 {
 		c.Addf("judge", "there is nothing to judge without talks: set rounds to 1 or more")
 	}
-	_, err = d.sets(p)
+	_, err = d.promptSets(p)
 	c.Add(err)
 	return c.Err()
 }
 
-// start is the position the game begins with.
-func (d *definition) start(p *Params) (rules.Position, error) {
+// startPosition is the position the game begins with.
+func (d *definition) startPosition(p *Params) (rules.Position, error) {
 	if p.Position.Name == "" {
 		if p.Start != "" {
-			return rules.Position{}, wrong("start", "%q %w: a matrix cannot vary it", p.Start, world.ErrUnread)
+			return rules.Position{}, paramError("start", "%q %w: a matrix cannot vary it", p.Start, world.ErrUnread)
 		}
 		return d.rules.Start(), nil
 	}
 	pos, err := d.rules.FromState(p.Position)
 	if err != nil {
-		return pos, wrong("position", "%v", err)
+		return pos, paramError("position", "%v", err)
 	}
 	if !slices.ContainsFunc(rules.Powers(), pos.Alive) {
-		return pos, wrong("position", "nobody has a unit or a centre")
+		return pos, paramError("position", "nobody has a unit or a centre")
 	}
 	return pos, nil
 }
 
-// keysOf lists the powers that templates are for, everybody first, and checks that they exist.
-func keysOf[T any](param string, m map[string]T) (keys []string, err error) {
+// templateKeys lists the powers that templates are for, everybody first, and checks that they exist.
+func templateKeys[T any](param string, m map[string]T) (keys []string, err error) {
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		switch {
 		case key == everybody:
@@ -108,8 +109,101 @@ func keysOf[T any](param string, m map[string]T) (keys []string, err error) {
 		case slices.Contains(rules.PowerNames(), key):
 			keys = append(keys, key)
 		default:
-			err = errors.Join(err, wrong(param+"."+key, "unknown power; want one of %s or %s", strings.Join(rules.PowerNames(), ", "), everybody))
+			err = errors.Join(err, paramError(param+"."+key, "unknown power; want one of %s or %s", strings.Join(rules.PowerNames(), ", "), everybody))
 		}
 	}
 	return keys, err
+}
+
+// Load reads the files that params name: templates and a position.
+func (d *definition) Load(p *Params, files world.Files) ([]string, error) {
+	return nil, errors.Join(loadTemplates(p, files), loadPosition(p, files))
+}
+
+func loadTemplates(p *Params, files world.Files) error {
+	keys, err := templateKeys("templates", p.Templates)
+	for _, key := range keys {
+		folder := p.Templates[key]
+		names := files.Match(path.Join(folder, "*.txt"))
+		if len(names) == 0 {
+			err = errors.Join(err, paramError("templates."+key, "no template in %q: want files such as orders.txt; the names are %s", folder, strings.Join(templateNames(), ", ")))
+			continue
+		}
+		if p.Prompts == nil {
+			p.Prompts = map[string]map[string]string{}
+		}
+		texts := map[string]string{}
+		var bad []string // errors, file by file
+		for _, name := range names {
+			what := strings.TrimSuffix(path.Base(name), ".txt")
+			text, failed := files.Text(name)
+			if failed == nil {
+				failed = checkTemplate(what, text)
+			}
+			if failed != nil {
+				bad = append(bad, fmt.Sprintf("%s: %v", name, failed))
+				continue
+			}
+			texts[what] = text
+		}
+		if len(bad) > 0 {
+			err = errors.Join(err, paramError("templates."+key, "%s", strings.Join(bad, "; ")))
+		}
+		p.Prompts[key] = texts
+	}
+	return err
+}
+
+// checkTemplate checks the name and the text of a template.
+func checkTemplate(name, text string) error {
+	if !slices.Contains(templateNames(), name) {
+		return fmt.Errorf("unknown template %.40q; want one of %s", name, strings.Join(templateNames(), ", "))
+	}
+	_, err := parseTemplate(text)
+	return err
+}
+
+func loadPosition(p *Params, files world.Files) error {
+	switch {
+	case p.Start == "" && p.StartPhase != "":
+		return paramError("start_phase", "%s: set start to a saved game", p.StartPhase)
+	case p.Start == "":
+		return nil
+	case p.Position.Name != "":
+		return paramError("position", "is set, but so is start, from which it would be read: remove one of them")
+	}
+	text, err := files.Text(p.Start)
+	if err != nil {
+		return paramError("start", "%w", err)
+	}
+	state, err := readPosition([]byte(text), p.StartPhase)
+	if err != nil {
+		return paramError("start", "%s: %v", p.Start, err)
+	}
+	p.Position = state
+	return nil
+}
+
+// promptSets returns the templates of each power. Powers with the same templates share a set.
+func (d *definition) promptSets(p *Params) (sets [rules.Turkey + 1]*promptSet, err error) {
+	keys, err := templateKeys("prompts", p.Prompts)
+	for _, key := range keys {
+		for _, name := range slices.Sorted(maps.Keys(p.Prompts[key])) {
+			if bad := checkTemplate(name, p.Prompts[key][name]); bad != nil {
+				err = errors.Join(err, paramError("prompts."+key+"."+name, "%w", bad))
+			}
+		}
+	}
+	if err != nil {
+		return sets, err
+	}
+	if sets[rules.None], err = d.prompts.with(p.Prompts[everybody]); err != nil {
+		return sets, paramError("prompts."+everybody, "%w", err)
+	}
+	for _, w := range rules.Powers() {
+		if sets[w], err = sets[rules.None].with(p.Prompts[w.String()]); err != nil {
+			return sets, paramError("prompts."+w.String(), "%w", err)
+		}
+	}
+	return sets, nil
 }

@@ -55,7 +55,7 @@ func TestParamsAreChecked(t *testing.T) {
 	}
 	p := newDefinition().Defaults()
 	p.Judge = true
-	if seats, err := d.Seats(p); err != nil || len(seats) != 8 || seats[7] != Judge {
+	if seats, err := d.Seats(p); err != nil || len(seats) != 8 || seats[7] != judgeSeat {
 		t.Errorf("%v %v", seats, err)
 	}
 }
@@ -127,7 +127,7 @@ func TestLoad(t *testing.T) {
 // TestTemplates checks that a power's own templates are used only for this power.
 func TestTemplates(t *testing.T) {
 	t.Parallel()
-	p := playDiplomacy(t, 1, world.Lineup{}, simulated, func(p *Params) {
+	p := playGame(t, 1, world.Lineup{}, simulated, func(p *Params) {
 		p.EndPhase, p.Rounds = "S1901M", 1
 		p.Prompts = map[string]map[string]string{"ALL": {"talk": "Speak, {{power}}, in round {{round}}."}, "FRANCE": {"orders": "Strike!\n\n{{options}}", "decide": "Strike!\n\n{{options}}"}}
 	})
@@ -190,14 +190,14 @@ func TestDocument(t *testing.T) {
 	for _, v := range variables() {
 		want = append(want, "| `"+v.Name+"` | "+v.Doc+" |")
 	}
-	for _, name := range promptNames() {
+	for _, name := range templateNames() {
 		want = append(want, "`"+name+".txt`")
 	}
 	for _, s := range scorings() {
 		want = append(want, "| `"+s+"` |")
 	}
-	p := playDiplomacy(t, 1, world.Lineup{}, simulated, func(p *Params) { p.MaxYear, p.Rounds, p.Planning = 1904, 1, true })
-	for label := range count(p) {
+	p := playGame(t, 1, world.Lineup{}, simulated, func(p *Params) { p.MaxYear, p.Rounds, p.Planning = 1904, 1, true })
+	for label := range callsByLabel(p) {
 		want = append(want, "`"+label+"` |")
 	}
 	for _, text := range want {
@@ -211,7 +211,7 @@ func TestDocument(t *testing.T) {
 // values, even if it is part of the shared beginning.
 func TestTemplatesKeepSecrets(t *testing.T) {
 	t.Parallel()
-	p := playDiplomacy(t, 1, world.Lineup{}, marked(), func(p *Params) {
+	p := playGame(t, 1, world.Lineup{}, marked(), func(p *Params) {
 		p.EndPhase, p.Rounds = "F1901M", 2
 		p.Prompts = map[string]map[string]string{"ALL": {"board": "For {{power}} only: {{goals}}\n\n{{position}}\n\n{{diary}}\n\n{{messages}}"}}
 	})

@@ -25,23 +25,23 @@ func promiseKinds() []string {
 
 // askPromises asks the judge for the promises in the messages of the phase.
 func (g *game) askPromises(t *world.Table) []promiseDraft {
-	messages := messageLines(rules.None, g.mail.All(g.pos.Phase.String()))
-	text := g.judge.Fill(promptJudge, func(name string) string {
+	messages := messageLines(rules.None, g.mail.inPhase(g.pos.Phase.String()))
+	text := g.judge.fill(promptJudge, func(name string) string {
 		switch name {
 		case "messages":
 			return messages
 		case "position":
-			return g.brief.Board()
+			return g.brief.board
 		case "phase":
 			return g.pos.Phase.String()
 		}
 		return ""
 	})
-	answer, ok := decode[promisesAnswer](t.One(world.Call{Seat: Judge, Label: "promises", Ask: llm.Request{
+	answer, ok := decodeAnswer[promisesAnswer](t.One(world.Call{Seat: judgeSeat, Label: "promises", Ask: llm.Request{
 		Messages: []llm.Message{llm.User(text)}, Schema: g.forms.promises,
 	}}))
 	if !ok {
-		g.book.unjudged++
+		g.tally.unjudged++
 	}
 	return answer.Promises
 }
@@ -49,23 +49,23 @@ func (g *game) askPromises(t *world.Table) []promiseDraft {
 // checkPromises compares promises with the orders that were given.
 func (g *game) checkPromises(t *world.Table, drafts []promiseDraft) {
 	const limit = 100
-	list := []Promise{}
+	list := []promiseRecord{}
 	for _, d := range drafts[:min(len(drafts), limit)] {
 		from, ok := rules.ParsePower(d.From)
 		to, toPower := rules.ParsePower(d.To)
-		if !ok || from == to || !toPower && !strings.EqualFold(d.To, pressAll) || !slices.Contains(promiseKinds(), d.Kind) {
+		if !ok || from == to || !toPower && !strings.EqualFold(d.To, toAll) || !slices.Contains(promiseKinds(), d.Kind) {
 			continue
 		}
-		p := Promise{Phase: g.pos.Phase.String(), From: from.String(), To: pressAll, Kind: d.Kind, Unit: pressLine(d.Unit, 20), Place: pressLine(d.Place, 30), Quote: pressLine(d.Quote, 200)}
+		p := promiseRecord{Phase: g.pos.Phase.String(), From: from.String(), To: toAll, Kind: d.Kind, Unit: oneLine(d.Unit, 20), Place: oneLine(d.Place, 30), Quote: oneLine(d.Quote, 200)}
 		if toPower {
 			p.To = to.String()
 		}
 		p.Verdict = g.verdict(from, to, d)
 		stats := g.players[from-1].stats
 		switch p.Verdict {
-		case recordKept:
+		case verdictKept:
 			stats.Kept++
-		case broken:
+		case verdictBroken:
 			stats.Broken++
 		default:
 			stats.Unclear++
@@ -90,9 +90,9 @@ func (g *game) verdict(from, to rules.Power, d promiseDraft) string {
 	}
 	kept := func(yes bool) string {
 		if yes {
-			return recordKept
+			return verdictKept
 		}
-		return broken
+		return verdictBroken
 	}
 	orders := g.players[from-1].orders
 	gave := func(f func(o rules.Order) bool) bool {
@@ -101,29 +101,29 @@ func (g *game) verdict(from, to rules.Power, d promiseDraft) string {
 	switch d.Kind {
 	case promiseMove:
 		if unitErr != nil || placeErr != nil || !g.has(from, unit) {
-			return unclear
+			return verdictUnclear
 		}
 		return kept(gave(func(o rules.Order) bool { return o.Kind == rules.Move && same(o.At, unit) && same(o.To, place) }))
 	case promiseSupport, promiseConvoy:
 		if unitErr != nil {
-			return unclear
+			return verdictUnclear
 		}
 		return kept(gave(func(o rules.Order) bool {
 			return o.Kind.String() == d.Kind && same(o.Of, unit) && (placeErr != nil || same(o.To, place) || o.To == rules.Nowhere && same(o.Of, place))
 		}))
 	case promiseHold:
 		if unitErr != nil || !g.has(from, unit) {
-			return unclear
+			return verdictUnclear
 		}
 		return kept(!gave(func(o rules.Order) bool { return o.Kind == rules.Move && same(o.At, unit) }))
 	case promiseStayOut:
 		if placeErr != nil {
-			return unclear
+			return verdictUnclear
 		}
 		return kept(!gave(func(o rules.Order) bool { return o.Kind == rules.Move && same(o.To, place) }))
 	}
 	if to == rules.None {
-		return unclear
+		return verdictUnclear
 	}
 	return kept(!gave(func(o rules.Order) bool { return g.against(o, to) }))
 }

@@ -16,26 +16,26 @@ func TestPromises(t *testing.T) {
 		promise promiseDraft
 		want    string
 	}{
-		{promiseDraft{From: "FRANCE", To: "GERMANY", Kind: "move", Unit: "A PAR", Place: "BUR"}, recordKept},
-		{promiseDraft{From: "FRANCE", To: "GERMANY", Kind: "move", Unit: "A PAR", Place: "Picardy"}, broken},
-		{promiseDraft{From: "FRANCE", To: "GERMANY", Kind: "move", Unit: "A MUN", Place: "BUR"}, unclear},
-		{promiseDraft{From: "FRANCE", To: "GERMANY", Kind: "move", Unit: "somewhere", Place: "BUR"}, unclear},
-		{promiseDraft{From: "GERMANY", To: "FRANCE", Kind: "support", Unit: "A PAR", Place: "BUR"}, recordKept},
-		{promiseDraft{From: "GERMANY", To: "FRANCE", Kind: "support", Unit: "A PAR"}, recordKept},
-		{promiseDraft{From: "GERMANY", To: "FRANCE", Kind: "support", Unit: "A PAR", Place: "PIC"}, broken},
-		{promiseDraft{From: "FRANCE", To: "ENGLAND", Kind: "stay_out", Place: "ENG"}, broken},
-		{promiseDraft{From: "FRANCE", To: "ALL", Kind: "stay_out", Place: "PIE"}, recordKept},
-		{promiseDraft{From: "ENGLAND", To: "FRANCE", Kind: "hold", Unit: "A LVP"}, recordKept},
-		{promiseDraft{From: "ENGLAND", To: "FRANCE", Kind: "hold", Unit: "F LON"}, broken},
-		{promiseDraft{From: "FRANCE", To: "ENGLAND", Kind: "no_attack"}, recordKept},
-		{promiseDraft{From: "ENGLAND", To: "FRANCE", Kind: "convoy", Unit: "A LVP", Place: "BEL"}, broken},
+		{promiseDraft{From: "FRANCE", To: "GERMANY", Kind: "move", Unit: "A PAR", Place: "BUR"}, verdictKept},
+		{promiseDraft{From: "FRANCE", To: "GERMANY", Kind: "move", Unit: "A PAR", Place: "Picardy"}, verdictBroken},
+		{promiseDraft{From: "FRANCE", To: "GERMANY", Kind: "move", Unit: "A MUN", Place: "BUR"}, verdictUnclear},
+		{promiseDraft{From: "FRANCE", To: "GERMANY", Kind: "move", Unit: "somewhere", Place: "BUR"}, verdictUnclear},
+		{promiseDraft{From: "GERMANY", To: "FRANCE", Kind: "support", Unit: "A PAR", Place: "BUR"}, verdictKept},
+		{promiseDraft{From: "GERMANY", To: "FRANCE", Kind: "support", Unit: "A PAR"}, verdictKept},
+		{promiseDraft{From: "GERMANY", To: "FRANCE", Kind: "support", Unit: "A PAR", Place: "PIC"}, verdictBroken},
+		{promiseDraft{From: "FRANCE", To: "ENGLAND", Kind: "stay_out", Place: "ENG"}, verdictBroken},
+		{promiseDraft{From: "FRANCE", To: "ALL", Kind: "stay_out", Place: "PIE"}, verdictKept},
+		{promiseDraft{From: "ENGLAND", To: "FRANCE", Kind: "hold", Unit: "A LVP"}, verdictKept},
+		{promiseDraft{From: "ENGLAND", To: "FRANCE", Kind: "hold", Unit: "F LON"}, verdictBroken},
+		{promiseDraft{From: "FRANCE", To: "ENGLAND", Kind: "no_attack"}, verdictKept},
+		{promiseDraft{From: "ENGLAND", To: "FRANCE", Kind: "convoy", Unit: "A LVP", Place: "BEL"}, verdictBroken},
 	}
 	var list []promiseDraft
 	for _, c := range cases {
 		list = append(list, c.promise)
 	}
 	invalid := []promiseDraft{{From: "Mars", To: "FRANCE", Kind: "move"}, {From: "FRANCE", To: "FRANCE", Kind: "hold"}, {From: "FRANCE", To: "ITALY", Kind: "sing"}}
-	p := playDiplomacy(t, 1, world.Lineup{}, func(c world.Call) world.Reply {
+	p := playGame(t, 1, world.Lineup{}, func(c world.Call) world.Reply {
 		switch c.Label {
 		case "promises":
 			return reply(map[string]any{"promises": append(list, invalid...)})
@@ -44,7 +44,7 @@ func TestPromises(t *testing.T) {
 		}
 		return simulated(c)
 	}, func(p *Params) { p.EndPhase, p.Rounds, p.Judge = "S1901M", 1, true })
-	got := Read(p.notes).Phases[0].Promises
+	got := readGame(p.notes).Phases[0].Promises
 	if len(got) != len(cases) {
 		t.Fatalf("%d promises, want %d: %+v", len(got), len(cases), got)
 	}
@@ -53,7 +53,7 @@ func TestPromises(t *testing.T) {
 		if got[i].Verdict != c.want {
 			t.Errorf("%+v: %s, want %s", c.promise, got[i].Verdict, c.want)
 		}
-		if c.want == recordKept && c.promise.From == "FRANCE" {
+		if c.want == verdictKept && c.promise.From == "FRANCE" {
 			kept++
 		}
 	}
@@ -64,8 +64,8 @@ func TestPromises(t *testing.T) {
 
 func TestJudgeFails(t *testing.T) {
 	t.Parallel()
-	p := playDiplomacy(t, 1, world.Lineup{}, func(c world.Call) world.Reply {
-		if c.Seat == Judge {
+	p := playGame(t, 1, world.Lineup{}, func(c world.Call) world.Reply {
+		if c.Seat == judgeSeat {
 			return world.Reply{Failed: llm.KindTimeout}
 		}
 		return simulated(c)
@@ -79,9 +79,9 @@ func TestJudgeFails(t *testing.T) {
 // phase.
 func TestBetrayal(t *testing.T) {
 	t.Parallel()
-	p := playDiplomacy(t, 1, world.Lineup{}, func(c world.Call) world.Reply {
+	p := playGame(t, 1, world.Lineup{}, func(c world.Call) world.Reply {
 		switch {
-		case c.Label == AboutStart && c.Seat == "AUSTRIA":
+		case c.Label == aboutStart && c.Seat == "AUSTRIA":
 			return reply(map[string]any{"goals": []string{}, "relations": []map[string]string{{"power": "ITALY", "relation": "ally"}}})
 		case c.Label == "orders":
 			return reply(map[string]any{"reason": "", "orders": []string{"A VEN - TRI", "F TRI - ALB", "A TRI H", "F ALB H"}})

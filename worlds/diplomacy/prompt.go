@@ -1,13 +1,3 @@
-// Part prompt has the prompt templates of Diplomacy, one for each moment of the game, and fills
-// them in.
-//
-// A template is plain text with variables like {{goals}}. A paragraph with an empty variable is
-// left out; there are no conditions, loops or functions. A value is never read as a template, so
-// that no player can write into the instructions of another.
-//
-// The same values make the same text. A template with an unknown variable is refused when it is
-// read, never during a game.
-
 package diplomacy
 
 import (
@@ -24,38 +14,38 @@ import (
 const promptVersion = 1
 
 //go:embed text/*.txt
-var texts embed.FS
+var templateFiles embed.FS
 
-// The templates. promptRules and Board begin every prompt and are the same for all powers; Self and
-// one of the others follow in a separate message.
+// The names of the templates. The rules and the board begin every prompt and are the same for all
+// powers. The template self and one of the others follow in a separate message.
 const (
 	promptRules   = "rules"
 	promptBoard   = "board"
-	self          = "self"
+	promptSelf    = "self"
 	promptStart   = "start"
 	promptPlan    = "plan"
 	promptTalk    = "talk"
 	promptDecide  = "decide"
 	promptOrders  = "orders"
 	promptRetreat = "retreat"
-	adjust        = "adjust"
+	promptAdjust  = "adjust"
 	promptAgain   = "again"
 	promptReview  = "review"
 	promptYears   = "years"
 	promptJudge   = "judge"
 )
 
-// promptNames lists the templates in the order in which a game needs them.
-func promptNames() []string {
-	return []string{promptRules, promptBoard, self, promptStart, promptPlan, promptTalk, promptDecide, promptOrders, promptRetreat, adjust, promptAgain, promptReview, promptYears, promptJudge}
+// templateNames lists the templates in the order in which a game needs them.
+func templateNames() []string {
+	return []string{promptRules, promptBoard, promptSelf, promptStart, promptPlan, promptTalk, promptDecide, promptOrders, promptRetreat, promptAdjust, promptAgain, promptReview, promptYears, promptJudge}
 }
 
-// Variable is a variable of templates.
-type Variable struct{ Name, Doc string }
+// templateVariable is a variable of templates.
+type templateVariable struct{ Name, Doc string }
 
 // variables lists all variables. One that does not apply is empty.
-func variables() []Variable {
-	return []Variable{
+func variables() []templateVariable {
+	return []templateVariable{
 		{"power", "the power that answers, such as France"},
 		{"phase", "the current phase, such as S1901M (spring 1901, movement)"},
 		{"scoring", "the scoring, in a sentence"},
@@ -82,21 +72,27 @@ func variables() []Variable {
 	}
 }
 
-// promptSet is a set of templates. It never changes, so any number of games can share one.
+// promptSet is a set of templates, one for each moment of a game. It never changes, so any number
+// of games can share one.
+//
+// A template is plain text with variables like {{goals}}. A paragraph with an empty variable is
+// left out; there are no conditions, loops or functions. A value is never read as a template, so
+// that no player can write into the instructions of another. A template with an unknown variable
+// is refused when it is read, never during a game.
 type promptSet struct{ parts map[string][]paragraph }
 
 // paragraph is a text with variables: texts and names in turn, a text first.
 type paragraph []string
 
-var variable = regexp.MustCompile(`\{\{\s*([^{}]*?)\s*\}\}`)
+var variableRE = regexp.MustCompile(`\{\{\s*([^{}]*?)\s*\}\}`)
 
-// standard returns the set that comes with Parley.
-func standard() *promptSet {
+// standardPrompts returns the set that comes with Parley.
+func standardPrompts() *promptSet {
 	s := &promptSet{parts: map[string][]paragraph{}}
-	for _, name := range promptNames() {
-		b, err := texts.ReadFile("text/" + name + ".txt")
+	for _, name := range templateNames() {
+		b, err := templateFiles.ReadFile("text/" + name + ".txt")
 		if err == nil {
-			s.parts[name], err = parse(string(b))
+			s.parts[name], err = parseTemplate(string(b))
 		}
 		if err != nil {
 			panic(fmt.Sprintf("prompt: %s: %v", name, err)) // the file is part of the program, and tested
@@ -105,17 +101,17 @@ func standard() *promptSet {
 	return s
 }
 
-// With returns the set with some templates replaced.
-func (s *promptSet) With(texts map[string]string) (*promptSet, error) {
+// with returns the set with some templates replaced.
+func (s *promptSet) with(texts map[string]string) (*promptSet, error) {
 	if len(texts) == 0 {
 		return s, nil
 	}
 	out := &promptSet{parts: maps.Clone(s.parts)}
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
-		if !slices.Contains(promptNames(), name) {
-			return nil, fmt.Errorf("unknown template %.40q; want one of %s", name, strings.Join(promptNames(), ", "))
+		if !slices.Contains(templateNames(), name) {
+			return nil, fmt.Errorf("unknown template %.40q; want one of %s", name, strings.Join(templateNames(), ", "))
 		}
-		p, err := parse(texts[name])
+		p, err := parseTemplate(texts[name])
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -124,16 +120,10 @@ func (s *promptSet) With(texts map[string]string) (*promptSet, error) {
 	return out, nil
 }
 
-// checkPrompt checks the text of a template.
-func checkPrompt(text string) error {
-	_, err := parse(text)
-	return err
-}
-
-// parse reads a template. Its error names the line.
-func parse(text string) ([]paragraph, error) {
+// parseTemplate reads a template. Its error names the line.
+func parseTemplate(text string) ([]paragraph, error) {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
-	if err := known(text); err != nil {
+	if err := checkVariables(text); err != nil {
 		return nil, err
 	}
 	var out []paragraph
@@ -144,7 +134,7 @@ func parse(text string) ([]paragraph, error) {
 		}
 		var p paragraph
 		at := 0
-		for _, m := range variable.FindAllStringSubmatchIndex(block, -1) {
+		for _, m := range variableRE.FindAllStringSubmatchIndex(block, -1) {
 			p = append(p, block[at:m[0]], block[m[2]:m[3]])
 			at = m[1]
 		}
@@ -153,12 +143,12 @@ func parse(text string) ([]paragraph, error) {
 	return out, nil
 }
 
-// single is a name in single braces.
-var single = regexp.MustCompile(`\{\s*(\w+)\s*\}`)
+// singleBracesRE is a name in single braces.
+var singleBracesRE = regexp.MustCompile(`\{\s*(\w+)\s*\}`)
 
-// known checks that every variable of a text is known, that double braces match, and that no
+// checkVariables checks that every variable of a text is known, that double braces match, and that no
 // variable is in single braces. Other text in single braces, such as JSON, is allowed.
-func known(text string) error {
+func checkVariables(text string) error {
 	var names, bad []string
 	for _, v := range variables() {
 		names = append(names, v.Name)
@@ -169,17 +159,17 @@ func known(text string) error {
 		say := func(format string, args ...any) {
 			bad = append(bad, fmt.Sprintf("line %d: ", number)+fmt.Sprintf(format, args...))
 		}
-		for _, m := range variable.FindAllStringSubmatch(line, -1) {
+		for _, m := range variableRE.FindAllStringSubmatch(line, -1) {
 			if !slices.Contains(names, m[1]) {
 				say("unknown variable {{%.40s}}; want one of %s", m[1], strings.Join(names, ", "))
 			}
 		}
-		rest := variable.ReplaceAllString(line, "")
+		rest := variableRE.ReplaceAllString(line, "")
 		if strings.Contains(rest, "{{") || strings.Contains(rest, "}}") {
 			say("a variable is written {{name}} on one line")
 			continue
 		}
-		for _, m := range single.FindAllStringSubmatch(rest, -1) {
+		for _, m := range singleBracesRE.FindAllStringSubmatch(rest, -1) {
 			if slices.Contains(names, m[1]) {
 				say("%s is in single braces: write {{%s}}", m[0], m[1])
 			}
@@ -191,8 +181,8 @@ func known(text string) error {
 	return nil
 }
 
-// Fill returns a template with the values of its variables.
-func (s *promptSet) Fill(name string, value func(variable string) string) string {
+// fill returns a template with the values of its variables.
+func (s *promptSet) fill(name string, value func(variable string) string) string {
 	var b strings.Builder
 	for _, p := range s.parts[name] {
 		if text, ok := p.fill(value); ok {

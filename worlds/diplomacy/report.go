@@ -1,25 +1,21 @@
-// Part show prepares games of Diplomacy for readers: the kind's part of a report, over
-// any number of games, and the replay of one game.
-//
-// It accepts outcomes and notes from anywhere, broken ones too, and shows what it can read.
-// The same games make the same pictures.
-//
-// It does not draw the board (package drawing) or lay out pages.
-
 package diplomacy
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"parley/world"
+	"parley/worlds/diplomacy/drawing"
 	"parley/worlds/diplomacy/rules"
 )
 
-// report is the kind's part of a report.
+// report is the kind's part of a report, over any number of games. It accepts outcomes from
+// anywhere, broken ones too, and shows what it can read.
 type report struct {
 	agents []string // in order of appearance
 	years  []int
@@ -34,32 +30,35 @@ type report struct {
 	conduct   samples // by agent and score
 	ends      map[string]int
 	invalid   map[string]map[string]int // by agent and reason
-	moments   []showMoment
+	moments   []episodeMoment
 }
 
-type key = [2]string
+type pair = [2]string
 
 // samples holds numbers of episodes by two names.
-type samples map[key]*world.Sample
+type samples map[pair]*world.Sample
 
 func (s samples) at(a, b string, within world.Bounds) *world.Sample {
-	k := key{a, b}
+	k := pair{a, b}
 	if s[k] == nil {
 		s[k] = &world.Sample{Bounds: within}
 	}
 	return s[k]
 }
 
-// showScores lists the names of the scores of each power.
-func showScores() []string {
+// powerScores lists the names of the scores of each power.
+func powerScores() []string {
 	return []string{"score", "centres", "survived", "solo", "success", "invalid", "messages", "betrayals", "kept"}
 }
 
-// bounds returns the bounds of a power's score.
-func bounds(score, scoring string) world.Bounds {
+// scoreBounds returns the bounds of one of these scores.
+func scoreBounds(score, scoring string) world.Bounds {
 	switch score {
 	case "score":
-		return scoreBounds(scoring)
+		if scoring == scoreShare || scoring == scoreDraw {
+			return world.Share()
+		}
+		return world.AtLeast0()
 	case "messages", "betrayals":
 		return world.AtLeast0()
 	case "centres":
@@ -69,14 +68,14 @@ func bounds(score, scoring string) world.Bounds {
 	}
 }
 
-// showMoment is a key showMoment and its episode.
-type showMoment struct {
+// episodeMoment is a key moment and its episode.
+type episodeMoment struct {
 	episode int
-	Moment
+	keyMoment
 }
 
-// exhibitor returns an empty part of a report.
-func exhibitor() world.Exhibitor {
+// newReport returns a report of no games.
+func newReport() world.Exhibitor {
 	return &report{
 		later: map[int]bool{}, scores: samples{}, centres: samples{}, relations: samples{}, betrayals: samples{}, success: samples{}, mix: samples{}, conduct: samples{},
 		ends: map[string]int{}, invalid: map[string]map[string]int{},
@@ -94,12 +93,12 @@ func agentOf(p world.Played, seat string) string {
 // Add adds a game.
 func (r *report) Add(p world.Played) {
 	raw, _ := p.Outcome.Data.(json.RawMessage)
-	var s recordSummary
+	var s gameSummary
 	if p.Outcome.Failed != "" || json.Unmarshal(raw, &s) != nil || len(s.Powers) == 0 {
 		return
 	}
 	r.ends[s.Ended]++
-	byAgent := map[string][]*recordPower{}
+	byAgent := map[string][]*powerStats{}
 	for _, power := range rules.PowerNames() {
 		st := s.Powers[power]
 		if st == nil {
@@ -123,22 +122,22 @@ func (r *report) Add(p world.Played) {
 	}
 	r.addBetrayals(p, &s)
 	for _, m := range s.Moments {
-		r.moments = append(r.moments, showMoment{p.Episode, m})
+		r.moments = append(r.moments, episodeMoment{p.Episode, m})
 	}
 	r.trim()
 }
 
 // addBetrayals counts the betrayals of one game, for each agent and each other seat's agent. Nothing is known about games without
 // relations.
-func (r *report) addBetrayals(p world.Played, s *recordSummary) {
+func (r *report) addBetrayals(p world.Played, s *gameSummary) {
 	if len(s.Relations) == 0 {
 		return
 	}
-	count := map[key]float64{}
+	count := map[pair]float64{}
 	for a := range s.Powers {
 		for b := range s.Powers {
 			if a != b {
-				count[key{agentOf(p, a), agentOf(p, b)}] += 0
+				count[pair{agentOf(p, a), agentOf(p, b)}] += 0
 			}
 		}
 	}
@@ -148,7 +147,7 @@ func (r *report) addBetrayals(p world.Played, s *recordSummary) {
 		}
 		for of, n := range power.Victims { // not the moments: a summary keeps only some of them
 			if s.Powers[of] != nil && by != of {
-				count[key{agentOf(p, by), agentOf(p, of)}] += float64(max(0, n))
+				count[pair{agentOf(p, by), agentOf(p, of)}] += float64(max(0, n))
 			}
 		}
 	}
@@ -160,32 +159,32 @@ func (r *report) addBetrayals(p world.Played, s *recordSummary) {
 // addScores adds the scores of the outcome, the same that other tables show: a power that
 // never gave a legal order has none.
 func (r *report) addScores(p world.Played, scoring string) {
-	values := map[key][]float64{}
+	values := map[pair][]float64{}
 	for _, s := range p.Outcome.Scores {
-		if s.Seat == "" || !slices.Contains(showScores(), s.Name) || math.IsNaN(s.Value) || math.IsInf(s.Value, 0) {
+		if s.Seat == "" || !slices.Contains(powerScores(), s.Name) || math.IsNaN(s.Value) || math.IsInf(s.Value, 0) {
 			continue
 		}
-		k := key{agentOf(p, s.Seat), s.Name}
+		k := pair{agentOf(p, s.Seat), s.Name}
 		values[k] = append(values[k], s.Value)
 		if s.Name == "score" {
-			r.scores.at(k[0], s.Seat, bounds(s.Name, scoring)).Add(p.Unit, s.Value)
+			r.scores.at(k[0], s.Seat, scoreBounds(s.Name, scoring)).Add(p.Unit, s.Value)
 		}
 	}
 	for k, list := range values {
-		r.conduct.at(k[0], k[1], bounds(k[1], scoring)).Add(p.Unit, list...)
+		r.conduct.at(k[0], k[1], scoreBounds(k[1], scoring)).Add(p.Unit, list...)
 	}
 }
 
-// maxShowMoments is how many moments a report shows.
-const maxShowMoments = 20
+// maxReportMoments is how many moments a report shows.
+const maxReportMoments = 20
 
 // trim keeps the moments with the most weight, the earliest of equal ones.
 func (r *report) trim() {
-	slices.SortStableFunc(r.moments, func(a, b showMoment) int { return b.Weight - a.Weight })
-	r.moments = r.moments[:min(len(r.moments), maxShowMoments)]
+	slices.SortStableFunc(r.moments, func(a, b episodeMoment) int { return b.Weight - a.Weight })
+	r.moments = r.moments[:min(len(r.moments), maxReportMoments)]
 }
 
-func (r *report) addCentres(u world.Unit, counts []recordCount) {
+func (r *report) addCentres(u world.Unit, counts []centreCount) {
 	for i, c := range counts {
 		if i > 0 {
 			r.later[c.Year] = true
@@ -194,21 +193,21 @@ func (r *report) addCentres(u world.Unit, counts []recordCount) {
 			r.years = append(r.years, c.Year)
 		}
 		for _, power := range rules.PowerNames() {
-			r.centres.at(power, fmt.Sprint(c.Year), bounds("centres", "")).Add(u, float64(c.Centres[power]))
+			r.centres.at(power, fmt.Sprint(c.Year), scoreBounds("centres", "")).Add(u, float64(c.Centres[power]))
 		}
 	}
 }
 
 // addAgent adds what an agent did in one game, in all of its seats.
-func (r *report) addAgent(u world.Unit, agent string, list []*recordPower) {
+func (r *report) addAgent(u world.Unit, agent string, list []*powerStats) {
 	for _, kind := range orderKinds() {
 		var success, mix []float64
 		for _, st := range list {
-			n, succeeded := st.Tried(kind)
+			n, succeeded := st.tried(kind)
 			if n > 0 {
 				success = append(success, float64(succeeded)/float64(n))
 			}
-			if all := ordered(st); all > 0 {
+			if all := countOrders(st); all > 0 {
 				mix = append(mix, float64(n)/float64(all))
 			}
 		}
@@ -231,11 +230,11 @@ func (r *report) addAgent(u world.Unit, agent string, list []*recordPower) {
 // orderKinds lists the kinds of orders of movement phases.
 func orderKinds() []string { return []string{"move", "support", "convoy", "hold"} }
 
-// ordered counts a power's orders in movement phases.
-func ordered(p *recordPower) int {
+// countOrders counts a power's orders in movement phases.
+func countOrders(p *powerStats) int {
 	all := 0
 	for _, kind := range orderKinds() {
-		n, _ := p.Tried(kind)
+		n, _ := p.tried(kind)
 		all += n
 	}
 	return all
@@ -250,17 +249,17 @@ func (r *report) Exhibits() []world.Exhibit {
 	powers := rules.PowerNames()
 	out := []world.Exhibit{
 		{Name: "diplomacy-conduct", Title: "How agents did", Show: r.showConduct(), Caption: "Means over games; an agent in several seats of a game counts once for it. Success: share of moves, supports and convoys that succeeded. Invalid: share of written orders that were not legal. Betrayals: attacks on a power that called the attacker friendly or ally. Kept: share of checked promises that were kept."},
-		{Name: "diplomacy-powers", Title: "Score by power and agent", Show: heat("agent", "power", "score", r.agents, powers, r.scores), Caption: "The mean score of each agent with each power."},
+		{Name: "diplomacy-powers", Title: "Score by power and agent", Show: heatMap("agent", "power", "score", r.agents, powers, r.scores), Caption: "The mean score of each agent with each power."},
 		{Name: "diplomacy-centres", Title: "Centres over the years", Show: r.showCentres(), Caption: "The mean number of supply centres of each power after each year; the first point is the start."},
 		{Name: "diplomacy-orders", Title: "Order success", Show: r.showOrders(r.success, "success"), Caption: "The share of orders of each kind that succeeded. A support succeeds if it is matched and not cut."},
 		{Name: "diplomacy-mix", Title: "Order mix", Show: r.showOrders(r.mix, "share"), Caption: "The share of each kind among the orders of movement phases."},
 		{Name: "diplomacy-ends", Title: "How games ended", Show: r.showEnds()},
 	}
 	if len(r.relations) > 0 {
-		out = append(out, world.Exhibit{Name: "diplomacy-relations", Title: "How powers saw each other", Show: heat("power", "seen", "relation", powers, powers, r.relations), Caption: "How the power of the row saw the power of the column, from -2 (enemy) to 2 (ally): the mean over movement phases."})
+		out = append(out, world.Exhibit{Name: "diplomacy-relations", Title: "How powers saw each other", Show: heatMap("power", "seen", "relation", powers, powers, r.relations), Caption: "How the power of the row saw the power of the column, from -2 (enemy) to 2 (ally): the mean over movement phases."})
 	}
 	if len(r.betrayals) > 0 {
-		out = append(out, world.Exhibit{Name: "diplomacy-betrayals", Title: "Who betrays whom", Show: heat("betrayer", "betrayed", "betrayals in a game", r.agents, r.agents, r.betrayals), Caption: "How often the agent of the row dislodged, or took a centre from, a power of the agent of the column that called it friendly or ally: the mean over games with both, over all of their seats."})
+		out = append(out, world.Exhibit{Name: "diplomacy-betrayals", Title: "Who betrays whom", Show: heatMap("betrayer", "betrayed", "betrayals in a game", r.agents, r.agents, r.betrayals), Caption: "How often the agent of the row dislodged, or took a centre from, a power of the agent of the column that called it friendly or ally: the mean over games with both, over all of their seats."})
 	}
 	if grid := r.showInvalid(); len(grid.Rows) > 0 {
 		out = append(out, world.Exhibit{Name: "diplomacy-refused", Title: "What was rejected", Show: grid, Caption: "Orders, messages and relations that could not be used, by reason, over all games."})
@@ -272,11 +271,11 @@ func (r *report) Exhibits() []world.Exhibit {
 }
 
 func (r *report) showConduct() world.Grid {
-	grid := world.Grid{Columns: append([]string{"agent"}, showScores()...)}
+	grid := world.Grid{Columns: append([]string{"agent"}, powerScores()...)}
 	for _, a := range r.agents {
 		row := []any{a}
-		for _, name := range showScores() {
-			if s := r.conduct[key{a, name}]; s.Episodes() > 0 {
+		for _, name := range powerScores() {
+			if s := r.conduct[pair{a, name}]; s.Episodes() > 0 {
 				row = append(row, s)
 			} else {
 				row = append(row, "–")
@@ -287,12 +286,12 @@ func (r *report) showConduct() world.Grid {
 	return grid
 }
 
-func heat(row, column, what string, rows, columns []string, from samples) world.HeatMap {
+func heatMap(row, column, what string, rows, columns []string, from samples) world.HeatMap {
 	m := world.HeatMap{Row: row, Column: column, What: what, Rows: rows, Columns: columns}
 	for _, a := range rows {
 		cells := make([]*world.Sample, len(columns))
 		for i, b := range columns {
-			cells[i] = from[key{a, b}]
+			cells[i] = from[pair{a, b}]
 		}
 		m.Cells = append(m.Cells, cells)
 	}
@@ -304,7 +303,7 @@ func (r *report) showCentres() world.Curves {
 	for _, power := range rules.PowerNames() {
 		curve := world.Curve{Name: power}
 		for _, year := range r.years {
-			if s := r.centres[key{power, fmt.Sprint(year)}]; s != nil {
+			if s := r.centres[pair{power, fmt.Sprint(year)}]; s != nil {
 				curve.Points = append(curve.Points, world.CurvePoint{X: float64(year), Sample: s, Given: !r.later[year]})
 			}
 		}
@@ -317,7 +316,7 @@ func (r *report) showOrders(from samples, what string) world.Estimates {
 	e := world.Estimates{By: []string{"order", "agent"}, What: what}
 	for _, kind := range orderKinds() {
 		for _, a := range r.agents {
-			if s := from[key{a, kind}]; s != nil && s.Episodes() > 0 {
+			if s := from[pair{a, kind}]; s != nil && s.Episodes() > 0 {
 				e.Rows = append(e.Rows, world.Estimated{Labels: []string{kind, a}, Sample: s})
 			}
 		}
@@ -357,4 +356,221 @@ func (r *report) showMoments() world.Grid {
 		grid.Rows = append(grid.Rows, []any{fmt.Sprint(m.episode), m.Phase, m.Kind, m.Text})
 	}
 	return grid
+}
+
+// newReplay makes the replay of a game, phase by phase, from its notes. It skips notes that it
+// cannot read.
+func newReplay(notes []world.Note) []world.Exhibit {
+	g := readGame(notes)
+	if len(g.Phases) == 0 {
+		return nil
+	}
+	b := rules.NewBoard()
+	d := drawing.New(b)
+	show := world.Replay{Base: d.Base()}
+	add := func(title string, s drawing.Scene, err error, lines ...world.FrameLine) {
+		frame := world.Frame{Title: title, Lines: lines}
+		if err == nil {
+			frame.SVG, _ = d.Overlay(s) // a position that cannot be drawn has only words
+		}
+		show.Frames = append(show.Frames, frame)
+	}
+	for i := range g.Phases {
+		p := &g.Phases[i]
+		s, err := phaseScene(b, p)
+		add(p.State.Name, s, err, frameLines(p)...)
+	}
+	if g.End != nil {
+		s, err := stateScene(b, "The end: "+g.End.Reason, g.End.State)
+		add("The end", s, err, world.FrameLine{Text: endText(g.End)})
+	}
+	return []world.Exhibit{{Name: "diplomacy-replay", Title: "The game, phase by phase", Show: show, Caption: "Each picture shows the position of a phase and the orders given in it. Colours show their results."}}
+}
+
+func endText(e *endRecord) string {
+	powers := strings.Join(e.Winners, ", ")
+	switch e.Reason {
+	case endSolo:
+		return "The game ended: " + powers + " won alone."
+	case endDraw:
+		return "The game ended in a draw between " + powers + "."
+	case endConcession:
+		return "The game ended: the others conceded it to " + powers + "."
+	case endYear:
+		return "The game ended with its last year, without a winner."
+	case endPhase:
+		return "The game ended with its last phase, without a winner."
+	case endLastPower:
+		return "The game ended. The last power: " + cmp.Or(powers, "none") + "."
+	}
+	return "The game ended: " + e.Reason + "."
+}
+
+// phaseScene is the picture of a phase: the position in which its orders were given, the orders
+// and their results. Orders that cannot be read are left out.
+func phaseScene(b *rules.Board, p *phaseRecord) (drawing.Scene, error) {
+	s, err := stateScene(b, p.State.Name, p.State)
+	for _, w := range rules.Powers() {
+		for _, o := range p.Orders[w.String()] {
+			if read, err := rules.Parse(b, o.Order); err == nil && read.Kind != rules.Waive {
+				s.Orders = append(s.Orders, drawing.Order{Order: read, Power: w, Dislodged: strings.HasSuffix(p.State.Name, "R"), Results: o.Results})
+			}
+		}
+	}
+	return s, err
+}
+
+// drawPosition draws a position. A reader can choose the provinces in spots.
+func drawPosition(b *rules.Board, title string, state rules.State, spots []rules.Province) (svg string, err error) {
+	s, err := stateScene(b, title, state)
+	if err != nil {
+		return "", err
+	}
+	s.Spots = spots
+	var out strings.Builder
+	err = drawing.New(b).Draw(&out, s)
+	return out.String(), err
+}
+
+// stateScene is the picture of a position.
+func stateScene(b *rules.Board, title string, state rules.State) (drawing.Scene, error) {
+	s := drawing.Scene{Title: title, Owners: map[rules.Province]rules.Power{}}
+	for _, w := range rules.Powers() {
+		for _, c := range state.Centers[w.String()] {
+			at, err := rules.ParseLocation(b, c)
+			if err != nil {
+				return s, fmt.Errorf("show: centers: %w", err)
+			}
+			s.Owners[b.Province(at)] = w
+		}
+		for _, text := range state.Units[w.String()] {
+			text, dislodged := strings.CutPrefix(text, "*")
+			t, at, err := rules.ParseUnit(b, text)
+			if err != nil {
+				return s, fmt.Errorf("show: units: %w", err)
+			}
+			s.Units = append(s.Units, drawing.Unit{Unit: rules.Unit{Power: w, Type: t, Location: at}, Dislodged: dislodged})
+		}
+	}
+	return s, nil
+}
+
+// frameLines lists what was said and written in a phase, in order. What is not addressed to anybody begins with what it is.
+func frameLines(p *phaseRecord) []world.FrameLine {
+	var lines []world.FrameLine
+	diary := func(about ...string) {
+		for _, e := range p.Diary {
+			if slices.Contains(about, e.About) && e.Text != "" {
+				lines = append(lines, world.FrameLine{Who: e.Power, Text: "(diary, " + e.About + ") " + e.Text})
+			}
+		}
+	}
+	diary(aboutPlan)
+	for _, m := range p.Messages {
+		lines = append(lines, world.FrameLine{Who: m.From, To: addressee(m.To), Text: m.Text})
+	}
+	diary(aboutTalks, aboutYears)
+	for _, seat := range rules.PowerNames() {
+		if orders := p.orderTexts(seat); len(orders) > 0 {
+			lines = append(lines, world.FrameLine{Who: seat, Text: "(orders) " + strings.Join(orders, "; ")})
+		}
+	}
+	for _, r := range p.Promises {
+		lines = append(lines, world.FrameLine{Who: r.From, Text: "(promise to " + addressee(r.To) + ", " + r.Verdict + ") " + r.Quote})
+	}
+	diary(aboutResults)
+	return lines
+}
+
+// addressee returns to whom something is said, in words.
+func addressee(to string) string {
+	if to == toAll {
+		return "all"
+	}
+	return to
+}
+
+// tables are the tables of games: orders, press, relations and promises.
+func tables() []world.NoteTable {
+	phase := world.NoteColumn{Name: "phase", Type: world.NoteText, Doc: "the phase, as F1902M"}
+	who := func(name, doc string) []world.NoteColumn {
+		return []world.NoteColumn{
+			{Name: name, Type: world.NoteText, Doc: doc}, {Name: name + "_agent", Type: world.NoteText, Doc: "the agent in that seat"},
+		}
+	}
+	word := func(name, doc string) world.NoteColumn {
+		return world.NoteColumn{Name: name, Type: world.NoteText, Doc: doc}
+	}
+	return []world.NoteTable{
+		{
+			Name: "orders", Doc: "an order that counted, with its result",
+			Columns: slices.Concat([]world.NoteColumn{phase}, who("power", "the power"), []world.NoteColumn{
+				word("order", "the order, as A PAR - BUR"), word("result", "success, or what happened to it, with commas"),
+				{Name: "missing", Type: world.NoteBoolean, Doc: "whether the power gave no legal order, so that the unit holds"},
+			}),
+			Rows: phaseRows(orderRows),
+		},
+		{
+			Name: "press", Doc: "a message of a power",
+			Columns: slices.Concat([]world.NoteColumn{phase, {Name: "round", Type: world.NoteInteger, Doc: "the round of talks, from 1"}},
+				who("sender", "the power that wrote it"), who("recipient", "the power that it was sent to, or ALL"), []world.NoteColumn{word("text", "the message")}),
+			Rows: phaseRows(pressRows),
+		},
+		{
+			Name: "relations", Doc: "how a power saw another one when it gave its orders",
+			Columns: slices.Concat([]world.NoteColumn{phase}, who("power", "the power"), who("toward", "the power that it judged"), []world.NoteColumn{word("relation", "enemy, unfriendly, neutral, friendly or ally")}),
+			Rows:    phaseRows(relationRows),
+		},
+		{
+			Name: "promises", Doc: "a promise that the judge found",
+			Columns: slices.Concat([]world.NoteColumn{phase}, who("power", "the power that gave it"), who("toward", "the power that it was given to, or ALL"), []world.NoteColumn{
+				word("promise", "what was promised, as hold"), word("unit", "the unit that it is about"), word("place", "the place that it is about"),
+				word("quote", "the words of the message"), word("verdict", "kept, broken or unclear, by the orders"),
+			}),
+			Rows: phaseRows(promiseRows),
+		},
+	}
+}
+
+// phaseRows makes the rows of each phase of a game.
+func phaseRows(of func(p *phaseRecord, agent func(string) string) [][]any) func(world.Played, []world.Note) [][]any {
+	return func(p world.Played, notes []world.Note) (all [][]any) {
+		g := readGame(notes)
+		for i := range g.Phases {
+			all = append(all, of(&g.Phases[i], func(power string) string { return p.Spec.Lineup[power] })...)
+		}
+		return all
+	}
+}
+
+func orderRows(p *phaseRecord, agent func(string) string) (all [][]any) {
+	for _, power := range slices.Sorted(maps.Keys(p.Orders)) {
+		for _, o := range p.Orders[power] {
+			all = append(all, []any{p.State.Name, power, agent(power), o.Order, strings.Join(o.Results, ", "), o.Missing})
+		}
+	}
+	return all
+}
+
+func pressRows(p *phaseRecord, agent func(string) string) (all [][]any) {
+	for _, m := range p.Messages {
+		all = append(all, []any{m.Phase, m.Round, m.From, agent(m.From), m.To, agent(m.To), m.Text})
+	}
+	return all
+}
+
+func relationRows(p *phaseRecord, agent func(string) string) (all [][]any) {
+	for _, power := range slices.Sorted(maps.Keys(p.Relations)) {
+		for _, other := range slices.Sorted(maps.Keys(p.Relations[power])) {
+			all = append(all, []any{p.State.Name, power, agent(power), other, agent(other), p.Relations[power][other]})
+		}
+	}
+	return all
+}
+
+func promiseRows(p *phaseRecord, agent func(string) string) (all [][]any) {
+	for _, r := range p.Promises {
+		all = append(all, []any{r.Phase, r.From, agent(r.From), r.To, agent(r.To), r.Kind, r.Unit, r.Place, r.Quote, r.Verdict})
+	}
+	return all
 }

@@ -1,4 +1,4 @@
-package diplomacy_test
+package diplomacy
 
 import (
 	"encoding/json"
@@ -8,14 +8,13 @@ import (
 	"testing"
 
 	"parley/world"
-	"parley/worlds/diplomacy"
 	"parley/worlds/diplomacy/rules"
 )
 
-// game returns the record of a game of greedy bots, with messages and diary entries added.
-func game(t *testing.T) diplomacy.RecordGame {
+// greedyGame returns the record of a game of greedy bots, with messages and diary entries added.
+func greedyGame(t *testing.T) gameRecord {
 	t.Helper()
-	k := diplomacy.Kind()
+	k := Kind()
 	params, err := k.Read(json.RawMessage(`{"max_year":1905}`))
 	if err != nil {
 		t.Fatal(err)
@@ -28,29 +27,29 @@ func game(t *testing.T) diplomacy.RecordGame {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := diplomacy.Read(notes(t, world.Begin(w, world.Deal{Seed: 5}), k.Bots()["greedy"]))
-	g.Phases[0].Messages = []diplomacy.Message{
+	g := readGame(botNotes(t, world.Begin(w, world.Deal{Seed: 5}), k.Bots()["greedy"]))
+	g.Phases[0].Messages = []messageRecord{
 		{Phase: "S1901M", Round: 1, From: "FRANCE", To: "ALL", Text: "Peace."}, {Phase: "S1901M", Round: 1, From: "ITALY", To: "FRANCE", Text: "Peace."},
 	}
-	entries := []diplomacy.Entry{
-		{Phase: "S1901M", Power: "FRANCE", About: diplomacy.AboutStart, Goals: []string{"Win."}, Relations: map[string]string{"ITALY": "ally"}},
-		{Phase: "S1901M", Power: "FRANCE", About: diplomacy.AboutTalks, Text: "Italy is a friend."},
-		{Phase: "S1901M", Power: "FRANCE", About: diplomacy.AboutResults, Text: "Was it?"},
+	entries := []diaryRecord{
+		{Phase: "S1901M", Power: "FRANCE", About: aboutStart, Goals: []string{"Win."}, Relations: map[string]string{"ITALY": "ally"}},
+		{Phase: "S1901M", Power: "FRANCE", About: aboutTalks, Text: "Italy is a friend."},
+		{Phase: "S1901M", Power: "FRANCE", About: aboutResults, Text: "Was it?"},
 	}
 	g.Phases[0].Diary = entries
 	for i := range g.Phases {
 		switch g.Phases[i].State.Name {
 		case "S1903M":
-			g.Phases[i].Diary = []diplomacy.Entry{{Phase: "S1903M", Power: "FRANCE", About: diplomacy.AboutYears, Text: "All was well."}}
+			g.Phases[i].Diary = []diaryRecord{{Phase: "S1903M", Power: "FRANCE", About: aboutYears, Text: "All was well."}}
 		case "F1902M":
-			g.Phases[i].Diary = []diplomacy.Entry{{Phase: "F1902M", Power: "FRANCE", About: diplomacy.AboutTalks, Text: "Hm.", Relations: map[string]string{"ITALY": "enemy"}}}
+			g.Phases[i].Diary = []diaryRecord{{Phase: "F1902M", Power: "FRANCE", About: aboutTalks, Text: "Hm.", Relations: map[string]string{"ITALY": "enemy"}}}
 		}
 	}
 	return g
 }
 
-// notes plays a world of bots and returns its notes.
-func notes(t *testing.T, s *world.Strand, bot world.Bot) []world.Note {
+// botNotes plays a world of bots and returns its notes.
+func botNotes(t *testing.T, s *world.Strand, bot world.Bot) []world.Note {
 	t.Helper()
 	var all []world.Note
 	var replies []world.Reply
@@ -65,7 +64,7 @@ func notes(t *testing.T, s *world.Strand, bot world.Bot) []world.Note {
 			return all
 		}
 		for _, f := range turn.Forks {
-			all = append(all, notes(t, f, bot)...)
+			all = append(all, botNotes(t, f, bot)...)
 		}
 		for _, c := range turn.Calls {
 			replies = append(replies, bot(c))
@@ -73,7 +72,7 @@ func notes(t *testing.T, s *world.Strand, bot world.Bot) []world.Note {
 	}
 }
 
-type file struct {
+type parsedGame struct {
 	ID, Map string
 	Phases  []struct {
 		Name     string
@@ -84,7 +83,7 @@ type file struct {
 			Sender, Recipient, Phase, Message string
 			Time                              int64 `json:"time_sent"`
 		}
-		Agents   map[string]agent                                       `json:"state_agents"`
+		Agents   map[string]parsedAgent                                 `json:"state_agents"`
 		Outcomes map[string]map[string][]struct{ Order, Result string } `json:"order_results"`
 	}
 	Final map[string]struct {
@@ -93,7 +92,7 @@ type file struct {
 	} `json:"final_agent_states"`
 }
 
-type agent struct {
+type parsedAgent struct {
 	Model         string `json:"model_id"`
 	Goals         []string
 	Relationships map[string]string
@@ -101,9 +100,9 @@ type agent struct {
 	Diary         []string `json:"private_diary"`
 }
 
-func read(t *testing.T, b []byte, err error) file {
+func parseGame(t *testing.T, b []byte, err error) parsedGame {
 	t.Helper()
-	var f file
+	var f parsedGame
 	if err == nil {
 		err = json.Unmarshal(b, &f)
 	}
@@ -117,9 +116,9 @@ func read(t *testing.T, b []byte, err error) file {
 // each phase is the recorded one.
 func TestGame(t *testing.T) {
 	t.Parallel()
-	g := game(t)
-	b, err := diplomacy.SavedGame(g, diplomacy.Info{ID: "game-1"})
-	f := read(t, b, err)
+	g := greedyGame(t)
+	b, err := writeSavedGame(g, savedInfo{ID: "game-1"})
+	f := parseGame(t, b, err)
 	if f.ID != "game-1" || f.Map != "standard" || len(f.Phases) != len(g.Phases)+1 || f.Phases[len(f.Phases)-1].Name != "COMPLETED" {
 		t.Fatalf("%s %s, %d phases of %d", f.ID, f.Map, len(f.Phases), len(g.Phases))
 	}
@@ -133,7 +132,7 @@ func TestGame(t *testing.T) {
 	}
 	r := rules.New()
 	for i, p := range g.Phases {
-		again, err := diplomacy.SavedPosition(b, p.State.Name)
+		again, err := readPosition(b, p.State.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,18 +160,18 @@ func TestGame(t *testing.T) {
 	if m := f.Phases[0].Messages; len(m) != 2 || m[0].Recipient != "GLOBAL" || m[1].Recipient != "FRANCE" || m[0].Time >= m[1].Time {
 		t.Errorf("%+v", m)
 	}
-	if again, err := diplomacy.SavedGame(g, diplomacy.Info{ID: "game-1"}); err != nil || string(again) != string(b) {
+	if again, err := writeSavedGame(g, savedInfo{ID: "game-1"}); err != nil || string(again) != string(b) {
 		t.Errorf("two files of the same record differ (%v)", err)
 	}
 }
 
 func TestLMvsGame(t *testing.T) {
 	t.Parallel()
-	g := game(t)
-	b, err := diplomacy.LMvsGame(g, diplomacy.Info{ID: "game-1", Models: map[string]string{"FRANCE": "sim/large"}})
-	f := read(t, b, err)
-	france := func(phase string) agent {
-		i := slices.IndexFunc(g.Phases, func(p diplomacy.Phase) bool { return p.State.Name == phase })
+	g := greedyGame(t)
+	b, err := writeLMvsGame(g, savedInfo{ID: "game-1", Models: map[string]string{"FRANCE": "sim/large"}})
+	f := parseGame(t, b, err)
+	france := func(phase string) parsedAgent {
+		i := slices.IndexFunc(g.Phases, func(p phaseRecord) bool { return p.State.Name == phase })
 		if i < 0 {
 			t.Fatalf("no phase %s", phase)
 		}
@@ -202,7 +201,7 @@ func TestPosition(t *testing.T) {
 		`{"phases":[{"state":{"name":"DONE"}}]}`: "has no phase that could be played",
 		`{"name":"S1901M","units":{}}`:           "there is no phase F1901M",
 	} {
-		if _, err := diplomacy.SavedPosition([]byte(data), "F1901M"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := readPosition([]byte(data), "F1901M"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", data, err, want)
 		}
 	}
@@ -212,8 +211,39 @@ func FuzzPosition(f *testing.F) {
 	f.Add([]byte(`{"name":"S1901M","units":{"FRANCE":["A PAR"]}}`), "")
 	r := rules.New()
 	f.Fuzz(func(_ *testing.T, data []byte, phase string) {
-		if s, err := diplomacy.SavedPosition(data, phase); err == nil {
+		if s, err := readPosition(data, phase); err == nil {
 			_, _ = r.FromState(s)
 		}
 	})
+}
+
+// TestFiles checks that every phase has a picture, that saved games are JSON, and that a game without
+// notes has no files.
+func TestFiles(t *testing.T) {
+	t.Parallel()
+	d := newDefinition()
+	if got := d.Files(world.Played{}, nil); got != nil {
+		t.Errorf("a game without notes has the files %v", got)
+	}
+	notes := playGame(t, 1, allBots("greedy"), nil, func(p *Params) { p.Rounds, p.MaxYear = 0, 1901 }).notes
+	files := d.Files(world.Played{Episode: 3, Spec: world.Spec{Lineup: map[string]string{"FRANCE": "hero"}}}, notes)
+	boards := 0
+	for name, text := range files {
+		switch {
+		case strings.HasSuffix(name, ".json"):
+			if !json.Valid([]byte(text)) {
+				t.Errorf("%s is not JSON", name)
+			}
+		case strings.HasSuffix(name, ".svg"):
+			boards++
+			if err := wellFormed(text); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		default:
+			t.Errorf("unexpected file %s", name)
+		}
+	}
+	if boards < 2 || files["game.json"] == "" || !strings.Contains(files["lmvsgame.json"], "hero") {
+		t.Errorf("%d boards, %d files", boards, len(files))
+	}
 }

@@ -13,11 +13,12 @@
 //   - The plan is a pure fold over outcomes, so a resumed run breeds the same prompts.
 //   - The test problems are asked only after the winner is chosen.
 //
-// The engine asks models in parallel and keeps costs; this package does neither.
+// The engine asks models in parallel and counts costs; this package does neither.
 //
-// Params and presets say what to do, and forecast estimates how much that is. Plan is the state machine, in the parts
-// race, offspring, settle, final and verdict. The subpackages record, play and show hold the data, the worlds of
-// episodes, and what readers see.
+// Params say what to do (params.go), and Forecast estimates how much that is. The plan is the state machine of an
+// evolution: races and generations (plan.go), children (offspring.go), and the final test with the verdict (final.go).
+// The worlds of episodes are in episode.go, and the data that run files store in record.go. Readers see it in reports,
+// stories and status lines. The simulated provider answers by standin.go.
 package evolve
 
 import (
@@ -45,13 +46,15 @@ func (definition) About() world.About {
 }
 
 // Exhibitor returns a new maker of exhibits for a report.
-func (definition) Exhibitor() world.Exhibitor { return &Exhibitor{} }
+func (definition) Exhibitor() world.Exhibitor { return &report{} }
 
 // Status returns what reports the progress of a run.
-func (definition) Status(p *Params) world.Status { return showStatus(p.numbers().generations) }
+func (definition) Status(p *Params) world.Status {
+	return &status{generations: p.numbers().generations}
+}
 
 // Files returns the files of an episode.
-func (definition) Files(p world.Played, _ []world.Note) map[string]string { return showFiles(p) }
+func (definition) Files(p world.Played, _ []world.Note) map[string]string { return verdictFiles(p) }
 
 // Story describes an episode: how the winner came about, how a prompt was bred, or how it did on each problem.
 func (definition) Story(p world.Played, transcript []world.TranscriptEntry) []world.Exhibit {
@@ -63,7 +66,7 @@ func (definition) Measures(p *Params) []world.Measure { return measures(p.Solver
 
 // StandIn answers for the simulated provider.
 func (definition) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {
-	return playStandin(model, req, seed)
+	return standInAnswer(model, req, seed)
 }
 
 // Seats returns the seats of the solvers, and of the breeder and the judge if the params need them.
@@ -73,10 +76,10 @@ func (definition) Seats(p *Params) ([]string, error) {
 	}
 	all := solverSeats(p.Solvers)
 	if p.breeds() {
-		all = append(all, playBreeder)
+		all = append(all, breederSeat)
 	}
 	if p.Checker.Judged() {
-		all = append(all, playJudge)
+		all = append(all, judgeSeat)
 	}
 	return all, nil
 }
@@ -87,9 +90,9 @@ func (definition) World(p *Params, _ world.Lineup) (world.World, error) {
 		return nil, err
 	}
 	if p.Episode != nil {
-		return playWorld(p.asking(), *p.Episode)
+		return newWorld(p.asking(), *p.Episode)
 	}
-	return playWorld(p.asking(), Episode{
-		Trial: &Trial{Purpose: recordRacing, Prompt: Prompt{Text: p.seeds()[0]}, Problems: p.set().Train},
+	return newWorld(p.asking(), Episode{
+		Trial: &Trial{Purpose: purposeRace, Prompt: Prompt{Text: p.seeds()[0]}, Problems: p.problemSet().Train},
 	})
 }

@@ -40,9 +40,9 @@ func TestExercise(t *testing.T) {
 // answered returns a good reply to any call of the kind.
 func answered(c world.Call, r *rand.Rand) world.Reply {
 	switch {
-	case c.Seat == playJudge:
+	case c.Seat == judgeSeat:
 		return world.Reply{JSON: fmt.Appendf(nil, `{"reason":"so","correct":%v}`, r.IntN(2) == 0)}
-	case c.Seat == playBreeder:
+	case c.Seat == breederSeat:
 		return world.Reply{JSON: json.RawMessage(`{"prompt":"Solve it well, and take the time that you need for it."}`)}
 	}
 	return world.Reply{Text: fmt.Sprint("#### ", r.IntN(50))}
@@ -79,7 +79,7 @@ func TestFailuresAreApart(t *testing.T) {
 	o, _ := playOne(t, `{`+threeProblems+`}`, func(_ world.Call, i int) world.Reply {
 		return []world.Reply{{Text: "#### 1"}, {Failed: "timeout", Text: "#### 2"}, {Text: "no idea", Finish: "length"}}[i]
 	})
-	rec, _ := o.Data.(recordTrial)
+	rec, _ := o.Data.(trialRecord)
 	want := []Result{
 		{Problem: "a", Asked: 1, Correct: 1, Length: 6, CorrectLength: 6},
 		{Problem: "b", Asked: 1, Failed: 1},
@@ -100,7 +100,7 @@ func TestFailuresAreApart(t *testing.T) {
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	o, calls := playOne(t, `{"checker": {"type": "judge"}, `+threeProblems+`}`, func(c world.Call, i int) world.Reply {
-		if c.Seat == playSolver {
+		if c.Seat == solverSeat {
 			return []world.Reply{{Text: "one"}, {Text: "two"}, {Text: ""}}[i]
 		}
 		if strings.Contains(c.Ask.Messages[1].Text(), "one") {
@@ -108,7 +108,7 @@ func TestJudge(t *testing.T) {
 		}
 		return world.Reply{Failed: "timeout"}
 	})
-	rec, _ := o.Data.(recordTrial)
+	rec, _ := o.Data.(trialRecord)
 	if len(calls) != 5 || rec.Results[0].Correct != 1 || rec.Results[1].Failed != 1 || rec.Results[2].Unread != 1 || rec.Parts.Accuracy != 0.5 {
 		t.Errorf("%d calls, %+v", len(calls), rec)
 	}
@@ -123,7 +123,7 @@ func TestSeveralSolvers(t *testing.T) {
 		}
 		return world.Reply{Text: "#### 9"}
 	})
-	rec, _ := o.Data.(recordTrial)
+	rec, _ := o.Data.(trialRecord)
 	if len(calls) != 12 || rec.Results[0].Asked != 4 || rec.Results[0].Correct != 2 || len(o.Scores) != 2 || o.Scores[0].Value != 1.0/3 || o.Scores[1].Value != 0 {
 		t.Errorf("%d calls, %+v", len(calls), o)
 	}
@@ -201,7 +201,7 @@ func TestSilentSolver(t *testing.T) {
 		{`{` + small + `}`, func(_ world.Call, i int) world.Reply { return world.Reply{Text: strings.Repeat("hi", 1-min(i, 1))} }, "", 0, 4},
 		{`{` + small + `}`, func(world.Call, int) world.Reply { return world.Reply{Text: "hi"} }, "", 0, 4},
 		{judged, func(c world.Call, _ int) world.Reply {
-			if c.Seat == playJudge {
+			if c.Seat == judgeSeat {
 				return world.Reply{Failed: llm.KindInvalid}
 			}
 			return world.Reply{Text: "hi"}
@@ -209,7 +209,7 @@ func TestSilentSolver(t *testing.T) {
 	} {
 		o, _ := playOne(t, c.params, c.answer)
 		unread := 0
-		for _, r := range o.Data.(recordTrial).Results {
+		for _, r := range o.Data.(trialRecord).Results {
 			unread += r.Unread
 		}
 		if o.Failed != c.failed || (c.failed == "") != (len(o.Scores) == 1) || unread != c.unread {

@@ -21,41 +21,41 @@ func (d definition) Forecast(params *Params, cell world.Spec, seed uint64) ([]wo
 		return []world.Part{{Name: "the episode", Like: []world.Spec{cell}, Low: 1, High: 1, Stages: 1}}, nil
 	}
 	p.begin()
-	parts := p.foreseenRaces()
+	parts := p.raceParts()
 	if p.breeds() && p.generations > 0 {
 		calls := p.generations * p.maxChildren()
 		if p.BreederCalls > 0 {
 			calls = min(calls, p.BreederCalls)
 		}
-		parts = append(parts, world.Part{Name: breedingLabel, Like: p.likeBreeding(), High: calls, Stages: p.generations})
+		parts = append(parts, world.Part{Name: breedingLabel, Like: p.exampleBreedings(), High: calls, Stages: p.generations})
 	}
-	return append(parts, p.foreseenEnd()...), nil
+	return append(parts, p.finalParts()...), nil
 }
 
-// foreseenRaces returns a part for every round of the race in the first generation, and for
+// raceParts returns a part for every round of the race in the first generation, and for
 // every round in the others. All new prompts are in the first round; some of the first
 // generation stay to the end.
-func (p *plan) foreseenRaces() []world.Part {
+func (p *plan) raceParts() []world.Part {
 	var parts, others []world.Part
 	var takes []int // calls of an episode of each round
 	first, later, label := len(p.runners), p.maxChildren(), laterGenerations(p.generations)
 	for round := 0; ; round++ {
-		from, to := p.span(round)
+		from, to := p.roundRange(round)
 		if from == to {
 			break
 		}
 		low, lowLater := first, p.minGenerations()*later
 		if round > 0 {
-			low, lowLater = min(first, p.kept()*len(p.islands)), 0
+			low, lowLater = min(first, p.alwaysKept()*len(p.islands)), 0
 		}
-		t := Trial{Purpose: recordRacing, Round: round, Problems: p.set.Train[from:to]}
-		parts = append(parts, world.Part{Name: generationLabel(0), Like: p.like(t, generationLabel(0)), Low: low, High: first, Stages: 1})
-		others = append(others, world.Part{Name: label, Like: p.like(t, label), Low: lowLater, High: p.generations * later, Stages: p.generations})
+		t := Trial{Purpose: purposeRace, Round: round, Problems: p.set.Train[from:to]}
+		parts = append(parts, world.Part{Name: generationLabel(0), Like: p.exampleTrials(t, generationLabel(0)), Low: low, High: first, Stages: 1})
+		others = append(others, world.Part{Name: label, Like: p.exampleTrials(t, label), Low: lowLater, High: p.generations * later, Stages: p.generations})
 		takes = append(takes, (to-from)*p.perProblem())
 	}
 	parts = append(parts, others...)
 	if p.MaxCalls > 0 {
-		within(parts, append(takes, takes...), p.MaxCalls-p.finalCalls())
+		fitCalls(parts, append(takes, takes...), p.MaxCalls-p.finalCalls())
 	}
 	return slices.DeleteFunc(parts, func(part world.Part) bool { return part.High == 0 })
 }
@@ -67,8 +67,8 @@ func laterGenerations(n int) string {
 	return fmt.Sprintf("generations 1 to %d", n)
 }
 
-// within removes episodes from parts, the last first, until they fit into the number of calls.
-func within(parts []world.Part, takes []int, calls int) {
+// fitCalls removes episodes from parts, the last first, until they fit into the number of calls.
+func fitCalls(parts []world.Part, takes []int, calls int) {
 	over := -calls
 	for i, part := range parts {
 		over += part.High * takes[i]
@@ -81,15 +81,15 @@ func within(parts []world.Part, takes []int, calls int) {
 	}
 }
 
-// kept returns how many prompts of an island are never dropped.
-func (p *plan) kept() int {
+// alwaysKept returns how many prompts of an island are never dropped.
+func (p *plan) alwaysKept() int {
 	return max(2, int(math.Ceil(p.Race.Keep*float64(p.population)/float64(len(p.islands)))))
 }
 
 // maxChildren returns the maximum number of new prompts in a generation after the first.
 func (p *plan) maxChildren() int {
 	n := len(p.islands)
-	return p.population - n*min(p.elite/n, p.kept())
+	return p.population - n*min(p.elite/n, p.alwaysKept())
 }
 
 // minGenerations returns the minimum number of generations after the first.
@@ -106,37 +106,37 @@ func (p *plan) minGenerations() int {
 	return n
 }
 
-// maxLike is the maximum number of example episodes of a part.
-const maxLike = 32
+// maxExamples is the maximum number of example episodes of a part.
+const maxExamples = 32
 
-// like returns trials of the first prompts as examples. Later prompts are unknown, and often longer.
-func (p *plan) like(t Trial, label string) []world.Spec {
+// exampleTrials returns trials of the first prompts as examples. Later prompts are unknown, and often longer.
+func (p *plan) exampleTrials(t Trial, label string) []world.Spec {
 	var specs []world.Spec
-	for _, x := range p.runners[:min(len(p.runners), maxLike)] {
+	for _, x := range p.runners[:min(len(p.runners), maxExamples)] {
 		specs = append(specs, p.trialOf(x, t, label, x.ID))
 	}
 	return specs
 }
 
-// likeBreeding returns example calls of the breeder, for every operator that has a weight, with the maximum number of
+// exampleBreedings returns example calls of the breeder, for every operator that has a weight, with the maximum number of
 // cases.
-func (p *plan) likeBreeding() []world.Spec {
+func (p *plan) exampleBreedings() []world.Spec {
 	var specs []world.Spec
 	add := func(d draft, k int) {
 		d.MaxLength = p.MaxLength
 		for _, x := range d.parents {
 			d.Parents = append(d.Parents, x.Prompt)
 		}
-		if d.Operator == playReflect {
+		if d.Operator == mutateReflect {
 			for _, q := range p.set.Train[:min(len(p.set.Train), p.FailedCases)] {
 				d.Cases = append(d.Cases, Case{Question: q.Question, Expected: q.Answer, Response: q.Question})
 			}
 		}
 		specs = append(specs, p.spec(Episode{Breed: &d.Breed}, breedingLabel, k))
 	}
-	for k, a := range p.runners[:min(len(p.runners), maxLike/4)] {
-		if p.Crossover[byModel] > 0 {
-			add(draft{parents: []*individual{a, p.runners[0]}, Breed: Breed{Operator: byModel}}, k)
+	for k, a := range p.runners[:min(len(p.runners), maxExamples/4)] {
+		if p.Crossover[crossByModel] > 0 {
+			add(draft{parents: []*individual{a, p.runners[0]}, Breed: Breed{Operator: crossByModel}}, k)
 		}
 		for _, how := range modelMutations() {
 			if p.Mutation[how] > 0 {
@@ -147,22 +147,22 @@ func (p *plan) likeBreeding() []world.Spec {
 	return specs
 }
 
-// foreseenEnd returns the parts after evolution.
-func (p *plan) foreseenEnd() []world.Part {
+// finalParts returns the parts after evolution.
+func (p *plan) finalParts() []world.Part {
 	var parts []world.Part
 	if len(p.set.Validation) > 0 {
-		n := min(p.Finalists, p.kept()*len(p.islands))
+		n := min(p.Finalists, p.alwaysKept()*len(p.islands))
 		parts = append(parts, world.Part{
-			Name: validationLabel, Like: p.like(Trial{Purpose: recordValidating, Problems: p.set.Validation}, validationLabel),
+			Name: validationLabel, Like: p.exampleTrials(Trial{Purpose: purposeValidation, Problems: p.set.Validation}, validationLabel),
 			Low: n, High: p.Finalists, Stages: 1,
 		})
 	}
 	p.winner = p.runners[len(p.runners)-1]
-	p.enter()
+	p.listEntrants()
 	test := world.Part{Name: "final test", Low: max(1, len(p.entrants)-1) * len(p.set.Test), High: len(p.entrants) * len(p.set.Test), Stages: 1}
-	for i := range maxLike {
+	for i := range maxExamples {
 		e, problem := p.entrants[i%len(p.entrants)], i%len(p.set.Test)
-		t := Trial{Purpose: recordTesting, Baseline: e.name, Problems: p.set.Test[problem : problem+1]}
+		t := Trial{Purpose: purposeTest, Baseline: e.name, Problems: p.set.Test[problem : problem+1]}
 		test.Like = append(test.Like, p.trialOf(e.in, t, testLabel(e.name), problem))
 	}
 	v := Verdict{Stopped: stopGenerations, Winner: &p.winner.Prompt}

@@ -15,23 +15,23 @@ func TestForecast(t *testing.T) {
 		t.Skip("it computes: there is nothing for the race detector")
 	}
 	for _, params := range []string{
-		with(little),
-		with(little, `"target_fitness": 0, "convergence_patience": 0, "fitness_plateau_generations": 0, "diversity_threshold": 0`),
-		with(little, models),
-		with(little, models, `"breeder_calls": 5, "solvers": 2`),
-		with(little, `"race": {"minibatch": 0}, "problems": {"validation": 0}`),
-		with(little, `"max_calls": 200, "max_generations": 50`),
-		with(little, `"max_generations": 0`),
-		with(little, `"population_size": 15, "islands": {"count": 3, "migration_interval": 1, "migrants": 1}`),
-		with(little, `"preset": "random_search"`),
+		joinParams(smallParams),
+		joinParams(smallParams, `"target_fitness": 0, "convergence_patience": 0, "fitness_plateau_generations": 0, "diversity_threshold": 0`),
+		joinParams(smallParams, modelOperators),
+		joinParams(smallParams, modelOperators, `"breeder_calls": 5, "solvers": 2`),
+		joinParams(smallParams, `"race": {"minibatch": 0}, "problems": {"validation": 0}`),
+		joinParams(smallParams, `"max_calls": 200, "max_generations": 50`),
+		joinParams(smallParams, `"max_generations": 0`),
+		joinParams(smallParams, `"population_size": 15, "islands": {"count": 3, "migration_interval": 1, "migrants": 1}`),
+		joinParams(smallParams, `"preset": "random_search"`),
 	} {
 		const seed = 3
-		parts, err := definition{}.Forecast(paramsOf(t, params), world.Spec{Kind: "evolve", Lineup: map[string]string{playSolver: "a"}}, seed)
+		parts, err := definition{}.Forecast(paramsOf(t, params), world.Spec{Kind: "evolve", Lineup: map[string]string{solverSeat: "a"}}, seed)
 		if err != nil {
 			t.Fatal(err)
 		}
-		low, high := (&lab{t: t, seed: seed}).foreseen(parts)
-		l := (&lab{t: t, seed: seed}).run(params)
+		low, high := (&testEvolution{t: t, seed: seed}).foreseen(parts)
+		l := (&testEvolution{t: t, seed: seed}).run(params)
 		got := extent{stages: len(l.stages), solved: l.solved}
 		for _, stage := range l.stages {
 			got.episodes += len(stage)
@@ -46,7 +46,7 @@ func TestForecast(t *testing.T) {
 type extent struct{ episodes, solved, stages int }
 
 // foreseen plays an example of each part and multiplies.
-func (l *lab) foreseen(parts []world.Part) (low, high extent) {
+func (l *testEvolution) foreseen(parts []world.Part) (low, high extent) {
 	l.t.Helper()
 	l.answer = l.sim
 	for _, part := range parts {
@@ -54,7 +54,7 @@ func (l *lab) foreseen(parts []world.Part) (low, high extent) {
 			l.t.Errorf("%+v", part)
 			continue
 		}
-		l.asked, l.solved = map[asking]int{}, 0
+		l.asked, l.solved = map[promptAndQuestion]int{}, 0
 		o := l.episode(part.Like[0], 0)
 		if o.Failed != "" || !strings.Contains(part.Like[0].Cell, strings.Fields(part.Name)[0]) && part.Name != "final test" {
 			l.t.Errorf("%s: %q in %q", part.Name, o.Failed, part.Like[0].Cell)

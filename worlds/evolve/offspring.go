@@ -17,8 +17,8 @@ type draft struct {
 	parents []*individual
 }
 
-// tries is the maximum number of attempts to breed a child that is new.
-const tries = 10
+// maxTries is the maximum number of attempts to breed a child that is new.
+const maxTries = 10
 
 // breed creates the next generation. On each island the elites stay, and the rest are children. It returns the breedings
 // of children that the breeder writes.
@@ -34,7 +34,7 @@ func (p *plan) breed() []world.Spec {
 		specs = append(specs, p.spec(Episode{Breed: &d.Breed}, breedingLabel, p.generation))
 	}
 	p.now.Bred = len(specs)
-	p.phase = p.birth
+	p.phase = p.addBred
 	return specs
 }
 
@@ -62,7 +62,7 @@ func (p *plan) breedIsland(i int) {
 	for k, x := range parents {
 		all[k] = candidate(x)
 	}
-	o := genome.Options{Size: p.tournament, Pressure: p.Pressure}
+	o := genome.SelectionOptions{Size: p.tournament, Pressure: p.Pressure}
 	picked := genome.Select(p.Selection, all, 2*children, o, p.rand)
 	for k := 0; k+1 < len(picked); k += 2 {
 		p.child(i, parents[picked[k]], parents[picked[k+1]], parents)
@@ -87,12 +87,12 @@ func candidate(x *individual) genome.Candidate {
 
 // child breeds one child of two parents, or drafts it. If the child is not new, it is bred again in another way.
 func (p *plan) child(isle int, a, b *individual, others []*individual) {
-	for range tries {
+	for range maxTries {
 		g, operator, parents := a.spans, "", []*individual{a}
 		if p.rand.Float64() < p.crossover {
 			operator, parents = p.pick(p.Crossover), []*individual{a, b}
-			if operator == byModel {
-				p.draft(draft{isle: isle, parents: parents, Breed: Breed{Operator: byModel}})
+			if operator == crossByModel {
+				p.addDraft(draft{isle: isle, parents: parents, Breed: Breed{Operator: crossByModel}})
 				return
 			}
 			g, _ = genome.Cross(operator, a.spans, b.spans, p.rand)
@@ -100,13 +100,13 @@ func (p *plan) child(isle int, a, b *individual, others []*individual) {
 		if p.rand.Float64() < p.mutation {
 			how := p.pick(p.Mutation)
 			if slices.Contains(modelMutations(), how) {
-				p.draft(p.mutationDraft(how, isle, a, others))
+				p.addDraft(p.mutationDraft(how, isle, a, others))
 				return
 			}
 			g = p.mutate(g, how)
-			operator = joined(operator, how)
+			operator = joinOperators(operator, how)
 		}
-		if p.born(g, operator, isle, parents) {
+		if p.addChild(g, operator, isle, parents) {
 			return
 		}
 		b = others[p.rand.IntN(len(others))]
@@ -116,7 +116,7 @@ func (p *plan) child(isle int, a, b *individual, others []*individual) {
 	}
 }
 
-func joined(crossed, changed string) string {
+func joinOperators(crossed, changed string) string {
 	if crossed == "" {
 		return changed
 	}
@@ -126,16 +126,16 @@ func joined(crossed, changed string) string {
 // variant changes a parent until the result is new.
 func (p *plan) variant(isle int, a *individual) {
 	g := a.spans
-	for range tries {
+	for range maxTries {
 		how := p.spanMutation()
-		if g = p.mutate(g, how); p.born(g, how, isle, []*individual{a}) {
+		if g = p.mutate(g, how); p.addChild(g, how, isle, []*individual{a}) {
 			return
 		}
 	}
 }
 
-// born adds a child, unless it is empty or not new.
-func (p *plan) born(g genome.Genome, operator string, isle int, parents []*individual) bool {
+// addChild adds a child, unless it is empty or not new.
+func (p *plan) addChild(g genome.Genome, operator string, isle int, parents []*individual) bool {
 	text := g.String()
 	if text == "" || operator == "" || p.byText[text] != nil {
 		p.now.Duplicates++
@@ -145,8 +145,8 @@ func (p *plan) born(g genome.Genome, operator string, isle int, parents []*indiv
 	return true
 }
 
-// draft asks the breeder for a child, if breeder_calls allows another call.
-func (p *plan) draft(d draft) {
+// addDraft asks the breeder for a child, if breeder_calls allows another call.
+func (p *plan) addDraft(d draft) {
 	if p.BreederCalls > 0 && p.bred >= p.BreederCalls {
 		p.variant(d.isle, d.parents[0])
 		return
@@ -163,9 +163,9 @@ func (p *plan) draft(d draft) {
 func (p *plan) mutationDraft(how string, isle int, a *individual, others []*individual) draft {
 	d := draft{isle: isle, parents: []*individual{a}, Breed: Breed{Operator: how}}
 	switch how {
-	case playReflect:
+	case mutateReflect:
 		d.Cases = p.failedCases(a)
-	case difference:
+	case mutateDifference:
 		for range 2 {
 			d.parents = append(d.parents, others[p.rand.IntN(len(others))])
 		}
@@ -186,15 +186,15 @@ func (p *plan) failedCases(a *individual) []Case {
 	return all[:min(len(all), p.FailedCases)]
 }
 
-// birth adds the prompts that the breeder wrote. If one is empty or not new, a sentence of the parent is changed instead.
-func (p *plan) birth() []world.Spec {
+// addBred adds the prompts that the breeder wrote. If one is empty or not new, a sentence of the parent is changed instead.
+func (p *plan) addBred() []world.Spec {
 	for i, d := range p.drafts {
 		text := ""
 		if i < len(p.last) {
-			rec, _ := readRecord[recordBreeding](p.last[i].Outcome)
+			rec, _ := readData[breedingRecord](p.last[i].Outcome)
 			text = rec.Text
 		}
-		if !p.born(genome.Parse(text), d.Operator, d.isle, d.parents) {
+		if !p.addChild(genome.Parse(text), d.Operator, d.isle, d.parents) {
 			p.variant(d.isle, d.parents[0])
 		}
 	}
@@ -210,7 +210,7 @@ func (p *plan) mutate(g genome.Genome, how string) genome.Genome {
 }
 
 // pick draws an operator by weight.
-func (p *plan) pick(weights map[string]float64) string { return pickFrom(weights, p.rand) }
+func (p *plan) pick(weights map[string]float64) string { return pickWeighted(weights, p.rand) }
 
 // spanMutation draws a mutation that needs no model.
 func (p *plan) spanMutation() string {
@@ -223,10 +223,10 @@ func (p *plan) spanMutation() string {
 	if sum == 0 {
 		spans = map[string]float64{"edit": 1, "insert": 1}
 	}
-	return pickFrom(spans, p.rand)
+	return pickWeighted(spans, p.rand)
 }
 
-func pickFrom(weights map[string]float64, r *rand.Rand) string {
+func pickWeighted(weights map[string]float64, r *rand.Rand) string {
 	names := slices.Sorted(maps.Keys(weights))
 	sum := 0.0
 	for _, n := range names {

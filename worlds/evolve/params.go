@@ -1,6 +1,14 @@
 package evolve
 
 import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"parley/world"
 	"parley/worlds/evolve/genome"
 	"parley/worlds/evolve/problem"
 )
@@ -100,8 +108,8 @@ func (definition) Defaults() *Params {
 		Fitness: Fitness{By: "accuracy", Accuracy: 0.7, Consistency: 0.15, Efficiency: 0.1, Diversity: 0.05, FreeWords: 30, WordPenalty: 0.01, MaxPenalty: 0.5},
 		Seeds:   []string{}, Phrases: []string{},
 		Selection: "tournament", Pressure: 1.5,
-		Crossover:     map[string]float64{"section": 1, "single_point": 1, "two_point": 1, "uniform": 1, byModel: 0},
-		Mutation:      map[string]float64{"edit": 2, "insert": 2, "delete": 1, "swap": 0.5, "duplicate": 0.2, rewrite: 0, playReflect: 0, difference: 0},
+		Crossover:     map[string]float64{"section": 1, "single_point": 1, "two_point": 1, "uniform": 1, crossByModel: 0},
+		Mutation:      map[string]float64{"edit": 2, "insert": 2, "delete": 1, "swap": 0.5, "duplicate": 0.2, mutateRewrite: 0, mutateReflect: 0, mutateDifference: 0},
 		MaxInsertions: 2, MinSpans: 1, MaxSpans: 16, MaxLength: 4000, FailedCases: 3, Adaptive: true,
 		Islands: Islands{Count: 1, Interval: 5, Migrants: 2}, Race: Race{Minibatch: 10, Confidence: 0.85, Keep: 0.2},
 		Improvement: 0.01, PlateauThreshold: 0.001, PlateauGenerations: 10, DiversityThreshold: 0.05,
@@ -120,13 +128,13 @@ func (p *Params) seeds() []string {
 // phrases returns the sentences that mutations may insert.
 func (p *Params) phrases() []genome.Span {
 	if len(p.Phrases) > 0 {
-		return genome.Of(p.Phrases...)
+		return genome.FromTexts(p.Phrases...)
 	}
 	return genome.Phrases()
 }
 
-// set returns the problems for training, validation and test.
-func (p *Params) set() *problem.Set {
+// problemSet returns the problems for training, validation and test.
+func (p *Params) problemSet() *problem.Set {
 	if s := p.Problems.Set; s != nil {
 		return s
 	}
@@ -144,10 +152,255 @@ func (p *Params) breeds() bool {
 			return true
 		}
 	}
-	return p.Crossover[byModel] > 0
+	return p.Crossover[crossByModel] > 0
 }
 
 // asking returns the params that a trial needs.
-func (p *Params) asking() Asking {
-	return Asking{Ask: p.Ask, Checker: p.Checker, Solvers: p.Solvers, Samples: p.Samples, Fitness: p.Fitness}
+func (p *Params) asking() asking {
+	return asking{Ask: p.Ask, Checker: p.Checker, Solvers: p.Solvers, Samples: p.Samples, Fitness: p.Fitness}
+}
+
+// numbers are the params that have their defaults from the preset.
+type numbers struct {
+	population, generations, elite, tournament, patience, train int
+	crossover, mutation, target                                 float64
+	blind                                                       bool // children are changed seeds: nothing is learnt
+}
+
+// presets lists the names of the presets.
+func presets() []string {
+	return []string{"quick", "standard", "thorough", "no_crossover", "no_mutation", "high_mutation", "large_population", "random_search"}
+}
+
+// preset returns the numbers of a preset. Each preset is a change of standard.
+func preset(name string) numbers {
+	n := numbers{population: 50, generations: 100, elite: 5, tournament: 3, patience: 20, train: 100, crossover: 0.8, mutation: 0.5, target: 0.85}
+	switch name {
+	case "quick":
+		n.population, n.generations, n.elite, n.train, n.patience, n.target = 12, 15, 2, 40, 6, 0.95
+	case "thorough":
+		n.population, n.generations, n.train, n.target, n.patience = 100, 200, 200, 0.9, 30
+	case "no_crossover":
+		n.crossover, n.mutation = 0, 0.5
+	case "no_mutation":
+		n.crossover, n.mutation = 0.9, 0
+	case "high_mutation":
+		n.mutation = 0.8
+	case "large_population":
+		n.population, n.generations, n.elite = 150, 50, 15
+	case "random_search":
+		n.crossover, n.mutation, n.tournament, n.elite, n.blind = 0, 1, 1, 0, true
+	}
+	return n
+}
+
+// numbers returns the numbers of the preset, replaced by those that the plan file sets.
+func (p *Params) numbers() numbers {
+	n := preset(p.Preset)
+	override(&n.population, p.PopulationSize)
+	override(&n.generations, p.MaxGenerations)
+	override(&n.elite, p.EliteSize)
+	override(&n.tournament, p.TournamentSize)
+	override(&n.patience, p.Patience)
+	override(&n.train, p.Problems.Train)
+	override(&n.crossover, p.CrossoverRate)
+	override(&n.mutation, p.MutationRate)
+	override(&n.target, p.TargetFitness)
+	return n
+}
+
+func override[T any](to, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// check returns all errors in the params. Each line names the param.
+func (p *Params) check() error {
+	c := paramErrors{world.ParamErrors{Kind: "evolve"}}
+	n := p.numbers()
+	c.OneOf("preset", p.Preset, presets())
+	c.IntRange("population_size", n.population, 4, 1000)
+	c.IntRange("max_generations", n.generations, 0, 1000)
+	c.IntRange("tournament_size", n.tournament, 1, 100)
+	c.IntRange("convergence_patience", n.patience, 0, 1000)
+	each := n.population / max(1, p.Islands.Count) // prompts of an island
+	c.addIf(n.population >= 4 && each >= 4 && (n.elite < 0 || n.elite > each-2), "elite_size", "%d: want 0 to %d", n.elite, each-2)
+	c.Between("crossover_rate", n.crossover, 0, 1)
+	c.Between("mutation_rate", n.mutation, 0, 1)
+	c.Between("target_fitness", n.target, 0, 1)
+	c.Between("selection_pressure", p.Pressure, 1, 2)
+	c.OneOf("selection", p.Selection, genome.SelectionMethods())
+	c.weights("crossover", p.Crossover, append(genome.Crossovers(), crossByModel))
+	c.weights("mutation", p.Mutation, append(genome.Mutations(), modelMutations()...))
+	c.IntRange("max_insertions", p.MaxInsertions, 1, 20)
+	c.IntRange("min_genome_length", p.MinSpans, 0, 1000)
+	c.IntRange("max_genome_length", p.MaxSpans, max(1, p.MinSpans), 1000)
+	c.IntRange("max_prompt_length", p.MaxLength, 20, 100_000)
+	c.IntRange("breeder_calls", p.BreederCalls, 0, math.MaxInt32)
+	c.IntRange("failed_cases", p.FailedCases, 1, 20)
+	c.IntRange("islands.count", p.Islands.Count, 1, min(50, max(1, n.population/4)))
+	c.IntRange("islands.migration_interval", p.Islands.Interval, 1, 1000)
+	c.IntRange("islands.migrants", p.Islands.Migrants, 0, 100)
+	c.IntRange("race.minibatch", p.Race.Minibatch, 0, math.MaxInt32)
+	c.Between("race.confidence", p.Race.Confidence, 0.51, 0.9999)
+	c.Between("race.keep", p.Race.Keep, 0, 1)
+	c.Between("improvement_threshold", p.Improvement, 0, 1)
+	c.Between("fitness_plateau_threshold", p.PlateauThreshold, 0, 1)
+	c.IntRange("fitness_plateau_generations", p.PlateauGenerations, 0, 1000)
+	c.Between("diversity_threshold", p.DiversityThreshold, 0, 1)
+	c.IntRange("max_calls", p.MaxCalls, 0, math.MaxInt32)
+	c.IntRange("finalists", p.Finalists, 1, 50)
+	c.IntRange("baselines.seeds", p.Baselines.Seeds, 0, 1000)
+	p.checkTexts(&c, n.population)
+	p.checkAsking(&c)
+	p.checkProblems(&c, n.train)
+	return c.Err()
+}
+
+func (p *Params) checkTexts(c *paramErrors, population int) {
+	c.addIf(len(p.Seeds) > population, "seeds", "%d prompts are more than population_size, which is %d", len(p.Seeds), population)
+	for i, s := range p.Seeds {
+		c.addIf(strings.TrimSpace(s) == "", fmt.Sprintf("seeds[%d]", i), "is empty; remove it: the final test has a baseline without a prompt anyway")
+	}
+	for i, s := range p.Phrases {
+		c.addIf(strings.TrimSpace(s) == "", fmt.Sprintf("phrases[%d]", i), "is empty")
+	}
+}
+
+func (p *Params) checkAsking(c *paramErrors) {
+	c.addIf(!strings.Contains(p.Ask, questionPlaceholder), "ask", "%q: want a text with %s in it", p.Ask, questionPlaceholder)
+	c.Braces("ask", p.Ask, questionPlaceholder, promptPlaceholder)
+	c.Braces("checker.template", p.Checker.Template, problem.AnswerMark)
+	c.OneOf("checker.type", p.Checker.Type, problem.CheckerTypes())
+	if err := p.Checker.Check(); err != nil {
+		c.Add(fmt.Errorf("evolve: params.checker.%w", err))
+	}
+	c.IntRange("solvers", p.Solvers, 1, 20)
+	c.IntRange("samples", p.Samples, 1, 100)
+	f := p.Fitness
+	c.OneOf("fitness.by", f.By, []string{"weighted", "accuracy"})
+	for _, w := range []struct {
+		name  string
+		value float64
+	}{
+		{"accuracy", f.Accuracy}, {"consistency", f.Consistency}, {"efficiency", f.Efficiency}, {"diversity", f.Diversity},
+		{"word_penalty", f.WordPenalty}, {"max_penalty", f.MaxPenalty},
+	} {
+		c.Between("fitness."+w.name, w.value, 0, 1e6)
+	}
+	c.IntRange("fitness.free_words", f.FreeWords, 0, math.MaxInt32)
+	weights, usual := f, definition{}.Defaults().Fitness
+	weights.By = usual.By
+	c.addIf(f.By == "accuracy" && weights != usual, "fitness", "weights and penalties have no effect with by: accuracy; set fitness.by to weighted")
+	c.addIf(f.By == "weighted" && f.Accuracy+f.Consistency+f.Efficiency+f.Diversity <= 0, "fitness", "all weights are 0; set at least that of accuracy")
+}
+
+func (p *Params) checkProblems(c *paramErrors, train int) {
+	q := p.Problems
+	c.OneOf("problems.source", q.Source, []string{"arithmetic", "file"})
+	c.IntRange("problems.train", train, 2, 100_000)
+	c.IntRange("problems.validation", q.Validation, 0, 100_000)
+	c.IntRange("problems.test", q.Test, 2, 100_000)
+	c.IntRange("problems.difficulty[0]", q.Difficulty[0], problem.Easiest, problem.Hardest)
+	c.IntRange("problems.difficulty[1]", q.Difficulty[1], max(problem.Easiest, q.Difficulty[0]), problem.Hardest)
+	c.addIf(q.Question == "" || q.Answer == "", "problems", "question and answer are the names of fields in the file; neither can be empty")
+	if q.Source == "arithmetic" {
+		c.addIf(q.File != "" || q.TestFile != "", "problems.file", "needs source: file, and source is arithmetic")
+		return
+	}
+	switch {
+	case q.Set == nil && q.File == "":
+		c.addIf(true, "problems.file", "is missing; want the name of a file with problems")
+	case q.Set == nil:
+		c.Addf("problems.file", "%q %w: a matrix cannot vary it", q.File, world.ErrUnread)
+	default:
+		c.addIf(len(q.Set.Train) != train || len(q.Set.Validation) != q.Validation || len(q.Set.Test) != q.Test, "problems",
+			"%d, %d and %d problems were read for train, validation and test, want %d, %d and %d; a matrix cannot vary these numbers",
+			len(q.Set.Train), len(q.Set.Validation), len(q.Set.Test), train, q.Validation, q.Test)
+	}
+}
+
+// paramErrors collects errors.
+type paramErrors struct{ world.ParamErrors }
+
+// addIf adds an error if wrong is true.
+func (c *paramErrors) addIf(wrong bool, param, format string, args ...any) {
+	if wrong {
+		c.Addf(param, format, args...)
+	}
+}
+
+// weights checks that operators are known, that no weight is below 0, and that one is above 0.
+func (c *paramErrors) weights(param string, w map[string]float64, allowed []string) {
+	sum := 0.0
+	for _, name := range slices.Sorted(maps.Keys(w)) {
+		c.addIf(!slices.Contains(allowed, name), param, "unknown operator %q; want any of %s", name, strings.Join(allowed, ", "))
+		c.addIf(!(w[name] >= 0) || w[name] > 1e6, param+"."+name, "%v: want a weight of 0 or more", w[name])
+		sum += w[name]
+	}
+	c.addIf(!(sum > 0), param, "all weights are 0; to turn it off, set its rate to 0")
+}
+
+// Load reads the files of problems, and keeps those that are used.
+func (definition) Load(p *Params, files world.Files) ([]string, error) {
+	q := &p.Problems
+	if q.Source != "file" || q.File == "" {
+		return nil, nil // check reports what is missing
+	}
+	if q.Set != nil {
+		return nil, errors.New("evolve: params.problems.set: cannot be combined with file; remove one of them")
+	}
+	if s := p.sizes(); s.Train < 0 || s.Validation < 0 || s.Test < 0 {
+		return nil, p.check()
+	}
+	fields := problem.Fields{Question: q.Question, Answer: q.Answer, ID: q.ID, Choices: q.Choices}
+	all, err := problem.Read(files, q.File, fields)
+	if err != nil {
+		return nil, withParam("file", err)
+	}
+	var test []problem.Problem
+	if q.TestFile != "" {
+		if test, err = problem.Read(files, q.TestFile, fields); err != nil {
+			return nil, withParam("test_file", err)
+		}
+	}
+	set, err := problem.Split(all, test, p.sizes(), q.Seed)
+	if err != nil {
+		return nil, withParam("file", fmt.Errorf("%s: %w", q.File, err))
+	}
+	q.Set = set
+	return nil, p.checkAnswers(set)
+}
+
+// joinedError is an error that joins several, as errors.Join does.
+type joinedError interface{ Unwrap() []error }
+
+// withParam adds the name of the param to each joined error. Errors that show a position themselves are unchanged.
+func withParam(param string, err error) error {
+	if many, ok := err.(joinedError); ok {
+		var all []error
+		for _, one := range many.Unwrap() {
+			all = append(all, withParam(param, one))
+		}
+		return errors.Join(all...)
+	}
+	if strings.Contains(err.Error(), "\n") {
+		return err // it shows the position
+	}
+	return fmt.Errorf("evolve: params.problems.%s: %w", param, err)
+}
+
+// checkAnswers checks that the checker can accept every expected answer.
+func (p *Params) checkAnswers(set *problem.Set) error {
+	const maxFaults = 5
+	var faults []error
+	for _, part := range [][]problem.Problem{set.Train, set.Validation, set.Test} {
+		for _, one := range part {
+			if err := p.Checker.Fits(one); err != nil && len(faults) < maxFaults {
+				faults = append(faults, fmt.Errorf("evolve: params.checker.type: %w", err))
+			}
+		}
+	}
+	return errors.Join(faults...)
 }

@@ -92,7 +92,7 @@ func TestSeats(t *testing.T) {
 // TestSpecIsComplete checks that the params of an episode hold all that it needs.
 func TestSpecIsComplete(t *testing.T) {
 	t.Parallel()
-	l := (&lab{t: t}).run(with(little, models, `"ask": "{prompt} {question}", "checker": {"type": "number", "tolerance": 3}, "samples": 2`))
+	l := (&testEvolution{t: t}).run(joinParams(smallParams, modelOperators, `"ask": "{prompt} {question}", "checker": {"type": "number", "tolerance": 3}, "samples": 2`))
 	for _, stage := range l.stages {
 		for _, played := range stage {
 			p := definition{}.Defaults()

@@ -1,8 +1,10 @@
 package evolve
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -22,7 +24,7 @@ type plan struct {
 
 	// phase is the next step. It returns episodes to play, or returns none and sets another phase.
 	phase func() []world.Spec
-	asked []asked        // the trials of the stage, in order
+	asked []askedTrial   // the trials of the stage, in order
 	last  []world.Played // the stage that was played last
 
 	all    []*individual // all prompts, by id
@@ -59,8 +61,8 @@ type individual struct {
 	dropped bool  // it fell behind in its race
 }
 
-// asked is a trial of the current stage and its individual.
-type asked struct {
+// askedTrial is a trial of the current stage and its individual.
+type askedTrial struct {
 	in *individual
 	Trial
 }
@@ -74,7 +76,7 @@ func (definition) Plan(given *Params, cell world.Spec, seed uint64) (world.Plan,
 		return world.List(cell), nil // a single episode that is played again
 	}
 	p := &plan{
-		Params: *given, numbers: given.numbers(), cell: cell, set: given.set(), pool: given.phrases(),
+		Params: *given, numbers: given.numbers(), cell: cell, set: given.problemSet(), pool: given.phrases(),
 		rand: rand.New(rand.NewPCG(seed, uint64(cell.Deal))), byText: map[string]*individual{}, islands: make([]island, given.Islands.Count),
 	}
 	if need := p.finalCalls() + p.perProblem()*p.firstRound()*p.population; p.MaxCalls > 0 && p.MaxCalls < need {
@@ -86,7 +88,7 @@ func (definition) Plan(given *Params, cell world.Spec, seed uint64) (world.Plan,
 
 // Next adds the outcomes of the last stage and returns the next one.
 func (p *plan) Next(last []world.Played) world.Specs {
-	p.take(last)
+	p.takeResults(last)
 	for p.phase != nil {
 		if specs := p.phase(); len(specs) > 0 {
 			return world.List(specs...)
@@ -95,23 +97,23 @@ func (p *plan) Next(last []world.Played) world.Specs {
 	return world.Specs{}
 }
 
-// take adds the results of trials to their individuals.
-func (p *plan) take(last []world.Played) {
+// takeResults adds the results of trials to their individuals.
+func (p *plan) takeResults(last []world.Played) {
 	p.last = last
 	for i, a := range p.asked {
 		in := a.in
-		var rec recordTrial
+		var rec trialRecord
 		if i < len(last) {
-			rec, _ = readRecord[recordTrial](last[i].Outcome)
+			rec, _ = readData[trialRecord](last[i].Outcome)
 		}
 		if len(rec.Results) != len(a.Problems) { // the world failed: nothing is known
-			rec = recordTrial{Results: make([]Result, len(a.Problems))}
+			rec = trialRecord{Results: make([]Result, len(a.Problems))}
 		}
 		p.calls += rec.Calls
 		switch a.Purpose {
-		case recordValidating:
+		case purposeValidation:
 			in.valid = append(in.valid, rec.Results...)
-		case recordTesting:
+		case purposeTest:
 			in.test = append(in.test, rec.Results...)
 		default:
 			in.train = append(in.train, rec.Results...)
@@ -159,7 +161,7 @@ func (p *plan) addVariant(isle, maxChanges int) {
 	for range 1 + p.rand.IntN(maxChanges) {
 		g = p.mutate(g, p.spanMutation())
 	}
-	p.born(g, "variant", isle, []*individual{parent})
+	p.addChild(g, "variant", isle, []*individual{parent})
 }
 
 // openGeneration resets the counts for a new generation.
@@ -174,7 +176,7 @@ func (p *plan) perProblem() int { return p.Solvers * p.Samples }
 // trialOf returns the spec of a trial and remembers its individual.
 func (p *plan) trialOf(in *individual, t Trial, label string, deal int) world.Spec {
 	t.Prompt = in.Prompt
-	p.asked = append(p.asked, asked{in, t})
+	p.asked = append(p.asked, askedTrial{in, t})
 	return p.spec(Episode{Trial: &t}, label, deal)
 }
 
@@ -182,7 +184,7 @@ func (p *plan) trialOf(in *individual, t Trial, label string, deal int) world.Sp
 // not what only the plan needs.
 func (p *plan) spec(e Episode, label string, deal int) world.Spec {
 	b, err := json.Marshal(struct {
-		Asking
+		asking
 		Crossover map[string]float64 `json:"crossover"`
 		Mutation  map[string]float64 `json:"mutation"`
 		Episode   Episode            `json:"episode"`
@@ -196,4 +198,252 @@ func (p *plan) spec(e Episode, label string, deal int) world.Spec {
 		s.Cell = p.cell.Cell + ": " + label
 	}
 	return s
+}
+
+// firstRound returns the number of problems of the first round.
+func (p *plan) firstRound() int {
+	if p.Race.Minibatch == 0 {
+		return p.train
+	}
+	return min(p.Race.Minibatch, p.train)
+}
+
+// roundRange returns the range of training problems of a round: first a minibatch, then each time as many as in all rounds
+// before.
+func (p *plan) roundRange(round int) (from, to int) {
+	for to = p.firstRound(); round > 0; round-- {
+		from, to = to, min(2*to, p.train)
+	}
+	return from, to
+}
+
+// race plays a round of the race. It drops the prompts that are behind, and tries the others on the next problems.
+func (p *plan) race() []world.Spec {
+	from, to := p.roundRange(p.round)
+	if p.round > 0 {
+		p.drop(from)
+	}
+	in := slices.DeleteFunc(slices.Clone(p.runners), func(x *individual) bool { return x.dropped })
+	if from == to || len(in) == 0 || !p.affords(len(in)*(to-from)*p.perProblem()) {
+		p.phase = p.settle
+		return nil
+	}
+	specs := make([]world.Spec, 0, len(in))
+	for _, x := range in {
+		t := Trial{Purpose: purposeRace, Round: p.round, Problems: p.set.Train[from:to]}
+		specs = append(specs, p.trialOf(x, t, generationLabel(p.generation), x.ID))
+	}
+	p.round++
+	return specs
+}
+
+// affords reports whether that many more calls leave enough calls for the final test.
+func (p *plan) affords(calls int) bool {
+	return p.MaxCalls == 0 || p.calls+calls+p.finalCalls() <= p.MaxCalls
+}
+
+// drop removes prompts from the race that are behind the last prompt that is always kept. The difference, on the problems
+// that both have seen, must be larger than chance explains.
+func (p *plan) drop(seen int) {
+	for i := range p.islands {
+		field := p.contenders(i, seen)
+		keep := p.alwaysKept()
+		if len(field) <= keep {
+			continue
+		}
+		slices.SortStableFunc(field, func(a, b contender) int { return cmp.Compare(b.fitness, a.fitness) })
+		for _, c := range field[keep:] {
+			if c.running && p.behind(c, field[keep-1]) {
+				c.in.dropped = true
+				p.now.Dropped++
+				p.now.Saved += (p.train - seen) * p.perProblem()
+			}
+		}
+	}
+	for _, x := range p.runners {
+		if x.parts.Problems == 0 && !x.dropped { // no answers: more calls would show nothing
+			x.dropped = true
+			p.now.Dropped++
+		}
+	}
+}
+
+// contender is a prompt in a race, with its fitness on the problems that all contenders have seen.
+type contender struct {
+	in      *individual
+	fitness float64
+	running bool
+}
+
+// contenders lists the contenders of an island: its new prompts, and its members from earlier generations.
+func (p *plan) contenders(isle, seen int) []contender {
+	var all []contender
+	enter := func(x *individual, running bool) {
+		if x.Island == isle && !x.dropped && len(x.train) >= seen && x.parts.Problems > 0 {
+			all = append(all, contender{x, p.Fitness.Parts(x.train[:seen], x.Text).Fitness, running})
+		}
+	}
+	for _, x := range p.islands[isle].members {
+		enter(x, false)
+	}
+	for _, x := range p.runners {
+		enter(x, true)
+	}
+	return all
+}
+
+// behind reports whether c is behind mark even at the upper end of the interval. The interval is that of the difference in
+// accuracy, problem by problem. The other parts of fitness count without an interval.
+func (p *plan) behind(c, mark contender) bool {
+	var a, b []float64
+	for i := range min(len(c.in.train), len(mark.in.train)) {
+		x, okX := c.in.train[i].Score()
+		y, okY := mark.in.train[i].Score()
+		if okX && okY {
+			a, b = append(a, x), append(b, y)
+		}
+	}
+	d, _ := world.Paired(a, b, 2*p.Race.Confidence-1, 0) // only one end of the interval counts
+	if !d.Known() {
+		return false
+	}
+	weight := 1.0
+	if f := p.Fitness; f.By == "weighted" {
+		weight = f.Accuracy / (f.Accuracy + f.Consistency + f.Efficiency + f.Diversity)
+	}
+	return c.fitness-mark.fitness+weight*(d.High-d.Value) < 0
+}
+
+// settle ends a generation. It summarizes it, adds the new prompts to the population, and continues or stops evolution.
+func (p *plan) settle() []world.Spec {
+	p.summarize()
+	for _, x := range p.runners {
+		if !x.dropped && x.parts.Problems > 0 {
+			p.islands[x.Island].members = append(p.islands[x.Island].members, x)
+		}
+	}
+	p.migrate()
+	p.adapt()
+	if p.stopped = p.stopReason(); p.stopped != "" {
+		p.phase = p.validate
+	} else {
+		p.phase = p.breed
+	}
+	return nil
+}
+
+// summarize summarizes the generation.
+func (p *plan) summarize() {
+	var present []*individual
+	for _, i := range p.islands {
+		present = append(present, i.members...)
+	}
+	present = append(present, p.runners...)
+	g := &p.now
+	g.Prompts, g.Worst, g.BestID = len(present), math.Inf(1), -1
+	var spans []genome.Genome
+	tried := 0
+	for _, x := range present {
+		spans = append(spans, x.spans)
+		if x.parts.Problems == 0 {
+			continue
+		}
+		tried++
+		f := x.parts.Fitness
+		g.Mean += f
+		g.Worst = min(g.Worst, f)
+		if !x.dropped && (g.BestID < 0 || f > g.Best) {
+			g.Best, g.Accuracy, g.BestID = f, x.parts.Accuracy, x.ID
+		}
+	}
+	if g.Mean /= float64(max(1, tried)); tried == 0 {
+		g.Worst = 0
+	}
+	g.Diversity = genome.Diversity(spans)
+	p.history = append(p.history, *g)
+}
+
+// migrate adds the best of each island to the parents of the next one.
+func (p *plan) migrate() {
+	n := len(p.islands)
+	if n == 1 || p.generation == 0 || p.generation%p.Islands.Interval != 0 {
+		return
+	}
+	leaving := make([][]*individual, n)
+	for i := range p.islands {
+		leaving[i] = elitesOf(p.islands[i].members, p.Islands.Migrants)
+	}
+	for i, all := range leaving {
+		next := &p.islands[(i+1)%n]
+		for _, x := range all {
+			if !slices.Contains(next.members, x) {
+				next.members = append(next.members, x)
+			}
+		}
+	}
+}
+
+// adapt changes the rates. Similar prompts get more mutation, and very different ones less. Without progress there is more
+// mutation and less crossover.
+func (p *plan) adapt() {
+	if !p.Adaptive || p.generation < 5 || p.mutation == 0 {
+		return
+	}
+	switch d := p.now.Diversity; {
+	case d < 0.1:
+		p.mutation = max(p.mutation, min(0.5, p.mutation*1.1))
+	case d > 0.8:
+		p.mutation = min(p.mutation, max(0.05, p.mutation*0.9))
+	}
+	if p.crossover == 0 {
+		return
+	}
+	if p.gainOver(5) < 0.001 {
+		p.crossover = min(p.crossover, max(0.5, p.crossover*0.95))
+		p.mutation = max(p.mutation, min(0.4, p.mutation*1.05))
+	} else {
+		p.crossover = max(p.crossover, min(0.9, p.crossover*1.02))
+	}
+}
+
+// gainOver returns the difference between the best fitness of the last n generations and that of all generations before.
+func (p *plan) gainOver(n int) float64 {
+	cut := len(p.history) - n
+	if cut <= 0 {
+		return math.Inf(1)
+	}
+	best := func(gs []Generation) float64 {
+		b := math.Inf(-1)
+		for _, g := range gs {
+			b = max(b, g.Best)
+		}
+		return b
+	}
+	return best(p.history[cut:]) - best(p.history[:cut])
+}
+
+// stopReason returns the reason to stop, or "" to continue.
+func (p *plan) stopReason() Stop {
+	alive := false
+	for _, i := range p.islands {
+		alive = alive || len(i.members) > 0
+	}
+	children := p.population - p.elite
+	switch {
+	case !alive:
+		return stopFailures
+	case p.target > 0 && p.now.Best >= p.target:
+		return stopTarget
+	case p.generation >= p.generations:
+		return stopGenerations
+	case p.patience > 0 && p.gainOver(p.patience) <= p.Improvement:
+		return stopStagnation
+	case p.now.Diversity < p.DiversityThreshold:
+		return stopDiversity
+	case p.PlateauGenerations > 0 && math.Abs(p.gainOver(p.PlateauGenerations)) < p.PlateauThreshold:
+		return stopPlateau
+	case !p.affords(children * p.firstRound() * p.perProblem()):
+		return stopCalls
+	}
+	return ""
 }

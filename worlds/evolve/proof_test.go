@@ -11,27 +11,27 @@ import (
 	"parley/world"
 )
 
-// small is an evolution that is large enough to show whether it works. Nothing stops it early.
-const small = `"population_size": 10, "elite_size": 2, "target_fitness": 0, "convergence_patience": 0, "fitness_plateau_generations": 0,
+// proofParams is an evolution that is large enough to show whether it works. Nothing stops it early.
+const proofParams = `"population_size": 10, "elite_size": 2, "target_fitness": 0, "convergence_patience": 0, "fitness_plateau_generations": 0,
 	"diversity_threshold": 0, "fitness": {"by": "accuracy"}, "finalists": 3, "baselines": {"seeds": 8}`
 
-// each plays n evolutions in parallel, each with its own model, problems and seed.
-func each(t *testing.T, n, train int, model, params string) []*lab {
+// runEach plays n evolutions in parallel, each with its own model, problems and seed.
+func runEach(t *testing.T, n, train int, model, params string) []*testEvolution {
 	t.Helper()
-	all := make([]*lab, n)
+	all := make([]*testEvolution, n)
 	var wg sync.WaitGroup
 	for i := range all {
-		at := uint64(i) + first(t)
-		all[i] = &lab{t: t, seed: at, model: fmt.Sprintf("%s-%d", model, at)}
+		at := uint64(i) + firstSeed(t)
+		all[i] = &testEvolution{t: t, seed: at, model: fmt.Sprintf("%s-%d", model, at)}
 		problems := fmt.Sprintf(`"problems": {"seed": %d, "train": %d, "validation": 20, "test": 40}`, at+1, train)
-		wg.Go(func() { all[i].run(with(small, params, problems)) })
+		wg.Go(func() { all[i].run(joinParams(proofParams, params, problems)) })
 	}
 	wg.Wait()
 	return all
 }
 
-// full skips a test in short runs, such as those under the race detector, where it takes minutes.
-func full(t *testing.T) {
+// skipUnlessFull skips a test in short runs, such as those under the race detector, where it takes minutes.
+func skipUnlessFull(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("takes seconds")
@@ -39,7 +39,7 @@ func full(t *testing.T) {
 }
 
 // winners returns the accuracy of the winners on the test problems.
-func winners(all []*lab) []float64 {
+func winners(all []*testEvolution) []float64 {
 	var xs []float64
 	for _, l := range all {
 		xs = append(xs, l.verdict.Test[0].Accuracy.Value)
@@ -48,7 +48,7 @@ func winners(all []*lab) []float64 {
 }
 
 // raced counts the calls of evolution, without validation and test.
-func raced(all []*lab) int {
+func raced(all []*testEvolution) int {
 	n := 0
 	for _, l := range all {
 		for _, g := range l.verdict.Generations {
@@ -62,11 +62,11 @@ func raced(all []*lab) int {
 // as many calls, and than the best baseline. Run it with -v to see the numbers.
 func TestEvolutionGains(t *testing.T) {
 	t.Parallel()
-	full(t)
+	skipUnlessFull(t)
 	const n, calls = 14, 3600 // of each, the final test included
 	fair := fmt.Sprintf(`"max_generations": 1000, "max_calls": %d`, calls)
-	evolved := each(t, n, 40, "solver", fair)
-	random := each(t, n, 40, "solver", fair+`, "preset": "random_search"`)
+	evolved := runEach(t, n, 40, "solver", fair)
+	random := runEach(t, n, 40, "solver", fair+`, "preset": "random_search"`)
 	var best []float64
 	for _, l := range evolved {
 		highest := 0.0
@@ -93,8 +93,8 @@ func TestEvolutionGains(t *testing.T) {
 // chance; over all evolutions, the winners are no better than no prompt.
 func TestFlat(t *testing.T) {
 	t.Parallel()
-	full(t)
-	all := each(t, 12, 30, "flat", `"max_generations": 4`)
+	skipUnlessFull(t)
+	all := runEach(t, 12, 30, "flat", `"max_generations": 4`)
 	claims := 0
 	var none []float64
 	for _, l := range all {
@@ -118,10 +118,10 @@ func TestFlat(t *testing.T) {
 // TestRacing checks that races find equally good winners, within noise, with at most 60% of the calls.
 func TestRacing(t *testing.T) {
 	t.Parallel()
-	full(t)
+	skipUnlessFull(t)
 	const n = 8
-	racing := each(t, n, 80, "solver", `"max_generations": 5`)
-	whole := each(t, n, 80, "solver", `"max_generations": 5, "race": {"minibatch": 0}`)
+	racing := runEach(t, n, 80, "solver", `"max_generations": 5`)
+	whole := runEach(t, n, 80, "solver", `"max_generations": 5, "race": {"minibatch": 0}`)
 	share := float64(raced(racing)) / float64(raced(whole))
 	d, test := world.Paired(winners(racing), winners(whole), 0.95, 1)
 	t.Logf("racing takes %.0f%% of the calls; its winners solve %v more: %v", 100*share, d, test)
@@ -130,8 +130,8 @@ func TestRacing(t *testing.T) {
 	}
 }
 
-// first returns the first seed of these tests. They do not use the seeds from 0 on, with which the defaults were chosen.
-func first(t *testing.T) uint64 {
+// firstSeed returns the first seed of these tests. They do not use the seeds from 0 on, with which the defaults were chosen.
+func firstSeed(t *testing.T) uint64 {
 	t.Helper()
 	n, err := strconv.ParseUint(cmp.Or(os.Getenv("PARLEY_EVOLVE_SEED"), "401"), 10, 32)
 	if err != nil {

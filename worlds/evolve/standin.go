@@ -1,14 +1,11 @@
-// Part standin solves the problems of evolve for the simulated provider, writes prompts for it, and grades
-// answers.
-//
-// An answer depends only on the arguments. It does not show how good a model is: what helps a simulated model is made up.
-
 package evolve
 
 import (
+	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"math"
+	"regexp"
 	"strings"
 
 	"parley/llm"
@@ -16,16 +13,16 @@ import (
 	"parley/worlds/evolve/problem"
 )
 
-// playStandin solves, breeds or grades, as the request asks.
-func playStandin(model string, req *llm.Request, seed uint64) (string, bool) {
-	if text, ok := solver(model, req, seed); ok {
+// standInAnswer solves, breeds or grades for the simulated provider, as the request asks. An answer depends only on the
+// arguments. It does not show how good a model is: what helps a simulated model is made up.
+func standInAnswer(model string, req *llm.Request, seed uint64) (string, bool) {
+	if text, ok := standInSolver(model, req, seed); ok {
 		return text, true
 	}
-	return breeder(model, req, seed)
+	return standInBreeder(model, req, seed)
 }
 
-// solver answers the word problems of package arithmetic. It recognises them in the last
-// message.
+// standInSolver answers the word problems of problem.Arithmetic. It recognises them in the last message.
 //
 // How often it is right depends on the habits that the prompt asks for (working step by step, listing the facts,
 // checking, …), on how hard the problem is, and on the model's name. The name decides which habits help, which do
@@ -34,7 +31,7 @@ func playStandin(model string, req *llm.Request, seed uint64) (string, bool) {
 //
 // Unless the prompt says how to end an answer, the solver sometimes adds a sentence with another number, which a
 // checker may read as the answer.
-func solver(model string, req *llm.Request, seed uint64) (string, bool) {
+func standInSolver(model string, req *llm.Request, seed uint64) (string, bool) {
 	if len(req.Messages) == 0 || req.Schema != nil {
 		return "", false
 	}
@@ -53,12 +50,12 @@ func solver(model string, req *llm.Request, seed uint64) (string, bool) {
 	right := d.Float() < chance
 	answer := totals[len(totals)-1]
 	if !right {
-		answer = slip(d, totals)
+		answer = wrongAnswer(d, totals)
 	}
 	if isFlat(model) {
 		return fmt.Sprintf("There are %d at the end.", answer), true
 	}
-	return solution(d, prompt, totals, answer), true
+	return writeSolution(d, prompt, totals, answer), true
 }
 
 // isFlat reports whether prompts make no difference to a model.
@@ -80,7 +77,7 @@ func solveRate(model, prompt, question string, steps int) float64 {
 		score += 0.4
 	}
 	score -= 0.8
-	weights := tastes(name)
+	weights := habitWeights(name)
 	for i, h := range habits() {
 		if h.in(prompt) {
 			score += weights[i]
@@ -126,8 +123,8 @@ func habits() []habit {
 	}
 }
 
-// tastes returns how much each habit helps a model: the same numbers for every model, shuffled by its name.
-func tastes(name string) []float64 {
+// habitWeights returns how much each habit helps a model: the same numbers for every model, shuffled by its name.
+func habitWeights(name string) []float64 {
 	weights := []float64{1.1, 0.9, 0.8, 0.7, 0.5, 0, -0.4, -0.6, -0.7, -0.8, -0.9, -1}
 	h := fnv.New64a()
 	_, _ = h.Write([]byte("tastes of " + name)) // never fails
@@ -139,8 +136,8 @@ func tastes(name string) []float64 {
 	return weights
 }
 
-// slip makes a mistake: it stops early, or miscounts.
-func slip(d *worldsim.Dice, totals []int) int {
+// wrongAnswer makes a mistake: it stops early, or miscounts.
+func wrongAnswer(d *worldsim.Dice, totals []int) int {
 	answer := totals[len(totals)-1]
 	if early := totals[d.Next()%uint64(len(totals))]; early != answer && d.Next()%2 == 0 {
 		return early
@@ -148,8 +145,8 @@ func slip(d *worldsim.Dice, totals []int) int {
 	return answer + 1 + int(d.Next()%9)
 }
 
-// solution writes an answer, in full if the prompt asks to show the work.
-func solution(d *worldsim.Dice, prompt string, totals []int, answer int) string {
+// writeSolution writes an answer, in full if the prompt asks to show the work.
+func writeSolution(d *worldsim.Dice, prompt string, totals []int, answer int) string {
 	var b strings.Builder
 	if habits()[0].in(prompt) || strings.Contains(prompt, "work") || strings.Contains(prompt, "explain") {
 		for i, n := range totals[:len(totals)-1] {
@@ -169,4 +166,109 @@ func solution(d *worldsim.Dice, prompt string, totals []int, answer int) string 
 		b.WriteString(d.Pick(fmt.Sprintf("There are %d at the end.", answer), fmt.Sprintf("That makes %d.", answer), fmt.Sprint(answer)))
 	}
 	return b.String()
+}
+
+// The formats of requests. The stand-in recognises requests by them.
+const (
+	// promptFormat has the number and the text of a prompt. answeredFormat has a problem, the expected answer and the
+	// response. caseFormat is the same for a problem that was answered wrongly.
+	promptFormat   = "<prompt number=%q>\n%s\n</prompt>"
+	answeredFormat = "<problem>\n%s\n</problem>\n<expected>%s</expected>\n<response>\n%s\n</response>"
+	caseFormat     = "<case>\n" + answeredFormat + "\n</case>"
+)
+
+var (
+	promptRE   = regexp.MustCompile(formatPattern(promptFormat))
+	answeredRE = regexp.MustCompile(formatPattern(answeredFormat))
+	caseRE     = regexp.MustCompile(formatPattern(caseFormat))
+	numberRE   = regexp.MustCompile(`-?\d+(?:\.\d+)?`)
+)
+
+// formatPattern returns a regular expression for texts of a format. It captures the text of each %s.
+func formatPattern(format string) string {
+	return `(?s)` + strings.NewReplacer("%q", `"[^"]*"`, "%s", `(.*?)`).Replace(regexp.QuoteMeta(format))
+}
+
+// standInBreeder writes new prompts, and grades answers. It recognises both by the properties that they are to have.
+//
+// It combines the prompts it is shown and adds a phrase, which may help or not. If it is shown wrong answers, it
+// considers three phrases and adds the one that helps it most.
+func standInBreeder(model string, req *llm.Request, seed uint64) (string, bool) {
+	if req.Schema == nil || len(req.Messages) == 0 {
+		return "", false
+	}
+	text := req.Messages[len(req.Messages)-1].Text()
+	var form struct{ Properties map[string]any }
+	if json.Unmarshal(req.Schema.JSON, &form) != nil {
+		return "", false
+	}
+	switch {
+	case len(form.Properties) == 1 && form.Properties["prompt"] != nil:
+		return breedPrompt(model, text, seed)
+	case len(form.Properties) == 2 && form.Properties["reason"] != nil && form.Properties["correct"] != nil:
+		return gradeAnswer(text)
+	}
+	return "", false
+}
+
+func breedPrompt(model, text string, seed uint64) (string, bool) {
+	d := worldsim.NewDice(seed)
+	var lines []string
+	prompts := promptRE.FindAllStringSubmatch(text, -1)
+	for i, m := range prompts {
+		for line := range strings.SplitSeq(m[1], "\n") {
+			// It keeps nearly all of the first prompt, and some of the others.
+			if line = strings.TrimSpace(line); line != "" && (i == 0 && d.Next()%8 > 0 || i > 0 && d.Next()%3 == 0) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	tries := 1
+	if caseRE.MatchString(text) {
+		tries = 3
+	}
+	best, highest := "", -1e9
+	for range tries {
+		advice := d.Pick(advice()...)
+		if worth := adviceWeight(model, advice); worth > highest && !strings.Contains(strings.Join(lines, "\n"), advice) {
+			best, highest = advice, worth
+		}
+	}
+	if best != "" {
+		lines = append(lines, best)
+	}
+	b, err := json.Marshal(map[string]string{"prompt": strings.Join(lines, "\n")})
+	return string(b), err == nil && len(prompts) > 0
+}
+
+// adviceWeight returns how much a line helps a model.
+func adviceWeight(model, line string) float64 {
+	sum := 0.0
+	weights := habitWeights(strings.ToLower(model))
+	for i, h := range habits() {
+		if h.in(strings.ToLower(line)) {
+			sum += weights[i]
+		}
+	}
+	return sum
+}
+
+func advice() []string {
+	return []string{
+		"Go through what happens one step at a time.", "List the facts before you begin.", "Verify your result at the end.", "Think of the unit of each number.",
+		"Restate the question first.", "Set up an equation.", "Roughly estimate what should come out.", "Leave irrelevant details aside.",
+		"Deal with events in order.", "Note the total after each event.", "Work like an expert.", "Compare it with an example you know.",
+		"Trust yourself.", "Enjoy the problem.", "Write clearly.", "Put the result after #### on the last line.",
+	}
+}
+
+// gradeAnswer compares the last number of a response with the expected one.
+func gradeAnswer(text string) (string, bool) {
+	m := answeredRE.FindStringSubmatch(text)
+	if m == nil {
+		return "", false
+	}
+	expected, numbers := strings.TrimSpace(m[2]), numberRE.FindAllString(m[3], -1)
+	right := expected != "" && len(numbers) > 0 && numbers[len(numbers)-1] == expected
+	return fmt.Sprintf(`{"reason":"The response comes to what it comes to.","correct":%v}`, right), true
 }

@@ -12,22 +12,19 @@ import (
 // status reports the progress of evolutions. It collects the same as the exhibits of a report, and drops
 // what it no longer needs.
 type status struct {
-	Exhibitor
+	report
 	generations int // after the first
 }
 
-// showStatus returns what reports the progress of evolutions with a number of generations after the first.
-func showStatus(generations int) world.Status { return &status{generations: generations} }
-
 // Add adds an episode.
 func (s *status) Add(p world.Played) {
-	if e := s.take(p); e != nil {
-		e.forget()
+	if e := s.add(p); e != nil {
+		e.dropOldPrompts()
 	}
 }
 
-// forget keeps the prompts of the last generation, and the best.
-func (e *evolution) forget() {
+// dropOldPrompts keeps the prompts of the last generation, and the best.
+func (e *evolution) dropOldPrompts() {
 	if e.kept == e.last {
 		return
 	}
@@ -41,8 +38,8 @@ func (e *evolution) forget() {
 }
 
 // best returns the fittest of the prompts with the most problems.
-func (e *evolution) best() *tried {
-	var best *tried
+func (e *evolution) best() *triedPrompt {
+	var best *triedPrompt
 	for _, t := range e.prompts {
 		switch {
 		case best == nil || len(t.results) > len(best.results):
@@ -92,7 +89,7 @@ func (s *status) Line() []string {
 	}
 	if gains.Episodes() > 0 {
 		q := gains.Estimate(confidence)
-		line = append(line, beyond(Estimate{Value: q.Value, Low: q.Low, High: q.High, N: gains.Episodes()}))
+		line = append(line, gainText(Estimate{Value: q.Value, Low: q.Low, High: q.High, N: gains.Episodes()}))
 	}
 	return line
 }
@@ -125,22 +122,22 @@ func (e *evolution) line(generations int) []string {
 		line = append(line, "validation")
 	}
 	if best := e.best(); best != nil {
-		line = append(line, "best "+best.line())
+		line = append(line, "best "+best.fitnessText())
 	}
 	const enough = 64 // for the diversity, which is computed several times a second
 	var fitness []float64
 	var texts []genome.Genome
-	for _, t := range e.born(e.last) {
+	for _, t := range e.newPrompts(e.last) {
 		fitness = append(fitness, t.fitness)
 		if len(texts) < enough {
 			texts = append(texts, genome.Parse(t.Text))
 		}
 	}
-	return append(line, fmt.Sprintf("mean %.2f", recordMean(fitness)), fmt.Sprintf("diversity %.2f", genome.Diversity(texts)))
+	return append(line, fmt.Sprintf("mean %.2f", mean(fitness)), fmt.Sprintf("diversity %.2f", genome.Diversity(texts)))
 }
 
-// line describes the fitness of a prompt, with the interval of the share of problems it solves.
-func (t *tried) line() string {
+// fitnessText describes the fitness of a prompt, with the interval of the share of problems it solves.
+func (t *triedPrompt) fitnessText() string {
 	solved := world.Sample{Bounds: world.Share()}
 	for _, r := range t.results {
 		if x, ok := r.Score(); ok {
@@ -161,24 +158,24 @@ func (t *tried) line() string {
 // meanOf formats a mean with its interval, if there is one.
 func meanOf(s *world.Sample) string {
 	q := s.Estimate(confidence)
-	return short(Estimate{Value: q.Value, Low: q.Low, High: q.High, N: s.Episodes()})
+	return estimateText(Estimate{Value: q.Value, Low: q.Low, High: q.High, N: s.Episodes()})
 }
 
-// short formats an estimate, without the interval if there is a single observation.
-func short(e Estimate) string {
+// estimateText formats an estimate, without the interval if there is a single observation.
+func estimateText(e Estimate) string {
 	if e.N < 2 {
 		return fmt.Sprintf("%.2f", e.Value)
 	}
 	return e.String()
 }
 
-// beyond describes a gain over the best baseline.
-func beyond(e Estimate) string {
+// gainText describes a gain over the best baseline.
+func gainText(e Estimate) string {
 	word := "more"
 	if e.Value < 0 {
 		word, e.Value, e.Low, e.High = "less", -e.Value, -e.High, -e.Low
 	}
-	return short(e) + " " + word + " than the best baseline"
+	return estimateText(e) + " " + word + " than the best baseline"
 }
 
 // verdictLine describes the result of an evolution.
@@ -192,9 +189,9 @@ func verdictLine(v *Verdict) []string {
 	case g == nil:
 		line = append(line, "no more than it began with")
 	case v.P == nil:
-		line = append(line, fmt.Sprintf("%s (%s)", beyond(*g), v.Best))
+		line = append(line, fmt.Sprintf("%s (%s)", gainText(*g), v.Best))
 	default:
-		line = append(line, fmt.Sprintf("%s (%s; %s)", beyond(*g), v.Best, pText(*v.P)))
+		line = append(line, fmt.Sprintf("%s (%s; %s)", gainText(*g), v.Best, pText(*v.P)))
 	}
 	return line
 }

@@ -34,7 +34,7 @@ func story(p world.Played, entries []world.TranscriptEntry) []world.Exhibit {
 	if json.Unmarshal(p.Spec.Params, &params) != nil {
 		return nil
 	}
-	s := &account{}
+	s := &storyBuilder{}
 	title := "Step by step"
 	switch e := params.Episode; {
 	case e.Trial != nil:
@@ -57,23 +57,23 @@ func story(p world.Played, entries []world.TranscriptEntry) []world.Exhibit {
 	return []world.Exhibit{{Name: "evolve-story", Title: title, Show: world.Replay{Frames: s.frames}}}
 }
 
-// account builds a story.
-type account struct{ frames []world.Frame }
+// storyBuilder builds a story.
+type storyBuilder struct{ frames []world.Frame }
 
-func (s *account) frame(format string, args ...any) {
+func (s *storyBuilder) frame(format string, args ...any) {
 	s.frames = append(s.frames, world.Frame{Title: fmt.Sprintf(format, args...)})
 }
 
 // say adds a line to the last frame.
-func (s *account) say(who, text string) {
+func (s *storyBuilder) say(who, text string) {
 	text = world.Shorten(strings.TrimRight(text, "\n "), maxStoryText)
 	last := &s.frames[len(s.frames)-1]
 	last.Lines = append(last.Lines, world.FrameLine{Who: who, Text: text})
 }
 
 // verdict follows the first parents of the winner from the oldest on, and ends with the final test.
-func (s *account) verdict(p world.Played) {
-	v, ok := readRecord[Verdict](p.Outcome)
+func (s *storyBuilder) verdict(p world.Played) {
+	v, ok := readData[Verdict](p.Outcome)
 	if !ok {
 		return
 	}
@@ -107,7 +107,7 @@ func (s *account) verdict(p world.Played) {
 }
 
 // changes tells what is gone, new or moved, by a difference as genome.Diff writes it.
-func (s *account) changes(diff string) {
+func (s *storyBuilder) changes(diff string) {
 	type change struct{ by, text string }
 	var all []change
 	sum := map[string]int{} // how often a text is new, less how often it is gone
@@ -147,23 +147,23 @@ func origin(p *Prompt) string {
 			parents = append(parents, fmt.Sprintf("prompt %d", id))
 		}
 	}
-	return "Made from " + strings.Join(parents, " and ") + " by " + operators(p.Operator)
+	return "Made from " + strings.Join(parents, " and ") + " by " + operatorNames(p.Operator)
 }
 
-// operators names what made a prompt: "single point and insert".
-func operators(by string) string { return strings.NewReplacer("_", " ", "+", " and ").Replace(by) }
+// operatorNames names what made a prompt: "single point and insert".
+func operatorNames(by string) string { return strings.NewReplacer("_", " ", "+", " and ").Replace(by) }
 
 // breeding shows the parents of a prompt, and what changed.
-func (s *account) breeding(p world.Played, parents []Prompt) {
+func (s *storyBuilder) breeding(p world.Played, parents []Prompt) {
 	for _, parent := range parents {
 		s.frame("Prompt %d, a parent", parent.ID)
 		s.say("prompt", parent.Text)
 	}
-	b, ok := readRecord[recordBreeding](p.Outcome)
+	b, ok := readData[breedingRecord](p.Outcome)
 	if !ok || b.Text == "" {
 		return
 	}
-	s.frame("The new prompt, by %s", operators(b.Operator))
+	s.frame("The new prompt, by %s", operatorNames(b.Operator))
 	s.say("prompt", b.Text)
 	if len(parents) > 0 {
 		s.changes(genome.Diff(genome.Parse(parents[0].Text), genome.Parse(b.Text)))
@@ -171,21 +171,21 @@ func (s *account) breeding(p world.Played, parents []Prompt) {
 }
 
 // trial shows a prompt, and how it did on each problem.
-func (s *account) trial(p world.Played, problems []problem.Problem, entries []world.TranscriptEntry) {
-	t, ok := readRecord[recordTrial](p.Outcome)
+func (s *storyBuilder) trial(p world.Played, problems []problem.Problem, entries []world.TranscriptEntry) {
+	t, ok := readData[trialRecord](p.Outcome)
 	if !ok {
 		return
 	}
 	s.frame("Prompt %d, generation %d", t.ID, t.Generation)
 	s.say("", origin(&t.Prompt)+".")
 	s.say("prompt", t.Text)
-	answers := solved(entries)
+	answers := solverAnswers(entries)
 	each := len(answers) / max(1, len(problems)) // all answers to a problem are next to each other
 	for i, q := range problems[:min(len(problems), maxStoryProblems)] {
 		if i >= len(t.Results) {
 			break
 		}
-		s.frame("Problem %s: %s", q.ID, marked(t.Results[i]))
+		s.frame("Problem %s: %s", q.ID, resultText(t.Results[i]))
 		s.say("problem", q.Question)
 		for _, a := range answers[i*each : (i+1)*each] {
 			if a.Reply.OK() {
@@ -203,8 +203,8 @@ func (s *account) trial(p world.Played, problems []problem.Problem, entries []wo
 	}
 }
 
-// solved returns the answers of solvers, in the order of their calls.
-func solved(entries []world.TranscriptEntry) (all []world.TranscriptEntry) {
+// solverAnswers returns the answers of solvers, in the order of their calls.
+func solverAnswers(entries []world.TranscriptEntry) (all []world.TranscriptEntry) {
 	for _, e := range entries {
 		if e.Note == nil && e.Label == "solve" {
 			all = append(all, e)
@@ -213,8 +213,8 @@ func solved(entries []world.TranscriptEntry) (all []world.TranscriptEntry) {
 	return all
 }
 
-// marked says how many answers to a problem are right.
-func marked(r Result) string {
+// resultText says how many answers to a problem are right.
+func resultText(r Result) string {
 	switch n := r.Asked - r.Failed; {
 	case n <= 0:
 		return "not answered"

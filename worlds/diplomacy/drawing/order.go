@@ -9,11 +9,11 @@ import (
 	"parley/worlds/diplomacy/rules"
 )
 
-// reach is how far from a unit's centre lines begin and end.
-const reach = 30
+// unitRadius is how far from a unit's centre lines begin and end.
+const unitRadius = 30
 
-// text is the order in the usual notation, with its results.
-func (d *Drawer) text(o Order) string {
+// orderText is the order in the usual notation, with its results.
+func (d *Drawer) orderText(o Order) string {
 	text := o.Text(d.board)
 	if len(o.Results) > 0 {
 		text += ": " + strings.Join(o.Results, ", ")
@@ -21,8 +21,8 @@ func (d *Drawer) text(o Order) string {
 	return text
 }
 
-// look is the class of an order with these results: the worst result counts.
-func look(results []string) string {
+// resultClass is the class of an order with these results: the worst result counts.
+func resultClass(results []string) string {
 	switch {
 	case len(results) == 0:
 		return "pending"
@@ -64,7 +64,7 @@ func (d *Drawer) newSketch(s Scene) *sketch {
 	k := &sketch{Drawer: d, scene: s, moves: map[route]curve{}}
 	for _, o := range s.Orders {
 		if o.Kind == rules.Move || o.Kind == rules.Retreat {
-			k.moves[d.route(o.At, o.To)] = k.way(o)
+			k.moves[d.route(o.At, o.To)] = k.moveCurve(o)
 		}
 	}
 	return k
@@ -84,7 +84,7 @@ func (d *Drawer) drawOrders(b *strings.Builder, s Scene) {
 		fmt.Fprintf(b, "<path class=\"pb-case\" d=\"%s\"/>\n", all.String())
 	}
 	for _, l := range k.strokes {
-		fmt.Fprintf(b, "<path class=\"pb-order pb-%s%s\" d=\"%s\"><title>%s</title></path>\n", look(l.order.Results), l.class, l.path, escape(d.text(l.order)))
+		fmt.Fprintf(b, "<path class=\"pb-order pb-%s%s\" d=\"%s\"><title>%s</title></path>\n", resultClass(l.order.Results), l.class, l.path, escape(d.orderText(l.order)))
 		if l.cross != nil {
 			fmt.Fprintf(b, "<use href=\"#pb-cross\" class=\"pb-order pb-failed\" x=\"%.0f\" y=\"%.0f\"/>\n", l.cross.x, l.cross.y)
 		}
@@ -106,11 +106,11 @@ func (k *sketch) draw(o Order) {
 }
 
 // start returns where the unit of an order is drawn.
-func (k *sketch) start(o Order) point { return k.stand(o.At, o.Dislodged) }
+func (k *sketch) start(o Order) point { return k.unitPoint(o.At, o.Dislodged) }
 
 // add adds a stroke, with a cross in the middle of c if the order failed.
 func (k *sketch) add(l stroke, c curve) {
-	if c != nil && look(l.order.Results) == "failed" {
+	if c != nil && resultClass(l.order.Results) == "failed" {
 		m := c.middle()
 		l.cross = &m
 	}
@@ -129,7 +129,7 @@ func (k *sketch) arrow(o Order) {
 	ahead := end.minus(c[len(c)-2]).unit()
 	side := ahead.left()
 	path = fmt.Appendf(path, "M%sL%s %sz", end.plus(side.times(7)), end.plus(ahead.times(12)), end.minus(side.times(7)))
-	if look(o.Results) == "bounce" {
+	if resultClass(o.Results) == "bounce" {
 		bar := end.plus(ahead.times(20))
 		path = fmt.Appendf(path, "M%sL%s", bar.plus(side.times(13)), bar.minus(side.times(13)))
 	}
@@ -137,9 +137,9 @@ func (k *sketch) arrow(o Order) {
 	k.add(l, c)
 }
 
-// way is the line of a move: straight, beside a move in the opposite direction, or over the
+// moveCurve is the line of a move: straight, beside a move in the opposite direction, or over the
 // fleets that convoy it.
-func (k *sketch) way(o Order) curve {
+func (k *sketch) moveCurve(o Order) curve {
 	from, to := k.start(o), k.spots[o.To].unit
 	way := []point{from}
 	fleets := k.fleets(o)
@@ -152,10 +152,10 @@ func (k *sketch) way(o Order) curve {
 	way = append(way, to)
 	room := 8.0
 	if slices.ContainsFunc(k.scene.Units, func(u Unit) bool { return k.board.Province(u.Location) == k.board.Province(o.To) }) {
-		room = reach
+		room = unitRadius
 	}
 	n := len(way)
-	way[0] = from.plus(way[1].minus(from).unit().times(min(reach, way[1].minus(from).length()/3)))
+	way[0] = from.plus(way[1].minus(from).unit().times(min(unitRadius, way[1].minus(from).length()/3)))
 	way[n-1] = to.plus(way[n-2].minus(to).unit().times(room + 16))
 	return smooth(way, false)
 }
@@ -186,18 +186,18 @@ func (k *sketch) opposed(o Order) bool {
 	})
 }
 
-// holds reports whether a support is for a unit that stays where it is.
-func (k *sketch) holds(o Order) bool {
+// supportsHold reports whether a support is for a unit that stays where it is.
+func (k *sketch) supportsHold(o Order) bool {
 	return o.To == rules.Nowhere || k.board.Province(o.To) == k.board.Province(o.Of)
 }
 
 // support draws a dashed line to the middle of the move, or to the unit that stays.
 func (k *sketch) support(o Order) {
-	from, to := k.start(o), k.goal(o)
-	if k.holds(o) {
-		to = to.plus(from.minus(to).unit().times(reach))
+	from, to := k.start(o), k.pointedAt(o)
+	if k.supportsHold(o) {
+		to = to.plus(from.minus(to).unit().times(unitRadius))
 	}
-	k.aid(o, curve{from, from.to(to, 0.33), from.to(to, 0.67), to})
+	k.addDashed(o, curve{from, from.to(to, 0.33), from.to(to, 0.67), to})
 }
 
 // convoy draws a dashed ring around a fleet that carries an army, and a dashed curve to the
@@ -208,24 +208,24 @@ func (k *sketch) convoy(o Order) {
 		k.add(stroke{order: o, class: " pb-aid", path: ring(from)}, curve{from, from, from, from})
 		return
 	}
-	to := k.goal(o)
+	to := k.pointedAt(o)
 	bend := to.minus(from).left().times(0.2)
-	k.aid(o, curve{from, from.to(to, 0.33).plus(bend), from.to(to, 0.67).plus(bend), to})
+	k.addDashed(o, curve{from, from.to(to, 0.33).plus(bend), from.to(to, 0.67).plus(bend), to})
 }
 
-// aid adds a dashed curve that begins at the rim of a unit and ends in a dot.
-func (k *sketch) aid(o Order, c curve) {
-	c[0] = c[0].plus(c[1].minus(c[0]).unit().times(min(reach, c[3].minus(c[0]).length()/2)))
+// addDashed adds a dashed curve that begins at the rim of a unit and ends in a dot.
+func (k *sketch) addDashed(o Order, c curve) {
+	c[0] = c[0].plus(c[1].minus(c[0]).unit().times(min(unitRadius, c[3].minus(c[0]).length()/2)))
 	for i := range c {
 		c[i] = c[i].round()
 	}
 	k.add(stroke{order: o, class: " pb-aid", path: string(c.path(moveTo(nil, c[0]))) + "M" + c[3].String() + "h.1"}, c)
 }
 
-// goal is what a support or a convoy points to: the middle of the move, or the unit.
-func (k *sketch) goal(o Order) point {
+// pointedAt is what a support or a convoy points to: the middle of the move, or the unit.
+func (k *sketch) pointedAt(o Order) point {
 	from := k.spots[o.Of].unit
-	if o.Kind == rules.Support && k.holds(o) {
+	if o.Kind == rules.Support && k.supportsHold(o) {
 		return from
 	}
 	if c, ok := k.moves[k.route(o.Of, o.To)]; ok {
@@ -236,7 +236,7 @@ func (k *sketch) goal(o Order) point {
 
 // ring is a circle around a unit.
 func ring(p point) string {
-	return fmt.Sprintf("M%sa%d %d 0 1 0 %d 0a%d %d 0 1 0-%d 0", p.minus(point{reach, 0}), reach, reach, 2*reach, reach, reach, 2*reach)
+	return fmt.Sprintf("M%sa%d %d 0 1 0 %d 0a%d %d 0 1 0-%d 0", p.minus(point{unitRadius, 0}), unitRadius, unitRadius, 2*unitRadius, unitRadius, unitRadius, 2*unitRadius)
 }
 
 // drawBadges marks what is built, disbanded or dislodged, over the units.
@@ -245,9 +245,9 @@ func (d *Drawer) drawBadges(b *strings.Builder, s Scene) {
 		if o.Kind == rules.Waive {
 			continue
 		}
-		p := d.stand(o.At, o.Dislodged)
+		p := d.unitPoint(o.At, o.Dislodged)
 		badge := func(symbol, class string, q point) {
-			fmt.Fprintf(b, "<use href=\"#pb-%s\" class=\"pb-order pb-%s\" x=\"%.0f\" y=\"%.0f\"><title>%s</title></use>\n", symbol, class, q.x, q.y, escape(d.text(o)))
+			fmt.Fprintf(b, "<use href=\"#pb-%s\" class=\"pb-order pb-%s\" x=\"%.0f\" y=\"%.0f\"><title>%s</title></use>\n", symbol, class, q.x, q.y, escape(d.orderText(o)))
 		}
 		switch {
 		case o.Kind == rules.Build:

@@ -8,10 +8,10 @@ import (
 	"parley/worlds/diplomacy/rules"
 )
 
-// drawingRules is the style sheet; $name stands for a variable.
+// styleSheet is the style sheet; $name stands for a variable.
 //
 //go:embed style.css
-var drawingRules string
+var styleSheet string
 
 // symbols are the units, the badges and the legend below the map. A unit takes its colour
 // from the element that uses it.
@@ -91,7 +91,7 @@ func style() string {
 	for _, c := range colours() {
 		set(c[0], [2]string{c[1], c[2]})
 	}
-	sheet.WriteString(drawingRules)
+	sheet.WriteString(styleSheet)
 	for _, w := range rules.Powers() {
 		c, p := class(w), paletteOf(w)
 		set(c, p.unit)
@@ -99,11 +99,11 @@ func style() string {
 		set(c+"-tint", p.tint)
 		fmt.Fprintf(&sheet, ".pb-%s{fill:$%s;color:$%s-mark}\n.pb-%s-tint{fill:$%s-tint}\n", c, c, c, c, c)
 	}
-	return "<style>.pb{" + day.String() + "}\n@media(prefers-color-scheme:dark){.pb{" + night.String() + "}}\n" + expand(sheet.String(), light) + "</style>\n"
+	return "<style>.pb{" + day.String() + "}\n@media(prefers-color-scheme:dark){.pb{" + night.String() + "}}\n" + expandVariables(sheet.String(), light) + "</style>\n"
 }
 
-// expand writes each declaration with $name as two: the colour, and the variable.
-func expand(sheet string, light map[string]string) string {
+// expandVariables writes each declaration with $name as two: the colour, and the variable.
+func expandVariables(sheet string, light map[string]string) string {
 	var b strings.Builder
 	for rule := range strings.Lines(sheet) {
 		head, body, _ := strings.Cut(strings.TrimSuffix(rule, "}\n"), "{")

@@ -33,7 +33,7 @@ func TestMap(t *testing.T) {
 		}
 	}
 	for _, u := range b.Start() {
-		if !b.Stands(u.Type, u.Location) || !b.Homes(u.Power).Has(b.Province(u.Location)) {
+		if !b.canStand(u.Type, u.Location) || !b.Homes(u.Power).Has(b.Province(u.Location)) {
 			t.Errorf("%s cannot start with %s %s", u.Power, u.Type, b.Code(u.Location))
 		}
 	}
@@ -46,14 +46,14 @@ func TestBordersAreMutual(t *testing.T) {
 	b := NewBoard()
 	for p := range Location(Locations) {
 		for _, kind := range []Type{Army, Fleet} {
-			if !b.Stands(kind, p) {
+			if !b.canStand(kind, p) {
 				continue
 			}
 			if b.Moves(kind, p).Empty() {
 				t.Errorf("%s %s cannot move", kind, b.Code(p))
 			}
 			for q := range b.Moves(kind, p).All() {
-				if !b.Stands(kind, q) {
+				if !b.canStand(kind, q) {
 					t.Errorf("%s %s can move to %s, where it cannot be", kind, b.Code(p), b.Code(q))
 				}
 				if !b.Moves(kind, q).Has(p) {
@@ -105,23 +105,23 @@ func TestDistances(t *testing.T) {
 		if path != c.path {
 			t.Errorf("%s %s to %s: path %q, want %q", c.unit, c.from, c.to, path, c.path)
 		}
-		if steps := len(b.Path(c.unit, from, to)) - 1; got != boardFar && got != steps || got == boardFar && steps != -1 {
+		if steps := len(b.Path(c.unit, from, to)) - 1; got != unreachable && got != steps || got == unreachable && steps != -1 {
 			t.Errorf("%s %s to %s: distance %d, path of %d", c.unit, c.from, c.to, got, steps)
 		}
 	}
 }
 
-// TestCrossings compares Crossings with a plain search: a set of fleets can convoy an army if and only
+// TestCrossings compares crossings with a plain search: a set of fleets can convoy an army if and only
 // if it contains a crossing.
 func TestCrossings(t *testing.T) {
 	t.Parallel()
 	b := NewBoard()
 	for from := range Province(Provinces) {
-		for _, c := range b.Crossings(from) {
+		for _, c := range b.crossings(from) {
 			if !b.carried(from, c.To, c.Seas) {
 				t.Errorf("%s to %s: %b is not a route", b.names[from], b.names[c.To], c.Seas)
 			}
-			for less := Seas(1); less < 1<<19; less <<= 1 {
+			for less := seaSet(1); less < 1<<19; less <<= 1 {
 				if c.Seas&less != 0 && b.carried(from, c.To, c.Seas&^less) {
 					t.Errorf("%s to %s: %b is a route without %b too", b.names[from], b.names[c.To], c.Seas, less)
 				}
@@ -131,24 +131,24 @@ func TestCrossings(t *testing.T) {
 	seed := uint32(7)
 	for range 20000 {
 		seed = seed*1664525 + 1013904223
-		fleets := Seas(seed>>8) & (1<<19 - 1)
+		fleets := seaSet(seed>>8) & (1<<19 - 1)
 		seed = seed*1664525 + 1013904223
 		from, to := Province(seed>>8%Provinces), Province(seed>>16%Provinces)
-		if b.terrain[from] != boardCoast || b.terrain[to] != boardCoast || from == to {
+		if b.terrain[from] != Coast || b.terrain[to] != Coast || from == to {
 			continue
 		}
 		listed := false
-		for _, c := range b.Crossings(from) {
+		for _, c := range b.crossings(from) {
 			listed = listed || c.To == to && c.Seas&^fleets == 0
 		}
 		if listed != b.carried(from, to, fleets) {
-			t.Errorf("%s to %s by %b: Crossings says %v", b.names[from], b.names[to], fleets, listed)
+			t.Errorf("%s to %s by %b: crossings says %v", b.names[from], b.names[to], fleets, listed)
 		}
 	}
 }
 
 // carried reports whether fleets can convoy an army, by a flood fill from its province.
-func (b *Board) carried(from, to Province, fleets Seas) bool {
+func (b *Board) carried(from, to Province, fleets seaSet) bool {
 	seen := b.near[from]
 	for changed := true; changed; {
 		changed = false
@@ -216,7 +216,7 @@ func TestNames(t *testing.T) {
 func TestNamesAreUnique(t *testing.T) {
 	t.Parallel()
 	b := NewBoard()
-	for line := range strings.Lines(strings.TrimSpace(aliases)) {
+	for line := range strings.Lines(strings.TrimSpace(otherNames)) {
 		code, names, _ := strings.Cut(strings.TrimSpace(line), " ")
 		for name := range strings.SplitSeq(names, ",") {
 			if p, ok := b.Find(name); !ok || b.Code(Location(p)) != code {

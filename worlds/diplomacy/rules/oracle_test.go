@@ -234,7 +234,7 @@ func (r *Rules) crowd(rng *rand.Rand) (Position, Orders) {
 	}
 	for x := range set.All() {
 		u := Unit{Power: Power(1 + rng.IntN(3)), Type: Army, Location: Location(x)}
-		if locations := r.Board.FleetLocations(x); len(locations) > 0 && (r.Board.Terrain(x) == Sea || rng.IntN(3) == 0) {
+		if locations := r.Board.fleetLocations(x); len(locations) > 0 && (r.Board.Terrain(x) == Sea || rng.IntN(3) == 0) {
 			u.Type, u.Location = Fleet, locations[rng.IntN(len(locations))]
 		}
 		if rng.IntN(8) > 0 {
@@ -249,7 +249,7 @@ func (r *Rules) crowd(rng *rand.Rand) (Position, Orders) {
 // plot changes orders so that an army is convoyed against a unit that supports an attack on the
 // convoying fleet, if the position allows it.
 func (r *Rules) plot(p *Position, orders *Orders, rng *rand.Rand) {
-	legal := r.Legal(p, nil)
+	legal := r.legalOrders(p, nil)
 	rng.Shuffle(len(legal), func(i, j int) { legal[i], legal[j] = legal[j], legal[i] })
 	set := func(o Order) {
 		for w := range orders {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// at returns a position of units, written like "France A PAR".
-func at(t *testing.T, r *Rules, phase string, units ...string) Position {
+// positionWith returns a position of units, written like "France A PAR".
+func positionWith(t *testing.T, r *Rules, phase string, units ...string) Position {
 	t.Helper()
 	var p Position
 	var err error
@@ -29,8 +29,8 @@ func at(t *testing.T, r *Rules, phase string, units ...string) Position {
 	return p
 }
 
-// give returns orders, written like "France A PAR - BUR".
-func give(t *testing.T, r *Rules, texts ...string) *Orders {
+// ordersOf returns orders, written like "France A PAR - BUR".
+func ordersOf(t *testing.T, r *Rules, texts ...string) *Orders {
 	t.Helper()
 	var orders Orders
 	for _, text := range texts {
@@ -84,11 +84,11 @@ func TestAdvance(t *testing.T) {
 		{"removals", "F1901M", []string{"France A BUR"}, nil, nil, "W1901A", None},
 		{"winter to spring", "W1901A", []string{"France A PAR"}, nil, map[string][]string{"France": {"PAR"}}, "S1902M", None},
 	} {
-		p := at(t, r, c.phase, c.units...)
+		p := positionWith(t, r, c.phase, c.units...)
 		if err := r.Fill(&p, nil, c.centres); err != nil {
 			t.Fatal(err)
 		}
-		out := r.Adjudicate(&p, give(t, r, c.orders...))
+		out := r.Adjudicate(&p, ordersOf(t, r, c.orders...))
 		next := r.Advance(&out.After)
 		tri, _ := r.Board.ByCode("TRI")
 		if next.Phase.String() != c.want || next.Owners[tri] != c.owner {
@@ -101,11 +101,11 @@ func TestAdvance(t *testing.T) {
 func TestBuilds(t *testing.T) {
 	t.Parallel()
 	r := New()
-	p := at(t, r, "W1905A", "France A BUR")
+	p := positionWith(t, r, "W1905A", "France A BUR")
 	if err := r.Fill(&p, nil, map[string][]string{"France": {"PAR", "MAR", "BRE", "BEL"}}); err != nil {
 		t.Fatal(err)
 	}
-	out := r.Adjudicate(&p, give(t, r, "France F BRE B", "France WAIVE", "France MAR B", "France PAR B", "France A MAR B"))
+	out := r.Adjudicate(&p, ordersOf(t, r, "France F BRE B", "France WAIVE", "France MAR B", "France PAR B", "France A MAR B"))
 	var codes []Code
 	for _, res := range out.Results[France] {
 		codes = append(codes, res.Code)
@@ -122,7 +122,7 @@ func TestBuilds(t *testing.T) {
 func TestReasons(t *testing.T) {
 	t.Parallel()
 	r := New()
-	p := at(t, r, "S1901M", "France A PAR", "France F BRE", "England F ENG", "France F POR", "Russia F STP/SC")
+	p := positionWith(t, r, "S1901M", "France A PAR", "France F BRE", "England F ENG", "France F POR", "Russia F STP/SC")
 	for text, want := range map[string]string{
 		"France A MAR H":              "there is no unit in MAR",
 		"France F ENG H":              "F ENG is a unit of England",
@@ -145,7 +145,7 @@ func TestReasons(t *testing.T) {
 		"France A PAR B":              "build is no order of a movement phase",
 		"France WAIVE":                "it names no unit",
 	} {
-		out := r.Adjudicate(&p, give(t, r, text))
+		out := r.Adjudicate(&p, ordersOf(t, r, text))
 		w, _ := ParsePower(strings.Fields(text)[0])
 		res := out.Results[w][0]
 		if want == "" && res.Err != nil || want != "" && (res.Err == nil || !strings.Contains(res.Err.Error(), want) || res.Code != Illegal) {
@@ -158,8 +158,8 @@ func TestReasons(t *testing.T) {
 func TestFirstLegalCounts(t *testing.T) {
 	t.Parallel()
 	r := New()
-	p := at(t, r, "S1901M", "France A PAR")
-	out := r.Adjudicate(&p, give(t, r, "France A PAR - LON", "France A PAR - BUR", "France A PAR - PIC"))
+	p := positionWith(t, r, "S1901M", "France A PAR")
+	out := r.Adjudicate(&p, ordersOf(t, r, "France A PAR - LON", "France A PAR - BUR", "France A PAR - PIC"))
 	got := r.UnitTexts(&out.After, France)
 	if !reflect.DeepEqual(got, []string{"A BUR"}) || out.Results[France][2].Err == nil {
 		t.Errorf("%v %+v", got, out.Results[France])

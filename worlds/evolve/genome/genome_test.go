@@ -49,7 +49,7 @@ func TestRoles(t *testing.T) {
 		t.Errorf("%q", g)
 	}
 	for _, p := range Phrases() {
-		if got := Of(p.Text); len(got) != 1 || got[0] != p {
+		if got := FromTexts(p.Text); len(got) != 1 || got[0] != p {
 			t.Errorf("%q, which is %s, is read as %q", p.Text, p.Role, got)
 		}
 	}
@@ -87,7 +87,7 @@ func TestCross(t *testing.T) {
 		}
 		if method == "section" {
 			for _, role := range Roles() {
-				if got := texts(one.with(role)); !slices.Equal(got, texts(a.with(role))) && !slices.Equal(got, texts(b.with(role))) {
+				if got := texts(one.withRole(role)); !slices.Equal(got, texts(a.withRole(role))) && !slices.Equal(got, texts(b.withRole(role))) {
 					t.Fatalf("%s of %q are of neither parent alone", role, one)
 				}
 			}
@@ -98,7 +98,7 @@ func TestCross(t *testing.T) {
 // TestCrossMixes checks that children are new if the parents can be cut.
 func TestCrossMixes(t *testing.T) {
 	t.Parallel()
-	a, b := Of("A one. A two. A three. A four.", "- a step"), Of("B one. B two. B three. B four.", "- b step")
+	a, b := FromTexts("A one. A two. A three. A four.", "- a step"), FromTexts("B one. B two. B three. B four.", "- b step")
 	for _, method := range Crossovers() {
 		mixed := 0
 		for seed := range uint64(50) {
@@ -166,12 +166,12 @@ func TestDiversity(t *testing.T) {
 			t.Fatalf("the diversity of %q and %q is %v", a, b, d)
 		}
 	})
-	near := Diversity([]Genome{Of("Work step by step and check."), Of("Work step by step and stop.")})
-	far := Diversity([]Genome{Of("Work step by step and check."), Of("Say hello.")})
+	near := Diversity([]Genome{FromTexts("Work step by step and check."), FromTexts("Work step by step and stop.")})
+	far := Diversity([]Genome{FromTexts("Work step by step and check."), FromTexts("Say hello.")})
 	if near >= far || far != 1 {
 		t.Errorf("near %v, far %v, want less than 1, and 1", near, far)
 	}
-	if d := Diversity([]Genome{Of("a b"), Of("a b"), Of("c d")}); math.Abs(d-2.0/3) > 1e-12 || Diversity(nil) != 0 {
+	if d := Diversity([]Genome{FromTexts("a b"), FromTexts("a b"), FromTexts("c d")}); math.Abs(d-2.0/3) > 1e-12 || Diversity(nil) != 0 {
 		t.Errorf("diversity %v, want 2/3; of nothing %v, want 0", d, Diversity(nil))
 	}
 }

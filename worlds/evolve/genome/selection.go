@@ -1,10 +1,3 @@
-// Part selection picks parents. It picks better candidates more often; the method decides how much more often.
-//
-// It draws only from the generator that it is given. It picks as many as the caller asks for, the same one several times if
-// necessary.
-//
-// It does not decide which prompts survive: package evolve does that, with elites and races.
-
 package genome
 
 import (
@@ -20,8 +13,8 @@ type Candidate struct {
 	ByProblem []float64
 }
 
-// Options are the options of methods.
-type Options struct {
+// SelectionOptions are the options of methods.
+type SelectionOptions struct {
 	// Size is the number of candidates in a tournament. Default: 3.
 	Size int
 	// Pressure is how much more often the best is picked than the one in the middle, by rank:
@@ -36,7 +29,8 @@ func SelectionMethods() []string {
 	return []string{"tournament", "roulette", "rank", "universal", "truncation", "pareto", "random"}
 }
 
-// Select picks n candidates and returns their indexes.
+// Select picks n candidates and returns their indexes. It picks better candidates more often, the same one several times
+// if necessary. The method decides how much more often:
 //
 //   - tournament: the best of a few that are drawn;
 //   - roulette: in proportion to fitness above the worst;
@@ -46,7 +40,7 @@ func SelectionMethods() []string {
 //   - pareto: those that no other beats on every problem, weighted by the number of problems
 //     on which they are the best;
 //   - random: evenly from all.
-func Select(method string, all []Candidate, n int, o Options, r *rand.Rand) []int {
+func Select(method string, all []Candidate, n int, o SelectionOptions, r *rand.Rand) []int {
 	if len(all) == 0 || n <= 0 {
 		return nil
 	}
@@ -57,9 +51,9 @@ func Select(method string, all []Candidate, n int, o Options, r *rand.Rand) []in
 			picked = append(picked, tournament(all, cmp.Or(o.Size, 3), r))
 		}
 	case "roulette":
-		return spin(aboveWorst(all), n, r)
+		return drawWeighted(aboveWorst(all), n, r)
 	case "rank":
-		return spin(byRank(all, cmp.Or(o.Pressure, 1.5)), n, r)
+		return drawWeighted(byRank(all, cmp.Or(o.Pressure, 1.5)), n, r)
 	case "universal":
 		return universal(aboveWorst(all), n, r)
 	case "truncation":
@@ -69,7 +63,7 @@ func Select(method string, all []Candidate, n int, o Options, r *rand.Rand) []in
 			picked = append(picked, best[r.IntN(len(best))])
 		}
 	case "pareto":
-		return spin(fronts(all), n, r)
+		return drawWeighted(paretoWeights(all), n, r)
 	default:
 		for range n {
 			picked = append(picked, r.IntN(len(all)))
@@ -133,9 +127,9 @@ func byRank(all []Candidate, pressure float64) []float64 {
 	return weights
 }
 
-// fronts weighs each candidate by the number of problems on which no other beats it. Candidates that another dominates
+// paretoWeights weighs each candidate by the number of problems on which no other beats it. Candidates that another dominates
 // have no weight.
-func fronts(all []Candidate) []float64 {
+func paretoWeights(all []Candidate) []float64 {
 	weights := make([]float64, len(all))
 	for i, c := range all {
 		if slices.ContainsFunc(all, func(other Candidate) bool { return dominates(other, c) }) {
@@ -162,11 +156,11 @@ func dominates(a, b Candidate) bool {
 	return better
 }
 
-// spin draws n by weight. If all weights are 0, it draws evenly.
-func spin(weights []float64, n int, r *rand.Rand) []int {
+// drawWeighted draws n by weight. If all weights are 0, it draws evenly.
+func drawWeighted(weights []float64, n int, r *rand.Rand) []int {
 	picked := make([]int, n)
 	for k := range n {
-		picked[k] = at(weights, r.Float64())
+		picked[k] = indexAt(weights, r.Float64())
 	}
 	return picked
 }
@@ -176,14 +170,14 @@ func universal(weights []float64, n int, r *rand.Rand) []int {
 	picked := make([]int, n)
 	start := r.Float64()
 	for k := range n {
-		picked[k] = at(weights, (start+float64(k))/float64(n))
+		picked[k] = indexAt(weights, (start+float64(k))/float64(n))
 	}
 	r.Shuffle(n, func(i, j int) { picked[i], picked[j] = picked[j], picked[i] })
 	return picked
 }
 
-// at returns the index at a share of the total weight, from 0 to 1.
-func at(weights []float64, part float64) int {
+// indexAt returns the index at a share of the total weight, from 0 to 1.
+func indexAt(weights []float64, part float64) int {
 	sum := 0.0
 	for _, w := range weights {
 		sum += w

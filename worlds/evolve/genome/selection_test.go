@@ -17,7 +17,7 @@ func TestPick(t *testing.T) {
 			all[i].ByProblem = rapid.SliceOfN(rapid.Float64Range(0, 1), 0, 4).Draw(t, "by problem")
 		}
 		n := rapid.IntRange(-1, 30).Draw(t, "n")
-		o := Options{Size: rapid.IntRange(0, 20).Draw(t, "size"), Pressure: rapid.Float64Range(0, 3).Draw(t, "pressure"), Share: rapid.Float64Range(0, 1).Draw(t, "share")}
+		o := SelectionOptions{Size: rapid.IntRange(0, 20).Draw(t, "size"), Pressure: rapid.Float64Range(0, 3).Draw(t, "pressure"), Share: rapid.Float64Range(0, 1).Draw(t, "share")}
 		method := rapid.SampledFrom(SelectionMethods()).Draw(t, "method")
 		seed := rapid.Uint64().Draw(t, "seed")
 		picked := Select(method, all, n, o, rand.New(rand.NewPCG(seed, 0)))
@@ -38,7 +38,7 @@ func TestPick(t *testing.T) {
 }
 
 // counts is how often each of some fitnesses is picked in ten thousand.
-func counts(method string, o Options, fitness ...float64) []int {
+func counts(method string, o SelectionOptions, fitness ...float64) []int {
 	all := make([]Candidate, len(fitness))
 	for i, f := range fitness {
 		all[i].Fitness = f
@@ -55,17 +55,17 @@ func counts(method string, o Options, fitness ...float64) []int {
 func TestBetterIsPickedMore(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{"tournament", "roulette", "rank", "universal"} {
-		got := counts(method, Options{}, 0.1, 0.9, 0.5, 0.7)
+		got := counts(method, SelectionOptions{}, 0.1, 0.9, 0.5, 0.7)
 		if got[1] <= got[3] || got[3] <= got[2] || got[2] < got[0] {
 			t.Errorf("%s: %v", method, got)
 		}
 	}
-	for i, n := range counts("random", Options{}, 0.1, 0.9, 0.5, 0.7) {
+	for i, n := range counts("random", SelectionOptions{}, 0.1, 0.9, 0.5, 0.7) {
 		if n < 2300 || n > 2700 {
 			t.Errorf("random picks %d %d times of 10000", i, n)
 		}
 	}
-	if got := counts("truncation", Options{Share: 0.5}, 0.1, 0.9, 0.5, 0.7); got[0] != 0 || got[2] != 0 || got[1] < 4700 || got[3] < 4700 {
+	if got := counts("truncation", SelectionOptions{Share: 0.5}, 0.1, 0.9, 0.5, 0.7); got[0] != 0 || got[2] != 0 || got[1] < 4700 || got[3] < 4700 {
 		t.Errorf("truncation: %v", got)
 	}
 }
@@ -73,10 +73,10 @@ func TestBetterIsPickedMore(t *testing.T) {
 // TestPressure: a larger tournament and a higher pressure favour the best.
 func TestPressure(t *testing.T) {
 	t.Parallel()
-	if small, large := counts("tournament", Options{Size: 1}, 1, 2, 3, 4)[3], counts("tournament", Options{Size: 4}, 1, 2, 3, 4)[3]; small > 2700 || large != 10_000 {
+	if small, large := counts("tournament", SelectionOptions{Size: 1}, 1, 2, 3, 4)[3], counts("tournament", SelectionOptions{Size: 4}, 1, 2, 3, 4)[3]; small > 2700 || large != 10_000 {
 		t.Errorf("a tournament of one picks the best %d times, one of all %d times", small, large)
 	}
-	if low, high := counts("rank", Options{Pressure: 1}, 1, 2, 3, 4)[3], counts("rank", Options{Pressure: 2}, 1, 2, 3, 4)[3]; low > 2700 || high < 4500 {
+	if low, high := counts("rank", SelectionOptions{Pressure: 1}, 1, 2, 3, 4)[3], counts("rank", SelectionOptions{Pressure: 2}, 1, 2, 3, 4)[3]; low > 2700 || high < 4500 {
 		t.Errorf("rank picks the best %d times without pressure, %d times with", low, high)
 	}
 }
@@ -113,7 +113,7 @@ func TestPareto(t *testing.T) {
 		{Fitness: 0.5, ByProblem: []float64{1, 1, 0, 0}},
 	}
 	got := make([]int, 3)
-	for _, p := range Select("pareto", all, 10_000, Options{}, rand.New(rand.NewPCG(1, 1))) {
+	for _, p := range Select("pareto", all, 10_000, SelectionOptions{}, rand.New(rand.NewPCG(1, 1))) {
 		got[p]++
 	}
 	if got[2] != 0 || got[1] < 2300 || got[1] > 2700 || got[0] < 7300 {
@@ -124,7 +124,7 @@ func TestPareto(t *testing.T) {
 func TestEqualOnes(t *testing.T) {
 	t.Parallel()
 	for _, method := range SelectionMethods() {
-		for i, n := range counts(method, Options{Share: 1}, 0.5, 0.5, 0.5, 0.5) {
+		for i, n := range counts(method, SelectionOptions{Share: 1}, 0.5, 0.5, 0.5, 0.5) {
 			if n < 2200 || n > 2800 {
 				t.Errorf("%s picks %d of four equal ones %d times of 10000", method, i, n)
 			}

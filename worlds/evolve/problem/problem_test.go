@@ -119,10 +119,10 @@ func TestSplit(t *testing.T) {
 		for i, part := range [][]Problem{set.Train, set.Validation, set.Test} {
 			for _, p := range part {
 				id := fmt.Sprint(i == 2, p.ID) // two files may use the same
-				if seen[plain(p.Question)] || ids[id] {
+				if seen[normalize(p.Question)] || ids[id] {
 					t.Fatalf("%+v is there twice", p)
 				}
-				seen[plain(p.Question)], ids[id] = true, true
+				seen[normalize(p.Question)], ids[id] = true, true
 			}
 		}
 		if again, _ := Split(all, test, sizes, seed); !reflect.DeepEqual(again, set) {

@@ -1,0 +1,275 @@
+package diplomacy
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/world"
+	"parley/worlds/diplomacy/rules"
+)
+
+// ended returns a game as a report gets it.
+func ended(t *testing.T, episode int, p *played) world.Played {
+	t.Helper()
+	data, err := json.Marshal(p.outcome.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lineup := map[string]string{}
+	for _, seat := range rules.PowerNames() {
+		lineup[seat] = "crowd"
+	}
+	lineup["FRANCE"] = "hero"
+	return world.Played{Episode: episode, Spec: world.Spec{Lineup: lineup}, Outcome: world.Outcome{Scores: p.outcome.Scores, Data: json.RawMessage(data)}}
+}
+
+func TestExhibits(t *testing.T) {
+	t.Parallel()
+	x := newDefinition().Exhibitor()
+	for deal := range 3 {
+		x.Add(ended(t, deal, playGame(t, deal, world.Lineup{"ITALY": {Bot: "random"}}, simulated, func(p *Params) { p.MaxYear, p.Rounds, p.Judge = 1903, 1, true })))
+	}
+	shown := map[string]world.Show{}
+	for _, e := range x.Exhibits() {
+		if e.Title == "" || shown[e.Name] != nil {
+			t.Errorf("exhibit %q has no title, or is there twice", e.Name)
+		}
+		shown[e.Name] = e.Show
+	}
+	curves, _ := shown["diplomacy-centres"].(world.Curves)
+	if len(curves.Curves) != 7 || len(curves.Curves[0].Points) != 4 || curves.Curves[0].Points[0].Sample.Episodes() != 3 {
+		t.Errorf("%+v", curves)
+	}
+	powers, _ := shown["diplomacy-powers"].(world.HeatMap)
+	if len(powers.Rows) != 2 || powers.Cells[0][2] != nil || powers.Cells[1][2].Episodes() != 3 || powers.Rows[1] != "hero" {
+		t.Errorf("%+v", powers)
+	}
+	relations, _ := shown["diplomacy-relations"].(world.HeatMap)
+	if len(relations.Rows) != 7 || relations.Cells[0][1].Episodes() != 3 || relations.Cells[4][0] != nil {
+		t.Errorf("wrong relations (a bot has none): %+v", relations)
+	}
+	conduct, _ := shown["diplomacy-conduct"].(world.Grid)
+	if len(conduct.Rows) != 2 || len(conduct.Rows[0]) != len(conduct.Columns) {
+		t.Errorf("%+v", conduct)
+	}
+	for _, name := range []string{"diplomacy-orders", "diplomacy-mix", "diplomacy-ends", "diplomacy-moments", "diplomacy-refused"} {
+		if shown[name] == nil {
+			t.Errorf("exhibit %s is missing", name)
+		}
+	}
+}
+
+// TestConductIsScores checks that the table of agents agrees with the scores of any report: it leaves
+// out powers that never gave a legal order, and counts an agent once in a game.
+func TestConductIsScores(t *testing.T) {
+	t.Parallel()
+	x := newDefinition().Exhibitor()
+	want := map[string]*world.Sample{}
+	for deal := range 3 {
+		p := ended(t, deal, playGame(t, deal, world.Lineup{"ITALY": {Bot: "random"}}, simulated, func(p *Params) { p.MaxYear, p.Rounds = 1902, 1 }))
+		if deal > 0 { // Austria never gave a legal order
+			p.Outcome.Scores = slices.DeleteFunc(slices.Clone(p.Outcome.Scores), func(s world.Score) bool { return s.Seat == "AUSTRIA" })
+		}
+		x.Add(p)
+		values := map[string][]float64{}
+		for _, s := range p.Outcome.Scores {
+			if s.Seat != "" {
+				k := p.Spec.Lineup[s.Seat] + " " + s.Name
+				values[k] = append(values[k], s.Value)
+			}
+		}
+		for k, list := range values {
+			if want[k] == nil {
+				want[k] = &world.Sample{Bounds: scoreBounds(strings.Fields(k)[1], scoreGame)}
+			}
+			want[k].Add(p.Unit, list...)
+		}
+	}
+	for _, e := range x.Exhibits() {
+		grid, _ := e.Show.(world.Grid)
+		if e.Name != "diplomacy-conduct" {
+			continue
+		}
+		for _, row := range grid.Rows {
+			for i, column := range grid.Columns[1:] {
+				w, got := want[row[0].(string)+" "+column], row[i+1]
+				sample, ok := got.(*world.Sample)
+				if ok != (w != nil) || ok && sample.Estimate(0.95) != w.Estimate(0.95) {
+					t.Errorf("%v's %s: %+v, want %+v", row[0], column, got, w)
+				}
+			}
+		}
+	}
+}
+
+// TestReplay checks that every phase has a frame with a well-formed picture and its messages.
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	p := playGame(t, 2, world.Lineup{}, marked(), func(p *Params) { p.MaxYear, p.Rounds, p.Messages = 1902, 1, 7 })
+	list := newReplay(p.notes)
+	if len(list) != 1 {
+		t.Fatalf("%d exhibits", len(list))
+	}
+	replay, _ := list[0].Show.(world.Replay)
+	g := readGame(p.notes)
+	if len(replay.Frames) != len(g.Phases)+1 || replay.Base == "" {
+		t.Fatalf("%d frames of %d phases", len(replay.Frames), len(g.Phases))
+	}
+	for i, f := range replay.Frames {
+		if err := wellFormed(f.SVG); err != nil || !strings.HasPrefix(f.SVG, "<svg") {
+			t.Errorf("%s: %v: %.60q", f.Title, err, f.SVG)
+		}
+		if i < len(g.Phases) && strings.Contains(f.Title, "M") && (len(f.Lines) < len(g.Phases[i].Messages)+7 || len(g.Phases[i].Messages) == 0) {
+			t.Errorf("%s: %d lines, %d messages", f.Title, len(f.Lines), len(g.Phases[i].Messages))
+		}
+	}
+}
+
+func wellFormed(text string) error {
+	d := xml.NewDecoder(strings.NewReader(text))
+	for {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// TestTables checks that the tables of a game have its orders, press, relations and promises, with agents.
+func TestTables(t *testing.T) {
+	t.Parallel()
+	game := playGame(t, 0, nil, simulated, func(p *Params) { p.MaxYear, p.Rounds, p.Judge = 1902, 1, true })
+	p := ended(t, 0, game)
+	for _, table := range newDefinition().Tables() {
+		rows := table.Rows(p, game.notes)
+		if len(rows) == 0 {
+			t.Errorf("%s has no rows", table.Name)
+		}
+		for _, row := range rows {
+			if len(row) != len(table.Columns) || row[0] == "" {
+				t.Fatalf("%s: %v", table.Name, row)
+			}
+			power := slices.IndexFunc(table.Columns, func(c world.NoteColumn) bool { return c.Name == "power" || c.Name == "sender" })
+			if (row[power] == "FRANCE") != (row[power+1] == "hero") {
+				t.Fatalf("%s: %v", table.Name, row)
+			}
+		}
+	}
+}
+
+func TestNothingToShow(t *testing.T) {
+	t.Parallel()
+	x := newReport()
+	for _, data := range []string{`{"powers":7}`, `[]`, `{}`, `{"powers":{"MARS":{}}}`, `{`} {
+		x.Add(world.Played{Outcome: world.Outcome{Data: json.RawMessage(data)}})
+	}
+	x.Add(world.Played{Outcome: world.Outcome{Failed: "x", Data: json.RawMessage(`{"powers":{"FRANCE":{}}}`)}})
+	if list := x.Exhibits(); list != nil {
+		t.Errorf("%+v", list)
+	}
+	if newReplay(nil) != nil {
+		t.Error("a game without notes has a replay")
+	}
+}
+
+// TestHalfARecord checks that an incomplete record is shown as far as possible.
+func TestHalfARecord(t *testing.T) {
+	t.Parallel()
+	x := newReport()
+	x.Add(world.Played{Outcome: world.Outcome{Data: json.RawMessage(`{"powers":{"FRANCE":null,"ITALY":{"score":3}},"centres":[{"year":1901}],"relations":{"ITALY":{"MARS":1}},"moments":[{}]}`)}})
+	if len(x.Exhibits()) < 5 {
+		t.Errorf("%+v", x.Exhibits())
+	}
+	list := newReplay([]world.Note{
+		{Kind: notePhase, Data: json.RawMessage(`{"state":{"name":"S1901M","units":{"FRANCE":["Q","A ???"]},"centers":{"FRANCE":["ZZZ"]}},"orders":{"FRANCE":[{"order":"dance"}]}}`)},
+		{Kind: noteMessage, Seat: "FRANCE", Data: json.RawMessage(`{"phase":"S1901M","to":"ALL","text":"<script>"}`)},
+	})
+	show, _ := list[0].Show.(world.Replay)
+	if len(show.Frames) != 1 || show.Frames[0].SVG != "" || show.Frames[0].Lines[0].Text != "<script>" {
+		t.Errorf("%+v", show.Frames)
+	}
+}
+
+// TestLinesOfAPhase checks that only messages have somebody they are addressed to.
+func TestLinesOfAPhase(t *testing.T) {
+	t.Parallel()
+	got := frameLines(&phaseRecord{
+		Messages: []messageRecord{{From: "ITALY", To: "ALL", Text: "Peace."}, {From: "ITALY", To: "FRANCE", Text: "Peace?"}},
+		Diary:    []diaryRecord{{Power: "ITALY", About: aboutTalks, Text: "Nobody answers."}},
+		Orders:   map[string][]orderRecord{"ITALY": {{Order: "A ROM H"}}},
+		Promises: []promiseRecord{{From: "ITALY", To: "FRANCE", Quote: "Peace?", Verdict: verdictKept}},
+	})
+	want := []world.FrameLine{
+		{Who: "ITALY", To: "all", Text: "Peace."}, {Who: "ITALY", To: "FRANCE", Text: "Peace?"}, {Who: "ITALY", Text: "(diary, talks) Nobody answers."},
+		{Who: "ITALY", Text: "(orders) A ROM H"}, {Who: "ITALY", Text: "(promise to FRANCE, kept) Peace?"},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+	if text := endText(&endRecord{Reason: endDraw, Winners: []string{"ITALY", "FRANCE"}}); text != "The game ended in a draw between ITALY, FRANCE." {
+		t.Error(text)
+	}
+}
+
+// TestMomentsThatMatter checks that the moments with the most weight are kept.
+func TestMomentsThatMatter(t *testing.T) {
+	t.Parallel()
+	g := &report{}
+	for i := range 100 {
+		g.moments = append(g.moments, episodeMoment{i, keyMoment{Weight: i % 10, Text: strings.Repeat("x", i)}})
+	}
+	g.trim()
+	if len(g.moments) != maxReportMoments || g.moments[0].Weight != 9 || g.moments[19].Weight != 8 || g.moments[0].episode != 9 {
+		t.Errorf("%+v", g.moments)
+	}
+}
+
+func TestScene(t *testing.T) {
+	t.Parallel()
+	var p phaseRecord
+	err := json.Unmarshal([]byte(`{"state":{"name":"S1902R","units":{"FRANCE":["A PAR","*A BUR"],"GERMANY":["F STP/SC"]},"centers":{"FRANCE":["PAR"]}},
+		"orders":{"FRANCE":[{"order":"A BUR R GAS","results":["success"]}],"GERMANY":[{"order":"WAIVE","results":["success"]},{"order":"F STP/SC S F BOT - LVN","results":["void"]}]}}`), &p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := rules.NewBoard()
+	s, err := phaseScene(b, &p)
+	paris, _ := b.Find("PAR")
+	if err != nil || len(s.Units) != 3 || !s.Units[1].Dislodged || s.Owners[paris] != rules.France || len(s.Orders) != 2 {
+		t.Fatalf("%+v %v", s, err)
+	}
+	if o := s.Orders[0]; o.Text(b) != "A BUR R GAS" || !o.Dislodged || o.Power != rules.France {
+		t.Errorf("%+v", o)
+	}
+	if o := s.Orders[1]; o.Text(b) != "F STP/SC S F BOT - LVN" || o.Power != rules.Germany {
+		t.Errorf("%+v", o)
+	}
+}
+
+// TestBetrayals counts betrayals by agent and agent, zeros included.
+func TestBetrayals(t *testing.T) {
+	t.Parallel()
+	x := newReport()
+	lineup := map[string]string{"FRANCE": "a", "ITALY": "b", "TURKEY": "b"}
+	// More betrayals than a summary has moments, which do not count here.
+	for i, victims := range []string{`"ITALY":100,"TURKEY":20,"NOBODY":5`, ``} {
+		x.Add(world.Played{Episode: i, Spec: world.Spec{Lineup: lineup}, Outcome: world.Outcome{Data: json.RawMessage(`{
+			"powers":{"FRANCE":{"victims":{` + victims + `}},"ITALY":{},"TURKEY":{},"RUSSIA":null},"relations":{"ITALY":{"FRANCE":1}},
+			"moments":[{"kind":"betrayal","power":"FRANCE","other":"ITALY"}]}`)}})
+	}
+	for _, e := range x.Exhibits() {
+		if m, ok := e.Show.(world.HeatMap); ok && e.Name == "diplomacy-betrayals" {
+			if got := [4]int{m.Cells[0][1].Episodes(), m.Cells[1][0].Episodes(), m.Cells[1][1].Episodes(), int(m.Cells[0][1].Estimate(0.95).Value)}; m.Cells[0][0] != nil || got != [4]int{2, 2, 2, 60} {
+				t.Errorf("%v: %+v", got, m)
+			}
+			return
+		}
+	}
+	t.Error("there is no table of betrayals")
+}

@@ -1,0 +1,277 @@
+package evolve
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/world"
+)
+
+// exhibits returns the exhibits of a run.
+func exhibits(stages [][]world.Played) map[string]world.Exhibit {
+	x := definition{}.Exhibitor()
+	for _, stage := range stages {
+		for _, p := range stage {
+			x.Add(p)
+		}
+	}
+	all := map[string]world.Exhibit{}
+	for _, e := range x.Exhibits() {
+		all[e.Name] = e
+	}
+	return all
+}
+
+func TestExhibits(t *testing.T) {
+	t.Parallel()
+	l := (&testEvolution{t: t, seed: 5}).run(joinParams(smallParams, modelOperators))
+	v := l.verdict
+	all := exhibits(l.stages)
+	curves, _ := all["evolve-fitness"].Show.(world.Curves)
+	if len(curves.Curves) != 2 || len(curves.Curves[0].Points) != len(v.Generations) {
+		t.Fatalf("%+v", curves)
+	}
+	last := curves.Curves[0].Points[len(v.Generations)-1].Sample.Estimate(0.95).Value
+	if best := v.Generations[len(v.Generations)-1].Best; last != best {
+		t.Errorf("the best so far is drawn at %v, and is %v", last, best)
+	}
+	tests, _ := all["evolve-test"].Show.(world.Estimates)
+	for i, row := range tests.Rows {
+		if got := row.Sample.Estimate(0.95).Value; row.Labels[1] != v.Test[i].Name || got != v.Test[i].Accuracy.Value {
+			t.Errorf("%v: %v, and the verdict says %+v", row.Labels, got, v.Test[i])
+		}
+	}
+	bars, _ := all["evolve-calls"].Show.(world.Bars)
+	for i, g := range v.Generations {
+		if int(bars.Series[0].Values[i]) != g.Calls {
+			t.Errorf("generation %d: %v calls are drawn, %d were made", i, bars.Series[0].Values[i], g.Calls)
+		}
+	}
+	winner, _ := all["evolve-winner"].Show.(world.Text)
+	lineage, _ := all["evolve-lineage"].Show.(world.Text)
+	if winner.Body != v.Winner.Text || !strings.Contains(lineage.Body, "by seed") || len(tests.Rows) != len(v.Test) {
+		t.Errorf("%q, %q", winner.Body, lineage.Body)
+	}
+	for _, name := range []string{"evolve-diversity", "evolve-spread", "evolve-verdict", "evolve-operators", "evolve-tree", "evolve-generations"} {
+		if all[name].Show == nil {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	if all["evolve-cost"].Show != nil {
+		t.Error("a cost that nobody knows is drawn")
+	}
+	if early := exhibits(l.stages[:2]); early["evolve-fitness"].Show == nil || early["evolve-verdict"].Show != nil {
+		t.Errorf("while it is played: %v", early)
+	}
+}
+
+// TestExhibitsOfAnything checks that hostile run files cause no panic.
+func TestExhibitsOfAnything(t *testing.T) {
+	t.Parallel()
+	if all := exhibits(nil); len(all) != 0 {
+		t.Errorf("%v", all)
+	}
+	l := (&testEvolution{t: t, seed: 5}).run(joinParams(smallParams))
+	for _, stage := range l.stages {
+		for i := range stage {
+			raw, _ := stage[i].Outcome.Data.(json.RawMessage)
+			for _, swap := range [][2]string{{`"generation":1`, `"generation":-7`}, {`"id":3`, `"id":-1`}, {`"best_baseline"`, `"x"`}, {`"asked":1`, `"asked":-1`}} {
+				raw = json.RawMessage(strings.ReplaceAll(string(raw), swap[0], swap[1]))
+			}
+			stage[i].Outcome.Data = raw
+		}
+	}
+	exhibits(l.stages)
+	for _, data := range []any{nil, 3, json.RawMessage(`null`), json.RawMessage(`[]`), json.RawMessage(`{"stopped":"x"}`), json.RawMessage(`{"purpose":"race","generation":9999999999,"results":[{}]}`), json.RawMessage(`{"purpose":"test","results":[{"asked":-1}]}`)} {
+		exhibits([][]world.Played{{{Outcome: world.Outcome{Data: data}}}})
+	}
+}
+
+// TestSeveralEvolutions checks that evolutions with the same params are one curve, that each has a row in the tables, and
+// that the final test combines many of them.
+func TestSeveralEvolutions(t *testing.T) {
+	t.Parallel()
+	var stages [][]world.Played
+	for deal := range 3 {
+		for _, cell := range []string{"a", "b"} {
+			plan, err := definition{}.Plan(paramsOf(t, joinParams(smallParams)), world.Spec{Cell: cell, Deal: deal}, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := &testEvolution{t: t, seed: uint64(deal)}
+			l.answer = l.sim
+			l.follow(plan)
+			stages = slices.Concat(stages, l.stages)
+		}
+	}
+	all := exhibits(stages)
+	curves, _ := all["evolve-fitness"].Show.(world.Curves)
+	verdicts, _ := all["evolve-verdict"].Show.(world.Grid)
+	if len(curves.Curves) != 4 || curves.Curves[0].Points[0].Sample.Episodes() != 3 || len(verdicts.Rows) != 6 || verdicts.Rows[2][0] != "a #2" {
+		t.Errorf("%d curves, %v", len(curves.Curves), verdicts.Rows)
+	}
+	tests, _ := all["evolve-test"].Show.(world.Estimates)
+	if first := tests.Rows[0]; !slices.Equal(first.Labels, []string{"a", "winner"}) || first.Sample.Episodes() != 3 || tests.Rows[len(tests.Rows)-1].Labels[0] != "b" {
+		t.Errorf("%+v", tests.Rows)
+	}
+}
+
+// TestExhibitsOfSpending checks tokens and cost by generation, and that calls and savings add up to the calls of trying
+// every prompt on every problem.
+func TestExhibitsOfSpending(t *testing.T) {
+	t.Parallel()
+	l := (&testEvolution{t: t, seed: 5}).run(joinParams(smallParams, `"target_fitness": 0`))
+	cost := map[int]float64{}
+	for _, stage := range l.stages {
+		for i := range stage {
+			stage[i].Took = world.Took{Input: 10, Output: 5, Cost: float64(i)}
+			if rec, _ := readData[trialRecord](stage[i].Outcome); rec.Purpose == purposeRace {
+				cost[rec.Generation] += float64(i)
+			}
+		}
+	}
+	all := exhibits(l.stages)
+	bars, _ := all["evolve-cost"].Show.(world.Bars)
+	table, _ := all["evolve-generations"].Show.(world.Grid)
+	for g := range l.verdict.Generations {
+		row := table.Rows[g]
+		if bars.Y != "dollars" || bars.Series[0].Values[g] != cost[g] || row[len(row)-1] != cost[g] || row[len(row)-2].(int) <= 0 {
+			t.Errorf("generation %d: %v dollars are drawn, %v, want %v", g, bars.Series[0].Values[g], row, cost[g])
+		}
+	}
+	savings, _ := all["evolve-savings"].Show.(world.Grid)
+	row, prompts := savings.Rows[0], 0
+	for _, g := range l.verdict.Generations {
+		prompts += g.Prompts
+	}
+	if all, want := row[5].(int), prompts*12; all != want || row[1].(int)+row[2].(int)+row[3].(int) != all {
+		t.Errorf("%v, want %d in all", row, want)
+	}
+}
+
+// TestTree checks that the first parents are the trunk, that other parents are drawn beside it, and that a lineage of
+// any shape is drawn.
+func TestTree(t *testing.T) {
+	t.Parallel()
+	at := func(id int, parents ...int) Ancestor {
+		return Ancestor{Prompt: Prompt{ID: id, Parents: parents, Operator: "a<b&c"}}
+	}
+	line := []Ancestor{at(0), at(1), at(4, 0, 1), at(7, 4, 0), at(9, 7, 1)}
+	var ids []int
+	for _, a := range trunkOf(line) {
+		ids = append(ids, a.ID)
+	}
+	if !slices.Equal(ids, []int{0, 4, 7, 9}) {
+		t.Errorf("trunk %v", ids)
+	}
+	svg := tree(line).SVG
+	if n := strings.Count(svg, "<circle"); n != 4+2 || !strings.Contains(svg, "a&lt;b&amp;c") {
+		t.Errorf("%d prompts are drawn, want 6: %s", n, svg)
+	}
+	long := []Ancestor{at(0)}
+	for i := 1; i < 200; i++ {
+		long = append(long, at(i, i-1))
+	}
+	if f := tree(long); strings.Count(f.SVG, "<circle") != maxTreeRows || !strings.Contains(f.Alt, "160 more") {
+		t.Error(f.Alt)
+	}
+	for _, odd := range [][]Ancestor{nil, {at(3, 3)}, {at(1, 2), at(2, 1)}, {at(5, 77, -1)}} {
+		tree(odd)
+	}
+}
+
+// TestLineageIsInert checks that a prompt in the lineage cannot leave its code block or hide anything.
+func TestLineageIsInert(t *testing.T) {
+	t.Parallel()
+	v := &Verdict{Lineage: []Ancestor{{Prompt: Prompt{Operator: "<b>\n# x", Text: "a\r# forged\r\n```\n\u202eb\x1b[31m"}}}}
+	text := lineageMarkdown(v)
+	if strings.ContainsAny(text, "<\r\x1b\u202e") {
+		t.Errorf("%q", text)
+	}
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, "forged") && !strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "# x") || strings.HasPrefix(line, "```") {
+			t.Errorf("%q", line)
+		}
+	}
+}
+
+// TestStoryOfChanges checks that a text that only moved is not told as gone and new.
+func TestStoryOfChanges(t *testing.T) {
+	t.Parallel()
+	for diff, want := range map[string]string{
+		"- a\n  b\n+ a\n":              "moved: a",
+		"- a\n+ b\n":                   "gone: a, new: b",
+		"- a\n- a\n  c\n+ a\n":         "gone: a, moved: a",
+		"+ a\n  a\n+ a\n- b\n+ b\nx\n": "new: a, new: a, moved: b",
+		"- a\n- a\n":                   "gone: a, gone: a",
+		"":                             "",
+	} {
+		s := &storyBuilder{}
+		s.frame("x")
+		s.changes(diff)
+		var got []string
+		for _, l := range s.frames[0].Lines {
+			got = append(got, l.Who+": "+l.Text)
+		}
+		if text := strings.Join(got, ", "); text != want {
+			t.Errorf("%q: %s, want %s", diff, text, want)
+		}
+	}
+	made := origin(&Prompt{Parents: []int{3, 3}, Operator: "single_point+insert"})
+	if made != "Made from prompt 3 by single point and insert" {
+		t.Error(made)
+	}
+}
+
+// TestFilesOfAVerdict checks the files of a verdict, and that other episodes have none.
+func TestFilesOfAVerdict(t *testing.T) {
+	t.Parallel()
+	l := (&testEvolution{t: t, seed: 5}).run(joinParams(smallParams, modelOperators))
+	v := l.verdict
+	var all map[string]string
+	for i, stage := range l.stages {
+		for _, p := range stage {
+			if all = (definition{}).Files(p, nil); (len(all) > 0) != (i == len(l.stages)-1) {
+				t.Fatalf("stage %d: %v", i, all)
+			}
+		}
+	}
+	if all["best.txt"] != v.Winner.Text+"\n" {
+		t.Errorf("%q", all["best.txt"])
+	}
+	var b struct {
+		Prompt  string
+		Test    []Tested
+		Lineage []Ancestor
+	}
+	if err := json.Unmarshal([]byte(all["best.json"]), &b); err != nil || b.Prompt != v.Winner.Text || len(b.Test) != len(v.Test) || b.Lineage[len(b.Lineage)-1].ID != v.Winner.ID {
+		t.Errorf("%v %s", err, all["best.json"])
+	}
+	if text := all["lineage.md"]; !strings.Contains(text, "by seed: fitness ") || !strings.Contains(text, "\n    + ") {
+		t.Error(text)
+	}
+	for name, n := range map[string]int{"generations.csv": len(v.Generations), "operators.csv": len(v.Operators), "test.csv": len(v.Test)} {
+		rows, err := csv.NewReader(strings.NewReader(all[name])).ReadAll()
+		if err != nil || len(rows) != n+1 {
+			t.Errorf("%s: %d rows, want %d; %v", name, len(rows), n+1, err)
+		}
+	}
+}
+
+// TestFilesOfAnything checks that a verdict without a winner has its tables, and that
+// hostile data causes no panic.
+func TestFilesOfAnything(t *testing.T) {
+	t.Parallel()
+	of := func(data string) map[string]string {
+		return definition{}.Files(world.Played{Outcome: world.Outcome{Data: json.RawMessage(data)}}, nil)
+	}
+	if all := of(`{"stopped":"failures"}`); len(all) != 2 {
+		t.Error(all)
+	}
+	for _, data := range []string{``, `null`, `[]`, `{"stopped":"x","winner":{"text":"a"},"lineage":[{"id":3,"parents":[3]},{"id":-1,"parents":[9,9]}],"generations":[{}]}`} {
+		of(data)
+	}
+}
