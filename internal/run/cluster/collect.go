@@ -154,7 +154,7 @@ func (l *log) add(b *batch, readers map[string]*chain.Reader, m jetstream.Msg) e
 			if err := l.check(e, from, to); err != nil {
 				return fmt.Errorf("coordinator: %s: message %d: %w", name, sequence, err)
 			}
-			l.leaves(from, e)
+			l.noteFailed(from, e)
 			b.entries = append(b.entries, e)
 		}
 	}
@@ -167,9 +167,9 @@ func (l *log) claim(from int, c *chain.Claim, open bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c == nil {
-		l.gives(from, open)
+		l.noteGivenBack(from, open)
 	} else {
-		l.claims(from, c, open)
+		l.noteClaim(from, c, open)
 		if l.workers[c.Session].IsZero() {
 			l.sawWorker(c.Session)
 		}
@@ -228,7 +228,7 @@ func (l *log) took(ctx context.Context, b *batch, ended int) {
 	for _, name := range b.done {
 		from, _, _ := hub.EpisodesOf(name)
 		delete(l.open, from)
-		l.gives(from, false)
+		l.noteGivenBack(from, false)
 	}
 	taken := l.taken
 	l.changed.Broadcast()
@@ -259,20 +259,20 @@ func (l *log) finish(ctx context.Context) error {
 		return fmt.Errorf("coordinator: %w", err)
 	}
 	l.catchUp(ctx) // a claim may be the last message
-	_ = l.wait(ctx, l.played)
+	_ = l.wait(ctx, l.beingPlayed)
 	l.catchUp(ctx)
-	err = l.wait(ctx, func() bool { return l.money != nil && l.there() }) // what workers do not need is not at risk
+	err = l.wait(ctx, func() bool { return l.money != nil && l.anyWorker() }) // what workers do not need is not at risk
 	if errors.Is(err, errGone) {
 		err = nil // what could be collected is
 	}
 	_ = l.beat(true)
-	_ = l.Conn.FlushTimeout(removes)
-	l.hearOut(ctx, removes)
+	_ = l.Conn.FlushTimeout(removeTimeout)
+	l.drainReports(ctx, removeTimeout)
 	return err
 }
 
-// hearOut waits until what workers reported before their last entries is counted, for at most limit: a worker may report without end.
-func (l *log) hearOut(ctx context.Context, limit time.Duration) {
+// drainReports waits until what workers reported before their last entries is counted, for at most limit: a worker may report without end.
+func (l *log) drainReports(ctx context.Context, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	l.mu.Lock()
@@ -292,7 +292,7 @@ func (l *log) catchUp(ctx context.Context) {
 	}
 }
 
-// wait waits while something holds, and returns why this life of the log ended, if it did. The lock is held when more is called.
+// wait waits while something holds, and returns why this log ended, if it did. The lock is held when more is called.
 func (l *log) wait(ctx context.Context, more func() bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -302,8 +302,8 @@ func (l *log) wait(ctx context.Context, more func() bool) error {
 	return l.err
 }
 
-// there reports whether a worker has not left. The lock is held.
-func (l *log) there() bool {
+// anyWorker reports whether a worker has not left. The lock is held.
+func (l *log) anyWorker() bool {
 	for _, at := range l.workers {
 		if time.Since(at) < hub.Silent {
 			return true
@@ -312,8 +312,8 @@ func (l *log) there() bool {
 	return false
 }
 
-// played reports whether a worker that is there plays a lot. The lock is held.
-func (l *log) played() bool {
+// beingPlayed reports whether a worker that is there plays a lot. The lock is held.
+func (l *log) beingPlayed() bool {
 	for _, session := range l.claimed {
 		if time.Since(l.workers[session]) < hub.Silent {
 			return true

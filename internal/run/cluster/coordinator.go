@@ -1,19 +1,21 @@
-// Package cluster plays a run with workers: it gives out lots of episodes, and collects what workers record
-// into the run's journal.
+// Package cluster plays a run with workers in other processes. A Coordinator gives out lots of episodes, and collects what workers
+// record into the run's journal. A Worker plays lots. They meet at a hub.
 //
-// What it promises: an entry is collected once, whoever is killed when, since the journal records in the same
+// A Coordinator promises: an entry is collected once, whoever is killed when, since the journal records in the same
 // commit how far the log is collected; a lot is played by one worker at a time; when Play returns, everything
 // that workers recorded is in the journal, and the log is deleted. If it returns an error, is aborted, or the process is killed,
 // the next one continues with the log. If the log is gone, a new one begins with what the journal has.
+//
+// Of the coordinator, coordinator.go has a whole run, log.go the streams of the hub and the queue of lots, collect.go what is
+// read from the log, and coordinator_workers.go what is known of workers and shared among them. Of the worker, worker.go has
+// the process, member.go its part in one run, and lot.go one lot.
 package cluster
 
 import (
 	"context"
 	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
@@ -78,13 +80,13 @@ func (c *Coordinator) Play(ctx context.Context, run *engine.RemoteRun) error {
 		return fmt.Errorf("coordinator: %w", err)
 	}
 	p := &play{Coordinator: *c, js: js, run: run, lots: make(chan engine.Lot), open: map[int]engine.Lot{}, claimed: map[int]string{}, records: map[string]*record{}, workers: map[string]time.Time{}}
-	p.fill()
+	p.setDefaults()
 	var cutting sync.WaitGroup
 	over := make(chan struct{})
 	cutting.Go(func() { p.cut(over) })
 	for err = errGone; errors.Is(err, errGone); {
 		p.forked = errors.Is(err, chain.ErrForked)
-		err = p.life(ctx)
+		err = p.playLog(ctx)
 	}
 	if err != nil {
 		run.Stop(journal.Failed, journal.Reason{Kind: journal.ByError, Detail: err.Error()}, err) // so that cut ends
@@ -137,13 +139,13 @@ type play struct {
 	ended   int                // episodes
 	done    int                // lots
 	last    uint64             // the last message of the log, when it was last asked for
-	err     error              // why this life of the log ended
+	err     error              // why this log ended
 	hubRoom *chain.Room        // nil: nobody wants to know
 	stats   *nats.Subscription // of what workers report; nil: none yet
 	forked  bool               // the log before cannot be read to its end
 }
 
-func (p *play) fill() {
+func (p *play) setDefaults() {
 	if p.Replicas == 0 {
 		p.Replicas = 1
 	}
@@ -165,8 +167,8 @@ func (p *play) fill() {
 	}
 }
 
-// life plays with one log, until the run is over or the log is gone.
-func (p *play) life(ctx context.Context) error {
+// playLog plays with one log, until the run is over or the log is gone.
+func (p *play) playLog(ctx context.Context) error {
 	head := p.run.Head()
 	if p.epoch > 0 { // it is old
 		var err error
@@ -213,7 +215,7 @@ func (p *play) life(ctx context.Context) error {
 	if err != nil && !errors.Is(err, errBroken) || aborted.Err() != nil {
 		return err // the next process collects what is left in the log
 	}
-	removing, cancelRemoving := context.WithTimeout(context.WithoutCancel(ctx), removes)
+	removing, cancelRemoving := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 	defer cancelRemoving()
 	_ = l.remove(removing) // the next process removes what is left
 	return err
@@ -249,7 +251,7 @@ func (l *log) claimRun(ctx context.Context) (uint64, error) {
 	return info.State.LastSeq, nil
 }
 
-// fail ends this life of the log.
+// fail ends this log.
 func (p *play) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -272,127 +274,40 @@ func (p *play) record(e journal.Entry) error {
 	return <-done
 }
 
-// log is one life of the streams.
-type log struct {
-	*play
-	name   hub.Log
-	head   *journal.Head // before it began
-	stream jetstream.Stream
-	queue  jetstream.Stream
-	retain bool           // nothing of it is deleted before the run is over
-	since  uint64         // the message up to which the journal had everything
-	cursor uint64         // the last one that was recorded; collect has it
-	ends   map[int]uint64 // by episode / 64: a bit for each that ended since the log began; collect has it
+// Status is how a run is divided among its workers.
+type Status struct {
+	Run  string `json:"run"`
+	Lots Lots   `json:"lots"`
+	// Workers is how many workers there are.
+	Workers int `json:"workers"`
+	// Lag is how many messages of the log are not in the run file yet.
+	Lag uint64 `json:"lag"`
+	// Accounts is how the limits of each account are divided, by name.
+	Accounts map[string]share.Account `json:"accounts"`
+	// Money is how the budget is divided. Nil: there is none.
+	Money *allot.Sums `json:"money,omitempty"`
 }
 
-// begin finds the log that the journal was collected from, or makes a new one.
-func (p *play) begin(ctx context.Context, head *journal.Head) (*log, error) {
-	begun := p.run.Begun()
-	l := &log{play: p, name: hub.Log{Run: begun.Run, Number: head.Collected.Log}, head: head, ends: map[int]uint64{}}
-	if l.name.Number != 0 && !p.forked {
-		found, err := l.find(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if found {
-			return l, l.makeQueue(ctx)
-		}
-	}
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails
-	l.name.Number = int64(binary.BigEndian.Uint64(b[:])>>1 | 1)
-	return l, l.create(ctx, &begun)
+// Lots counts lots: those that wait for a worker, those that one plays, and those that are done since this process began.
+type Lots struct {
+	Waiting int `json:"waiting"`
+	Leased  int `json:"leased"`
+	Done    int `json:"done"`
 }
 
-// Keys in the metadata of a log's stream.
-const (
-	number   = "parley-log"      // its number
-	retained = "parley-retained" // everything of the run is in it
-)
-
-// find reports whether the stream of the log exists.
-func (l *log) find(ctx context.Context) (bool, error) {
-	s, err := chain.Retry(ctx, func(ctx context.Context) (jetstream.Stream, error) { return l.js.Stream(ctx, l.name.Stream()) })
-	switch {
-	case errors.Is(err, jetstream.ErrStreamNotFound):
-		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("coordinator: %w", err)
+// status returns how the run is divided.
+func (p *play) status() Status {
+	s := Status{Run: p.run.Begun().Run, Accounts: p.shares.Accounts()}
+	if p.money != nil {
+		sums := p.money.Sums()
+		s.Money = &sums
 	}
-	l.stream, l.retain = s, s.CachedInfo().Config.Metadata[retained] != ""
-	return s.CachedInfo().Config.Metadata[number] == strconv.FormatInt(l.name.Number, 10), nil
-}
-
-// make makes a stream, unless it exists.
-func (l *log) make(ctx context.Context, c jetstream.StreamConfig) (jetstream.Stream, error) {
-	c.Replicas, c.Storage = l.Replicas, jetstream.MemoryStorage
-	if l.Replicas > 1 {
-		c.Storage = jetstream.FileStorage
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.Lots = Lots{Waiting: max(0, p.waiting()), Leased: len(p.claimed), Done: p.done}
+	s.Workers = len(p.workers)
+	if p.last > p.taken {
+		s.Lag = p.last - p.taken
 	}
-	s, err := chain.Retry(ctx, func(ctx context.Context) (jetstream.Stream, error) { return l.js.CreateOrUpdateStream(ctx, c) })
-	if err != nil {
-		return nil, fmt.Errorf("coordinator: %w", err)
-	}
-	return s, nil
-}
-
-// create makes the streams, and removes those of an earlier log.
-func (l *log) create(ctx context.Context, begun *journal.Begun) (err error) {
-	if err := l.remove(ctx); err != nil {
-		return err
-	}
-	about := map[string]string{number: strconv.FormatInt(l.name.Number, 10)}
-	if l.retain = l.Retain && l.head.Ended.Len()+len(l.head.Playing) == 0; l.retain {
-		about[retained] = "yes"
-	}
-	l.stream, err = l.make(ctx, jetstream.StreamConfig{
-		Name: l.name.Stream(), Subjects: []string{l.name.Chains()}, Metadata: about,
-		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, Duplicates: 2 * time.Minute,
-	})
-	if err != nil {
-		return err
-	}
-	if err := l.seed(ctx, l.name.Begun(), begun); err != nil {
-		return err
-	}
-	return l.makeQueue(ctx)
-}
-
-// makeQueue makes the queue of lots, unless it exists.
-func (l *log) makeQueue(ctx context.Context) (err error) {
-	l.queue, err = l.make(ctx, jetstream.StreamConfig{
-		Name: l.name.Lots(), Subjects: []string{l.name.Queue()},
-		Retention: jetstream.WorkQueuePolicy, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true, MaxMsgsPerSubject: 1,
-	})
-	if err != nil {
-		return err
-	}
-	_, err = chain.Retry(ctx, func(ctx context.Context) (jetstream.Consumer, error) {
-		return l.queue.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
-			Durable: hub.Workers, AckPolicy: jetstream.AckExplicitPolicy, AckWait: l.AckWait, MaxAckPending: -1, MaxDeliver: -1,
-		})
-	})
-	if err != nil {
-		return fmt.Errorf("coordinator: %w", err)
-	}
-	return nil
-}
-
-// seed writes the beginning of a chain, unless it is there.
-func (l *log) seed(ctx context.Context, name string, items ...any) error {
-	return chain.Seed(ctx, chain.Config{JetStream: l.js, Stream: l.stream, Subject: name, Session: rand.Text(), Room: l.hubRoom}, append(items, &chain.Seeded{})...)
-}
-
-// removes is how long deleting the streams may take.
-const removes = 10 * time.Second
-
-// remove deletes the streams.
-func (l *log) remove(ctx context.Context) error {
-	for _, name := range []string{l.name.Lots(), l.name.Stream()} {
-		_, err := chain.Retry(ctx, func(ctx context.Context) (any, error) { return nil, l.js.DeleteStream(ctx, name) })
-		if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
-			return fmt.Errorf("coordinator: delete %s: %w", name, err)
-		}
-	}
-	return nil
+	return s
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -13,47 +14,49 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"parley/internal/ask/dispatch"
+	"parley/internal/run/cluster/allot"
 	"parley/internal/run/cluster/chain"
 	"parley/internal/run/cluster/hub"
+	"parley/internal/run/cluster/share"
 	"parley/journal"
 )
 
-// member is a worker in one run, with one life of its log.
+// member is a worker in one run, with one log of it.
 type member struct {
 	*serving
-	name    hub.Log
-	first   hub.Beating // the one that it joined with
-	began   time.Time
-	begun   *journal.Begun
-	stream  jetstream.Stream
-	player  Player
-	opened  Opened
-	session string // names this worker in the run
-	taken   watermark
-	room    chain.Room
-	done    chan struct{} // closed when serve has returned
-	hungry  chan struct{} // has one if another lot could be played
-	playing sync.WaitGroup
+	name     hub.Log
+	first    hub.Beating // the one that it joined with
+	began    time.Time
+	begun    *journal.Begun
+	stream   jetstream.Stream
+	player   Player
+	opened   Opened
+	session  string // names this worker in the run
+	taken    watermark
+	room     chain.Room
+	done     chan struct{} // closed when serve has returned
+	wantsLot chan struct{} // has one if another lot could be played
+	playing  sync.WaitGroup
 
 	ctx      context.Context //nolint:containedctx // ends with the member: its lots are dropped
 	cancel   context.CancelCauseFunc
 	draining context.Context //nolint:containedctx // a signal beside ctx
 	drain    context.CancelCauseFunc
 
-	mu     sync.Mutex
-	lots   int
-	chains map[*chain.Chain]context.CancelCauseFunc // of the lots that it plays: how each is dropped
-	paused bool
-	heard  time.Time // the last beat
+	mu       sync.Mutex
+	lots     int
+	chains   map[*chain.Chain]context.CancelCauseFunc // of the lots that it plays: how each is dropped
+	paused   bool
+	lastBeat time.Time
 }
 
 func newMember(ctx context.Context, s *serving, b hub.Beating) *member {
-	m := &member{serving: s, name: hub.Log{Run: b.Run, Number: b.Log}, first: b, began: time.Now(), heard: time.Now(), done: make(chan struct{}), hungry: make(chan struct{}, 1), session: rand.Text(), chains: map[*chain.Chain]context.CancelCauseFunc{}}
+	m := &member{serving: s, name: hub.Log{Run: b.Run, Number: b.Log}, first: b, began: time.Now(), lastBeat: time.Now(), done: make(chan struct{}), wantsLot: make(chan struct{}, 1), session: rand.Text(), chains: map[*chain.Chain]context.CancelCauseFunc{}}
 	m.taken.init()
 	m.room.Tell = m.tellRoom
 	m.ctx, m.cancel = context.WithCancelCause(ctx)
 	m.draining, m.drain = context.WithCancelCause(context.WithoutCancel(ctx))
-	m.hungry <- struct{}{}
+	m.wantsLot <- struct{}{}
 	return m
 }
 
@@ -69,8 +72,8 @@ func (m *member) over() bool {
 // leave drops all lots: somebody else plays them, or nobody must.
 func (m *member) leave() { m.cancel(errLeft) }
 
-// hear applies what the coordinator says.
-func (m *member) hear(b hub.Beating) {
+// receiveBeat applies what the coordinator says.
+func (m *member) receiveBeat(b hub.Beating) {
 	m.taken.raise(b.Taken)
 	switch {
 	case b.Ended:
@@ -79,7 +82,7 @@ func (m *member) hear(b hub.Beating) {
 		m.drain(errors.New("the run stops"))
 	}
 	m.mu.Lock()
-	m.heard = time.Now()
+	m.lastBeat = time.Now()
 	changed := m.paused != b.Paused && m.player != nil
 	if changed {
 		m.paused = b.Paused
@@ -90,16 +93,16 @@ func (m *member) hear(b hub.Beating) {
 	}
 }
 
-// awaitBeat waits until the coordinator was heard a moment ago. It returns false when ctx is done.
+// awaitBeat waits until the last beat of the coordinator is recent. It returns false when ctx is done.
 func (m *member) awaitBeat(ctx context.Context) bool {
 	for ctx.Err() == nil {
 		m.mu.Lock()
-		at := m.heard
+		at := m.lastBeat
 		m.mu.Unlock()
 		if time.Since(at) < 3*hub.BeatInterval/2 {
 			return true
 		}
-		wait(ctx, hub.BeatInterval/4)
+		sleep(ctx, hub.BeatInterval/4)
 	}
 	return false
 }
@@ -248,7 +251,7 @@ func (m *member) pull() error {
 		select {
 		case <-stop.Done():
 			return nil
-		case <-m.hungry:
+		case <-m.wantsLot:
 		}
 		for !m.take(stop, queue) {
 			if stop.Err() != nil {
@@ -269,23 +272,23 @@ func (m *member) take(stop context.Context, queue jetstream.Consumer) bool {
 	full, paused := m.lots >= m.Lots, m.paused
 	m.mu.Unlock()
 	if full {
-		return true // it is hungry again when a lot ends
+		return true // wantMore is called when a lot ends
 	}
 	m.alone.RLock()   // wait for a lot that is played alone
 	m.alone.RUnlock() //nolint:staticcheck // nothing is guarded
 	if paused {
-		wait(stop, hub.BeatInterval)
+		sleep(stop, hub.BeatInterval)
 		return false
 	}
 	if m.opened.Full != nil && m.opened.Full() {
-		wait(stop, fullWait)
+		sleep(stop, fullWait)
 		return false
 	}
 	ctx, cancel := context.WithTimeout(stop, fetchWait+time.Second)
 	defer cancel()
 	batch, err := queue.Fetch(1, jetstream.FetchContext(ctx))
 	if err != nil {
-		wait(stop, hub.BeatInterval)
+		sleep(stop, hub.BeatInterval)
 		return false
 	}
 	var got jetstream.Msg
@@ -294,7 +297,7 @@ func (m *member) take(stop context.Context, queue jetstream.Consumer) bool {
 	}
 	if got == nil {
 		if batch.Error() != nil && !errors.Is(batch.Error(), context.DeadlineExceeded) {
-			wait(stop, hub.BeatInterval)
+			sleep(stop, hub.BeatInterval)
 		}
 		return false
 	}
@@ -318,15 +321,8 @@ func (m *member) take(stop context.Context, queue jetstream.Consumer) bool {
 // wantMore says that another lot could be played.
 func (m *member) wantMore() {
 	select {
-	case m.hungry <- struct{}{}:
+	case m.wantsLot <- struct{}{}:
 	default:
-	}
-}
-
-func wait(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
 	}
 }
 
@@ -364,4 +360,120 @@ func (w *watermark) wait(ctx context.Context, n uint64) error {
 		w.wake.Wait()
 	}
 	return nil
+}
+
+// answerTimeout is how long an answer may take before the next report.
+const answerTimeout = share.Interval
+
+// limits keeps the limits of the worker within its shares, until ctx is done.
+func (m *member) limits(ctx context.Context) {
+	s := share.NewMember(m.session, m.opened.Limits)
+	again := make(chan struct{}, 1)
+	apply := func(data []byte) {
+		var g share.Grant
+		if json.Unmarshal(data, &g) == nil && g.Worker == m.session && s.Apply(g) {
+			kick(again)
+		}
+	}
+	m.keepAsking(ctx, share.Interval, again, nil, hub.ShareSubject(m.name.Run, m.session), apply, func(ctx context.Context) {
+		if s.Expired() > m.first.AckWait/2 && !m.checkLots(ctx) {
+			return
+		}
+		r := s.Report()
+		if m.ask(ctx, hub.LimitsSubject(m.name.Run), r, apply) {
+			s.Unanswered(r.Seq)
+		}
+	})
+}
+
+// checkLots drops the lots that others have claimed while the worker was stopped or cut off. It is called while the worker has no
+// share, so nothing is asked for these lots meanwhile. It returns false if the hub does not answer.
+func (m *member) checkLots(ctx context.Context) bool {
+	if !m.dropFenced(ctx) {
+		return false
+	}
+	sleep(ctx, share.Interval) // the hub may have been away too: then others take lots over only now
+	return m.dropFenced(ctx)
+}
+
+func (m *member) dropFenced(ctx context.Context) bool {
+	m.mu.Lock()
+	chains := maps.Clone(m.chains)
+	m.mu.Unlock()
+	for j, drop := range chains {
+		try, cancel := context.WithTimeout(ctx, answerTimeout)
+		err := j.Check(try)
+		cancel()
+		switch {
+		case errors.Is(err, journal.ErrFenced):
+			drop(err)
+		case err != nil:
+			return false
+		}
+	}
+	return true
+}
+
+// money keeps the budget of the worker within its allotment, until ctx is done.
+func (m *member) money(ctx context.Context) {
+	s := m.opened.Money
+	again := make(chan struct{}, 1)
+	apply := func(data []byte) {
+		var g allot.Grant
+		switch {
+		case json.Unmarshal(data, &g) != nil || g.Worker != m.session:
+		case g.Lost:
+			m.leave() // its money counts as lost: another session gets other money
+		case s.Apply(g):
+			kick(again)
+		}
+	}
+	m.keepAsking(ctx, allot.Interval, again, s.Short(), hub.AllotmentSubject(m.name.Run, m.session), apply, func(ctx context.Context) {
+		m.ask(ctx, hub.MoneySubject(m.name.Run), s.Ask(), apply)
+	})
+}
+
+// keepAsking calls ask every interval, and when somebody wants it, and apply with what comes unasked.
+func (m *member) keepAsking(ctx context.Context, every time.Duration, again, short <-chan struct{}, unasked string, apply func([]byte), ask func(context.Context)) {
+	sub, err := m.Conn.Subscribe(unasked, func(msg *nats.Msg) { apply(msg.Data) })
+	if err != nil {
+		m.Log.Error("subscribe", "run", m.name.Run, "why", err)
+		m.leave()
+		return
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		ask(ctx)
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		case <-again:
+		case <-short:
+		}
+	}
+}
+
+// ask sends what a member says, and applies the answer. It reports whether nobody is there to answer.
+func (m *member) ask(ctx context.Context, to string, say any, apply func([]byte)) (nobody bool) {
+	data, err := json.Marshal(say)
+	if err != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	msg, err := m.Conn.RequestMsgWithContext(ctx, m.name.Ask(to, data))
+	if err != nil {
+		return errors.Is(err, nats.ErrNoResponders)
+	}
+	apply(msg.Data)
+	return false
+}
+
+func kick(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }

@@ -1,9 +1,3 @@
-// Part worker plays lots of episodes for the coordinators of a hub.
-//
-// What it promises: it joins every run of its own build that it may see, and leaves it when the run ends;
-// it plays a lot only while nobody else has claimed it, and records everything before a world sees it; when it is
-// told to drain, it begins nothing, records what is in flight, and gives its lots back.
-
 package cluster
 
 import (
@@ -57,7 +51,9 @@ type Opened struct {
 	Money *allot.Member
 }
 
-// Worker plays lots.
+// Worker plays lots for the coordinators of a hub. It joins every run of its own build that it may see, and leaves it when the run
+// ends. It plays a lot only while nobody else has claimed it, and records everything before a world sees it. When it is told to
+// drain, it begins nothing, records what is in flight, and gives its lots back.
 type Worker struct {
 	// Conn is a connection to the hub.
 	Conn *nats.Conn
@@ -76,7 +72,7 @@ type Worker struct {
 const (
 	defaultLots = 256
 	maxRuns     = 256              // played at once
-	again       = 10 * time.Second // after which a run that could not be joined is tried again
+	rejoinAfter = 10 * time.Second // after which a run that could not be joined is tried again
 )
 
 // errLeft is why a worker does not play a run any more.
@@ -143,7 +139,7 @@ func (s *serving) loop(ctx, drain context.Context) error {
 	}
 }
 
-// finish waits until no run is played any more. It hears the coordinators until then: lots may wait until what they
+// finish waits until no run is played any more. It listens to the coordinators until then: lots may wait until what they
 // recorded is taken.
 func (s *serving) finish() {
 	for _, m := range s.runs {
@@ -152,7 +148,7 @@ func (s *serving) finish() {
 			case <-m.done:
 			case b := <-s.beats:
 				if of := s.runs[b.Run]; of != nil && of.name.Number == b.Log {
-					of.hear(b)
+					of.receiveBeat(b)
 				} else if of != nil {
 					of.leave()
 				}
@@ -164,7 +160,7 @@ func (s *serving) finish() {
 // beat joins a run, tells it what its coordinator says, or leaves it.
 func (s *serving) beat(ctx context.Context, wg *sync.WaitGroup, b hub.Beating) {
 	m := s.runs[b.Run]
-	if m != nil && m.over() && (m.name.Number != b.Log || time.Since(m.began) > again) {
+	if m != nil && m.over() && (m.name.Number != b.Log || time.Since(m.began) > rejoinAfter) {
 		delete(s.runs, b.Run)
 		m = nil
 	}
@@ -172,7 +168,7 @@ func (s *serving) beat(ctx context.Context, wg *sync.WaitGroup, b hub.Beating) {
 	case m != nil && m.name.Number != b.Log:
 		m.leave()
 	case m != nil:
-		m.hear(b)
+		m.receiveBeat(b)
 	case b.Ended || b.Draining:
 	case len(s.runs) >= maxRuns && !s.forget():
 		s.report(rand.Text(), b.Run, hub.Working{Refused: fmt.Sprintf("worker: it plays %d runs at once and no more: start another", maxRuns)})

@@ -169,16 +169,3 @@ func billOf(e *journal.Replied) (b bill) {
 	}
 	return b
 }
-
-// sent returns the request with its cost limit and the beginning of its answer, which are not recorded.
-func (c *call) sent() *llm.Request {
-	if c.maxCost == 0 && c.begun == nil {
-		return c.req
-	}
-	req := *c.req
-	req.MaxCost, req.Begun = c.maxCost, c.begun
-	if c.maxCost > 0 { // attempts before a pause count; 0 would mean that there is no limit
-		req.MaxCost = max(1, c.maxCost.Minus(c.paid))
-	}
-	return &req
-}

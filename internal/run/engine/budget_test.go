@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -222,5 +224,64 @@ func TestLeave(t *testing.T) {
 	c.Prices = nil
 	if _, err := Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), "no prices") {
 		t.Error(err)
+	}
+}
+
+// TestBudgetMovesMoney plays random forks: what the strands have left and what was charged always
+// add up, and some strand can continue until the first has ended.
+func TestBudgetMovesMoney(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		const all = 1000
+		root := &strand{budget: budget{left: all}}
+		strands, runs, charged := []*strand{root}, []*strand{root}, llm.Money(0)
+		for range 1000 {
+			if len(runs) == 0 {
+				t.Fatalf("seed %d: everybody waits", seed)
+			}
+			i := r.IntN(len(runs))
+			s := runs[i]
+			if s == root && (root.exhausted || r.IntN(20) == 0) {
+				break
+			}
+			switch r.IntN(4) {
+			case 0: // a call
+				cost := min(s.left, llm.Money(r.IntN(60)))
+				s.left -= cost
+				charged += cost
+				continue
+			case 1: // a fork
+				forks := make([]*strand, 1+r.IntN(3))
+				for n := range forks {
+					forks[n] = &strand{parent: s, number: n}
+				}
+				s.missing = len(forks)
+				s.divide(forks)
+				strands, runs = append(strands, forks...), append(slices.Delete(runs, i, i+1), forks...)
+			case 2: // it is done, as the scheduler has it
+				if s == root {
+					continue
+				}
+				runs = slices.Delete(runs, i, i+1)
+				s.parent.left += s.left
+				s.left = 0
+				if next := s.parent.arrive(); next != nil {
+					runs = append(runs, next)
+				}
+			case 3:
+				runs = slices.Delete(runs, i, i+1)
+				if next := s.block(); next != nil {
+					runs = append(runs, next)
+				}
+			}
+			sum := charged
+			for _, s := range strands {
+				sum += s.left
+			}
+			if sum != all {
+				t.Fatalf("seed %d: %v of %v", seed, sum, llm.Money(all))
+			}
+		}
 	}
 }

@@ -2,22 +2,172 @@ package engine
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/zeebo/xxh3"
+
+	"parley/internal/run/planner"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
 )
 
+// call is one call of a turn, complete with the parameters of its agent.
+type call struct {
+	strand  *strand
+	at      journal.Turn
+	index   int
+	seat    string
+	label   string
+	agent   string
+	req     *llm.Request
+	act     *world.Act
+	bot     world.Bot
+	person  *world.Agent // who is asked; nil: not a person
+	late    *llm.Request // what is asked of the fallback of a person
+	ask     *world.Call  // the call as the world made it; nil for models and acts
+	maxCost llm.Money    // 0: no limit
+	earlier              // attempts before a pause
+}
+
+// modelCall is a call of a model, with its request beside it: they live equally long.
+type modelCall struct {
+	call
+	request llm.Request
+}
+
+// complete assigns each call of a turn to the agent in its seat. A request gets its sample number
+// when it is sent.
+func (r *run) complete(ep *episode, at journal.Turn, calls []world.Call) ([]*call, error) {
+	out := make([]*call, len(calls))
+	for i := range calls {
+		c := &calls[i]
+		name, ok := ep.spec.Lineup[c.Seat]
+		a := r.agents[name]
+		if !ok {
+			return nil, fmt.Errorf("engine: episode %d: the world asks seat %q, which has no agent", ep.number, c.Seat)
+		}
+		var made *call
+		switch {
+		case c.Act != nil:
+			made = &call{}
+		case a.Bot != "":
+			made = &call{ask: c}
+			if made.bot, ok = r.Kind.Bots()[a.Bot]; !ok {
+				return nil, fmt.Errorf("engine: agent %s: %s has no bot %q", a.Name, r.Kind.Name, a.Bot)
+			}
+		default:
+			m := &modelCall{request: a.Request(c.Ask)}
+			m.request.Sample, m.request.Order, m.request.Session = 0, int64(ep.number), ep.session
+			m.req = &m.request
+			made = &m.call
+			if a.Human() {
+				r.toPerson(made, a, c)
+			}
+		}
+		out[i] = made
+		made.at, made.index, made.seat, made.label, made.agent, made.act = at, i, c.Seat, c.Label, a.Name, c.Act
+	}
+	return out, nil
+}
+
+// sample returns a number that differs for equal requests at different points of a run. It is the
+// same whenever the same point is reached, whatever the episode's number.
+func (r *run) sample(d planner.Draw, at journal.Turn, index int) int {
+	b := binary.BigEndian.AppendUint64(make([]byte, 0, 96), r.Begun.Seed)
+	b = append(b, d.Cell[:]...)
+	for _, n := range []int{d.Deal, d.Nth, at.Attempt, at.Turn, index} {
+		b = binary.BigEndian.AppendUint64(b, uint64(n))
+	}
+	b = append(b, at.Strand...)
+	if f := r.Begun.Fork; f != nil {
+		b = fmt.Appendf(b, " fork of %s %d %d", f.Run, f.Episode, f.Turn) // a fork draws other numbers
+	}
+	h := sha256.Sum256(b)
+	return int(binary.BigEndian.Uint32(h[:4]) >> 1)
+}
+
+// digestOf returns a digest of what a turn asks. It fails if a call has a value that JSON, and so
+// the journal, cannot hold.
+func (r *run) digestOf(calls []*call) (sum journal.Digest, err error) {
+	// Every turn of a resumed run is digested: a cryptographic hash would cost as much as the rest.
+	b, _ := r.scratch.Get().(*[]byte)
+	if b == nil {
+		b = new([]byte)
+	}
+	*b = (*b)[:0]
+	for _, c := range calls {
+		if *b, err = c.digested(*b); err != nil {
+			return sum, fmt.Errorf("the world asks seat %s something that cannot be written as JSON: %w", c.seat, err)
+		}
+	}
+	sum = xxh3.Hash128(*b).Bytes()
+	r.scratch.Put(b)
+	return sum, nil
+}
+
+// digested appends what the digest of a turn covers of a call. It comes before the request gets its
+// sample number, which differs in every episode.
+func (c *call) digested(b []byte) ([]byte, error) {
+	b = append(strconv.AppendQuote(b, c.seat), ' ')
+	b = append(strconv.AppendQuote(b, c.label), ' ')
+	switch {
+	case c.req != nil:
+		return c.req.AppendDigested(b)
+	case c.act != nil:
+		b = append(strconv.AppendQuote(append(b, "act "...), c.act.Name), ' ')
+		b = append(strconv.AppendInt(b, int64(len(c.act.Body)), 10), ' ')
+		return append(b, c.act.Body...), nil
+	default:
+		return c.ask.Ask.AppendDigested(b)
+	}
+}
+
+// sent returns the request with its cost limit and the beginning of its answer, which are not recorded.
+func (c *call) sent() *llm.Request {
+	if c.maxCost == 0 && c.begun == nil {
+		return c.req
+	}
+	req := *c.req
+	req.MaxCost, req.Begun = c.maxCost, c.begun
+	if c.maxCost > 0 { // attempts before a pause count; 0 would mean that there is no limit
+		req.MaxCost = max(1, c.maxCost.Minus(c.paid))
+	}
+	return &req
+}
+
+// bot asks a bot, and records its answer for readers.
+func (r *run) bot(c *call) (reply world.Reply) {
+	defer func() {
+		if v := recover(); v != nil {
+			e := brokenError("the bot panicked: %v", v)
+			r.rec.Write(nil, r.replied(c, nil, e))
+			reply = world.Reply{Failed: e.Kind}
+		}
+	}()
+	reply = c.bot(*c.ask)
+	resp := &llm.Response{Text: reply.Text, JSON: reply.JSON, Finish: reply.Finish}
+	r.rec.Write(nil, r.replied(c, resp, nil))
+	return reply
+}
+
+// brokenError returns the error of a bot or an actor that panicked or broke its promises.
+func brokenError(format string, args ...any) *llm.Error {
+	return &llm.Error{Kind: llm.KindServer, Final: true, Message: fmt.Sprintf(format, args...)}
+}
+
 // requests yields the asks of a provider to Models: it waits for the next ask, and ends when the
 // run does.
-func (r *run) requests(l *providerQueue, yield func(*llm.Request) bool) {
-	for c := r.sched.pull(l); c != nil; c = r.sched.pull(l) {
+func (r *run) requests(q *providerQueue, yield func(*llm.Request) bool) {
+	for c := r.sched.pull(q); c != nil; c = r.sched.pull(q) {
 		if !yield(c.sent()) {
 			r.sched.untaken()
 			return
@@ -81,11 +231,11 @@ func (r *run) act(ctx context.Context, c *call) {
 		v := recover()
 		switch {
 		case v != nil:
-			resp, err = nil, broken("the actor panicked: %v", v)
+			resp, err = nil, brokenError("the actor panicked: %v", v)
 		case !returned:
-			resp, err = nil, broken("the actor called runtime.Goexit")
+			resp, err = nil, brokenError("the actor called runtime.Goexit")
 		case resp == nil && err == nil:
-			err = broken("the actor returned neither a response nor an error")
+			err = brokenError("the actor returned neither a response nor an error")
 		}
 		r.onReply(ctx, c, resp, err)
 	}()
@@ -108,7 +258,7 @@ func (r *run) do(ctx context.Context, c *call) (*llm.Response, error) {
 		return nil, &llm.Error{Kind: llm.KindRaised, Final: true, Message: strings.ToValidUTF8(raised.Text, "\uFFFD")}
 	}
 	if _, known := errors.AsType[*llm.Error](err); !known {
-		err = broken("%v", err)
+		err = brokenError("%v", err)
 	}
 	return nil, err
 }
@@ -124,7 +274,7 @@ func (r *run) onReply(ctx context.Context, c *call, resp *llm.Response, err erro
 		r.sched.requeue(c, llm.AsError(err))
 		return
 	}
-	if e, ok := stops(ctx, c, err); ok {
+	if e, ok := stopsRun(ctx, c, err); ok {
 		if fault := llm.AsError(err); c.act == nil && (ctx.Err() != nil && fault.Uncertain || errors.Is(err, ErrHeld) && fault.Metadata.Cost > 0) {
 			r.cutOff.Add(1)
 		}
@@ -159,9 +309,9 @@ func calledOff(ctx context.Context, c *call, err error) bool {
 	return c.act != nil && ctx.Err() == nil && llm.KindOf(err) == llm.KindCanceled
 }
 
-// stops reports whether an error is about the run and not only about the call, and how the run then
+// stopsRun reports whether an error is about the run and not only about the call, and how the run then
 // ends.
-func stops(ctx context.Context, c *call, err error) (_ ending, ok bool) {
+func stopsRun(ctx context.Context, c *call, err error) (_ ending, ok bool) {
 	e := llm.AsError(err)
 	if e == nil {
 		return ending{}, false
@@ -200,4 +350,68 @@ func (r *run) replied(c *call, resp *llm.Response, err *llm.Error) *journal.Repl
 		Turn: c.at, Index: c.index, Seat: c.seat, Label: c.label, Agent: c.agent,
 		Request: c.req, Act: c.act, Response: resp, Error: err, At: time.Now(),
 	}
+}
+
+// People asks people.
+type People interface {
+	// Ask puts a question to a person and waits for the answer. It fails with llm.KindTimeout at
+	// the deadline, and with llm.KindCanceled after Drain.
+	Ask(ctx context.Context, q Question) (*llm.Response, error)
+	// Drain withdraws all open questions. They are asked again when the run is resumed.
+	Drain()
+}
+
+// Question is a question to a person.
+type Question struct {
+	Turn               journal.Turn
+	Index              int // of the call in its turn
+	Seat, Agent, Label string
+	Request            *llm.Request
+	Offer              *world.Offer
+	Deadline           time.Duration // 0: none
+}
+
+// toPerson makes c a question to the person a.
+func (r *run) toPerson(c *call, a world.Agent, ask *world.Call) {
+	c.person, c.ask = &a, ask
+	if f, ok := r.agents[a.Fallback]; ok && f.Model != "" && !f.Human() {
+		late := f.Request(ask.Ask)
+		late.Order, late.Session = c.req.Order, c.req.Session
+		c.late = &late
+	}
+}
+
+// billed returns the request that a call may have to pay for. A person costs nothing, and the
+// fallback of a person may. It returns nil if nothing can be paid for.
+func (c *call) billed() *llm.Request {
+	if c.late != nil || c.person != nil {
+		return c.late
+	}
+	return c.req
+}
+
+// question asks a person. If the person does not answer in time, the fallback does.
+func (r *run) question(ctx context.Context, c *call) {
+	if r.People == nil {
+		r.onReply(ctx, c, nil, &llm.Error{Kind: llm.KindBadRequest, Message: "agent " + c.agent + " is a person, and this run cannot ask people: play it into a run file"})
+		return
+	}
+	q := Question{Turn: c.at, Index: c.index, Seat: c.seat, Agent: c.agent, Label: c.label, Request: c.req, Offer: c.ask.Offer, Deadline: c.person.Deadline}
+	resp, err := r.People.Ask(ctx, q)
+	if c.late != nil && llm.KindOf(err) == llm.KindTimeout {
+		r.sched.fallBack(c)
+		return
+	}
+	r.onReply(ctx, c, resp, err)
+}
+
+// fallBack asks a model what a person has not answered.
+func (s *scheduler) fallBack(c *call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.done(c)
+	s.asked--
+	c.req, c.person = c.late, nil
+	s.enqueue(c)
+	s.wake.Broadcast()
 }

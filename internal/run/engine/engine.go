@@ -11,6 +11,11 @@
 // returns only when every goroutine it started has ended.
 //
 // It does not talk to providers or keep files: it knows no store, dialect or particular world.
+//
+// run.go joins the parts. agenda.go asks the plan for episodes and counts outcomes, scheduler.go decides what
+// happens next, episode.go plays strands, and calls.go makes their calls. replay.go reads back what was
+// recorded, budget.go limits what an episode may cost, and fingerprint.go recognizes equal plays. steering.go
+// changes a run while it is played, and remote.go plays it in other processes.
 package engine
 
 import (

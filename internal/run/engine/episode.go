@@ -2,14 +2,11 @@ package engine
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
+	"encoding/json"
 	"fmt"
-	"strconv"
 	"sync"
 	"sync/atomic"
-
-	"github.com/zeebo/xxh3"
+	"time"
 
 	"parley/internal/run/planner"
 	"parley/journal"
@@ -268,133 +265,49 @@ func (r *run) recall(s *strand, calls []*call) (open []*call) {
 	return open
 }
 
-// call is one call of a turn, complete with the parameters of its agent.
-type call struct {
-	strand  *strand
-	at      journal.Turn
-	index   int
-	seat    string
-	label   string
-	agent   string
-	req     *llm.Request
-	act     *world.Act
-	bot     world.Bot
-	person  *world.Agent // who is asked; nil: not a person
-	late    *llm.Request // what is asked of the fallback of a person
-	ask     *world.Call  // the call as the world made it; nil for models and acts
-	maxCost llm.Money    // 0: no limit
-	earlier              // attempts before a pause
-}
-
-// modelCall is a call of a model, with its request beside it: they live equally long.
-type modelCall struct {
-	call
-	request llm.Request
-}
-
-// complete assigns each call of a turn to the agent in its seat. A request gets its sample number
-// when it is sent.
-func (r *run) complete(ep *episode, at journal.Turn, calls []world.Call) ([]*call, error) {
-	out := make([]*call, len(calls))
-	for i := range calls {
-		c := &calls[i]
-		name, ok := ep.spec.Lineup[c.Seat]
-		a := r.agents[name]
-		if !ok {
-			return nil, fmt.Errorf("engine: episode %d: the world asks seat %q, which has no agent", ep.number, c.Seat)
+// end ends the episode of s, which is its first strand or one that panicked.
+func (r *run) end(s *strand, o world.Outcome, stack string) {
+	ep := s.episode
+	data, err := marshal(o.Data)
+	if err != nil {
+		o.Failed, data = "outcome: "+err.Error(), nil
+	}
+	o.Data = json.RawMessage(data)
+	e := &journal.Ended{Episode: ep.number, Attempt: ep.attempt, Outcome: o, At: time.Now(), Stack: stack}
+	e.Play, e.Chance = s.play(o)
+	line := outcomeLine(e) // here, and not under the scheduler's lock
+	all := r.sched.retire(ep, true)
+	r.rec.Write(func(err error) {
+		if err != nil {
+			r.sched.ended(ep, nil, nil)
+			return
 		}
-		var made *call
-		switch {
-		case c.Act != nil:
-			made = &call{}
-		case a.Bot != "":
-			made = &call{ask: c}
-			if made.bot, ok = r.Kind.Bots()[a.Bot]; !ok {
-				return nil, fmt.Errorf("engine: agent %s: %s has no bot %q", a.Name, r.Kind.Name, a.Bot)
-			}
-		default:
-			m := &modelCall{request: a.Request(c.Ask)}
-			m.request.Sample, m.request.Order, m.request.Session = 0, int64(ep.number), ep.session
-			m.req = &m.request
-			made = &m.call
-			if a.Human() {
-				r.toPerson(made, a, c)
-			}
-		}
-		out[i] = made
-		made.at, made.index, made.seat, made.label, made.agent, made.act = at, i, c.Seat, c.Label, a.Name, c.Act
-	}
-	return out, nil
+		r.release(ep.number, ep.attempt, true)
+		r.watch(Event{Ended: e})
+		r.sched.ended(ep, e, line)
+	}, e)
+	stopAll(all) // after a panic, some may still wait
 }
 
-// sample returns a number that differs for equal requests at different points of a run. It is the
-// same whenever the same point is reached, whatever the episode's number.
-func (r *run) sample(d planner.Draw, at journal.Turn, index int) int {
-	b := binary.BigEndian.AppendUint64(make([]byte, 0, 96), r.Begun.Seed)
-	b = append(b, d.Cell[:]...)
-	for _, n := range []int{d.Deal, d.Nth, at.Attempt, at.Turn, index} {
-		b = binary.BigEndian.AppendUint64(b, uint64(n))
-	}
-	b = append(b, at.Strand...)
-	if f := r.Begun.Fork; f != nil {
-		b = fmt.Appendf(b, " fork of %s %d %d", f.Run, f.Episode, f.Turn) // a fork draws other numbers
-	}
-	h := sha256.Sum256(b)
-	return int(binary.BigEndian.Uint32(h[:4]) >> 1)
-}
-
-// bot asks a bot, and records its answer for readers.
-func (r *run) bot(c *call) (reply world.Reply) {
+// marshal encodes a world's value. The world's own code may panic.
+func marshal(v any) (b []byte, err error) {
 	defer func() {
-		if v := recover(); v != nil {
-			e := broken("the bot panicked: %v", v)
-			r.rec.Write(nil, r.replied(c, nil, e))
-			reply = world.Reply{Failed: e.Kind}
+		if p := recover(); p != nil {
+			err = fmt.Errorf("MarshalJSON panicked: %v", p)
 		}
 	}()
-	reply = c.bot(*c.ask)
-	resp := &llm.Response{Text: reply.Text, JSON: reply.JSON, Finish: reply.Finish}
-	r.rec.Write(nil, r.replied(c, resp, nil))
-	return reply
+	return json.Marshal(v)
 }
 
-// broken returns the error of a part of the kind that panicked.
-func broken(format string, args ...any) *llm.Error {
-	return &llm.Error{Kind: llm.KindServer, Final: true, Message: fmt.Sprintf(format, args...)}
+// giveUp removes an episode, as if it had not begun.
+func (r *run) giveUp(ep *episode) {
+	all := r.sched.retire(ep, false)
+	r.release(ep.number, ep.attempt, false)
+	stopAll(all)
 }
 
-// digestOf returns a digest of what a turn asks. It fails if a call has a value that JSON, and so
-// the journal, cannot hold.
-func (r *run) digestOf(calls []*call) (sum journal.Digest, err error) {
-	// Every turn of a resumed run is digested: a cryptographic hash would cost as much as the rest.
-	b, _ := r.scratch.Get().(*[]byte)
-	if b == nil {
-		b = new([]byte)
-	}
-	*b = (*b)[:0]
-	for _, c := range calls {
-		if *b, err = c.digested(*b); err != nil {
-			return sum, fmt.Errorf("the world asks seat %s something that cannot be written as JSON: %w", c.seat, err)
-		}
-	}
-	sum = xxh3.Hash128(*b).Bytes()
-	r.scratch.Put(b)
-	return sum, nil
-}
-
-// digested appends what the digest of a turn covers of a call. It comes before the request gets its
-// sample number, which differs in every episode.
-func (c *call) digested(b []byte) ([]byte, error) {
-	b = append(strconv.AppendQuote(b, c.seat), ' ')
-	b = append(strconv.AppendQuote(b, c.label), ' ')
-	switch {
-	case c.req != nil:
-		return c.req.AppendDigested(b)
-	case c.act != nil:
-		b = append(strconv.AppendQuote(append(b, "act "...), c.act.Name), ' ')
-		b = append(strconv.AppendInt(b, int64(len(c.act.Body)), 10), ' ')
-		return append(b, c.act.Body...), nil
-	default:
-		return c.ask.Ask.AppendDigested(b)
+func stopAll(strands []*strand) {
+	for _, s := range strands {
+		s.Stop()
 	}
 }

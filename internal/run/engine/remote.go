@@ -71,7 +71,7 @@ func (x *RemoteRun) Record(after func(error), first journal.Entry, more ...journ
 // Stop ends the run, as a worker found out that it must. err is set if it cannot continue unchanged.
 func (x *RemoteRun) Stop(state journal.State, why journal.Reason, err error) {
 	x.run.stop.stop(ending{state: state, reason: why, err: err})
-	x.run.sched.nudge()
+	x.run.sched.wakeAll()
 }
 
 // Lost counts calls that a worker had in flight when it was killed. They are made again.

@@ -83,7 +83,7 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 		r.agents[a.Name] = a
 	}
 	if c.Wakes != nil {
-		c.Wakes(r.sched.nudge)
+		c.Wakes(r.sched.wakeAll)
 	}
 	return r, nil
 }
@@ -152,7 +152,7 @@ func (r *run) playAll(ctx context.Context) {
 	endDrain := whenDone(r.Drain, r.drain) //nolint:contextcheck // a separate signal
 	endAbort := whenDone(ctx, func() {
 		r.stop.stop(stoppedBy(ctx))
-		r.sched.nudge()
+		r.sched.wakeAll()
 	})
 	if r.Remote != nil {
 		r.playRemote(ctx)
@@ -202,7 +202,7 @@ func (r *run) finish(e ending, toTheEnd bool) {
 // fail stops the run with an error.
 func (r *run) fail(err error) {
 	r.stop.fail(err)
-	r.sched.nudge()
+	r.sched.wakeAll()
 }
 
 // keep makes entries of another package durable.
@@ -221,10 +221,10 @@ func (r *run) serve(ctx context.Context, wg *sync.WaitGroup) {
 		wg.Go(func() { r.waves(ctx) })
 		return
 	}
-	for _, l := range r.sched.providers {
+	for _, q := range r.sched.providers {
 		wg.Go(func() {
-			r.Models.Each(ctx, func(yield func(*llm.Request) bool) { r.requests(l, yield) },
-				func(i int, res llm.Result) { r.onReply(ctx, r.sched.answered(l, i), res.Response, res.Err) })
+			r.Models.Each(ctx, func(yield func(*llm.Request) bool) { r.requests(q, yield) },
+				func(i int, res llm.Result) { r.onReply(ctx, r.sched.answered(q, i), res.Response, res.Err) })
 		})
 	}
 }
@@ -276,5 +276,152 @@ func (r *run) work(ctx context.Context, players *sync.WaitGroup, done step) {
 			r.fail(err)
 		}
 		done = next
+	}
+}
+
+// result returns the result of the run when Run ends.
+func (r *run) result(ctx context.Context, end ending) (Result, error) {
+	res := Result{
+		State: end.state, Reason: end.reason, Cause: end.cause,
+		Asked: r.sched.asked, Replayed: int(r.replay.replies.Load()), FailedCalls: r.sched.fails, Acted: r.sched.acted, FailedActs: r.sched.actFails,
+	}
+	res.Lost = int(r.lost.Load())
+	if r.head.Cut {
+		res.Lost += r.head.Lost
+	}
+	a := r.sched.agenda
+	res.Episodes, res.Ended, res.Failed = a.first+a.stage.Len(), a.outcomes.ended, a.outcomes.failed
+	var err error
+	res.Digest, err = a.outcomes.sum(ctx, r.Journal)
+	return res, err
+}
+
+// session returns the name of an attempt at an episode, unique among all runs. Its requests share
+// it, for servers that keep state between requests. It is empty if Released is not set.
+func (r *run) session(episode, attempt int) string {
+	if r.Released == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s-%d-%d", r.Begun.Run, episode, attempt)
+}
+
+// release reports that an attempt at an episode makes no more requests.
+func (r *run) release(episode, attempt int, whole bool) {
+	if r.Released != nil {
+		r.Released(r.session(episode, attempt), whole)
+	}
+}
+
+// abandon releases the live episodes that the next process must begin again. All others continue
+// with their sessions.
+func (r *run) abandon() {
+	if !r.Kind.Restarts() {
+		return
+	}
+	for ep := range r.sched.live {
+		r.release(ep.number, ep.attempt, false)
+	}
+}
+
+// stopper knows whether the run stops, and why. The first ending counts and never changes. Unless
+// the run is complete, each of drains is then called once, and wait waits for all of them.
+type stopper struct {
+	drains   []func()
+	draining sync.WaitGroup
+
+	stopped atomic.Bool // nothing more is played, begun or sent
+	closed  atomic.Bool // no more episodes begin
+	mu      sync.Mutex
+	closing journal.Reason // where closed
+	end     ending         // where stopped
+}
+
+// ending is how Run ends.
+type ending struct {
+	state  journal.State
+	reason journal.Reason
+	cause  *journal.Replied // see Result
+	err    error
+}
+
+// stoppedBy returns the ending of a run whose caller ended ctx.
+func stoppedBy(ctx context.Context) ending {
+	return ending{state: journal.Stopped, reason: journal.Reason{Kind: journal.ByUser, Detail: context.Cause(ctx).Error()}}
+}
+
+// failedWith returns the ending of a run that cannot continue.
+func failedWith(err error) ending {
+	return ending{state: journal.Failed, reason: journal.Reason{Kind: journal.ByError, Detail: err.Error()}, err: err}
+}
+
+// stop ends the run, unless it has ended.
+func (s *stopper) stop(e ending) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped.Load() {
+		return
+	}
+	s.end = e
+	var drains []func()
+	if e.state != journal.Complete {
+		drains = s.drains
+	}
+	s.draining.Add(len(drains)) // before the stop is visible to wait
+	s.stopped.Store(true)
+	for _, drain := range drains {
+		go func() { // it returns at once, but takes locks that our caller may hold
+			defer s.draining.Done()
+			drain()
+		}()
+	}
+}
+
+// fail ends the run with an error. If the run has ended without one, the error is added.
+func (s *stopper) fail(err error) {
+	s.stop(failedWith(err))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.end.err == nil {
+		s.end.err = err
+	}
+}
+
+// close stops new episodes, for a reason that ends the run when the live ones have ended.
+func (s *stopper) close(why journal.Reason) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closing = why
+	s.closed.Store(true)
+}
+
+// stopClosed ends a run that was closed.
+func (s *stopper) stopClosed() {
+	s.mu.Lock()
+	why := s.closing
+	s.mu.Unlock()
+	s.stop(ending{state: journal.Stopped, reason: why})
+}
+
+// wait waits for the drains, and returns how the run ended. Afterwards only fail may be called, and
+// only until the last entry is written.
+func (s *stopper) wait() ending {
+	s.draining.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.end
+}
+
+// whenDone calls f once ctx is done. The caller must call end: afterwards f does not begin, and end
+// waits for an f that has begun.
+func whenDone(ctx context.Context, f func()) (end func()) {
+	over := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(over)
+		f()
+	})
+	return func() {
+		if !stop() {
+			<-over
+		}
 	}
 }

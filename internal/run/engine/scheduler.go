@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math"
+	"slices"
 	"sync"
 
 	"parley/internal/kit/queue"
@@ -26,8 +27,8 @@ type scheduler struct {
 	ready      queue.Queue[*strand]      // may continue
 	providers  map[string]*providerQueue // by provider
 	live       map[*episode]struct{}     // have begun and not ended
-	starts     int                       // episodes that a worker is about to begin
-	busy       int                       // workers playing
+	starts     int                       // episodes that a player is about to begin
+	busy       int                       // players playing
 	queued     int                       // asks in all providers
 	flying     int                       // asks in flight
 	saving     int                       // replies to asks, and outcomes, that are not durable yet
@@ -53,7 +54,7 @@ type bounds struct {
 	unreachable       func(provider string) bool
 }
 
-// step is what a worker does next: it continues a strand, or begins an episode.
+// step is what a player does next: it continues a strand, or begins an episode.
 type step struct {
 	strand *strand // for an episode that begins: its first strand, or nil if it could not be made
 
@@ -74,14 +75,14 @@ func newScheduler(b bounds, a *agenda, agents []world.Agent, stop *stopper) *sch
 	return s
 }
 
-// nudge wakes everything that waits.
-func (s *scheduler) nudge() {
+// wakeAll wakes everything that waits.
+func (s *scheduler) wakeAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wake.Broadcast()
 }
 
-// next notes what a worker has done and waits for its next step. It returns false when the run is
+// next notes what a player has done and waits for its next step. It returns false when the run is
 // over.
 func (s *scheduler) next(done step) (step, bool) {
 	s.mu.Lock()
@@ -112,8 +113,8 @@ func (s *scheduler) next(done step) (step, bool) {
 			s.stop.stopClosed()
 			s.wake.Broadcast()
 		case s.mayWave():
-			for _, l := range s.providers {
-				l.asks, l.next = l.next, l.asks
+			for _, q := range s.providers {
+				q.asks, q.next = q.next, q.asks
 			}
 			s.wake.Broadcast()
 		default:
@@ -137,7 +138,7 @@ func (s *scheduler) over() bool {
 	return s.stop.stopped.Load() && s.idle() && s.busy == 0
 }
 
-// occupy reserves st for a worker, unless its episode has ended or another worker plays it.
+// occupy reserves st for a player, unless its episode has ended or another player plays it.
 func (s *scheduler) occupy(st *strand) bool {
 	switch ep := st.episode; {
 	case ep.strands == nil: // the episode ended without it
@@ -152,7 +153,7 @@ func (s *scheduler) occupy(st *strand) bool {
 	}
 }
 
-// finish notes what a worker has done.
+// finish notes what a player has done.
 func (s *scheduler) finish(done step) {
 	st := done.strand
 	switch {
@@ -236,8 +237,8 @@ func (s *scheduler) wants() bool {
 	if s.queued >= maxQueued || !s.roomFor(len(s.live)+s.starts+1, s.acting) {
 		return false
 	}
-	for _, l := range s.providers {
-		if l.asks.Len() == 0 {
+	for _, q := range s.providers {
+		if q.asks.Len() == 0 {
 			return true
 		}
 	}
@@ -249,8 +250,8 @@ func (s *scheduler) mayWave() bool {
 	if !s.wave || s.held || s.queued == 0 || !s.idle() || s.busy > 0 {
 		return false
 	}
-	for _, l := range s.providers {
-		if l.asks.Len() > 0 {
+	for _, q := range s.providers {
+		if q.asks.Len() > 0 {
 			return false // of the current wave
 		}
 	}
@@ -345,4 +346,242 @@ func (s *scheduler) drain(e ending, toTheEnd bool) (begun int, continues bool) {
 		}
 	}
 	return begun, true
+}
+
+// providerQueue holds the asks of one provider. A busy provider must not make others wait.
+type providerQueue struct {
+	provider string
+	asks     queue.Queue[*call] // may be sent
+	next     queue.Queue[*call] // for the next wave
+	sent     map[int]*call      // by position in the requests of Models
+	pulled   int
+}
+
+// submit queues the asks of models among calls, which st waits for, and returns the acts and the
+// questions to people, for the caller to carry out. If the run has stopped, it returns none.
+func (s *scheduler) submit(st *strand, calls []*call) (others []*call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st.missing = len(calls)
+	others = calls[:0]
+	for _, c := range calls {
+		if c.act == nil && c.person == nil {
+			s.enqueue(c)
+			continue
+		}
+		switch {
+		case s.stop.stopped.Load():
+		case s.held:
+			s.heldOthers = append(s.heldOthers, c)
+		default:
+			s.begin(c)
+			others = append(others, c)
+		}
+	}
+	s.wake.Broadcast()
+	return others
+}
+
+// begin notes that an act is carried out, or a person is asked.
+func (s *scheduler) begin(c *call) {
+	if c.act != nil {
+		s.acting++
+		s.acted++
+		return
+	}
+	s.open++
+	s.asked++
+}
+
+// unmade notes that a call was not made after all.
+func (s *scheduler) unmade(c *call) {
+	if c.act != nil {
+		s.acted--
+		return
+	}
+	s.asked--
+}
+
+// failed notes that a call ended as a failure.
+func (s *scheduler) failed(act bool) {
+	if act {
+		s.actFails++
+		return
+	}
+	s.fails++
+}
+
+// enqueue queues an ask of a model.
+func (s *scheduler) enqueue(c *call) {
+	provider, _ := llm.SplitModel(c.req.Model)
+	q, episode := s.providers[provider], int64(c.at.Episode)
+	s.queued++
+	if s.wave {
+		q.next.Push(c, episode)
+	} else {
+		q.asks.Push(c, episode)
+	}
+}
+
+// pull waits for an ask of q that may be sent, and returns it. It returns nil when the run stops.
+func (s *scheduler) pull(q *providerQueue) *call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for !s.stop.stopped.Load() && !s.maySend(q) {
+		s.wake.Wait()
+	}
+	if s.stop.stopped.Load() {
+		return nil
+	}
+	c := q.asks.Pop()
+	q.sent[q.pulled] = c
+	q.pulled++
+	s.queued--
+	s.flying++
+	s.asked++
+	if q.asks.Len() == 0 {
+		s.wake.Broadcast() // maybe another episode can begin
+	}
+	return c
+}
+
+// untaken notes that the last ask that was pulled was not taken, because its context ended first.
+func (s *scheduler) untaken() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.flying--
+	s.asked--
+	s.wake.Broadcast()
+}
+
+// pullWave waits for a wave and returns all of its calls, oldest first. It returns nil when the run
+// stops.
+func (s *scheduler) pullWave() (calls []*call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(calls) == 0 {
+		if s.stop.stopped.Load() {
+			return nil
+		}
+		for _, q := range s.providers {
+			for q.asks.Len() > 0 && !s.held {
+				calls = append(calls, q.asks.Pop())
+			}
+		}
+		if len(calls) == 0 {
+			s.wake.Wait()
+		}
+	}
+	slices.SortStableFunc(calls, func(a, b *call) int { return a.at.Episode - b.at.Episode })
+	s.queued -= len(calls)
+	s.flying += len(calls)
+	s.asked += len(calls)
+	return calls
+}
+
+// maySend reports whether an ask of q may be sent: a killed process must not owe more than maxCalls replies, so those
+// that are not durable yet count too.
+func (s *scheduler) maySend(q *providerQueue) bool {
+	owed := s.flying + s.saving
+	return q.asks.Len() > 0 && !s.held && (s.maxCalls <= 0 || owed < s.maxCalls || owed-s.stuck(q) < s.maxCalls)
+}
+
+// stuck counts the calls to other providers that cannot be reached: they do not hold back an ask of
+// q.
+func (s *scheduler) stuck(q *providerQueue) (n int) {
+	if s.unreachable == nil || s.unreachable(q.provider) {
+		return 0
+	}
+	for name, other := range s.providers {
+		if other != q && len(other.sent) > 0 && s.unreachable(name) {
+			n += len(other.sent)
+		}
+	}
+	return n
+}
+
+// answered returns the call that was pulled from q as number i, and notes that it has landed.
+func (s *scheduler) answered(q *providerQueue, i int) *call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := q.sent[i]
+	delete(q.sent, i)
+	s.land()
+	return c
+}
+
+// landed notes that an ask is not in flight any more. Its reply is not durable yet.
+func (s *scheduler) landed() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.land()
+}
+
+func (s *scheduler) land() {
+	s.flying--
+	s.saving++
+	s.wake.Broadcast()
+}
+
+// done notes that the reply to a call is durable, or will not be recorded.
+func (s *scheduler) done(c *call) {
+	switch {
+	case c.act != nil:
+		s.acting--
+	case c.person != nil:
+		s.open--
+	default:
+		s.saved(1)
+	}
+}
+
+// withdraw takes back a call that was not made.
+func (s *scheduler) withdraw(c *call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.done(c)
+	s.unmade(c)
+	s.wake.Broadcast()
+}
+
+// giveUp takes back an act that was canceled because the run is closing, and gives up its episode.
+// It returns false if the run is not closing, or has stopped.
+func (s *scheduler) giveUp(c *call) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.stop.closed.Load() || s.stop.stopped.Load() {
+		return false
+	}
+	s.done(c)
+	s.unmade(c)
+	c.strand.episode.givenUp.Store(true)
+	s.resume(c.strand) // the next player ends it; another strand may be playing
+	return true
+}
+
+// deliver gives a strand the durable reply to a call. Nil means that it could not be recorded.
+func (s *scheduler) deliver(c *call, reply *journal.Replied, arrival bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.wake.Broadcast()
+	s.done(c)
+	if reply == nil {
+		return
+	}
+	if reply.Error != nil {
+		s.failed(c.act != nil)
+	}
+	st := c.strand
+	if st.episode.strands == nil {
+		return
+	}
+	i := c.index
+	if arrival {
+		i = len(st.replies) - st.missing
+	}
+	st.replies[i] = reply.Reply()
+	st.episode.hasReply = true
+	if st.missing--; st.missing == 0 {
+		s.ready.Push(st, int64(st.episode.number))
+	}
 }

@@ -3,7 +3,9 @@ package runfile
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -11,9 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"parley/internal/run/engine"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
+	"parley/world/worldtest"
 )
 
 // The load of the benchmarks: conversations of twelve messages of 500 bytes between two
@@ -35,14 +39,14 @@ func words(seed string, n int) string {
 func talk(episode, i int) [2]journal.Entry { return quoting(episode, i, "They say: ") }
 
 func quoting(episode, i int, quote string) [2]journal.Entry {
-	said := func(i int) string { return words(fmt.Sprintf("Episode %d, message %d:", episode, i), 500) }
+	message := func(i int) string { return words(fmt.Sprintf("Episode %d, message %d:", episode, i), 500) }
 	req := llm.Request{Model: "sim/small", MaxTokens: 400, Sample: episode*31 + i, Order: int64(episode)}
 	req.Messages = append(req.Messages, llm.System(words(fmt.Sprintf("You are seat %d.", i%2), 500)))
 	for k := range i {
 		if k%2 == i%2 {
-			req.Messages = append(req.Messages, llm.Assistant(said(k)))
+			req.Messages = append(req.Messages, llm.Assistant(message(k)))
 		} else {
-			req.Messages = append(req.Messages, llm.User(quote+said(k)))
+			req.Messages = append(req.Messages, llm.User(quote+message(k)))
 		}
 	}
 	turn := journal.Turn{Episode: episode, Turn: i}
@@ -51,7 +55,7 @@ func quoting(episode, i int, quote string) [2]journal.Entry {
 		&journal.Replied{
 			Turn: turn, Seat: []string{"host", "guest"}[i%2], Label: "message", Agent: "small", Request: &req,
 			Response: &llm.Response{
-				Text: said(i), Finish: llm.FinishStop, Model: "small-2026", Provider: "sim", ID: fmt.Sprintf("r-%d-%d", episode, i),
+				Text: message(i), Finish: llm.FinishStop, Model: "small-2026", Provider: "sim", ID: fmt.Sprintf("r-%d-%d", episode, i),
 				Usage: llm.Usage{Input: 700, Output: 120}, Metadata: llm.Metadata{Attempts: 1, Cost: 123456, Latency: 800 * time.Millisecond, FirstByte: 90 * time.Millisecond},
 			},
 			At: time.Unix(1_800_000_000, int64(episode)),
@@ -141,7 +145,7 @@ func BenchmarkShards(b *testing.B) {
 	}
 	b.Run("alone", func(b *testing.B) {
 		shard := shardedFile(b, 1).writer.shards[0]
-		seq, said := int64(0), map[int]*contentSaid{}
+		seq, texts := int64(0), map[int]*episodeTexts{}
 		appendAll(b, waiting, func(batch []journal.Entry) error {
 			shard.queue = shard.queue[:0]
 			for _, e := range batch {
@@ -152,18 +156,18 @@ func BenchmarkShards(b *testing.B) {
 				case *journal.Replied:
 					turn = e.Turn
 				case *journal.Ended:
-					if of := said[e.Episode]; of != nil {
-						shard.keys.Unsay(of)
-						delete(said, e.Episode)
+					if of := texts[e.Episode]; of != nil {
+						shard.keys.Drop(of)
+						delete(texts, e.Episode)
 					}
 				}
 				if seq++; turn.Episode < 0 {
 					continue // the run file has it
 				}
-				if said[turn.Episode] == nil {
-					said[turn.Episode] = &contentSaid{}
+				if texts[turn.Episode] == nil {
+					texts[turn.Episode] = &episodeTexts{}
 				}
-				shard.queue = append(shard.queue, step{e, seq, seq - 1, said[turn.Episode]})
+				shard.queue = append(shard.queue, step{e, seq, seq - 1, texts[turn.Episode]})
 			}
 			return shard.commitQueue()
 		})
@@ -320,4 +324,146 @@ func BenchmarkSize(b *testing.B) {
 
 func note(kind string) []world.Note {
 	return []world.Note{{Kind: kind, Seat: "host", Data: json.RawMessage(`{"text":"he knows"}`)}}
+}
+
+// instant is a model that answers at once.
+type instant struct{}
+
+func (instant) Each(_ context.Context, reqs iter.Seq[*llm.Request], done func(int, llm.Result)) (n int) {
+	for q := range reqs {
+		done(n, llm.Result{Response: &llm.Response{
+			Text: words(fmt.Sprintf("Answer %d:", q.Sample), 500), Finish: llm.FinishStop, Model: "small", Provider: "sim",
+			Usage: llm.Usage{Input: 100 * len(q.Messages), Output: 120}, Metadata: llm.Metadata{Attempts: 1, Cost: 1000},
+		}})
+		n++
+	}
+	return n
+}
+
+func (instant) Drain() {}
+
+// conversation is a world of talkCalls messages between two seats.
+func conversation(_ *json.RawMessage, t *world.Table) world.Outcome {
+	var texts []string
+	for i := range talkCalls {
+		ask := llm.Request{Messages: append(make([]llm.Message, 0, i+1), llm.System("You are one of two."))}
+		for k, text := range texts {
+			if k%2 == i%2 {
+				ask.Messages = append(ask.Messages, llm.Assistant(text))
+			} else {
+				ask.Messages = append(ask.Messages, llm.User(text))
+			}
+		}
+		texts = append(texts, t.One(world.Call{Seat: []string{"host", "guest"}[i%2], Label: "message", Ask: ask}).Text)
+	}
+	return world.Outcome{Data: len(texts)}
+}
+
+func benchRun(j journal.Journal, episodes int) engine.Config {
+	return engine.Config{
+		Journal: j, Plan: staged(0, episodes).Specs, Models: instant{},
+		Kind:  world.Define(worldtest.Simple[json.RawMessage]{Kind: world.About{Name: "talk", Version: 1}, Play: conversation}),
+		Begun: journal.Begun{Version: journal.Version, Kind: "talk", KindVersion: 1, Agents: []world.Agent{{Name: "small", Model: "sim/small"}}},
+	}
+}
+
+// BenchmarkEngine plays episodes through the engine into a run file, with a model that answers at once.
+func BenchmarkEngine(b *testing.B) {
+	s, err := Open(context.Background(), filepath.Join(b.TempDir(), "run.db"), Create)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	b.ResetTimer()
+	res, err := engine.Run(context.Background(), benchRun(s, max(1, b.N/talkCalls)))
+	if err != nil || res.State != journal.Complete {
+		b.Fatal(res, err)
+	}
+	b.ReportMetric(float64(res.Asked)/b.Elapsed().Seconds(), "calls/s")
+}
+
+// BenchmarkRefold replays a run whose episodes have all replies but no end.
+func BenchmarkRefold(b *testing.B) {
+	ctx := context.Background()
+	s, err := Open(ctx, filepath.Join(b.TempDir(), "run.db"), Create)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	episodes := max(1, b.N/talkCalls)
+	if _, err := engine.Run(ctx, benchRun(endless{s}, episodes)); err != nil {
+		b.Fatal(err)
+	}
+	b.ResetTimer()
+	res, err := engine.Run(ctx, benchRun(s, episodes))
+	if err != nil || res.Asked > 0 {
+		b.Fatal(res, err)
+	}
+	b.ReportMetric(float64(res.Replayed)/b.Elapsed().Seconds(), "calls/s")
+}
+
+// endless is a journal that does not record the ends of episodes.
+type endless struct{ *Store }
+
+func (e endless) Append(ctx context.Context, entries ...journal.Entry) error {
+	var kept []journal.Entry
+	for _, entry := range entries {
+		if _, ended := entry.(*journal.Ended); !ended {
+			kept = append(kept, entry)
+		}
+	}
+	return e.Store.Append(ctx, kept...)
+}
+
+// until is a model that stops the run after a number of calls.
+type until struct {
+	instant
+	left int
+	stop context.CancelFunc
+}
+
+func (u *until) Each(ctx context.Context, reqs iter.Seq[*llm.Request], done func(int, llm.Result)) int {
+	return u.instant.Each(ctx, func(yield func(*llm.Request) bool) {
+		for q := range reqs {
+			if u.left--; u.left == 0 {
+				u.stop()
+			}
+			if !yield(q) {
+				return
+			}
+		}
+	}, done)
+}
+
+// BenchmarkResume opens a run that was stopped after 1,000,000 calls, with 20,000 episodes half
+// played, and resumes it until the first new call.
+func BenchmarkResume(b *testing.B) {
+	const calls = 1_000_000
+	path := filepath.Join(b.TempDir(), "run.db")
+	sit := func(mode Mode, asks int) engine.Result {
+		s, err := Open(context.Background(), path, mode)
+		if err != nil {
+			b.Fatal(err)
+		}
+		c := benchRun(s, calls/talkCalls+10_000)
+		drain, stop := context.WithCancel(context.Background())
+		defer stop()
+		c.Drain, c.Models, c.Wave = drain, &until{left: asks, stop: stop}, true
+		res, err := engine.Run(context.Background(), c)
+		if err := errors.Join(err, s.Close()); err != nil {
+			b.Fatal(err)
+		}
+		return res
+	}
+	sit(Create, calls)
+	b.ResetTimer()
+	replayed := 0
+	for range b.N {
+		res := sit(Resume, 1)
+		if res.Asked == 0 {
+			b.Fatalf("%+v", res)
+		}
+		replayed = res.Replayed
+	}
+	b.ReportMetric(float64(replayed), "replayed")
 }

@@ -108,7 +108,7 @@ func TestDurable(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "run.db")
 	s := mustOpen(t, path, Create)
-	if n, err := schemaNumber(s.writer.conn, "PRAGMA synchronous"); n != 2 || err != nil {
+	if n, err := queryNumber(s.writer.conn, "PRAGMA synchronous"); n != 2 || err != nil {
 		t.Errorf("synchronous is %d (%v), and should be 2: FULL", n, err)
 	}
 	entries := journaltest.Run(9, 100)
@@ -179,10 +179,10 @@ func TestSyncLater(t *testing.T) {
 	if err := s.SyncLater(); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := schemaNumber(s.writer.conn, "PRAGMA synchronous"); n != 1 || err != nil {
+	if n, err := queryNumber(s.writer.conn, "PRAGMA synchronous"); n != 1 || err != nil {
 		t.Errorf("synchronous is %d (%v), and should be 1: NORMAL", n, err)
 	}
-	if err := run(s.writer.conn, "PRAGMA wal_autocheckpoint = 0"); err != nil {
+	if err := execute(s.writer.conn, "PRAGMA wal_autocheckpoint = 0"); err != nil {
 		t.Fatal(err)
 	}
 	entries := journaltest.Run(4, maxUnsynced+20)
@@ -323,7 +323,7 @@ func TestFull(t *testing.T) {
 	entries := journaltest.Run(6, 2000)
 	mustAppend(t, s, entries[:100]...)
 	limit := func(pages string) {
-		if err := run(s.writer.conn, "PRAGMA max_page_count = "+pages); err != nil {
+		if err := execute(s.writer.conn, "PRAGMA max_page_count = "+pages); err != nil {
 			t.Fatal(err)
 		}
 	}

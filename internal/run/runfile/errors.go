@@ -28,7 +28,7 @@ func beyond(err error) error {
 	if err == nil || !isDamage(err) {
 		return err
 	}
-	return fmt.Errorf("%w: %w: %s", ErrDamaged, errBeyond, what(err))
+	return fmt.Errorf("%w: %w: %s", ErrDamaged, errBeyond, damageText(err))
 }
 
 // opening is what is done when a file is opened.

@@ -98,7 +98,7 @@ func (w *writer) putEvent(e journal.Entry) error {
 	if err != nil {
 		return err
 	}
-	r, err := w.rows.Row(`INSERT INTO events (`+eventColumns+`) VALUES (?, ?, ?, ?, ?, ?)`, rowEvents, w.totals.seq, 1)
+	r, err := w.rows.Row(`INSERT INTO events (`+eventColumns+`) VALUES (?, ?, ?, ?, ?, ?)`, tableEvents, w.totals.seq, 1)
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (r *reader) events(in span, keep keepFunc) (n int64, err error) {
 
 // readEvent reads a row of eventsSQL.
 func readEvent(c rowReader) (journal.Entry, error) {
-	c.Begin(rowEvents, 1)
+	c.Begin(tableEvents, 1)
 	what, at, data, plan := c.Text(), c.Time(), c.Text(), c.JSON()
 	if err := c.Check(); err != nil {
 		return nil, err

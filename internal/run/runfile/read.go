@@ -3,9 +3,11 @@ package runfile
 import (
 	"cmp"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"sync"
 
 	"zombiezen.com/go/sqlite"
 
@@ -16,15 +18,143 @@ import (
 // reader is a connection that reads.
 type reader struct {
 	conn   *sqlite.Conn
-	keys   []*contentKeys // of the writer, by file; may be empty
-	shards int            // how many the run has
+	keys   []*textKeys // of the writer, by file; may be empty
+	shards int         // how many the run has
 	byKey  byKey
-	texts  *recent[int64, *sqliteText]
-	hasher contentHasher
+	texts  *recent[int64, *storedText]
+	hasher keyHasher
 	scores scoreReader
 	lost   *Losses // nil: damage is an error
 
 	onSkip func(error) // gets the error when a scan skips rows; may be nil
+}
+
+// pool keeps connections for readers. It opens as many as are used at once and keeps a few.
+type pool struct {
+	path string
+	keys []*textKeys // get the texts that readers find, by file; may be empty
+
+	mu     sync.Mutex
+	idle   []*reader
+	closed bool
+	lost   *Losses // what readers leave out; nil: damage is an error
+}
+
+const maxIdle = 8
+
+// with calls f with one state of the file, whatever is written meanwhile. Nothing is written here, so the transaction is rolled
+// back: on some damaged files, SQLite refuses to commit what was read.
+func (p *pool) with(f func(*reader) error) error {
+	r, err := p.take()
+	if err != nil {
+		return err
+	}
+	defer p.give(r)
+	if err := execute(r.conn, "BEGIN"); err != nil {
+		return err
+	}
+	if r.shards > 0 { // the state of the run file first: see shards.go
+		_, err = readTotals(r.conn)
+	}
+	if err == nil {
+		err = f(r)
+	}
+	if !r.conn.AutocommitEnabled() { // some failures have rolled it back already
+		err = errors.Join(err, execute(r.conn, "ROLLBACK"))
+	}
+	return err
+}
+
+func (p *pool) take() (r *reader, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := len(p.idle)
+	switch {
+	case p.closed:
+		return nil, errors.New("the run file is closed")
+	case n > 0:
+		r, p.idle = p.idle[n-1], p.idle[:n-1]
+	default:
+		if r, err = newReader(p.path, p.keys); err != nil {
+			return nil, err
+		}
+	}
+	r.lost = p.lost
+	return r, nil
+}
+
+func (p *pool) give(r *reader) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.idle) < maxIdle && !p.closed {
+		p.idle = append(p.idle, r)
+		return
+	}
+	_ = r.conn.Close() // a reader has nothing to lose
+}
+
+// leaveOut makes readers leave out what is damaged.
+func (p *pool) leaveOut(lost *Losses) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lost = lost
+}
+
+// leftOut returns what readers leave out, or nil.
+func (p *pool) leftOut() *Losses {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lost
+}
+
+func (p *pool) close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var errs []error
+	for _, r := range p.idle {
+		errs = append(errs, r.conn.Close())
+	}
+	p.idle, p.closed = nil, true
+	return errors.Join(errs...)
+}
+
+// newReader opens a connection that never changes an entry. If possible, the connection may
+// write, because only such a connection folds in and deletes the log of a run that was cut
+// off. Where nothing can be written, it reads a file that has no log.
+func newReader(path string, k []*textKeys) (*reader, error) {
+	r, err := openReader(path, k, func(path string) string { return path }, sqlite.OpenReadWrite)
+	if err == nil || slices.ContainsFunc(filesOf(path), pending) {
+		return r, err
+	}
+	switch sqlite.ErrCode(err).ToPrimary() {
+	case sqlite.ResultCantOpen, sqlite.ResultReadOnly, sqlite.ResultPerm, sqlite.ResultIOErr:
+		return openReader(path, k, func(path string) string { return uri(path, immutableQuery) }, sqlite.OpenReadOnly|sqlite.OpenURI)
+	}
+	return nil, err
+}
+
+// openReader opens a file and its shards. name returns what SQLite is given for a path.
+func openReader(path string, k []*textKeys, name func(path string) string, flags sqlite.OpenFlags) (*reader, error) {
+	c, err := sqlite.OpenConn(name(path), flags)
+	if err != nil {
+		return nil, err
+	}
+	c.SetBusyTimeout(busyTimeout)
+	r := &reader{conn: c, keys: k}
+	r.forgetTexts()
+	if err = checkTables(c, "main"); err == nil {
+		err = r.attach(path, name)
+	}
+	if err == nil {
+		err = pragmas(c, "query_only = ON", "cache_size = -16384", "synchronous = FULL")
+	}
+	if err == nil {
+		r.byKey, err = r.newByKey()
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return r, nil
 }
 
 // readAtOnce is how many entries are read from one state of the file.
@@ -183,91 +313,131 @@ func (r *reader) live(h *journal.Head, want int64) error {
 // keepFunc receives an entry and its number.
 type keepFunc func(seq int64, e journal.Entry)
 
-const stagesSQL = `SELECT seq, sum, stage, first, count FROM stages ` + inSpan
+// span is the rows after one key up to and including another.
+type span struct{ after, to int64 }
 
-// readStage reads a row of stagesSQL.
-func readStage(c rowReader) (e *journal.Staged, count int, err error) {
-	c.Begin(rowStages, 1)
-	e = &journal.Staged{Stage: c.Int(), First: c.Int()}
-	count = c.Int()
-	return e, count, c.Check()
-}
+func everything() span { return span{-1, math.MaxInt64} }
 
-func (r *reader) stages(in span, keep keepFunc) (n int64, err error) {
-	err = r.scan(stagesSQL, in, func(c rowReader) error {
-		e, count, err := readStage(c)
-		if err != nil {
-			return err
-		}
-		if err := r.specs(e, count); err != nil {
-			return err
-		}
-		n++
-		keep(c.Key, e)
-		return nil
-	})
-	return n, err
-}
-
+// The ends of queries for scan.
 const (
-	turnColumns = `seq, sum, prev, episode, attempt, strand, turn, calls, digest`
-	turnsSQL    = `SELECT ` + turnColumns + `, notes FROM turns `
-	repliesSQL  = `SELECT ` + repliedColumns + ` FROM replies `
+	inSpan         = `WHERE seq > ? AND seq <= ? ORDER BY seq`
+	inEpisodesSpan = `WHERE episode > ? AND episode <= ? ORDER BY episode`
 )
 
-func (r *reader) turns(in span, keep keepFunc) (n int64, err error) {
-	err = r.scan(turnsSQL+inSpan, in, func(c rowReader) error {
-		e, _, err := readTurned(c)
-		if err != nil || r.lost.Has(e.Episode) {
-			return err
-		}
-		n++
-		keep(c.Key, e)
+// errStop ends a scan early.
+var errStop = errors.New("stop")
+
+// notStop returns nil for errStop.
+func notStop(err error) error {
+	if errors.Is(err, errStop) {
 		return nil
-	})
-	return n, err
+	}
+	return err
 }
 
-func (r *reader) replies(in span, keep keepFunc) (n int64, err error) {
-	var all []unfilled
-	err = r.scan(repliesSQL+inSpan, in, func(c rowReader) error {
-		p, _, err := readReplied(c, true)
-		if err != nil || r.lost.Has(p.Episode) {
-			return err
-		}
-		all = append(all, p)
-		keep(c.Key, p.Replied)
-		return nil
-	})
+// maxProbes is how many keys seek tries after a row that cannot be read. A page holds some
+// hundred rows, and their keys are rarely further apart.
+const maxProbes = 1 << 16
+
+// scan calls each for every row in a span of a query whose first column is the key. If the
+// reader leaves out damage, it skips rows that cannot be read.
+func (r *reader) scan(query string, in span, each func(c rowReader) error) error {
+	s, err := r.conn.Prepare(query)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	return int64(len(all)), r.fillAll(all)
-}
-
-// readTurnCore reads turnColumns.
-func readTurnCore(c *rowReader, e *journal.Turned) (prev int64, err error) {
-	c.Begin(rowTurns, 1)
-	prev = c.Int64()
-	*e = journal.Turned{Turn: readTurn(c), Calls: c.Int()}
-	c.Bytes(e.Digest[:])
-	return prev, c.Check()
-}
-
-// readTurned reads a row of turnsSQL.
-func readTurned(c rowReader) (e *journal.Turned, prev int64, err error) {
-	e = &journal.Turned{}
-	if prev, err = readTurnCore(&c, e); err != nil {
-		return nil, 0, err
-	}
-	notes := c.Optional()
-	if err := c.Check(); err != nil {
-		return nil, 0, withEpisode(e.Episode, err)
-	}
-	if notes != "" {
-		if err := json.Unmarshal([]byte(notes), &e.Notes); err != nil {
-			return nil, 0, c.Bad("has notes that cannot be read: " + err.Error())
+	defer reset(s)
+	for {
+		err := r.scanOnce(s, &in, each)
+		if err == nil || r.lost == nil || !isDamage(err) {
+			return err
+		}
+		if r.onSkip != nil {
+			r.onSkip(err)
+		}
+		if !seek(s, &in) {
+			return nil
 		}
 	}
-	return e, prev, nil
+}
+
+// scanFew is scan for tables with few rows an episode. If the reader leaves out damage, it
+// reads all rows: damaged pages may hide the way to a row.
+func (r *reader) scanFew(query string, in span, each func(c rowReader) error) error {
+	if r.lost == nil {
+		return r.scan(query, in, each)
+	}
+	return r.scan(query, everything(), func(c rowReader) error {
+		if c.Key <= in.after || c.Key > in.to {
+			return nil
+		}
+		return each(c)
+	})
+}
+
+// tolerate returns nil if err is damage and the reader leaves out damage.
+func (r *reader) tolerate(err error) error {
+	if r.lost != nil && isDamage(err) {
+		return nil
+	}
+	return err
+}
+
+// scanOnce scans a span up to the first row that cannot be read, and moves its start there.
+func (r *reader) scanOnce(s *sqlite.Stmt, in *span, each func(c rowReader) error) error {
+	reset(s)
+	s.BindInt64(1, in.after)
+	s.BindInt64(2, in.to)
+	for {
+		found, err := s.Step()
+		if err != nil || !found {
+			return err
+		}
+		c := newRowReader(s)
+		if c.Key <= in.after {
+			return fmt.Errorf("%w: row %d comes after row %d", ErrDamaged, c.Key, in.after)
+		}
+		in.after = c.Key
+		if err := r.tolerate(each(c)); err != nil {
+			return err
+		}
+	}
+}
+
+// seek moves the start of a span to the next key from which rows can be read.
+func seek(s *sqlite.Stmt, in *span) bool {
+	for range maxProbes {
+		if in.after >= in.to {
+			return false
+		}
+		in.after++
+		reset(s)
+		s.BindInt64(1, in.after)
+		s.BindInt64(2, in.to)
+		if found, err := s.Step(); err == nil && (!found || s.ColumnInt64(0) > in.after) {
+			return found
+		}
+	}
+	return false
+}
+
+// complete returns an error if rows are missing.
+func (r *reader) complete(got, want int64, what string) error {
+	if got == want || r.lost != nil {
+		return nil
+	}
+	return fmt.Errorf("%w: there are %d %s and should be %d", ErrDamaged, got, what, want)
+}
+
+// findRow calls each with the row that a query finds by its key.
+func findRow(s *sqlite.Stmt, t table, key int64, each func(c rowReader) error) error {
+	s.BindInt64(1, key)
+	found, err := s.Step()
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return errors.Join(rowMissing(t, key), s.Reset())
+	}
+	return cmp.Or(each(newRowReader(s)), s.Reset())
 }

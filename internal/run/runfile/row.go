@@ -1,5 +1,17 @@
-// Part row reads and writes the rows of a run file, with their checksums.
-//
+package runfile
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/zeebo/xxh3"
+	"zombiezen.com/go/sqlite"
+
+	"parley/journal"
+)
+
 // Every row has a checksum of its table, its number and its values. A reader notices a bit
 // that flipped on a disk, and a row that was moved over another. A wide row has several
 // groups of columns with a checksum each, so that a query for some columns can check them.
@@ -8,22 +20,71 @@
 //
 // The checksums detect damage, not forgery.
 
-package runfile
+// table is a table of a run file. Its number is part of the checksums of its rows.
+type table int
 
-import (
-	"slices"
-	"time"
-
-	"github.com/zeebo/xxh3"
-	"zombiezen.com/go/sqlite"
+const (
+	tableState table = iota + 1
+	tableTexts
+	tableEvents
+	tableStages
+	tableSpecs
+	tableProgress
+	tableTurns
+	tableReplies
+	tableOutcomes
+	tableShards
 )
+
+// describe names the row with the given key.
+func (t table) describe(key int64) string {
+	if t == tableState {
+		return "the state of the run"
+	}
+	return fmt.Sprintf([...]string{
+		tableTexts: "text %d", tableEvents: "entry %d", tableStages: "entry %d (a stage)", tableSpecs: "the description of episode %d",
+		tableProgress: "the progress of episode %d", tableTurns: "entry %d (a turn)", tableReplies: "entry %d (a reply)", tableOutcomes: "entry %d (an outcome)",
+		tableShards: "shard %d",
+	}[t], key)
+}
+
+// rowError is a row that is missing, or differs from what was written.
+type rowError struct {
+	Table   table
+	Key     int64
+	Why     string
+	Episode *int // the episode that the row belongs to, if known
+}
+
+// Error implements error.
+func (e *rowError) Error() string {
+	text := journal.ErrDamaged.Error() + ": " + e.Table.describe(e.Key)
+	if e.Episode != nil {
+		text += fmt.Sprintf(" of episode %d", *e.Episode)
+	}
+	return text + " " + e.Why
+}
+
+// Unwrap returns journal.ErrDamaged.
+func (e *rowError) Unwrap() error { return journal.ErrDamaged }
+
+// rowMissing returns an error about a row that is not there.
+func rowMissing(t table, key int64) error { return &rowError{Table: t, Key: key, Why: "is missing"} }
+
+// withEpisode adds the episode to a rowError that does not have one.
+func withEpisode(episode int, err error) error {
+	if e, ok := errors.AsType[*rowError](err); ok && e.Episode == nil {
+		e.Episode = &episode
+	}
+	return err
+}
 
 // inserts holds the INSERT statements of a connection, one for each table. It prepares a statement
 // once and leaves a parameter bound that has the same value in the next row, as most have: both
 // take as long as storing a row. The zero value, with a connection, has none prepared.
 type inserts struct {
 	Conn    *sqlite.Conn
-	byTable [rowShards + 1]insert
+	byTable [tableShards + 1]insert
 }
 
 type insert struct {
@@ -52,7 +113,7 @@ const keptText = 64
 
 // Row begins the row of a table with the given key. The key is the first column, and the columns
 // for checksums follow it. Each table has one query.
-func (i *inserts) Row(query string, t rowTable, key int64, sums int) (rowWriter, error) {
+func (i *inserts) Row(query string, t table, key int64, sums int) (rowWriter, error) {
 	in := &i.byTable[t]
 	if in.stmt == nil {
 		s, err := i.Conn.Prepare(query)
@@ -189,7 +250,7 @@ func (w *rowWriter) Do() error {
 	for _, v := range w.stored[:w.sums] {
 		w.bindInt(v)
 	}
-	err := rowStep(w.stmt)
+	err := stepOnce(w.stmt)
 	if err != nil {
 		for i := range w.bound {
 			w.bound[i] = bound{is: boundMore} // a parameter may not be bound
@@ -198,8 +259,8 @@ func (w *rowWriter) Do() error {
 	return err
 }
 
-// rowStep executes a statement that returns no rows.
-func rowStep(s *sqlite.Stmt) error {
+// stepOnce executes a statement that returns no rows.
+func stepOnce(s *sqlite.Stmt) error {
 	if _, err := s.Step(); err != nil {
 		return err
 	}
@@ -217,15 +278,15 @@ type rowReader struct {
 	want   [2]int64 // checksums, two groups each
 }
 
-// newRowReader returns a Reader of the row that s is at.
+// newRowReader returns a reader of the row that s is at.
 func newRowReader(s *sqlite.Stmt) rowReader { return rowReader{stmt: s, Key: s.ColumnInt64(0)} }
 
 // Begin starts to read a row whose checksums follow its key.
-func (r *rowReader) Begin(t rowTable, sums int) { r.BeginJoined(t, r.Key, 1, sums) }
+func (r *rowReader) Begin(t table, sums int) { r.BeginJoined(t, r.Key, 1, sums) }
 
 // BeginJoined starts to read a row that is joined to another one. Its checksums start at
 // the given column.
-func (r *rowReader) BeginJoined(t rowTable, key int64, column, sums int) {
+func (r *rowReader) BeginJoined(t table, key int64, column, sums int) {
 	for i := range sums {
 		r.want[i] = r.stmt.ColumnInt64(column + i)
 	}
@@ -313,7 +374,7 @@ func (r *rowReader) Bytes(b []byte) {
 	r.sum.add(xxh3.Hash(b[:n]))
 }
 
-// JSON reads what Writer.JSON writes.
+// JSON reads what rowWriter.JSON writes.
 func (r *rowReader) JSON() []byte {
 	if r.null() {
 		return nil
@@ -323,7 +384,7 @@ func (r *rowReader) JSON() []byte {
 	return b
 }
 
-// Skim skips what Writer.JSON writes and only includes it in the checksum. It uses buf, and returns
+// Skim skips what rowWriter.JSON writes and only includes it in the checksum. It uses buf, and returns
 // it for the next row, larger if necessary.
 func (r *rowReader) Skim(buf []byte) []byte {
 	if r.null() {
@@ -343,7 +404,7 @@ func (r *rowReader) skim(b []byte) {
 	r.sum.bytes(b)
 }
 
-// Time reads what Writer.Time writes.
+// Time reads what rowWriter.Time writes.
 func (r *rowReader) Time() time.Time {
 	if r.null() {
 		return time.Time{}
@@ -360,3 +421,65 @@ func (r *rowReader) null() bool {
 	}
 	return null
 }
+
+// sum is a checksum in progress. NULL, 0 and the empty text give the same sum, because
+// readers do not distinguish them. Where they do, they add present.
+type sum uint64
+
+// add adds a number. If one value differs, the result always differs.
+func (s *sum) add(v uint64) {
+	h := (uint64(*s) ^ v) * 0x9E3779B97F4A7C15
+	*s = sum(h ^ h>>32)
+}
+
+// text adds a text.
+func (s *sum) text(text string) {
+	if text == "" {
+		s.add(0)
+		return
+	}
+	s.add(xxh3.HashString(text))
+}
+
+// bytes adds the bytes of a text.
+func (s *sum) bytes(b []byte) {
+	if len(b) == 0 {
+		s.add(0)
+		return
+	}
+	s.add(xxh3.Hash(b))
+}
+
+// present marks that a value is not NULL.
+func (s *sum) present() { s.add(0xA5A5A5A5) }
+
+// rowSum is the checksum of a row's current group of columns.
+type rowSum struct {
+	sum
+	table table
+	key   int64
+	group int
+}
+
+func (s *rowSum) begin(t table, key int64) {
+	s.table, s.key = t, key
+	s.start(0)
+}
+
+// start starts the checksum of a group.
+func (s *rowSum) start(group int) {
+	s.sum, s.group = 0, group
+	s.add(uint64(s.table)<<8 | uint64(group))
+	s.add(uint64(s.key))
+}
+
+// next returns the checksum of the group and starts the next group.
+func (s *rowSum) next() uint32 {
+	s.add(1)
+	v := uint32(s.sum)
+	s.start(s.group + 1)
+	return v
+}
+
+// reset makes s ready for its next use. The error of Reset only repeats the one of Step.
+func reset(s *sqlite.Stmt) { _ = s.Reset() }

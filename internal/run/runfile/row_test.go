@@ -38,7 +38,7 @@ func TestInserts(t *testing.T) {
 	}
 	in := inserts{Conn: conn}
 	put := func(key int64, f fields) error {
-		w, err := in.Row("INSERT INTO t VALUES (?, ?, ?, ?, ?, ?)", rowTexts, key, 1)
+		w, err := in.Row("INSERT INTO t VALUES (?, ?, ?, ?, ?, ?)", tableTexts, key, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestInserts(t *testing.T) {
 			t.Fatalf("row %d: %v", i, err)
 		}
 		r := newRowReader(s)
-		r.Begin(rowTexts, 1)
+		r.Begin(tableTexts, 1)
 		got := fields{n: r.Int64(), text: r.Text(), more: r.Optional(), data: make([]byte, len(want.data))}
 		r.Bytes(got.data)
 		if err := r.Check(); err != nil || got.n != want.n || got.text != want.text || got.more != want.more || !slices.Equal(got.data, want.data) {

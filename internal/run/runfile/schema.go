@@ -1,6 +1,3 @@
-// Part schema creates run files and recognizes them: the tables, the views, and the marks
-// in the file's header.
-
 package runfile
 
 import (
@@ -18,13 +15,13 @@ import (
 )
 
 //go:embed schema.sql
-var tables string
+var tablesSQL string
 
 //go:embed views.sql
-var views string
+var viewsSQL string
 
 //go:embed shards.sql
-var shards string
+var shardsSQL string
 
 // PageSize is the page size of run files. Every commit writes at least five pages to the log. Smaller pages
 // cost less for a commit of one call, and larger pages make smaller files.
@@ -32,26 +29,25 @@ const PageSize = 8192
 
 // The application_id of run files, PRLY, and of their shards, PRLS.
 const (
-	schemaApplication = 0x50524C59
-	shardApplication  = 0x50524C53
+	runApplication   = 0x50524C59
+	shardApplication = 0x50524C53
 )
 
 // syncedLater is the bit of user_version that marks a file whose commits are synced later
 // than they are written.
 const syncedLater = 1 << 16
 
-// Layout is what a file is for.
-type Layout int
+// layout is what a file is for.
+type layout int
 
-// The layouts.
 const (
-	schemaWhole Layout = iota // a run file that holds everything
-	sharded                   // a run file with shards
-	schemaShard               // a shard
+	layoutWhole   layout = iota // a run file that holds everything
+	layoutSharded               // a run file with shards
+	layoutShard                 // a shard
 )
 
 // createSchema makes a file with tables and views. fill writes its first rows.
-func createSchema(path string, layout Layout, fill func(*sqlite.Conn) error) (err error) {
+func createSchema(path string, l layout, fill func(*sqlite.Conn) error) (err error) {
 	c, err := sqlite.OpenConn(path, sqlite.OpenReadWrite, sqlite.OpenCreate)
 	if err != nil {
 		return err
@@ -60,38 +56,39 @@ func createSchema(path string, layout Layout, fill func(*sqlite.Conn) error) (er
 	if err := sqlitex.ExecuteTransient(c, fmt.Sprintf(`PRAGMA page_size = %d`, PageSize), nil); err != nil {
 		return err
 	}
-	application, more := schemaApplication, shards
-	switch layout {
-	case schemaWhole:
+	application, more := runApplication, shardsSQL
+	switch l {
+	case layoutWhole:
 		more = ""
-	case schemaShard:
+	case layoutShard:
 		application = shardApplication
-	case sharded:
+	case layoutSharded:
 	}
-	script := fmt.Sprintf("PRAGMA application_id = %d;\nPRAGMA user_version = %d;\n%s\n%s\n%s", application, journal.Version, tables, views, more)
+	script := fmt.Sprintf("PRAGMA application_id = %d;\nPRAGMA user_version = %d;\n%s\n%s\n%s", application, journal.Version, tablesSQL, viewsSQL, more)
 	if err := sqlitex.ExecuteScript(c, script, nil); err != nil {
 		return err
 	}
 	return fill(c)
 }
 
-// checkTables returns an error if a table is missing or differs from the one that Create makes. in is the
+// checkTables returns an error if a table is missing or differs from the one that createSchema makes. in is the
 // name of an attached file, or main.
-func checkTables(c *sqlite.Conn, in string) error { return check(c, in, tables) }
+func checkTables(c *sqlite.Conn, in string) error { return checkScript(c, in, tablesSQL) }
 
 // checkViews does the same for the views of main.
-func checkViews(c *sqlite.Conn) error { return check(c, "main", views) }
+func checkViews(c *sqlite.Conn) error { return checkScript(c, "main", viewsSQL) }
 
 // hasShards reports whether main is a run file with shards.
 func hasShards(c *sqlite.Conn) (bool, error) {
-	n, err := schemaNumber(c, `SELECT count(*) FROM main.sqlite_schema WHERE type = 'table' AND name = 'shards'`)
+	n, err := queryNumber(c, `SELECT count(*) FROM main.sqlite_schema WHERE type = 'table' AND name = 'shards'`)
 	if err == nil && n > 0 {
-		err = check(c, "main", shards)
+		err = checkScript(c, "main", shardsSQL)
 	}
 	return n > 0, err
 }
 
-func check(c *sqlite.Conn, in, script string) error {
+// checkScript returns an error if a table or view of a script is missing or differs.
+func checkScript(c *sqlite.Conn, in, script string) error {
 	existing := map[string]bool{}
 	err := sqlitex.Execute(c, `SELECT sql FROM `+in+`.sqlite_schema WHERE type IN ('table', 'view')`, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
 		existing[s.ColumnText(0)] = true
@@ -116,28 +113,28 @@ func check(c *sqlite.Conn, in, script string) error {
 func marks(path string, immutable bool) (application, version int64, err error) {
 	query := "mode=ro"
 	if immutable {
-		query = schemaImmutable
+		query = immutableQuery
 	}
 	c, err := sqlite.OpenConn(uri(path, query), sqlite.OpenReadOnly, sqlite.OpenURI)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	if application, err = schemaNumber(c, "PRAGMA application_id"); err != nil {
+	if application, err = queryNumber(c, "PRAGMA application_id"); err != nil {
 		return 0, 0, err
 	}
-	version, err = schemaNumber(c, "PRAGMA user_version")
+	version, err = queryNumber(c, "PRAGMA user_version")
 	return application, version, err
 }
 
-// isSyncedLater reports whether the file itself is marked with SyncedLater, whatever its log says.
+// isSyncedLater reports whether the file itself is marked with syncedLater, whatever its log says.
 func isSyncedLater(path string) bool {
 	_, version, err := marks(path, true)
 	return err == nil && version&syncedLater != 0
 }
 
-// schemaImmutable is the query of a URI that opens a file that nothing writes.
-const schemaImmutable = "mode=ro&immutable=1"
+// immutableQuery is the query of a URI that opens a file that nothing writes.
+const immutableQuery = "mode=ro&immutable=1"
 
 // uri returns path as a uri with a query.
 func uri(path, query string) string {
@@ -151,8 +148,8 @@ func uri(path, query string) string {
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: query}).String()
 }
 
-// schemaNumber returns the first column of a query's first row.
-func schemaNumber(c *sqlite.Conn, query string) (n int64, err error) {
+// queryNumber returns the first column of a query's first row.
+func queryNumber(c *sqlite.Conn, query string) (n int64, err error) {
 	s, _, err := c.PrepareTransient(query)
 	if err != nil {
 		return 0, err

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"zombiezen.com/go/sqlite"
@@ -75,7 +76,7 @@ func readShards(c *sqlite.Conn, in string) (out []shardRow, err error) {
 			return out, err
 		}
 		r := newRowReader(s)
-		r.Begin(rowShards, 1)
+		r.Begin(tableShards, 1)
 		out = append(out, shardRow{r.Key, r.Int64(), r.Int64(), r.Int64()})
 		if err := r.Check(); err != nil {
 			return nil, err
@@ -141,7 +142,7 @@ func createShards(target string, count int) (out []shardRow, err error) {
 		var b [8]byte
 		_, _ = rand.Read(b[:]) // never fails
 		s := shardRow{number: int64(n + 1), count: int64(count), id: int64(binary.BigEndian.Uint64(b[:]) >> 1)}
-		err := createSchema(shardFile(target+"-new", s.number), schemaShard, func(c *sqlite.Conn) error {
+		err := createSchema(shardFile(target+"-new", s.number), layoutShard, func(c *sqlite.Conn) error {
 			return (&writer{rows: inserts{Conn: c}}).putShard(s)
 		})
 		if err != nil {
@@ -178,17 +179,17 @@ func unused(path string) bool {
 	if err != nil || application != shardApplication || pending(path) {
 		return false
 	}
-	c, err := sqlite.OpenConn(uri(path, schemaImmutable), sqlite.OpenReadOnly, sqlite.OpenURI)
+	c, err := sqlite.OpenConn(uri(path, immutableQuery), sqlite.OpenReadOnly, sqlite.OpenURI)
 	if err != nil {
 		return false
 	}
 	defer func() { _ = c.Close() }() // it has nothing to lose
-	n, err := schemaNumber(c, `SELECT EXISTS (SELECT 1 FROM turns) OR EXISTS (SELECT 1 FROM replies)`)
+	n, err := queryNumber(c, `SELECT EXISTS (SELECT 1 FROM turns) OR EXISTS (SELECT 1 FROM replies)`)
 	return err == nil && n == 0
 }
 
 func (w *writer) putShard(s shardRow) error {
-	r, err := w.rows.Row(`INSERT OR REPLACE INTO shards (`+shardColumns+`) VALUES (?, ?, ?, ?, ?)`, rowShards, s.number, 1)
+	r, err := w.rows.Row(`INSERT OR REPLACE INTO shards (`+shardColumns+`) VALUES (?, ?, ?, ?, ?)`, tableShards, s.number, 1)
 	if err != nil {
 		return err
 	}
@@ -200,7 +201,7 @@ func (w *writer) putShard(s shardRow) error {
 }
 
 // openShards opens the shards of a run file, and returns the keys of the texts of each file.
-func (w *writer) openShards() (keys []*contentKeys, err error) {
+func (w *writer) openShards() (keys []*textKeys, err error) {
 	rows, err := shardsOf(w.conn)
 	if err != nil {
 		return nil, err
@@ -248,7 +249,7 @@ func (w *writer) loadShards() error {
 // transaction of the run file.
 func (w *writer) dropUncommitted() error {
 	for _, s := range w.shards {
-		err := within(s.conn, func() error {
+		err := transact(s.conn, func() error {
 			for query, last := range map[string]int64{
 				`DELETE FROM turns WHERE seq > ?`:   w.totals.seq,
 				`DELETE FROM replies WHERE seq > ?`: w.totals.seq,
@@ -310,7 +311,7 @@ func (w *writer) commitShards() (wait func() error) {
 
 // commitQueue stores in a shard what is queued.
 func (w *writer) commitQueue() error {
-	err := within(w.conn, func() error {
+	err := transact(w.conn, func() error {
 		for i := range w.queue {
 			if err := w.insert(&w.queue[i]); err != nil {
 				return fmt.Errorf("shard %s: %T: %w", w.path, w.queue[i].Entry, err)
@@ -328,4 +329,83 @@ func (w *writer) forgetQueues() {
 		clear(s.queue)
 		s.queue = s.queue[:0]
 	}
+}
+
+// attach makes the reader read the shards of a run file too, as if their rows were in the run file. name
+// returns what SQLite is given for a path.
+func (r *reader) attach(path string, name func(path string) string) error {
+	rows, err := shardsOf(r.conn)
+	if err != nil {
+		return err
+	}
+	r.shards = len(rows)
+	for _, is := range rows {
+		path, in := shardFile(path, is.number), fmt.Sprintf("s%d", is.number)
+		if err := present(path); err != nil {
+			return err
+		}
+		if err := sqlitex.ExecuteTransient(r.conn, `ATTACH ? AS `+in, &sqlitex.ExecOptions{Args: []any{name(path)}}); err != nil {
+			return fmt.Errorf("shard %s: %w", path, err)
+		}
+		if err := checkShard(r.conn, in, path, is); err != nil {
+			return err
+		}
+	}
+	if r.shards == 0 {
+		return nil
+	}
+	// A name without a file means a temporary view, if there is one.
+	const committed = ` WHERE seq <= (SELECT seq FROM main.state)`
+	for _, view := range []string{
+		`turns AS ` + r.union(`SELECT * FROM %s.turns`+committed, false),
+		`replies AS ` + r.union(`SELECT * FROM %s.replies`+committed, false),
+		`texts AS ` + r.union(`SELECT * FROM %s.texts`, true),
+	} {
+		if err := sqlitex.ExecuteTransient(r.conn, `CREATE TEMP VIEW `+view, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// attached returns the names of the run file and its shards in queries.
+func (r *reader) attached() []string {
+	out := []string{"main"}
+	for n := range r.shards {
+		out = append(out, fmt.Sprintf("s%d", n+1))
+	}
+	return out
+}
+
+// union repeats a query for each file that has turns and replies. all adds the run file, which has texts in
+// any case.
+func (r *reader) union(query string, all bool) string {
+	in := r.attached()
+	if len(in) > 1 && !all {
+		in = in[1:]
+	}
+	for i, name := range in {
+		in[i] = fmt.Sprintf(query, name)
+	}
+	return strings.Join(in, ` UNION ALL `)
+}
+
+// size returns how many bytes the files have.
+func (r *reader) size() (bytes int64, err error) {
+	for _, in := range r.attached() {
+		n, err := queryNumber(r.conn, `SELECT page_count * page_size FROM pragma_page_count('`+in+`'), pragma_page_size('`+in+`')`)
+		if err != nil {
+			return 0, err
+		}
+		bytes += n
+	}
+	return bytes, nil
+}
+
+// keysOf returns the keys of the file that has a text, or nil.
+func (r *reader) keysOf(id int64) *textKeys {
+	if len(r.keys) == 0 {
+		return nil
+	}
+	return r.keys[uint64(id-1)%uint64(len(r.keys))]
 }

@@ -1,9 +1,8 @@
 package runfile
 
 import (
-	"encoding/json"
-
 	"context"
+	"encoding/json"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -182,7 +181,7 @@ func rows(t *testing.T, path, table string) (n int) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	count, err := schemaNumber(c, `SELECT count(*) FROM `+table)
+	count, err := queryNumber(c, `SELECT count(*) FROM `+table)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,12 @@
 // gets journal.ErrFenced. A file that is foreign, damaged or of another format version is
 // refused and not changed. Readers never make a writer wait.
 //
-// What it is not for: it does not decide what is written, and does not group entries. One
-// Append is one commit.
+// It does not decide what is written, and does not group entries: one Append is one commit.
+//
+// There is a file for each kind of row, which has what writes and what reads it: events.go, stages.go,
+// turns.go, replies.go, outcomes.go, state.go and texts.go. They are built on row.go, which adds and
+// checks checksums. writer.go commits; read.go, stream.go, episode.go and list.go are ways to
+// read; verify.go finds damage, and wal.go finds it in SQLite's log.
 package runfile
 
 import (
@@ -33,7 +37,6 @@ import (
 // Mode says whether the file that Open opens must exist.
 type Mode int
 
-// The modes.
 const (
 	Either Mode = iota // resume the run if the file exists, else create the file
 	Create             // the file must not exist
@@ -189,7 +192,7 @@ func inspect(path string, size int64) error {
 		return explain(path, opening, err)
 	case id == shardApplication:
 		return fmt.Errorf("sqlite: %s is %w but a shard of one: name the run file beside its folder", path, ErrForeign)
-	case id != schemaApplication:
+	case id != runApplication:
 		return fmt.Errorf("sqlite: %s is %w: it is an SQLite database of another program, and nothing in it was changed: name another file", path, ErrForeign)
 	case version < 1:
 		return damaged(path, "open", fmt.Errorf("its format version is %d", version))
@@ -215,9 +218,9 @@ func create(path, target string, shards int) (err error) {
 		}
 	}()
 	var rows []shardRow
-	layout := schemaWhole
+	layout := layoutWhole
 	if shards > 0 {
-		layout = sharded
+		layout = layoutSharded
 		if rows, err = createShards(target, shards); err != nil {
 			return explain(path, "create", err)
 		}

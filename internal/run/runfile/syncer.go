@@ -20,7 +20,7 @@ const (
 // syncer syncs the commits of a writer and folds the log, while the writer goes on.
 type syncer struct {
 	mu     sync.Mutex // held during sync
-	log    file
+	log    logFile
 	synced atomic.Int64 // commits on the disk
 
 	folding sync.Mutex // held during fold
@@ -28,8 +28,8 @@ type syncer struct {
 	folded  int64 // commits at the last fold
 }
 
-// file is the part of an os.File that a syncer needs.
-type file interface {
+// logFile is the part of an os.File that a syncer needs.
+type logFile interface {
 	Sync() error
 	Close() error
 }
@@ -42,7 +42,7 @@ func (w *writer) syncLater() error {
 	if w.syncer != nil {
 		return nil
 	}
-	version, err := schemaNumber(w.conn, "PRAGMA user_version")
+	version, err := queryNumber(w.conn, "PRAGMA user_version")
 	if err == nil {
 		err = sqlitex.ExecuteTransient(w.conn, fmt.Sprintf("PRAGMA user_version = %d", version|syncedLater), nil)
 	}
@@ -118,7 +118,7 @@ func (y *syncer) fold(commits int64) {
 		return
 	}
 	y.folded = commits
-	_ = run(y.conn, `PRAGMA wal_checkpoint(PASSIVE)`)
+	_ = execute(y.conn, `PRAGMA wal_checkpoint(PASSIVE)`)
 }
 
 func (y *syncer) close() error { return errors.Join(y.conn.Close(), y.log.Close()) }

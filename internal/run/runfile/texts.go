@@ -1,24 +1,29 @@
 package runfile
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"parley/llm"
 )
 
-// sqliteText is a row of texts.
-type sqliteText struct {
+// storedText is a row of the table texts, which has what many calls share: messages, the settings of requests, params and lineups.
+// A textKey identifies equal content, so that a writer stores it once.
+type storedText struct {
 	words   string
 	parts   []llm.Part
-	rest    *contentRest
+	rest    *messageRest
 	request *llm.Request // words as settings, once they are read as such
 	added   bool         // the message was added to the writer's keys
 }
 
 // size returns about how much memory t takes.
-func (t *sqliteText) size() int {
+func (t *storedText) size() int {
 	n := 200 + len(t.words)
 	if t.rest != nil {
 		n += t.rest.Size()
@@ -26,20 +31,268 @@ func (t *sqliteText) size() int {
 	return n
 }
 
+// otherRole is the letter of a role other than the four.
+const otherRole = 'x'
+
+// roleLetter returns a role as the column roles has it.
+func roleLetter(r llm.Role) byte {
+	switch r {
+	case llm.RoleSystem, llm.RoleUser, llm.RoleAssistant, llm.RoleTool:
+		return r[0]
+	default:
+		return otherRole
+	}
+}
+
+// roleOf returns the role of a letter. rest may be nil.
+func roleOf(letter byte, rest *messageRest) llm.Role {
+	for _, r := range []llm.Role{llm.RoleUser, llm.RoleAssistant, llm.RoleSystem, llm.RoleTool} {
+		if r[0] == letter {
+			return r
+		}
+	}
+	if rest != nil {
+		return llm.Role(rest.Role)
+	}
+	return ""
+}
+
+// isPlain reports whether a message is one text of a known role, as most are.
+func isPlain(m *llm.Message) bool {
+	return len(m.Parts) == 1 && m.Parts[0].IsText() && roleLetter(m.Role) != otherRole &&
+		len(m.Thoughts) == 0 && len(m.ToolCalls) == 0 && m.ToolCallID == "" && !m.ToolFailed
+}
+
+// messageRest is everything in a message except its text. Parts is set unless the message has
+// exactly one part, a text.
+type messageRest struct {
+	Role       string         `json:"role,omitempty"` // if it is not one of the four
+	Parts      []storedPart   `json:"parts,omitempty"`
+	Empty      bool           `json:"empty,omitempty"` // the message has no parts
+	Thoughts   []llm.Thought  `json:"thoughts,omitempty"`
+	ToolCalls  []llm.ToolCall `json:"tool_calls,omitempty"`
+	ToolCallID string         `json:"tool_call_id,omitempty"`
+	ToolFailed bool           `json:"tool_failed,omitempty"`
+}
+
+type storedPart struct {
+	Text  string       `json:"text,omitempty"`
+	Image *storedImage `json:"image,omitempty"`
+	File  *storedFile  `json:"file,omitempty"`
+}
+
+type storedFile struct {
+	Name      string `json:"name,omitempty"`
+	URL       string `json:"url,omitempty"`
+	MediaType string `json:"media_type,omitempty"`
+	Data      []byte `json:"data,omitempty"`
+}
+
+type storedImage struct {
+	URL       string `json:"url,omitempty"`
+	MediaType string `json:"media_type,omitempty"`
+	Data      []byte `json:"data,omitempty"`
+	Detail    string `json:"detail,omitempty"`
+}
+
+// newRest returns the rest of a message.
+func newRest(m *llm.Message) messageRest {
+	r := messageRest{Thoughts: m.Thoughts, ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID, ToolFailed: m.ToolFailed}
+	if roleLetter(m.Role) == otherRole {
+		r.Role = string(m.Role)
+	}
+	switch {
+	case len(m.Parts) == 0:
+		r.Empty = true
+	case len(m.Parts) > 1 || !m.Parts[0].IsText():
+		for _, p := range m.Parts {
+			r.Parts = append(r.Parts, storedPart{p.Text, (*storedImage)(p.Image), (*storedFile)(p.File)})
+		}
+	}
+	return r
+}
+
+// Message returns the message with the given text and letter of its role.
+func (r *messageRest) Message(text string, letter byte) llm.Message {
+	m := llm.Message{Role: roleOf(letter, r), Thoughts: r.Thoughts, ToolCalls: r.ToolCalls, ToolCallID: r.ToolCallID, ToolFailed: r.ToolFailed}
+	switch {
+	case len(r.Parts) > 0:
+		for _, p := range r.Parts {
+			m.Parts = append(m.Parts, llm.Part{Text: p.Text, Image: (*llm.Image)(p.Image), File: (*llm.File)(p.File)})
+		}
+	case !r.Empty:
+		m.Parts = []llm.Part{{Text: text}}
+	}
+	return m
+}
+
+// Size returns about how many bytes of memory the parts take.
+func (r *messageRest) Size() (n int) {
+	for _, p := range r.Parts {
+		n += len(p.Text)
+		if p.Image != nil {
+			n += len(p.Image.Data)
+		}
+		if p.File != nil {
+			n += len(p.File.Data)
+		}
+	}
+	return n
+}
+
+// settings is a request without its messages, and without what differs in every call.
+type settings struct {
+	llm.Request
+	Messages  *struct{}     `json:"messages,omitempty"` // hides those of Request
+	Deadline  time.Duration `json:"deadline,omitempty"`
+	Fallbacks []string      `json:"fallbacks,omitempty"`
+}
+
+// encodeSettings writes the settings of a request as JSON.
+func encodeSettings(r *llm.Request) (string, error) {
+	s := settings{Request: *r, Deadline: r.Deadline, Fallbacks: r.Fallbacks}
+	s.Sample = 0
+	return encode(s)
+}
+
+// decodeSettings reads what encodeSettings writes.
+func decodeSettings(text string) (*llm.Request, error) {
+	var s settings
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		return nil, err
+	}
+	r := s.Request
+	r.Messages, r.Deadline, r.Fallbacks = nil, s.Deadline, s.Fallbacks
+	return &r, nil
+}
+
+// encode writes v as JSON without HTML escapes.
+func encode(v any) (string, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return "", err
+	}
+	return strings.TrimSuffix(b.String(), "\n"), nil
+}
+
+// appendIDs appends ids as a JSON list.
+func appendIDs(b []byte, ids []int64) []byte {
+	b = append(b, '[')
+	for i, id := range ids {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, id, 10)
+	}
+	return append(b, ']')
+}
+
+// parseIDs reads what appendIDs writes.
+func parseIDs(list string) (out []int64, err error) {
+	list, opened := strings.CutPrefix(list, "[")
+	list, closed := strings.CutSuffix(list, "]")
+	if !opened || !closed {
+		return nil, errors.New("its prompt is not a list")
+	}
+	if list != "" {
+		out = make([]int64, 0, 1+strings.Count(list, ","))
+	}
+	for list != "" {
+		var first string
+		first, list, _ = strings.Cut(list, ",")
+		id, err := strconv.ParseInt(first, 10, 64)
+		if err != nil {
+			return nil, errors.New("its prompt is not a list of numbers")
+		}
+		out = append(out, id)
+	}
+	return out, nil
+}
+
+// textID returns the id of a text, and stores the text if it is new.
+func (w *writer) textID(text string) (int64, error) {
+	k := w.hasher.Text(text)
+	if id, ok := w.keys.Find(k); ok {
+		return id, nil
+	}
+	return w.putText(k, text, "")
+}
+
+// episodeTextID is textID for a text that may be one of episodeTexts, which takes less time to find out.
+func (w *writer) episodeTextID(texts *episodeTexts, text string) (int64, error) {
+	if id := texts.Find(text); id != 0 {
+		return id, nil
+	}
+	id, err := w.textID(text)
+	if err != nil {
+		return 0, err
+	}
+	w.keys.Remember(texts, text, id)
+	return id, nil
+}
+
+// messageID returns the id of a message, and stores the message if it is new.
+func (w *writer) messageID(texts *episodeTexts, m *llm.Message) (int64, error) {
+	if isPlain(m) {
+		return w.episodeTextID(texts, m.Parts[0].Text)
+	}
+	k := w.hasher.Message(m)
+	if id, ok := w.keys.Find(k); ok {
+		return id, nil
+	}
+	rest, err := encode(newRest(m))
+	if err != nil {
+		return 0, err
+	}
+	return w.putText(k, m.Text(), rest)
+}
+
+// settingsID returns the id of a request's settings, and stores them if they are new.
+func (w *writer) settingsID(q *llm.Request) (int64, error) {
+	k := w.hasher.Settings(q)
+	if id, ok := w.keys.Find(k); ok {
+		return id, nil
+	}
+	text, err := encodeSettings(q)
+	if err != nil {
+		return 0, err
+	}
+	return w.putText(k, text, "")
+}
+
+func (w *writer) putText(k textKey, text, rest string) (int64, error) {
+	id := w.textNumber(w.totals.texts + 1)
+	r, err := w.rows.Row(`INSERT INTO texts (id, sum, text, rest) VALUES (?, ?, ?, ?)`, tableTexts, id, 1)
+	if err != nil {
+		return 0, err
+	}
+	r.Text(text)
+	r.Optional(rest)
+	r.Seal()
+	if err := r.Do(); err != nil {
+		return 0, err
+	}
+	w.totals.texts++
+	w.keys.Add(k, id)
+	return id, nil
+}
+
 // textsKept is how many bytes of texts a reader keeps at least.
 const textsKept = 8 << 20
 
-func (r *reader) forgetTexts() { r.texts = newRecent[int64](textsKept, (*sqliteText).size) }
+func (r *reader) forgetTexts() { r.texts = newRecent[int64](textsKept, (*storedText).size) }
 
 // text returns a text. The text 0 is empty.
-func (r *reader) text(id int64) (t *sqliteText, err error) {
+func (r *reader) text(id int64) (t *storedText, err error) {
 	if id == 0 {
-		return &sqliteText{}, nil
+		return &storedText{}, nil
 	}
 	if t, ok := r.texts.Find(id); ok {
 		return t, nil
 	}
-	err = one(r.byKey.text, rowTexts, id, func(c rowReader) (err error) {
+	err = findRow(r.byKey.text, tableTexts, id, func(c rowReader) (err error) {
 		t, err = r.readText(c)
 		return err
 	})
@@ -72,15 +325,15 @@ func (r *reader) fetch(ids []int64) error {
 
 // readText reads a text and keeps it. It adds it to the writer's keys, because an episode
 // that is resumed will use it again.
-func (r *reader) readText(c rowReader) (*sqliteText, error) {
-	c.Begin(rowTexts, 1)
+func (r *reader) readText(c rowReader) (*storedText, error) {
+	c.Begin(tableTexts, 1)
 	words, rest := c.Text(), c.Optional()
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	t := &sqliteText{words: words, parts: []llm.Part{{Text: words}}}
+	t := &storedText{words: words, parts: []llm.Part{{Text: words}}}
 	if rest != "" {
-		t.rest = &contentRest{}
+		t.rest = &messageRest{}
 		if err := json.Unmarshal([]byte(rest), t.rest); err != nil {
 			return nil, c.Bad("cannot be read: " + err.Error())
 		}
@@ -98,7 +351,7 @@ func (r *reader) message(id int64, letter byte) (llm.Message, error) {
 		return llm.Message{}, err
 	}
 	if t.rest == nil {
-		return llm.Message{Role: role(letter, nil), Parts: t.parts}, nil
+		return llm.Message{Role: roleOf(letter, nil), Parts: t.parts}, nil
 	}
 	m := t.rest.Message(t.words, letter)
 	if k := r.keysOf(id); k != nil && !t.added {
@@ -118,7 +371,7 @@ func (r *reader) settings(id int64) (*llm.Request, error) {
 		return t.request, nil
 	}
 	if t.request, err = decodeSettings(t.words); err != nil {
-		return nil, &rowError{Table: rowTexts, Key: id, Why: "cannot be read: " + err.Error()}
+		return nil, &rowError{Table: tableTexts, Key: id, Why: "cannot be read: " + err.Error()}
 	}
 	if k := r.keysOf(id); k != nil {
 		k.Add(r.hasher.Settings(t.request), id)

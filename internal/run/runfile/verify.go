@@ -3,8 +3,10 @@ package runfile
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sort"
 	"strings"
@@ -96,7 +98,7 @@ func (s *Store) verify(ctx context.Context, structure bool) (found *Losses, err 
 	err = s.read(func(r *reader) error {
 		v := &verifier{r: r, Losses: &Losses{damaged: map[int]bool{}}, bad: map[int64]string{}, claimed: map[int64]bool{}, lostTexts: map[int64]bool{}, ends: map[int]int{}}
 		r.lost = v.Losses // skip what is damaged
-		r.onSkip = func(err error) { v.addRun(what(err)) }
+		r.onSkip = func(err error) { v.addRun(damageText(err)) }
 		r.conn.SetInterrupt(ctx.Done())
 		defer func() { r.onSkip = nil; r.conn.SetInterrupt(nil) }()
 		found = v.Losses
@@ -199,12 +201,12 @@ func (v *verifier) checkStructure() {
 		v.addRun("SQLite: " + err.Error())
 	}
 	if err := checkViews(v.r.conn); err != nil {
-		v.addRun(what(err))
+		v.addRun(damageText(err))
 	}
 }
 
-// what returns an error's text without repeating that the file is damaged.
-func what(err error) string { return strings.TrimPrefix(err.Error(), ErrDamaged.Error()+": ") }
+// damageText returns an error's text without repeating that the file is damaged.
+func damageText(err error) string { return strings.TrimPrefix(err.Error(), ErrDamaged.Error()+": ") }
 
 // rows reads the rows of a table, and adds the good ones to a set.
 func (v *verifier) rows(query string, good bitset, read func(c rowReader) error) error {
@@ -218,7 +220,7 @@ func (v *verifier) rows(query string, good bitset, read func(c rowReader) error)
 		case sqlite.ErrCode(err) == sqlite.ResultInterrupt:
 			return err
 		case &good[0] == &v.entries[0]:
-			v.bad[c.Key] = what(err)
+			v.bad[c.Key] = damageText(err)
 		}
 		return nil
 	})
@@ -226,7 +228,7 @@ func (v *verifier) rows(query string, good bitset, read func(c rowReader) error)
 
 func (v *verifier) checkTexts() error {
 	err := v.rows(`SELECT id, sum, text, rest FROM texts WHERE id > ? AND id <= ? ORDER BY id`, v.texts, func(c rowReader) error {
-		c.Begin(rowTexts, 1)
+		c.Begin(tableTexts, 1)
 		c.Text()
 		c.Text()
 		return c.Check()
@@ -279,7 +281,7 @@ func (v *verifier) checkSpecs() error {
 			return err
 		}
 		if err = b.add(s); err != nil {
-			v.addRun(what(err))
+			v.addRun(damageText(err))
 		}
 		return err
 	})
@@ -357,11 +359,11 @@ func (v *verifier) checkOutcomes() error {
 			v.ends[e.Episode] = e.Attempt
 			return nil
 		}
-		c.Begin(rowOutcomes, 1)
+		c.Begin(tableOutcomes, 1)
 		episode := c.Int()
 		if c.Int(); c.Check() == nil { // the episode can be read
 			v.claimed[c.Key] = true
-			v.addEpisode(episode, what(err))
+			v.addEpisode(episode, damageText(err))
 		}
 		return err
 	})
@@ -394,4 +396,95 @@ func (v *verifier) checkProgress() error {
 // badEntry says what is wrong with an entry.
 func (v *verifier) badEntry(seq int64) string {
 	return cmp.Or(v.bad[seq], fmt.Sprintf("entry %d is missing", seq))
+}
+
+// assignLost finds the episodes of bad entries: the next entry of an episode names the bad one.
+func (v *verifier) assignLost() error {
+	lost := map[int64]bool{}
+	for n := int64(1); n <= v.t.seq; n++ {
+		if !v.entries.has(n) && !v.claimed[n] {
+			lost[n] = true
+		}
+	}
+	if len(lost) == 0 {
+		return nil
+	}
+	claim := func(episode int, prev int64) {
+		if n := abs(prev); lost[n] {
+			v.addEpisode(episode, v.badEntry(n))
+			delete(lost, n)
+		}
+	}
+	err := v.r.scan(`SELECT `+turnColumns+` FROM turns `+inSpan, everything(), func(c rowReader) error {
+		var e journal.Turned
+		prev, err := readTurnCore(&c, &e)
+		if err == nil {
+			claim(e.Episode, prev)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	err = v.r.scan(`SELECT seq, sum, `+coreColumns+` FROM replies `+inSpan, everything(), func(c rowReader) error {
+		k, err := readCore(&c, 1)
+		if err == nil {
+			claim(k.turn.Episode, k.prev)
+		}
+		return err
+	})
+	for _, n := range slices.Sorted(maps.Keys(lost)) {
+		v.addRun(v.badEntry(n))
+	}
+	return err
+}
+
+// checkFound looks up the entries of the other episodes, if anything is damaged: a good row
+// may not be found if damaged pages hide the way to it.
+func (v *verifier) checkFound() error {
+	if len(v.Damage) == 0 {
+		return nil
+	}
+	for _, m := range v.landmarks {
+		v.fatal = cmp.Or(v.fatal, m.check(v.r))
+	}
+	v.r.forgetTexts() // so that they are read again
+	for _, e := range v.extents {
+		if v.Has(e.episode) {
+			continue
+		}
+		if _, _, err := v.r.episode(context.Background(), e, 0, true); isDamage(err) {
+			v.addEpisode(e.episode, damageText(err))
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// landmark is the first row of a query after a key at which readers continue.
+type landmark struct {
+	query       string
+	after, next int64 // next is -1 if there is no row
+}
+
+// advance returns landmarks up to a key. The next row after them is the given one.
+func (m *landmark) advance(last, next int64) (out []landmark) {
+	for ; m.after <= last; m.after += readAtOnce {
+		out = append(out, landmark{m.query, m.after, next})
+	}
+	return out
+}
+
+// check returns an error if the query finds another row.
+func (m *landmark) check(r *reader) error {
+	next := int64(-1)
+	err := r.scan(m.query, span{m.after, math.MaxInt64}, func(c rowReader) error {
+		next = c.Key
+		return errStop
+	})
+	if errors.Is(err, errStop) && next != m.next {
+		return fmt.Errorf("%w: its pages are not in order, and existing rows are not found", ErrDamaged)
+	}
+	return nil
 }

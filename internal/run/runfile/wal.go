@@ -1,11 +1,3 @@
-// Part wal finds damage in the middle of a SQLite write-ahead log.
-//
-// SQLite reads a log up to the first frame whose checksum is wrong, because that is where a
-// power failure ends it. It cannot distinguish that from a damaged frame in the middle, after
-// which it drops whole commits silently. This package can: a commit is synced before one of
-// the next commits is written, so if a frame of a later commit is good, the frames before it
-// were good once.
-
 package runfile
 
 import (
@@ -20,6 +12,12 @@ import (
 // walDamaged reports whether a log has a damaged frame that was good once. unsynced is how many
 // commits at the end of the log may not have been synced, and pageSize is the size of a page
 // where the header does not say it. A log that does not exist is not damaged.
+//
+// SQLite reads a log up to the first frame whose checksum is wrong, because that is where a
+// power failure ends it. It cannot distinguish that from a damaged frame in the middle, after
+// which it drops whole commits silently. walDamaged can: a commit is synced before one of
+// the next commits is written, so if a frame of a later commit is good, the frames before it
+// were good once.
 func walDamaged(path string, unsynced, pageSize int) (bool, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -29,7 +27,7 @@ func walDamaged(path string, unsynced, pageSize int) (bool, error) {
 		return false, err
 	}
 	defer func() { _ = f.Close() }() // it is only read
-	s, ok := newScanner(bufio.NewReaderSize(f, 1<<20), pageSize)
+	s, ok := newWALScanner(bufio.NewReaderSize(f, 1<<20), pageSize)
 	if !ok {
 		return false, nil
 	}
@@ -42,8 +40,8 @@ func walDamaged(path string, unsynced, pageSize int) (bool, error) {
 	return s.damaged, nil
 }
 
-// scanner reads the frames of a log.
-type scanner struct {
+// walScanner reads the frames of a log.
+type walScanner struct {
 	in       io.Reader
 	order    binary.ByteOrder
 	page     []byte
@@ -57,14 +55,14 @@ type scanner struct {
 	damaged  bool        // a bad frame was good once
 }
 
-// newScanner reads the header of a log. It returns false if the log has no frames.
-func newScanner(in io.Reader, pageSize int) (*scanner, bool) {
+// newWALScanner reads the header of a log. It returns false if the log has no frames.
+func newWALScanner(in io.Reader, pageSize int) (*walScanner, bool) {
 	var head [32]byte
 	if _, err := io.ReadFull(in, head[:]); err != nil {
 		return nil, false
 	}
 	u := func(i int) uint32 { return binary.BigEndian.Uint32(head[i:]) }
-	s := &scanner{in: in, order: binary.LittleEndian, salts: binary.BigEndian.Uint64(head[16:])}
+	s := &walScanner{in: in, order: binary.LittleEndian, salts: binary.BigEndian.Uint64(head[16:])}
 	if u(0)&1 != 0 {
 		s.order = binary.BigEndian
 	}
@@ -80,7 +78,7 @@ func newScanner(in io.Reader, pageSize int) (*scanner, bool) {
 
 // headless handles a log with a bad header, which SQLite treats as empty. If the log has a
 // frame, the header was good once.
-func (s *scanner) headless() bool {
+func (s *walScanner) headless() bool {
 	if !s.read() {
 		return false
 	}
@@ -88,7 +86,7 @@ func (s *scanner) headless() bool {
 	return s.damaged
 }
 
-func (s *scanner) read() bool {
+func (s *walScanner) read() bool {
 	_, err := io.ReadFull(s.in, s.frame[:])
 	if err == nil {
 		_, err = io.ReadFull(s.in, s.page)
@@ -97,7 +95,7 @@ func (s *scanner) read() bool {
 }
 
 // next reads a frame. It returns false at the end.
-func (s *scanner) next() bool {
+func (s *walScanner) next() bool {
 	const enough = 64 // a flipped bit makes one frame look like one of an earlier log, not many
 	if s.damaged || s.others > enough || !s.read() {
 		return false
@@ -129,7 +127,7 @@ func (s *scanner) next() bool {
 }
 
 // checksum continues SQLite's checksum with b.
-func (s *scanner) checksum(sum [2]uint32, b []byte) [2]uint32 {
+func (s *walScanner) checksum(sum [2]uint32, b []byte) [2]uint32 {
 	if s.order == binary.LittleEndian { // nearly always: a loop without calls
 		for ; len(b) >= 8; b = b[8:] {
 			sum[0] += binary.LittleEndian.Uint32(b) + sum[1]

@@ -25,7 +25,7 @@ type writer struct {
 	conn *sqlite.Conn
 	rows inserts
 	path string
-	keys *contentKeys
+	keys *textKeys
 
 	// The state before the next commit. After a failed commit it is read again.
 	known    bool
@@ -44,7 +44,7 @@ type writer struct {
 	syncer  *syncer // syncs commits; nil: SQLite does
 
 	// Buffers.
-	hasher contentHasher
+	hasher keyHasher
 	ids    []int64
 	roles  []byte
 	list   []byte
@@ -57,11 +57,11 @@ const (
 	foldPages   = 2000             // SQLite folds a log of so many pages into the file
 	maxLogSize  = 256 << 20        // if the log is larger, the writer waits for readers to fold it
 	foldEvery   = 64               // entries between two checks of the log's size
-	lookEvery   = time.Second      // how often the writer checks that the file is still there
+	checkEvery  = time.Second      // how often the writer checks that the file is still there
 )
 
 // newWriter opens a run file, and its shards. It also returns the keys of its texts, by file.
-func newWriter(path string) (_ *writer, keys []*contentKeys, err error) {
+func newWriter(path string) (_ *writer, keys []*textKeys, err error) {
 	w, err := connect(path)
 	if err != nil {
 		return nil, nil, err
@@ -131,7 +131,7 @@ func pragmas(c *sqlite.Conn, list ...string) error {
 
 // takeOver begins an epoch: earlier writers cannot write any more.
 func (w *writer) takeOver() error {
-	return within(w.conn, func() error {
+	return transact(w.conn, func() error {
 		if err := w.load(); err != nil {
 			return err
 		}
@@ -149,7 +149,7 @@ func (w *writer) load() (err error) {
 		return err
 	}
 	for episode, p := range w.progress {
-		w.fileOf(episode).keys.Unsay(&p.said)
+		w.fileOf(episode).keys.Drop(&p.texts)
 	}
 	w.progress, w.dirty, w.known = map[int]*progress{}, nil, true
 	return w.loadShards()
@@ -174,11 +174,11 @@ func (w *writer) commit(entries []journal.Entry) (err error) {
 		}
 	}()
 	for _, f := range w.all {
-		if err := f.there(); err != nil {
+		if err := f.checkPath(); err != nil {
 			return err
 		}
 	}
-	if err := within(w.conn, func() error { return w.putAll(entries) }); err != nil {
+	if err := transact(w.conn, func() error { return w.putAll(entries) }); err != nil {
 		return err
 	}
 	w.commits++
@@ -187,22 +187,22 @@ func (w *writer) commit(entries []journal.Entry) (err error) {
 	return nil
 }
 
-// there checks from time to time that the path still leads to the file, and that nobody has truncated it. Some systems
+// checkPath checks from time to time that the path still leads to the file, and that nobody has truncated it. Some systems
 // delete a file that is open: what is written to it is lost with the process.
-func (w *writer) there() error {
+func (w *writer) checkPath() error {
 	now := time.Now()
-	if now.Sub(w.checked) < lookEvery {
+	if now.Sub(w.checked) < checkEvery {
 		return nil
 	}
 	w.checked = now
-	if err := w.look(); err != nil {
+	if err := w.checkPathNow(); err != nil {
 		w.checked, w.gone = time.Time{}, true // the next commit fails too
 		return err
 	}
 	return nil
 }
 
-func (w *writer) look() error {
+func (w *writer) checkPathNow() error {
 	info, err := os.Stat(w.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -275,13 +275,37 @@ func (w *writer) claim() error {
 	return nil
 }
 
+// put stores an entry as the last one.
+func (w *writer) put(e journal.Entry) error {
+	switch e := e.(type) {
+	case *journal.Turned:
+		return w.putTurned(e)
+	case *journal.Replied:
+		return w.putReplied(e)
+	case *journal.Ended:
+		return w.putEnded(e)
+	case *journal.Staged:
+		return w.putStaged(e)
+	default:
+		return w.putEvent(e)
+	}
+}
+
+// insert stores a turn or a reply in this file.
+func (w *writer) insert(s *step) error {
+	if e, ok := s.Entry.(*journal.Turned); ok {
+		return w.insertTurn(s, e)
+	}
+	return w.insertReply(s, s.Entry.(*journal.Replied))
+}
+
 // settle forgets the episodes that ended: their progress is rarely needed again.
 func (w *writer) settle() {
 	for _, episode := range w.dirty {
 		p := w.progress[episode]
 		p.dirty = false
 		if p.Ended {
-			w.fileOf(episode).keys.Unsay(&p.said)
+			w.fileOf(episode).keys.Drop(&p.texts)
 			delete(w.progress, episode)
 		}
 	}
@@ -297,7 +321,7 @@ func (w *writer) fold(n int) {
 	}
 	w.unfolded = 0
 	if info, err := os.Stat(w.path + "-wal"); err == nil && info.Size() > maxLogSize {
-		_ = run(w.conn, `PRAGMA wal_checkpoint(TRUNCATE)`)
+		_ = execute(w.conn, `PRAGMA wal_checkpoint(TRUNCATE)`)
 	}
 }
 
@@ -305,7 +329,7 @@ func (w *writer) fold(n int) {
 func (w *writer) close() error {
 	var synced error
 	if !w.gone { // else a commit has said so
-		synced = w.look()
+		synced = w.checkPathNow()
 	}
 	for _, s := range w.shards {
 		synced = errors.Join(synced, s.close())
@@ -313,9 +337,32 @@ func (w *writer) close() error {
 	if w.syncer != nil {
 		synced = errors.Join(synced, w.syncer.sync(w.commits), w.syncer.close()) // if somebody reads, the log stays
 	}
-	err := run(w.conn, `PRAGMA wal_checkpoint(TRUNCATE)`)
+	err := execute(w.conn, `PRAGMA wal_checkpoint(TRUNCATE)`)
 	if code := sqlite.ErrCode(err).ToPrimary(); code == sqlite.ResultBusy || code == sqlite.ResultLocked {
 		err = nil // somebody reads: the last connection to close folds the log
 	}
 	return errors.Join(synced, err, w.conn.Close())
+}
+
+// transact runs f in a transaction that writes, and rolls it back if anything fails.
+func transact(c *sqlite.Conn, f func() error) error {
+	if err := execute(c, "BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	err := f()
+	if err == nil {
+		err = execute(c, "COMMIT")
+	}
+	if err != nil && !c.AutocommitEnabled() { // some failures have rolled it back already
+		err = errors.Join(err, execute(c, "ROLLBACK"))
+	}
+	return err
+}
+
+func execute(c *sqlite.Conn, statement string) error {
+	s, err := c.Prepare(statement)
+	if err != nil {
+		return err
+	}
+	return stepOnce(s)
 }

@@ -19,7 +19,7 @@ const everything = `{"type":"object","properties":{
 func TestFormAnswer(t *testing.T) {
 	t.Parallel()
 	offer := &world.Offer{Field: "orders", Choices: []world.Choice{{Name: "Paris", At: "PAR", Options: []string{"A PAR H"}}}}
-	f, ok := Of(json.RawMessage(everything), offer)
+	f, ok := FormOf(json.RawMessage(everything), offer)
 	if !ok || len(f.Fields) != 9 || len(f.Fields[5].Offered) != 1 {
 		t.Fatalf("%+v %v", f, ok)
 	}
@@ -76,7 +76,7 @@ func TestForms(t *testing.T) {
 		`{"type":"object","properties":{"a":{"type":"array","items":{"type":"array","items":{"type":"string"}}}}}`:                         "",
 		`{"type":"object","properties":{"a":{"type":"object","properties":{"b":{"type":"object","properties":{"c":{"type":"string"}}}}}}}`: "",
 	} {
-		f, ok := Of(json.RawMessage(schema), nil)
+		f, ok := FormOf(json.RawMessage(schema), nil)
 		got := ""
 		if ok {
 			for _, one := range f.Fields {
@@ -93,7 +93,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Add(everything, "x")
 	f.Add(`{"type":"string"}`, "12")
 	f.Fuzz(func(t *testing.T, schema, text string) {
-		form, ok := Of(json.RawMessage(schema), nil)
+		form, ok := FormOf(json.RawMessage(schema), nil)
 		if !ok {
 			return
 		}

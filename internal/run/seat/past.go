@@ -121,8 +121,8 @@ func messagesOf(req *llm.Request) []Message {
 	return out
 }
 
-// Latest returns the last episode that has begun in which a person takes a seat, or -1.
-func Latest(ctx context.Context, store *runfile.Store, begun *journal.Begun, seat string) (int, error) {
+// LatestEpisode returns the last episode that has begun in which a person takes a seat, or -1.
+func LatestEpisode(ctx context.Context, store *runfile.Store, begun *journal.Begun, seat string) (int, error) {
 	lineups, err := store.Lineups(ctx)
 	last, people := -1, peopleOf(begun)
 	for _, l := range lineups {

@@ -25,7 +25,7 @@ var _ world.Code = (*Sessions)(nil)
 
 // OpenEnvironment starts a worker with the class of an environment.
 func OpenEnvironment(c Config) (*Sessions, error) {
-	p, err := open(c, environment)
+	p, err := open(c, roleEnvironment)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (s *Sessions) StandIn(model string, req *llm.Request, seed uint64) (string,
 
 // StandInCalls asks the class to call tools for the simulated provider.
 func (s *Sessions) StandInCalls(model string, req *llm.Request, seed uint64) ([]llm.ToolCall, bool) {
-	a := s.pool.stoodIn(model, req, seed)
+	a := s.pool.standInAnswer(model, req, seed)
 	if a == nil {
 		return nil, false
 	}
@@ -110,7 +110,7 @@ func (e *exchange) do(ctx context.Context, body []byte) (json.RawMessage, error)
 		if fault := e.died(err); fault != nil {
 			return nil, fault
 		}
-		if e.pool.first.said.Durable == durableEpisode {
+		if e.pool.first.description.Durable == durableEpisode {
 			e.broken = fmt.Errorf("its worker ended: %w", err)
 			return nil, e.broken
 		}

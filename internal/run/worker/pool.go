@@ -4,6 +4,10 @@
 //
 // An episode stays with its worker. If that ends, another one plays the episode again from its replies, and the engine
 // does not notice.
+//
+// pool.go starts workers and gives each episode one, start.go starts their processes, and process.go exchanges lines with one. What the
+// lines hold is in protocol.go. kind.go makes a world.Kind, or a scorer, of what a worker describes, episode.go plays an episode, and
+// environment.go keeps the sessions of an environment.
 package worker
 
 import (
@@ -45,7 +49,7 @@ type Config struct {
 // Pool is the workers of a kind. Close ends them.
 type Pool struct {
 	Config
-	role  Role
+	role  role
 	first *process // whose description counts
 	seed  maphash.Seed
 
@@ -56,19 +60,18 @@ type Pool struct {
 	started []*process   // all that were ever started, to wait for
 }
 
-// Role is what a class is for.
-type Role string
+// role is what a class is for.
+type role string
 
-// The roles.
 const (
-	World       Role = "" // it plays episodes
-	environment Role = "environment"
-	Scorer      Role = "scorer" // it scores episodes of another run
+	roleWorld       role = "" // it plays episodes
+	roleEnvironment role = "environment"
+	roleScorer      role = "scorer" // it scores episodes of another run
 )
 
 // Open starts a worker and returns the kind that it describes.
 func Open(c Config) (*Pool, world.Kind, error) {
-	p, err := open(c, World)
+	p, err := open(c, roleWorld)
 	if err != nil {
 		return nil, world.Kind{}, err
 	}
@@ -80,14 +83,14 @@ func Open(c Config) (*Pool, world.Kind, error) {
 }
 
 // open starts a worker.
-func open(c Config, role Role) (*Pool, error) {
+func open(c Config, r role) (*Pool, error) {
 	if c.Max <= 0 {
 		c.Max = max(1, runtime.GOMAXPROCS(0)-1)
 	}
 	if c.Memory <= 0 {
 		c.Memory = 2 << 30
 	}
-	p := &Pool{Config: c, role: role, seed: maphash.MakeSeed()}
+	p := &Pool{Config: c, role: r, seed: maphash.MakeSeed()}
 	first, err := p.retry()
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", c.Name, err), p.Close())
@@ -108,12 +111,12 @@ func (p *Pool) start() (*process, error) {
 	} else if len(p.started) > 0 {
 		return nil, fmt.Errorf("the program that plays the world has ended: %w", p.started[0].reason())
 	}
-	made, err := greet(s, h)
+	made, err := handshake(s, h)
 	if err != nil {
 		return nil, err
 	}
 	if p.first != nil {
-		if err := same(p.first.said, made.said); err != nil {
+		if err := same(p.first.description, made.description); err != nil {
 			return nil, made.stop(err)
 		}
 	}
@@ -171,8 +174,8 @@ func (p *Pool) take() (*process, error) {
 	return best, nil
 }
 
-// leave is called when an episode no longer needs its worker, which uses so many bytes of memory.
-func (p *Pool) leave(w *process, memory int64) {
+// release is called when an episode no longer needs its worker, which uses so many bytes of memory.
+func (p *Pool) release(w *process, memory int64) {
 	p.mu.Lock()
 	w.live--
 	if p.Conn == nil {
@@ -202,7 +205,7 @@ func (p *Pool) ask(ctx context.Context, r *request) (*answer, error) {
 			return nil, err
 		}
 		line, err := w.ask(ctx, body)
-		p.leave(w, 0)
+		p.release(w, 0)
 		if err == nil {
 			return parse(line)
 		}
@@ -231,7 +234,7 @@ func parse(line []byte) (*answer, error) {
 
 // Code describes the code that the workers play.
 func (p *Pool) Code() journal.Code {
-	return journal.Code{Name: p.Name, Language: p.first.said.Language, Files: p.first.said.Files}
+	return journal.Code{Name: p.Name, Language: p.first.description.Language, Files: p.first.description.Files}
 }
 
 // Close ends all workers and waits for them.

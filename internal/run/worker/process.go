@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -19,8 +20,8 @@ const maxLine = 64 << 20
 // process is one worker. Its methods may be called from any goroutine.
 type process struct {
 	Started
-	said   description
-	folder string // of the file that it plays
+	description description
+	folder      string // of the file that it plays
 
 	writing sync.Mutex // a worker that writes an answer may not read: whoever writes must not hold mu
 	mu      sync.Mutex
@@ -40,8 +41,8 @@ type process struct {
 	retired bool // it gets no new ones
 }
 
-// greet exchanges the first lines, and starts to read answers.
-func greet(s Started, h hello) (*process, error) {
+// handshake exchanges the first lines, and starts to read answers.
+func handshake(s Started, h hello) (*process, error) {
 	conn := s.Conn
 	p := &process{Started: s, folder: filepath.Dir(h.File), waiting: map[int]chan<- []byte{}, acts: map[int]bool{}, ended: make(chan struct{})}
 	line, err := json.Marshal(h)
@@ -56,7 +57,7 @@ func greet(s Started, h hello) (*process, error) {
 		line, err = readLine(in)
 	}
 	if err == nil {
-		err = json.Unmarshal(line, &p.said)
+		err = json.Unmarshal(line, &p.description)
 	}
 	if err == nil {
 		err = conn.SetDeadline(time.Time{})
@@ -67,10 +68,10 @@ func greet(s Started, h hello) (*process, error) {
 	switch {
 	case err != nil:
 		err = fmt.Errorf("the worker did not say what it plays: %w", p.stop(err))
-	case p.said.Parley != protocol:
-		err = p.stop(fmt.Errorf("the worker speaks version %d of the protocol, and this program version %d: install the same version of both", p.said.Parley, protocol))
-	case p.said.Error != nil:
-		err = p.stop(p.said.Error)
+	case p.description.Parley != protocol:
+		err = p.stop(fmt.Errorf("the worker speaks version %d of the protocol, and this program version %d: install the same version of both", p.description.Parley, protocol))
+	case p.description.Error != nil:
+		err = p.stop(p.description.Error)
 	}
 	return p, err
 }
@@ -154,7 +155,7 @@ func (p *process) answered(id int) chan<- []byte {
 	to := p.waiting[id]
 	if to != nil && !p.acts[id] {
 		if p.busy--; p.busy > 0 {
-			p.late.Reset(p.patience()) // for the next one
+			p.late.Reset(p.answerLimit()) // for the next one
 		} else {
 			p.late.Stop()
 		}
@@ -217,7 +218,7 @@ func (p *process) send(body []byte, act bool) (<-chan []byte, int, error) {
 	if act {
 		p.acts[id] = true
 	} else if p.busy++; p.busy == 1 {
-		p.late.Reset(p.patience())
+		p.late.Reset(p.answerLimit())
 	}
 	p.mu.Unlock()
 	line := make([]byte, 0, len(body)+20)
@@ -296,4 +297,72 @@ func (p *process) stop(why error) error {
 	_ = p.Conn.Close() // read sees it
 	<-p.ended
 	return why
+}
+
+// stepLimit is how long a step may take, unless the class says something else. The worker ends a step that takes longer
+// and reports its line; if it cannot, because the step is in code that nothing interrupts, it is killed.
+const stepLimit = time.Minute
+
+// traceTime is how long a worker may take to say where it is, before it is killed.
+const traceTime = time.Second
+
+// limit returns how long a step may take.
+func (p *process) limit() time.Duration {
+	if s := p.description.Limit; s > 0 && s < time.Hour.Seconds()*24 {
+		return time.Duration(s * float64(time.Second))
+	}
+	return stepLimit
+}
+
+// answerLimit returns how long the worker has to answer one request.
+func (p *process) answerLimit() time.Duration { return p.limit() + p.limit()/2 + traceTime }
+
+// stuckError says that a worker was killed because a step took too long.
+type stuckError struct {
+	where string // file and line; empty: unknown
+	limit time.Duration
+}
+
+// Error says where the step is, if that is known.
+func (e *stuckError) Error() string {
+	text := fmt.Sprintf("a step took longer than %v and could not be interrupted: its worker was ended. Is it a loop without an end, or a long call of a library?", e.limit)
+	if e.where != "" {
+		text = e.where + ": " + text
+	}
+	return text
+}
+
+// tooLate asks a worker where it is, and kills it.
+func (p *process) tooLate() {
+	p.mu.Lock()
+	wait := traceTime
+	if p.asked || p.Cmd == nil || askWhere(p.Cmd.Process) != nil {
+		wait = 0
+	}
+	p.asked = true
+	p.mu.Unlock()
+	time.AfterFunc(wait, func() {
+		p.mu.Lock()
+		err := &stuckError{where: p.where, limit: p.limit()}
+		p.mu.Unlock()
+		_ = p.stop(err)
+	})
+}
+
+// traced reports whether a line is part of the traceback that a worker writes when it is asked where it is:
+// `File "/home/me/auction.py", line 12 in play`, innermost first. It keeps the first line that is code of the world.
+func (p *process) traced(line []byte) bool {
+	if bytes.HasPrefix(line, []byte(`{"id":`)) {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.asked {
+		return false
+	}
+	file, rest, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(string(line)), `File "`), `", line `)
+	if number, _, _ := strings.Cut(rest, " "); ok && p.where == "" && filepath.Dir(file) == p.folder {
+		p.where = filepath.Base(file) + ":" + number
+	}
+	return true
 }

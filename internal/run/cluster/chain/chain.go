@@ -7,6 +7,9 @@
 //
 // A message is fenced by the sequence of the message before it on the same subject. A publish whose
 // answer was lost is repeated with the same id, and found again by that id.
+//
+// wire.go encodes messages, past.go finds out from those of a chain who died while playing the lot, and retry.go waits
+// while the hub is away or full.
 package chain
 
 import (
@@ -16,7 +19,6 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -62,9 +64,6 @@ type Config struct {
 func (c *Config) chain() *Chain {
 	return &Chain{js: c.JetStream, stream: c.Stream, subject: c.Subject, session: c.Session, id: rand.Text(), room: c.Room}
 }
-
-// attempt is how long a request may take before it is made again.
-const attempt = 5 * time.Second
 
 // Open claims a chain, unless its lot is done: whoever wrote to it before cannot write any more.
 func Open(ctx context.Context, c Config) (*Chain, Past, error) {
@@ -128,7 +127,7 @@ func (j *Chain) load(ctx context.Context) (Past, *Reader, error) {
 			return past, r, nil
 		}
 		if err != nil {
-			return past, nil, gone(fmt.Errorf("chain: %s: read: %w", j.subject, err))
+			return past, nil, asFenced(fmt.Errorf("chain: %s: read: %w", j.subject, err))
 		}
 		items, err := r.Add(m.Sequence, m.Header, m.Data)
 		if err != nil {
@@ -152,7 +151,7 @@ func (j *Chain) Append(ctx context.Context, entries ...journal.Entry) error {
 	return j.Put(ctx, items...)
 }
 
-// Put appends items of package wire, which may be entries.
+// Put appends items: entries, or pointers to Claim, Released, Halted, Done and the like.
 func (j *Chain) Put(ctx context.Context, items ...any) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -192,7 +191,7 @@ func (j *Chain) Check(ctx context.Context) error {
 	if err == nil || errors.Is(err, jetstream.ErrMsgNotFound) {
 		err = journal.ErrFenced
 	}
-	if err = gone(fmt.Errorf("chain: %s: %w", j.subject, err)); errors.Is(err, journal.ErrFenced) {
+	if err = asFenced(fmt.Errorf("chain: %s: %w", j.subject, err)); errors.Is(err, journal.ErrFenced) {
 		j.err = err
 	}
 	return err
@@ -203,7 +202,7 @@ func (j *Chain) publishItems(ctx context.Context, items ...any) error {
 	if err != nil {
 		return fmt.Errorf("chain: %s: %w", j.subject, err)
 	}
-	for _, part := range Parts(message, int(j.js.Conn().MaxPayload())) {
+	for _, part := range splitMessage(message, int(j.js.Conn().MaxPayload())) {
 		if err := j.publish(ctx, part); err != nil {
 			return err
 		}
@@ -233,7 +232,7 @@ func (j *Chain) publish(ctx context.Context, data []byte) error {
 		return ack, err
 	})
 	if err != nil {
-		return gone(fmt.Errorf("chain: %s: write: %w", j.subject, err))
+		return asFenced(fmt.Errorf("chain: %s: write: %w", j.subject, err))
 	}
 	j.last = ack.Sequence
 	return nil
@@ -270,56 +269,12 @@ func (j *Chain) published(ctx context.Context, id string) (*jetstream.PubAck, er
 	}
 }
 
-var errAgain = errors.New("try again")
-
-// gone makes an error of a log that does not exist an ErrFenced.
-func gone(err error) error {
+// asFenced makes an error of a log that does not exist an ErrFenced.
+func asFenced(err error) error {
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return errors.Join(journal.ErrFenced, errGone, err)
 	}
 	return err
-}
-
-// Retry calls do until it succeeds, or fails in a way that waiting does not change: not while the hub is away, has no
-// leader, or is full.
-func Retry[T any](ctx context.Context, do func(ctx context.Context) (T, error)) (out T, err error) {
-	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
-		if err := context.Cause(ctx); err != nil {
-			return out, err
-		}
-		try, cancel := context.WithTimeoutCause(ctx, attempt, errAgain)
-		out, err = do(try)
-		cancel()
-		if err == nil || !passing(err) {
-			return out, err
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
-		}
-	}
-}
-
-// errCodeNoPeers means that too few nodes are up to place a stream, and errCodeInProcess that the same message is being stored.
-const (
-	errCodeNoPeers   jetstream.ErrorCode = 10005
-	errCodeInProcess jetstream.ErrorCode = 10158
-)
-
-// passing reports whether an error may pass.
-func passing(err error) bool {
-	if api := (*jetstream.APIError)(nil); errors.As(err, &api) {
-		return Full(err) || api.ErrorCode == errCodeNoPeers || api.ErrorCode == errCodeInProcess || api.Code >= 500 && api.ErrorCode != jetstream.JSErrCodeStreamNotFound
-	}
-	for _, is := range []error{
-		errAgain, context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, jetstream.ErrNoStreamResponse, nats.ErrDisconnected,
-		nats.ErrConnectionReconnecting, nats.ErrReconnectBufExceeded, nats.ErrStaleConnection,
-	} {
-		if errors.Is(err, is) {
-			return true
-		}
-	}
-	return false
 }
 
 // read returns everything that the chain holds now.

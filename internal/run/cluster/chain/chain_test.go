@@ -170,7 +170,7 @@ func TestUnfinished(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.publish(t.Context(), Parts(message, headers+50)[0]); err != nil {
+	if err := c.publish(t.Context(), splitMessage(message, headers+50)[0]); err != nil {
 		t.Fatal(err)
 	}
 	next, _ := claim(t, "log.a")

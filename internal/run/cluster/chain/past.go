@@ -62,16 +62,16 @@ func (p *Past) see(item any) {
 func (p *Past) claim(c *Claim) {
 	p.last, p.held, p.Number = c.Session, true, max(p.Number, c.Number)
 	if !c.Alone {
-		p.claimed = with(p.claimed, c.Session)
+		p.claimed = withSession(p.claimed, c.Session)
 		for n, sessions := range p.at {
-			p.at[n] = with(sessions, c.Session)
+			p.at[n] = withSession(sessions, c.Session)
 		}
 		return
 	}
 	if c.Trying != p.Tried {
 		p.Tried, p.tried = c.Trying, nil
 	}
-	p.trier, p.tried = c.Session, with(p.tried, c.Session)
+	p.trier, p.tried = c.Session, withSession(p.tried, c.Session)
 }
 
 // progress notes an entry of an episode: whoever claimed the chain until now did not die where the episode is now, or was the first that
@@ -98,9 +98,9 @@ func (p *Past) progress(episode int, ended bool) {
 
 // alive notes that a session has not died: it claims the chain again, or gives it back.
 func (p *Past) alive(session string) {
-	p.claimed, p.tried = without(p.claimed, session), without(p.tried, session)
+	p.claimed, p.tried = withoutSession(p.claimed, session), withoutSession(p.tried, session)
 	for n, sessions := range p.at {
-		p.at[n] = without(sessions, session)
+		p.at[n] = withoutSession(sessions, session)
 	}
 	p.TriedDeaths = len(p.tried)
 }
@@ -115,11 +115,11 @@ func (p *Past) Deaths(episode int) int {
 	return len(p.claimed)
 }
 
-func with(sessions []string, session string) []string {
-	return append(without(sessions, session), session)
+func withSession(sessions []string, session string) []string {
+	return append(withoutSession(sessions, session), session)
 }
 
-func without(sessions []string, session string) []string {
+func withoutSession(sessions []string, session string) []string {
 	return slices.DeleteFunc(sessions, func(s string) bool { return s == session })
 }
 

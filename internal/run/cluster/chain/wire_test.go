@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
 	"parley/journal"
 	"parley/journal/journaltest"
 	"parley/world"
@@ -83,7 +86,7 @@ func fill(t *testing.T, v reflect.Value, n *int64, depth int) {
 func TestEveryField(t *testing.T) {
 	t.Parallel()
 	var e encoder
-	var d wireDecoder
+	var d decoder
 	n := int64(0)
 	for range 2 {
 		for _, typ := range items {
@@ -137,7 +140,7 @@ func TestContinue(t *testing.T) {
 	t.Parallel()
 	entries := append(journaltest.Run(3, 600), journaltest.Raised()...)
 	text := strings.Repeat("a long prompt ", 1000)
-	var next, reader wireDecoder // of the second writer, and of somebody who reads all
+	var next, reader decoder // of the second writer, and of somebody who reads all
 	e, size := &encoder{}, 0
 	for i, entry := range entries {
 		ended := &journal.Ended{Episode: i, Stack: text}
@@ -169,7 +172,7 @@ func TestRefused(t *testing.T) {
 	t.Parallel()
 	huge := append([]byte{5, 0xff, 0xff, 0x03}, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01)
 	for _, message := range [][]byte{{255}, {0}, {6, 0xff}, huge, {7, 2, 1, 3, 7}, {0, 2, 3}} {
-		var d wireDecoder
+		var d decoder
 		if got, err := d.Decode(message); err == nil {
 			t.Errorf("% x was read as %+v", message, got)
 		}
@@ -195,7 +198,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(message)
 	}
 	f.Fuzz(func(t *testing.T, message []byte) {
-		var d wireDecoder
+		var d decoder
 		got, err := d.Decode(message)
 		if err != nil {
 			return
@@ -204,9 +207,86 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var second wireDecoder
+		var second decoder
 		if _, err := second.Decode(again); err != nil {
 			t.Fatalf("% x: %v", again, errors.Join(err))
 		}
 	})
+}
+
+// TestAgain: a message that is delivered again, or was stored twice, is read once.
+func TestAgain(t *testing.T) {
+	t.Parallel()
+	var w encoder
+	var messages [][]byte
+	for _, text := range []string{strings.Repeat("long enough to be numbered ", 2), "short"} {
+		b, err := w.Append(nil, &journal.Steered{Verb: journal.SteerPause, Detail: text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		messages = append(messages, splitMessage(b, 1<<20)[0])
+	}
+	r := &Reader{}
+	for i, c := range []struct {
+		sequence uint64
+		id       string
+		after    string
+		message  int
+		items    int
+	}{
+		{4, "a", "0", 0, 1}, {4, "a", "0", 0, 0}, {6, "a", "0", 0, 0}, {7, "b", "6", 1, 1}, {4, "a", "0", 0, 0}, {7, "b", "6", 1, 0},
+		{9, "", "", 1, 1}, {10, "", "", 1, 1},
+	} {
+		items, err := r.Add(c.sequence, header(c.id, c.after), messages[c.message])
+		if err != nil || len(items) != c.items {
+			t.Errorf("%d: %v %v", i, items, err)
+		}
+	}
+}
+
+func header(id, after string) nats.Header {
+	h := nats.Header{}
+	for name, value := range map[string]string{jetstream.MsgIDHeader: id, jetstream.ExpectedLastSubjSeqHeader: after} {
+		if value != "" {
+			h.Set(name, value)
+		}
+	}
+	return h
+}
+
+// TestForked: a message that does not follow the one before it is refused. Otherwise its texts would be others.
+func TestForked(t *testing.T) {
+	t.Parallel()
+	claim, done := message(t, &Claim{Session: "x"}), message(t, &Done{})
+	part := splitMessage(make([]byte, 100), headers+50)[0]
+	for name, c := range map[string]struct {
+		first, second []byte
+		after         string
+		forked        bool
+	}{
+		"in order":                  {claim, claim, "4", false},
+		"a message is missing":      {claim, claim, "5", true},
+		"one is there too much":     {claim, claim, "3", true},
+		"two beginnings":            {claim, claim, "0", true},
+		"a part, and a beginning":   {part, claim, "0", false},
+		"done, and the rest purged": {claim, done, "5", false},
+	} {
+		r := &Reader{}
+		if _, err := r.Add(4, header("a-1", "0"), c.first); err != nil {
+			t.Fatal(err)
+		}
+		if items, err := r.Add(6, header("b-1", c.after), c.second); errors.Is(err, ErrForked) != c.forked || (err == nil) != (len(items) == 1) {
+			t.Errorf("%s: %v %v", name, items, err)
+		}
+	}
+}
+
+// message returns a whole message.
+func message(t *testing.T, items ...any) []byte {
+	t.Helper()
+	b, err := new(encoder).Append(nil, items...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return splitMessage(b, 1<<20)[0]
 }

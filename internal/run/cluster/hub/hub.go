@@ -1,14 +1,18 @@
 // Package hub runs the message hub of a cluster in this process: a NATS server with JetStream.
 //
-// What it promises: nobody connects without the token, or a token that Worker makes from it for one
+// What it promises: nobody connects without the token, or a token that WorkerToken makes from it for one
 // run; a worker with such a token can use the subjects of its run and of no other; off this machine,
 // everything is encrypted; nothing of a message is logged.
 //
 // A hub of one node keeps everything in memory, since the run file is the truth. Three nodes keep
 // everything on disk, each of them all of it.
+//
+// auth.go has who may do what, reach.go how clients find a node, and subject.go the names of a run's streams and subjects,
+// with the small messages that a coordinator and its workers send each other there.
 package hub
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -247,6 +251,74 @@ func (h *Hub) clear() error {
 		return nil
 	}
 	return os.RemoveAll(h.folder)
+}
+
+const (
+	checkInterval = time.Second // between two looks at the server, or at the disk
+	neededRoom    = 16 << 20    // bytes that must fit on the disk before a node starts again
+)
+
+// Keep serves until ctx is done, and closes the hub. A node whose disk is full, or refuses writes, stores nothing any more. Keep then
+// stops it, so that the others know, and starts it again when its folder can be written. It calls tell with what is wrong, and with nil
+// when the node is back.
+func (h *Hub) Keep(ctx context.Context, tell func(problem error)) error {
+	for wait(ctx) {
+		if len(h.config.Join) == 0 || h.server.Load().JetStreamEnabled() {
+			continue
+		}
+		h.stop()
+		why := checkRoom(h.config.Folder)
+		tell(fmt.Errorf("node %s stopped: it cannot write to its folder %s%s. The others go on if two are left. Make room there for at least %d MB: the node then starts again by itself", h.config.Route, h.config.Folder, because(why), neededRoom>>20))
+		for wait(ctx) {
+			if checkRoom(h.config.Folder) == nil && h.restart() == nil {
+				tell(nil)
+				break
+			}
+		}
+	}
+	return h.Close()
+}
+
+// restart starts the server once more. If it fails, it says why in the log.
+func (h *Hub) restart() error {
+	o, err := h.options()
+	if err == nil {
+		err = h.start(o)
+	}
+	return err
+}
+
+// wait waits a moment. It returns false when ctx is done.
+func wait(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(checkInterval):
+		return true
+	}
+}
+
+func because(err error) string {
+	if err == nil {
+		return ""
+	}
+	return " (" + err.Error() + ")"
+}
+
+// checkRoom writes a file into a folder and deletes it, to see whether there is room.
+func checkRoom(folder string) (err error) {
+	f, err := os.CreateTemp(folder, "room-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close(), os.Remove(f.Name())) }()
+	part := make([]byte, 1<<20)
+	for range neededRoom / len(part) {
+		if _, err := f.Write(part); err != nil {
+			return err
+		}
+	}
+	return f.Sync()
 }
 
 // WorkerToken returns the token of the workers of one run, given the hub's.

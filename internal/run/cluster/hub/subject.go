@@ -1,6 +1,3 @@
-// Part subject has the names of the parts of a run in a hub, and the small messages that a
-// coordinator and its workers send each other there.
-
 package hub
 
 import (
@@ -70,12 +67,12 @@ func BeatSubject(run string) string { return "p." + run + ".beat" }
 // TakenSubject returns the subject of how far the log is in the run file.
 func TakenSubject(run string) string { return "p." + run + ".taken" }
 
-// AppendTaken appends the message of Taken. It names the log, so that nobody believes one about another log.
+// AppendTaken appends a message for TakenSubject. It names the log, so that nobody believes one about another log.
 func (l Log) AppendTaken(b []byte, through uint64) []byte {
 	return binary.AppendUvarint(binary.AppendVarint(b, l.Number), through)
 }
 
-// ReadTaken reads a message of Taken.
+// ReadTaken reads what AppendTaken writes.
 func (l Log) ReadTaken(b []byte) (through uint64, ok bool) {
 	number, n := binary.Varint(b)
 	if n <= 0 || number != l.Number {
@@ -85,10 +82,10 @@ func (l Log) ReadTaken(b []byte) (through uint64, ok bool) {
 	return through, n > 0
 }
 
-// logHeader names the log in a message of Limits or Money.
+// logHeader names the log in a message for LimitsSubject or MoneySubject.
 const logHeader = "Parley-Log"
 
-// Ask returns a message of Limits or Money. It names the log, so that a coordinator ignores the sessions of an earlier log: the epochs
+// Ask returns a message for LimitsSubject or MoneySubject. It names the log, so that a coordinator ignores the sessions of an earlier log: the epochs
 // of keepers grow only within one log.
 func (l Log) Ask(to string, data []byte) *nats.Msg {
 	return &nats.Msg{Subject: to, Data: data, Header: nats.Header{logHeader: {strconv.FormatInt(l.Number, 10)}}}

@@ -8,7 +8,7 @@
 // It promises that the shares of an account never add up to more than 1, messages in flight included:
 // a share grows only after others have confirmed that theirs shrank, or these have expired. A share
 // is valid for Lease, measured by the member from the report that it answers. The keeper counts on it
-// for Expiry, measured from the grant. Only intervals are measured, so clocks may differ.
+// for expiry, measured from the grant. Only intervals are measured, so clocks may differ.
 //
 // If the keeper is gone (see Member.Unanswered), a worker continues with what it has, but at most with
 // its equal part. A worker that is cut off has no share after Lease.

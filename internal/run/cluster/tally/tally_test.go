@@ -18,7 +18,7 @@ func report(t *testing.T, attempts int64) (r Report) {
 	t.Helper()
 	b, err := json.Marshal(Report{Reserved: llm.Dollar, Snapshot: dispatch.Snapshot{
 		InFlight: attempts, Waiting: 2,
-		Models: map[string]dispatch.ModelStats{"lab/a": {Calls: 99, Attempts: attempts, RateLimited: 1, Cost: 99 * llm.Dollar, Errors: map[llm.Kind]int64{llm.KindTimeout: 1}, Said: map[llm.Kind]string{llm.KindTimeout: "too slow"}}},
+		Models: map[string]dispatch.ModelStats{"lab/a": {Calls: 99, Attempts: attempts, RateLimited: 1, Cost: 99 * llm.Dollar, Errors: map[llm.Kind]int64{llm.KindTimeout: 1}, LastError: map[llm.Kind]string{llm.KindTimeout: "too slow"}}},
 	}})
 	if err == nil {
 		err = json.Unmarshal(b, &r)
@@ -47,7 +47,7 @@ func TestTally(t *testing.T) {
 		t.Helper()
 		s := tally.Stats()
 		m := s.Models["lab/a"]
-		if s.InFlight != inFlight || s.Waiting != waiting || s.Attempts != 40 || s.RateLimited != 3 || s.Errors[llm.KindTimeout] != 3 || m.Said[llm.KindTimeout] != "too slow" {
+		if s.InFlight != inFlight || s.Waiting != waiting || s.Attempts != 40 || s.RateLimited != 3 || s.Errors[llm.KindTimeout] != 3 || m.LastError[llm.KindTimeout] != "too slow" {
 			t.Errorf("reported: %+v", s)
 		}
 		if s.Calls != 3 || s.Failed != 1 || s.Cached != 1 || s.Usage != (llm.Usage{Input: 5, Output: 7}) || s.Cost != llm.Dollar || m.Latency.Count() != 1 {
