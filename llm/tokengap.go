@@ -1,14 +1,8 @@
-// Part tokengap says what an answer lacks for training on its tokens.
-//
-// It is not for joining answers to sequences: worlds/rollout/training does that.
-
 package llm
 
-import (
-	"slices"
-)
+import "slices"
 
-// Gap is what keeps an answer from being trained on token by token.
+// Gap is what an answer lacks for training on its tokens.
 type Gap string
 
 // The gaps. Without usable ids there are no tokens to train on; the last two leave the tokens without log probabilities.

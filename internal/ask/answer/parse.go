@@ -3,8 +3,10 @@ package answer
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -161,14 +163,14 @@ func (p *parser) name() string {
 	return rest[:end]
 }
 
-// words maps the literals of JSON and Python to those of JSON.
-func words() map[string]string {
+// pythonWords maps the literals of JSON and Python to those of JSON.
+func pythonWords() map[string]string {
 	return map[string]string{"true": "true", "false": "false", "null": "null", "True": "true", "False": "false", "None": "null"}
 }
 
 func (p *parser) word() error {
 	name := p.name()
-	strict, ok := words()[name]
+	strict, ok := pythonWords()[name]
 	if !ok {
 		if name != "" && p.pos+len(name) == len(p.in) {
 			return errCut // it may be incomplete
@@ -288,4 +290,340 @@ func (p *parser) found() string {
 		rest = rest[:size]
 	}
 	return quoted(rest, 20)
+}
+
+// closingQuote returns the quote that ends a string beginning at s, or 0.
+func closingQuote(s string) rune {
+	switch r, _ := utf8.DecodeRuneInString(s); r {
+	case '"', '\'':
+		return r
+	case '“':
+		return '”'
+	case '‘':
+		return '’'
+	}
+	return 0
+}
+
+// text reads a string that ends with the given quote.
+func (p *parser) text(end rune) error {
+	_, size := utf8.DecodeRuneInString(p.in[p.pos:])
+	i := p.pos + size
+	var b strings.Builder
+	for i < len(p.in) {
+		r, size := utf8.DecodeRuneInString(p.in[i:])
+		switch {
+		case r == end && !isApostrophe(p.in, i, r):
+			p.pos = i + size
+			p.out = appendQuoted(p.out, b.String())
+			return nil
+		case r == '\\':
+			s, size, ok := unescape(p.in[i:])
+			if size == 0 {
+				return errCut
+			}
+			if !ok {
+				p.pos = i
+				return p.fail("bad escape %s", quoted(p.in[i:i+size], 12))
+			}
+			b.WriteString(s)
+			i += size
+		default:
+			b.WriteString(p.in[i : i+size])
+			i += size
+		}
+	}
+	return errCut
+}
+
+// isApostrophe reports whether the quote at i is between two letters, as in it's, and so does not end the string.
+func isApostrophe(s string, i int, quote rune) bool {
+	if quote == '"' || quote == '”' {
+		return false
+	}
+	before, _ := utf8.DecodeLastRuneInString(s[:i])
+	after, _ := utf8.DecodeRuneInString(s[i+utf8.RuneLen(quote):])
+	return unicode.IsLetter(before) && unicode.IsLetter(after)
+}
+
+// unescape reads the escape at the start of s. Size 0 means that s ends inside it. An escape that JSON does not know,
+// such as \d or \_, stands for itself.
+func unescape(s string) (text string, size int, ok bool) {
+	if len(s) < 2 {
+		return "", 0, false
+	}
+	switch c := s[1]; c {
+	case '"', '\'', '\\', '/':
+		return s[1:2], 2, true
+	case 'b', 'f', 'n', 'r', 't':
+		return string("\b\f\n\r\t"[strings.IndexByte("bfnrt", c)]), 2, true
+	case '\n':
+		return "", 2, true // JavaScript's line continuation
+	case 'u':
+		return unescapeUnicode(s)
+	}
+	_, n := utf8.DecodeRuneInString(s[1:])
+	return s[:1+n], 1 + n, true
+}
+
+// unescapeUnicode reads \u0041, or a surrogate pair.
+func unescapeUnicode(s string) (string, int, bool) {
+	if len(s) < 6 {
+		return "", 0, false
+	}
+	r, ok := hex4(s)
+	if !ok {
+		return "", 6, false
+	}
+	if utf16.IsSurrogate(r) {
+		if low, ok := hex4(s[6:]); ok {
+			if pair := utf16.DecodeRune(r, low); pair != unicode.ReplacementChar {
+				return string(pair), 12, true
+			}
+		}
+		r = unicode.ReplacementChar
+	}
+	return string(r), 6, true
+}
+
+func hex4(s string) (rune, bool) {
+	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(s[2:6], 16, 32)
+	return rune(n), err == nil
+}
+
+// appendQuoted appends s as a JSON string.
+func appendQuoted(b []byte, s string) []byte {
+	b = append(b, '"')
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			b = append(b, '\\', c)
+		case c == '\n':
+			b = append(b, '\\', 'n')
+		case c == '\t':
+			b = append(b, '\\', 't')
+		case c < 0x20:
+			const hex = "0123456789abcdef"
+			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		default:
+			b = append(b, c)
+		}
+	}
+	return append(b, '"')
+}
+
+// quoted quotes at most n bytes of s on one line, for an error.
+func quoted(s string, n int) string {
+	if s == "" {
+		return "nothing"
+	}
+	return strconv.Quote(clipped(s, n))
+}
+
+// clipped cuts s to at most n bytes and an ellipsis, at a rune boundary.
+func clipped(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}
+
+const fence = "```"
+
+// candidate is a JSON value found in a text.
+type candidate struct {
+	json   []byte
+	fenced bool // in a code fence
+}
+
+// scan finds the objects and arrays in a text.
+type scan struct {
+	in      string
+	pos     int
+	budget  int // bytes that may still be parsed, so that hostile text takes linear time
+	inFence bool
+
+	found   []candidate  // in order, the last maxFound of them
+	cut     bool         // the text ends inside a value or a thought
+	almost  []byte       // the last value, closed, if only its last } is missing
+	syntax  *syntaxError // of the value that was parsed furthest
+	members int          // of that value
+	plain   strings.Builder
+}
+
+// maxFound limits the values to check; the intended one is among the last.
+const maxFound = 256
+
+// newScan scans text.
+func newScan(text string) *scan {
+	s := &scan{in: text, budget: 16*len(text) + 4096}
+	from := 0 // start of the text that is not yet in plain
+	for s.pos < len(s.in) && s.budget > 0 {
+		i := strings.IndexAny(s.in[s.pos:], "{[`<")
+		if i < 0 {
+			break
+		}
+		s.pos += i
+		switch s.in[s.pos] {
+		case '`':
+			s.backtick()
+		case '<':
+			start := s.pos
+			if s.thought() {
+				s.plain.WriteString(s.in[from:start])
+				from = s.pos
+			}
+		default:
+			s.value()
+		}
+	}
+	s.plain.WriteString(s.in[from:])
+	return s
+}
+
+// backtick reads a fence or other backticks.
+func (s *scan) backtick() {
+	if strings.HasPrefix(s.in[s.pos:], fence) {
+		s.inFence = !s.inFence
+	}
+	for s.pos < len(s.in) && s.in[s.pos] == '`' {
+		s.pos++
+	}
+}
+
+// thought skips a block of thoughts and reports whether there was one. One without an end takes the rest of the text:
+// the answer never began.
+func (s *scan) thought() bool {
+	name, closing, size := thoughtTag(s.in[s.pos:])
+	if size == 0 || closing {
+		s.pos++
+		return false
+	}
+	for s.pos += size; s.pos < len(s.in); s.pos++ {
+		i := strings.Index(s.in[s.pos:], "</")
+		if i < 0 {
+			break
+		}
+		s.pos += i
+		if end, closing, size := thoughtTag(s.in[s.pos:]); closing && end == name {
+			s.pos += size
+			return true
+		}
+	}
+	s.pos, s.cut = len(s.in), true
+	return true
+}
+
+// thoughtTag reads a tag such as <think> or </think>; size is 0 if there is no tag.
+func thoughtTag(s string) (name string, closing bool, size int) {
+	head, _, ok := strings.Cut(s[:min(len(s), len("</reasoning>"))], ">")
+	if !ok {
+		return "", false, 0
+	}
+	name, closing = strings.CutPrefix(head[1:], "/")
+	switch name = strings.ToLower(name); name {
+	case "think", "thinking", "thought", "reasoning":
+		return name, closing, len(head) + 1
+	}
+	return "", false, 0
+}
+
+// afterThoughts returns where the answer begins in a text whose thoughts have an end tag but no start tag, as some chat
+// templates produce; otherwise 0.
+func afterThoughts(text string) int {
+	at, open := 0, false
+	for i := 0; i < len(text); i++ {
+		next := strings.IndexByte(text[i:], '<')
+		if next < 0 {
+			break
+		}
+		i += next
+		_, closing, size := thoughtTag(text[i:])
+		switch {
+		case size == 0:
+		case !closing:
+			open = true
+		case open:
+			open = false
+		default:
+			at = i + size
+		}
+	}
+	return at
+}
+
+// value reads the object or array at pos.
+func (s *scan) value() {
+	start := s.pos
+	p := parser{in: s.in, pos: start}
+	err := p.value()
+	s.budget -= p.pos - start + 1
+	var syntax *syntaxError
+	switch {
+	case err == nil:
+		s.pos = p.pos
+		s.found = append(s.found, candidate{json: p.out, fenced: s.inFence})
+		if len(s.found) > maxFound {
+			s.found = s.found[1:]
+		}
+	case errors.As(err, &syntax):
+		if s.syntax == nil || p.members > s.members {
+			s.syntax, s.members = syntax, p.members
+		}
+		s.pos = start + 1
+		if p.members > 0 {
+			s.pos = s.skipBroken(syntax)
+		}
+	default:
+		s.pos, s.cut = len(s.in), true
+		if p.closable {
+			s.almost = append(p.out, '}')
+		}
+	}
+}
+
+// skipBroken returns where a value with a syntax error ends, by its brackets: values inside it are not answers.
+func (s *scan) skipBroken(e *syntaxError) int {
+	depth := e.depth
+	for i := e.at; i < len(s.in); i++ {
+		switch s.in[i] {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		case '`':
+			if strings.HasPrefix(s.in[i:], fence) {
+				return i
+			}
+		}
+		if depth <= 0 {
+			return i + 1
+		}
+	}
+	return len(s.in)
+}
+
+// bare returns the text outside thoughts without the usual wrapping of a single word: a fence, backticks, asterisks.
+func (s *scan) bare() string {
+	text := strings.TrimSpace(s.plain.String())
+	if _, after, ok := strings.Cut(text, fence); ok {
+		if body, _, ok := strings.Cut(after, fence); ok {
+			if tag, rest, ok := strings.Cut(body, "\n"); ok && !strings.ContainsAny(strings.TrimSpace(tag), " \t\"'") {
+				body = rest
+			}
+			text = strings.TrimSpace(body)
+		}
+	}
+	for _, wrap := range []string{"**", "`"} {
+		if len(text) > 2*len(wrap) && strings.HasPrefix(text, wrap) && strings.HasSuffix(text, wrap) {
+			text = strings.TrimSpace(text[len(wrap) : len(text)-len(wrap)])
+		}
+	}
+	return text
 }

@@ -45,12 +45,12 @@ func Repair(err error) string {
 		return "Your last answer was cut off before the JSON value ended. Keep it shorter. " + again
 	}
 	return "Your last answer does not follow the JSON Schema:\n- " + strings.Join(e.Findings, "\n- ") +
-		more(e.More) + "\n" + again
+		moreFindings(e.More) + "\n" + again
 }
 
 const again = "Answer again with the whole JSON value, corrected, and nothing else."
 
-func more(n int) string {
+func moreFindings(n int) string {
 	if n == 0 {
 		return ""
 	}

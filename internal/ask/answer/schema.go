@@ -51,7 +51,7 @@ func Compile(schema json.RawMessage) (s *Schema, err error) {
 	default:
 		return nil, fmt.Errorf("answer: schema: want a JSON Schema, which is an object, not %s", describe(doc))
 	}
-	if insane(doc) {
+	if hasUnusableNumber(doc) {
 		return nil, fmt.Errorf("answer: schema: a number in it is far out of range")
 	}
 	// The compiler is a library, and a schema may be from a plan file: a bug in the library must not end the program.
@@ -67,7 +67,7 @@ func Compile(schema json.RawMessage) (s *Schema, err error) {
 	}
 	compiled, err := c.Compile(here)
 	if err != nil {
-		return nil, fmt.Errorf("answer: schema: %s", clip(strings.ReplaceAll(err.Error(), here, "schema"), 600))
+		return nil, fmt.Errorf("answer: schema: %s", clipped(strings.ReplaceAll(err.Error(), here, "schema"), 600))
 	}
 	root, _ := doc.(map[string]any)
 	props, _ := root["properties"].(map[string]any)

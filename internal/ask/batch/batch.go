@@ -1,33 +1,37 @@
-// Package batch has the types for batch APIs: many requests sent as one, answered within a day, at
-// about half the price.
+// Package batch sends calls in batches: many requests sent as one, answered within a day, at about half the price.
 //
-// These are the API of a provider, what is sent there (Draft, Request), what it returns (Found,
-// State, Result), and what must be durable so that a crash costs no batch (Event, Log, Open).
+// A Wave gathers requests until all of its calls wait, and cuts them into batches within the limits of a provider's API. The
+// Batcher creates these batches, follows them, and gives each result to the call that waits for it. batch.go has what both
+// need: the API of a provider, what is sent there (Draft, Request), what it returns (Found, State, Result), and what must be
+// durable so that a crash costs no batch (Event, Log, Open).
 //
-// It promises that a line is named by the content of its request, so that an equal call finds its
-// answer when the run is resumed, and that its name on the wire begins with the batch's key.
+// It promises that an intent is durable (Event) before a step that can cost money is taken, so that after a crash the batch
+// is found again and not paid for twice. Nothing is created again that may exist. Results are read as a stream, in any
+// order, and a batch is closed only after every call that took an answer from it has ended. A line is named by the content
+// of its request, so that an equal call finds its answer when the run is resumed, and its name on the wire begins with the
+// batch's key. A Batcher and a Wave may be used from several goroutines. No lock is held while anything is sent.
 //
-// It sends nothing. Package batcher creates, follows and collects batches, and package batchapi
-// talks to the providers.
+// It knows no wire format: package dialect has the APIs of the providers. It counts no money and retries no line: package
+// dispatch does, and a line that failed is the error of its call.
 package batch
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/base32"
+	"encoding/base64"
 	"iter"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"parley/llm"
 )
 
-// API is a provider's batch API. It may be used from several goroutines.
+// API is a provider's batch API. It may be used from several goroutines. Its errors are *llm.Error; one that is Uncertain
+// means that the request may have been carried out.
 type API interface {
-	writer
-	reader
-}
-
-// writer creates and cancels batches. Its errors are *llm.Error; one that is Uncertain means that
-// the request may have been carried out.
-type writer interface {
 	// Weigh returns what req takes in a batch, or why it can never be sent in one.
 	Weigh(req *llm.Request) (Weight, error)
 	// Create sends a draft and returns the name of the batch. If it first uploads a file, it calls
@@ -39,10 +43,7 @@ type writer interface {
 	Find(ctx context.Context, o *Open, taken func(id string) bool) (Found, error)
 	// Cancel asks for a batch to be ended early. Answers that exist by then are kept.
 	Cancel(ctx context.Context, id string) error
-}
 
-// reader reads batches.
-type reader interface {
 	// State returns how far a batch is. A batch that does not exist is an error with status 404.
 	State(ctx context.Context, id string) (State, error)
 	// Results reads the results of a batch that has ended, in any order. An error ends it; results
@@ -157,6 +158,185 @@ func OpenError(id string, e *llm.Error) *llm.Error {
 	}
 	if e.Kind == llm.KindAuth || e.Kind == llm.KindQuota {
 		out.Kind = e.Kind
+	}
+	return out
+}
+
+// partSize is the number of characters of each part of a line's id: 96 bits.
+const partSize = 16
+
+// NewKey returns a name for a batch. It is random, since two runs of one account may ask the same.
+func NewKey() string {
+	var b [10]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return strings.ToLower(base32.HexEncoding.EncodeToString(b[:]))
+}
+
+// CustomID returns a line's id on the wire: at most 64 of [a-zA-Z0-9_-], as every API allows. It
+// begins with the batch's key, so that results show which batch they belong to.
+func CustomID(key string, id ID) string { return key + "-" + string(id) }
+
+// SplitCustomID returns the line's id, if custom is one of the batch with this key.
+func SplitCustomID(key, custom string) (id ID, ok bool) {
+	s, ok := strings.CutPrefix(custom, key+"-")
+	return ID(s), ok
+}
+
+// CallPart returns a fingerprint of a call: everything that can change its answer, and its sample
+// number. The ids of its lines begin with it.
+func CallPart(req *llm.Request) string {
+	sum := req.Digest()
+	return base64.RawURLEncoding.EncodeToString(sum[:partSize*3/4])
+}
+
+// stemOf returns what the ids of a call's lines begin with when it sends attempt: the call's part
+// and, if a layer changed the request (a repair, another model), that of the changed request.
+func stemOf(call string, attempt *llm.Request) string {
+	if p := CallPart(attempt); p != call {
+		return call + p
+	}
+	return call
+}
+
+// ID names a line by what it asks. Ids are read back from files: one that does not have this form
+// is its own stem.
+type ID string
+
+// NewID returns the id of line n with a stem: equal calls, and the same call made again.
+func NewID(stem string, n int) ID {
+	if n == 0 {
+		return ID(stem)
+	}
+	return ID(stem + "-" + strconv.Itoa(n))
+}
+
+// Stem returns the id without its ordinal.
+func (id ID) Stem() string {
+	switch {
+	case len(id) >= 2*partSize:
+		return string(id[:2*partSize])
+	case len(id) >= partSize:
+		return string(id[:partSize])
+	}
+	return string(id)
+}
+
+// Ordinal returns the number of the line among those with its stem.
+func (id ID) Ordinal() int {
+	n, _ := strconv.Atoi(strings.TrimPrefix(string(id)[len(id.Stem()):], "-"))
+	return n
+}
+
+// Call returns the call's part of the id.
+func (id ID) Call() string { return string(id[:min(partSize, len(id))]) }
+
+// Step is a moment in the life of a batch that must be durable before the next step is taken.
+type Step string
+
+// The steps, in order. A batch may be closed after any of them.
+const (
+	Intended Step = "intended" // about to be sent: from now on it may exist
+	Uploaded Step = "uploaded" // its file is uploaded; Anthropic has none
+	Created  Step = "created"  // it has a name at the provider
+	Closed   Step = "closed"   // no more results will be read from it
+)
+
+// Event is one step of one batch, to be recorded.
+//
+// A Closed event may become durable only after every answer that was delivered before it, since it
+// says that the answers of the batch are recorded.
+type Event struct {
+	Step Step      `json:"step"`
+	Key  string    `json:"key"`
+	At   time.Time `json:"at"`
+
+	// Of Intended.
+	Provider  string    `json:"provider,omitempty"`
+	Model     string    `json:"model,omitempty"` // written provider/model
+	Lines     []ID      `json:"lines,omitempty"` // ids
+	Worst     llm.Money `json:"worst,omitempty"` // the most that all lines can cost
+	WorstLine llm.Money `json:"dearest,omitempty"`
+
+	File  string `json:"file,omitempty"`  // of Uploaded
+	Batch string `json:"batch,omitempty"` // of Created
+	Why   string `json:"why,omitempty"`   // of Closed
+}
+
+// Open is a batch that was intended and is not closed.
+type Open struct {
+	Key, Provider, Model string
+	Lines                []ID // ids of all lines it was sent with
+	Worst, WorstLine     llm.Money
+	Began                time.Time
+	File, ID             string // if known
+
+	safe map[string]bool // calls whose answers are durable
+}
+
+// AtRisk returns the most that lines can cost whose answers are not durable yet.
+func (o *Open) AtRisk() llm.Money {
+	n := 0
+	for _, id := range o.Lines {
+		if !o.Safe(id) {
+			n++
+		}
+	}
+	return max(0, min(o.Worst, o.WorstLine.Times(n)))
+}
+
+// Collected reports whether the batch was created, and all of its answers are durable. Only that it is closed was not recorded.
+func (o *Open) Collected() bool {
+	return o.ID != "" && !slices.ContainsFunc(o.Lines, func(id ID) bool { return !o.Safe(id) })
+}
+
+// Safe reports whether the answer to the call of a line is durable.
+func (o *Open) Safe(id ID) bool { return o.safe[id.Call()] }
+
+// Log folds events and replies, in order, into the batches that are open. Its zero value is empty.
+type Log struct {
+	open []*Open
+}
+
+// Add adds the next event. An event of an unknown batch is ignored.
+func (l *Log) Add(m Event) {
+	if m.Step == Intended {
+		l.open = append(l.open, &Open{
+			Key: m.Key, Provider: m.Provider, Model: m.Model, Lines: m.Lines,
+			Worst: m.Worst, WorstLine: m.WorstLine, Began: m.At, safe: map[string]bool{},
+		})
+		return
+	}
+	i := slices.IndexFunc(l.open, func(o *Open) bool { return o.Key == m.Key })
+	if i < 0 {
+		return
+	}
+	switch m.Step {
+	case Uploaded:
+		l.open[i].File = m.File
+	case Created:
+		l.open[i].ID = m.Batch
+	case Closed:
+		l.open = slices.Delete(l.open, i, i+1)
+	}
+}
+
+// Replied notes that the answer to a call is durable, however it was obtained: its lines are not at
+// risk any more. It costs nothing while no batch is open.
+func (l *Log) Replied(req *llm.Request) {
+	if len(l.open) == 0 {
+		return
+	}
+	call := CallPart(req)
+	for _, o := range l.open {
+		o.safe[call] = true
+	}
+}
+
+// Open returns the open batches, oldest first.
+func (l *Log) Open() []Open {
+	out := make([]Open, 0, len(l.open))
+	for _, o := range l.open {
+		out = append(out, *o)
 	}
 	return out
 }

@@ -30,7 +30,7 @@ func TestIDs(t *testing.T) {
 			attempt *llm.Request
 			n       int
 		}{{req, 0}, {req, 1}, {req, 54321}, {repair, 0}, {repair, 99999}} {
-			key, stem := NewKey(), batchStem(call, c.attempt)
+			key, stem := NewKey(), stemOf(call, c.attempt)
 			id := NewID(stem, c.n)
 			custom := CustomID(key, id)
 			if !wireRE.MatchString(custom) {
@@ -57,7 +57,7 @@ func TestLedger(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	one, two := question("one", 0), question("two", 0)
-	lines := []ID{NewID(CallPart(one), 0), NewID(batchStem(CallPart(one), two), 0), NewID(CallPart(two), 0)}
+	lines := []ID{NewID(CallPart(one), 0), NewID(stemOf(CallPart(one), two), 0), NewID(CallPart(two), 0)}
 	intended := Event{Step: Intended, Key: "k1", At: at, Provider: "lab", Model: "lab/any", Lines: lines, Worst: 25, WorstLine: 10}
 	for _, c := range []struct {
 		name   string
@@ -69,8 +69,8 @@ func TestLedger(t *testing.T) {
 		{"nothing", nil, one, nil, 0},
 		{"intended", []Event{intended}, nil, []Open{{Key: "k1"}}, 25},
 		{"a reply settles all lines of its call", []Event{intended}, one, []Open{{Key: "k1"}}, 10},
-		{"uploaded", []Event{intended, {Step: batchUploaded, Key: "k1", File: "f"}}, two, []Open{{Key: "k1", File: "f"}}, 20},
-		{"created", []Event{intended, {Step: batchUploaded, Key: "k1", File: "f"}, {Step: Created, Key: "k1", Batch: "b"}}, nil, []Open{{Key: "k1", File: "f", ID: "b"}}, 25},
+		{"uploaded", []Event{intended, {Step: Uploaded, Key: "k1", File: "f"}}, two, []Open{{Key: "k1", File: "f"}}, 20},
+		{"created", []Event{intended, {Step: Uploaded, Key: "k1", File: "f"}, {Step: Created, Key: "k1", Batch: "b"}}, nil, []Open{{Key: "k1", File: "f", ID: "b"}}, 25},
 		{"closed", []Event{intended, {Step: Closed, Key: "k1"}}, nil, nil, 0},
 		{"another is closed", []Event{intended, {Step: Closed, Key: "k2"}, {Step: Created, Key: "k3", Batch: "b"}}, nil, []Open{{Key: "k1"}}, 25},
 	} {

@@ -281,9 +281,9 @@ func (b *bench) wave(ctx context.Context, reqs []*llm.Request) []callResult {
 	var calls sync.WaitGroup
 	for i, req := range reqs {
 		calls.Go(func() {
-			s := w.Call(req)
-			out[i] = b.call(ctx, s, req)
-			s.End(ctx, out[i].err == nil)
+			c := w.Call(req)
+			out[i] = b.call(ctx, c, req)
+			c.End(ctx, out[i].err == nil)
 		})
 	}
 	w.Serve(ctx)
@@ -291,12 +291,12 @@ func (b *bench) wave(ctx context.Context, reqs []*llm.Request) []callResult {
 	return out
 }
 
-func (b *bench) call(ctx context.Context, s *Call, req *llm.Request) callResult {
+func (b *bench) call(ctx context.Context, c *Call, req *llm.Request) callResult {
 	for {
-		if !s.UsesBatch(b.queue, req) {
+		if !c.UsesBatch(b.queue, req) {
 			return callResult{live: true}
 		}
-		f := s.Ask(ctx, Item{Queue: b.queue, Request: req, Weight: Weight{Bytes: 100}, Tokens: 1, Worst: 10})
+		f := c.Ask(ctx, Item{Queue: b.queue, Request: req, Weight: Weight{Bytes: 100}, Tokens: 1, Worst: 10})
 		switch {
 		case f.Live:
 			return callResult{live: true}

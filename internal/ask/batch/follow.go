@@ -3,7 +3,12 @@ package batch
 import (
 	"context"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
 	"time"
 
 	"parley/llm"
@@ -40,7 +45,7 @@ const (
 
 // run follows a batch until it is collected, or cannot be followed any further.
 func (w *Wave) run(ctx context.Context, t *openBatch) {
-	o := w.batcher
+	b := w.batcher
 	e := w.advance(ctx, t)
 	if t.entered {
 		t.queue.leave(t.Model, t.tokens)
@@ -48,40 +53,40 @@ func (w *Wave) run(ctx context.Context, t *openBatch) {
 	}
 	if t.intended && (e.how == again || e.how == live || e.never) {
 		// Lines that are sent again must not be found in this batch too.
-		if err := o.note(ctx, Event{Step: Closed, Key: t.Key, Why: e.why}); err != nil {
+		if err := b.note(ctx, Event{Step: Closed, Key: t.Key, Why: e.why}); err != nil {
 			e = ending{how: fails, err: err}
 		}
 	}
-	o.mu.Lock()
+	b.mu.Lock()
 	t.following = false
 	w.settle(ctx, t, e)
 	w.wakeSender()
-	o.unlock()
-	o.closeDone(ctx, []*openBatch{t})
+	b.unlock()
+	b.closeDone(ctx, []*openBatch{t})
 }
 
 // settle gives the calls that still wait their result. The batcher is locked.
 func (w *Wave) settle(ctx context.Context, t *openBatch, e ending) {
-	o := w.batcher
+	b := w.batcher
 	switch e.how {
 	case again, live:
 		waiting := t.waiters()
-		o.remove(t)
+		b.remove(t)
 		for _, p := range waiting {
 			if e.how == live {
 				p.wake(Answered{Live: true})
 				continue
 			}
-			o.pending++
+			b.pending++
 			p.call.wave.pool = append(p.call.wave.pool, p)
 			p.call.wave.wakeSender()
 		}
 	case lost:
-		o.counts.Lost++
+		b.counts.Lost++
 		t.lost = e.why
 		for _, s := range t.slots {
 			if s.by != nil {
-				o.resolve(s, Answered{Err: lostError(t.ID, e.why), Asked: true})
+				b.resolve(s, Answered{Err: lostError(t.ID, e.why), Asked: true})
 			}
 		}
 	case fails:
@@ -89,13 +94,13 @@ func (w *Wave) settle(ctx context.Context, t *openBatch, e ending) {
 			p.wake(Answered{Err: e.err})
 		}
 		if e.never {
-			o.remove(t)
+			b.remove(t)
 		}
 	case left:
 		w.leave(ctx, t)
 	}
 	if !t.intended {
-		o.remove(t)
+		b.remove(t)
 	}
 }
 
@@ -153,8 +158,8 @@ func (w *Wave) advance(ctx context.Context, t *openBatch) ending {
 
 // create sends a draft.
 func (w *Wave) create(ctx context.Context, t *openBatch) ending {
-	o, c := w.batcher, t.queue
-	switch c.enter(ctx, o, t.Model, t.tokens, w.due) {
+	b, q := w.batcher, t.queue
+	switch q.enter(ctx, b, t.Model, t.tokens, w.due) {
 	case goOn:
 		t.entered = true
 	case late:
@@ -163,15 +168,15 @@ func (w *Wave) create(ctx context.Context, t *openBatch) ending {
 		return ending{how: left}
 	}
 	select {
-	case c.sending <- struct{}{}:
-		defer func() { <-c.sending }()
+	case q.sending <- struct{}{}:
+		defer func() { <-q.sending }()
 	case <-ctx.Done():
 		return ending{how: left}
 	}
-	o.mu.Lock()
+	b.mu.Lock()
 	t.Began = time.Now()
-	o.mu.Unlock()
-	if err := o.note(ctx, Event{
+	b.mu.Unlock()
+	if err := b.note(ctx, Event{
 		Step: Intended, Key: t.Key, Provider: t.Provider, Model: t.Model, Lines: t.Lines, Worst: t.Worst, WorstLine: t.WorstLine,
 	}); err != nil {
 		return ending{how: fails, err: err}
@@ -182,24 +187,24 @@ func (w *Wave) create(ctx context.Context, t *openBatch) ending {
 
 // tryCreate creates a batch whose intent is durable.
 func (w *Wave) tryCreate(ctx context.Context, t *openBatch) ending {
-	o := w.batcher
+	b := w.batcher
 	var broken *llm.Error
 	uploaded := func(ctx context.Context, file string) error {
-		if broken = o.note(ctx, Event{Step: batchUploaded, Key: t.Key, File: file}); broken != nil {
+		if broken = b.note(ctx, Event{Step: Uploaded, Key: t.Key, File: file}); broken != nil {
 			return broken
 		}
-		o.mu.Lock()
-		defer o.mu.Unlock()
+		b.mu.Lock()
+		defer b.mu.Unlock()
 		t.File = file
 		return nil
 	}
 	for n := 0; ; n++ {
-		if held := o.heldBack(); held != nil {
+		if held := b.heldBack(); held != nil {
 			return ending{how: fails, err: held, why: "not created: " + held.Message, never: true}
 		}
 		id, err := t.queue.API.Create(ctx, t.draft, uploaded)
 		if err == nil {
-			o.count(func(c *Counts) { c.Created++ })
+			b.count(func(c *Counts) { c.Created++ })
 			return w.created(ctx, t, id)
 		}
 		e := llm.AsError(err)
@@ -220,11 +225,11 @@ func (w *Wave) tryCreate(ctx context.Context, t *openBatch) ending {
 			final.Final = true // it was tried often enough
 			return ending{how: fails, err: &final, why: "not sent: " + e.Message, never: true}
 		}
-		o.noteError(t, e)
+		b.noteError(t, e)
 		if time.Since(t.Began) > createFor {
 			return ending{how: live, why: "not created: " + e.Message}
 		}
-		switch o.rest(ctx, e.RetryAfter+o.rule.Poll.pause(n), w.due, nil) {
+		switch b.wait(ctx, e.RetryAfter+b.policy.Poll.pause(n), w.due, nil) {
 		case goOn:
 		case late:
 			return ending{how: live, why: "not created in time: " + e.Message}
@@ -251,10 +256,10 @@ func (w *Wave) refused(t *openBatch, e *llm.Error) ending {
 
 // created records the name of a batch.
 func (w *Wave) created(ctx context.Context, t *openBatch, id string) ending {
-	o := w.batcher
-	err := o.note(ctx, Event{Step: Created, Key: t.Key, Batch: id})
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	b := w.batcher
+	err := b.note(ctx, Event{Step: Created, Key: t.Key, Batch: id})
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	t.ID, t.draft = id, nil
 	if err != nil {
 		return ending{how: fails, err: err}
@@ -266,40 +271,390 @@ func (w *Wave) created(ctx context.Context, t *openBatch, id string) ending {
 // search looks for a batch that may have been created at since, until it is found or certainly does
 // not exist, which is again.
 func (w *Wave) search(ctx context.Context, t *openBatch, since time.Time) ending {
-	o, errs := w.batcher, 0
+	b, errs := w.batcher, 0
 	for n := 0; ; n++ {
-		f, err := t.queue.API.Find(ctx, &t.Open, o.isTaken(t))
+		f, err := t.queue.API.Find(ctx, &t.Open, b.isTaken(t))
 		switch e := llm.AsError(err); {
 		case ctx.Err() != nil:
 			return ending{how: left}
 		case err != nil:
-			o.noteError(t, e)
+			b.noteError(t, e)
 			if end := t.unasked(e, &errs); end.how != underway {
 				return end
 			}
 		case f.ID != "":
 			return w.created(ctx, t, f.ID)
-		case f.Never, !f.Maybe && time.Since(since) >= o.rule.Poll.Settle:
+		case f.Never, !f.Maybe && time.Since(since) >= b.policy.Poll.Settle:
 			return ending{how: again, why: "not created"}
 		default:
 			errs = 0
 		}
-		if o.rest(ctx, o.rule.Poll.pause(n), time.Time{}, nil) != goOn {
+		if b.wait(ctx, b.policy.Poll.pause(n), time.Time{}, nil) != goOn {
 			return ending{how: left}
 		}
 	}
 }
 
 // isTaken returns a function that recognizes the batches of other keys.
-func (o *Batcher) isTaken(t *openBatch) func(id string) bool {
+func (b *Batcher) isTaken(t *openBatch) func(id string) bool {
 	return func(id string) bool {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		for _, other := range o.batches {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for _, other := range b.batches {
 			if other != t && other.ID == id {
 				return true
 			}
 		}
 		return false
+	}
+}
+
+// overdue is how long to wait for a batch after its own expiry.
+const overdue = time.Hour
+
+// watch asks about a batch until it has ended.
+func (w *Wave) watch(ctx context.Context, t *openBatch) ending {
+	b := w.batcher
+	look := watcher{w: w, t: t, due: w.dueOf(t)}
+	for n := 0; ; n++ {
+		st, err := t.queue.API.State(ctx, t.ID)
+		if ctx.Err() != nil {
+			return ending{how: left}
+		}
+		pause := b.policy.Poll.pause(n)
+		if err != nil {
+			e := llm.AsError(err)
+			b.noteError(t, e)
+			if end := look.failed(e); end.how != underway {
+				return end
+			}
+			pause += e.RetryAfter
+		} else {
+			look.gone, look.errs = 0, 0
+			b.mu.Lock()
+			t.state, t.error = st, ""
+			b.mu.Unlock()
+			switch st.Phase {
+			case Ended:
+				return ending{}
+			case Failed:
+				return w.failedWhole(t, st)
+			}
+			if !st.Expires.IsZero() && time.Since(st.Expires) > overdue {
+				return ending{how: lost, why: "it should have expired long ago"}
+			}
+		}
+		switch b.wait(ctx, pause, look.due, nil) {
+		case ctxDone, draining:
+			return ending{how: left}
+		case late:
+			look.cancel(ctx)
+		}
+	}
+}
+
+// dueOf returns when to cancel a batch; zero: never.
+func (w *Wave) dueOf(t *openBatch) time.Time {
+	if w.due.IsZero() {
+		return w.due
+	}
+	if began := t.Began.Add(w.batcher.policy.Deadline); began.Before(w.due) {
+		return began
+	}
+	return w.due
+}
+
+// watcher remembers earlier answers about a batch.
+type watcher struct {
+	w    *Wave
+	t    *openBatch
+	due  time.Time
+	gone int // consecutive times that it was not found
+	errs int // consecutive errors
+}
+
+// cancel asks for the batch to be ended, and again later if the provider cannot be reached. If the
+// provider refuses, that shows in the batch's state.
+func (l *watcher) cancel(ctx context.Context) {
+	l.due = time.Time{}
+	err := l.t.queue.API.Cancel(ctx, l.t.ID)
+	if e := llm.AsError(err); e != nil && e.Kind.Retryable() && !e.Final {
+		l.due = time.Now().Add(e.RetryAfter + l.w.batcher.policy.Poll.Max)
+	}
+}
+
+// failed handles an error of asking about the batch.
+func (l *watcher) failed(e *llm.Error) ending {
+	if e.Status != http.StatusNotFound && e.Status != http.StatusGone {
+		return l.t.unasked(e, &l.errs)
+	}
+	if l.gone++; l.gone >= maxGone {
+		return ending{how: lost, why: "the provider does not know it any more: " + e.Message}
+	}
+	return ending{}
+}
+
+// unasked handles an error of asking about a batch that exists or may exist, of which errs counts
+// those in a row. It is never the error of a call: if the provider cannot be asked, the batch stays open.
+func (t *openBatch) unasked(e *llm.Error, errs *int) ending {
+	if *errs++; *errs <= maxErrors && e.Kind != llm.KindAuth && e.Kind != llm.KindQuota {
+		return ending{}
+	}
+	return ending{how: fails, err: OpenError(t.ID, e)}
+}
+
+// failedWhole decides what to do about a batch that was accepted and then failed as a whole. None
+// of its lines was processed.
+func (w *Wave) failedWhole(t *openBatch, st State) ending {
+	b := w.batcher
+	why := "failed"
+	bad := map[int]string{}
+	for _, f := range st.Faults {
+		why = "failed: " + f.Code + ": " + f.Message
+		if f.Line > 0 && f.Line <= len(t.Lines) {
+			bad[f.Line-1] = f.Code + ": " + f.Message
+		}
+		if f.Code == "token_limit_exceeded" {
+			t.queue.leave(t.Model, t.tokens)
+			t.entered = false
+			t.queue.crowded(t.Model, len(t.Lines), limitIn(f.Message))
+			return ending{how: again, why: why}
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i, what := range bad {
+		if s := t.slots[t.Lines[i]]; s.by != nil {
+			p := s.by
+			s.by, p.slot = nil, nil
+			t.waiting--
+			p.wake(Answered{Err: &llm.Error{Kind: llm.KindBadRequest, Status: http.StatusBadRequest, Message: what}, Asked: true})
+		}
+	}
+	if len(bad) == 0 {
+		if len(t.Lines) < 2 {
+			return ending{how: live, why: why}
+		}
+		t.queue.smaller(t.Model, len(t.Lines))
+	}
+	return ending{how: again, why: why}
+}
+
+// limitRE matches the number in "Limit: 2,000,000 enqueued tokens".
+var limitRE = regexp.MustCompile(`Limit: ([0-9][0-9,]*) enqueued`)
+
+func limitIn(message string) int {
+	m := limitRE.FindStringSubmatch(message)
+	if m == nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(strings.ReplaceAll(m[1], ",", ""))
+	return n
+}
+
+// collect reads the results of a batch that has ended, until every call that waits has its result.
+func (w *Wave) collect(ctx context.Context, t *openBatch) ending {
+	b := w.batcher
+	for n, reads, errs := 1, 0, 0; ; n++ {
+		round := w.beginRound(t)
+		err := w.read(ctx, t)
+		done, short := w.endRound(t, round, err == nil, reads+1 >= maxReads)
+		var pause time.Duration
+		switch e := llm.AsError(err); {
+		case done:
+			return ending{how: collected}
+		case ctx.Err() != nil:
+			return ending{how: left}
+		case short:
+			reads, errs = reads+1, 0
+		case err == nil:
+			continue // a call came while it was read
+		case unreadable(e):
+			if reads++; reads >= maxReads {
+				return ending{how: lost, why: "its results cannot be read: " + e.Message}
+			}
+		default:
+			if end := t.unasked(e, &errs); end.how != underway {
+				return end
+			}
+			pause = e.RetryAfter
+		}
+		if b.wait(ctx, pause+b.policy.Poll.pause(n), time.Time{}, nil) != goOn {
+			return ending{how: left}
+		}
+	}
+}
+
+// unreadable reports whether an error of reading results says that there are none, or that they are
+// broken. That may pass, but need not.
+func unreadable(e *llm.Error) bool {
+	return e.Kind == llm.KindMalformed || !e.Kind.Retryable() && e.Kind != llm.KindAuth && e.Kind != llm.KindQuota
+}
+
+// beginRound begins a round of reading: calls that wait now must get a result in it. The wave does
+// not send meanwhile, so that calls whose lines failed are sent together.
+func (w *Wave) beginRound(t *openBatch) int {
+	b := w.batcher
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	w.moving++
+	t.round++
+	t.seen, t.unreadable, t.restError = 0, 0, nil
+	for _, s := range t.slots {
+		if s.by != nil {
+			s.round = t.round
+		}
+	}
+	return t.round
+}
+
+// endRound ends a round, which is whole if the results were read to their end. If lines are lacking that
+// should be there, it is short, unless it is the last. Otherwise lines that it does not have are missing.
+func (w *Wave) endRound(t *openBatch, round int, whole, last bool) (done, short bool) {
+	b := w.batcher
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	defer w.stops()
+	if !whole {
+		return t.waiting == 0, false
+	}
+	if !last && t.lacking(round) {
+		return false, true
+	}
+	b.counts.Unreadable += t.unreadable
+	for _, s := range t.slots {
+		if s.by != nil && s.round == round {
+			b.resolve(s, Answered{Err: b.missing(t), Asked: true})
+		}
+	}
+	return t.waiting == 0, false
+}
+
+// lacking reports whether results that were read to their end lack lines that should be there: if the
+// provider does not say what the others are, every line should.
+func (t *openBatch) lacking(round int) bool {
+	for _, s := range t.slots {
+		if s.by != nil && s.round == round {
+			return t.restError == nil || !t.plausible() || t.seen == 0 && t.state.Total == 0
+		}
+	}
+	return false
+}
+
+// plausible reports whether a round has all answers that the provider counts.
+func (t *openBatch) plausible() bool { return t.unreadable == 0 && t.seen >= t.state.Answered }
+
+// missing returns the error of a line that the results do not have. The batcher is locked.
+func (b *Batcher) missing(t *openBatch) *llm.Error {
+	if t.restError != nil && t.plausible() {
+		e := *t.restError
+		return &e
+	}
+	b.counts.Missing++
+	return missingError(t.ID)
+}
+
+// maxDelivering is how many calls may process their answers before more are read.
+const maxDelivering = 1024
+
+func (w *Wave) read(ctx context.Context, t *openBatch) error {
+	for r, err := range t.queue.API.Results(ctx, t.ID) {
+		if err != nil {
+			return err
+		}
+		w.deliver(t, r)
+	}
+	return nil
+}
+
+// deliver gives a result to the call that waits for it. The first result of a line counts.
+func (w *Wave) deliver(t *openBatch, r Result) {
+	b := w.batcher
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for w.moving > maxDelivering {
+		w.fewer.Wait() // so that answers do not pile up in memory
+	}
+	id, ours := SplitCustomID(t.Key, r.CustomID)
+	s := t.slots[id]
+	if ours && s != nil && s.seen != t.round {
+		s.seen = t.round
+		t.seen++
+	}
+	switch {
+	case r.Rest:
+		t.restError = r.Err
+	case r.CustomID == "":
+		t.unreadable++
+	case !ours || s == nil:
+		b.counts.Unknown++
+	case s.by == nil:
+		if s.used && s.round == t.round {
+			b.counts.Duplicate++
+		}
+	default:
+		b.resolve(s, Answered{Response: r.Response, Err: r.Err, Asked: true})
+	}
+}
+
+// Poll says how often to ask a provider about a batch.
+type Poll struct {
+	// First is the first pause; each further pause is half as long again. Default: 2s.
+	First time.Duration
+	// Max is the longest pause. Default: 1m.
+	Max time.Duration
+	// Settle is how long to look for a batch that may have been created. Default: 30s.
+	Settle time.Duration
+}
+
+func (p Poll) withDefaults() Poll {
+	for _, f := range []struct {
+		to  *time.Duration
+		def time.Duration
+	}{{&p.First, 2 * time.Second}, {&p.Max, time.Minute}, {&p.Settle, 30 * time.Second}} {
+		if *f.to <= 0 {
+			*f.to = f.def
+		}
+	}
+	return p
+}
+
+// pause returns how long to wait before asking the provider again, for the n-th time. It is partly
+// random, so that batches are not asked about all at once.
+func (p Poll) pause(n int) time.Duration {
+	d := min(float64(p.First)*math.Pow(1.5, float64(n)), float64(p.Max))
+	return time.Duration(d * (0.8 + 0.4*rand.Float64())) //nolint:forbidigo // it changes when the provider is asked, never what it answers
+}
+
+// halt is why a batch is not followed any further.
+type halt int
+
+const (
+	goOn     halt = iota
+	ctxDone       // the wave's context ended
+	draining      // durable batches are left for later
+	late          // the user's deadline passed
+)
+
+// wait waits for d, until wake is closed, or until following must stop. A zero due is no deadline;
+// a nil wake never wakes.
+func (b *Batcher) wait(ctx context.Context, d time.Duration, due time.Time, wake <-chan struct{}) halt {
+	then := goOn
+	if !due.IsZero() {
+		if left := time.Until(due); left <= d {
+			d, then = left, late
+		}
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return then
+	case <-wake:
+		return goOn
+	case <-ctx.Done():
+		return ctxDone
+	case <-b.drained():
+		return draining
 	}
 }

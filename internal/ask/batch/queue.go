@@ -44,42 +44,42 @@ func newQueue(name string, d API, limits provider.Batch) *Queue {
 	}
 }
 
-func (c *Queue) of(model string) *backlog {
-	b := c.models[model]
+func (q *Queue) backlogOf(model string) *backlog {
+	b := q.models[model]
 	if b == nil {
-		b = &backlog{limit: c.limits.Tokens}
-		c.models[model] = b
+		b = &backlog{limit: q.limits.Tokens}
+		q.models[model] = b
 	}
 	return b
 }
 
 // enter waits until a batch of so many tokens may be created, and counts it.
-func (c *Queue) enter(ctx context.Context, o *Batcher, model string, tokens int, due time.Time) halt {
+func (q *Queue) enter(ctx context.Context, b *Batcher, model string, tokens int, due time.Time) halt {
 	for {
-		c.mu.Lock()
+		q.mu.Lock()
 		now := time.Now()
-		wait := c.blocked(c.of(model), tokens, now)
+		wait := q.blocked(q.backlogOf(model), tokens, now)
 		if wait == 0 {
-			b := c.of(model)
-			b.tokens += tokens
-			b.batches++
-			c.created = append(c.created, now)
-			c.mu.Unlock()
+			waiting := q.backlogOf(model)
+			waiting.tokens += tokens
+			waiting.batches++
+			q.created = append(q.created, now)
+			q.mu.Unlock()
 			return goOn
 		}
-		changed := c.changed
-		c.mu.Unlock()
-		if h := o.rest(ctx, wait, due, changed); h != goOn {
+		changed := q.changed
+		q.mu.Unlock()
+		if h := b.wait(ctx, wait, due, changed); h != goOn {
 			return h
 		}
 	}
 }
 
 // blocked returns how long a batch must wait.
-func (c *Queue) blocked(b *backlog, tokens int, now time.Time) time.Duration {
-	c.created = slices.DeleteFunc(c.created, func(t time.Time) bool { return now.Sub(t) >= time.Hour })
-	if n := c.limits.PerHour; n > 0 && len(c.created) >= n {
-		return max(time.Millisecond, time.Hour-now.Sub(slices.MinFunc(c.created, time.Time.Compare)))
+func (q *Queue) blocked(b *backlog, tokens int, now time.Time) time.Duration {
+	q.created = slices.DeleteFunc(q.created, func(t time.Time) bool { return now.Sub(t) >= time.Hour })
+	if n := q.limits.PerHour; n > 0 && len(q.created) >= n {
+		return max(time.Millisecond, time.Hour-now.Sub(slices.MinFunc(q.created, time.Time.Compare)))
 	}
 	if b.batches > 0 && (b.alone || b.limit > 0 && b.tokens+tokens > b.limit) {
 		return time.Hour // until another batch ends, which wakes it
@@ -88,29 +88,29 @@ func (c *Queue) blocked(b *backlog, tokens int, now time.Time) time.Duration {
 }
 
 // leave stops counting a batch.
-func (c *Queue) leave(model string, tokens int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	b := c.of(model)
+func (q *Queue) leave(model string, tokens int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	b := q.backlogOf(model)
 	b.tokens -= tokens
 	b.batches--
-	close(c.changed)
-	c.changed = make(chan struct{})
+	close(q.changed)
+	q.changed = make(chan struct{})
 }
 
 // adopt counts a batch of an earlier process that is still processed.
-func (c *Queue) adopt(model string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.of(model).batches++
+func (q *Queue) adopt(model string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.backlogOf(model).batches++
 }
 
 // crowded learns that a batch of so many lines did not fit beside the tokens that wait. limit is
 // how many may wait according to the provider, or 0.
-func (c *Queue) crowded(model string, lines, limit int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch b := c.of(model); {
+func (q *Queue) crowded(model string, lines, limit int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch b := q.backlogOf(model); {
 	case limit > 0 && limit != b.limit:
 		b.limit = limit
 	case b.batches > 0:
@@ -121,32 +121,32 @@ func (c *Queue) crowded(model string, lines, limit int) {
 }
 
 // smaller learns that a batch of so many lines was refused for its contents or size.
-func (c *Queue) smaller(model string, lines int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.of(model).maxLines = max(1, lines/2)
+func (q *Queue) smaller(model string, lines int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.backlogOf(model).maxLines = max(1, lines/2)
 }
 
 // accepted learns that a batch of so many lines was accepted.
-func (c *Queue) accepted(model string, lines int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if b := c.of(model); b.maxLines > 0 && lines >= b.maxLines {
+func (q *Queue) accepted(model string, lines int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if b := q.backlogOf(model); b.maxLines > 0 && lines >= b.maxLines {
 		b.maxLines *= 2
 	}
 }
 
 // disable learns that the provider has no batch API.
-func (c *Queue) disable() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.closed = true
+func (q *Queue) disable() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
 }
 
-func (c *Queue) isDisabled() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.closed
+func (q *Queue) isDisabled() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.closed
 }
 
 // lineBytes is an upper bound on what a line takes besides its body.
@@ -154,11 +154,11 @@ const lineBytes = 256
 
 // shape cuts the items that wait for one model into batches within the limits. It returns items
 // that are too large for any batch separately.
-func (c *Queue) shape(model string, waiting []*pending) (batches [][]*pending, tooLarge []*pending) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	b := c.of(model)
-	limit, room := max(1, c.limits.Requests), c.limits.Bytes-1024
+func (q *Queue) shape(model string, waiting []*pending) (batches [][]*pending, tooLarge []*pending) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	b := q.backlogOf(model)
+	limit, room := max(1, q.limits.Requests), q.limits.Bytes-1024
 	if b.maxLines > 0 {
 		limit = min(limit, b.maxLines)
 	}

@@ -31,24 +31,24 @@ type Wave struct {
 }
 
 // Begin begins a wave of requests. The caller must call Serve, and End of each Call.
-func (o *Batcher) Begin(reqs []*llm.Request) *Wave {
+func (b *Batcher) Begin(reqs []*llm.Request) *Wave {
 	w := &Wave{
-		batcher: o, counts: map[string]int{}, open: len(reqs), moving: len(reqs),
+		batcher: b, counts: map[string]int{}, open: len(reqs), moving: len(reqs),
 		ready: make(chan struct{}, 1), over: make(chan struct{}),
 	}
 	for _, r := range reqs {
 		w.counts[r.Model]++
 	}
-	w.fewer = sync.NewCond(&o.mu)
-	if d := o.rule.Deadline; d > 0 {
+	w.fewer = sync.NewCond(&b.mu)
+	if d := b.policy.Deadline; d > 0 {
 		w.due = time.Now().Add(d)
 	}
 	if len(reqs) == 0 {
 		close(w.over)
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.waves++
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.waves++
 	return w
 }
 
@@ -82,42 +82,42 @@ func (w *Wave) Call(req *llm.Request) *Call {
 
 // Adopt reports whether an earlier process left lines of this call at risk. From then on the call,
 // which may cost worst, accounts for them, and released less is at risk.
-func (s *Call) Adopt(worst llm.Money) (released llm.Money, ok bool) {
-	return s.wave.batcher.adoptRisk(s.call, worst)
+func (c *Call) Adopt(worst llm.Money) (released llm.Money, ok bool) {
+	return c.wave.batcher.adoptRisk(c.call, worst)
 }
 
 // Batches reports whether calls to a model are sent over its batch API in this wave.
-func (s *Call) Batches(model string) bool {
-	w, rule := s.wave, s.wave.batcher.rule
+func (c *Call) Batches(model string) bool {
+	w, policy := c.wave, c.wave.batcher.policy
 	switch {
-	case rule.Route == Live, !w.due.IsZero() && !time.Now().Before(w.due):
+	case policy.Route == Live, !w.due.IsZero() && !time.Now().Before(w.due):
 		return false
-	case rule.Route == Batch:
+	case policy.Route == Batch:
 		return true
 	}
-	return w.counts[model] >= rule.Min && (rule.Deadline == 0 || rule.Deadline >= autoTime)
+	return w.counts[model] >= policy.Min && (policy.Deadline == 0 || policy.Deadline >= autoTime)
 }
 
 // UsesBatch reports whether req is sent over the batch API now: an open batch has it already, or it
 // will be sent in one. A call whose line failed is asked live after some attempts, and with auto at
 // once.
-func (s *Call) UsesBatch(c *Queue, req *llm.Request) bool {
-	o := s.wave.batcher
-	o.mu.Lock()
-	claimed := o.claim(s.stem(req)) != nil
-	o.mu.Unlock()
+func (c *Call) UsesBatch(q *Queue, req *llm.Request) bool {
+	b := c.wave.batcher
+	b.mu.Lock()
+	claimed := b.claim(c.stem(req)) != nil
+	b.mu.Unlock()
 	if claimed {
 		return true
 	}
-	again := s.tries < maxTries && (o.rule.Route == Batch || !s.failed)
-	return again && !c.isDisabled() && s.Batches(req.Model)
+	again := c.tries < maxTries && (b.policy.Route == Batch || !c.failed)
+	return again && !q.isDisabled() && c.Batches(req.Model)
 }
 
-func (s *Call) stem(req *llm.Request) string {
-	if req == s.req {
-		return s.call
+func (c *Call) stem(req *llm.Request) string {
+	if req == c.req {
+		return c.call
 	}
-	return batchStem(s.call, req)
+	return stemOf(c.call, req)
 }
 
 // Item is a request that a call sends in a batch.
@@ -157,31 +157,31 @@ func (p *pending) wake(f Answered) {
 	p.result <- f
 }
 
-// Ask sends p in a batch and waits for its result.
-func (s *Call) Ask(ctx context.Context, p Item) Answered {
-	w, o := s.wave, s.wave.batcher
-	me := &pending{Item: p, call: s, stem: s.stem(p.Request), result: make(chan Answered, 1)}
-	o.mu.Lock()
-	if o.draining {
-		o.mu.Unlock()
+// Ask sends an item in a batch and waits for its result.
+func (c *Call) Ask(ctx context.Context, item Item) Answered {
+	w, b := c.wave, c.wave.batcher
+	p := &pending{Item: item, call: c, stem: c.stem(item.Request), result: make(chan Answered, 1)}
+	b.mu.Lock()
+	if b.draining {
+		b.mu.Unlock()
 		return Answered{Err: DrainError()}
 	}
-	s.tries++
-	if c := o.claim(me.stem); c != nil {
-		c.by, me.slot = me, c
-		c.openBatch.waiting++
-		if c.openBatch.queue == nil {
-			c.openBatch.queue = p.Queue
+	c.tries++
+	if line := b.claim(p.stem); line != nil {
+		line.by, p.slot = p, line
+		line.openBatch.waiting++
+		if line.openBatch.queue == nil {
+			line.openBatch.queue = item.Queue
 		}
-		w.claimed = append(w.claimed, c.openBatch)
+		w.claimed = append(w.claimed, line.openBatch)
 	} else {
-		w.pool = append(w.pool, me)
-		o.pending++
+		w.pool = append(w.pool, p)
+		b.pending++
 	}
 	w.stops()
-	o.mu.Unlock()
-	f := me.wait(ctx)
-	s.failed = s.failed || f.Asked && f.Err != nil
+	b.mu.Unlock()
+	f := p.wait(ctx)
+	c.failed = c.failed || f.Asked && f.Err != nil
 	return f
 }
 
@@ -216,8 +216,8 @@ func DrainError() *llm.Error {
 // Aside notes that the call waits for something outside of this wave: another call, room in the
 // budget, a live answer. The function it returns notes that the call continues; any goroutine may
 // call it.
-func (s *Call) Aside() (back func()) {
-	w := s.wave
+func (c *Call) Aside() (back func()) {
+	w := c.wave
 	w.batcher.mu.Lock()
 	defer w.batcher.mu.Unlock()
 	w.stops()
@@ -248,23 +248,23 @@ func (w *Wave) wakeSender() {
 // End ends a call. settled means that its answer is durable, or that it will not be asked again:
 // its batches need not keep the answer. Otherwise its lines are there for the call that asks again,
 // unless the process ends. Lines that were refused are of no use to it.
-func (s *Call) End(ctx context.Context, settled bool) {
-	o, w := s.wave.batcher, s.wave
+func (c *Call) End(ctx context.Context, settled bool) {
+	b, w := c.wave.batcher, c.wave
 	var all []*openBatch
-	o.mu.Lock()
-	for _, line := range s.took {
+	b.mu.Lock()
+	for _, line := range c.took {
 		switch t := line.openBatch; {
 		case settled, line.refused:
 			t.held--
 			all = append(all, t)
-		case !o.draining && ctx.Err() == nil:
+		case !b.draining && ctx.Err() == nil:
 			line.giveBack()
 		}
 	}
-	o.mu.Unlock()
-	o.closeDone(ctx, all)
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	b.mu.Unlock()
+	b.closeDone(ctx, all)
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	w.stops()
 	if w.open--; w.open == 0 {
 		close(w.over)
@@ -273,20 +273,20 @@ func (s *Call) End(ctx context.Context, settled bool) {
 
 // send sends the items that wait: to the batches that have them already, in new ones, or live.
 func (w *Wave) send(ctx context.Context) {
-	o := w.batcher
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	b := w.batcher
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if w.moving > 0 {
 		return
 	}
 	pool, claimed := w.pool, w.claimed
 	w.pool, w.claimed = nil, nil
-	o.pending -= len(pool)
+	b.pending -= len(pool)
 	pool = slices.DeleteFunc(pool, func(p *pending) bool { return p.gone })
 	for _, t := range claimed {
 		w.follow(ctx, t)
 	}
-	if err := o.refusal(); err != nil {
+	if err := b.refusal(); err != nil {
 		for _, p := range pool {
 			p.wake(Answered{Err: err})
 		}
@@ -299,17 +299,17 @@ func (w *Wave) send(ctx context.Context) {
 
 // sendModel sends the items that wait for one model.
 func (w *Wave) sendModel(ctx context.Context, group []*pending) {
-	o, c, model := w.batcher, group[0].Queue, group[0].Request.Model
-	batches, live := c.shape(model, group)
+	b, q, model := w.batcher, group[0].Queue, group[0].Request.Model
+	batches, live := q.shape(model, group)
 	for _, lines := range batches {
-		if c.isDisabled() || len(lines) < o.rule.Min || len(lines) < 2 {
+		if q.isDisabled() || len(lines) < b.policy.Min || len(lines) < 2 {
 			insisting := slices.DeleteFunc(slices.Clone(lines), func(p *pending) bool { return !p.Insist })
 			live = append(live, slices.DeleteFunc(lines, func(p *pending) bool { return p.Insist })...)
 			if lines = insisting; len(lines) == 0 {
 				continue
 			}
 		}
-		w.follow(ctx, o.add(c, lines))
+		w.follow(ctx, b.add(q, lines))
 	}
 	for _, p := range live {
 		p.wake(Answered{Live: true})

@@ -3,9 +3,13 @@
 //
 // What it promises: however many calls wait for a key, the program runs once at a time, and so does the search for credentials. A
 // key is used until shortly before it expires, and replaced if a server refuses it. Nothing of the program's standard output is in
-// any error. A Source may be used from several goroutines at once.
+// any error.
 //
-// It does not decide whether a program may run: package trust does, before a provider is opened.
+// For AWS there is no key to send: a Signer signs requests with the credentials that the AWS SDK finds (sigv4.go). A Source and
+// a Signer may be used from several goroutines at once.
+//
+// It does not decide whether a program may run (package trust does, before a provider is opened), nor where a token may be sent
+// (package provider does).
 package credential
 
 import (
@@ -17,18 +21,18 @@ import (
 	"time"
 
 	"parley/internal/ask/provider"
-	"parley/internal/kit/redact"
+	"parley/internal/ask/redact"
 	"parley/llm"
 )
 
 const (
-	ahead    = time.Minute      // a key is renewed so long before it expires
-	rest     = 5 * time.Second  // after a failure, the program is not run again for so long
-	renewed  = 10 * time.Second // a key that replaced a refused one is not replaced again for so long
-	maxKey   = 16 << 10
-	former   = 2 // older keys that are still removed from answers
-	runsFor  = time.Minute
-	maxPrint = 64 << 10
+	renewAhead     = time.Minute      // a key is renewed so long before it expires
+	retryPause     = 5 * time.Second  // after a failure, the program is not run again for so long
+	renewPause     = 10 * time.Second // a key that replaced a refused one is not replaced again for so long
+	maxKey         = 16 << 10
+	formerKeys     = 2 // older keys that are still removed from answers
+	programTimeout = time.Minute
+	maxPrint       = 64 << 10
 )
 
 // Key is a key that can be sent. Its zero value is no key.
@@ -63,7 +67,7 @@ type Source struct {
 // New returns the Source of a provider. It reads a variable now: it is an error if it is not set. It runs a program, and looks
 // for credentials, only when a key is wanted.
 func New(p provider.Provider) (*Source, error) {
-	s := &Source{name: p.Name, command: p.KeyCommand, run: run, turn: make(chan struct{}, 1)}
+	s := &Source{name: p.Name, command: p.KeyCommand, run: runProgram, turn: make(chan struct{}, 1)}
 	s.turn <- struct{}{}
 	switch {
 	case p.Credentials == provider.CredentialsGoogle:
@@ -135,7 +139,7 @@ func (k *Key) good() bool {
 
 // next gets a new key.
 func (s *Source) next(ctx context.Context, k *Key) (*Key, error) {
-	if s.failure != nil && time.Since(s.failed) < rest {
+	if s.failure != nil && time.Since(s.failed) < retryPause {
 		return nil, s.failure
 	}
 	next, err := s.fetch(ctx)
@@ -155,7 +159,7 @@ func (s *Source) next(ctx context.Context, k *Key) (*Key, error) {
 		if k.Value != next.Value {
 			next.before = append(next.before, k.Value)
 		}
-		next.before = next.before[max(0, len(next.before)-former):]
+		next.before = next.before[max(0, len(next.before)-formerKeys):]
 	}
 	next.Hide = redact.New(append(next.before, next.Value)...)
 	return next, nil
@@ -191,14 +195,14 @@ func fromGoogle(ctx context.Context) (*Key, error) {
 // plan sets when a new key is wanted.
 func (k *Key) plan(now time.Time) {
 	if !k.expires.IsZero() {
-		k.renew = k.expires.Add(-min(ahead, k.expires.Sub(now)/10))
+		k.renew = k.expires.Add(-min(renewAhead, k.expires.Sub(now)/10))
 	}
 }
 
 // Refuse records that a server refused k. It reports whether there may be another key: the caller asks for it with Key,
 // and tries again if it is another.
 func (s *Source) Refuse(k *Key) bool {
-	if s.fetch == nil || k.again && time.Since(k.at) < renewed {
+	if s.fetch == nil || k.again && time.Since(k.at) < renewPause {
 		return false
 	}
 	k.refused.Store(true)

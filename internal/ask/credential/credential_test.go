@@ -169,7 +169,7 @@ func TestRefused(t *testing.T) {
 		if again, err := s.Key(t.Context()); again != next || err != nil {
 			t.Error(again, err)
 		}
-		time.Sleep(renewed)
+		time.Sleep(renewPause)
 		if !s.Refuse(next) {
 			t.Error("the program is never run again")
 		}

@@ -1,13 +1,3 @@
-// Part google gets access tokens with Google's Application Default Credentials: the file that GOOGLE_APPLICATION_CREDENTIALS
-// names, that of gcloud, or the metadata server of the machine. The file may be a user's or a service account's, or one of
-// workload identity federation. Google's library finds and reads them.
-//
-// What it promises: nothing of a file and nothing that a token server or a program said is in an error, except the short code
-// of OAuth. A program that a file names runs only if the user allowed that with GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES.
-// It remembers nothing, and reads the files again for each token.
-//
-// It does not decide where a token may be sent: package provider does.
-
 package credential
 
 import (
@@ -28,8 +18,8 @@ import (
 )
 
 const (
-	scope    = "https://www.googleapis.com/auth/cloud-platform"
-	patience = time.Minute
+	googleScope   = "https://www.googleapis.com/auth/cloud-platform"
+	googleTimeout = time.Minute
 
 	fileVariable    = "GOOGLE_APPLICATION_CREDENTIALS"
 	projectVariable = "GOOGLE_CLOUD_QUOTA_PROJECT"
@@ -44,8 +34,8 @@ type Token struct {
 	Project string
 }
 
-// file is what this package reads in a file of credentials.
-type file struct {
+// googleFile is what is read in a file of credentials here. Google's library reads the rest.
+type googleFile struct {
 	Project string `json:"quota_project_id"`
 	Source  struct {
 		Program json.RawMessage `json:"executable"`
@@ -54,20 +44,26 @@ type file struct {
 
 var errGoogleSlow = errors.New("it took too long")
 
-// found is what a search for a token gives.
-type found struct {
+// googleResult is what a search for a token gives.
+type googleResult struct {
 	token     Token
 	err       error
 	unreached error // the last failure to reach a server
 }
 
-// findGoogle returns a new token. An error is an *llm.Error, or that of ctx.
+// findGoogle returns a new token with Google's Application Default Credentials: the file that GOOGLE_APPLICATION_CREDENTIALS
+// names, that of gcloud, or the metadata server of the machine. The file may be a user's or a service account's, or one of
+// workload identity federation. Google's library finds and reads them, again for each token.
+//
+// An error is an *llm.Error, or that of ctx. Nothing of a file, and nothing that a token server or a program printed, is in it,
+// except the short code of OAuth. A program that a file names runs only if the user allowed that with
+// GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES.
 func findGoogle(ctx context.Context) (Token, error) {
-	inner, cancel := context.WithTimeoutCause(ctx, patience, errGoogleSlow)
+	inner, cancel := context.WithTimeoutCause(ctx, googleTimeout, errGoogleSlow)
 	defer cancel()
-	done := make(chan found, 1)
-	go func() { done <- search(inner) }() // the library asks the metadata server without a context
-	var f found
+	done := make(chan googleResult, 1)
+	go func() { done <- searchGoogle(inner) }() // the library asks the metadata server without a context
+	var f googleResult
 	select {
 	case f = <-done:
 	case <-inner.Done():
@@ -87,8 +83,8 @@ func findGoogle(ctx context.Context) (Token, error) {
 	return Token{}, &llm.Error{Kind: llm.KindAuth, Message: f.err.Error()}
 }
 
-// search is find with a client that remembers whether a server was reached.
-func search(ctx context.Context) (f found) {
+// searchGoogle is find with a client that remembers whether a server was reached.
+func searchGoogle(ctx context.Context) (f googleResult) {
 	way := http.DefaultTransport.(*http.Transport).Clone()
 	way.DisableKeepAlives = true // a token lasts an hour
 	client := &http.Client{
@@ -112,13 +108,13 @@ func (s send) RoundTrip(r *http.Request) (*http.Response, error) { return s(r) }
 
 // find asks the library. Its errors hold nothing of what the library says.
 func find(ctx context.Context) (Token, error) {
-	found, err := google.FindDefaultCredentials(ctx, scope)
+	found, err := google.FindDefaultCredentials(ctx, googleScope)
 	if err != nil {
 		return Token{}, missing()
 	}
-	var read file
+	var read googleFile
 	if json.Unmarshal(found.JSON, &read) != nil {
-		read = file{} // the metadata server needs no file
+		read = googleFile{} // the metadata server needs no file
 	}
 	t, err := found.TokenSource.Token()
 	if err != nil {
@@ -144,7 +140,7 @@ func missing() error {
 var code = regexp.MustCompile(`^[a-z_]{1,40}$`)
 
 // refused says that credentials gave no token.
-func refused(err error, hasFile bool, read *file) error {
+func refused(err error, hasFile bool, read *googleFile) error {
 	from := "the metadata server of this machine"
 	switch {
 	case os.Getenv(fileVariable) != "":

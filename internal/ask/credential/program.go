@@ -16,12 +16,12 @@ import (
 	"parley/internal/ask/wire/fault"
 )
 
-// run runs a program and returns what it printed. The error tells its exit status and the beginning of what it said on
+// runProgram runs a program and returns what it printed. The error tells its exit status and the beginning of what it said on
 // standard error, where programs explain themselves.
-func run(ctx context.Context, command []string) ([]byte, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, runsFor, errSlow)
+func runProgram(ctx context.Context, command []string) ([]byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, programTimeout, errSlow)
 	defer cancel()
-	var stdout, stderr head
+	var stdout, stderr limitedBuffer
 	stdout.max, stderr.max = maxPrint, 4<<10
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // the user allowed it: see package trust
 	if cmd.Dir, _ = os.UserHomeDir(); cmd.Dir == "" {           // not the folder of a plan: it may hold a stranger's key.py
@@ -45,7 +45,7 @@ func run(ctx context.Context, command []string) ([]byte, error) {
 	return stdout.b, nil
 }
 
-var errSlow = fmt.Errorf("it did not end within %v", runsFor)
+var errSlow = fmt.Errorf("it did not end within %v", programTimeout)
 
 // says returns what a program said on standard error, as the end of a message. What looks like a key is left out.
 func says(stderr []byte) string {
@@ -59,14 +59,14 @@ func says(stderr []byte) string {
 	return ": " + text
 }
 
-// head keeps the first bytes that are written to it.
-type head struct {
+// limitedBuffer keeps the first bytes that are written to it.
+type limitedBuffer struct {
 	b    []byte
 	max  int
 	more bool
 }
 
-func (h *head) Write(p []byte) (int, error) {
+func (h *limitedBuffer) Write(p []byte) (int, error) {
 	n := min(len(p), h.max-len(h.b))
 	h.b = append(h.b, p[:n]...)
 	h.more = h.more || n < len(p)

@@ -1,9 +1,3 @@
-// Part sigv4 signs requests to AWS with the credentials that the AWS SDK finds: in the environment, in the shared files
-// of the AWS CLI, from single sign-on, or from the machine.
-//
-// What it promises: the secret key leaves neither the process nor the SDK, and only requests to AWS and to this machine are
-// signed. What a signature adds to a request can be removed from its answer. A Signer may be used from several goroutines at once.
-
 package credential
 
 import (
@@ -25,11 +19,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 
 	"parley/internal/ask/provider"
-	"parley/internal/kit/redact"
+	"parley/internal/ask/redact"
 	"parley/llm"
 )
 
-// Signer signs the requests to one server.
+// Signer signs the requests to one AWS server with the credentials that the AWS SDK finds: in the environment, in the shared
+// files of the AWS CLI, from single sign-on, or from the machine. The secret key leaves neither the process nor the SDK, and
+// only requests to AWS and to this machine are signed. What a signature adds to a request can be removed from its answer.
 type Signer struct {
 	service, region string
 	mu              sync.Mutex

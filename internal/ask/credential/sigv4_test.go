@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/kit/redact"
+	"parley/internal/ask/redact"
 	"parley/llm"
 )
 

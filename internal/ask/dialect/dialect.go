@@ -1,7 +1,8 @@
-// Package dialect opens a provider: it combines the provider's wire format with a connection.
+// Package dialect opens a provider: it combines the provider's wire format with a connection. There are three ways to use
+// one: as a model (Open), over its batch API (OpenBatches), and to ask which models an account has (ListModels).
 //
-// It promises nothing of its own: each format is a package of internal/wire. It does not open the
-// simulated provider, which has no wire format: package app does.
+// Each wire format is a package below internal/ask/wire. The simulated provider has none: package app opens it. Package
+// batch follows batches; here are only the requests to the batch APIs.
 package dialect
 
 import (
@@ -12,13 +13,13 @@ import (
 
 	"parley/internal/ask/credential"
 	"parley/internal/ask/provider"
+	"parley/internal/ask/redact"
 	"parley/internal/ask/transport"
 	"parley/internal/ask/wire/anthropic"
 	"parley/internal/ask/wire/bedrock"
 	"parley/internal/ask/wire/gemini"
 	"parley/internal/ask/wire/openai"
 	"parley/internal/ask/wire/responses"
-	"parley/internal/kit/redact"
 	"parley/llm"
 )
 

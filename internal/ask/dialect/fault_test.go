@@ -47,7 +47,7 @@ func hijack(raw string, end func(*net.TCPConn)) http.HandlerFunc {
 func closeConn(c *net.TCPConn) { c.Close() }
 func resetConn(c *net.TCPConn) { c.SetLinger(0); c.Close() }
 
-const page = "<!DOCTYPE html><html><head><title>Bad gateway</title></head><body>nginx</body></html>"
+const htmlPage = "<!DOCTYPE html><html><head><title>Bad gateway</title></head><body>nginx</body></html>"
 
 // TestFaults checks every dialect against the faults of real servers.
 func TestFaults(t *testing.T) {
@@ -71,12 +71,12 @@ func TestFaults(t *testing.T) {
 		{name: "empty", handler: say(200, "application/json", ""), kind: llm.KindMalformed, uncertain: true, says: "empty"},
 		{name: "another JSON", handler: say(200, "application/json", `{"hello":"world"}`), kind: llm.KindMalformed, uncertain: true},
 		{name: "a list", handler: say(200, "application/json", `[1,2]`), kind: llm.KindMalformed, uncertain: true},
-		{name: "HTML", handler: say(200, "text/html", page), kind: llm.KindMalformed, uncertain: true, says: "HTML page"},
-		{name: "HTML as JSON", handler: say(200, "application/json", page), kind: llm.KindMalformed, uncertain: true, says: "HTML page"},
+		{name: "HTML", handler: say(200, "text/html", htmlPage), kind: llm.KindMalformed, uncertain: true, says: "HTML page"},
+		{name: "HTML as JSON", handler: say(200, "application/json", htmlPage), kind: llm.KindMalformed, uncertain: true, says: "HTML page"},
 		{name: "plain text", handler: say(200, "text/plain", "hello"), kind: llm.KindMalformed, uncertain: true, says: "text/plain"},
 		{name: "JSON under another type", handler: say(200, "text/plain", `{"choices":[]}`), kind: llm.KindMalformed, uncertain: true, says: "content type"},
-		{name: "HTML 502", handler: say(502, "text/html", page), kind: llm.KindServer, says: "bad gateway"},
-		{name: "HTML 404", handler: say(404, "text/html", page), kind: llm.KindBadRequest, says: "base_url"},
+		{name: "HTML 502", handler: say(502, "text/html", htmlPage), kind: llm.KindServer, says: "bad gateway"},
+		{name: "HTML 404", handler: say(404, "text/html", htmlPage), kind: llm.KindBadRequest, says: "base_url"},
 		{name: "503 while a model loads", handler: say(503, "application/json", `{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}`), kind: llm.KindOverloaded, says: "Loading model"},
 		{name: "529", handler: say(529, "application/json", `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"req_1"}`), kind: llm.KindOverloaded},
 		{name: "429", handler: say(429, "application/json", `{"error":{"message":"Rate limit reached","type":"tokens","code":"rate_limit_exceeded"}}`), kind: llm.KindRateLimited},

@@ -1,10 +1,3 @@
-// Part modellist asks an account which models it can use.
-//
-// It promises names as a plan writes them after the provider, sorted, each once. What a server says is hostile: names with
-// characters that no model has are left out, and a list that does not end, or is too large to be one, is an error.
-//
-// It knows no prices: package price does.
-
 package dialect
 
 import (
@@ -31,8 +24,8 @@ type Model struct {
 	MaxOutput int
 }
 
-// listed is a model as any of the vendors lists it.
-type listed struct {
+// listedModel is a model as any of the vendors lists it.
+type listedModel struct {
 	ID               string `json:"id"`                 // OpenAI, Anthropic and most others
 	Name             string `json:"name"`               // Gemini: models/NAME
 	ModelID          string `json:"modelId"`            // Bedrock
@@ -47,8 +40,8 @@ type listed struct {
 	OutputLimit      int    `json:"outputTokenLimit"`
 }
 
-// page is a page of models.
-type page struct {
+// modelPage is a page of models.
+type modelPage struct {
 	Data      []json.RawMessage `json:"data"`
 	Models    []json.RawMessage `json:"models"`
 	Summaries []json.RawMessage `json:"modelSummaries"`            // Bedrock
@@ -61,30 +54,32 @@ type page struct {
 
 // Bounds of a list. OpenRouter's, the longest known, has some hundred models and less than a megabyte.
 const (
-	maxModellistPages = 100
-	maxModels         = 50_000
-	maxBytes          = 16 << 20 // of all pages
+	maxListPages = 100
+	maxModels    = 50_000
+	maxListBytes = 16 << 20 // of all pages
 )
 
-// List returns the models of an account. It reads the provider's key from the environment.
-func List(ctx context.Context, p provider.Provider) ([]Model, error) {
+// ListModels returns the models that an account can use: names as a plan writes them after the provider, sorted, each once.
+// It reads the provider's key from the environment. What a server sends is not trusted: names with characters that no model
+// has are left out, and a list that does not end, or is too large to be one, is an error.
+func ListModels(ctx context.Context, p provider.Provider) ([]Model, error) {
 	codec, ok := CodecOf(p)
 	if !ok {
 		return nil, fmt.Errorf("modellist: provider %s: the dialect %q has no list of models", p.Name, p.Dialect)
 	}
-	address, paths, err := lists(p)
+	address, paths, err := listPaths(p)
 	if err != nil {
 		return nil, fmt.Errorf("modellist: provider %s: %w", p.Name, err)
 	}
-	codec.Config.Address, codec.Config.MaxBody = address, maxBytes
+	codec.Config.Address, codec.Config.MaxBody = address, maxListBytes
 	c, err := transport.New(p, codec.Config)
 	if err != nil {
 		return nil, fmt.Errorf("modellist: %w", err)
 	}
 	defer func() { _ = c.Close() }()
-	r := reading{Client: c, left: maxBytes}
+	r := listReader{Client: c, left: maxListBytes}
 	for _, path := range paths {
-		if err := r.list(ctx, p.Dialect, path); err != nil {
+		if err := r.readList(ctx, p.Dialect, path); err != nil {
 			return nil, err
 		}
 	}
@@ -92,8 +87,8 @@ func List(ctx context.Context, p provider.Provider) ([]Model, error) {
 	return slices.CompactFunc(r.all, func(a, b Model) bool { return a.Name == b.Name }), nil
 }
 
-// lists returns the paths of the lists of p, below an address. AWS has them at another host.
-func lists(p provider.Provider) (address string, paths []string, _ error) {
+// listPaths returns the paths of the lists of p, below an address. AWS has them at another host.
+func listPaths(p provider.Provider) (address string, paths []string, _ error) {
 	switch {
 	case p.OnVertex() || p.APIVersion == provider.VertexVersion:
 		return "", nil, errors.New("on Vertex AI there is no list of the models that a project can use: see Model Garden in the console of Google Cloud")
@@ -109,36 +104,36 @@ func lists(p provider.Provider) (address string, paths []string, _ error) {
 	return p.BaseURL, []string{"/models" + map[string]string{"anthropic": "?limit=1000", "gemini": "?pageSize=1000"}[p.Dialect]}, nil
 }
 
-// reading is the lists of an account, as far as they are read.
-type reading struct {
+// listReader is the lists of an account, as far as they are read.
+type listReader struct {
 	*transport.Client
 	all  []Model
 	left int // bytes
 }
 
-// list reads all pages of a list.
-func (r *reading) list(ctx context.Context, dialect, first string) error {
+// readList reads all pages of a list.
+func (r *listReader) readList(ctx context.Context, dialect, first string) error {
 	path := first
-	for range maxModellistPages {
-		one, size, err := read(ctx, r.Client, path)
+	for range maxListPages {
+		one, size, err := readListPage(ctx, r.Client, path)
 		if err != nil {
 			return err
 		}
-		r.all = append(r.all, one.all()...)
-		next := one.next(dialect)
+		r.all = append(r.all, one.models()...)
+		next := one.nextQuery(dialect)
 		switch r.left -= size; {
 		case r.left < 0 || len(r.all) > maxModels:
-			return r.Fail(fault.Malformed(fmt.Sprintf("the list of models is too long: at most %d models in %d MB are read", maxModels, maxBytes>>20), nil), "", nil)
+			return r.Fail(fault.Malformed(fmt.Sprintf("the list of models is too long: at most %d models in %d MB are read", maxModels, maxListBytes>>20), nil), "", nil)
 		case next == "":
 			return nil
 		}
 		path = first + next
 	}
-	return r.Fail(fault.Malformed(fmt.Sprintf("the list of models does not end: it has more than %d pages", maxModellistPages), nil), "", nil)
+	return r.Fail(fault.Malformed(fmt.Sprintf("the list of models does not end: it has more than %d pages", maxListPages), nil), "", nil)
 }
 
-// all returns the models of a page.
-func (p *page) all() (out []Model) {
+// models returns the models of a page.
+func (p *modelPage) models() (out []Model) {
 	for _, list := range [][]json.RawMessage{p.Data, p.Models, p.Summaries, p.Profiles} {
 		for _, raw := range list {
 			if m, ok := modelOf(raw); ok {
@@ -149,8 +144,8 @@ func (p *page) all() (out []Model) {
 	return out
 }
 
-// next returns what to add to the query for the next page, or "".
-func (p *page) next(dialect string) string {
+// nextQuery returns what to add to the query for the next page, or "".
+func (p *modelPage) nextQuery(dialect string) string {
 	switch {
 	case p.Next != "":
 		return "&pageToken=" + url.QueryEscape(p.Next)
@@ -162,8 +157,8 @@ func (p *page) next(dialect string) string {
 	return ""
 }
 
-// read reads a page. Together sends a list without an object around it.
-func read(ctx context.Context, c *transport.Client, path string) (one page, size int, err error) {
+// readListPage reads a page. Together sends a list without an object around it.
+func readListPage(ctx context.Context, c *transport.Client, path string) (one modelPage, size int, err error) {
 	a, err := c.Do(ctx, transport.Request{Method: http.MethodGet, Path: path})
 	if err != nil {
 		return one, 0, c.Fail(err, "", nil)
@@ -185,14 +180,14 @@ func read(ctx context.Context, c *transport.Client, path string) (one page, size
 }
 
 func modelOf(raw json.RawMessage) (Model, bool) {
-	var l listed
+	var l listedModel
 	if json.Unmarshal(raw, &l) != nil {
 		// Some servers have texts where others have numbers: the name is enough.
 		var named struct{ ID, Name, ModelID string }
 		if json.Unmarshal(raw, &named) != nil {
 			return Model{}, false
 		}
-		l = listed{ID: named.ID, Name: named.Name, ModelID: named.ModelID}
+		l = listedModel{ID: named.ID, Name: named.Name, ModelID: named.ModelID}
 	}
 	name := cmp.Or(l.ID, l.ModelID, l.ProfileID, l.Name)
 	name = strings.TrimPrefix(name, "models/")

@@ -35,7 +35,7 @@ func TestList(t *testing.T) {
 			}
 			_, _ = io.WriteString(w, c.first)
 		}))
-		all, err := List(t.Context(), provider.Provider{Name: "lab", Dialect: c.dialect, BaseURL: front.URL + "/v1"})
+		all, err := ListModels(t.Context(), provider.Provider{Name: "lab", Dialect: c.dialect, BaseURL: front.URL + "/v1"})
 		front.Close()
 		var names []string
 		for _, m := range all {
@@ -68,13 +68,13 @@ func TestListBedrock(t *testing.T) {
 		}
 	}))
 	defer front.Close()
-	all, err := List(t.Context(), provider.Provider{Name: "bedrock", Dialect: "bedrock", BaseURL: front.URL, KeyEnv: "LAB_KEY"})
+	all, err := ListModels(t.Context(), provider.Provider{Name: "bedrock", Dialect: "bedrock", BaseURL: front.URL, KeyEnv: "LAB_KEY"})
 	if err != nil || len(all) != 3 || all[0].Name != "amazon.nova-lite-v1:0" || all[1].Name != "eu.x" || all[2].Name != "us.x" {
 		t.Errorf("%+v, %v", all, err)
 	}
 	p, _ := provider.Lookup("bedrock")
 	p.BaseURL = "https://bedrock-runtime.eu-west-1.amazonaws.com"
-	if address, _, err := lists(p); err != nil || address != "https://bedrock.eu-west-1.amazonaws.com" || p.Validate() != nil {
+	if address, _, err := listPaths(p); err != nil || address != "https://bedrock.eu-west-1.amazonaws.com" || p.Validate() != nil {
 		t.Errorf("%s, %v", address, err)
 	}
 	for preset, address := range map[string]string{
@@ -83,7 +83,7 @@ func TestListBedrock(t *testing.T) {
 	} {
 		p, _ := provider.Lookup(preset)
 		p.BaseURL = address
-		if _, err := List(t.Context(), p); err == nil || !strings.Contains(err.Error(), "Model Garden") && !strings.Contains(err.Error(), "bedrock-runtime.REGION") {
+		if _, err := ListModels(t.Context(), p); err == nil || !strings.Contains(err.Error(), "Model Garden") && !strings.Contains(err.Error(), "bedrock-runtime.REGION") {
 			t.Errorf("%s: %v", preset, err)
 		}
 	}
@@ -96,13 +96,13 @@ func TestListFails(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, body)
 		}))
-		_, err := List(t.Context(), provider.Provider{Name: "lab", Dialect: "openai", BaseURL: front.URL + "/v1", KeyEnv: "LAB_KEY"})
+		_, err := ListModels(t.Context(), provider.Provider{Name: "lab", Dialect: "openai", BaseURL: front.URL + "/v1", KeyEnv: "LAB_KEY"})
 		front.Close()
 		if llm.KindOf(err) != kind || strings.Contains(err.Error(), "KEY-123") {
 			t.Errorf("%s: %v", body, err)
 		}
 	}
-	if _, err := List(t.Context(), provider.Provider{Name: "sim", Dialect: "sim"}); err == nil {
+	if _, err := ListModels(t.Context(), provider.Provider{Name: "sim", Dialect: "sim"}); err == nil {
 		t.Error("sim has no list")
 	}
 }
@@ -129,7 +129,7 @@ func TestListEnds(t *testing.T) {
 				_, _ = io.WriteString(w, c.page)
 			}))
 			defer front.Close()
-			_, err := List(t.Context(), provider.Provider{Name: "lab", Dialect: "gemini", BaseURL: front.URL + "/v1"})
+			_, err := ListModels(t.Context(), provider.Provider{Name: "lab", Dialect: "gemini", BaseURL: front.URL + "/v1"})
 			if llm.KindOf(err) != llm.KindMalformed || !strings.Contains(err.Error(), c.want) || int(n.Load()) > c.pages {
 				t.Errorf("after %d pages: %v", n.Load(), err)
 			}

@@ -11,11 +11,11 @@ import (
 	"parley/llm"
 )
 
-// dispatchCache answers requests that were answered before. Its key is the digest of the request:
+// cached answers requests that were answered before. Its key is the digest of the request:
 // everything that can change the answer, and the sample number, so that two samples of one request
 // are never the same. The provider's address is part of the key: an answer from one address is
 // never used for another, whatever the provider is called.
-type dispatchCache struct {
+type cached struct {
 	next    layer
 	store   *cache.Store
 	find    func(name string) (provider.Provider, error)
@@ -26,11 +26,11 @@ func newCache(next layer, store *cache.Store, find func(string) (provider.Provid
 	if store == nil {
 		return next
 	}
-	return &dispatchCache{next: next, store: store, find: find}
+	return &cached{next: next, store: store, find: find}
 }
 
 // origin returns a hash that identifies the provider of a model.
-func (k *dispatchCache) origin(model string) (origin [32]byte, err error) {
+func (k *cached) origin(model string) (origin [32]byte, err error) {
 	name, _ := llm.SplitModel(model)
 	if known, ok := k.origins.Load(name); ok {
 		return known.([32]byte), nil
@@ -45,7 +45,7 @@ func (k *dispatchCache) origin(model string) (origin [32]byte, err error) {
 }
 
 // key returns the key for answers to req. Fallbacks at other providers may answer too.
-func (k *dispatchCache) key(req *llm.Request) (key [32]byte, err error) {
+func (k *cached) key(req *llm.Request) (key [32]byte, err error) {
 	own, err := k.origin(req.Model)
 	if err != nil {
 		return key, err
@@ -66,7 +66,7 @@ func (k *dispatchCache) key(req *llm.Request) (key [32]byte, err error) {
 }
 
 // ask looks the answer up, or asks and stores it.
-func (k *dispatchCache) ask(ctx context.Context, c *call) (*llm.Response, error) {
+func (k *cached) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	key, err := k.key(c.req)
 	if err != nil {
 		return k.next.ask(ctx, c) // the next layers report what is wrong with the provider

@@ -12,8 +12,8 @@ import (
 type coalesce struct {
 	next layer
 
-	mu     sync.Mutex
-	flying map[[32]byte]*flight
+	mu       sync.Mutex
+	inFlight map[[32]byte]*flight
 }
 
 // flight is a call that others wait for.
@@ -24,7 +24,7 @@ type flight struct {
 }
 
 func newCoalesce(next layer) *coalesce {
-	return &coalesce{next: next, flying: map[[32]byte]*flight{}}
+	return &coalesce{next: next, inFlight: map[[32]byte]*flight{}}
 }
 
 // ask asks, or waits for the equal call that already does.
@@ -40,10 +40,10 @@ func (j *coalesce) join(ctx context.Context, c *call) (*llm.Response, error) {
 	key := c.req.Digest()
 	for {
 		j.mu.Lock()
-		f := j.flying[key]
+		f := j.inFlight[key]
 		if f == nil {
 			f = &flight{done: make(chan struct{})}
-			j.flying[key] = f
+			j.inFlight[key] = f
 			j.mu.Unlock()
 			return j.lead(ctx, key, f, c)
 		}
@@ -71,7 +71,7 @@ func (j *coalesce) join(ctx context.Context, c *call) (*llm.Response, error) {
 func (j *coalesce) lead(ctx context.Context, key [32]byte, f *flight, c *call) (*llm.Response, error) {
 	defer func() {
 		j.mu.Lock()
-		delete(j.flying, key)
+		delete(j.inFlight, key)
 		j.mu.Unlock()
 		close(f.done)
 	}()

@@ -1,7 +1,7 @@
 // Package dispatch is everything between a request and the wire: it answers any number of requests
 // to any number of providers as fast as their limits allow.
 //
-// It is a stack of layers. Each is a file, and each wraps the next:
+// It is a stack of layers, each of which wraps the next:
 //
 //		budget(cache(coalesce(answer(retry(hedge(lane → reach(warm(limit(meter(dialect))))))))))
 //		                                 in a wave: lane → enqueue → a batch
@@ -13,11 +13,15 @@
 //	  - retry classifies failures, retries, falls back to other models
 //	  - hedge sends a second attempt beside a slow one
 //	  - lane picks the provider, and of several servers the one that has the session
-//	  - reach holds calls back while the provider cannot be reached
+//	  - reach, in outage.go, holds calls back while the provider cannot be reached
 //	  - warm sends one call of a long prefix before the rest
-//	  - limit paces requests, tokens and calls in flight, and adapts
-//	  - meter is one attempt: priced, bounded in time, counted
-//	  - enqueue is one attempt of a call in a wave: it waits for its line of a batch
+//	  - limit, in endpoint.go, paces requests, tokens and calls in flight, and adapts
+//	  - meter, in endpoint.go, is one attempt: priced and counted
+//	  - enqueue, in wave.go, is one attempt of a call in a wave: it waits for its line of a batch
+//
+// Beside the layers are each.go and wave.go, which take many requests at once, levels.go, which
+// remembers between runs what servers can handle, and stats.go, notice.go and wait.go, which say
+// what happens.
 //
 // A Dispatcher is an llm.Model, and so is each dialect. In between, a request is part of a call: one
 // value that holds what the layers share about it. Contexts carry deadlines and cancellation, and
@@ -108,9 +112,9 @@ type Dispatcher struct {
 	retry   *retry
 	prices  *budget.Prices
 	budget  *budget.Budget
-	stats   *Stats
+	stats   *counters
 	batcher *batch.Batcher
-	flying  sync.Map // *flights of each Each to its context
+	groups  sync.Map // *callGroup of each Each to its context
 }
 
 // New returns a Dispatcher over c.
@@ -131,7 +135,7 @@ func New(c Config) (*Dispatcher, error) {
 	if c.Budget == nil {
 		c.Budget = budget.New(0, 0)
 	}
-	stats := newStats()
+	stats := newCounters()
 	var lanes *lanes
 	prices := budget.NewPrices(c.Prices, func(model string) bool { return lanes.keepsLimits(model) })
 	batches, err := newBatcher(c)
@@ -160,7 +164,7 @@ func (d *Dispatcher) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	start := time.Now()
 	resp, err := d.first.ask(ctx, c)
 	if err != nil {
-		err = named(err, c.req)
+		err = withModel(err, c.req)
 	}
 	d.stats.call(c.req, resp, err, time.Since(start))
 	return resp, err
@@ -173,7 +177,7 @@ func (d *Dispatcher) Ready(model string) error {
 	if _, err := d.lanes.lane(provider); err != nil {
 		return err
 	}
-	if !d.prices.Look(model).OK && d.budget.Limit() > 0 {
+	if !d.prices.Lookup(model).OK && d.budget.Limit() > 0 {
 		return d.prices.Unknown(model)
 	}
 	return nil
@@ -184,7 +188,7 @@ func (d *Dispatcher) Ready(model string) error {
 // must not depend on what a server did before.
 func (d *Dispatcher) Worst(req *llm.Request) (worst llm.Money, err error) {
 	for _, model := range append([]string{req.Model}, req.Fallbacks...) {
-		m := d.prices.Look(model)
+		m := d.prices.Lookup(model)
 		if !m.OK {
 			return 0, d.prices.Unknown(model)
 		}
@@ -197,15 +201,15 @@ func (d *Dispatcher) Worst(req *llm.Request) (worst llm.Money, err error) {
 // most expensive of a request's model and its fallbacks.
 func (d *Dispatcher) List(req *llm.Request, u llm.Usage) (highest llm.Money) {
 	for _, model := range append([]string{req.Model}, req.Fallbacks...) {
-		if m := d.prices.Look(model); m.OK {
+		if m := d.prices.Lookup(model); m.OK {
 			highest = max(highest, budget.Reserved(m.Price, req).Cost(llm.Usage{Input: u.Input, Output: u.Output}, false))
 		}
 	}
 	return highest
 }
 
-// named adds the model to an error that does not name it.
-func named(err error, req *llm.Request) error {
+// withModel adds the model to an error that does not name it.
+func withModel(err error, req *llm.Request) error {
 	e := llm.AsError(err)
 	if e.Provider != "" && e.Model != "" {
 		return e
@@ -233,15 +237,15 @@ func (d *Dispatcher) Hold(e *llm.Error, cut bool) {
 	if !cut || e == nil {
 		return
 	}
-	d.flying.Range(func(f, ctx any) bool {
-		f.(*flights).cut(ctx.(context.Context), e) //nolint:forcetypeassert // fly stores them
+	d.groups.Range(func(g, ctx any) bool {
+		g.(*callGroup).cut(ctx.(context.Context), e) //nolint:forcetypeassert // newGroup stores them
 		return true
 	})
 }
 
-// Choose sets the calls in flight of each provider that was asked to what of returns, which is more
-// than 0.
-func (d *Dispatcher) Choose(of func(provider string) int) { d.lanes.choose(of) }
+// SetConcurrency sets the maximum number of calls in flight of each provider that was asked to what of
+// returns, which is more than 0.
+func (d *Dispatcher) SetConcurrency(of func(provider string) int) { d.lanes.setConcurrency(of) }
 
 // Limits lists the limits of the servers that were asked.
 func (d *Dispatcher) Limits() []Limit { return d.lanes.limits() }
@@ -284,5 +288,45 @@ func (d *Dispatcher) Stats() Snapshot { return d.stats.Snapshot() }
 
 // Budget returns the budget that calls draw on.
 func (d *Dispatcher) Budget() *budget.Budget { return d.budget }
+
+// layer is one step of a call on its way to a provider.
+type layer interface {
+	// ask answers c. Its error is an *llm.Error, or that of a context.
+	ask(ctx context.Context, c *call) (*llm.Response, error)
+}
+
+// call is one call on its way through the layers, and everything that they share about it. A layer
+// does not change the call that it is given: if the layers below need something else, it gives them
+// a changed copy. So any number of attempts can use one call at the same time.
+type call struct {
+	req      *llm.Request    // the current request: a repair or a fallback has another than the caller's
+	account  *budget.Account // what attempts draw on, shared by all copies; set by budgeted, the outermost layer
+	inWave   *inWave         // its part in a wave; nil: none
+	hasty    bool            // there is a model to fall back to: do not wait for a provider that is unreachable
+	admitted func()          // called for each attempt that may be sent, from any goroutine; may be nil
+}
+
+// with returns a copy of the call with another request.
+func (c *call) with(req *llm.Request) *call {
+	next := *c
+	next.req = req
+	return &next
+}
+
+// admit reports that an attempt may be sent.
+func (c *call) admit() {
+	if c.admitted != nil {
+		c.admitted()
+	}
+}
+
+// aside notes that the call waits for others, until back is called. Outside of waves it does
+// nothing.
+func (c *call) aside() (back func()) {
+	if c.inWave != nil {
+		return c.inWave.Aside()
+	}
+	return func() {}
+}
 
 var _ llm.Model = (*Dispatcher)(nil)

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"slices"
 	"sync"
@@ -33,9 +34,9 @@ func (d *Dispatcher) All(ctx context.Context, reqs []*llm.Request) []llm.Result 
 // It returns how many requests it took, after calling done for all of them. It takes no more once
 // ctx is done: a request at which it stops reading reqs is not taken.
 func (d *Dispatcher) Each(ctx context.Context, reqs iter.Seq[*llm.Request], done func(i int, r llm.Result)) int {
-	calls, land := d.fly(ctx)
-	defer land()
-	e := &each{d: d, done: done, calls: calls, free: make(chan struct{}, ahead), work: make(chan item)}
+	group, end := d.newGroup(ctx)
+	defer end()
+	e := &each{d: d, done: done, group: group, free: make(chan struct{}, ahead), work: make(chan item)}
 	n := 0
 	for req := range reqs {
 		select {
@@ -57,7 +58,7 @@ func (d *Dispatcher) Each(ctx context.Context, reqs iter.Seq[*llm.Request], done
 type each struct {
 	d     *Dispatcher
 	done  func(int, llm.Result)
-	calls *flights
+	group *callGroup
 	free  chan struct{} // sending takes one of the places ahead, receiving frees it
 	work  chan item
 	wg    sync.WaitGroup
@@ -100,7 +101,7 @@ func (a *asker) admitted() {
 }
 
 func (a *asker) ask(it item) {
-	ctx := a.calls.context()
+	ctx := a.group.context()
 	a.freed.Store(false)
 	a.call = call{req: it.req, admitted: a.call.admitted}
 	resp, err := a.d.ask(ctx, &a.call)
@@ -108,4 +109,64 @@ func (a *asker) ask(it item) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.done(it.i, llm.Result{Response: resp, Err: cutOff(ctx, err)})
+}
+
+// callGroup is the calls of one Each, which can be cut off together. They share one context: each call
+// with its own would cost more.
+type callGroup struct {
+	mu     sync.Mutex
+	ctx    context.Context //nolint:containedctx // of calls that begin now; Each, whose context it comes from, ends it
+	cancel context.CancelCauseFunc
+	ended  bool // there are no more calls
+}
+
+// newGroup returns the group of an Each, which must call end.
+func (d *Dispatcher) newGroup(ctx context.Context) (g *callGroup, end func()) {
+	g = &callGroup{}
+	g.begin(ctx)
+	d.groups.Store(g, ctx)
+	return g, func() {
+		d.groups.Delete(g)
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.ended = true
+		g.cancel(context.Canceled)
+	}
+}
+
+// begin makes the context of calls from now on.
+func (g *callGroup) begin(ctx context.Context) {
+	g.ctx, g.cancel = context.WithCancelCause(ctx)
+}
+
+// context returns the context of a call that begins now.
+func (g *callGroup) context() context.Context {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.ctx
+}
+
+// cut ends all calls with e. Later calls have a new context.
+func (g *callGroup) cut(ctx context.Context, e *llm.Error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.ended {
+		return
+	}
+	g.cancel(e)
+	g.begin(ctx)
+}
+
+// cutOff returns the error of a call that failed. If the call was cut off, it is the reason for that, with
+// what is known about the attempts: they may be billed.
+func cutOff(ctx context.Context, err error) error {
+	why, ok := errors.AsType[*llm.Error](context.Cause(ctx))
+	if !ok || err == nil {
+		return err
+	}
+	was, out := llm.AsError(err), *why
+	out.Provider, out.Model, out.RequestID = was.Provider, was.Model, was.RequestID
+	out.Uncertain, out.Usage, out.Received, out.Metadata = was.Uncertain, was.Usage, was.Received, was.Metadata
+	out.Partial = was.Partial
+	return &out
 }

@@ -3,8 +3,10 @@ package dispatch
 import (
 	"context"
 	"path"
+	"time"
 
 	"parley/internal/ask/batch"
+	"parley/internal/ask/dispatch/budget"
 	"parley/internal/ask/dispatch/limiter"
 	"parley/internal/ask/dispatch/replica"
 	"parley/internal/ask/dispatch/tokens"
@@ -29,7 +31,7 @@ type group struct {
 }
 
 // newEndpoint makes the layers of the server at an address.
-func newEndpoint(p provider.Provider, address string, c Config, next layer, guess *tokens.Estimator, s *Stats) *endpoint {
+func newEndpoint(p provider.Provider, address string, c Config, next layer, guess *tokens.Estimator, s *counters) *endpoint {
 	// A refusal is known to other processes later than here, so those that share an account do not try more sooner.
 	near := !c.Shared && (p.InProcess() || trust.Loopback(address))
 	start := limiter.Start{Near: near, Reports: p.Metrics != ""}
@@ -76,10 +78,10 @@ func (e *endpoint) hold(err *llm.Error) {
 	}
 }
 
-// choose sets the calls in flight of the models without limits of their own.
-func (e *endpoint) choose(n int) {
+// setConcurrency sets the calls in flight of the models without limits of their own.
+func (e *endpoint) setConcurrency(n int) {
 	e.provider.Limits.Concurrency = n
-	e.groups[len(e.groups)-1].limit.Choose(n)
+	e.groups[len(e.groups)-1].limit.SetConcurrency(n)
 }
 
 // save stores how many calls the server has handled at once, where nobody has chosen that.
@@ -115,4 +117,114 @@ func (e *endpoint) steer(load replica.Load) {
 	for i := range e.groups {
 		e.groups[i].limit.Steer(load)
 	}
+}
+
+// limit is the layer that paces calls: see package limiter.
+type limit struct {
+	next layer
+	*limiter.Limiter
+	guess *tokens.Estimator
+}
+
+// ask waits for a permit, then asks.
+func (l *limit) ask(ctx context.Context, c *call) (*llm.Response, error) {
+	size := tokens.SizeOf(c.req)
+	input, output := l.guess.Guess(c.req, size)
+	p, err := l.Acquire(ctx, c.req, input, output)
+	if err != nil {
+		return nil, err
+	}
+	c.admit()
+	l.guess.Open(c.req.Model)
+	resp, err := l.next.ask(ctx, c)
+	l.guess.Close(c.req.Model)
+	if resp != nil {
+		resp.Metadata.Waited += p.Waited()
+		l.guess.Learn(c.req, size, resp.Usage)
+	}
+	l.Release(p, resp, err)
+	return resp, err
+}
+
+// meter is the innermost layer, around the dialect: each call of ask is one attempt. It draws on
+// the call's account, and counts.
+type meter struct {
+	next    llm.Model
+	prices  *budget.Prices
+	stats   *counters
+	notices *notices
+}
+
+// attempt is what is known of an attempt before it is made.
+type attempt struct {
+	model *budget.Model
+	terms budget.Terms
+	held  llm.Money
+	began time.Time
+}
+
+// ask makes one attempt. What it does after that is in another function: a stream may be open for long, and keeps the
+// stack of every function that waits for it.
+func (m *meter) ask(ctx context.Context, c *call) (*llm.Response, error) {
+	a := attempt{model: m.prices.Lookup(c.req.Model)}
+	if a.model.OK && c.account.Bounded() {
+		a.terms = a.model.Terms(c.req, false)
+		var e *llm.Error
+		if a.held, e = c.account.Begin(ctx, a.terms); e != nil {
+			return nil, e
+		}
+	}
+	a.began = time.Now()
+	resp, err := m.next.Ask(ctx, c.req)
+	return m.settle(c, &a, resp, err)
+}
+
+// settle decides what an attempt cost, and counts it.
+func (m *meter) settle(c *call, a *attempt, resp *llm.Response, err error) (*llm.Response, error) {
+	req, model := c.req, a.model
+	if err == nil {
+		m.fill(resp, req, time.Since(a.began))
+	}
+	paid, e := budget.Attempt{Request: req, Price: model.Price, Terms: a.terms}.Settle(resp, llm.AsError(err))
+	if a.terms.Worst > 0 {
+		if err != nil {
+			resp = nil
+		}
+		model.Observe(req, resp, paid) // before others are let in
+	}
+	c.account.End(a.held, paid)
+	m.notices.settled(model, req, a.terms.Worst, paid)
+	m.notices.answered(req, resp)
+	m.count(req, resp, e, paid, model.OK)
+	if e != nil {
+		return nil, e
+	}
+	return resp, nil
+}
+
+func (m *meter) fill(resp *llm.Response, req *llm.Request, took time.Duration) {
+	if resp.Provider == "" {
+		resp.Provider, _ = llm.SplitModel(req.Model)
+	}
+	if resp.Metadata.Latency == 0 {
+		resp.Metadata.Latency = took
+	}
+	if resp.Metadata.FirstByte == 0 {
+		resp.Metadata.FirstByte = resp.Metadata.Latency
+	}
+}
+
+func (m *meter) count(req *llm.Request, resp *llm.Response, e *llm.Error, c budget.Charge, priced bool) {
+	m.stats.mu.Lock()
+	defer m.stats.mu.Unlock()
+	s := m.stats.forModel(req.Model)
+	s.attempt(resp, e, c, priced)
+	if e != nil {
+		if e.Kind == llm.KindRateLimited {
+			s.RateLimited++
+		}
+		return
+	}
+	s.Latency.Add(resp.Metadata.Latency)
+	s.FirstByte.Add(resp.Metadata.FirstByte)
 }

@@ -15,8 +15,8 @@ type Hedge struct {
 	// Percentile is the share of the model's own latencies after which a call counts as slow, such
 	// as 0.95. Default: 0, which never hedges.
 	Percentile float64
-	// Least is how many answers are needed first. Default: 100.
-	Least int
+	// MinAnswers is how many answers are needed first. Default: 100.
+	MinAnswers int
 }
 
 // hedge sends a second attempt when the first is slower than most, and returns the first answer.
@@ -24,14 +24,14 @@ type Hedge struct {
 type hedge struct {
 	next  layer
 	rule  Hedge
-	stats *Stats
+	stats *counters
 }
 
-func newHedge(next layer, rule Hedge, s *Stats) layer {
+func newHedge(next layer, rule Hedge, s *counters) layer {
 	if rule.Percentile <= 0 {
 		return next
 	}
-	rule.Least = cmp.Or(rule.Least, 100)
+	rule.MinAnswers = cmp.Or(rule.MinAnswers, 100)
 	return &hedge{next: next, rule: rule, stats: s}
 }
 
@@ -95,7 +95,7 @@ func (h *hedge) ask(ctx context.Context, c *call) (*llm.Response, error) {
 
 func (h *hedge) delay(model string) (d time.Duration) {
 	h.stats.count(model, func(m *ModelStats) {
-		if m.Latency.Count() >= uint64(h.rule.Least) {
+		if m.Latency.Count() >= uint64(h.rule.MinAnswers) {
 			d = m.Latency.Quantile(h.rule.Percentile)
 			d += d / 20 // a sketch may be slightly too low
 		}

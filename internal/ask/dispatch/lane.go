@@ -138,16 +138,16 @@ func (l *lanes) unknown(name string) error {
 	return fmt.Errorf("no provider %q; providers here: %s", name, strings.Join(names, ", "))
 }
 
-func newLanes(c Config, prices *budget.Prices, s *Stats, batches *batch.Batcher) *lanes {
+func newLanes(c Config, prices *budget.Prices, s *counters, batches *batch.Batcher) *lanes {
 	notes := &notices{report: c.Notices}
 	l := &lanes{open: c.Open, describe: c.Find, byName: map[string]*lane{}, deadline: c.Retry.withDefaults().Deadline, build: func(in Lane) *lane {
 		guess := tokens.NewEstimator()
-		to := func(m llm.Model, address string) *endpoint {
+		newServer := func(m llm.Model, address string) *endpoint {
 			return newEndpoint(in.Provider, address, c, &meter{next: m, prices: prices, stats: s, notices: notes}, guess, s)
 		}
-		ln := newLane(in, to, c.Rests)
+		ln := newLane(in, newServer, c.Rests)
 		ln.guess = guess
-		ln.waitOut(in, c)
+		ln.addReach(in, c)
 		if limits, ok := in.Provider.BatchLimits(); ok && in.BatchAPI != nil {
 			ln.enqueue = &enqueue{queue: batches.Queue(in.Provider.Name, in.BatchAPI, limits), guess: guess, prices: prices, stats: s, notices: notes}
 		}
@@ -159,25 +159,25 @@ func newLanes(c Config, prices *budget.Prices, s *Stats, batches *batch.Batcher)
 	return l
 }
 
-// newLane makes the lane of a provider. to makes the layers of one of its servers. rests is called
+// newLane makes the lane of a provider. newServer makes the layers of one of its servers. rests is called
 // when a server is taken out of service.
-func newLane(in Lane, to func(m llm.Model, address string) *endpoint, rests func(replica.Rest)) *lane {
+func newLane(in Lane, newServer func(m llm.Model, address string) *endpoint, rests func(replica.Rest)) *lane {
 	ln := &lane{provider: in.Provider}
 	var members []replica.Member
 	for _, r := range in.Replicas {
-		e := to(r.Model, r.Name)
+		e := newServer(r.Model, r.Name)
 		members = append(members, replica.Member{Name: r.Name, Server: r.Server, Steer: e.steer, Recall: e.recall})
 		ln.endpoints = append(ln.endpoints, e)
 	}
-	c := replica.Config{Ends: in.Provider.CloseSession, Stay: in.Provider.Session == provider.SessionPath, Rests: rests}
+	c := replica.Config{EndSessions: in.Provider.CloseSession, Sticky: in.Provider.Session == provider.SessionPath, Rests: rests}
 	if in.Provider.Metrics != "" {
-		c.Look = lookEvery
+		c.LoadEvery = loadEvery
 	}
 	if set, err := replica.New(members, c); err == nil {
 		ln.set, ln.live = set, &replicas{set: set, endpoints: ln.endpoints}
 		return ln
 	}
-	e := to(in.Model, in.Provider.Servers()[0].BaseURL) // there are no replicas
+	e := newServer(in.Model, in.Provider.Servers()[0].BaseURL) // there are no replicas
 	ln.endpoints, ln.live = []*endpoint{e}, e
 	return ln
 }
@@ -193,8 +193,8 @@ func (r *replicas) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	return r.set.Do(ctx, c.req.Session, func(server int) (*llm.Response, error) { return r.endpoints[server].ask(ctx, c) })
 }
 
-// lookEvery is how often a server is asked for its load.
-const lookEvery = time.Second
+// loadEvery is how often a server is asked for its load.
+const loadEvery = time.Second
 
 func (l *lanes) drain() {
 	l.mu.Lock()
@@ -207,7 +207,7 @@ func (l *lanes) drain() {
 
 func (l *lane) drain() {
 	if l.reach != nil {
-		l.reach.Drain(batch.DrainError())
+		l.reach.refuseWaiting(batch.DrainError())
 	}
 	for _, e := range l.endpoints {
 		e.drain()
@@ -230,13 +230,13 @@ func (l *lane) hold(e *llm.Error) {
 	}
 }
 
-// choose sets the calls in flight of each open lane to what of returns for its provider.
-func (l *lanes) choose(of func(provider string) int) {
+// setConcurrency sets the calls in flight of each open lane to what of returns for its provider.
+func (l *lanes) setConcurrency(of func(provider string) int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for name, lane := range l.byName {
 		for _, one := range lane.endpoints {
-			one.choose(of(name))
+			one.setConcurrency(of(name))
 		}
 	}
 }
@@ -332,4 +332,74 @@ func (l *lanes) keepsLimits(name string) bool {
 	prov, _ := llm.SplitModel(name)
 	p, err := l.find(prov)
 	return err != nil || p.KeepsLimits()
+}
+
+// accounts calls each with the limiters of all open lanes, and a name that is the same in every process
+// that uses the same account.
+func (l *lanes) accounts(each func(name string, lim *limiter.Limiter)) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	for name, lane := range l.byName {
+		for _, e := range lane.endpoints {
+			for _, g := range e.groups {
+				each(name+" "+e.address+" "+g.pattern, g.limit.Limiter)
+			}
+		}
+	}
+}
+
+// guesses calls each with the estimators of all open lanes, by provider.
+func (l *lanes) guesses(each func(provider string, guess *tokens.Estimator)) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	for name, lane := range l.byName {
+		each(name, lane.guess)
+	}
+}
+
+// Demands returns how much of each account that was opened is used and needed, by its name.
+func (d *Dispatcher) Demands() map[string]limiter.Demand {
+	all := map[string]limiter.Demand{}
+	d.lanes.accounts(func(name string, lim *limiter.Limiter) { all[name] = lim.Demand() })
+	return all
+}
+
+// Share sets the part of each account that may be used. Accounts that are not named keep theirs.
+func (d *Dispatcher) Share(parts map[string]limiter.Part) {
+	d.lanes.accounts(func(name string, lim *limiter.Limiter) {
+		if p, ok := parts[name]; ok {
+			lim.Share(p)
+		}
+	})
+}
+
+// Full reports whether so many calls wait at every account that was opened that more cannot help.
+func (d *Dispatcher) Full() bool {
+	all, full := 0, 0
+	d.lanes.accounts(func(_ string, lim *limiter.Limiter) {
+		all++
+		if lim.Waiting() >= ahead {
+			full++
+		}
+	})
+	return all > 0 && full == all
+}
+
+// Guesses returns what is known of the tokens that models take, by model.
+func (d *Dispatcher) Guesses() map[string]tokens.Guess {
+	all := map[string]tokens.Guess{}
+	d.lanes.guesses(func(_ string, guess *tokens.Estimator) { maps.Copy(all, guess.Known()) })
+	return all
+}
+
+// Adopt takes over what other processes know of the tokens that models take.
+func (d *Dispatcher) Adopt(known map[string]tokens.Guess) {
+	d.lanes.guesses(func(provider string, guess *tokens.Estimator) {
+		own := maps.Clone(known)
+		maps.DeleteFunc(own, func(model string, _ tokens.Guess) bool {
+			name, _ := llm.SplitModel(model)
+			return name != provider
+		})
+		guess.Adopt(own)
+	})
 }

@@ -86,7 +86,7 @@ func TestBudgetIsNeverExceeded(t *testing.T) {
 
 func TestBudgetNeedsAPrice(t *testing.T) {
 	t.Parallel()
-	d := dispatcher(t, patient(0), provider.Provider{}, func(c *Config) {
+	d := dispatcher(t, answersAfter(0), provider.Provider{}, func(c *Config) {
 		c.Budget, c.Prices = budget.New(llm.Dollar, 0), prices(t)
 	})
 	_, err := d.Ask(t.Context(), &llm.Request{Model: "lab/other"})
@@ -106,7 +106,7 @@ func TestCoalesceJoinsOnlyAtTemperatureZero(t *testing.T) {
 			var calls atomic.Int64
 			m := llm.Func(func(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 				calls.Add(1)
-				return patient(time.Second).Ask(ctx, req)
+				return answersAfter(time.Second).Ask(ctx, req)
 			})
 			d := dispatcher(t, m, provider.Provider{})
 			req := llm.Request{Model: "lab/any", Temperature: tt.temperature}
@@ -129,7 +129,7 @@ func TestCoalesceOutlivesTheOneWhoAsked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		zero := 0.0
-		d := dispatcher(t, patient(10*time.Second), provider.Provider{})
+		d := dispatcher(t, answersAfter(10*time.Second), provider.Provider{})
 		req := &llm.Request{Model: "lab/any", Temperature: &zero}
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
@@ -234,9 +234,9 @@ func TestStructuredAnswers(t *testing.T) {
 	}
 }
 
-func TestSchemaThatIsNone(t *testing.T) {
+func TestInvalidSchema(t *testing.T) {
 	t.Parallel()
-	d := dispatcher(t, patient(0), provider.Provider{})
+	d := dispatcher(t, answersAfter(0), provider.Provider{})
 	_, err := d.Ask(t.Context(), &llm.Request{Model: "lab/any", Schema: &llm.Schema{Name: "n", JSON: json.RawMessage(`{"type":"objekt"}`)}})
 	if llm.KindOf(err) != llm.KindBadRequest || !strings.Contains(err.Error(), "/type") {
 		t.Errorf("got %v", err)
@@ -270,7 +270,7 @@ func TestEachTakesLittleAhead(t *testing.T) {
 		var sent, ended atomic.Int64
 		m := llm.Func(func(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 			sent.Add(1)
-			return patient(time.Second).Ask(ctx, req)
+			return answersAfter(time.Second).Ask(ctx, req)
 		})
 		d := dispatcher(t, m, provider.Provider{Limits: provider.Limits{Concurrency: width}})
 		var taken, peak int64
@@ -295,7 +295,7 @@ func TestEachTakesLittleAhead(t *testing.T) {
 func TestAllStopsWithItsContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := dispatcher(t, patient(time.Second), provider.Provider{Limits: provider.Limits{Concurrency: 5}})
+		d := dispatcher(t, answersAfter(time.Second), provider.Provider{Limits: provider.Limits{Concurrency: 5}})
 		ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
 		defer cancel()
 		ok := 0

@@ -1,14 +1,3 @@
-// Part levels remembers how many calls servers have handled at once, so that the next run need
-// not find it out again.
-//
-// There is one small file for each account at a server. It holds nothing of the key: its name is
-// a hash of the server and of 16 bits of a hash of the key, which is enough to tell the keys of one
-// user apart and too little to check a guess. A file that is missing, damaged or older than a day is
-// ignored, and one that cannot be written changes nothing. Processes may write at once: the last one
-// wins.
-//
-// What it returns is only where a run begins: package limiter adapts from there.
-
 package dispatch
 
 import (
@@ -27,11 +16,19 @@ import (
 )
 
 const (
-	maxAge  = 24 * time.Hour
-	maxSize = 4 << 10 // bytes of a file
+	maxLevelAge  = 24 * time.Hour
+	maxLevelFile = 4 << 10 // bytes of a file
 )
 
-// LevelStore is a folder of levels. A nil LevelStore remembers nothing.
+// LevelStore is a folder that remembers how many calls servers have handled at once, so that the next
+// run need not find it out again. It says only where a run begins: package limiter adapts from there. A
+// nil LevelStore remembers nothing.
+//
+// There is one small file for each account at a server. It holds nothing of the key: its name is
+// a hash of the server and of 16 bits of a hash of the key, which is enough to tell the keys of one
+// user apart and too little to check a guess. A file that is missing, damaged or older than a day is
+// ignored, and one that cannot be written changes nothing. Processes may write at once: the last one
+// wins.
 type LevelStore struct {
 	folder string
 	env    func(name string) (string, bool)
@@ -43,8 +40,8 @@ func NewLevels(folder string, env func(name string) (string, bool)) *LevelStore 
 	return &LevelStore{folder: folder, env: env, now: time.Now}
 }
 
-// entry is the content of a file.
-type entry struct {
+// levelFile is the content of a file.
+type levelFile struct {
 	InFlight int       `json:"in_flight"`
 	Limited  bool      `json:"limited"`
 	At       time.Time `json:"at"`
@@ -55,15 +52,15 @@ func (s *LevelStore) Load(p provider.Provider, address, pattern string) limiter.
 	if s == nil || p.InProcess() {
 		return limiter.Level{}
 	}
-	b, err := files.Read(context.Background(), s.path(p, address, pattern), maxSize)
+	b, err := files.Read(context.Background(), s.path(p, address, pattern), maxLevelFile)
 	if err != nil {
 		return limiter.Level{}
 	}
-	var e entry
+	var e levelFile
 	if json.Unmarshal(b, &e) != nil || e.InFlight < 1 || e.InFlight > limiter.MaxConcurrency {
 		return limiter.Level{}
 	}
-	if age := s.now().Sub(e.At); age < -time.Minute || age > maxAge {
+	if age := s.now().Sub(e.At); age < -time.Minute || age > maxLevelAge {
 		return limiter.Level{}
 	}
 	return limiter.Level{InFlight: e.InFlight, Limited: e.Limited}
@@ -79,7 +76,7 @@ func (s *LevelStore) Save(p provider.Provider, address, pattern string, l limite
 	if !l.Limited && l.InFlight <= max(limiter.FirstConcurrency, was.InFlight) {
 		return nil
 	}
-	b, err := json.Marshal(entry{InFlight: min(l.InFlight, limiter.MaxConcurrency), Limited: l.Limited, At: s.now().UTC()})
+	b, err := json.Marshal(levelFile{InFlight: min(l.InFlight, limiter.MaxConcurrency), Limited: l.Limited, At: s.now().UTC()})
 	if err != nil {
 		return err
 	}

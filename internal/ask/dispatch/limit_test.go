@@ -114,8 +114,8 @@ func TestPaceReachesLimits(t *testing.T) {
 	}
 }
 
-// patient is a model whose answers take as long as latency, and that never refuses.
-func patient(latency time.Duration) llm.Model {
+// answersAfter is a model whose answers take as long as latency, and that never refuses.
+func answersAfter(latency time.Duration) llm.Model {
 	return llm.Func(func(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 		select {
 		case <-time.After(latency):
@@ -236,7 +236,7 @@ func TestOutOfCreditStopsTheProvider(t *testing.T) {
 func TestDrainFinishesWhatFlies(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := dispatcher(t, patient(10*time.Second), provider.Provider{Limits: provider.Limits{Concurrency: 3}})
+		d := dispatcher(t, answersAfter(10*time.Second), provider.Provider{Limits: provider.Limits{Concurrency: 3}})
 		var results []llm.Result
 		var wg sync.WaitGroup
 		wg.Go(func() { results = d.All(t.Context(), asked(10, 10, 1)) })
@@ -261,7 +261,7 @@ func TestDrainFinishesWhatFlies(t *testing.T) {
 func TestWaitingCallLeavesTheQueueWhenItsContextEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := dispatcher(t, patient(time.Minute), provider.Provider{Limits: provider.Limits{Concurrency: 1}})
+		d := dispatcher(t, answersAfter(time.Minute), provider.Provider{Limits: provider.Limits{Concurrency: 1}})
 		var wg sync.WaitGroup
 		wg.Go(func() { _, _ = d.Ask(t.Context(), asked(1, 10, 1)[0]) })
 		synctest.Wait()
@@ -281,5 +281,43 @@ func TestWaitingCallLeavesTheQueueWhenItsContextEnds(t *testing.T) {
 			t.Error("a call under a dead context was answered")
 		}
 		wg.Wait()
+	})
+}
+
+// TestFull: accounts are full when enough calls wait at all of them, and not when one has none.
+func TestFull(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		stuck := llm.Func(func(ctx context.Context, _ *llm.Request) (*llm.Response, error) {
+			<-ctx.Done()
+			return nil, llm.ContextError(ctx)
+		})
+		lane := func(name string) Lane {
+			return Lane{Provider: provider.Provider{Name: name, Limits: provider.Limits{Concurrency: 1}}, Model: stuck}
+		}
+		d, err := New(Config{Lanes: []Lane{lane("a"), lane("b")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ask := func(model string, n int) {
+			reqs := make([]*llm.Request, n)
+			for i := range reqs {
+				reqs[i] = &llm.Request{Model: model, Sample: i}
+			}
+			go d.All(ctx, reqs)
+			synctest.Wait()
+		}
+		for _, c := range []struct {
+			model string
+			calls int
+			full  bool
+		}{{"a/x", 1, false}, {"b/x", 1, false}, {"a/x", ahead, false}, {"b/x", ahead - 1, false}, {"b/x", 1, true}} {
+			if ask(c.model, c.calls); d.Full() != c.full {
+				t.Errorf("%d more calls of %s: full is %t", c.calls, c.model, !c.full)
+			}
+		}
+		cancel()
+		synctest.Wait()
 	})
 }

@@ -59,13 +59,13 @@ func (n *notices) dropped(req *llm.Request, names []string) {
 	for _, name := range names {
 		switch name {
 		case "temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop", "effort", "logprobs", "prefill", "tools", "tool_choice", "one_tool", "tier":
-			n.once(noticeKey{model: req.Model, dropped: name}, LeftOut(req.Model, name))
+			n.once(noticeKey{model: req.Model, dropped: name}, DroppedText(req.Model, name))
 		}
 	}
 }
 
-// LeftOut says that a model does not take a parameter.
-func LeftOut(model, name string) string {
+// DroppedText says that a model does not take a parameter.
+func DroppedText(model, name string) string {
 	return model + " takes no " + name + ": it is left out"
 }
 

@@ -273,7 +273,7 @@ func TestHedgeWithoutRoom(t *testing.T) {
 		}
 		spending := budget.New(worst+answerCost*llm.Money(len(reqs)), 0)
 		d = dispatcher(t, m, provider.Provider{}, func(c *Config) {
-			c.Budget, c.Prices, c.Hedge = spending, prices(t), Hedge{Percentile: 0.9, Least: 10}
+			c.Budget, c.Prices, c.Hedge = spending, prices(t), Hedge{Percentile: 0.9, MinAnswers: 10}
 		})
 		for i, req := range reqs {
 			if _, err := d.Ask(t.Context(), req); (err == nil) != (i < len(reqs)-1) {

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -87,7 +88,7 @@ func (v visitor) Ask(ctx context.Context, req *llm.Request) (*llm.Response, erro
 	return v.place.Ask(ctx, req)
 }
 
-func at(near bool) provider.Provider {
+func providerAt(near bool) provider.Provider {
 	p := provider.Provider{Dialect: "openai", BaseURL: "https://lab.example/v1"}
 	if near {
 		p.BaseURL = "http://127.0.0.1:8000/v1"
@@ -109,7 +110,7 @@ func conversations(t *testing.T, n int) (took time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		p := &place{latency: time.Second}
-		d := dispatcher(t, p, at(true))
+		d := dispatcher(t, p, providerAt(true))
 		start := time.Now()
 		var wg sync.WaitGroup
 		for range n {
@@ -176,7 +177,7 @@ func TestNoStorm(t *testing.T) {
 				var wg sync.WaitGroup
 				for run := range c.runs {
 					wg.Go(func() {
-						d := dispatcher(t, visitor{c.server, run}, at(c.near), func(c *Config) { c.Retry = Retry{Deadline: -1, Unreachable: time.Hour} })
+						d := dispatcher(t, visitor{c.server, run}, providerAt(c.near), func(c *Config) { c.Retry = Retry{Deadline: -1, Unreachable: time.Hour} })
 						for _, r := range d.All(t.Context(), asked(n/c.runs, 10, 1)) {
 							if r.Err != nil {
 								t.Fatal(r.Err)
@@ -202,7 +203,7 @@ func TestQueueStaysShort(t *testing.T) {
 	for _, near := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			p := &place{slots: 8, latency: time.Second}
-			d := dispatcher(t, p, at(near))
+			d := dispatcher(t, p, providerAt(near))
 			start := time.Now()
 			d.All(t.Context(), asked(4000, 10, 1))
 			if took := time.Since(start); took > 505*time.Second || p.peak > 1100 {
@@ -224,7 +225,7 @@ func TestQueueOfManySlots(t *testing.T) {
 	for slots, most := range map[int]int{256: 1500, 512: 5000, 1024: 10_000} {
 		synctest.Test(t, func(t *testing.T) {
 			p := &place{slots: slots, latency: time.Second}
-			d := dispatcher(t, p, at(true))
+			d := dispatcher(t, p, providerAt(true))
 			d.All(t.Context(), asked(20_000, 10, 1))
 			if p.peak > most {
 				t.Errorf("%d in flight at %d slots, want at most %d", p.peak, slots, most)
@@ -247,11 +248,57 @@ func TestUnknownRate(t *testing.T) {
 	for _, latency := range []time.Duration{100 * time.Millisecond, time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			s := server{rules: rules{rpm: 3000, burst: time.Second, silent: true, latency: latency, output: 100, perByte: 0.25}}
-			d := dispatcher(t, &s, at(false))
+			d := dispatcher(t, &s, providerAt(false))
 			start := time.Now()
 			d.All(t.Context(), asked(20_000, 1200, 100))
 			if took := time.Since(start); s.refused > 100 || took > 600*time.Second {
 				t.Errorf("latency %v: %d refused, %v", latency, s.refused, took)
+			}
+		})
+	}
+}
+
+// TestRateIsBackAfterAWeightSync: a server that gets new weights refuses every call for half a minute, with a reason of its own. Two
+// seconds after it accepts calls again, as many are in flight as before, also if answers take long.
+func TestRateIsBackAfterAWeightSync(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		latency time.Duration
+		limit   int
+	}{{time.Second, 0}, {20 * time.Second, 0}, {time.Second, 64}, {20 * time.Second, 8}} {
+		synctest.Test(t, func(t *testing.T) {
+			start := time.Now()
+			f := &flaky{
+				from: start.Add(50 * time.Second), until: start.Add(80 * time.Second), latency: tt.latency,
+				away: &llm.Error{Kind: llm.KindOverloaded, Status: 503, Message: "weights are being updated"},
+			}
+			var reported []string
+			d := dispatcher(t, f, provider.Provider{Limits: provider.Limits{Concurrency: tt.limit}}, waiting(10*time.Minute, func(c *Config) {
+				c.Outages = func(o Outage) { reported = append(reported, o.Text(time.Now())) }
+			}))
+			var wg sync.WaitGroup
+			for range 600 {
+				wg.Go(func() {
+					for time.Since(f.until) < 10*time.Second {
+						if _, err := d.Ask(t.Context(), asked(1, 10, 1)[0]); err != nil {
+							t.Error(err)
+							return
+						}
+					}
+				})
+			}
+			time.Sleep(time.Until(f.from) - time.Millisecond)
+			before := d.Stats().InFlight
+			time.Sleep(time.Until(f.until) + 2*time.Second)
+			if now := d.Stats().InFlight; before < 8 || float64(now) < 0.9*float64(before) {
+				t.Errorf("%+v: %d calls in flight after 2 seconds, %d before", tt, now, before)
+			}
+			wg.Wait()
+			if limit := 3*600 + 5*30; len(f.tries) > limit {
+				t.Errorf("%+v: %d tries while it refused all calls, want at most %d", tt, len(f.tries), limit)
+			}
+			if len(reported) != 2 || reported[0] != "lab refuses all calls: 503 weights are being updated" || !strings.HasPrefix(reported[1], "lab answers again after ") {
+				t.Errorf("%+v: reported %q", tt, reported)
 			}
 		})
 	}

@@ -136,7 +136,7 @@ func TestHugeRequests(t *testing.T) {
 	for _, spent := range []llm.Money{0, llm.Dollars(0.1), llm.Dollars(0.2), math.MaxInt64} {
 		for _, limit := range []llm.Money{llm.Dollars(0.2), math.MaxInt64 - 1} {
 			budget := budget.New(limit, spent)
-			d := dispatcher(t, patient(0), provider.Provider{}, func(c *Config) { c.Budget, c.Prices = budget, prices(t) })
+			d := dispatcher(t, answersAfter(0), provider.Provider{}, func(c *Config) { c.Budget, c.Prices = budget, prices(t) })
 			for _, max := range []int{9_000_000_000_000_000_000, math.MaxInt} {
 				if _, err := d.Ask(t.Context(), asked(1, 50, max)[0]); llm.KindOf(err) != llm.KindBudget {
 					t.Errorf("%d tokens, %v of %v spent: %v", max, spent, limit, err)
@@ -153,7 +153,7 @@ func TestHugeRequests(t *testing.T) {
 // a budget, leave nothing set aside.
 func TestHugeCostWithoutABudget(t *testing.T) {
 	t.Parallel()
-	d := dispatcher(t, patient(time.Microsecond), provider.Provider{}, func(c *Config) { c.Prices = prices(t) })
+	d := dispatcher(t, answersAfter(time.Microsecond), provider.Provider{}, func(c *Config) { c.Prices = prices(t) })
 	reqs := asked(50, 50, math.MaxInt/4)
 	for _, r := range reqs {
 		r.MaxCost = math.MaxInt64
@@ -204,21 +204,21 @@ func TestDroppedStreams(t *testing.T) {
 		budget := budget.New(llm.Dollar, 0)
 		d := dispatcher(t, m, prov, func(c *Config) { c.Budget, c.Prices = budget, table })
 		req := asked(1, 50, 50)[0]
-		before := d.prices.Look(req.Model).Terms(req, false).Worst
+		before := d.prices.Lookup(req.Model).Terms(req, false).Worst
 		_, err := d.Ask(t.Context(), req)
 		least := p.Cost(llm.Usage{Output: 1 << 20 / bytesPerToken}, false)
 		if e := llm.AsError(err); e == nil || e.Metadata.Cost < least {
 			t.Errorf("charged %v, want at least %v", e, least)
 		}
-		if after := d.prices.Look(req.Model).Terms(req, false).Worst; after < least || before >= least {
+		if after := d.prices.Lookup(req.Model).Terms(req, false).Worst; after < least || before >= least {
 			t.Errorf("%v set aside before and %v after, want at least %v", before, after, least)
 		}
 	}
 }
 
-// TestBetrayal: a server that stops keeping limits after n answers makes a run overspend by 2n
+// TestServerStopsKeepingLimits: a server that stops keeping limits after n answers makes a run overspend by 2n
 // answers at most.
-func TestBetrayal(t *testing.T) {
+func TestServerStopsKeepingLimits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var l billing

@@ -12,18 +12,18 @@ import (
 	"parley/llm"
 )
 
-// Stats counts what a Dispatcher does, per model and in all. It can be read at any time; its memory
+// counters counts what a Dispatcher does, per model and in all. It can be read at any time; its memory
 // does not grow with the calls.
-type Stats struct {
+type counters struct {
 	gauge limiter.Gauge
 
 	mu     sync.Mutex
 	models map[string]*ModelStats
 }
 
-func newStats() *Stats { return &Stats{models: map[string]*ModelStats{}} }
+func newCounters() *counters { return &counters{models: map[string]*ModelStats{}} }
 
-// Snapshot is the state of Stats at one moment.
+// Snapshot is what a Dispatcher has counted at one moment.
 type Snapshot struct {
 	InFlight    int64 `json:"in_flight"`     // sent and not answered
 	InFlightMax int64 `json:"in_flight_max"` // maximum so far
@@ -46,7 +46,7 @@ type ModelStats struct {
 	RateLimited int64               `json:"rate_limited"`     // attempts refused for a rate limit
 	Warmed      int64               `json:"warmed"`           // calls that waited until a prefix was cached
 	Errors      map[llm.Kind]int64  `json:"errors,omitempty"` // failed attempts by kind
-	Said        map[llm.Kind]string `json:"said,omitempty"`   // text of the last failed attempt of each kind; hostile
+	LastError   map[llm.Kind]string `json:"said,omitempty"`   // text of the last failed attempt of each kind; hostile
 
 	Native    int64 `json:"native"`    // structured answers that were valid at once
 	Tolerant  int64 `json:"tolerant"`  // that needed the tolerant parser
@@ -71,7 +71,7 @@ type ModelStats struct {
 }
 
 // Snapshot returns a copy of the counts.
-func (s *Stats) Snapshot() Snapshot {
+func (s *counters) Snapshot() Snapshot {
 	out := Snapshot{
 		InFlight: s.gauge.InFlight.Load(), InFlightMax: s.gauge.InFlightMax.Load(), Waiting: s.gauge.Waiting.Load(),
 		Models: map[string]ModelStats{},
@@ -81,7 +81,7 @@ func (s *Stats) Snapshot() Snapshot {
 	for name, m := range s.models {
 		c := *m
 		c.Errors = maps.Clone(m.Errors)
-		c.Said = maps.Clone(m.Said)
+		c.LastError = maps.Clone(m.LastError)
 		out.Models[name] = c
 	}
 	out.ModelStats = total(out.Models)
@@ -130,10 +130,10 @@ func (t *ModelStats) add(m ModelStats) {
 	for k, n := range m.Errors {
 		t.Errors[k] += n
 	}
-	if t.Said == nil {
-		t.Said = map[llm.Kind]string{}
+	if t.LastError == nil {
+		t.LastError = map[llm.Kind]string{}
 	}
-	maps.Copy(t.Said, m.Said)
+	maps.Copy(t.LastError, m.LastError)
 	t.Usage = t.Usage.Plus(m.Usage)
 	t.Cost = t.Cost.Plus(m.Cost)
 	t.Uncertain = t.Uncertain.Plus(m.Uncertain)
@@ -165,13 +165,13 @@ func (t *ModelStats) attempt(resp *llm.Response, e *llm.Error, c budget.Charge, 
 }
 
 // count changes the counts of a model.
-func (s *Stats) count(model string, f func(*ModelStats)) {
+func (s *counters) count(model string, f func(*ModelStats)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f(s.of(model))
+	f(s.forModel(model))
 }
 
-func (s *Stats) of(model string) *ModelStats {
+func (s *counters) forModel(model string) *ModelStats {
 	m := s.models[model]
 	if m == nil {
 		if len(s.models) >= maxModels {
@@ -180,7 +180,7 @@ func (s *Stats) of(model string) *ModelStats {
 				return m
 			}
 		}
-		m = &ModelStats{Errors: map[llm.Kind]int64{}, Said: map[llm.Kind]string{}}
+		m = &ModelStats{Errors: map[llm.Kind]int64{}, LastError: map[llm.Kind]string{}}
 		s.models[model] = m
 	}
 	return m
@@ -192,10 +192,10 @@ const (
 )
 
 // call counts a call that ended after d.
-func (s *Stats) call(req *llm.Request, resp *llm.Response, err error, d time.Duration) {
+func (s *counters) call(req *llm.Request, resp *llm.Response, err error, d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m := s.of(req.Model)
+	m := s.forModel(req.Model)
 	m.Calls++
 	if err != nil {
 		m.Failed++

@@ -14,7 +14,7 @@ import (
 // the price. Calls that wait here hold no permit.
 type warm struct {
 	next  layer
-	stats *Stats
+	stats *counters
 
 	mu       sync.Mutex
 	prefixes map[[32]byte]*prefix
@@ -27,12 +27,12 @@ type prefix struct {
 }
 
 const (
-	warmLeast   = 4096            // bytes of a prefix that is worth waiting for: about 1,024 tokens
-	warmFor     = 4 * time.Minute // the shortest prompt caches last five minutes
-	maxPrefixes = 4096            // prefixes remembered
+	minWarmBytes = 4096            // bytes of a prefix that is worth waiting for: about 1,024 tokens
+	warmFor      = 4 * time.Minute // the shortest prompt caches last five minutes
+	maxPrefixes  = 4096            // prefixes remembered
 )
 
-func newWarm(next layer, on bool, s *Stats) layer {
+func newWarm(next layer, on bool, s *counters) layer {
 	if !on {
 		return next
 	}
@@ -125,7 +125,7 @@ func prefixKey(req *llm.Request) (key [32]byte, ok bool) {
 		return key, false
 	}
 	head := llm.Request{Model: req.Model, Messages: req.Messages[:req.Prefix], Tools: req.Tools, Schema: req.Schema}
-	if tokens.SizeOf(&head).Bytes < warmLeast {
+	if tokens.SizeOf(&head).Bytes < minWarmBytes {
 		return key, false
 	}
 	return head.Digest(), true

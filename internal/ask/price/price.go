@@ -2,7 +2,7 @@
 //
 // What it promises: Cost is exact and rounded up once, to the next billionth of a dollar, except that recordings which were
 // cached count as if they were not. Worst is never below any Cost with at most that many tokens, none of them of sound, so the
-// reserve for a call covers its cost; Heard is for those with sound. A model that is not in the table is unknown;
+// reserve for a call covers its cost; WithAudio is for those with sound. A model that is not in the table is unknown;
 // its price is never guessed. A Table never changes and is safe for concurrent use.
 //
 // If a provider's price depends on the hour, or is temporarily lower, the embedded table has the higher one, so that a
@@ -58,7 +58,7 @@ func (p Price) Cost(u llm.Usage, batch bool) llm.Money {
 	parts := llm.AddTokens(llm.AddTokens(cached, write), long)
 	// A server that counts the parts in addition to the prompt is charged for both.
 	input := max(u.Input, parts)
-	r := p.at(input, batch)
+	r := p.ratesAt(input, batch)
 	var t total
 	t.add(input-parts, r.Input)
 	// What sound costs more than text. Servers do not say how much of it was cached, so none counts as cheaper.
@@ -92,25 +92,25 @@ func (p Price) Worst(inputTokens, outputTokens int, batch bool) llm.Money {
 	return worst
 }
 
-// Heard returns p for prompts with recordings: every token of a prompt may be one of sound. It is for Worst.
-func (p Price) Heard() Price {
-	p.Rates, p.Batch, p.Flex, p.Priority = p.Rates.heard(), p.Batch.heard(), p.Flex.heard(), p.Priority.heard()
+// WithAudio returns p for prompts with recordings: every token of a prompt may be one of sound. It is for Worst.
+func (p Price) WithAudio() Price {
+	p.Rates, p.Batch, p.Flex, p.Priority = p.Rates.withAudio(), p.Batch.withAudio(), p.Flex.withAudio(), p.Priority.withAudio()
 	p.Above = slices.Clone(p.Above)
 	for i := range p.Above {
 		t := &p.Above[i]
-		t.Rates, t.Batch, t.Flex, t.Priority = t.Rates.heard(), t.Batch.heard(), t.Flex.heard(), t.Priority.heard()
+		t.Rates, t.Batch, t.Flex, t.Priority = t.Rates.withAudio(), t.Batch.withAudio(), t.Flex.withAudio(), t.Priority.withAudio()
 	}
 	return p
 }
 
-func (r Rates) heard() Rates {
+func (r Rates) withAudio() Rates {
 	more := max(0, r.Audio-r.Input)
 	r.Input, r.Cached, r.CacheWrite, r.CacheWriteLong = r.Input+more, r.Cached+more, r.CacheWrite+more, r.CacheWriteLong+more
 	return r
 }
 
-// at returns the rates for a prompt of so many tokens.
-func (p Price) at(input int, batch bool) Rates {
+// ratesAt returns the rates for a prompt of so many tokens.
+func (p Price) ratesAt(input int, batch bool) Rates {
 	r := p.base(batch)
 	for _, tier := range p.Above {
 		if input > tier.Over {
@@ -130,12 +130,12 @@ func (t Tier) rates(batch bool) Rates {
 }
 
 // Serves reports whether the price of a service tier is known.
-func (p Price) Serves(tier string) bool { return p.tier().of(tier) != Rates{} }
+func (p Price) Serves(tier string) bool { return p.tier().ratesOf(tier) != Rates{} }
 
 // In returns p at the rates of a service tier, or p itself if they are not known. A long prompt whose rates in the tier
 // are not known costs at least what it costs otherwise, and at least what a short one costs in the tier.
 func (p Price) In(tier string) Price {
-	short := p.tier().of(tier)
+	short := p.tier().ratesOf(tier)
 	if short == (Rates{}) {
 		return p
 	}
@@ -143,7 +143,7 @@ func (p Price) In(tier string) Price {
 	p.Above = slices.Clone(p.Above)
 	for i := range p.Above {
 		t := &p.Above[i]
-		if own := t.of(tier); own != (Rates{}) {
+		if own := t.ratesOf(tier); own != (Rates{}) {
 			t.Rates = own
 		} else {
 			t.Rates = t.Rates.atLeast(short)
@@ -154,8 +154,8 @@ func (p Price) In(tier string) Price {
 
 func (p Price) tier() Tier { return Tier{Flex: p.Flex, Priority: p.Priority} }
 
-// of returns the rates of a service tier, or none.
-func (t Tier) of(tier string) Rates {
+// ratesOf returns the rates of a service tier, or none.
+func (t Tier) ratesOf(tier string) Rates {
 	switch tier {
 	case "flex":
 		return t.Flex

@@ -1,6 +1,10 @@
 package price
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -175,4 +179,125 @@ func newTable(asOf string, prices map[string]Price) *Table {
 		l.prices[canonical(name)] = p
 	}
 	return &Table{layers: []layer{l}}
+}
+
+// Change is a model whose price differs between two tables. One of them is the zero value for a model that is new or gone.
+type Change struct {
+	Model     string
+	Old, New  Price
+	Was, Here bool // in the old table, in the new one
+}
+
+// Changes returns what a newer table changes about t, sorted by model: prices of the models in both, models of a provider
+// that only one of them has. Providers that newer does not have at all are left alone, and of new providers only those that
+// known reports.
+func (t *Table) Changes(newer *Table, known func(provider string) bool) (all []Change) {
+	covers := map[string]bool{}
+	for _, name := range newer.Models() {
+		covers[providerOf(name)] = true
+	}
+	names := append(t.Models(), newer.Models()...)
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if strings.Contains(name, "*") || !covers[providerOf(name)] {
+			continue
+		}
+		c := Change{Model: name}
+		c.Old, c.Was = t.exact(name)
+		c.New, c.Here = newer.exact(name)
+		switch {
+		case c.Was && c.Here && c.Old.costsSame(c.New):
+		case !c.Was && !known(providerOf(name)):
+		default:
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+func providerOf(model string) string {
+	name, _, _ := strings.Cut(model, "/")
+	return name
+}
+
+// exact returns the price under that very name.
+func (t *Table) exact(name string) (Price, bool) {
+	for _, l := range t.layers {
+		if p, ok := l.prices[name]; ok {
+			return p, true
+		}
+	}
+	return Price{}, false
+}
+
+// costsSame reports whether two prices charge the same for live calls and batches.
+func (p Price) costsSame(q Price) bool {
+	return p.Rates == q.Rates && p.base(true) == q.base(true) && p.Retired == q.Retired
+}
+
+// FindIn is Find at the rates of a service tier, where these are known.
+func (t *Table) FindIn(model, tier string) (Price, bool) {
+	p, ok := t.Find(model)
+	return p.In(tier), ok
+}
+
+// Retired returns a sentence for each of the models that is retired.
+func (t *Table) Retired(models ...string) (says []string) {
+	for _, m := range models {
+		if p, ok := t.Find(m); ok && p.Retired {
+			says = append(says, fmt.Sprintf("%s is retired by the prices of %s: its vendor does not serve it any more; use another model", m, t.AsOf()))
+		}
+	}
+	return says
+}
+
+// Digests returns a digest of the price of each model, so that a change of prices can be noticed. That of a model without
+// a price is none.
+func (t *Table) Digests(models []string) map[string]string {
+	digests := make(map[string]string, len(models))
+	for _, model := range models {
+		digests[model] = "none"
+		if p, ok := t.Find(model); ok {
+			p.MaxOutput, p.Context, p.Retired = 0, 0, false // not prices
+			b, err := json.Marshal(p)
+			if err != nil {
+				continue // not reached: it is a plain struct
+			}
+			sum := sha256.Sum256(b)
+			digests[model] = hex.EncodeToString(sum[:digestSize])
+		}
+	}
+	return digests
+}
+
+// digestSize is how many bytes of a hash tell two prices of one model apart.
+const digestSize = 8
+
+// Savings says what the providers' prompt caches saved of a run, or is "" if they held nothing. used is the usage by model. A
+// run records what calls cost, and not the prices, so it is worked out from the tokens at the table's prices, without those
+// of batches and long prompts.
+func (t *Table) Savings(used map[string]llm.Usage) string {
+	var with, without llm.Money
+	tokens := 0
+	for _, model := range slices.Sorted(maps.Keys(used)) {
+		all := used[model]
+		u := llm.Usage{Cached: all.Cached, CacheWrite: all.CacheWrite, CacheWriteLong: all.CacheWriteLong}
+		p, ok := t.Find(model)
+		if !ok || u == (llm.Usage{}) {
+			continue
+		}
+		p.Above = nil // the usage is of many calls
+		cost := p.Cost(u, false)
+		with, without = with.Plus(cost), without.Plus(cost.Plus(p.Saved(u, false)))
+		tokens = llm.AddTokens(tokens, u.Cached)
+	}
+	if tokens == 0 {
+		return ""
+	}
+	verdict := fmt.Sprintf("%v less", without.Minus(with))
+	if with > without {
+		verdict = fmt.Sprintf("%v more, since writing to a cache costs more than reading from it saved", with.Minus(without))
+	}
+	return fmt.Sprintf("The providers' prompt caches held %d tokens of the prompts. At the list prices of %s, what was read from and written to them cost %v, and would have cost %v otherwise: %s.",
+		tokens, t.AsOf(), with, without, verdict)
 }

@@ -175,3 +175,63 @@ func TestWith(t *testing.T) {
 		t.Errorf("%d models", n)
 	}
 }
+
+// TestChanges: a newer file is compared by provider, in our format or LiteLLM's.
+func TestChanges(t *testing.T) {
+	t.Parallel()
+	old, err := Read(strings.NewReader(`{"models": {"lab/same": {"input": 1, "output": 2, "batch": 0.5}, "lab/dearer": {"input": 1, "output": 2}, "lab/gone": {"input": 1, "output": 2},
+		"other/a": {"input": 1, "output": 2}, "lab/*": {"input": 9, "output": 9}}}`), "old")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, file := range map[string]string{
+		"own": `{"models": {"lab/same": {"input": 1, "output": 2, "batch": 0.5}, "lab/dearer": {"input": 3, "output": 2}, "lab/new": {"input": 1, "output": 2}, "strange/x": {"input": 1, "output": 2}}}`,
+		"LiteLLM's": `{"same": {"litellm_provider": "lab", "input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6, "input_cost_per_token_batches": 5e-7, "cache_read_input_token_cost_batches": 5e-7, "output_cost_per_token_batches": 1e-6, "cache_creation_input_token_cost_batches": 5e-7, "cache_creation_input_token_cost_above_1hr_batches": 5e-7},
+			"dearer": {"litellm_provider": "lab", "input_cost_per_token": 3e-6, "output_cost_per_token": 2e-6}, "new": {"litellm_provider": "lab", "input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6},
+			"x": {"litellm_provider": "strange", "input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6}}`,
+	} {
+		newer, err := Read(strings.NewReader(file), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, c := range old.Changes(newer, func(p string) bool { return p == "lab" }) {
+			what := "changed"
+			if !c.Was {
+				what = "new"
+			} else if !c.Here {
+				what = "gone"
+			}
+			got = append(got, c.Model+" "+what)
+		}
+		if all := strings.Join(got, ", "); all != "lab/dearer changed, lab/gone gone, lab/new new" {
+			t.Errorf("%s: %s", name, all)
+		}
+	}
+}
+
+// TestSavings: it says what prompt caches saved, or cost, for models whose price is known.
+func TestSavings(t *testing.T) {
+	t.Parallel()
+	table, err := Read(strings.NewReader(`{"as_of": "2026-11-15", "models": {"lab/*": {"input": 10, "cached": 1, "cache_write": 12.5, "output": 40, "batch": 0.5, "above": [{"over": 1000, "input": 20, "output": 80}]}}}`), "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		used map[string]llm.Usage
+		want string
+	}{
+		{"nothing cached", map[string]llm.Usage{"lab/a": {Input: 5_000_000, Output: 100}}, ""},
+		{"no price", map[string]llm.Usage{"other/a": {Input: 5_000_000, Cached: 1_000_000}}, ""},
+		{
+			"read", map[string]llm.Usage{"lab/a": {Input: 5_000_000, Cached: 1_000_000}, "other/a": {Input: 9, Cached: 9}},
+			"held 1000000 tokens of the prompts. At the list prices of 2026-11-15, what was read from and written to them cost $1.00, and would have cost $10.00 otherwise: $9.00 less.",
+		},
+		{"written", map[string]llm.Usage{"lab/a": {Input: 5_000_000, Cached: 100_000, CacheWrite: 1_000_000}}, "$1.60 more, since writing"},
+	} {
+		if got := table.Savings(c.used); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q", c.name, got)
+		}
+	}
+}

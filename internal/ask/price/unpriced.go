@@ -12,17 +12,17 @@ import (
 // Unpriced returns the name of a field of a request that can make it cost more than its tokens at the prices of a table:
 // a more expensive tier that priced does not report as known, tools that the provider runs and charges for, other models,
 // sound whose price is not known. It is "" without such a field.
-func Unpriced(req *llm.Request, priced func(tier string) bool, heard bool) string {
+func Unpriced(req *llm.Request, priced func(tier string) bool, audioPriced bool) string {
 	if !plainTier(req.Tier) && !priced(req.Tier) {
 		return "service_tier"
 	}
-	if !heard && HasAudio(req) {
+	if !audioPriced && HasAudio(req) {
 		return "input_audio"
 	}
 	if len(req.Extra) == 0 {
 		return ""
 	}
-	if name := stored(req); !heard && name != "" {
+	if name := stored(req); !audioPriced && name != "" {
 		return name
 	}
 	for _, name := range []string{
@@ -31,7 +31,7 @@ func Unpriced(req *llm.Request, priced func(tier string) bool, heard bool) strin
 		"plugins", "search_parameters", "web_search_options", // charged per search
 		"container", "mcp_servers", // run at the provider; their results count as input
 	} {
-		if set(req.Extra[name]) {
+		if isSet(req.Extra[name]) {
 			return name
 		}
 	}
@@ -44,17 +44,17 @@ func Unpriced(req *llm.Request, priced func(tier string) bool, heard bool) strin
 		{"inference_geo", func(v string) bool { return v == "global" }},
 	} {
 		var v string
-		if raw := req.Extra[m.name]; set(raw) && (json.Unmarshal(raw, &v) != nil || !m.plain(v)) {
+		if raw := req.Extra[m.name]; isSet(raw) && (json.Unmarshal(raw, &v) != nil || !m.plain(v)) {
 			return m.name
 		}
 	}
-	if raw := req.Extra["modalities"]; set(raw) {
+	if raw := req.Extra["modalities"]; isSet(raw) {
 		var list []string
 		if json.Unmarshal(raw, &list) != nil || slices.ContainsFunc(list, func(s string) bool { return s != "text" }) {
 			return "modalities"
 		}
 	}
-	if raw := req.Extra["tools"]; set(raw) && hosted(raw) {
+	if raw := req.Extra["tools"]; isSet(raw) && hosted(raw) {
 		return "tools"
 	}
 	return ""
@@ -79,7 +79,7 @@ func MayHaveAudio(req *llm.Request) bool { return HasAudio(req) || stored(req) !
 func stored(req *llm.Request) string {
 	for name, v := range req.Extra {
 		switch {
-		case !set(v):
+		case !isSet(v):
 		case isStored(name):
 			return name
 		case strings.EqualFold(name, "extra_body") || strings.EqualFold(name, "google"):
@@ -108,7 +108,7 @@ func storedWithin(v json.RawMessage) string {
 	}
 }
 
-func set(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+func isSet(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
 // plainTier reports whether a service tier costs no more than the default one. The account defines what "auto" means, as
 // it does if no tier is named.

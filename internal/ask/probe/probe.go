@@ -10,10 +10,12 @@ package probe
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -126,7 +128,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		return nil, err
 	}
 	defer func() { _ = p.client.Close() }() // idle connections
-	if err := p.reach(ctx); err != nil {
+	if err := p.findServer(ctx); err != nil {
 		return nil, err
 	}
 	if p.report.Model == "" {
@@ -162,8 +164,8 @@ func (p *prober) provider(base, dialect string, c provider.Capability) provider.
 	}
 }
 
-// found adds a finding.
-func (p *prober) found(feature string, v Verdict, format string, args ...any) {
+// note adds a finding.
+func (p *prober) note(feature string, v Verdict, format string, args ...any) {
 	p.report.Findings = append(p.report.Findings, Finding{feature, v, fault.Clean(fmt.Sprintf(format, args...), maxDetail)})
 }
 
@@ -174,7 +176,7 @@ func (p *prober) failed(feature string, err error) {
 	if refused(err) {
 		v = no
 	}
-	p.found(feature, v, "%s", says(err))
+	p.note(feature, v, "%s", errorText(err))
 }
 
 // refused reports whether the server read a request and rejected it.
@@ -183,8 +185,8 @@ func refused(err error) bool {
 	return e.Kind == llm.KindBadRequest || e.Status == http.StatusNotImplemented
 }
 
-// says returns the server's message of an error, without our prefix.
-func says(err error) string {
+// errorText returns the server's message of an error, without our prefix.
+func errorText(err error) string {
 	e := *llm.AsError(err)
 	e.Provider, e.Model = "", ""
 	return e.Error()
@@ -219,14 +221,87 @@ func (p *prober) dialects(ctx context.Context) {
 		e := llm.AsError(err)
 		switch {
 		case err == nil:
-			p.found(d.feature, yes, "")
+			p.note(d.feature, yes, "")
 			if p.dialect == "" {
 				p.dialect = d.dialect
 			}
 		case e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed || e.Status == http.StatusNotImplemented:
-			p.found(d.feature, no, "%s", says(err))
+			p.note(d.feature, no, "%s", errorText(err))
 		default:
-			p.found(d.feature, unknown, "%s", says(err))
+			p.note(d.feature, unknown, "%s", errorText(err))
 		}
 	}
+}
+
+// entry writes the provider of a plan.
+func (p *prober) entry() {
+	e := provider.Provider{Name: Name, Dialect: p.dialect, BaseURL: p.report.BaseURL, KeyEnv: p.cfg.KeyEnv, Metrics: p.metrics}
+	if c := p.caps; !isDefault(c) {
+		c.Match = Name + "/*"
+		e.Capabilities = []provider.Capability{c}
+	}
+	if p.batch {
+		e.Batch = &provider.Batch{}
+	}
+	p.report.Provider = &e
+	p.report.Entry = entryLines(e, p.report.Model)
+}
+
+// isDefault reports whether there is nothing to write about a server's models.
+func isDefault(c provider.Capability) bool {
+	b, err := json.Marshal(c)
+	return err == nil && string(b) == `{"match":""}`
+}
+
+// entryLines returns a provider as YAML, with an agent that uses it.
+func entryLines(e provider.Provider, model string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "providers:\n  %s:\n    dialect: %s\n    base_url: %s\n", e.Name, e.Dialect, strconv.Quote(e.BaseURL))
+	if e.KeyEnv != "" {
+		fmt.Fprintf(&b, "    key_env: %s\n", e.KeyEnv)
+	}
+	if e.Metrics != "" {
+		fmt.Fprintf(&b, "    metrics: %s\n", e.Metrics)
+	}
+	if e.Batch != nil {
+		fmt.Fprint(&b, "    batch: {}\n")
+	}
+	for _, c := range e.Capabilities {
+		if raw, err := json.Marshal(c); err == nil {
+			fmt.Fprintf(&b, "    capabilities: [%s]\n", spacedJSON(raw))
+		}
+	}
+	name, err := json.Marshal(e.Name + "/" + model)
+	if err != nil {
+		return ""
+	}
+	fmt.Fprintf(&b, "agents:\n  player: {model: %s}\n", name)
+	return b.String()
+}
+
+// spacedJSON writes a flat JSON object in the usual style of YAML: keys without quotes, spaces
+// after commas and colons.
+func spacedJSON(object []byte) string {
+	var b strings.Builder
+	text, key := false, true
+	for _, c := range object {
+		switch {
+		case c == '"':
+			text = !text
+			if !key {
+				b.WriteByte(c)
+			}
+		case text:
+			b.WriteByte(c)
+		case c == ',':
+			b.WriteString(", ")
+			key = true
+		case c == ':':
+			b.WriteString(": ")
+			key = false
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
 }

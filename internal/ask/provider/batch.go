@@ -110,17 +110,17 @@ func (p Provider) checkBatch(bad complain) {
 		return
 	}
 	if b.Requests < 0 || b.Bytes < 0 || b.PerHour < 0 || b.Tokens < 0 {
-		bad(path{"batch"}, "must not be negative; 0 means the usual limit")
+		bad(fieldPath{"batch"}, "must not be negative; 0 means the usual limit")
 	}
 	switch who := p.BatchBucket(); {
 	case who != "":
-		bad(path{"batch"}, "%s reads the requests of batches from a bucket and writes the results to one, which is not supported: leave batch out", who)
+		bad(fieldPath{"batch"}, "%s reads the requests of batches from a bucket and writes the results to one, which is not supported: leave batch out", who)
 	case p.InProcess() || !slices.Contains(Dialects(), p.Dialect) || p.BatchAPI() != "":
 	case b.API == "":
-		bad(path{"batch"}, "the dialect %s has no batch API: leave batch out", p.Dialect)
+		bad(fieldPath{"batch"}, "the dialect %s has no batch API: leave batch out", p.Dialect)
 	case !slices.Contains(BatchAPIs(), b.API):
-		bad(path{"batch", "api"}, "%s", unknown(b.API, BatchAPIs()))
+		bad(fieldPath{"batch", "api"}, "%s", unknownName(b.API, BatchAPIs()))
 	default:
-		bad(path{"batch", "api"}, "the batch API %s does not take requests of the dialect %s", b.API, p.Dialect)
+		bad(fieldPath{"batch", "api"}, "the batch API %s does not take requests of the dialect %s", b.API, p.Dialect)
 	}
 }

@@ -9,6 +9,8 @@ package provider
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
 	"maps"
 	"slices"
 	"strings"
@@ -188,4 +190,139 @@ func (p Provider) LimitPatterns() []string {
 	return slices.SortedFunc(maps.Keys(p.ModelLimits), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
 	})
+}
+
+// Presets lists the providers that are known by name, sorted by name, with each vendor's names together.
+func Presets() []Provider {
+	return []Provider{
+		{Name: "anthropic", Dialect: "anthropic", BaseURL: "https://api.anthropic.com/v1", KeyEnv: "ANTHROPIC_API_KEY", Counting: CountUsed, Warm: true, Batch: &Batch{}},
+		{Name: "azure", Dialect: "openai", Example: azureExample, KeyEnv: "AZURE_OPENAI_API_KEY", KeyHeader: "api-key", Counting: CountMax},
+		{Name: "azure-responses", Dialect: "responses", Example: azureExample, KeyEnv: "AZURE_OPENAI_API_KEY", KeyHeader: "api-key", Counting: CountMax},
+		{Name: "bedrock", Dialect: "bedrock", Example: "https://bedrock-runtime.REGION.amazonaws.com", Counting: CountMax},
+		{Name: "cohere", Dialect: "openai", BaseURL: "https://api.cohere.ai/compatibility/v1", KeyEnv: "COHERE_API_KEY"},
+		{Name: "deepseek", Dialect: "openai", BaseURL: "https://api.deepseek.com/v1", KeyEnv: "DEEPSEEK_API_KEY"},
+		{Name: "fireworks", Dialect: "openai", BaseURL: "https://api.fireworks.ai/inference/v1", KeyEnv: "FIREWORKS_API_KEY"},
+		{Name: "gemini", Dialect: "gemini", BaseURL: "https://generativelanguage.googleapis.com/v1beta", KeyEnv: "GEMINI_API_KEY", Batch: &Batch{}},
+		{Name: "gemini-openai", Dialect: "openai", BaseURL: "https://generativelanguage.googleapis.com/v1beta/openai", KeyEnv: "GEMINI_API_KEY"},
+		{Name: "groq", Dialect: "openai", BaseURL: "https://api.groq.com/openai/v1", KeyEnv: "GROQ_API_KEY", Batch: &Batch{Bytes: 100_000_000}},
+		{Name: "mistral", Dialect: "openai", BaseURL: "https://api.mistral.ai/v1", KeyEnv: "MISTRAL_API_KEY", Batch: &Batch{API: "mistral"}},
+		{Name: "ollama", Dialect: "openai", BaseURL: "http://localhost:11434/v1"},
+		{Name: "openai", Dialect: "openai", BaseURL: "https://api.openai.com/v1", KeyEnv: "OPENAI_API_KEY", Counting: CountMax, Batch: &Batch{}},
+		{Name: "openai-responses", Dialect: "responses", BaseURL: "https://api.openai.com/v1", KeyEnv: "OPENAI_API_KEY", Counting: CountMax, Batch: &Batch{}},
+		{Name: "openrouter", Dialect: "openai", BaseURL: "https://openrouter.ai/api/v1", KeyEnv: "OPENROUTER_API_KEY"},
+		{Name: "sglang", Dialect: "openai", BaseURL: "http://localhost:30000/v1"},
+		{Name: "sim", Dialect: "sim"},
+		{Name: "together", Dialect: "openai", BaseURL: "https://api.together.xyz/v1", KeyEnv: "TOGETHER_API_KEY", Batch: &Batch{API: "together"}},
+		{Name: "vertex", Dialect: "gemini", Example: vertexExample + "google", Credentials: CredentialsGoogle, KeyHeader: "authorization"},
+		{Name: "vertex-anthropic", Dialect: "anthropic", Example: vertexExample + "anthropic", APIVersion: VertexVersion, Credentials: CredentialsGoogle, KeyHeader: "authorization", Counting: CountUsed, Warm: true},
+		{Name: "vllm", Dialect: "openai", BaseURL: "http://localhost:8000/v1"},
+		{Name: "xai", Dialect: "openai", BaseURL: "https://api.x.ai/v1", KeyEnv: "XAI_API_KEY", Batch: &Batch{API: "xai"}},
+	}
+}
+
+const (
+	azureExample  = "https://RESOURCE.openai.azure.com/openai/v1"
+	vertexExample = "https://REGION-aiplatform.googleapis.com/v1/projects/PROJECT/locations/REGION/publishers/"
+
+	// VertexVersion is the version of Anthropic's messages on Vertex AI.
+	VertexVersion = "vertex-2023-10-16"
+)
+
+// Lookup returns the preset of that name.
+func Lookup(name string) (Provider, bool) {
+	for _, p := range Presets() {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return Provider{}, false
+}
+
+// Dialects lists the wire formats. Two of them have no server: see InProcess.
+func Dialects() []string {
+	return []string{"anthropic", "bedrock", "gemini", "go", "openai", "responses", "sim"}
+}
+
+// InProcess reports whether p has no server: its models are simulated (sim) or values of the Go program (go).
+func (p Provider) InProcess() bool { return p.Dialect == "sim" || p.Dialect == "go" }
+
+// PresetNames lists the names of Presets.
+func PresetNames() []string {
+	var names []string
+	for _, p := range Presets() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// Tiers returns the names of p's service tiers, and false if nothing is known about them: its server is not a preset's. From
+// the vendors' pages: OpenAI, Flex and Priority processing, 2026-08; Anthropic, Service tiers, 2026-08; Google, Gemini API
+// reference (serviceTier), 2026-09; Groq, Service tiers, 2026-09; xAI, Priority processing, 2026-08; Microsoft, Enable priority
+// processing for Microsoft Foundry models, 2026-11. Those of Mistral, Fireworks and AWS are from the types of their SDKs, mistralai
+// 3.7.0, fireworks-ai 1.2.30 and bedrockruntime 1.63.
+func (p Provider) Tiers() (names []string, known bool) {
+	if p.InProcess() || !p.atPreset() {
+		return nil, false
+	}
+	preset, ok := Lookup(p.Name)
+	switch host := hostOf(preset.BaseURL); {
+	case !ok || host == "localhost":
+		return nil, false
+	case host == "api.openai.com":
+		return []string{"auto", "default", "flex", "priority"}, true
+	case host == "api.fireworks.ai": // it takes flex too, as default
+		return []string{"default", "priority"}, true
+	case host == "api.anthropic.com", host == "api.mistral.ai":
+		return []string{"auto", "standard_only"}, true
+	case preset.Name == "azure" || preset.Name == "azure-responses":
+		return []string{"auto", "default", "priority"}, true
+	case p.Dialect == "bedrock":
+		return []string{"default", "flex", "priority", "reserved"}, true
+	case p.Dialect == "gemini":
+		return []string{"flex", "priority", "standard"}, true
+	case host == "api.groq.com":
+		return []string{"auto", "flex", "on_demand", "performance"}, true
+	case host == "api.x.ai":
+		return []string{"default", "priority"}, true
+	case host == "openrouter.ai": // it passes the tier on
+		return nil, false
+	default:
+		return []string{}, true
+	}
+}
+
+// Origin identifies who answers for p: wire format, addresses, where the key comes from, and headers. A cached
+// answer of one origin is never given to another. The key itself is not part of it, so a new key for the same account
+// finds the answers that the old one paid for. Headers cannot be read back from it.
+func (p Provider) Origin() [32]byte {
+	var b []byte
+	add := func(s string) { b = append(binary.AppendUvarint(b, uint64(len(s))), s...) }
+	add(p.Dialect)
+	add(p.KeyEnv)
+	urls := []string{}
+	for _, one := range p.Servers() {
+		urls = append(urls, strings.TrimRight(one.BaseURL, "/"))
+	}
+	slices.Sort(urls)
+	urls = slices.Compact(urls)
+	b = binary.AppendUvarint(b, uint64(len(urls)))
+	for _, u := range urls {
+		add(u)
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Headers)) {
+		add(strings.ToLower(name))
+		add(p.Headers[name])
+	}
+	if p.APIVersion != "" {
+		add("api-version")
+		add(p.APIVersion)
+	}
+	for _, word := range p.KeyCommand {
+		add(word)
+	}
+	if p.Credentials != "" {
+		add("credentials")
+		add(string(p.Credentials))
+	}
+	return sha256.Sum256(b)
 }

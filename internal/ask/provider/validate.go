@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -53,30 +55,30 @@ func (e *FieldError) Error() string {
 
 // Check returns every field of p that is wrong: see Validate.
 func (p Provider) Check() (all []*FieldError) {
-	bad := func(at path, format string, args ...any) {
+	bad := func(at fieldPath, format string, args ...any) {
 		all = append(all, &FieldError{p.Name, at, fmt.Sprintf(format, args...)})
 	}
 	if p.Name == "" || strings.ContainsAny(p.Name, "/ \t\n") {
-		bad(path{"name"}, "must be a word without slash or space, as lab in lab/any-model")
+		bad(fieldPath{"name"}, "must be a word without slash or space, as lab in lab/any-model")
 	}
 	if !slices.Contains(Dialects(), p.Dialect) {
-		bad(path{"dialect"}, "%s", unknown(p.Dialect, Dialects()))
+		bad(fieldPath{"dialect"}, "%s", unknownName(p.Dialect, Dialects()))
 	}
 	p.checkServers(bad)
 	if p.KeyEnv != "" && !isEnvName(p.KeyEnv) {
 		// The value may be a key in the wrong place, so the error does not show it.
-		bad(path{"key_env"}, "must be the name of an environment variable (letters, digits, _), never the key itself")
+		bad(fieldPath{"key_env"}, "must be the name of an environment variable (letters, digits, _), never the key itself")
 	}
 	p.checkKeyCommand(bad)
 	p.checkCredentials(bad)
 	if !slices.Contains([]string{"", "auto", "always", "never"}, p.Stream) {
-		bad(path{"stream"}, "%s", unknown(p.Stream, []string{"always", "auto", "never"}))
+		bad(fieldPath{"stream"}, "%s", unknownName(p.Stream, []string{"always", "auto", "never"}))
 	}
 	if !slices.Contains([]Counting{"", CountMax, CountUsed}, p.Counting) {
-		bad(path{"counting"}, "%s", unknown(string(p.Counting), []string{"max", "used"}))
+		bad(fieldPath{"counting"}, "%s", unknownName(string(p.Counting), []string{"max", "used"}))
 	}
 	if p.Timeout < 0 {
-		bad(path{"timeout"}, "must not be negative")
+		bad(fieldPath{"timeout"}, "must not be negative")
 	}
 	p.checkHeaders(bad)
 	p.checkSecrets(bad)
@@ -86,9 +88,9 @@ func (p Provider) Check() (all []*FieldError) {
 	return all
 }
 
-type path []string
+type fieldPath []string
 
-type complain func(at path, format string, args ...any)
+type complain func(at fieldPath, format string, args ...any)
 
 var version = regexp.MustCompile(`/v[0-9][^/]*(/|$)`)
 
@@ -98,9 +100,9 @@ func Unversioned(address string) bool {
 	return err == nil && u.Host != "" && !version.MatchString(u.Path)
 }
 
-// item is the path of a list's item, or of a field in it.
-func item(list string, i int, field ...string) path {
-	return append(path{list, fmt.Sprintf("[%d]", i)}, field...)
+// itemPath is the path of a list's item, or of a field in it.
+func itemPath(list string, i int, field ...string) fieldPath {
+	return append(fieldPath{list, fmt.Sprintf("[%d]", i)}, field...)
 }
 
 func (p Provider) checkServers(bad complain) {
@@ -108,25 +110,25 @@ func (p Provider) checkServers(bad complain) {
 	case p.InProcess():
 		for field, given := range map[string]bool{"base_urls": len(p.BaseURLs) > 0, "session": p.HasSessions(), "close_session": p.CloseSession, "metrics": p.Metrics != ""} {
 			if given {
-				bad(path{field}, "is for servers, and a provider of dialect %s has none", p.Dialect)
+				bad(fieldPath{field}, "is for servers, and a provider of dialect %s has none", p.Dialect)
 			}
 		}
 		return
 	case p.BaseURL == "" && len(p.BaseURLs) == 0 && p.Example != "":
-		bad(path{"base_url"}, "is missing: your account's own address, as %s", p.Example)
+		bad(fieldPath{"base_url"}, "is missing: your account's own address, as %s", p.Example)
 	case len(p.BaseURLs) == 0:
 		if err := checkURL(p.BaseURL); err != nil {
-			bad(path{"base_url"}, "%v", err)
+			bad(fieldPath{"base_url"}, "%v", err)
 		}
 	case p.BaseURL != "":
-		bad(path{"base_urls"}, "not together with base_url: list all servers in base_urls")
+		bad(fieldPath{"base_urls"}, "not together with base_url: list all servers in base_urls")
 	case p.Batch != nil && p.BatchBucket() == "":
-		bad(path{"batch"}, "not together with base_urls: a batch API belongs to one server")
+		bad(fieldPath{"batch"}, "not together with base_urls: a batch API belongs to one server")
 	}
 	p.checkVersion(bad)
 	seen := map[string]bool{}
 	for i, u := range p.BaseURLs {
-		at := item("base_urls", i)
+		at := itemPath("base_urls", i)
 		if err := checkURL(u); err != nil {
 			bad(at, "%v", err)
 		} else if u = strings.TrimRight(u, "/"); seen[u] {
@@ -135,19 +137,19 @@ func (p Provider) checkServers(bad complain) {
 		seen[u] = true
 	}
 	if !slices.Contains([]Session{"", sessionNone, SessionHeader, SessionPath}, p.Session) {
-		bad(path{"session"}, "%s", unknown(string(p.Session), []string{"header", "none", "path"}))
+		bad(fieldPath{"session"}, "%s", unknownName(string(p.Session), []string{"header", "none", "path"}))
 	}
 	if p.CloseSession && p.Session != SessionPath {
-		bad(path{"close_session"}, "wants session: path, since it is closed at its address")
+		bad(fieldPath{"close_session"}, "wants session: path, since it is closed at its address")
 	}
 	if p.Metrics != "" && (p.Metrics[0] != '/' || strings.ContainsFunc(p.Metrics, func(r rune) bool { return r <= ' ' || r > '~' || r == '#' })) {
-		bad(path{"metrics"}, "must be a path from the server's root, as /metrics")
+		bad(fieldPath{"metrics"}, "must be a path from the server's root, as /metrics")
 	}
 }
 
 // checkVersion checks the version of Azure's older paths, or that of Vertex AI.
 func (p Provider) checkVersion(bad complain) {
-	at := path{"api_version"}
+	at := fieldPath{"api_version"}
 	switch {
 	case p.APIVersion == "" || p.Dialect == "anthropic" && p.APIVersion == VertexVersion:
 		return
@@ -162,9 +164,9 @@ func (p Provider) checkVersion(bad complain) {
 	}
 	for i, one := range p.Servers() {
 		if p.APIVersion != "" && strings.Contains(one.BaseURL+"/", "/v1/") {
-			field := path{"base_url"}
+			field := fieldPath{"base_url"}
 			if len(p.BaseURLs) > 0 {
-				field = item("base_urls", i)
+				field = itemPath("base_urls", i)
 			}
 			bad(field, "ends in /v1, where Azure wants no api_version: leave one of them out, as https://RESOURCE.openai.azure.com/openai")
 		}
@@ -177,25 +179,25 @@ func (p Provider) checkHeaders(bad complain) {
 	for name, value := range p.Headers {
 		switch {
 		case name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`()<>@,;:\"/[]?={}`, r) }):
-			bad(path{"headers", name}, "%q is not the name of a header", name)
+			bad(fieldPath{"headers", name}, "%q is not the name of a header", name)
 		case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
-			bad(path{"headers", name}, "its value holds a control character")
+			bad(fieldPath{"headers", name}, "its value holds a control character")
 		}
 		if slices.Contains(secretHeaders(), strings.ToLower(name)) {
-			bad(path{"headers", name}, "a secret does not belong here; name its environment variable in key_env")
+			bad(fieldPath{"headers", name}, "a secret does not belong here; name its environment variable in key_env")
 		}
 	}
 }
 
 func (p Provider) checkLimits(bad complain) {
-	check := func(at path, l Limits) {
+	check := func(at fieldPath, l Limits) {
 		if !(l.RPM >= 0 && l.TPM >= 0 && l.ITPM >= 0 && l.OTPM >= 0) || l.Concurrency < 0 {
 			bad(at, "must not be negative; 0 means not known")
 		}
 	}
-	check(path{"limits"}, p.Limits)
+	check(fieldPath{"limits"}, p.Limits)
 	for pattern, l := range p.ModelLimits {
-		check(path{"model_limits", pattern}, l)
+		check(fieldPath{"model_limits", pattern}, l)
 	}
 }
 
@@ -206,15 +208,15 @@ func (p Provider) checkCapabilities(bad complain) {
 	}
 	for i, c := range p.Capabilities {
 		if c.Match == "" {
-			bad(item("capabilities", i, "match"), "must be a pattern over provider/model, as %s/*", p.Name)
+			bad(itemPath("capabilities", i, "match"), "must be a pattern over provider/model, as %s/*", p.Name)
 		}
 		for _, e := range c.Efforts {
 			if !slices.Contains(efforts, e) {
-				bad(item("capabilities", i, "efforts"), "%s", unknown(e, efforts))
+				bad(itemPath("capabilities", i, "efforts"), "%s", unknownName(e, efforts))
 			}
 		}
 		if !slices.Contains([]Thinking{"", ThinkingBudget, ThinkingAdaptive, ThinkingDefault, ThinkingAlways}, c.Thinking) {
-			bad(item("capabilities", i, "thinking"), "%s", unknown(string(c.Thinking), []string{"adaptive", "always", "budget", "default"}))
+			bad(itemPath("capabilities", i, "thinking"), "%s", unknownName(string(c.Thinking), []string{"adaptive", "always", "budget", "default"}))
 		}
 	}
 }
@@ -270,14 +272,281 @@ func (e *UnknownError) Error() string {
 	if e.Name == "" {
 		return "a model is written provider/model, as sim/small; the providers are " + strings.Join(names, ", ")
 	}
-	return "provider " + unknown(e.Name, names)
+	return "provider " + unknownName(e.Name, names)
 }
 
-// unknown says that name is not one of the allowed ones, and suggests one.
-func unknown(name string, allowed []string) string {
+// unknownName says that name is not one of the allowed ones, and suggests one.
+func unknownName(name string, allowed []string) string {
 	s := fmt.Sprintf("%q is not known; use one of %s", name, strings.Join(allowed, ", "))
 	if n := text.Nearest(name, allowed); n != "" {
 		s += fmt.Sprintf(" (did you mean %s?)", n)
 	}
 	return s
+}
+
+// plainWord matches the arguments that CommandLine writes as they are.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+
+// CommandLine writes a command in one line, for people. Different commands give different lines, and a line has no
+// invisible characters.
+func CommandLine(command []string) string {
+	words := make([]string, len(command))
+	for i, word := range command {
+		if words[i] = word; !plainWord.MatchString(word) {
+			words[i] = strconv.QuoteToASCII(word)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// KeyHeaders lists the headers that may carry a key.
+func KeyHeaders() []string {
+	return []string{"api-key", "authorization", "x-api-key", "x-goog-api-key"}
+}
+
+// Credentials says whose chain of credentials gives the key of a provider.
+type Credentials string
+
+// CredentialsGoogle are Google's Application Default Credentials: see package credential/google.
+const CredentialsGoogle Credentials = "google"
+
+// CredentialNames lists the values of Credentials.
+func CredentialNames() []string { return []string{string(CredentialsGoogle)} }
+
+// vertexHost matches the hosts of Vertex AI.
+var vertexHost = regexp.MustCompile(`^([a-z0-9-]+-)?aiplatform(\.[a-z0-9-]+\.rep)?\.googleapis\.com$`)
+
+// bedrockHost matches the hosts of Bedrock that answer calls. Other hosts of amazonaws.com may be rented by anybody.
+var bedrockHost = regexp.MustCompile(`^(vpce-[a-z0-9-]+\.)?bedrock-runtime(-fips)?\.[a-z0-9-]+(\.vpce)?\.amazonaws\.com(\.cn)?$`)
+
+// onlyLists matches the hosts of Bedrock that list models, and answer no calls.
+var onlyLists = regexp.MustCompile(`^(vpce-[a-z0-9-]+\.)?bedrock(-fips)?\.[a-z0-9-]+(\.vpce)?\.amazonaws\.com(\.cn)?$`)
+
+// checkCredentials refuses to send Google's credentials elsewhere, or to sign requests to others with those of AWS: a token of
+// Google is good for everything that the user may do there, and a plan may come from somebody else.
+func (p Provider) checkCredentials(bad complain) {
+	at := fieldPath{"credentials"}
+	switch {
+	case p.Credentials == "" && p.Signs():
+		p.checkHosts(bad, GetsSignature, NotSigned)
+		return
+	case p.Credentials == "" && p.Dialect == "bedrock":
+		p.checkHosts(bad, func(address string) bool { return !onlyLists.MatchString(hostOf(address)) },
+			"this host lists models and answers no calls: write https://bedrock-runtime.REGION.amazonaws.com")
+		return
+	case p.Credentials == "":
+		return
+	case p.Credentials != CredentialsGoogle:
+		bad(at, "%s", unknownName(string(p.Credentials), CredentialNames()))
+		return
+	case p.InProcess() || p.Dialect == "bedrock":
+		bad(at, "is for servers of Google, and dialect %s is not theirs", p.Dialect)
+		return
+	case p.KeyEnv != "" || len(p.KeyCommand) > 0:
+		bad(at, "not together with key_env or key_command: the key comes from one of them")
+	}
+	p.checkHosts(bad, getsGoogle, "Google's credentials are sent only to https://REGION-aiplatform.googleapis.com, to https://aiplatform.googleapis.com and to this machine"+otherHost)
+}
+
+// checkHosts complains about each server that may not get the credentials of p.
+func (p Provider) checkHosts(bad complain, gets func(address string) bool, problem string) {
+	for i, one := range p.Servers() {
+		field := fieldPath{"base_url"}
+		if len(p.BaseURLs) > 0 {
+			field = itemPath("base_urls", i)
+		}
+		if one.BaseURL != "" && !gets(one.BaseURL) {
+			bad(field, "%s", problem)
+		}
+	}
+}
+
+const otherHost = ": name a key for another host with key_env or key_command"
+
+// NotSigned says which requests are signed.
+const NotSigned = "only requests to https://bedrock-runtime.REGION.amazonaws.com and to this machine are signed with the credentials of AWS" + otherHost
+
+// GetsSignature reports whether requests to an address may be signed with the credentials of AWS.
+func GetsSignature(address string) bool { return isOwn(address, bedrockHost) }
+
+// getsGoogle reports whether an address may get Google's credentials.
+func getsGoogle(address string) bool { return isOwn(address, vertexHost) }
+
+// isOwn reports whether an address is this machine, or over https one of a vendor's hosts.
+func isOwn(address string, hosts *regexp.Regexp) bool {
+	host := hostOf(address)
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback() || strings.HasPrefix(strings.ToLower(address), "https://") && hosts.MatchString(host)
+}
+
+// checkKeyCommand checks the program that prints the key, and the header that carries it.
+func (p Provider) checkKeyCommand(bad complain) {
+	at := fieldPath{"key_command"}
+	if h := strings.ToLower(p.KeyHeader); h != "" && !slices.Contains(KeyHeaders(), h) {
+		bad(fieldPath{"key_header"}, "%s", unknownName(p.KeyHeader, KeyHeaders()))
+	}
+	if len(p.KeyCommand) == 0 {
+		return
+	}
+	switch program := p.KeyCommand[0]; {
+	case p.InProcess():
+		bad(at, "is for servers, and a provider of dialect %s has none", p.Dialect)
+	case p.KeyEnv != "":
+		bad(at, "not together with key_env: the key comes from a variable or from a program")
+	case program == "":
+		bad(at, "names no program: write a list such as [gcloud, auth, print-access-token]")
+	case strings.ContainsAny(program, `/\\`) && !filepath.IsAbs(program):
+		// A permission to run ./key would hold for another file in another folder.
+		bad(at, "the program must be a name that is found on the PATH, or a whole path from the root")
+	case strings.ContainsAny(program, " \t"):
+		bad(at, "has a space in the program's name: write a list, one item for each argument, such as [gcloud, auth, print-access-token]")
+	}
+	for i, word := range p.KeyCommand {
+		if strings.ContainsRune(word, 0) {
+			bad(itemPath("key_command", i), "holds a zero byte")
+		}
+	}
+	if name := keyPrinter(p.KeyCommand); name != "" {
+		bad(at, "%s prints its arguments, so the key would be in this list: name a program that has the key from elsewhere, or put the key into an environment variable and name that in key_env", name)
+	}
+}
+
+// keyPrinter returns the program of a command that prints only what the command itself holds, or "": echo, also behind env or as what a
+// shell is told to run, unless something is filled in there. It finds mistakes, and not everybody who wants to hide a key.
+func keyPrinter(command []string) string {
+	command = withoutEnv(command)
+	if len(command) == 0 {
+		return ""
+	}
+	name := programName(command[0])
+	shells := []string{"sh", "bash", "zsh", "dash", "fish", "cmd", "cmd.exe", "powershell", "powershell.exe", "pwsh"}
+	if slices.Contains(shells, name) {
+		script := scriptOf(command[1:])
+		fills := "$`"
+		if strings.HasPrefix(name, "cmd") {
+			fills = "%!"
+		}
+		if len(script) == 0 || strings.ContainsAny(strings.Join(script, " "), fills) {
+			return ""
+		}
+		name = programName(script[0])
+	}
+	if slices.Contains([]string{"echo", "printf", "write-output"}, name) {
+		return name
+	}
+	return ""
+}
+
+// programName returns the name of the program that a word begins with, without its folder.
+func programName(word string) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(word), " ")
+	return strings.ToLower(filepath.Base(first))
+}
+
+// withoutEnv removes the program env, its flags and its variables.
+func withoutEnv(command []string) []string {
+	if len(command) == 0 || programName(command[0]) != "env" {
+		return command
+	}
+	for i := 1; i < len(command); i++ {
+		switch word := command[i]; {
+		case word == "-u" || word == "-C": // a name or a folder follows
+			i++
+		case !strings.HasPrefix(word, "-") && !strings.Contains(word, "="):
+			return command[i:]
+		}
+	}
+	return nil
+}
+
+// scriptFlag matches the flags of shells that a script follows, such as -c, -lc and /c.
+var scriptFlag = regexp.MustCompile(`^(?i:-[a-z]{0,2}c|-command|/c)$`)
+
+// scriptOf returns what a shell is told to run by its arguments, if it is not a file.
+func scriptOf(args []string) []string {
+	isFlag := func(i int) bool {
+		return strings.HasPrefix(args[i], "-") || len(args[i]) == 2 && args[i][0] == '/'
+	}
+	for i, word := range args {
+		switch {
+		case scriptFlag.MatchString(word):
+			return args[i+1:]
+		case !isFlag(i) && (i == 0 || !isFlag(i-1)): // not a flag's value either: a file
+			return nil
+		}
+	}
+	return nil
+}
+
+// maybeKey matches keys of well-known vendors anywhere. It is for hiding, and matches rather too much than too little.
+var maybeKey = regexp.MustCompile(`\b(?:sk|pk|rk|gsk|xai|hf|gh[pousr]|github_pat|glpat|r8|nvapi|pplx|tgp|fw|(?i:Bearer|Basic|Token))[-_ ][A-Za-z0-9+/_=.-]{12,}|\bAIza[A-Za-z0-9_-]{20,}|\b(?:AKIA|ASIA)[A-Z0-9]{12,}|\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_.-]+`)
+
+// surelyKey is for refusing: a prefix that means a key, and a body like that of a key.
+var surelyKey = regexp.MustCompile(`\b(?:sk-|sk_|rk_|gsk_|xai-|hf_|gh[pousr]_|github_pat_|glpat-|r8_|nvapi-|pplx-|tgp_)[A-Za-z0-9_-]{16,}|\bAIza[A-Za-z0-9_-]{30,}|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.|^\s*(?i:Bearer|Basic|Token)\s+\S{8,}\s*$`)
+
+// Secrets lists the parts of a text that may be keys.
+func Secrets(text string) []string { return maybeKey.FindAllString(text, -1) }
+
+// isKey reports whether a value looks like it holds a key.
+func isKey(value string) bool { return surelyKey.MatchString(value) }
+
+// isReference reports whether a value looks like a variable for a shell or another program: ${LAB_KEY}, {{LAB_KEY}}.
+func isReference(value string) bool { return references.MatchString(value) }
+
+var references = regexp.MustCompile(`\$\{?[A-Za-z_][A-Za-z0-9_]*\}?|\{\{.*\}\}`)
+
+// secretHeaders lists headers that carry keys, whatever their value.
+func secretHeaders() []string {
+	return []string{
+		"authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "apikey", "x-goog-api-key", "x-auth-token",
+		"x-access-token", "x-amz-security-token", "private-token", "ocp-apim-subscription-key",
+	}
+}
+
+// checkSecrets refuses keys in places where only the name of a variable belongs. No message repeats the key.
+func (p Provider) checkSecrets(bad complain) {
+	const remedy = "put it into an environment variable and name that in key_env"
+	for name, value := range p.Headers {
+		switch {
+		case isKey(value):
+			bad(fieldPath{"headers", name}, "its value is a key, which must not be here: %s", remedy)
+		case isReference(value):
+			bad(fieldPath{"headers", name}, "variables are not replaced here: name the one with the key in key_env")
+		}
+	}
+	if holdsKey(p.BaseURL) {
+		bad(fieldPath{"base_url"}, "holds a key, which must not be here: %s", remedy)
+	}
+	for i, u := range p.BaseURLs {
+		if holdsKey(u) {
+			bad(itemPath("base_urls", i), "holds a key, which must not be here: %s", remedy)
+		}
+	}
+	if holdsKey(p.Metrics) {
+		bad(fieldPath{"metrics"}, "holds a key, which must not be here: %s", remedy)
+	}
+	for i, word := range p.KeyCommand {
+		if isKey(word) {
+			bad(itemPath("key_command", i), "is a key, which must not be here: key_command is a program that prints the key")
+		}
+	}
+	for i, c := range p.Capabilities {
+		if isKey(c.SeedField) {
+			bad(itemPath("capabilities", i, "seed_field"), "is a key, which must not be here: %s", remedy)
+		}
+	}
+}
+
+// holdsKey looks for a key in an address, except in its host.
+func holdsKey(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return isKey(address)
+	}
+	for part := range strings.FieldsFuncSeq(u.Path+" "+u.RawQuery+" "+u.Fragment, func(r rune) bool { return strings.ContainsRune("/&=? ", r) }) {
+		if isKey(part) {
+			return true
+		}
+	}
+	return false
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -36,23 +37,23 @@ func (b *Brain) Answer(c *Case) Answer {
 	req := c.Request
 	a := Answer{Finish: llm.FinishStop}
 	r := c.rand(forText)
-	fault := draw(b.content, hash(c.Digest).str("content").end())
+	fault := drawFault(b.content, hash(c.Digest).str("content").end())
 	if fault == FaultRefuse {
 		a.Refusal = "I will not help with that."
 		a.Finish, a.Fault = llm.FinishRefused, fault
-		a.Output = Count(a.Refusal) + 1
+		a.Output = CountTokens(a.Refusal) + 1
 		return a
 	}
 	b.think(&a, c)
-	if text, calls, ok := b.ask(c); ok {
+	if text, calls, ok := b.askStandIns(c); ok {
 		a.Text = text
-		a.called(c, calls)
+		a.addCalls(c, calls)
 	} else if n := c.callCount(r); n > 0 {
-		a.call(c, r, n)
+		a.callTools(c, r, n)
 	} else if c.schema != nil {
 		out := c.schema.schema.Append(make([]byte, 0, 256), r)
 		if fault == faultBadJSON {
-			out = jsongen.Spoil(out, c.rand(forFault))
+			out = spoil(out, c.rand(forFault))
 			a.Fault = fault
 		}
 		a.Text = string(out)
@@ -63,8 +64,8 @@ func (b *Brain) Answer(c *Case) Answer {
 	return a
 }
 
-// ask asks the stand-ins, each with its own copy of the request.
-func (b *Brain) ask(c *Case) (text string, calls []llm.ToolCall, ok bool) {
+// askStandIns asks the stand-ins, each with its own copy of the request.
+func (b *Brain) askStandIns(c *Case) (text string, calls []llm.ToolCall, ok bool) {
 	req := c.asked
 	if n := len(req.Messages); c.Model == "echo" && n > 0 {
 		return req.Messages[n-1].Text(), nil, true
@@ -82,8 +83,8 @@ func (b *Brain) ask(c *Case) (text string, calls []llm.ToolCall, ok bool) {
 	return "", nil, false
 }
 
-// called adds the tool calls of a stand-in, with ids.
-func (a *Answer) called(c *Case, calls []llm.ToolCall) {
+// addCalls adds the tool calls of a stand-in, with ids.
+func (a *Answer) addCalls(c *Case, calls []llm.ToolCall) {
 	for k, call := range calls {
 		call.ID = callID(c, k)
 		a.ToolCalls = append(a.ToolCalls, call)
@@ -107,7 +108,7 @@ func (b *Brain) text(c *Case, r *rand.Rand) string {
 		tokens += tokens / 2
 	}
 	size := tokens * 5 // bytes, about
-	out := append(make([]byte, 0, size+96), jsongen.Received(c.asked)...)
+	out := append(make([]byte, 0, size+96), received(c.asked)...)
 	out = b.words.AppendText(out, r, topic, size-40)
 	return string(out)
 }
@@ -157,8 +158,8 @@ func (c *Case) callCount(r *rand.Rand) int {
 	return 2
 }
 
-// call adds n tool calls, with arguments that follow the tools' schemas.
-func (a *Answer) call(c *Case, r *rand.Rand, n int) {
+// callTools adds n tool calls, with arguments that follow the tools' schemas.
+func (a *Answer) callTools(c *Case, r *rand.Rand, n int) {
 	forced := -1
 	for i, t := range c.Request.Tools {
 		if t.Name == c.Request.ToolChoice {
@@ -198,7 +199,7 @@ func (a *Answer) cut(req *llm.Request) {
 	for i := range a.ToolCalls {
 		t := &a.ToolCalls[i]
 		var k int
-		n += Count(t.Name)
+		n += CountTokens(t.Name)
 		t.Arguments, k = cutTokens(t.Arguments, max(0, room-n))
 		n += k
 	}
@@ -210,4 +211,48 @@ func (a *Answer) cut(req *llm.Request) {
 		}
 	}
 	a.Text = text
+}
+
+// received says which files a request has, so that a plan can be tried without a model that reads them.
+func received(req *llm.Request) string {
+	documents, recordings := 0, 0
+	for i := range req.Messages {
+		for _, p := range req.Messages[i].Parts {
+			switch {
+			case p.File == nil:
+			case p.File.IsAudio():
+				recordings++
+			default:
+				documents++
+			}
+		}
+	}
+	if documents+recordings == 0 {
+		return ""
+	}
+	return fmt.Sprintf("I was given %s and %s. ", counted(documents, "document"), counted(recordings, "recording"))
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// spoil wraps a JSON answer into words or a fence, or breaks it, as models sometimes do.
+func spoil(out []byte, r *rand.Rand) []byte {
+	switch r.IntN(4) {
+	case 0:
+		return []byte("```json\n" + string(out) + "\n```")
+	case 1:
+		return []byte("Here is my answer:\n\n" + string(out) + "\n\nI hope this helps.")
+	case 2:
+		if i := bytes.LastIndexAny(out, "}]"); i > 1 && out[i-1] != '{' && out[i-1] != '[' {
+			return []byte(string(out[:i]) + ",\n" + string(out[i:]))
+		}
+		return []byte("```\n" + string(out) + "\n```")
+	default:
+		return []byte("Let me think about {this} first.\n```json\n" + string(out) + "\n```\nDone.")
+	}
 }

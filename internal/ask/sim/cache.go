@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	cacheMin     = 1024 // minimum tokens of a cached prefix
-	cacheBlock   = 128  // tokens in a block of OpenAI's cache
-	cacheBack    = 20   // blocks before a breakpoint in which Anthropic's cache looks for an entry
-	cacheTTL     = 5 * time.Minute
-	cacheTTLLong = time.Hour
-	cacheEntries = 1 << 17 // kept in each of two generations
+	cacheMin      = 1024 // minimum tokens of a cached prefix
+	cacheBlock    = 128  // tokens in a block of OpenAI's cache
+	cacheLookback = 20   // blocks before a breakpoint in which Anthropic's cache looks for an entry
+	cacheTTL      = 5 * time.Minute
+	cacheTTLLong  = time.Hour
+	cacheEntries  = 1 << 17 // kept in each of two generations
 )
 
 // Break is a breakpoint of Anthropic's and Amazon's prompt caches: after a part of a message, or after the tools if
@@ -26,10 +26,10 @@ type Break struct {
 // Reading is what the prompt cache holds of a prompt, and what must be written to it.
 type Reading struct {
 	Cached, Write, WriteLong int
-	fresh                    []entry
+	fresh                    []cacheEntry
 }
 
-type entry struct {
+type cacheEntry struct {
 	key uint64
 	ttl time.Duration
 }
@@ -72,7 +72,7 @@ func (c *Case) boundaries(every int) []boundary {
 		w.tokens++
 		for k, p := range m.Parts {
 			var n int
-			w.h, n = media(w.h, &p)
+			w.h, n = addMedia(w.h, &p)
 			w.tokens += n
 			w.text(p.Text)
 			w.note(i, k)
@@ -105,7 +105,7 @@ func (w *prefixes) note(message, part int) {
 func (w *prefixes) text(s string) {
 	if w.every == 0 {
 		w.h = w.h.str(s)
-		w.tokens += Count(s)
+		w.tokens += CountTokens(s)
 		return
 	}
 	from := 0
@@ -132,7 +132,7 @@ func (p *promptCache) has(key uint64, now int64) bool {
 	return p.young[key] > now || p.old[key] > now
 }
 
-func (p *promptCache) put(fresh []entry, now time.Time) {
+func (p *promptCache) put(fresh []cacheEntry, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, e := range fresh {
@@ -156,7 +156,7 @@ func (p *promptCache) byBlocks(marks []boundary, now time.Time) Reading {
 		if missed = missed || !p.has(m.key, now.UnixNano()); !missed {
 			r.Cached = m.tokens
 		}
-		r.fresh = append(r.fresh, entry{m.key, cacheTTL}) // a hit extends the entry
+		r.fresh = append(r.fresh, cacheEntry{m.key, cacheTTL}) // a hit extends the entry
 	}
 	return r
 }
@@ -178,7 +178,7 @@ func (p *promptCache) atBreaks(marks []boundary, breaks []Break, now time.Time) 
 		if at < 0 || marks[at].tokens < cacheMin {
 			continue
 		}
-		for i := at; i >= 0 && i > at-cacheBack; i-- {
+		for i := at; i >= 0 && i > at-cacheLookback; i-- {
 			if p.has(marks[i].key, now.UnixNano()) {
 				r.Cached = max(r.Cached, marks[i].tokens)
 				break
@@ -188,7 +188,7 @@ func (p *promptCache) atBreaks(marks []boundary, breaks []Break, now time.Time) 
 		if br.Long {
 			ttl = cacheTTLLong
 		}
-		r.fresh = append(r.fresh, entry{marks[at].key, ttl})
+		r.fresh = append(r.fresh, cacheEntry{marks[at].key, ttl})
 		if n := marks[at].tokens - max(r.Cached, written); n > 0 {
 			if br.Long {
 				r.WriteLong += n

@@ -1,10 +1,18 @@
 package sim
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"math"
+	"math/bits"
 	"math/rand/v2"
+	"slices"
+	"sync"
 	"time"
 
+	"parley/internal/ask/answer"
+	"parley/internal/ask/sim/jsongen"
 	"parley/llm"
 )
 
@@ -15,8 +23,8 @@ const (
 	audioTokens    = 320
 )
 
-// media adds a part that is not text to h, and returns its tokens.
-func media(h hash, p *llm.Part) (hash, int) {
+// addMedia adds a part that is not text to h, and returns its tokens.
+func addMedia(h hash, p *llm.Part) (hash, int) {
 	switch im, f := p.Image, p.File; {
 	case im != nil:
 		return h.str(im.URL).str(string(im.Data)), imageTokens
@@ -66,7 +74,7 @@ func (b *Brain) Open(req *llm.Request) (Case, error) {
 	if c.asked != req {
 		all = b.reopen(&c, h, all)
 	}
-	c.Digest = params(all, c.asked).end()
+	c.Digest = addParams(all, c.asked).end()
 	return c, nil
 }
 
@@ -98,7 +106,7 @@ func (b *Brain) openTools(c *Case, h hash) (hash, error) {
 			return h, fmt.Errorf("sim: tool %s: %w", t.Name, err)
 		}
 		c.tools = append(c.tools, s)
-		c.preamble += 8 + Count(t.Name) + Count(t.Description) + s.tokens
+		c.preamble += 8 + CountTokens(t.Name) + CountTokens(t.Description) + s.tokens
 		h = h.str(t.Name).str(t.Description).mix(s.digest)
 	}
 	return h, nil
@@ -126,9 +134,9 @@ func (c *Case) message(h hash, m *llm.Message) hash {
 	for i := range m.Parts {
 		p := &m.Parts[i]
 		h = h.str(p.Text)
-		c.Input += Count(p.Text)
+		c.Input += CountTokens(p.Text)
 		var n int
-		h, n = media(h, p)
+		h, n = addMedia(h, p)
 		c.Input += n
 		if n == audioTokens {
 			c.Audio += n
@@ -136,12 +144,12 @@ func (c *Case) message(h hash, m *llm.Message) hash {
 	}
 	for _, t := range m.ToolCalls {
 		h = h.str(t.Name).str(t.Arguments)
-		c.Input += Count(t.Name) + Count(t.Arguments)
+		c.Input += CountTokens(t.Name) + CountTokens(t.Arguments)
 	}
 	return h
 }
 
-func params(h hash, req *llm.Request) hash {
+func addParams(h hash, req *llm.Request) hash {
 	h = h.num(len(req.Messages)).str(req.ToolChoice).str(string(req.Effort)).num(req.Sample)
 	h = h.float(req.Temperature).float(req.TopP).float(req.FrequencyPenalty).float(req.PresencePenalty)
 	if req.OneTool {
@@ -162,11 +170,11 @@ func (c *Case) rand(purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(c.D
 // DrawFault draws the fault of this try. Call it once for each try that the limits admit, since it
 // counts tries.
 func (b *Brain) DrawFault(c *Case) {
-	if len(b.live) == 0 && b.cfg.Latency.kind == fixed && b.cfg.FirstToken.kind == fixed {
+	if len(b.live) == 0 && b.cfg.Latency.kind == fixedDelay && b.cfg.FirstToken.kind == fixedDelay {
 		return
 	}
 	c.nth = b.seen.next(c.Digest)
-	c.Fault = draw(b.live, c.draw(1))
+	c.Fault = drawFault(b.live, c.draw(1))
 }
 
 // draw returns a random number for the case, the try and a purpose.
@@ -199,19 +207,228 @@ func (b *Brain) Pace(c *Case, tokens int) (first, total time.Duration) {
 
 // LineFault draws the fault of a request in a batch, each time it is sent.
 func (b *Brain) LineFault(c *Case) Fault {
-	return b.again("line", c.Digest, lineFaults())
+	return b.drawAgain("line", c.Digest, lineFaults())
 }
 
 // BatchFault draws the fault of a batch with some content, each time it is created.
 func (b *Brain) BatchFault(content []byte) Fault {
-	return b.again("batch", hash(b.cfg.Seed).str(string(content)).end(), batchFaults())
+	return b.drawAgain("batch", hash(b.cfg.Seed).str(string(content)).end(), batchFaults())
 }
 
-func (b *Brain) again(what string, key uint64, names []Fault) Fault {
+func (b *Brain) drawAgain(what string, key uint64, names []Fault) Fault {
 	chances := b.cfg.Faults.chances(names)
 	if len(chances) == 0 {
 		return ""
 	}
 	h := hash(key).str(what)
-	return draw(chances, h.num(int(b.seen.next(h.end()))).end())
+	return drawFault(chances, h.num(int(b.seen.next(h.end()))).end())
+}
+
+// canonical returns req in a form that does not depend on the wire format it came in, so that the same question gets the same answer in each.
+// Some formats put the texts of the system before the conversation, some join the messages of a role to one turn, and where a schema is not
+// sent natively, or not all of it, the prompt holds it. The form has the same texts in the same order, with the same schema and tools. Formats
+// still differ in parameters that some of them lack.
+//
+// It returns req itself if nothing changes, and a request with at least one message if req has one.
+func canonical(req *llm.Request) *llm.Request {
+	if isCanonical(req.Messages) {
+		return req
+	}
+	c := canon{out: *req}
+	c.out.Messages = make([]llm.Message, 0, len(req.Messages)+1)
+	for _, system := range []bool{true, false} {
+		for i := range req.Messages {
+			if m := &req.Messages[i]; (m.Role == llm.RoleSystem) == system {
+				c.add(m)
+			}
+		}
+	}
+	if len(c.out.Messages) == 0 {
+		return req
+	}
+	if len(c.schema) > 0 {
+		s := llm.Schema{JSON: c.schema}
+		if req.Schema != nil {
+			s.Name, s.Description = req.Schema.Name, req.Schema.Description
+		}
+		c.out.Schema = &s
+	}
+	return &c.out
+}
+
+// isCanonical reports whether canonical would change nothing: the system's messages come first, each message has one text,
+// and none has a schema.
+func isCanonical(messages []llm.Message) bool {
+	begun := false
+	for i := range messages {
+		m := &messages[i]
+		if begun && m.Role == llm.RoleSystem || len(m.Parts) > 1 || len(m.Parts) == 0 && len(m.ToolCalls) == 0 {
+			return false
+		}
+		begun = begun || m.Role != llm.RoleSystem
+		if len(m.Parts) == 0 {
+			continue
+		}
+		if !m.Parts[0].IsText() || m.Parts[0].Text == "" {
+			return false
+		}
+		if _, schema := answer.Instructed(m.Parts[0].Text); m.Role == llm.RoleUser && schema != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// canon is a request that is being made canonical.
+type canon struct {
+	out    llm.Request
+	schema []byte // the last in the prompt
+}
+
+// add adds a message: its parts to the message before, if that is of the same role, but a text that follows a text as a message of its
+// own. A message without content is left out.
+func (c *canon) add(m *llm.Message) {
+	if m.Role == llm.RoleTool {
+		c.out.Messages = append(c.out.Messages, *m)
+		return
+	}
+	for _, p := range m.Parts {
+		if m.Role == llm.RoleUser && p.IsText() {
+			if rest, schema := answer.Instructed(p.Text); schema != nil {
+				p.Text, c.schema = rest, schema
+			}
+		}
+		if p.IsText() && p.Text == "" {
+			continue
+		}
+		last := c.last(m.Role)
+		if last == nil || p.IsText() && last.Parts[len(last.Parts)-1].IsText() {
+			c.out.Messages = append(c.out.Messages, llm.Message{Role: m.Role, Parts: []llm.Part{p}})
+			continue
+		}
+		last.Parts = append(slices.Clip(last.Parts), p)
+	}
+	if len(m.ToolCalls) == 0 {
+		return
+	}
+	if last := c.last(m.Role); last != nil && len(m.Parts) > 0 {
+		last.ToolCalls = m.ToolCalls
+		return
+	}
+	c.out.Messages = append(c.out.Messages, llm.Message{Role: m.Role, ToolCalls: m.ToolCalls})
+}
+
+// last returns the last message if it is of a role and ends with a part.
+func (c *canon) last(role llm.Role) *llm.Message {
+	n := len(c.out.Messages)
+	if n == 0 || c.out.Messages[n-1].Role != role || len(c.out.Messages[n-1].ToolCalls) > 0 {
+		return nil
+	}
+	return &c.out.Messages[n-1]
+}
+
+// maxSchemas is the maximum number of compiled schemas that are kept.
+const maxSchemas = 1024
+
+// compiled is a compiled schema, with a digest and the token count of its text.
+type compiled struct {
+	schema *jsongen.Schema // nil for a tool without parameters
+	digest uint64          // of the text without white space
+	tokens int
+}
+
+// schemas compiles each schema once.
+type schemas struct {
+	mu   sync.RWMutex
+	seen map[string]*compiled
+}
+
+func (s *schemas) compile(raw json.RawMessage) (*compiled, error) {
+	if len(raw) == 0 {
+		return &compiled{}, nil
+	}
+	s.mu.RLock()
+	c := s.seen[string(raw)]
+	s.mu.RUnlock()
+	if c != nil {
+		return c, nil
+	}
+	schema, err := jsongen.Compile(raw)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if err := json.Compact(&b, raw); err != nil {
+		return nil, err
+	}
+	c = &compiled{schema: schema, digest: hash(0).str(b.String()).end(), tokens: CountTokens(b.String())}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.seen == nil || len(s.seen) >= maxSchemas {
+		s.seen = map[string]*compiled{}
+	}
+	s.seen[string(raw)] = c
+	return c, nil
+}
+
+// hash is a fast 64-bit hash that is the same on every machine. It is not cryptographic.
+type hash uint64
+
+func (h hash) mix(v uint64) hash {
+	hi, lo := bits.Mul64(uint64(h)^0x9e3779b97f4a7c15, v^0xd1b54a32d192ed03)
+	return hash(hi ^ lo ^ bits.RotateLeft64(uint64(h), 23))
+}
+
+func (h hash) str(s string) hash {
+	h = h.mix(uint64(len(s)))
+	for ; len(s) >= 8; s = s[8:] {
+		h = h.mix(uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56)
+	}
+	var tail uint64
+	for i := range len(s) {
+		tail |= uint64(s[i]) << (8 * i)
+	}
+	return h.mix(tail)
+}
+
+func (h hash) num(n int) hash { return h.mix(uint64(n)) }
+
+func (h hash) float(f *float64) hash {
+	if f == nil {
+		return h.mix(0)
+	}
+	return h.mix(1).mix(math.Float64bits(*f))
+}
+
+// end returns the final hash.
+func (h hash) end() uint64 {
+	x := uint64(h)
+	x ^= x >> 30
+	x *= 0xbf58476d1ce4e5b9
+	x ^= x >> 27
+	x *= 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// counter counts how often it saw each key.
+type counter struct {
+	shards [32]struct {
+		mu sync.Mutex
+		n  map[uint64]uint32
+		_  [40]byte // a cache line each
+	}
+}
+
+// next returns how often it saw key before.
+func (c *counter) next(key uint64) uint32 {
+	s := &c.shards[key%uint64(len(c.shards))]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.n == nil {
+		s.n = map[uint64]uint32{}
+	}
+	n := s.n[key]
+	s.n[key] = n + 1
+	return n
 }

@@ -26,7 +26,7 @@ type Delay struct {
 type delayKind uint8
 
 const (
-	fixed delayKind = iota
+	fixedDelay delayKind = iota
 	uniform
 	lognormal
 	exponential
@@ -54,21 +54,21 @@ func ParseDelay(s string) (Delay, error) {
 		if d.sigma, err = strconv.ParseFloat(sigma, 64); err != nil || !(d.sigma >= 0 && d.sigma <= 10) {
 			return bad(fmt.Errorf("sigma %q is not between 0 and 10", sigma))
 		}
-		d.lo, err = duration(median)
+		d.lo, err = parseDuration(median)
 	case strings.HasPrefix(s, "exp:"):
 		d.kind = exponential
-		d.lo, err = duration(strings.TrimPrefix(s, "exp:"))
+		d.lo, err = parseDuration(strings.TrimPrefix(s, "exp:"))
 	case strings.Contains(s, ".."):
 		lo, hi, _ := strings.Cut(s, "..")
 		d.kind = uniform
-		if d.lo, err = duration(lo); err != nil {
+		if d.lo, err = parseDuration(lo); err != nil {
 			return bad(err)
 		}
-		if d.hi, err = duration(hi); err == nil && d.hi < d.lo {
+		if d.hi, err = parseDuration(hi); err == nil && d.hi < d.lo {
 			err = errors.New("the end is before the beginning")
 		}
 	default:
-		d.lo, err = duration(s)
+		d.lo, err = parseDuration(s)
 	}
 	if err != nil {
 		return bad(err)
@@ -76,7 +76,7 @@ func ParseDelay(s string) (Delay, error) {
 	return d, nil
 }
 
-func duration(s string) (time.Duration, error) {
+func parseDuration(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(s)
 	switch {
 	case err != nil:
@@ -114,11 +114,11 @@ func (d *Delay) UnmarshalText(b []byte) error {
 }
 
 // IsZero reports whether d is no delay.
-func (d Delay) IsZero() bool { return d == Delay{} || d.kind == fixed && d.lo == 0 }
+func (d Delay) IsZero() bool { return d == Delay{} || d.kind == fixedDelay && d.lo == 0 }
 
 // Draw returns a duration of the distribution, determined by seed.
 func (d Delay) Draw(seed uint64) time.Duration {
-	if d.kind == fixed {
+	if d.kind == fixedDelay {
 		return d.lo
 	}
 	r := rand.New(rand.NewPCG(seed, 0x5ca1ab1e))

@@ -127,8 +127,8 @@ func (f Faults) chances(names []Fault) []chance {
 	return out
 }
 
-// draw returns the fault that seed draws, or "".
-func draw(chances []chance, seed uint64) Fault {
+// drawFault returns the fault that seed draws, or "".
+func drawFault(chances []chance, seed uint64) Fault {
 	if len(chances) == 0 {
 		return ""
 	}

@@ -35,7 +35,7 @@ func New(cfg Config) (*Model, error) {
 func (m *Model) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 	start := time.Now()
 	if ctx.Err() != nil {
-		return nil, m.gone(ctx, req)
+		return nil, m.canceled(ctx, req)
 	}
 	c, err := m.open(req)
 	if err != nil {
@@ -44,7 +44,7 @@ func (m *Model) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 	refused, err := m.gate.Enter(ctx)
 	switch {
 	case err != nil:
-		return nil, m.gone(ctx, req)
+		return nil, m.canceled(ctx, req)
 	case refused != nil:
 		return nil, m.fail(req, m.limited(refused))
 	}
@@ -71,23 +71,23 @@ func (m *Model) open(req *llm.Request) (Case, error) {
 
 // answer waits as long as the answer takes, and returns the answer or its fault.
 func (m *Model) answer(ctx context.Context, c *Case, cost Cost, start time.Time) (*llm.Response, error) {
-	a, err := m.made(c)
+	a, err := m.answerOrPanic(c)
 	if err != nil {
 		return nil, m.fail(c.Request, err)
 	}
 	style := m.brain.cfg.Style
-	reading := m.brain.ReadCache(c, style, breaksOf(c.Request, style), start)
+	reading := m.brain.ReadCache(c, style, breakpoints(c.Request, style), start)
 	first, total := m.brain.Pace(c, a.Output)
 	if err := m.injectFault(ctx, c, first, total); err != nil {
 		return nil, m.fail(c.Request, err)
 	}
 	if !Wait(ctx, first) {
-		return nil, m.gone(ctx, c.Request)
+		return nil, m.canceled(ctx, c.Request)
 	}
 	llm.Began(ctx)
 	m.brain.Keep(reading, start.Add(first))
 	if !Wait(ctx, total-first) {
-		return nil, m.gone(ctx, c.Request)
+		return nil, m.canceled(ctx, c.Request)
 	}
 	r := m.response(c, &a)
 	r.Usage = c.Usage(&a, reading)
@@ -101,8 +101,8 @@ func (m *Model) answer(ctx context.Context, c *Case, cost Cost, start time.Time)
 	return r, nil
 }
 
-// made returns the brain's answer, or the failure of a stand-in that panicked.
-func (m *Model) made(c *Case) (a Answer, err *llm.Error) {
+// answerOrPanic returns the brain's answer, or the failure of a stand-in that panicked.
+func (m *Model) answerOrPanic(c *Case) (a Answer, err *llm.Error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = &llm.Error{Kind: llm.KindServer, Status: 500, Final: true, Message: fmt.Sprintf("the stand-in panicked: %v", v)}
@@ -111,8 +111,8 @@ func (m *Model) made(c *Case) (a Answer, err *llm.Error) {
 	return m.brain.Answer(c), nil
 }
 
-// breaksOf returns a cache breakpoint at the end of the request's shared prefix.
-func breaksOf(req *llm.Request, style Style) []Break {
+// breakpoints returns a cache breakpoint at the end of the request's shared prefix.
+func breakpoints(req *llm.Request, style Style) []Break {
 	if style != Anthropic || req.Prefix <= 0 {
 		return nil
 	}
@@ -164,3 +164,66 @@ func Wait(ctx context.Context, d time.Duration) bool {
 }
 
 var _ llm.Model = (*Model)(nil)
+
+// injectFault waits and returns the error of a case's fault, as a client would see it. It returns nil
+// if the case has an answer.
+func (m *Model) injectFault(ctx context.Context, c *Case, first, total time.Duration) *llm.Error {
+	after := first
+	var e *llm.Error
+	switch c.Fault {
+	case FaultError500:
+		e = &llm.Error{Kind: llm.KindServer, Status: 500, Message: "the server had an error"}
+	case FaultOverloaded:
+		e = &llm.Error{Kind: llm.KindOverloaded, Status: 503, Message: "the server is overloaded"}
+	case FaultQuota:
+		e = &llm.Error{Kind: llm.KindQuota, Status: 429, Code: "insufficient_quota", Message: "you exceeded your current quota", Final: true}
+	case FaultReset:
+		e = &llm.Error{Kind: llm.KindTransport, Message: "connection reset by peer", Uncertain: true}
+	case FaultCut:
+		e, after = &llm.Error{Kind: llm.KindTransport, Message: "connection reset by peer after half an answer", Uncertain: true}, total
+	case FaultStall:
+		e, after = &llm.Error{Kind: llm.KindTimeout, Message: "no answer", Uncertain: true}, m.brain.cfg.StallFor
+	case FaultTruncated, FaultNoDone:
+		e, after = &llm.Error{Kind: llm.KindMalformed, Status: 200, Message: "the answer ends in the middle", Uncertain: true}, total
+	case FaultHTML:
+		e = &llm.Error{Kind: llm.KindMalformed, Status: 200, Message: "a web page instead of an answer"}
+	case FaultStreamErr:
+		e, after = &llm.Error{Kind: llm.KindServer, Status: 200, Message: "an error in the middle of the stream", Uncertain: true}, total
+	default:
+		return nil
+	}
+	if !Wait(ctx, after) {
+		return m.canceledError(ctx)
+	}
+	return e
+}
+
+// limited returns the error of a request that exceeds a limit.
+func (m *Model) limited(r *Refusal) *llm.Error {
+	e := &llm.Error{
+		Kind: llm.KindRateLimited, Status: 429, Code: "rate_limit_exceeded", RetryAfter: r.After, Final: r.TooLarge,
+		Message: fmt.Sprintf("limit of %s reached: limit %.0f, used %.0f, asked for %.0f", r.What, r.Limit, r.Used, r.Asked),
+	}
+	if m.quota != nil {
+		e.Rate = m.quota.Rate(time.Now())
+	}
+	return e
+}
+
+func (m *Model) fail(req *llm.Request, e *llm.Error) *llm.Error {
+	e.Provider = m.provider(req)
+	if req != nil {
+		_, e.Model = llm.SplitModel(req.Model)
+	}
+	return e
+}
+
+func (m *Model) canceled(ctx context.Context, req *llm.Request) *llm.Error {
+	return m.fail(req, m.canceledError(ctx))
+}
+
+// canceledError returns the error of a caller whose context is done.
+func (m *Model) canceledError(ctx context.Context) *llm.Error {
+	e := llm.AsError(ctx.Err())
+	return &llm.Error{Kind: e.Kind, Message: e.Message, Err: context.Cause(ctx)}
+}

@@ -12,8 +12,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"parley/internal/ask/answer"
 	"parley/llm"
+	"parley/llm/llmtest"
 	"parley/world"
 )
 
@@ -121,7 +124,7 @@ func TestMaxTokensAndStopCut(t *testing.T) {
 	t.Parallel()
 	m := model(t, Config{MinTokens: 60, MaxTokens: 80})
 	whole := ask(t, m, question("tell me"))
-	if whole.Finish != llm.FinishStop || whole.Usage.Output != Count(whole.Text)+1 || whole.Usage.Output < 50 {
+	if whole.Finish != llm.FinishStop || whole.Usage.Output != CountTokens(whole.Text)+1 || whole.Usage.Output < 50 {
 		t.Fatalf("%+v", whole)
 	}
 	req := question("tell me")
@@ -339,4 +342,14 @@ func TestSchemaInPrompt(t *testing.T) {
 	if text := ask("How many?\n\n"+answer.Instruct(json.RawMessage(`{"type":"nothing"}`)), nil); json.Valid([]byte(text)) {
 		t.Errorf("an invalid schema in a prompt is answered with %s", text)
 	}
+}
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestConformance runs the suite that every llm.Model passes.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	llmtest.Exercise(t, llmtest.Harness{
+		Model: model(t, Config{MinTokens: 40}), Stall: model(t, Config{Latency: Fixed(time.Hour)}), Name: "sim/small",
+	})
 }

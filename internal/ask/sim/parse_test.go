@@ -94,12 +94,12 @@ func FuzzTokens(f *testing.F) {
 	f.Add("Hello, world! 12345  \n\n x", 3)
 	f.Add("naïve 日本語 \xff\xfe", 2)
 	f.Fuzz(func(t *testing.T, s string, n int) {
-		pieces := tokenPieces(s)
-		if strings.Join(pieces, "") != s || len(pieces) != Count(s) {
+		pieces := splitTokens(s)
+		if strings.Join(pieces, "") != s || len(pieces) != CountTokens(s) {
 			t.Fatalf("%q: %q", s, pieces)
 		}
 		cut, k := cutTokens(s, n)
-		if k > max(0, n) || !strings.HasPrefix(s, cut) || Count(cut) > k+1 {
+		if k > max(0, n) || !strings.HasPrefix(s, cut) || CountTokens(cut) > k+1 {
 			t.Fatalf("%q cut at %d: %q, %d", s, n, cut, k)
 		}
 		for _, p := range pieces {

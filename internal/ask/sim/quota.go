@@ -1,14 +1,8 @@
-// Part quota simulates the providers' rate limits: token buckets that refill continuously, and are
-// charged as OpenAI, Anthropic or Google does.
-//
-// It promises to read no clock (every method gets the time), and not to charge a request that it
-// refuses. It may be used from several goroutines at once.
-//
-// It does not pace our own calls: package dispatch does.
-
 package sim
 
 import (
+	"context"
+	"math"
 	"sync"
 	"time"
 
@@ -49,7 +43,9 @@ func (l Limits) Any() bool {
 	return l.RPM > 0 || l.TPM > 0 || l.ITPM > 0 || l.OTPM > 0 || l.Concurrency > 0
 }
 
-// Quota holds the buckets of one account.
+// Quota is the rate limits of one account: token buckets that refill continuously, and are charged as a
+// vendor does. It reads no clock, and does not charge a request that it refuses. It may be used from
+// several goroutines at once.
 type Quota struct {
 	style  Style
 	limits Limits
@@ -160,4 +156,108 @@ func (q *Quota) Rate(now time.Time) *llm.Rate {
 		}
 	}
 	return r
+}
+
+// bucket is a token bucket. The zero bucket limits nothing.
+type bucket struct {
+	perMinute float64
+	size      float64 // of a full bucket
+	level     float64 // below zero after a request larger than the bucket
+	at        time.Time
+}
+
+func newBucket(perMinute float64, burst time.Duration, now time.Time) bucket {
+	if perMinute <= 0 {
+		return bucket{}
+	}
+	size := math.Max(1, perMinute*burst.Minutes())
+	return bucket{perMinute: perMinute, size: size, level: size, at: now}
+}
+
+func (b *bucket) refill(now time.Time) {
+	if passed := now.Sub(b.at); passed > 0 {
+		b.level = math.Min(b.size, b.level+b.perMinute*passed.Minutes())
+		b.at = now
+	}
+}
+
+// refuse returns why n cannot be taken now, or nil. A request larger than the bucket, but not than the
+// limit, is admitted when the bucket is full and leaves a debt.
+func (b *bucket) refuse(now time.Time, what string, n float64) *Refusal {
+	if b.perMinute == 0 {
+		return nil
+	}
+	b.refill(now)
+	need := math.Min(n, b.size)
+	large := n > math.Max(b.perMinute, b.size)
+	if b.level >= need-1e-6 && !large {
+		return nil
+	}
+	r := &Refusal{What: what, Limit: b.perMinute, Used: math.Max(0, b.size-b.level), Asked: n, TooLarge: large}
+	if !large {
+		r.After = b.until(need)
+	}
+	return r
+}
+
+// until returns the time until the bucket reaches level.
+func (b *bucket) until(level float64) time.Duration {
+	if b.level >= level {
+		return 0
+	}
+	return time.Duration(math.Ceil((level - b.level) / b.perMinute * float64(time.Minute)))
+}
+
+func (b *bucket) window(now time.Time) llm.Window {
+	if b.perMinute == 0 {
+		return llm.Window{}
+	}
+	b.refill(now)
+	return llm.Window{
+		Limit: b.perMinute, Remaining: math.Max(0, math.Floor(b.level+1e-6)), Reset: b.until(b.size), Known: true,
+	}
+}
+
+// Gate limits the number of requests in flight. A nil Gate has no limit.
+type Gate struct {
+	places chan struct{}
+	queue  bool
+}
+
+// NewGate returns the Gate of l, or nil if l does not limit requests in flight.
+func NewGate(l Limits) *Gate {
+	if l.Concurrency <= 0 {
+		return nil
+	}
+	return &Gate{places: make(chan struct{}, l.Concurrency), queue: l.Queue}
+}
+
+// Enter admits a request, after a wait if the Gate queues. It returns a Refusal if the Gate is full,
+// or the cause of ctx if it is done first. Otherwise the caller must call Leave.
+func (g *Gate) Enter(ctx context.Context) (*Refusal, error) {
+	if g == nil {
+		return nil, nil
+	}
+	select {
+	case g.places <- struct{}{}:
+		return nil, nil
+	default:
+	}
+	if !g.queue {
+		n := float64(cap(g.places))
+		return &Refusal{What: "concurrency", Limit: n, Used: n, Asked: 1}, nil
+	}
+	select {
+	case g.places <- struct{}{}:
+		return nil, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Leave ends a request.
+func (g *Gate) Leave() {
+	if g != nil {
+		<-g.places
+	}
 }

@@ -11,29 +11,29 @@ import (
 	"parley/llm"
 )
 
-func at(s float64) time.Time {
+func afterSeconds(s float64) time.Time {
 	return time.Unix(1_000_000, 0).Add(time.Duration(s * float64(time.Second)))
 }
 
 func TestOpenAIChargesOnArrival(t *testing.T) {
 	t.Parallel()
-	q := NewQuota(Limits{RPM: 60, TPM: 6000}, OpenAI, at(0))
+	q := NewQuota(Limits{RPM: 60, TPM: 6000}, OpenAI, afterSeconds(0))
 	// max_tokens counts if it is larger than the prompt, and is not refunded.
-	if r := q.Admit(at(0), Cost{Input: 100, Max: 4000}); r != nil {
+	if r := q.Admit(afterSeconds(0), Cost{Input: 100, Max: 4000}); r != nil {
 		t.Fatalf("%+v", r)
 	}
-	q.Settle(at(0), Cost{Input: 100, Max: 4000}, llm.Usage{Input: 100, Output: 5})
-	r := q.Admit(at(0), Cost{Input: 3000, Max: 10})
+	q.Settle(afterSeconds(0), Cost{Input: 100, Max: 4000}, llm.Usage{Input: 100, Output: 5})
+	r := q.Admit(afterSeconds(0), Cost{Input: 3000, Max: 10})
 	if r == nil || r.What != "tokens" || r.Limit != 6000 || r.Used != 4000 || r.Asked != 3000 || r.TooLarge {
 		t.Fatalf("%+v", r)
 	}
 	if want := 10 * time.Second; r.After != want { // 1,000 short at 100 a second
 		t.Errorf("after %v, want %v", r.After, want)
 	}
-	if r := q.Admit(at(10), Cost{Input: 3000}); r != nil {
+	if r := q.Admit(afterSeconds(10), Cost{Input: 3000}); r != nil {
 		t.Errorf("after the wait: %+v", r)
 	}
-	rate := q.Rate(at(10))
+	rate := q.Rate(afterSeconds(10))
 	if w := rate.Tokens; !w.Known || w.Limit != 6000 || w.Remaining != 0 || w.Reset != time.Minute {
 		t.Errorf("%+v", w)
 	}
@@ -44,14 +44,14 @@ func TestOpenAIChargesOnArrival(t *testing.T) {
 
 func TestRefusedRequestsAreNotCharged(t *testing.T) {
 	t.Parallel()
-	q := NewQuota(Limits{RPM: 2, TPM: 1000}, OpenAI, at(0))
+	q := NewQuota(Limits{RPM: 2, TPM: 1000}, OpenAI, afterSeconds(0))
 	for range 10 {
-		if r := q.Admit(at(0), Cost{Input: 2000}); r == nil || !r.TooLarge || r.After != 0 {
+		if r := q.Admit(afterSeconds(0), Cost{Input: 2000}); r == nil || !r.TooLarge || r.After != 0 {
 			t.Fatalf("%+v", r)
 		}
 	}
 	for i := range 3 {
-		r := q.Admit(at(0), Cost{Input: 10})
+		r := q.Admit(afterSeconds(0), Cost{Input: 10})
 		if (r != nil) != (i == 2) {
 			t.Errorf("request %d: %+v", i, r)
 		}
@@ -63,35 +63,35 @@ func TestRefusedRequestsAreNotCharged(t *testing.T) {
 
 func TestAnthropicChargesWhatWasUsed(t *testing.T) {
 	t.Parallel()
-	q := NewQuota(Limits{RPM: 1000, ITPM: 6000, OTPM: 600}, Anthropic, at(0))
+	q := NewQuota(Limits{RPM: 1000, ITPM: 6000, OTPM: 600}, Anthropic, afterSeconds(0))
 	cost := Cost{Input: 5000, Max: 1 << 20} // max_tokens does not matter
-	if r := q.Admit(at(0), cost); r != nil {
+	if r := q.Admit(afterSeconds(0), cost); r != nil {
 		t.Fatalf("%+v", r)
 	}
-	if r := q.Admit(at(0), cost); r == nil || r.What != "input tokens" {
+	if r := q.Admit(afterSeconds(0), cost); r == nil || r.What != "input tokens" {
 		t.Fatalf("before the correction: %+v", r)
 	}
 	// Cache reads are free, so most of the estimate is refunded.
-	q.Settle(at(0), cost, llm.Usage{Input: 5000, Cached: 4900, Output: 1800})
-	if got := q.Rate(at(0)); got.Input.Remaining != 5900 || got.Output.Remaining != 0 {
+	q.Settle(afterSeconds(0), cost, llm.Usage{Input: 5000, Cached: 4900, Output: 1800})
+	if got := q.Rate(afterSeconds(0)); got.Input.Remaining != 5900 || got.Output.Remaining != 0 {
 		t.Errorf("%+v", got)
 	}
 	// 1,200 output tokens of debt at 10 a second: refused until it is above zero.
-	r := q.Admit(at(0), Cost{Input: 10})
+	r := q.Admit(afterSeconds(0), Cost{Input: 10})
 	if r == nil || r.What != "output tokens" || math.Abs(r.After.Seconds()-120.1) > 0.001 {
 		t.Fatalf("%+v", r)
 	}
-	if r := q.Admit(at(121), Cost{Input: 10}); r != nil {
+	if r := q.Admit(afterSeconds(121), Cost{Input: 10}); r != nil {
 		t.Errorf("%+v", r)
 	}
 }
 
 func TestShortBurst(t *testing.T) {
 	t.Parallel()
-	q := NewQuota(Limits{RPM: 600, TPM: 60_000, Burst: time.Second}, OpenAI, at(0))
+	q := NewQuota(Limits{RPM: 600, TPM: 60_000, Burst: time.Second}, OpenAI, afterSeconds(0))
 	passed := 0
 	for range 100 {
-		if q.Admit(at(0), Cost{Input: 1}) == nil {
+		if q.Admit(afterSeconds(0), Cost{Input: 1}) == nil {
 			passed++
 		}
 	}
@@ -99,18 +99,18 @@ func TestShortBurst(t *testing.T) {
 		t.Errorf("%d passed at once, want 10", passed)
 	}
 	// A full bucket admits more than it holds, and leaves a debt.
-	if r := q.Admit(at(5), Cost{Input: 3000}); r != nil {
+	if r := q.Admit(afterSeconds(5), Cost{Input: 3000}); r != nil {
 		t.Fatalf("%+v", r)
 	}
-	if r := q.Admit(at(5), Cost{Input: 1}); r == nil || r.After < 2*time.Second {
+	if r := q.Admit(afterSeconds(5), Cost{Input: 1}); r == nil || r.After < 2*time.Second {
 		t.Errorf("%+v", r)
 	}
 }
 
 func TestNoLimits(t *testing.T) {
 	t.Parallel()
-	q := NewQuota(Limits{}, "", at(0))
-	if r := q.Admit(at(0), Cost{Input: math.MaxInt32}); r != nil || q.Rate(at(0)) != nil {
+	q := NewQuota(Limits{}, "", afterSeconds(0))
+	if r := q.Admit(afterSeconds(0), Cost{Input: math.MaxInt32}); r != nil || q.Rate(afterSeconds(0)) != nil {
 		t.Errorf("%+v", r)
 	}
 	var g *Gate

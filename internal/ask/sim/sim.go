@@ -10,6 +10,9 @@
 // Any name is a model. The model echo repeats the last message. Kinds bring stand-ins, which answer
 // the requests of their worlds.
 //
+// A request becomes a Case (case.go), which has an Answer (answer.go), and may have a delay, a fault and
+// cached tokens. Model asks in process, under the limits of a Quota and a Gate (quota.go).
+//
 // It is not for judging models: it knows nothing. MaxTokens and Stop shorten its answers but do not
 // change them.
 package sim
@@ -100,7 +103,7 @@ func NewBrain(cfg Config) (*Brain, error) {
 		return nil, err
 	}
 	return &Brain{
-		cfg: cfg, words: jsongen.New(), live: cfg.Faults.chances(liveFaults()), content: cfg.Faults.chances(contentFaults()),
+		cfg: cfg, words: jsongen.NewLexicon(), live: cfg.Faults.chances(liveFaults()), content: cfg.Faults.chances(contentFaults()),
 	}, nil
 }
 

@@ -1,10 +1,107 @@
 package sim
 
 import (
+	"iter"
 	"slices"
 
 	"parley/llm"
 )
+
+// A token is a word of at most eight letters with the space before it, at most three digits, a run of
+// white space, a punctuation mark, or a character that is not ASCII. The tokens of a text together are
+// the text. Prompts and answers have the same tokens, so that the IDs of a conversation begin with those
+// of its earlier turns.
+
+// The classes of bytes.
+const (
+	punct        = '.'
+	letter       = 'a'
+	digit        = '0'
+	space        = ' '
+	continuation = 'm' // continuation byte of UTF-8
+	leading      = 'h' // first byte of a UTF-8 sequence
+)
+
+// classes has the class of every byte, in the order of bytes. It is a table since each call counts
+// the tokens of its whole prompt.
+const classes = ".........  .. .................. ...............0000000000......" +
+	".aaaaaaaaaaaaaaaaaaaaaaaaaa......aaaaaaaaaaaaaaaaaaaaaaaaaa....." +
+	"mmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm" +
+	"hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh"
+
+// tokenEnd returns the end of the token of s at i.
+func tokenEnd(s string, i int) int {
+	if s[i] == ' ' && i+1 < len(s) && classes[s[i+1]] == letter {
+		i++
+	}
+	switch k := classes[s[i]]; k {
+	case letter:
+		return classEnd(s, i, letter, 8)
+	case digit:
+		return classEnd(s, i, digit, 3)
+	case space:
+		end := classEnd(s, i, space, 16)
+		if end-i > 1 && s[end-1] == ' ' && end < len(s) && classes[s[end]] == letter {
+			end-- // the last space belongs to the word
+		}
+		return end
+	case leading, continuation:
+		return classEnd(s, i+1, continuation, 3)
+	default:
+		return i + 1
+	}
+}
+
+func classEnd(s string, i int, k byte, limit int) int {
+	end := min(len(s), i+limit)
+	for i < end && classes[s[i]] == k {
+		i++
+	}
+	return i
+}
+
+// CountTokens returns the number of tokens of s.
+func CountTokens(s string) int {
+	n := 0
+	for i := 0; i < len(s); n++ {
+		i = tokenEnd(s, i)
+	}
+	return n
+}
+
+// splitTokens splits s into its tokens.
+func splitTokens(s string) []string {
+	out := make([]string, 0, len(s)/4+1)
+	for i := 0; i < len(s); {
+		end := tokenEnd(s, i)
+		out = append(out, s[i:end])
+		i = end
+	}
+	return out
+}
+
+// Chunks splits s into pieces of n tokens.
+func Chunks(s string, n int) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for s != "" {
+			piece, _ := cutTokens(s, max(1, n))
+			if !yield(piece) {
+				return
+			}
+			s = s[len(piece):]
+		}
+	}
+}
+
+// cutTokens returns the first n tokens of s, and how many there were.
+func cutTokens(s string, n int) (string, int) {
+	i, k := 0, 0
+	for i < len(s) && k < n {
+		i = tokenEnd(s, i)
+		k++
+	}
+	return s[:i], k
+}
 
 // IDs of tokens that are not text. Those of text begin at firstTextID.
 const (
@@ -33,7 +130,7 @@ func roleID(r llm.Role) int {
 }
 
 func appendIDs(dst []int, s string) []int {
-	for _, piece := range tokenPieces(s) {
+	for _, piece := range splitTokens(s) {
 		dst = append(dst, tokenID(piece))
 	}
 	return dst
@@ -49,7 +146,7 @@ func (c *Case) PromptIDs() []int {
 		m := &c.Request.Messages[i]
 		ids = append(ids, roleID(m.Role))
 		for _, p := range m.Parts {
-			_, n := media(0, &p)
+			_, n := addMedia(0, &p)
 			ids = append(ids, slices.Repeat([]int{idOther}, n)...)
 			ids = appendIDs(ids, p.Text)
 		}
@@ -76,10 +173,10 @@ func (a *Answer) IDs() []int {
 // Logprobs returns the tokens of an answer's text with made-up log probabilities, each with top
 // alternatives. If the request wants token IDs it returns all tokens of IDs, as inference engines do.
 func (c *Case) Logprobs(a *Answer, top int) []llm.Logprob {
-	pieces := tokenPieces(a.Text)
+	pieces := splitTokens(a.Text)
 	if c.Request.TokenIDs {
 		for _, t := range a.ToolCalls {
-			pieces = slices.Concat(pieces, tokenPieces(t.Name), tokenPieces(t.Arguments))
+			pieces = slices.Concat(pieces, splitTokens(t.Name), splitTokens(t.Arguments))
 		}
 		if a.Finish != llm.FinishLength {
 			pieces = append(pieces, endToken)

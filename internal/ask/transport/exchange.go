@@ -4,20 +4,24 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"parley/internal/ask/redact"
+	"parley/internal/ask/wire/eventstream"
 	"parley/internal/ask/wire/fault"
-	"parley/internal/kit/eventstream"
-	"parley/internal/kit/redact"
 	"parley/internal/kit/sse"
 	"parley/llm"
 )
@@ -60,17 +64,17 @@ type Request struct {
 	from *outgoing // writes Body again; nil: Body stays
 }
 
-// load sees to it that Body is there.
-func (r *Request) load() error {
+// ensureBody fills Body if it was released.
+func (r *Request) ensureBody() error {
 	if r.from == nil {
 		return nil
 	}
 	return r.from.fill()
 }
 
-// appendBody appends Body to b, and lets it go if it can be written again.
+// appendBody appends Body to b, and releases it if it can be written again.
 func (r *Request) appendBody(b []byte) ([]byte, error) {
-	if err := r.load(); err != nil {
+	if err := r.ensureBody(); err != nil {
 		return b, err
 	}
 	b = append(b, r.Body...)
@@ -86,23 +90,23 @@ type Answer struct {
 	Header    http.Header
 	FirstByte time.Duration // from sending to the header
 
-	c      *Client
-	url    *url.URL // of the request
-	hide   *redact.Redactor
-	loan   lease
-	start  time.Time
-	life   *time.Timer
-	ending ending
-	sent   atomic.Bool   // all of the request: from then on the server may have done the work
-	again  bool          // the body was opened again, for another connection
-	in     *bytes.Reader // what is sent; nil if that is not a Body
-	body   io.ReadCloser
-	size   int64
-	buf    *[]byte
-	large  bool          // it has one of the places of large answers
-	whole  bool          // Bytes reads the body
-	quiet  time.Duration // spent in Read since the last complete event
-	spent  time.Duration // spent in Read and Lines before that event
+	c     *Client
+	url   *url.URL // of the request
+	hide  *redact.Redactor
+	lease lease
+	start time.Time
+	timer *time.Timer
+	ctx   callContext
+	sent  atomic.Bool   // all of the request: from then on the server may have done the work
+	again bool          // the body was opened again, for another connection
+	in    *bytes.Reader // what is sent; nil if that is not a Body
+	body  io.ReadCloser
+	size  int64
+	buf   *[]byte
+	large bool          // it has one of the places of large answers
+	whole bool          // Bytes reads the body
+	quiet time.Duration // spent in Read since the last complete event
+	spent time.Duration // spent in Read and Lines before that event
 }
 
 // Do sends call and waits for the header of its answer. A status outside 200 to 299 is an error.
@@ -124,9 +128,9 @@ func (c *Client) do(ctx context.Context, call *Request) (*Answer, error) {
 // begins returns the time that a call has until the header of its answer.
 func (c *Client) begins(call *Request) time.Duration { return max(c.timeout, call.Timeout) }
 
-// reason returns our own reason for the end of a call, or err.
-func (c *Client) reason(a *Answer, call *Request, err error) error {
-	if a.ending.why() == errSilent {
+// silence returns our own reason for the end of a call, or err.
+func (c *Client) silence(a *Answer, call *Request, err error) error {
+	if a.ctx.reason() == errSilent {
 		return &silentError{c.begins(call)}
 	}
 	return err
@@ -165,8 +169,8 @@ func (c *Client) request(ctx context.Context, call *Request, a *Answer, header h
 	case call.Body != nil:
 		b := call.Body // so that the closure does not keep call
 		r.ContentLength = int64(len(b))
-		if a.loan.Transport == nil {
-			r.GetBody = sendsAgain
+		if a.lease.Transport == nil {
+			r.GetBody = resendable
 			break
 		}
 		a.in = bytes.NewReader(b)
@@ -183,8 +187,8 @@ func (c *Client) request(ctx context.Context, call *Request, a *Answer, header h
 	return r, nil
 }
 
-// sendsAgain says to http1 that a request may be sent again.
-func sendsAgain() (io.ReadCloser, error) { return nil, errors.ErrUnsupported }
+// resendable is the GetBody of a request that http1Client may send again. It is not called.
+func resendable() (io.ReadCloser, error) { return nil, errors.ErrUnsupported }
 
 // address is the URL of a path.
 type address struct {
@@ -292,7 +296,7 @@ func (a *Answer) Events(ctx context.Context, each func(sse.Event) (done bool, er
 		done, err = sse.Read(r, a.c.maxBody, a.alive, hidden)
 	}
 	if done {
-		a.life.Reset(afterEnd)
+		a.timer.Reset(afterEnd)
 		_, _ = io.Copy(io.Discard, io.LimitReader(r, 4096))
 		return err
 	}
@@ -307,13 +311,13 @@ func (a *Answer) Lines(ctx context.Context, each func(line []byte) error) error 
 	var line []byte
 	for {
 		// The caller may be slow: only the time spent reading counts.
-		a.life.Reset(min(a.c.timeout, a.c.longest()-a.spent))
+		a.timer.Reset(min(a.c.timeout, a.c.longest()-a.spent))
 		from := time.Now()
 		var err error
 		line, err = sse.ReadLine(r, line[:0], a.c.maxBody)
 		a.spent += time.Since(from)
 		if err == nil {
-			a.life.Stop()
+			a.timer.Stop()
 		}
 		if len(line) > 0 {
 			if err := each(a.hide.Bytes(line)); err != nil {
@@ -345,23 +349,23 @@ func (a *Answer) Latency() time.Duration { return time.Since(a.start) }
 
 // Close ends the exchange and releases its connection and buffers.
 func (a *Answer) Close() {
-	a.life.Stop()
+	a.timer.Stop()
 	if a.body != nil {
 		a.body.Close()
 	}
 	if a.large {
-		a.c.places.Leave()
+		a.c.places.leave()
 		a.large = false
 	}
-	a.ending.end(context.Canceled)
-	a.c.pool.Give(a.loan)
+	a.ctx.end(context.Canceled)
+	a.c.pool.release(a.lease)
 	if a.buf != nil && cap(*a.buf) <= maxKept {
 		a.c.bufs.Put(a.buf)
 	}
 }
 
 // alive extends the deadline after a complete line, up to the longest time of an answer.
-func (a *Answer) alive() { a.life.Reset(min(a.c.timeout, a.c.longest()-time.Since(a.start))) }
+func (a *Answer) alive() { a.timer.Reset(min(a.c.timeout, a.c.longest()-time.Since(a.start))) }
 
 // longest returns the maximum time of an answer that keeps arriving.
 func (c *Client) longest() time.Duration { return max(c.timeout, longest) }
@@ -376,4 +380,349 @@ func (a *Answer) read(ctx context.Context, err error) error {
 		return a.tooLarge()
 	}
 	return a.cut(ctx, err)
+}
+
+// Raw sends call and waits for the header of its answer, whatever its status. It is for callers that
+// relay the answer. They read the body with Read. If the server refuses a key that a program printed, the program is
+// run again, and the request sent once more with its new key.
+func (c *Client) Raw(ctx context.Context, call Request) (_ *Answer, status int, _ error) {
+	return c.raw(ctx, &call)
+}
+
+// raw is Raw. Functions that wait for an answer keep little in their frames: very many calls may wait at once, and a
+// goroutine that needs more than 8 KB of stack takes 16.
+func (c *Client) raw(ctx context.Context, call *Request) (_ *Answer, status int, _ error) {
+	if ctx.Err() != nil {
+		return nil, 0, c.broken(ctx, ctx.Err(), false)
+	}
+	s, err := c.authorize(ctx)
+	if err != nil {
+		return nil, 0, c.keyFailure(ctx, err)
+	}
+	a, status, err := c.once(ctx, call, s)
+	if err != nil || status != http.StatusUnauthorized || call.Hide != nil || !c.keys.Refuse(s.key) {
+		return a, status, err
+	}
+	next, err := c.authorize(ctx)
+	if err != nil || next.key.Value == s.key.Value {
+		return a, status, nil // the server's answer says what is wrong
+	}
+	if a.lease.Transport != nil {
+		call.from = nil // net/http may still read the body, so it is not used for another call
+	}
+	a.Close()
+	a, status, err = c.once(ctx, call, next)
+	if a != nil {
+		a.again = true
+	}
+	return a, status, err
+}
+
+// keyFailure returns the error of a request for which there is no key.
+func (c *Client) keyFailure(ctx context.Context, err error) error {
+	if _, ok := errors.AsType[*llm.Error](err); ok {
+		return err
+	}
+	return c.broken(ctx, err, false)
+}
+
+// once is raw with one key.
+func (c *Client) once(ctx context.Context, call *Request, s *authHeader) (_ *Answer, status int, _ error) {
+	a, req, err := c.prepare(ctx, call, s)
+	if err != nil {
+		return nil, 0, err
+	}
+	res, err := a.exchange(req, call)
+	a.FirstByte = time.Since(a.start)
+	if err != nil {
+		err = c.broken(ctx, c.silence(a, call, err), a.sent.Load())
+		a.Close()
+		return nil, 0, err
+	}
+	if err := a.begin(res); err != nil {
+		return nil, 0, err
+	}
+	return a, res.StatusCode, nil
+}
+
+// prepare returns the HTTP request of a call, and the Answer that will take what comes.
+func (c *Client) prepare(ctx context.Context, call *Request, s *authHeader) (*Answer, *http.Request, error) {
+	if err := call.ensureBody(); err != nil {
+		return nil, nil, err
+	}
+	l, err := c.pool.take(ctx, call.Open == nil && len(call.Body) <= maxHTTP1Body)
+	if err != nil {
+		return nil, nil, c.broken(ctx, err, false)
+	}
+	a := &Answer{c: c, lease: l, start: time.Now()}
+	a.ctx.begin(ctx)
+	a.timer = time.AfterFunc(c.begins(call), func() { a.ctx.end(errSilent) })
+	req, err := c.request(&a.ctx, call, a, s.header) //nolint:contextcheck // its parent is ctx
+	if err != nil {
+		a.Close()
+		return nil, nil, c.broken(ctx, err, false)
+	}
+	a.url, a.hide = req.URL, cmp.Or(call.Hide, s.key.Hide)
+	if sign := c.config.Sign; sign != nil {
+		req.Header = req.Header.Clone()
+		hide, err := sign(&a.ctx, req, call.Body) //nolint:contextcheck // its parent is ctx
+		if err != nil {
+			a.Close()
+			return nil, nil, c.keyFailure(ctx, err)
+		}
+		a.hide = hide.And(a.hide)
+	}
+	return a, req, nil
+}
+
+// begin takes the header of the answer.
+func (a *Answer) begin(res *http.Response) error {
+	res.Request = nil // an answer may take long, and net/http keeps this and what was sent
+	if a.in != nil && a.sent.Load() && !a.again {
+		a.in.Reset(nil)
+	}
+	a.c.markReached()
+	a.Header, a.body, a.size = a.hide.Header(res.Header), res.Body, res.ContentLength
+	a.timer.Reset(a.c.timeout)
+	err := a.unzip()
+	if err != nil {
+		a.Close()
+	}
+	return err
+}
+
+// exchange sends a request and waits for the header of its answer.
+func (a *Answer) exchange(req *http.Request, call *Request) (*http.Response, error) {
+	if a.lease.Transport == nil {
+		return a.c.pool.small.Do(req, call.appendBody, func() { a.sent.Store(true) })
+	}
+	trace := &httptrace.ClientTrace{WroteRequest: func(info httptrace.WroteRequestInfo) {
+		if info.Err == nil {
+			a.sent.Store(true)
+		}
+	}}
+	return a.lease.Transport.RoundTrip(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
+}
+
+// Read reads some of the body of an answer from Raw, and returns io.EOF at its end. The timeout counts
+// only the time spent in Read, from the beginning or from the last Alive, so that the caller may be
+// slow. Any other error is an *llm.Error.
+func (a *Answer) Read(ctx context.Context, p []byte) (int, error) {
+	a.timer.Reset(min(a.c.timeout, a.c.longest()-a.spent) - a.quiet)
+	from := time.Now()
+	n, err := a.body.Read(p)
+	a.quiet += time.Since(from)
+	if err != nil && err != io.EOF {
+		return n, a.cut(ctx, err)
+	}
+	a.timer.Stop()
+	return n, err
+}
+
+// Keep is for a caller of Read that keeps the whole body. bytes is what it has of it. Few large bodies are kept at once, so Keep
+// may wait. That does not count as silence of the server. Close lets the next one in.
+func (a *Answer) Keep(ctx context.Context, bytes int) error {
+	if a.large || bytes < LargeSize {
+		return nil
+	}
+	a.timer.Stop()
+	if err := a.c.places.enter(&a.ctx); err != nil { //nolint:contextcheck // its parent is ctx
+		return a.cut(ctx, err)
+	}
+	a.large = true
+	a.timer.Reset(a.c.timeout)
+	return nil
+}
+
+// Alive restarts the timeout, after a complete event of a stream.
+func (a *Answer) Alive() { a.spent, a.quiet = a.spent+a.quiet, 0 }
+
+// Size returns the length of the body by its header, or -1 if it is unknown.
+func (a *Answer) Size() int64 { return a.size }
+
+// Drain reads the few bytes that may follow the last event of a stream, so that the connection can be
+// used again.
+func (a *Answer) Drain() {
+	a.timer.Reset(afterEnd)
+	_, _ = io.Copy(io.Discard, io.LimitReader(a.body, 4096)) // if it fails, the connection is closed
+}
+
+// Hide returns the Redactor for the body. Read does not remove the key.
+func (a *Answer) Hide() *redact.Redactor { return a.hide }
+
+// LooksJSON returns an error if a body cannot be JSON.
+func (a *Answer) LooksJSON(b []byte) error { return fault.LooksJSON(b, a.Header.Get("Content-Type")) }
+
+// callContext is the context of an exchange. It ends with the context of the call, and when end is called. It is what
+// context.WithCancelCause and context.AfterFunc are together, but part of the Answer: very many exchanges may wait at once.
+type callContext struct {
+	context.Context             //nolint:containedctx // it is a context
+	leave           func() bool // from the context of the call
+
+	mu    sync.Mutex
+	cause error         // nil: it has not ended
+	done  chan struct{} // nil: nobody has asked for it
+	after []*func()     // what is called at the end
+}
+
+// begin makes it a child of ctx. end must follow.
+func (e *callContext) begin(ctx context.Context) {
+	e.Context = ctx
+	e.leave = context.AfterFunc(ctx, e.ended)
+}
+
+// ended is called when the context of the call has ended.
+func (e *callContext) ended() { e.set(context.Cause(e.Context)) }
+
+// end ends it, unless it has ended.
+func (e *callContext) end(cause error) {
+	e.leave()
+	e.set(cause)
+}
+
+func (e *callContext) set(cause error) {
+	e.mu.Lock()
+	after := e.after
+	if e.after = nil; e.cause == nil {
+		e.cause = cause
+		if e.done != nil {
+			close(e.done)
+		}
+	}
+	e.mu.Unlock()
+	for _, f := range after {
+		(*f)()
+	}
+}
+
+// reason returns the cause of the end, or nil.
+func (e *callContext) reason() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.cause
+}
+
+// Done implements context.Context.
+func (e *callContext) Done() <-chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.done == nil {
+		e.done = make(chan struct{})
+		if e.cause != nil {
+			close(e.done)
+		}
+	}
+	return e.done
+}
+
+// Err implements context.Context.
+func (e *callContext) Err() error {
+	if e.reason() == nil {
+		return nil
+	}
+	if err := e.Context.Err(); err != nil {
+		return err
+	}
+	return context.Canceled
+}
+
+// AfterFunc calls f at the end, unless stop is called before. Package context looks for this method, and so does http1Client.
+func (e *callContext) AfterFunc(f func()) (stop func() bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.cause != nil {
+		go f()
+		return func() bool { return false }
+	}
+	own := &f
+	e.after = append(e.after, own)
+	return func() bool {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		at := slices.Index(e.after, own)
+		if at >= 0 {
+			e.after = slices.Delete(e.after, at, at+1)
+		}
+		return at >= 0
+	}
+}
+
+// LargeSize is the size from which an answer is large. Few answers are: it is the text of about 60,000 tokens.
+const LargeSize = 256 << 10
+
+// MaxLarge is how many large answers are kept at the same time.
+const MaxLarge = 4
+
+// largePlaces bounds the memory of large answers: at most MaxLarge of a client are kept at the same time, and the others wait. It bounds
+// neither the number of small answers nor that of streams, which may take minutes and must not wait for each other.
+type largePlaces chan struct{}
+
+// enter waits for a place. leave must follow, unless it fails.
+func (p largePlaces) enter(ctx context.Context) error {
+	select {
+	case p <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// leave frees a place.
+func (p largePlaces) leave() { <-p }
+
+// lateBody opens the body of a request when it is first read.
+type lateBody struct {
+	Open func() (io.ReadCloser, error)
+	rc   io.ReadCloser
+}
+
+// Read implements io.Reader.
+func (b *lateBody) Read(p []byte) (int, error) {
+	if b.rc == nil {
+		rc, err := b.Open()
+		if err != nil {
+			return 0, err
+		}
+		b.rc = rc
+	}
+	return b.rc.Read(p)
+}
+
+// Close closes the body if it was opened.
+func (b *lateBody) Close() error {
+	if b.rc == nil {
+		return nil
+	}
+	return b.rc.Close()
+}
+
+// unzip decompresses the body if the server compressed it, although we did not ask for it.
+func (a *Answer) unzip() error {
+	switch enc := strings.ToLower(a.Header.Get("Content-Encoding")); enc {
+	case "", "identity":
+		return nil
+	case "gzip", "x-gzip":
+		a.size = -1
+		a.body = &zippedBody{ReadCloser: a.body}
+		return nil
+	default:
+		return fault.Malformed(fmt.Sprintf("the answer is encoded as %q, which we did not ask for", enc), nil)
+	}
+}
+
+// zippedBody decompresses a body. It reads nothing before it is read, and its Close is that of the body.
+type zippedBody struct {
+	io.ReadCloser
+	plain *gzip.Reader
+}
+
+func (b *zippedBody) Read(p []byte) (int, error) {
+	if b.plain == nil {
+		z, err := gzip.NewReader(b.ReadCloser)
+		if err != nil {
+			return 0, fmt.Errorf("gzip: %w", err)
+		}
+		b.plain = z
+	}
+	return b.plain.Read(p)
 }

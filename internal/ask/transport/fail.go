@@ -8,9 +8,12 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/url"
 	"strings"
 	"syscall"
 
+	"parley/internal/ask/provider"
 	"parley/internal/ask/wire/fault"
 	"parley/llm"
 )
@@ -47,13 +50,13 @@ func (c *Client) broken(ctx context.Context, err error, sent bool) *llm.Error {
 	default:
 		e.Kind, e.Message = llm.KindTransport, plain(err)
 		e.Final = isTrust(err) || c.unknownHost(err)
-		e.Unreachable = !e.Final && c.gone(err)
+		e.Unreachable = !e.Final && c.isDown(err)
 	}
 	return e
 }
 
-// met records that the server has answered.
-func (c *Client) met() {
+// markReached records that the server has answered.
+func (c *Client) markReached() {
 	if !c.reached.Load() {
 		c.reached.Store(true)
 	}
@@ -66,9 +69,9 @@ func (c *Client) unknownHost(err error) bool {
 	return errors.As(err, &dns) && dns.IsNotFound && !c.reached.Load()
 }
 
-// gone reports whether an exchange without a header failed because the server is down: it refuses
+// isDown reports whether an exchange without a header failed because the server is down: it refuses
 // the connection, or closes it before the first byte.
-func (c *Client) gone(err error) bool {
+func (c *Client) isDown(err error) bool {
 	var dns *net.DNSError
 	var op *net.OpError
 	switch {
@@ -90,7 +93,7 @@ func (a *Answer) cut(ctx context.Context, err error) *llm.Error {
 	switch {
 	case ctx.Err() != nil:
 		ended(ctx, e)
-	case !a.life.Stop(): // it fired, and ended the call
+	case !a.timer.Stop(): // it fired, and ended the call
 		e.Kind, e.Message = llm.KindTimeout, a.stalled()
 	case isGzip(err):
 		e.Kind, e.Message = llm.KindMalformed, "the answer cannot be decompressed: "+err.Error()
@@ -153,4 +156,33 @@ func isTrust(err error) bool {
 func isGzip(err error) bool {
 	s := err.Error()
 	return strings.HasPrefix(s, "gzip:") || strings.HasPrefix(s, "flate:")
+}
+
+// Misplaced adds the URL, and advice about the base URL, to the error of an unknown path. It does not
+// change other errors.
+func (a *Answer) Misplaced(e *llm.Error) {
+	if e.Status != http.StatusNotFound && e.Status != http.StatusMethodNotAllowed || a.url == nil {
+		return
+	}
+	if strings.Contains(strings.ToLower(e.Message+e.Code), "model") {
+		return // the path is right: the model does not exist
+	}
+	at := *a.url
+	at.RawQuery, at.Fragment = "", ""
+	e.Message = fmt.Sprintf("%d from %s: %s%s", e.Status, at.Redacted(), e.Message, advice(&at))
+}
+
+// advice says what may be wrong with the base URL of a URL that was not found.
+func advice(at *url.URL) string {
+	path := at.Path
+	switch {
+	case strings.Contains(path, "/v1/v1/"):
+		return "; base_url should end in one /v1"
+	case provider.Unversioned(at.String()):
+		return "; does base_url lack the /v1 at its end?"
+	case strings.Count(path, "/chat/completions")+strings.Count(path, "/messages")+strings.Count(path, "/responses") > 1:
+		return "; base_url is everything before the endpoint, and should end in /v1"
+	default:
+		return ""
+	}
 }

@@ -1,29 +1,22 @@
-// Part http1 makes small exchanges with one server over HTTP/1.1.
-//
-// It is there for programs that wait for very many answers at once. net/http holds two goroutines and two buffers for
-// each connection. Here the goroutine of the caller writes and reads, and a call that waits for its answer holds no
-// buffer. Heads are parsed and bodies are delimited by net/http.
-//
-// It promises that an exchange ends with its context; that a request is sent again only if a connection that was used
-// before ends before the first byte of the answer, once, and over a new connection; that a connection is used again only if the answer was read to its
-// end and nothing followed it; that no head is larger than MaxHead; and that a header that would break the head is
-// refused. A Client may be used from several goroutines at once.
-//
-// It is not for proxies, for HEAD, CONNECT and upgrades, or for bodies larger than MaxBody: it does not read while it writes, so it would
-// miss the answer of a server that refuses a large body and stops reading it.
-
 package transport
 
 import (
 	"bufio"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"net"
 	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -43,10 +36,22 @@ var errHead = errors.New("the header of the answer is larger than 256 KB")
 // errLength means that a body is not as long as its head says.
 var errLength = errors.New("the body of the request does not have the announced length")
 
-// http1Client keeps the connections to a server.
+// http1Client makes small exchanges with one server over HTTP/1.1.
+//
+// It is there for programs that wait for very many answers at once. net/http holds two goroutines and two buffers for
+// each connection. Here the goroutine of the caller writes and reads, and a call that waits for its answer holds no
+// buffer. net/http parses the heads and finds the ends of the bodies.
+//
+// It promises that an exchange ends with its context. A request is sent again only once and over a new connection, if a
+// connection that was used before ends before the first byte of the answer. A connection is used again only if the answer
+// was read to its end and nothing followed it. No head is larger than maxHead, and a header that would break the head is
+// refused. An http1Client may be used from several goroutines at once.
+//
+// It is not for proxies, HEAD, CONNECT and upgrades, or for bodies larger than maxHTTP1Body: it does not read while it
+// writes, so it would miss the answer of a server that refuses a large body and stops reading it.
 type http1Client struct {
-	// Dial opens a connection, with TLS if the server wants it.
-	Dial func(ctx context.Context) (net.Conn, error)
+	// dialServer opens a connection, with TLS if the server wants it.
+	dialServer func(ctx context.Context) (net.Conn, error)
 
 	mu     sync.Mutex
 	idle   []*conn // the one used last comes last
@@ -57,10 +62,9 @@ type http1Client struct {
 	heads   sync.Pool // *[]byte
 }
 
-// Do sends a request with a body of at most MaxBody bytes, and waits for the head of the answer. The fields of req that count are
+// Do sends a request with a body of at most maxHTTP1Body bytes, and waits for the head of the answer. The fields of req that count are
 // its context, Method, URL, Host, Header and ContentLength, and GetBody: if it is nil, only a GET is sent again. body appends the
-// body; Do calls it again if the request is sent again. Do calls wrote
-// when the whole request is sent. The caller must close the body of the answer, and not while it reads.
+// body; Do calls it again if the request is sent again. Do calls wrote when the whole request is sent. The caller must close the body of the answer, and not while it reads.
 func (c *http1Client) Do(req *http.Request, body func([]byte) ([]byte, error), wrote func()) (*http.Response, error) {
 	ctx := req.Context()
 	for take := c.take; ; take = c.dial {
@@ -77,7 +81,7 @@ func (c *http1Client) Do(req *http.Request, body func([]byte) ([]byte, error), w
 			return res, nil
 		}
 		_ = k.cut() // the exchange has failed already
-		if !k.used || k.heard || req.GetBody == nil && req.Method != http.MethodGet || ctx.Err() != nil {
+		if !k.used || k.begun || req.GetBody == nil && req.Method != http.MethodGet || ctx.Err() != nil {
 			return nil, err
 		}
 	}
@@ -101,14 +105,14 @@ func (c *http1Client) head(req *http.Request, body func([]byte) ([]byte, error))
 
 // exchange sends a request over a connection, and reads the head of its answer.
 func (c *http1Client) exchange(ctx context.Context, k *conn, out *[]byte, wrote func()) (*http.Response, error) {
-	k.left, k.heard = maxHead, false
+	k.left, k.begun = maxHead, false
 	stop := afterFunc(ctx, k.interrupt)
 	_, unsent := k.Write(*out)
 	c.heads.Put(out) // nobody needs it while the server works
 	if unsent == nil {
 		wrote()
 	}
-	if err := k.await(); err != nil { // a server may answer before it has read everything
+	if err := k.awaitFirstByte(); err != nil { // a server may answer before it has read everything
 		stop()
 		return nil, cmp.Or(unsent, err)
 	}
@@ -142,7 +146,7 @@ func (c *http1Client) read(k *conn, stop func() bool, sent bool) (*http.Response
 		return nil, err
 	}
 	k.left = math.MaxInt64
-	res.Body = &content{
+	res.Body = &http1Body{
 		c: c, k: k, r: r, in: res.Body, stop: stop, ended: res.Body == http.NoBody,
 		keep: sent && !res.Close && res.StatusCode != http.StatusSwitchingProtocols,
 	}
@@ -193,7 +197,7 @@ func (c *http1Client) dial(ctx context.Context) (*conn, error) {
 	}
 	done := make(chan dialed)
 	go func() {
-		conn, err := c.Dial(ctx)
+		conn, err := c.dialServer(ctx)
 		done <- dialed{conn, err}
 	}()
 	d := <-done
@@ -248,8 +252,8 @@ func (c *http1Client) Close() {
 	}
 }
 
-// content is the body of an answer.
-type content struct {
+// http1Body is the body of an answer.
+type http1Body struct {
 	c     *http1Client
 	k     *conn // nil once it is closed
 	r     *bufio.Reader
@@ -259,7 +263,7 @@ type content struct {
 	keep  bool // then the connection can be used again
 }
 
-func (b *content) Read(p []byte) (int, error) {
+func (b *http1Body) Read(p []byte) (int, error) {
 	if b.k == nil {
 		return 0, net.ErrClosed
 	}
@@ -269,7 +273,7 @@ func (b *content) Read(p []byte) (int, error) {
 }
 
 // Close releases the connection: for the next exchange, or for good.
-func (b *content) Close() error {
+func (b *http1Body) Close() error {
 	k := b.k
 	if k == nil {
 		return nil
@@ -281,4 +285,157 @@ func (b *content) Close() error {
 		return k.cut()
 	}
 	return b.c.give(k)
+}
+
+// conn is a connection that one exchange uses at a time.
+type conn struct {
+	net.Conn
+	below net.Conn        // what TLS uses, or Conn itself
+	raw   syscall.RawConn // of below; nil: not known
+	since time.Time       // when the last exchange ended
+	used  bool            // for an exchange before this one
+	begun bool            // the answer has begun
+	left  int64           // how many bytes may still be read
+
+	first    [1]byte // of the answer
+	hasFirst bool    // it was not asked for yet
+}
+
+func newConn(c net.Conn) *conn {
+	k := &conn{Conn: c, below: c}
+	if t, ok := c.(*tls.Conn); ok {
+		k.below = t.NetConn()
+	}
+	if s, ok := k.below.(syscall.Conn); ok {
+		if raw, err := s.SyscallConn(); err == nil {
+			k.raw = raw
+		}
+	}
+	return k
+}
+
+// interrupt ends a Read or a Write in progress, and all later ones.
+func (k *conn) interrupt() { _ = k.SetDeadline(time.Unix(1, 0)) } // a closed connection has ended anyway
+
+// cut closes the connection without telling the server. Close of a TLS connection would wait for a server that does not read.
+func (k *conn) cut() error { return k.below.Close() }
+
+// silent reports whether a Read gets nothing until a time, not even an end. A time in the past asks only for what the TLS connection
+// has already read.
+func (k *conn) silent(until time.Time) bool {
+	if k.SetReadDeadline(until) != nil {
+		return false
+	}
+	n, err := k.Conn.Read(k.first[:])
+	return n == 0 && errors.Is(err, os.ErrDeadlineExceeded) && k.SetReadDeadline(time.Time{}) == nil
+}
+
+// awaitFirstByte waits for the first byte of the answer. No buffer is needed meanwhile.
+func (k *conn) awaitFirstByte() error {
+	for n := 0; n == 0; {
+		var err error
+		if n, err = k.Conn.Read(k.first[:]); err != nil && n == 0 {
+			return err
+		}
+	}
+	k.begun, k.hasFirst = true, true
+	return nil
+}
+
+// Read implements io.Reader.
+func (k *conn) Read(p []byte) (n int, err error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if k.left <= 0 {
+		return 0, errHead
+	}
+	p = p[:min(int64(len(p)), k.left)]
+	if k.hasFirst {
+		p[0], k.hasFirst, n = k.first[0], false, 1
+	}
+	if n < len(p) {
+		var more int
+		more, err = k.Conn.Read(p[n:])
+		n += more
+	}
+	k.left -= int64(n)
+	if n > 0 {
+		err = nil // the next Read gets it again
+	}
+	return n, err
+}
+
+// appendHead appends the head of a request.
+func appendHead(b []byte, req *http.Request) ([]byte, error) {
+	target := req.URL.RequestURI()
+	if !isToken(req.Method) || !isText(target) || !isText(req.Host) || strings.ContainsAny(target+req.Host, " ") {
+		return b, fmt.Errorf("the method %q, the host %q or the path %q cannot be sent", req.Method, req.Host, target)
+	}
+	b = append(append(append(append(b, req.Method...), ' '), target...), " HTTP/1.1\r\nHost: "...)
+	b = append(append(b, req.Host...), "\r\n"...)
+	var few [16]string // on the stack
+	names := few[:0]
+	for name := range req.Header {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		switch name {
+		case "Host", "Content-Length", "Transfer-Encoding", "Trailer": // they are ours
+			continue
+		}
+		for _, value := range req.Header[name] {
+			if !isToken(name) || !isText(value) {
+				return b, fmt.Errorf("the header %q has a name or a value that cannot be sent", name)
+			}
+			b = append(append(append(append(b, name...), ": "...), strings.Trim(value, " \t")...), "\r\n"...)
+		}
+	}
+	if size := req.ContentLength; size > 0 || req.Method == http.MethodPost || req.Method == http.MethodPut || req.Method == http.MethodPatch {
+		b = append(strconv.AppendInt(append(b, "Content-Length: "...), size, 10), "\r\n"...)
+	}
+	return append(b, "\r\n"...), nil
+}
+
+// isText reports whether s can be a value in a head: it has no control characters but tabs.
+func isText(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' && c != '\t' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// isToken reports whether s can be a name in a head.
+func isToken(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if letter := c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9'; !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(c)) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// handshakeTimeout bounds the time of a TLS handshake.
+const handshakeTimeout = 20 * time.Second
+
+var errHandshake = errors.New("the TLS handshake took too long")
+
+// handshake makes a TLS connection of raw, or closes it.
+func handshake(ctx context.Context, raw net.Conn, config *tls.Config) (net.Conn, error) {
+	c := tls.Client(raw, config)
+	ctx, cancel := context.WithTimeoutCause(ctx, handshakeTimeout, errHandshake)
+	defer cancel()
+	err := c.HandshakeContext(ctx)
+	if err == nil {
+		return c, nil
+	}
+	_ = raw.Close() // it was not used
+	if context.Cause(ctx) == errHandshake {
+		err = errHandshake
+	}
+	return nil, err
 }

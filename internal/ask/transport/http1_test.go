@@ -22,7 +22,7 @@ import (
 func to(t *testing.T, address string) (c *http1Client, dials *atomic.Int64) {
 	t.Helper()
 	dials = new(atomic.Int64)
-	c = &http1Client{Dial: func(ctx context.Context) (net.Conn, error) {
+	c = &http1Client{dialServer: func(ctx context.Context) (net.Conn, error) {
 		dials.Add(1)
 		return new(net.Dialer).DialContext(ctx, "tcp", address)
 	}}
@@ -104,8 +104,8 @@ func script(t *testing.T, secure bool, scripts ...[]string) (c *http1Client, dia
 	if secure {
 		server, client := certified(t)
 		ln = tls.NewListener(ln, server)
-		plain := c.Dial
-		c.Dial = func(ctx context.Context) (net.Conn, error) {
+		plain := c.dialServer
+		c.dialServer = func(ctx context.Context) (net.Conn, error) {
 			conn, err := plain(ctx)
 			return tls.Client(conn, client), err
 		}
@@ -194,7 +194,7 @@ func TestEnds(t *testing.T) {
 	for _, answer := range []string{"", "HTTP/1.1", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no"} {
 		synctest.Test(t, func(t *testing.T) {
 			var wg sync.WaitGroup
-			c := &http1Client{Dial: func(context.Context) (net.Conn, error) {
+			c := &http1Client{dialServer: func(context.Context) (net.Conn, error) {
 				ours, theirs := net.Pipe()
 				wg.Go(func() {
 					_, _ = http.ReadRequest(bufio.NewReader(theirs))
@@ -224,10 +224,10 @@ func TestUnread(t *testing.T) {
 	client.Time = func() time.Time { return time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC) } // the time of synctest is earlier than the certificate's
 	synctest.Test(t, func(t *testing.T) {
 		var wg sync.WaitGroup
-		c := &http1Client{Dial: func(ctx context.Context) (net.Conn, error) {
+		c := &http1Client{dialServer: func(ctx context.Context) (net.Conn, error) {
 			ours, theirs := net.Pipe()
 			wg.Go(func() { _ = tls.Server(theirs, server).HandshakeContext(ctx) })
-			return http1Secure(ctx, ours, client)
+			return handshake(ctx, ours, client)
 		}}
 		server.SessionTicketsDisabled = true // nobody reads them
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -246,7 +246,7 @@ func TestHandshake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := net.Pipe()
 		defer theirs.Close()
-		if _, err := http1Secure(t.Context(), ours, &tls.Config{ServerName: "lab.test"}); err != errHandshake {
+		if _, err := handshake(t.Context(), ours, &tls.Config{ServerName: "lab.test"}); err != errHandshake {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -279,7 +279,7 @@ func TestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var wg sync.WaitGroup
 		var open atomic.Int64
-		c := &http1Client{Dial: func(context.Context) (net.Conn, error) {
+		c := &http1Client{dialServer: func(context.Context) (net.Conn, error) {
 			ours, theirs := net.Pipe()
 			open.Add(1)
 			wg.Go(func() {
@@ -326,7 +326,7 @@ func TestIdle(t *testing.T) {
 // TestHead: what would break the head of a request is refused, and nothing is sent.
 func TestHead(t *testing.T) {
 	t.Parallel()
-	c := &http1Client{Dial: func(context.Context) (net.Conn, error) { return nil, errors.New("dialed") }}
+	c := &http1Client{dialServer: func(context.Context) (net.Conn, error) { return nil, errors.New("dialed") }}
 	for name, change := range map[string]func(*http.Request){
 		"value":   func(r *http.Request) { r.Header["X"] = []string{"a\r\nb: c"} },
 		"name":    func(r *http.Request) { r.Header["X: y\r\nZ"] = []string{"a"} },

@@ -1,7 +1,3 @@
-// Part pool has the connections to one server: for small exchanges over HTTP/1.1, for large ones, and for HTTP/2. It
-// promises that a call over HTTP/2 never waits for room on a connection, and that connections are used again. A Pool may be used from several goroutines
-// at once.
-
 package transport
 
 import (
@@ -22,24 +18,25 @@ import (
 // 100. With fewer, no call waits inside the transport.
 const maxStreams = 90
 
-// connPool provides connections. Package http1 makes the exchanges over HTTP/1.1, except those that it is not for. For
-// HTTP/2 there are as many transports as needed, each with one connection, since a single transport would dial for
-// every call of a burst.
+// connPool has the connections to one server. An http1Client makes the exchanges over HTTP/1.1, except those that it is not
+// for. A call over HTTP/2 never waits for room on a connection, and connections are used again. For HTTP/2
+// there are as many transports as needed, each with one connection, since a single transport would dial for every call of
+// a burst.
 type connPool struct {
-	Small *http1Client
-	Other bool // Small can never be used
+	small         *http1Client
+	smallUnusable bool // small can never be used
 
-	plain *http.Transport // for HTTP/1.1 where Small cannot be used
+	plain *http.Transport // for HTTP/1.1 where small cannot be used
 
-	shared bool // HTTP/2 is wanted
+	http2  bool // HTTP/2 is wanted
 	secure bool
 
 	// Only a handshake shows whether a TLS server speaks HTTP/2. Until then one call at a time
 	// proceeds, and holds gate. ready is closed when it is known.
-	gate  chan struct{}
-	ready chan struct{}
-	once  sync.Once
-	old   atomic.Bool // the server speaks HTTP/1.1 only
+	gate      chan struct{}
+	ready     chan struct{}
+	once      sync.Once
+	http1Only atomic.Bool // the server speaks HTTP/1.1 only
 
 	mu     sync.Mutex
 	shards []*shard
@@ -47,25 +44,25 @@ type connPool struct {
 
 type shard struct {
 	*http.Transport
-	load int // calls in flight, under Pool.mu
+	load int // calls in flight, under connPool.mu
 }
 
 // lease is what one call uses.
 type lease struct {
-	Transport *http.Transport // nil: Pool.Small
+	Transport *http.Transport // nil: connPool.small
 
-	shard *shard
-	scout bool // the call holds gate
+	shard     *shard
+	holdsGate bool // the call holds gate
 }
 
-// newPool returns the Pool of the server of a URL. shared means that HTTP/2 is wanted.
-func newPool(shared bool, base *url.URL) *connPool {
+// newPool returns the pool of the server of a URL.
+func newPool(http2 bool, base *url.URL) *connPool {
 	secure := base.Scheme == "https"
-	p := &connPool{shared: shared, secure: secure, gate: make(chan struct{}, 1), ready: make(chan struct{})}
-	p.plain = oldTransport()
-	p.Small = &http1Client{Dial: dialer(base)}
+	p := &connPool{http2: http2, secure: secure, gate: make(chan struct{}, 1), ready: make(chan struct{})}
+	p.plain = http1Transport()
+	p.small = &http1Client{dialServer: dialer(base)}
 	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: base})
-	p.Other = proxy != nil || err != nil || base.User != nil || !isASCII(base.Host)
+	p.smallUnusable = proxy != nil || err != nil || base.User != nil || !isASCII(base.Host)
 	if !secure {
 		p.once.Do(func() { close(p.ready) })
 	}
@@ -75,17 +72,17 @@ func newPool(shared bool, base *url.URL) *connPool {
 // bufferSize is the size of a connection's buffers. It is small, since every connection has them.
 const bufferSize = 2 << 10
 
-// oldTransport returns a transport for HTTP/1.1 that keeps every connection.
-func oldTransport() *http.Transport {
-	t := transport()
+// http1Transport returns a transport for HTTP/1.1 that keeps every connection.
+func http1Transport() *http.Transport {
+	t := newTransport()
 	t.Protocols = new(http.Protocols)
 	t.Protocols.SetHTTP1(true)
 	t.MaxIdleConnsPerHost = 1 << 17
 	return t
 }
 
-// transport returns a transport for very many small exchanges.
-func transport() *http.Transport {
+// newTransport returns a transport for very many small exchanges.
+func newTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
 		DialContext:            dial,
@@ -118,7 +115,7 @@ func dialer(base *url.URL) func(context.Context) (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		return http1Secure(ctx, raw, config)
+		return handshake(ctx, raw, config)
 	}
 }
 
@@ -127,41 +124,41 @@ func isASCII(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 }
 
-// forHTTP1 returns the loan of a call over HTTP/1.1.
-func (p *connPool) forHTTP1(small, scout bool) lease {
-	if p.Other || !small {
-		return lease{Transport: p.plain, scout: scout}
+// forHTTP1 returns the lease of a call over HTTP/1.1.
+func (p *connPool) forHTTP1(small, holdsGate bool) lease {
+	if p.smallUnusable || !small {
+		return lease{Transport: p.plain, holdsGate: holdsGate}
 	}
-	return lease{scout: scout}
+	return lease{holdsGate: holdsGate}
 }
 
-// Take returns what one call uses. small means that package http1 can send the body of the call. Call Give after it.
-func (p *connPool) Take(ctx context.Context, small bool) (lease, error) {
-	if !p.shared {
+// take returns what one call uses. small means that an http1Client can send the body of the call. Call release after it.
+func (p *connPool) take(ctx context.Context, small bool) (lease, error) {
+	if !p.http2 {
 		return p.forHTTP1(small, false), nil
 	}
-	scout := false
+	holdsGate := false
 	select {
 	case <-p.ready:
 	default:
 		select {
 		case <-p.ready:
 		case p.gate <- struct{}{}:
-			scout = true
+			holdsGate = true
 		case <-ctx.Done():
 			return lease{}, context.Cause(ctx)
 		}
 	}
-	if p.old.Load() {
-		return p.forHTTP1(small, scout), nil
+	if p.http1Only.Load() {
+		return p.forHTTP1(small, holdsGate), nil
 	}
-	s := p.board()
-	return lease{Transport: s.Transport, shard: s, scout: scout}, nil
+	s := p.takeShard()
+	return lease{Transport: s.Transport, shard: s, holdsGate: holdsGate}, nil
 }
 
-// Give ends what Take began.
-func (p *connPool) Give(l lease) {
-	if l.scout {
+// release returns what take returned.
+func (p *connPool) release(l lease) {
+	if l.holdsGate {
 		<-p.gate
 	}
 	if l.shard != nil {
@@ -171,8 +168,8 @@ func (p *connPool) Give(l lease) {
 	}
 }
 
-// board returns the first connection with room for a call, or a new one.
-func (p *connPool) board() *shard {
+// takeShard returns the first connection with room for a call, or a new one.
+func (p *connPool) takeShard() *shard {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range p.shards {
@@ -187,7 +184,7 @@ func (p *connPool) board() *shard {
 }
 
 func (p *connPool) newShard() *http.Transport {
-	t := transport()
+	t := newTransport()
 	t.MaxConnsPerHost = 1
 	t.ReadBufferSize, t.WriteBufferSize = 16<<10, 16<<10 // shared by all its calls
 	t.Protocols = new(http.Protocols)
@@ -199,7 +196,7 @@ func (p *connPool) newShard() *http.Transport {
 	t.Protocols.SetHTTP2(true)
 	t.TLSClientConfig = &tls.Config{VerifyConnection: func(s tls.ConnectionState) error {
 		if s.NegotiatedProtocol != "h2" {
-			p.old.Store(true)
+			p.http1Only.Store(true)
 		}
 		p.once.Do(func() { close(p.ready) })
 		return nil
@@ -207,9 +204,9 @@ func (p *connPool) newShard() *http.Transport {
 	return t
 }
 
-// Close closes the connections that no call is using.
-func (p *connPool) Close() {
-	p.Small.Close()
+// close closes the connections that no call is using.
+func (p *connPool) close() {
+	p.small.Close()
 	p.plain.CloseIdleConnections()
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -39,7 +40,7 @@ func TestShared(t *testing.T) {
 			t.Parallel()
 			const calls = 500
 			var conns atomic.Int64
-			together := meet(calls)
+			together := barrier(calls)
 			srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.ProtoMajor != c.proto {
 					http.Error(w, "spoke "+r.Proto, http.StatusTeapot)
@@ -85,8 +86,8 @@ func ask(t *testing.T, url string, n int) {
 	wg.Wait()
 }
 
-// meet returns a function that returns when n goroutines have called it.
-func meet(n int64) func() {
+// barrier returns a function that returns when n goroutines have called it.
+func barrier(n int64) func() {
 	all := make(chan struct{})
 	var here atomic.Int64
 	return func() {
@@ -172,6 +173,35 @@ func TestUnzipCloses(t *testing.T) {
 		_ = a.body.Close()
 		if _, err := out.Write(nil); err != io.ErrClosedPipe {
 			t.Errorf("reads %v: the body is open: %v", reads, err)
+		}
+	}
+}
+
+// TestRoom checks that calls over HTTP/2 share connections up to a number, and that a call that has ended makes room.
+func TestRoom(t *testing.T) {
+	t.Parallel()
+	p := newPool(true, &url.URL{Scheme: "http", Host: "lab.test"})
+	defer p.close()
+	var leases []lease
+	for range 2 { // the second time nothing is new
+		for range maxStreams + 1 {
+			l, err := p.take(t.Context(), true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			leases = append(leases, l)
+		}
+		if len(p.shards) != 2 || p.shards[0].load != maxStreams || p.shards[1].load != 1 {
+			t.Errorf("%d connections", len(p.shards))
+		}
+		for _, l := range leases {
+			p.release(l)
+		}
+		leases = nil
+		for _, s := range p.shards {
+			if s.load != 0 {
+				t.Errorf("a connection is still counted as carrying %d calls", s.load)
+			}
 		}
 	}
 }

@@ -29,7 +29,7 @@ import (
 
 	"parley/internal/ask/credential"
 	"parley/internal/ask/provider"
-	"parley/internal/kit/redact"
+	"parley/internal/ask/redact"
 )
 
 const (
@@ -54,9 +54,9 @@ type Client struct {
 	name    string
 	base    *url.URL
 	keys    *credential.Source
-	style   Config
+	config  Config
 	p       provider.Provider
-	sealed  atomic.Pointer[sealed]
+	auth    atomic.Pointer[authHeader]
 	blank   *http.Request // a request without its parts; never changed
 	timeout time.Duration
 	maxBody int64
@@ -66,11 +66,11 @@ type Client struct {
 	bufs    sync.Pool // *[]byte, of answers
 	bodies  sync.Pool // *[]byte, of requests
 	readers sync.Pool // *bufio.Reader, of streams
-	places  Places
+	places  largePlaces
 }
 
-// sealed is the header of all requests with one key. It is never written.
-type sealed struct {
+// authHeader is the header of all requests with one key. It is never written.
+type authHeader struct {
 	key    *credential.Key
 	header http.Header
 }
@@ -98,7 +98,7 @@ func NewWith(p provider.Provider, c Config, keys *credential.Source) (*Client, e
 	}
 	w := &Client{
 		name: p.Name, base: base, timeout: p.Timeout, maxBody: c.MaxBody,
-		keys: keys, style: c, p: p, blank: &http.Request{Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}, pool: newPool(p.HTTP2, base), places: NewLarge(),
+		keys: keys, config: c, p: p, blank: &http.Request{Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}, pool: newPool(p.HTTP2, base), places: make(largePlaces, MaxLarge),
 	}
 	if w.timeout == 0 {
 		w.timeout = defaultTimeout
@@ -114,21 +114,21 @@ func NewWith(p provider.Provider, c Config, keys *credential.Source) (*Client, e
 
 // Close closes the connections that no call is using.
 func (c *Client) Close() error {
-	c.pool.Close()
+	c.pool.close()
 	return nil
 }
 
-// seal returns the header with the key to send now. It may wait for the key.
-func (c *Client) seal(ctx context.Context) (*sealed, error) {
+// authorize returns the header with the key to send now. It may wait for the key.
+func (c *Client) authorize(ctx context.Context) (*authHeader, error) {
 	key, err := c.keys.Key(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if s := c.sealed.Load(); s != nil && s.key == key {
+	if s := c.auth.Load(); s != nil && s.key == key {
 		return s, nil
 	}
-	s := &sealed{key, headers(&c.p, &c.style, key)}
-	c.sealed.Store(s)
+	s := &authHeader{key, headers(&c.p, &c.config, key)}
+	c.auth.Store(s)
 	return s, nil
 }
 

@@ -12,8 +12,15 @@ package auth
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"fmt"
+	"io"
+	"log"
+	"net"
 	"net/http"
+	"net/netip"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,8 +30,8 @@ import (
 // Keys are the hashes of a server's keys. If empty, the server needs no key.
 type Keys [][sha256.Size]byte
 
-// New hashes keys.
-func New(list []string) (k Keys) {
+// HashKeys hashes keys.
+func HashKeys(list []string) (k Keys) {
 	for _, s := range list {
 		k = append(k, sha256.Sum256([]byte(s)))
 	}
@@ -49,12 +56,12 @@ func headers() [numHeaders]struct{ name, prefix string } {
 }
 
 const (
-	usual      = 2
-	numHeaders = 4
+	usualHeaders = 2
+	numHeaders   = 4
 )
 
-// IsKey reports whether clients send keys in a header of this canonical name.
-func IsKey(name string) bool {
+// IsKeyHeader reports whether clients send keys in a header of this canonical name.
+func IsKeyHeader(name string) bool {
 	for _, header := range headers() {
 		if header.name == name {
 			return true
@@ -63,27 +70,27 @@ func IsKey(name string) bool {
 	return false
 }
 
-// Sent returns the key of a request, from any vendor's header.
-func Sent(h http.Header) string {
-	if all := All(h); len(all) > 0 {
+// SentKey returns the key of a request, from any vendor's header.
+func SentKey(h http.Header) string {
+	if all := SentKeys(h); len(all) > 0 {
 		return all[0]
 	}
 	return ""
 }
 
-// Usual returns the key of a request in Authorization or X-Api-Key.
-func Usual(h http.Header) string {
-	if keys := sent(h, usual); len(keys) > 0 {
+// UsualKey returns the key of a request in Authorization or X-Api-Key.
+func UsualKey(h http.Header) string {
+	if keys := keysIn(h, usualHeaders); len(keys) > 0 {
 		return keys[0]
 	}
 	return ""
 }
 
-// All returns the different keys of a request.
-func All(h http.Header) []string { return sent(h, numHeaders) }
+// SentKeys returns the different keys of a request.
+func SentKeys(h http.Header) []string { return keysIn(h, numHeaders) }
 
-// sent returns the different keys in the first headers.
-func sent(h http.Header, first int) (keys []string) {
+// keysIn returns the different keys in the first headers.
+func keysIn(h http.Header, first int) (keys []string) {
 	for i, header := range headers() {
 		if i >= first {
 			break
@@ -125,8 +132,8 @@ type Guard struct {
 	Pages bool
 	// Refuse answers a refused request, in the format of the server.
 	Refuse func(http.ResponseWriter, *http.Request, Refusal)
-	// Patience bounds the time of a client to send a request. Default: 1 minute.
-	Patience time.Duration
+	// ClientTimeout bounds the time of a client to send a request. Default: 1 minute.
+	ClientTimeout time.Duration
 }
 
 // refusal returns why a request is refused, or nil.
@@ -137,7 +144,7 @@ func (g *Guard) refusal(r *http.Request) *Refusal {
 	if why := g.origin(r); why != "" {
 		return &Refusal{http.StatusForbidden, "origin_refused", why}
 	}
-	if len(g.Keys) > 0 && !g.Keys.Has(Sent(r.Header)) && (g.Public == nil || !g.Public(r)) {
+	if len(g.Keys) > 0 && !g.Keys.Has(SentKey(r.Header)) && (g.Public == nil || !g.Public(r)) {
 		return &Refusal{http.StatusUnauthorized, "invalid_api_key", "the key is missing or is not one of this server's: send it as Authorization: Bearer KEY, or as X-Api-Key: KEY"}
 	}
 	return nil
@@ -184,4 +191,160 @@ func Encrypted(r *http.Request) bool {
 }
 
 // short returns the beginning of a text from outside.
-func short(theText string) string { return strings.ToValidUTF8(text.Excerpt(theText, 100), "") }
+func short(s string) string { return strings.ToValidUTF8(text.Excerpt(s, 100), "") }
+
+// host returns why the Host of a request is refused, or "". A page that rebinds its own name to this machine
+// sends that name, which is not on the list.
+func (g *Guard) host(r *http.Request) string {
+	switch {
+	case r.URL.Host != "" || r.URL.Scheme != "" || r.Method == http.MethodConnect:
+		return "the request is for a proxy, which this server is not: send the path alone, and the server's name in Host"
+	case r.Host == "":
+		return "the request has no Host header"
+	case g.knowsHost(r):
+		return ""
+	}
+	return "Host " + short(r.Host) + " is not a name of this server: use its address, or allow the name with --allow-host"
+}
+
+// knowsHost reports whether the Host of a request is a name of the server.
+func (g *Guard) knowsHost(r *http.Request) bool {
+	name, port, ok := splitHost(r.Host)
+	if !ok {
+		return false
+	}
+	for _, allowed := range g.Access.Hosts {
+		if strings.EqualFold(allowed, r.Host) || strings.EqualFold(allowed, name) {
+			return true
+		}
+	}
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	if !ok || !samePort(port, local.Port, r.TLS != nil) {
+		return false
+	}
+	if strings.EqualFold(name, "localhost") {
+		return true
+	}
+	// Addresses are compared exactly: one in octal, as one number or with a zone is not accepted, and neither
+	// is the same address in another family.
+	addr, err := netip.ParseAddr(name)
+	if err != nil || addr.Zone() != "" {
+		return false
+	}
+	if addr == netip.IPv6Loopback() || addr == netip.AddrFrom4([4]byte{127, 0, 0, 1}) {
+		return true
+	}
+	here, ok := netip.AddrFromSlice(local.IP)
+	return ok && addr == here.Unmap()
+}
+
+// samePort reports whether a port in Host is the port of the server. No port means that of the scheme.
+func samePort(port string, local int, tls bool) bool {
+	if port == "" {
+		return local == 443 && tls || local == 80 && !tls
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && int(n) == local && port[0] != '+'
+}
+
+// splitHost splits NAME, NAME:PORT, [ADDRESS] and [ADDRESS]:PORT.
+func splitHost(s string) (name, port string, ok bool) {
+	if rest, in := strings.CutPrefix(s, "["); in {
+		name, port, ok = strings.Cut(rest, "]")
+		if !ok || !strings.Contains(name, ":") {
+			return "", "", false
+		}
+		if port == "" {
+			return name, "", true
+		}
+		port, ok = strings.CutPrefix(port, ":")
+		return name, port, ok && port != ""
+	}
+	name, port, colon := strings.Cut(s, ":")
+	if name == "" || colon && port == "" || strings.Contains(port, ":") {
+		return "", "", false
+	}
+	return name, port, true
+}
+
+// Check checks the names and origins.
+func (a Access) Check() error {
+	for _, h := range a.Hosts {
+		name, port, ok := splitHost(h)
+		if n, err := strconv.ParseUint(port, 10, 16); port != "" && (err != nil || n == 0) {
+			ok = false
+		}
+		if !ok || strings.ContainsAny(name, "/*?#@\\% \t\r\n,") {
+			return fmt.Errorf("--allow-host %q: want NAME or NAME:PORT, without wildcards", short(h))
+		}
+	}
+	for _, o := range a.Origins {
+		u, err := url.Parse(o)
+		if err != nil || u.Scheme == "" || u.Host == "" || strings.ContainsAny(o, "*\\ ") || u.Scheme+"://"+u.Host != o {
+			return fmt.Errorf("--allow-origin %q: want SCHEME://NAME or SCHEME://NAME:PORT, as a browser sends it", short(o))
+		}
+	}
+	return nil
+}
+
+// Server returns an http.Server that answers what the guard admits. It makes all servers of Parley.
+func (g *Guard) Server(next http.Handler) *http.Server {
+	timeout := g.clientTimeout()
+	return &http.Server{
+		Handler:           g.Wrap(next),
+		ReadHeaderTimeout: min(timeout, 30*time.Second),
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          log.New(io.Discard, "", 0), // it would log the mistakes of clients
+
+		DisableGeneralOptionsHandler: true, // it would answer OPTIONS * before the guard
+	}
+}
+
+// Wrap returns a handler that passes admitted requests to next.
+func (g *Guard) Wrap(next http.Handler) http.Handler {
+	timeout := g.clientTimeout()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body != nil && r.Body != http.NoBody {
+			r.Body = boundBody(w, r.Body, timeout)
+		}
+		if why := g.refusal(r); why != nil {
+			if r.ProtoMajor == 1 && r.ContentLength != 0 {
+				w.Header().Set("Connection", "close") // otherwise the server would wait for the body
+			}
+			g.Refuse(w, r, *why)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (g *Guard) clientTimeout() time.Duration {
+	if g.ClientTimeout <= 0 {
+		return time.Minute
+	}
+	return g.ClientTimeout
+}
+
+// requestBody is the body of a request, with a deadline. Reading it to its end removes the deadline, which would
+// otherwise end the answer. If a handler leaves some of it unread, the deadline stays, since the server then
+// reads a little more.
+type requestBody struct {
+	io.ReadCloser
+	control *http.ResponseController
+}
+
+func boundBody(w http.ResponseWriter, in io.ReadCloser, timeout time.Duration) io.ReadCloser {
+	b := &requestBody{in, http.NewResponseController(w)}
+	_ = b.control.SetReadDeadline(time.Now().Add(timeout)) // only tests have a writer without deadlines
+	return b
+}
+
+// Read implements io.Reader.
+func (b *requestBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF {
+		_ = b.control.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}

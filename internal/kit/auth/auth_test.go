@@ -28,7 +28,7 @@ func TestKeys(t *testing.T) {
 		{"longer", "Authorization", "Bearer one ", 401},
 		{"both keys", "Authorization", "Bearer onetwo", 401},
 	} {
-		g := &Guard{Keys: New([]string{"one", "two"})}
+		g := &Guard{Keys: HashKeys([]string{"one", "two"})}
 		r := request("127.0.0.1:8090", "127.0.0.1:8090")
 		if c.header != "" {
 			r.Header.Set(c.header, c.value)
@@ -37,7 +37,7 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
-	g := &Guard{Keys: New([]string{"one"}), Public: func(*http.Request) bool { return true }}
+	g := &Guard{Keys: HashKeys([]string{"one"}), Public: func(*http.Request) bool { return true }}
 	if why := g.refusal(request("127.0.0.1:8090", "127.0.0.1:8090")); why != nil {
 		t.Error("a public request needs a key:", why)
 	}
@@ -175,7 +175,7 @@ func TestOrigin(t *testing.T) {
 		r := request("127.0.0.1:8090", "127.0.0.1:8090")
 		c.header.Set("Authorization", "Bearer k")
 		r.Header = c.header
-		g := &Guard{Access: Access{Origins: []string{"https://app.example"}}, Keys: New([]string{"k"})}
+		g := &Guard{Access: Access{Origins: []string{"https://app.example"}}, Keys: HashKeys([]string{"k"})}
 		why := g.refusal(r)
 		if (why == nil) != c.ok || why != nil && (why.Code != "origin_refused" || !strings.Contains(why.Message, "--allow-origin")) {
 			t.Errorf("%s: %+v", c.name, why)
@@ -255,7 +255,7 @@ func TestSlowBody(t *testing.T) {
 		for _, head := range []string{"POST / HTTP/1.1\r\nHost: 127.0.0.1:8090\r\nContent-Length: 100000\r\n\r\n", "GET / HTTP/1.1\r\n"} {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				talk(t, &Guard{Patience: 10 * time.Second}, next, func(c net.Conn) {
+				talk(t, &Guard{ClientTimeout: 10 * time.Second}, next, func(c net.Conn) {
 					go func() { _, _ = io.Copy(io.Discard, c) }()
 					_, err := io.WriteString(c, head)
 					for i := 0; err == nil && i < 100_000; i++ {
@@ -291,7 +291,7 @@ func TestSlowAnswer(t *testing.T) {
 				}
 				fmt.Fprint(w, "done")
 			}
-			talk(t, &Guard{Patience: 10 * time.Second}, http.HandlerFunc(next), func(c net.Conn) {
+			talk(t, &Guard{ClientTimeout: 10 * time.Second}, http.HandlerFunc(next), func(c net.Conn) {
 				go func() { _, _ = io.WriteString(c, head) }()
 				res, err := http.ReadResponse(bufio.NewReader(c), nil)
 				if err != nil {

@@ -10,14 +10,14 @@ import (
 
 // Flags are the flags of a command that serves: who may use the server.
 type Flags struct {
-	Names
+	NameFlags
 	// Keyed means that the command has no flag --open: its server always needs a key.
 	Keyed bool `kong:"-"`
 	Open  bool `group:"clients" help:"Serve other machines without a key: everyone who can connect can use it."`
 }
 
-// Names are the flags of a server for its names, and for the web pages that may use it.
-type Names struct {
+// NameFlags are the flags of a server for its names, and for the web pages that may use it.
+type NameFlags struct {
 	AllowHost   []string `group:"clients" sep:"none" placeholder:"NAME[:PORT]" help:"Another host name that clients may use for this server, such as that of a proxy. Repeatable. Default: its address, and the names of this machine."`
 	AllowOrigin []string `group:"clients" sep:"none" placeholder:"ORIGIN" help:"A web origin that may send requests, such as http://NAME:PORT. Repeatable. Default: none."`
 }

@@ -1,13 +1,13 @@
-// Package files opens and reads the files that users name: plans, datasets, scenarios, prices,
-// schemas.
+// Package files opens, reads, locks and replaces files.
 //
-// What it promises: it opens only regular files, so a pipe, a terminal or a device never makes
-// the program wait or act. It reads no more than the caller's limit, and stops when the context
+// The files that users name are plans, datasets, scenarios, prices and schemas. Open opens only regular files, so a pipe, a terminal or a device never makes
+// the program wait or act. Read reads no more than the caller's limit, and stops when the context
 // ends. Every error names the file and says what is wrong with it. YAML is parsed within limits
 // too, and never panics.
 //
 // Folders report whether a file is in one of them, whatever links lead to it. SyncFolder and
-// Replace write the program's own files.
+// Replace write the program's own files. A Lock, a Guard and OpenLocked prevent two processes from writing one file
+// (lock.go).
 package files
 
 import (
@@ -17,6 +17,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"parley/internal/kit/text"
 )
@@ -72,7 +74,7 @@ func Open(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := regular(path, info); err != nil {
+	if err := checkRegular(path, info); err != nil {
 		return nil, err
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|withoutWaiting, 0)
@@ -80,7 +82,7 @@ func Open(path string) (*os.File, error) {
 		return nil, err
 	}
 	if info, err = f.Stat(); err == nil {
-		err = regular(path, info)
+		err = checkRegular(path, info)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -88,8 +90,8 @@ func Open(path string) (*os.File, error) {
 	return f, nil
 }
 
-// regular returns an error if path is not a regular file.
-func regular(path string, info fs.FileInfo) error {
+// checkRegular returns an error if path is not a regular file.
+func checkRegular(path string, info fs.FileInfo) error {
 	var what string
 	switch mode := info.Mode(); {
 	case mode.IsRegular():
@@ -121,7 +123,7 @@ func Read(ctx context.Context, path string, limit int64) ([]byte, error) {
 
 // ReadAll does the same with a reader. path is for errors.
 func ReadAll(ctx context.Context, r io.Reader, path string, limit int64) ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(Reader(ctx, r), limit+1))
+	b, err := io.ReadAll(io.LimitReader(ContextReader(ctx, r), limit+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -131,8 +133,8 @@ func ReadAll(ctx context.Context, r io.Reader, path string, limit int64) ([]byte
 	return b, nil
 }
 
-// Reader returns a reader of r that fails with the context's cause when the context ends.
-func Reader(ctx context.Context, r io.Reader) io.Reader {
+// ContextReader returns a reader of r that fails with the context's cause when the context ends.
+func ContextReader(ctx context.Context, r io.Reader) io.Reader {
 	return readerFunc(func(p []byte) (int, error) {
 		if ctx.Err() != nil {
 			return 0, context.Cause(ctx)
@@ -144,3 +146,140 @@ func Reader(ctx context.Context, r io.Reader) io.Reader {
 type readerFunc func(p []byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// TempPrefix begins the names of temporary files. A program that is killed leaves them behind.
+const TempPrefix = ".parley-"
+
+// Replace writes a file of the program's own. It writes a temporary file beside it, syncs it and
+// renames it, so that a reader or a power failure finds either the old or the new contents.
+func Replace(path string, perm fs.FileMode, text []byte) error {
+	if err := replace(path, perm, text, (*os.File).Sync); err != nil {
+		return err
+	}
+	return SyncFolder(filepath.Dir(path))
+}
+
+// Publish is Replace for a file that only running programs read: it does not wait for the disk, so the file may be
+// lost or damaged by a power failure.
+func Publish(path string, perm fs.FileMode, text []byte) error {
+	return replace(path, perm, text, func(*os.File) error { return nil })
+}
+
+func replace(path string, perm fs.FileMode, text []byte, sync func(*os.File) error) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), TempPrefix+"*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	_, err = f.Write(text)
+	if err := errors.Join(err, f.Chmod(perm), sync(f), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// Folders is a set of folders that files may be in, at any depth.
+type Folders struct {
+	all []folder
+}
+
+// folder is one of them: its name, its name without links, and its identity.
+type folder struct {
+	named, real string
+	info        fs.FileInfo
+}
+
+// Add adds a folder, or a single file. It must exist.
+func (f *Folders) Add(path string) error {
+	named, err := filepath.Abs(path)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	real, err := filepath.EvalSymlinks(named)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(real)
+	if err != nil {
+		return err
+	}
+	f.all = append(f.all, folder{named: named, real: real, info: info})
+	return nil
+}
+
+// Hold returns path without symbolic links, and whether it is one of the folders or in one. The
+// file need not exist, and is not opened. If that cannot be known, such as for a link that leads
+// nowhere, no folder holds it.
+func (f *Folders) Hold(path string) (real string, held bool) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return path, false
+	}
+	if !f.volume(abs) {
+		return abs, false
+	}
+	real, known := resolveExisting(abs)
+	for _, one := range f.all {
+		if known && one.holds(real) {
+			return real, true
+		}
+	}
+	return real, false
+}
+
+// volume reports whether path is on the volume of a folder. Reading \\host\share would send the
+// user's credentials to that host.
+func (f *Folders) volume(path string) bool {
+	for _, one := range f.all {
+		v := filepath.VolumeName(path)
+		if strings.EqualFold(v, filepath.VolumeName(one.named)) || strings.EqualFold(v, filepath.VolumeName(one.real)) {
+			return true
+		}
+	}
+	return false
+}
+
+// resolveExisting follows the symbolic links of path as far as it exists. known is false if something exists
+// and its target cannot be read.
+func resolveExisting(path string) (real string, known bool) {
+	rest := ""
+	for {
+		real, err := filepath.EvalSymlinks(path)
+		if err == nil {
+			return filepath.Join(real, rest), true
+		}
+		if info, err := os.Lstat(path); err == nil {
+			if to, err := os.Readlink(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+				return to, false
+			}
+			return filepath.Join(path, rest), false
+		}
+		parent := filepath.Dir(path)
+		if parent == path {
+			return filepath.Join(path, rest), false
+		}
+		path, rest = parent, filepath.Join(filepath.Base(path), rest)
+	}
+}
+
+// holds reports whether real is the folder or in it. Two names may be the same to the file system,
+// for example if they differ only in case.
+func (d folder) holds(real string) bool {
+	if rel, err := filepath.Rel(d.real, real); err == nil && filepath.IsLocal(rel) {
+		return true
+	}
+	for {
+		if info, err := os.Stat(real); err == nil && os.SameFile(info, d.info) {
+			return true
+		}
+		parent := filepath.Dir(real)
+		if parent == real {
+			return false
+		}
+		real = parent
+	}
+}

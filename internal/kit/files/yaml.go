@@ -12,9 +12,9 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Limits limit what is parsed of a YAML text. The parser keeps about 600 bytes for each token, its
+// YAMLLimits limit what is parsed of a YAML text. The parser keeps about 600 bytes for each token, its
 // time grows faster than their number, and it recurses.
-type Limits struct {
+type YAMLLimits struct {
 	// Tokens is the maximum number of words and signs.
 	Tokens int
 	// Depth is how deep values may be nested.
@@ -44,17 +44,17 @@ func (e *YAMLError) Error() string {
 
 // ParseYAML parses a text within limits. It does not follow aliases: a caller that does must count.
 // Its error is a *YAMLError. It never panics.
-func ParseYAML(text string, l Limits) (file *ast.File, err error) {
+func ParseYAML(text string, l YAMLLimits) (file *ast.File, err error) {
 	defer func() {
 		if p := recover(); p != nil { // in the parser
 			file, err = nil, &YAMLError{Problem: "is not YAML"}
 		}
 	}()
-	if marks(text) > looseMarks*l.Tokens {
+	if countMarks(text) > looseMarks*l.Tokens {
 		return nil, &YAMLError{Problem: "is too large: more than " + strconv.Itoa(l.Tokens) + " words and signs"}
 	}
 	tokens := lexer.Tokenize(text)
-	if err := bounded(tokens, l); err != nil {
+	if err := checkTokens(tokens, l); err != nil {
 		return nil, err
 	}
 	file, err = parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
@@ -71,9 +71,9 @@ func ParseYAML(text string, l Limits) (file *ast.File, err error) {
 	return nil, e
 }
 
-// marks counts the bytes of a text that may begin or end a token. A text has at most twice as many
+// countMarks counts the bytes of a text that may begin or end a token. A text has at most twice as many
 // tokens.
-func marks(text string) int {
+func countMarks(text string) int {
 	n := 0
 	for i := range len(text) {
 		if strings.IndexByte("[]{},:-?&*!|>#%@`'\"\n", text[i]) >= 0 {
@@ -83,10 +83,10 @@ func marks(text string) int {
 	return n
 }
 
-// bounded refuses a text that takes the parser too long, or makes it recurse too deep.
-func bounded(tokens token.Tokens, l Limits) error {
+// checkTokens refuses a text that takes the parser too long, or makes it recurse too deep.
+func checkTokens(tokens token.Tokens, l YAMLLimits) error {
 	if len(tokens) > l.Tokens {
-		return at(tokens[l.Tokens], "is too large: more than "+strconv.Itoa(l.Tokens)+" words and signs up to here")
+		return yamlErrorAt(tokens[l.Tokens], "is too large: more than "+strconv.Itoa(l.Tokens)+" words and signs up to here")
 	}
 	flow, line, inLine := 0, 0, 0
 	for _, t := range tokens {
@@ -102,13 +102,13 @@ func bounded(tokens token.Tokens, l Limits) error {
 			inLine++
 		}
 		if flow > l.Depth || inLine > 2*l.Depth {
-			return at(t, "is nested too deeply: at most "+strconv.Itoa(l.Depth)+" levels")
+			return yamlErrorAt(t, "is nested too deeply: at most "+strconv.Itoa(l.Depth)+" levels")
 		}
 	}
 	return nil
 }
 
-func at(t *token.Token, problem string) error {
+func yamlErrorAt(t *token.Token, problem string) error {
 	e := &YAMLError{Problem: problem}
 	if t != nil && t.Position != nil {
 		e.Line, e.Column = max(t.Position.Line, 1), max(t.Position.Column, 1)

@@ -93,7 +93,7 @@ type contrasted struct {
 // judge returns the interval and the test of a contrast.
 func (e contrasted) judge(confidence float64) (Quantity, Test) {
 	const method = "cluster t"
-	q, test := Quantity{Value: e.value, Interval: everything(), N: e.clusters, Method: method}, Test{P: math.NaN(), N: e.clusters, Method: method}
+	q, test := Quantity{Value: e.value, Interval: unbounded(), N: e.clusters, Method: method}, Test{P: math.NaN(), N: e.clusters, Method: method}
 	if !q.Known() || e.single || !(e.variance > 0) || !isFinite(e.variance) || !(e.df > 0) {
 		return q, test
 	}

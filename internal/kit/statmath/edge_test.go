@@ -20,7 +20,7 @@ func answers(xs, ys []float64, confidence float64) ([]Quantity, []Test) {
 	p := Permutation{Draws: 50}
 	k, n := len(xs)-2, len(ys)-1
 	return []Quantity{
-			Mean(xs, confidence).Quantity(), Of(xs, confidence).Quantity(), t.Estimate(confidence).Quantity(),
+			Mean(xs, confidence).Quantity(), EstimateMean(xs, confidence).Quantity(), t.Estimate(confidence).Quantity(),
 			Share(k, n, confidence), ShareDifference(k, n, n, k, confidence),
 			PairedShareDifference(Pairs{k, n, k, n}, confidence),
 			PairedDifference(xs, ys, confidence), MeanDifference(xs, ys, confidence),

@@ -1,6 +1,9 @@
 package statmath
 
-import "math"
+import (
+	"math"
+	"sort"
+)
 
 // Hedges returns Hedges' g: by how many standard deviations the mean of a is above that of b, corrected for small
 // samples. The interval is that of the noncentral t distribution.
@@ -9,7 +12,7 @@ func Hedges(a, b []float64, confidence float64) Quantity {
 	if !d.Known() || df < 2 { // not defined for three observations
 		return Unknown(d.N, d.Method)
 	}
-	j := unbiased(df)
+	j := hedgesFactor(df)
 	d.Value, d.Low, d.High = d.Value*j, d.Low*j, d.High*j
 	return d
 }
@@ -74,10 +77,10 @@ func noncentral(d, root, df float64, n int, confidence float64) Quantity {
 func noncentrality(t, df, p float64) float64 {
 	// The larger the noncentrality, the less is below t. First find two that enclose the answer, then bisect.
 	low, high := t-1, t+1
-	for step := 2.0; below(t, df, low) < p && step < 1e9; step *= 2 {
+	for step := 2.0; noncentralBelow(t, df, low) < p && step < 1e9; step *= 2 {
 		low = t - step
 	}
-	for step := 2.0; below(t, df, high) > p && step < 1e9; step *= 2 {
+	for step := 2.0; noncentralBelow(t, df, high) > p && step < 1e9; step *= 2 {
 		high = t + step
 	}
 	for high-low > 1e-10*max(1, math.Abs(t)) {
@@ -85,7 +88,7 @@ func noncentrality(t, df, p float64) float64 {
 		if mid <= low || mid >= high {
 			break // no float64 lies between them
 		}
-		if below(t, df, mid) > p {
+		if noncentralBelow(t, df, mid) > p {
 			low = mid
 		} else {
 			high = mid
@@ -94,8 +97,8 @@ func noncentrality(t, df, p float64) float64 {
 	return low + (high-low)/2
 }
 
-// below returns the share of the noncentral t distribution below t.
-func below(t, df, noncentrality float64) float64 {
+// noncentralBelow returns the share of the noncentral t distribution below t.
+func noncentralBelow(t, df, noncentrality float64) float64 {
 	switch {
 	case math.Abs(noncentrality) >= 37:
 		// The series underflows. Formula 26.7.10 of Abramowitz and Stegun is accurate there.
@@ -107,9 +110,89 @@ func below(t, df, noncentrality float64) float64 {
 	}
 }
 
-// unbiased returns the exact factor of Hedges' correction.
-func unbiased(df float64) float64 {
+// hedgesFactor returns the exact factor of Hedges' correction.
+func hedgesFactor(df float64) float64 {
 	a, _ := math.Lgamma(df / 2)
 	b, _ := math.Lgamma((df - 1) / 2)
 	return math.Exp(a-b) / math.Sqrt(df/2)
+}
+
+// maxNeeded is the largest number of episodes that the search considers.
+const maxNeeded = 1_000_000_000
+
+// meansPower returns how often a t test at level alpha detects a difference of d standard
+// deviations between two groups of n episodes each. It returns NaN if that is unknown.
+func meansPower(d float64, n int, alpha float64) float64 {
+	return tPower(d*math.Sqrt(float64(n)/2), 2*float64(n)-2, alpha)
+}
+
+// pairedPower returns how often a t test at level alpha detects a mean difference of d
+// standard deviations of the differences, from n pairs. It returns NaN if that is unknown.
+func pairedPower(d float64, n int, alpha float64) float64 {
+	return tPower(d*math.Sqrt(float64(n)), float64(n)-1, alpha)
+}
+
+// sharesPower returns how often a test at level alpha detects that shares of p1 and p2
+// differ, from n episodes in each of two groups. It returns NaN if that is unknown.
+func sharesPower(p1, p2 float64, n int, alpha float64) float64 {
+	if !(p1 >= 0 && p1 <= 1 && p2 >= 0 && p2 <= 1 && alpha > 0 && alpha < 1) || n < 1 {
+		return math.NaN()
+	}
+	middle := (p1 + p2) / 2
+	equal := math.Sqrt(2 * middle * (1 - middle))
+	apart := math.Sqrt(p1*(1-p1) + p2*(1-p2))
+	far := math.Abs(p1-p2) * math.Sqrt(float64(n))
+	z := normalQuantile(1-alpha) * equal
+	switch {
+	case equal == 0: // both shares are 0, or both are 1
+		return alpha
+	case apart == 0: // one share is 0, the other 1
+		if far > z {
+			return 1
+		}
+		return 0
+	}
+	return normalCDF((far-z)/apart) + normalCDF((-far-z)/apart)
+}
+
+// tPower returns how often a noncentral t variable is beyond the critical values of level alpha.
+func tPower(noncentrality, df, alpha float64) float64 {
+	if !(alpha > 0 && alpha < 1 && df >= 1) || math.IsNaN(noncentrality) || math.IsInf(noncentrality, 0) {
+		return math.NaN()
+	}
+	nc := math.Abs(noncentrality)
+	edge := tQuantile(df, 1-alpha)
+	return min(1, max(0, 1-noncentralBelow(edge, df, nc)+noncentralBelow(-edge, df, nc)))
+}
+
+// MeansNeeded returns how many episodes each of two groups needs for meansPower to reach
+// power. It is not ok if no number up to maxNeeded is enough.
+func MeansNeeded(d, alpha, power float64) (n int, ok bool) {
+	return needed(2, d != 0, power, func(n int) float64 { return meansPower(d, n, alpha) })
+}
+
+// PairedNeeded returns how many pairs are needed for pairedPower to reach power.
+func PairedNeeded(d, alpha, power float64) (n int, ok bool) {
+	return needed(2, d != 0, power, func(n int) float64 { return pairedPower(d, n, alpha) })
+}
+
+// SharesNeeded returns how many episodes each of two groups needs for sharesPower to
+// reach power.
+func SharesNeeded(p1, p2, alpha, power float64) (n int, ok bool) {
+	return needed(1, p1 != p2, power, func(n int) float64 { return sharesPower(p1, p2, n, alpha) })
+}
+
+// needed returns the smallest n of at least first for which reached(n) is at least want. reached grows with n.
+func needed(first int, possible bool, want float64, reached func(n int) float64) (int, bool) {
+	if !possible || !(want < 1) || math.IsNaN(reached(first)) {
+		return 0, false
+	}
+	top := first
+	for reached(top) < want {
+		if top *= 2; top > maxNeeded {
+			return 0, false
+		}
+	}
+	low := max(first, top/2)
+	return low + sort.Search(top-low, func(i int) bool { return reached(low+i) >= want }), true
 }

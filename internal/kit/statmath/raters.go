@@ -1,8 +1,3 @@
-// Part raters says how far raters agree, and whether two numbers go together.
-//
-// Every function is pure; random draws come from a fixed seed. Nothing panics. If too little is known, or a value is not
-// finite, the result is unknown.
-
 package statmath
 
 import (
@@ -10,8 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-
-	"parley/stats"
 )
 
 // Rated is one thing that several raters rated. Things with the same Cluster, such as the seats of one episode, are not
@@ -30,45 +23,45 @@ const (
 	Ordinal              // ranks: only their order counts
 )
 
-// rounds is how many samples an interval is made of.
-const rounds = 1000
+// bootstrapRounds is how many samples an interval is made of.
+const bootstrapRounds = 1000
 
 // Alpha returns Krippendorff's alpha: 1 if raters always agree, 0 if they agree as often as chance would make them. Things
 // that fewer than two rated do not count. The interval is of the percentiles of a bootstrap over clusters, from a
 // fixed seed. Alpha is unknown if all ratings are the same.
-func Alpha(all []Rated, scale Scale, confidence float64) stats.Quantity {
+func Alpha(all []Rated, scale Scale, confidence float64) Quantity {
 	a, n := newAlpha(all, scale)
-	q := stats.Quantity{Value: math.NaN(), Interval: stats.Interval{Low: -1, High: 1}, N: n, Method: "krippendorff's alpha"}
+	q := Quantity{Value: math.NaN(), Interval: Interval{Low: -1, High: 1}, N: n, Method: "krippendorff's alpha"}
 	if a == nil {
 		return q
 	}
-	bootstrap(&q, len(a.clusters), a.of, confidence)
+	bootstrap(&q, len(a.clusters), a.value, confidence)
 	return q
 }
 
 // bootstrap sets a value of clusters, and its interval: of the percentiles of samples of the clusters, from a fixed seed.
-func bootstrap(q *stats.Quantity, clusters int, of func([]int) float64, confidence float64) {
+func bootstrap(q *Quantity, clusters int, of func([]int) float64, confidence float64) {
 	every := make([]int, clusters)
 	for i := range every {
 		every[i] = i
 	}
-	if q.Value = of(every); !ratersIsFinite(q.Value) || len(every) < 2 || !(confidence > 0 && confidence < 1) {
+	if q.Value = of(every); !isFinite(q.Value) || len(every) < 2 || !(confidence > 0 && confidence < 1) {
 		return
 	}
 	r := rand.New(rand.NewPCG(uint64(len(every)), 1))
 	var values []float64
 	drawn := make([]int, len(every))
-	for range rounds {
+	for range bootstrapRounds {
 		for i := range drawn {
 			drawn[i] = r.IntN(len(drawn))
 		}
-		if v := of(drawn); ratersIsFinite(v) {
+		if v := of(drawn); isFinite(v) {
 			values = append(values, v)
 		}
 	}
 	slices.Sort(values)
 	if tail := int(float64(len(values)) * (1 - confidence) / 2); len(values) > 2*tail {
-		q.Interval = stats.Interval{Low: max(-1, min(q.Value, values[tail])), High: max(q.Value, values[len(values)-1-tail])}
+		q.Interval = Interval{Low: max(-1, min(q.Value, values[tail])), High: max(q.Value, values[len(values)-1-tail])}
 	}
 }
 
@@ -96,7 +89,7 @@ func newAlpha(all []Rated, scale Scale) (_ *alpha, things int) {
 		}
 		things++
 		for _, v := range one.Values {
-			if !ratersIsFinite(v) {
+			if !isFinite(v) {
 				return nil, things
 			}
 			kinds = append(kinds, v)
@@ -133,8 +126,8 @@ func newAlpha(all []Rated, scale Scale) (_ *alpha, things int) {
 	return a, things
 }
 
-// of returns alpha of some clusters.
-func (a *alpha) of(clusters []int) float64 {
+// value returns alpha of some clusters.
+func (a *alpha) value(clusters []int) float64 {
 	clear(a.counts)
 	clear(a.observed)
 	total := 0.0
@@ -175,23 +168,23 @@ func (a *alpha) distance(x, y int) float64 {
 }
 
 // Spearman returns the correlation of ranks of two lists of the same length. The interval is that of Bonett and
-// Wright (2000). At a correlation of 1 or -1, where theirs would have no width, it is that of the value within: see within.
+// Wright (2000). At a correlation of 1 or -1, where theirs would have no width, it is that of the value just inside: see innerCorrelation.
 // It is unknown if one list is constant.
-func Spearman(xs, ys []float64, confidence float64) stats.Quantity {
-	q := stats.Quantity{Value: math.NaN(), Interval: stats.Interval{Low: -1, High: 1}, N: len(xs), Method: "spearman"}
-	if len(xs) != len(ys) || len(xs) < 4 || slices.ContainsFunc(slices.Concat(xs, ys), func(x float64) bool { return !ratersIsFinite(x) }) {
+func Spearman(xs, ys []float64, confidence float64) Quantity {
+	q := Quantity{Value: math.NaN(), Interval: Interval{Low: -1, High: 1}, N: len(xs), Method: "spearman"}
+	if len(xs) != len(ys) || len(xs) < 4 || slices.ContainsFunc(slices.Concat(xs, ys), func(x float64) bool { return !isFinite(x) }) {
 		return q
 	}
-	a, b := ratersCentred(xs), ratersCentred(ys)
-	ab, aa, bb := product(a, b), product(a, a), product(b, b)
+	a, b := centredRanks(xs), centredRanks(ys)
+	ab, aa, bb := dotProduct(a, b), dotProduct(a, a), dotProduct(b, b)
 	if !(aa > 0 && bb > 0) {
 		return q
 	}
 	q.Value = max(-1, min(1, ab/math.Sqrt(aa*bb)))
-	rho := within(q.Value, a)
-	z := math.Sqrt2 * math.Erfinv(confidence) * spread(rho, len(xs))
+	rho := innerCorrelation(q.Value, a)
+	z := math.Sqrt2 * math.Erfinv(confidence) * fisherError(rho, len(xs))
 	if confidence > 0 && confidence < 1 {
-		q.Interval = stats.Interval{Low: math.Tanh(math.Atanh(rho) - z), High: math.Tanh(math.Atanh(rho) + z)}
+		q.Interval = Interval{Low: math.Tanh(math.Atanh(rho) - z), High: math.Tanh(math.Atanh(rho) + z)}
 		if rho != q.Value { // the interval reaches to the value itself
 			q.Low, q.High = min(q.Low, q.Value), max(q.High, q.Value)
 		}
@@ -199,10 +192,10 @@ func Spearman(xs, ys []float64, confidence float64) stats.Quantity {
 	return q
 }
 
-// within returns a correlation of ranks that Fisher's transformation can take. In place of 1 or -1 it is halfway to the next
+// innerCorrelation returns a correlation of ranks that Fisher's transformation can take. In place of 1 or -1 it is halfway to the next
 // value that the ranks can have, as a correction for continuity is: the one after two neighbours have changed places, which is
 // 12/(n³-n) away if no values are equal. ranks are those of one list, less their mean.
-func within(rho float64, ranks []float64) float64 {
+func innerCorrelation(rho float64, ranks []float64) float64 {
 	if math.Abs(rho) < 1-1e-12 { // sums of quarters and one root
 		return rho
 	}
@@ -213,7 +206,7 @@ func within(rho float64, ranks []float64) float64 {
 			gap = min(gap, d)
 		}
 	}
-	return math.Copysign(1-gap*gap/product(ranks, ranks)/2, rho)
+	return math.Copysign(1-gap*gap/dotProduct(ranks, ranks)/2, rho)
 }
 
 // exactOrders is the largest number of values whose orders are all tried: 362,880, in milliseconds.
@@ -228,16 +221,16 @@ func Unrelated(xs, ys []float64) float64 {
 		return math.NaN()
 	}
 	if q.N <= exactOrders {
-		return exact(ratersCentred(xs), ratersCentred(ys))
+		return exactShare(centredRanks(xs), centredRanks(ys))
 	}
 	all, _ := math.Lgamma(float64(q.N + 1))
-	p := math.Erfc(math.Abs(math.Atanh(q.Value)) / math.Sqrt2 / spread(q.Value, q.N)) // 0 at a correlation of 1
-	return max(p, math.Exp(max(alike(xs), alike(ys))-all))
+	p := math.Erfc(math.Abs(math.Atanh(q.Value)) / math.Sqrt2 / fisherError(q.Value, q.N)) // 0 at a correlation of 1
+	return max(p, math.Exp(max(logEqualOrders(xs), logEqualOrders(ys))-all))
 }
 
-// exact returns the share of orders of b in which the product with a is as far from 0 as it is now.
-func exact(a, b []float64) float64 {
-	now := math.Abs(product(a, b)) // sums of quarters: without error
+// exactShare returns the share of orders of b in which the product with a is as far from 0 as it is now.
+func exactShare(a, b []float64) float64 {
+	now := math.Abs(dotProduct(a, b)) // sums of quarters: without error
 	var far, all float64
 	var visit func(i int, sum float64)
 	visit = func(i int, sum float64) {
@@ -257,8 +250,8 @@ func exact(a, b []float64) float64 {
 	return far / all
 }
 
-// alike returns the logarithm of the number of orders that differ only by equal values.
-func alike(values []float64) (sum float64) {
+// logEqualOrders returns the logarithm of the number of orders that differ only by equal values.
+func logEqualOrders(values []float64) (sum float64) {
 	times := map[float64]int{}
 	for _, v := range values {
 		times[v]++
@@ -267,11 +260,11 @@ func alike(values []float64) (sum float64) {
 	return sum
 }
 
-// spread is the standard error of a correlation of ranks after Fisher's transformation.
-func spread(rho float64, n int) float64 { return math.Sqrt((1 + rho*rho/2) / float64(n-3)) }
+// fisherError is the standard error of a correlation of ranks after Fisher's transformation.
+func fisherError(rho float64, n int) float64 { return math.Sqrt((1 + rho*rho/2) / float64(n-3)) }
 
-// ratersCentred returns the ranks of values, less their mean.
-func ratersCentred(values []float64) []float64 {
+// centredRanks returns the ranks of values, less their mean.
+func centredRanks(values []float64) []float64 {
 	out := ranks(values)
 	for i := range out {
 		out[i] -= float64(len(out)+1) / 2
@@ -279,7 +272,7 @@ func ratersCentred(values []float64) []float64 {
 	return out
 }
 
-func product(a, b []float64) (sum float64) {
+func dotProduct(a, b []float64) (sum float64) {
 	for i := range a {
 		sum += float64(a[i] * b[i])
 	}
@@ -307,4 +300,128 @@ func ranks(values []float64) []float64 {
 	return out
 }
 
-func ratersIsFinite(x float64) bool { return !math.IsInf(x, 0) && !math.IsNaN(x) }
+// RaterKappa returns Cohen's kappa of two raters, whose ratings of a thing are its two values, in the same order: 1 if they always
+// agree, 0 if they agree as often as chance would make them. On the Ordinal scale a disagreement counts by the square
+// of its distance, so it is the weighted kappa. The interval is that of Alpha. RaterKappa is unknown if all ratings are the same.
+func RaterKappa(all []Rated, scale Scale, confidence float64) Quantity {
+	q := Quantity{Value: math.NaN(), Interval: Interval{Low: -1, High: 1}, N: len(all), Method: "cohen's kappa"}
+	var kinds []float64
+	for _, one := range all {
+		if len(one.Values) != 2 || !isFinite(one.Values[0]) || !isFinite(one.Values[1]) {
+			return q
+		}
+		kinds = append(kinds, one.Values...)
+	}
+	slices.Sort(kinds)
+	k := &kappa{scale: scale, kinds: slices.Compact(kinds)}
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b Rated) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	for i, one := range all {
+		if i == 0 || all[i-1].Cluster != one.Cluster {
+			k.clusters = append(k.clusters, nil)
+		}
+		x, _ := slices.BinarySearch(k.kinds, one.Values[0])
+		y, _ := slices.BinarySearch(k.kinds, one.Values[1])
+		last := &k.clusters[len(k.clusters)-1]
+		*last = append(*last, [2]int{x, y})
+	}
+	k.first, k.second = make([]float64, len(k.kinds)), make([]float64, len(k.kinds))
+	bootstrap(&q, len(k.clusters), k.value, confidence)
+	return q
+}
+
+// kappa has the ratings of each cluster, as places in kinds.
+type kappa struct {
+	scale         Scale
+	kinds         []float64
+	clusters      [][][2]int
+	first, second []float64 // how often each rater gave each rating
+}
+
+// value returns kappa of some clusters: 1 less how far ratings are apart, as a share of what chance would make it.
+func (k *kappa) value(clusters []int) float64 {
+	clear(k.first)
+	clear(k.second)
+	var n, seen float64
+	for _, i := range clusters {
+		for _, c := range k.clusters[i] {
+			n++
+			k.first[c[0]]++
+			k.second[c[1]]++
+			seen += k.distance(c[0], c[1])
+		}
+	}
+	if k.expected(n) == 0 {
+		return math.NaN()
+	}
+	return 1 - n*seen/k.expected(n)
+}
+
+// expected returns the sum of the distances of each rating of one rater to each of the other.
+func (k *kappa) expected(n float64) float64 {
+	if k.scale == Nominal {
+		same := 0.0
+		for x := range k.kinds {
+			same += float64(k.first[x] * k.second[x])
+		}
+		return n*n - same
+	}
+	var a, b, aa, bb float64
+	for i, x := range k.kinds {
+		a, aa = a+float64(k.first[i]*x), aa+float64(k.first[i]*x*x)
+		b, bb = b+float64(k.second[i]*x), bb+float64(k.second[i]*x*x)
+	}
+	return n*(aa+bb) - 2*a*b
+}
+
+func (k *kappa) distance(x, y int) float64 {
+	switch d := k.kinds[x] - k.kinds[y]; {
+	case k.scale == Ordinal:
+		return d * d
+	case x == y:
+		return 0
+	default:
+		return 1
+	}
+}
+
+// Kappa returns Cohen's kappa: how much more often two raters agree than by chance, as a share of what is left above
+// chance. A pair is one thing that both rated. The interval is that of Fleiss, Cohen and Everitt (1969). Where it has no
+// width, it is Wilson's for how often they agree. Kappa is unknown if both gave one and the same rating to everything.
+func Kappa(p Pairs, confidence float64) Quantity {
+	n := float64(p.N())
+	q := Quantity{Value: math.NaN(), Interval: Interval{Low: -1, High: 1}, N: max(0, p.N()), Method: "cohen's kappa"}
+	if n <= 0 || !p.valid() {
+		return q
+	}
+	// Shares of the table: cell[i][j] has rating i by A and j by B.
+	cell := [2][2]float64{{float64(p.Both) / n, float64(p.OnlyA) / n}, {float64(p.OnlyB) / n, float64(p.Neither) / n}}
+	a := [2]float64{cell[0][0] + cell[0][1], cell[1][0] + cell[1][1]}
+	b := [2]float64{cell[0][0] + cell[1][0], cell[0][1] + cell[1][1]}
+	agree, chance := cell[0][0]+cell[1][1], float64(a[0]*b[0])+float64(a[1]*b[1])
+	if chance >= 1 {
+		return q
+	}
+	q.Value = (agree - chance) / (1 - chance)
+	k := 1 - q.Value
+	var variance float64
+	for i := range 2 {
+		own := 1 - float64((a[i]+b[i])*k)
+		variance += float64(cell[i][i] * own * own)
+		other := b[i] + a[1-i]
+		variance += float64(k * k * cell[i][1-i] * other * other)
+	}
+	rest := q.Value - float64(chance*k)
+	variance = (variance - float64(rest*rest)) / float64((1-chance)*(1-chance)*n)
+	z := normalQuantile(confidence)
+	switch {
+	case math.IsInf(z, 1):
+	case agree == 0 || agree == 1 || variance <= 0:
+		i := wilsonShare(agree, n, confidence)
+		q.Interval = Interval{Low: max(-1, (i.Low-chance)/(1-chance)), High: (i.High - chance) / (1 - chance)}
+	default:
+		half := z * math.Sqrt(variance)
+		q.Interval = Interval{Low: max(-1, q.Value-half), High: min(1, q.Value+half)}
+	}
+	return q
+}

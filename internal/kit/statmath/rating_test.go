@@ -199,7 +199,7 @@ func TestExpectedScores(t *testing.T) {
 	t.Parallel()
 	table := rate(t, games("a > b", "a > b", "a > b", "a = b", "b > a"))
 	d := table.difference("a", "b")
-	ratingSame(t, "expected score", expected(d.Value/perUnit, 0), 0.7, 1e-9) // 3.5 of 5
+	ratingSame(t, "expected score", expectedScore(d.Value/perUnit, 0), 0.7, 1e-9) // 3.5 of 5
 	if !d.Holds(d.Value) || math.IsInf(d.Half(), 0) {
 		t.Errorf("%v", d)
 	}
@@ -269,7 +269,7 @@ func season(r *rand.Rand, rounds int, luck, ties float64) (gs []Game) {
 				if luck > 0 {
 					g.Deal = fmt.Sprint(round)
 				}
-				switch p, x := expected(d, 0), r.Float64(); {
+				switch p, x := expectedScore(d, 0), r.Float64(); {
 				case x < p-ties/2:
 					g.Score = 1
 				case x < p+ties/2:

@@ -18,8 +18,9 @@
 //   - How large is a difference, in standard deviations? Hedges, PairedEffect, CohenH.
 //   - How many more episodes would show it? MeansNeeded, PairedNeeded, SharesNeeded. How often do
 //     this many show it? meansPower, pairedPower, sharesPower.
-//
-// Who is stronger, from games between two, is in statmath/rating. How far raters agree is in statmath/raters.
+//   - Who is stronger, from games between two: Rate.
+//   - How far do raters agree? Kappa for two, with a closed formula; RaterKappa and Alpha for ratings that come in
+//     clusters. Do two numbers go together? Spearman, Unrelated.
 //
 // Every function is pure; random draws come from a seed. Observations are added in the order
 // they are given, so that the same episodes give the same digits. Nothing panics. If too little
@@ -45,6 +46,6 @@ type (
 // Unknown returns a quantity without a value, from n observations.
 func Unknown(n int, method string) Quantity { return stats.Unknown(n, method) }
 
-func everything() Interval { return stats.Everything() }
+func unbounded() Interval { return stats.Everything() }
 
 func isFinite(x float64) bool { return !math.IsInf(x, 0) && !math.IsNaN(x) }

@@ -117,18 +117,18 @@ func TestTooFew(t *testing.T) {
 	if e := Mean([]float64{2, 2, 2}, 1); !math.IsInf(e.Interval.High, 1) {
 		t.Errorf("certainty of a sample: %+v", e)
 	}
-	if e := Of([]float64{1}, 0.95); e.Interval != Wilson(1, 1, 0.95) {
+	if e := EstimateMean([]float64{1}, 0.95); e.Interval != Wilson(1, 1, 0.95) {
 		t.Errorf("one observation of 1: %+v", e)
 	}
 }
 
 func TestOfChooses(t *testing.T) {
 	t.Parallel()
-	if e := Of([]float64{0, 1, 1, 0, 1}, 0.95); e.Interval != Wilson(3, 5, 0.95) || e.Mean != 0.6 {
+	if e := EstimateMean([]float64{0, 1, 1, 0, 1}, 0.95); e.Interval != Wilson(3, 5, 0.95) || e.Mean != 0.6 {
 		t.Errorf("zeros and ones: %+v", e)
 	}
 	xs := []float64{0, 1, 3}
-	if e := Of(xs, 0.95); e != Mean(xs, 0.95) {
+	if e := EstimateMean(xs, 0.95); e != Mean(xs, 0.95) {
 		t.Errorf("anything else: %+v", e)
 	}
 }

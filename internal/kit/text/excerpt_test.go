@@ -7,7 +7,7 @@ import (
 	"parley/internal/kit/text"
 )
 
-func TestOf(t *testing.T) {
+func TestExcerpt(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ text, want string }{
 		{"", ""}, {"abc", "abc"}, {"abcd", "abc…"}, {"éée", "éée"}, {"éééé", "ééé…"}, {"\xff\xff\xff\xff", "\xff\xff\xff…"},

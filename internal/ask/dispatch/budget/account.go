@@ -72,7 +72,7 @@ func (a *Account) Begin(ctx context.Context, t Terms) (held llm.Money, err *llm.
 	if err != nil {
 		return 0, err
 	}
-	if err = a.budget.send(ctx, held); err != nil {
+	if err = a.budget.exposeAttempt(ctx, held); err != nil {
 		a.end(held, Charge{})
 		return 0, err
 	}
@@ -166,13 +166,13 @@ func (a *Account) Release(ctx context.Context) {
 	a.budget.release(a.free, a.batched, a.trusted)
 	a.free, a.trusted = 0, false
 	a.mu.Unlock()
-	a.budget.settled(ctx)
+	a.budget.exposeLess(ctx)
 }
 
 // End ends a live attempt that took held, and gives back what was not charged.
 func (a *Account) End(held llm.Money, c Charge) {
 	a.end(held, c)
-	a.budget.stake(-held)
+	a.budget.addSent(-held)
 }
 
 // EndLine is End for a line of a batch.
@@ -197,4 +197,95 @@ func (a *Account) Close(ctx context.Context) (cost llm.Money, estimated bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.cost, a.estimated
+}
+
+// Want is a call that needs an account.
+type Want struct {
+	Request *llm.Request
+	Sent    *llm.Request // Request as it is first sent
+	Batched bool         // it goes over a batch API
+	Wave    Wave         // nil: the call is not part of a wave
+
+	lacks *Terms // what an attempt after the first needs; nil: it is the first
+}
+
+// Wave is the wave that a call is part of.
+type Wave interface {
+	// Adopt reports whether an earlier process left the call in a batch. From then on the call, which
+	// can cost worst there, accounts for the risk that is returned.
+	Adopt(worst llm.Money) (risk llm.Money, ok bool)
+	// Aside notes that the call waits for others, until back is called.
+	Aside() (back func())
+}
+
+func (w Want) aside() (back func()) {
+	if w.Wave != nil {
+		return w.Wave.Aside()
+	}
+	return func() {}
+}
+
+// terms returns those of the call's next attempt. For the first, what its fallbacks may cost if they exceed the
+// limit counts too, so that an attempt at one of them need not wait.
+func (w Want) terms(prices *Prices) Terms {
+	if w.lacks != nil {
+		return *w.lacks
+	}
+	t := prices.Lookup(w.Sent.Model).Terms(w.Sent, w.Batched)
+	for _, model := range w.Sent.Fallbacks {
+		if m := prices.Lookup(model); m.OK {
+			t = t.beside(m.Terms(w.Sent, false))
+		}
+	}
+	return t
+}
+
+// Open returns the account of a call, with what its first attempt can cost. It waits for room if
+// there may be some later. A call in a batch that an earlier process left needs no room: that was
+// reserved before.
+func (b *Budget) Open(ctx context.Context, prices *Prices, w Want) (*Account, error) {
+	req := w.Request
+	m := prices.Lookup(req.Model)
+	limited := b.Limit() > 0
+	if !m.OK && limited {
+		return nil, prices.Unknown(req.Model)
+	}
+	if limited || req.MaxCost > 0 {
+		if err := prices.unpricedError(req); err != nil {
+			return nil, err
+		}
+	}
+	if w.Wave != nil {
+		var worst llm.Money
+		if limited {
+			worst = m.Terms(w.Sent, true).Worst
+		}
+		if risk, ok := w.Wave.Adopt(worst); ok {
+			free := max(risk, worst) // several of its attempts may be in the batch
+			b.adoptRisk(risk, free)
+			return &Account{budget: b, free: free, batched: true, adopted: true, wave: w.Wave, maxCost: req.MaxCost}, nil
+		}
+	}
+	h, err := b.reserve(ctx, prices, w)
+	if err != nil {
+		return nil, withHint(err, req, m)
+	}
+	return &Account{budget: b, free: h.amount, trusted: h.trusted, unlimited: h.unlimited, batched: w.Batched, wave: w.Wave, maxCost: req.MaxCost}, nil
+}
+
+// withHint adds what would make room, if the request does not limit its output or the model does not
+// keep to the limit.
+func withHint(err error, req *llm.Request, m *Model) error {
+	was := llm.AsError(err)
+	if was.Kind != llm.KindBudget {
+		return err
+	}
+	c := *was
+	switch {
+	case m.conduct.output.Load() > 0:
+		c.Message += fmt.Sprintf("; %s has given longer answers than it was asked for, so the longest that is possible is paid for in advance", req.Model)
+	case req.MaxTokens <= 0:
+		c.Message += "; a limit on output tokens (max_tokens) would lower what it may cost"
+	}
+	return &c
 }

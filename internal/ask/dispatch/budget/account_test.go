@@ -127,7 +127,7 @@ func TestSecondAttemptThatMayExceed(t *testing.T) {
 	if h, ok, _ := budget.room(w); !ok || h != (hold{amount: 10}) {
 		t.Fatal(h, ok)
 	}
-	budget.give(hold{amount: 10}, false)
+	budget.setAside(hold{amount: 10}, false)
 	a := &Account{budget: budget, free: 10}
 	if held, err := a.Begin(t.Context(), w); held != 10 || err != nil {
 		t.Error("the first attempt:", held, err)
@@ -139,7 +139,7 @@ func TestSecondAttemptThatMayExceed(t *testing.T) {
 	if !ok || h != (hold{amount: 1, trusted: true}) {
 		t.Fatal(h, ok)
 	}
-	budget.give(h, false)
+	budget.setAside(h, false)
 	alone := &Account{budget: budget, free: 1, trusted: true}
 	if held, err := alone.Begin(t.Context(), w); held != 1 || err != nil {
 		t.Error("the attempt of a call that is alone:", held, err)

@@ -7,7 +7,8 @@
 // Terms); that what is set aside is given back exactly once; and that what a server reports is
 // believed only as far as it is possible.
 //
-// It is not for prices: package price knows them.
+// budget.go is the amount itself, account.go one call's share of it, prices.go what an attempt can cost
+// at most, and settle.go what it did cost. It is not for prices: package price knows them.
 package budget
 
 import (
@@ -29,7 +30,7 @@ type Budget struct {
 	// Expose, if set, makes durable how much a killed process may owe: what attempts that are being
 	// made, and calls that have ended and are not recorded yet, can cost. It is called with more
 	// before an attempt could exceed the last amount, and with less when that has become far too
-	// much: see expose.go. It is not called concurrently. Its error refuses the attempt. Call
+	// much: see exposedStep. It is not called concurrently. Its error refuses the attempt. Call
 	// Recorded for every call that is recorded.
 	Expose func(ctx context.Context, worst llm.Money) error
 
@@ -161,7 +162,7 @@ func (b *Budget) reserve(ctx context.Context, prices *Prices, w Want) (hold, err
 	if b.queue.Len() == 0 {
 		if h, ok, _ := b.room(w.terms(prices)); ok {
 			defer b.mu.Unlock()
-			b.give(h, w.Batched)
+			b.setAside(h, w.Batched)
 			return h, nil
 		}
 	}
@@ -202,8 +203,8 @@ func (b *Budget) room(t Terms) (h hold, ok, crowded bool) {
 	return hold{amount: t.Worst, trusted: true}, !full, full
 }
 
-// give sets h aside.
-func (b *Budget) give(h hold, batched bool) {
+// setAside sets h aside.
+func (b *Budget) setAside(h hold, batched bool) {
 	b.grant(h.amount, batched)
 	if h.trusted {
 		b.trusted++
@@ -333,7 +334,7 @@ func (b *Budget) serve(q *queue.Queue[*waiter]) (served, crowded bool) {
 		d.err = b.drained
 	case ok:
 		d.got = h
-		b.give(h, d.Batched)
+		b.setAside(h, d.Batched)
 	case crowded:
 		return false, true
 	case b.part.more():
@@ -367,4 +368,222 @@ func (b *Budget) Drain(e *llm.Error) {
 	defer b.mu.Unlock()
 	b.drained = e
 	b.pump()
+}
+
+// Shortage says that calls wait for room.
+type Shortage struct {
+	Calls  int       `json:"calls"`
+	Model  string    `json:"model"`  // of the first
+	Amount llm.Money `json:"amount"` // that is set aside for it
+	// Exceeds means that the model's server is not known to stop at max_tokens.
+	Exceeds bool `json:"exceeds,omitempty"`
+	// Room is how many such calls the budget has room for at once. 0: not known, since it is a part of a larger one.
+	Room int `json:"room,omitempty"`
+}
+
+// Shortage says how many calls wait for room. Calls is 0 if none does.
+func (b *Budget) Shortage() (s Shortage) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n, q := b.queue.Len()+b.crowd.Len(), &b.crowd
+	if n == 0 {
+		return s
+	}
+	if b.crowd.Len() == 0 {
+		q = &b.queue
+	}
+	d := q.Head()
+	t := d.terms(d.prices)
+	s = Shortage{Calls: n, Model: d.Sent.Model}
+	s.Amount, s.Exceeds = t.Reserve()
+	if b.part == nil {
+		s.Room = t.AtOnce(b.left().Plus(b.reserved))
+	}
+	return s
+}
+
+// part is what a budget knows of the larger one that it is a part of. Its limit is what it was given of
+// that, and begins at 0. A call that does not fit waits for more, until the larger budget has no more.
+//
+// A nil part is that of a budget which is not part of another.
+type part struct {
+	whole     llm.Money
+	short     func()
+	exhausted bool // the larger budget has no more
+}
+
+// NewPart returns a budget that is a part of one with a limit of whole, and has nothing yet. short is called
+// when a call needs more than is left; it must return at once and not use the budget.
+//
+// Recorded must be called for every call, once the larger budget counts it as spent.
+func NewPart(whole llm.Money, short func()) *Budget {
+	b := New(0, 0)
+	b.part = &part{whole: whole, short: short}
+	return b
+}
+
+// more asks for more, and reports whether there may be some.
+func (p *part) more() bool {
+	if p == nil || p.exhausted {
+		return false
+	}
+	p.short()
+	return true
+}
+
+// Stake is what a part may still cost, and what it needs.
+type Stake struct {
+	// AtStake is the most that it can add to what the larger budget counts as spent.
+	AtStake llm.Money
+	// Spare is how much of it no call has set aside.
+	Spare llm.Money
+	// Short is how much more the next call needs. 0 if none waits.
+	Short llm.Money
+	// Idle means that nothing is in flight, so that nothing will be given back.
+	Idle bool
+	// Owed is the most that calls which are not recorded can cost: those in flight, and those that ended without a record.
+	Owed llm.Money
+}
+
+// Stake returns what is at stake.
+func (b *Budget) Stake() Stake {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	left := b.left()
+	s := Stake{AtStake: b.unspent(), Spare: max(0, left), Idle: b.idle(), Owed: b.atStake()}
+	if b.queue.Len() > 0 {
+		d := b.queue.Head()
+		t := d.terms(d.prices)
+		s.Short = max(0, max(t.Worst, t.exceeding).Minus(left))
+	}
+	return s
+}
+
+// Grow adds to what the part was given.
+func (b *Budget) Grow(more llm.Money) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if more > 0 {
+		b.limit = b.limit.Plus(more)
+		b.part.exhausted = false
+		b.pump()
+	}
+}
+
+// GiveBack takes away what no call has set aside.
+func (b *Budget) GiveBack() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.limit = b.limit.Minus(max(0, b.left()))
+}
+
+// Exhaust notes that the larger budget has no more, and nothing in flight that could give some back. Calls
+// that do not fit are refused.
+func (b *Budget) Exhaust() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.part.exhausted = true
+	b.pump()
+}
+
+// What a killed process may owe is made durable before it can be owed. That happens in steps, so that few attempts
+// wait for the disk, and the steps are small beside what is not spent, so that a run which was killed can be
+// resumed with the rest of its budget.
+const (
+	exposedStep  = 128 // 1/exposedStep of what is not spent is exposed beside what is at stake
+	exposedSlack = 32  // less is exposed as soon as 1/exposedSlack of it is too much
+)
+
+// atStake returns what a process that is killed now may owe.
+func (b *Budget) atStake() llm.Money { return b.sent.Plus(b.unrecorded) }
+
+// unspent returns what is not recorded as spent.
+func (b *Budget) unspent() llm.Money { return b.limit.Minus(b.spent).Plus(b.unrecorded) }
+
+// toExpose returns what is at stake and a step more, within what the budget has.
+func (b *Budget) toExpose() llm.Money {
+	need := b.atStake()
+	return max(need, min(need.Plus(min(need, b.unspent()/exposedStep)), b.unspent()))
+}
+
+// exposureIsOff reports whether less is exposed than is at stake, or far more.
+func (b *Budget) exposureIsOff() bool {
+	over := b.exposed.Minus(b.atStake())
+	return b.limit > 0 && (over < 0 || over > max(0, b.unspent()/exposedSlack))
+}
+
+// exposeAttempt notes that an attempt is about to be sent which can cost held.
+func (b *Budget) exposeAttempt(ctx context.Context, held llm.Money) *llm.Error {
+	if !b.addSent(held) {
+		return nil
+	}
+	// One attempt exposes what is at stake for all that wait here.
+	var err error
+	select {
+	case b.exposing <- struct{}{}:
+		err = b.expose(ctx)
+		<-b.exposing
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		b.addSent(-held)
+		return llm.ContextError(ctx)
+	default:
+		b.addSent(-held)
+		return &llm.Error{Kind: llm.KindBudget, Message: "what this call may cost cannot be recorded: " + err.Error(), Err: err}
+	}
+}
+
+// addSent changes what attempts that are being made can cost, and reports whether expose should be called.
+func (b *Budget) addSent(by llm.Money) bool {
+	if b.Expose == nil {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sent = b.sent.Plus(by)
+	return b.exposureIsOff()
+}
+
+// exposeLess exposes less after a call has ended, unless others are about to be sent: these do so where it is due.
+func (b *Budget) exposeLess(ctx context.Context) {
+	if b.Expose == nil {
+		return
+	}
+	b.mu.Lock()
+	due := b.reserved <= b.sent && b.exposureIsOff()
+	b.mu.Unlock()
+	if !due {
+		return
+	}
+	select {
+	case b.exposing <- struct{}{}:
+		_ = b.expose(ctx) // what is exposed is too much, which does no harm
+		<-b.exposing
+	default:
+	}
+}
+
+// expose makes durable what is at stake, if what is exposed is unsuitable.
+func (b *Budget) expose(ctx context.Context) error {
+	b.mu.Lock()
+	amount, unsuitable := b.toExpose(), b.exposureIsOff()
+	if unsuitable && amount < b.exposed {
+		b.exposed = amount // first, so that whatever begins now exposes more again
+	}
+	b.mu.Unlock()
+	if !unsuitable {
+		return nil
+	}
+	if err := b.Expose(ctx, amount); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.exposed = amount
+	return nil
 }

@@ -47,41 +47,41 @@ func (a Attempt) Settle(resp *llm.Response, e *llm.Error) (Charge, *llm.Error) {
 	if e != nil {
 		return a.failed(e)
 	}
-	u := Heard(a.Request, resp.Usage)
+	u := CountAudio(a.Request, resp.Usage)
 	expected := a.cost(u)
-	v, cost := a.judge(resp.Usage, resp), a.served(resp).Cost(u, a.Batched)
+	v, cost := a.judge(resp.Usage, resp), a.servedPrice(resp).Cost(u, a.Batched)
 	switch {
 	case v == usageImpossible:
-		return a.unknown(llm.Usage{}, visible(resp), v), a.impossible(resp)
+		return a.unknown(llm.Usage{}, visibleBytes(resp), v), a.impossible(resp)
 	case v == usageMissing:
 		used := resp.Usage
-		used.Output = max(used.Output, visible(resp)/bytesPerToken)
-		return Charge{Cost: max(a.estimate(resp), a.served(resp).Cost(Heard(a.Request, used), a.Batched)), verdict: v, used: used}, nil
+		used.Output = max(used.Output, visibleBytes(resp)/bytesPerToken)
+		return Charge{Cost: max(a.estimate(resp), a.servedPrice(resp).Cost(CountAudio(a.Request, used), a.Batched)), verdict: v, used: used}, nil
 	case a.Worst > 0 && expected > a.Worst:
 		v = usageLonger
 	}
-	return Charge{Cost: cost, Saved: a.served(resp).Saved(u, a.Batched), verdict: v, used: resp.Usage}, nil
+	return Charge{Cost: cost, Saved: a.servedPrice(resp).Saved(u, a.Batched), verdict: v, used: resp.Usage}, nil
 }
 
-// Heard returns u with all input as sound if req has recordings and the server does not say how much of the input they are. It is for
-// prices.
-func Heard(req *llm.Request, u llm.Usage) llm.Usage {
+// CountAudio returns u with all input counted as sound, if req has recordings and the server does not say how much of the input they
+// are. It is for prices.
+func CountAudio(req *llm.Request, u llm.Usage) llm.Usage {
 	if u.Audio == 0 && price.HasAudio(req) {
-		u.Audio = inputOf(u)
+		u.Audio = chargedInput(u)
 	}
 	return u
 }
 
 // cost returns what u costs in the tier that was asked for.
 func (a Attempt) cost(u llm.Usage) llm.Money {
-	return priced(a.Price, a.Request).Cost(Heard(a.Request, u), a.Batched)
+	return tierPrice(a.Price, a.Request).Cost(CountAudio(a.Request, u), a.Batched)
 }
 
-// served returns the price in the service tier of an answer: the one that the server names, or the
+// servedPrice returns the price in the service tier of an answer: the one that the server names, or the
 // one that was asked for if it names none and that costs more.
-func (a Attempt) served(resp *llm.Response) price.Price {
+func (a Attempt) servedPrice(resp *llm.Response) price.Price {
 	if resp.Tier == "" {
-		return priced(a.Price, a.Request)
+		return tierPrice(a.Price, a.Request)
 	}
 	return a.Price.In(resp.Tier)
 }
@@ -105,7 +105,7 @@ func (a Attempt) unknown(u llm.Usage, received int, v verdict) Charge {
 	out := Charge{Cost: a.cost(u), verdict: v, used: u}
 	out.used.Output = max(u.Output, received/bytesPerToken)
 	if a.overlong(out.used) {
-		out.used.Input = max(u.Input, bound(a.Price, a.Request))
+		out.used.Input = max(u.Input, maxPrompt(a.Price, a.Request))
 		if v == usageOK {
 			out.verdict = usageLonger
 		}
@@ -135,7 +135,7 @@ const (
 	// maxUnboundedOutput each.
 	maxUnasked = 128 * maxUnboundedOutput
 	// maxTokens is what no call reads or produces, whatever it asks for.
-	maxTokens = 1 << 28
+	maxPossibleTokens = 1 << 28
 	// endTokens is how many more tokens than asked for a server that keeps the limit may count: those
 	// that end an answer.
 	endTokens = 8
@@ -147,7 +147,7 @@ func (a Attempt) judge(u llm.Usage, resp *llm.Response) verdict {
 		max(u.Audio, u.Cached, u.CacheWrite, u.CacheWriteLong) > u.Input {
 		return usageImpossible
 	}
-	if n := inputOf(u); n > hiddenTokens && n > MaxInput(a.Price, a.Request) {
+	if n := chargedInput(u); n > hiddenTokens && n > MaxInput(a.Price, a.Request) {
 		return usageImpossible
 	}
 	if n := max(u.Output, u.Reasoning); n > maxUnboundedOutput && n > a.maxOutput(resp) {
@@ -156,7 +156,7 @@ func (a Attempt) judge(u llm.Usage, resp *llm.Response) verdict {
 	switch {
 	case resp == nil:
 		return usageOK
-	case u.Input == 0, u.Output == 0 && visible(resp) > 0:
+	case u.Input == 0, u.Output == 0 && visibleBytes(resp) > 0:
 		return usageMissing
 	case a.overlong(u):
 		return usageLonger
@@ -165,9 +165,9 @@ func (a Attempt) judge(u llm.Usage, resp *llm.Response) verdict {
 	}
 }
 
-// inputOf returns the input tokens of u that are charged. The parts of a prompt may add up to more
+// chargedInput returns the input tokens of u that are charged. The parts of a prompt may add up to more
 // than the prompt.
-func inputOf(u llm.Usage) int {
+func chargedInput(u llm.Usage) int {
 	return max(u.Input, llm.AddTokens(u.Cached, llm.AddTokens(u.CacheWrite, u.CacheWriteLong)))
 }
 
@@ -178,11 +178,11 @@ func MaxInput(p price.Price, req *llm.Request) int {
 	if refers(req) || size.HasFiles() {
 		n = max(n, cmp.Or(p.Context, maxContext))
 	}
-	return min(maxTokens, n)
+	return min(maxPossibleTokens, n)
 }
 
-// promptOf returns the input tokens that are set aside for req.
-func promptOf(p price.Price, req *llm.Request) int {
+// reservedInput returns the input tokens that are set aside for req.
+func reservedInput(p price.Price, req *llm.Request) int {
 	size := tokens.SizeOf(req)
 	n := size.Bound(p.Context)
 	if size.Unbounded || refers(req) {
@@ -191,8 +191,8 @@ func promptOf(p price.Price, req *llm.Request) int {
 	return n
 }
 
-// bound returns the most tokens of what req itself holds.
-func bound(p price.Price, req *llm.Request) int { return tokens.SizeOf(req).Bound(p.Context) }
+// maxPrompt returns the most tokens of what req itself holds.
+func maxPrompt(p price.Price, req *llm.Request) int { return tokens.SizeOf(req).Bound(p.Context) }
 
 // maxOutput returns more output tokens than a model can have produced.
 func (a Attempt) maxOutput(resp *llm.Response) int {
@@ -200,11 +200,11 @@ func (a Attempt) maxOutput(resp *llm.Response) int {
 	if asked <= 0 {
 		asked = maxUnasked
 	}
-	return min(maxTokens, 2*max(min(asked, maxTokens), a.Price.MaxOutput, a.Price.Context, maxUnboundedOutput)+visible(resp))
+	return min(maxPossibleTokens, 2*max(min(asked, maxPossibleTokens), a.Price.MaxOutput, a.Price.Context, maxUnboundedOutput)+visibleBytes(resp))
 }
 
-// visible returns the bytes of what a model said: no tokenizer makes more tokens of them.
-func visible(resp *llm.Response) int {
+// visibleBytes returns the bytes of what a model said: no tokenizer makes more tokens of them.
+func visibleBytes(resp *llm.Response) int {
 	if resp == nil {
 		return 0
 	}
@@ -222,12 +222,12 @@ func visible(resp *llm.Response) int {
 // if the server may exceed the limit, it is at least the cost of prompt and answer if every byte
 // were a token.
 func (a Attempt) estimate(resp *llm.Response) llm.Money {
-	u := llm.Usage{Input: max(resp.Usage.Input, bound(a.Price, a.Request)), Output: max(resp.Usage.Output, visible(resp))}
+	u := llm.Usage{Input: max(resp.Usage.Input, maxPrompt(a.Price, a.Request)), Output: max(resp.Usage.Output, visibleBytes(resp))}
 	bytes := a.cost(u)
 	if a.Worst > 0 && !a.mayExceed() {
 		bytes = 0
 	}
-	return max(a.served(resp).Cost(Heard(a.Request, resp.Usage), a.Batched), a.Worst, bytes)
+	return max(a.servedPrice(resp).Cost(CountAudio(a.Request, resp.Usage), a.Batched), a.Worst, bytes)
 }
 
 // CodeUsage is the code of the error for an answer with an impossible usage. Neither its model nor
@@ -236,7 +236,7 @@ const CodeUsage = "impossible_usage"
 
 func (a Attempt) impossible(resp *llm.Response) *llm.Error {
 	u := resp.Usage
-	msg := fmt.Sprintf("the server reports %d input and %d output tokens for a prompt of %d bytes and an answer of %d bytes, which is impossible", inputOf(u), u.Output, tokens.SizeOf(a.Request).Bytes, visible(resp))
+	msg := fmt.Sprintf("the server reports %d input and %d output tokens for a prompt of %d bytes and an answer of %d bytes, which is impossible", chargedInput(u), u.Output, tokens.SizeOf(a.Request).Bytes, visibleBytes(resp))
 	if a.Worst > 0 {
 		msg += fmt.Sprintf("; the %v that the call can cost at most is charged", a.Worst)
 	}
@@ -244,4 +244,24 @@ func (a Attempt) impossible(resp *llm.Response) *llm.Error {
 		Kind: llm.KindMalformed, Code: CodeUsage, Message: msg, Final: true, Uncertain: true,
 		Provider: resp.Provider, Model: resp.Model, RequestID: resp.RequestID, Rate: resp.Rate, Metadata: resp.Metadata,
 	}
+}
+
+// Oddity describes, for the person who pays, what is odd about the usage of an attempt for which
+// worst was set aside. It is empty if nothing is. Texts about the same thing have the same about.
+func (m *Model) Oddity(req *llm.Request, worst llm.Money, c Charge) (about int, text string) {
+	switch {
+	case c.Estimated() && worst > 0:
+		text = fmt.Sprintf("%s reports no token usage, so each of its calls is charged the most that it can cost; a lower max_tokens lowers that", req.Model)
+	case c.Estimated():
+		text = fmt.Sprintf("%s reports no token usage, so the cost of its calls is estimated from the size of prompts and answers", req.Model)
+	case c.verdict == usageLonger && worst > 0:
+		if limit := MaxOutput(m.Price, req); c.used.Output-endTokens > limit {
+			text = fmt.Sprintf("%s answered with %d tokens when asked for at most %d: it does not keep the limit. From now on the price of %d tokens is set aside for each of its calls, and the budget may be used up sooner",
+				req.Model, c.used.Output, limit, outputWithoutLimit(m.Price, c.used.Output))
+		} else {
+			text = fmt.Sprintf("%s counted %d input tokens for a prompt of %d bytes, so that a call cost more than was set aside for it. From now on more is set aside",
+				req.Model, chargedInput(c.used), tokens.SizeOf(req).Bytes)
+		}
+	}
+	return int(c.verdict), text
 }

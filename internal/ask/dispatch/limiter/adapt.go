@@ -3,6 +3,8 @@ package limiter
 import (
 	"math"
 	"time"
+
+	"parley/internal/ask/dispatch/replica"
 )
 
 // adapt finds out how many calls a server can handle at once. It is a plain value of events and
@@ -12,9 +14,9 @@ import (
 // limit grows with time while nothing objects, and only while it is used. What may be sent in the
 // time that a refusal takes is bounded by firstStep, or 3% of the limit if that is more: a
 // provider that allows few calls refuses about that many, once. Until there are answers, the limit
-// stays below a bound too, because a server may queue calls instead of refusing them: see pace.go.
+// stays below a bound too, because a server may queue calls instead of refusing them: see latencies.
 //
-// The first refusals end this: see refusals.go. After that, the limit grows only as often as
+// The first refusals end this: see refusals. After that, the limit grows only as often as
 // refusals can be afforded.
 type adapt struct {
 	limit    float64
@@ -30,7 +32,7 @@ type adapt struct {
 	top      float64       // where an earlier run has stopped; 0: unknown, or reached
 	peak     int           // the most calls in flight that were answered
 	mean     float64       // recent latency, in seconds
-	paces
+	latencies
 	refusals
 	steering
 }
@@ -43,16 +45,16 @@ const (
 )
 
 const (
-	firstStep  = 32                     // calls more in the time a refusal takes
-	stepShare  = 0.03                   // of the limit: calls more in that time, if that is more
-	knownShare = 0.25                   // of what an earlier run reached: the same
-	nearSettle = 10 * time.Millisecond  // the time a refusal takes on this machine
-	farSettle  = 200 * time.Millisecond // and elsewhere, where it may need a new connection
-	maxSettle  = time.Second
-	growths    = 8 // in the time a refusal takes
-	answerStep = 0.05
-	adaptCut   = 0.8
-	adaptHold  = 15 * time.Second
+	firstStep    = 32                     // calls more in the time a refusal takes
+	stepShare    = 0.03                   // of the limit: calls more in that time, if that is more
+	knownShare   = 0.25                   // of what an earlier run reached: the same
+	nearSettle   = 10 * time.Millisecond  // the time a refusal takes on this machine
+	farSettle    = 200 * time.Millisecond // and elsewhere, where it may need a new connection
+	maxSettle    = time.Second
+	growths      = 8 // in the time a refusal takes
+	answerStep   = 0.05
+	cutFactor    = 0.8
+	overloadHold = 15 * time.Second
 )
 
 // Start is what is known about a server before the first call.
@@ -85,7 +87,7 @@ func newAdapt(chosen int, s Start) adapt {
 	}
 	switch known := float64(s.Known.InFlight); {
 	case chosen > 0:
-		a.choose(chosen)
+		a.setConcurrency(chosen)
 	case s.Known.Limited && known > 0:
 		// It may allow less now, so more than the first calls are not sent at once.
 		a.top = math.Min(known, a.max)
@@ -95,8 +97,8 @@ func newAdapt(chosen int, s Start) adapt {
 	return a
 }
 
-// choose sets the limit that the user has chosen.
-func (a *adapt) choose(n int) {
+// setConcurrency sets the limit that the user has chosen.
+func (a *adapt) setConcurrency(n int) {
 	a.limit, a.max, a.doubling, a.tried, a.ceiling = float64(n), float64(n), false, false, 0
 	a.chosen = a.max
 }
@@ -229,4 +231,194 @@ func (a *adapt) level() Level {
 		return Level{InFlight: max(1, int(a.limit)), Limited: true}
 	}
 	return Level{InFlight: a.peak}
+}
+
+// latencies is what adapt knows of a server's latency. Only comparable calls are compared: the first
+// ones show the latency of a server with little to do, and those sent before these were answered
+// show whether it has slowed down. Later calls may be longer, so they cannot shrink the limit.
+type latencies struct {
+	firstSum    float64 // of the latencies of the first calls that were answered, in seconds
+	firstN      float64
+	firstEnded  int
+	base        float64   // their mean, once all have ended
+	known       time.Time // when base was known
+	began       time.Time // when the first call was sent
+	answered    float64
+	slow, quick int     // of the calls sent before known, in this window
+	room        float64 // what the limit may grow to by time alone: more when answers are quick
+	full        int     // quick answers to calls that took nearly all the room
+	shrunk      bool    // the server queued calls, and the limit was lowered
+	roundEnd    float64 // answers left in this round trip
+	roundSum    float64 // of latencies in this round, in seconds
+	roundN      float64
+	lowest      float64 // lowest mean latency of a round, in seconds
+}
+
+const (
+	firstRoom   = 1024 // so many calls in flight are presumed harmless
+	quickRoom   = 4    // times the calls in flight of a quick answer: the room
+	fullRoom    = 16   // the same, if that took nearly all the room that there was: the server has not begun to queue
+	nearlyAll   = 0.9
+	fullAnswers = 64  // so many of those calls must be answered quickly
+	quickTime   = 1.5 // times base: an answer within it is quick
+	slowTime    = 2   // times base: one after it is slow
+	slowWindow  = 2 * FirstConcurrency
+	crowdedTime = 4 // times the lowest mean latency of a round: the server only queues
+	slackTime   = 3 // times the lowest mean latency: no growth
+	lowestDrift = 1.005
+	minShare    = 0.001
+	slotSpare   = 2 // times the calls that a queueing server works on: its limit
+)
+
+// judge learns from the latency of an answer.
+func (a *adapt) judge(p *Permit, latency time.Duration, now time.Time) {
+	s := latency.Seconds()
+	if a.began.IsZero() || p.sent.Before(a.began) {
+		a.began = p.sent
+	}
+	a.answered++
+	a.firstDone(p, s, now)
+	if a.base == 0 || s <= quickTime*a.base {
+		a.makeRoom(p)
+	}
+	switch {
+	case a.reports, a.base > 0 && !p.sent.Before(a.known):
+		a.round(s)
+	case a.base > 0 && a.doubling && p.level > FirstConcurrency:
+		a.compare(s, now)
+	}
+}
+
+// makeRoom raises the room after a quick answer. Where a server queues, a few short answers are quick too. So the large step needs
+// many of them.
+func (a *adapt) makeRoom(p *Permit) {
+	level, factor := float64(p.level)/math.Max(a.scale(), minShare), float64(quickRoom)
+	if a.base > 0 && level >= nearlyAll*p.room {
+		if a.full++; a.full >= fullAnswers {
+			factor = fullRoom
+		}
+	}
+	a.room = math.Max(a.room, factor*level)
+}
+
+// firstDone notes that one of the first calls has ended; seconds is 0 if it failed.
+func (a *adapt) firstDone(p *Permit, seconds float64, now time.Time) {
+	if a.base > 0 || p.level > FirstConcurrency {
+		return
+	}
+	a.firstEnded++
+	if seconds > 0 {
+		a.firstSum += seconds
+		a.firstN++
+	}
+	if a.firstEnded >= FirstConcurrency && a.firstN > 0 {
+		a.base, a.known = a.firstSum/a.firstN, now
+		a.lowest = a.base
+		mean := time.Duration(a.base * float64(time.Second))
+		a.settles = max(min(a.settles, mean), nearSettle) // a refusal is back before an answer
+	}
+}
+
+// compare judges a call that was sent while nothing was known. If most of them are slow, the server
+// queues them, and the limit becomes about what it works on at once.
+func (a *adapt) compare(s float64, now time.Time) {
+	if s > slowTime*a.base {
+		a.slow++
+	} else {
+		a.quick++
+	}
+	if a.slow+a.quick < slowWindow {
+		return
+	}
+	if a.slow > a.quick {
+		perSecond := a.answered / math.Max(now.Sub(a.began).Seconds(), 1e-3)
+		a.stopDoubling()
+		a.shrunk = true
+		a.limit = math.Min(a.limit, math.Max(FirstConcurrency, slotSpare*perSecond*a.base))
+	}
+	a.slow, a.quick = 0, 0
+}
+
+// round counts an answer, and at the end of a round trip stops the doubling if answers take several
+// times as long as with few calls.
+func (a *adapt) round(s float64) {
+	a.roundSum += s
+	a.roundN++
+	if a.roundEnd--; a.roundEnd > 0 {
+		return
+	}
+	mean := a.roundSum / a.roundN
+	a.roundEnd, a.roundSum, a.roundN = math.Max(FirstConcurrency, a.limit), 0, 0
+	if a.lowest *= lowestDrift; a.lowest == 0 || mean < a.lowest {
+		a.lowest = mean
+	}
+	if a.doubling && mean > crowdedTime*a.lowest {
+		a.stopDoubling()
+		a.shrunk = true
+	}
+}
+
+// slowed reports whether answers take much longer than they did.
+func (a *adapt) slowed() bool { return a.lowest > 0 && a.mean > slackTime*a.lowest }
+
+const (
+	steerFor   = 15 * time.Second // how long a server's report of its load counts
+	steerEmpty = 0.3              // of the cache: there is plenty of room
+	steerRoom  = 0.6              // below this much of the cache in use, the limit may grow
+	steerFull  = 0.9              // from this much on, it must shrink
+	steerStep  = 1.25             // growth, once a limit was found
+	steerWait  = 5 * time.Second  // between two steps without a round of answers
+	steerQueue = 6                // consecutive reports of a long queue before the limit shrinks
+)
+
+// steering is what adapt knows of a server that reports its load.
+type steering struct {
+	reported  time.Time // when it last did
+	preempted float64   // in the last report
+	queued    int       // consecutive reports of a long queue
+	answers   int       // since the limit last grew
+	grown     time.Time
+}
+
+// steered reports whether the limit follows the server's reports.
+func (a *adapt) steered(now time.Time) bool {
+	return !a.reported.IsZero() && now.Sub(a.reported) < steerFor
+}
+
+// steer sets the limit from the load that the server reports. used is the largest number of our
+// calls in flight since the last report, inFlight the number now.
+//
+// The limit doubles, and later grows by a quarter, one round of answers at a time, while it is
+// used, nothing waits in the server and its cache has room. A cache that overflows cuts it by a
+// fifth, and a queue that stays long by a tenth; a second cut waits until the first has worked.
+func (a *adapt) steer(load replica.Load, used, inFlight int, now time.Time) {
+	first := a.reported.IsZero()
+	overflows := load.Cache >= steerFull || (!first && load.Preempted > a.preempted)
+	a.reported, a.preempted = now, load.Preempted
+	if load.Waiting > math.Max(1, load.Running/2) {
+		a.queued++
+	} else {
+		a.queued = 0
+	}
+	if overflows || load.Waiting > 0 {
+		a.stopDoubling()
+	}
+	switch {
+	case overflows && inFlight <= int(a.limit):
+		a.lower(cutFactor)
+	case a.queued >= steerQueue && inFlight <= int(a.limit):
+		a.lower(1 - (1-cutFactor)/2)
+	case overflows || load.Waiting > 0 || load.Cache >= steerRoom || !a.used(used):
+	case a.answers >= used || (load.Cache < steerEmpty && now.Sub(a.grown) >= steerWait):
+		step := steerStep
+		if a.doubling {
+			step = 2
+		}
+		a.limit = math.Min(a.max, math.Max(a.limit+1, a.limit*step))
+		a.answers, a.grown = 0, now
+	}
+}
+
+func (a *adapt) lower(by float64) {
+	a.limit, a.queued = math.Max(1, a.limit*by), 0
 }

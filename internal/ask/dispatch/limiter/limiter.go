@@ -6,6 +6,9 @@
 // moment it is sent until its answer is complete; and that the limits follow the server: a permit
 // takes an estimate, its release settles the real usage, and the headers of every answer correct
 // the rest. It sends nothing itself.
+//
+// bucket.go models one rate of the server; adapt.go and refusals.go find out how many calls it can
+// handle at once; share.go divides the account between processes.
 package limiter
 
 import (
@@ -95,7 +98,7 @@ type Permit struct {
 	arrived time.Time
 	sent    time.Time
 	level   int           // calls in flight when it was sent, this call included
-	room    float64       // of the whole account at that time: see paces
+	room    float64       // of the whole account at that time: see latencies
 	sums    need          // what the buckets had given when it was sent, this call included
 	ready   chan struct{} // closed when the call may be sent, or when err is set; nil if it never waited
 	err     *llm.Error
@@ -253,7 +256,7 @@ func (l *Limiter) Release(p *Permit, resp *llm.Response, err error) {
 	real := p.need
 	switch {
 	case err == nil:
-		real = realOf(l.counting, p.need, resp.Usage)
+		real = chargedFor(l.counting, p.need, resp.Usage)
 	case llm.KindOf(err) == llm.KindBudget:
 		real = need{} // nothing was sent
 	}
@@ -397,4 +400,59 @@ func (l *Limiter) Recall() {
 		p.err = &llm.Error{Kind: llm.KindOverloaded, Message: "its server is out of service", Err: replica.ErrRecalled}
 		close(p.ready)
 	}
+}
+
+// Hold refuses the calls that wait, and all later ones, with e, until it is called with nil. Calls in
+// flight continue.
+func (l *Limiter) Hold(e *llm.Error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = e
+	l.pump(time.Now())
+}
+
+// SetConcurrency sets the maximum number of calls in flight.
+func (l *Limiter) SetConcurrency(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.adapt.setConcurrency(n)
+	l.pump(time.Now())
+}
+
+// Bounds are the limits in force. Rates are a minute; 0 means that none is known.
+type Bounds struct {
+	InFlight, Concurrency           int
+	Requests, Tokens, Input, Output float64
+	// Charged is what all calls that ended have cost, as the server counts.
+	Charged Units
+}
+
+// Units are what a server limits.
+type Units struct {
+	Requests float64 `json:"requests,omitzero"`
+	Tokens   float64 `json:"tokens,omitzero"`
+	Input    float64 `json:"input,omitzero"`
+	Output   float64 `json:"output,omitzero"`
+}
+
+// Bounds returns the limits in force, how many calls are in flight, and what was charged so far.
+func (l *Limiter) Bounds() Bounds {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	rate := func(i int) float64 { return l.buckets[i].rate * 60 }
+	sum := func(i int) float64 { return l.buckets[i].charged }
+	return Bounds{
+		InFlight: l.inFlight, Concurrency: max(1, int(l.adapt.limit)),
+		Requests: rate(requests), Tokens: rate(tokens), Input: rate(inputs), Output: rate(outputs),
+		Charged: Units{Requests: sum(requests), Tokens: sum(tokens), Input: sum(inputs), Output: sum(outputs)},
+	}
+}
+
+// Arrived notes that a call was not refused, after a time in which the server refused all calls or was not there.
+func (l *Limiter) Arrived() {
+	now := time.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.adapt.arrived()
+	l.pump(now)
 }

@@ -94,7 +94,7 @@ func (a *adapt) refuse(p *Permit, inFlight int, now time.Time) {
 	a.cutAt(inFlight, now)
 	limit := float64(a.before - 1)
 	if !few && !a.tried || a.strays > gentleStrays {
-		limit = math.Min(limit, a.limit*adaptCut)
+		limit = math.Min(limit, a.limit*cutFactor)
 	}
 	a.limit = math.Max(1, math.Min(a.limit, limit))
 	a.ceiling = float64(a.before)
@@ -139,14 +139,14 @@ func (a *adapt) late(sent, now time.Time) {
 	}
 	a.stopDoubling()
 	a.cutAt(int(a.limit), now)
-	a.limit = math.Max(1, a.limit*adaptCut)
+	a.limit = math.Max(1, a.limit*cutFactor)
 }
 
 // overloaded notes that the server is short of capacity: see failed. If so many calls were fine
 // before, the limit stays, and does not grow for a while.
 func (a *adapt) overloaded(p *Permit, inFlight int, now time.Time) {
 	if !a.doubling || a.reports {
-		a.hold = now.Add(adaptHold)
+		a.hold = now.Add(overloadHold)
 	}
 	a.failed(p, inFlight, now)
 }

@@ -18,8 +18,8 @@ type shared struct {
 // over reports whether our part of the account has ended.
 func (s *shared) over(now time.Time) bool { return s.is && !now.Before(s.until) }
 
-// each returns the units in the order of buckets.
-func (u Units) each() need {
+// perBucket returns the units in the order of buckets.
+func (u Units) perBucket() need {
 	return need{requests: u.Requests, tokens: u.Tokens, inputs: u.Input, outputs: u.Output}
 }
 
@@ -46,7 +46,7 @@ func (l *Limiter) Share(p Part) {
 	now := time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	share, rates := 0.0, p.Rates.each()
+	share, rates := 0.0, p.Rates.perBucket()
 	if p.Share > 0 { // and a number
 		share = math.Min(p.Share, 1)
 	}

@@ -14,6 +14,7 @@
 package replica
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -57,13 +58,13 @@ var ErrRecalled = errors.New("called back from a server that rests")
 
 // Config says what a set does besides answering calls.
 type Config struct {
-	// Look is how often each server is asked for its load. Default: never.
-	Look time.Duration
-	// Ends is whether servers are notified when sessions are over. Default: false.
-	Ends bool
-	// Stay keeps a session on its server while that can be reached, for servers that remember their
+	// LoadEvery is how often each server is asked for its load. Default: never.
+	LoadEvery time.Duration
+	// EndSessions is whether servers are notified when sessions are over. Default: false.
+	EndSessions bool
+	// Sticky keeps a session on its server while that can be reached, for servers that remember their
 	// sessions. Default: false, a session also leaves a crowded server.
-	Stay bool
+	Sticky bool
 	// Rests is called when a server begins to rest and when it answers again. It runs in the goroutine of
 	// a call, which waits for it. Default: nil.
 	Rests func(Rest)
@@ -81,7 +82,7 @@ type Rest struct {
 type Set struct {
 	config     Config
 	members    []*member
-	looking    sync.Once
+	polling    sync.Once
 	background sync.WaitGroup  // looks, probes and ends
 	open       context.Context //nolint:containedctx // until Close: what run starts outlives the call that started it
 	stop       context.CancelFunc
@@ -101,12 +102,12 @@ type placement struct {
 // member is a server and its state. Set.mu guards everything below index.
 type member struct {
 	Member
-	index    int
-	calls    int // in flight
-	sessions int
-	asked    int       // calls that ended
-	failed   int       // of those, by the server's fault
-	absent   time.Time // when the server last could not be reached, since its last answer
+	index       int
+	calls       int // in flight
+	sessions    int
+	asked       int       // calls that ended
+	failed      int       // of those, by the server's fault
+	absentSince time.Time // when the server last could not be reached, since its last answer
 	health.Health
 }
 
@@ -138,13 +139,13 @@ func (s *Set) run(f func(context.Context)) { s.background.Go(func() { f(s.open) 
 // the member with that index. If nothing was sent, because the server cannot be reached or began to rest,
 // Do makes the call on another server.
 func (s *Set) Do(ctx context.Context, session string, ask func(server int) (*llm.Response, error)) (*llm.Response, error) {
-	s.look()
+	s.pollLoads()
 	var tried []*member
 	for {
 		m := s.pick(session, tried)
 		began := time.Now()
 		resp, err := ask(m.index)
-		unsent := s.finish(ctx, m, session, began, err)
+		unsent := s.end(ctx, m, session, began, err)
 		if tried = append(tried, m); !unsent || ctx.Err() != nil || len(tried) >= len(s.members) {
 			return resp, err
 		}
@@ -165,7 +166,7 @@ func (s *Set) pick(session string, tried []*member) *member {
 	}
 	m := choose(s.members, at, tried)
 	if at != nil {
-		if at.at != nil && s.config.Stay && at.at.fit() && !slices.Contains(tried, at.at) {
+		if at.at != nil && s.config.Sticky && at.at.fit() && !slices.Contains(tried, at.at) {
 			m = at.at
 		}
 		at.move(m)
@@ -190,18 +191,18 @@ func (s *placement) move(to *member) {
 	}
 }
 
-// finish counts a call as ended and records its result. It reports whether the call was never sent.
-func (s *Set) finish(ctx context.Context, m *member, session string, began time.Time, err error) (unsent bool) {
+// end counts a call as ended and records its result. It reports whether the call was never sent.
+func (s *Set) end(ctx context.Context, m *member, session string, began time.Time, err error) (unsent bool) {
 	recalled := errors.Is(err, ErrRecalled)
 	s.mu.Lock()
 	m.calls--
 	result, known := verdict(ctx, err)
-	if recalled || result == health.OK && began.Before(m.absent) {
+	if recalled || result == health.OK && began.Before(m.absentSince) {
 		known = false // a server that shuts down still answers the calls it has
 	}
 	failed := known && result != health.OK
-	m.asked += number(!recalled)
-	m.failed += number(failed)
+	m.asked += oneIf(!recalled)
+	m.failed += oneIf(failed)
 	rested := m.Pauses() > 0
 	rests := known && m.note(result, time.Now())
 	back := rested && m.Pauses() == 0
@@ -220,7 +221,7 @@ func (s *Set) finish(ctx context.Context, m *member, session string, began time.
 	}
 	others := 0
 	for _, o := range s.members {
-		others += number(o != m && !o.Down())
+		others += oneIf(o != m && !o.Down())
 	}
 	s.mu.Unlock()
 	if rests && m.Recall != nil && len(s.members) > 1 {
@@ -240,14 +241,14 @@ func (s *Set) finish(ctx context.Context, m *member, session string, began time.
 func (m *member) note(result health.Result, now time.Time) bool {
 	switch result {
 	case health.OK:
-		m.absent = time.Time{}
+		m.absentSince = time.Time{}
 	case health.Absent:
-		m.absent = now
+		m.absentSince = now
 	}
 	return m.Record(policy(), result, now)
 }
 
-func number(yes bool) int {
+func oneIf(yes bool) int {
 	if yes {
 		return 1
 	}
@@ -287,12 +288,12 @@ func (s *Set) Release(session string, whole bool) {
 		delete(s.sessions, session)
 		tell = at.past
 	}
-	if !s.config.Ends || s.closed {
+	if !s.config.EndSessions || s.closed {
 		return
 	}
 	for _, m := range tell {
 		if m.Server != nil {
-			s.end(m, session, whole)
+			s.endSession(m, session, whole)
 		}
 	}
 }
@@ -316,4 +317,130 @@ func (s *Set) States() []State {
 		out[i] = State{Name: m.Name, Calls: m.calls, Sessions: m.sessions, Asked: m.asked, Failed: m.failed, Resting: m.Down() || m.Trial()}
 	}
 	return out
+}
+
+// Sessions move away from a server that has crowdLead more calls than another, and crowdTimes as many.
+const (
+	crowdLead  = 8
+	crowdTimes = 1.5
+)
+
+// choose picks a server for a call. A session stays on its server unless that rests or is crowded. A new
+// session goes to the server with the fewest sessions, and avoids the one that failed it last. A call
+// without a session (nil) goes to the server with the fewest calls. Servers that rest, and those that were
+// tried, are taken only if nothing else is left.
+func choose(members []*member, s *placement, tried []*member) *member {
+	var was, avoid *member
+	if s != nil {
+		was, avoid = s.at, s.avoid
+	}
+	usable := func(m *member) bool { return m.fit() && !slices.Contains(tried, m) }
+	best := health.Least(members, usable, func(a, b *member) int {
+		byCalls := cmp.Compare(a.calls, b.calls)
+		if s != nil && was == nil {
+			byCalls = cmp.Or(cmp.Compare(a.sessions, b.sessions), byCalls)
+		}
+		return cmp.Or(
+			health.FalseFirst(slices.Contains(tried, a), slices.Contains(tried, b)),
+			health.FalseFirst(!a.fit(), !b.fit()),
+			a.Until().Compare(b.Until()), // of those that rest, the one that is back first
+			health.FalseFirst(a == avoid, b == avoid),
+			byCalls,
+		)
+	})
+	if was != nil && usable(was) && !crowded(was, best) {
+		return was
+	}
+	return best
+}
+
+// crowded reports whether a server has so many more calls than another that the other answers sooner, even
+// without its cache.
+func crowded(m, other *member) bool {
+	return other.fit() && m.calls-other.calls > crowdLead && float64(m.calls) > crowdTimes*float64(other.calls)
+}
+
+// How long a server may take to answer each request.
+const (
+	probeTimeout = 5 * time.Second
+	loadTimeout  = 5 * time.Second
+	endTimeout   = 10 * time.Second
+)
+
+// probeDue probes servers whose rest is over. Set.mu is held.
+func (s *Set) probeDue(now time.Time) {
+	for _, m := range s.members {
+		switch {
+		case s.closed || !m.StartProbe(now):
+		case m.Server == nil:
+			m.Probed(policy(), true, now) // the trial will show
+		default:
+			s.run(func(ctx context.Context) { s.probe(ctx, m) })
+		}
+	}
+}
+
+// probe finds out whether a server is back.
+func (s *Set) probe(ctx context.Context, m *member) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	err := m.Server.Alive(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m.Probed(policy(), err == nil, time.Now())
+}
+
+// endSession tells a server that a session is over, even if the set is closed meanwhile. Set.mu is held.
+func (s *Set) endSession(m *member, session string, whole bool) {
+	s.background.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
+		defer cancel()
+		_ = m.Server.End(ctx, session, whole) // otherwise the session times out on the server
+	})
+}
+
+// pollLoads starts asking the servers for their load, if that is wanted. The first call does it: a set that was
+// only opened must not touch a server.
+func (s *Set) pollLoads() {
+	if s.config.LoadEvery <= 0 {
+		return
+	}
+	s.polling.Do(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, m := range s.members {
+			if m.Server != nil && m.Steer != nil && !s.closed {
+				s.run(func(ctx context.Context) { s.pollLoad(ctx, m) })
+			}
+		}
+	})
+}
+
+// pollLoad asks a server for its load until ctx is done. An answer without a load changes nothing.
+func (s *Set) pollLoad(ctx context.Context, m *member) {
+	tick := time.NewTicker(s.config.LoadEvery)
+	defer tick.Stop()
+	for {
+		asking, cancel := context.WithTimeout(ctx, loadTimeout)
+		if load, err := m.Server.Load(asking); err == nil {
+			m.Steer(load)
+		}
+		cancel()
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Close stops looks and probes and waits for them, and for sessions that are being ended. No call may be
+// in flight.
+func (s *Set) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.stop()
+	s.background.Wait()
+	return nil
 }

@@ -86,12 +86,12 @@ func inflate(packed *bytes.Reader, limit int) ([]byte, error) {
 	}
 	b, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
 	if err == nil && len(b) > limit {
-		err = errLarge
+		err = errTooLarge
 	}
 	return b, err
 }
 
-var errLarge = errors.New("tokens: the object streams are too large")
+var errTooLarge = errors.New("tokens: the object streams are too large")
 
 // escapes reports whether a name in b hides letters, as /P#61ge does, which no program needs.
 func escapes(b []byte) bool {
@@ -155,11 +155,11 @@ func duration(f *llm.File) int {
 	return frameSeconds(f.Data)
 }
 
-// slowest is the fewest bytes of a second of sound: 8 kbit/s, the lowest rate of MP3.
-const slowest = 1000
+// minBytesPerSecond is the fewest bytes of a second of sound: 8 kbit/s, the lowest rate of MP3.
+const minBytesPerSecond = 1000
 
 // waveSeconds returns the seconds of a WAV file. Its header says how many bytes a second has.
-func waveSeconds(b []byte) int { return 1 + len(b)/max(waveRate(b), slowest) }
+func waveSeconds(b []byte) int { return 1 + len(b)/max(waveRate(b), minBytesPerSecond) }
 
 // waveRate returns the bytes of a second of a WAV file: the fewest that its header allows. It returns 0 if the header is odd.
 func waveRate(b []byte) int {
@@ -209,7 +209,7 @@ func frameSeconds(b []byte) int {
 		seconds += lasts
 		b = b[size:]
 	}
-	return 1 + int(math.Ceil(seconds)) + odd/slowest
+	return 1 + int(math.Ceil(seconds)) + odd/minBytesPerSecond
 }
 
 // frame returns the bytes of the frame of layer 3 at the beginning of b, and how long it lasts. The size is 0 if there is

@@ -52,7 +52,7 @@ const (
 // NewEstimator returns an Estimator that has seen nothing.
 func NewEstimator() *Estimator { return &Estimator{models: map[string]*guess{}} }
 
-func (e *Estimator) of(model string) *guess {
+func (e *Estimator) forModel(model string) *guess {
 	g := e.models[model]
 	if g == nil {
 		g = &guess{perByte: guessPerByte, output: guessOutput}
@@ -65,7 +65,7 @@ func (e *Estimator) of(model string) *guess {
 func (e *Estimator) Guess(req *llm.Request, s Size) (input, output float64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	g := e.of(req.Model)
+	g := e.forModel(req.Model)
 	input = float64(s.Bytes)*g.known(g.perByte, guessPerByte) + float64(s.messages*perMessage+s.images*perImage+s.pages*perPage+s.seconds*perSecond)
 	output = g.length()
 	if req.MaxTokens > 0 {
@@ -81,7 +81,7 @@ func (e *Estimator) Learn(req *llm.Request, s Size, u llm.Usage) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	g := e.of(req.Model)
+	g := e.forModel(req.Model)
 	weight := math.Max(guessWeight, 1/(g.answers+1)) // the mean of the first answers, then of the newest
 	if text := float64(u.Input - s.messages*perMessage); !s.media() && s.Bytes > 0 && text > 0 {
 		g.perByte += weight * (text/float64(s.Bytes) - g.perByte)
@@ -100,7 +100,7 @@ func (e *Estimator) Close(model string) { e.count(model, -1) }
 func (e *Estimator) count(model string, by int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.of(model).open += by
+	e.forModel(model).open += by
 }
 
 // Guess is what an Estimator knows of a model.
@@ -144,7 +144,7 @@ func (e *Estimator) Adopt(known map[string]Guess) {
 		if !(k.PerByte > 0 && k.PerByte < maxGuess && k.Output >= 0 && k.Output < maxGuess) {
 			continue
 		}
-		if g := e.of(model); k.Answers > g.answers {
+		if g := e.forModel(model); k.Answers > g.answers {
 			g.perByte, g.output, g.answers = k.PerByte, k.Output, math.Min(k.Answers, 1/guessWeight)
 		}
 	}

@@ -9,6 +9,10 @@
 // For keywords that need trial and error (not, if, oneOf, …) it draws values until one is valid, up
 // to a limit. Then it returns the last value.
 //
+// A schema is compiled into nodes (compile.go), from which values are drawn (write.go). The strings in
+// them come from regular expressions (pattern.go) or from a Lexicon (prose.go), which also makes up plain
+// text.
+//
 // It does not validate values.
 package jsongen
 
@@ -57,7 +61,7 @@ func Compile(raw []byte) (*Schema, error) {
 		return nil, fmt.Errorf("jsongen: schema: %w", err)
 	}
 	c.measure()
-	s := &Schema{root: root, words: New()}
+	s := &Schema{root: root, words: NewLexicon()}
 	if c.hard {
 		s.check = check
 	}

@@ -1,8 +1,3 @@
-// Part pattern makes up strings that match a regular expression.
-//
-// It promises that a string depends only on the expression and the random generator, and that it is
-// bounded. A string may fail to match an expression with boundaries that are hard to satisfy.
-
 package jsongen
 
 import (
@@ -12,14 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// jsongenPattern is a regular expression, to draw from and to match.
-type jsongenPattern struct {
+// pattern is a regular expression, from which strings are drawn.
+type pattern struct {
 	tree *syntax.Regexp
 	re   *regexp.Regexp
 }
 
-// newPattern compiles a Pattern. It returns nil if Go does not support the expression.
-func newPattern(s string) *jsongenPattern {
+// newPattern compiles a pattern. It returns nil if Go does not support the expression.
+func newPattern(s string) *pattern {
 	tree, err := syntax.Parse(s, syntax.Perl)
 	if err != nil {
 		return nil
@@ -28,12 +23,13 @@ func newPattern(s string) *jsongenPattern {
 	if err != nil {
 		return nil
 	}
-	return &jsongenPattern{tree: tree, re: re}
+	return &pattern{tree: tree, re: re}
 }
 
-// Draw returns a string that matches p, with lo to hi characters if possible. A negative hi is no
-// limit.
-func (p *jsongenPattern) Draw(r *rand.Rand, lo, hi int) string {
+// draw returns a string that matches p, with lo to hi characters if possible. A negative hi is no
+// limit. The string depends only on p and r, and is bounded. It may fail to match an expression with
+// boundaries that are hard to satisfy.
+func (p *pattern) draw(r *rand.Rand, lo, hi int) string {
 	s := ""
 	far := max(hi, 2*lo)
 	for try := range 48 {
@@ -90,7 +86,7 @@ func (d *drawer) write(re *syntax.Regexp) {
 		d.repeat(re.Sub[0], 0, 1)
 	case syntax.OpRepeat:
 		d.repeat(re.Sub[0], re.Min, re.Max)
-	default: // anchors and boundaries write nothing; Draw checks the match
+	default: // anchors and boundaries write nothing; draw checks the match
 	}
 }
 

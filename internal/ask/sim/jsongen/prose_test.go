@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-func proseSeeded(n uint64) *rand.Rand { return rand.New(rand.NewPCG(n, 1)) }
+func proseRand(n uint64) *rand.Rand { return rand.New(rand.NewPCG(n, 1)) }
 
 func TestAppendText(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for i := range uint64(300) {
-		l := New()
-		a, b := l.AppendText(nil, proseSeeded(i), "treaty", 200), l.AppendText(nil, proseSeeded(i), "treaty", 200)
+		l := NewLexicon()
+		a, b := l.AppendText(nil, proseRand(i), "treaty", 200), l.AppendText(nil, proseRand(i), "treaty", 200)
 		if string(a) != string(b) {
 			t.Fatal("the same generator wrote two texts")
 		}
@@ -38,11 +38,11 @@ func TestTopic(t *testing.T) {
 		"日本語":                  "",
 	}
 	for text, want := range cases {
-		if got := Topic(proseSeeded(1), text); got != want {
+		if got := Topic(proseRand(1), text); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
-	if got := Topic(proseSeeded(1), strings.Repeat("armies march ", 1000)); got != "armies" {
+	if got := Topic(proseRand(1), strings.Repeat("armies march ", 1000)); got != "armies" {
 		t.Errorf("got %q", got)
 	}
 }

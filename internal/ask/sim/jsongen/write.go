@@ -2,9 +2,16 @@ package jsongen
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/big"
 	"math/bits"
 	"math/rand/v2"
 	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"parley/internal/ask/wire/body"
 )
@@ -267,11 +274,11 @@ func (n *node) has(name string) bool {
 func (w *writer) extraName(n *node, tries int) (string, *node) {
 	if len(n.patterns) > 0 && (n.additional == nil || n.additional.never || w.r.IntN(2) == 0) {
 		p := n.patterns[w.r.IntN(len(n.patterns))]
-		return p.pattern.Draw(w.r, 0, -1), p.node
+		return p.pattern.draw(w.r, 0, -1), p.node
 	}
-	name := w.words.Word(w.r)
+	name := w.words.noun(w.r)
 	if tries > 20 {
-		name += "_" + w.words.Word(w.r)
+		name += "_" + w.words.noun(w.r)
 	}
 	if n.names != nil {
 		var s []byte
@@ -279,4 +286,272 @@ func (w *writer) extraName(n *node, tries int) (string, *node) {
 		name = unquote(s)
 	}
 	return name, n.additional
+}
+
+// text appends a JSON string of n.
+func (w *writer) text(dst []byte, n *node, name string) []byte {
+	switch {
+	case n.pattern != nil:
+		return body.Text(dst, n.pattern.draw(w.r, n.minLen, n.maxLen))
+	case n.format != "":
+		if s, ok := w.formatted(n.format); ok {
+			return body.Text(dst, s)
+		}
+	}
+	return body.Text(dst, w.fit(w.phrase(name), n.minLen, n.maxLen))
+}
+
+// phrase makes up a string that fits the name of a member.
+func (w *writer) phrase(name string) string {
+	name = strings.ToLower(name)
+	// members whose names have these parts hold whole sentences
+	talkative := [...]string{"answer", "analysis", "content", "description", "explanation", "message", "reason", "summary", "text", "thought"}
+	for _, t := range talkative {
+		if strings.Contains(name, t) {
+			return string(w.words.AppendText(nil, w.r, "", 20+w.r.IntN(160)))
+		}
+	}
+	switch {
+	case strings.HasSuffix(name, "name") || name == "author":
+		return w.words.name(w.r)
+	case w.r.IntN(2) == 0:
+		return w.words.noun(w.r)
+	default:
+		return w.words.phrase(w.r)
+	}
+}
+
+// fit returns s with at least lo and at most hi characters. A negative hi is no limit.
+func (w *writer) fit(s string, lo, hi int) string {
+	if len(s) < lo {
+		b := append([]byte(s), ' ')
+		for len(b) < lo {
+			b = w.words.AppendText(b, w.r, "", lo-len(b))
+		}
+		s = string(b)
+		if hi < 0 {
+			hi = max(lo, len(s))
+		}
+	}
+	if hi < 0 || utf8.RuneCountInString(s) <= hi {
+		return s
+	}
+	cut := s[:hi] // what we make up is ASCII
+	if t := strings.TrimRight(cut, " "); len(t) >= lo {
+		return t
+	}
+	return cut
+}
+
+// formatted makes up a string in a format.
+func (w *writer) formatted(format string) (string, bool) {
+	r, l := w.r, w.words
+	date := func() string { return fmt.Sprintf("%04d-%02d-%02d", 1990+r.IntN(50), 1+r.IntN(12), 1+r.IntN(28)) }
+	clock := func() string { return fmt.Sprintf("%02d:%02d:%02dZ", r.IntN(24), r.IntN(60), r.IntN(60)) }
+	host := func() string { return l.noun(r) + ".example" }
+	switch format {
+	case "date":
+		return date(), true
+	case "time":
+		return clock(), true
+	case "date-time":
+		return date() + "T" + clock(), true
+	case "duration":
+		return fmt.Sprintf("P%dDT%dH", r.IntN(30), 1+r.IntN(23)), true
+	case "email", "idn-email":
+		return strings.ToLower(l.name(r)) + "@" + host(), true
+	case "hostname", "idn-hostname":
+		return host(), true
+	case "ipv4":
+		return fmt.Sprintf("192.0.2.%d", r.IntN(256)), true
+	case "ipv6":
+		return fmt.Sprintf("2001:db8::%x", 1+r.IntN(65000)), true
+	case "uri", "iri", "url", "uri-reference", "iri-reference":
+		return "https://" + host() + "/" + l.noun(r), true
+	case "uuid":
+		return fmt.Sprintf("%08x-%04x-4%03x-%04x-%012x", r.Uint32(), r.IntN(1<<16), r.IntN(1<<12), 0x8000|r.IntN(1<<14), r.Int64N(1<<48)), true
+	case "json-pointer":
+		return "/" + l.noun(r) + "/" + l.noun(r), true
+	case "relative-json-pointer":
+		return fmt.Sprintf("%d/%s", r.IntN(3), l.noun(r)), true
+	case "regex":
+		return "^" + l.noun(r) + "+$", true
+	default:
+		return "", false
+	}
+}
+
+func unquote(b []byte) string {
+	var s string
+	if json.Unmarshal(b, &s) != nil {
+		return string(b)
+	}
+	return s
+}
+
+// span is the size of a range with only one bound.
+const span = 100
+
+// numberRange holds the constraints of a schema on numbers.
+type numberRange struct {
+	min, max         float64
+	hasMin, hasMax   bool
+	exclMin, exclMax bool
+	step             *big.Rat // multipleOf, or nil
+	decimals         int      // of step
+}
+
+func rangeOf(m map[string]any) numberRange {
+	var n numberRange
+	n.min, n.hasMin = floatOf(m["minimum"])
+	n.max, n.hasMax = floatOf(m["maximum"])
+	if b, ok := m["exclusiveMinimum"].(bool); ok { // as draft 4 spelled it
+		n.exclMin = b
+	}
+	if b, ok := m["exclusiveMaximum"].(bool); ok {
+		n.exclMax = b
+	}
+	if f, ok := floatOf(m["exclusiveMinimum"]); ok && (!n.hasMin || f >= n.min) {
+		n.min, n.hasMin, n.exclMin = f, true, true
+	}
+	if f, ok := floatOf(m["exclusiveMaximum"]); ok && (!n.hasMax || f <= n.max) {
+		n.max, n.hasMax, n.exclMax = f, true, true
+	}
+	if r, ok := rat(m["multipleOf"]); ok && r.Sign() > 0 {
+		n.step, n.decimals = r, decimalsOf(r)
+	}
+	return n
+}
+
+func floatOf(v any) (float64, bool) {
+	num, ok := v.(json.Number)
+	if !ok {
+		return 0, false
+	}
+	f, err := num.Float64()
+	if err != nil || math.IsInf(f, 0) {
+		return 0, false
+	}
+	return f, true
+}
+
+// decimalsOf returns the number of decimals that represent r exactly. r comes from a decimal, so there
+// is one.
+func decimalsOf(r *big.Rat) int {
+	s := strings.TrimRight(r.FloatString(40), "0")
+	return len(s) - 1 - strings.IndexByte(s, '.')
+}
+
+// bounds returns the bounds of the range. It makes up missing ones.
+func (n *numberRange) bounds() (lo, hi float64) {
+	switch {
+	case n.hasMin && n.hasMax:
+		return n.min, n.max
+	case n.hasMin:
+		return n.min, n.min + max(span, math.Abs(n.min)/10)
+	case n.hasMax && n.max >= 0:
+		return math.Max(0, n.max-span), n.max
+	case n.hasMax:
+		return n.max - span, n.max
+	default:
+		return 0, span
+	}
+}
+
+func (n *numberRange) appendInteger(dst []byte, r *rand.Rand) []byte {
+	if n.step != nil { // the integers among multiples of p/q are the multiples of p
+		return n.appendMultiple(dst, r, new(big.Rat).SetInt(n.step.Num()), 0)
+	}
+	lo, hi := n.bounds()
+	from, to := math.Ceil(lo), math.Floor(hi)
+	if n.exclMin && from == lo {
+		from++
+	}
+	if n.exclMax && to == hi {
+		to--
+	}
+	if math.Abs(from) > 1e15 || math.Abs(to) > 1e15 {
+		return n.appendMultiple(dst, r, big.NewRat(1, 1), 0)
+	}
+	k := int64(from)
+	if to > from {
+		k += r.Int64N(int64(to-from) + 1)
+	}
+	return strconv.AppendInt(dst, k, 10)
+}
+
+func (n *numberRange) appendNumber(dst []byte, r *rand.Rand) []byte {
+	if n.step != nil {
+		return n.appendMultiple(dst, r, n.step, n.decimals)
+	}
+	lo, hi := n.bounds()
+	decimals := 2
+	if width := hi - lo; width > 0 && width < 1 {
+		decimals = min(15, 2+int(math.Ceil(-math.Log10(width))))
+	}
+	scale := math.Pow10(decimals)
+	from, to := math.Ceil(lo*scale), math.Floor(hi*scale)
+	if n.exclMin && from/scale <= lo {
+		from++
+	}
+	if n.exclMax && to/scale >= hi {
+		to--
+	}
+	v := (lo + hi) / 2
+	if to >= from && to-from < 1e17 {
+		v = (from + math.Floor(r.Float64()*(to-from+1))) / scale
+	}
+	if v < lo || v > hi {
+		v = lo
+	}
+	return strconv.AppendFloat(dst, v, 'f', -1, 64)
+}
+
+// appendMultiple appends a multiple of step in the range.
+func (n *numberRange) appendMultiple(dst []byte, r *rand.Rand, step *big.Rat, decimals int) []byte {
+	lo, hi := n.bounds()
+	if !n.hasMin || !n.hasMax { // room for a few multiples
+		f, _ := step.Float64()
+		if n.hasMax {
+			lo = math.Min(lo, hi-4*f)
+		} else {
+			hi = math.Max(hi, lo+4*f)
+		}
+	}
+	from, to := quotient(lo, step, true), quotient(hi, step, false)
+	if n.exclMin && onBound(from, step, lo) {
+		from.Add(from, big.NewInt(1))
+	}
+	if n.exclMax && onBound(to, step, hi) {
+		to.Sub(to, big.NewInt(1))
+	}
+	k := from
+	if width := new(big.Int).Sub(to, from); width.Sign() > 0 {
+		draw := r.Int64()
+		if width.IsInt64() && width.Int64() < math.MaxInt64 {
+			draw = r.Int64N(width.Int64() + 1)
+		}
+		k = new(big.Int).Add(from, big.NewInt(draw))
+	}
+	v := new(big.Rat).Mul(new(big.Rat).SetInt(k), step)
+	return append(dst, v.FloatString(decimals)...)
+}
+
+// quotient returns bound/step, rounded up or down.
+func quotient(bound float64, step *big.Rat, up bool) *big.Int {
+	b := new(big.Rat).SetFloat64(bound)
+	if d, ok := new(big.Rat).SetString(strconv.FormatFloat(bound, 'f', -1, 64)); ok {
+		b = d // the decimal, such as 0.1, not the nearest float
+	}
+	b.Quo(b, step)
+	q, m := new(big.Int).DivMod(b.Num(), b.Denom(), new(big.Int))
+	if up && m.Sign() > 0 {
+		q.Add(q, big.NewInt(1))
+	}
+	return q
+}
+
+func onBound(k *big.Int, step *big.Rat, bound float64) bool {
+	f, _ := new(big.Rat).Mul(new(big.Rat).SetInt(k), step).Float64()
+	return f == bound
 }

@@ -1,11 +1,3 @@
-// Part batch simulates the vendors' batch APIs: OpenAI's files and batches, what Mistral, Together
-// and xAI made of them, Gemini's, and Anthropic's message batches.
-//
-// It promises the vendors' objects, states, limits and errors. Nothing runs in the background: a
-// batch is worked out when a client looks at it. Files and batches are kept in memory.
-//
-// It does not answer requests: its Host does.
-
 package simhttp
 
 import (
@@ -18,8 +10,8 @@ import (
 	"parley/llm"
 )
 
-// SimhttpBatchConfig is the behavior of batches.
-type SimhttpBatchConfig struct {
+// BatchConfig is the behavior of batches.
+type BatchConfig struct {
 	// Latency is how long a batch takes. Default: 2 s
 	Latency sim.Delay
 	// MaxRequests is the maximum number of requests in a batch. Default: 50,000, and 100,000 in
@@ -38,7 +30,7 @@ type SimhttpBatchConfig struct {
 	MaxStored int64
 }
 
-// Host is the server that a Store belongs to.
+// Host is the server that a batchStore belongs to.
 type Host interface {
 	// NewID returns an ID that no other object has.
 	NewID(prefix string) string

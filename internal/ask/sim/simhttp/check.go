@@ -1,11 +1,3 @@
-// Part check reads the requests to the simulated server, and refuses what the vendors refuse:
-// unknown members, wrong types, values out of range, and conversations that make no sense.
-//
-// A table for each endpoint says which members a request may have. The packages of internal/wire
-// read the request itself. What a table cannot say is a few lines of code for each format.
-//
-// It promises pure functions and errors in the vendor's words. Nothing panics on bad input.
-
 package simhttp
 
 import (
@@ -30,13 +22,15 @@ type Ask struct {
 	NoOutput     bool // the request only warms the prompt cache
 }
 
-// bodyChecker checks requests. It may be used from several goroutines at once.
+// bodyChecker reads requests, and refuses what the vendors refuse, in their words: unknown members, wrong
+// types, values out of range, and conversations that make no sense. A table for each endpoint says which
+// members a request may have; what a table cannot say is a few lines of code for each format. It may be used from several goroutines at once.
 type bodyChecker struct {
 	chat, responses, messages, gemini, bedrock checkFormat
 }
 
-// newCheck returns a Checker. A lax one accepts unknown members, and schemas that vendors refuse.
-func newCheck(lax bool) *bodyChecker {
+// newBodyChecker returns a bodyChecker. A lax one accepts unknown members, and schemas that vendors refuse.
+func newBodyChecker(lax bool) *bodyChecker {
 	return &bodyChecker{
 		chat:      checkFormat{chatFields(), checkOpenAI, lax},
 		responses: checkFormat{responsesFields(), checkOpenAI, lax},

@@ -8,7 +8,7 @@ import (
 // TestTables checks the errors that the tables give, with their paths and codes.
 func TestTables(t *testing.T) {
 	t.Parallel()
-	c := newCheck(false)
+	c := newBodyChecker(false)
 	cases := []struct {
 		read             func([]byte) (*Ask, *Error)
 		body, says, code string
@@ -38,7 +38,7 @@ func TestTables(t *testing.T) {
 			t.Errorf("%.80s: %+v, want %q and code %q", q.body, err, q.says, q.code)
 		}
 	}
-	if _, err := newCheck(true).Chat([]byte(`{"model":"m","odd":1,"messages":[{"role":"user","content":"x","odd":1}]}`)); err != nil {
+	if _, err := newBodyChecker(true).Chat([]byte(`{"model":"m","odd":1,"messages":[{"role":"user","content":"x","odd":1}]}`)); err != nil {
 		t.Errorf("a lax checker refuses unknown members: %v", err)
 	}
 }

@@ -56,7 +56,7 @@ func (f *format) stream(dst []byte, x *exchange) []byte {
 	tokens := 0
 	for piece := range sim.Chunks(r.Text, x.Chunk) {
 		from := tokens
-		tokens += sim.Count(piece)
+		tokens += sim.CountTokens(piece)
 		dst = w.Add(dst, openai.Delta{Text: piece, Logprobs: slice(r.Logprobs, from, tokens), TokenIDs: slice(r.TokenIDs, from, tokens)})
 	}
 	for i, c := range r.ToolCalls {

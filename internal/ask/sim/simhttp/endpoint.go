@@ -1,9 +1,3 @@
-// Part endpoint is what the endpoints of the simulated server share: they read a body, write
-// JSON, and fail in the words of the vendor whose format they speak.
-//
-// It promises that every error has a status, a type and a message. It does not decide what
-// fails: package check refuses requests, and package simhttp draws faults.
-
 package simhttp
 
 import (
@@ -51,8 +45,8 @@ func invalidCode(code, param, format string, args ...any) *Error {
 	return &Error{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: code, Param: param, Message: fmt.Sprintf(format, args...)}
 }
 
-// endpointNotFound returns the error of an object that does not exist.
-func endpointNotFound(style sim.Style, param, message string) *Error {
+// notFound returns the error of an object that does not exist.
+func notFound(style sim.Style, param, message string) *Error {
 	e := &Error{Status: http.StatusNotFound, Type: "invalid_request_error", Param: param, Message: message}
 	if style == sim.Anthropic {
 		e.Type = "not_found_error"
@@ -109,8 +103,8 @@ func duration(d time.Duration) string {
 	return d.Round(time.Millisecond).String()
 }
 
-// endpointServer returns the error of a server that fails.
-func endpointServer(style sim.Style) *Error {
+// serverError returns the error of a server that fails.
+func serverError(style sim.Style) *Error {
 	switch style {
 	case sim.Anthropic:
 		return &Error{Status: http.StatusInternalServerError, Type: "api_error", Message: "Internal server error"}
@@ -143,7 +137,7 @@ func midStream(style sim.Style) *Error {
 	if style != sim.OpenAI {
 		return overloaded(style, false)
 	}
-	e := endpointServer(style)
+	e := serverError(style)
 	e.Code = "server_error"
 	return e
 }
@@ -270,8 +264,8 @@ func readBody(w http.ResponseWriter, r *http.Request, buf *bytes.Buffer, limit i
 	return nil
 }
 
-// decodeEndpoint reads the body of a small request into v, strictly unless lax.
-func decodeEndpoint(b []byte, v any, lax bool) *Error {
+// decodeBody reads the body of a small request into v, strictly unless lax.
+func decodeBody(b []byte, v any, lax bool) *Error {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	if !lax {
 		dec.DisallowUnknownFields()

@@ -54,7 +54,7 @@ func (s *Server) closeSession(w http.ResponseWriter, r *http.Request) *Error {
 	}
 	s.engine.mu.Unlock()
 	if !known {
-		return endpointNotFound(sim.OpenAI, "", "There is no such session.")
+		return notFound(sim.OpenAI, "", "There is no such session.")
 	}
 	writeJSON(w, map[string]string{"session_id": name, "status": "closed"})
 	return nil
@@ -82,7 +82,7 @@ func (s *Server) updateWeightVersion(w http.ResponseWriter, r *http.Request) *Er
 	var req struct {
 		NewVersion *string `json:"new_version"`
 	}
-	if err := decodeEndpoint(buf.Bytes(), &req, true); err != nil || req.NewVersion == nil {
+	if err := decodeBody(buf.Bytes(), &req, true); err != nil || req.NewVersion == nil {
 		return invalid("body.new_version", "new_version must be a string")
 	}
 	s.engine.mu.Lock()

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"parley/internal/ask/sim"
-	"parley/internal/kit/eventstream"
+	"parley/internal/ask/wire/eventstream"
 	"parley/internal/kit/sse"
 	"parley/llm"
 )
@@ -125,7 +125,7 @@ func (s *Server) Answer(url string, body []byte, now time.Time) (a Answer) {
 	case sim.FaultLineExpired:
 		return a
 	case sim.FaultLineErrored:
-		a.Err = endpointServer(f.style)
+		a.Err = serverError(f.style)
 		return a
 	}
 	x := s.exchange(ask, &c, now)
@@ -176,7 +176,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, f *format) (*Ask, 
 	}
 	ask, err := f.decode(buf.Bytes()) // it copies what it keeps, so that buf can be used again
 	if err != nil && s.cfg.BadJSON500 && !json.Valid(buf.Bytes()) {
-		return nil, endpointServer(f.style)
+		return nil, serverError(f.style)
 	}
 	if err == nil && f.address != nil {
 		err = f.address(r, ask)
@@ -202,7 +202,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, rep *prepared) *Er
 			return nil
 		}
 		if rep.fault == sim.FaultStreamErr {
-			return endpointServer(rep.format.vendor())
+			return serverError(rep.format.vendor())
 		}
 		whole = s.sendWhole(w, r, rep)
 	}

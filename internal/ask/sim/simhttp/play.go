@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"parley/internal/ask/sim"
-	"parley/internal/kit/eventstream"
+	"parley/internal/ask/wire/eventstream"
 )
 
 // tick is the minimum time between two flushes of a stream. Events that are due within it are
@@ -22,7 +22,7 @@ func (s *Server) failEarly(w http.ResponseWriter, r *http.Request, rep *prepared
 	style := rep.format.vendor()
 	switch {
 	case rep.fault == sim.FaultError500:
-		return true, endpointServer(style)
+		return true, serverError(style)
 	case rep.fault == sim.FaultOverloaded:
 		return true, overloaded(style, rep.flex)
 	case rep.fault == sim.FaultQuota:

@@ -1,7 +1,3 @@
-// Part promptstore simulates Gemini's cached contents: prompts that a client stores, and names in its requests.
-//
-// It promises Google's objects, times and errors. A prompt that has expired is not found. It does not answer: package simhttp does.
-
 package simhttp
 
 import (
@@ -51,7 +47,8 @@ const (
 // Read reads the body of a request.
 type Read func([]byte) (*Ask, *Error)
 
-// promptStore keeps prompts in memory.
+// promptStore simulates Gemini's cached contents: prompts that a client stores, and names in its
+// requests. It keeps them in memory, and does not find those that have expired.
 type promptStore struct {
 	read  Read
 	newID func(prefix string) string
@@ -60,7 +57,7 @@ type promptStore struct {
 	kept []*creation // by creation
 }
 
-// newPromptStore returns a Store for requests that read reads.
+// newPromptStore returns a promptStore for requests that read reads.
 func newPromptStore(read Read, newID func(prefix string) string) *promptStore {
 	return &promptStore{read: read, newID: newID}
 }
@@ -158,7 +155,7 @@ func (s *promptStore) create(w http.ResponseWriter, r *http.Request) *Error {
 		return err
 	}
 	for _, m := range a.Request.Messages[:len(a.Request.Messages)-1] {
-		c.Usage.Tokens += 2 + sim.Count(m.Text())
+		c.Usage.Tokens += 2 + sim.CountTokens(m.Text())
 	}
 	if c.Usage.Tokens < least {
 		return invalid("", "Cached content is too small. total_token_count=%d, min_total_token_count=%d", c.Usage.Tokens, least)
@@ -180,7 +177,7 @@ func (s *promptStore) decode(w http.ResponseWriter, r *http.Request, c *creation
 	if err := readBody(w, r, &buf, maxBytes, sim.Google); err != nil {
 		return err
 	}
-	return decodeEndpoint(buf.Bytes(), c, false)
+	return decodeBody(buf.Bytes(), c, false)
 }
 
 // expire sets the time until which the prompt is kept: an hour, if the client says nothing.

@@ -65,7 +65,7 @@ func newFormats(c *bodyChecker, prompts *promptStore) (f formats) {
 		func(m openai.Meta) openai.CompletionWriter { return bedrock.NewWriter(m) }, bedrock.AppendErrorEvent, bedrockAddress, "",
 	}
 	f.vertexGemini = f.gemini
-	f.vertexGemini.append, f.vertexGemini.writer, f.vertexGemini.address = vertexAnswer, vertexWriter, cloudVertexGemini
+	f.vertexGemini.append, f.vertexGemini.writer, f.vertexGemini.address = vertexAnswer, vertexWriter, vertexGeminiAddress
 	f.vertex = f.messages
 	f.vertex.decode, f.vertex.address, f.vertex.host = vertexBody(c.Messages), vertexAddress, sim.Google
 	f.deployed, f.versioned = f.chat, f.responses
@@ -110,7 +110,7 @@ func (s *Server) routes() *http.ServeMux {
 	handle("/", sim.OpenAI, s.notFound)
 	mux.HandleFunc("GET /metrics", s.metrics)
 	mux.HandleFunc("GET /stats", s.serveStats)
-	mux.HandleFunc("GET /{$}", endpointIndex)
+	mux.HandleFunc("GET /{$}", serveIndex)
 	return mux
 }
 
@@ -216,7 +216,25 @@ func (s *Server) admit(r *http.Request, style sim.Style) *Error {
 }
 
 func (s *Server) notFound(_ http.ResponseWriter, r *http.Request) *Error {
-	e := endpointNotFound(sim.OpenAI, "", "Invalid URL ("+r.Method+" "+r.URL.Path+")")
+	e := notFound(sim.OpenAI, "", "Invalid URL ("+r.Method+" "+r.URL.Path+")")
 	e.Code = "unknown_url"
 	return e
+}
+
+// serveIndex is the page that says what is served.
+func serveIndex(w http.ResponseWriter, _ *http.Request) {
+	writeBody(w, http.StatusOK, "text/plain; charset=utf-8", []byte(`This is parley sim, a simulated provider of language models.
+
+OpenAI's format:    POST /v1/chat/completions, /v1/responses, /v1/embeddings, /v1/files, /v1/batches; GET /v1/models
+Anthropic's format: POST /v1/messages, /v1/messages/count_tokens, /v1/messages/batches
+Azure's paths:      POST /openai/v1/chat/completions, /openai/v1/responses, /openai/deployments/NAME/chat/completions?api-version=VERSION, /openai/responses?api-version=VERSION
+Vertex AI's paths:  POST /v1/projects/PROJECT/locations/REGION/publishers/google/models/MODEL:generateContent, …/publishers/anthropic/models/MODEL:rawPredict and their streams
+Bedrock's format:   POST /model/MODEL/converse, /model/MODEL/converse-stream; GET /foundation-models, /inference-profiles
+Gemini's format:    POST /v1beta/models/MODEL:generateContent, :streamGenerateContent?alt=sse, :batchGenerateContent; GET /v1beta/batches, /v1beta/models
+Batches as at:      /mistral/v1, /together/v1, /xai/v1, each with /chat/completions
+As in engines:      the above below /v1/SESSION or /v1/sessions/SESSION too, and POST …/close; POST /update_weight_version with {"new_version": "2"}; GET /metrics
+What happened:      GET /stats
+
+Any model name works. Answers depend on the request and the seed only.
+`))
 }

@@ -6,14 +6,23 @@
 // the request and the seed. Faults happen on the real connection. Memory for one request is
 // bounded. Run returns only after everything it started has ended.
 //
+// Requests are read and checked in the files check*.go, answered in exchange.go, encode.go and play.go,
+// and in batches in batch*.go; cloud.go has what Azure, AWS and Google change.
+//
 // It is not for the open internet: it has one key and no users.
 package simhttp
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"errors"
 	"fmt"
+	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -62,9 +71,6 @@ type Config struct {
 	// Grace is the time that requests in flight have when the server stops. Default: 5 s
 	Grace time.Duration
 }
-
-// BatchConfig is the behavior of batches.
-type BatchConfig = SimhttpBatchConfig
 
 func (c *Config) fill() {
 	orDefault(&c.MaxStreams, 100)
@@ -115,16 +121,16 @@ func New(cfg Config) (*Server, error) {
 		if key == "" {
 			return nil, fmt.Errorf("simhttp: key: the environment variable %s is empty", cfg.KeyEnv)
 		}
-		s.keys = auth.New([]string{key})
+		s.keys = auth.HashKeys([]string{key})
 	}
 	now := time.Now()
 	for _, style := range []sim.Style{sim.OpenAI, sim.Anthropic, sim.Google, sim.Amazon} {
 		s.accounts[style] = &account{quota: sim.NewQuota(cfg.Sim.Limits, style, now), gate: sim.NewGate(cfg.Sim.Limits)}
 	}
-	checker := newCheck(cfg.Lax)
+	checker := newBodyChecker(cfg.Lax)
 	s.prompts = newPromptStore(checker.Gemini, s.NewID)
 	s.formats = newFormats(checker, s.prompts)
-	s.batches = newBatch(cfg.Batch, s, cfg.Sim.Seed, cfg.Lax)
+	s.batches = newBatchStore(cfg.Batch, s, cfg.Sim.Seed, cfg.Lax)
 	s.engine.version, s.engine.sessions = cfg.WeightVersion, map[string]bool{}
 	s.mux = s.routes()
 	return s, nil
@@ -176,7 +182,7 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 // httpServer returns a server whose requests continue after ctx is done, until cancel.
 func (s *Server) httpServer(ctx context.Context) (*http.Server, context.CancelFunc, error) {
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	guard := &auth.Guard{Access: s.cfg.Access, Keys: s.keys, Public: checksKey, Refuse: s.refuse, Patience: s.cfg.Patience}
+	guard := &auth.Guard{Access: s.cfg.Access, Keys: s.keys, Public: checksKey, Refuse: s.refuse, ClientTimeout: s.cfg.Patience}
 	srv := guard.Server(s)
 	srv.BaseContext = func(net.Listener) context.Context { return base }
 	srv.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: s.cfg.MaxStreams}
@@ -193,4 +199,27 @@ func (s *Server) httpServer(ctx context.Context) (*http.Server, context.CancelFu
 		srv.TLSConfig = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
 	}
 	return srv, cancel, nil
+}
+
+// selfSigned returns a certificate for this machine that is valid for a day.
+func selfSigned(now time.Time) (tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	t := x509.Certificate{
+		SerialNumber: big.NewInt(now.UnixNano()),
+		Subject:      pkix.Name{CommonName: "parley sim"},
+		DNSNames:     []string{"localhost"},
+		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+		NotBefore:    now.Add(-time.Hour),
+		NotAfter:     now.Add(24 * time.Hour),
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &t, &t, key.Public(), key)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }

@@ -3,6 +3,9 @@
 // It promises pure functions. An incomplete answer is an error, never a shorter answer. A parameter that the format does
 // not have is left out and listed in Response.Dropped.
 //
+// request.go writes requests and response.go reads answers, for calls to a provider. server.go does the reverse, for the
+// gateway and the simulated server.
+//
 // It does not sign requests: internal/ask/credential does. The frames of streams are those of package eventstream.
 package bedrock
 

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"parley/internal/ask/provider"
+	"parley/internal/ask/wire/eventstream"
 	"parley/internal/ask/wire/openai"
-	"parley/internal/kit/eventstream"
 	"parley/internal/kit/sse"
 	"parley/llm"
 	"parley/llm/llmtest"

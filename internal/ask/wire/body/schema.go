@@ -2,8 +2,13 @@ package body
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"strconv"
+	"unicode/utf8"
 
+	"parley/internal/kit/text"
 	"parley/llm"
 )
 
@@ -178,4 +183,204 @@ func SchemaName(name string) string {
 
 func isNameByte(c byte) bool {
 	return c == '_' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}
+
+// CheckNames checks that all servers read the JSON value b in the same way: it is valid UTF-8,
+// nothing follows it, no object has two members with the same name, and no name escapes a letter, a
+// digit or an underscore.
+//
+// If name is set, it is called with every member. It gets the state of the object, which is 0 for
+// the outermost, and returns the state of the member's value. Its error ends the check.
+func CheckNames(b []byte, name func(state int, key []byte) (int, error)) error {
+	if !utf8.Valid(b) {
+		return errors.New("the body is not UTF-8")
+	}
+	w := walker{b: b, name: name}
+	i, err := w.value(space(b, 0), 0, 0)
+	if err == nil && space(b, i) != len(b) {
+		err = fmt.Errorf("there is more after the value, from byte %d on", space(b, i))
+	}
+	return err
+}
+
+type walker struct {
+	b    []byte
+	name func(state int, key []byte) (int, error)
+	path []step   // to the current value
+	keys [][]byte // names in all open objects, the innermost last
+}
+
+// step is a step of a path: a member or an element.
+type step struct {
+	key   []byte // nil for an element
+	index int
+}
+
+var errSyntax = errors.New("it is not valid JSON, or nested too deep")
+
+// value reads the value at i and returns its end.
+func (w *walker) value(i, depth, state int) (int, error) {
+	if i < len(w.b) && depth <= maxDepth {
+		switch w.b[i] {
+		case '{':
+			return w.object(i, depth, state)
+		case '[':
+			return w.list(i, depth, state)
+		}
+	}
+	end, ok := skip(w.b, i, depth)
+	if !ok {
+		return end, fmt.Errorf("at byte %d: %w", end, errSyntax)
+	}
+	return end, nil
+}
+
+func (w *walker) list(i, depth, state int) (int, error) {
+	if i = space(w.b, i+1); i < len(w.b) && w.b[i] == ']' {
+		return i + 1, nil
+	}
+	w.path = append(w.path, step{})
+	for {
+		var err error
+		if i, err = w.value(i, depth+1, state); err != nil {
+			return i, err
+		}
+		i = space(w.b, i)
+		switch {
+		case i < len(w.b) && w.b[i] == ']':
+			w.path = w.path[:len(w.path)-1]
+			return i + 1, nil
+		case i >= len(w.b) || w.b[i] != ',':
+			return i, fmt.Errorf("at byte %d: %w", i, errSyntax)
+		}
+		i = space(w.b, i+1)
+		w.path[len(w.path)-1].index++
+	}
+}
+
+func (w *walker) object(i, depth, state int) (int, error) {
+	if i = space(w.b, i+1); i < len(w.b) && w.b[i] == '}' {
+		return i + 1, nil
+	}
+	seen := names{w: w, from: len(w.keys)}
+	for {
+		k, ok := skipString(w.b, i)
+		colon := space(w.b, k)
+		if !ok || colon >= len(w.b) || w.b[colon] != ':' {
+			return i, fmt.Errorf("at byte %d: %w", k, errSyntax)
+		}
+		key := w.b[i+1 : k-1]
+		inner, err := w.member(&seen, state, key)
+		if err != nil {
+			return i, fmt.Errorf("%s: %w", w.at(), err)
+		}
+		w.path = append(w.path, step{key: key})
+		if i, err = w.value(space(w.b, colon+1), depth+1, inner); err != nil {
+			return i, err
+		}
+		w.path = w.path[:len(w.path)-1]
+		i = space(w.b, i)
+		switch {
+		case i < len(w.b) && w.b[i] == '}':
+			w.keys = w.keys[:seen.from]
+			return i + 1, nil
+		case i >= len(w.b) || w.b[i] != ',':
+			return i, fmt.Errorf("at byte %d: %w", i, errSyntax)
+		}
+		i = space(w.b, i+1)
+	}
+}
+
+// member checks the name of a member.
+func (w *walker) member(seen *names, state int, key []byte) (inner int, err error) {
+	plain := key
+	if bytes.IndexByte(key, '\\') >= 0 {
+		if plain, err = unescape(key); err != nil {
+			return 0, err
+		}
+	}
+	if !seen.add(plain) {
+		return 0, fmt.Errorf("%s is given twice", short(plain))
+	}
+	if w.name == nil {
+		return 0, nil
+	}
+	return w.name(state, plain)
+}
+
+// names are the names in one object.
+type names struct {
+	w    *walker
+	from int                 // index in the walker's keys
+	all  map[string]struct{} // instead of keys, if there are many
+}
+
+const manyNames = 16
+
+// add adds a name, and reports whether it is new.
+func (n *names) add(key []byte) bool {
+	list := n.w.keys[n.from:]
+	if n.all == nil && len(list) < manyNames {
+		for _, k := range list {
+			if string(k) == string(key) {
+				return false
+			}
+		}
+		n.w.keys = append(n.w.keys, key)
+		return true
+	}
+	if n.all == nil {
+		n.all = make(map[string]struct{}, 2*manyNames)
+		for _, k := range list {
+			n.all[string(k)] = struct{}{}
+		}
+	}
+	if _, twice := n.all[string(key)]; twice {
+		return false
+	}
+	n.all[string(key)] = struct{}{}
+	return true
+}
+
+// unescape decodes a name. It refuses a name that escapes a letter, a digit or an underscore, which
+// would hide it from simple readers.
+func unescape(key []byte) ([]byte, error) {
+	for i := 0; i+5 < len(key); i++ {
+		if key[i] != '\\' {
+			continue
+		}
+		if key[i+1] == 'u' {
+			n, err := strconv.ParseUint(string(key[i+2:i+6]), 16, 16)
+			if c := byte(n); err == nil && n < utf8.RuneSelf && (c == '_' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z') {
+				return nil, fmt.Errorf("the name %s has %q escaped: write it without the escape", short(key), c)
+			}
+		}
+		i++ // what follows is escaped
+	}
+	var s string
+	if err := json.Unmarshal(append(append([]byte{'"'}, key...), '"'), &s); err != nil {
+		return nil, fmt.Errorf("the name %s: %w", short(key), err)
+	}
+	return []byte(s), nil
+}
+
+func short(key []byte) string { return strconv.Quote(text.Excerpt(key, 60)) }
+
+// at returns the current path, such as messages[3].content.
+func (w *walker) at() string {
+	if len(w.path) == 0 {
+		return "the body"
+	}
+	var b []byte
+	for i, s := range w.path[:min(len(w.path), 20)] {
+		switch {
+		case s.key == nil:
+			b = append(strconv.AppendInt(append(b, '['), int64(s.index), 10), ']')
+		case i > 0:
+			b = append(append(b, '.'), s.key[:min(len(s.key), 60)]...)
+		default:
+			b = append(b, s.key[:min(len(s.key), 60)]...)
+		}
+	}
+	return string(b)
 }

@@ -6,6 +6,9 @@
 // Gemini signs its tool calls and texts. A signature becomes a Thought with the ID of the call, or
 // with the ID "text", so that it is sent back with the message.
 //
+// request.go writes requests and response.go reads answers, for calls to a provider. server.go does the reverse, for the
+// gateway and the simulated server.
+//
 // It does not handle connections: internal/ask/transport does.
 package gemini
 

@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"errors"
+	"net/http"
 	"strings"
 
 	"parley/internal/ask/provider"
@@ -168,4 +169,176 @@ func (w *writer) thinking() {
 		w.B = body.Bool(w.B, "includeThoughts", true)
 	}
 	w.B = append(w.B, '}')
+}
+
+// system writes the system messages, which are not part of the contents. Beside cached content they are.
+func (w *writer) system() {
+	if w.OnlySystem() || w.cached {
+		return
+	}
+	begun := false
+	for i := range w.Req.Messages {
+		m := &w.Req.Messages[i]
+		text := m.Text()
+		if m.Role != llm.RoleSystem || text == "" {
+			continue
+		}
+		if !begun {
+			w.B = append(body.Key(w.B, "systemInstruction"), `{"parts":[`...)
+			begun = true
+		}
+		w.text(text, "")
+	}
+	if begun {
+		w.B = append(w.B, ']', '}')
+	}
+}
+
+// contents writes the turns.
+func (w *writer) contents() {
+	w.Turns(request.Turns{Key: "contents", Content: "parts", Assistant: "model", First: `{"role":"user","parts":[{"text":"(The conversation begins.)"}]}`}, w.OnlySystem() || w.cached, func(ms []llm.Message, i int) {
+		w.parts(ms[:i], &ms[i])
+	})
+}
+
+// parts writes the parts of a message. earlier are the messages before it.
+func (w *writer) parts(earlier []llm.Message, m *llm.Message) {
+	if m.Role == llm.RoleTool {
+		w.result(earlier, m)
+		return
+	}
+	sign := signature(m, textID)
+	for i := range m.Parts {
+		switch p := &m.Parts[i]; {
+		case !p.IsText():
+			w.media(p)
+		case p.Text != "":
+			w.text(p.Text, sign)
+			sign = "" // only one part has it
+		}
+	}
+	for _, c := range m.ToolCalls {
+		w.B = append(body.Open(w.B, '{'), `"functionCall":{`...)
+		w.B = body.Str(body.Str(w.B, "id", c.ID), "name", c.Name)
+		w.B = append(request.AppendObject(body.Key(w.B, "args"), c.Arguments, "malformed"), '}')
+		w.sign(signature(m, c.ID))
+		w.B = append(w.B, '}')
+	}
+}
+
+func (w *writer) text(text, sign string) {
+	w.B = body.Str(body.Open(w.B, '{'), "text", text)
+	w.sign(sign)
+	w.B = append(w.B, '}')
+}
+
+func (w *writer) sign(s string) {
+	if s != "" {
+		w.B = body.Str(w.B, "thoughtSignature", s)
+	}
+}
+
+// result writes the result of a tool. The format wants the name of the tool, which is in the call.
+func (w *writer) result(earlier []llm.Message, m *llm.Message) {
+	name := m.ToolCallID
+	for i := len(earlier) - 1; i >= 0; i-- {
+		for _, c := range earlier[i].ToolCalls {
+			if c.ID == m.ToolCallID {
+				name, i = c.Name, 0
+				break
+			}
+		}
+	}
+	key := "result"
+	if m.ToolFailed {
+		key = "error"
+	}
+	w.B = append(body.Open(w.B, '{'), `"functionResponse":{`...)
+	w.B = body.Str(body.Str(w.B, "id", m.ToolCallID), "name", name)
+	w.B = body.Key(w.B, "response")
+	if m.ToolFailed {
+		w.B = append(body.Str(append(w.B, '{'), key, m.Text()), '}')
+	} else {
+		w.B = request.AppendObject(w.B, m.Text(), key)
+	}
+	w.B = append(w.B, '}', '}')
+	for i := range m.Parts {
+		if p := &m.Parts[i]; !p.IsText() {
+			w.media(p)
+		}
+	}
+}
+
+// media writes an image or a file.
+func (w *writer) media(p *llm.Part) {
+	var media, url string
+	var data []byte
+	if f := p.File; f != nil {
+		media, url, data = f.MediaType, f.URL, f.Data
+	} else {
+		media, url, data = p.Image.MediaType, p.Image.URL, p.Image.Data
+	}
+	if len(data) == 0 {
+		w.B = append(body.Open(w.B, '{'), `"fileData":{`...)
+		if media != "" {
+			w.B = body.Str(w.B, "mimeType", media)
+		}
+		w.B = append(body.Str(w.B, "fileUri", url), '}', '}')
+		return
+	}
+	w.B = append(body.Open(w.B, '{'), `"inlineData":{`...)
+	w.B = request.AppendBase64(body.Key(body.Str(w.B, "mimeType", media), "data"), data)
+	w.B = append(w.B, '}', '}')
+}
+
+// TierHeader is the header that names the service tier on Vertex AI, which refuses a serviceTier in the body. From Google's
+// pages "Flex PayGo" and "Priority PayGo" (docs.cloud.google.com), read in November 2026.
+const TierHeader = "X-Vertex-Ai-Llm-Shared-Request-Type"
+
+// AppendVertexRequest is AppendRequest for Vertex AI, where the tier is in a header.
+func AppendVertexRequest(dst []byte, req *llm.Request, c provider.Capability, stream bool) ([]byte, []string, error) {
+	if req.Tier != "" {
+		plain := *req
+		plain.Tier, req = "", &plain
+	}
+	return AppendRequest(dst, req, c, stream)
+}
+
+// VertexHeader returns the header of a request to Vertex AI. The standard tier has none, whatever vendor's name for it a
+// client of the gateway uses.
+func VertexHeader(req *llm.Request) http.Header {
+	switch req.Tier {
+	case "", standard, "auto", "default", "standard_only":
+		return nil
+	}
+	return http.Header{TierHeader: {req.Tier}}
+}
+
+const standard = "standard"
+
+// Traffic returns Vertex AI's name of a service tier, for its answers.
+func Traffic(tier string) string {
+	switch tier {
+	case "flex":
+		return "ON_DEMAND_FLEX"
+	case "priority":
+		return "ON_DEMAND_PRIORITY"
+	}
+	return "ON_DEMAND"
+}
+
+// tier returns the service tier that an answer names. What Vertex AI has beyond these is charged as the standard tier.
+func (u *wireUsage) tier() string {
+	switch {
+	case u.Tier != "":
+		return u.Tier
+	case u.Traffic == "":
+		return ""
+	}
+	for _, tier := range []string{"flex", "priority"} {
+		if u.Traffic == Traffic(tier) {
+			return tier
+		}
+	}
+	return standard
 }

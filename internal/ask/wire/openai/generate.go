@@ -1,12 +1,3 @@
-// Part generate reads the endpoints that take the ids of a prompt's tokens and return those of an answer: vLLM's
-// /inference/v1/generate and SGLang's /generate. Trainers use them, since no text is split into tokens again.
-//
-// It promises that what it reads of an answer is exactly what the server wrote, token by token, or an error. It reads one
-// answer to one prompt, whole, and refuses everything else by name: batches, several answers, streams, prompts as text, and
-// pictures. The functions are pure.
-//
-// It is not for writing requests: the bytes of a client are passed on.
-
 package openai
 
 import (
@@ -22,20 +13,23 @@ import (
 	"parley/llm"
 )
 
-// The endpoints, at the root of a server's address.
+// The endpoints that take the ids of a prompt's tokens and return those of an answer, at the root of a server's address.
+// Trainers use them, since no text is split into tokens again. One answer to one prompt is read, whole. Batches, several
+// answers, streams, prompts as text and pictures are refused by name. Requests are not written here: the bytes of a client
+// are passed on.
 const (
-	VLLM   = "/inference/v1/generate"
-	SGLang = "/generate"
+	VLLMGeneratePath   = "/inference/v1/generate"
+	SGLangGeneratePath = "/generate"
 )
 
-// maxPrompt is the maximum number of tokens in a prompt.
-const maxPrompt = 16 << 20
+// maxPromptTokens is the maximum number of tokens in a prompt.
+const maxPromptTokens = 16 << 20
 
-// Read reads a member of a request to the endpoint at path into r, and reports whether r holds all of it. The tokens of the
+// ReadGenerate reads a member of a request to the endpoint at path into r, and reports whether r holds all of it. The tokens of the
 // prompt are in r.Prompt, and as text in a message, so that their number is bounded by its size.
-func Read(r *request.Reader, path, key string, v []byte) bool {
+func ReadGenerate(r *request.Reader, path, key string, v []byte) bool {
 	prompt, other := "token_ids", []string{"features", "kv_transfer_params"}
-	if path == SGLang {
+	if path == SGLangGeneratePath {
 		prompt, other = "input_ids", []string{"text", "input_embeds", "image_data", "audio_data", "video_data", "session_params"}
 	}
 	r.Request.TokenIDs = true
@@ -45,30 +39,30 @@ func Read(r *request.Reader, path, key string, v []byte) bool {
 		return true
 	case key == "sampling_params":
 		return readSampling(r, v)
-	case key == "return_logprob" && path == SGLang:
+	case key == "return_logprob" && path == SGLangGeneratePath:
 		return request.Flag(v, &r.Request.Logprobs)
 	case key == "stream":
 		if string(v) != "false" {
-			refuse(r, "stream is %.20s: this endpoint is recorded whole: leave stream out", v)
+			refuseGenerate(r, "stream is %.20s: this endpoint is recorded whole: leave stream out", v)
 		}
 		return true
 	case key == "model":
 		return r.ReadModel(v)
 	case slices.Contains(other, key):
-		refuse(r, "%s is not supported: send the prompt as %s, a list of token ids", key, prompt)
+		refuseGenerate(r, "%s is not supported: send the prompt as %s, a list of token ids", key, prompt)
 	}
 	return false
 }
 
-// Check refuses a request without a prompt.
-func Check(r *request.Reader) error {
+// CheckGenerate refuses a request without a prompt.
+func CheckGenerate(r *request.Reader) error {
 	if r.Err == nil && len(r.Prompt) == 0 {
-		return errors.New("the request has no prompt: send token_ids to " + VLLM + ", and input_ids to " + SGLang)
+		return errors.New("the request has no prompt: send token_ids to " + VLLMGeneratePath + ", and input_ids to " + SGLangGeneratePath)
 	}
 	return r.Err
 }
 
-func refuse(r *request.Reader, format string, args ...any) {
+func refuseGenerate(r *request.Reader, format string, args ...any) {
 	if r.Err == nil {
 		r.Err = fmt.Errorf(format, args...)
 	}
@@ -77,12 +71,12 @@ func refuse(r *request.Reader, format string, args ...any) {
 func readPrompt(r *request.Reader, key string, v []byte) {
 	ok := body.Elements(v, func(e []byte) bool {
 		var id int
-		good := request.Whole(e, &id) && id >= 0 && len(r.Prompt) < maxPrompt
+		good := request.Whole(e, &id) && id >= 0 && len(r.Prompt) < maxPromptTokens
 		r.Prompt = append(r.Prompt, id)
 		return good
 	})
 	if !ok || len(r.Prompt) == 0 {
-		refuse(r, "%s is %.40s: want one list of token ids, and no batch of lists", key, v)
+		refuseGenerate(r, "%s is %.40s: want one list of token ids, and no batch of lists", key, v)
 	}
 	r.Request.Messages = []llm.Message{llm.User(string(v))}
 }
@@ -104,7 +98,7 @@ func readSampling(r *request.Reader, v []byte) bool {
 			request.Integer(v, &q.TopK)
 		case "n", "best_of":
 			if s := string(v); s != "1" && s != "null" {
-				refuse(r, "sampling_params.%s is %.20s: one answer is recorded for each call: leave it out", key, v)
+				refuseGenerate(r, "sampling_params.%s is %.20s: one answer is recorded for each call: leave it out", key, v)
 			}
 		case "logprobs":
 			q.Logprobs = string(v) != "null"
@@ -112,15 +106,15 @@ func readSampling(r *request.Reader, v []byte) bool {
 		return true
 	})
 	if !whole {
-		refuse(r, "sampling_params is %.40s: want an object", v)
+		refuseGenerate(r, "sampling_params is %.40s: want an object", v)
 	}
 	return false // Extra keeps the object
 }
 
-// Decode reads an answer of the endpoint at path to a prompt of so many tokens.
-func Decode(path string, prompt []int, b []byte) (*llm.Response, error) {
+// DecodeGenerate reads an answer of the endpoint at path to a prompt, exactly as the server wrote it, token by token.
+func DecodeGenerate(path string, prompt []int, b []byte) (*llm.Response, error) {
 	read := decodeVLLM
-	if path == SGLang {
+	if path == SGLangGeneratePath {
 		read = decodeSGLang
 	}
 	r, err := read(b)
@@ -156,7 +150,7 @@ type vllmAnswer struct {
 func decodeVLLM(b []byte) (*llm.Response, error) {
 	var w vllmAnswer
 	if err := json.Unmarshal(b, &w); err != nil {
-		return nil, fault.Malformed("the answer is not of "+VLLM, err)
+		return nil, fault.Malformed("the answer is not of "+VLLMGeneratePath, err)
 	}
 	switch {
 	case !body.IsNull(w.Error):
@@ -166,8 +160,8 @@ func decodeVLLM(b []byte) (*llm.Response, error) {
 	}
 	c := w.Choices[0]
 	return &llm.Response{
-		ID: w.RequestID, Text: c.Text, Finish: generateFinishOf(c.FinishReason), TokenIDs: c.TokenIDs,
-		Logprobs: Logprobs(nil, c.Logprobs.Content), WeightVersion: generateVersion(w.WeightVersion),
+		ID: w.RequestID, Text: c.Text, Finish: generateFinish(c.FinishReason), TokenIDs: c.TokenIDs,
+		Logprobs: Logprobs(nil, c.Logprobs.Content), WeightVersion: weightVersion(w.WeightVersion),
 	}, nil
 }
 
@@ -192,7 +186,7 @@ type sglangAnswer struct {
 func decodeSGLang(b []byte) (*llm.Response, error) {
 	var w sglangAnswer
 	if err := json.Unmarshal(b, &w); err != nil {
-		return nil, fault.Malformed("the answer is not of SGLang's "+SGLang, err)
+		return nil, fault.Malformed("the answer is not of SGLang's "+SGLangGeneratePath, err)
 	}
 	switch {
 	case !body.IsNull(w.Error):
@@ -202,7 +196,7 @@ func decodeSGLang(b []byte) (*llm.Response, error) {
 	}
 	m := w.Meta
 	r := &llm.Response{
-		ID: m.ID, Text: w.Text, Finish: generateFinishOf(m.FinishReason.Type), TokenIDs: w.OutputIDs, WeightVersion: generateVersion(m.WeightVersion),
+		ID: m.ID, Text: w.Text, Finish: generateFinish(m.FinishReason.Type), TokenIDs: w.OutputIDs, WeightVersion: weightVersion(m.WeightVersion),
 		Usage: llm.Usage{Input: m.PromptTokens, Cached: m.CachedTokens, Output: m.CompletionTokens},
 	}
 	for i, t := range m.Tokens {
@@ -223,7 +217,7 @@ func decodeSGLang(b []byte) (*llm.Response, error) {
 	return r, nil
 }
 
-func generateFinishOf(reason string) llm.Finish {
+func generateFinish(reason string) llm.Finish {
 	switch strings.ToLower(reason) {
 	case "length":
 		return llm.FinishLength
@@ -234,8 +228,8 @@ func generateFinishOf(reason string) llm.Finish {
 	}
 }
 
-// generateVersion returns the generateVersion of the weights: a string, or a number.
-func generateVersion(b json.RawMessage) string {
+// weightVersion returns the version of the weights: a string, or a number.
+func weightVersion(b json.RawMessage) string {
 	var n json.Number
 	if s := request.String(b); s != "" || json.Unmarshal(b, &n) != nil {
 		return s

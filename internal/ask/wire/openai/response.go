@@ -3,10 +3,14 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 
 	"parley/internal/ask/wire/body"
 	"parley/internal/ask/wire/fault"
+	"parley/internal/ask/wire/request"
+	"parley/internal/kit/sse"
 	"parley/llm"
 )
 
@@ -64,7 +68,7 @@ type wireToolCall struct {
 type wireLogprobs struct {
 	Content []Logprob `json:"content"`
 	Refusal []Logprob `json:"refusal"`
-	oldLogprobs
+	textLogprobs
 }
 
 type wireUsage struct {
@@ -198,4 +202,436 @@ func (a *arguments) UnmarshalJSON(b []byte) error {
 		*a = arguments(b)
 	}
 	return nil
+}
+
+// NewAssembler returns an Assembler of a stream.
+func NewAssembler() *Assembler { return &Assembler{} }
+
+// Each sets a function that is called with every step of the answer.
+func (a *Assembler) Each(each func(Delta)) { a.each = each }
+
+// Assembler assembles an answer from its chunks.
+type Assembler struct {
+	r       llm.Response
+	text    strings.Builder
+	refusal strings.Builder
+	thought strings.Builder
+	calls   []toolCall
+	finish  string
+	done    bool // after [DONE], or if the answer was not streamed
+	err     error
+	each    func(Delta) // may be nil
+}
+
+// maxCalls bounds the tool calls of an answer, since each piece is looked up among them.
+const maxCalls = 1000
+
+// toolCall is a tool call that is being assembled.
+type toolCall struct {
+	index     int
+	id, name  string
+	signature string
+	arguments []byte
+}
+
+// Event adds a chunk.
+func (a *Assembler) Event(e sse.Event) (bool, error) {
+	if e.Done() {
+		a.done = true
+		return true, nil
+	}
+	if string(e.Name) == "error" {
+		return false, fault.Classify(0, nil, e.Data)
+	}
+	w, err := body.Decode[wireResponse](e.Data)
+	if err != nil {
+		return false, fault.Malformed("a chunk of the stream is not a chat completion chunk", err)
+	}
+	if !body.IsNull(w.Error) {
+		return false, fault.Classify(0, nil, e.Data)
+	}
+	a.envelope(w)
+	for i := range w.Choices {
+		if c := &w.Choices[i]; c.Index == 0 {
+			a.choice(c, &c.Delta)
+		}
+	}
+	return false, a.err
+}
+
+func (a *Assembler) envelope(w *wireResponse) {
+	set := func(dst *string, s string) {
+		if s != "" {
+			*dst = s
+		}
+	}
+	set(&a.r.ID, w.ID)
+	set(&a.r.Model, w.Model)
+	set(&a.r.Tier, w.ServiceTier)
+	set(&a.r.WeightVersion, string(w.WeightVersion))
+	set(&a.r.WeightVersion, string(w.Metadata.version))
+	if w.Usage != nil {
+		a.r.Usage = a.r.Usage.Max(w.Usage.usage())
+	} else if w.XGroq.Usage != nil {
+		a.r.Usage = a.r.Usage.Max(w.XGroq.Usage.usage())
+	}
+	if len(w.PromptTokenIDs) > 0 {
+		a.r.PromptTokenIDs = w.PromptTokenIDs
+	}
+}
+
+func (a *Assembler) choice(c *wireChoice, m *wireMessage) {
+	a.text.WriteString(m.Content.text)
+	a.refusal.WriteString(m.Refusal)
+	thought := m.ReasoningContent // some servers send the same text in both
+	if thought == "" {
+		thought = m.Reasoning
+	}
+	a.thought.WriteString(m.Content.thought)
+	a.thought.WriteString(thought)
+	if a.each != nil {
+		for _, d := range []Delta{{Thought: m.Content.thought + thought}, {Text: m.Content.text}, {Refusal: m.Refusal}} {
+			if !d.IsEmpty() {
+				a.each(d)
+			}
+		}
+	}
+	if c.Logprobs != nil {
+		a.r.Logprobs = Logprobs(a.r.Logprobs, c.Logprobs.Content)
+		a.r.Logprobs = Logprobs(a.r.Logprobs, c.Logprobs.Refusal)
+	}
+	a.completed(c)
+	a.tokens(c)
+	if c.FinishReason != "" {
+		a.finish = c.FinishReason
+	}
+	a.err = faultOf(c)
+	for i := range m.ToolCalls {
+		a.addCall(&m.ToolCalls[i], i)
+	}
+}
+
+// faultOf returns a failure that is reported as a finish reason.
+func faultOf(c *wireChoice) error {
+	switch {
+	case !body.IsNull(c.Error):
+		return fault.Classify(0, nil, c.Error)
+	case c.FinishReason == "error":
+		return &llm.Error{Kind: llm.KindServer, Message: "the provider failed while answering", Uncertain: true}
+	case c.FinishReason == "insufficient_system_resource": // DeepSeek
+		return &llm.Error{Kind: llm.KindOverloaded, Message: "the provider ran short of resources while answering", Code: c.FinishReason, Uncertain: true}
+	}
+	return nil
+}
+
+// addCall adds a piece to its tool call: the one with its index, unless the piece has another ID,
+// since some servers give every call the index 0.
+func (a *Assembler) addCall(w *wireToolCall, at int) {
+	index := at
+	if w.Index != nil {
+		index = *w.Index
+	}
+	n := len(a.calls) - 1
+	for ; n >= 0; n-- {
+		if k := &a.calls[n]; k.index == index && (w.ID == "" || w.ID == k.id || k.id == "") {
+			break
+		}
+	}
+	if n < 0 {
+		if len(a.calls) == maxCalls {
+			a.err = fault.Malformed("the answer has too many tool calls", nil)
+			return
+		}
+		n = len(a.calls)
+		a.calls = append(a.calls, toolCall{index: index})
+	}
+	c := &a.calls[n]
+	if w.ID != "" {
+		c.id = w.ID
+	}
+	if w.Function.Name != "" {
+		c.name = w.Function.Name
+	}
+	if s := w.ExtraContent.Google.ThoughtSignature; s != "" {
+		c.signature = s
+	}
+	c.arguments = append(c.arguments, w.Function.Arguments...)
+	if a.each != nil {
+		if d := (Delta{Call: n, ID: w.ID, Name: w.Function.Name, Arguments: string(w.Function.Arguments)}); !d.IsEmpty() {
+			a.each(d)
+		}
+	}
+}
+
+// Received returns the number of bytes received.
+func (a *Assembler) Received() int {
+	n := a.text.Len() + a.refusal.Len() + a.thought.Len()
+	for i := range a.calls {
+		n += len(a.calls[i].name) + len(a.calls[i].arguments)
+	}
+	return n
+}
+
+// Response returns the answer, or an error if the stream is incomplete. A stream is complete after
+// [DONE], or with a finish_reason and the usage, without which the cost is unknown.
+func (a *Assembler) Response() (*llm.Response, error) {
+	if a.err != nil {
+		return nil, a.err
+	}
+	if !a.done && (a.finish == "" || a.r.Usage == llm.Usage{}) {
+		return nil, fault.Malformed("the stream ended without [DONE], or without a finish_reason and the usage: the answer is incomplete", nil)
+	}
+	r := new(llm.Response) // which outlives the Assembler
+	*r = a.r
+	r.Text, r.Refusal = a.text.String(), a.refusal.String()
+	if a.thought.Len() > 0 {
+		r.Thoughts = append(r.Thoughts, llm.Thought{Text: a.thought.String()})
+	}
+	for i := range a.calls {
+		c := &a.calls[i]
+		r.ToolCalls = append(r.ToolCalls, llm.ToolCall{ID: c.id, Name: c.name, Arguments: string(c.arguments)})
+		if c.signature != "" && c.id != "" {
+			r.Thoughts = append(r.Thoughts, llm.Thought{ID: c.id, Signature: c.signature})
+		}
+	}
+	if a.finish == "" && r.Text == "" && r.Refusal == "" && len(r.ToolCalls) == 0 {
+		return nil, fault.Malformed("the answer is empty and has no finish reason", nil)
+	}
+	r.Finish = finishOf(a.finish)
+	switch {
+	case r.Refusal != "":
+		r.Finish = llm.FinishRefused
+	case len(r.ToolCalls) > 0 && r.Finish == llm.FinishStop:
+		r.Finish = llm.FinishTools
+	}
+	if len(r.Logprobs) == len(r.TokenIDs) {
+		for i := range r.Logprobs {
+			r.Logprobs[i].ID = r.TokenIDs[i]
+		}
+	}
+	return r, nil
+}
+
+// The functions below read the usual members of answers. They leave the others to json.Unmarshal, and
+// return false if it must read the whole answer.
+
+func (w *wireResponse) Scan(b []byte) bool {
+	return body.Values(b, func(key, v []byte) bool {
+		switch string(key) {
+		case "id":
+			return request.Text(v, &w.ID)
+		case "model":
+			return request.Text(v, &w.Model)
+		case "service_tier":
+			return request.Text(v, &w.ServiceTier)
+		case "choices":
+			return body.List(v, &w.Choices)
+		case "usage":
+			return body.Optional(v, &w.Usage)
+		case "prompt_token_ids":
+			return json.Unmarshal(v, &w.PromptTokenIDs) == nil
+		case "error":
+			return json.Unmarshal(v, &w.Error) == nil
+		case "weight_version":
+			return json.Unmarshal(v, &w.WeightVersion) == nil
+		case "metadata":
+			return json.Unmarshal(v, &w.Metadata) == nil
+		case "x_groq":
+			return json.Unmarshal(v, &w.XGroq) == nil
+		}
+		return true
+	})
+}
+
+func (c *wireChoice) Scan(b []byte) bool {
+	return body.Values(b, func(key, v []byte) bool {
+		switch string(key) {
+		case "index":
+			return request.Whole(v, &c.Index)
+		case "message":
+			return c.Message.Scan(v)
+		case "delta":
+			return c.Delta.Scan(v)
+		case "text":
+			return request.Text(v, &c.Text)
+		case "finish_reason":
+			return request.Text(v, &c.FinishReason)
+		case "logprobs":
+			return json.Unmarshal(v, &c.Logprobs) == nil
+		case "token_ids":
+			return json.Unmarshal(v, &c.TokenIDs) == nil
+		case "prompt_token_ids":
+			return json.Unmarshal(v, &c.PromptIDs) == nil
+		case "meta_info":
+			return json.Unmarshal(v, &c.MetaInfo) == nil
+		case "error":
+			return json.Unmarshal(v, &c.Error) == nil
+		}
+		return true
+	})
+}
+
+func (m *wireMessage) Scan(b []byte) bool {
+	return body.Values(b, func(key, v []byte) bool {
+		switch string(key) {
+		case "content":
+			return request.Text(v, &m.Content.text) || json.Unmarshal(v, &m.Content) == nil
+		case "refusal":
+			return request.Text(v, &m.Refusal)
+		case "reasoning_content":
+			return request.Text(v, &m.ReasoningContent)
+		case "reasoning":
+			return request.Text(v, &m.Reasoning)
+		case "tool_calls":
+			return json.Unmarshal(v, &m.ToolCalls) == nil
+		}
+		return true
+	})
+}
+
+func (u *wireUsage) Scan(b []byte) bool {
+	return body.Values(b, func(key, v []byte) bool {
+		switch string(key) {
+		case "prompt_tokens":
+			return request.Whole(v, &u.PromptTokens)
+		case "completion_tokens":
+			return request.Whole(v, &u.CompletionTokens)
+		case "total_tokens":
+			return request.Whole(v, &u.TotalTokens)
+		case "prompt_cache_hit_tokens":
+			return request.Whole(v, &u.PromptCacheHitTokens)
+		case "reasoning_tokens":
+			return request.Whole(v, &u.ReasoningTokens)
+		case "prompt_tokens_details":
+			return body.Values(v, func(key, v []byte) bool {
+				switch string(key) {
+				case "cached_tokens":
+					return request.Whole(v, &u.PromptTokensDetails.CachedTokens)
+				case "cache_write_tokens":
+					return request.Whole(v, &u.PromptTokensDetails.CacheWriteTokens)
+				case "audio_tokens":
+					return request.Whole(v, &u.PromptTokensDetails.AudioTokens)
+				}
+				return true
+			})
+		case "completion_tokens_details":
+			return body.Values(v, func(key, v []byte) bool {
+				return string(key) != "reasoning_tokens" || request.Whole(v, &u.CompletionTokensDetails.ReasoningTokens)
+			})
+		}
+		return true
+	})
+}
+
+// tokens adds the tokens of a choice, or of a chunk of one.
+func (a *Assembler) tokens(c *wireChoice) {
+	a.r.TokenIDs = append(a.r.TokenIDs, c.TokenIDs...)
+	if len(c.PromptIDs) > 0 {
+		a.r.PromptTokenIDs = c.PromptIDs
+	}
+	m := c.MetaInfo
+	if m == nil {
+		return
+	}
+	if m.WeightVersion != "" {
+		a.r.WeightVersion = string(m.WeightVersion)
+	}
+	if len(c.TokenIDs) > 0 {
+		return // meta_info repeats them
+	}
+	whole := len(a.r.Logprobs) == len(m.Tokens)
+	for i, t := range m.Tokens {
+		a.r.TokenIDs = append(a.r.TokenIDs, t.id)
+		if whole {
+			a.r.Logprobs[i].Logprob = t.logprob
+		} else {
+			a.r.Logprobs = append(a.r.Logprobs, llm.Logprob{Logprob: t.logprob})
+		}
+	}
+}
+
+// metaInfo is the part of a choice that SGLang adds.
+type metaInfo struct {
+	Tokens        []token `json:"output_token_logprobs"`
+	WeightVersion version `json:"weight_version"`
+}
+
+// token is the JSON list [log probability, ID, text].
+type token struct {
+	logprob float64
+	id      int
+}
+
+// UnmarshalJSON reads the first two.
+func (t *token) UnmarshalJSON(b []byte) error {
+	var parts []json.RawMessage
+	if err := json.Unmarshal(b, &parts); err != nil {
+		return err
+	}
+	if len(parts) < 2 {
+		return errors.New("a token has no id")
+	}
+	if err := json.Unmarshal(parts[0], &t.logprob); err != nil {
+		return fmt.Errorf("log probability of a token: %w", err)
+	}
+	if err := json.Unmarshal(parts[1], &t.id); err != nil {
+		return fmt.Errorf("id of a token: %w", err)
+	}
+	return nil
+}
+
+// version is the version of a model's weights: a string, or a number with some trainers.
+type version string
+
+// UnmarshalJSON accepts both forms, and ignores anything else.
+func (v *version) UnmarshalJSON(b []byte) error {
+	var text string
+	var number json.Number
+	switch {
+	case json.Unmarshal(b, &text) == nil:
+		*v = version(text)
+	case json.Unmarshal(b, &number) == nil:
+		*v = version(number)
+	}
+	return nil
+}
+
+// versioned is an object that may have the version of the weights, among anything else.
+type versioned struct{ version version }
+
+// UnmarshalJSON ignores a value that is not such an object.
+func (v *versioned) UnmarshalJSON(b []byte) error {
+	var o struct {
+		WeightVersion version `json:"weight_version"`
+	}
+	if json.Unmarshal(b, &o) == nil {
+		v.version = o.WeightVersion
+	}
+	return nil
+}
+
+// textLogprobs are the log probabilities of a text completion.
+type textLogprobs struct {
+	Tokens        []string  `json:"tokens"`
+	TokenLogprobs []float64 `json:"token_logprobs"`
+}
+
+// list returns them as chat completions have them.
+func (o *textLogprobs) list() (all []Logprob) {
+	for i, p := range o.TokenLogprobs {
+		l := Logprob{Logprob: p}
+		if i < len(o.Tokens) {
+			l.Token = o.Tokens[i]
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
+// completed adds what a text completion has.
+func (a *Assembler) completed(c *wireChoice) {
+	a.text.WriteString(c.Text)
+	if c.Logprobs != nil {
+		a.r.Logprobs = Logprobs(a.r.Logprobs, c.Logprobs.list())
+	}
 }

@@ -5,8 +5,11 @@
 // stores nothing: encrypted reasoning becomes a Thought, and is sent back with its message. A
 // parameter that the format or the model refuses is left out and listed in Response.Dropped.
 //
+// request.go writes requests and response.go reads answers, for calls to a provider. server.go does the reverse, for the
+// gateway and the simulated server.
+//
 // It does not handle connections (internal/ask/transport does), or chat completions (package
-// chat).
+// openai).
 package responses
 
 // Path is the endpoint below a provider's base URL.

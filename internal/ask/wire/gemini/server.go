@@ -1,0 +1,342 @@
+package gemini
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"parley/internal/ask/wire/body"
+	"parley/internal/ask/wire/openai"
+	"parley/internal/ask/wire/request"
+	"parley/internal/kit/sse"
+	"parley/llm"
+)
+
+// ReadMember reads a member of a request, and reports whether r holds all of it.
+func ReadMember(r *request.Reader, key string, v []byte) bool { return reader{r}.read(key, v) }
+
+type reader struct{ *request.Reader }
+
+func (c reader) read(key string, v []byte) bool {
+	switch key {
+	case "systemInstruction":
+		m := llm.Message{Role: llm.RoleSystem}
+		ok := body.Elements(request.Member(v, "parts"), func(p []byte) bool {
+			m.Parts = append(m.Parts, llm.Part{Text: request.Str(p, "text")})
+			return true
+		})
+		c.Request.Messages = append([]llm.Message{m}, c.Request.Messages...)
+		return ok
+	case "contents":
+		return c.List(v, c.turn)
+	case "tools":
+		return c.tools(v)
+	case "toolConfig":
+		return c.choice(request.Member(v, "functionCallingConfig"))
+	case "generationConfig":
+		return body.Members(v, c.config)
+	case "serviceTier":
+		return request.Text(v, &c.Request.Tier)
+	default:
+		return false
+	}
+}
+
+// turn reads a message. Each result of a tool in it becomes its own message, before the rest.
+func (c reader) turn(i int, b []byte) bool {
+	m := llm.Message{Role: llm.RoleUser}
+	if request.Str(b, "role") == "model" {
+		m.Role = llm.RoleAssistant
+	}
+	ok := body.Elements(request.Member(b, "parts"), func(p []byte) bool {
+		if f := request.Member(p, "functionResponse"); f != nil {
+			c.Request.Messages = append(c.Request.Messages, result(f))
+			return true
+		}
+		id := textID
+		if f := request.Member(p, "functionCall"); f != nil {
+			id = request.Str(f, "id")
+			m.ToolCalls = append(m.ToolCalls, llm.ToolCall{ID: id, Name: request.Str(f, "name"), Arguments: string(request.Member(f, "args"))})
+		} else {
+			part, known := readPart(p)
+			if !known {
+				c.Note(fmt.Sprintf("contents[%d]", i))
+				c.Refer(p)
+			}
+			m.Parts = append(m.Parts, part)
+		}
+		if s := request.Str(p, "thoughtSignature"); s != "" {
+			m.Thoughts = append(m.Thoughts, llm.Thought{ID: id, Signature: s})
+		}
+		return true
+	})
+	if len(m.Parts)+len(m.ToolCalls) > 0 {
+		c.Request.Messages = append(c.Request.Messages, m)
+	}
+	return ok
+}
+
+// result reads the result of a tool: the reverse of writer.result.
+func result(f []byte) llm.Message {
+	response := request.Member(f, "response")
+	m := llm.ToolResult(request.Str(f, "id"), string(response))
+	for key, failed := range map[string]bool{"result": false, "error": true} {
+		if v := request.Member(response, key); v != nil {
+			if s := request.String(v); s != "" {
+				m = llm.ToolResult(m.ToolCallID, s)
+				m.ToolFailed = failed
+			}
+		}
+	}
+	return m
+}
+
+// readPart reads a text, an image or a file.
+func readPart(p []byte) (llm.Part, bool) {
+	for _, key := range []string{"inlineData", "fileData"} {
+		v := request.Member(p, key)
+		if f, ok := request.FileOf(request.Str(v, "mimeType"), request.Str(v, "fileUri"), request.Str(v, "data")); ok {
+			return llm.Part{File: f}, true
+		}
+	}
+	if v := request.Member(p, "inlineData"); v != nil {
+		data, err := base64.StdEncoding.DecodeString(request.Str(v, "data"))
+		if err == nil && len(data) > 0 {
+			return llm.Part{Image: &llm.Image{MediaType: request.Str(v, "mimeType"), Data: data}}, true
+		}
+	}
+	if v := request.Member(p, "fileData"); v != nil {
+		return llm.Part{Image: &llm.Image{URL: request.Str(v, "fileUri")}}, true
+	}
+	var text string
+	if request.Text(request.Member(p, "text"), &text) {
+		return llm.Part{Text: text}, true
+	}
+	return llm.Part{Text: string(p)}, false
+}
+
+func (c reader) tools(v []byte) bool {
+	return body.Elements(v, func(t []byte) bool {
+		return body.Elements(request.Member(t, "functionDeclarations"), func(f []byte) bool {
+			tool, ok := request.Function(f, "parametersJsonSchema")
+			if ok {
+				c.Request.Tools = append(c.Request.Tools, tool)
+			}
+			return ok
+		})
+	})
+}
+
+func (c reader) choice(v []byte) bool {
+	switch request.Str(v, "mode") {
+	case "AUTO":
+		c.Request.ToolChoice = "auto"
+	case "NONE":
+		c.Request.ToolChoice = "none"
+	case "ANY":
+		c.Request.ToolChoice = "required"
+		var names []string
+		if request.Texts(request.Member(v, "allowedFunctionNames"), &names) && len(names) == 1 {
+			c.Request.ToolChoice = names[0]
+		}
+	}
+	return true
+}
+
+// config reads a member of generationConfig.
+func (c reader) config(key, v []byte) bool {
+	q := &c.Request
+	switch string(key) {
+	case "maxOutputTokens":
+		return c.Tokens("maxOutputTokens", v)
+	case "temperature":
+		return request.Number(v, &q.Temperature)
+	case "topP":
+		return request.Number(v, &q.TopP)
+	case "topK":
+		return request.Integer(v, &q.TopK)
+	case "frequencyPenalty":
+		return request.Number(v, &q.FrequencyPenalty)
+	case "presencePenalty":
+		return request.Number(v, &q.PresencePenalty)
+	case "seed":
+		return request.Integer(v, &q.Seed)
+	case "stopSequences":
+		return request.Texts(v, &q.Stop)
+	case "responseLogprobs":
+		return request.Flag(v, &q.Logprobs)
+	case "logprobs":
+		return request.Whole(v, &q.TopLogprobs)
+	case "responseJsonSchema":
+		q.Schema = &llm.Schema{Name: "answer", JSON: request.Raw(v)}
+	case "thinkingConfig":
+		c.thinking(v)
+	}
+	return true
+}
+
+// thinking reads a level, or turns a budget of tokens into an effort: the reverse of budgets.
+func (c reader) thinking(v []byte) {
+	q, n := &c.Request, 0
+	if level := request.Str(v, "thinkingLevel"); level != "" {
+		q.Effort = llm.Effort(strings.ToLower(level))
+		return
+	}
+	if !request.Whole(request.Member(v, "thinkingBudget"), &n) || n < 0 {
+		return
+	}
+	switch {
+	case n == 0:
+		q.Effort = llm.EffortNone
+	case n <= 1024:
+		q.Effort = llm.EffortLow
+	case n <= 8192:
+		q.Effort = llm.EffortMedium
+	default:
+		q.Effort = llm.EffortHigh
+	}
+}
+
+// AppendResponse appends a whole answer.
+func AppendResponse(b []byte, m openai.Meta, r *llm.Response) []byte {
+	b = open(b)
+	for _, t := range r.Thoughts {
+		if t.Text != "" {
+			b = appendPiece(b, openai.Delta{Thought: t.Text})
+		}
+	}
+	if r.Text != "" {
+		b = appendPiece(b, openai.Delta{Text: r.Text})
+	}
+	for i, c := range r.ToolCalls {
+		b = appendCall(b, c, sign(i, r))
+	}
+	return finish(b, &m, r)
+}
+
+// sign returns the signature of a tool call: as in the real format, only the first of an answer has one.
+func sign(i int, r *llm.Response) string {
+	if i > 0 {
+		return ""
+	}
+	for _, t := range r.Thoughts {
+		if t.Signature != "" {
+			return t.Signature
+		}
+	}
+	return ""
+}
+
+// open appends the beginning of an answer, up to its parts.
+func open(b []byte) []byte { return append(b, `{"candidates":[{"content":{"parts":[`...) }
+
+// finish appends the end of an answer.
+func finish(b []byte, m *openai.Meta, r *llm.Response) []byte {
+	b = append(b, `],"role":"model"}`...)
+	b = append(body.Int(body.Str(b, "finishReason", finishReason(r)), "index", 0), '}', ']')
+	return end(b, m, &r.Usage)
+}
+
+// end appends what follows the candidates.
+func end(b []byte, m *openai.Meta, u *llm.Usage) []byte {
+	b = append(body.Key(b, "usageMetadata"), '{')
+	b = body.Int(b, "promptTokenCount", int64(u.Input))
+	if u.Cached > 0 {
+		b = body.Int(b, "cachedContentTokenCount", int64(u.Cached))
+	}
+	b = body.Int(b, "candidatesTokenCount", int64(u.Output-u.Reasoning))
+	if u.Reasoning > 0 {
+		b = body.Int(b, "thoughtsTokenCount", int64(u.Reasoning))
+	}
+	b = body.Int(b, "totalTokenCount", int64(u.Total()))
+	if u.Audio > 0 {
+		b = body.Int(append(body.Key(b, "promptTokensDetails"), `[{"modality":"TEXT"`...), "tokenCount", int64(u.Input-u.Audio))
+		b = append(body.Int(append(b, `},{"modality":"AUDIO"`...), "tokenCount", int64(u.Audio)), '}', ']')
+	}
+	switch {
+	case strings.HasPrefix(m.Tier, Traffic("")):
+		b = body.Str(b, "trafficType", m.Tier)
+	case m.Tier != "":
+		b = body.Str(b, "serviceTier", m.Tier)
+	}
+	b = body.Str(append(b, '}'), "modelVersion", m.Model)
+	return append(body.Str(b, "responseId", m.ID), '}')
+}
+
+func finishReason(r *llm.Response) string {
+	switch r.Finish {
+	case llm.FinishLength:
+		return "MAX_TOKENS"
+	case llm.FinishRefused:
+		return "SAFETY"
+	default:
+		return "STOP"
+	}
+}
+
+func appendPiece(b []byte, d openai.Delta) []byte {
+	b = body.Str(body.Open(b, '{'), "text", d.Text+d.Thought)
+	if d.Thought != "" {
+		b = body.Bool(b, "thought", true)
+	}
+	return append(b, '}')
+}
+
+func appendCall(b []byte, c llm.ToolCall, signature string) []byte {
+	b = append(body.Open(b, '{'), `"functionCall":{`...)
+	b = body.Str(body.Str(b, "id", c.ID), "name", c.Name)
+	b = append(request.AppendObject(body.Key(b, "args"), c.Arguments, "malformed"), '}')
+	if signature != "" {
+		b = body.Str(b, "thoughtSignature", signature)
+	}
+	return append(b, '}')
+}
+
+// Writer writes an answer as events. Tool calls are not split: they come with the last event.
+type Writer struct{ meta openai.Meta }
+
+// NewWriter returns a Writer of a stream.
+func NewWriter(m openai.Meta) *Writer { return &Writer{m} }
+
+// Begin writes nothing.
+func (*Writer) Begin(b []byte) []byte { return b }
+
+// Add writes a piece of the text or of a thought.
+func (w *Writer) Add(b []byte, d openai.Delta) []byte {
+	if d.IsCall() || d.Text == "" && d.Thought == "" {
+		return b
+	}
+	b = append(appendPiece(open(sse.Begin(b, "")), d), `],"role":"model"}}]`...)
+	return sse.End(end(b, &w.meta, &w.meta.Prompt))
+}
+
+// End writes the last event, with the tool calls.
+func (w *Writer) End(b []byte, r *llm.Response) []byte {
+	b = open(sse.Begin(b, ""))
+	for i, c := range r.ToolCalls {
+		b = appendCall(b, c, sign(i, r))
+	}
+	return sse.End(finish(b, &w.meta, r))
+}
+
+// AppendError appends the body of an error. Code is the status of HTTP, and Type its name. Param is the time to wait.
+func AppendError(b []byte, e openai.Error) []byte {
+	code, err := strconv.Atoi(e.Code)
+	if err != nil {
+		code = http.StatusInternalServerError
+	}
+	b = body.Int(append(b, `{"error":{`...), "code", int64(code))
+	b = body.Str(body.Str(b, "message", e.Message), "status", e.Type)
+	if e.Param != "" {
+		b = append(body.Key(b, "details"), `[{"@type":"type.googleapis.com/google.rpc.RetryInfo"`...)
+		b = append(body.Str(b, "retryDelay", e.Param), '}', ']')
+	}
+	return append(b, '}', '}')
+}
+
+// AppendErrorEvent appends an error as the last event of a stream.
+func AppendErrorEvent(b []byte, e openai.Error) []byte {
+	return sse.End(AppendError(sse.Begin(b, ""), e))
+}
