@@ -1,5 +1,5 @@
-// Package export writes a run as tables for other programs: calls, episodes, messages,
-// scores, labels and the tables that kinds make, as JSON lines, CSV or Parquet.
+// Package export writes a run for other programs: as tables of calls, episodes, messages, scores, labels and what kinds make of
+// notes, in JSON lines, CSV or Parquet; or as a log of Inspect (inspect.go).
 //
 // What it promises: a table has the columns of Columns, in that order, in every format and for
 // every run. The same run gives the same bytes. Rows are written as they are read, so memory
@@ -7,7 +7,7 @@
 // describes every column, and a test checks that.
 //
 // It is not for files: it writes to an io.Writer, and the caller decides what to do with an
-// incomplete export. It is not for looking at a run: that is package view.
+// incomplete export. It is not for looking at a run: that is package results.
 package export
 
 import (
@@ -79,15 +79,15 @@ type Column struct {
 func Columns(t Table) []Column {
 	switch t {
 	case Calls:
-		return names(callColumns())
+		return plainColumns(callColumns())
 	case Episodes:
-		return names(episodeColumns())
+		return plainColumns(episodeColumns())
 	case Messages:
-		return names(messageColumns())
+		return plainColumns(messageColumns())
 	case Scores:
-		return names(scoreColumns())
+		return plainColumns(scoreColumns())
 	case Labels:
-		return names(labelColumns())
+		return plainColumns(labelColumns())
 	}
 	return nil
 }
@@ -95,7 +95,7 @@ func Columns(t Table) []Column {
 // ColumnsOf lists the columns of one of AllTables, in order.
 func ColumnsOf(kind world.Kind, t Table) []Column {
 	if own := noteTable(kind, t); own != nil {
-		return names(noteColumns(own))
+		return plainColumns(noteColumns(own))
 	}
 	return Columns(t)
 }
@@ -158,21 +158,21 @@ func (r Run) write(ctx context.Context, e encoder, t Table, pick []int) (rows in
 	x := &export{store: r.Store, kind: r.Kind, without: r.Without, added: r.Added, run: about.Begun.Run, agents: about.Begun.Agents, variation: results.Variations(about.Begun.Plan), episodes: about.Episodes, encoder: e, pick: pick}
 	switch t {
 	case Calls:
-		err = x.calls(ctx)
+		err = x.writeCalls(ctx)
 	case Episodes:
-		err = x.listed(ctx)
+		err = x.writeEpisodes(ctx)
 	case Messages:
-		err = x.messages(ctx)
+		err = x.writeMessages(ctx)
 	case Scores:
-		err = x.scores(ctx)
+		err = x.writeScores(ctx)
 	case Labels:
-		err = x.labels(ctx)
+		err = x.writeLabels(ctx)
 	default:
 		own := noteTable(r.Kind, t)
 		if own == nil {
 			return 0, fmt.Errorf("export: unknown table %q; want one of %v", t, AllTables(r.Kind))
 		}
-		err = x.notes(ctx, own)
+		err = x.writeNotes(ctx, own)
 	}
 	return x.rows, err
 }
@@ -261,7 +261,7 @@ func few[T any](name, doc string, of func(*T) cell) column[T] {
 	return column[T]{Column{Name: name, Type: Text, Doc: doc, few: true}, of}
 }
 
-func names[T any](columns []column[T]) []Column {
+func plainColumns[T any](columns []column[T]) []Column {
 	out := make([]Column, len(columns))
 	for i := range columns {
 		out[i] = columns[i].Column
@@ -295,8 +295,8 @@ func text(s string) cell {
 	return cell{there: true, text: s}
 }
 
-// some returns a text, or null for an empty one.
-func some(s string) cell {
+// textOrNull returns a text, or null for an empty one.
+func textOrNull(s string) cell {
 	if s == "" {
 		return cell{}
 	}
@@ -318,8 +318,8 @@ func moment(t time.Time) cell { return cell{there: !t.IsZero(), n: t.UnixMicro()
 
 func seconds(d time.Duration) cell { return double(d.Seconds()) }
 
-// odd returns the name of a number that JSON does not have, as Python, pandas and DuckDB read it.
-func odd(f float64) (name string, ok bool) {
+// nonFinite returns the name of a number that JSON does not have, as Python, pandas and DuckDB read it.
+func nonFinite(f float64) (name string, ok bool) {
 	switch {
 	case math.IsNaN(f):
 		return "NaN", true

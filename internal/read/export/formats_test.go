@@ -184,7 +184,7 @@ func parquetValue(v pq.Value, t Type) any {
 	case t == Boolean:
 		return v.Boolean()
 	case t == Double:
-		if name, ok := odd(v.Double()); ok {
+		if name, ok := nonFinite(v.Double()); ok {
 			return name
 		}
 		return v.Double()

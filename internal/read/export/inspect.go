@@ -1,26 +1,17 @@
-// Part inspect writes a run as a log of Inspect, the evaluation framework of the UK AI Security
-// Institute, for its viewer and its functions.
-//
-// A run is one file in Inspect's .eval format: a zip archive with a header, a summary of every
-// sample, and a file for each sample. A sample is an episode that ended or failed, or a session
-// of a gateway, even if it was not closed. Its messages are what was said to and by each seat,
-// its events are all calls and notes in order, its scores are those of the outcome.
-//
-// What it promises: inspect_ai reads the file (a test in test/sdk checks it). Samples are
-// written as they are read, so memory holds only their summaries. The same run gives the same
-// bytes.
-//
-// It is not for tables: see package export.
-
 package export
 
 import (
 	"archive/zip"
+	"cmp"
 	"compress/flate"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
 
 	"parley/internal/run/runfile"
 	"parley/journal"
@@ -28,28 +19,34 @@ import (
 	"parley/world"
 )
 
-// atOnce is how many episodes are listed at once.
-const atOnce = 256
+// samplesAtOnce is how many episodes are listed at once.
+const samplesAtOnce = 256
 
-// Written says what Write wrote.
-type Written struct {
+// InspectWritten says what WriteInspect wrote.
+type InspectWritten struct {
 	Samples int
 	LeftOut int // episodes that have not ended
 }
 
-// WriteInspect writes the run in store.
-func WriteInspect(ctx context.Context, w io.Writer, store *runfile.Store, kind world.Kind) (Written, error) {
+// WriteInspect writes the run in store as a log of Inspect, the evaluation framework of the UK AI Security Institute, for its viewer and
+// its functions. inspect_ai reads the file: a test in test/sdk checks it.
+//
+// The log is in Inspect's .eval format: a zip archive with a header, a summary of every sample, and a file for each sample. A sample is an
+// episode that ended or failed, or a session of a gateway, even if it was not closed. Its messages are what was said to and by each seat,
+// its events are all calls and notes in order, its scores are those of the outcome. Samples are written as they are read, so memory holds
+// only their summaries. The same run gives the same bytes.
+func WriteInspect(ctx context.Context, w io.Writer, store *runfile.Store, kind world.Kind) (InspectWritten, error) {
 	about, err := store.Outline(ctx)
 	if err != nil {
-		return Written{}, err
+		return InspectWritten{}, err
 	}
 	if about.Begun == nil {
-		return Written{}, fmt.Errorf("inspect: %s holds no run yet", store.Path())
+		return InspectWritten{}, fmt.Errorf("inspect: %s holds no run yet", store.Path())
 	}
 	z := zip.NewWriter(w)
 	z.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) { return flate.NewWriter(out, flate.BestSpeed) })
 	_, isRecord := world.As[world.Recorded](kind)
-	l := &log{zip: z, store: store, about: about, isRecord: isRecord, usage: map[string]*usage{}, totals: map[string]*total{}}
+	l := &inspectLog{zip: z, store: store, about: about, isRecord: isRecord, usage: map[string]*modelUsage{}, totals: map[string]*scoreTotal{}}
 	for _, step := range []func(context.Context) error{l.start, l.samples, l.finish} {
 		if err := step(ctx); err != nil {
 			return l.written(), err
@@ -61,32 +58,34 @@ func WriteInspect(ctx context.Context, w io.Writer, store *runfile.Store, kind w
 	return l.written(), nil
 }
 
-// log is a Write in progress.
-type log struct {
+// inspectLog is a WriteInspect in progress.
+type inspectLog struct {
 	zip   *zip.Writer
 	store *runfile.Store
 	about runfile.Outline
 	// isRecord is whether the run records other programs: see world.Recorded.
 	isRecord bool
 
-	summaries []summary
+	summaries []sampleSummary
 	completed int // samples that ended without an error
 	leftOut   int // episodes that have not ended
-	usage     map[string]*usage
-	totals    map[string]*total // by score
-	order     []string          // of totals, as they first occur
+	usage     map[string]*modelUsage
+	totals    map[string]*scoreTotal // by score
+	order     []string               // of totals, as they first occur
 }
 
-func (l *log) written() Written { return Written{Samples: len(l.summaries), LeftOut: l.leftOut} }
+func (l *inspectLog) written() InspectWritten {
+	return InspectWritten{Samples: len(l.summaries), LeftOut: l.leftOut}
+}
 
 // whole reports whether an episode can be a sample. An episode of a plan must end first: until then
 // it can be resumed. An episode of a record need not.
-func (l *log) whole(e *runfile.Listed) bool {
+func (l *inspectLog) whole(e *runfile.Listed) bool {
 	return e.Ended != nil || e.Begun && l.isRecord
 }
 
 // put writes a file of the archive.
-func (l *log) put(name string, v any) error {
+func (l *inspectLog) put(name string, v any) error {
 	// Without a time: the same run gives the same bytes.
 	f, err := l.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate})
 	if err != nil {
@@ -101,14 +100,14 @@ func (l *log) put(name string, v any) error {
 }
 
 // start writes what is known before the first sample. Readers of an unfinished log begin with it.
-func (l *log) start(context.Context) error {
-	return l.put("_journal/start.json", header{Version: version, Eval: l.spec(), Plan: l.plan()})
+func (l *inspectLog) start(context.Context) error {
+	return l.put("_journal/start.json", inspectHeader{Version: inspectVersion, Eval: l.spec(), Plan: l.plan()})
 }
 
 // samples writes every episode that can be a sample.
-func (l *log) samples(ctx context.Context) error {
+func (l *inspectLog) samples(ctx context.Context) error {
 	for from := 0; ; {
-		list, err := l.store.List(ctx, runfile.Listing{From: from, Limit: atOnce})
+		list, err := l.store.List(ctx, runfile.Listing{From: from, Limit: samplesAtOnce})
 		if err != nil || len(list) == 0 {
 			return err
 		}
@@ -126,7 +125,7 @@ func (l *log) samples(ctx context.Context) error {
 }
 
 // sample writes an episode.
-func (l *log) sample(ctx context.Context, e *runfile.Listed) error {
+func (l *inspectLog) sample(ctx context.Context, e *runfile.Listed) error {
 	entries, err := journal.Episode(ctx, l.store, e.Episode)
 	if err != nil {
 		return err
@@ -138,7 +137,7 @@ func (l *log) sample(ctx context.Context, e *runfile.Listed) error {
 	s.close()
 	for name, used := range s.Usage {
 		if l.usage[name] == nil {
-			l.usage[name] = &usage{}
+			l.usage[name] = &modelUsage{}
 		}
 		l.usage[name].plus(used)
 	}
@@ -147,7 +146,7 @@ func (l *log) sample(ctx context.Context, e *runfile.Listed) error {
 	}
 	for _, name := range s.order {
 		if l.totals[name] == nil {
-			l.totals[name] = &total{}
+			l.totals[name] = &scoreTotal{}
 			l.order = append(l.order, name)
 		}
 		if x, ok := s.Scores[name].Value.(float64); ok {
@@ -159,21 +158,21 @@ func (l *log) sample(ctx context.Context, e *runfile.Listed) error {
 }
 
 // finish writes the summaries and the complete header.
-func (l *log) finish(context.Context) error {
+func (l *inspectLog) finish(context.Context) error {
 	if l.summaries == nil {
-		l.summaries = []summary{}
+		l.summaries = []sampleSummary{}
 	}
 	if err := l.put("summaries.json", l.summaries); err != nil {
 		return err
 	}
-	h := header{Version: version, Eval: l.spec(), Plan: l.plan(), Stats: &stats{Started: stamp(l.about.Begun.At), Completed: stamp(l.about.Last.At), Usage: l.usage}}
+	h := inspectHeader{Version: inspectVersion, Eval: l.spec(), Plan: l.plan(), Stats: &evalStats{Started: stamp(l.about.Begun.At), Completed: stamp(l.about.Last.At), Usage: l.usage}}
 	h.Status, h.Error = l.status()
 	h.Results = l.results()
 	return l.put("header.json", h)
 }
 
 // status returns the state of the run in Inspect's words.
-func (l *log) status() (string, *evalError) {
+func (l *inspectLog) status() (string, *evalError) {
 	if l.about.Open {
 		return "started", nil
 	}
@@ -189,24 +188,24 @@ func (l *log) status() (string, *evalError) {
 	}
 }
 
-func (l *log) results() *inspectResults {
+func (l *inspectLog) results() *inspectResults {
 	r := &inspectResults{Total: l.about.Episodes, Completed: l.completed, Scores: []evalScore{}}
 	for _, name := range l.order {
 		t := l.totals[name]
-		s := evalScore{Name: name, Scorer: name, Scored: t.n, Unscored: len(l.summaries) - t.n, Metrics: map[string]metric{}}
+		s := evalScore{Name: name, Scorer: name, Scored: t.n, Unscored: len(l.summaries) - t.n, Metrics: map[string]scoreMetric{}}
 		if t.n > 0 {
-			s.Metrics["mean"] = metric{Name: "mean", Value: t.mean}
+			s.Metrics["mean"] = scoreMetric{Name: "mean", Value: t.mean}
 		}
 		if t.n > 1 {
-			s.Metrics["stderr"] = metric{Name: "stderr", Value: t.stderr()}
+			s.Metrics["stderr"] = scoreMetric{Name: "stderr", Value: t.stderr()}
 		}
 		r.Scores = append(r.Scores, s)
 	}
 	return r
 }
 
-// finishes returns Inspect's word for why a model stopped.
-func finishes(f llm.Finish) string {
+// stopReason returns Inspect's word for why a model stopped.
+func stopReason(f llm.Finish) string {
 	switch f {
 	case llm.FinishStop:
 		return "stop"
@@ -219,4 +218,601 @@ func finishes(f llm.Finish) string {
 	default:
 		return "unknown"
 	}
+}
+
+// inspectVersion is the version of Inspect's log format.
+const inspectVersion = 2
+
+// inspectHeader is an EvalLog without its samples.
+type inspectHeader struct {
+	Version int             `json:"version"`
+	Status  string          `json:"status,omitempty"`
+	Eval    evalSpec        `json:"eval"`
+	Plan    evalPlan        `json:"plan"`
+	Results *inspectResults `json:"results,omitempty"`
+	Stats   *evalStats      `json:"stats,omitempty"`
+	Error   *evalError      `json:"error,omitempty"`
+}
+
+// evalSpec is an EvalSpec.
+type evalSpec struct {
+	EvalID   string               `json:"eval_id"`
+	RunID    string               `json:"run_id"`
+	Created  string               `json:"created"`
+	Task     string               `json:"task"`
+	TaskID   string               `json:"task_id"`
+	Version  int                  `json:"task_version"`
+	Dataset  evalDataset          `json:"dataset"`
+	Model    string               `json:"model"`
+	Roles    map[string]modelRole `json:"model_roles,omitempty"`
+	Config   evalConfig           `json:"config"`
+	Packages map[string]string    `json:"packages"`
+	Metadata map[string]any       `json:"metadata"`
+}
+
+type evalDataset struct {
+	Name    string `json:"name"`
+	Samples int    `json:"samples"`
+}
+
+type evalConfig struct {
+	Epochs int `json:"epochs"`
+}
+
+// modelRole is a ModelConfig.
+type modelRole struct {
+	Model  string         `json:"model"`
+	Config generateConfig `json:"config"`
+}
+
+// generateConfig is a GenerateConfig: the parameters of an agent or a call.
+type generateConfig struct {
+	Temperature *float64 `json:"temperature,omitempty"`
+	TopP        *float64 `json:"top_p,omitempty"`
+	MaxTokens   int      `json:"max_tokens,omitempty"`
+	Seed        *int64   `json:"seed,omitempty"`
+	Stop        []string `json:"stop_seqs,omitempty"`
+	System      string   `json:"system_message,omitempty"`
+}
+
+type evalPlan struct {
+	Name  string     `json:"name"`
+	Steps []planStep `json:"steps"`
+}
+
+type planStep struct {
+	Solver string         `json:"solver"`
+	Params map[string]any `json:"params"`
+}
+
+type evalStats struct {
+	Started   string                 `json:"started_at"`
+	Completed string                 `json:"completed_at"`
+	Usage     map[string]*modelUsage `json:"model_usage"`
+}
+
+type evalError struct {
+	Message   string `json:"message"`
+	Traceback string `json:"traceback"`
+	Colored   string `json:"traceback_ansi"`
+}
+
+type inspectResults struct {
+	Total     int         `json:"total_samples"`
+	Completed int         `json:"completed_samples"`
+	Scores    []evalScore `json:"scores"`
+}
+
+type evalScore struct {
+	Name     string                 `json:"name"`
+	Scorer   string                 `json:"scorer"`
+	Scored   int                    `json:"scored_samples"`
+	Unscored int                    `json:"unscored_samples"`
+	Metrics  map[string]scoreMetric `json:"metrics"`
+}
+
+type scoreMetric struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+}
+
+// evalSpec returns the description of the run.
+func (l *inspectLog) spec() evalSpec {
+	b := l.about.Begun
+	s := evalSpec{
+		EvalID: b.Run, RunID: b.Run, TaskID: b.Run, Created: stamp(b.At), Task: b.Kind, Version: b.KindVersion,
+		Dataset: evalDataset{Name: b.Kind, Samples: l.about.Episodes}, Roles: map[string]modelRole{}, Config: evalConfig{Epochs: 1},
+		Packages: map[string]string{"parley": b.Tool}, Metadata: map[string]any{"seed": b.Seed, "state": l.about.Last.State, "reason": l.about.Last.Reason.String()},
+	}
+	var models []string
+	for _, a := range b.Agents {
+		name := modelOf(a)
+		s.Roles[a.Name] = modelRole{Model: name, Config: generateConfig{Temperature: a.Temperature, TopP: a.TopP, MaxTokens: a.MaxTokens, Seed: a.Seed, Stop: a.Stop, System: a.System}}
+		if !slices.Contains(models, name) {
+			models = append(models, name)
+		}
+	}
+	s.Model = strings.Join(models, ", ")
+	return s
+}
+
+func (l *inspectLog) plan() evalPlan {
+	return evalPlan{Name: "plan", Steps: []planStep{{Solver: l.about.Begun.Kind, Params: map[string]any{}}}}
+}
+
+// modelOf returns the model of an agent, or its bot.
+func modelOf(a world.Agent) string {
+	if a.Bot != "" {
+		return "bot/" + a.Bot
+	}
+	return world.ModelName(a.Model)
+}
+
+// scoreTotal computes the mean of a score and its standard error.
+type scoreTotal struct {
+	n          int
+	mean, sums float64
+}
+
+func (t *scoreTotal) add(x float64) {
+	t.n++
+	off := x - t.mean
+	t.mean += off / float64(t.n)
+	t.sums += off * (x - t.mean)
+}
+
+func (t *scoreTotal) stderr() float64 { return math.Sqrt(t.sums / float64(t.n-1) / float64(t.n)) }
+
+// stamp returns a time as Inspect writes it, or "" for the zero time.
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000000+00:00")
+}
+
+// evalSample is an EvalSample: an episode.
+type evalSample struct {
+	ID        int                     `json:"id"`
+	Epoch     int                     `json:"epoch"`
+	Input     []inspectMessage        `json:"input"`
+	Target    string                  `json:"target"`
+	Messages  []inspectMessage        `json:"messages"`
+	Output    modelOutput             `json:"output"`
+	Scores    map[string]inspectScore `json:"scores"`
+	Metadata  map[string]any          `json:"metadata"`
+	Store     map[string]any          `json:"store"`
+	Events    []inspectEvent          `json:"events"`
+	Usage     map[string]*modelUsage  `json:"model_usage"`
+	Started   string                  `json:"started_at,omitempty"`
+	Completed string                  `json:"completed_at,omitempty"`
+	Time      float64                 `json:"total_time"`
+	UUID      string                  `json:"uuid"`
+	Error     *evalError              `json:"error,omitempty"`
+
+	done    bool // the episode has ended
+	attempt int
+	order   []string // of scores
+	first   time.Time
+	last    time.Time
+	now     time.Time
+	shown   map[string]bool // what is in Messages, by seat, role and text
+}
+
+// sampleSummary is an EvalSampleSummary.
+type sampleSummary struct {
+	ID        int                     `json:"id"`
+	Epoch     int                     `json:"epoch"`
+	Input     string                  `json:"input"`
+	Target    string                  `json:"target"`
+	Metadata  map[string]any          `json:"metadata"`
+	Scores    map[string]inspectScore `json:"scores"`
+	Usage     map[string]*modelUsage  `json:"model_usage"`
+	Started   string                  `json:"started_at,omitempty"`
+	Completed string                  `json:"completed_at,omitempty"`
+	Time      float64                 `json:"total_time"`
+	UUID      string                  `json:"uuid"`
+	Error     string                  `json:"error,omitempty"`
+	Done      bool                    `json:"completed"`
+	Messages  int                     `json:"message_count"`
+}
+
+// inspectScore is a Score. A value that JSON has no number for is a text.
+type inspectScore struct {
+	Value    any            `json:"value"`
+	Metadata map[string]any `json:"metadata,omitempty"`
+}
+
+// modelUsage is a ModelUsage. Input does not include tokens that are read from or written to a cache.
+type modelUsage struct {
+	Input     int     `json:"input_tokens"`
+	Output    int     `json:"output_tokens"`
+	Total     int     `json:"total_tokens"`
+	Write     int     `json:"input_tokens_cache_write"`
+	Read      int     `json:"input_tokens_cache_read"`
+	Reasoning int     `json:"reasoning_tokens"`
+	Cost      float64 `json:"total_cost"`
+}
+
+func usageOf(u llm.Usage, cost llm.Money) *modelUsage {
+	write := u.CacheWrite + u.CacheWriteLong
+	return &modelUsage{Input: max(0, u.Input-u.Cached-write), Output: u.Output, Total: u.Input + u.Output, Write: write, Read: u.Cached, Reasoning: u.Reasoning, Cost: cost.Dollars()}
+}
+
+func (u *modelUsage) plus(v *modelUsage) {
+	u.Input, u.Output, u.Total, u.Write = u.Input+v.Input, u.Output+v.Output, u.Total+v.Total, u.Write+v.Write
+	u.Read, u.Reasoning, u.Cost = u.Read+v.Read, u.Reasoning+v.Reasoning, u.Cost+v.Cost
+}
+
+// maxParams is the size of the largest params that a sample includes.
+const maxParams = 16 << 10
+
+// newSample returns the sample of an episode without its calls. One that has not ended has no scores.
+func newSample(b *journal.Begun, e *runfile.Listed) *evalSample {
+	end := e.Ended
+	if end == nil {
+		end = &journal.Ended{Episode: e.Episode, Attempt: e.Attempt}
+	}
+	s := &evalSample{
+		ID: e.Episode, Epoch: 1, Input: []inspectMessage{}, Messages: []inspectMessage{}, Scores: map[string]inspectScore{}, Events: []inspectEvent{}, Usage: map[string]*modelUsage{},
+		Metadata: map[string]any{"state": e.State(), "deal": e.Spec.Deal, "stage": e.Stage, "attempt": end.Attempt, "lineup": e.Spec.Lineup},
+		Store:    map[string]any{}, UUID: fmt.Sprintf("%s-%d", b.Run, e.Episode),
+		done: e.Ended != nil, attempt: end.Attempt, shown: map[string]bool{}, last: end.At, now: b.At,
+	}
+	if e.Spec.Cell != "" {
+		s.Metadata["cell"] = e.Spec.Cell
+	}
+	if n := len(e.Spec.Params); n > 0 && n <= maxParams {
+		s.Metadata["params"] = e.Spec.Params
+	}
+	o := end.Outcome
+	for _, sc := range o.Scores {
+		name, meta := sc.Name, map[string]any(nil)
+		if sc.Seat != "" {
+			name, meta = sc.Seat+"."+sc.Name, map[string]any{"seat": sc.Seat, "agent": e.Spec.Lineup[sc.Seat]}
+		}
+		if _, twice := s.Scores[name]; !twice {
+			s.order = append(s.order, name)
+		}
+		s.Scores[name] = inspectScore{Value: jsonNumber(sc.Value), Metadata: meta}
+	}
+	if data, ok := o.Data.(json.RawMessage); ok && len(data) > 0 {
+		s.Store["outcome"] = data
+	}
+	if o.Failed != "" {
+		s.Error = &evalError{Message: o.Failed, Traceback: end.Stack}
+	}
+	return s
+}
+
+// jsonNumber returns a value, as a text if JSON has no number for it.
+func jsonNumber(x float64) any {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return fmt.Sprint(x)
+	}
+	return x
+}
+
+// add adds an entry of the last attempt.
+func (s *evalSample) add(entry journal.Entry) {
+	switch e := entry.(type) {
+	case *journal.Turned:
+		if e.Attempt == s.attempt {
+			for _, n := range e.Notes {
+				s.inform(map[string]any{"note": n.Kind, "seat": n.Seat, "data": n.Data}, s.now)
+			}
+		}
+	case *journal.Replied:
+		if e.Attempt == s.attempt {
+			s.reply(e)
+		}
+	}
+}
+
+func (s *evalSample) reply(e *journal.Replied) {
+	if !e.At.IsZero() {
+		began := e.At.Add(-metadata(e).Latency - metadata(e).Waited)
+		if s.first.IsZero() || began.Before(s.first) {
+			s.first = began
+		}
+		s.now = e.At
+		if !s.done && e.At.After(s.last) {
+			s.last = e.At
+		}
+	}
+	switch {
+	case e.Request != nil:
+		s.ask(e)
+	case e.Act != nil:
+		data := map[string]any{"act": e.Act.Name, "seat": e.Seat, "body": e.Act.Body}
+		if e.Response != nil && len(e.Response.JSON) > 0 {
+			data["result"] = e.Response.JSON
+		}
+		if e.Error != nil {
+			data["error"] = e.Error.Error()
+		}
+		s.inform(data, e.At)
+	case e.Response != nil:
+		s.inform(map[string]any{"bot": e.Agent, "seat": e.Seat, "label": e.Label, "text": e.Response.Text}, e.At)
+	}
+}
+
+func metadata(e *journal.Replied) llm.Metadata {
+	switch {
+	case e.Response != nil:
+		return e.Response.Metadata
+	case e.Error != nil:
+		return e.Error.Metadata
+	default:
+		return llm.Metadata{}
+	}
+}
+
+// close completes the sample.
+func (s *evalSample) close() {
+	if s.Output.Choices == nil {
+		s.Output.Choices = []outputChoice{}
+	}
+	s.Started, s.Completed = stamp(s.first), stamp(s.last)
+	if !s.first.IsZero() && s.last.After(s.first) {
+		s.Time = s.last.Sub(s.first).Seconds()
+	}
+}
+
+func (s *evalSample) summary() sampleSummary {
+	sum := sampleSummary{
+		ID: s.ID, Epoch: s.Epoch, Metadata: map[string]any{}, Scores: s.Scores, Usage: s.Usage,
+		Started: s.Started, Completed: s.Completed, Time: s.Time, UUID: s.UUID, Done: s.done, Messages: len(s.Messages),
+	}
+	for _, key := range []string{"cell", "deal", "lineup", "state"} {
+		if v, ok := s.Metadata[key]; ok {
+			sum.Metadata[key] = v
+		}
+	}
+	if n := len(s.Input); n > 0 {
+		sum.Input = excerpt(s.Input[n-1].text())
+	}
+	if s.Error != nil {
+		sum.Error = cmp.Or(s.Error.Message, "failed")
+	}
+	return sum
+}
+
+// excerpt returns the beginning of a text.
+func excerpt(text string) string {
+	const limit = 200
+	if runes := []rune(text); len(runes) > limit {
+		return string(runes[:limit-1]) + "…"
+	}
+	return text
+}
+
+// inspectMessage is a ChatMessage.
+type inspectMessage struct {
+	ID         string         `json:"id,omitempty"`
+	Role       string         `json:"role"`
+	Content    any            `json:"content"` // a text, or a list of content
+	Source     string         `json:"source,omitempty"`
+	Metadata   map[string]any `json:"metadata,omitempty"`
+	ToolCalls  []toolCall     `json:"tool_calls,omitempty"`
+	ToolCallID string         `json:"tool_call_id,omitempty"`
+	Model      string         `json:"model,omitempty"`
+}
+
+// inspectContent is a Content: a text, an image, a document, a recording, or the reasoning of a model.
+type inspectContent struct {
+	Type      string  `json:"type"`
+	Text      *string `json:"text,omitempty"`
+	Image     string  `json:"image,omitempty"`
+	Document  string  `json:"document,omitempty"`
+	Filename  string  `json:"filename,omitempty"`
+	MimeType  string  `json:"mime_type,omitempty"`
+	Audio     string  `json:"audio,omitempty"`
+	Format    string  `json:"format,omitempty"`
+	Reasoning *string `json:"reasoning,omitempty"`
+}
+
+type toolCall struct {
+	ID        string         `json:"id"`
+	Function  string         `json:"function"`
+	Arguments map[string]any `json:"arguments"`
+	Type      string         `json:"type"`
+	Error     string         `json:"parse_error,omitempty"`
+}
+
+// modelOutput is a ModelOutput.
+type modelOutput struct {
+	Model      string         `json:"model"`
+	Choices    []outputChoice `json:"choices"`
+	Completion string         `json:"completion"`
+	Usage      *modelUsage    `json:"usage,omitempty"`
+	Time       float64        `json:"time,omitempty"`
+	Error      string         `json:"error,omitempty"`
+}
+
+type outputChoice struct {
+	Message inspectMessage `json:"message"`
+	Stop    string         `json:"stop_reason"`
+}
+
+// inspectEvent is a ModelEvent or an InfoEvent.
+type inspectEvent struct {
+	Event     string         `json:"event"`
+	Timestamp string         `json:"timestamp,omitempty"`
+	Working   float64        `json:"working_start"`
+	Metadata  map[string]any `json:"metadata,omitempty"`
+
+	// Of a ModelEvent.
+	Model      string           `json:"model,omitempty"`
+	Role       string           `json:"role,omitempty"`
+	Input      []inspectMessage `json:"input,omitempty"`
+	Tools      []any            `json:"tools,omitempty"`
+	ToolChoice string           `json:"tool_choice,omitempty"`
+	Config     *generateConfig  `json:"config,omitempty"`
+	Output     *modelOutput     `json:"output,omitempty"`
+	Retries    int              `json:"retries,omitempty"`
+	Error      string           `json:"error,omitempty"`
+	Cache      string           `json:"cache,omitempty"`
+	Completed  string           `json:"completed,omitempty"`
+	WorkTime   float64          `json:"working_time,omitempty"`
+
+	// Of an InfoEvent.
+	Source string         `json:"source,omitempty"`
+	Data   map[string]any `json:"data,omitempty"`
+}
+
+// MarshalJSON writes the required fields of an event even if they are empty.
+func (e inspectEvent) MarshalJSON() ([]byte, error) {
+	type plain inspectEvent
+	if e.Event != "model" {
+		return json.Marshal(plain(e))
+	}
+	return json.Marshal(struct {
+		plain
+		Input []inspectMessage `json:"input"`
+		Tools []any            `json:"tools"`
+	}{plain(e), e.Input, []any{}})
+}
+
+// inform adds an InfoEvent.
+func (s *evalSample) inform(data map[string]any, at time.Time) {
+	s.Events = append(s.Events, inspectEvent{Event: "info", Source: "parley", Timestamp: stamp(at), Working: s.since(at), Data: data})
+}
+
+// since returns how many seconds the sample had been played.
+func (s *evalSample) since(at time.Time) float64 {
+	if s.first.IsZero() || at.Before(s.first) {
+		return 0
+	}
+	return at.Sub(s.first).Seconds()
+}
+
+// ask adds a call of a model: an event with the whole request, and the messages that are new to the
+// seat.
+func (s *evalSample) ask(e *journal.Replied) {
+	where := map[string]any{"seat": e.Seat, "agent": e.Agent, "label": e.Label, "strand": e.Strand, "turn": e.Turn.Turn}
+	prompt := make([]inspectMessage, len(e.Request.Messages))
+	for i := range e.Request.Messages {
+		m := &e.Request.Messages[i]
+		prompt[i] = messageOf(m)
+		if key := e.Seat + "\x00" + string(m.Role) + "\x00" + m.Text(); !s.shown[key] {
+			s.shown[key] = true
+			shown := prompt[i]
+			shown.Source, shown.Metadata = "input", where
+			s.Messages = append(s.Messages, shown)
+		}
+	}
+	if len(s.Input) == 0 {
+		s.Input = prompt
+	}
+	t := metadata(e)
+	ev := inspectEvent{
+		Event: "model", Timestamp: stamp(e.At.Add(-t.Latency)), Working: s.since(e.At.Add(-t.Latency)), Metadata: where, Model: e.Request.Model, Role: e.Agent,
+		Input: prompt, ToolChoice: "auto", Config: settings(e.Request), Retries: max(0, t.Attempts-1), Completed: stamp(e.At), WorkTime: t.Latency.Seconds(),
+	}
+	if t.Cached || t.Coalesced {
+		ev.Cache = "read"
+	}
+	out := modelOutput{Model: e.Request.Model, Choices: []outputChoice{}, Time: t.Latency.Seconds()}
+	var used llm.Usage
+	switch {
+	case e.Response != nil:
+		answer := answerOf(e.Response)
+		used, out.Completion = e.Response.Usage, e.Response.Text
+		out.Choices = append(out.Choices, outputChoice{Message: answer, Stop: stopReason(e.Response.Finish)})
+		s.shown[e.Seat+"\x00"+string(llm.RoleAssistant)+"\x00"+e.Response.Text] = true
+		answer.Metadata = where
+		s.Messages = append(s.Messages, answer)
+		s.Output = out
+	case e.Error != nil:
+		used, out.Error, ev.Error = e.Error.Usage, e.Error.Error(), e.Error.Error()
+	}
+	if !e.Copied && !t.Cached && !t.Coalesced {
+		out.Usage = usageOf(used, e.Cost())
+		if s.Usage[e.Request.Model] == nil {
+			s.Usage[e.Request.Model] = &modelUsage{}
+		}
+		s.Usage[e.Request.Model].plus(out.Usage)
+		if e.Response != nil {
+			s.Output.Usage = out.Usage
+		}
+	}
+	ev.Output = &out
+	s.Events = append(s.Events, ev)
+}
+
+func settings(r *llm.Request) *generateConfig {
+	return &generateConfig{Temperature: r.Temperature, TopP: r.TopP, MaxTokens: r.MaxTokens, Seed: r.Seed, Stop: r.Stop}
+}
+
+// messageOf converts a message of a prompt.
+func messageOf(m *llm.Message) inspectMessage {
+	out := inspectMessage{Role: string(m.Role), Content: m.Text(), ToolCallID: m.ToolCallID, ToolCalls: callsOf(m.ToolCalls)}
+	var parts []inspectContent
+	for _, t := range m.Thoughts {
+		parts = append(parts, inspectContent{Type: "reasoning", Reasoning: new(t.Text)})
+	}
+	plain := len(parts) == 0
+	for _, p := range m.Parts {
+		plain = plain && p.IsText()
+		switch {
+		case p.Image != nil:
+			parts = append(parts, inspectContent{Type: "image", Image: p.Image.DataURL()})
+		case p.File != nil:
+			parts = append(parts, fileOf(p.File))
+		default:
+			parts = append(parts, inspectContent{Type: "text", Text: new(p.Text)})
+		}
+	}
+	if !plain {
+		out.Content = parts
+	}
+	return out
+}
+
+func fileOf(f *llm.File) inspectContent {
+	if f.IsAudio() {
+		return inspectContent{Type: "audio", Audio: f.DataURL(), Format: f.Format()}
+	}
+	return inspectContent{Type: "document", Document: f.DataURL(), Filename: cmp.Or(f.Name, "document.pdf"), MimeType: f.MediaType}
+}
+
+// answerOf converts an answer of a model.
+func answerOf(r *llm.Response) inspectMessage {
+	text := r.Text
+	if text == "" {
+		text = r.Refusal
+	}
+	out := messageOf(&llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{{Text: text}}, Thoughts: r.Thoughts, ToolCalls: r.ToolCalls})
+	out.Source, out.Model = "generate", r.Model
+	return out
+}
+
+func callsOf(calls []llm.ToolCall) []toolCall {
+	var out []toolCall
+	for _, c := range calls {
+		t := toolCall{ID: c.ID, Function: c.Name, Type: "function", Arguments: map[string]any{}}
+		if err := json.Unmarshal([]byte(c.Arguments), &t.Arguments); err != nil || t.Arguments == nil {
+			t.Arguments, t.Error = map[string]any{}, "not a JSON object: "+c.Arguments
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// text returns the text of a message.
+func (m *inspectMessage) text() string {
+	switch c := m.Content.(type) {
+	case string:
+		return c
+	case []inspectContent:
+		var b strings.Builder
+		for _, p := range c {
+			if p.Text != nil {
+				b.WriteString(*p.Text)
+			}
+		}
+		return b.String()
+	}
+	return ""
 }

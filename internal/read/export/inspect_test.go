@@ -119,14 +119,14 @@ func TestSessions(t *testing.T) {
 		return ok && ended.Episode == 0
 	})
 	_, members := inspectWritten(t, entries)
-	var all []summary
+	var all []sampleSummary
 	if err := json.Unmarshal(members["summaries.json"], &all); err != nil || len(all) != 3 {
 		t.Fatalf("%v: %+v", err, all)
 	}
 	if open, closed := all[0], all[2]; open.Done || len(open.Scores) > 0 || open.Messages == 0 || open.Time == 0 || !closed.Done || len(closed.Scores) != 1 {
 		t.Errorf("%+v\n%+v", open, closed)
 	}
-	var h header
+	var h inspectHeader
 	if err := json.Unmarshal(members["header.json"], &h); err != nil || h.Results.Completed != 1 {
 		t.Errorf("%v: %+v", err, h.Results)
 	}
@@ -205,7 +205,7 @@ func TestStatus(t *testing.T) {
 // TestMean checks values whose mean and standard error are known.
 func TestMean(t *testing.T) {
 	t.Parallel()
-	var m total
+	var m scoreTotal
 	for _, x := range []float64{2, 4, 4, 4, 5, 5, 7, 9} {
 		m.add(x)
 	}

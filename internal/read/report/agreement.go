@@ -1,6 +1,3 @@
-// Part agreement makes scores of what people said about episodes, and compares other scores with their verdicts:
-// whether a judge that is a model can be trusted.
-
 package report
 
 import (
@@ -27,8 +24,8 @@ type rated struct {
 	other            bool // a value was neither 0 nor 1
 }
 
-// Attach adds labels to a run, as scores from 0 to 1. Call it after Know.
-func Attach(r *results.Run, labels *label.Set) {
+// AttachLabels adds labels to a run, as scores from 0 to 1. Call it after Know.
+func AttachLabels(r *results.Run, labels *label.Set) {
 	r.Labels, r.TagsLeft = labels.Scores(r.Episodes.Total)
 	for _, list := range r.Labels {
 		for _, s := range list {
@@ -37,31 +34,31 @@ func Attach(r *results.Run, labels *label.Set) {
 	}
 }
 
-// LeftOut says how many tags of a run are no scores. It is empty if all are.
-func LeftOut(r *results.Run) string {
+// TagsLeftOut says how many tags of a run are no scores. It is empty if all are.
+func TagsLeftOut(r *results.Run) string {
 	if r.TagsLeft == 0 {
 		return ""
 	}
 	return fmt.Sprintf("The %d tags that most labels have are scores. %s others are left out.", label.MaxTags, text.GroupDigits(r.TagsLeft))
 }
 
-// agreementBlocks returns what people and scores say about the same episodes: a table of scores that are 0 or 1, and one of other scores
+// agreementBlocks returns what people and scores say about the same episodes, which shows whether a judge that is a model can be trusted: a table of scores that are 0 or 1, and one of other scores
 // by scorers, as far as there are any. Where several judges gave a score, each has its own row.
 func agreementBlocks(r *results.Run, judged score.Judged) (all []Block) {
 	same := &Table{Name: "agreement", Title: "Agreement with people", Track: -1, Columns: []Column{
-		Key("score"), Key("judge"), Key("seat"), Number("episodes"), Number("both 1"), Number("only the score"), Number("only people"), Number("both 0"),
-		Number("agree"), Number("kappa"),
+		KeyColumn("score"), KeyColumn("judge"), KeyColumn("seat"), NumberColumn("episodes"), NumberColumn("both 1"), NumberColumn("only the score"), NumberColumn("only people"), NumberColumn("both 0"),
+		NumberColumn("agree"), NumberColumn("kappa"),
 	}}
 	related := &Table{Name: "correlation-with-people", Title: "Correlation with people", Track: -1, Columns: []Column{
-		Key("score"), Key("judge"), Key("seat"), Number("episodes"), Number("correlation"),
+		KeyColumn("score"), KeyColumn("judge"), KeyColumn("seat"), NumberColumn("episodes"), NumberColumn("correlation"),
 	}}
-	scorers := added(r)
-	for _, s := range collectAgreement(r, judged) {
+	scorers := scorerNames(r)
+	for _, s := range agreements(r, judged) {
 		about := []Cell{Word(s.name), Word(s.judge), Word(s.seat), whole(len(s.values))}
 		switch {
-		case !s.other && !(scorers[s.name] && scale(r.Bounds[s.name])):
+		case !s.other && !(scorers[s.name] && onScale(r.Bounds[s.name])):
 			same.Rows = append(same.Rows, append(about, whole(s.Both), whole(s.OnlyA), whole(s.OnlyB), whole(s.Neither),
-				Quantity(pageSample(&s.agree, true)), Quantity(statmath.Kappa(s.Pairs, results.Confidence))))
+				Quantity(sampleEstimate(&s.agree, true)), Quantity(statmath.Kappa(s.Pairs, results.Confidence))))
 		case scorers[s.name]:
 			related.Rows = append(related.Rows, append(about, Quantity(statmath.Spearman(s.values, s.verdicts, results.Confidence))))
 		}
@@ -77,13 +74,13 @@ func agreementBlocks(r *results.Run, judged score.Judged) (all []Block) {
 	return all
 }
 
-// scale reports whether values are on a scale such as 1 to 5, of which only the end 1 may have been used.
-func scale(b world.Bounds) bool {
+// onScale reports whether values are on a scale such as 1 to 5, of which only the end 1 may have been used.
+func onScale(b world.Bounds) bool {
 	return !b.Any() && b != world.Share() && !math.IsInf(b.High, 1)
 }
 
-// added returns the names of the scores by scorers.
-func added(r *results.Run) map[string]bool {
+// scorerNames returns the names of the scores by scorers.
+func scorerNames(r *results.Run) map[string]bool {
 	names := map[string]bool{}
 	for _, list := range r.Added {
 		for _, s := range list {
@@ -93,9 +90,9 @@ func added(r *results.Run) map[string]bool {
 	return names
 }
 
-// collectAgreement counts how scores and verdicts go together, in the order in which scores are named. An episode about which
+// agreements counts how scores and verdicts go together, in the order in which scores are named. An episode about which
 // people disagree does not count. For a choice of a scorer, such as trust.tone: cold, a tag of its name counts in place of the verdict.
-func collectAgreement(r *results.Run, judged score.Judged) (all []*rated) {
+func agreements(r *results.Run, judged score.Judged) (all []*rated) {
 	if len(r.Labels) == 0 {
 		return nil
 	}
@@ -105,16 +102,16 @@ func collectAgreement(r *results.Run, judged score.Judged) (all []*rated) {
 		if p.Outcome.Failed != "" {
 			return
 		}
-		said := map[string]float64{}
+		labels := map[string]float64{}
 		for _, s := range r.Labels[p.Episode] {
-			said[s.Name] = s.Value
+			labels[s.Name] = s.Value
 		}
 		scores := make([]score.JudgeScore, 0, len(p.Outcome.Scores)+len(judged[p.Episode]))
 		for _, s := range p.Outcome.Scores {
 			scores = append(scores, score.JudgeScore{Score: s})
 		}
 		for _, s := range append(scores, judged[p.Episode]...) {
-			verdict, ok := verdictOn(s.Name, said)
+			verdict, ok := verdictOn(s.Name, labels)
 			if !ok {
 				continue
 			}
@@ -143,10 +140,10 @@ func collectAgreement(r *results.Run, judged score.Judged) (all []*rated) {
 }
 
 // verdictOn returns what people said about that which a score is about: 0 or 1.
-func verdictOn(name string, said map[string]float64) (verdict float64, ok bool) {
-	verdict, ok = said[label.VerdictScore]
+func verdictOn(name string, labels map[string]float64) (verdict float64, ok bool) {
+	verdict, ok = labels[label.VerdictScore]
 	if _, choice, isChoice := strings.Cut(name, ": "); isChoice {
-		if tag, given := said[label.Prefix+choice]; given {
+		if tag, given := labels[label.Prefix+choice]; given {
 			verdict, ok = tag, true
 		}
 	}

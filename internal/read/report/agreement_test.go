@@ -36,7 +36,7 @@ func TestBlock(t *testing.T) {
 		labels.Add(label.Label{Episode: i, Verdict: verdict, Tag: []string{"rude", "kind"}[min(i, 1)]})
 	}
 	labels.Add(label.Label{Episode: 4, Verdict: label.Fail}) // people disagree
-	Attach(r, labels)
+	AttachLabels(r, labels)
 	blocks := agreementBlocks(r, nil)
 	if len(blocks) != 1 || len(blocks[0].Table.Rows) != 2 {
 		t.Fatalf("%+v", blocks)
@@ -82,7 +82,7 @@ func TestJudges(t *testing.T) {
 		t.Fatal(err)
 	}
 	folded.Know(world.Kind{})
-	Attach(folded, labels)
+	AttachLabels(folded, labels)
 	folded.Added, folded.Bounds["trust.low"] = added, world.Bounds{Low: 1, High: 5}
 	var rows []string
 	for _, b := range agreementBlocks(folded, judged) {

@@ -1,15 +1,3 @@
-// Part compare finds what differs between runs, agents, models or cells, what the data
-// cannot show yet, and how many more episodes would show it.
-//
-// Groups are compared deal by deal if they had the same deals, and as wholes otherwise;
-// every comparison says which. A deal counts
-// once, however many episodes and seats it has. Branches of an episode are compared only with
-// each other and with what they were forked from. P is adjusted for the number of
-// comparisons. The same runs give the same digits.
-//
-// collect groups the scores of runs, pair finds what can be compared with
-// what, judge tests it, and Document puts it into words and tables.
-
 package report
 
 import (
@@ -17,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -41,14 +30,14 @@ const (
 	none = "none"
 )
 
-// ErrOne is returned if there are not two groups to compare.
-var ErrOne = errors.New("nothing to compare")
+// ErrNothingToCompare is returned if there are not two groups to compare.
+var ErrNothingToCompare = errors.New("nothing to compare")
 
 // ErrUnknown is returned for an unknown score or group.
 var ErrUnknown = errors.New("unknown")
 
-// Config selects what to compare.
-type Config struct {
+// CompareConfig selects what to compare.
+type CompareConfig struct {
 	By      string   // factors, separated by commas: see results.Factors; default: file if there are several, else agent
 	Correct string   // default: holm
 	Scores  []string // default: all
@@ -96,8 +85,8 @@ type Comparison struct {
 // Differs reports whether the groups differ.
 func (c *Comparison) Differs() bool { return c.Adjusted < alpha }
 
-// Result has all comparisons.
-type Result struct {
+// CompareResult has all comparisons.
+type CompareResult struct {
 	By, Correct string
 	Groups      []string
 	Comparisons []Comparison // the most interesting first if there are more than shown
@@ -106,30 +95,38 @@ type Result struct {
 	all bool // show all
 }
 
-// shown is the maximum number of comparisons that people see, unless they ask for all.
-const shown = 20
+// maxComparisons is the maximum number of comparisons that people see, unless they ask for all.
+const maxComparisons = 20
 
-// Runs compares runs. The names identify the runs.
-func Runs(runs []*results.Run, names []string, c Config) (*Result, error) {
+// Compare finds what differs between runs, agents, models or cells, what the data cannot show yet, and how many more episodes would
+// show it. The names identify the runs.
+//
+// Groups are compared deal by deal if they had the same deals, and as wholes otherwise; every comparison says which. A deal counts
+// once, however many episodes and seats it has. Branches of an episode are compared only with each other and with what they were
+// forked from. P is adjusted for the number of comparisons. The same runs give the same digits.
+//
+// collect groups the scores of runs, pair finds what can be compared with what, judge tests it, and Document puts it into words and
+// tables.
+func Compare(runs []*results.Run, names []string, c CompareConfig) (*CompareResult, error) {
 	c = c.resolved(len(runs))
 	found, err := collect(runs, names, c)
 	if err != nil {
 		return nil, err
 	}
-	if err := known("score", c.Scores, found.scores); err != nil {
+	if err := refuseUnknown("score", c.Scores, found.scores); err != nil {
 		return nil, err
 	}
 	if len(found.groups) < 2 {
-		return nil, fmt.Errorf("compare: by %s: %w: %s", c.By, ErrOne, oneGroup(c, names, found.groups))
+		return nil, fmt.Errorf("compare: by %s: %w: %s", c.By, ErrNothingToCompare, oneGroup(c, names, found.groups))
 	}
-	if err := known(c.By, []string{c.Against}, found.groups); c.Against != "" && err != nil {
+	if err := refuseUnknown(c.By, []string{c.Against}, found.groups); c.Against != "" && err != nil {
 		return nil, err
 	}
 	matches := matches(found, c.Against)
 	if len(matches) == 0 {
-		return nil, fmt.Errorf("compare: by %s: %w: no two groups have the same score", c.By, ErrOne)
+		return nil, fmt.Errorf("compare: by %s: %w: no two groups have the same score", c.By, ErrNothingToCompare)
 	}
-	r := &Result{By: c.By, Correct: c.Correct, Groups: found.groups, all: c.All}
+	r := &CompareResult{By: c.By, Correct: c.Correct, Groups: found.groups, all: c.All}
 	for i, one := range runs {
 		if note := results.CopiesNote(one.Head); note != "" {
 			r.Copies = append(r.Copies, names[i]+": "+note)
@@ -140,7 +137,7 @@ func Runs(runs []*results.Run, names []string, c Config) (*Result, error) {
 	}
 	r.adjust()
 	r.plan()
-	if len(r.Comparisons) > shown {
+	if len(r.Comparisons) > maxComparisons {
 		slices.SortStableFunc(r.Comparisons, byInterest)
 	}
 	return r, nil
@@ -206,8 +203,8 @@ func bounds(runs []*results.Run, score string) world.Bounds {
 	return b
 }
 
-// known refuses names that are not among all.
-func known(what string, names, all []string) error {
+// refuseUnknown refuses names that are not among all.
+func refuseUnknown(what string, names, all []string) error {
 	for _, name := range names {
 		if slices.Contains(all, name) || len(all) == 0 {
 			continue
@@ -218,7 +215,7 @@ func known(what string, names, all []string) error {
 	return nil
 }
 
-func (c Config) resolved(runs int) Config {
+func (c CompareConfig) resolved(runs int) CompareConfig {
 	if c.By == "" {
 		c.By = ByAgent
 		if runs > 1 {
@@ -230,7 +227,7 @@ func (c Config) resolved(runs int) Config {
 }
 
 // oneGroup says why there are not two groups.
-func oneGroup(c Config, names, groups []string) string {
+func oneGroup(c CompareConfig, names, groups []string) string {
 	if len(groups) == 0 {
 		return "no episode has a score yet"
 	}
@@ -249,7 +246,7 @@ func oneGroup(c Config, names, groups []string) string {
 }
 
 // adjust corrects P for the number of comparisons.
-func (r *Result) adjust() {
+func (r *CompareResult) adjust() {
 	ps := make([]float64, len(r.Comparisons))
 	for i, c := range r.Comparisons {
 		ps[i] = c.Test.P
@@ -257,5 +254,345 @@ func (r *Result) adjust() {
 	adjusted := statmath.Adjust(r.Correct, ps)
 	for i := range r.Comparisons {
 		r.Comparisons[i].Adjusted = adjusted[i]
+	}
+}
+
+const confidence = results.Confidence
+
+// seed is the seed of all permutations.
+const seed = 1
+
+// judge tests a pairing, which is one of so many. No interval goes beyond the bounds of the score.
+func (c *Comparison) judge(p pairing, share bool, within world.Bounds, matches int) {
+	shares := share && p.single
+	c.N = min(len(p.a), len(p.b))
+	c.pairs, c.shares = pairing{paired: p.paired, a: p.a, b: p.b}, shares
+	switch {
+	case p.paired && shares:
+		n := tally(p.a, p.b)
+		c.Difference, c.Test = statmath.PairedShareDifference(n, confidence), statmath.McNemar(n)
+		c.Effect = statmath.PairedEffect(differences(p), confidence)
+	case p.paired:
+		d := differences(p)
+		c.Difference, c.Test = statmath.PairedDifference(p.a, p.b, confidence), flip(d, matches)
+		c.Effect = statmath.PairedEffect(d, confidence)
+	case shares:
+		k1, k2 := ones(p.a), ones(p.b)
+		c.Difference, c.Test = statmath.ShareDifference(k1, len(p.a), k2, len(p.b), confidence), statmath.Fisher(k1, len(p.a), k2, len(p.b))
+		c.Effect = statmath.CohenH(k1, len(p.a), k2, len(p.b), confidence)
+	default:
+		c.Difference, c.Test = statmath.MeanDifference(p.a, p.b, confidence), statmath.Welch(p.a, p.b)
+		c.Effect = statmath.Hedges(p.a, p.b, confidence)
+		if c.N == 1 && p.unit != "" { // an episode among its branches
+			c.Test = statmath.Permutation{Seed: seed}.Shuffle(p.a, p.b)
+		}
+	}
+	c.Difference = within.Difference().Quantity(c.Difference)
+}
+
+// flip tests differences. P from n random draws is never below 1/n, which must not
+// prevent a finding among many comparisons: if P is close to that, flip draws more.
+// It draws less for very many differences, to bound the work.
+func flip(differences []float64, matches int) statmath.Test {
+	const work = 400_000_000
+	n := max(1, len(differences))
+	draws := min(9999, max(1999, work/n))
+	t := statmath.Permutation{Seed: seed, Draws: draws}.SignFlip(differences)
+	if more := min(100*matches, work/n); t.P < 20/float64(draws) && more > draws {
+		t = statmath.Permutation{Seed: seed, Draws: more}.SignFlip(differences)
+	}
+	return t
+}
+
+// estimate returns the mean of a group as every other table shows it.
+func estimate(all []observation, within world.Bounds) statmath.Quantity {
+	sample := world.Sample{Bounds: within}
+	deals := map[results.Deal]int{}
+	for len(all) > 0 {
+		n := slices.IndexFunc(all, func(o observation) bool { return o.episode != all[0].episode })
+		if n < 0 {
+			n = len(all)
+		}
+		values := make([]float64, n)
+		for i, o := range all[:n] {
+			values[i] = o.value
+		}
+		d := all[0].deal
+		if deals[d] == 0 {
+			deals[d] = len(deals) + 1
+		}
+		unit := world.Unit{Deal: deals[d], Play: all[0].play}
+		if len(all[0].from) > 0 {
+			unit.Deal = 0 // all episodes of a fork have the same deal
+		}
+		sample.Add(unit, values...)
+		all = all[n:]
+	}
+	return sample.Estimate(confidence)
+}
+
+func differences(p pairing) []float64 {
+	out := make([]float64, len(p.a))
+	for i := range out {
+		out[i] = p.a[i] - p.b[i]
+	}
+	return out
+}
+
+func tally(a, b []float64) (n statmath.Pairs) {
+	for i := range a {
+		switch {
+		case a[i] == 1 && b[i] == 1:
+			n.Both++
+		case a[i] == 1:
+			n.OnlyA++
+		case b[i] == 1:
+			n.OnlyB++
+		default:
+			n.Neither++
+		}
+	}
+	return n
+}
+
+func ones(xs []float64) (n int) {
+	for _, x := range xs {
+		if x == 1 {
+			n++
+		}
+	}
+	return n
+}
+
+// simulation simulates a comparison with more units: its test, and the level that P must
+// be below.
+type simulation struct {
+	pairing
+	shares bool
+	level  float64
+	x, y   []float64 // the values to draw from: differences if paired and not shares, otherwise those of a and b
+}
+
+// newSimulation widens values so that draws from n of them, with replacement, have the variance of
+// n-1 degrees of freedom. Zeros among paired differences stay zero.
+func newSimulation(p pairing, shares bool, level float64) *simulation {
+	d := &simulation{pairing: p, shares: shares, level: level, x: p.a, y: p.b}
+	switch {
+	case shares:
+	case p.paired:
+		d.x, d.y = widened(differences(p), true), nil
+	default:
+		d.x, d.y = widened(p.a, false), widened(p.b, false)
+	}
+	return d
+}
+
+// widened spreads values about their mean. With keepZeros, zeros do not change or count.
+func widened(xs []float64, keepZeros bool) []float64 {
+	var some []float64
+	for _, x := range xs {
+		if x != 0 || !keepZeros {
+			some = append(some, x)
+		}
+	}
+	n := float64(len(some))
+	mean := statmath.Mean(some, confidence).Mean
+	out := make([]float64, len(xs))
+	for i, x := range xs {
+		switch {
+		case x == 0 && keepZeros:
+		case n > 1:
+			out[i] = mean + (x-mean)*math.Sqrt(n/(n-1))
+		default:
+			out[i] = x
+		}
+	}
+	return out
+}
+
+// Limits of the simulation.
+const (
+	maxTests            = 400    // simulated tests for one number of units
+	minTests            = 100    // the same if each is much work
+	testWork            = 40_000 // units of all simulated tests
+	maxSimulated        = 2_000  // units: beyond, the tests are like Student's
+	maxSimulatedMatches = 48     // comparisons, those with the smallest P
+)
+
+// enough reports whether the test finds the difference often enough with so many more units on each side, if they
+// are like those seen. The draws are the same each time.
+func (d *simulation) enough(more int) bool {
+	n := len(d.x) + more
+	tests := min(maxTests, max(minTests, testWork/n))
+	r := rand.New(rand.NewPCG(seed, 2))
+	x, y := make([]float64, n), []float64(nil)
+	if d.y != nil {
+		y = make([]float64, len(d.y)+more)
+	}
+	fisher := map[[2]int]float64{}
+	found := 0
+	for range tests {
+		if d.finds(r, x, y, fisher) {
+			found++
+		}
+	}
+	return float64(found) >= power*float64(tests)
+}
+
+// finds draws units and reports whether their test finds a difference.
+func (d *simulation) finds(r *rand.Rand, x, y []float64, fisher map[[2]int]float64) bool {
+	for i := range x {
+		at := r.IntN(len(d.x))
+		x[i] = d.x[at]
+		if d.paired && d.shares {
+			y[i] = d.y[at]
+		}
+	}
+	for i := range y {
+		if !d.paired {
+			y[i] = d.y[r.IntN(len(d.y))]
+		}
+	}
+	switch {
+	case d.paired && d.shares:
+		return statmath.McNemar(tally(x, y)).P < d.level
+	case d.paired:
+		return statmath.SignFlipBelow(x, d.level)
+	case d.shares:
+		k := [2]int{ones(x), ones(y)}
+		p, known := fisher[k]
+		if !known {
+			p = statmath.Fisher(k[0], len(x), k[1], len(y)).P
+			fisher[k] = p
+		}
+		return p < d.level
+	default:
+		return statmath.Welch(x, y).P < d.level
+	}
+}
+
+// least returns the smallest number of units on the smaller side with which the test can find anything: an
+// exact test has a smallest P. For Welch's test it is two.
+func (d *simulation) least() int {
+	small, large := min(len(d.a), len(d.b)), max(len(d.a), len(d.b))
+	for n := 2; ; n++ {
+		var p float64
+		switch {
+		case d.paired:
+			p = 2 * math.Pow(0.5, float64(n))
+		case d.shares:
+			p = statmath.Fisher(n, n, 0, max(n, n+large-small)).P
+		}
+		if p < d.level || n >= maxSimulated {
+			return n
+		}
+	}
+}
+
+// needed returns how many units the smaller side needs for the test to find the difference four times in
+// five. It is not ok if limit units are too few. The search begins at guess.
+func (d *simulation) needed(from, guess, limit int) (n int, ok bool) {
+	have := min(len(d.a), len(d.b))
+	low, high := from-1, max(from, min(guess, limit))
+	for high < maxSimulated && !d.enough(high-have) {
+		if high >= limit {
+			return limit, false
+		}
+		low, high = high, min(limit, high+max(1, high/2))
+	}
+	if high >= maxSimulated {
+		return high, guess <= limit && guess > 0
+	}
+	for high-low > max(1, high/50) {
+		if mid := (low + high) / 2; d.enough(mid - have) {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	return high, true
+}
+
+// plan finds how many more units would show the difference, if it is as large as it looks, and the
+// smallest number that can show anything.
+func (c *Comparison) plan(level float64, simulate bool) {
+	if c.Differs() {
+		return
+	}
+	c.More = -1
+	if c.N < 2 || !c.Test.Known() {
+		return
+	}
+	d := newSimulation(c.pairs, c.shares, level)
+	if least := d.least(); least > c.N {
+		c.Least = least
+	}
+	if c.Difference.Value == 0 || !c.Difference.Known() || c.noise() {
+		return
+	}
+	limit := 100 * c.N // more is impractical
+	from := max(c.N+1, c.Least)
+	guess := c.guess(level)
+	n, ok := max(from, guess), guess > 0 && guess <= limit
+	if simulate {
+		n, ok = d.needed(from, guess, max(from, limit))
+	}
+	if !ok {
+		c.Beyond = limit
+		return
+	}
+	c.More = n - c.N
+	c.Episodes = c.More * max(1, c.perDeal)
+}
+
+// guess returns about how many units are needed by general formulas, or 0 if they do not apply.
+func (c *Comparison) guess(level float64) (n int) {
+	switch d := c.Effect.Value; {
+	case math.IsNaN(d) || d == 0:
+	case c.Paired:
+		n, _ = statmath.PairedNeeded(d, level, power)
+	case c.shares:
+		n, _ = statmath.SharesNeeded(c.MeanA.Value, c.MeanB.Value, level, power)
+	default:
+		n, _ = statmath.MeansNeeded(d, level, power)
+	}
+	return n
+}
+
+// noise reports whether P is above a half: then the interval says all there is to say.
+func (c *Comparison) noise() bool {
+	half := c.Difference.Half()
+	return c.Test.P > 0.5 && half > 0 && !math.IsInf(half, 0)
+}
+
+// plan finds for all open comparisons how many more units would show a difference, at the level
+// that the next finding must be below while the others stay unchanged.
+func (r *CompareResult) plan() {
+	var open []int
+	found := 0
+	for i := range r.Comparisons {
+		c := &r.Comparisons[i]
+		switch {
+		case c.Differs():
+			found++
+		case !math.IsNaN(c.Adjusted):
+			open = append(open, i)
+		}
+	}
+	level := alpha
+	switch r.Correct {
+	case holm:
+		level /= float64(max(1, len(open)))
+	case bh:
+		level *= float64(found+1) / float64(found+max(1, len(open)))
+	}
+	slices.SortStableFunc(open, func(i, j int) int { return cmp.Compare(r.Comparisons[i].Test.P, r.Comparisons[j].Test.P) })
+	for rank, i := range open {
+		r.Comparisons[i].plan(level, rank < maxSimulatedMatches)
+	}
+	for i := range r.Comparisons {
+		if c := &r.Comparisons[i]; math.IsNaN(c.Adjusted) {
+			c.More = -1
+		}
 	}
 }

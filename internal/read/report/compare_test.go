@@ -10,9 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/kit/statmath"
 	"parley/internal/run/results"
 	"parley/journal"
 	"parley/world"
+	"parley/world/worldtest"
 )
 
 // episode is an episode of two agents with their scores.
@@ -63,9 +65,9 @@ func duels(r *rand.Rand, deals int, gain float64) (out []episode) {
 	return out
 }
 
-func one(t *testing.T, runs []*results.Run, names []string, c Config) Comparison {
+func one(t *testing.T, runs []*results.Run, names []string, c CompareConfig) Comparison {
 	t.Helper()
-	r, err := Runs(runs, names, c)
+	r, err := Compare(runs, names, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,13 +82,13 @@ func TestPlanted(t *testing.T) {
 	t.Parallel()
 	r := run(t, 1, duels(rand.New(rand.NewPCG(1, 1)), 40, 0.2))
 	for _, by := range []string{ByAgent, byModel} {
-		c := one(t, []*results.Run{r}, []string{"x"}, Config{By: by})
+		c := one(t, []*results.Run{r}, []string{"x"}, CompareConfig{By: by})
 		if !c.Paired || c.N != 40 || !c.Differs() || !c.Difference.Holds(0.2) || c.Difference.Value < 0 || c.More != 0 {
 			t.Errorf("by %s: %+v", by, c)
 		}
 	}
 	// Cells differ only in which agent has which seat.
-	res, err := Runs([]*results.Run{r}, []string{"x"}, Config{By: byCell})
+	res, err := Compare([]*results.Run{r}, []string{"x"}, CompareConfig{By: byCell})
 	if err != nil || len(res.Comparisons) != 2 || res.Comparisons[0].Of != "left" || res.Comparisons[0].Difference.Value < 0 || res.Comparisons[1].Difference.Value > 0 {
 		t.Errorf("%+v, %v", res, err)
 	}
@@ -103,7 +105,7 @@ func TestFiles(t *testing.T) {
 		paired  bool
 		differs bool
 	}{{better, true, true}, {other, false, false}} {
-		res, err := Runs([]*results.Run{old, test.run}, names, Config{})
+		res, err := Compare([]*results.Run{old, test.run}, names, CompareConfig{})
 		if err != nil || len(res.Comparisons) != 2 {
 			t.Fatalf("%+v, %v", res, err)
 		}
@@ -130,7 +132,7 @@ func TestNone(t *testing.T) {
 				all = append(all, episode{pair[0] + pair[1], d, pair[0], pair[1], r.NormFloat64(), r.NormFloat64()})
 			}
 		}
-		res, err := Runs([]*results.Run{run(t, 1, all)}, []string{"x"}, Config{})
+		res, err := Compare([]*results.Run{run(t, 1, all)}, []string{"x"}, CompareConfig{})
 		if err != nil || len(res.Comparisons) != 3 {
 			t.Fatal(len(res.Comparisons), err)
 		}
@@ -155,12 +157,12 @@ func TestShares(t *testing.T) {
 		paired = append(paired, episode{"", d, "a", "b", 1, won})
 		alone = append(alone, episode{"", d, "c", "d", won, 0})
 	}
-	c := one(t, []*results.Run{run(t, 1, paired)}, []string{"x"}, Config{})
+	c := one(t, []*results.Run{run(t, 1, paired)}, []string{"x"}, CompareConfig{})
 	if c.Test.Method != "mcnemar" || !c.Paired || !c.Differs() || !strings.Contains(c.Note, "never had the same seat") {
 		t.Errorf("%+v", c)
 	}
 	// Two files without an agent in common are compared seat by seat, unpaired.
-	res, err := Runs([]*results.Run{run(t, 1, paired), run(t, 2, alone)}, []string{"p", "q"}, Config{Correct: bh})
+	res, err := Compare([]*results.Run{run(t, 1, paired), run(t, 2, alone)}, []string{"p", "q"}, CompareConfig{Correct: bh})
 	if err != nil || len(res.Comparisons) != 2 || res.Comparisons[0].Test.Method != "fisher" || res.Comparisons[0].Of != "left" || !res.Comparisons[0].Differs() {
 		t.Errorf("%+v, %v", res, err)
 	}
@@ -169,8 +171,8 @@ func TestShares(t *testing.T) {
 func TestNothingToCompare(t *testing.T) {
 	t.Parallel()
 	r := run(t, 1, []episode{{"", 0, "a", "a", 1, 1}, {"", 1, "a", "a", math.NaN(), 1}})
-	for _, c := range []Config{{}, {By: byCell}, {By: byModel}, {By: ByFile, Against: "y"}} {
-		if _, err := Runs([]*results.Run{r}, []string{"x"}, c); !errors.Is(err, ErrOne) {
+	for _, c := range []CompareConfig{{}, {By: byCell}, {By: byModel}, {By: ByFile, Against: "y"}} {
+		if _, err := Compare([]*results.Run{r}, []string{"x"}, c); !errors.Is(err, ErrNothingToCompare) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
@@ -191,7 +193,7 @@ func TestManyCells(t *testing.T) {
 			all = append(all, episode{fmt.Sprint("cell ", cell), d, "a", "b", gain + r.NormFloat64(), 0})
 		}
 	}
-	res, err := Runs([]*results.Run{run(t, 1, all)}, []string{"x"}, Config{By: byCell, Against: "cell 7"})
+	res, err := Compare([]*results.Run{run(t, 1, all)}, []string{"x"}, CompareConfig{By: byCell, Against: "cell 7"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +205,7 @@ func TestManyCells(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
-	if res, err = Runs([]*results.Run{run(t, 1, all)}, []string{"x"}, Config{By: byCell}); err != nil || len(res.Comparisons) != 2*16*15/2 {
+	if res, err = Compare([]*results.Run{run(t, 1, all)}, []string{"x"}, CompareConfig{By: byCell}); err != nil || len(res.Comparisons) != 2*16*15/2 {
 		t.Fatal(len(res.Comparisons), err)
 	}
 	found := 0
@@ -219,7 +221,7 @@ func TestManyCells(t *testing.T) {
 
 func TestDocument(t *testing.T) {
 	t.Parallel()
-	res, err := Runs([]*results.Run{run(t, 1, duels(rand.New(rand.NewPCG(1, 1)), 40, 0.2))}, []string{"x"}, Config{})
+	res, err := Compare([]*results.Run{run(t, 1, duels(rand.New(rand.NewPCG(1, 1)), 40, 0.2))}, []string{"x"}, CompareConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +253,7 @@ func TestDocument(t *testing.T) {
 // score, and that files have all.
 func TestInterest(t *testing.T) {
 	t.Parallel()
-	r := &Result{By: byCell, Correct: holm, Groups: []string{"a", "b", "c"}}
+	r := &CompareResult{By: byCell, Correct: holm, Groups: []string{"a", "b", "c"}}
 	for i := range 50 {
 		c := Comparison{Score: []string{"points", "won"}[i%2], A: "a", B: fmt.Sprint(i), N: 9, Adjusted: float64(50-i) / 50, More: -1}
 		switch {
@@ -274,7 +276,7 @@ func TestInterest(t *testing.T) {
 			scores += row[0].Text + " "
 		}
 	}
-	if len(table.Rows) != 50 || len(people.Rows) != shown || scores != "points won " || !strings.HasPrefix(people.Rest, "30 more comparisons, all without a finding") {
+	if len(table.Rows) != 50 || len(people.Rows) != maxComparisons || scores != "points won " || !strings.HasPrefix(people.Rest, "30 more comparisons, all without a finding") {
 		t.Errorf("%d of %d, %s, %s", len(people.Rows), len(table.Rows), scores, people.Rest)
 	}
 	r.all = true
@@ -325,7 +327,7 @@ func TestCompareByFactors(t *testing.T) {
 		{"prompt,n", "terse, 2", "long, 10", "", 0.2, 6},
 		{"lineup", "x=tersegpt", "x=longgpt", "x", 1, 6},
 	} {
-		res, err := Runs([]*results.Run{r}, []string{"x"}, Config{By: c.by, Correct: none})
+		res, err := Compare([]*results.Run{r}, []string{"x"}, CompareConfig{By: c.by, Correct: none})
 		if err != nil || len(res.Comparisons) != c.comparisons {
 			t.Fatalf("by %s: %+v, %v", c.by, res, err)
 		}
@@ -341,5 +343,369 @@ func TestCompareByFactors(t *testing.T) {
 		if !found {
 			t.Errorf("by %s: %s and %s are not compared: %+v", c.by, c.a, c.b, res.Groups)
 		}
+	}
+}
+
+// TestCopies checks that exact copies count once and that the result names them and says what to do, also for two runs
+// that have the same plays.
+func TestCopies(t *testing.T) {
+	t.Parallel()
+	played := func(first byte, plays ...byte) *results.Run {
+		var all []episode
+		for d, p := range plays {
+			all = append(all, episode{"", d, "a", "b", float64(p), 0})
+		}
+		r := run(t, 1, all)
+		for i, p := range plays {
+			e, _ := r.Head.Ended.Of(i)
+			e.Play = journal.Digest{first, p}
+			r.Head.Ended.Put(0, &e)
+		}
+		return r
+	}
+	text := func(runs []*results.Run, names ...string) string {
+		res, err := Compare(runs, names, CompareConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(res.Document("").Sections)
+	}
+	same := played(1, 1, 2, 1, 2, 1)
+	for _, want := range []string{"x: Of 5 episodes, 3 are exact copies of others and do not count.", ": to get new plays, ", "5 deals are 2 distinct plays"} {
+		if got := text([]*results.Run{same}, "x"); !strings.Contains(got, want) {
+			t.Errorf("it does not say %q: %s", want, got)
+		}
+	}
+	const alike = "deals were played word for word alike on both sides"
+	if got := strings.ToLower(text([]*results.Run{played(1, 1, 2, 3, 4), played(1, 1, 2, 5, 6)}, "x", "y")); !strings.Contains(got, "2 of 4 "+alike) {
+		t.Error(got)
+	}
+	if got := text([]*results.Run{played(1, 1, 2, 3, 4), played(2, 1, 2, 5, 6)}, "x", "y"); strings.Contains(got, alike) {
+		t.Error(got)
+	}
+}
+
+// quiz returns a kind whose episodes are about a question, or depend on chance if there is none.
+func quiz() world.Kind {
+	return world.Define(asking{worldtest.Simple[question]{Kind: world.About{Name: "quiz"}}})
+}
+
+type (
+	asking   struct{ worldtest.Simple[question] }
+	question struct {
+		Question string `json:"question"`
+	}
+)
+
+func (asking) TaskName(q *question) (string, bool) { return q.Question, q.Question != "" }
+
+// quizzed returns a run of n questions of a book, the first of which has deal number first. A
+// question is equally hard for all agents.
+func quizzed(t *testing.T, kind, book string, seed uint64, first, n int) *results.Run {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 1))
+	var specs []world.Spec
+	var ends []journal.Entry
+	for i := range n {
+		specs = append(specs, world.Spec{Kind: kind, Params: json.RawMessage(fmt.Sprintf(`{"question":%q}`, book+strings.Repeat("?", i))), Lineup: map[string]string{"s": "a"}, Deal: first + i})
+		if book == "" {
+			specs[i].Params = json.RawMessage(`{}`)
+		}
+		ends = append(ends, &journal.Ended{Episode: i, Outcome: world.Outcome{Scores: []world.Score{{Seat: "s", Name: "right", Value: float64(10*i) + r.NormFloat64()}}}})
+	}
+	j := &journal.Memory{}
+	begun := &journal.Begun{Version: 1, Run: fmt.Sprint(book, seed), Kind: kind, KindVersion: 1, Seed: seed, Agents: []world.Agent{{Name: "a", Model: "lab/a"}}}
+	if err := j.Append(t.Context(), append([]journal.Entry{begun, &journal.Opened{}, &journal.Staged{Specs: world.List(specs...)}}, ends...)...); err != nil {
+		t.Fatal(err)
+	}
+	out, err := results.Fold(t.Context(), j, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.Know(quiz())
+	return out
+}
+
+// TestTaskName checks that only episodes with the same deal are paired. If a kind says what the deal
+// is, seed and number do not matter; otherwise they decide.
+func TestTaskName(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name   string
+		a, b   *results.Run
+		paired bool
+		note   string
+	}{
+		{"the same questions, another seed", quizzed(t, "quiz", "maths", 1, 0, 9), quizzed(t, "quiz", "maths", 2, 5, 9), true, ""},
+		{"other questions, the same seed", quizzed(t, "quiz", "maths", 1, 0, 9), quizzed(t, "quiz", "words", 1, 0, 9), false, "had no deals in common"},
+		{"chance, the same seed", quizzed(t, "quiz", "", 1, 0, 9), quizzed(t, "quiz", "", 1, 0, 9), true, ""},
+		{"chance, another seed", quizzed(t, "quiz", "", 1, 0, 9), quizzed(t, "quiz", "", 2, 0, 9), false, ""},
+		{"other kinds, the same seed", quizzed(t, "quiz", "", 1, 0, 9), quizzed(t, "duel", "", 1, 0, 9), false, "had no deals in common"},
+	} {
+		c := one(t, []*results.Run{test.a, test.b}, []string{"x", "y"}, CompareConfig{})
+		if c.Paired != test.paired || c.N != 9 || !strings.Contains(c.Note, test.note) || test.note == "" && c.Note != "" {
+			t.Errorf("%s: %+v", test.name, c)
+		}
+	}
+}
+
+// TestNoise checks that nothing is planned for a difference that is likely noise, and that the result says how large
+// a difference can be.
+func TestNoise(t *testing.T) {
+	t.Parallel()
+	even := func(gain float64) (out []episode) {
+		for d := range 20 {
+			out = append(out, episode{"", d, "a", "b", gain + float64(d%2), float64((d / 2) % 2)})
+		}
+		return out
+	}
+	for _, test := range []struct {
+		gain float64
+		open bool
+	}{{0.01, false}, {0.25, true}} {
+		res, err := Compare([]*results.Run{run(t, 1, even(test.gain))}, []string{"x"}, CompareConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := res.Comparisons[0]
+		if c.Differs() || (c.More > 0) != test.open {
+			t.Errorf("%v: %+v", test.gain, c)
+		}
+		text := fmt.Sprint(res.Document("").Sections[0].Blocks)
+		if open := strings.Contains(text, "would show it"); open != test.open {
+			t.Errorf("%v: %s", test.gain, text)
+		}
+		if bound := "no difference larger than " + short(c.Difference.High) + " is likely"; strings.Contains(text, bound) == test.open {
+			t.Errorf("%v: %q in %s", test.gain, bound, text)
+		}
+	}
+}
+
+// TestConstantSides checks that two groups that never vary but differ are not called the same, and that no
+// interval has zero width.
+func TestConstantSides(t *testing.T) {
+	t.Parallel()
+	one := func(seed uint64, points float64) *results.Run {
+		var all []episode
+		for d := range 6 {
+			all = append(all, episode{"", d, "a", "b", points, 0})
+		}
+		return run(t, seed, all)
+	}
+	for _, c := range []struct {
+		a, b *results.Run
+		want string
+	}{
+		{one(1, 3), one(2, 1), "spread is unknown"},
+		{one(1, 3), one(1, 1), "spread is unknown"},
+		{one(1, 3), one(2, 3), "exactly the same"},
+	} {
+		res, err := Compare([]*results.Run{c.a, c.b}, []string{"x", "y"}, CompareConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := res.Comparisons[0]
+		if text := got.nothing(); !strings.Contains(text, c.want) || !math.IsInf(got.Difference.Half(), 1) {
+			t.Errorf("%s: %+v", text, got)
+		}
+	}
+}
+
+// TestMeansOfWhatIsCompared checks that if agents play against themselves, the finding says that the means weigh
+// episodes differently from the difference, and that one more deal takes all of its episodes.
+func TestMeansOfWhatIsCompared(t *testing.T) {
+	t.Parallel()
+	var all []episode
+	for d := range 8 {
+		luck := float64(d % 3)
+		all = append(all, episode{"", d, "a", "a", 3 + luck, 0}, episode{"", d, "a", "b", 3 + luck, 1}, episode{"", d, "b", "a", 2, 1 - luck}, episode{"", d, "b", "b", 2, 1 + luck})
+	}
+	res, err := Compare([]*results.Run{run(t, 1, all)}, []string{"x"}, CompareConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := res.Comparisons[0]
+	if d := c.MeanA.Value - c.MeanB.Value; math.Abs(d-c.Difference.Value) < 1e-6 || !strings.Contains(c.Note, "the means are over all episodes") {
+		t.Errorf("%v, %+v", d, c)
+	}
+	if c.perDeal != 4 {
+		t.Errorf("a deal takes %d episodes, want 4", c.perDeal)
+	}
+}
+
+// TestWidened checks that widening keeps the mean.
+func TestWidened(t *testing.T) {
+	t.Parallel()
+	mean := func(xs []float64) (m float64) {
+		for _, x := range xs {
+			m += x / float64(len(xs))
+		}
+		return m
+	}
+	xs := []float64{0, 0, 0, 2, 4}
+	shifted := []float64{5, 5, 5, 7, 9}
+	for _, zeros := range []bool{false, true} {
+		if got := mean(widened(xs, zeros)); math.Abs(got-mean(xs)) > 1e-12 {
+			t.Errorf("zeros %v: the mean is %v, was %v", zeros, got, mean(xs))
+		}
+	}
+	for i, x := range widened(shifted, false) {
+		if want := widened(xs, false)[i] + 5; math.Abs(x-want) > 1e-12 {
+			t.Errorf("value %d: %v, want %v", i, x, want)
+		}
+	}
+}
+
+// pairsOf returns n pairs whose differences are normal, with exactly this mean and a standard deviation of 1.
+func pairsOf(n int, mean float64) pairing {
+	r := rand.New(rand.NewPCG(11, 11))
+	xs := make([]float64, n)
+	for i := range xs {
+		xs[i] = r.NormFloat64()
+	}
+	e := statmath.Mean(xs, confidence)
+	for i := range xs {
+		xs[i] = mean + (xs[i]-e.Mean)/e.SD
+	}
+	return pairing{paired: true, a: xs, b: make([]float64, n)}
+}
+
+func sharesOf(k1, k2, n int, paired bool) pairing {
+	p := pairing{paired: paired, a: make([]float64, n), b: make([]float64, n)}
+	for i := range n {
+		p.a[i], p.b[n-1-i] = float64(min(1, max(0, k1-i))), float64(min(1, max(0, k2-i)))
+	}
+	return p
+}
+
+// TestLeast checks the number of units below which an exact test cannot show anything, because it has a smallest P:
+// 2/2^n for signs of n pairs and for McNemar's test, 2/C(2n, n) for Fisher's of n against n.
+func TestLeast(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		p      pairing
+		shares bool
+		level  float64
+		want   int
+	}{
+		{"signs", pairsOf(4, 1), false, 0.05, 6},
+		{"signs, Holm over 24", pairsOf(4, 1), false, 0.05 / 24, 10},
+		{"mcnemar, Holm over 24", sharesOf(4, 0, 4, true), true, 0.05 / 24, 10},
+		{"fisher", sharesOf(3, 0, 3, false), true, 0.05, 4},
+		{"fisher, Holm over 24", sharesOf(3, 0, 3, false), true, 0.05 / 24, 7},
+		{"welch", pairing{a: []float64{1, 2}, b: []float64{3, 4}}, false, 0.05 / 24, 2},
+	} {
+		if got := newSimulation(c.p, c.shares, c.level).least(); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// TestNeededIsAnalytic checks that the simulation agrees with the formulas of the t test and of
+// shares; signs and exact tests need a little more.
+func TestNeededIsAnalytic(t *testing.T) {
+	t.Parallel()
+	paired := func(d, level float64) int { n, _ := statmath.PairedNeeded(d, level, power); return n }
+	shares := func(p, q, level float64) int { n, _ := statmath.SharesNeeded(p, q, level, power); return n }
+	two := pairing{a: pairsOf(60, 0.7).a, b: pairsOf(60, 0).a}
+	means, _ := statmath.MeansNeeded(0.7, 0.05, power)
+	for _, c := range []struct {
+		name   string
+		p      pairing
+		shares bool
+		level  float64
+		want   int
+	}{
+		{"pairs", pairsOf(60, 0.5), false, 0.05, paired(0.5, 0.05)},
+		{"pairs, Holm over 24", pairsOf(60, 0.5), false, 0.05 / 24, paired(0.5, 0.05/24)},
+		{"a small difference", pairsOf(60, 0.25), false, 0.05, paired(0.25, 0.05)},
+		{"two groups", two, false, 0.05, means},
+		{"shares", sharesOf(35, 20, 50, false), true, 0.05, shares(0.7, 0.4, 0.05)},
+	} {
+		n, ok := newSimulation(c.p, c.shares, c.level).needed(2, 0, 6000)
+		if !ok || math.Abs(float64(n-c.want)) > 2+0.2*float64(c.want) {
+			t.Errorf("%s: %d, %v; want about %d", c.name, n, ok, c.want)
+		}
+		if again, _ := newSimulation(c.p, c.shares, c.level).needed(2, 0, 6000); again != n {
+			t.Errorf("%s: %d, then %d", c.name, n, again)
+		}
+	}
+	if n, ok := newSimulation(pairsOf(20, 0.02), false, 0.05).needed(2, 0, 500); ok {
+		t.Errorf("%d is enough, want none", n)
+	}
+}
+
+// TestNeededIsEnough checks that the number of deals needed finds the difference in about four of five runs, with
+// ten comparisons and the correction for them.
+func TestNeededIsEnough(t *testing.T) {
+	t.Parallel()
+	draws(t)
+	r := rand.New(rand.NewPCG(5, 5))
+	names := strings.Split("abcde", "")
+	noisy := func(n int) (out []episode) { // only a is better than the others, by 0.8
+		for d := range n {
+			for _, name := range names {
+				gain := 0.0
+				if name == "a" {
+					gain = 0.8
+				}
+				out = append(out, episode{name, d, name, "z", gain + r.NormFloat64()/math.Sqrt2, 0})
+			}
+		}
+		return out
+	}
+	const level = 0.05 / 10 // ten pairs of five
+	n, ok := newSimulation(pairsOf(60, 0.8), false, level).needed(2, 0, 1000)
+	if !ok {
+		t.Fatal(n)
+	}
+	found, all := 0, 0
+	for range 40 {
+		res, err := Compare([]*results.Run{run(t, 1, noisy(n))}, []string{"x"}, CompareConfig{By: byCell, Scores: []string{"points"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range res.Comparisons {
+			if c.Of == "left" && c.A == "a" {
+				all++
+				if c.Test.P < level {
+					found++
+				}
+			}
+		}
+	}
+	// They share the luck of a, so 160 count as about 40.
+	if share := float64(found) / float64(all); share < 0.6 || share > 0.96 {
+		t.Errorf("%d deals find %.2f, want 0.8", n, share)
+	}
+}
+
+// TestNotOneMoreDeal checks 24 comparisons of eight deals whose differences all have one sign. One more deal is not
+// enough: Holm requires P below 0.05/24, which takes ten.
+func TestNotOneMoreDeal(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(6, 6))
+	var all []episode
+	for d := range 8 {
+		for cell := range 25 {
+			value := 1 + r.Float64()
+			if cell == 0 {
+				value = 0
+			}
+			all = append(all, episode{fmt.Sprint("c", cell), d, "a", "z", value, math.NaN()})
+		}
+	}
+	res, err := Compare([]*results.Run{run(t, 1, all)}, []string{"x"}, CompareConfig{By: byCell, Against: "c0"})
+	if err != nil || len(res.Comparisons) != 24 {
+		t.Fatal(len(res.Comparisons), err)
+	}
+	for _, c := range res.Comparisons {
+		if c.Differs() || c.Least != 10 || c.More < 2 || c.More > 4 {
+			t.Fatalf("least %d, more %d: %+v", c.Least, c.More, c)
+		}
+	}
+	if text := fmt.Sprint(res.Document("").Sections[0].Blocks); !strings.Contains(text, "no difference can be shown with fewer than 10 deals") || strings.Contains(text, "about 1 more deal") {
+		t.Error(text)
 	}
 }

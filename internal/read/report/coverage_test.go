@@ -67,7 +67,7 @@ func estimated(r *results.Run) statmath.Quantity {
 
 // difference returns the difference of agents a and b as compare shows it.
 func difference(r *results.Run) statmath.Quantity {
-	found, _ := collect([]*results.Run{r}, []string{"x"}, Config{By: ByAgent}) // every run has agents
+	found, _ := collect([]*results.Run{r}, []string{"x"}, CompareConfig{By: ByAgent}) // every run has agents
 	return matches(found, "")[0].compare(r.Bounds["x"], 1).Difference
 }
 

@@ -1,306 +1,378 @@
 package report
 
 import (
-	"cmp"
-	"fmt"
-	"maps"
-	"math"
+	"encoding/json"
+	"html/template"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
-	"parley/internal/kit/text"
+	"parley/internal/read/chart"
 	"parley/internal/run/results"
+	"parley/world"
 )
 
-// Document describes the result in words and tables.
-func (r *Result) Document(tool string) *Document {
-	d := &Document{Title: title(r), Made: tool}
-	d.Sections = append(d.Sections, r.words(), r.table())
-	return d
+// Document is a report: sections of blocks. Everything that is drawn
+// is also in a table, so that the terminal, JSON and CSV have all that the page has.
+type Document struct {
+	Title    string
+	Made     string // the program that made it
+	Back     string // the address of the page that leads here; empty: it is a file of its own
+	Sections []Section
+	Style    template.CSS // colours of kinds
+	Problems []string     // parts of kinds that failed
 }
 
-func title(r *Result) string {
-	if len(r.Groups) == 2 {
-		return r.Groups[0] + " and " + r.Groups[1]
-	}
-	if !slices.Contains(results.OwnFactors(), r.By) {
-		return fmt.Sprintf("%d groups by %s", len(r.Groups), strings.ReplaceAll(r.By, ",", ", "))
-	}
-	return fmt.Sprintf("%d %ss", len(r.Groups), r.By)
+// Section is a part of the report with a heading.
+type Section struct {
+	ID, Title, Text string
+	Blocks          []Block
 }
 
-// maxWords is the maximum number of comparisons under one heading.
-const maxWords = 12
+// Block is an element of a section. Any of its parts may be missing.
+type Block struct {
+	Title, Caption string
+	Facts          []Fact
+	Table          *Table
+	Drawing        template.HTML // of the numbers in Table, which is then folded
+	Legend         []Series      // of the drawing
+	Heat           *Heat
+	Text           string
+	List           []string
+	Pre            bool // Text keeps its lines
+	Replay         *Replay
+	Transcripts    []Transcript
+	OffPage        bool         // only for the terminal and files
+	Folded         bool         // the page shows the title, and the rest on demand
+	Style          template.CSS // of a foreign drawing
+}
 
-// words returns the findings: what differs, what cannot be shown yet, and where there is no sign of a difference.
-func (r *Result) words() Section {
-	s := Section{ID: "findings", Title: "Findings"}
-	all := slices.Clone(r.Comparisons)
-	if r.common() != "" { // it is stated below the table
-		for i := range all {
-			all[i].Note = ""
-		}
-	}
-	for _, part := range []struct {
-		title string
-		of    func(*Comparison) bool
-		say   func(*Comparison) string
-	}{
-		{"Differs", (*Comparison).Differs, (*Comparison).difference},
-		{"Cannot be shown yet", (*Comparison).isOpen, (*Comparison).open},
-		{"No sign of a difference", func(c *Comparison) bool { return !c.Differs() && !c.isOpen() && c.More < 0 }, (*Comparison).nothing},
-	} {
-		var lines []string
-		n := 0
-		for i := range all {
-			if c := &all[i]; part.of(c) {
-				if n++; n <= maxWords {
-					lines = append(lines, part.say(c))
-				}
+// Series is an entry of a legend.
+type Series struct {
+	Name string
+	Look chart.Look
+	Bar  bool // it is drawn as bars
+}
+
+// Fact is a headline number or word.
+type Fact struct{ Name, Value, More string }
+
+// Table is rows of cells.
+type Table struct {
+	Name    string // in files
+	Title   string
+	Columns []Column
+	Rows    [][]Cell
+	// Track is the column that is also drawn, as dots with whiskers, or -1. Share
+	// makes its scale go from 0 to 1.
+	Track int
+	Share bool
+	// Loose means that the scale of Track need not include 0.
+	Loose bool
+	// Grouped puts rows with the same first cell under their own heading, with their own scale.
+	Grouped bool
+	// Sketch means that the terminal draws the tracked column too.
+	Sketch bool
+	// Quiet tables are not printed in the terminal: they are long, or data of a drawing.
+	Quiet  bool
+	Filter bool // the page has a field to filter rows by
+	// MaxRows is the number of rows that people see, 0 for all, and Rest describes the others.
+	// Files have all rows.
+	MaxRows int
+	Rest    string
+}
+
+// Column is the head of a column.
+type Column struct {
+	Name   string
+	Number bool // aligned to the right
+	Key    bool // names the row
+	Detail bool // only for files
+}
+
+// Cell is a value, as text for people and as data for programs.
+type Cell struct {
+	Text  string
+	Value any        // string, int, float64, bool, llm.Money, statmath.Quantity, or nil if unknown
+	Link  string     // an anchor of the page
+	Look  chart.Look // of its drawing
+	// Episodes are those that Text names, and Links their addresses, if they have any.
+	Episodes []int
+	Links    []string
+}
+
+// Linked returns sections in which the episodes that cells name have addresses. It changes nothing in the sections that it gets.
+func Linked(sections []Section, address func(episode int) string) []Section {
+	sections = slices.Clone(sections)
+	for i := range sections {
+		sections[i].Blocks = slices.Clone(sections[i].Blocks)
+		for j := range sections[i].Blocks {
+			if b := &sections[i].Blocks[j]; b.Table != nil {
+				b.Table = b.Table.linked(address)
 			}
 		}
-		if n > maxWords {
-			lines = append(lines, fmt.Sprintf("and %d more", n-maxWords))
+	}
+	return sections
+}
+
+func (t *Table) linked(address func(episode int) string) *Table {
+	out := *t
+	out.Rows = slices.Clone(t.Rows)
+	for i, row := range t.Rows {
+		if !slices.ContainsFunc(row, func(c Cell) bool { return len(c.Episodes) > 0 }) {
+			continue
 		}
-		if n > 0 {
-			s.Blocks = append(s.Blocks, Block{Title: part.title, List: lines})
-		}
-	}
-	return s
-}
-
-// subject names what is compared: points, or points of small.
-func (c *Comparison) subject() string {
-	if c.Of == "" {
-		return c.Score
-	}
-	return c.Score + " of " + c.Of
-}
-
-func (c *Comparison) difference() string {
-	high, low, q := c.A, c.B, c.Difference
-	meanHigh, meanLow := c.MeanA, c.MeanB
-	if q.Value < 0 {
-		high, low, meanHigh, meanLow = low, high, meanLow, meanHigh
-		q.Value, q.Low, q.High = -q.Value, -q.High, -q.Low
-	}
-	return fmt.Sprintf("%s: %s is above %s, %s against %s, by %s (p %s, %s)%s",
-		c.subject(), high, low, short(meanHigh.Value), short(meanLow.Value), Interval(q), below(c.Adjusted), c.basis(), c.mind())
-}
-
-// tooFew reports whether there are too few units for any test.
-func (c *Comparison) tooFew() bool { return !c.Difference.Known() || c.N < 2 }
-
-// isOpen reports whether more episodes could show a difference.
-func (c *Comparison) isOpen() bool { return !c.Differs() && (c.More > 0 || c.tooFew()) }
-
-func (c *Comparison) open() string {
-	if c.tooFew() {
-		return fmt.Sprintf("%s: %s and %s: %s is too few to show a difference; play more of them%s%s", c.subject(), c.A, c.B, plural(c.N, c.unit()), c.floor(), c.mind())
-	}
-	return fmt.Sprintf("%s: %s and %s, %s against %s: a difference of %s so far (p %s, %s). If it is as large as it looks, about %s (%s) would show it four times in five%s%s",
-		c.subject(), c.A, c.B, short(c.MeanA.Value), short(c.MeanB.Value), Interval(c.Difference), below(c.Adjusted), c.basis(),
-		several(c.More, "more "+c.unit()), several(c.Episodes, "episode"), c.floor(), c.mind())
-}
-
-func (c *Comparison) nothing() string {
-	switch half := c.Difference.Half(); {
-	case !math.IsInf(half, 0) && half != 0:
-	case c.Difference.Value == 0:
-		return fmt.Sprintf("%s: %s and %s are exactly the same in all of %s%s", c.subject(), c.A, c.B, plural(c.N, c.unit()), c.mind())
-	default:
-		return fmt.Sprintf("%s: %s and %s, %s against %s: the same difference in all of %s, so its spread is unknown (%s)%s%s",
-			c.subject(), c.A, c.B, short(c.MeanA.Value), short(c.MeanB.Value), plural(c.N, c.unit()), c.basis(), c.floor(), c.mind())
-	}
-	return fmt.Sprintf("%s: %s and %s, %s against %s: no difference larger than %s is likely, %s so far (p %s, %s)%s%s",
-		c.subject(), c.A, c.B, short(c.MeanA.Value), short(c.MeanB.Value), short(max(-c.Difference.Low, c.Difference.High)), Interval(c.Difference),
-		below(c.Adjusted), c.basis(), c.beyond(), c.mind())
-}
-
-// floor states how many units an exact test needs to find anything, if there are fewer.
-func (c *Comparison) floor() string {
-	if c.Least == 0 {
-		return ""
-	}
-	return fmt.Sprintf("; no difference can be shown with fewer than %s", plural(c.Least, c.unit()))
-}
-
-// beyond states that the difference is too small to be shown with a reasonable number of units.
-func (c *Comparison) beyond() string {
-	if c.Beyond == 0 {
-		return ""
-	}
-	return fmt.Sprintf("; to show a difference as small as this takes more than %s", plural(c.Beyond, c.unit()))
-}
-
-// mind returns the end of a sentence, with the caveat if there is one.
-func (c *Comparison) mind() string {
-	if c.Note == "" {
-		return "."
-	}
-	return "; " + c.Note + "."
-}
-
-func (c *Comparison) unit() string { return cmp.Or(c.Unit, "deal") }
-
-// basis describes the data of the test: paired, 40 deals.
-func (c *Comparison) basis() string {
-	if c.Paired {
-		return "paired, " + plural(c.N, c.unit()) + c.played()
-	}
-	return "unpaired, " + plural(c.N, c.unit()) + " or more each" + c.played()
-}
-
-// played states the number of episodes, if there are more than units.
-func (c *Comparison) played() string {
-	if c.Played <= c.N {
-		return ""
-	}
-	return " in " + plural(c.Played, "episode")
-}
-
-func many(n int) string {
-	if n > 1_000_000 {
-		return "more than a million"
-	}
-	return text.GroupDigits(n)
-}
-
-func several(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return many(n) + " " + what + "s"
-}
-
-func short(x float64) string { return strconv.FormatFloat(x, 'g', 3, 64) }
-
-// below formats P with its sign: = 0.013, < 0.001.
-func below(p float64) string {
-	switch text := pageP(p).Text; {
-	case math.IsNaN(p):
-		return "unknown"
-	case strings.HasPrefix(text, "<"):
-		return text
-	default:
-		return "= " + text
-	}
-}
-
-// table returns every comparison with its numbers.
-func (r *Result) table() Section {
-	t := &Table{Name: "comparisons", Title: "All comparisons", Grouped: true, Track: 6, Filter: len(r.Comparisons) > 30, Columns: []Column{
-		Key("score"), Key("of"), Key("a"), Key("b"), Number("mean of a"), Number("mean of b"),
-		Number("difference"), detail(Number("effect")), detail(Number("p")), Number("adjusted p"), Number("n"), pageWords("unit"), pageWords("test"), pageWords("finding"), Number("more"), Number("needs at least"), Number("episodes"), detail(pageWords("note")),
-	}}
-	for i := range r.Comparisons {
-		c := &r.Comparisons[i]
-		t.Rows = append(t.Rows, []Cell{
-			Word(c.Score), Word(c.Of), Word(c.A), Word(c.B), Quantity(c.MeanA), Quantity(c.MeanB),
-			Quantity(c.Difference), Quantity(c.Effect), pageP(c.Test.P), pageP(c.Adjusted), whole(c.N),
-			Word(c.unit() + "s"), Word(c.how()), Word(c.finding()), c.more(), pageSome(c.Least), whole(c.Played), Word(c.Note),
-		})
-	}
-	if !r.all && len(t.Rows) > shown {
-		t.MaxRows, t.Rest = shown, fmt.Sprintf("%s more comparisons, %s without a finding. --all shows them; --json and --csv have them all.",
-			text.GroupDigits(len(t.Rows)-shown), r.without())
-	}
-	t.Regroup()
-	return Section{ID: "comparisons", Title: "Comparisons", Blocks: []Block{{Table: t}, {Title: "How they were computed", List: r.method()}}}
-}
-
-// without returns how many of the comparisons that are not shown have no finding.
-func (r *Result) without() string {
-	n := 0
-	for i := range r.Comparisons[shown:] {
-		if !r.Comparisons[shown+i].Differs() {
-			n++
+		out.Rows[i] = slices.Clone(row)
+		for j := range row {
+			c := &out.Rows[i][j]
+			c.Links = nil
+			for _, n := range c.Episodes {
+				c.Links = append(c.Links, address(n))
+			}
 		}
 	}
-	if n == len(r.Comparisons)-shown {
-		return "all"
-	}
-	return text.GroupDigits(n)
+	return &out
 }
 
-func detail(c Column) Column {
-	c.Detail = true
+// episodeCell names episodes.
+func episodeCell(all []int) Cell {
+	words := make([]string, len(all))
+	for i, n := range all {
+		words[i] = strconv.Itoa(n)
+	}
+	c := Word(strings.Join(words, ", "))
+	if c.Episodes = all; len(all) == 1 {
+		c.Value = all[0]
+	}
 	return c
 }
 
-func (c *Comparison) how() string {
-	if c.Paired {
-		return "paired, " + c.Test.Method
+// Trimmed returns the table without empty columns and without the rows beyond MaxRows.
+func (t *Table) Trimmed() *Table {
+	if t.MaxRows > 0 && len(t.Rows) > t.MaxRows {
+		cut := *t
+		cut.Rows = t.Rows[:t.MaxRows]
+		t = &cut
 	}
-	return "unpaired, " + c.Test.Method
-}
-
-func (c *Comparison) finding() string {
-	switch {
-	case c.Differs() && c.Difference.Value > 0:
-		return "a higher"
-	case c.Differs():
-		return "b higher"
-	case c.isOpen():
-		return "open"
-	default:
-		return "none seen"
-	}
-}
-
-func (c *Comparison) more() Cell {
-	if c.More <= 0 {
-		return Cell{Text: "–"}
-	}
-	return Cell{Text: many(c.More), Value: c.More}
-}
-
-// method describes how the comparisons were computed.
-func (r *Result) method() []string {
-	correction := map[string]string{
-		holm: "adjusted by Holm's method, so that even one false finding is unlikely",
-		bh:   "adjusted by Benjamini and Hochberg's method, so that few of the findings are false",
-		none: "not adjusted: about one in twenty comparisons without a difference will look like a finding",
-	}[r.Correct]
-	return append(append(r.pairs(), r.Copies...), fmt.Sprintf("P is %s, over %s.", correction, plural(len(r.Comparisons), "comparison")))
-}
-
-// pairs states how many comparisons are paired, and what counts once.
-func (r *Result) pairs() []string {
-	paired := 0
-	units := map[string]bool{}
-	for i := range r.Comparisons {
-		units[r.Comparisons[i].unit()] = true
-		if r.Comparisons[i].Paired {
-			paired++
+	says := make([]bool, len(t.Columns))
+	for i := range t.Columns {
+		says[i] = i == 0 || len(t.Rows) == 0
+		for _, r := range t.Rows {
+			says[i] = says[i] || (r[i].Text != "" && r[i].Text != "–" && !t.Columns[i].Detail)
 		}
 	}
-	how := fmt.Sprintf("%d of %s are paired, the others are not", paired, plural(len(r.Comparisons), "comparison"))
-	switch paired {
-	case len(r.Comparisons):
-		how = "All comparisons are paired"
-	case 0:
-		how = "No comparison is paired"
+	out := *t
+	out.Columns, out.Rows, out.Track = nil, nil, -1
+	for i, c := range t.Columns {
+		if says[i] {
+			if i == t.Track {
+				out.Track = len(out.Columns)
+			}
+			out.Columns = append(out.Columns, c)
+		}
 	}
-	list := []string{fmt.Sprintf("%s. A %s counts once. A difference is the mean of A minus the mean of B.", how, strings.Join(slices.Sorted(maps.Keys(units)), ", or a "))}
-	if note := r.common(); note != "" {
-		list = append(list, strings.ToUpper(note[:1])+note[1:]+".")
+	for _, r := range t.Rows {
+		var row []Cell
+		for i, c := range r {
+			if says[i] {
+				row = append(row, c)
+			}
+		}
+		out.Rows = append(out.Rows, row)
 	}
-	return list
+	return &out
 }
 
-// common returns the note that all comparisons have, or "".
-func (r *Result) common() string {
-	if len(r.Comparisons) < 2 || slices.ContainsFunc(r.Comparisons, func(c Comparison) bool { return c.Note != r.Comparisons[0].Note }) {
-		return ""
+// Tables lists all tables, in order.
+func (d *Document) Tables() []*Table {
+	var out []*Table
+	for _, s := range d.Sections {
+		for _, b := range s.Blocks {
+			if b.Table != nil {
+				out = append(out, b.Table)
+			}
+		}
 	}
-	return r.Comparisons[0].Note
+	return out
 }
 
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
+// MarshalJSON writes {"title", "tables"}, and "problems" if there are any.
+func (d *Document) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Title    string   `json:"title"`
+		Tables   []*Table `json:"tables"`
+		Problems []string `json:"problems,omitempty"`
+	}{d.Title, d.Tables(), d.Problems})
+}
+
+// MarshalJSON writes a table as {"name", "title", "columns", "rows"}; a row is column to value.
+func (t *Table) MarshalJSON() ([]byte, error) {
+	columns := make([]string, len(t.Columns))
+	for i, c := range t.Columns {
+		columns[i] = c.Name
 	}
-	return text.GroupDigits(n) + " " + what + "s"
+	rows := make([]map[string]any, len(t.Rows))
+	for i, r := range t.Rows {
+		rows[i] = make(map[string]any, len(r))
+		for j, c := range r {
+			rows[i][columns[j]] = c.Value
+		}
+	}
+	return json.Marshal(struct {
+		Name    string           `json:"name"`
+		Title   string           `json:"title"`
+		Columns []string         `json:"columns"`
+		Rows    []map[string]any `json:"rows"`
+	}{t.Name, t.Title, columns, rows})
+}
+
+// Heat is a heat map: a table whose cells are coloured by their values.
+type Heat struct {
+	Row, Column string
+	Columns     []string
+	Rows        []HeatRow
+	Low, High   string     // the numbers at the ends of the colours
+	Ramp        []HeatCell // the colours from Low to High
+}
+
+// HeatRow is a row of a Heat.
+type HeatRow struct {
+	Name  string
+	Cells []HeatCell
+}
+
+// HeatCell is a value and its colour: a level from 0 to heatLevels, or -1 for none. Numbers below
+// 0 have another colour if the scale has both signs.
+type HeatCell struct {
+	Text, Tip string
+	Level     int
+	Below     bool
+}
+
+// heatLevels is the level of the strongest colour.
+const heatLevels = 20
+
+// Replay is a world.Replay with its pictures made safe.
+type Replay struct {
+	Base   template.HTML
+	Frames []ReplayFrame
+}
+
+// ReplayFrame is a frame of a Replay.
+type ReplayFrame struct {
+	Title   string
+	Picture template.HTML
+	Lines   []world.FrameLine
+}
+
+// Transcript is an episode to read.
+type Transcript struct {
+	ID      string // its anchor
+	Title   string
+	State   string
+	Scores  string
+	Seats   []string
+	Lines   []TranscriptLine
+	Cut     string // describes what is missing; empty if nothing is
+	Replays []Block
+}
+
+// StoryWords counts the characters of the texts and replays of the story.
+func (t *Transcript) StoryWords() (n int) {
+	for _, b := range t.Replays {
+		n += utf8.RuneCountInString(b.Text)
+		if b.Replay == nil {
+			continue
+		}
+		for _, f := range b.Replay.Frames {
+			n += utf8.RuneCountInString(f.Title)
+			for _, l := range f.Lines {
+				n += utf8.RuneCountInString(l.Who + l.To + l.Mark + l.Text)
+			}
+		}
+	}
+	return n
+}
+
+// TranscriptLine is a line of a Transcript.
+type TranscriptLine struct {
+	results.Line
+	Class string // the colour of its seat
+	Data  bool   // data for programs, which is folded
+	Right bool   // at the right, as every other seat is
+	Cut   bool   // the line was longer
+}
+
+// Label names the run of the blocks of a section, for reports of several runs.
+func (s *Section) Label(run string) {
+	for i := range s.Blocks {
+		b := &s.Blocks[i]
+		if b.Table != nil {
+			b.Table.insert(run)
+		}
+		if b.Table == nil || b.Drawing != "" || b.Heat != nil {
+			b.Title = strings.TrimPrefix(b.Title+" · "+run, " · ")
+		}
+	}
+}
+
+// insert adds a column with the run of each row: the first column, or the second if rows are grouped by the first.
+func (t *Table) insert(run string) {
+	at := 0
+	if t.Grouped {
+		at = 1
+	}
+	t.Columns = slices.Insert(t.Columns, at, KeyColumn("run"))
+	for i := range t.Rows {
+		t.Rows[i] = slices.Insert(t.Rows[i], at, Word(run))
+	}
+	if t.Track >= 0 {
+		t.Track++
+	}
+}
+
+// Join adds the sections of another run. Tables of the same name become one.
+func (d *Document) Join(sections []Section) {
+	for _, s := range sections {
+		at := slices.IndexFunc(d.Sections, func(o Section) bool { return o.ID == s.ID })
+		if at < 0 {
+			d.Sections = append(d.Sections, s)
+			continue
+		}
+		for _, b := range s.Blocks {
+			d.Sections[at].join(b)
+		}
+	}
+}
+
+func (s *Section) join(b Block) {
+	for i := range s.Blocks {
+		t := s.Blocks[i].Table
+		if t == nil || b.Table == nil || t.Name != b.Table.Name || b.Drawing != "" || b.Heat != nil || len(t.Columns) != len(b.Table.Columns) {
+			continue
+		}
+		t.Rows = append(t.Rows, b.Table.Rows...)
+		if t.Grouped {
+			t.Regroup()
+		}
+		return
+	}
+	s.Blocks = append(s.Blocks, b)
+}
+
+// Regroup puts rows of one group together, in the order in which the groups first appear. Rows beyond MaxRows stay
+// behind.
+func (t *Table) Regroup() {
+	order := map[string]int{}
+	for _, r := range t.Rows {
+		if _, ok := order[r[0].Text]; !ok {
+			order[r[0].Text] = len(order)
+		}
+	}
+	rows := t.Rows
+	if t.MaxRows > 0 {
+		rows = rows[:min(len(rows), t.MaxRows)]
+	}
+	slices.SortStableFunc(rows, func(a, b []Cell) int { return order[a[0].Text] - order[b[0].Text] })
 }

@@ -3,13 +3,16 @@ package report
 import (
 	"context"
 	"fmt"
+	"html/template"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"parley/internal/kit/text"
 	"parley/internal/run/results"
+	"parley/journal"
 	"parley/world"
 )
 
@@ -25,7 +28,7 @@ const (
 func episodes(r *results.Run, limit int, talk Section, run string) Section {
 	s := Section{ID: "episodes", Title: "Episodes"}
 	t := &Table{Name: "episodes", Title: "Episodes", Track: -1, Quiet: true, Filter: true, Columns: []Column{
-		{Name: "episode", Number: true, Key: true}, pageWords("state"), pageWords("cell"), Number("deal"), pageWords("lineup"), pageWords("scores"), Number("calls"), Number("tokens"), Number("cost"),
+		{Name: "episode", Number: true, Key: true}, textColumn("state"), textColumn("cell"), NumberColumn("deal"), textColumn("lineup"), textColumn("scores"), NumberColumn("calls"), NumberColumn("tokens"), NumberColumn("cost"),
 	}}
 	anchors := map[string]bool{}
 	for _, b := range talk.Blocks {
@@ -73,7 +76,7 @@ func transcripts(ctx context.Context, s Source, limit int, run string, colours *
 		if e.State == "waiting" {
 			continue
 		}
-		read, err := results.Read(ctx, s.Journal, s.Run.Head, s.Run.Kind(), e.Number)
+		read, err := results.ReadTranscript(ctx, s.Journal, s.Run.Head, s.Run.Kind(), e.Number)
 		if err != nil {
 			return out, err
 		}
@@ -119,7 +122,7 @@ func newTranscript(e results.Episode, read *results.Transcript, lines []results.
 		Title: fmt.Sprintf("Episode %d", e.Number), State: e.State, Scores: scoresText(e.Scores),
 	}
 	for _, l := range read.Lines {
-		if l.Said != results.SaidNote && l.Said != results.SaidAsked && !slices.Contains(t.Seats, l.Seat) {
+		if l.Said != results.LineNote && l.Said != results.LineAsked && !slices.Contains(t.Seats, l.Seat) {
 			t.Seats = append(t.Seats, l.Seat) // the first speaker is at the left
 		}
 	}
@@ -132,19 +135,19 @@ func newTranscript(e results.Episode, read *results.Transcript, lines []results.
 			break
 		}
 		line, limit := TranscriptLine{Line: l}, maxLine
-		if l.Said == results.SaidAsked {
+		if l.Said == results.LineAsked {
 			line.Right, limit = true, maxAsked
 		}
 		if at := slices.Index(t.Seats, l.Seat); at >= 0 {
 			line.Class, line.Right = colours.Seat(l.Seat, at), at%2 == 1
 		}
-		theText := l.Text
-		if l.Said == results.SaidAnswer {
-			theText = results.Readable(theText)
+		words := l.Text
+		if l.Said == results.LineAnswer {
+			words = results.Readable(words)
 		}
-		line.Data = l.Said != results.SaidAsked && results.IsData(theText)
-		line.Text = text.Excerpt(theText, min(limit, *left))
-		line.Cut = len(line.Text) != len(theText)
+		line.Data = l.Said != results.LineAsked && results.IsData(words)
+		line.Text = text.Excerpt(words, min(limit, *left))
+		line.Cut = len(line.Text) != len(words)
 		*left -= utf8.RuneCountInString(line.Text)
 		t.Lines = append(t.Lines, line)
 	}
@@ -193,4 +196,94 @@ func scoresText(scores []world.Score) string {
 	return ScoresText(len(scores), func(i int) (seat, text string) {
 		return scores[i].Seat, scores[i].Name + " " + Real(scores[i].Value).Text
 	})
+}
+
+// Episode is one episode to read, a window of its lines, in the order of time, at a time. The first window has the story.
+type Episode struct {
+	Transcript
+	From, Total int            // the first line of the window, and how many lines were read
+	Next, Prev  *results.Place // the windows after and before; nil: there are none
+	Partial     bool           // not everything was read: there are more lines, and a story
+	Style       template.CSS   // colours of the kind
+	Problems    []string       // parts of the kind that failed
+	Began       time.Time      // when the first reply came; zero: unknown
+	// Prompts are what is new in the requests of the window, by the name of the call.
+	Prompts map[string]results.Prompt
+}
+
+// ReadEpisode reads one episode of a run, without the rest of the run. The window has limit lines. With quick, only a part
+// of a long episode is read if that is enough.
+func ReadEpisode(ctx context.Context, j journal.Journal, begun *journal.Begun, kind world.Kind, l journal.Planned, attempt int, at results.Place, limit int, quick bool) (*Episode, error) {
+	head := &journal.Head{Begun: begun}
+	var want results.Wanted // everything
+	if quick && (at.Line == 0 || at.Entry != 0) {
+		want = results.Wanted{At: max(at.Entry, -at.Entry), Back: at.Entry < 0, Lines: limit}
+	}
+	read, err := results.ReadLines(ctx, j, begun, kind, l.Episode, attempt, want)
+	if err != nil {
+		return nil, err
+	}
+	colours := NewPalette(&results.Run{Head: head}, kind)
+	var failed problems
+	failed.note(colours.Failed)
+	failed.note(read.Failed)
+	failed.note(read.Mark(kind))
+	row := results.Episode{Number: l.Episode, State: "playing"}
+	played := world.Played{Episode: l.Episode, Spec: l.Spec}
+	if l.Ended != nil {
+		if row.State = "ended"; l.Ended.Outcome.Failed != "" {
+			row.State = "failed"
+		}
+		row.Failed, row.Scores, played.Outcome = l.Ended.Outcome.Failed, l.Ended.Outcome.Scores, l.Ended.Outcome
+	}
+	var story []world.Exhibit
+	if _, around := read.Window(at, limit); around.Prev == nil && !read.Partial() {
+		read.Playing = l.Ended == nil
+		story, err = read.Story(kind, played)
+		if l.Ended != nil { // a kind may need the outcome for its story
+			failed.note(err)
+		}
+	}
+	e := &Episode{Partial: read.Partial(), Total: len(read.Lines), Style: colours.Style(), Began: results.ByTime(read.Lines)}
+	window, around := read.Window(at, limit)
+	e.From, e.Next, e.Prev = around.From, around.Next, around.Prev
+	if e.Prompts, err = results.Prompts(read.Lines, window, read.Fill); err != nil {
+		return nil, err
+	}
+	left := maxReportWords
+	e.Transcript = newTranscript(row, read.Transcript, window, &left, colours)
+	e.Replays, e.Problems = blocks(story, colours), failed
+	return e, nil
+}
+
+// maxTerminal is the maximum number of sessions that the terminal lists.
+const maxTerminal = 30
+
+// sessions returns the first limit sessions of a record.
+func sessions(ctx context.Context, from Source, recorded world.Recorded, limit int) (Section, error) {
+	r, s := from.Run, Section{ID: "kind", Title: "Sessions"}
+	t := &Table{Name: "sessions", Title: "Sessions", Track: -1, Filter: true, Columns: []Column{
+		KeyColumn("session"), NumberColumn("episode"), textColumn("state"), NumberColumn("calls"), NumberColumn("tokens"), NumberColumn("cost"), textColumn("closed"),
+	}}
+	for e := range r.All() {
+		if len(t.Rows) == limit {
+			s.Text = fmt.Sprintf("The first %s of %s sessions.", text.GroupDigits(limit), text.GroupDigits(r.Episodes.Total))
+			break
+		}
+		state, why := "open", ""
+		end, err := r.Head.Ended.Outcome(ctx, from.Journal, e.Number)
+		if err != nil {
+			return s, err
+		}
+		if end != nil {
+			state = "closed"
+			from.problems.note(results.CallKind(from.Kind, "Closed", func() error { why = recorded.Closed(end.Outcome); return nil }))
+		}
+		t.Rows = append(t.Rows, []Cell{
+			Word(e.Cell), whole(e.Number), Word(state), whole(e.Calls), whole(e.Tokens), money(e.Cost), Word(text.Excerpt(why, 300)),
+		})
+	}
+	t.Quiet = len(t.Rows) > maxTerminal
+	s.Blocks = []Block{{Table: t}}
+	return s, nil
 }

@@ -54,7 +54,7 @@ func analyze(t *testing.T, r *results.Run, by ...string) *FactorialResult {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Analyze([]*results.Run{r}, f, nil, "holm")
+	return AnalyzeFactors([]*results.Run{r}, f, nil, "holm")
 }
 
 // find returns the effect of a factor between levels.
@@ -192,7 +192,7 @@ func TestFactorialCoverage(t *testing.T) {
 			luck := 2 * r.NormFloat64()
 			for cell := range 6 {
 				levels := results.Levels{fmt.Sprint(cell / 3), fmt.Sprint(cell % 3)}
-				d.add(seen{levels: levels, episode: 6*deal + cell + 1, unit: world.Unit{Deal: deal + 1}, sum: luck + r.NormFloat64(), n: 1})
+				d.add(cellScore{levels: levels, episode: 6*deal + cell + 1, unit: world.Unit{Deal: deal + 1}, sum: luck + r.NormFloat64(), n: 1})
 			}
 		}
 		d.sort()

@@ -27,7 +27,9 @@ var styleText string
 //go:embed page.js
 var scriptText string
 
-// WriteHTML writes the document as one page.
+// WriteHTML writes the document as one page: a file that fetches nothing and runs only its own script, which its content security policy
+// enforces. Text from models stays text. The page works without the script, with a keyboard, on paper, on wide and narrow screens, in
+// light and dark mode.
 func (d *Document) WriteHTML(w io.Writer) error {
 	t, err := Templates()
 	if err != nil {
@@ -37,13 +39,13 @@ func (d *Document) WriteHTML(w io.Writer) error {
 	var allowed []string
 	for _, sheet := range d.styles() {
 		styles += template.HTML("<style>" + sheet + "</style>\n") //nolint:gosec // ours, or from chart.Clean
-		allowed = append(allowed, Hash(sheet))
+		allowed = append(allowed, PolicyHash(sheet))
 	}
 	return t.Execute(w, map[string]any{
 		"Document": d,
 		"Styles":   styles,
 		"Script":   template.HTML("<script>" + scriptText + "</script>"), //nolint:gosec // ours
-		"Policy": "default-src 'none'; style-src " + strings.Join(allowed, " ") + "; script-src " + Hash(scriptText) +
+		"Policy": "default-src 'none'; style-src " + strings.Join(allowed, " ") + "; script-src " + PolicyHash(scriptText) +
 			"; base-uri 'none'; form-action 'none'",
 	})
 }
@@ -57,8 +59,8 @@ func Templates() (*template.Template, error) {
 	return t, nil
 }
 
-// Size returns how many elements a block has on a page with these templates.
-func Size(t *template.Template, b Block) (elements int, err error) {
+// BlockSize returns how many elements a block has on a page with these templates.
+func BlockSize(t *template.Template, b Block) (elements int, err error) {
 	var text bytes.Buffer
 	if err := t.ExecuteTemplate(&text, "block", b); err != nil {
 		return 0, fmt.Errorf("page: template: %w", err)
@@ -69,8 +71,8 @@ func Size(t *template.Template, b Block) (elements int, err error) {
 // Assets returns the style sheet and the script of reports.
 func Assets() (style, script string) { return styleText, scriptText }
 
-// Hash returns the name of a script or a style sheet in a content security policy.
-func Hash(text string) string {
+// PolicyHash returns the name of a script or a style sheet in a content security policy.
+func PolicyHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }

@@ -21,7 +21,7 @@ type Palette struct {
 	own   []string // seats with a colour from the kind
 	kind  string
 	by    map[string][2]string // the kind's colours, by seat
-	// Failed is the error of results.Call if the kind failed to give its colours.
+	// Failed is the error of results.CallKind if the kind failed to give its colours.
 	Failed error
 }
 
@@ -34,7 +34,7 @@ var (
 func NewPalette(r *results.Run, kind world.Kind) *Palette {
 	p := &Palette{kind: kind.Name}
 	if painter, ok := world.As[world.Painter](kind); ok && classRE.MatchString(kind.Name) {
-		p.Failed = results.Call(kind, "Colours", func() error { p.by = painter.Colours(); return nil })
+		p.Failed = results.CallKind(kind, "Colours", func() error { p.by = painter.Colours(); return nil })
 	}
 	for _, seat := range slices.Sorted(maps.Keys(p.by)) {
 		if c := p.by[seat]; colourRE.MatchString(c[0]) && colourRE.MatchString(c[1]) {

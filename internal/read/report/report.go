@@ -1,13 +1,12 @@
-// Package report makes reports of runs: tables for a terminal, JSON and CSV,
-// and one self-contained HTML page with charts.
+// Package report makes reports of runs and compares runs: tables for a terminal, JSON and CSV, and one self-contained HTML page
+// with charts.
 //
-// It knows no kind of world: a kind provides its own part as world.Exhibit, which is
-// plain data. What models said stays text,
-// however hostile. The page runs only its own script and fetches nothing. What is too
-// long for a page is cut, and the page says so.
+// It knows no kind of world: a kind provides its own part as world.Exhibit, which is plain data. What models said stays text,
+// however hostile. What is too long for a page is cut, and the page says so.
 //
-// Build makes a Document of views; each section has a file here. Package page writes
-// documents as HTML, JSON and CSV, and package cli prints them in the terminal.
+// Build makes a Document of runs: scores.go, calls.go, episodes.go, exhibits.go, factorial.go and agreement.go have its sections.
+// Compare makes a CompareResult, and compare_words.go puts that into a Document. A Document (document.go, table.go) knows nothing of
+// runs; html.go writes it as a page, and package cli prints it in the terminal.
 package report
 
 import (
@@ -139,10 +138,10 @@ func (s Source) parts() []Part {
 // build returns the sections of one run.
 func build(ctx context.Context, s Source, o Options, factors *results.Factors, name string, several bool, colours *Palette) ([]Section, error) {
 	recorded, isRecord := s.Run.Recorded()
-	var made wait
+	var made exhibitsWaiter
 	if !isRecord && s.Kind.Name != "" {
-		s.Run.FindUnits()                           // first: both read the run
-		made = start(ctx, s.Kind, s.Run, s.Journal) // takes as long as the scores
+		s.Run.FindUnits()                                   // first: both read the run
+		made = startExhibits(ctx, s.Kind, s.Run, s.Journal) // takes as long as the scores
 	}
 	sections := []Section{headline(s, several), scores(s.Run, colours)}
 	if b := ratings(s, colours); b.Table != nil {
@@ -163,7 +162,7 @@ func build(ctx context.Context, s Source, o Options, factors *results.Factors, n
 	case made == nil:
 		sections = append(sections, Section{ID: KindSection, Title: "The kind", Text: fmt.Sprintf("This program does not know version %d of the kind %s. The exhibits of the kind are left out.", b.KindVersion, b.Kind)})
 	default:
-		kind, err := exhibits(s, made, colours)
+		kind, err := exhibitsSection(s, made, colours)
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +13,9 @@ import (
 	"parley/internal/kit/statmath"
 	"parley/internal/kit/text"
 	"parley/internal/run/results"
+	"parley/internal/serve/gateway"
 	"parley/journal"
+	"parley/journal/journaltest"
 	"parley/llm"
 	"parley/world"
 	"parley/world/worldtest"
@@ -255,7 +258,7 @@ func TestCuts(t *testing.T) {
 	t.Parallel()
 	read := &results.Transcript{}
 	for range maxLines + 5 {
-		read.Lines = append(read.Lines, results.Line{Seat: "left", Said: results.SaidAnswer, Text: strings.Repeat("é", maxLine+1)})
+		read.Lines = append(read.Lines, results.Line{Seat: "left", Said: results.LineAnswer, Text: strings.Repeat("é", maxLine+1)})
 	}
 	left := 3 * maxLine
 	got := newTranscript(results.Episode{}, read, read.Lines, &left, &Palette{})
@@ -348,5 +351,170 @@ func TestStoriesAreLimited(t *testing.T) {
 	}
 	if size > maxReportWords+1<<19 || len(all) < 5 || len(all) == episodes || !strings.Contains(talk.Text, fmt.Sprintf("The first %d of %d episodes", len(all), episodes)) {
 		t.Errorf("%d transcripts with %d characters: %s", len(all), size, talk.Text)
+	}
+}
+
+// TestCopiesAreNamed checks that a report says which episodes are copies, and shows the number of independent
+// observations beside the number of episodes.
+func TestCopiesAreNamed(t *testing.T) {
+	t.Parallel()
+	if d, _ := built(t, Options{}, played(t, "x.parley", 20)); strings.Contains(fmt.Sprint(d.Sections), "exact cop") {
+		t.Error("there are no copies")
+	}
+	s := played(t, "x.parley", 20)
+	for i, e := range journaltest.Ends(t, s.Journal) {
+		e.Play = journal.Digest{byte(i%5 + 1)}
+		s.Run.Head.Ended.Put(3+3*(i+1), &e) // it stays the same entry
+	}
+	d, tables := built(t, Options{}, s)
+	if text := fmt.Sprint(d.Sections[0].Blocks); !strings.Contains(text, "Of 20 episodes, 15 are exact copies of others and do not count.") {
+		t.Error(text)
+	}
+	for name, want := range map[string]string{"scores": "20 5", "rates": "20 5", "curves": "20 5", "spots": "20 5"} {
+		table := tables[name]
+		n := len(table.Columns)
+		if row := table.Rows[0]; table.Columns[n-2].Name != "episodes" || table.Columns[n-1].Name != "independent" || row[n-2].Text+" "+row[n-1].Text != want {
+			t.Errorf("%s: %+v %+v, want %s", name, table.Columns, row, want)
+		}
+	}
+	for i, c := range tables["runs"].Columns {
+		if cell := tables["runs"].Rows[0][i]; c.Name == "distinct plays" && cell.Value != 5 || c.Name == "copies" && !strings.HasPrefix(cell.Text, "Of 20 episodes, 15") {
+			t.Errorf("%s: %+v", c.Name, cell)
+		}
+	}
+}
+
+// TestForkNote checks that the overview of a fork says what counts once, and that of another run does not.
+func TestForkNote(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		from *journal.Origin
+		want string
+	}{
+		{nil, ""},
+		{&journal.Origin{File: "dir/old.parley", Episode: 3}, "a fork of episode 3 of old.parley from its beginning"},
+		{&journal.Origin{File: "dir/old.parley", Episode: 3, Turn: 4}, "a fork of episode 3 of old.parley at turn 4: the turns before are copies"},
+	} {
+		s := played(t, "x", 2)
+		s.Run.Head.Begun.Fork = test.from
+		s.Run.Each(func(p world.Played) {
+			if test.from != nil && p.Past != test.from.Turn || test.from == nil && p.Past != 0 {
+				t.Errorf("%+v: the kind gets %d past turns", test.from, p.Past)
+			}
+		})
+		for _, several := range []bool{false, true} {
+			text := ""
+			for _, b := range headline(s, several).Blocks {
+				text += b.Text
+			}
+			if !strings.Contains(text, test.want) || test.want == "" && text != "" {
+				t.Errorf("%+v: %q", test.from, text)
+			}
+		}
+	}
+}
+
+// TestSessions checks that a report lists the sessions of a gateway's record, and does not say that the kind is
+// unknown.
+func TestSessions(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
+	j := &journal.Memory{}
+	entries := []journal.Entry{
+		&journal.Begun{Version: 1, Run: "r", Kind: "gateway", KindVersion: 1, At: at, Plan: json.RawMessage(`{}`), Agents: []world.Agent{{Name: "client"}}},
+		&journal.Opened{At: at},
+	}
+	for i, name := range []string{"one", hostile, "three", "four"} {
+		turn := journal.Turn{Episode: i}
+		entries = append(entries,
+			&journal.Staged{Stage: i, First: i, Specs: world.List(world.Spec{Kind: "gateway", Cell: name, Lineup: map[string]string{"client": "client"}})},
+			&journal.Turned{Turn: turn, Calls: 1},
+			&journal.Replied{
+				Turn: turn, Seat: "client", Agent: "client", Label: "chat", At: at,
+				Request:  &llm.Request{Model: "lab/a", Messages: []llm.Message{llm.User(strings.Repeat("why ", maxAsked))}},
+				Response: &llm.Response{Text: "so", Usage: llm.Usage{Input: 10, Output: 5}},
+			})
+	}
+	entries = append(entries,
+		&journal.Ended{Episode: 0, At: at, Outcome: world.Outcome{Data: json.RawMessage(`{"reason":"solved","mode":"complete","truncated":true}`)}},
+		&journal.Ended{Episode: 1, At: at, Outcome: world.Outcome{Failed: "aborted: enough", Data: json.RawMessage(`{"reason":"enough","mode":"abort"}`)}},
+		&journal.Ended{Episode: 2, At: at, Outcome: world.Outcome{Failed: "lost"}})
+	if err := j.Append(t.Context(), entries...); err != nil {
+		t.Fatal(err)
+	}
+	run, err := results.Fold(t.Context(), j, "run.parley")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run.Know(gateway.Kind())
+	d, tables := built(t, Options{Episodes: 10, Transcripts: 1}, Source{Run: run, Journal: j})
+	var got []string
+	for _, row := range tables["sessions"].Rows {
+		got = append(got, row[2].Text+" "+row[3].Text+" "+row[4].Text+" "+row[6].Text)
+	}
+	want := "closed 1 15 complete: solved (it had reached its step limit)|closed 1 15 abort: enough|closed 1 15 lost|open 1 15 "
+	if s := strings.Join(got, "|"); s != want {
+		t.Errorf("%s, want %s", s, want)
+	}
+	if text := html(t, d); strings.Contains(text, "does not know version") || strings.Count(text, "why why") == 0 || strings.Contains(text, strings.Repeat("why ", maxAsked/4+1)) {
+		t.Error("the page says that the kind is unknown, or the request is missing or too long")
+	}
+	if _, tables = built(t, Options{Episodes: 2}, Source{Run: run, Journal: j}); len(tables["sessions"].Rows) != 2 {
+		t.Errorf("%d sessions, want the first 2", len(tables["sessions"].Rows))
+	}
+}
+
+// TestRatings rates agents by the score that seats compete for. Copies of a play count once,
+// and there is no table for two agents.
+func TestRatings(t *testing.T) {
+	t.Parallel()
+	duel := worldtest.Simple[struct{}]{Kind: world.About{Name: "duel"}}
+	unscored := world.Define(duel)
+	duel.Scores = []world.Measure{{Name: "style", Seats: []string{"left", "right"}}, {Name: "points", Seats: []string{"left", "right"}, Rivals: true}}
+	kind := world.Define(duel)
+	of := func(kind world.Kind, agents ...string) Block {
+		head := &journal.Head{Begun: &journal.Begun{Kind: "duel"}}
+		for _, a := range agents {
+			head.Begun.Agents = append(head.Begun.Agents, world.Agent{Name: a})
+		}
+		var specs []world.Spec
+		for i := range 60 {
+			left, right := agents[i%len(agents)], agents[(i+1)%len(agents)]
+			points := []float64{float64(len(left)), float64(len(right))}
+			if i%4 == 3 {
+				slices.Reverse(points) // the weaker wins one in four
+			}
+			e := journal.Ended{Episode: i, Outcome: world.Outcome{Scores: []world.Score{
+				{Seat: "left", Name: "points", Value: points[0]}, {Seat: "right", Name: "points", Value: points[1]},
+				{Seat: "left", Name: "style", Value: 1}, {Seat: "right", Name: "style", Value: 0},
+			}}}
+			e.Play = journal.Digest{byte(i % 30), 1}
+			head.Ended.Put(0, &e)
+			specs = append(specs, world.Spec{Kind: "duel", Params: json.RawMessage("{}"), Lineup: map[string]string{"left": left, "right": right}, Deal: i})
+		}
+		head.Stages = []journal.Staged{{Specs: world.List(specs...)}}
+		r := results.Outcomes(head, kind)
+		return ratings(Source{Run: r, Kind: kind}, NewPalette(r, kind))
+	}
+	b := of(kind, "weakest", "strongest", "stronger")
+	if b.Table == nil || len(b.Table.Rows) != 3 {
+		t.Fatalf("%+v", b)
+	}
+	meetings := 0
+	for i, want := range []string{"strongest", "stronger", "weakest"} {
+		row := b.Table.Rows[i]
+		meetings += row[3].Value.(int)
+		if row[0].Text != want {
+			t.Errorf("rank %d: %s, want %s", i, row[0].Text, want)
+		}
+	}
+	if meetings != 2*30 {
+		t.Errorf("%d meetings, want 60: the second half are copies", meetings)
+	}
+	if b := of(kind, "weak", "strong"); b.Table != nil {
+		t.Error("two agents are rated")
+	}
+	if b := of(unscored, "weak", "strong", "stronger"); b.Table != nil {
+		t.Error("agents are rated without a score")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/kit/statmath"
 	"parley/internal/kit/text"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
@@ -24,7 +25,7 @@ func headline(source Source, several bool) Section {
 		s.Blocks = append(s.Blocks, facts(r))
 	}
 	b, all, acts, e := r.Head.Begun, r.Total("ask"), r.Total("act"), r.Episodes
-	for _, text := range []string{runfile.LostText(source.Journal), forkText(b.Fork), mergedText(source), grownText(b.Grown, e.Total), editedText(b.Edited), LeftOut(source.Run)} {
+	for _, text := range []string{runfile.LostText(source.Journal), forkText(b.Fork), mergedText(source), grownText(b.Grown, e.Total), editedText(b.Edited), TagsLeftOut(source.Run)} {
 		if text != "" {
 			s.Blocks = append(s.Blocks, Block{Text: text})
 		}
@@ -38,12 +39,12 @@ func headline(source Source, several bool) Section {
 	s.Blocks = append(s.Blocks, Block{OffPage: !several, Table: &Table{
 		Name: "runs", Title: "Runs", Track: -1,
 		Columns: []Column{
-			pageWords("kind"), pageWords("state"), Number("episodes"), Number("distinct plays"), Number("failed"), Number("unfinished"), Number("calls"),
-			Number("failed calls"), Number("acts"), Number("failed acts"), Number("tokens in"), Number("tokens out"), Number("cost"), Number("played"), {Name: "copies", Detail: true},
+			textColumn("kind"), textColumn("state"), NumberColumn("episodes"), NumberColumn("distinct plays"), NumberColumn("failed"), NumberColumn("unfinished"), NumberColumn("calls"),
+			NumberColumn("failed calls"), NumberColumn("acts"), NumberColumn("failed acts"), NumberColumn("tokens in"), NumberColumn("tokens out"), NumberColumn("cost"), NumberColumn("played"), {Name: "copies", Detail: true},
 		},
 		Rows: [][]Cell{{
-			Word(b.Kind), Word(strings.TrimSuffix(r.State+": "+r.Reason, ": ")), whole(e.Ended), distinctCell(r.Head), pageSome(e.Failed), pageSome(e.Playing + e.Waiting),
-			whole(all.Calls), pageSome(all.Failed), pageSome(acts.Calls), pageSome(acts.Failed), whole(all.Usage.Input), whole(all.Usage.Output), money(all.Cost), pageSeconds(r.Played), Word(results.CopiesNote(r.Head)),
+			Word(b.Kind), Word(strings.TrimSuffix(r.State+": "+r.Reason, ": ")), whole(e.Ended), distinctCell(r.Head), countOrDash(e.Failed), countOrDash(e.Playing + e.Waiting),
+			whole(all.Calls), countOrDash(all.Failed), countOrDash(acts.Calls), countOrDash(acts.Failed), whole(all.Usage.Input), whole(all.Usage.Output), money(all.Cost), seconds(r.Played), Word(results.CopiesNote(r.Head)),
 		}},
 	}})
 	return s
@@ -52,7 +53,7 @@ func headline(source Source, several bool) Section {
 // distinctCell is the number of distinct plays, if known.
 func distinctCell(head *journal.Head) Cell {
 	distinct, _ := results.Distinct(head)
-	return pageSome(distinct)
+	return countOrDash(distinct)
 }
 
 // forkText explains what the intervals of a fork mean.
@@ -139,7 +140,7 @@ func facts(r *results.Run) Block {
 // costFact returns the recorded cost. Models without a known price have none.
 func costFact(r *results.Run, all results.Account) (cost, more string) {
 	var free []string
-	for _, a := range r.Rollup(func(k results.Key) results.Key { return results.Key{Kind: k.Kind, Model: k.Model} }) {
+	for _, a := range r.Rollup(func(k results.AccountKey) results.AccountKey { return results.AccountKey{Kind: k.Kind, Model: k.Model} }) {
 		if a.Kind == "ask" && a.Cost == 0 && a.Usage.Output > 0 {
 			free = append(free, a.Model)
 		}
@@ -171,14 +172,14 @@ func agentsText(r *results.Run) string {
 }
 
 func episodesText(e results.Counts) string {
-	theText := "all ended"
+	out := "all ended"
 	if e.Ended < e.Total {
-		theText = fmt.Sprintf("ended of %s", text.GroupDigits(e.Total))
+		out = fmt.Sprintf("ended of %s", text.GroupDigits(e.Total))
 	}
 	if e.Failed > 0 {
-		theText += fmt.Sprintf(", %s failed", text.GroupDigits(e.Failed))
+		out += fmt.Sprintf(", %s failed", text.GroupDigits(e.Failed))
 	}
-	return theText
+	return out
 }
 
 func failedText(n int) string {
@@ -276,11 +277,11 @@ func scoreTable(r *results.Run, colours *Palette, name, title string, by func(re
 	}
 	for _, p := range parts {
 		if used[p.name] {
-			t.Columns = append(t.Columns, Key(p.name))
+			t.Columns = append(t.Columns, KeyColumn(p.name))
 		}
 	}
 	t.Track = len(t.Columns)
-	t.Columns = append(t.Columns, Number("mean"), Number("episodes"), Number("independent"))
+	t.Columns = append(t.Columns, NumberColumn("mean"), NumberColumn("episodes"), NumberColumn("independent"))
 	for _, s := range all {
 		q := s.Estimate()
 		var row []Cell
@@ -336,4 +337,83 @@ func reproduce(source Source) Section {
 		s.Blocks = append(s.Blocks, Block{Title: p.Name, Facts: facts}, Block{Title: "Plan", Text: p.Run.Plan(), Pre: true})
 	}
 	return s
+}
+
+// ratings returns a table of Elo ratings if three or more agents met, from the
+// score that seats compete for. Without such a score it returns an empty block.
+func ratings(s Source, colours *Palette) (b Block) {
+	name := rivalry(s)
+	if name == "" {
+		return b
+	}
+	games := gamesOf(s.Run, name)
+	table, err := statmath.Rate(games, results.Confidence)
+	if err != nil || len(table.Standings) < 3 {
+		return b
+	}
+	t := &Table{Name: "ratings", Title: "Ratings", Track: 1, Loose: true, Columns: []Column{
+		KeyColumn("agent"), NumberColumn("rating"), NumberColumn("group"), NumberColumn("meetings"), NumberColumn("won"), textColumn("note"),
+	}}
+	for _, st := range table.Standings {
+		c := Quantity(st.Rating)
+		c.Look = colours.Look(st.Player)
+		t.Rows = append(t.Rows, []Cell{Word(st.Player), c, whole(st.Group), whole(st.Rating.N), Real(st.Score), Word(st.Why)})
+	}
+	return Block{Title: t.Title, Table: t, Caption: fmt.Sprintf("Bradley-Terry ratings on Elo's scale, from every meeting of two agents in an episode. The agent with more %s wins. 1,500 is the mean of a group; a difference of 400 means "+
+		"10 to 1. Copies of a play count once. See docs/reference/statistics.md. Ratings of different groups cannot be compared.", name)}
+}
+
+// rivalry returns the first score that seats compete for.
+func rivalry(s Source) string {
+	all := s.Run.Measures()
+	if i := slices.IndexFunc(all, func(m world.Measure) bool { return m.Rivals }); i >= 0 {
+		return all[i].Name
+	}
+	return ""
+}
+
+// gamesOf returns the meetings of two agents in episodes that did not fail.
+func gamesOf(r *results.Run, score string) (games []statmath.Game) {
+	copied := map[int]bool{}
+	r.Each(func(p world.Played) {
+		if p.Outcome.Failed != "" || p.Unit.Play != 0 && copied[p.Unit.Play] {
+			return
+		}
+		copied[p.Unit.Play] = true
+		var own []world.Score
+		for _, s := range p.Outcome.Scores {
+			if s.Name == score && p.Spec.Lineup[s.Seat] != "" {
+				own = append(own, s)
+			}
+		}
+		for i, x := range own {
+			for _, y := range own[i+1:] {
+				a, b := p.Spec.Lineup[x.Seat], p.Spec.Lineup[y.Seat]
+				if a == b || x.Value != x.Value || y.Value != y.Value {
+					continue
+				}
+				games = append(games, statmath.Game{A: a, B: b, Score: won(x.Value, y.Value), Deal: dealName(p.Unit)})
+			}
+		}
+	})
+	return games
+}
+
+func won(x, y float64) float64 {
+	switch {
+	case x > y:
+		return 1
+	case x < y:
+		return 0
+	default:
+		return 0.5
+	}
+}
+
+// dealName returns the deal of an episode, or "" for an episode of a fork.
+func dealName(u world.Unit) string {
+	if u.Deal == 0 {
+		return ""
+	}
+	return fmt.Sprint(u.Deal)
 }

@@ -16,7 +16,7 @@ import (
 func follow(t *testing.T, p *Params, answer func(c world.Call) world.Reply, e world.Exhibitor) (sizes []int, last []world.Played, err error) {
 	t.Helper()
 	d := &definition{func(int) (*Episode, error) { return talk(), nil }}
-	plan, err := d.Plan(p, world.Spec{Kind: Name}, 1)
+	plan, err := d.Plan(p, world.Spec{Kind: RubricName}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestCategories(t *testing.T) {
 	if err != nil || !slices.Equal(sizes, []int{sampled, 1, 100}) {
 		t.Fatalf("stages of %v, %v", sizes, err)
 	}
-	parts, err := (&definition{}).Forecast(why(), world.Spec{Kind: Name}, 1)
+	parts, err := (&definition{}).Forecast(why(), world.Spec{Kind: RubricName}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

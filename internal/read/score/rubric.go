@@ -1,11 +1,3 @@
-// Part rubric scores episodes of a run by rules and by judges, as a plan file says: the kind rubric. An episode of the
-// kind scores one episode of the other run.
-//
-// A rule is a regular expression, a field of answers, or an expression. It needs no model and always gives the same
-// score. Judges are models that answer questions about an episode. The seats of the episode can answer questions too: an
-// interview continues what a seat itself was told and said. The report of the run of scores says how far judges
-// agree, and whether their answers go with the length of a text or the position of a choice.
-
 package score
 
 import (
@@ -16,13 +8,15 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 
 	"parley/internal/run/results"
+	"parley/llm"
 	"parley/world"
 )
 
-// Name is the name of the kind in plan files.
-const Name = "rubric"
+// RubricName is the name of the kind in plan files.
+const RubricName = "rubric"
 
 // Params are the params of a plan. The doc tags explain each.
 type Params struct {
@@ -83,8 +77,8 @@ func Source(plan json.RawMessage) (digest string, order []string) {
 	return p.Params.Source, p.Params.Order
 }
 
-// Open returns the kind. played returns an episode of the run that is scored.
-func Open(played func(episode int) (*Episode, error)) world.Kind {
+// RubricKind returns the kind. played returns an episode of the run that is scored.
+func RubricKind(played func(episode int) (*Episode, error)) world.Kind {
 	return world.Define(&definition{played})
 }
 
@@ -94,7 +88,7 @@ type definition struct {
 
 // About describes the kind.
 func (*definition) About() world.About {
-	return world.About{Name: Name, Version: 2, Doc: "Score the episodes of a run by rules and judges."}
+	return world.About{Name: RubricName, Version: 2, Doc: "Score the episodes of a run by rules and judges."}
 }
 
 // Defaults returns params that score nothing.
@@ -104,7 +98,7 @@ func (*definition) Defaults() *Params {
 
 // Seats checks params and lists the judges and the seats of interviews.
 func (*definition) Seats(p *Params) ([]string, error) {
-	c := &world.ParamErrors{Kind: Name}
+	c := &world.ParamErrors{Kind: RubricName}
 	p.check(c)
 	all := p.judges()
 	for _, a := range p.Agents {
@@ -251,7 +245,7 @@ func (*definition) Plan(p *Params, cell world.Spec, _ uint64) (world.Plan, error
 
 // World makes the world that scores one episode.
 func (d *definition) World(p *Params, _ world.Lineup) (world.World, error) {
-	c := &world.ParamErrors{Kind: Name}
+	c := &world.ParamErrors{Kind: RubricName}
 	p.check(c)
 	if err := c.Err(); err != nil {
 		return nil, err
@@ -326,4 +320,259 @@ func (s *scoring) rule(of *Episode, n string, seats []string) (failed []failedRu
 		}
 	}
 	return failed
+}
+
+// Rating is the answer of one judge, or of a seat, to one question.
+type Rating struct {
+	Question string  `json:"question"`
+	Seat     string  `json:"seat,omitempty"` // what it is about; empty: the whole episode
+	Judge    string  `json:"judge"`          // who answers: a seat of the run of scores
+	Value    float64 `json:"value"`          // with choices: the number of the choice in the plan
+	Text     string  `json:"text,omitempty"` // the answer to a question for a text, or the reason for a category
+	// Again means that the judge chose a category for the second time. It is not part of the score.
+	Again bool `json:"again,omitempty"`
+	// Position is where the choice was in the list that the judge saw, from 1. 0: there was no list.
+	Position int `json:"position,omitempty"`
+	// Length is how many characters the seat wrote, or all seats together.
+	Length int `json:"length"`
+}
+
+// reasonField is the field of an answer with the reason.
+const reasonField = "reason"
+
+// judgeCall is one call: the questions about one subject for one judge, or for the seat itself.
+type judgeCall struct {
+	judge, seat string
+	questions   []string
+	order       map[string][]int // by question with choices: the order in which they are listed
+	stood       *Call            // where the seat stood, if it answers itself
+	again       bool             // for the second time
+}
+
+// ask asks every judge about every seat and about the episode, and the seats themselves, and adds the scores.
+func (s *scoring) ask(t *world.Table, of *Episode, seats []string) []Rating {
+	text, lengths := s.reading(of)
+	var asks []judgeCall
+	for _, judge := range s.judges() {
+		asks = append(asks, judgeCall{judge: judge, questions: s.about(byJudges, perEpisode)})
+		for _, seat := range seats {
+			if lengths[seat] > 0 { // otherwise it said nothing
+				asks = append(asks, judgeCall{judge: judge, seat: seat, questions: s.about(byJudges, perSeat)})
+			}
+		}
+	}
+	asks = append(asks, s.interviews(of, seats)...)
+	if s.Again {
+		for _, a := range slices.Clone(asks) {
+			a.again, a.questions = true, slices.DeleteFunc(slices.Clone(a.questions), func(n string) bool { return s.Questions[n].Categories == 0 })
+			asks = append(asks, a)
+		}
+	}
+	asks = slices.DeleteFunc(asks, func(a judgeCall) bool { return len(a.questions) == 0 })
+	var calls []world.Call
+	for i := range asks {
+		a := &asks[i]
+		a.order = map[string][]int{}
+		for _, n := range a.questions {
+			if k := len(s.Questions[n].Choices); k > 0 {
+				a.order[n] = t.Rand().Perm(k)
+			}
+		}
+		calls = append(calls, s.call(*a, text))
+	}
+	ratings := []Rating{}
+	for i, r := range t.Ask(calls...) {
+		ratings = append(ratings, s.read(t, asks[i], r, lengths[asks[i].seat])...)
+	}
+	s.tally(slices.Sorted(maps.Keys(s.Questions)), append([]string{""}, seats...), ratings)
+	return ratings
+}
+
+// about lists the questions by who answers and what they are about.
+func (s *scoring) about(by, per string) (all []string) {
+	for _, n := range s.ordered() {
+		if q := s.Questions[n]; q.by() == by && q.per() == per {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// ordered lists the questions in their order. Those that it does not name are at the end.
+func (p *Params) ordered() (all []string) {
+	for _, n := range slices.Concat(p.Order, slices.Sorted(maps.Keys(p.Questions))) {
+		if _, ok := p.Questions[n]; ok && !slices.Contains(all, n) {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// call returns the call of a judge, or of a seat.
+func (s *scoring) call(a judgeCall, record string) world.Call {
+	var b strings.Builder
+	if a.stood != nil {
+		b.WriteString(interviewIntro)
+	} else {
+		fmt.Fprintf(&b, "%s\n\n%s\n\n<record>\n%s\n</record>", s.Intro, s.form(), unclosed(record))
+	}
+	b.WriteString("\n\nAnswer as JSON.\n")
+	var answer form
+	answer.add(reasonField, map[string]any{"type": "string", "description": "Why you answer so, in a sentence or two."})
+	for _, n := range a.questions {
+		q := s.Questions[n]
+		fmt.Fprintf(&b, "\n%s: %s", n, strings.ReplaceAll(q.Ask, "{seat}", a.seat))
+		switch {
+		case q.Text:
+			b.WriteString(" A text.")
+			answer.add(n, map[string]any{"type": "string"})
+		case len(q.Choices) > 0:
+			list := make([]string, len(q.Choices))
+			for i, k := range a.order[n] {
+				list[i] = q.Choices[k]
+			}
+			fmt.Fprintf(&b, " One of: %s.", strings.Join(list, "; "))
+			answer.add(n, map[string]any{"type": "string", "enum": list})
+		case len(q.Scale) == 2:
+			fmt.Fprintf(&b, " A whole number from %d to %d.", q.Scale[0], q.Scale[1])
+			answer.add(n, map[string]any{"type": "integer", "minimum": q.Scale[0], "maximum": q.Scale[1]})
+		default:
+			b.WriteString(" true or false.")
+			answer.add(n, map[string]any{"type": "boolean"})
+		}
+	}
+	c := world.Call{Seat: a.judge, Label: onlyJudge, Ask: llm.Request{
+		Messages: []llm.Message{llm.User(b.String())}, Schema: &llm.Schema{Name: "judgement", JSON: answer.schema()},
+	}}
+	if a.stood != nil {
+		c.Label = interview
+		continued(&c.Ask, a.stood)
+	}
+	return c
+}
+
+// read returns the ratings in an answer. A call that failed has none.
+func (s *scoring) read(t *world.Table, a judgeCall, r world.Reply, length int) (all []Rating) {
+	var fields map[string]json.RawMessage
+	if !r.OK() || json.Unmarshal(r.JSON, &fields) != nil {
+		return nil
+	}
+	var reason string
+	if json.Unmarshal(fields[reasonField], &reason) == nil && reason != "" {
+		t.Note(reasonField, a.judge, map[string]string{"about": a.seat, "text": reason})
+	}
+	for _, n := range a.questions {
+		one := Rating{Question: n, Seat: a.seat, Judge: a.judge, Length: length, Again: a.again}
+		if s.Questions[n].Categories > 0 {
+			one.Text = reason
+		}
+		var text string
+		if choices := s.Questions[n].Choices; len(choices) > 0 || s.Questions[n].Text {
+			if json.Unmarshal(fields[n], &text) != nil || text == "" {
+				continue
+			}
+			if s.Questions[n].Text {
+				one.Text = text
+				all = append(all, one)
+				continue
+			}
+			k := slices.Index(choices, text)
+			if k < 0 {
+				continue
+			}
+			one.Value, one.Position = float64(k), slices.Index(a.order[n], k)+1
+		} else if v, ok := ruleNumber(fields[n]); ok {
+			one.Value = v
+		} else {
+			continue
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// tally adds a score for each question and subject: the mean of the judges or, for a choice, the share that chose it.
+func (s *scoring) tally(questions, subjects []string, ratings []Rating) {
+	for _, n := range questions {
+		for _, seat := range subjects {
+			var values []float64
+			for _, r := range ratings {
+				if r.Question == n && r.Seat == seat && !r.Again {
+					values = append(values, r.Value)
+				}
+			}
+			if len(values) == 0 || s.Questions[n].Text {
+				continue
+			}
+			choices := s.Questions[n].Choices
+			if len(choices) == 0 {
+				s.scores = append(s.scores, world.Score{Seat: seat, Name: n, Value: mean(values)})
+			}
+			for k, c := range choices {
+				s.scores = append(s.scores, world.Score{Seat: seat, Name: choiceName(n, c), Value: mean(chose(values, k))})
+			}
+		}
+	}
+}
+
+// chose returns 1 for each answer that is a choice, and 0 for the others.
+func chose(answers []float64, choice int) []float64 {
+	out := make([]float64, len(answers))
+	for i, v := range answers {
+		if int(v) == choice {
+			out[i] = 1
+		}
+	}
+	return out
+}
+
+func mean(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}
+
+const (
+	interview      = "interview"
+	interviewIntro = "It is over. Here are questions about it for you. Answer them from where you stand now, with what you know and think. Nobody who took part sees your answers, and they change nothing."
+)
+
+// InterviewSeat names the seat of the run of scores in which an agent of the scored run answers. It differs from the seats of that
+// run, where the same agent can sit in several, or in another one in each episode.
+func InterviewSeat(agent string) string { return interview + " " + agent }
+
+// Interviews reports whether params have questions that seats answer themselves.
+func Interviews(params json.RawMessage) bool {
+	var p Params
+	return json.Unmarshal(params, &p) == nil && p.asks(bySeat)
+}
+
+// interviews returns the calls of seats that answer themselves: those that a model answered for.
+func (s *scoring) interviews(of *Episode, seats []string) (all []judgeCall) {
+	questions := s.about(bySeat, perSeat)
+	for _, seat := range seats {
+		for i, c := range slices.Backward(of.Calls) {
+			if c.Seat != seat || !c.Reply.OK() || len(c.Messages) == 0 || !slices.Contains(s.Agents, c.Agent) {
+				continue
+			}
+			all = append(all, judgeCall{judge: InterviewSeat(c.Agent), seat: seat, questions: questions, stood: &of.Calls[i]})
+			break
+		}
+	}
+	return all
+}
+
+// continued puts a request after the last thing that a seat was asked and answered: what the seat itself has read and said, and
+// nothing of the others.
+func continued(ask *llm.Request, stood *Call) {
+	messages := slices.Clone(stood.Messages)
+	if said := results.AnswerText(&llm.Response{Text: stood.Reply.Text, JSON: stood.Reply.JSON, ToolCalls: stood.Reply.ToolCalls}); said != "" {
+		messages = append(messages, llm.Assistant(said))
+	}
+	ask.Messages = append(messages, ask.Messages...)
+	if len(stood.Tools) > 0 { // some providers refuse messages about tools that they do not know
+		ask.Tools, ask.ToolChoice = stood.Tools, "none"
+	}
 }

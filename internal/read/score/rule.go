@@ -1,6 +1,3 @@
-// Part rule measures an episode without a model: by a regular expression, a field of answers, or an expression. The same
-// episode always has the same score.
-
 package score
 
 import (
@@ -19,7 +16,7 @@ import (
 	"parley/world"
 )
 
-// Rule is a score that needs no model. Exactly one of Match, Count, Field and Expr is set.
+// Rule is a score that needs no model: the same episode always has the same score. Exactly one of Match, Count, Field and Expr is set.
 type Rule struct {
 	Match string   `json:"match,omitempty" doc:"A regular expression. The score is 1 if an answer matches it, and otherwise 0."`
 	Count string   `json:"count,omitempty" doc:"A regular expression. The score is how often the answers match it."`
@@ -32,8 +29,8 @@ type Rule struct {
 	High  *float64 `json:"high,omitempty" doc:"With field or expr: the highest possible score."`
 }
 
-// Compiled is a rule that can be applied.
-type Compiled struct {
+// compiledRule is a rule that can be applied.
+type compiledRule struct {
 	Rule
 	pattern *regexp.Regexp
 	program *vm.Program
@@ -72,8 +69,8 @@ func (r Rule) isTrueOrFalse() bool {
 }
 
 // Compile checks a rule.
-func (r Rule) Compile() (c *Compiled, err error) {
-	c = &Compiled{Rule: r}
+func (r Rule) Compile() (c *compiledRule, err error) {
+	c = &compiledRule{Rule: r}
 	set := 0
 	for _, s := range []string{r.Match, r.Count, r.Field, r.Expr} {
 		if s != "" {
@@ -144,7 +141,7 @@ func options() []expr.Option {
 }
 
 // Eval applies a rule to a seat of an episode, or to the whole episode if seat is empty. ok is false if there is no score.
-func (c *Compiled) Eval(of *Episode, seat string) (value float64, ok bool, err error) {
+func (c *compiledRule) Eval(of *Episode, seat string) (value float64, ok bool, err error) {
 	switch {
 	case c.program != nil:
 		return c.express(of, seat)
@@ -166,12 +163,12 @@ func (c *Compiled) Eval(of *Episode, seat string) (value float64, ok bool, err e
 }
 
 // covers reports whether a rule is about an answer.
-func (c *Compiled) covers(call Call, seat string) bool {
+func (c *compiledRule) covers(call Call, seat string) bool {
 	return call.Act == nil && call.Reply.OK() && (seat == "" || call.Seat == seat) && (c.Label == "" || call.Label == c.Label)
 }
 
 // take returns the value of the field.
-func (c *Compiled) take(of *Episode, seat string) (float64, bool) {
+func (c *compiledRule) take(of *Episode, seat string) (float64, bool) {
 	var all []float64
 	for _, call := range of.Calls {
 		if !c.covers(call, seat) {
@@ -216,7 +213,7 @@ func field(v any, path string) any {
 }
 
 // express evaluates the expression.
-func (c *Compiled) express(of *Episode, seat string) (float64, bool, error) {
+func (c *compiledRule) express(of *Episode, seat string) (float64, bool, error) {
 	v := view{
 		Episode: of.Episode, Kind: of.Kind, Cell: of.Cell, Seat: seat, Seats: of.Lineup, Agent: of.Lineup[seat], Model: of.Models[of.Lineup[seat]],
 		Params: decode(of.Params), Scores: map[string]float64{},

@@ -1,8 +1,14 @@
 // Package score reads the scores that were added to a run after it was played: those of the runs of scorers, which are in a
-// folder beside the run file. It also writes episodes as scorers get them.
+// folder beside the run file. It also writes episodes as scorers get them, and has the scorer that is a plan file: the kind rubric.
 //
 // The run of a scorer is an ordinary run file, with an episode for each episode that is scored. Read is the one place
 // where its scores become scores of the run that it scored.
+//
+// The kind rubric scores by rules and by judges. A rule (rule.go) is a regular expression, a field of answers, or an expression. Judges
+// (rubric.go) are models that answer questions about an episode, of which they get a record (reading.go). They can also find the
+// categories of answers themselves (categories.go). The seats of the episode can answer questions too: an interview continues what a seat
+// itself was asked and answered. The report of the run of scores (exhibit.go) says how far judges agree, and whether their answers go with
+// the length of a text or the position of a choice.
 package score
 
 import (
@@ -15,6 +21,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 
 	"parley/internal/run/results"
@@ -91,7 +98,7 @@ func (s *Set) add(ctx context.Context, file, name, id string) (err error) {
 	if err != nil || head.Begun == nil {
 		return err
 	}
-	what, err := Of(head.Begun)
+	what, err := ScoredOf(head.Begun)
 	if err != nil || what.Run != id {
 		return err
 	}
@@ -99,7 +106,7 @@ func (s *Set) add(ctx context.Context, file, name, id string) (err error) {
 		s.Bounds[name+"."+measure] = bounds
 	}
 	for spec, ended := range head.Played() {
-		of, err := scoredOf(spec.Params)
+		of, err := scoredInParams(spec.Params)
 		if err != nil {
 			return err
 		}
@@ -116,18 +123,18 @@ func (s *Set) add(ctx context.Context, file, name, id string) (err error) {
 	return nil
 }
 
-// Of returns what the run of a scorer scores. It is empty for any other run.
-func Of(b *journal.Begun) (results.Scored, error) {
+// ScoredOf returns what the run of a scorer scores. It is empty for any other run.
+func ScoredOf(b *journal.Begun) (results.Scored, error) {
 	var plan struct {
 		Params json.RawMessage `json:"params"`
 	}
 	if err := json.Unmarshal(b.Plan, &plan); err != nil {
 		return results.Scored{}, err
 	}
-	return scoredOf(plan.Params)
+	return scoredInParams(plan.Params)
 }
 
-func scoredOf(params json.RawMessage) (results.Scored, error) {
+func scoredInParams(params json.RawMessage) (results.Scored, error) {
 	var p struct {
 		Scored results.Scored `json:"scored"`
 	}
@@ -151,4 +158,206 @@ func (s *Set) Merge(r *results.Run, number func(episode int) (n int, ok bool)) {
 func (s *Set) Attach(r *results.Run) {
 	r.Added = s.By
 	maps.Copy(r.Bounds, s.Bounds)
+}
+
+// Judged are scores by single judges, by episode.
+type Judged map[int][]JudgeScore
+
+// JudgeScore is a score by one judge.
+type JudgeScore struct {
+	Judge string
+	world.Score
+}
+
+// choiceName names the score of a choice.
+func choiceName(question, choice string) string { return question + ": " + choice }
+
+// Judges reads what single judges said about some episodes of the run in a file, to compare each of them with people.
+func Judges(ctx context.Context, file, id string, episodes []int) (Judged, error) {
+	if len(episodes) == 0 {
+		return nil, nil
+	}
+	all := Judged{}
+	err := each(file, func(of, scorer string) error {
+		return outcomes(ctx, of, id, episodes, func(_ *journal.Begun, spec world.Spec, episode int, o world.Outcome) {
+			all[episode] = append(all[episode], judgedIn(scorer, spec, o)...)
+		})
+	})
+	return all, err
+}
+
+// judgedIn returns the scores by single judges in an outcome.
+func judgedIn(scorer string, spec world.Spec, o world.Outcome) (all []JudgeScore) {
+	var data struct {
+		Ratings []struct {
+			Question, Seat, Judge string
+			Value                 float64
+			Again                 bool
+		}
+	}
+	raw, _ := o.Data.(json.RawMessage)
+	_ = json.Unmarshal(raw, &data) // what cannot be read is not compared
+	known := questions(spec.Params)
+	for _, r := range data.Ratings {
+		q, ok := known[r.Question]
+		if !ok || q.Text || q.By == "seat" || r.Again {
+			continue
+		}
+		add := func(name string, value float64) {
+			all = append(all, JudgeScore{Judge: r.Judge, Score: world.Score{Seat: r.Seat, Name: scorer + "." + name, Value: value}})
+		}
+		if len(q.Choices) == 0 {
+			add(r.Question, r.Value)
+		}
+		for k, c := range q.Choices {
+			value := 0.0
+			if int(r.Value) == k {
+				value = 1
+			}
+			add(choiceName(r.Question, c), value)
+		}
+	}
+	return all
+}
+
+// Text is what a judge, or a seat itself, wrote about an episode when it was asked afterwards.
+type Text struct {
+	Scorer   string `json:"scorer"`
+	Question string `json:"question"`
+	Seat     string `json:"seat,omitempty"`  // what it is about; empty: the whole episode
+	Agent    string `json:"agent,omitempty"` // who wrote it
+	Model    string `json:"model,omitempty"`
+	Text     string `json:"text"`
+}
+
+// By says who wrote it, and about whom.
+func (t Text) By() string {
+	by := "by " + t.Agent
+	if t.Model != "" && t.Model != t.Agent {
+		by += " (" + t.Model + ")"
+	}
+	if t.Seat != "" {
+		by += ", about " + t.Seat
+	}
+	return by
+}
+
+// maxText is how many bytes of a text are read.
+const maxText = 20_000
+
+// Texts returns the texts that were written about an episode of the run in a file, scorer by scorer. id is the id of the run.
+func Texts(ctx context.Context, file, id string, episode int) (all []Text, err error) {
+	err = each(file, func(of, scorer string) error {
+		texts, err := textsOf(ctx, of, scorer, id, episode)
+		all = append(all, texts...)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// textsOf returns the texts of one scorer.
+func textsOf(ctx context.Context, file, name, id string, episode int) (all []Text, err error) {
+	err = outcomes(ctx, file, id, []int{episode}, func(b *journal.Begun, spec world.Spec, _ int, o world.Outcome) {
+		all = append(all, textsIn(name, spec, b.Agents, textQuestions(b), o)...)
+	})
+	return all, err
+}
+
+// outcomes calls f with the complete outcomes of the episodes of a scorer that score these episodes of the run with this id.
+func outcomes(ctx context.Context, file, id string, episodes []int, f func(b *journal.Begun, spec world.Spec, episode int, o world.Outcome)) (err error) {
+	store, err := runfile.OpenRead(file)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	about, err := store.Outline(ctx)
+	if err != nil || about.Begun == nil {
+		return err
+	}
+	what, err := ScoredOf(about.Begun)
+	if err != nil || what.Run != id || len(planQuestions(about.Begun)) == 0 {
+		return err
+	}
+	head, err := store.Head(ctx)
+	if err != nil {
+		return err
+	}
+	for _, episode := range episodes {
+		for _, st := range head.Stages { // several, if the scores have grown, or there are categories
+			place := sort.Search(st.Specs.Len(), func(i int) bool { return st.Specs.At(i).Deal >= episode }) // see Scored.Of
+			if place == st.Specs.Len() {
+				continue
+			}
+			spec := st.Specs.At(place)
+			if of, err := scoredInParams(spec.Params); err != nil || of.Episode != episode {
+				continue
+			}
+			ended, err := head.Ended.Outcome(ctx, store, st.First+place)
+			if err != nil {
+				return err
+			}
+			if ended != nil {
+				f(about.Begun, spec, episode, ended.Outcome)
+			}
+		}
+	}
+	return nil
+}
+
+// scorerQuestion is a question of a scorer that is a plan file.
+type scorerQuestion struct {
+	By      string   `json:"by"`
+	Text    bool     `json:"text"`
+	Choices []string `json:"choices"`
+}
+
+// questions returns the questions in params, by name. Other scorers have none.
+func questions(params json.RawMessage) map[string]scorerQuestion {
+	var p struct {
+		Questions map[string]scorerQuestion `json:"questions"`
+	}
+	_ = json.Unmarshal(params, &p) // other params have none
+	return p.Questions
+}
+
+// planQuestions returns the questions of a plan.
+func planQuestions(b *journal.Begun) map[string]scorerQuestion {
+	var plan struct {
+		Params json.RawMessage `json:"params"`
+	}
+	_ = json.Unmarshal(b.Plan, &plan) // Of has read it
+	return questions(plan.Params)
+}
+
+// textQuestions returns the questions of a plan that are answered with a text.
+func textQuestions(b *journal.Begun) (all []string) {
+	for name, q := range planQuestions(b) {
+		if q.Text {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// textsIn returns the texts in an outcome.
+func textsIn(scorer string, spec world.Spec, agents []world.Agent, questions []string, o world.Outcome) (all []Text) {
+	var data struct {
+		Ratings []struct{ Question, Seat, Judge, Text string }
+	}
+	raw, _ := o.Data.(json.RawMessage)
+	_ = json.Unmarshal(raw, &data) // what cannot be read is not shown
+	for _, r := range data.Ratings {
+		if r.Text == "" || !slices.Contains(questions, r.Question) {
+			continue
+		}
+		t := Text{Scorer: scorer, Question: r.Question, Seat: r.Seat, Agent: spec.Lineup[r.Judge], Text: world.Shorten(r.Text, maxText)}
+		if i := slices.IndexFunc(agents, func(a world.Agent) bool { return a.Name == t.Agent }); i >= 0 {
+			t.Model = agents[i].Model
+		}
+		all = append(all, t)
+	}
+	return all
 }

@@ -15,7 +15,8 @@
 // in which they were sent. Whatever lies in the folder, the run continues: a request that cannot
 // be read is deleted or answered with an error, and a folder that is not ours is left alone.
 //
-// It knows no verbs: package cli and others bring handlers for theirs.
+// Send and Serve know no verbs: package cli and others bring handlers for theirs. Steering is what the verb SteerVerb does to a run, and
+// ShowLive writes what a process is doing for those who watch.
 package control
 
 import (
@@ -31,6 +32,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"parley/internal/kit/files"
@@ -75,8 +77,8 @@ func (e *Error) Error() string { return e.Text }
 // folderOf returns the folder of requests of a run file, whatever name leads to that.
 func folderOf(run string) string { return files.Beside(run, Suffix) }
 
-// write writes a file of the folder, whole or not at all.
-func write(path string, v any) error {
+// writeFile writes a file of the folder, whole or not at all.
+func writeFile(path string, v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err
@@ -87,8 +89,8 @@ func write(path string, v any) error {
 	return files.Publish(path, 0o600, b)
 }
 
-// read reads a file of the folder.
-func read(ctx context.Context, path string, v any) error {
+// readFile reads a file of the folder.
+func readFile(ctx context.Context, path string, v any) error {
 	b, err := files.Read(ctx, path, maxSize)
 	if err == nil {
 		err = json.Unmarshal(b, v)
@@ -117,7 +119,7 @@ func Send(ctx context.Context, run, verb string, args, value any) error {
 		return fmt.Errorf("control: %s: %w", run, ErrNotPlayed)
 	}
 	name := filepath.Join(dir, fmt.Sprintf("%020d-%s", time.Now().UnixNano(), rand.Text()))
-	if err := write(name+requestExt, request{process, verb, b}); err != nil {
+	if err := writeFile(name+requestExt, request{process, verb, b}); err != nil {
 		return fmt.Errorf("control: %s: %w", verb, err)
 	}
 	a, err := await(ctx, dir, name, process)
@@ -147,10 +149,10 @@ func playing(ctx context.Context, dir string) (process string, ok bool) {
 	if err != nil || !info.IsDir() || runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 { // others could answer
 		return "", false
 	}
-	if read(ctx, filepath.Join(dir, processName), &process) != nil || process == "" {
+	if readFile(ctx, filepath.Join(dir, processName), &process) != nil || process == "" {
 		return "", false
 	}
-	lock, err := files.Take(filepath.Join(dir, lockName))
+	lock, err := files.TakeLock(filepath.Join(dir, lockName))
 	if err == nil {
 		_ = lock.Release() // the process was killed
 	}
@@ -162,7 +164,7 @@ func await(ctx context.Context, dir, name, process string) (a answer, err error)
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for n := 1; ; n++ {
-		if err := read(ctx, name+answerExt, &a); err == nil {
+		if err := readFile(ctx, name+answerExt, &a); err == nil {
 			_ = os.Remove(name + answerExt) // the process deletes it too, later
 			return a, nil
 		} else if !errors.Is(err, fs.ErrNotExist) && ctx.Err() == nil {
@@ -189,8 +191,8 @@ func takeBack(name string, why error) error {
 	return fmt.Errorf("%w; the request may have been carried out", why)
 }
 
-// ours reports whether a file of the folder is one that this package writes.
-func ours(name string) bool {
+// isOurs reports whether a file of the folder is one that Send or Serve writes.
+func isOurs(name string) bool {
 	ext := filepath.Ext(name)
 	return name == lockName || name == processName || ext == requestExt || ext == answerExt || strings.HasPrefix(name, files.TempPrefix)
 }
@@ -198,4 +200,185 @@ func ours(name string) bool {
 // verbs lists the names of handlers.
 func verbs(handlers map[string]Handler) string {
 	return strings.Join(slices.Sorted(maps.Keys(handlers)), ", ")
+}
+
+// Handler carries out a request and returns its answer, which becomes JSON. An error becomes an
+// *Error of the sender. Args may be hostile. ctx ends with Serve.
+type Handler func(ctx context.Context, args json.RawMessage) (value any, err error)
+
+// The rhythm of a process.
+const (
+	pollEvery = 200 * time.Millisecond
+	// maxFiles is how many files of the folder it looks at.
+	maxFiles = 4096
+	// keepAnswer is how long an answer waits for its sender.
+	keepAnswer = time.Minute
+	// lockTries is how often a new process tries to get its lock.
+	lockTries = 10
+	// lastWait is how long the end of a run waits until senders have read its last answers.
+	lastWait = time.Second
+)
+
+// inbox is the folder of a process that takes requests.
+type inbox struct {
+	dir      string
+	process  string
+	lock     *files.Lock
+	handlers map[string]Handler
+	answers  map[string]time.Time // files that a sender has not read yet, and when they were written
+}
+
+// Serve takes the requests of a run until end is called, and passes each to the handler of its verb.
+// The caller must have the lock of the run file. Handlers are called one at a time. Serve fails if
+// the folder of requests cannot be made, or has files of others: then the run takes none.
+func Serve(ctx context.Context, run string, handlers map[string]Handler) (end func(), err error) {
+	b := &inbox{dir: folderOf(run), process: rand.Text(), handlers: handlers, answers: map[string]time.Time{}}
+	if err := b.open(); err != nil {
+		return nil, fmt.Errorf("control: %w", err)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		tick := time.NewTicker(pollEvery)
+		defer tick.Stop()
+		for {
+			b.poll(ctx)
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return func() {
+		stop()
+		wg.Wait()
+		b.close()
+	}, nil
+}
+
+// open makes the folder. What a process left there that was killed is deleted first.
+func (b *inbox) open() error {
+	err := os.Mkdir(b.dir, 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		if info, err := os.Lstat(b.dir); err != nil || !info.IsDir() {
+			return fmt.Errorf("%s is not a folder: delete or rename it", b.dir)
+		}
+		sweep(b.dir)
+		if err := os.Remove(b.dir); err != nil { // so that it is certainly ours
+			return fmt.Errorf("%s has files that are not of a run, or is of another user: delete or rename it: %w", b.dir, err)
+		}
+		err = os.Mkdir(b.dir, 0o700)
+	}
+	if err != nil {
+		return err
+	}
+	for range lockTries { // a sender may hold it for a moment, to see that nobody else does
+		if b.lock, err = files.TakeLock(filepath.Join(b.dir, lockName)); !errors.Is(err, files.ErrHeld) {
+			break
+		}
+		time.Sleep(lookEvery)
+	}
+	if err != nil {
+		return err
+	}
+	if err := writeFile(filepath.Join(b.dir, processName), b.process); err != nil {
+		b.close()
+		return err
+	}
+	return nil
+}
+
+// sweep deletes the files that Send and Serve write.
+func sweep(dir string) {
+	for _, name := range listNames(dir) {
+		if isOurs(name) {
+			_ = os.Remove(filepath.Join(dir, name)) // what stays is seen by the caller
+		}
+	}
+}
+
+// listNames lists a folder, up to a limit.
+func listNames(dir string) []string {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }()   // it was only read
+	all, _ := f.Readdirnames(maxFiles) // what cannot be read is not there
+	slices.Sort(all)
+	return all
+}
+
+// poll carries out the requests in the folder, and deletes answers that nobody has read.
+func (b *inbox) poll(ctx context.Context) {
+	for _, name := range listNames(b.dir) {
+		if ctx.Err() != nil {
+			return
+		}
+		if id, ok := strings.CutSuffix(name, requestExt); ok {
+			b.take(ctx, id)
+		}
+	}
+	for name, at := range b.answers {
+		if time.Since(at) > keepAnswer {
+			_ = os.Remove(name)
+			delete(b.answers, name)
+		}
+	}
+}
+
+// take carries out one request.
+func (b *inbox) take(ctx context.Context, id string) {
+	path := filepath.Join(b.dir, id)
+	var req request
+	bad := readFile(ctx, path+requestExt, &req)
+	if os.Remove(path+requestExt) != nil {
+		return // its sender has taken it back, or it would be carried out twice
+	}
+	var a answer
+	handler, known := b.handlers[req.Verb]
+	switch {
+	case bad != nil:
+		a.Error = "the request cannot be read: " + bad.Error()
+	case req.Process != b.process:
+		a.Error = "the request is for another process"
+	case !known:
+		a.Error = fmt.Sprintf("unknown verb %q; want one of %s", req.Verb, verbs(b.handlers))
+	default:
+		a = carryOut(ctx, handler, req.Args)
+	}
+	if writeFile(path+answerExt, a) == nil {
+		b.answers[path+answerExt] = time.Now()
+	}
+}
+
+// carryOut calls a handler.
+func carryOut(ctx context.Context, handler Handler, args json.RawMessage) (a answer) {
+	value, err := handler(ctx, args)
+	if err == nil {
+		a.Value, err = json.Marshal(value)
+	}
+	if err == nil && len(a.Value) > maxSize/2 {
+		err = errors.New("the answer is too large")
+	}
+	if err != nil {
+		return answer{Error: err.Error()}
+	}
+	return a
+}
+
+// close waits until the last answers are read, and deletes the folder.
+func (b *inbox) close() {
+	until := time.Now().Add(lastWait)
+	for name, at := range b.answers {
+		for ; at.Add(lastWait).After(time.Now()) && time.Now().Before(until); time.Sleep(lookEvery) {
+			if _, err := os.Lstat(name); err != nil {
+				break
+			}
+		}
+	}
+	sweep(b.dir)
+	_ = b.lock.Release()
+	_ = os.Remove(b.dir) // what stays is deleted by the next process
 }

@@ -79,7 +79,7 @@ func TestSend(t *testing.T) {
 				t.Errorf("%s: %q, %v; want %q, %q", c.verb, got, err, c.want, c.fails)
 			}
 		}
-		if left := names(run + Suffix); len(left) != 2 || !Played(t.Context(), run) {
+		if left := listNames(run + Suffix); len(left) != 2 || !Played(t.Context(), run) {
 			t.Error("it has", left)
 		}
 		end()
@@ -192,7 +192,7 @@ func TestStale(t *testing.T) {
 		t.Error(got, err)
 	}
 	var process string
-	if err := read(t.Context(), filepath.Join(run+Suffix, processName), &process); err != nil {
+	if err := readFile(t.Context(), filepath.Join(run+Suffix, processName), &process); err != nil {
 		t.Fatal(err)
 	}
 	child.Kill()
@@ -201,7 +201,7 @@ func TestStale(t *testing.T) {
 		t.Error("it was killed:", err)
 	}
 	late := request{Process: process, Verb: "count"}
-	if err := write(filepath.Join(run+Suffix, "1"+requestExt), late); err != nil {
+	if err := writeFile(filepath.Join(run+Suffix, "1"+requestExt), late); err != nil {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -209,16 +209,16 @@ func TestStale(t *testing.T) {
 		end := serve(t, run, map[string]Handler{"count": func(context.Context, json.RawMessage) (any, error) { counted++; return nil, nil }})
 		defer end()
 		time.Sleep(3 * pollEvery)
-		if err := write(filepath.Join(run+Suffix, "2"+requestExt), late); err != nil { // a sender that was slow
+		if err := writeFile(filepath.Join(run+Suffix, "2"+requestExt), late); err != nil { // a sender that was slow
 			t.Fatal(err)
 		}
 		time.Sleep(3 * pollEvery)
 		var a answer
-		if err := read(t.Context(), filepath.Join(run+Suffix, "2"+answerExt), &a); err != nil || !strings.Contains(a.Error, "another process") || counted != 0 {
+		if err := readFile(t.Context(), filepath.Join(run+Suffix, "2"+answerExt), &a); err != nil || !strings.Contains(a.Error, "another process") || counted != 0 {
 			t.Error(a, err, counted)
 		}
 		time.Sleep(2 * keepAnswer)
-		if left := names(run + Suffix); len(left) != 2 {
+		if left := listNames(run + Suffix); len(left) != 2 {
 			t.Error("answers that nobody reads are left:", left)
 		}
 	})

@@ -1,14 +1,9 @@
-// Part live has the file in which a process that plays a run says, once a second, what it is
-// doing: calls in flight, speed, what it waits for. None of it is in the run file.
-//
-// The file stands beside the run file and is gone when the process ends. It is for people who
-// watch: nothing depends on it, and a run whose folder cannot be written has none.
-
 package control
 
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -22,13 +17,13 @@ import (
 // LiveSuffix is added to the name of a run file to name its live file.
 const LiveSuffix = "-live"
 
-// How often the file is written, and MaxAge, when it is too old: its process was killed.
+// How often the file is written, and LiveMaxAge, when it is too old: its process was killed.
 const (
-	every  = time.Second
-	MaxAge = 5 * time.Second
+	liveEvery  = time.Second
+	LiveMaxAge = 5 * time.Second
 )
 
-// LiveState is what a process is doing.
+// LiveState is what a process that plays a run is doing: calls in flight, speed, what it waits for. None of it is in the run file.
 type LiveState struct {
 	At      time.Time `json:"at"`
 	Process int       `json:"process"` // its id
@@ -55,7 +50,7 @@ type LiveState struct {
 	// Servers are the servers of providers with their limits, and Batches what is in their batch APIs.
 	Servers []Server `json:"servers,omitempty"`
 	Batches []Batch  `json:"batches,omitempty"`
-	History History  `json:"history"` // of this process; Show keeps it
+	History History  `json:"history"` // of this process; ShowLive keeps it
 }
 
 // Model is what one model did for this process.
@@ -108,12 +103,13 @@ type LiveError struct {
 	Example  string `json:"example,omitempty"` // hostile
 }
 
-// ShowLive writes the file of a run once a second, until end is called, which removes it.
+// ShowLive writes the live file beside a run file once a second, until end is called, which removes it. The file is for people who watch:
+// nothing depends on it, and a run whose folder cannot be written has none.
 func ShowLive(run string, state func(now time.Time) LiveState) (end func()) {
 	over, path := make(chan struct{}), files.Beside(run, LiveSuffix)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		tick := time.NewTicker(every)
+		tick := time.NewTicker(liveEvery)
 		defer tick.Stop()
 		var past History
 		for now := time.Now(); ; { // the first state is what later rates are measured from
@@ -140,7 +136,7 @@ func ShowLive(run string, state func(now time.Time) LiveState) (end func()) {
 // writeLive replaces the file, so that a reader sees the old text or the new one.
 func writeLive(path string, s LiveState) error {
 	s.Process = os.Getpid()
-	s.bound()
+	s.shorten()
 	b, err := json.Marshal(s)
 	if err != nil {
 		return err
@@ -157,9 +153,9 @@ func ReadLive(ctx context.Context, run string) (s LiveState, ok bool) {
 	if err != nil || json.Unmarshal(b, &s) != nil {
 		return LiveState{}, false
 	}
-	s.bound()
+	s.shorten()
 	age := time.Since(s.At)
-	return s, s.sane() && age < MaxAge && age > -MaxAge
+	return s, s.sane() && age < LiveMaxAge && age > -LiveMaxAge
 }
 
 // The limits of a state: the rows of its lists, and the bytes of a text. Worlds, models and providers write some of them.
@@ -168,23 +164,23 @@ const (
 	maxText = 300
 )
 
-// bound shortens lists and texts.
-func (s *LiveState) bound() {
+// shorten shortens lists and texts.
+func (s *LiveState) shorten() {
 	for _, text := range []*string{&s.Steered, &s.Left} {
-		cut(text)
+		shortenText(text)
 	}
 	s.Status, s.Waits = slices.Clone(s.Status[:min(len(s.Status), maxRows)]), slices.Clone(s.Waits[:min(len(s.Waits), maxRows)])
 	for _, list := range [][]string{s.Status, s.Waits} {
 		for i := range list {
-			cut(&list[i])
+			shortenText(&list[i])
 		}
 	}
 	s.Models, s.Servers, s.Batches = s.Models[:min(len(s.Models), maxRows)], s.Servers[:min(len(s.Servers), maxRows)], s.Batches[:min(len(s.Batches), maxRows)]
 	for i := range s.Models {
 		m := &s.Models[i]
-		cut(&m.Name)
+		shortenText(&m.Name)
 		for kind, e := range m.Errors {
-			if cut(&e.Example); len(kind) > maxText {
+			if shortenText(&e.Example); len(kind) > maxText {
 				delete(m.Errors, kind) // no kind of ours
 				continue
 			}
@@ -193,20 +189,20 @@ func (s *LiveState) bound() {
 	}
 	for i := range s.Servers {
 		one := &s.Servers[i]
-		cut(&one.Provider)
-		cut(&one.Address)
-		cut(&one.Models)
+		shortenText(&one.Provider)
+		shortenText(&one.Address)
+		shortenText(&one.Models)
 	}
 	for i := range s.Batches {
 		b := &s.Batches[i]
-		cut(&b.Provider)
-		cut(&b.Model)
-		cut(&b.Trouble)
+		shortenText(&b.Provider)
+		shortenText(&b.Model)
+		shortenText(&b.Trouble)
 	}
 }
 
-// cut shortens a text to its limit.
-func cut(text *string) {
+// shortenText shortens a text to its limit.
+func shortenText(text *string) {
 	if len(*text) > maxText {
 		*text = strings.ToValidUTF8((*text)[:maxText], "") + "…"
 	}
@@ -233,3 +229,66 @@ func (s *LiveState) sane() bool {
 
 // maxNumber bounds the numbers of a state.
 const maxNumber = 1e18
+
+// History is what a process did since it began: a limited number of points at equal intervals.
+type History struct {
+	Every  time.Duration `json:"every_ns"` // the interval
+	Points []Point       `json:"points"`
+
+	sum   Point // of the states since the last point
+	n     int   // how many these are
+	ticks int   // how many make a point
+}
+
+// Point is means over an interval. It is written as a list: the file is written once a second.
+type Point [5]float64
+
+// The numbers of a Point.
+const (
+	PointInFlight = iota // calls
+	PointCalls           // a second
+	PointTokens          // a second
+	PointErrors          // failed attempts a second
+	PointSpent           // dollars in all
+)
+
+// maxPoints is how many points there are at most. Then each two become one.
+const maxPoints = 300
+
+// add adds a state. There is one every second.
+func (h *History) add(s *LiveState) {
+	p := Point{PointInFlight: float64(s.InFlight), PointCalls: s.CallsPerSecond, PointTokens: s.TokensPerSecond, PointErrors: s.ErrorsPerSecond, PointSpent: s.Spent.Dollars()}
+	h.sum = h.sum.plus(p)
+	h.ticks = max(1, h.ticks)
+	if h.n++; h.n < h.ticks {
+		return
+	}
+	h.Points = append(h.Points, h.sum.over(h.n))
+	h.sum, h.n = Point{}, 0
+	if len(h.Points) == maxPoints {
+		half := make([]Point, maxPoints/2, maxPoints) // what was written before stays as it is
+		for i := range half {
+			half[i] = h.Points[2*i].plus(h.Points[2*i+1]).over(2)
+		}
+		h.Points, h.ticks = half, 2*h.ticks
+	}
+	h.Every = time.Duration(h.ticks) * liveEvery
+}
+
+func (p Point) plus(q Point) Point {
+	for i := range p {
+		p[i] += q[i]
+	}
+	return p
+}
+
+// over returns the mean of n points, rounded: the file should be short.
+func (p Point) over(n int) Point {
+	for i := range p {
+		p[i] = math.Round(p[i]/float64(n)*precision) / precision
+	}
+	return p
+}
+
+// precision is how finely points are rounded.
+const precision = 1e4

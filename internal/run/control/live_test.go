@@ -24,7 +24,7 @@ func TestShow(t *testing.T) {
 			if s, ok := ReadLive(t.Context(), run); !ok || s.InFlight != want+1 || s.Process != os.Getpid() || len(s.History.Points) != int(want)+1 {
 				t.Errorf("%+v %v", s, ok)
 			}
-			time.Sleep(every)
+			time.Sleep(liveEvery)
 		}
 		end()
 	})
@@ -51,7 +51,7 @@ func TestNoProcess(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		end := ShowLive(filepath.Join(run, "no", "folder"), func(time.Time) LiveState { return LiveState{} })
-		time.Sleep(3 * every)
+		time.Sleep(3 * liveEvery)
 		end()
 	})
 }
@@ -63,14 +63,14 @@ func TestHistory(t *testing.T) {
 	const states = 10_000
 	for i := range int64(states) {
 		h.add(&LiveState{InFlight: i, CallsPerSecond: 2, ErrorsPerSecond: float64(i % 2), Spent: llm.Money(i) * llm.Dollar})
-		if n := len(h.Points); n >= maxPoints || n > 0 && time.Duration(n)*h.Every > time.Duration(i+1)*every {
+		if n := len(h.Points); n >= maxPoints || n > 0 && time.Duration(n)*h.Every > time.Duration(i+1)*liveEvery {
 			t.Fatalf("%d points of %v after %d seconds", n, h.Every, i+1)
 		}
 	}
-	if covered := time.Duration(len(h.Points)) * h.Every; covered < states*every-h.Every {
+	if covered := time.Duration(len(h.Points)) * h.Every; covered < states*liveEvery-h.Every {
 		t.Errorf("the points cover %v", covered)
 	}
-	width := float64(h.Every / every)
+	width := float64(h.Every / liveEvery)
 	for i, p := range h.Points {
 		middle := (float64(i)+0.5)*width - 0.5
 		want := Point{PointInFlight: middle, PointCalls: 2, PointErrors: 0.5, PointSpent: middle}

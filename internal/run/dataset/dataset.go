@@ -132,9 +132,9 @@ type file interface {
 func read(ctx context.Context, ext string, f file, size int64, l limits, take taker) error {
 	switch ext {
 	case ".json":
-		return fromJSON(files.Reader(ctx, f), l, take)
+		return fromJSON(files.ContextReader(ctx, f), l, take)
 	case ".jsonl", ".ndjson":
-		return fromLines(files.Reader(ctx, f), l, take)
+		return fromLines(files.ContextReader(ctx, f), l, take)
 	case ".yaml", ".yml":
 		return fromYAML(ctx, f, l, take)
 	case ".parquet":

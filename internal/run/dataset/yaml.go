@@ -31,7 +31,7 @@ func fromYAML(ctx context.Context, r io.Reader, l limits, take taker) error {
 	if err != nil {
 		return err
 	}
-	parsed, err := files.ParseYAML(string(text), files.Limits{Tokens: maxTokens, Depth: maxDepth})
+	parsed, err := files.ParseYAML(string(text), files.YAMLLimits{Tokens: maxTokens, Depth: maxDepth})
 	if err != nil {
 		return err
 	}

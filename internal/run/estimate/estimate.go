@@ -15,14 +15,20 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
+	"path"
 	"slices"
 	"strings"
 	"time"
 
+	"parley/internal/ask/dispatch/limiter"
 	"parley/internal/ask/price"
+	"parley/internal/ask/provider"
 	"parley/internal/kit/statmath"
 	"parley/internal/run/engine"
 	"parley/internal/run/planfile"
+	"parley/internal/run/planner"
+	"parley/internal/run/results"
 	"parley/llm"
 	"parley/world"
 )
@@ -301,4 +307,356 @@ func (c Config) warn(t *trial, e *Estimate) {
 	if c.Plan.Pace == "wave" {
 		add("in waves every turn waits for a batch, and the provider decides how long that takes: the time is for free pace")
 	}
+}
+
+// part is a set of similar episodes: how many a plan has, in how many consecutive stages, and
+// which episodes of the sample represent it.
+type part struct {
+	name      string
+	cell      string // parts of one cell are played one after the other; cells are played side by side
+	low, high int
+	stages    int
+	from, to  int // in trial.episodes
+}
+
+// PartUse is a part of a plan that a kind makes during play, such as a generation.
+type PartUse struct {
+	Name     string     `json:"name"`
+	Episodes PartExtent `json:"episodes"`
+	Stages   int        `json:"stages"` // one after the other, at most
+	Use
+}
+
+// PartExtent is how many episodes a part has, at least and at most.
+type PartExtent struct {
+	Low  int `json:"low"`
+	High int `json:"high"`
+}
+
+// outlook holds the parts of a plan, and the sample of episodes to play.
+type outlook struct {
+	specs     world.Specs  // of the first stage
+	cells     []world.Spec // one of each
+	low, high int          // episodes
+	parts     []part       // those in the sample: all, or those of random cells
+	foreseen  bool         // the kind made the parts
+	sample    []world.Spec
+}
+
+// look returns the outlook of the plan. If a kind plans during play, its forecast gives the
+// parts. Any other plan has a part for each cell.
+func (c Config) look() (*outlook, error) {
+	stages, err := c.Plan.Asked()
+	if err != nil {
+		return nil, err
+	}
+	first := stages.Next(nil)
+	foreseen := false
+	if c.Plan.Kind.Plans() && first.Len() > 0 {
+		parts, err := c.forecast(first.At(0))
+		if err != nil {
+			return nil, err
+		}
+		if foreseen = len(parts) > 0; !foreseen {
+			if stages, err = c.Plan.World(); err != nil {
+				return nil, err
+			}
+			first = stages.Next(nil)
+		}
+	}
+	o := &outlook{specs: first, cells: cellsOf(first), foreseen: foreseen}
+	r := rand.New(rand.NewPCG(c.Plan.Seed, uint64(first.Len())))
+	if foreseen {
+		return o, c.foresee(o, r)
+	}
+	o.low, o.high = first.Len(), first.Len()
+	o.draw(c.Episodes, r)
+	if u := c.Plan.Until; u != nil {
+		o.high = len(o.cells) * u.Max
+		for i := range o.parts {
+			o.parts[i].high = u.Max
+			o.parts[i].stages += (u.Max - u.Min + u.Step - 1) / u.Step
+		}
+	}
+	return o, nil
+}
+
+// forecast asks the kind which parts it makes of an episode of the plan file.
+func (c Config) forecast(spec world.Spec) ([]world.Part, error) {
+	params, err := c.Plan.Kind.Read(spec.Params)
+	var parts []world.Part
+	if err == nil {
+		parts, err = c.Plan.Kind.Forecast(params, spec, c.Plan.Seed)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("forecast: %w", err)
+	}
+	return parts, nil
+}
+
+// foresee asks the kind which parts it makes of each episode of the plan file. The episodes
+// of one cell have the same parts.
+func (c Config) foresee(o *outlook, r *rand.Rand) error {
+	like := [][]world.Spec{}
+	if o.specs.Len() > planner.MaxDistinct {
+		return fmt.Errorf("the plan makes more than %d plans of its kind's own: lower episodes", planner.MaxDistinct)
+	}
+	at := map[string]int{} // the first part of a cell
+	for _, spec := range o.specs.All() {
+		parts, err := c.forecast(spec)
+		if err != nil {
+			return err
+		}
+		from, known := at[spec.Cell]
+		if !known {
+			from = len(o.parts)
+			at[spec.Cell] = from
+		}
+		for i, p := range parts {
+			if len(p.Like) == 0 {
+				return fmt.Errorf("forecast: %s: Like has no example of its episodes", p.Name)
+			}
+			if !known {
+				o.parts = append(o.parts, part{name: p.Name, cell: spec.Cell})
+				like = append(like, p.Like)
+			}
+			if from+i < len(o.parts) {
+				of := &o.parts[from+i]
+				of.low, of.high, of.stages = of.low+p.Low, of.high+p.High, max(of.stages, p.Stages)
+			}
+		}
+	}
+	const maxSample = 256 // limits the time for a matrix of many cells
+	n := max(1, len(o.parts))
+	each := max(2, c.Episodes/n, min(minSample, maxSample/n))
+	for i := range o.parts {
+		p := &o.parts[i]
+		o.low, o.high = o.low+p.low, o.high+p.high
+		p.from = len(o.sample)
+		o.sample = append(o.sample, some(world.List(like[i]...), each, r)...)
+		p.to = len(o.sample)
+	}
+	return nil
+}
+
+// partUses sums up parts with the same name, in the order of their first.
+func (t *trial) partUses(o *outlook, priced bool) []PartUse {
+	uses := []PartUse{}
+	of := t.of(func(string) bool { return true })
+	byName := map[string][]part{}
+	for _, p := range o.parts {
+		if byName[p.name] == nil {
+			uses = append(uses, PartUse{Name: p.name})
+		}
+		byName[p.name] = append(byName[p.name], p)
+	}
+	for i := range uses {
+		u := &uses[i]
+		same := byName[u.Name]
+		for _, p := range same {
+			u.Episodes.Low += p.low
+			u.Episodes.High += p.high
+		}
+		u.Stages = int(maxOfCells(same, func(p part) float64 { return float64(p.stages) }))
+		u.Use = o.use(of, same, priced)
+	}
+	return uses
+}
+
+// maxOfCells adds get up over the consecutive parts of each cell, and returns the largest sum.
+func maxOfCells(parts []part, get func(part) float64) (largest float64) {
+	sums := map[string]float64{}
+	for _, p := range parts {
+		sums[p.cell] += get(p)
+		largest = max(largest, sums[p.cell])
+	}
+	return largest
+}
+
+// amount returns the mean over the sample, and the total for the plan. The interval of the total
+// is a prediction interval: the plan's episodes differ from the sample, as a real model's
+// answers do. Parts are weighted by the most episodes that they can have.
+func (o *outlook) amount(parts []part, values []float64) Amount {
+	low, high := o.strata(parts, values, false), o.strata(parts, values, true)
+	return Amount{
+		Episode: high.Mean(results.Confidence),
+		Total:   statmath.Interval{Low: max(0, low.Total(results.Confidence).Low), High: high.Total(results.Confidence).High},
+	}
+}
+
+// strata returns values, one for each episode of the sample, as a sample of parts. The size of a
+// part is its largest number of episodes if largest is set, and its smallest otherwise.
+func (o *outlook) strata(parts []part, values []float64, largest bool) statmath.Strata {
+	s := statmath.Strata{All: len(parts)}
+	for _, p := range parts {
+		size := p.low
+		if largest {
+			size = p.high
+		}
+		s.Size += float64(size)
+		s.Sampled = append(s.Sampled, statmath.Stratum{Size: float64(size), Values: values[p.from:p.to]})
+	}
+	if !o.foreseen { // cells may be missing in the sample
+		s.All, s.Size = len(o.cells), float64(o.low)
+		if largest {
+			s.Size = float64(o.high)
+		}
+	}
+	return s
+}
+
+// TimeUse is how long a run will take, at the free pace.
+type TimeUse struct {
+	// Seconds has the time of the tightest bound as its low end. Its high end adds the longest
+	// sequence of turns.
+	Seconds statmath.Interval `json:"seconds"`
+	// Turns is how many consecutive turns with calls an episode has, on average and at most.
+	// In waves over a batch API, each is a wave.
+	Turns    float64 `json:"turns_in_a_row"`
+	TurnsMax int     `json:"turns_in_a_row_max"`
+	// Latency is the assumed duration of a call, in seconds.
+	Latency float64 `json:"latency_s"`
+	// Bound names what takes longest.
+	Bound string `json:"bound"`
+	// Assumes lists the other assumptions.
+	Assumes []string `json:"assumes"`
+}
+
+// bound is how long one limit alone would make the run take, in seconds.
+type bound struct {
+	what string
+	time statmath.Interval
+}
+
+func (c Config) time(t *trial, o *outlook, e *Estimate) TimeUse {
+	lat := c.Latency.Seconds()
+	u := TimeUse{Latency: lat, Assumes: []string{}}
+	turns := make([]float64, len(t.episodes))
+	for i, ep := range t.episodes {
+		turns[i] = float64(ep.turnsInARow())
+		u.TurnsMax = max(u.TurnsMax, ep.turnsInARow())
+	}
+	u.Turns = o.strata(o.parts, turns, true).Mean(results.Confidence).Mean
+	row := bound{"turns in a row", statmath.Interval{
+		Low:  lat * maxOfCells(o.parts, func(p part) float64 { return certain(p, turns[p.from:p.to]) }),
+		High: lat * maxOfCells(o.parts, func(p part) float64 { return float64(p.stages) * slices.Max(turns[p.from:p.to]) }),
+	}}
+	bounds := c.rates(t, e, &u)
+	if n := c.Plan.Concurrency; n > 0 {
+		bounds = append(bounds, bound{fmt.Sprintf("limits.concurrency of %d", n), times(e.Calls.Total, lat/float64(n))})
+	}
+	if live := c.Plan.Live; live > 0 {
+		played := statmath.Interval{Low: float64(e.Episodes.Low), High: float64(e.Episodes.High)}
+		bounds = append(bounds, bound{fmt.Sprintf("limits.live of %d", live), times(played, u.Turns*lat/float64(live))})
+	}
+	if c.Plan.Pace != "wave" { // batches set less aside
+		bounds = append(bounds, c.waits(t, e, lat))
+	}
+	longest := row
+	for _, b := range bounds {
+		u.Seconds.Low = max(u.Seconds.Low, b.time.Low)
+		u.Seconds.High = max(u.Seconds.High, b.time.High)
+		if b.time.High > longest.time.High {
+			longest = b
+		}
+	}
+	u.Seconds.Low = max(u.Seconds.Low, row.time.Low)
+	u.Seconds.High += row.time.High
+	u.Bound = longest.what
+	return u
+}
+
+// waits returns how long calls take where no more of them are in flight than the budget has room for. A server that is not known to
+// stop at max_tokens may show at once that it does.
+func (c Config) waits(t *trial, e *Estimate, latency float64) bound {
+	b := bound{what: "calls that wait for room in the budget"}
+	for _, m := range e.Models {
+		if r := t.rooms[m.Model]; r.AtOnce > 0 {
+			all := times(m.Calls.Total, latency/float64(r.AtOnce))
+			if r.Exceeds {
+				all.Low = 0
+			}
+			b.time = sum(b.time, all)
+		}
+	}
+	return b
+}
+
+// certain returns the consecutive turns of a part that is always played.
+func certain(p part, turns []float64) float64 {
+	if p.low == 0 {
+		return 0
+	}
+	return statmath.Mean(turns, results.Confidence).Mean
+}
+
+// rates returns the bounds from the limits of each account. Models that share limits add up.
+func (c Config) rates(t *trial, e *Estimate, u *TimeUse) []bound {
+	type load struct {
+		limits                         provider.Limits
+		calls, input, output, together statmath.Interval
+	}
+	loads := map[string]*load{}
+	for _, m := range e.Models {
+		name, limits := limitsOf(t.account(m.Model), m.Model)
+		l := loads[name]
+		if l == nil {
+			l = &load{limits: limits}
+			loads[name] = l
+		}
+		l.calls, l.input = sum(l.calls, m.Calls.Total), sum(l.input, m.Input.Total)
+		l.output, l.together = sum(l.output, m.Output.Total), sum(l.together, m.charged.Total)
+	}
+	var bounds []bound
+	for _, name := range slices.Sorted(maps.Keys(loads)) {
+		l := loads[name]
+		for _, r := range []struct {
+			what      string
+			perMinute float64
+			of        statmath.Interval
+		}{
+			{"rpm", l.limits.RPM, l.calls}, {"tpm", l.limits.TPM, l.together},
+			{"itpm", l.limits.ITPM, l.input}, {"otpm", l.limits.OTPM, l.output},
+		} {
+			if r.perMinute > 0 {
+				bounds = append(bounds, bound{fmt.Sprintf("%s of %s", r.what, name), times(r.of, 60/r.perMinute)})
+			}
+		}
+		if l.limits == (provider.Limits{}) && !strings.HasPrefix(name, "sim") {
+			u.Assumes = append(u.Assumes, name+" has no limits in the plan: the estimate assumes that it accepts every call")
+		}
+		bounds = append(bounds, bound{"concurrency of " + name, inFlight(l.calls, l.limits.Concurrency, u.Latency)})
+	}
+	return bounds
+}
+
+// inFlight returns how long calls take with this limit of calls in flight. Without a limit, few are
+// in flight at first, and soon more: see limiter.
+func inFlight(calls statmath.Interval, limit int, latency float64) statmath.Interval {
+	if limit > 0 {
+		return times(calls, latency/float64(limit))
+	}
+	least := times(calls, latency/limiter.MaxConcurrency)
+	ramp := limiter.RampTime(calls.High, time.Duration(latency*float64(time.Second))).Seconds()
+	return statmath.Interval{Low: least.Low, High: max(least.High, ramp+latency)}
+}
+
+// limitsOf returns the limits of a model and their owner: the longest pattern that the model
+// matches, or the account for all other models.
+func limitsOf(p provider.Provider, model string) (string, provider.Limits) {
+	_, name := llm.SplitModel(model)
+	for _, pattern := range p.LimitPatterns() {
+		if ok, _ := path.Match(pattern, name); ok {
+			return p.Name + "/" + pattern, p.ModelLimits[pattern]
+		}
+	}
+	return p.Name, p.Limits
+}
+
+func sum(a, b statmath.Interval) statmath.Interval {
+	return statmath.Interval{Low: a.Low + b.Low, High: a.High + b.High}
+}
+
+func times(i statmath.Interval, f float64) statmath.Interval {
+	return statmath.Interval{Low: i.Low * f, High: i.High * f}
 }

@@ -1,8 +1,11 @@
 package planfile
 
 import (
+	"bytes"
 	"encoding/json"
+	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,9 +16,9 @@ import (
 	"parley/internal/kit/yamltree"
 )
 
-// Checker compares nodes with shapes. It reports everything that does not fit and continues.
-type Checker struct {
-	*Report
+// checker compares nodes with shapes. It reports everything that does not fit and continues.
+type checker struct {
+	*report
 	Tree *yamltree.Node // the document
 	Root *Shape         // where to look for keys that are in the wrong mapping
 	// Meant holds the keys that misspelled ones probably mean: they are not reported as missing.
@@ -23,7 +26,7 @@ type Checker struct {
 }
 
 // Value returns n as encoding/json would decode it. It reports what does not fit s and leaves it out.
-func (c *Checker) Value(n *yamltree.Node, s *Shape, p yamltree.Path) (any, bool) {
+func (c *checker) Value(n *yamltree.Node, s *Shape, p yamltree.Path) (any, bool) {
 	if n.Form == yamltree.Broken {
 		return nil, false
 	}
@@ -63,12 +66,12 @@ func (c *Checker) Value(n *yamltree.Node, s *Shape, p yamltree.Path) (any, bool)
 	case yamltree.Anything:
 		return c.Anything(n, p)
 	}
-	c.Add(at(n), p, "wants %s, found %s%s", s.Describe(), c.Found(n), advice(n, s))
+	c.Add(positionOf(n), p, "wants %s, found %s%s", s.Describe(), c.Found(n), advice(n, s))
 	return nil, false
 }
 
-// at returns the position to report for n: a missing value has only its key.
-func at(n *yamltree.Node) yamltree.Position {
+// positionOf returns the position to report for n: a missing value has only its key.
+func positionOf(n *yamltree.Node) yamltree.Position {
 	if n.Form == yamltree.Nothing {
 		return n.Key
 	}
@@ -101,7 +104,7 @@ func advice(n *yamltree.Node, s *Shape) string {
 	return ""
 }
 
-func (c *Checker) mapping(n *yamltree.Node, s *Shape, p yamltree.Path) map[string]any {
+func (c *checker) mapping(n *yamltree.Node, s *Shape, p yamltree.Path) map[string]any {
 	out := make(map[string]any, len(n.Fields))
 	for _, f := range n.Fields {
 		here := p.To(f.Name)
@@ -119,7 +122,7 @@ func (c *Checker) mapping(n *yamltree.Node, s *Shape, p yamltree.Path) map[strin
 }
 
 // complete reports missing keys, and keys that exclude each other.
-func (c *Checker) complete(n *yamltree.Node, s *Shape, p yamltree.Path) {
+func (c *checker) complete(n *yamltree.Node, s *Shape, p yamltree.Path) {
 	for _, k := range s.Keys {
 		if k.Required && n.Field(k.Name) == nil && !c.Meant[p.To(k.Name).String()] {
 			c.Add(n.Key, p.To(k.Name), "is missing: %s", strings.TrimSuffix(k.Doc, "."))
@@ -145,11 +148,11 @@ func (s *Shape) inside() string {
 	if s.Free != "" {
 		return s.Free + " with its value"
 	}
-	return "of " + documentListed(s.Names())
+	return "of " + listed(s.Names())
 }
 
 // unknown reports a key that s does not have, with the likely meaning and the allowed keys.
-func (c *Checker) unknown(f yamltree.Field, s *Shape, p yamltree.Path) {
+func (c *checker) unknown(f yamltree.Field, s *Shape, p yamltree.Path) {
 	if c.Full() {
 		return
 	}
@@ -167,14 +170,14 @@ func (c *Checker) unknown(f yamltree.Field, s *Shape, p yamltree.Path) {
 		hint = "; it belongs at " + home
 	}
 	if len(s.Keys) == 0 {
-		c.Add(f.Value.Key, p, "unknown key%s none is allowed here", schemaHint(hint))
+		c.Add(f.Value.Key, p, "unknown key%s none is allowed here", endHint(hint))
 		return
 	}
-	c.Add(f.Value.Key, p, "unknown key%s allowed: %s", schemaHint(hint), documentListed(s.Names()))
+	c.Add(f.Value.Key, p, "unknown key%s allowed: %s", endHint(hint), listed(s.Names()))
 }
 
-// schemaHint returns a hint with the punctuation that follows it in an error.
-func schemaHint(hint string) string {
+// endHint returns a hint with the punctuation that follows it in an error.
+func endHint(hint string) string {
 	if strings.HasSuffix(hint, "?") {
 		return hint
 	}
@@ -205,7 +208,7 @@ func home(root *Shape, name string) string {
 	return ""
 }
 
-func (c *Checker) list(n *yamltree.Node, s *Shape, p yamltree.Path) (any, bool) {
+func (c *checker) list(n *yamltree.Node, s *Shape, p yamltree.Path) (any, bool) {
 	out := make([]any, 0, len(n.Items))
 	for i, item := range n.Items {
 		if v, ok := c.Value(item, s.Elem, p.To(yamltree.Index(i))); ok {
@@ -219,7 +222,7 @@ func (c *Checker) list(n *yamltree.Node, s *Shape, p yamltree.Path) (any, bool) 
 	return out, true
 }
 
-func (c *Checker) text(n *yamltree.Node, s *Shape, p yamltree.Path) (any, bool) {
+func (c *checker) text(n *yamltree.Node, s *Shape, p yamltree.Path) (any, bool) {
 	if len(s.oneOf) > 0 && !slices.Contains(s.oneOf, n.Text) {
 		c.Add(n.At, p, "wants %s, found %s%s", s.Describe(), c.Found(n), text.Suggest(n.Text, s.oneOf))
 		return nil, false
@@ -232,7 +235,7 @@ func (c *Checker) text(n *yamltree.Node, s *Shape, p yamltree.Path) (any, bool) 
 }
 
 // Int checks that a value is a whole number within the bounds of a shape.
-func (c *Checker) Int(n *yamltree.Node, s *Shape, p yamltree.Path) (any, bool) {
+func (c *checker) Int(n *yamltree.Node, s *Shape, p yamltree.Path) (any, bool) {
 	if i, err := strconv.ParseInt(n.Text, 10, 64); err == nil && i >= s.low && (i < 0 || uint64(i) <= s.high) {
 		return json.Number(n.Text), true
 	}
@@ -247,7 +250,7 @@ func (c *Checker) Int(n *yamltree.Node, s *Shape, p yamltree.Path) (any, bool) {
 	return nil, false
 }
 
-func (c *Checker) number(n *yamltree.Node, s *Shape, p yamltree.Path) (any, bool) {
+func (c *checker) number(n *yamltree.Node, s *Shape, p yamltree.Path) (any, bool) {
 	f, err := strconv.ParseFloat(n.Text, 64)
 	ok := err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) &&
 		(f > s.Min || f == s.Min && !s.Above) && (f < s.Max || f == s.Max && !s.Below)
@@ -258,7 +261,7 @@ func (c *Checker) number(n *yamltree.Node, s *Shape, p yamltree.Path) (any, bool
 	return json.Number(n.Text), true
 }
 
-func (c *Checker) duration(n *yamltree.Node, s *Shape, p yamltree.Path) (any, bool) {
+func (c *checker) duration(n *yamltree.Node, s *Shape, p yamltree.Path) (any, bool) {
 	d, err := time.ParseDuration(n.Text)
 	if err != nil || d < 0 || d == 0 && s.Above {
 		c.Add(n.At, p, "wants %s, found %s", s.Describe(), c.Found(n))
@@ -268,18 +271,158 @@ func (c *Checker) duration(n *yamltree.Node, s *Shape, p yamltree.Path) (any, bo
 }
 
 // Anything accepts a value that only its reader can check.
-func (c *Checker) Anything(n *yamltree.Node, p yamltree.Path) (any, bool) {
+func (c *checker) Anything(n *yamltree.Node, p yamltree.Path) (any, bool) {
 	switch n.Form {
 	case yamltree.Mapping:
-		return c.mapping(n, schemaMap("NAME", schemaAny()), p), true
+		return c.mapping(n, mapShape("NAME", anyShape()), p), true
 	case yamltree.List:
-		return c.list(n, schemaList(schemaAny()), p)
+		return c.list(n, listShape(anyShape()), p)
 	case yamltree.Text:
 		return n.Text, true
 	case yamltree.Boolean:
 		return n.Flag, true
 	case yamltree.Integer, yamltree.Number:
-		return c.number(n, schemaNumber(math.Inf(-1), math.Inf(1)), p)
+		return c.number(n, numberShape(math.Inf(-1), math.Inf(1)), p)
 	}
 	return nil, true
+}
+
+// Complain reports a problem at a key, or at the nearest one that exists. It reports nothing if there
+// is an error at that key or below it: the first is more specific.
+func (c *checker) Complain(p yamltree.Path, format string, args ...any) {
+	if !c.Full() && !c.Reported(p) {
+		c.Add(c.Position(p), p, format, args...)
+	}
+}
+
+// ComplainOfKey reports a problem with a key, not with its value.
+func (c *checker) ComplainOfKey(p yamltree.Path, format string, args ...any) {
+	if !c.Full() && !c.Reported(p) {
+		c.Add(c.Tree.Find(p).Key, p, format, args...)
+	}
+}
+
+// Position returns where a problem with the value of a key is shown: at the value if it is on one
+// line, and at the key otherwise.
+func (c *checker) Position(p yamltree.Path) yamltree.Position {
+	n := c.Tree.Find(p)
+	if n.Form == yamltree.Mapping || n.Form == yamltree.List || n.Form == yamltree.Nothing {
+		return n.Key
+	}
+	return n.At
+}
+
+// Where describes the place of a key, as plan.yaml:5:12: providers.lab. If c is nil because the plan has no file, it is the
+// key alone.
+func (c *checker) Where(p yamltree.Path) string {
+	if c == nil {
+		return p.String()
+	}
+	return c.Place(c.Tree.Find(p).At, p)
+}
+
+// Reported reports whether there is an error at a key or below it, or the key is missing because it
+// was misspelled.
+func (c *checker) Reported(p yamltree.Path) bool {
+	key := p.String()
+	if c.Meant[key] && !c.Tree.Has(p) {
+		return true
+	}
+	return slices.ContainsFunc(c.Errs, func(e *Error) bool {
+		return e.Key == key || strings.HasPrefix(e.Key, key+".") || strings.HasPrefix(e.Key, key+"[")
+	})
+}
+
+// namedParam matches the param that an error of a kind names.
+var namedParam = regexp.MustCompile(`^(.*?: )?params\.([^:]+):\s*(.*)`)
+
+// namedAgent matches the agent that an error names.
+var namedAgent = regexp.MustCompile(`(?s)^agents\.([^:]+): (.*)`)
+
+// ParamsError returns an error of a kind with the file and line of the param or the agent that it names. If it names none, or c is nil because
+// the plan has no file, it returns the error as it is.
+func (c *checker) ParamsError(kind string, err error, params yamltree.Path, tried map[string]int) error {
+	if c == nil || err == nil {
+		return err
+	}
+	own := &checker{report: &report{Source: c.Source}, Tree: c.Tree}
+	if m := namedAgent.FindStringSubmatch(err.Error()); m != nil {
+		own.Complain(yamltree.Path{"agents", m[1]}, "%s", m[2])
+		return own.Err()
+	}
+	if !namedParam.MatchString(err.Error()) {
+		return err
+	}
+	own.ComplainOfParams(kind, err, params, tried)
+	return own.Err()
+}
+
+// ComplainOfParams reports an error of a kind about params, each line at the param that it names. params is where they are. tried
+// has the params that a matrix varies, with the indexes of their values.
+func (c *checker) ComplainOfParams(kind string, err error, params yamltree.Path, tried map[string]int) {
+	for line := range strings.Lines(err.Error()) {
+		line = strings.TrimPrefix(strings.TrimSpace(line), kind+": ")
+		here := params
+		if m := namedParam.FindStringSubmatch(line); m != nil {
+			named, rest := m[2], m[3]
+			line = m[1] + rest
+			here = c.Param(named, rest, params, tried)
+		}
+		if line != "" {
+			c.Complain(here, "%s", oneLine(line, 500))
+		}
+	}
+}
+
+// Param returns where the plan has the param that a problem is about. params and tried are as those of ComplainOfParams.
+func (c *checker) Param(named, problem string, params yamltree.Path, tried map[string]int) yamltree.Path {
+	if here := c.tried(tried, named, problem); here != nil {
+		return here
+	}
+	steps := c.Tree.Find(params).Steps(named)
+	if c.Tree.Find(params).Field(steps[0]) == nil {
+		params = yamltree.Path{"params"} // the matrix does not vary it
+	}
+	return append(slices.Clone(params), steps...)
+}
+
+// tried returns where the matrix has the value that a problem is about: of the param that it names, of one that holds that, or of
+// one such as set.turns whose problem begins with the rest of its name. It is nil if the matrix does not vary it.
+func (c *checker) tried(tried map[string]int, named, problem string) yamltree.Path {
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(tried))) { // pool.warm before pool: it is applied later
+		here := yamltree.Path{"plan", "matrix", "params", name, yamltree.Index(tried[name])}
+		head, rest, dotted := strings.Cut(name, ".")
+		switch inner, within := strings.CutPrefix(named, name+"."); {
+		case within:
+			return append(here, c.Tree.Find(here).Steps(inner)...)
+		case name == named, dotted && head == named && strings.HasPrefix(problem, rest+": "):
+			return here
+		}
+	}
+	return nil
+}
+
+// listed lists names for an error, up to a readable number.
+func listed(names []string) string {
+	const limit = 30
+	if len(names) > limit {
+		return strings.Join(names[:limit], ", ") + ", …"
+	}
+	return strings.Join(names, ", ")
+}
+
+// remarshal converts a Checker's values to a Go value.
+func remarshal(from, to any) error {
+	b, err := json.Marshal(from)
+	if err != nil {
+		return err
+	}
+	return unmarshal(b, to)
+}
+
+// unmarshal decodes JSON and keeps numbers as written.
+func unmarshal(b []byte, to any) error {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.UseNumber()
+	return dec.Decode(to)
 }

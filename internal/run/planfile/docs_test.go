@@ -59,7 +59,7 @@ func TestReferenceExamples(t *testing.T) {
 func reference() string {
 	var b strings.Builder
 	b.WriteString("| key | what it holds | default | meaning |\n|---|---|---|---|\n")
-	rows(&b, PlanShape(nil, schemaMap("PARAM", schemaAny())), "")
+	rows(&b, PlanShape(nil, mapShape("PARAM", anyShape())), "")
 	return b.String()
 }
 

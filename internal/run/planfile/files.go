@@ -1,154 +1,377 @@
 package planfile
 
 import (
+	"context"
 	"encoding/json"
-	"maps"
-	"regexp"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	slash "path"
+	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
-	"parley/internal/ask/provider"
+	"parley/internal/kit/files"
 	"parley/internal/kit/yamltree"
+	"parley/internal/run/dataset"
+	"parley/internal/run/runfile"
+	"parley/journal"
 	"parley/world"
 )
 
-// load fills params with the content of the files that they name, and reports errors in those files.
-func (r *resolver) load(beside *Files) bool {
-	if r.Source.Recorded {
-		return true
-	}
-	if !beside.Foreign {
-		beside.AllowTyped(r.Tree.Field("params"))
-	}
-	advice, err := r.plan.Kind.Load(r.plan.Params, beside)
-	r.plan.Advice = append(r.plan.Advice, advice...)
-	if len(beside.Refused) > 0 {
-		r.refuse(beside, leaves(err))
-		return false
-	}
-	if err == nil {
-		full, err := json.Marshal(r.plan.Params.Pointer())
-		if err == nil {
-			r.plan.ParamsJSON, err = canonical(full, r.file.Params)
-		}
-		if err != nil {
-			r.ComplainOfParams(r.plan.Kind.Name, err, yamltree.Path{"params"}, nil)
-		}
-		return err == nil
-	}
-	for _, one := range leaves(err) {
-		if e, ok := one.(*Error); ok {
-			r.beside = append(r.beside, e)
-		} else {
-			r.ComplainOfParams(r.plan.Kind.Name, one, yamltree.Path{"params"}, nil)
-		}
-	}
-	return false
+// maxBeside limits the size of all files that a plan names together. Rows of datasets have their own limits.
+const maxBeside = 256 << 20
+
+// Files gives access to the files beside a plan file while the plan is read.
+type Files struct {
+	ctx  context.Context //nolint:containedctx // of the call of Load that it is made for
+	dir  string
+	read *int64 // bytes so far
+	*bounds
+	Foreign bool // overrides are not the user's
 }
 
-// joined is an error made of several, as by errors.Join.
-type joined interface{ Unwrap() []error }
-
-// leaves lists the errors that err joins.
-func leaves(err error) []error {
-	if _, ok := err.(*Error); ok {
-		return []error{err}
-	}
-	if many, ok := err.(joined); ok {
-		var all []error
-		for _, one := range many.Unwrap() {
-			all = append(all, leaves(one)...)
-		}
-		return all
-	}
-	return []error{err}
+// NewFiles returns the files that a plan file may name.
+func NewFiles(ctx context.Context, plan string, reach Reach) (*Files, error) {
+	b, err := newBounds(plan, reach)
+	return &Files{ctx: ctx, dir: filepath.Dir(plan), read: new(int64), bounds: b, Foreign: reach.Foreign}, err
 }
 
-// err returns the errors in the plan and in the files that it names.
-func (r *resolver) err() error {
-	all, _ := r.Report.Err().(Errors)
-	if all = append(slices.Clip(all), r.beside...); len(all) == 0 {
+// Path returns the path of a file that a plan names. To open it, call allowedPath instead.
+func (f *Files) Path(name string) string {
+	if name = filepath.FromSlash(name); filepath.IsAbs(name) {
+		return filepath.Clean(name) // as it is checked
+	}
+	return filepath.Join(f.dir, name)
+}
+
+// allowedPath returns the path of a file if the plan may name it. Every file that is opened is checked here.
+func (f *Files) allowedPath(name string) (string, error) {
+	path := f.Path(name)
+	return path, f.Check(path)
+}
+
+// Match looks into one folder: only the last part of a pattern may have wildcards. Hidden files, such
+// as editors leave behind, do not match.
+func (f *Files) Match(pattern string) []string {
+	dir, last := slash.Split(pattern)
+	all := dir
+	if !isPattern(last) {
+		all = pattern // it may be within reach although its folder is not
+	}
+	if _, err := f.allowedPath(all); err != nil {
+		return nil // loadFiles reports the error
+	}
+	entries, err := os.ReadDir(f.Path(dir))
+	if err != nil {
+		return nil // no folder, no files
+	}
+	var names []string
+	for _, e := range entries {
+		if ok, err := slash.Match(last, e.Name()); ok && err == nil && !e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, dir+e.Name())
+		}
+	}
+	return names
+}
+
+// Text returns the text of a file. Only the kind knows its format.
+func (f *Files) Text(name string) (string, error) {
+	rep, err := f.open(name, maxText)
+	if err != nil {
+		return "", err
+	}
+	return rep.Source.Text, nil
+}
+
+// Rows reads a file of rows: JSON, JSON lines, YAML or Parquet.
+func (f *Files) Rows(name string) iter.Seq2[json.RawMessage, error] {
+	path, err := f.allowedPath(name)
+	if err != nil {
+		return func(yield func(json.RawMessage, error) bool) { yield(nil, err) }
+	}
+	return dataset.Rows(f.ctx, path)
+}
+
+// Folders lists the names of the folders in a folder.
+func (f *Files) Folders(in string) []string {
+	at := f.Path(in)
+	if !f.holds(at) {
 		return nil
 	}
-	return all
+	entries, err := os.ReadDir(at)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, e := range entries {
+		// A link may lead to a folder, and its own entry does not say so.
+		if there, err := os.Stat(filepath.Join(at, e.Name())); err == nil && there.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names
 }
 
-// seatModels puts the models that the files name into seats that the plan leaves empty, as agents
-// with the names of the models.
-func (r *resolver) seatModels() {
-	if !r.plan.Kind.ChoosesModels() || !r.seated {
+func (f *Files) open(name string, limit int) (*report, error) {
+	path, err := f.allowedPath(name)
+	if err != nil {
+		return nil, err
+	}
+	b, err := readFile(f.ctx, path, "file", int64(limit))
+	if err != nil {
+		return nil, err
+	}
+	if *f.read += int64(len(b)); *f.read > maxBeside {
+		return nil, Errors{{File: path, Problem: "the files that the plan names are larger than " + files.Size(maxBeside) + " together"}}
+	}
+	rep := newReport(&source{Name: path, Beside: true}, b, limit)
+	return rep, rep.Err()
+}
+
+// AllowTyped allows the files that the user named in overrides: the texts at and under n. A name in the
+// plan's folder is checked as usual: it may be a link that came with the plan.
+func (f *Files) AllowTyped(n *yamltree.Node) {
+	if n == nil {
 		return
 	}
-	var varied []string // seats of the matrix
-	if p := r.file.Plan; p != nil && p.Matrix != nil {
-		if len(p.Matrix.Seats) == 0 && len(p.Matrix.Agents) > 0 {
-			return // the matrix fills every empty seat
-		}
-		varied = slices.AppendSeq(slices.Clone(p.Matrix.Seats), maps.Keys(p.Matrix.OwnSeats()))
+	for _, field := range n.Fields {
+		f.AllowTyped(field.Value)
 	}
-	models := r.plan.Kind.Models(r.plan.Params)
-	lineup := maps.Clone(r.plan.Lineup)
-	if lineup == nil {
-		lineup = map[string]string{}
+	for _, item := range n.Items {
+		f.AllowTyped(item)
 	}
-	for _, seat := range r.emptySeats() {
-		model := models[seat]
-		if model == "" || slices.Contains(varied, seat) {
-			continue
-		}
-		name := cut(notInAgentName.ReplaceAllString(model, "_"), 64)
-		lineup[seat] = name
-		if _, there := r.plan.Agent(name); !there {
-			r.model(model, yamltree.Path{"params"})
-			r.plan.Agents = append(r.plan.Agents, world.Agent{Name: name, Model: model})
-		}
+	if n.Form != yamltree.Text || n.At.Set == "" || n.Text == "" {
+		return
 	}
-	r.plan.Lineup = lineup
-	slices.SortFunc(r.plan.Agents, func(a, b world.Agent) int { return strings.Compare(a.Name, b.Name) })
-	slices.SortFunc(r.plan.Providers, func(a, b provider.Provider) int { return strings.Compare(a.Name, b.Name) })
+	name := f.Path(n.Text)
+	if isPattern(filepath.Base(name)) {
+		name = filepath.Dir(name)
+	}
+	if rel, err := filepath.Rel(f.dir, name); err == nil && filepath.IsLocal(rel) {
+		return
+	}
+	_ = f.allowed.Add(name) // if it exists
 }
 
-// notInAgentName matches the characters that isAgentName refuses.
-var notInAgentName = regexp.MustCompile(`[^\pL\pN_.@+/-]`)
-
-func cut(s string, limit int) string {
-	if len(s) > limit {
-		return strings.ToValidUTF8(s[:limit], "")
+// Naming finds the key, at or under n, whose text names the file or the innermost folder around it.
+// It also returns the length of that name.
+func (f *Files) Naming(n *yamltree.Node, file string, at yamltree.Path) (found yamltree.Path, length int) {
+	if n == nil {
+		return nil, 0
 	}
-	return s
+	if n.Form == yamltree.Text && n.Text != "" {
+		name := f.Path(n.Text)
+		if isPattern(filepath.Base(name)) {
+			name = filepath.Dir(name)
+		}
+		if rel, err := filepath.Rel(name, file); err == nil && filepath.IsLocal(rel) {
+			return at, len(name)
+		}
+		return nil, 0
+	}
+	try := func(inner *yamltree.Node, at yamltree.Path) {
+		if p, long := f.Naming(inner, file, at); p != nil && long > length {
+			found, length = p, long
+		}
+	}
+	for _, field := range n.Fields {
+		try(field.Value, at.To(field.Name))
+	}
+	for i, item := range n.Items {
+		try(item, at.To(yamltree.Index(i)))
+	}
+	return found, length
 }
 
-// bound checks the files that are named outside params.
-func (r *resolver) bound(beside *Files) {
-	for _, key := range []string{"prices", "cache", "out"} {
-		n := r.Tree.Field(key)
-		if n == nil || n.Form != yamltree.Text || n.Text == "" || key == "cache" && n.Text == "off" || n.At.Set != "" && !beside.Foreign {
-			continue
-		}
-		if err := beside.Check(beside.Path(n.Text)); err != nil {
-			r.Complain(yamltree.Path{key}, "%v", err)
-		}
-	}
-	beside.Refused = nil // they have been reported
+var (
+	_ world.Files        = (*Files)(nil)
+	_ world.RowReader    = (*Files)(nil)
+	_ world.FolderLister = (*Files)(nil)
+	_ journal.Opener     = (*Files)(nil)
+	_ world.Document     = (*decodedFile)(nil)
+)
+
+// Reach says which files a plan may name, other than those in its own folder.
+type Reach struct {
+	// Folders are the folders that the user allows.
+	Folders []string
+	// Foreign means that somebody else wrote the sets. Default: the user typed them, and the files
+	// that they name need no permission.
+	Foreign bool
 }
 
-// refuse reports the files that params must not name, and not the errors that follow from that. A
-// refused file that another file names is reported at its position in that file.
-func (r *resolver) refuse(beside *Files, errs []error) {
-	for _, one := range beside.Refused {
-		said := false
-		for _, err := range errs {
-			e, ok := err.(*Error)
-			if ok && e.Line > 0 && strings.Contains(e.Problem, one.Problem) {
-				r.beside, said = append(r.beside, e), true
-			}
-		}
-		if !said {
-			p, _ := beside.Naming(r.Tree.Field("params"), one.Path, yamltree.Path{"params"})
-			if p == nil {
-				p = yamltree.Path{"params"}
-			}
-			r.Complain(p, "%s", one.Problem)
+// Check returns an error unless a file may be opened on behalf of another, such as a plan or a run
+// file: it must be in the folder of that one, or within reach.
+func (r Reach) Check(of, file string) error {
+	b, err := newBounds(of, r)
+	if err != nil {
+		return err
+	}
+	return b.Check(file)
+}
+
+// bounds are the folders that may hold the files of a plan, while the plan is read.
+type bounds struct {
+	plan    string
+	own     files.Folders // the plan's folder
+	allowed files.Folders // what the user allows
+	Refused []refusal
+	Outside []string // allowed files outside the plan's folder, with links resolved
+}
+
+// refusal is a file that a plan must not read or write.
+type refusal struct{ Path, Problem string }
+
+// newBounds returns the bounds of a plan file. A plan that is not a file has no folder, and names no files.
+func newBounds(plan string, reach Reach) (*bounds, error) {
+	b := &bounds{plan: plan}
+	_ = b.own.Add(filepath.Dir(plan)) // on an error, no file is in it
+	for _, dir := range reach.Folders {
+		if err := b.allowed.Add(dir); err != nil {
+			return nil, fmt.Errorf("--allow-files %s: name a folder that exists: %w", dir, err)
 		}
 	}
+	return b, nil
+}
+
+// Check returns an error unless the file at path may be read and written. It does not open the file.
+func (b *bounds) Check(path string) error {
+	real, held := b.own.Hold(path)
+	if held {
+		return nil
+	}
+	if real, held := b.allowed.Hold(path); held {
+		if !slices.Contains(b.Outside, real) {
+			b.Outside = append(b.Outside, real)
+		}
+		return nil
+	}
+	allow := filepath.Dir(real)
+	if isDir(real) {
+		allow = real
+	}
+	r := refusal{Path: path, Problem: fmt.Sprintf("%s leads to %s, outside the folder of %s: move it there, or allow its folder with --allow-files %s",
+		path, real, b.plan, allow)}
+	if !slices.Contains(b.Refused, r) {
+		b.Refused = append(b.Refused, r)
+	}
+	return errors.New(r.Problem)
+}
+
+// holds is Check for files whose refusal is not an error.
+func (b *bounds) holds(path string) bool {
+	_, own := b.own.Hold(path)
+	_, allowed := b.allowed.Hold(path)
+	return own || allowed
+}
+
+// isPattern reports whether the last part of a name may match several files.
+func isPattern(last string) bool { return strings.ContainsAny(last, `*?[`) }
+
+// isDir reports whether path is a folder. It does not look at paths that may be on another machine.
+func isDir(path string) bool {
+	if strings.HasPrefix(filepath.VolumeName(path), `\\`) {
+		return false
+	}
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// YAML decodes a file into v, as strictly as a plan is decoded.
+func (f *Files) YAML(name string, v any) (world.Document, error) {
+	rep, err := f.open(name, MaxSize)
+	if err != nil {
+		return nil, err
+	}
+	root := parseYAML(rep)
+	if root == nil {
+		return nil, rep.Err()
+	}
+	if root.Form != yamltree.Mapping {
+		rep.Add(root.At, nil, "wants a mapping (key: value), found %s", rep.Found(root))
+		return nil, rep.Err()
+	}
+	shape := shapeOf(reflect.TypeOf(v), reflect.ValueOf(v), 0)
+	d := &decodedFile{checker{report: rep, Tree: root, Root: shape, Meant: map[string]bool{}}}
+	values, _ := d.Value(root, shape, nil)
+	if err := remarshal(values, v); err != nil {
+		rep.Add(yamltree.Position{}, nil, "cannot be decoded: %v", err)
+	}
+	return d, rep.Err()
+}
+
+// decodedFile is a file that params name.
+type decodedFile struct {
+	checker
+}
+
+// Place says where a key is, or in which mapping it would be.
+func (d *decodedFile) Place(key string) string {
+	e := &Error{File: d.Source.Name, Key: yamltree.KeyPath(key).String()}
+	where := d.Tree.Find(yamltree.KeyPath(key)).Key
+	if where.Line > 0 {
+		e.File += fmt.Sprintf(":%d:%d", where.Line, where.Column)
+	}
+	return e.File + ": " + e.Key
+}
+
+// Fault reports a problem with a key. It returns nil if an error at that key or below it was
+// reported before, or if the key is missing because it was misspelled.
+func (d *decodedFile) Fault(key, format string, args ...any) error {
+	p := yamltree.KeyPath(key)
+	if d.Reported(p) {
+		return nil
+	}
+	one := &report{Source: d.Source}
+	one.Add(d.Position(p), p, format, args...)
+	d.Errs = append(d.Errs, &Error{Key: p.String()}) // so that it is not reported again
+	return one.Err()
+}
+
+// OpenRun opens a run file that the plan names. It can be read until the plan has been read.
+func (f *Files) OpenRun(name string) (journal.File, error) {
+	path, err := f.allowedPath(name)
+	if err != nil {
+		return nil, err
+	}
+	store, err := runfile.OpenRead(path)
+	if err != nil {
+		return nil, err
+	}
+	return runFile{store, f.ctx}, nil
+}
+
+// runFile is a run file that is read for a plan.
+type runFile struct {
+	*runfile.Store
+	plan context.Context //nolint:containedctx // of the call of Load that it is made for
+}
+
+// Head reads the head of the file.
+func (r runFile) Head(ctx context.Context) (*journal.Head, error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	return r.Store.Head(r.plan) //nolint:contextcheck // it ends when the plan has been read
+}
+
+// Outcomes reads ends of episodes.
+func (r runFile) Outcomes(ctx context.Context, entries []int, each func(*journal.Ended) error) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	return r.Store.Outcomes(r.plan, entries, each) //nolint:contextcheck // it ends when the plan has been read
+}
+
+// Read reads entries of the file.
+func (r runFile) Read(ctx context.Context, in journal.Span, each func(journal.Entry) error) error {
+	return r.Store.Read(ctx, in, func(e journal.Entry) error {
+		if err := context.Cause(r.plan); err != nil {
+			return err
+		}
+		return each(e)
+	})
 }

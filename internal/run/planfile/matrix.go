@@ -1,14 +1,15 @@
-// Part matrix is the matrix of a plan file: which agents sit in which seats, with which params, and
-// how evenly.
-//
-// It starts nothing, and opens no file or connection.
-
 package planfile
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
+	"strings"
+
+	"parley/internal/kit/yamltree"
 )
 
 // maxCells is the largest number of cells of a matrix.
@@ -93,4 +94,367 @@ func (m *Matrix) AgentNames() []string {
 		names = slices.AppendSeq(names, maps.Values(l))
 	}
 	return names
+}
+
+// Seatings lists the ways to put the agents into the seats. It stops after maxCells+1. Without Swap
+// the agents keep their order; without Self each sits once. order is the order of the kind's seats.
+func (m *Matrix) Seatings(order []string) []map[string]string {
+	var all []map[string]string
+	if m.Rotate != "" || len(m.Lineups) > 0 {
+		all = m.rotated(order)
+	} else {
+		all = m.arranged()
+	}
+	for _, seat := range slices.Sorted(maps.Keys(m.Lineup)) {
+		all = m.seatIn(seat, all)
+	}
+	return all
+}
+
+// arranged lists the ways to put Agents into Seats without a rotation.
+func (m *Matrix) arranged() (all []map[string]string) {
+	chosen := make([]int, len(m.Seats))
+	var choose func(seat int)
+	choose = func(seat int) {
+		if seat == len(m.Seats) {
+			lineup := make(map[string]string, len(m.Seats))
+			for i, a := range chosen {
+				lineup[m.Seats[i]] = m.Agents[a]
+			}
+			all = append(all, lineup)
+			return
+		}
+		for a := range m.Agents {
+			again := slices.Contains(chosen[:seat], a)
+			back := seat > 0 && a < chosen[seat-1]
+			if len(all) > maxCells || again && !m.Self || back && !m.Swap {
+				continue
+			}
+			chosen[seat] = a
+			choose(seat + 1)
+		}
+	}
+	choose(0)
+	return all
+}
+
+// seatIn combines each of the lineups with each agent that Lineup lists for a seat.
+func (m *Matrix) seatIn(seat string, lineups []map[string]string) []map[string]string {
+	var all []map[string]string
+	for _, lineup := range lineups {
+		for _, agent := range m.Lineup[seat] {
+			if len(all) > maxCells {
+				return all
+			}
+			one := maps.Clone(lineup)
+			one[seat] = agent
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// rotated lists the lineups of Lineups, or those that put Agents into Seats by the rows of a
+// square, without duplicates. It stops after maxCells+1.
+func (m *Matrix) rotated(order []string) []map[string]string {
+	var all []map[string]string
+	for _, l := range m.Lineups {
+		seats := slices.DeleteFunc(slices.Clone(order), func(seat string) bool { return l[seat] == "" })
+		turns := 1
+		if m.Rotate != "" {
+			turns = len(seats)
+		}
+		for by := range turns {
+			moved := make(map[string]string, len(seats))
+			for i, seat := range seats {
+				moved[seat] = l[seats[(i+by)%len(seats)]]
+			}
+			all = append(all, moved)
+		}
+	}
+	if len(m.Lineups) == 0 && len(m.Agents) <= maxCells {
+		for _, row := range latinSquare(len(m.Agents), len(m.Seats), m.Rotate == "williams") {
+			lineup := make(map[string]string, len(m.Seats))
+			for i, seat := range m.Seats {
+				lineup[seat] = m.Agents[row[i]]
+			}
+			all = append(all, lineup)
+		}
+	}
+	if len(m.Lineups) == 0 && len(all) == 0 {
+		return []map[string]string{{}}
+	}
+	return distinctLineups(all)
+}
+
+func distinctLineups(all []map[string]string) (out []map[string]string) {
+	seen := map[string]bool{}
+	for _, l := range all {
+		key := lineupText(l)
+		if !seen[key] && len(out) <= maxCells {
+			seen[key] = true
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// lineupText writes a lineup as "seat: agent, seat: agent".
+func lineupText(l map[string]string) string {
+	parts := make([]string, 0, len(l))
+	for _, seat := range slices.Sorted(maps.Keys(l)) {
+		parts = append(parts, seat+": "+l[seat])
+	}
+	return strings.Join(parts, ", ")
+}
+
+// latinSquare returns rows of the numbers below n, each with the given number of places, in which every
+// number is in every place equally often: a Latin square, or its first columns. It is the square of
+// Williams (1949): the first row is 0, 1, n-1, 2, n-2 …, and each next row adds 1. For an even n
+// every number follows every other one equally often. For an odd n that also needs the rows in
+// reverse, which both adds.
+func latinSquare(n, places int, both bool) (rows [][]int) {
+	if n == 0 {
+		return nil
+	}
+	first := make([]int, max(n, places))
+	for i := range first {
+		switch k := i % n; {
+		case k%2 == 1:
+			first[i] = (k + 1) / 2
+		default:
+			first[i] = (n - k/2) % n
+		}
+	}
+	for by := range n {
+		row := make([]int, places)
+		for i := range row {
+			row[i] = (first[i] + by) % n
+		}
+		rows = append(rows, row)
+	}
+	if both && n%2 == 1 {
+		for by := range n {
+			row := make([]int, places)
+			for i := range row {
+				row[i] = (first[n-1-i%n] + by) % n
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// Parts lists base and all parts of lineups that the matrix has, which may be nil. order is the order of the kind's
+// seats.
+func (m *Matrix) Parts(base map[string]string, order []string) []map[string]string {
+	all := []map[string]string{base}
+	if m != nil {
+		all = append(all, m.Seatings(order)...)
+		for _, v := range m.Variations {
+			all = append(all, v.Lineup)
+		}
+	}
+	return all
+}
+
+// Combinations lists every choice of one value for each param; the last param by name changes
+// fastest. Without params it is one empty choice.
+func (m *Matrix) Combinations() []map[string]any {
+	all := []map[string]any{{}}
+	for _, name := range slices.Sorted(maps.Keys(m.Params)) {
+		var longer []map[string]any
+		for _, before := range all {
+			for _, v := range m.Params[name] {
+				one := maps.Clone(before)
+				one[name] = v
+				longer = append(longer, one)
+			}
+		}
+		all = longer
+	}
+	return all
+}
+
+// Variant is a variation with a combination of params.
+type Variant struct {
+	Name string // of the variation; empty: there are none
+	Variation
+	Change map[string]any // the combination
+}
+
+// Variants lists every variation with every combination.
+func (m *Matrix) Variants() (all []Variant) {
+	combinations := m.Combinations()
+	for _, name := range m.VariationNames() {
+		for _, change := range combinations {
+			all = append(all, Variant{name, m.Variations[name], change})
+		}
+	}
+	return all
+}
+
+// Place returns where the matrix has the params of a variant, and which values of its own params that has, by their indexes.
+func (m *Matrix) Place(v Variant) (at yamltree.Path, tried map[string]int) {
+	at = yamltree.Path{"plan", "matrix", "params"}
+	if v.Name != "" {
+		at = yamltree.Path{"plan", "matrix", "variations", v.Name, "params"}
+	}
+	tried = map[string]int{}
+	for name, value := range v.Change {
+		tried[name] = slices.IndexFunc(m.Params[name], func(one any) bool { return reflect.DeepEqual(one, value) })
+	}
+	return at, tried
+}
+
+// CellLabel describes a combination without the params that have one value: these do not distinguish cells.
+func (m *Matrix) CellLabel(change map[string]any) string {
+	change = maps.Clone(change)
+	maps.DeleteFunc(change, func(name string, _ any) bool { return len(m.Params[name]) < 2 })
+	return combinationLabel(change)
+}
+
+// combinationLabel describes a combination, as "messages=4, mode=standard".
+func combinationLabel(change map[string]any) string {
+	parts := make([]string, 0, len(change))
+	for _, name := range slices.Sorted(maps.Keys(change)) {
+		b, err := json.Marshal(change[name])
+		if err != nil {
+			b = fmt.Append(nil, change[name]) // not reached: the value is from JSON
+		}
+		parts = append(parts, name+"="+strings.Trim(string(b), `"`))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// setParam sets a param, or a value at a path within one, in a copy of that param.
+func setParam(values map[string]any, s *Shape, name string, value any) {
+	head, rest, dotted := strings.Cut(name, ".")
+	if !dotted || s == nil || s.Free != "" || s.Key(name) != nil {
+		values[name] = value
+		return
+	}
+	inner, _ := values[head].(map[string]any)
+	if inner = maps.Clone(inner); inner == nil {
+		inner = map[string]any{}
+	}
+	setParam(inner, s.Under(head), rest, value)
+	values[head] = inner
+}
+
+// mergeParams returns base with over on top: mappings are merged by key, other values replaced. It
+// changes neither.
+func mergeParams(base, over any) any {
+	b, ok := base.(map[string]any)
+	o, ok2 := over.(map[string]any)
+	if !ok || !ok2 {
+		return over
+	}
+	out := maps.Clone(b)
+	if out == nil {
+		out = map[string]any{}
+	}
+	for name, v := range o {
+		if old, there := out[name]; there {
+			v = mergeParams(old, v)
+		}
+		out[name] = v
+	}
+	return out
+}
+
+// VariationNames lists the names of the variations, sorted. Without variations it is one empty name.
+func (m *Matrix) VariationNames() []string {
+	if len(m.Variations) == 0 {
+		return []string{""}
+	}
+	return slices.Sorted(maps.Keys(m.Variations))
+}
+
+// Balance reports how evenly the lineups of a matrix put agents into seats.
+type Balance struct {
+	Lineups int `json:"lineups"`
+	// Seats: every agent sits in every seat equally often. Meetings: every two agents share a lineup
+	// equally often. Neighbours: every agent follows every other one equally often, in the order of seats.
+	Seats      bool `json:"seats"`
+	Meetings   bool `json:"meetings"`
+	Neighbours bool `json:"neighbours"`
+	// Uneven lists what is not balanced: the pairs with the highest and the lowest count.
+	Uneven []string `json:"uneven,omitempty"`
+}
+
+// maxBalanced is the largest number of agents for which Balance counts pairs.
+const maxBalanced = 500
+
+// Balance returns the balance of the matrix over the kind's seats. It is nil if the matrix does not move
+// agents between seats, or has more than maxBalanced agents.
+func (m *Matrix) Balance(seats []string) *Balance {
+	if m == nil {
+		return nil
+	}
+	lineups := m.Seatings(seats)
+	moved := slices.DeleteFunc(slices.Clone(seats), func(seat string) bool {
+		return !slices.ContainsFunc(lineups, func(l map[string]string) bool { return l[seat] != lineups[0][seat] })
+	})
+	if agents := slices.Compact(slices.Sorted(slices.Values(m.AgentNames()))); len(moved) < 2 || len(agents) > maxBalanced {
+		return nil
+	}
+	return balance(moved, lineups)
+}
+
+func balance(seats []string, lineups []map[string]string) *Balance {
+	sits, meets, follows := map[[2]string]int{}, map[[2]string]int{}, map[[2]string]int{}
+	known := map[string]bool{}
+	for _, l := range lineups {
+		var here []string
+		for i, seat := range seats {
+			agent := l[seat]
+			sits[[2]string{agent, seat}]++
+			if i > 0 {
+				follows[[2]string{agent, l[seats[i-1]]}]++
+			}
+			if !slices.Contains(here, agent) {
+				for _, other := range here {
+					meets[[2]string{min(agent, other), max(agent, other)}]++
+				}
+				here = append(here, agent)
+			}
+			known[agent] = true
+		}
+	}
+	agents := slices.Sorted(maps.Keys(known))
+	var placements, pairs, orders [][2]string
+	for i, a := range agents {
+		for _, seat := range seats {
+			placements = append(placements, [2]string{a, seat})
+		}
+		for j, b := range agents {
+			if i < j {
+				pairs = append(pairs, [2]string{a, b})
+			}
+			if i != j {
+				orders = append(orders, [2]string{a, b})
+			}
+		}
+	}
+	b := &Balance{Lineups: len(lineups)}
+	b.Seats = b.even(sits, placements, "%s sits in %s %d times, and %s in %s %d times")
+	b.Meetings = b.even(meets, pairs, "%s meets %s %d times, and %s meets %s %d times")
+	b.Neighbours = b.even(follows, orders, "%s follows %s %d times, and %s follows %s %d times")
+	return b
+}
+
+// even reports whether all keys have the same count, and otherwise adds to Uneven.
+func (b *Balance) even(counts map[[2]string]int, keys [][2]string, format string) bool {
+	if len(keys) == 0 {
+		return true
+	}
+	byCount := func(a, b [2]string) int { return cmp.Compare(counts[a], counts[b]) }
+	// The first of equal counts, as a reader would find it.
+	high, low := slices.MaxFunc(keys, byCount), slices.MinFunc(keys, byCount)
+	if counts[high] == counts[low] {
+		return true
+	}
+	b.Uneven = append(b.Uneven, fmt.Sprintf(format, high[0], high[1], counts[high], low[0], low[1], counts[low]))
+	return false
 }

@@ -1,5 +1,3 @@
-// Part peek reads what a plan names before its kind is known: the kind, whose code may have to be loaded first, and its keys.
-
 package planfile
 
 import (
@@ -16,14 +14,14 @@ import (
 	"parley/internal/kit/yamltree"
 )
 
-// Named is what a plan names before its kind is known.
+// Named is what a plan names before its kind is known: the code of the kind may have to be loaded first.
 type Named struct {
 	// Kind is the kind, and Place says where it is named: plan.yaml:1:7: kind. Empty: the plan names none.
 	Kind, Place string
 	// Keys are the environment variables that hold keys: those of the plan and of the presets.
 	Keys []string
 
-	report *Report
+	report *report
 	root   *yamltree.Node
 }
 
@@ -58,51 +56,51 @@ func (n Named) Digest(keys ...string) string {
 	h := sha256.New()
 	for _, k := range keys {
 		fmt.Fprintf(h, "%q:", k)
-		write(h, n.root.Field(k))
+		writeNode(h, n.root.Field(k))
 	}
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
-// write writes a value such that different values differ.
-func write(to io.Writer, n *yamltree.Node) {
+// writeNode writes a value such that different values differ.
+func writeNode(to io.Writer, n *yamltree.Node) {
 	if n == nil {
 		return
 	}
 	fmt.Fprintf(to, "%d%q%t[", n.Form, n.Text, n.Flag)
 	for _, item := range n.Items {
-		write(to, item)
+		writeNode(to, item)
 	}
 	fields := slices.SortedStableFunc(slices.Values(n.Fields), func(a, b yamltree.Field) int { return cmp.Compare(a.Name, b.Name) })
 	for _, f := range fields {
 		fmt.Fprintf(to, "%q:", f.Name)
-		write(to, f.Value)
+		writeNode(to, f.Value)
 	}
 	fmt.Fprint(to, "]")
 }
 
-// File reads what a plan file names. Load reports what is wrong with the file.
-func File(ctx context.Context, path string) Named {
-	b, err := readDocument(context.WithoutCancel(ctx), path, "plan file", MaxSize) // it is small
+// Peek reads what a plan file names. It reports no errors: Load does.
+func Peek(ctx context.Context, path string) Named {
+	b, err := readFile(context.WithoutCancel(ctx), path, "plan file", MaxSize) // it is small
 	if err != nil {
 		return Named{}
 	}
-	rep := newPlan(path, b)
+	rep := newPlanReport(path, b)
 	if rep.Err() != nil {
 		return Named{}
 	}
-	return named(rep, parseDocument(rep))
+	return named(rep, parseYAML(rep))
 }
 
-// JSON is File for a recorded plan.
-func JSON(recorded json.RawMessage) Named {
+// PeekJSON is Peek for a recorded plan.
+func PeekJSON(recorded json.RawMessage) Named {
 	root, err := yamltree.ParseJSON(recorded)
 	if err != nil {
 		return Named{}
 	}
-	return named(&Report{Source: &source{Name: "recorded plan", Recorded: true}}, root)
+	return named(&report{Source: &source{Name: "recorded plan", Recorded: true}}, root)
 }
 
-func named(rep *Report, root *yamltree.Node) (n Named) {
+func named(rep *report, root *yamltree.Node) (n Named) {
 	for _, p := range provider.Presets() {
 		if p.KeyEnv != "" {
 			n.Keys = append(n.Keys, p.KeyEnv)

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"parley/internal/ask/provider"
+	"parley/internal/kit/files"
 	"parley/llm"
 	"parley/world"
 )
@@ -16,7 +18,7 @@ type recorded struct {
 	Kind      string                    `json:"kind"`
 	Seed      uint64                    `json:"seed"`
 	Episodes  int                       `json:"episodes,omitempty"`
-	Plan      *planFile                 `json:"plan,omitempty"`
+	Plan      *planSection              `json:"plan,omitempty"`
 	Providers map[string]map[string]any `json:"providers,omitempty"`
 	Agents    map[string]map[string]any `json:"agents"`
 	Lineup    map[string]string         `json:"lineup,omitempty"`
@@ -39,10 +41,10 @@ func (p *Plan) JSON() json.RawMessage {
 		Kind: p.Kind.Name, Seed: p.Seed, Episodes: p.Episodes,
 		Providers: map[string]map[string]any{}, Agents: map[string]map[string]any{},
 		Lineup: p.Lineup, Params: p.ParamsJSON, Limits: limits{p.Concurrency, p.Live},
-		Budget: p.Budget, Episode: p.EpisodeBudget, Cache: cmp.Or(reachRecorded(p.Folder, p.Cache), "off"), Pace: p.Pace, Batch: recordBatch(p.Batch), Prices: reachRecorded(p.Folder, p.Prices), Out: reachRecorded(p.Folder, p.Out),
+		Budget: p.Budget, Episode: p.EpisodeBudget, Cache: cmp.Or(recordedPath(p.Folder, p.Cache), "off"), Pace: p.Pace, Batch: recordBatch(p.Batch), Prices: recordedPath(p.Folder, p.Prices), Out: recordedPath(p.Folder, p.Out),
 	}
 	if p.Matrix != nil || p.Until != nil {
-		r.Plan = &planFile{p.Matrix, p.Until}
+		r.Plan = &planSection{p.Matrix, p.Until}
 	}
 	if p.Unreachable != DefaultUnreachable {
 		r.Retry = map[string]string{"unreachable": p.Unreachable.String()}
@@ -122,4 +124,21 @@ func zeroOf(v any) any {
 		return []any{}
 	}
 	return 0
+}
+
+// recordedPath returns a path as it is recorded in a run file in folder: with slashes, and relative to folder. An absolute
+// path that leads out of folder stays as it is, and so does every path if no folder is known.
+func recordedPath(folder, path string) string {
+	if path == "" || folder == "" {
+		return path
+	}
+	whole := filepath.Join(files.Resolve(filepath.Dir(path)), filepath.Base(path))
+	relative, err := filepath.Rel(files.Resolve(folder), whole)
+	if err != nil {
+		return whole // on another volume
+	}
+	if filepath.IsAbs(path) && !filepath.IsLocal(relative) {
+		return path
+	}
+	return filepath.ToSlash(relative)
 }

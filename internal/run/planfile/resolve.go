@@ -3,7 +3,10 @@ package planfile
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -16,12 +19,12 @@ import (
 	"parley/world"
 )
 
-// file is a plan file, decoded and not yet resolved.
-type file struct {
+// decodedPlan is a plan file, decoded and not yet resolved.
+type decodedPlan struct {
 	Kind      string                     `json:"kind"`
 	Seed      *uint64                    `json:"seed"`
 	Episodes  int                        `json:"episodes"`
-	Plan      *planFile                  `json:"plan"`
+	Plan      *planSection               `json:"plan"`
 	Providers map[string]json.RawMessage `json:"providers"`
 	Agents    map[string]world.Agent     `json:"agents"`
 	Lineup    map[string]string          `json:"lineup"`
@@ -37,7 +40,7 @@ type file struct {
 	Out       string                     `json:"out"`
 }
 
-type planFile struct {
+type planSection struct {
 	Matrix *Matrix        `json:"matrix,omitempty"`
 	Until  *planner.Until `json:"until,omitempty"`
 }
@@ -53,18 +56,18 @@ type limits struct {
 
 // resolver makes a Plan of a file, and reports what does not fit together.
 type resolver struct {
-	*Checker
-	file file
+	*checker
+	file decodedPlan
 	plan *Plan
 	// known: the kind is known. seated: its seats are known.
-	known, seated bool
+	kindKnown, seatsKnown bool
 	// beside are the errors in files that params name.
-	beside Errors
+	fileErrs Errors
 }
 
 // resolve makes a Plan of a tree.
-func resolve(rep *Report, tree *yamltree.Node, kinds []world.Kind, sets []string, beside *Files) (*Plan, error) {
-	generic := PlanShape(nil, schemaMap("PARAM", schemaAny()))
+func resolve(rep *report, tree *yamltree.Node, kinds []world.Kind, sets []string, beside *Files) (*Plan, error) {
+	generic := PlanShape(nil, mapShape("PARAM", anyShape()))
 	for _, s := range sets {
 		override(rep, tree, generic, s)
 	}
@@ -72,23 +75,23 @@ func resolve(rep *Report, tree *yamltree.Node, kinds []world.Kind, sets []string
 		rep.Add(tree.At, nil, "a plan is a mapping (key: value), found %s; `parley init KIND` writes one to begin with", rep.Found(tree))
 		return nil, rep.Err()
 	}
-	r := &resolver{Checker: &Checker{Report: rep, Tree: tree, Meant: map[string]bool{}}, plan: &Plan{}}
-	params := schemaMap("PARAM", schemaAny())
+	r := &resolver{checker: &checker{report: rep, Tree: tree, Meant: map[string]bool{}}, plan: &Plan{}}
+	params := mapShape("PARAM", anyShape())
 	names := make([]string, len(kinds))
 	for i, k := range kinds {
 		names[i] = k.Name
 		if kind := tree.Field("kind"); kind != nil && kind.Form == yamltree.Text && kind.Text == k.Name {
-			if r.known {
+			if r.kindKnown {
 				rep.Add(kind.At, yamltree.Path{"kind"}, "two kinds of this program are called %s: rename one of them", k.Name)
 			}
-			r.plan.Kind, r.known, params = k, true, paramsShape(k)
+			r.plan.Kind, r.kindKnown, params = k, true, paramsShape(k)
 		}
 	}
-	if kind := tree.Field("kind"); !r.known && rep.Source.Recorded && kind != nil && kind.Form == yamltree.Text && kind.At.Set == "" {
-		rep.Add(kind.At, yamltree.Path{"kind"}, "this program does not have the kind %s: use the program that recorded it (this one has %s)", kind.Text, cmp.Or(documentListed(names), "none"))
+	if kind := tree.Field("kind"); !r.kindKnown && rep.Source.Recorded && kind != nil && kind.Form == yamltree.Text && kind.At.Set == "" {
+		rep.Add(kind.At, yamltree.Path{"kind"}, "this program does not have the kind %s: use the program that recorded it (this one has %s)", kind.Text, cmp.Or(listed(names), "none"))
 		return nil, rep.Err() // the rest cannot be checked
 	}
-	if kind := tree.Field("kind"); !r.known && kind != nil && strings.HasSuffix(kind.Text, ".py") {
+	if kind := tree.Field("kind"); !r.kindKnown && kind != nil && strings.HasSuffix(kind.Text, ".py") {
 		rep.Add(kind.At, yamltree.Path{"kind"}, "names a file of Python without a class: write %s:CLASS", kind.Text)
 		return nil, rep.Err()
 	}
@@ -98,25 +101,25 @@ func resolve(rep *Report, tree *yamltree.Node, kinds []world.Kind, sets []string
 		agents.Required, agents.Shape.MinLen = false, 0 // the files may name all agents
 	}
 	values, _ := r.Value(tree, r.Root, nil)
-	if !r.known {
-		r.Complain(yamltree.Path{"kind"}, "is not a kind of this program: it has %s", cmp.Or(documentListed(names), "none"))
+	if !r.kindKnown {
+		r.Complain(yamltree.Path{"kind"}, "is not a kind of this program: it has %s", cmp.Or(listed(names), "none"))
 	}
 	if err := remarshal(values, &r.file); err != nil {
 		rep.Add(yamltree.Position{}, nil, "cannot be decoded: %v", err)
 		return nil, rep.Err()
 	}
-	r.all(beside)
+	r.resolveAll(beside)
 	if err := r.err(); err != nil {
 		return nil, err
 	}
 	if !rep.Source.Recorded { // a recorded plan has no lines, and may be large
-		r.plan.checker = r.Checker
+		r.plan.checker = r.checker
 	}
 	return r.plan, nil
 }
 
-// all resolves the parts one by one. Each part uses what it can of the others.
-func (r *resolver) all(beside *Files) {
+// resolveAll resolves the parts one by one. Each part uses what it can of the others.
+func (r *resolver) resolveAll(beside *Files) {
 	p, f := r.plan, r.file
 	p.Seed, p.Budget, p.Pace, p.Prices, p.Out = 1, f.Budget, "free", f.Prices, f.Out
 	p.EpisodeBudget = f.Episode
@@ -139,20 +142,20 @@ func (r *resolver) all(beside *Files) {
 		p.Episodes = max(1, f.Episodes)
 	}
 	if !r.Source.Recorded {
-		r.bound(beside)
+		r.checkPaths(beside)
 		defer func() { p.Outside = beside.Outside }()
 	}
-	accounts := readAccounts(r.Checker, f.Providers)
+	accounts := readProviders(r.checker, f.Providers)
 	p.Providers, p.Places, p.Advice = accounts.Providers, accounts.Places, accounts.Advice
 	r.agents()
 	r.batches()
-	checkAll(r.Checker, p.Agents, p.Pace)
+	checkAgents(r.checker, p.Agents, p.Pace)
 	r.params(beside)
 	r.lineup()
 	r.matrix()
 	r.until()
 	r.unseated()
-	checkSeats(r.Checker, p.Agents, func() []map[string]string { return p.Matrix.Parts(p.Lineup, p.Seats) })
+	checkPeopleSeats(r.checker, p.Agents, func() []map[string]string { return p.Matrix.Parts(p.Lineup, p.Seats) })
 }
 
 // batches refuses a plan that wants batches if none of its models has a batch API: the calls would
@@ -188,7 +191,7 @@ func (r *resolver) agents() {
 		}
 		switch {
 		case a.Human():
-			checkPerson(r.Checker, a, r.file.Agents)
+			checkPerson(r.checker, a, r.file.Agents)
 		case a.Model != "":
 			r.model(a.Model, here.To("model"))
 		case a.Bot != "":
@@ -197,7 +200,7 @@ func (r *resolver) agents() {
 		for i, m := range a.Fallbacks {
 			r.model(m, here.To("fallbacks").To(yamltree.Index(i)))
 		}
-		accountAgent(r.Checker, a, r.account)
+		checkAgentProviders(r.checker, a, r.account)
 		r.tags(a.Tags, here.To("tags"))
 		r.plan.Agents = append(r.plan.Agents, a)
 	}
@@ -214,14 +217,14 @@ func (r *resolver) account(name string) (provider.Provider, bool) {
 
 // bot checks an agent without a model: the kind must have the bot, and settings of models are refused.
 func (r *resolver) bot(a world.Agent, here yamltree.Path) {
-	if r.known {
+	if r.kindKnown {
 		bots := slices.Sorted(maps.Keys(r.plan.Kind.Bots()))
 		switch {
 		case slices.Contains(bots, a.Bot):
 		case len(bots) == 0:
 			r.Complain(here.To("bot"), "%s has no bots", r.plan.Kind.Name)
 		default:
-			r.Complain(here.To("bot"), "%s has no bot %s%s it has: %s", r.plan.Kind.Name, r.Quote(a.Bot), schemaHint(text.Suggest(a.Bot, bots)), documentListed(bots))
+			r.Complain(here.To("bot"), "%s has no bot %s%s it has: %s", r.plan.Kind.Name, r.Quote(a.Bot), endHint(text.Suggest(a.Bot, bots)), listed(bots))
 		}
 	}
 	for _, f := range r.Tree.Find(here).Fields {
@@ -251,5 +254,382 @@ func (r *resolver) model(name string, here yamltree.Path) {
 	}
 	all := slices.Sorted(maps.Keys(r.file.Providers))
 	all = append(all, slices.DeleteFunc(provider.PresetNames(), func(name string) bool { return slices.Contains(all, name) })...)
-	r.Complain(here, "no provider %s%s known: %s; or list it under providers", r.Quote(account), schemaHint(text.Suggest(account, all)), documentListed(all))
+	r.Complain(here, "no provider %s%s known: %s; or list it under providers", r.Quote(account), endHint(text.Suggest(account, all)), listed(all))
+}
+
+// decodeParams decodes values, which the kind's shape has checked, over the kind's defaults. It also
+// returns them as JSON with all defaults.
+func decodeParams(k world.Kind, values map[string]any) (world.Params, json.RawMessage, error) {
+	given, err := json.Marshal(values)
+	if err != nil {
+		return world.Params{}, nil, fmt.Errorf("params: %w", err)
+	}
+	params, err := k.Read(given)
+	if err != nil {
+		return params, nil, err
+	}
+	full, err := json.Marshal(params.Pointer())
+	if err != nil {
+		return params, nil, fmt.Errorf("params: %w", err)
+	}
+	resolved, err := canonical(full, values)
+	return params, resolved, err
+}
+
+// canonical adds to the JSON of params what was given and omitempty left out.
+func canonical(params json.RawMessage, given map[string]any) (json.RawMessage, error) {
+	var resolved any
+	if err := unmarshal(params, &resolved); err != nil {
+		return nil, fmt.Errorf("params: %w", err)
+	}
+	return json.Marshal(overlay(resolved, given))
+}
+
+// overlay adds to resolved what was given and is missing: a field marked omitempty that was set to
+// zero would otherwise get its default again.
+func overlay(resolved, given any) any {
+	r, ok := resolved.(map[string]any)
+	g, ok2 := given.(map[string]any)
+	if !ok || !ok2 {
+		return resolved
+	}
+	for name, v := range g {
+		if old, there := r[name]; there {
+			r[name] = overlay(old, v)
+		} else {
+			r[name] = v
+		}
+	}
+	return r
+}
+
+// loadFiles fills params with the content of the files that they name, and reports errors in those files.
+func (r *resolver) loadFiles(beside *Files) bool {
+	if r.Source.Recorded {
+		return true
+	}
+	if !beside.Foreign {
+		beside.AllowTyped(r.Tree.Field("params"))
+	}
+	advice, err := r.plan.Kind.Load(r.plan.Params, beside)
+	r.plan.Advice = append(r.plan.Advice, advice...)
+	if len(beside.Refused) > 0 {
+		r.reportRefused(beside, leaves(err))
+		return false
+	}
+	if err == nil {
+		full, err := json.Marshal(r.plan.Params.Pointer())
+		if err == nil {
+			r.plan.ParamsJSON, err = canonical(full, r.file.Params)
+		}
+		if err != nil {
+			r.ComplainOfParams(r.plan.Kind.Name, err, yamltree.Path{"params"}, nil)
+		}
+		return err == nil
+	}
+	for _, one := range leaves(err) {
+		if e, ok := one.(*Error); ok {
+			r.fileErrs = append(r.fileErrs, e)
+		} else {
+			r.ComplainOfParams(r.plan.Kind.Name, one, yamltree.Path{"params"}, nil)
+		}
+	}
+	return false
+}
+
+// joined is an error made of several, as by errors.Join.
+type joined interface{ Unwrap() []error }
+
+// leaves lists the errors that err joins.
+func leaves(err error) []error {
+	if _, ok := err.(*Error); ok {
+		return []error{err}
+	}
+	if many, ok := err.(joined); ok {
+		var all []error
+		for _, one := range many.Unwrap() {
+			all = append(all, leaves(one)...)
+		}
+		return all
+	}
+	return []error{err}
+}
+
+// err returns the errors in the plan and in the files that it names.
+func (r *resolver) err() error {
+	all, _ := r.report.Err().(Errors)
+	if all = append(slices.Clip(all), r.fileErrs...); len(all) == 0 {
+		return nil
+	}
+	return all
+}
+
+// seatModels puts the models that the files name into seats that the plan leaves empty, as agents
+// with the names of the models.
+func (r *resolver) seatModels() {
+	if !r.plan.Kind.ChoosesModels() || !r.seatsKnown {
+		return
+	}
+	var varied []string // seats of the matrix
+	if p := r.file.Plan; p != nil && p.Matrix != nil {
+		if len(p.Matrix.Seats) == 0 && len(p.Matrix.Agents) > 0 {
+			return // the matrix fills every empty seat
+		}
+		varied = slices.AppendSeq(slices.Clone(p.Matrix.Seats), maps.Keys(p.Matrix.OwnSeats()))
+	}
+	models := r.plan.Kind.Models(r.plan.Params)
+	lineup := maps.Clone(r.plan.Lineup)
+	if lineup == nil {
+		lineup = map[string]string{}
+	}
+	for _, seat := range r.emptySeats() {
+		model := models[seat]
+		if model == "" || slices.Contains(varied, seat) {
+			continue
+		}
+		name := truncate(notInAgentName.ReplaceAllString(model, "_"), 64)
+		lineup[seat] = name
+		if _, there := r.plan.Agent(name); !there {
+			r.model(model, yamltree.Path{"params"})
+			r.plan.Agents = append(r.plan.Agents, world.Agent{Name: name, Model: model})
+		}
+	}
+	r.plan.Lineup = lineup
+	slices.SortFunc(r.plan.Agents, func(a, b world.Agent) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(r.plan.Providers, func(a, b provider.Provider) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// notInAgentName matches the characters that isAgentName refuses.
+var notInAgentName = regexp.MustCompile(`[^\pL\pN_.@+/-]`)
+
+func truncate(s string, limit int) string {
+	if len(s) > limit {
+		return strings.ToValidUTF8(s[:limit], "")
+	}
+	return s
+}
+
+// checkPaths checks the files that are named outside params.
+func (r *resolver) checkPaths(beside *Files) {
+	for _, key := range []string{"prices", "cache", "out"} {
+		n := r.Tree.Field(key)
+		if n == nil || n.Form != yamltree.Text || n.Text == "" || key == "cache" && n.Text == "off" || n.At.Set != "" && !beside.Foreign {
+			continue
+		}
+		if err := beside.Check(beside.Path(n.Text)); err != nil {
+			r.Complain(yamltree.Path{key}, "%v", err)
+		}
+	}
+	beside.Refused = nil // they have been reported
+}
+
+// reportRefused reports the files that params must not name, and not the errors that follow from that. A
+// refused file that another file names is reported at its position in that file.
+func (r *resolver) reportRefused(beside *Files, errs []error) {
+	for _, one := range beside.Refused {
+		reported := false
+		for _, err := range errs {
+			e, ok := err.(*Error)
+			if ok && e.Line > 0 && strings.Contains(e.Problem, one.Problem) {
+				r.fileErrs, reported = append(r.fileErrs, e), true
+			}
+		}
+		if !reported {
+			p, _ := beside.Naming(r.Tree.Field("params"), one.Path, yamltree.Path{"params"})
+			if p == nil {
+				p = yamltree.Path{"params"}
+			}
+			r.Complain(p, "%s", one.Problem)
+		}
+	}
+}
+
+// params decodes the params and gets the seats from the kind.
+func (r *resolver) params(beside *Files) {
+	if !r.kindKnown {
+		return
+	}
+	p := r.plan
+	var err error
+	p.Params, p.ParamsJSON, err = decodeParams(p.Kind, r.file.Params)
+	if err != nil {
+		r.ComplainOfParams(r.plan.Kind.Name, err, yamltree.Path{"params"}, nil)
+		return
+	}
+	loaded := r.loadFiles(beside)
+	seats, err := seatsOf(p.Kind, p.Params)
+	if err != nil && loaded {
+		if of, refused := r.firstCell(); of != nil && refused == nil {
+			seats, err = of, nil
+		}
+	}
+	for _, one := range leaves(err) {
+		if one != nil && (loaded || !errors.Is(one, world.ErrUnread)) { // unread files were reported
+			r.ComplainOfParams(r.plan.Kind.Name, one, yamltree.Path{"params"}, nil)
+		}
+	}
+	if loaded && err == nil {
+		p.Seats, r.seatsKnown = seats, true
+	}
+}
+
+// firstCell returns the seats of the first cell of a matrix, or nil if there is none. Only cells are played, so
+// the params of the plan may lack what every cell sets; each cell is checked with the matrix.
+func (r *resolver) firstCell() ([]string, error) {
+	if r.file.Plan == nil || r.file.Plan.Matrix == nil || r.plan.Kind.External() {
+		return nil, nil
+	}
+	m, change := r.file.Plan.Matrix, map[string]any{}
+	for name, values := range m.Params {
+		if len(values) > 0 {
+			change[name] = values[0]
+		}
+	}
+	params, _, err := r.plan.vary(Variant{Variation: m.Variations[m.VariationNames()[0]], Change: change})
+	if err != nil {
+		return nil, err
+	}
+	return seatsOf(r.plan.Kind, params)
+}
+
+// seatsOf returns the seats for params. Each must have its own name.
+func seatsOf(k world.Kind, params world.Params) ([]string, error) {
+	seats, err := k.Seats(params)
+	for i, seat := range seats {
+		switch {
+		case err != nil:
+		case seat == "":
+			err = fmt.Errorf("the kind makes %d seats of these params, and seat %d has no name: correct its method Seats", len(seats), i+1)
+		case slices.Contains(seats[:i], seat):
+			err = fmt.Errorf("the kind makes the seat %s twice of these params: correct its method Seats", yamltree.Quote(seat))
+		}
+	}
+	return seats, err
+}
+
+// lineup checks which agent sits in which seat.
+func (r *resolver) lineup() {
+	p := r.plan
+	p.Lineup = r.file.Lineup
+	matrix := r.file.Plan != nil && r.file.Plan.Matrix.FillsSeats()
+	if r.Tree.Field("lineup") == nil && !matrix && (len(p.Agents) > 0 || !p.Kind.ChoosesModels()) {
+		r.seatAll()
+		return
+	}
+	for _, seat := range slices.Sorted(maps.Keys(p.Lineup)) {
+		here := yamltree.Path{"lineup", seat}
+		if r.seatKnown(seat) {
+			r.agentKnown(p.Lineup[seat], here)
+		} else {
+			r.ComplainOfKey(here, "%s has no such seat%s", p.Kind.Name, r.seatsLike(seat))
+		}
+	}
+	r.seatModels()
+	if empty := r.emptySeats(); len(empty) > 0 && !matrix {
+		r.Complain(yamltree.Path{"lineup"}, "nobody sits in %s: add `%s: AGENT` for each; agents: %s", strings.Join(empty, ", "), empty[0], listed(r.agentNames()))
+	}
+}
+
+// seatAll fills a missing lineup: the only agent sits in every seat.
+func (r *resolver) seatAll() {
+	names := r.agentNames()
+	if mine := slices.DeleteFunc(slices.Clone(names), r.bySet); len(mine) == 1 {
+		names = mine // an agent that an override adds is not a second one: see unseated
+	}
+	if len(names) != 1 {
+		if len(r.plan.Seats) > 0 && len(names) > 0 {
+			r.Complain(yamltree.Path{"lineup"}, "is missing: with several agents, say who sits where; the seats are %s", listed(r.plan.Seats))
+		}
+		return
+	}
+	r.plan.Lineup = map[string]string{}
+	for _, seat := range r.plan.Seats {
+		r.plan.Lineup[seat] = names[0]
+	}
+}
+
+// emptySeats lists the seats that the lineup leaves out. A seat whose entry has an error is not empty.
+func (r *resolver) emptySeats() []string {
+	var empty []string
+	for _, seat := range r.plan.Seats {
+		if r.Tree.Field("lineup").Field(seat) == nil && r.plan.Lineup[seat] == "" {
+			empty = append(empty, seat)
+		}
+	}
+	return empty
+}
+
+func (r *resolver) agentNames() []string {
+	names := make([]string, len(r.plan.Agents))
+	for i, a := range r.plan.Agents {
+		names[i] = a.Name
+	}
+	return names
+}
+
+func (r *resolver) agentKnown(name string, here yamltree.Path) bool {
+	// An agent with wrong keys is still known. If there are no agents, that was reported.
+	names := r.agentNames()
+	if len(names) == 0 || r.Tree.Field("agents").Field(name) != nil {
+		return true
+	}
+	r.Complain(here, "no agent is named %s%s agents: %s", r.Quote(name), endHint(text.Suggest(name, names)), listed(names))
+	return false
+}
+
+// seatKnown reports whether the kind has a seat. It is true if the seats are not known.
+func (r *resolver) seatKnown(seat string) bool {
+	return !r.seatsKnown || slices.Contains(r.plan.Seats, seat)
+}
+
+// seatsLike lists the seats for an error about one that does not exist, and suggests the nearest.
+func (r *resolver) seatsLike(seat string) string {
+	return endHint(text.Suggest(seat, r.plan.Seats)) + " its seats: " + listed(r.plan.Seats)
+}
+
+// unseated removes the agents without a seat, and reports them: a misspelled name in an override adds such an agent, and the
+// one that was meant would play unchanged. An agent of the file may be a template for others (&base) or lose its seat by an
+// override, and a recorded plan may hold agents of other episodes.
+func (r *resolver) unseated() {
+	if !r.seatsKnown || slices.ContainsFunc(r.Errs, func(e *Error) bool {
+		return strings.HasPrefix(e.Key, "lineup") || strings.HasPrefix(e.Key, "plan")
+	}) {
+		return // the lineup is not known
+	}
+	seated := map[string]bool{}
+	for _, name := range r.plan.Lineup {
+		seated[name] = true
+	}
+	if r.plan.Matrix != nil {
+		for _, name := range r.plan.Matrix.AgentNames() {
+			seated[name] = true
+		}
+	}
+	addFallbacks(seated, r.plan.Agents)
+	moved := r.Tree.Field("lineup").Overridden() || r.Tree.Field("plan").Overridden()
+	names := slices.Sorted(maps.Keys(seated))
+	others := ""
+	if len(names) > 0 {
+		others = "; agents with a seat: " + listed(names)
+	}
+	all := r.plan.Agents
+	r.plan.Agents = slices.DeleteFunc(slices.Clone(all), func(a world.Agent) bool { return !seated[a.Name] })
+	for _, a := range all {
+		name := a.Name
+		if seated[name] || !r.bySet(name) && (moved || r.Source.Recorded || r.Tree.Field("agents").Field(name).Anchor) {
+			continue
+		}
+		here := yamltree.Path{"agents", name}
+		// Other errors in an agent that nobody wanted do not matter.
+		r.Errs = slices.DeleteFunc(r.Errs, func(e *Error) bool {
+			return r.bySet(name) && (e.Key == here.String() || strings.HasPrefix(e.Key, here.String()+"."))
+		})
+		r.ComplainOfKey(here, "sits in no seat%s give it one in lineup, or leave it out%s", endHint(text.Suggest(name, names)), others)
+	}
+}
+
+// bySet reports whether only an override names an agent.
+func (r *resolver) bySet(name string) bool {
+	n := r.Tree.Field("agents").Field(name)
+	return n != nil && n.Key.Set != ""
 }

@@ -47,15 +47,15 @@ func compiledFor(t *testing.T, kinds []world.Kind) *jsonschema.Schema {
 // instance reads a plan as plain YAML, knowing no key, as an editor does.
 func instance(t *testing.T, src []byte) (any, bool) {
 	t.Helper()
-	rep := newPlan("plan.yaml", src)
+	rep := newPlanReport("plan.yaml", src)
 	if len(rep.Errs) > 0 {
 		return nil, false
 	}
-	root := parseDocument(rep)
+	root := parseYAML(rep)
 	if root == nil {
 		return nil, false
 	}
-	plain, _ := (&Checker{Report: rep}).Anything(root, nil)
+	plain, _ := (&checker{report: rep}).Anything(root, nil)
 	b, err := json.Marshal(plain)
 	if err != nil {
 		return nil, false
@@ -170,7 +170,7 @@ func TestSchemaKeys(t *testing.T) {
 	if err := json.Unmarshal(b, &doc); err != nil {
 		t.Fatal(err)
 	}
-	table := PlanShape([]string{"solo", "talk"}, schemaMap("PARAM", schemaAny()))
+	table := PlanShape([]string{"solo", "talk"}, mapShape("PARAM", anyShape()))
 	sameKeys(t, nil, table, doc)
 	for _, branch := range doc["allOf"].([]any) {
 		name := branch.(map[string]any)["if"].(map[string]any)["properties"].(map[string]any)["kind"].(map[string]any)["const"]
@@ -214,15 +214,15 @@ func sameKeys(t *testing.T, p yamltree.Path, s *Shape, schema map[string]any) {
 // The table has exactly the fields of the structs it is decoded into.
 func TestTableMatchesStructs(t *testing.T) {
 	t.Parallel()
-	root := PlanShape(nil, schemaMap("PARAM", schemaAny()))
+	root := PlanShape(nil, mapShape("PARAM", anyShape()))
 	for _, c := range []struct {
 		name  string
 		shape *Shape
 		of    any
 		not   []string
 	}{
-		{"root", root, file{}, nil},
-		{"plan", root.Key("plan").Shape, planFile{}, nil},
+		{"root", root, decodedPlan{}, nil},
+		{"plan", root.Key("plan").Shape, planSection{}, nil},
 		{"matrix", root.Key("plan").Shape.Key("matrix").Shape, Matrix{}, nil},
 		{"until", root.Key("plan").Shape.Key("until").Shape, planner.Until{}, []string{"-"}},
 		{"limits", root.Key("limits").Shape, limits{}, nil},

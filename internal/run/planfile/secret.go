@@ -99,7 +99,7 @@ func secretsOf(n *yamltree.Node) []string {
 	return found
 }
 
-// Conceal adds secrets for hide.
+// Conceal adds secrets for Hide.
 func (s *source) Conceal(secrets []string) {
 	for _, secret := range secrets {
 		// Hiding shorter ones would hide half the text.

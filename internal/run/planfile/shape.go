@@ -2,7 +2,11 @@ package planfile
 
 import (
 	"cmp"
+	"encoding"
+	"encoding/json"
 	"math"
+	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,8 +14,7 @@ import (
 	"parley/internal/kit/yamltree"
 )
 
-// Shape describes the allowed values. One tree of shapes (see keys) drives decoding, the JSON Schema
-// and the reference, so they always agree.
+// Shape describes the allowed values.
 type Shape struct {
 	Form yamltree.Form
 	// oneOf are the allowed texts. Empty: any.
@@ -19,7 +22,7 @@ type Shape struct {
 	// low and high bound a whole number.
 	low  int64
 	high uint64
-	// Min and max bound a number. above excludes min, and below excludes max. For a time, above
+	// Min and Max bound a number. Above excludes Min, and Below excludes Max. For a duration, Above
 	// excludes 0.
 	Min, Max     float64
 	Above, Below bool
@@ -37,7 +40,7 @@ type Shape struct {
 	Shorthand string
 	// MinLen is the smallest number of items of a list, keys of a mapping or characters of a text.
 	MinLen int
-	// Exclusive are two keys of which at most one may be given. With either, one is required.
+	// Exclusive are two keys of which at most one may be given. With OneRequired, one must be given.
 	Exclusive   [2]string
 	OneRequired bool
 }
@@ -54,37 +57,34 @@ type Key struct {
 	Aliases []string
 }
 
-// schemaText returns the shape of a text; with oneOf, of one of these texts.
-func schemaText(oneOf ...string) *Shape { return &Shape{Form: yamltree.Text, oneOf: oneOf} }
+// textShape returns the shape of a text; with oneOf, of one of these texts.
+func textShape(oneOf ...string) *Shape { return &Shape{Form: yamltree.Text, oneOf: oneOf} }
 
-// nonEmpty returns the shape of a text that is not empty.
-func nonEmpty() *Shape { return &Shape{Form: yamltree.Text, MinLen: 1} }
+// nonEmptyText returns the shape of a text that is not empty.
+func nonEmptyText() *Shape { return &Shape{Form: yamltree.Text, MinLen: 1} }
 
-// schemaBool returns the shape of true and false.
-func schemaBool() *Shape { return &Shape{Form: yamltree.Boolean} }
+func boolShape() *Shape { return &Shape{Form: yamltree.Boolean} }
 
-// schemaDuration returns the shape of a duration above 0.
-func schemaDuration() *Shape { return &Shape{Form: yamltree.Duration, Above: true} }
+// durationShape returns the shape of a duration above 0.
+func durationShape() *Shape { return &Shape{Form: yamltree.Duration, Above: true} }
 
 // durationOrZero returns the shape of a duration of 0 or more.
 func durationOrZero() *Shape { return &Shape{Form: yamltree.Duration} }
 
-// schemaAny returns the shape of any value.
-func schemaAny() *Shape { return &Shape{Form: yamltree.Anything} }
+func anyShape() *Shape { return &Shape{Form: yamltree.Anything} }
 
-// schemaList returns the shape of a list of elements.
-func schemaList(elem *Shape) *Shape { return &Shape{Form: yamltree.List, Elem: elem} }
+func listShape(elem *Shape) *Shape { return &Shape{Form: yamltree.List, Elem: elem} }
 
-// schemaInt returns the shape of a whole number from low to high.
-func schemaInt(low int64, high uint64) *Shape {
+// intShape returns the shape of a whole number from low to high.
+func intShape(low int64, high uint64) *Shape {
 	return &Shape{Form: yamltree.Integer, low: low, high: high}
 }
 
-// count returns the shape of a whole number of 1 or more.
-func count() *Shape { return schemaInt(1, math.MaxInt32) }
+// countShape returns the shape of a whole number of 1 or more.
+func countShape() *Shape { return intShape(1, math.MaxInt32) }
 
-// schemaNumber returns the shape of a number from lo to hi.
-func schemaNumber(lo, hi float64) *Shape { return &Shape{Form: yamltree.Number, Min: lo, Max: hi} }
+// numberShape returns the shape of a number from lo to hi.
+func numberShape(lo, hi float64) *Shape { return &Shape{Form: yamltree.Number, Min: lo, Max: hi} }
 
 // Dollars returns the shape of an amount of money that a run may cost.
 func Dollars() *Shape {
@@ -94,8 +94,8 @@ func Dollars() *Shape {
 // Record returns the shape of a mapping with these keys only.
 func Record(keys ...Key) *Shape { return &Shape{Form: yamltree.Mapping, Keys: keys} }
 
-// schemaMap returns the shape of a mapping with keys of the user's choice; free is their name in errors and documents.
-func schemaMap(free string, elem *Shape) *Shape {
+// mapShape returns the shape of a mapping with keys of the user's choice; free is their name in errors and documents.
+func mapShape(free string, elem *Shape) *Shape {
 	return &Shape{Form: yamltree.Mapping, Free: free, Elem: elem}
 }
 
@@ -222,4 +222,196 @@ func (s *Shape) paths() []string {
 		}
 	}
 	return all
+}
+
+// shapeOf returns the shape of values of a Go type. preset holds the defaults of a struct, if there are any.
+func shapeOf(t reflect.Type, preset reflect.Value, depth int) *Shape {
+	if reads := reflect.PointerTo(t); depth > yamltree.MaxDepth || reads.Implements(reflect.TypeFor[json.Unmarshaler]()) {
+		return anyShape() // its own method reports errors when it is read
+	} else if reads.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+		return textShape()
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		if preset.IsValid() {
+			preset = preset.Elem()
+		}
+		return shapeOf(t.Elem(), preset, depth+1)
+	case reflect.Struct:
+		return structShape(t, preset, depth)
+	case reflect.Slice, reflect.Array:
+		return listShape(shapeOf(t.Elem(), reflect.Value{}, depth+1))
+	case reflect.Map:
+		return mapShape("NAME", shapeOf(t.Elem(), reflect.Value{}, depth+1))
+	case reflect.String:
+		return textShape()
+	case reflect.Bool:
+		return boolShape()
+	case reflect.Float32, reflect.Float64:
+		return numberShape(math.Inf(-1), math.Inf(1))
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		bits := t.Bits() - 1
+		return intShape(-1<<bits, 1<<bits-1)
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return intShape(0, math.MaxUint64>>(64-t.Bits()))
+	}
+	return anyShape()
+}
+
+func structShape(t reflect.Type, preset reflect.Value, depth int) *Shape {
+	s := Record()
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		var value reflect.Value
+		if preset.IsValid() {
+			value = preset.Field(i)
+		}
+		switch {
+		case f.Anonymous && name == "":
+			s.Keys = append(s.Keys, shapeOf(f.Type, value, depth+1).Keys...)
+			continue
+		case !f.IsExported() || name == "-":
+			continue
+		case name == "":
+			name = f.Name
+		}
+		k := Key{Name: name, Shape: shapeOf(f.Type, value, depth+1), Doc: f.Tag.Get("doc"), Default: showDefault(value)}
+		if allowed := f.Tag.Get("oneof"); allowed != "" {
+			k.Shape.oneOf = strings.Split(allowed, ",")
+		}
+		s.Keys = append(s.Keys, k)
+	}
+	return s
+}
+
+// showDefault writes a default for a reader. It omits long values.
+func showDefault(v reflect.Value) string {
+	if !v.IsValid() || !v.CanInterface() || v.IsZero() && v.Kind() != reflect.Bool && v.Kind() != reflect.Int && v.Kind() != reflect.Float64 {
+		return ""
+	}
+	b, err := json.Marshal(v.Interface())
+	if err != nil || len(b) > 60 {
+		return ""
+	}
+	return strings.Trim(string(b), `"`)
+}
+
+type object map[string]any
+
+// JSONSchema returns s as a JSON Schema.
+func (s *Shape) JSONSchema() object {
+	switch s.Form {
+	case yamltree.Text:
+		o := object{"type": "string"}
+		if len(s.oneOf) > 0 {
+			o["enum"] = s.oneOf
+		}
+		if s.MinLen > 0 {
+			o["minLength"] = s.MinLen
+		}
+		return o
+	case yamltree.Boolean:
+		return object{"type": "boolean"}
+	case yamltree.Integer:
+		return object{"type": "integer", "minimum": json.Number(strconv.FormatInt(s.low, 10)), "maximum": json.Number(strconv.FormatUint(s.high, 10))}
+	case yamltree.Number:
+		return s.numberSchema()
+	case yamltree.Duration:
+		return object{"type": "string", "pattern": `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`}
+	case yamltree.List:
+		o := object{"type": "array", "items": s.Elem.JSONSchema()}
+		if s.MinLen > 0 {
+			o["minItems"] = s.MinLen
+		}
+		return o
+	case yamltree.Mapping:
+		return s.mappingSchema()
+	}
+	return object{}
+}
+
+func (s *Shape) numberSchema() object {
+	o := object{"type": "number"}
+	low, high := "minimum", "maximum"
+	if s.Above {
+		low = "exclusiveMinimum"
+	}
+	if s.Below {
+		high = "exclusiveMaximum"
+	}
+	if !math.IsInf(s.Min, -1) {
+		o[low] = s.Min
+	}
+	if s.Max < math.MaxFloat64 {
+		o[high] = s.Max
+	}
+	return o
+}
+
+func (s *Shape) mappingSchema() object {
+	o := object{"type": "object"}
+	if s.MinLen > 0 {
+		o["minProperties"] = s.MinLen
+	}
+	if s.Free != "" {
+		o["additionalProperties"] = s.Elem.JSONSchema()
+		return o
+	}
+	properties := object{}
+	var needed []string
+	for _, k := range s.Keys {
+		one := k.Shape.JSONSchema()
+		if d := k.describe(); d != "" {
+			one["description"] = d
+		}
+		properties[k.Name] = one
+		if k.Required {
+			needed = append(needed, k.Name)
+		}
+	}
+	o["properties"], o["additionalProperties"] = properties, false
+	if inner := s.Within.innerSchemas(); len(inner) > 0 {
+		o["patternProperties"] = inner
+	}
+	if needed != nil {
+		o["required"] = needed
+	}
+	switch has := func(k string) object { return object{"required": []string{k}} }; {
+	case s.OneRequired:
+		o["oneOf"] = []any{has(s.Exclusive[0]), has(s.Exclusive[1])}
+	case s.Exclusive[0] != "":
+		o["not"] = object{"required": s.Exclusive}
+	}
+	if s.Shorthand != "" {
+		return object{"anyOf": []any{s.Key(s.Shorthand).Shape.JSONSchema(), o}}
+	}
+	return o
+}
+
+// innerSchemas returns the schemas of lists of values for paths within params, by pattern.
+func (s *Shape) innerSchemas() object {
+	if s == nil {
+		return nil
+	}
+	inner := object{}
+	for _, k := range s.Keys {
+		if k.Shape.Form != yamltree.Mapping {
+			continue
+		}
+		list := object{"type": "array", "minItems": 1}
+		if k.Shape.Free != "" {
+			list["items"] = k.Shape.Elem.JSONSchema()
+		}
+		inner["^"+regexp.QuoteMeta(k.Name)+"[.]."] = list
+	}
+	return inner
+}
+
+// describe returns a key's description and its default.
+func (k Key) describe() string {
+	if k.Default == "" {
+		return k.Doc
+	}
+	return strings.TrimSpace(k.Doc + " Default: " + k.Default + ".")
 }

@@ -2,8 +2,12 @@ package planner
 
 import (
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
+
+	"github.com/zeebo/xxh3"
 
 	"parley/world"
 )
@@ -242,4 +246,124 @@ func (o *onceList) Next([]world.Played) world.Specs {
 	l := o.list
 	o.list = world.Specs{}
 	return l
+}
+
+// CellID identifies the cell of an episode: its kind, its params without those of Environment.Outside,
+// and its lineup. The name of the cell is not a part of it.
+type CellID [16]byte
+
+// CellIDs computes CellIDs. Only one goroutine may use it.
+type CellIDs struct {
+	kind   world.Kind
+	params map[paramsAt]CellID // specs share params, which may be large
+}
+
+// paramsAt is where params are in memory.
+type paramsAt struct {
+	first *byte
+	size  int
+}
+
+// maxParams limits how many params are remembered.
+const maxParams = 1024
+
+// NewCellIDs returns a CellIDs for specs of a kind.
+func NewCellIDs(k world.Kind) *CellIDs { return &CellIDs{kind: k, params: map[paramsAt]CellID{}} }
+
+// Of returns the CellID of a spec.
+func (c *CellIDs) Of(s world.Spec) CellID {
+	var pair [128]byte
+	var high, low uint64 // of the lineup: a sum, so that the order of seats does not count
+	for seat, agent := range s.Lineup {
+		b := binary.AppendUvarint(pair[:0], uint64(len(seat)))
+		h := xxh3.Hash128(append(append(b, seat...), agent...))
+		high, low = high+h.Hi, low+h.Lo
+	}
+	params := c.paramsOf(s)
+	b := append(pair[:0], params[:]...)
+	b = binary.BigEndian.AppendUint64(b, high)
+	b = binary.BigEndian.AppendUint64(b, low)
+	return xxh3.Hash128(append(b, s.Kind...)).Bytes()
+}
+
+func (c *CellIDs) paramsOf(s world.Spec) CellID {
+	if len(s.Params) == 0 {
+		return CellID{}
+	}
+	at := paramsAt{&s.Params[0], len(s.Params)}
+	id, ok := c.params[at]
+	if !ok {
+		if len(c.params) >= maxParams {
+			clear(c.params)
+		}
+		id = xxh3.Hash128(c.kind.Identity(s.Params)).Bytes()
+		c.params[at] = id
+	}
+	return id
+}
+
+// Draw identifies an episode of a run by what it plays. What a model draws depends on it and not on the
+// episode's number, so an experiment that grows plays the same as one that was that large from the
+// start.
+type Draw struct {
+	Cell CellID
+	Deal int
+	Nth  int // of the run's episodes with the same cell and deal, from 0
+}
+
+// Draws identifies the episodes of a run. It must be given all of them, in order.
+type Draws struct {
+	ids  *CellIDs
+	seen map[CellID][]dealRange
+}
+
+// dealRange is a range of deals that were each played the same number of times.
+type dealRange struct{ first, last, times int }
+
+// NewDraws returns Draws for a run of a kind.
+func NewDraws(k world.Kind) *Draws {
+	return &Draws{ids: NewCellIDs(k), seen: map[CellID][]dealRange{}}
+}
+
+// Of identifies the next episode.
+func (d *Draws) Of(spec world.Spec) Draw {
+	id := d.ids.Of(spec)
+	list, nth := count(d.seen[id], spec.Deal)
+	d.seen[id] = list
+	return Draw{id, spec.Deal, nth}
+}
+
+// count adds a deal to the ordered list, and returns how often it was there before. Deals mostly
+// come in order and equally often, so the list stays short.
+func count(list []dealRange, deal int) (_ []dealRange, before int) {
+	i, _ := slices.BinarySearchFunc(list, deal, func(d dealRange, deal int) int { return cmp.Compare(d.last, deal) })
+	switch {
+	case i == len(list) || list[i].first > deal:
+		list = slices.Insert(list, i, dealRange{deal, deal, 1})
+	case list[i].first == list[i].last:
+		before = list[i].times
+		list[i].times++
+	default:
+		in := list[i]
+		before = in.times
+		var parts []dealRange
+		if in.first < deal {
+			parts = append(parts, dealRange{in.first, deal - 1, before})
+		}
+		parts = append(parts, dealRange{deal, deal, before + 1})
+		if in.last > deal {
+			parts = append(parts, dealRange{deal + 1, in.last, before})
+		}
+		list = slices.Replace(list, i, i+1, parts...)
+	}
+	return joined(joined(list, i), i-1), before
+}
+
+// joined merges entry i of list with the next one, if they can be one range.
+func joined(list []dealRange, i int) []dealRange {
+	if i < 0 || i+1 >= len(list) || list[i].last != list[i+1].first-1 || list[i].times != list[i+1].times {
+		return list
+	}
+	list[i].last = list[i+1].last
+	return slices.Delete(list, i+1, i+2)
 }

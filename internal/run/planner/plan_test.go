@@ -264,7 +264,7 @@ func TestUntilStopsWhenNarrow(t *testing.T) {
 					}
 				}
 			}
-			widths = append(widths, statmath.Of(xs, 0.95).Interval.Half())
+			widths = append(widths, statmath.EstimateMean(xs, 0.95).Interval.Half())
 		}
 		for i, w := range widths {
 			if last := i == len(widths)-1; (w <= u.Width) != last {

@@ -1,12 +1,3 @@
-// Part index keeps a small database beside a run file, so that a million episodes can be sorted,
-// filtered and searched.
-//
-// The database holds nothing that is not in the run file, or in the file with labels beside it: it can be deleted at any time, and is
-// made again. It follows a run that is being played. A file that belongs to another run, was
-// damaged or cannot be written is not an error: the index is then made in memory.
-//
-// What it is not for: it has no statistics, and reports do not read it.
-
 package results
 
 import (
@@ -15,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,18 +18,25 @@ import (
 	"parley/internal/kit/files"
 	"parley/internal/run/runfile"
 	"parley/journal"
+	"parley/llm"
+	"parley/world"
 )
 
 //go:embed schema.sql
-var schema string
+var indexSchema string
 
-// version changes when the tables do, or what is in them.
-const version = 3
+// indexVersion changes when the tables do, or what is in them.
+const indexVersion = 3
 
-// Suffix is added to the name of a run file to name its index.
-const Suffix = "-view"
+// IndexSuffix is added to the name of a run file to name its index.
+const IndexSuffix = "-view"
 
-// Index is the index of one run. It is safe for use by several goroutines.
+// Index is a small database beside a run file, with which a million episodes can be sorted, filtered and searched. It is safe for use
+// by several goroutines.
+//
+// The database holds nothing that is not in the run file, or in the file with labels beside it: it can be deleted at any time, and is
+// made again. It follows a run that is being played. A file that belongs to another run, was damaged or cannot be written is not an
+// error: the index is then made in memory.
 type Index struct {
 	store *runfile.Store
 
@@ -50,24 +50,24 @@ type Index struct {
 
 // inMemory is the path of a database in memory, and busy is how long another process may write to one in a file.
 const (
-	inMemory = ":memory:"
-	busy     = 10 * time.Second
+	inMemory    = ":memory:"
+	busyTimeout = 10 * time.Second
 )
 
-// application is the application_id of an index: PRLV.
-const application = 0x50524C56
+// applicationID is the application_id of an index: PRLV.
+const applicationID = 0x50524C56
 
 // errForeign means that a file is not an index of ours, or that it was changed.
 var errForeign = errors.New("it is not an index of parley")
 
-// patience is how long a file beside a run may take to be opened.
-const patience = 5 * time.Second
+// openTimeout is how long a file beside a run may take to be opened.
+const openTimeout = 5 * time.Second
 
-// Open opens the index of a run, or begins a new one. run identifies the run. Only an index of ours is ever
+// OpenIndex opens the index of a run, or begins a new one. run identifies the run. Only an index of ours is ever
 // changed or removed: with anything else in its place, the index is made in memory.
-func Open(ctx context.Context, store *runfile.Store, run string) (*Index, error) {
+func OpenIndex(ctx context.Context, store *runfile.Store, run string) (*Index, error) {
 	x := &Index{store: store, wanted: map[string]bool{}}
-	path := files.Beside(store.Path(), Suffix)
+	path := files.Beside(store.Path(), IndexSuffix)
 	info, err := os.Lstat(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
 		return x, x.open(ctx, inMemory, run)
@@ -87,7 +87,7 @@ func Open(ctx context.Context, store *runfile.Store, run string) (*Index, error)
 
 // open opens or creates the database at path.
 func (x *Index) open(ctx context.Context, path, run string) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	c, err := db.OpenConn(path, db.OpenReadWrite, db.OpenCreate)
 	if err != nil {
@@ -99,7 +99,7 @@ func (x *Index) open(ctx context.Context, path, run string) (err error) {
 		}
 	}()
 	x.conn, x.path, x.made = c, path, map[string]bool{}
-	c.SetBusyTimeout(busy)
+	c.SetBusyTimeout(busyTimeout)
 	defer x.interruptible(ctx)()
 	// Nothing is lost with the index, so nothing waits for the disk.
 	if err := x.pragmas("synchronous = OFF", "trusted_schema = OFF", "temp_store = MEMORY", "cache_size = -16384"); err != nil {
@@ -113,14 +113,14 @@ func (x *Index) open(ctx context.Context, path, run string) (err error) {
 		return x.check(tables, run)
 	}
 	// Two processes may use one file.
-	if err := x.pragmas(fmt.Sprintf("application_id = %d", application), "journal_mode = WAL"); err != nil {
+	if err := x.pragmas(fmt.Sprintf("application_id = %d", applicationID), "journal_mode = WAL"); err != nil {
 		return err
 	}
-	return x.within(func() error {
-		if err := sqlitex.ExecuteScript(c, schema, nil); err != nil {
+	return x.inTransaction(func() error {
+		if err := sqlitex.ExecuteScript(c, indexSchema, nil); err != nil {
 			return err
 		}
-		return x.exec(`INSERT INTO meta VALUES (1, ?, ?, 0, 0)`, version, run)
+		return x.exec(`INSERT INTO meta VALUES (1, ?, ?, 0, 0)`, indexVersion, run)
 	})
 }
 
@@ -143,14 +143,14 @@ func (x *Index) check(tables map[string]string, run string) error {
 	if err := x.query(`PRAGMA application_id`, nil, func(s *db.Stmt) { id = s.ColumnInt(0) }); err != nil {
 		return err
 	}
-	if id != application {
+	if id != applicationID {
 		return errForeign
 	}
 	want, err := expected()
 	if err != nil {
 		return err
 	}
-	for _, column := range Sorts() {
+	for _, column := range SortColumns() {
 		_, x.made[column] = tables["episodes_"+column]
 		delete(tables, "episodes_"+column) // an index that MakeIndexes made
 	}
@@ -158,7 +158,7 @@ func (x *Index) check(tables map[string]string, run string) error {
 		return errOther
 	}
 	found := false
-	err = x.query(`SELECT entries, texts FROM meta WHERE version = ? AND run = ?`, []any{version, run}, func(s *db.Stmt) {
+	err = x.query(`SELECT entries, texts FROM meta WHERE version = ? AND run = ?`, []any{indexVersion, run}, func(s *db.Stmt) {
 		x.meta.entries, x.meta.texts, found = s.ColumnInt(0), s.ColumnInt(1), true
 	})
 	if err != nil {
@@ -178,7 +178,7 @@ func expected() (_ map[string]string, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	if err := sqlitex.ExecuteScript(c, schema, nil); err != nil {
+	if err := sqlitex.ExecuteScript(c, indexSchema, nil); err != nil {
 		return nil, err
 	}
 	return tablesOf(c)
@@ -209,8 +209,8 @@ func (x *Index) Close() error {
 	return conn.Close()
 }
 
-// within runs f in a transaction.
-func (x *Index) within(f func() error) (err error) {
+// inTransaction runs f in a transaction.
+func (x *Index) inTransaction(f func() error) (err error) {
 	end, err := sqlitex.ImmediateTransaction(x.conn)
 	if err != nil {
 		return err
@@ -251,12 +251,12 @@ func (x *Index) step(ctx context.Context) (entries int, more bool, err error) {
 	defer x.mu.Unlock()
 	defer x.interruptible(ctx)()
 	var was, last int
-	err = x.within(func() error {
+	err = x.inTransaction(func() error {
 		if err := x.readMeta(); err != nil {
 			return err
 		}
 		was = x.meta.entries
-		all := spent{}
+		all := totalsByEpisode{}
 		last, err = x.store.BriefPart(ctx, was, atOnce, func(e journal.Entry) error {
 			if r, ok := e.(*journal.Replied); ok {
 				all.add(r)
@@ -289,10 +289,148 @@ func (x *Index) readMeta() error {
 }
 
 // addEnds adds the episodes that ended between two entries.
-func (x *Index) addEnds(ctx context.Context, all spent, after, last int) error {
+func (x *Index) addEnds(ctx context.Context, all totalsByEpisode, after, last int) error {
 	ends, err := x.store.EndsUntil(ctx, after+1, last)
 	for _, e := range ends {
 		all.at(e.Episode)
 	}
 	return err
+}
+
+// episodeTotals is what some replies of an episode add to its row.
+type episodeTotals struct {
+	calls, errors, tokens int
+	cost                  llm.Money
+	first, last           int64 // when they arrived
+}
+
+type totalsByEpisode map[int]*episodeTotals
+
+func (s totalsByEpisode) at(episode int) *episodeTotals {
+	if s[episode] == nil {
+		s[episode] = &episodeTotals{}
+	}
+	return s[episode]
+}
+
+func (s totalsByEpisode) add(r *journal.Replied) {
+	e := s.at(r.Episode)
+	if r.Request != nil && r.Act == nil {
+		e.calls++
+	}
+	if r.Error != nil {
+		e.errors++
+		e.tokens = llm.AddTokens(e.tokens, r.Error.Usage.Total())
+	}
+	if r.Response != nil {
+		e.tokens = llm.AddTokens(e.tokens, r.Response.Usage.Total())
+	}
+	e.cost = e.cost.Plus(r.Cost())
+	if r.At.IsZero() {
+		return
+	}
+	at := r.At.UnixNano()
+	if e.first == 0 || at < e.first {
+		e.first = at
+	}
+	e.last = max(e.last, at)
+}
+
+const putSQL = `INSERT INTO episodes (episode, state, cell, lineup, deal, failed, calls, errors, tokens, cost, began, until)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (episode) DO UPDATE SET state = excluded.state, cell = excluded.cell, failed = excluded.failed,
+    calls = calls + excluded.calls, errors = errors + excluded.errors,
+    tokens = tokens + excluded.tokens, cost = cost + excluded.cost,
+    until = max(until, excluded.until), began = CASE WHEN began THEN began ELSE excluded.began END`
+
+// put writes the rows of the episodes in all.
+func (x *Index) put(ctx context.Context, all totalsByEpisode) error {
+	numbers := slices.Sorted(maps.Keys(all))
+	for len(numbers) > 0 {
+		// Neighbours are read together.
+		n := 1
+		for n < len(numbers) && numbers[n]-numbers[n-1] < 16 && numbers[n]-numbers[0] < atOnce {
+			n++
+		}
+		first := numbers[0]
+		list, err := x.store.List(ctx, runfile.Listing{From: first, Limit: numbers[n-1] - first + 1})
+		if err != nil {
+			return err
+		}
+		for i := range list {
+			if s := all[list[i].Episode]; s != nil {
+				if err := x.putEpisode(&list[i], s); err != nil {
+					return err
+				}
+			}
+		}
+		numbers = numbers[n:]
+	}
+	return nil
+}
+
+func (x *Index) putEpisode(l *runfile.Listed, s *episodeTotals) error {
+	failed, until := "", s.last
+	if end := l.Ended; end != nil {
+		failed = end.Outcome.Failed
+		if !end.At.IsZero() {
+			until = max(until, end.At.UnixNano())
+		}
+	}
+	lineup := " " + LineupText(l.Spec.Lineup) + " " // so that a filter can find a whole word
+	err := x.exec(putSQL, l.Episode, l.State(), l.Spec.Cell, lineup, l.Spec.Deal, failed,
+		s.calls, s.errors, s.tokens, int64(s.cost), s.first, until)
+	if err != nil || l.Ended == nil {
+		return err
+	}
+	if err := x.exec(`DELETE FROM scores WHERE episode = ? AND place < ?`, l.Episode, addedPlace); err != nil {
+		return err // it ended before, in an earlier attempt
+	}
+	return x.putScores(l.Episode, l.Ended.Outcome.Scores, 0)
+}
+
+// addedPlace is the place of the first score that was added to a run: after those of the outcome.
+const addedPlace = 1 << 20
+
+// putScores adds scores of an episode, with their places.
+func (x *Index) putScores(episode int, scores []world.Score, first int) error {
+	for i, sc := range scores {
+		if math.IsNaN(sc.Value) {
+			continue // it has no place in an order
+		}
+		if err := x.exec(`INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?, ?)`, sc.Name, sc.Seat, sc.Value, episode, first+i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SetAdded replaces the scores of all episodes that were added after the run was played, by episode.
+func (x *Index) SetAdded(scores map[int][]world.Score) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	err := x.inTransaction(func() error {
+		names, err := x.scoreNames()
+		if err != nil {
+			return err
+		}
+		for _, n := range names {
+			if n.place < addedPlace {
+				continue
+			}
+			if err := x.exec(`DELETE FROM scores WHERE name = ? AND seat = ?`, n.Name, n.Seat); err != nil {
+				return err
+			}
+		}
+		for episode, all := range scores {
+			if err := x.putScores(episode, all, addedPlace); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("index: added scores: %w", err)
+	}
+	return nil
 }

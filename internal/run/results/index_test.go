@@ -1,6 +1,7 @@
 package results
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -10,8 +11,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
+
+	db "zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 
 	"parley/internal/run/runfile"
 	"parley/journal"
@@ -77,7 +82,7 @@ func update(t *testing.T, x *Index) {
 
 func open(t *testing.T, store *runfile.Store, run string) *Index {
 	t.Helper()
-	x, err := Open(t.Context(), store, run)
+	x, err := OpenIndex(t.Context(), store, run)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +175,7 @@ func TestFollows(t *testing.T) {
 	}
 	update(t, x)
 	got := pages(t, x, Query{Limit: 100})
-	if err := os.Remove(store.Path() + Suffix); err != nil {
+	if err := os.Remove(store.Path() + IndexSuffix); err != nil {
 		t.Fatal(err)
 	}
 	fresh := open(t, store, "r1")
@@ -283,7 +288,7 @@ func TestLabels(t *testing.T) {
 func TestMakeIndexes(t *testing.T) {
 	t.Parallel()
 	store, _ := record(t, 30)
-	for name, path := range map[string]string{"in a file": store.Path() + Suffix, "in memory": inMemory} {
+	for name, path := range map[string]string{"in a file": store.Path() + IndexSuffix, "in memory": inMemory} {
 		x := open(t, store, "r1")
 		if path == inMemory {
 			if err := errors.Join(x.Close(), x.open(t.Context(), inMemory, "r1")); err != nil {
@@ -334,6 +339,253 @@ func TestClosed(t *testing.T) {
 	for i, err := range []error{updating, paging, searching} {
 		if err == nil {
 			t.Error("no error:", i)
+		}
+	}
+}
+
+// TestTwo checks that two processes that follow a run with one index count everything once.
+func TestTwo(t *testing.T) {
+	t.Parallel()
+	store, add := record(t, 3)
+	one, two := open(t, store, "r1"), open(t, store, "r1")
+	for i := 3; i < 30; i++ {
+		add(i)
+		update(t, one)
+		update(t, two)
+		for _, x := range []*Index{two, one} {
+			if _, err := x.UpdateTexts(t.Context(), 1000); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, r := range pages(t, one, Query{Limit: 100}) {
+		if r.Calls != 2 {
+			t.Errorf("%+v", r)
+		}
+	}
+	if hits, err := one.Search(t.Context(), "answer8", 0, 10); err != nil || len(hits) != 2 {
+		t.Errorf("%v %v", hits, err)
+	}
+}
+
+// TestDamagedTexts checks that the texts of a damaged run are added once, whatever is left out.
+func TestDamagedTexts(t *testing.T) {
+	t.Parallel()
+	written, _ := record(t, 12)
+	script(t, written.Path(), `UPDATE replies SET seat = 'x' WHERE episode IN (3, 4)`)
+	store, err := runfile.OpenRead(written.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if err := store.Salvage(t.Context()); err != nil || len(store.Lost().Damaged) != 2 {
+		t.Fatal(err, store.Lost())
+	}
+	x := open(t, store, "r1")
+	for last := -1; ; {
+		n, err := x.UpdateTexts(t.Context(), 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n == last {
+			break
+		}
+		last = n
+	}
+	for word, want := range map[string]int{"answer2": 2, "answer3": 0, "answer5": 2, "answer8": 2, "answer11": 2} {
+		if hits, err := x.Search(t.Context(), word, 0, 10); err != nil || len(hits) != want {
+			t.Errorf("%s: %v %v, want %d", word, hits, err, want)
+		}
+	}
+}
+
+// script runs SQL on a database.
+func script(t *testing.T, path, sql string) {
+	t.Helper()
+	c, err := db.OpenConn(path, db.OpenReadWrite, db.OpenCreate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(sqlitex.ExecuteScript(c, sql, nil), c.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestOtherFiles checks that an index of ours that cannot be used is made again, and that nothing else in its
+// place is changed: the index is then in memory.
+func TestOtherFiles(t *testing.T) {
+	t.Parallel()
+	const endless = `WITH RECURSIVE n (entries, texts, version, run) AS (SELECT 0, 0, 1, 'r1' UNION ALL SELECT entries + 1, 0, 1, 'r1' FROM n) SELECT * FROM n`
+	for name, c := range map[string]struct {
+		ours    bool // an index is there first
+		prepare func(path string)
+		kept    bool // the file stays as it is
+	}{
+		"of another run": {ours: true, prepare: func(path string) { script(t, path, `UPDATE meta SET run = 'r0'`) }},
+		"ahead":          {ours: true, prepare: func(path string) { script(t, path, `UPDATE meta SET entries = 99999999`) }},
+		"changed":        {ours: true, prepare: func(path string) { script(t, path, `ALTER TABLE episodes RENAME COLUMN calls TO other`) }},
+		"endless":        {ours: true, prepare: func(path string) { script(t, path, `DROP TABLE meta; CREATE VIEW meta AS `+endless) }},
+		"garbage":        {kept: true, prepare: func(path string) { put(t, path, strings.Repeat("garbage ", 1000)) }},
+		"a database":     {kept: true, prepare: func(path string) { script(t, path, `CREATE TABLE meta (x); INSERT INTO meta VALUES (1)`) }},
+		"a link": {kept: true, prepare: func(path string) {
+			script(t, path+".other", `CREATE TABLE meta (x)`)
+			if err := os.Symlink(path+".other", path); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store, _ := record(t, 5)
+			path := store.Path() + IndexSuffix
+			if c.ours {
+				x := open(t, store, "r1")
+				update(t, x)
+				if err := x.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c.prepare(path)
+			before, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x := open(t, store, "r1")
+			update(t, x)
+			if got := pages(t, x, Query{Limit: 100}); len(got) != 5 || got[1].Calls != 2 {
+				t.Errorf("%+v", got)
+			}
+			after, err := os.ReadFile(path)
+			if err != nil || c.kept != bytes.Equal(before, after) {
+				t.Errorf("the file is kept: %v, want %v (%v)", bytes.Equal(before, after), c.kept, err)
+			}
+		})
+	}
+	store, _ := record(t, 5)
+	if err := os.MkdirAll(store.Path()+IndexSuffix, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	update(t, open(t, store, "r1"))
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// pages lists everything in pages of limit rows.
+func pages(t *testing.T, x *Index, q Query) (all []Row) {
+	t.Helper()
+	for {
+		rows, err := x.Page(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, rows...)
+		if len(rows) < q.Limit {
+			return all
+		}
+		q.After = &rows[len(rows)-1].Key
+	}
+}
+
+// TestPages checks that pages in any order and size have every episode once, in that order.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	store, _ := record(t, 60)
+	x := open(t, store, "r1")
+	update(t, x)
+	whole := pages(t, x, Query{Limit: 1000})
+	if len(whole) != 60 {
+		t.Fatalf("%d episodes, want 60", len(whole))
+	}
+	value := func(r Row, sort string) float64 {
+		return map[string]float64{"episode": float64(r.Episode), "calls": float64(r.Calls), "errors": float64(r.Errors), "tokens": float64(r.Tokens), "cost": float64(r.Cost), "began": float64(r.Began.UnixNano()), "took": float64(r.Took)}[sort]
+	}
+	for _, sort := range SortColumns() {
+		for _, desc := range []bool{false, true} {
+			want := slices.Clone(whole)
+			slices.SortFunc(want, func(a, b Row) int {
+				text := 0
+				switch sort {
+				case "state":
+					text = cmp.Compare(a.State, b.State)
+				case "cell":
+					text = cmp.Compare(a.Cell, b.Cell)
+				case "lineup":
+					text = cmp.Compare(a.Lineup, b.Lineup)
+				}
+				order := cmp.Or(text, cmp.Compare(value(a, sort), value(b, sort)), cmp.Compare(a.Episode, b.Episode))
+				if desc {
+					return -order
+				}
+				return order
+			})
+			for _, limit := range []int{1, 7, 60} {
+				got := pages(t, x, Query{Sort: sort, Desc: desc, Limit: limit})
+				if !slices.EqualFunc(got, want, func(a, b Row) bool { return a.Episode == b.Episode }) {
+					t.Errorf("by %s, desc %v, %d a page: %v", sort, desc, limit, numbers(got))
+				}
+			}
+		}
+	}
+	if _, err := x.Page(t.Context(), Query{Sort: "cost; DROP TABLE meta", Limit: 1}); err == nil {
+		t.Error("any text is a column")
+	}
+	if _, err := x.Page(t.Context(), Query{Sort: "cost", Limit: 1, After: &IndexKey{Value: "x"}}); err == nil {
+		t.Error("any text is a position")
+	}
+	if _, err := x.Page(t.Context(), Query{Bounds: []Bound{{Column: "calls; DROP TABLE meta"}}, Limit: 1}); err == nil {
+		t.Error("any text is a column to limit")
+	}
+}
+
+// TestFiltered checks that a filter leaves out rows and nothing else, in any order, with and without indexes.
+func TestFiltered(t *testing.T) {
+	t.Parallel()
+	store, _ := record(t, 60)
+	x := open(t, store, "r1")
+	update(t, x)
+	if err := x.SetLabels(map[int]map[string]float64{3: {"any": 1}, 9: {"any": 2}, 11: {"any": 2}, 50: {"any": 1}}); err != nil {
+		t.Fatal(err)
+	}
+	whole := pages(t, x, Query{Limit: 1000})
+	var orders []Query
+	for _, column := range SortColumns() {
+		orders = append(orders, Query{Sort: column})
+	}
+	orders = append(orders, Query{Sort: "score", Score: "points", Seat: "second"}, Query{Sort: "label", Score: "any"})
+	filters := map[string]struct {
+		query Query
+		keeps func(Row) bool
+	}{
+		"state":   {Query{State: whole[1].State}, func(r Row) bool { return r.State == whole[1].State }},
+		"cell":    {Query{Cell: whole[2].Cell}, func(r Row) bool { return strings.Contains(r.Cell, whole[2].Cell) }},
+		"agent":   {Query{Agent: "small"}, func(r Row) bool { return strings.Contains(r.Lineup+" ", "=small ") }},
+		"label":   {Query{Label: "any"}, func(r Row) bool { return slices.Contains([]int{3, 9, 11, 50}, r.Episode) }},
+		"cost":    {Query{Bounds: []Bound{{Column: CostColumn, Low: new(int64(5)), High: new(int64(12))}}}, func(r Row) bool { return r.Cost >= 5 && r.Cost <= 12 }},
+		"took":    {Query{Bounds: []Bound{{Column: TookColumn, Low: new(int64(time.Minute))}, {Column: CostColumn, Low: new(int64(1))}}}, func(r Row) bool { return r.Took >= time.Minute && r.Cost > 0 }},
+		"nothing": {Query{State: "none", Text: "nothing"}, func(Row) bool { return false }},
+	}
+	for _, made := range []bool{false, true} {
+		for _, order := range orders {
+			for _, order.Desc = range []bool{false, true} {
+				order.Limit = 1000
+				all := pages(t, x, order)
+				for name, f := range filters {
+					q := order
+					q.State, q.Cell, q.Agent, q.Label, q.Text, q.Bounds, q.Limit = f.query.State, f.query.Cell, f.query.Agent, f.query.Label, f.query.Text, f.query.Bounds, 4
+					want := slices.DeleteFunc(slices.Clone(all), func(r Row) bool { return !f.keeps(r) })
+					if got := pages(t, x, q); !slices.Equal(numbers(got), numbers(want)) {
+						t.Errorf("by %s, desc %v, only %s, indexes %v: %v, want %v", order.Sort, order.Desc, name, made, numbers(got), numbers(want))
+					}
+				}
+			}
+		}
+		if err := x.MakeIndexes(t.Context()); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

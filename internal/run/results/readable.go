@@ -17,7 +17,7 @@ func Readable(text string) string {
 		return text
 	}
 	d := json.NewDecoder(strings.NewReader(trimmed))
-	lines, err := fields(d, 0)
+	lines, err := readFields(d, 0)
 	if _, more := d.Token(); err != nil || !errors.Is(more, io.EOF) || len(lines) == 0 {
 		return text
 	}
@@ -33,8 +33,8 @@ func IsData(text string) bool {
 // maxDeep is the maximum depth of an answer that Readable follows: a hostile answer may be very deep.
 const maxDeep = 8
 
-// fields reads an object or an array from its first token.
-func fields(d *json.Decoder, depth int) (lines []string, err error) {
+// readFields reads an object or an array from its first token.
+func readFields(d *json.Decoder, depth int) (lines []string, err error) {
 	open, err := d.Token()
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func fields(d *json.Decoder, depth int) (lines []string, err error) {
 			}
 			name = strings.ReplaceAll(fmt.Sprint(key), "_", " ") + ":"
 		}
-		field, err := value(d, name, depth)
+		field, err := readValue(d, name, depth)
 		if err != nil {
 			return nil, err
 		}
@@ -62,8 +62,8 @@ func fields(d *json.Decoder, depth int) (lines []string, err error) {
 	return lines, err
 }
 
-// value reads the value of a name and writes it on the same line, or below if it has fields.
-func value(d *json.Decoder, name string, depth int) ([]string, error) {
+// readValue reads the value of a name and writes it on the same line, or below if it has fields.
+func readValue(d *json.Decoder, name string, depth int) ([]string, error) {
 	var raw json.RawMessage
 	if err := d.Decode(&raw); err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func value(d *json.Decoder, name string, depth int) ([]string, error) {
 		}
 		return []string{name + " " + text}, nil
 	}
-	under, err := fields(json.NewDecoder(bytes.NewReader(raw)), depth+1)
+	under, err := readFields(json.NewDecoder(bytes.NewReader(raw)), depth+1)
 	if err != nil || len(under) == 0 {
 		return nil, err
 	}

@@ -1,5 +1,3 @@
-// Part scored says which episodes of which run a scorer scores.
-
 package results
 
 import (
@@ -25,8 +23,8 @@ type Scored struct {
 	Episode int `json:"episode"`
 }
 
-// Param is the name of the param that holds Scored.
-const Param = "scored"
+// ScoredParam is the name of the param that holds Scored.
+const ScoredParam = "scored"
 
 // Measure is a score that a scorer declares. Without a bound, there is no lowest or highest value.
 type Measure struct {

@@ -68,7 +68,7 @@ func (r *Run) EachScore(by func(Group) Group, f func(Score)) {
 
 func (r *Run) eachScore(atOnce int, group grouping, f func(Score)) {
 	found, sizes := newScoreFold(r.Bounds), map[Group]int{}
-	r.own(group, found.name, func(_ world.Unit, g Group, _ []float64) {
+	r.eachValue(group, found.name, func(_ world.Unit, g Group, _ []float64) {
 		found.of(g)
 		sizes[g]++
 	})
@@ -81,7 +81,7 @@ func (r *Run) eachScore(atOnce int, group grouping, f func(Score)) {
 			values += sizes[s.Group]
 			n++
 		}
-		r.own(group, func(world.Score) {}, func(u world.Unit, g Group, values []float64) {
+		r.eachValue(group, func(world.Score) {}, func(u world.Unit, g Group, values []float64) {
 			if s := now[g]; s != nil {
 				s.Add(u, values...)
 			}
@@ -117,12 +117,12 @@ type grouping func(world.Spec, world.Score) (Group, bool)
 
 func (r *Run) scores(group grouping) []Score {
 	f := newScoreFold(r.Bounds)
-	r.own(group, f.name, func(u world.Unit, g Group, values []float64) { f.of(g).Sample.Add(u, values...) })
+	r.eachValue(group, f.name, func(u world.Unit, g Group, values []float64) { f.of(g).Sample.Add(u, values...) })
 	return f.scores()
 }
 
-// own calls add with the values that each episode has in each group, after name with each score.
-func (r *Run) own(group grouping, name func(world.Score), add func(shared world.Unit, g Group, values []float64)) {
+// eachValue calls add with the values that each episode has in each group, after name with each score.
+func (r *Run) eachValue(group grouping, name func(world.Score), add func(shared world.Unit, g Group, values []float64)) {
 	var own []ownScore // of one episode
 	r.each(func(p world.Played, shared world.Unit) {
 		if p.Outcome.Failed != "" {

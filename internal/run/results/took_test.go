@@ -85,7 +85,7 @@ func TestStory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read, err := results.Read(t.Context(), j, r.Head, world.Kind{}, 0)
+	read, err := results.ReadTranscript(t.Context(), j, r.Head, world.Kind{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

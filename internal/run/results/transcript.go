@@ -1,7 +1,3 @@
-// Part transcript reads what happened in an episode, in the order of a story.
-//
-// It reads the last attempt at the episode. Panics in a kind's optional parts become errors.
-
 package results
 
 import (
@@ -9,6 +5,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,7 +20,7 @@ type Transcript struct {
 	Lines   []Line
 	Notes   []world.Note
 	Entries []world.TranscriptEntry // replies and notes, for a kind's own story
-	Failed  error                   // of Call: a part of the kind that failed
+	Failed  error                   // of CallKind: a part of the kind that failed
 	Playing bool                    // the episode is being played: if its kind has no story, the last lines are told
 
 	lines []int // by entry: the number of lines up to the last of its lines
@@ -32,37 +30,37 @@ type Transcript struct {
 type Line struct {
 	Turn  string // its name: 3, or 4.2/0 in a strand
 	Call  string // its name in the episode, such as 3:0; empty for a note
-	Seat  string // empty for a note about everybody; the role for SaidAsked
+	Seat  string // empty for a note about everybody; the role for LineAsked
 	Agent string // see Answerer
 	Label string // of the call, or the kind of the note
-	Said  Said
+	Said  LineType
 	Text  string           // for a failure its kind, never its message
 	To    string           // who can read it besides its writer, if not everybody
 	Mark  string           // the kind's remark on the line: see world.Marker
 	Reply *journal.Replied // that it is from; nil for a note
 }
 
-// Said is the type of a line.
-type Said string
+// LineType is the type of a line.
+type LineType string
 
 // The types of lines.
 const (
-	SaidAsked   Said = "asked" // what is new in a request of a record
-	SaidAnswer  Said = "answer"
-	SaidThought Said = "thought" // what a model wrote before its answer
-	saidAct     Said = "act"     // the result of an act
-	SaidFailed  Said = "failed"
-	SaidNote    Said = "note"
+	LineAsked   LineType = "asked" // what is new in a request of a record
+	LineAnswer  LineType = "answer"
+	LineThought LineType = "thought" // what a model wrote before its answer
+	lineAct     LineType = "act"     // the result of an act
+	LineFailed  LineType = "failed"
+	LineNote    LineType = "note"
 )
 
-// Read reads the transcript of an episode. kind is the kind that played it, or zero. The
+// ReadTranscript reads the transcript of an episode. kind is the kind that played it, or zero. The
 // transcript of a record also has what was asked: see world.Recorded.
-func Read(ctx context.Context, j journal.Journal, head *journal.Head, kind world.Kind, episode int) (*Transcript, error) {
+func ReadTranscript(ctx context.Context, j journal.Journal, head *journal.Head, kind world.Kind, episode int) (*Transcript, error) {
 	entries, err := journal.Episode(ctx, j, episode)
 	if err != nil {
 		return nil, err
 	}
-	return New(head.Begun, entries, head.Progress(episode).Attempt, kind), nil
+	return NewTranscript(head.Begun, entries, head.Progress(episode).Attempt, kind), nil
 }
 
 // Fallback returns the agent whose model was asked because the person in the seat did not answer in time, or "".
@@ -86,8 +84,8 @@ func Answerer(begun *journal.Begun, e *journal.Replied) string {
 	return e.Agent
 }
 
-// New returns the transcript of entries of a run: see Read. Only those of a record need the messages of requests.
-func New(begun *journal.Begun, entries []journal.Entry, attempt int, kind world.Kind) *Transcript {
+// NewTranscript returns the transcript of entries of a run: see Read. Only those of a record need the messages of requests.
+func NewTranscript(begun *journal.Begun, entries []journal.Entry, attempt int, kind world.Kind) *Transcript {
 	n := len(entries)
 	t := &Transcript{Lines: make([]Line, 0, n), Entries: make([]world.TranscriptEntry, 0, n), lines: make([]int, 0, n)}
 	said := make(map[string]int, n) // the lines of texts, from 1
@@ -103,7 +101,7 @@ func New(begun *journal.Begun, entries []journal.Entry, attempt int, kind world.
 			t.Entries = append(t.Entries, world.TranscriptEntry{Seat: e.Seat, Agent: e.Agent, Label: e.Label, Act: e.Act, Reply: e.Reply()})
 			if isRecord && e.Request != nil {
 				for _, m := range diff.New(e.Request, e.Response) {
-					t.Lines = append(t.Lines, Line{Turn: turn.Name(), Call: callName(turn.Name(), e), Seat: string(m.Role), Label: e.Label, Said: SaidAsked, Text: MessageText(&m), Reply: e})
+					t.Lines = append(t.Lines, Line{Turn: turn.Name(), Call: callName(turn.Name(), e), Seat: string(m.Role), Label: e.Label, Said: LineAsked, Text: MessageText(&m), Reply: e})
 				}
 			}
 			for _, l := range replyLines(begun, turn.Name(), e) {
@@ -118,7 +116,7 @@ func New(begun *journal.Begun, entries []journal.Entry, attempt int, kind world.
 
 // hidden reports whether the kind hides a note. A note is shown if the kind panics.
 func (t *Transcript) hidden(kind world.Kind, recorded world.Recorded, n world.Note) (hidden bool) {
-	if err := Call(kind, "Hidden", func() error { hidden = recorded.Hidden(n); return nil }); err != nil {
+	if err := CallKind(kind, "Hidden", func() error { hidden = recorded.Hidden(n); return nil }); err != nil {
 		t.Failed = err
 	}
 	return hidden
@@ -136,10 +134,10 @@ func (t *Transcript) addNote(turn string, n world.Note, said map[string]int, hid
 		t.Lines[repeats-1].To = to
 		return
 	}
-	t.Lines = append(t.Lines, Line{Turn: turn, Seat: n.Seat, Label: n.Kind, Said: SaidNote, Text: text, To: to})
+	t.Lines = append(t.Lines, Line{Turn: turn, Seat: n.Seat, Label: n.Kind, Said: LineNote, Text: text, To: to})
 }
 
-// Mark adds the marks of the kind's notes to the lines. Its error is one of Call.
+// Mark adds the marks of the kind's notes to the lines. Its error is one of CallKind.
 func (t *Transcript) Mark(kind world.Kind) error {
 	marks, err := Marks(kind, t.Entries)
 	for i, mark := range marks {
@@ -149,13 +147,13 @@ func (t *Transcript) Mark(kind world.Kind) error {
 }
 
 // Marks returns the marks that notes put on replies, by the index of the reply. Its error is
-// one of Call.
+// one of CallKind.
 func Marks(kind world.Kind, entries []world.TranscriptEntry) (marks map[int]string, err error) {
 	marker, ok := world.As[world.Marker](kind)
 	if !ok {
 		return nil, nil
 	}
-	err = Call(kind, "Mark", func() error { marks = marksOf(marker, entries); return nil })
+	err = CallKind(kind, "Mark", func() error { marks = marksOf(marker, entries); return nil })
 	return marks, err
 }
 
@@ -176,23 +174,23 @@ func marksOf(marker world.Marker, entries []world.TranscriptEntry) map[int]strin
 }
 
 // Story returns the kind's exhibits of an episode. If it has none, the episode is told turn by turn: Mark must have been
-// called before. A story is bounded. Its error is one of Call; there is a story nevertheless.
+// called before. A story is bounded. Its error is one of CallKind; there is a story nevertheless.
 func (t *Transcript) Story(kind world.Kind, p world.Played) (story []world.Exhibit, err error) {
 	if teller, ok := world.As[world.Storyteller](kind); ok {
-		err = Call(kind, "Story", func() error { story = teller.Story(p, t.Entries); return nil })
+		err = CallKind(kind, "Story", func() error { story = teller.Story(p, t.Entries); return nil })
 	}
 	if len(story) == 0 || err != nil {
-		return t.account(p), err
+		return t.turnByTurn(p), err
 	}
-	b := bound{left: maxAccount, playing: t.Playing}
+	b := storyLimit{left: maxStory, playing: t.Playing}
 	return b.apply(story), nil
 }
 
 // Files returns the kind's files of an episode, if it makes any. Its error is one of
-// Call.
+// CallKind.
 func (t *Transcript) Files(kind world.Kind, p world.Played) (files map[string]string, err error) {
 	if maker, ok := world.As[world.FileMaker](kind); ok {
-		err = Call(kind, "Files", func() error { files = maker.Files(p, t.Notes); return nil })
+		err = CallKind(kind, "Files", func() error { files = maker.Files(p, t.Notes); return nil })
 	}
 	return files, err
 }
@@ -202,19 +200,19 @@ func callName(turn string, e *journal.Replied) string { return turn + ":" + strc
 
 // replyLines returns the thoughts of a reply, and its answer, result or failure.
 func replyLines(begun *journal.Begun, turn string, e *journal.Replied) (out []Line) {
-	l := Line{Turn: turn, Call: callName(turn, e), Seat: e.Seat, Agent: Answerer(begun, e), Label: e.Label, Said: SaidAnswer, Reply: e}
+	l := Line{Turn: turn, Call: callName(turn, e), Seat: e.Seat, Agent: Answerer(begun, e), Label: e.Label, Said: LineAnswer, Reply: e}
 	reply := e.Reply()
 	if !reply.OK() {
-		l.Said, l.Text = SaidFailed, strings.ReplaceAll(string(reply.Failed), "_", " ")
+		l.Said, l.Text = LineFailed, strings.ReplaceAll(string(reply.Failed), "_", " ")
 		return []Line{l}
 	}
 	if e.Act != nil {
-		l.Said, l.Label = saidAct, e.Act.Name
+		l.Said, l.Label = lineAct, e.Act.Name
 	}
 	for _, th := range reply.Thoughts {
 		if strings.TrimSpace(th.Text) != "" {
 			thought := l
-			thought.Said, thought.Text = SaidThought, th.Text
+			thought.Said, thought.Text = LineThought, th.Text
 			out = append(out, thought)
 		}
 	}
@@ -269,4 +267,87 @@ func compact(raw json.RawMessage) string {
 		return string(raw)
 	}
 	return b.String()
+}
+
+// Turn is a turn of a strand with its replies, in the order of its calls.
+type Turn struct {
+	Strand  string
+	Number  int
+	Turned  *journal.Turned // nil if it was not recorded
+	Replies []*journal.Replied
+}
+
+// Name returns the name of the turn: 3, or 4.2/0 in a strand.
+func (t *Turn) Name() string { return TurnName(t.Strand, t.Number) }
+
+// TurnName returns the name of a turn.
+func TurnName(strand string, turn int) string { return strand + strconv.Itoa(turn) }
+
+// Turns returns the turns of an attempt in the order of a transcript: a fork is followed by
+// its strands, one after the other, whatever order they were played in.
+func Turns(entries []journal.Entry, attempt int) []*Turn {
+	type name struct {
+		strand string
+		turn   int
+	}
+	all := make([]*Turn, 0, len(entries)/2+1)
+	byName := make(map[name]*Turn, len(entries)/2+1)
+	at := func(t journal.Turn) *Turn {
+		of := byName[name{t.Strand, t.Turn}]
+		if of == nil {
+			of = &Turn{Strand: t.Strand, Number: t.Turn}
+			byName[name{t.Strand, t.Turn}] = of
+			all = append(all, of)
+		}
+		return of
+	}
+	for _, e := range entries {
+		switch e := e.(type) {
+		case *journal.Turned:
+			if e.Attempt == attempt {
+				at(e.Turn).Turned = e
+			}
+		case *journal.Replied:
+			if e.Attempt == attempt {
+				t := at(e.Turn)
+				t.Replies = append(t.Replies, e)
+			}
+		}
+	}
+	for _, t := range all {
+		slices.SortStableFunc(t.Replies, func(a, b *journal.Replied) int { return cmp.Compare(a.Index, b.Index) })
+	}
+	slices.SortStableFunc(all, func(a, b *Turn) int {
+		if a.Strand == b.Strand {
+			return cmp.Compare(a.Number, b.Number)
+		}
+		return CompareTurns(a.Name(), b.Name())
+	})
+	return all
+}
+
+// CompareTurns orders the names of turns as a transcript does.
+func CompareTurns(a, b string) int { return slices.Compare(turnPath(a), turnPath(b)) }
+
+// turnPath returns the numbers in the name of a turn. They sort turns in the order of a transcript.
+func turnPath(turn string) (path []int) {
+	for word := range strings.FieldsFuncSeq(turn, func(r rune) bool { return r == '.' || r == '/' }) {
+		n, _ := strconv.Atoi(word) // the engine writes only numbers
+		path = append(path, n)
+	}
+	return path
+}
+
+// CallKind calls a part of a kind. A panic in it becomes an error that names the kind and the part,
+// so that the reader can continue without the part.
+func CallKind(kind world.Kind, name string, call func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the kind %s: %s panicked: %v", kind.Name, name, p)
+		}
+	}()
+	if err := call(); err != nil {
+		return fmt.Errorf("the kind %s: %s: %w", kind.Name, name, err)
+	}
+	return nil
 }

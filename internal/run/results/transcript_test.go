@@ -59,7 +59,7 @@ func TestTranscript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr, err := Read(t.Context(), j, head(t, j), world.Kind{}, 0)
+	tr, err := ReadTranscript(t.Context(), j, head(t, j), world.Kind{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,13 +108,13 @@ func TestMarks(t *testing.T) {
 func TestAccount(t *testing.T) {
 	t.Parallel()
 	tr := &Transcript{Lines: []Line{
-		{Turn: "0", Seat: "user", Said: SaidAsked, Text: "why?"},
-		{Turn: "0", Seat: "left", Agent: "ann", Said: SaidThought, Text: "hm"},
-		{Turn: "0", Seat: "left", Agent: "ann", Said: SaidAnswer, Text: `{"word":"ace"}`, To: "right", Mark: "slip"},
-		{Turn: "1.0/0", Seat: "right", Agent: "right", Label: "step", Said: saidAct, Text: "moved"},
-		{Turn: "1.1/0", Seat: "right", Said: SaidFailed, Text: "timeout"},
-		{Turn: "2", Seat: "left", Label: "board", Said: SaidNote, Text: `{"a":1,"b":2}`},
-		{Turn: "2", Label: "rain", Said: SaidNote, Text: "null"},
+		{Turn: "0", Seat: "user", Said: LineAsked, Text: "why?"},
+		{Turn: "0", Seat: "left", Agent: "ann", Said: LineThought, Text: "hm"},
+		{Turn: "0", Seat: "left", Agent: "ann", Said: LineAnswer, Text: `{"word":"ace"}`, To: "right", Mark: "slip"},
+		{Turn: "1.0/0", Seat: "right", Agent: "right", Label: "step", Said: lineAct, Text: "moved"},
+		{Turn: "1.1/0", Seat: "right", Said: LineFailed, Text: "timeout"},
+		{Turn: "2", Seat: "left", Label: "board", Said: LineNote, Text: `{"a":1,"b":2}`},
+		{Turn: "2", Label: "rain", Said: LineNote, Text: "null"},
 	}}
 	played := world.Played{Outcome: world.Outcome{Failed: "no more", Scores: []world.Score{{Name: "points", Seat: "left", Value: 2}}}}
 	want := []string{
@@ -172,14 +172,14 @@ func TestAccountIsLimited(t *testing.T) {
 		failed string
 		shown  [2]int // lines, of an episode that has ended and of one that has not
 	}{
-		"long texts":   {lines: many(100, Line{Seat: "left", Said: SaidAnswer, Text: long}), shown: [2]int{48, 4}},
-		"many texts":   {lines: many(10_000, Line{Seat: "left", Said: SaidAnswer, Text: "b"}), shown: [2]int{1904, 190}},
-		"marked":       {lines: many(100, Line{Seat: "left", Said: SaidAnswer, Text: "b", Mark: long}), shown: [2]int{100, 64}},
-		"to many":      {lines: many(100, Line{Seat: "left", Said: SaidAnswer, Text: "b", To: long}), shown: [2]int{100, 64}},
-		"from many":    {lines: many(100, Line{Seat: long, Said: SaidAnswer, Text: "b"}), shown: [2]int{100, 65}},
+		"long texts":   {lines: many(100, Line{Seat: "left", Said: LineAnswer, Text: long}), shown: [2]int{48, 4}},
+		"many texts":   {lines: many(10_000, Line{Seat: "left", Said: LineAnswer, Text: "b"}), shown: [2]int{1904, 190}},
+		"marked":       {lines: many(100, Line{Seat: "left", Said: LineAnswer, Text: "b", Mark: long}), shown: [2]int{100, 64}},
+		"to many":      {lines: many(100, Line{Seat: "left", Said: LineAnswer, Text: "b", To: long}), shown: [2]int{100, 64}},
+		"from many":    {lines: many(100, Line{Seat: long, Said: LineAnswer, Text: "b"}), shown: [2]int{100, 65}},
 		"it failed":    {failed: long},
-		"little":       {lines: many(3, Line{Seat: "left", Said: SaidAnswer, Text: "b"}), shown: [2]int{3, 3}},
-		"long, failed": {lines: many(100, Line{Seat: "left", Said: SaidAnswer, Text: long}), failed: long, shown: [2]int{48, 4}},
+		"little":       {lines: many(3, Line{Seat: "left", Said: LineAnswer, Text: "b"}), shown: [2]int{3, 3}},
+		"long, failed": {lines: many(100, Line{Seat: "left", Said: LineAnswer, Text: long}), failed: long, shown: [2]int{48, 4}},
 	} {
 		for i, playing := range []bool{false, true} {
 			tr := &Transcript{Lines: c.lines, Playing: playing}
@@ -188,7 +188,7 @@ func TestAccountIsLimited(t *testing.T) {
 				t.Fatal(name, err)
 			}
 			words, size := wordsOf(story)
-			limit := maxAccount
+			limit := maxStory
 			if playing {
 				limit = maxPlaying
 			}
@@ -263,7 +263,7 @@ func TestOwnStoryIsLimited(t *testing.T) {
 					lines, parts = lines+len(f.Lines), parts+1
 				}
 			}
-			if size > maxAccount || lines != c.shown[i] || i == 0 && parts != c.parts {
+			if size > maxStory || lines != c.shown[i] || i == 0 && parts != c.parts {
 				t.Errorf("%s, playing %v: %d bytes, %d lines in %d frames: %.300s", name, playing, size, lines, parts, strings.Join(words, "; "))
 			}
 			if says := ": " + leftOut(all-lines, "line"); slices.Contains(words, says) != (lines < all) && name != "no lines" {
@@ -281,25 +281,25 @@ func TestOwnStoryTextsAreLimited(t *testing.T) {
 	t.Parallel()
 	text := world.Text{Body: strings.Repeat("a line\n", 100_000)}
 	grid := world.Grid{Columns: []string{"x"}, Rows: slices.Repeat([][]any{{strings.Repeat("b", 1000), 3}}, 1000)}
-	b := bound{left: maxAccount}
+	b := storyLimit{left: maxStory}
 	got := b.apply([]world.Exhibit{{Show: grid, Caption: "Rows."}})
 	if rows := len(got[0].Show.(world.Grid).Rows); rows != 181 || got[0].Caption != "Rows. 819 rows are left out." || len(grid.Rows) != 1000 {
 		t.Error(rows, got[0].Caption)
 	}
-	b = bound{left: maxAccount}
+	b = storyLimit{left: maxStory}
 	got = b.apply([]world.Exhibit{{Show: text}, {Show: world.Text{Body: "one\n"}}})
-	if body := got[0].Show.(world.Text).Body; len(body) > maxAccount+100 || !strings.HasSuffix(body, "line\n\n71429 lines are left out.") {
+	if body := got[0].Show.(world.Text).Body; len(body) > maxStory+100 || !strings.HasSuffix(body, "line\n\n71429 lines are left out.") {
 		t.Errorf("%d: %q", len(body), body[len(body)-60:])
 	}
 	if body := got[1].Show.(world.Text).Body; body != "\n1 line is left out." {
 		t.Errorf("%q", body)
 	}
 	for body, want := range map[string]string{
-		"one\n" + strings.Repeat("é", maxAccount) + "\ntwo\nthree\n": "one\n" + strings.Repeat("é", maxAccount/2-2) + " …\n\n2 lines are left out.",
-		strings.Repeat("é", maxAccount):                              strings.Repeat("é", maxAccount/2) + " …\n",
-		"a" + strings.Repeat("é", maxAccount):                        "a" + strings.Repeat("é", maxAccount/2-1) + " …\n", // half a letter is not kept
+		"one\n" + strings.Repeat("é", maxStory) + "\ntwo\nthree\n": "one\n" + strings.Repeat("é", maxStory/2-2) + " …\n\n2 lines are left out.",
+		strings.Repeat("é", maxStory):                              strings.Repeat("é", maxStory/2) + " …\n",
+		"a" + strings.Repeat("é", maxStory):                        "a" + strings.Repeat("é", maxStory/2-1) + " …\n", // half a letter is not kept
 	} {
-		b = bound{left: maxAccount}
+		b = storyLimit{left: maxStory}
 		if got := b.text(body); got != want {
 			t.Errorf("%d bytes, want %d: …%s", len(got), len(want), got[max(0, len(got)-60):])
 		}

@@ -1,0 +1,139 @@
+package planfile
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"parley/internal/ask/provider"
+	"parley/internal/kit/text"
+	"parley/internal/kit/yamltree"
+)
+
+// providerList has the providers of a plan file: accounts at model endpoints.
+type providerList struct {
+	Providers []provider.Provider
+	// Places says where each provider names its key or address.
+	Places map[string]string
+	// Advice lists things to write differently.
+	Advice []string
+}
+
+// providerReader reads the providers of one plan file.
+type providerReader struct {
+	*checker
+	list providerList
+}
+
+// readProviders decodes the providers of a plan file over the presets of the same names, and reports what is
+// wrong with them to c.
+func readProviders(c *checker, given map[string]json.RawMessage) providerList {
+	r := &providerReader{checker: c, list: providerList{Places: map[string]string{}}}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		here := yamltree.Path{"providers", name}
+		p, _ := provider.Lookup(name)
+		if err := json.Unmarshal(given[name], &p); err != nil {
+			r.Complain(here, "cannot be decoded: %v", err)
+			continue
+		}
+		p.Name = name
+		r.ownKey(here, &p)
+		if len(p.BaseURLs) > 0 && !r.Tree.Has(here.To("base_url")) {
+			p.BaseURL = "" // the preset's server is not one of them
+			if !r.Tree.Has(here.To("batch")) {
+				p.Batch = nil
+			}
+		}
+		r.provider(p)
+		// An error about the provider as a whole hides those about its fields.
+		if key := here.String(); slices.ContainsFunc(r.Errs, func(e *Error) bool { return e.Key == key }) {
+			r.Errs = slices.DeleteFunc(r.Errs, func(e *Error) bool { return strings.HasPrefix(e.Key, key+".") })
+		}
+		r.adviseVersion(p)
+		r.list.Providers = append(r.list.Providers, p)
+		r.list.Places[name] = r.keyPlace(name)
+	}
+	return r.list
+}
+
+// ownKey removes what the preset says about the key, if the plan says it in another way.
+func (r *providerReader) ownKey(here yamltree.Path, p *provider.Provider) {
+	has := func(key string) bool { return r.Tree.Has(here.To(key)) }
+	variable, program, credentials := has("key_env"), has("key_command"), has("credentials")
+	if !variable && (program || credentials) {
+		p.KeyEnv = ""
+	}
+	if !program && (variable || credentials) {
+		p.KeyCommand = nil
+	}
+	if !credentials && (variable || program) {
+		p.Credentials = ""
+	}
+}
+
+// keyPlace returns where a provider names its key, or its address.
+func (r *providerReader) keyPlace(name string) string {
+	at := yamltree.Path{"providers", name}
+	for _, key := range []string{"key_env", "key_command", "credentials", "base_url", "base_urls"} {
+		if r.Tree.Has(at.To(key)) {
+			at = at.To(key)
+			break
+		}
+	}
+	return r.Where(at)
+}
+
+// provider checks one provider.
+func (r *providerReader) provider(p provider.Provider) {
+	here := yamltree.Path{"providers", p.Name}
+	near := text.Nearest(p.Name, provider.PresetNames())
+	if p.Dialect == "" && p.BaseURL == "" && len(p.BaseURLs) == 0 && near != "" {
+		r.ComplainOfKey(here, "is not a preset; did you mean %s? a provider of your own needs dialect and base_url", near)
+	}
+	if p.Dialect == "" {
+		r.Complain(here.To("dialect"), "is missing: one of %s", listed(provider.Dialects()))
+	}
+	if p.BaseURL == "" && len(p.BaseURLs) == 0 && p.Example == "" && !p.InProcess() {
+		r.Complain(here.To("base_url"), "is missing: an http or https address, as https://host/v1")
+	}
+	if bare := strings.Trim(p.KeyEnv, "${}"); bare != p.KeyEnv && isEnv(bare) {
+		r.Complain(here.To("key_env"), "is the name of an environment variable alone: write %s", bare)
+	} else if p.KeyEnv != "" && !isEnv(p.KeyEnv) {
+		r.Complain(here.To("key_env"), "wants the name of an environment variable in capital letters, as LAB_KEY; this may be the key itself, which must not be in a plan file: put it into a variable")
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Headers)) {
+		if secretName(name) {
+			r.Complain(here.To("headers").To(name), "a secret does not belong here: name its environment variable in key_env")
+		}
+	}
+	if p.Dialect == "" {
+		p.Dialect = "openai" // whose checks cover everything else
+	}
+	for _, e := range p.Check() {
+		at := slices.Concat(here, e.Path)
+		switch e.Path[0] {
+		case "name":
+			r.ComplainOfKey(here, "the name %s", e.Problem)
+		case "headers":
+			r.ComplainOfKey(at, "%s", e.Problem)
+		default:
+			r.Complain(at, "%s", e.Problem)
+		}
+	}
+}
+
+// adviseVersion adds advice about base URLs that name no API version.
+func (r *providerReader) adviseVersion(p provider.Provider) {
+	here := yamltree.Path{"providers", p.Name}
+	at := map[string]yamltree.Path{p.BaseURL: here.To("base_url")}
+	for i, u := range p.BaseURLs {
+		at[u] = here.To("base_urls").To(yamltree.Index(i))
+	}
+	for _, u := range slices.Sorted(maps.Keys(at)) {
+		if r.Tree.Has(at[u]) && provider.Unversioned(u) && p.APIVersion == "" && p.Dialect != "bedrock" {
+			r.list.Advice = append(r.list.Advice, fmt.Sprintf("%s: the address names no API version: most servers answer at %s", r.Where(at[u]), oneLine(r.Source.Hide(strings.TrimRight(u, "/")+"/v1"), 200)))
+		}
+	}
+}

@@ -1,0 +1,489 @@
+package results
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	db "zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"parley/llm"
+	"parley/world"
+)
+
+// Row is an episode.
+type Row struct {
+	Episode       int
+	State         string
+	Cell          string
+	Lineup        string
+	Deal          int
+	Failed        string
+	Calls, Errors int
+	Tokens        int
+	Cost          llm.Money
+	Began         time.Time
+	Took          time.Duration
+	Scores        []world.Score
+
+	Key IndexKey
+}
+
+// ErrQuery is returned for a Query that cannot be answered.
+var ErrQuery = errors.New("index: wrong query")
+
+// The columns that a Bound can limit.
+const (
+	CostColumn = "cost"
+	TookColumn = "took"
+)
+
+// SortColumns returns the columns that episodes can be sorted by, besides scores.
+func SortColumns() []string {
+	return []string{"episode", "state", "cell", "lineup", "calls", "errors", "tokens", CostColumn, "began", TookColumn}
+}
+
+// Page lists up to q.Limit episodes. It reads the rows that it returns and, until MakeIndexes has made an index of the
+// column that is sorted by, all others. With a filter it may read all rows too.
+func (x *Index) Page(ctx context.Context, q Query) (rows []Row, err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	o, err := x.order(&q)
+	if err != nil {
+		return nil, err
+	}
+	spans, err := q.spans(o)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the position of the page: %w", ErrQuery, err)
+	}
+	defer x.interruptible(ctx)()
+	if !o.indexed && q.Desc {
+		spans, err = x.split(&q, o, spans)
+	}
+	for _, in := range spans {
+		if err == nil && len(rows) < q.Limit {
+			rows, err = x.list(&q, o, in, rows)
+		}
+	}
+	if err == nil {
+		err = x.addScores(rows)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("index: %w", err)
+	}
+	return rows, nil
+}
+
+// list adds the rows of a span, in order, until there are q.Limit. It follows the order and leaves out what the filter
+// does. If the filter leaves out nearly all, it looks at everything instead and sorts what is left.
+func (x *Index) list(q *Query, o order, in condition, rows []Row) ([]Row, error) {
+	filter := q.filter()
+	limit := q.Limit - len(rows)
+	reads := []int{limit}
+	if filter.text != everything {
+		reads = []int{fewRows, manyRows}
+	}
+	if !o.indexed && filter.text != everything {
+		reads = nil
+	}
+	for _, n := range reads {
+		text := fmt.Sprintf("(SELECT %[1]s AS at, episode AS number FROM %[2]s WHERE %[3]s ORDER BY %[1]s%[4]s, episode%[4]s LIMIT ?) CROSS JOIN episodes e ON e.episode = number WHERE %[5]s", o.column, o.table, in.text, q.direction(), filter.text)
+		found, err := x.rows(q, text, slices.Concat(in.args, []any{n}, filter.args, []any{limit}))
+		if err != nil || filter.text == everything || len(found) == limit {
+			return append(rows, found...), err
+		}
+	}
+	from, condition := "episodes e", in.text
+	if o.table != "episodes" {
+		from, condition = "episodes e CROSS JOIN "+o.table+" s ON s.episode = e.episode", strings.ReplaceAll(in.text, "episode ", "e.episode ")
+	}
+	text := fmt.Sprintf("(SELECT %s AS at, e.episode AS number, e.* FROM %s WHERE %s AND %s)", o.column, from, filter.text, condition)
+	found, err := x.rows(q, text, slices.Concat(filter.args, in.args, []any{limit}))
+	return append(rows, found...), err
+}
+
+// fewRows and manyRows are how many rows in order are filtered before all are: what SQLite joins in a few milliseconds,
+// and in a few tens.
+const (
+	fewRows  = 1000
+	manyRows = 20_000
+)
+
+// rows reads rows of a table with the columns of episodes, at and number.
+func (x *Index) rows(q *Query, from string, args []any) (rows []Row, err error) {
+	text := fmt.Sprintf(`SELECT number, state, cell, lineup, deal, failed, calls, errors, tokens, cost, began, took, at
+FROM %s ORDER BY at%[2]s, number%[2]s LIMIT ?`, from, q.direction())
+	err = x.query(text, args, func(s *db.Stmt) {
+		rows = append(rows, Row{
+			Episode: s.ColumnInt(0), State: s.ColumnText(1), Cell: s.ColumnText(2), Lineup: strings.TrimSpace(s.ColumnText(3)),
+			Deal: s.ColumnInt(4), Failed: s.ColumnText(5), Calls: s.ColumnInt(6), Errors: s.ColumnInt(7), Tokens: s.ColumnInt(8),
+			Cost: llm.Money(s.ColumnInt64(9)), Began: time.Unix(0, s.ColumnInt64(10)), Took: time.Duration(s.ColumnInt64(11)),
+			Key: newKey(s, 12),
+		})
+	})
+	return rows, err
+}
+
+// newKey returns the key of a row that is sorted by a column.
+func newKey(s *db.Stmt, column int) IndexKey {
+	k := IndexKey{Value: s.ColumnText(column), Episode: s.ColumnInt(0)}
+	if s.ColumnType(column) == db.TypeFloat { // SQLite's text has only 15 digits
+		k.Value = strconv.FormatFloat(s.ColumnFloat(column), 'g', -1, 64)
+	}
+	return k
+}
+
+// interruptible stops the query that runs when ctx is done, until the returned function is called.
+func (x *Index) interruptible(ctx context.Context) (end func()) {
+	was := x.conn.SetInterrupt(ctx.Done())
+	return func() { x.conn.SetInterrupt(was) }
+}
+
+// order is where the order of a query is from.
+type order struct {
+	table, column string
+	key           condition // which rows of the table
+	indexed       bool      // the table can be read in the order
+}
+
+// order returns the order of a query, and notes that its column needs an index, and those that it limits.
+func (x *Index) order(q *Query) (order, error) {
+	for _, b := range q.Bounds {
+		if b.Column != CostColumn && b.Column != TookColumn {
+			return order{}, fmt.Errorf("%w: cannot limit %q; want %s or %s", ErrQuery, b.Column, CostColumn, TookColumn)
+		}
+		x.wanted[b.Column] = true
+	}
+	switch {
+	case q.Sort == "score":
+		return order{"scores", "value", condition{"name = ? AND seat = ?", []any{q.Score, q.Seat}}, true}, nil
+	case q.Sort == "label":
+		return order{"labels", "value", condition{"name = ?", []any{q.Score}}, true}, nil
+	case q.Sort == "" || q.Sort == "episode":
+		return order{"episodes", "episode", condition{everything, nil}, true}, nil
+	case !slices.Contains(SortColumns(), q.Sort):
+		return order{}, fmt.Errorf("%w: cannot sort by %q; want one of %s, score, label", ErrQuery, q.Sort, strings.Join(SortColumns(), ", "))
+	}
+	x.wanted[q.Sort] = true
+	return order{"episodes", q.Sort, condition{everything, nil}, x.made[q.Sort]}, nil
+}
+
+// MakeIndexes makes an index for each column that was sorted by. Until then a page reads all rows to sort them. It
+// does not hold up readers.
+func (x *Index) MakeIndexes(ctx context.Context) error {
+	x.mu.Lock()
+	var columns []string
+	for column := range x.wanted {
+		if !x.made[column] {
+			columns = append(columns, column)
+		}
+	}
+	x.mu.Unlock()
+	for _, column := range columns {
+		if err := x.makeIndex(ctx, column); err != nil {
+			return fmt.Errorf("index: %w", err)
+		}
+		x.mu.Lock()
+		x.made[column] = true
+		x.mu.Unlock()
+	}
+	return nil
+}
+
+func indexSQL(column string) string {
+	return fmt.Sprintf(`CREATE INDEX IF NOT EXISTS episodes_%[1]s ON episodes (%[1]s)`, column)
+}
+
+func (x *Index) makeIndex(ctx context.Context, column string) (err error) {
+	text := indexSQL(column)
+	if x.path == inMemory {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		return x.exec(text)
+	}
+	c, err := db.OpenConn(x.path, db.OpenReadWrite)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	c.SetBusyTimeout(busyTimeout)
+	c.SetInterrupt(ctx.Done())
+	for _, one := range []string{"PRAGMA synchronous = OFF", "PRAGMA trusted_schema = OFF", text} {
+		if err := sqlitex.ExecuteTransient(c, one, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Fill fills in what the index knows of episodes: their calls, cost and time.
+func (x *Index) Fill(rows []Row) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for i := range rows {
+		if err := x.fill(&rows[i]); err != nil {
+			return fmt.Errorf("index: %w", err)
+		}
+	}
+	return nil
+}
+
+func (x *Index) fill(row *Row) error {
+	return x.query(`SELECT calls, errors, tokens, cost, began, took FROM episodes WHERE episode = ?`, []any{row.Episode}, func(s *db.Stmt) {
+		row.Calls, row.Errors, row.Tokens, row.Cost = s.ColumnInt(0), s.ColumnInt(1), s.ColumnInt(2), llm.Money(s.ColumnInt64(3))
+		row.Began, row.Took = time.Unix(0, s.ColumnInt64(4)), time.Duration(s.ColumnInt64(5))
+	})
+}
+
+// addScores reads the scores of rows.
+func (x *Index) addScores(rows []Row) error {
+	for i := range rows {
+		err := x.query(`SELECT seat, name, value FROM scores WHERE episode = ? ORDER BY place`, []any{rows[i].Episode}, func(s *db.Stmt) {
+			rows[i].Scores = append(rows[i].Scores, world.Score{Seat: s.ColumnText(0), Name: s.ColumnText(1), Value: s.ColumnFloat(2)})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ScoreName is a score that episodes have.
+type ScoreName struct {
+	Name, Seat string
+	place      int
+}
+
+// Scores lists the names of all scores in the order of an outcome, without reading all rows.
+func (x *Index) Scores() ([]ScoreName, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.scoreNames()
+}
+
+func (x *Index) scoreNames() (names []ScoreName, err error) {
+	const next = `SELECT name, seat, place FROM scores WHERE `
+	for {
+		var last ScoreName
+		n := len(names)
+		if n > 0 {
+			last = names[n-1]
+		}
+		add := func(s *db.Stmt) { names = append(names, ScoreName{s.ColumnText(0), s.ColumnText(1), s.ColumnInt(2)}) }
+		// Two queries: SQLite would find (name, seat) > (?, ?) by name alone, and read a row for every episode.
+		err = x.query(next+`name = ? AND seat > ? ORDER BY seat LIMIT 1`, []any{last.Name, last.Seat}, add)
+		if err == nil && len(names) == n {
+			err = x.query(next+`name > ? ORDER BY name, seat LIMIT 1`, []any{last.Name}, add)
+		}
+		if err != nil || len(names) == n {
+			break
+		}
+	}
+	slices.SortStableFunc(names, func(a, b ScoreName) int { return cmp.Compare(a.place, b.place) })
+	return names, err
+}
+
+// SetLabels replaces the labels of all episodes: values by name, by episode.
+func (x *Index) SetLabels(labels map[int]map[string]float64) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	err := x.inTransaction(func() error {
+		if err := x.exec(`DELETE FROM labels`); err != nil {
+			return err
+		}
+		for episode, values := range labels {
+			for name, value := range values {
+				if err := x.exec(`INSERT INTO labels VALUES (?, ?, ?)`, name, value, episode); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("index: labels: %w", err)
+	}
+	return nil
+}
+
+// SameDeal lists up to limit other episodes with a deal.
+func (x *Index) SameDeal(ctx context.Context, deal, except, limit int) (rows []Row, err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	defer x.interruptible(ctx)()
+	err = x.query(`SELECT episode, lineup FROM episodes WHERE deal = ? AND episode <> ? ORDER BY episode LIMIT ?`, []any{deal, except, limit}, func(s *db.Stmt) {
+		rows = append(rows, Row{Episode: s.ColumnInt(0), Lineup: strings.TrimSpace(s.ColumnText(1))})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("index: %w", err)
+	}
+	return rows, nil
+}
+
+// Query says which episodes to list, and in which order. Only episodes that began are in the index.
+type Query struct {
+	State string // one of the run file's states; "": any
+	Cell  string // cells that contain this text
+	Agent string // lineups with this agent
+	Text  string // the reason of a failure contains this text
+	Label string // one of the names that SetLabels got
+	// Has is a score that episodes must have. Low and High limit its value, if they are set.
+	Has       *ScoreName
+	Low, High *float64
+	Bounds    []Bound
+
+	// Sort is one of Sorts, "score" or "label". Desc sorts from the highest to the lowest.
+	Sort string
+	Desc bool
+	// Score and Seat are the score to sort by. For labels, Score is a name that SetLabels got.
+	Score, Seat string
+
+	// After is the last row of the page before. Default: the first page.
+	After *IndexKey
+	Limit int
+}
+
+// Bound limits a column of whole numbers, if Low and High are set: cost, in the unit of llm.Money, or took, in nanoseconds. Episodes
+// without a reply took no known time: a bound of took leaves them out.
+type Bound struct {
+	Column    string
+	Low, High *int64
+}
+
+// IndexKey is the position of a row in an order.
+type IndexKey struct {
+	Value   string // of the column that is sorted by, as text
+	Episode int
+}
+
+// value returns the value of a key as a query compares it.
+func (q *Query) value() (any, error) {
+	switch q.Sort {
+	case "state", "cell", "lineup":
+		return q.After.Value, nil
+	case "score", "label":
+		return strconv.ParseFloat(q.After.Value, 64)
+	default:
+		return strconv.ParseInt(q.After.Value, 10, 64)
+	}
+}
+
+// condition is a part of a query with its parameters.
+type condition struct {
+	text string
+	args []any
+}
+
+// everything is a condition that all rows meet.
+const everything = "1"
+
+func (c condition) and(text string, args ...any) condition {
+	return condition{c.text + " AND " + text, slices.Concat(c.args, args)}
+}
+
+func (q *Query) direction() string {
+	if q.Desc {
+		return " DESC"
+	}
+	return ""
+}
+
+// spans returns the rows after q.After as parts, in order: those with its value, and those beyond. SQLite would find
+// (value, episode) > (?, ?) by the value alone, and read all rows that have it.
+func (q *Query) spans(o order) ([]condition, error) {
+	if q.After == nil {
+		return []condition{o.key}, nil
+	}
+	value, err := q.value()
+	if err != nil {
+		return nil, err
+	}
+	sign := ">"
+	if q.Desc {
+		sign = "<"
+	}
+	if o.column == "episode" {
+		return []condition{o.key.and("episode "+sign+" ?", q.After.Episode)}, nil
+	}
+	same := o.key.and(o.column+" = ? AND episode "+sign+" ?", value, q.After.Episode)
+	return []condition{same, o.key.and(o.column+" "+sign+" ?", value)}, nil
+}
+
+// split finds the rows of the last span that the page can have, of which SQLite has no index: those with a higher value
+// than the last, by number, and those with its value. To sort many equal values from the last to the first would take
+// seconds.
+func (x *Index) split(q *Query, o order, spans []condition) ([]condition, error) {
+	last := spans[len(spans)-1]
+	filter := q.filter()
+	in := last.and(filter.text, filter.args...)
+	var numbers []int
+	var values []any
+	text := fmt.Sprintf("SELECT episode, %[1]s FROM episodes e WHERE %[2]s ORDER BY %[1]s DESC LIMIT ?", o.column, in.text)
+	err := x.query(text, append(in.args, q.Limit), func(s *db.Stmt) {
+		numbers, values = append(numbers, s.ColumnInt(0)), append(values, s.ColumnInt64(1))
+		if s.ColumnType(1) == db.TypeText {
+			values[len(values)-1] = s.ColumnText(1)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	spans = slices.Clone(spans[:len(spans)-1])
+	var same []condition
+	if n := len(numbers); n == q.Limit { // others may have the last value too
+		same = []condition{last.and(o.column+" = ?", values[n-1])}
+		numbers = numbers[:slices.Index(values, values[n-1])]
+	}
+	listed, err := json.Marshal(numbers)
+	spans = append(spans, o.key.and("episode IN (SELECT value FROM json_each(?))", string(listed)))
+	return append(spans, same...), err
+}
+
+// filter returns the condition of a query without its position, on the table e.
+func (q *Query) filter() condition {
+	c := condition{text: everything}
+	if q.Label != "" {
+		c = c.and("e.episode IN (SELECT episode FROM labels WHERE name = ?)", q.Label)
+	}
+	if q.State != "" {
+		c = c.and("e.state = ?", q.State)
+	}
+	if q.Cell != "" {
+		c = c.and("instr(e.cell, ?) > 0", q.Cell)
+	}
+	if q.Agent != "" {
+		c = c.and("instr(e.lineup, ?) > 0", "="+q.Agent+" ")
+	}
+	if q.Text != "" {
+		c = c.and("instr(e.failed, ?) > 0", q.Text)
+	}
+	if q.Has != nil {
+		has := condition{"name = ? AND seat = ?", []any{q.Has.Name, q.Has.Seat}}
+		if q.Low != nil {
+			has = has.and("value >= ?", *q.Low)
+		}
+		if q.High != nil {
+			has = has.and("value <= ?", *q.High)
+		}
+		c = c.and("e.episode IN (SELECT episode FROM scores WHERE "+has.text+")", has.args...)
+	}
+	for _, b := range q.Bounds {
+		if b.Low != nil {
+			c = c.and("e."+b.Column+" >= ?", *b.Low)
+		}
+		if b.High != nil {
+			c = c.and("e."+b.Column+" <= ?", *b.High)
+		}
+		if b.Column == TookColumn {
+			c = c.and("e.began > 0")
+		}
+	}
+	return c
+}

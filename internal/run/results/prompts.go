@@ -1,0 +1,214 @@
+package results
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/journal"
+	"parley/llm"
+)
+
+// MessageDiff finds the new messages in each request of a client. A client repeats all earlier
+// messages in every request, and may have several conversations at once. New messages are
+// those after the longest beginning that an earlier request had too, except the model's own
+// answers. Its zero value is ready to use.
+type MessageDiff struct {
+	beginnings map[[sha256.Size]byte]bool // of requests
+	answers    map[string]bool
+}
+
+// New adds a request and its answer, which may be nil, and returns the new messages.
+func (d *MessageDiff) New(req *llm.Request, answer *llm.Response) (fresh []llm.Message) {
+	if d.beginnings == nil {
+		d.beginnings, d.answers = map[[sha256.Size]byte]bool{}, map[string]bool{}
+	}
+	var sum [sha256.Size]byte
+	from := 0
+	for i := range req.Messages {
+		b, err := json.Marshal(&req.Messages[i])
+		if err != nil { // compare by text instead
+			b = []byte(MessageText(&req.Messages[i]))
+		}
+		sum = sha256.Sum256(append(sum[:], b...))
+		if d.beginnings[sum] {
+			from = i + 1
+		}
+		d.beginnings[sum] = true
+	}
+	if from == len(req.Messages) && from > 0 {
+		from-- // the request is repeated: show its last message
+	}
+	for _, m := range req.Messages[from:] {
+		if m.Role != llm.RoleAssistant || !d.answers[strings.TrimSpace(MessageText(&m))] {
+			fresh = append(fresh, m)
+		}
+	}
+	if answer != nil {
+		m := llm.Message{Parts: []llm.Part{{Text: answer.Text}}, ToolCalls: answer.ToolCalls}
+		d.answers[strings.TrimSpace(MessageText(&m))] = true
+	}
+	return fresh
+}
+
+// MessageText returns a message as text: its texts, a line for each image and file, and its tool calls.
+func MessageText(m *llm.Message) string {
+	var parts []string
+	for _, p := range m.Parts {
+		switch {
+		case p.Image != nil && len(p.Image.Data) > 0:
+			parts = append(parts, fmt.Sprintf("(image %s, %d bytes)", p.Image.MediaType, len(p.Image.Data)))
+		case p.Image != nil:
+			parts = append(parts, "(image "+p.Image.URL+")")
+		case p.File != nil:
+			parts = append(parts, "("+p.File.String()+")")
+		case p.Text != "":
+			parts = append(parts, p.Text)
+		}
+	}
+	return strings.Join(append(parts, toolCalls(m.ToolCalls)...), "\n")
+}
+
+// NewSince returns what is new in a request since an earlier one of the same seat, which may be nil: the messages after
+// those that both begin with, without the answers of the model and without those that follow in the earlier one too, in the
+// same order, and how many both begin with. So a message that is sent a second time is new, but not one that is left of
+// a history that lost its beginning, or that lost its last lines, as instructions. If the first new one begins as the message
+// in its place did, its first lines are left out and counted.
+func NewSince(before, now *llm.Request) (fresh []llm.Message, same, lines int) {
+	var old []llm.Message
+	if before != nil {
+		old = before.Messages
+	}
+	for same < min(len(old), len(now.Messages)) && equalMessages(&old[same], &now.Messages[same]) {
+		same++
+	}
+	rest := old[same:] // what may still be repeated
+	for i, m := range now.Messages[same:] {
+		if m.Role == llm.RoleAssistant && len(old) > 0 {
+			continue
+		}
+		if at := slices.IndexFunc(rest, func(o llm.Message) bool { return repeats(&m, &o) }); at >= 0 {
+			rest = rest[at+1:]
+			continue
+		}
+		if at := same + i; i == 0 && at < len(old) && old[at].Role == m.Role {
+			if rest, n := sinceLine(MessageText(&old[at]), MessageText(&m)); n > 0 {
+				m, lines = llm.Message{Role: m.Role, Parts: []llm.Part{{Text: rest}}}, n
+			}
+		}
+		fresh = append(fresh, m)
+	}
+	return fresh, same, lines
+}
+
+func equalMessages(a, b *llm.Message) bool {
+	return a.Role == b.Role && MessageText(a) == MessageText(b)
+}
+
+// repeats reports whether a message is another one, with all of its lines or only the first of them.
+func repeats(m, other *llm.Message) bool {
+	if m.Role != other.Role {
+		return false
+	}
+	rest, ok := strings.CutPrefix(MessageText(other), MessageText(m))
+	return ok && (rest == "" || rest[0] == '\n')
+}
+
+// minSame is how many equal lines are left out: fewer are read faster than the words about them.
+const minSame = 5
+
+// sinceLine returns a text without the lines that it begins with as another text does, and how many these are.
+func sinceLine(before, now string) (rest string, lines int) {
+	rest = now
+	for {
+		a, more, ok := strings.Cut(before, "\n")
+		b, left, ok2 := strings.Cut(rest, "\n")
+		if a != b || !ok || !ok2 {
+			break
+		}
+		before, rest, lines = more, left, lines+1
+	}
+	if lines < minSame {
+		return now, 0
+	}
+	return rest, lines
+}
+
+// Prompt is what is new in a request since the last one of the same seat.
+type Prompt struct {
+	Fresh       []llm.Message
+	Same, Lines int // messages, and lines of the first of Fresh, that are left out
+}
+
+// ByTime puts lines in the order of time, if they are of several strands, and returns the time of the first reply. The
+// lines of a turn stay together. A turn without replies follows what comes before it in lines.
+func ByTime(lines []Line) (began time.Time) {
+	strands := false
+	when := map[string]time.Time{} // by turn
+	for _, l := range lines {
+		strands = strands || strings.Contains(l.Turn, "/")
+		if l.Reply != nil && !l.Reply.At.IsZero() && when[l.Turn].IsZero() {
+			when[l.Turn] = l.Reply.At
+			if began.IsZero() || l.Reply.At.Before(began) {
+				began = l.Reply.At
+			}
+		}
+	}
+	if !strands {
+		return began
+	}
+	var last time.Time
+	for _, l := range lines {
+		if when[l.Turn].IsZero() {
+			when[l.Turn] = last
+		}
+		if when[l.Turn].After(last) {
+			last = when[l.Turn]
+		}
+	}
+	slices.SortStableFunc(lines, func(a, b Line) int { return when[a.Turn].Compare(when[b.Turn]) })
+	return began
+}
+
+// Prompts returns what is new in the requests of a window.
+func Prompts(all, window []Line, fill func(...*journal.Replied) error) (map[string]Prompt, error) {
+	type seat struct{ name, label string }
+	before, last := map[*journal.Replied]*journal.Replied{}, map[seat]*journal.Replied{}
+	for _, l := range all {
+		if l.Reply != nil && l.Reply.Request != nil {
+			at := seat{l.Reply.Seat, l.Reply.Label}
+			if last[at] != l.Reply {
+				before[l.Reply], last[at] = last[at], l.Reply
+			}
+		}
+	}
+	wanted := map[*journal.Replied]bool{}
+	var read []*journal.Replied
+	for _, l := range window {
+		for _, r := range []*journal.Replied{l.Reply, before[l.Reply]} {
+			if r != nil && r.Request != nil && !wanted[r] {
+				wanted[r], read = true, append(read, r)
+			}
+		}
+	}
+	if err := fill(read...); err != nil {
+		return nil, err
+	}
+	out := map[string]Prompt{}
+	for _, l := range window {
+		if l.Reply == nil || l.Reply.Request == nil {
+			continue
+		}
+		var p Prompt
+		var earlier *llm.Request
+		if b := before[l.Reply]; b != nil {
+			earlier = b.Request
+		}
+		p.Fresh, p.Same, p.Lines = NewSince(earlier, l.Reply.Request)
+		out[l.Call] = p
+	}
+	return out, nil
+}

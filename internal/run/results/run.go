@@ -1,0 +1,265 @@
+// Package results reads runs for those who look at them: reports, exports, pages and tables.
+//
+// Fold makes a Run of a journal: episodes, scores (scores.go, factors.go), costs and times (accounts.go), failures and what to do about
+// them (failures.go), and which episodes are independent evidence (units.go). ReadTranscript reads one episode in the order of a
+// story. An Index lists, filters and searches a million episodes without folding the run.
+//
+// What it promises: the same run gives the same view, whatever its concurrency, because
+// outcomes are folded in episode order and calls are counted in whole numbers. Memory grows
+// with episodes, never with calls. It also reads a run that is being played, was cut off, or
+// has just begun.
+//
+// It shows nothing: that is package report. It has no statistics: samples go to package statmath.
+package results
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/journal"
+	"parley/world"
+)
+
+// The states of a run beside those of a journal.
+const (
+	StateNew  = "new"  // no process has played it
+	stateOpen = "open" // a process plays it, or was cut off
+)
+
+// ErrEmpty is returned for a journal without a run.
+var ErrEmpty = errors.New("holds no run yet")
+
+// Run is a run for readers.
+type Run struct {
+	File, State, Reason string
+	Head                *journal.Head // its Begun is set
+	Processes           int
+	Played              time.Duration // by all processes
+	Episodes            Counts
+
+	Accounts []KeyedAccount
+	Times    []ModelTimes
+	Failures []Failure
+	Fault    *Fault // why most episodes failed; nil: none failed
+	Timeline Timeline
+	Batches  []Batch
+	// Spent is the spending of each episode, by its number.
+	Spent []Spending
+	took  []world.Took // by episode too
+	units *runUnits    // nil: not found yet
+	// Bounds are the possible values of scores, by name, as far as the kind declares them: see Know.
+	Bounds   map[string]world.Bounds
+	Plans    []json.RawMessage // of the runs that it consists of, if several are read as one
+	kind     world.Kind
+	Labels   map[int][]world.Score // by episode: scores by people, which are not in the journal
+	Added    map[int][]world.Score // by episode: scores by scorers, which are in journals of their own
+	TagsLeft int                   // tags that are not among Labels, because there are too many
+}
+
+// Know sets the kind of the run, which is not in the journal; empty: it is not known. It gives the bounds of scores, and
+// what episodes were dealt beside chance. Without Know scores have no bounds.
+func (r *Run) Know(kind world.Kind) {
+	r.kind, r.units, r.Bounds = kind, nil, map[string]world.Bounds{}
+	for _, m := range r.Measures() {
+		r.Bounds[m.Name] = m.Bounds
+	}
+}
+
+// Kind returns the kind that Know set.
+func (r *Run) Kind() world.Kind { return r.kind }
+
+// Recorded returns that part of the kind that Know set. ok is whether the run records what other programs asked. Other kinds
+// note what their seats are shown; only the requests of a record show it.
+func (r *Run) Recorded() (part world.Recorded, ok bool) { return world.As[world.Recorded](r.kind) }
+
+// Outcomes returns a run of which only the outcomes are known.
+func Outcomes(head *journal.Head, kind world.Kind) *Run {
+	r := &Run{Head: head}
+	r.count()
+	r.Know(kind)
+	return r
+}
+
+// Counts counts episodes by state.
+type Counts struct {
+	Total   int `json:"total"`
+	Ended   int `json:"ended"`
+	Failed  int `json:"failed"`
+	Playing int `json:"playing"`
+	Waiting int `json:"waiting"`
+}
+
+// Fold reads a run. file is its name.
+func Fold(ctx context.Context, j journal.Journal, file string) (*Run, error) {
+	head, err := j.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if head.Begun == nil {
+		return nil, fmt.Errorf("view: %s %w", file, ErrEmpty)
+	}
+	r := &Run{File: file, Head: head, State: string(head.Last.State), Reason: head.Last.Reason.String()}
+	switch {
+	case head.Cut:
+		r.State = stateOpen
+	case r.State == "":
+		r.State = StateNew
+	}
+	r.count()
+	builder := newAccountBuilder(r)
+	if b, ok := j.(journal.Briefer); ok {
+		err = b.Brief(ctx, builder.add)
+	} else {
+		err = j.Read(ctx, journal.Whole(), builder.add)
+	}
+	if err != nil {
+		return nil, err
+	}
+	builder.close()
+	r.Fault, err = CommonestFault(ctx, j, head)
+	return r, err
+}
+
+func (r *Run) count() {
+	for _, st := range r.Head.Stages {
+		r.Episodes.Total += st.Specs.Len()
+	}
+	r.Episodes.Failed = r.Head.Ended.Failed()
+	r.Episodes.Ended = r.Head.Ended.Len() - r.Episodes.Failed
+	r.Episodes.Playing = len(r.Head.Playing)
+	r.Episodes.Waiting = r.Episodes.Total - r.Head.Ended.Len() - r.Episodes.Playing
+}
+
+// Each calls f with every episode that ended, in episode order, with its Labels and Added scores, without the Data of its outcome.
+func (r *Run) Each(f func(world.Played)) {
+	r.each(func(p world.Played, _ world.Unit) { f(p) })
+}
+
+// each also passes what of its unit an episode shares with others.
+func (r *Run) each(f func(p world.Played, shared world.Unit)) {
+	r.FindUnits()
+	i := 0
+	for spec, e := range r.Head.Played() {
+		unit, shared := r.units.of(i, &e)
+		p := r.played(spec, &e, unit)
+		if added, labels := r.Added[p.Episode], r.Labels[p.Episode]; len(added)+len(labels) > 0 {
+			p.Outcome.Scores = slices.Concat(p.Outcome.Scores, added, labels)
+		}
+		f(p, shared)
+		i++
+	}
+}
+
+// EachWithData does the same with the Data of outcomes, which it reads from j, and without Labels, until f fails.
+func (r *Run) EachWithData(ctx context.Context, j journal.Journal, f func(world.Played) error) error {
+	r.FindUnits()
+	i := 0
+	return r.Head.PlayedOutcomes(ctx, j, func(spec world.Spec, e *journal.Ended) error {
+		end, _ := r.Head.Ended.Of(e.Episode) // its play is what the head says
+		unit, _ := r.units.of(i, &end)
+		i++
+		return f(r.played(spec, e, unit))
+	})
+}
+
+func (r *Run) played(spec world.Spec, e *journal.Ended, unit world.Unit) world.Played {
+	p := world.Played{Episode: e.Episode, Spec: spec, Outcome: e.Outcome, Unit: unit}
+	if fork := r.Head.Begun.Fork; fork != nil {
+		p.Past = fork.Turn
+	}
+	if e.Episode < len(r.took) {
+		p.Took = r.took[e.Episode]
+	}
+	return p
+}
+
+// Model returns the model of an agent, as provider/model, or its bot, or "person".
+func (r *Run) Model(agent string) string {
+	for _, a := range r.Head.Begun.Agents {
+		switch {
+		case a.Name != agent:
+		case a.Bot != "":
+			return "bot " + a.Bot
+		default:
+			return world.ModelName(a.Model)
+		}
+	}
+	return ""
+}
+
+// Episode is a summary of an episode.
+type Episode struct {
+	Number   int               `json:"episode"`
+	Cell     string            `json:"cell,omitempty"`
+	Deal     int               `json:"deal"`
+	Lineup   map[string]string `json:"lineup"`
+	State    string            `json:"state"` // waiting, playing, ended, failed
+	Failed   string            `json:"failed,omitempty"`
+	Scores   []world.Score     `json:"scores,omitempty"`
+	Spending `json:"spent"`
+}
+
+// LineupText returns a lineup as first=small second=large.
+func LineupText(lineup map[string]string) string {
+	parts := make([]string, 0, len(lineup))
+	for _, seat := range slices.Sorted(maps.Keys(lineup)) {
+		parts = append(parts, seat+"="+lineup[seat])
+	}
+	return strings.Join(parts, " ")
+}
+
+// All iterates over all episodes, in order.
+func (r *Run) All() iter.Seq[Episode] {
+	return func(yield func(Episode) bool) {
+		for _, st := range r.Head.Stages {
+			for i, spec := range st.Specs.All() {
+				if !yield(r.episode(st.First+i, spec)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Spec returns the spec of an episode. ok is false if there is no such episode.
+func (r *Run) Spec(episode int) (spec world.Spec, ok bool) {
+	for _, st := range r.Head.Stages {
+		if i := episode - st.First; i >= 0 && i < st.Specs.Len() {
+			return st.Specs.At(i), true
+		}
+	}
+	return spec, false
+}
+
+func (r *Run) episode(n int, spec world.Spec) Episode {
+	e := Episode{Number: n, Cell: spec.Cell, Deal: spec.Deal, Lineup: spec.Lineup, State: "waiting"}
+	if _, playing := r.Head.Playing[n]; playing {
+		e.State = "playing"
+	}
+	if end, ok := r.Head.Ended.Of(n); ok {
+		e.State, e.Failed, e.Scores = "ended", end.Outcome.Failed, end.Outcome.Scores
+		if e.Failed != "" {
+			e.State = "failed"
+		}
+	}
+	if n < len(r.Spent) {
+		e.Spending = r.Spent[n]
+	}
+	return e
+}
+
+// Plan returns the resolved plan of the run, indented.
+func (r *Run) Plan() string {
+	b, err := json.MarshalIndent(r.Head.Begun.Plan, "", "  ")
+	if err != nil {
+		return string(r.Head.Begun.Plan)
+	}
+	return string(b)
+}

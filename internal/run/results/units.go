@@ -1,0 +1,352 @@
+package results
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"hash/maphash"
+	"iter"
+	"slices"
+	"strings"
+
+	"parley/journal"
+	"parley/world"
+)
+
+// Deal is what an episode depends on before it is played. Episodes with the same deal are pairs, and not independent.
+type Deal struct {
+	Run    string // set if the unit is an episode of a run, not a deal
+	Kind   string
+	What   string // what else the kind deals, such as a problem
+	Seed   uint64 // with Number, what chance depends on
+	Number int
+}
+
+// Compare orders deals.
+func (d Deal) Compare(other Deal) int {
+	return cmp.Or(cmp.Compare(d.Run, other.Run), cmp.Compare(d.Kind, other.Kind), cmp.Compare(d.What, other.What),
+		cmp.Compare(d.Seed, other.Seed), cmp.Compare(d.Number, other.Number))
+}
+
+// Deals finds the deals of a run's episodes.
+type Deals struct {
+	seed  uint64
+	kind  world.Kind
+	given map[string]task // by params
+}
+
+// task is the task that the params of an episode give it: see world.TaskNamer.
+type task struct {
+	what  string
+	whole bool
+}
+
+// Deals returns the deals of r. It uses the kind only if it is the one that played r.
+func (r *Run) Deals() *Deals {
+	d := &Deals{seed: r.Head.Begun.Seed, given: map[string]task{}}
+	if k := r.kind; k.Name == r.Head.Begun.Kind && k.Version == r.Head.Begun.KindVersion {
+		d.kind = k
+	}
+	return d
+}
+
+// Of returns the deal of an episode.
+func (d *Deals) Of(spec world.Spec) Deal {
+	g, ok := d.given[string(spec.Params)]
+	if !ok {
+		g = d.read(spec.Params)
+		d.given[string(spec.Params)] = g
+	}
+	if g.whole {
+		return Deal{Kind: spec.Kind, What: g.what}
+	}
+	return Deal{Kind: spec.Kind, What: g.what, Seed: d.seed, Number: spec.Deal}
+}
+
+func (d *Deals) read(raw json.RawMessage) (g task) {
+	params, err := d.kind.Read(raw)
+	if err != nil {
+		return g // a run file may hold anything
+	}
+	g.what, g.whole = d.kind.TaskName(params)
+	return g
+}
+
+// Units numbers the deals and plays of one or several runs.
+type Units struct {
+	deals map[Deal]int
+	plays map[journal.Digest]int
+}
+
+// NewUnits returns empty Units.
+func NewUnits() *Units { return &Units{map[Deal]int{}, map[journal.Digest]int{}} }
+
+// Of returns the unit of an episode of r, as Each passes it. d are the deals of r.
+func (u *Units) Of(r *Run, d *Deals, p world.Played) world.Unit {
+	return u.of(r, d.Of(p.Spec), r.Head.Ended.Play(p.Episode), p.Unit.Play == 0)
+}
+
+func (u *Units) of(r *Run, d Deal, play journal.Digest, chance bool) (unit world.Unit) {
+	if r.Head.Begun.Fork == nil { // all episodes of a fork have one deal, and the question is how it can end
+		unit.Deal = numberOf(u.deals, d)
+	}
+	if !chance && play != (journal.Digest{}) {
+		unit.Play = numberOf(u.plays, play)
+	}
+	return unit
+}
+
+// runUnits are the units of the episodes of a run that ended, by their place among these.
+type runUnits struct {
+	deals, plays firsts
+	fork         bool // all episodes have one deal, and the question is how it can end
+}
+
+// of returns the unit of an episode, and what of it other episodes share: a deal or play that is only its own is 0 there.
+func (u *runUnits) of(place int, e *journal.Ended) (unit, shared world.Unit) {
+	if !u.fork {
+		shared.Deal = u.deals.At(place)
+		unit.Deal = cmp.Or(shared.Deal, place+1)
+	}
+	if !e.Chance && e.Play != (journal.Digest{}) {
+		shared.Play = u.plays.At(place)
+		unit.Play = cmp.Or(shared.Play, place+1)
+	}
+	return unit, shared
+}
+
+// FindUnits finds which episodes share a deal or a play. After it, several goroutines may read the run.
+func (r *Run) FindUnits() {
+	if r.units != nil {
+		return
+	}
+	n := r.Head.Ended.Len()
+	r.units = &runUnits{fork: r.Head.Begun.Fork != nil}
+	if !r.units.fork {
+		r.units.deals = findCopies(n, r.dealKeys())
+	}
+	r.units.plays = findCopies(n, func(yield func(int, journal.Digest) bool) {
+		i := 0
+		for _, e := range r.Head.Plays() {
+			if !e.Chance && e.Play != (journal.Digest{}) && !yield(i, e.Play) {
+				return
+			}
+			i++
+		}
+	})
+}
+
+// dealKeys yields the deals of the episodes that ended: a number for all but the number of the deal, and that.
+func (r *Run) dealKeys() iter.Seq2[int, [2]int] {
+	return func(yield func(int, [2]int) bool) {
+		deals, kinds, i := r.Deals(), map[Deal]int{}, 0
+		for spec := range r.Head.Plays() {
+			d := deals.Of(spec)
+			of := d.Number
+			d.Number = 0
+			if !yield(i, [2]int{numberOf(kinds, d), of}) {
+				return
+			}
+			i++
+		}
+	}
+}
+
+func numberOf[K comparable](known map[K]int, key K) int {
+	if known[key] == 0 {
+		known[key] = len(known) + 1
+	}
+	return known[key]
+}
+
+// Distinct counts the different plays of the episodes that ended without failing, and the
+// episodes that copy an earlier one: word for word the same, and not by chance. A copy is not
+// independent evidence.
+func Distinct(head *journal.Head) (distinct, copies int) {
+	first := findCopies(head.Ended.Len(), playDigests(knownPlays(head)))
+	for i, e := range knownPlays(head) {
+		switch first.At(i) {
+		case 0, i + 1:
+			distinct++
+		default:
+			if !e.Chance {
+				copies++
+			}
+		}
+	}
+	return distinct, copies
+}
+
+// knownPlays yields the episodes that did not fail and whose play is known, with their places among these.
+func knownPlays(head *journal.Head) iter.Seq2[int, journal.Ended] {
+	return func(yield func(int, journal.Ended) bool) {
+		i := 0
+		for _, e := range head.Plays() {
+			if e.Outcome.Failed != "" || e.Play == (journal.Digest{}) {
+				continue
+			}
+			if !yield(i, e) {
+				return
+			}
+			i++
+		}
+	}
+}
+
+// playDigests yields the plays of episodes.
+func playDigests(episodes iter.Seq2[int, journal.Ended]) iter.Seq2[int, journal.Digest] {
+	return func(yield func(int, journal.Digest) bool) {
+		for i, e := range episodes {
+			if !yield(i, e.Play) {
+				return
+			}
+		}
+	}
+}
+
+// CopiesNote says how many episodes of a run are copies, why, and what to do about it. It is empty
+// if no episode is a copy.
+func CopiesNote(head *journal.Head) string {
+	_, copies := Distinct(head)
+	if copies == 0 {
+		return ""
+	}
+	episodes := 0
+	for range knownPlays(head) {
+		episodes++
+	}
+	why, remedy := whyCopies(head)
+	are := "are exact copies of others and do"
+	if copies == 1 {
+		are = "is an exact copy of another and does"
+	}
+	return fmt.Sprintf("Of %d episodes, %d %s not count. %s: to get new plays, %s.", episodes, copies, are, why, remedy)
+}
+
+// whyCopies says why episodes are the same, and what to change.
+func whyCopies(head *journal.Head) (why, remedy string) {
+	deals := map[int]int{} // of the first episode of several with one play
+	sameDeal := true
+	agents := map[string]bool{}
+	i := -1
+	first := findCopies(head.Ended.Len(), func(yield func(int, journal.Digest) bool) {
+		n := -1
+		for _, e := range head.Plays() {
+			if n++; !yield(n, e.Play) {
+				return
+			}
+		}
+	})
+	for spec, e := range head.Plays() {
+		i++
+		same := first.At(i)
+		if same == 0 || e.Chance || e.Outcome.Failed != "" {
+			continue
+		}
+		deal, known := deals[same]
+		if !known {
+			deals[same] = spec.Deal
+			continue
+		}
+		sameDeal = sameDeal && deal == spec.Deal
+		for _, name := range spec.Lineup {
+			agents[name] = true
+		}
+	}
+	why, remedy = Unvarying(head.Begun.Agents, func(name string) bool { return agents[name] })
+	if why == "" {
+		why, remedy = "The provider gives the same answer to the same question", "use a temperature above 0, or a provider that samples"
+	}
+	if sameDeal {
+		return why + ", and copies have the same deal", remedy + ", or play more deals"
+	}
+	return why + ", and copies were asked the same though their deals differ", remedy + ", or vary what episodes are about, as with plan.matrix"
+}
+
+// Unvarying says which of the played agents always give the same answer to the same question, and
+// how to change that. It returns "" unless all agents with a model do so.
+func Unvarying(agents []world.Agent, played func(name string) bool) (why, remedy string) {
+	var cold, seeded []string
+	for _, a := range agents {
+		switch {
+		case a.Bot != "" || a.Human() || !played(a.Name):
+		case a.Temperature != nil && *a.Temperature == 0:
+			cold = append(cold, a.Name)
+		case a.Seed != nil:
+			seeded = append(seeded, a.Name)
+		default:
+			return "", ""
+		}
+	}
+	var whys, remedies []string
+	if len(cold) > 0 {
+		whys = append(whys, "temperature is 0 for "+listNames(cold))
+		remedies = append(remedies, "set agents.NAME.temperature above 0")
+	}
+	if len(seeded) > 0 {
+		whys = append(whys, "a seed is set for "+listNames(seeded))
+		remedies = append(remedies, "leave out agents.NAME.seed")
+	}
+	if len(whys) == 0 { // only bots
+		return "All agents are bots", "use a model"
+	}
+	why = strings.Join(whys, " and ")
+	return strings.ToUpper(why[:1]) + why[1:], strings.Join(remedies, " and ")
+}
+
+// listNames lists a few names.
+func listNames(all []string) string {
+	const limit = 4
+	if slices.Sort(all); len(all) > limit {
+		return fmt.Sprintf("%s and %d more", strings.Join(all[:limit-1], ", "), len(all)-limit+1)
+	}
+	return strings.Join(all, ", ")
+}
+
+// firsts has for each of many keys 1 + the place of the first that is equal; 0 if no other is equal. It may be shorter: then the
+// rest are 0.
+type firsts []int32
+
+// At returns what a key has.
+func (f firsts) At(place int) int {
+	if place >= len(f) {
+		return 0
+	}
+	return int(f[place])
+}
+
+// findCopies finds equal keys. There are about n, which are read twice, each with its place. Only keys that occur more than once are
+// held: among the deals and plays of millions of episodes most do not.
+func findCopies[K comparable](n int, keys iter.Seq2[int, K]) firsts {
+	seed, end := maphash.MakeSeed(), 0
+	hashes := make([]uint64, 0, n)
+	for i, k := range keys {
+		hashes, end = append(hashes, maphash.Comparable(seed, k)), i+1
+	}
+	slices.Sort(hashes)
+	if hashes = repeated(hashes); len(hashes) == 0 {
+		return nil
+	}
+	out, first := make(firsts, end), map[K]int32{}
+	for i, k := range keys {
+		if _, ok := slices.BinarySearch(hashes, maphash.Comparable(seed, k)); !ok {
+			continue
+		}
+		if first[k] == 0 {
+			first[k] = int32(i) + 1
+		}
+		out[i] = first[k]
+	}
+	return out
+}
+
+// repeated keeps of a sorted list what it has more than once, each once.
+func repeated(sorted []uint64) []uint64 {
+	out := sorted[:0]
+	for i := 1; i < len(sorted); i++ {
+		if h := sorted[i]; h == sorted[i-1] && (len(out) == 0 || out[len(out)-1] != h) {
+			out = append(out, h)
+		}
+	}
+	return out
+}
