@@ -13,27 +13,20 @@ import (
 	"parley/llm"
 )
 
-// Client is the connection of a call.
-type Client interface {
-	// Hold calls left when the connection is closed. It returns false if it already does for this key, or if
-	// the connection is closed.
-	Hold(key any, left func()) bool
-}
-
-// maxTalks is how many calls of a session are remembered to recognize calls that continue them.
-const maxTalks = 1 << 16
+// maxConversations is how many calls of a session are remembered to recognize calls that continue them.
+const maxConversations = 1 << 16
 
 // program describes the program that uses a session, to notice another one that uses the same name. Session.mu
 // guards it.
 type program struct {
-	calls    int                 // calls of earlier processes included
-	met      bool                // it made a call in this process
-	first    fingerprint         // of the first call
-	more     bool                // a different call than the first was made
-	talks    map[uint64]struct{} // hashes of the conversations; nil once reported
-	clients  int                 // open connections
-	reported bool                // a possible other program was reported
-	note     string              // for the record of the first call
+	calls         int                 // calls of earlier processes included
+	active        bool                // it made a call in this process
+	first         fingerprint         // of the first call
+	more          bool                // a different call than the first was made
+	conversations map[uint64]struct{} // hashes of the conversations; nil once reported
+	clients       int                 // open connections
+	reported      bool                // a possible other program was reported
+	note          string              // for the record of the first call
 }
 
 // Assign returns the session that a call belongs to. It begins the session of that name if necessary. client is
@@ -46,7 +39,7 @@ type program struct {
 // Later, another program is noticed by its connections: the first call is made again, nothing is in flight, and
 // every connection of the first program is closed. Then a new episode begins. If only some of this holds, the
 // call belongs to the episode, and the first time that is reported.
-func (a *sessionSet) Assign(ctx context.Context, id Name, c *format.Call, client Client) (s *Session, note string, err error) {
+func (a *sessionSet) Assign(ctx context.Context, id sessionName, c *format.Call, client *clientConn) (s *session, note string, err error) {
 	if s, err = a.Find(ctx, id, true); err != nil {
 		return nil, "", err
 	}
@@ -54,11 +47,11 @@ func (a *sessionSet) Assign(ctx context.Context, id Name, c *format.Call, client
 		return s, "", err
 	}
 	for {
-		to, said, err := a.meet(s, c, client.Hold(s, s.left))
+		to, text, err := a.join(s, c, client.Hold(s, s.left))
 		if err != nil {
 			return nil, "", err
 		}
-		if note = said; to == s {
+		if note = text; to == s {
 			break
 		}
 		a.replace(s, to)
@@ -71,12 +64,12 @@ func (a *sessionSet) Assign(ctx context.Context, id Name, c *format.Call, client
 }
 
 // place returns the session of the episode that a call of the name of s belongs to.
-func (a *sessionSet) place(ctx context.Context, s *Session, c *format.Call) (*Session, error) {
+func (a *sessionSet) place(ctx context.Context, s *session, c *format.Call) (*session, error) {
 	if to := s.placed.Load(); to != nil {
 		return to, nil
 	}
-	s.revived.Lock()
-	defer s.revived.Unlock()
+	s.restoring.Lock()
+	defer s.restoring.Unlock()
 	if to := s.placed.Load(); to != nil {
 		return to, nil
 	}
@@ -89,7 +82,7 @@ func (a *sessionSet) place(ctx context.Context, s *Session, c *format.Call) (*Se
 		to.ready.Store(true)
 		to.placed.Store(to)
 		a.mu.Lock()
-		a.byID[s.Name] = to
+		a.byID[s.sessionName] = to
 		a.mu.Unlock()
 	}
 	s.placed.Store(to)
@@ -97,12 +90,12 @@ func (a *sessionSet) place(ctx context.Context, s *Session, c *format.Call) (*Se
 }
 
 // choose returns the session of the recorded episode that a call belongs to, or of a new one.
-func (a *sessionSet) choose(ctx context.Context, s *Session, c *format.Call) (*Session, error) {
+func (a *sessionSet) choose(ctx context.Context, s *session, c *format.Call) (*session, error) {
 	episode, known := a.holds(s.prior, c)
 	if !a.cfg.Resume {
-		episodes := a.found.Sessions[s.Name]
+		episodes := a.found.Sessions[s.sessionName]
 		for i := len(episodes) - 2; i >= 0 && !known; i-- {
-			calls, err := LedgerPast(context.WithoutCancel(ctx), a.cfg.Journal, episodes[i])
+			calls, err := ReadCalls(context.WithoutCancel(ctx), a.cfg.Journal, episodes[i])
 			if err != nil {
 				return nil, err
 			}
@@ -111,15 +104,15 @@ func (a *sessionSet) choose(ctx context.Context, s *Session, c *format.Call) (*S
 	}
 	switch {
 	case !known:
-		to, err := a.begin(s.Name)
+		to, err := a.begin(s.sessionName)
 		if err == nil {
 			to.past = s.Past() // recorded answers are served in the new episode too
 			a.tell("session %s: its first call is not in the record and continues nothing there, so episode %d begins; episode %d stays as it was", s.ID, to.Episode, s.Episode)
 		}
 		return to, err
 	case episode != s.Episode:
-		to := a.at(s.Name, episode)
-		if err := a.revive(ctx, to); err != nil {
+		to := a.newSession(s.sessionName, episode)
+		if err := a.restore(ctx, to); err != nil {
 			return nil, err
 		}
 		to.prior, to.past = nil, s.Past()
@@ -153,31 +146,31 @@ func previous(c *format.Call) (id string) {
 }
 
 // replace gives the name of s to its successor. Sweep still closes s.
-func (a *sessionSet) replace(s, to *Session) {
+func (a *sessionSet) replace(s, to *session) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.byID[s.Name] != s {
+	if a.byID[s.sessionName] != s {
 		return
 	}
-	a.byID[s.Name] = to
+	a.byID[s.sessionName] = to
 	if a.cfg.Idle > 0 {
 		to.before = s
 	}
 }
 
 // left counts a closed connection.
-func (s *Session) left() {
+func (s *session) left() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.program.clients--
 }
 
-// meet returns s, or its successor. connects reports whether the call is the first of s over its connection.
-func (a *sessionSet) meet(s *Session, c *format.Call, connects bool) (_ *Session, note string, err error) {
+// join adds a call to the program of s. It returns s, or its successor. connects reports whether the call is the first of s over its connection.
+func (a *sessionSet) join(s *session, c *format.Call, connects bool) (_ *session, note string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := &s.program
-	quiet := p.met && len(s.active) == 0 && s.state == sessionOpen
+	quiet := p.active && len(s.active) == 0 && s.state == stateOpen
 	alone := quiet && connects && p.clients == 0
 	if connects {
 		p.clients++ // left subtracts it
@@ -187,25 +180,25 @@ func (a *sessionSet) meet(s *Session, c *format.Call, connects bool) (_ *Session
 	case s.next != nil:
 		return s.next, "", nil
 	case alone && again:
-		s.next, err = a.renew(s)
+		s.next, err = a.beginNext(s)
 		return s.next, "", err
 	case p.note != "":
 		note, p.note = p.note, ""
 	case p.reported:
 	case again:
 		note = fmt.Sprintf("the first call is asked again and goes to episode %d too; for another game, name another session", s.Episode)
-	case alone && previous(c) == "" && !p.continues(a.talks(&c.Request)):
+	case alone && previous(c) == "" && !p.continues(a.conversationHashes(&c.Request)):
 		note = fmt.Sprintf("a client connected again; its call continues nothing and goes to episode %d too; for another program, name another session", s.Episode)
 	}
-	p.reported = p.reported || note != "" && p.met
-	p.met = true
+	p.reported = p.reported || note != "" && p.active
+	p.active = true
 	a.remember(p, c.Turn(), string(c.API), &c.Request)
 	return s, note, nil
 }
 
-// renew begins the episode after that of s.
-func (a *sessionSet) renew(s *Session) (*Session, error) {
-	to, err := a.begin(s.Name)
+// beginNext begins the episode after that of s.
+func (a *sessionSet) beginNext(s *session) (*session, error) {
+	to, err := a.begin(s.sessionName)
 	if err != nil {
 		return nil, err
 	}
@@ -248,29 +241,29 @@ func (a *sessionSet) remember(p *program, digest [16]byte, api string, q *llm.Re
 	}
 	p.more = p.more || !a.same(p.first, digest, api, q)
 	if p.reported {
-		p.talks = nil
+		p.conversations = nil
 		return
 	}
-	if p.talks == nil {
-		p.talks = map[uint64]struct{}{}
+	if p.conversations == nil {
+		p.conversations = map[uint64]struct{}{}
 	}
-	if talks := a.talks(q); len(talks) > 0 && len(p.talks) < maxTalks {
-		p.talks[talks[len(talks)-1]] = struct{}{}
+	if talks := a.conversationHashes(q); len(talks) > 0 && len(p.conversations) < maxConversations {
+		p.conversations[talks[len(talks)-1]] = struct{}{}
 	}
 }
 
 // continues reports whether a call begins with the whole conversation of an earlier one.
 func (p *program) continues(talks []uint64) bool {
 	for _, t := range talks {
-		if _, ok := p.talks[t]; ok {
+		if _, ok := p.conversations[t]; ok {
 			return true
 		}
 	}
 	return false
 }
 
-// talks hashes the conversation of a request: its first message, its first two, and so on.
-func (a *sessionSet) talks(q *llm.Request) []uint64 {
+// conversationHashes hashes the conversation of a request: its first message, its first two, and so on.
+func (a *sessionSet) conversationHashes(q *llm.Request) []uint64 {
 	out := make([]uint64, len(q.Messages))
 	var h maphash.Hash
 	h.SetSeed(a.seed)

@@ -2,7 +2,9 @@ package gateway
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
@@ -12,9 +14,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"parley/internal/ask/cache"
 	"parley/internal/ask/provider"
+	"parley/internal/ask/sim"
+	"parley/internal/kit/sse"
 	"parley/llm"
 )
 
@@ -217,7 +222,7 @@ func TestEchoedKey(t *testing.T) {
 					path = "/v1/sessions/s/messages"
 				}
 				r := l.post(path, body, header...)
-				sent += fmt.Sprint(r.header) + r.body + gatewayText(r.body)
+				sent += fmt.Sprint(r.header) + r.body + streamWords(r.body)
 			}
 			r := l.post("/v1/sessions/s/models", "", header...)
 			sent += fmt.Sprint(r.header) + r.body
@@ -235,8 +240,8 @@ func TestEchoedKey(t *testing.T) {
 	}
 }
 
-// gatewayText joins the words of a streamed chat completion.
-func gatewayText(stream string) (words string) {
+// streamWords joins the words of a streamed chat completion.
+func streamWords(stream string) (words string) {
 	for _, part := range strings.Split(stream, `"content":"`)[1:] {
 		word, _, _ := strings.Cut(part, `"`)
 		words += word
@@ -340,4 +345,354 @@ func TestLeavesAfterAByte(t *testing.T) {
 			t.Errorf("%q: %+v", more, calls)
 		}
 	}
+}
+
+// sending answers with bytes of a type.
+func sending(kind string, parts ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", kind)
+		for _, p := range parts {
+			io.WriteString(w, p)
+			w.(http.Flusher).Flush()
+		}
+	}
+}
+
+// chatTricks are streams of chat completions that split a key over two events.
+func chatTricks(a, b string) map[string][]string {
+	data := func(s string) string { return "data: " + s + "\n\n" }
+	first, second := data(chunk(a)), data(chunk(b))
+	last := `{"choices":[{"delta":{"content":"` + b + `"},"index":0}]}`
+	return map[string][]string{
+		"order of members": {first, data(last)},
+		"another index":    {data(`{"xindex":1,` + strings.Replace(last, b, a, 1)[1:]), data(`{"xindex":2,` + last[1:])},
+		"index of the top": {data(`{"index":1,` + chunk(a)[1:]), data(`{"index":2,` + chunk(b)[1:])},
+		"escaped name":     {first, strings.Replace(second, "content", `c\u006fntent`, 1)},
+		"name in capitals": {first, strings.Replace(second, "content", "Content", 1)},
+		"large event":      {first, data(`{"pad":"` + strings.Repeat("z", 70000) + `","choices":[]}`), second},
+		"comment":          {first, ": a \"content\": \"zzz\"\n\n", second},
+		"quote in comment": {first, ": \"\n" + second},
+		"quote in name":    {"event: \"\n" + first, "event: \"\n" + second},
+		"two data lines":   {first, strings.Replace(second, `"content":`, "\"content\"\ndata: :", 1)},
+		"carriage returns": {strings.ReplaceAll(first, "\n", "\r") + ": \"\r" + second},
+		"another choice":   {first, data(strings.Replace(chunk("zzz"), `"index":0`, `"index":1`, 1)), second},
+		"two reasonings":   {strings.Replace(first, "content", "reasoning", 1), strings.Replace(second, "content", "reasoning_content", 1)},
+		"tool call": {data(`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":"{\"a\":\"` + a + `"}}]}}]}`),
+			data(`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"` + b + `\"}"}}]}}]}`)},
+	}
+}
+
+// messageTricks do the same in Anthropic's format.
+func messageTricks(a, b string) map[string][]string {
+	event := func(kind, rest string) string {
+		return "event: " + kind + "\ndata: {\"type\":\"" + kind + `"` + rest + "}\n\n"
+	}
+	start := event("message_start", `,"message":{"id":"x","type":"message","role":"assistant","model":"m","content":[],"usage":{"input_tokens":1,"output_tokens":1}}`)
+	out := map[string][]string{}
+	for name, kind := range map[string][2]string{"two texts": {"text", "text_delta"}, "two thoughts": {"thinking", "thinking_delta"}, "two starts": {"text", ""}} {
+		all := []string{start}
+		for i, part := range []string{a, b} {
+			index, begins := fmt.Sprintf(`,"index":%d`, i), ""
+			if kind[1] == "" {
+				begins = part
+			}
+			all = append(all, event("content_block_start", index+`,"content_block":{"type":"`+kind[0]+`","`+kind[0]+`":"`+begins+`"}`))
+			if kind[1] != "" {
+				all = append(all, event("content_block_delta", index+`,"delta":{"type":"`+kind[1]+`","`+kind[0]+`":"`+part+`"}`))
+			}
+			all = append(all, event("content_block_stop", index))
+		}
+		out[name] = append(all, event("message_delta", `,"delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}`), event("message_stop", ""))
+	}
+	return out
+}
+
+// wholeTricks are whole answers, by the format of the provider.
+func wholeTricks(dialect, a, b string) map[string]string {
+	if dialect == "openai" {
+		return map[string]string{
+			"parts":    `{"choices":[{"index":0,"message":{"role":"assistant","content":[{"type":"text","text":"` + a + `"},{"type":"text","text":"` + b + `"}]},"finish_reason":"stop"}]}`,
+			"logprobs": `{"choices":[{"index":0,"message":{"role":"assistant","content":"x"},"logprobs":{"content":[{"token":"` + a + `","logprob":-1},{"token":"` + b + `","logprob":-1}]},"finish_reason":"stop"}]}`,
+		}
+	}
+	head := `{"id":"x","type":"message","role":"assistant","model":"m","stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1},"content":[`
+	return map[string]string{
+		"parts":    head + `{"type":"text","text":"` + a + `"},{"type":"text","text":"` + b + `"}]}`,
+		"thoughts": head + `{"type":"thinking","thinking":"` + a + `","signature":"a"},{"type":"thinking","thinking":"` + b + `","signature":"b"},{"type":"text","text":"hi"}]}`,
+	}
+}
+
+// joined joins the texts of an answer by member name.
+func joined(body string) string {
+	texts := map[string]string{}
+	var walk func(name string, v any)
+	walk = func(name string, v any) {
+		switch v := v.(type) {
+		case string:
+			texts[name] += v
+		case []any:
+			for _, e := range v {
+				walk(name, e)
+			}
+		case map[string]any:
+			if n, ok := v["index"].(float64); ok && n == 1 && v["delta"] != nil && v["type"] == nil {
+				return // another choice
+			}
+			for k, e := range v {
+				walk(strings.ToLower(k), e)
+			}
+		}
+	}
+	read := func(b []byte) {
+		var v any
+		if json.Unmarshal(b, &v) == nil {
+			walk("", v)
+		}
+	}
+	read([]byte(body))
+	all := sse.Splitter{}
+	all.Add([]byte(strings.ReplaceAll(body, "\r", "\n") + "\n\n"))
+	for raw, ok := all.Next(); ok; raw, ok = all.Next() {
+		read(sse.Parse(raw).Data)
+	}
+	return fmt.Sprint(texts)
+}
+
+// TestSplitKey checks that no long part of a key that a provider returns in two pieces reaches a client, the
+// run file or the cache.
+func TestSplitKey(t *testing.T) {
+	const key = "sk-UPSTREAMSECRET-0123456789abcdef"
+	t.Setenv("GATEWAY_SPLIT_KEY", key)
+	for _, at := range []int{11, 17} {
+		a, b := key[:at], key[at:]
+		for _, dialect := range []string{"openai", "anthropic"} {
+			streams := messageTricks(a, b)
+			if dialect == "openai" {
+				streams = chatTricks(a, b)
+				for name := range streams {
+					for _, e := range ends() {
+						streams[name] = append(streams[name], "data: "+e+"\n\n")
+					}
+				}
+			}
+			for name, parts := range streams {
+				splitKey(t, key, fmt.Sprint(dialect, " ", name, " ", at), dialect, streamed, sending("text/event-stream", parts...))
+			}
+			for name, body := range wholeTricks(dialect, a, b) {
+				splitKey(t, key, fmt.Sprint(dialect, " whole ", name, " ", at), dialect, "", sending("application/json", body))
+			}
+		}
+	}
+}
+
+// splitKey asks a provider that answers with step, in both formats.
+func splitKey(t *testing.T, key, name, dialect, more string, step http.HandlerFunc) {
+	t.Helper()
+	folder := t.TempDir()
+	store, err := cache.Open(folder, cache.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := upstream(dialect, serving(t, script(step)))
+	p.KeyEnv = "GATEWAY_SPLIT_KEY"
+	l := start(t, Config{Upstreams: []provider.Provider{p}, Cache: store, Retries: NoRetries})
+	sent := ""
+	for path, body := range map[string]string{chatPath: chatOf("m", "hi", more), "/v1/sessions/s/messages": messageOf("m", "hi", more), "/v1/sessions/s/models": ""} {
+		r := l.post(path, body)
+		sent += r.body + "\n" + joined(r.body) + "\n"
+	}
+	for _, c := range l.calls("s") {
+		b, err := json.Marshal(c.Response)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent += string(b) + "\n" + string(c.Wire.Body) + "\n" + joined(string(c.Wire.Body))
+	}
+	store.Close()
+	for i := 0; i+12 <= len(key); i++ {
+		if part := key[i : i+12]; strings.Contains(sent, part) {
+			t.Errorf("%s: %s was sent: %.3000s", name, part, sent)
+			return
+		}
+	}
+	for _, in := range []string{filepath.Dir(l.file), folder} {
+		inFiles(t, in, key[17:])
+	}
+}
+
+// TestKeyHeaders checks every header in which clients send keys: sessions are separate, and no key comes back.
+func TestKeyHeaders(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key"} {
+		l := to(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			saying("It is "+strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")+r.Header.Get("X-Api-Key")+r.Header.Get("Api-Key")+r.Header.Get("X-Goog-Api-Key"))(w, r)
+		}))
+		key := func(who string) []string {
+			if name == "Authorization" {
+				who = "Bearer " + who
+			}
+			return []string{name, who}
+		}
+		l.post(chatPath, chatOf("m", "hi"), key("key-of-alice")...).want(t, 200, "It is [key]")
+		l.post("/v1/sessions/s", "", key("key-of-bob")...).want(t, 404, "session_unknown")
+		l.post("/v1/sessions/s", "").want(t, 404, "session_unknown")
+		l.post("/v1/sessions/s", "", key("key-of-alice")...).want(t, 200, `"requests":1`)
+		l.calls("s")
+		inFiles(t, filepath.Dir(l.file), "key-of-")
+	}
+	// A gateway accepts its own key in each of them, and sends it to no provider.
+	up := script(saying("fine"))
+	l := to(t, up, func(c *Config) { c.Keys = []string{"key-of-alice"} })
+	l.post(chatPath, chatOf("m", "hi"), "Api-Key", "key-of-alice").want(t, 200, "fine")
+	l.post(chatPath, chatOf("m", "hi"), "Api-Key", "key-of-bob").want(t, 401)
+	if got := up.heads[0]["Api-Key"]; got != nil {
+		t.Errorf("%v was sent to the provider", got)
+	}
+}
+
+// TestKeys checks that a key is needed, in either vendor's header.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	l := to(t, script(saying("fine")), func(c *Config) { c.Keys = []string{"alpha-key", "beta-key"} })
+	for _, c := range []struct {
+		name, value string
+		status      int
+	}{
+		{"Authorization", "Bearer alpha-key", 200}, {"X-Api-Key", "beta-key", 200},
+		{"Authorization", "Bearer alpha-keys", 401}, {"X-Api-Key", "", 401}, {"Authorization", "alpha-key", 401},
+	} {
+		got := l.post(chatPath, chatOf("m", "hi"), c.name, c.value)
+		if got.status != c.status || strings.Contains(got.body, "alpha") {
+			t.Errorf("%+v: %d %s", c, got.status, got.body)
+		}
+	}
+	l.post("/healthz", "").want(t, 200)
+	l.post("/metrics", "").want(t, 401)
+	l.post("/v1/sessions/s", "").want(t, 401)
+}
+
+// TestNoWebPages checks that requests of web pages are refused.
+func TestNoWebPages(t *testing.T) {
+	t.Parallel()
+	l := to(t, script(saying("fine")))
+	l.post(chatPath, chatOf("m", "hi"), "Origin", "https://example.com").want(t, 403, "does not serve web pages")
+	l.post(chatPath, chatOf("m", "hi")).want(t, 200)
+}
+
+// TestSecrets looks for keys in answers, records and errors.
+func TestSecrets(t *testing.T) {
+	t.Setenv("GATEWAY_TEST_KEY", "sk-upstream-secret")
+	echo := func(w http.ResponseWriter, r *http.Request) {
+		answering(401, `{"error":{"message":"Incorrect API key provided: `+strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")+`"}}`)(w, r)
+	}
+	tell := func(w http.ResponseWriter, r *http.Request) {
+		events(chunk("so"), `{"error":{"message":"bad key `+strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")+`"}}`)(w, r)
+	}
+	up := script(echo, echo, tell, saying("fine"))
+	p := upstream("openai", serving(t, up))
+	p.KeyEnv = "GATEWAY_TEST_KEY"
+	l := start(t, Config{Upstreams: []provider.Provider{p}, Keys: []string{"client-secret"}})
+	got := l.post(chatPath, chatOf("m", "hi"), "Authorization", "Bearer client-secret").want(t, 401, "Incorrect API key provided: [key]")
+	// Without its own keys the gateway sends the client's.
+	q := upstream("openai", p.BaseURL)
+	open := start(t, Config{Upstreams: []provider.Provider{q}})
+	other := open.post(chatPath, chatOf("m", "hi"), "Authorization", "Bearer sk-clients-own").want(t, 401, "[key]")
+	streams := open.post(chatPath, chatOf("m", "hi", streamed), "Authorization", "Bearer sk-clients-own").want(t, 200, "bad key [key]")
+	// A client's bad key does not affect others.
+	open.post(chatPath, chatOf("m", "hi"), "Authorization", "Bearer sk-another-one").want(t, 200, "fine")
+	if h := up.heads; h[0].Get("Authorization") != "Bearer sk-upstream-secret" || h[1].Get("Authorization") != "Bearer sk-clients-own" {
+		t.Errorf("%v", h)
+	}
+	l.calls("s")
+	open.calls("s")
+	for _, file := range []string{l.file, open.file} {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, secret := range []string{"sk-upstream-secret", "client-secret", "sk-clients-own"} {
+			if bytes.Contains(b, []byte(secret)) || strings.Contains(got.body+other.body+streams.body, secret) {
+				t.Errorf("%s is in %s, or was sent", secret, file)
+			}
+		}
+	}
+}
+
+// TestBadRequests checks the errors of requests that cannot be served.
+func TestBadRequests(t *testing.T) {
+	t.Parallel()
+	l := to(t, script(saying("fine")), func(c *Config) { c.MaxBody = 1000 })
+	l.post(chatPath, "no JSON").want(t, 400, "not a JSON object")
+	l.post(chatPath, `{"model":"m","messages":[]`).want(t, 400, "not a JSON object")
+	l.post(chatPath, chatOf("m", strings.Repeat("x", 2000))).want(t, 413, "too large")
+	l.post(chatPath, chatOf("m", "hi"), "Content-Encoding", "gzip").want(t, 400, "compressed")
+	l.post("/v1/files", `{}`).want(t, 404, "POST /v1/chat/completions")
+	l.post("/v1/chat/completions", chatOf("m", "hi"), "X-Parley-Session", strings.Repeat("s", 300)).want(t, 400, "at most 200 characters")
+	l.post("/v1/messages/count_tokens", chatOf("m", "hi")).want(t, 404, "only a provider of Anthropic's format counts tokens")
+}
+
+// TestSlowClients checks that a client has limited time to send its request.
+func TestSlowClients(t *testing.T) {
+	t.Parallel()
+	l := to(t, script(saying("fine")), func(c *Config) { c.ClientTimeout = 2 * time.Second }) // a busy machine needs some of it
+	conn, err := net.Dial("tcp", strings.TrimPrefix(l.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.Write([]byte("POST " + chatPath + " HTTP/1.1\r\nHost: " + conn.RemoteAddr().String() + "\r\nContent-Length: 100\r\n\r\n{"))
+	b := make([]byte, 4096)
+	n, err := conn.Read(b) // blocks forever if the gateway does
+	if err != nil || !strings.Contains(string(b[:n]), "400") {
+		t.Errorf("%q, %v", b[:n], err)
+	}
+}
+
+// TestClientReadsNothing checks a client that does not read its stream: the provider is slowed down, others
+// are served, and in the end the call is canceled.
+func TestClientReadsNothing(t *testing.T) {
+	t.Parallel()
+	long := "data: " + chunk(strings.Repeat("so ", 20_000)) + "\n\n"
+	held, ended := make(chan struct{}, 1), make(chan struct{})
+	l := to(t, script(func(w http.ResponseWriter, r *http.Request) {
+		defer close(ended)
+		events()(w, r)
+		for r.Context().Err() == nil { // writing blocks when nobody reads
+			if _, err := w.Write([]byte(long)); err != nil {
+				return
+			}
+			select {
+			case held <- struct{}{}:
+			default:
+			}
+		}
+	}, saying("fine")), func(c *Config) { c.ClientTimeout = 2 * time.Second }) // a busy machine needs some of it
+	conn, err := net.Dial("tcp", strings.TrimPrefix(l.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	body := chatOf("m", "hi", streamed)
+	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n\r\n%s", chatPath, conn.RemoteAddr(), len(body), body)
+	<-held
+	l.post("/v1/sessions/other/chat/completions", chatOf("m", "hi")).want(t, 200, "fine")
+	<-ended
+	calls := l.calls("s")
+	if e := calls[0].Error; len(calls) != 1 || e == nil || e.Kind != llm.KindCanceled || !strings.Contains(e.Message, "took nothing for 2s after") || !calls[0].Wire.Cut {
+		t.Errorf("%+v", e)
+	}
+}
+
+// TestWatched reads the gateway's own metrics and status.
+func TestWatched(t *testing.T) {
+	t.Parallel()
+	l := start(t, Config{Upstreams: both(simulated(t, sim.Config{}))})
+	l.post(chatPath, chatOf("m", "hi"))
+	l.post("/v1/messages", messageOf("m", "hi"), anthropicVersion()...)
+	l.post("/metrics", "").want(t, 200,
+		`parley_gateway_requests_total{code="200",endpoint="chat"} 1`, `parley_gateway_attempts_total{model="openai/m"} 1`,
+		`parley_gateway_tokens_total{model="anthropic/m",type="output"}`, "parley_gateway_sessions_open 2", "go_goroutines")
+	l.post("/readyz", "").want(t, 200, `"status":"ready"`)
+	l.g.draining.Store(true)
+	l.post("/readyz", "").want(t, 503, `"draining"`)
 }

@@ -13,24 +13,24 @@ import (
 	"time"
 )
 
-// testServer answers over a Stream wherever it can.
-type testServer struct {
-	streams connStreams
+// streamServer answers over a takenStream wherever it can.
+type streamServer struct {
+	streams takenConns
 	srv     *http.Server
 	addr    string
 	wg      sync.WaitGroup
 	gone    chan struct{} // a client went away
-	// answer answers a request. over reports whether w is a Stream.
-	answer func(h *testServer, w http.ResponseWriter, over bool)
+	// answer answers a request. over reports whether w is a takenStream.
+	answer func(h *streamServer, w http.ResponseWriter, over bool)
 }
 
-func open(t *testing.T, answer func(h *testServer, w http.ResponseWriter, over bool)) *testServer {
+func openStreams(t *testing.T, answer func(h *streamServer, w http.ResponseWriter, over bool)) *streamServer {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &testServer{addr: ln.Addr().String(), gone: make(chan struct{}, 1), answer: answer}
+	h := &streamServer{addr: ln.Addr().String(), gone: make(chan struct{}, 1), answer: answer}
 	h.srv = &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		l, ok := h.streams.Take(w, r)
@@ -44,13 +44,13 @@ func open(t *testing.T, answer func(h *testServer, w http.ResponseWriter, over b
 			l.Release(h.srv)
 		})
 	})}
-	h.wg.Go(func() { _ = h.srv.Serve(listen(ln)) })
+	h.wg.Go(func() { _ = h.srv.Serve(watchedListener(ln)) })
 	t.Cleanup(func() { h.shut(t) })
 	return h
 }
 
 // shut checks that everything ends without force.
-func (h *testServer) shut(t *testing.T) {
+func (h *streamServer) shut(t *testing.T) {
 	t.Helper()
 	h.streams.Close(false)
 	if err := h.srv.Shutdown(context.WithoutCancel(t.Context())); err != nil {
@@ -63,7 +63,7 @@ func (h *testServer) shut(t *testing.T) {
 	}
 }
 
-func pieces(_ *testServer, w http.ResponseWriter, _ bool) {
+func pieces(_ *streamServer, w http.ResponseWriter, _ bool) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.WriteHeader(http.StatusOK)
 	rc := http.NewResponseController(w)
@@ -73,8 +73,8 @@ func pieces(_ *testServer, w http.ResponseWriter, _ bool) {
 	}
 }
 
-// request is a request as it goes over the wire.
-func request(proto, more string) string {
+// rawRequest is a request as it goes over the wire.
+func rawRequest(proto, more string) string {
 	return "POST / " + proto + "\r\nHost: x\r\nContent-Length: 2\r\n" + more + "\r\nhi"
 }
 
@@ -93,7 +93,7 @@ func readConn(t *testing.T, in *bufio.Reader, want string) (header http.Header) 
 	return res.Header
 }
 
-func dial(t *testing.T, h *testServer) (net.Conn, *bufio.Reader) {
+func dial(t *testing.T, h *streamServer) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	c, err := net.Dial("tcp", h.addr)
 	if err != nil {
@@ -106,13 +106,13 @@ func dial(t *testing.T, h *testServer) (net.Conn, *bufio.Reader) {
 // TestAgain checks that one connection carries several answers: one after the other, early, and all at once.
 func TestAgain(t *testing.T) {
 	t.Parallel()
-	h := open(t, pieces)
+	h := openStreams(t, pieces)
 	c, in := dial(t, h)
 	for range 3 {
-		fmt.Fprint(c, request("HTTP/1.1", ""))
+		fmt.Fprint(c, rawRequest("HTTP/1.1", ""))
 		readConn(t, in, "one two")
 	}
-	fmt.Fprint(c, strings.Repeat(request("HTTP/1.1", ""), 5))
+	fmt.Fprint(c, strings.Repeat(rawRequest("HTTP/1.1", ""), 5))
 	for range 5 {
 		readConn(t, in, "one two")
 	}
@@ -121,7 +121,7 @@ func TestAgain(t *testing.T) {
 // TestWhole sends an answer with a length.
 func TestWhole(t *testing.T) {
 	t.Parallel()
-	h := open(t, func(_ *testServer, w http.ResponseWriter, _ bool) {
+	h := openStreams(t, func(_ *streamServer, w http.ResponseWriter, _ bool) {
 		w.Header()["Content-Length"] = []string{"5"}
 		w.Header()["Content-Type"] = []string{"text/event-stream"}
 		w.Header()["X-Odd"] = []string{"a\r\nb: c"}
@@ -130,7 +130,7 @@ func TestWhole(t *testing.T) {
 	})
 	c, in := dial(t, h)
 	for range 2 {
-		fmt.Fprint(c, request("HTTP/1.1", ""))
+		fmt.Fprint(c, rawRequest("HTTP/1.1", ""))
 		if h := readConn(t, in, "whole"); h.Get("Content-Length") != "5" || h.Get("B") != "" || h.Get("Date") == "" {
 			t.Errorf("%v", h)
 		}
@@ -140,13 +140,13 @@ func TestWhole(t *testing.T) {
 // TestLeaves checks that other versions of HTTP and closing clients stay with the server.
 func TestLeaves(t *testing.T) {
 	t.Parallel()
-	h := open(t, func(h *testServer, w http.ResponseWriter, over bool) {
+	h := openStreams(t, func(h *streamServer, w http.ResponseWriter, over bool) {
 		if over {
 			t.Error("it was taken over")
 		}
 		pieces(h, w, over)
 	})
-	for _, r := range []string{request("HTTP/1.0", ""), request("HTTP/1.1", "Connection: close\r\n")} {
+	for _, r := range []string{rawRequest("HTTP/1.0", ""), rawRequest("HTTP/1.1", "Connection: close\r\n")} {
 		c, in := dial(t, h)
 		fmt.Fprint(c, r)
 		readConn(t, in, "one two")
@@ -160,14 +160,14 @@ func TestLeaves(t *testing.T) {
 func TestGone(t *testing.T) {
 	t.Parallel()
 	for _, first := range []bool{false, true} {
-		h := open(t, func(h *testServer, w http.ResponseWriter, _ bool) {
+		h := openStreams(t, func(h *streamServer, w http.ResponseWriter, _ bool) {
 			if first {
 				pieces(h, w, true)
 			}
 			<-h.gone
 		})
 		c, in := dial(t, h)
-		fmt.Fprint(c, request("HTTP/1.1", ""))
+		fmt.Fprint(c, rawRequest("HTTP/1.1", ""))
 		if first {
 			if _, err := in.ReadString('\n'); err != nil {
 				t.Error(err)
@@ -178,18 +178,18 @@ func TestGone(t *testing.T) {
 }
 
 // TestGoneAfterMore checks that a client that sends a part of its next request and then goes away is noticed:
-// over a Stream and, with Watch, at the server.
+// over a takenStream and, with watchConn, at the server.
 func TestGoneAfterMore(t *testing.T) {
 	t.Parallel()
 	for _, more := range []string{"P", "POST / HTTP/1.1\r\n", strings.Repeat("x", maxAhead+100)} {
-		h := open(t, func(h *testServer, _ http.ResponseWriter, over bool) {
+		h := openStreams(t, func(h *streamServer, _ http.ResponseWriter, over bool) {
 			if !over {
 				t.Error("it was not taken over")
 			}
 			<-h.gone
 		})
 		c, _ := dial(t, h)
-		fmt.Fprint(c, request("HTTP/1.1", "")+more[:1])
+		fmt.Fprint(c, rawRequest("HTTP/1.1", "")+more[:1])
 		fmt.Fprint(c, more[1:])
 		c.Close()
 	}
@@ -201,7 +201,7 @@ func TestGoneAfterMore(t *testing.T) {
 	srv := &http.Server{ReadHeaderTimeout: time.Minute, ConnContext: connContext, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		left := make(chan struct{})
-		defer connWatch(r.Context(), func() { close(left) })()
+		defer watchConn(r.Context(), func() { close(left) })()
 		asked <- struct{}{}
 		if r.Header.Get("Stay") == "" {
 			<-left
@@ -212,12 +212,12 @@ func TestGoneAfterMore(t *testing.T) {
 		pieces(nil, w, false)
 	})}
 	var wg sync.WaitGroup
-	wg.Go(func() { _ = srv.Serve(listen(ln)) })
+	wg.Go(func() { _ = srv.Serve(watchedListener(ln)) })
 	defer wg.Wait()
 	defer srv.Close()
-	c, in := dial(t, &testServer{addr: ln.Addr().String()})
+	c, in := dial(t, &streamServer{addr: ln.Addr().String()})
 	// A client that stays is answered, and so is its next request, which it sent meanwhile in pieces.
-	next := request("HTTP/1.1", "Stay: 1\r\n")
+	next := rawRequest("HTTP/1.1", "Stay: 1\r\n")
 	fmt.Fprint(c, next)
 	<-asked
 	for i := range 4 {
@@ -229,7 +229,7 @@ func TestGoneAfterMore(t *testing.T) {
 	<-asked
 	asked <- struct{}{}
 	readConn(t, in, "one two")
-	fmt.Fprint(c, request("HTTP/1.1", ""))
+	fmt.Fprint(c, rawRequest("HTTP/1.1", ""))
 	<-asked
 	fmt.Fprint(c, "P")
 	c.Close()
@@ -239,12 +239,12 @@ func TestGoneAfterMore(t *testing.T) {
 // TestDrop checks that a dropped answer cannot be taken for a whole one.
 func TestDrop(t *testing.T) {
 	t.Parallel()
-	h := open(t, func(h *testServer, w http.ResponseWriter, _ bool) {
+	h := openStreams(t, func(h *streamServer, w http.ResponseWriter, _ bool) {
 		pieces(h, w, true)
-		w.(*Stream).Drop()
+		w.(*takenStream).Drop()
 	})
 	c, in := dial(t, h)
-	fmt.Fprint(c, request("HTTP/1.1", ""))
+	fmt.Fprint(c, rawRequest("HTTP/1.1", ""))
 	res, err := http.ReadResponse(in, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -259,13 +259,13 @@ func TestDrop(t *testing.T) {
 func TestConnClose(t *testing.T) {
 	t.Parallel()
 	begun := make(chan struct{})
-	h := open(t, func(h *testServer, w http.ResponseWriter, _ bool) {
+	h := openStreams(t, func(h *streamServer, w http.ResponseWriter, _ bool) {
 		pieces(h, w, true)
 		begun <- struct{}{}
 		<-h.gone
 	})
 	c, in := dial(t, h)
-	fmt.Fprint(c, request("HTTP/1.1", ""))
+	fmt.Fprint(c, rawRequest("HTTP/1.1", ""))
 	<-begun
 	h.streams.Close(false)
 	if _, err := in.ReadString('\n'); err != nil {

@@ -3,12 +3,18 @@ package gateway
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strconv"
+	"strings"
+	"sync"
 	"time"
 
+	"parley/internal/ask/wire/openai"
 	"parley/internal/kit/auth"
 	"parley/internal/serve/gateway/format"
 	"parley/internal/serve/telemetry"
@@ -21,30 +27,30 @@ type exchange struct {
 	g       *Gateway
 	out     *client
 	header  http.Header // of the request
-	rt      *gatewayRoute
+	rt      *route
 	began   time.Time
 	body    []byte
 	call    *format.Call
-	client  *Conn // nil if not known
-	session *Session
+	client  *clientConn // nil if not known
+	session *session
 	note    string // for the record
 	callID  int    // in the session, while in flight
 	turn    int    // in the record; unused if served from there
 	target  *target
-	flight  *relayFlight
+	flight  *flight
 	span    *telemetry.Span
-	patient *time.Timer // ends a call whose answer begins too late
+	timer   *time.Timer // ends a call whose answer begins too late
 	key     [32]byte    // in the cache
-	end     end
+	end     callEnd
 }
 
-// end is how a call ended.
-type end int
+// callEnd is how a call ended.
+type callEnd int
 
 const (
-	endRefused  end = iota // it was not sent, or not recorded
-	endRecorded            // with its answer
-	endFailed              // with an error that is recorded
+	endRefused  callEnd = iota // it was not sent, or not recorded
+	endRecorded                // with its answer
+	endFailed                  // with an error that is recorded
 	endReplayed
 	endKinds // number of ends
 )
@@ -54,8 +60,8 @@ const (
 type takeFunc func(x *exchange, w http.ResponseWriter, r *http.Request) bool
 
 // serve answers a call. take gets the calls for a stream.
-func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, rt *gatewayRoute, take takeFunc) {
-	x := &exchange{g: g, out: newClient(w, g.cfg.Patience), header: r.Header, client: connOf(r.Context()), rt: rt, began: time.Now()}
+func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, rt *route, take takeFunc) {
+	x := &exchange{g: g, out: newClient(w, g.cfg.ClientTimeout), header: r.Header, client: requestConn(r.Context()), rt: rt, began: time.Now()}
 	g.metrics.inFlight.Add(1)
 	if !x.read(r) {
 		x.count()
@@ -68,7 +74,7 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, rt *gatewayRoute
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	if r.ProtoMajor == 1 {
-		defer connWatch(ctx, func() { cancel(context.Canceled) })()
+		defer watchConn(ctx, func() { cancel(context.Canceled) })()
 	}
 	x.answer(ctx, cancel)
 }
@@ -119,16 +125,12 @@ func (x *exchange) read(r *http.Request) bool {
 
 // enter finds the session of the call and enters it.
 func (x *exchange) enter(ctx context.Context, cancel context.CancelCauseFunc) bool {
-	id, err := sessionOf(x.rt, x.header)
+	id, err := requestSession(x.rt, x.header)
 	if err != nil {
 		x.fail(http.StatusBadRequest, "session_invalid", err.Error())
 		return false
 	}
-	var client Client
-	if x.client != nil {
-		client = x.client
-	}
-	x.session, x.note, err = x.g.sessions.Assign(ctx, Name{Owner: x.g.owner(x.header), ID: id}, x.call, client)
+	x.session, x.note, err = x.g.sessions.Assign(ctx, sessionName{Owner: x.g.owner(x.header), ID: id}, x.call, x.client)
 	if err == nil {
 		x.callID, err = x.session.Enter(cancel)
 	}
@@ -176,7 +178,7 @@ func (x *exchange) replayed() bool {
 		"Content-Type": {was.Wire.Type}, "X-Parley-Replayed": {was.How},
 		"X-Parley-Turn": {strconv.Itoa(was.Episode) + ":" + strconv.Itoa(was.Turn)},
 	}
-	if was.How == sessionNearest {
+	if was.How == howNearest {
 		share := strconv.FormatFloat(was.Share, 'f', 3, 64)
 		h["X-Parley-Similarity"] = []string{share}
 		x.g.tell("session %s: episode %d, turn %d is replayed for a call that differs (similarity %s): %s", x.session.ID, was.Episode, was.Turn, share, was.Difference)
@@ -191,9 +193,9 @@ func (x *exchange) replayed() bool {
 func (g *Gateway) served(how string) {
 	g.metrics.replayed.Add(1)
 	switch how {
-	case sessionLoose:
+	case howLoose:
 		g.loose.Add(1)
-	case sessionNearest:
+	case howNearest:
 		g.nearest.Add(1)
 	}
 }
@@ -215,7 +217,7 @@ func (x *exchange) fetch(ctx context.Context, cancel context.CancelCauseFunc) {
 		x.prepare(t, cancel)
 		_, model := llm.SplitModel(t.model)
 		if e = t.upstream.Fetch(ctx, x.flight, model); e == nil {
-			rec.Response = &llm.Response{Finish: llm.FinishStop, Provider: t.upstream.Provider().Name}
+			rec.Response = &llm.Response{Finish: llm.FinishStop, Provider: t.upstream.provider.Name}
 		}
 	}
 	x.finish(rec, e)
@@ -223,15 +225,15 @@ func (x *exchange) fetch(ctx context.Context, cancel context.CancelCauseFunc) {
 
 // prepare makes the flight of the call, and bounds the time until the answer begins.
 func (x *exchange) prepare(t *target, cancel context.CancelCauseFunc) {
-	f := &relayFlight{
+	f := &flight{
 		Call: x.call, Body: x.body, Suffix: x.rt.Suffix, Header: x.header, Out: x.out,
 		Created: x.began.Unix(), Admitted: x.g.queue.admitted,
 	}
-	if x.session.ID != sessionDefault {
+	if x.session.ID != defaultSession {
 		f.Session = x.session.ID
 	}
-	if len(x.g.keys) == 0 && !t.upstream.OwnsKey() {
-		f.OwnKey, f.Keys = true, auth.All(x.header) // the provider gets the client's keys
+	if len(x.g.keys) == 0 && !t.upstream.ownsKey {
+		f.OwnKey, f.Keys = true, auth.SentKeys(x.header) // the provider gets the client's keys
 	}
 	x.flight = f
 	wait := x.g.cfg.Deadline
@@ -240,9 +242,9 @@ func (x *exchange) prepare(t *target, cancel context.CancelCauseFunc) {
 			wait = min(wait, d)
 		}
 	}
-	x.patient = time.AfterFunc(wait, func() { cancel(&lateError{wait}) })
+	x.timer = time.AfterFunc(wait, func() { cancel(&lateError{wait}) })
 	x.out.begun = func() {
-		x.patient.Stop()
+		x.timer.Stop()
 		x.body, x.header, f.Body, f.Header = nil, nil, nil, nil // it is not sent again, and may last long
 	}
 }
@@ -254,30 +256,328 @@ func (e *lateError) Error() string {
 	return "no answer began within " + e.after.String() + ", queueing and retries included"
 }
 
-// client is the receiver of an answer.
-type client struct {
-	w        http.ResponseWriter
-	rc       *http.ResponseController
-	patience time.Duration
-	begun    func()   // called when the answer begins; may be nil
-	drop     func()   // closes the connection; nil: a panic does, as in net/http
-	episode  []string // sent with the answer; may be nil
-	status   int      // 0 until it is sent
-	gone     bool
-	stuck    bool // gone because it was too slow
+// ask answers the call by a model: from the cache, or through dispatch.
+func (x *exchange) ask(ctx context.Context, cancel context.CancelCauseFunc) {
+	rec := &Call{}
+	t, e := x.findTarget()
+	if e != nil {
+		x.finish(rec, e)
+		return
+	}
+	if x.session.stepsUsedUp(t.model) {
+		x.answerStop(rec)
+		return
+	}
+	x.prepare(t, cancel)
+	if x.cached(t, rec) {
+		x.finish(rec, nil)
+		return
+	}
+	req, e := x.dispatchRequest(t)
+	if e != nil {
+		x.finish(rec, e)
+		return
+	}
+	resp, err := x.g.dispatch.Ask(withFlight(ctx, x.flight), req)
+	if err != nil {
+		e := llm.AsError(err)
+		x.g.misplaced(e)
+		x.finish(rec, x.localFailure(ctx, e))
+		return
+	}
+	rec.Response = x.flight.recorded(resp)
+	x.finish(rec, nil)
+	x.cacheAnswer(rec)
 }
 
-func newClient(w http.ResponseWriter, patience time.Duration) *client {
-	return &client{w: w, rc: http.NewResponseController(w), patience: patience}
+// findTarget finds the model that answers.
+func (x *exchange) findTarget() (*target, *llm.Error) {
+	t, e := x.g.target(x.rt.API, x.call.Request.Model)
+	x.target = t
+	if e == nil {
+		x.span = x.g.cfg.Telemetry.Start(x.header, x.rt.API, &t.upstream.provider, x.session.ID, x.call)
+	}
+	return t, e
 }
 
-// read reads the body of a request. The guard of the server bounds the time.
-func (c *client) read(r *http.Request, limit int64) ([]byte, error) {
-	if r.ContentLength == 0 || r.Body == http.NoBody {
-		return nil, nil
+// misplaced reports, once for each upstream, that it does not know its address. The client gets the upstream's
+// own words, which do not name the address.
+func (g *Gateway) misplaced(e *llm.Error) {
+	if e.Status != http.StatusNotFound && e.Status != http.StatusMethodNotAllowed || !strings.Contains(e.Message, " from http") {
+		return
 	}
-	if enc := r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
-		return nil, errors.New("the body is compressed: send it as it is")
+	if _, reported := g.misplacedAt.LoadOrStore(e.Provider, true); !reported {
+		g.tell("upstream %s: %s", e.Provider, e.Message)
 	}
-	return readRelayAll(http.MaxBytesReader(c.w, r.Body, limit).Read, r.ContentLength)
+}
+
+// recordedRequest returns the request as it is recorded: with the model that was asked. The call is over, so nobody
+// needs the client's name of the model.
+func (x *exchange) recordedRequest() *llm.Request {
+	q := &x.call.Request
+	q.Model, q.Fallbacks = x.target.model, x.target.fallbacks
+	return q
+}
+
+// dispatchRequest returns the call as dispatch needs it: its size, its model, and its position in the queue. It has
+// no schema and no temperature, since the answer passes through unchanged.
+func (x *exchange) dispatchRequest(t *target) (*llm.Request, *llm.Error) {
+	q := &x.call.Request
+	req := &llm.Request{
+		Model: t.model, Messages: q.Messages, Tools: q.Tools, MaxTokens: x.call.MaxTokens(), Tier: q.Tier,
+		Extra: q.Extra, Refers: q.Refers, Order: x.g.queue.position(&x.session.Next), Fallbacks: t.fallbacks,
+	}
+	if max(x.call.Choices, x.call.Drafts) > 1 && q.MaxTokens == 0 && x.g.cfg.Budget > 0 {
+		return nil, &llm.Error{Kind: llm.KindBadRequest, Status: http.StatusBadRequest, Code: "max_tokens_missing",
+			Message: "n: with a budget to keep, a call for several answers must say how long they may be: set max_completion_tokens"}
+	}
+	if q.Schema != nil || x.call.Unread > 0 || x.call.Audio { // they count as input
+		req.Extra = maps.Clone(q.Extra)
+		if req.Extra == nil {
+			req.Extra = map[string]json.RawMessage{}
+		}
+		if q.Schema != nil {
+			req.Extra["schema"] = q.Schema.JSON
+		}
+		if x.call.Audio {
+			req.Extra["input_audio"] = json.RawMessage("true")
+		}
+		req.Extra["unread"] = x.body[:x.call.Unread]
+	}
+	return req, nil
+}
+
+// localFailure returns the error of a call that ended on this side.
+func (x *exchange) localFailure(ctx context.Context, e *llm.Error) *llm.Error {
+	out := *e
+	cause := context.Cause(ctx)
+	_, late := errors.AsType[*lateError](cause)
+	switch {
+	case cause == nil && !x.out.gone:
+		return e
+	case late:
+		out.Kind, out.Status, out.Message = llm.KindTimeout, http.StatusGatewayTimeout, cause.Error()
+		if e.Kind != llm.KindCanceled {
+			out.Message += "; last: " + e.Message
+		}
+		x.flight.Status = 0 // the provider's status is not the cause
+	case errors.Is(cause, errAborted), errors.Is(cause, errStopping):
+		out.Kind, out.Status, out.Message = llm.KindCanceled, http.StatusServiceUnavailable, cause.Error()
+		x.flight.Status = 0
+	default:
+		x.out.gone = true
+		out.Kind, out.Status = llm.KindCanceled, 499
+		out.Message = "the client went away"
+		if x.out.stuck {
+			out.Message = fmt.Sprintf("the client took nothing for %v", x.g.cfg.ClientTimeout)
+		}
+		if n := len(x.flight.Sent); n > 0 {
+			out.Message += fmt.Sprintf(" after %d bytes of the answer", n)
+		}
+	}
+	return &out
+}
+
+// answerStop answers for a model of which the session had all its answers: with a text that tells an agent to stop.
+func (x *exchange) answerStop(rec *Call) {
+	r := &llm.Response{
+		Text:   fmt.Sprintf("The step limit of this session is reached: %d answers of this model were given. Stop now: call no more tools and end the task with what you have.", x.g.cfg.MaxSteps),
+		Finish: llm.FinishStop, Provider: ownProvider, Model: x.call.Request.Model, ID: fmt.Sprintf("stop-%d-%d", x.session.Episode, x.turn),
+	}
+	rec.Response = r
+	meta := openai.Meta{ID: r.ID, Model: r.Model, Created: x.began.Unix(), Usage: x.call.Usage}
+	h := http.Header{"Content-Type": {"application/json"}, "X-Parley-Stop": {"max_steps"}}
+	x.flight = &flight{Status: http.StatusOK, Answer: h}
+	switch {
+	case x.rt.API == format.Embeddings || x.rt.API.Exact():
+		x.flight = nil
+		rec.Response = nil
+		x.finish(rec, &llm.Error{Kind: llm.KindRefused, Status: http.StatusTooManyRequests, Code: "max_steps", Message: "the step limit of this session is reached"})
+		return
+	case x.call.Stream:
+		h["Content-Type"] = []string{"text/event-stream; charset=utf-8"}
+		x.flight.Held = openai.AppendStream(nil, x.rt.API.NewWriter(meta), r)
+	default:
+		x.flight.Held = x.rt.API.AppendResponse(nil, meta, r)
+	}
+	x.finish(rec, nil)
+}
+
+// finish records the call and then sends the end of its answer.
+func (x *exchange) finish(rec *Call, e *llm.Error) {
+	if x.timer != nil {
+		x.timer.Stop()
+	}
+	if x.flight == nil {
+		x.flight = &flight{}
+	}
+	f := x.flight
+	if rec.Error = e; e != nil {
+		rec.Response = nil
+		x.setErrorAnswer(e)
+	}
+	if x.target != nil {
+		rec.Request = x.recordedRequest()
+	}
+	rec.Episode, rec.Turn, rec.Note = x.session.Episode, x.turn, x.note
+	rec.Label, rec.Digest, rec.At = string(x.rt.API), x.call.Turn(), time.Now()
+	rec.Wire = wireAnswer{Status: f.Status, Type: f.Answer.Get("Content-Type"), Body: f.Held, Cut: x.out.gone}
+	if f.begun {
+		rec.Wire.Type, rec.Wire.Body = f.Type, append(f.Sent, f.Held...)
+	}
+	x.session.Answered(rec)
+	x.g.metrics.answered(x.rt.API, rec)
+	x.span.End(rec.Response, e)
+	began := time.Now()
+	err := x.g.ledger.Keep(rec)
+	x.g.metrics.recorded.Observe(time.Since(began).Seconds())
+	if err == nil {
+		x.g.dispatch.Budget().Recorded(rec.Cost())
+		x.end = endRecorded
+		if e != nil {
+			x.end = endFailed
+		}
+	}
+	x.send(err)
+}
+
+// send sends the rest of the answer, unless it could not be recorded.
+func (x *exchange) send(unrecorded error) {
+	f := x.flight
+	switch {
+	case x.out.gone:
+	case unrecorded != nil && f.begun:
+		x.out.abort()
+	case unrecorded != nil:
+		x.fail(http.StatusInternalServerError, "record_failed", unrecorded.Error())
+	case f.begun:
+		_, _ = x.out.Write(f.Held) // the client may be gone
+	default:
+		x.out.whole(f.Status, f.Held, f.Answer)
+	}
+}
+
+// setErrorAnswer sets the answer to an error: the provider's own words, if there are any.
+func (x *exchange) setErrorAnswer(e *llm.Error) {
+	f := x.flight
+	status := errorStatus(e, x.rt.API)
+	code := e.Code
+	if code == "" {
+		code = string(e.Kind)
+	}
+	switch {
+	case f.begun && !f.ProviderError:
+		f.Held = x.rt.API.AppendErrorEvent(nil, status, code, e.Message)
+	case f.begun, f.Status >= 400 && f.Status == e.Status:
+	default:
+		f.Status, f.Answer = status, http.Header{"Content-Type": {"application/json"}}
+		f.Held = x.rt.API.AppendError(nil, status, code, e.Message)
+		if status == http.StatusServiceUnavailable {
+			f.Answer["Retry-After"] = []string{"1"}
+		}
+	}
+}
+
+// errorStatus returns the HTTP status of an error.
+func errorStatus(e *llm.Error, api format.API) int {
+	if e.Status >= 400 {
+		return e.Status
+	}
+	switch e.Kind {
+	case llm.KindBudget:
+		return http.StatusPaymentRequired
+	case llm.KindRateLimited, llm.KindQuota:
+		return http.StatusTooManyRequests
+	case llm.KindTimeout:
+		return http.StatusGatewayTimeout
+	case llm.KindCanceled:
+		return http.StatusServiceUnavailable
+	case llm.KindOverloaded:
+		if api.Anthropic() {
+			return 529
+		}
+		return http.StatusServiceUnavailable
+	case llm.KindTransport, llm.KindServer, llm.KindMalformed:
+		return http.StatusBadGateway
+	default:
+		return http.StatusBadRequest
+	}
+}
+
+// cachedAnswer is a cached answer: the bytes that the client got, and the decoded response.
+type cachedAnswer struct {
+	Status   int           `json:"status"`
+	Type     string        `json:"type"`
+	Body     []byte        `json:"body"`
+	Response *llm.Response `json:"response"`
+}
+
+// cacheKey hashes everything that can change the answer, and who may get it: the account that pays, the
+// endpoint, the model, every member of the body, and the number of the draw in the session.
+func (x *exchange) cacheKey(t *target, sample int) [32]byte {
+	h := sha256.New()
+	account, model := t.upstream.Account(x.flight), sha256.Sum256([]byte(t.model))
+	h.Write([]byte("gateway 2\x00"))
+	h.Write(account[:])
+	h.Write(model[:])
+	h.Write(x.call.Digest[:]) // includes the endpoint
+	h.Write(binary.AppendVarint(nil, int64(sample)))
+	var key [32]byte
+	h.Sum(key[:0])
+	return key
+}
+
+// cached answers from the cache, if it can.
+func (x *exchange) cached(t *target, rec *Call) bool {
+	if x.g.cfg.Cache == nil {
+		return false
+	}
+	x.key = x.cacheKey(t, x.session.Sample(x.call.Turn()))
+	b, ok := x.g.cfg.Cache.Load(x.key)
+	if !ok {
+		return false
+	}
+	var c cachedAnswer
+	if json.Unmarshal(b, &c) != nil || c.Response == nil {
+		return false
+	}
+	c.Response.Metadata = llm.Metadata{Cached: true}
+	rec.Response = c.Response
+	x.flight.Status, x.flight.Held = c.Status, c.Body
+	x.flight.Answer = http.Header{"Content-Type": {c.Type}, "X-Parley-Cached": {"true"}}
+	return true
+}
+
+// cacheAnswer stores an answer in the cache, unless a fallback gave it. Errors are ignored.
+func (x *exchange) cacheAnswer(rec *Call) {
+	r := rec.Response
+	if x.g.cfg.Cache == nil || r.Finish == llm.FinishAborted || rec.Wire.Cut || x.flight.Asked != x.target.model {
+		return
+	}
+	if b, err := json.Marshal(cachedAnswer{rec.Wire.Status, rec.Wire.Type, rec.Wire.Body, r}); err == nil {
+		_ = x.g.cfg.Cache.Save(x.key, b)
+	}
+}
+
+// fairQueue gives calls their position in the queue so that sessions take turns, however many calls one has: after the last
+// call of their own session, but not before the call that is served now.
+type fairQueue struct {
+	mu  sync.Mutex
+	now int64 // position of the latest call that was admitted
+}
+
+// position returns the position of a session's next call; next belongs to the session.
+func (f *fairQueue) position(next *int64) int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	at := max(f.now, *next)
+	*next = at + 1
+	return at
+}
+
+// admitted records that a call left the queue.
+func (f *fairQueue) admitted(position int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now = max(f.now, position)
 }

@@ -7,8 +7,13 @@
 // got a part of the answer; that a call ends with its client; and that no key is in a record, an error or an
 // answer. Run returns only after everything it started has ended.
 //
-// It opens no files, reads no environment variables except the keys of package relay, and does not show what
-// it recorded.
+// It opens no files, reads no environment variables except the keys of providers, and does not show what it
+// recorded.
+//
+// A request passes through the files in this order: server.go receives it, route.go finds out what it asks for,
+// exchange.go answers it; upstream.go sends it to a provider and answer.go receives the answer. session.go and
+// assign.go keep the sessions, ledger.go the record, and replay.go serves the record again. conn.go takes over
+// the connections of streams.
 package gateway
 
 import (
@@ -78,9 +83,9 @@ type Config struct {
 	Deadline time.Duration
 	// Grace bounds the calls in flight when the gateway stops. Default: 30 seconds.
 	Grace time.Duration
-	// Patience bounds the time of a client to send a request or to read a piece of an answer. Default: 1
+	// ClientTimeout bounds the time of a client to send a request or to read a piece of an answer. Default: 1
 	// minute.
-	Patience time.Duration
+	ClientTimeout time.Duration
 
 	// Keys are the keys of which clients must send one. Default: none, everybody is served.
 	Keys []string
@@ -102,7 +107,7 @@ type Config struct {
 func (c *Config) fill() {
 	c.Deadline = cmp.Or(max(0, c.Deadline), 10*time.Minute)
 	c.Grace = cmp.Or(max(0, c.Grace), 30*time.Second)
-	c.Patience = cmp.Or(max(0, c.Patience), time.Minute)
+	c.ClientTimeout = cmp.Or(max(0, c.ClientTimeout), time.Minute)
 	c.MaxBody = cmp.Or(max(0, c.MaxBody), 32<<20)
 	c.Unreachable = cmp.Or(c.Unreachable, defaultUnreachable)
 	switch c.Retries {
@@ -123,28 +128,28 @@ const NoRetries = -1
 type Gateway struct {
 	cfg         Config
 	keys        auth.Keys
-	upstreams   map[string]*relayUpstream
-	order       []*relayUpstream
+	upstreams   map[string]*relay
+	order       []*relay
 	dispatch    *dispatch.Dispatcher // nil with Replay
-	ledger      *gatewayLedger       // nil with Replay
+	ledger      *ledger              // nil with Replay
 	sessions    *sessionSet
-	passes      bool // some provider gets the clients' own keys
-	queue       fair
+	clientKeys  bool // some provider gets the clients' own keys
+	queue       fairQueue
 	metrics     *metrics
 	draining    atomic.Bool
 	ends        [endKinds]atomic.Int64
 	missed      atomic.Int64 // calls that were not in the record
 	loose       atomic.Int64 // replayed calls that differ as the rules allow
 	nearest     atomic.Int64 // calls answered by the nearest recorded one
-	misplacedAt sync.Map     // names of upstreams that do not know their address
+	misplacedAt sync.Map     // names of upstreams whose servers do not know our path
 	calls       sync.WaitGroup
-	streams     connStreams
+	streams     takenConns
 }
 
 // Open checks c, opens its providers and its record. Run must follow.
 func Open(ctx context.Context, c Config) (_ *Gateway, err error) {
 	c.fill()
-	g := &Gateway{cfg: c, keys: auth.New(c.Keys), upstreams: map[string]*relayUpstream{}}
+	g := &Gateway{cfg: c, keys: auth.HashKeys(c.Keys), upstreams: map[string]*relay{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, g.closeUpstreams())
@@ -153,14 +158,14 @@ func Open(ctx context.Context, c Config) (_ *Gateway, err error) {
 	if err := g.openUpstreams(); err != nil {
 		return nil, err
 	}
-	g.passes = g.passesKeys()
+	g.clientKeys = g.passesKeys()
 	state, err := g.openRecord(ctx)
 	if err != nil {
 		return nil, err
 	}
-	g.sessions = newSession(sessionConfig{
+	g.sessions = newSessionSet(sessionConfig{
 		Journal: c.Journal, MaxSteps: c.MaxSteps, Idle: c.Idle, Draws: c.Cache != nil, Replay: c.Replay, Resume: c.Resume,
-		Anybody: c.Replay && len(c.Keys) == 0, Rules: c.Rules, Nearest: c.Nearest, Aliases: aliases(c, state), Tell: c.Tell,
+		Anybody: c.Replay && len(c.Keys) == 0, Rules: c.Rules, Nearest: c.Nearest, Aliases: aliasesOf(c, state), Tell: c.Tell,
 	}, g.ledger, state)
 	if !c.Replay {
 		if err := g.openDispatch(state.Spent); err != nil {
@@ -204,11 +209,11 @@ func (g *Gateway) closeUpstreams() error {
 	return errors.Join(errs...)
 }
 
-func (g *Gateway) openRecord(ctx context.Context) (state *ledgerState, err error) {
+func (g *Gateway) openRecord(ctx context.Context) (state *ledgerContents, err error) {
 	if g.cfg.Replay {
 		return readLedger(ctx, g.cfg.Journal)
 	}
-	g.ledger, state, err = openGatewayLedger(ctx, g.cfg.Journal, g.cfg.Begin)
+	g.ledger, state, err = continueLedger(ctx, g.cfg.Journal, g.cfg.Begin)
 	return state, err
 }
 
@@ -219,7 +224,7 @@ func (g *Gateway) openDispatch(spent llm.Money) error {
 	}
 	lanes := make([]dispatch.Lane, len(g.order))
 	for i, u := range g.order {
-		lanes[i] = dispatch.Lane{Provider: *u.Provider(), Model: u}
+		lanes[i] = dispatch.Lane{Provider: u.provider, Model: u}
 	}
 	var err error
 	g.dispatch, err = dispatch.New(dispatch.Config{
@@ -246,7 +251,7 @@ type Summary struct {
 // Summary counts since Open.
 func (g *Gateway) Summary() Summary {
 	_, all := g.sessions.Counts()
-	n := func(e end) int { return int(g.ends[e].Load()) }
+	n := func(e callEnd) int { return int(g.ends[e].Load()) }
 	sum := Summary{
 		Recorded: n(endRecorded) + n(endFailed), Failed: n(endFailed), Replayed: n(endReplayed), Refused: n(endRefused), Sessions: all,
 		Loose: int(g.loose.Load()), Nearest: int(g.nearest.Load()), Missed: int(g.missed.Load()),
@@ -274,7 +279,7 @@ func (g *Gateway) Run(ctx, drain context.Context, ln net.Listener) error {
 	sweep, stopSweep := context.WithCancel(context.WithoutCancel(ctx))
 	wg.Go(func() { g.sessions.Sweep(sweep) })
 	served := make(chan error, 1)
-	wg.Go(func() { served <- srv.Serve(listen(ln)) })
+	wg.Go(func() { served <- srv.Serve(watchedListener(ln)) })
 
 	var err error
 	select {

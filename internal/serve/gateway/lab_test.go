@@ -204,7 +204,7 @@ func recorded(t testing.TB, file, session string) []Call {
 	slices.Sort(episodes)
 	var all []Call
 	for _, n := range episodes {
-		calls, err := LedgerPast(t.Context(), s, n)
+		calls, err := ReadCalls(t.Context(), s, n)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,9 +23,9 @@ import (
 func begin() Begin { return Begin{Run: "r", Tool: "test", Now: time.Unix(1, 0)} }
 
 // openLedger runs a ledger over j until the test ends.
-func openLedger(t *testing.T, j journal.Journal) (*gatewayLedger, *ledgerState) {
+func openLedger(t *testing.T, j journal.Journal) (*ledger, *ledgerContents) {
 	t.Helper()
-	l, s, err := openGatewayLedger(t.Context(), j, begin())
+	l, s, err := continueLedger(t.Context(), j, begin())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,11 +49,11 @@ func TestLedgerPast(t *testing.T) {
 	}
 	defer store.Close()
 	l, _ := openLedger(t, store)
-	n, err := l.Begin(Name{ID: "s"})
+	n, err := l.Begin(sessionName{ID: "s"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	wires := []Wire{
+	wires := []wireAnswer{
 		{Status: 200, Type: "application/json", Body: []byte("{ \"a\" :\n1}")},
 		{Status: 200, Type: "text/event-stream", Body: bytes.Repeat([]byte("data: {\"x\":\"é\"}\n\n"), 500)},
 		{Status: 200, Type: "application/octet-stream", Body: []byte{0, 0xff, 0xfe, '"'}},
@@ -76,7 +76,7 @@ func TestLedgerPast(t *testing.T) {
 	if err := l.Keep(&Call{Episode: n, Turn: len(wires), Label: "models", Act: &world.Act{Name: "models"}, Response: &llm.Response{}}); err != nil {
 		t.Fatal(err)
 	}
-	got, err := LedgerPast(t.Context(), store, n)
+	got, err := ReadCalls(t.Context(), store, n)
 	if err != nil || len(got) != len(wires)+1 {
 		t.Fatalf("%d calls, %v", len(got), err)
 	}
@@ -99,14 +99,14 @@ func TestLedgerGoesOn(t *testing.T) {
 	for process := range 3 {
 		b := begin()
 		b.Now = b.Now.Add(time.Duration(process) * time.Hour)
-		l, s, err := openGatewayLedger(t.Context(), j, b)
+		l, s, err := continueLedger(t.Context(), j, b)
 		if err != nil || len(s.Sessions) != 2*process {
 			t.Fatalf("%+v, %v", s, err)
 		}
 		var wg sync.WaitGroup
 		wg.Go(func() { _ = l.Run(context.WithoutCancel(t.Context())) })
 		for i := range 2 {
-			n, err := l.Begin(Name{ID: fmt.Sprintf("s%d-%d", process, i)})
+			n, err := l.Begin(sessionName{ID: fmt.Sprintf("s%d-%d", process, i)})
 			if err != nil || n != 2*process+i {
 				t.Errorf("episode %d, %v", n, err)
 			}
@@ -142,7 +142,7 @@ func TestMany(t *testing.T) {
 	var wg sync.WaitGroup
 	for s := range 20 {
 		wg.Go(func() {
-			n, err := l.Begin(Name{ID: fmt.Sprint("s", s)})
+			n, err := l.Begin(sessionName{ID: fmt.Sprint("s", s)})
 			if err != nil {
 				t.Error(err)
 			}
@@ -155,7 +155,7 @@ func TestMany(t *testing.T) {
 	}
 	wg.Wait()
 	for n := range 20 {
-		calls, err := LedgerPast(t.Context(), j, n)
+		calls, err := ReadCalls(t.Context(), j, n)
 		if err != nil || len(calls) != 50 {
 			t.Errorf("%d: %d calls, %v", n, len(calls), err)
 		}
@@ -179,7 +179,7 @@ func (f *failing) Append(ctx context.Context, entries ...journal.Entry) error {
 func TestFails(t *testing.T) {
 	t.Parallel()
 	j := &failing{left: 2}
-	l, _, err := openGatewayLedger(t.Context(), j, begin())
+	l, _, err := continueLedger(t.Context(), j, begin())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func TestFails(t *testing.T) {
 	if err := <-ran; err == nil {
 		t.Error("Run returned no error")
 	}
-	if calls, err := LedgerPast(t.Context(), j, 0); err != nil || len(calls) != 1 {
+	if calls, err := ReadCalls(t.Context(), j, 0); err != nil || len(calls) != 1 {
 		t.Errorf("%d calls, %v", len(calls), err)
 	}
 }
@@ -268,7 +268,46 @@ func TestForeign(t *testing.T) {
 	if err := j.Append(t.Context(), &journal.Begun{Kind: "secrets"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := openGatewayLedger(t.Context(), j, begin()); err == nil || !strings.Contains(err.Error(), `"secrets"`) {
+	if _, _, err := continueLedger(t.Context(), j, begin()); err == nil || !strings.Contains(err.Error(), `"secrets"`) {
 		t.Errorf("%v", err)
+	}
+}
+
+// BenchmarkKeep is what a call waits for its record when it is the only one, without the
+// time of a disk.
+func BenchmarkKeep(b *testing.B) {
+	l, _, err := continueLedger(b.Context(), &journal.Memory{}, Begin{Run: "r", Now: time.Now()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = l.Run(b.Context()) })
+	n, err := l.Begin(sessionName{ID: "s"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	req, resp := &llm.Request{Model: "lab/m", Messages: []llm.Message{llm.User("hello")}}, &llm.Response{Text: "hello"}
+	b.ReportAllocs()
+	turn := 0
+	for b.Loop() {
+		if err := l.Keep(&Call{Episode: n, Turn: turn, Request: req, Response: resp, Wire: wireAnswer{Status: 200, Body: []byte("hello")}}); err != nil {
+			b.Fatal(err)
+		}
+		turn++
+	}
+	l.Close("over", time.Now())
+	wg.Wait()
+}
+
+// TestKind checks that a record can be read as episodes of a kind but not played.
+func TestKind(t *testing.T) {
+	t.Parallel()
+	k := Kind()
+	if w, err := k.World(k.Defaults(), nil); err == nil || w != nil || !strings.Contains(err.Error(), "not a plan that can be played") {
+		t.Errorf("%v, %v", w, err)
+	}
+	record, ok := world.As[world.Recorded](k)
+	if !ok || !record.Hidden(world.Note{Kind: wireKind}) || record.Hidden(world.Note{Kind: callNoteKind}) {
+		t.Errorf("the bytes that were sent are shown, or what was noted is not: %v", ok)
 	}
 }

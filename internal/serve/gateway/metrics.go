@@ -57,7 +57,7 @@ func (m *metrics) answered(api format.API, c *Call) {
 	case r == nil:
 	case r.Metadata.Cached:
 		m.cached.Add(1)
-	case r.Provider == sessionOwn:
+	case r.Provider == ownProvider:
 		m.stopped.Add(1)
 	case r.Metadata.FirstByte > 0:
 		m.byAPI[api].first.Observe(r.Metadata.FirstByte.Seconds())

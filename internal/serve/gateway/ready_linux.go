@@ -16,12 +16,12 @@ type readiness struct {
 	fd    int      // of epoll
 	done  chan struct{}
 	ended bool
-	last  uint64           // number of a wait
-	waits map[uint64]*Conn // by number
+	last  uint64                 // number of a wait
+	waits map[uint64]*clientConn // by number
 }
 
 // wait calls c.isReady with a number, once, when there is something to read. It returns 0 if it cannot.
-func (r *readiness) wait(c *Conn) (number uint64) {
+func (r *readiness) wait(c *clientConn) (number uint64) {
 	raw := rawOf(c)
 	if raw == nil {
 		return 0
@@ -47,7 +47,7 @@ func (r *readiness) wait(c *Conn) (number uint64) {
 }
 
 // cancel ends a wait.
-func (r *readiness) cancel(c *Conn, number uint64) {
+func (r *readiness) cancel(c *clientConn, number uint64) {
 	if raw := rawOf(c); raw != nil {
 		_ = raw.Control(func(fd uintptr) { _ = unix.EpollCtl(r.fd, unix.EPOLL_CTL_DEL, int(fd), nil) }) // a closed connection is not there
 	}
@@ -56,7 +56,7 @@ func (r *readiness) cancel(c *Conn, number uint64) {
 	delete(r.waits, number)
 }
 
-// open begins to wait. Readiness.mu is held.
+// open begins to wait. readiness.mu is held.
 func (r *readiness) open() bool {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -72,7 +72,7 @@ func (r *readiness) open() bool {
 		_ = file.Close() // nobody uses it
 		return false
 	}
-	r.epoll, r.fd, r.done, r.waits = file, fd, make(chan struct{}), map[uint64]*Conn{}
+	r.epoll, r.fd, r.done, r.waits = file, fd, make(chan struct{}), map[uint64]*clientConn{}
 	go func() {
 		defer close(r.done)
 		_ = raw.Read(r.next) // until end
@@ -117,7 +117,7 @@ func (r *readiness) end() {
 }
 
 // rawOf returns the system's connection, or nil.
-func rawOf(c *Conn) syscall.RawConn {
+func rawOf(c *clientConn) syscall.RawConn {
 	s, ok := c.Conn.(syscall.Conn)
 	if !ok {
 		return nil

@@ -13,7 +13,7 @@ import (
 func TestWaits(t *testing.T) {
 	const n = 20
 	begun, end := make(chan struct{}), make(chan struct{})
-	h := open(t, func(h *testServer, w http.ResponseWriter, _ bool) {
+	h := openStreams(t, func(h *streamServer, w http.ResponseWriter, _ bool) {
 		pieces(h, w, true)
 		begun <- struct{}{}
 		<-end
@@ -22,7 +22,7 @@ func TestWaits(t *testing.T) {
 	h.gone = make(chan struct{}, n)
 	for range n {
 		c, _ := dial(t, h)
-		fmt.Fprint(c, request("HTTP/1.1", ""))
+		fmt.Fprint(c, rawRequest("HTTP/1.1", ""))
 		<-begun
 	}
 	all := make([]byte, 1<<20)
@@ -34,12 +34,12 @@ func TestWaits(t *testing.T) {
 // TestWaitsAfterClose checks that there is no wait for a connection that is closed.
 func TestWaitsAfterClose(t *testing.T) {
 	t.Parallel()
-	h := open(t, pieces)
+	h := openStreams(t, pieces)
 	c, _ := dial(t, h)
 	c.Close()
 	var r readiness
 	defer r.end()
-	if r.wait(&Conn{Conn: c}) != 0 {
+	if r.wait(&clientConn{Conn: c}) != 0 {
 		t.Error("it waits")
 	}
 	if len(r.waits) > 0 {
@@ -50,9 +50,9 @@ func TestWaitsAfterClose(t *testing.T) {
 // TestWaitsAgain checks that a connection can wait again after a wait that is over, and that nothing waits after the end.
 func TestWaitsAgain(t *testing.T) {
 	t.Parallel()
-	h := open(t, pieces)
+	h := openStreams(t, pieces)
 	c, _ := dial(t, h)
-	k := &Conn{Conn: c}
+	k := &clientConn{Conn: c}
 	var r readiness
 	first := r.wait(k)
 	r.mu.Lock()

@@ -3,12 +3,15 @@ package gateway
 import (
 	"fmt"
 	"io"
+	"net/http"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"parley/internal/ask/provider"
 	"parley/internal/ask/sim"
+	"parley/internal/serve/gateway/format"
 )
 
 func copyTo(w io.Writer, r io.Reader) (int64, error) { return io.Copy(w, r) }
@@ -112,6 +115,228 @@ func TestResume(t *testing.T) {
 	for i, c := range calls { // what was served from the record took no turn
 		if c.Turn != i {
 			t.Errorf("call %d is turn %d", i, c.Turn)
+		}
+	}
+}
+
+// messages collects the messages for the person who runs the gateway.
+type messages struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (h *messages) tell(text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lines = append(h.lines, text)
+}
+
+func (h *messages) want(t *testing.T, n int, words ...string) {
+	t.Helper()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := strings.Join(h.lines, "\n")
+	if len(h.lines) != n {
+		t.Errorf("%d lines, want %d: %s", len(h.lines), n, all)
+	}
+	for _, w := range words {
+		if !strings.Contains(all, w) {
+			t.Errorf("want %q in %s", w, all)
+		}
+	}
+}
+
+func ignoring(t *testing.T, rules ...string) *format.Rules {
+	t.Helper()
+	r, err := format.ParseRules(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// counting answers each call with its number.
+func counting() (*scripted, func() int) {
+	n := 0
+	s := script(func(w http.ResponseWriter, r *http.Request) {
+		n++ // one call at a time
+		saying(fmt.Sprint("answer ", n))(w, r)
+	})
+	return s, s.count
+}
+
+// game is a program whose prompts differ every time.
+func game(l *lab, session, salt string, turns int) (out []reply) {
+	for i := range turns {
+		body := chatOf("m", fmt.Sprintf("You are power %d of the game. Salt: %s.\nWhat are your orders for the spring of this year?", i, strings.Repeat(salt, 40)))
+		out = append(out, l.post("/v1/sessions/"+session+"/chat/completions", body))
+	}
+	return out
+}
+
+// TestIgnore replays and resumes a program whose prompts differ every time.
+func TestIgnore(t *testing.T) {
+	t.Parallel()
+	up, asked := counting()
+	file := filepath.Join(t.TempDir(), "run.parley")
+	live := Config{Upstreams: []provider.Provider{upstream("openai", serving(t, up))}}
+	first := startAt(t, live, file)
+	want := game(first, "s", "abc", 3)
+	if err := first.stop(); err != nil {
+		t.Fatal(err)
+	}
+	rules := ignoring(t, `re:Salt: \w+\.`)
+	same := func(got []reply, n int) {
+		t.Helper()
+		for i := range n {
+			if got[i].body != want[i].body || got[i].header.Get("X-Parley-Replayed") != "rules" || got[i].header.Get("X-Parley-Turn") != fmt.Sprint("0:", i) {
+				t.Errorf("call %d: %d %s, want %s; %v", i, got[i].status, got[i].body, want[i].body, got[i].header)
+			}
+		}
+	}
+	plain := startAt(t, Config{Replay: true}, file)
+	game(plain, "s", "xyz", 1)[0].want(t, 409, "replay_diverged", "--ignore")
+	plain.stop()
+
+	replay := startAt(t, Config{Replay: true, Rules: rules}, file)
+	same(game(replay, "s", "xyz", 3), 3)
+	if sum := replay.g.Summary(); sum.Replayed != 3 || sum.Loose != 3 || sum.Missed != 0 {
+		t.Errorf("%+v", sum)
+	}
+	replay.stop()
+
+	live.Resume, live.Rules = true, rules
+	resumed := startAt(t, live, file)
+	got := game(resumed, "s", "uvw", 4)
+	same(got, 3)
+	got[3].want(t, 200, "answer 4")
+	resumed.post("/v1/sessions/s", "").want(t, 200, `"record":{"calls":3,"found":3,"missed":1}`, `"episode":0`)
+	if sum := resumed.g.Summary(); sum.Replayed != 3 || sum.Missed != 1 || asked() != 4 {
+		t.Errorf("%+v, asked %d times", sum, asked())
+	}
+}
+
+// TestIgnoreFits checks that no answer of another form or model is served.
+func TestIgnoreFits(t *testing.T) {
+	t.Parallel()
+	up, _ := counting()
+	live := start(t, Config{Upstreams: []provider.Provider{upstream("openai", serving(t, up))}, Aliases: map[string]string{"small": "openai/m"}})
+	live.post(chatPath, chatOf("small", "one 1")).want(t, 200)
+	if err := live.stop(); err != nil {
+		t.Fatal(err)
+	}
+	again := startAt(t, Config{Replay: true, Rules: ignoring(t, "re:[0-9]+")}, live.file)
+	again.post(chatPath, chatOf("m", "one 2", streamed)).want(t, 409)
+	again.post(chatPath, chatOf("other", "one 2")).want(t, 409, "model")
+	again.post(chatPath, chatOf("m", "one 2", `,"n":2`)).want(t, 409, "n: ")
+	again.post("/v1/sessions/s/messages", messageOf("m", "one 2")).want(t, 409)
+	again.post(chatPath, chatOf("m", "one 2")).want(t, 200, "answer 1")
+}
+
+// TestNearest replays the most similar call and reports the difference.
+func TestNearest(t *testing.T) {
+	t.Parallel()
+	up, _ := counting()
+	live := start(t, Config{Upstreams: []provider.Provider{upstream("openai", serving(t, up))}})
+	want := game(live, "s", "abc", 3)
+	if err := live.stop(); err != nil {
+		t.Fatal(err)
+	}
+	var heard messages
+	again := startAt(t, Config{Replay: true, Nearest: 0.6, Tell: heard.tell}, live.file)
+	again.post(chatPath, chatOf("m", "Something else altogether.")).want(t, 409, "--nearest")
+	for _, i := range []int{2, 0, 1} { // calls made at the same time may come in any order
+		body := chatOf("m", fmt.Sprintf("You are power %d of the game. Salt: \x1b[31mq.\nWhat are your orders for the spring of this year?", i))
+		r := again.post(chatPath, body).want(t, 200)
+		if r.body != want[i].body || r.header.Get("X-Parley-Replayed") != "nearest" || !strings.HasPrefix(r.header.Get("X-Parley-Similarity"), "0.9") {
+			t.Errorf("call %d: %s, want %s; %v", i, r.body, want[i].body, r.header)
+		}
+	}
+	heard.want(t, 3, "episode 0, turn 2 is replayed for a call that differs", "similarity 0.9", "messages[0].content: from character", `\x1b[31m`)
+	if sum := again.g.Summary(); sum.Nearest != 3 || sum.Missed != 1 {
+		t.Errorf("%+v", sum)
+	}
+}
+
+// TestSecondGame runs a program again in a gateway that continues the record of the first: its calls belong to
+// the first episode only if they continue it.
+func TestSecondGame(t *testing.T) {
+	t.Parallel()
+	up, asked := counting()
+	file := filepath.Join(t.TempDir(), "run.parley")
+	ask := func(c Config, calls int, path, body string) *messages {
+		t.Helper()
+		heard := &messages{}
+		c.Upstreams, c.Tell = []provider.Provider{upstream("openai", serving(t, up))}, heard.tell
+		l := startAt(t, c, file)
+		l.post(path, body).want(t, 200)
+		if err := l.stop(); err != nil {
+			t.Fatal(err)
+		}
+		if asked() != calls {
+			t.Errorf("%s: asked %d times, want %d", body, asked(), calls)
+		}
+		return heard
+	}
+	talk := func(words ...string) string {
+		var all []string
+		for i, w := range words {
+			all = append(all, `{"role":"`+[]string{"user", "assistant"}[i%2]+`","content":"`+w+`"}`)
+		}
+		return `{"model":"m","messages":[` + strings.Join(all, ",") + `]}`
+	}
+	ask(Config{}, 1, chatPath, talk("game one")).want(t, 0)
+	ask(Config{}, 2, chatPath, talk("game one", "answer 1", "go on")).want(t, 1, "session s continues episode 0, which has 1 calls")
+	ask(Config{}, 3, chatPath, talk("game two")).want(t, 1, "its first call is not in the record", "episode 1 begins", "episode 0 stays")
+	ask(Config{Resume: true}, 4, chatPath, talk("game three")).want(t, 2, "episode 2 begins", "a call is not in the record")
+	ask(Config{Resume: true}, 4, chatPath, talk("game two")).want(t, 0)                                 // it is found
+	ask(Config{Resume: true}, 5, chatPath, talk("game one", "answer 1", "elsewhere")).want(t, 1)        // it continues the first
+	ask(Config{}, 6, chatPath, talk("game two", "answer 3", "go on")).want(t, 1, "continues episode 1") // not the last one
+	ask(Config{}, 7, "/v1/sessions/t/chat/completions", talk("game four")).want(t, 0)                   // no calls yet
+	ask(Config{}, 8, "/v1/sessions/t/chat/completions", talk("game four")).want(t, 1, "session t continues")
+	want := map[int]string{0: "game one, go on, elsewhere", 1: "game two, go on", 2: "game three"}
+	got := map[int]string{}
+	for _, c := range recorded(t, file, "s") {
+		words := c.Request.Messages[len(c.Request.Messages)-1].Text()
+		if got[c.Episode] != "" {
+			words = got[c.Episode] + ", " + words
+		}
+		got[c.Episode] = words
+		if c.Turn != strings.Count(words, ",") {
+			t.Errorf("episode %d: turn %d is %s", c.Episode, c.Turn, words)
+		}
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	again := startAt(t, Config{Replay: true}, file) // several episodes are replayed as recorded
+	again.post(chatPath, talk("game two")).want(t, 200, "answer 3")
+	again.post(chatPath, talk("game one")).want(t, 200, "answer 1")
+}
+
+// TestSecondGameAtOnce checks that one decision is made for calls that arrive together.
+func TestSecondGameAtOnce(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "run.parley")
+	c := Config{Upstreams: []provider.Provider{upstream("openai", serving(t, script(saying("fine"))))}}
+	l := startAt(t, c, file)
+	l.post(chatPath, chatOf("m", "one")).want(t, 200)
+	if err := l.stop(); err != nil {
+		t.Fatal(err)
+	}
+	l = startAt(t, c, file)
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			if r, err := l.try(t.Context(), chatPath, chatOf("m", fmt.Sprint("other ", i))); err != nil || r.status != 200 {
+				t.Error(r, err)
+			}
+		})
+	}
+	wg.Wait()
+	for i, c := range l.calls("s") {
+		if want := min(i, 1); c.Episode != want {
+			t.Errorf("call %d is of episode %d", i, c.Episode)
 		}
 	}
 }

@@ -1,39 +1,45 @@
-// Part route reads the paths of requests to a gateway: which endpoint of which session they mean.
-//
-// It promises that no path leads outside its endpoint. It is not for choosing who answers.
-
 package gateway
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+	"unicode"
 
+	"parley/internal/ask/provider"
+	"parley/internal/kit/auth"
 	"parley/internal/serve/gateway/format"
+	"parley/llm"
 )
 
 // What a request wants.
 const (
 	routeCall   = "call"   // an endpoint of a vendor's API
 	routeStatus = "status" // of a session
-	Close       = "close"  // a session
+	routeClose  = "close"  // a session
 )
 
-// gatewayRoute is the meaning of a path.
-type gatewayRoute struct {
+// route is what the path of a request asks for. No path leads outside its endpoint.
+type route struct {
 	Session string // may be empty
-	What    string // Call, Status or Close
+	What    string // routeCall, routeStatus or routeClose
 	API     format.API
 	Suffix  string // follows the endpoint
 }
 
-// parse reads an escaped path: /v1/chat/completions, or with a session /v1/sessions/{id}/chat/completions or
+// parseRoute reads an escaped path: /v1/chat/completions, or with a session /v1/sessions/{id}/chat/completions or
 // /v1/{id}/chat/completions. The /v1 may be missing, or come again after the session, since SDKs differ.
-func parse(method, path string) (_ *gatewayRoute, ok bool) {
-	rt := &gatewayRoute{}
+func parseRoute(method, path string) (_ *route, ok bool) {
+	rt := &route{}
 	rest := unversioned(path)
-	if api, suffix, ok := endpoint(method, rest); ok {
-		return &gatewayRoute{What: routeCall, API: api, Suffix: suffix}, true
+	if api, suffix, ok := parseEndpoint(method, rest); ok {
+		return &route{What: routeCall, API: api, Suffix: suffix}, true
 	}
 	in, named := strings.CutPrefix(rest, "/sessions/")
 	if !named {
@@ -50,11 +56,11 @@ func parse(method, path string) (_ *gatewayRoute, ok bool) {
 		rt.What = routeStatus
 		return rt, true
 	case named && rest == "close" && method == http.MethodPost:
-		rt.What = Close
+		rt.What = routeClose
 		return rt, true
 	}
 	rt.What = routeCall
-	rt.API, rt.Suffix, ok = endpoint(method, unversioned("/"+rest))
+	rt.API, rt.Suffix, ok = parseEndpoint(method, unversioned("/"+rest))
 	return rt, ok && more
 }
 
@@ -65,10 +71,10 @@ func unversioned(path string) string {
 	return path
 }
 
-func endpoint(method, path string) (api format.API, suffix string, ok bool) {
+func parseEndpoint(method, path string) (api format.API, suffix string, ok bool) {
 	if method == http.MethodGet {
 		suffix, ok = strings.CutPrefix(path, format.Models.Path())
-		return format.Models, suffix, ok && (suffix == "" || suffix[0] == '/' && harmless(suffix))
+		return format.Models, suffix, ok && (suffix == "" || suffix[0] == '/' && staysBelow(suffix))
 	}
 	if method != http.MethodPost {
 		return "", "", false
@@ -81,9 +87,9 @@ func endpoint(method, path string) (api format.API, suffix string, ok bool) {
 	return "", "", false
 }
 
-// harmless reports whether an escaped path stays below its parent: however often it is unescaped, it has no
+// staysBelow reports whether an escaped path stays below its parent: however often it is unescaped, it has no
 // step up, no backslash and no control character.
-func harmless(path string) bool {
+func staysBelow(path string) bool {
 	for range 4 {
 		if strings.Contains(path, "..") || strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' || r == 0xfffd }) {
 			return false
@@ -101,4 +107,109 @@ func harmless(path string) bool {
 func endpoints() string {
 	return "POST /v1/chat/completions, /v1/responses, /v1/embeddings, /v1/messages, /v1/messages/count_tokens, /inference/v1/generate, /generate; GET /v1/models; " +
 		"the same below /v1/sessions/{id} or /v1/{id}; GET /v1/sessions/{id}; POST /v1/sessions/{id}/close"
+}
+
+// requestSession returns the session of a request: from the path, a header, or the default one.
+func requestSession(rt *route, h http.Header) (string, error) {
+	id := rt.Session
+	for _, name := range []string{"X-Parley-Session", "X-Session-Id"} {
+		if id == "" {
+			id = h.Get(name)
+		}
+	}
+	if id == "" {
+		return defaultSession, nil
+	}
+	if len(id) > 200 || strings.ContainsFunc(id, func(r rune) bool { return r == 0xfffd || !unicode.IsGraphic(r) || unicode.IsSpace(r) }) {
+		return "", fmt.Errorf("a session's name has at most 200 characters, none of them white space or invisible")
+	}
+	return id, nil
+}
+
+// owner returns who owns the sessions of a request: a digest of its key if keys distinguish clients. They do
+// if the gateway has keys, or if providers get the clients' keys.
+func (g *Gateway) owner(h http.Header) string {
+	keys := auth.SentKeys(h)
+	if len(keys) == 0 || len(g.keys) == 0 && !g.clientKeys {
+		return ""
+	}
+	if len(g.keys) > 0 {
+		keys = keys[:1] // the key that was checked
+	}
+	sum := sha256.Sum256([]byte("parley gateway session\x00" + strings.Join(keys, "\x00")))
+	return hex.EncodeToString(sum[:16])
+}
+
+// passesKeys reports whether some provider gets the clients' own keys.
+func (g *Gateway) passesKeys() bool {
+	without := func(p provider.Provider) bool { return !p.HasKey() && !p.Signs() }
+	return g.cfg.Replay || slices.ContainsFunc(g.cfg.Upstreams, without) // the record may come from such a gateway
+}
+
+// target is the model that answers a call.
+type target struct {
+	upstream  *relay
+	model     string // as provider/model
+	fallbacks []string
+}
+
+// target finds the model of a call: an alias, a provider named before a slash, or the first upstream of the
+// call's family.
+func (g *Gateway) target(api format.API, model string) (*target, *llm.Error) {
+	model = cmp.Or(model, api.Served())
+	if to, ok := g.cfg.Aliases[model]; ok {
+		model = to
+	}
+	name, rest := llm.SplitModel(model)
+	u := g.upstreams[name]
+	if u == nil || rest == "" {
+		u, rest = g.firstUpstream(api), model
+	}
+	t := &target{upstream: u, model: u.provider.Name + "/" + rest}
+	if model == "" && api != format.Models {
+		return t, &llm.Error{Kind: llm.KindBadRequest, Status: http.StatusBadRequest, Code: "model_missing", Message: "the request names no model"}
+	}
+	t.fallbacks = g.cfg.Fallbacks[t.model]
+	return t, nil
+}
+
+// aliasesOf returns the other names of models: those of the config, or of the record that is replayed.
+func aliasesOf(c Config, found *ledgerContents) map[string]string {
+	if c.Replay {
+		return found.Aliases
+	}
+	return c.Aliases
+}
+
+// firstUpstream returns the first upstream that speaks the format of api, or the first of all.
+func (g *Gateway) firstUpstream(api format.API) *relay {
+	for _, u := range g.order {
+		if u.Speaks(api) {
+			return u
+		}
+	}
+	return g.order[0]
+}
+
+// checkNames checks that every alias and fallback names an upstream.
+func (g *Gateway) checkNames() error {
+	check := func(what, model string) error {
+		if name, rest := llm.SplitModel(model); g.upstreams[name] == nil || rest == "" {
+			return fmt.Errorf("gateway: %s: %q: write it provider/model; upstreams here: %s", what, model, strings.Join(slices.Sorted(maps.Keys(g.upstreams)), ", "))
+		}
+		return nil
+	}
+	for name, model := range g.cfg.Aliases {
+		if err := check("alias "+name, model); err != nil {
+			return err
+		}
+	}
+	for model, others := range g.cfg.Fallbacks {
+		for _, m := range append([]string{model}, others...) {
+			if err := check("fallback", m); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

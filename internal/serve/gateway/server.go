@@ -5,8 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net"
 	"net/http"
+	"os"
+	"strconv"
 	"time"
 
 	"parley/internal/ask/wire/body"
@@ -16,7 +19,7 @@ import (
 
 // httpServer returns the server of the gateway. Its requests live until base is done.
 func (g *Gateway) httpServer(base context.Context) *http.Server {
-	guard := &auth.Guard{Access: g.cfg.Access, Keys: g.keys, Public: public, Refuse: g.refuse, Patience: g.cfg.Patience}
+	guard := &auth.Guard{Access: g.cfg.Access, Keys: g.keys, Public: needsNoKey, Refuse: g.refuse, ClientTimeout: g.cfg.ClientTimeout}
 	var srv *http.Server
 	take := func(x *exchange, w http.ResponseWriter, r *http.Request) bool { return g.take(base, srv, x, w, r) }
 	srv = guard.Server(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.handle(w, r, take) }))
@@ -29,25 +32,25 @@ func (g *Gateway) httpServer(base context.Context) *http.Server {
 	return srv
 }
 
-// public reports whether a request needs no key.
-func public(r *http.Request) bool { return r.URL.Path == "/healthz" || r.URL.Path == "/readyz" }
+// needsNoKey reports whether a request needs no key.
+func needsNoKey(r *http.Request) bool { return r.URL.Path == "/healthz" || r.URL.Path == "/readyz" }
 
 // refuse answers a request that the guard refused, in the format of its endpoint.
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, why auth.Refusal) {
 	api := format.Chat
-	if rt, ok := parse(r.Method, r.URL.EscapedPath()); ok {
+	if rt, ok := parseRoute(r.Method, r.URL.EscapedPath()); ok {
 		api = rt.API
 	}
-	newClient(w, g.cfg.Patience).whole(why.Status, api.AppendError(nil, why.Status, why.Code, why.Message), nil)
+	newClient(w, g.cfg.ClientTimeout).whole(why.Status, api.AppendError(nil, why.Status, why.Code, why.Message), nil)
 }
 
-// take answers a call over its own connection: see package conn.
+// take answers a call over its own connection: see takenConns.
 func (g *Gateway) take(base context.Context, srv *http.Server, x *exchange, w http.ResponseWriter, r *http.Request) bool {
 	l, ok := g.streams.Take(w, r)
 	if !ok {
 		return false
 	}
-	x.out = newClient(l, g.cfg.Patience)
+	x.out = newClient(l, g.cfg.ClientTimeout)
 	x.out.drop = l.Drop
 	g.calls.Go(func() {
 		ctx, cancel := context.WithCancelCause(base)
@@ -69,17 +72,17 @@ func (g *Gateway) take(base context.Context, srv *http.Server, x *exchange, w ht
 func (g *Gateway) handle(w http.ResponseWriter, r *http.Request, take takeFunc) {
 	g.calls.Add(1)
 	defer g.calls.Done()
-	rt, ok := parse(r.Method, r.URL.EscapedPath())
+	rt, ok := parseRoute(r.Method, r.URL.EscapedPath())
 	if ok && rt.What == routeCall {
 		g.serve(w, r, rt, take)
 		return
 	}
-	g.other(w, r, rt, ok)
+	g.serveOther(w, r, rt, ok)
 }
 
-// other answers a request that is not a call to a provider.
-func (g *Gateway) other(w http.ResponseWriter, r *http.Request, rt *gatewayRoute, ok bool) {
-	newClient(w, closeWait+g.cfg.Patience).bound()
+// serveOther answers a request that is not a call to a provider.
+func (g *Gateway) serveOther(w http.ResponseWriter, r *http.Request, rt *route, ok bool) {
+	newClient(w, closeWait+g.cfg.ClientTimeout).setDeadline()
 	switch {
 	case r.URL.Path == "/healthz":
 		writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
@@ -89,11 +92,11 @@ func (g *Gateway) other(w http.ResponseWriter, r *http.Request, rt *gatewayRoute
 		g.metrics.ServeHTTP(w, r)
 	case !ok:
 		b := format.Chat.AppendError(nil, http.StatusNotFound, "unknown_url", "there is no "+r.Method+" "+r.URL.Path+": "+endpoints())
-		newClient(w, g.cfg.Patience).whole(http.StatusNotFound, b, nil)
+		newClient(w, g.cfg.ClientTimeout).whole(http.StatusNotFound, b, nil)
 	case rt.What == routeStatus:
-		g.status(w, r, rt)
+		g.serveStatus(w, r, rt)
 	default:
-		g.close(w, r, rt)
+		g.serveClose(w, r, rt)
 	}
 }
 
@@ -121,39 +124,39 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	_, _ = w.Write(append(b, '\n')) // the client may be gone
 }
 
-// gatewayFault answers a bad request about a session.
-func gatewayFault(w http.ResponseWriter, status int, code, message string) {
+// writeFault answers a bad request about a session.
+func writeFault(w http.ResponseWriter, status int, code, message string) {
 	writeJSON(w, status, map[string]any{"error": map[string]string{"type": code, "code": code, "message": message}})
 }
 
-func (g *Gateway) status(w http.ResponseWriter, r *http.Request, rt *gatewayRoute) {
-	s, err := g.sessions.Find(r.Context(), Name{Owner: g.owner(r.Header), ID: rt.Session}, false)
+func (g *Gateway) serveStatus(w http.ResponseWriter, r *http.Request, rt *route) {
+	s, err := g.sessions.Find(r.Context(), sessionName{Owner: g.owner(r.Header), ID: rt.Session}, false)
 	if err != nil {
-		g.missing(w, rt.Session, err)
+		g.sessionMissing(w, rt.Session, err)
 		return
 	}
 	writeJSON(w, http.StatusOK, s.Status())
 }
 
-func (g *Gateway) missing(w http.ResponseWriter, id string, err error) {
+func (g *Gateway) sessionMissing(w http.ResponseWriter, id string, err error) {
 	if errors.Is(err, errUnknown) {
-		gatewayFault(w, http.StatusNotFound, "session_unknown", "there is no session "+id+" of this key: a session belongs to the key that opened it")
+		writeFault(w, http.StatusNotFound, "session_unknown", "there is no session "+id+" of this key: a session belongs to the key that opened it")
 		return
 	}
-	gatewayFault(w, http.StatusInternalServerError, "record_failed", err.Error())
+	writeFault(w, http.StatusInternalServerError, "record_failed", err.Error())
 }
 
 // closeWait is how long closing a session waits for its calls in flight.
 const closeWait = 30 * time.Second
 
-func (g *Gateway) close(w http.ResponseWriter, r *http.Request, rt *gatewayRoute) {
-	s, err := g.sessions.Find(r.Context(), Name{Owner: g.owner(r.Header), ID: rt.Session}, false)
+func (g *Gateway) serveClose(w http.ResponseWriter, r *http.Request, rt *route) {
+	s, err := g.sessions.Find(r.Context(), sessionName{Owner: g.owner(r.Header), ID: rt.Session}, false)
 	if err != nil {
-		g.missing(w, rt.Session, err)
+		g.sessionMissing(w, rt.Session, err)
 		return
 	}
-	var c closing
-	b, err := newClient(w, g.cfg.Patience).read(r, 1<<20)
+	var c closeRequest
+	b, err := newClient(w, g.cfg.ClientTimeout).read(r, 1<<20)
 	if err == nil && len(b) > 0 {
 		err = cmp.Or(body.CheckNames(b, nil), json.Unmarshal(b, &c))
 	}
@@ -161,7 +164,7 @@ func (g *Gateway) close(w http.ResponseWriter, r *http.Request, rt *gatewayRoute
 		err = c.Check()
 	}
 	if err != nil {
-		gatewayFault(w, http.StatusBadRequest, "body_invalid", "close: "+err.Error()+`: want {"reason": TEXT, "completion_mode": "complete", "seal" or "abort", "scores": {NAME: NUMBER}}`)
+		writeFault(w, http.StatusBadRequest, "body_invalid", "close: "+err.Error()+`: want {"reason": TEXT, "completion_mode": "complete", "seal" or "abort", "scores": {NAME: NUMBER}}`)
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), closeWait)
@@ -171,8 +174,110 @@ func (g *Gateway) close(w http.ResponseWriter, r *http.Request, rt *gatewayRoute
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		writeJSON(w, http.StatusAccepted, status) // it ends with its last call
 	case err != nil:
-		gatewayFault(w, http.StatusInternalServerError, "record_failed", err.Error())
+		writeFault(w, http.StatusInternalServerError, "record_failed", err.Error())
 	default:
 		writeJSON(w, http.StatusOK, status)
 	}
+}
+
+// client is the receiver of an answer.
+type client struct {
+	w       http.ResponseWriter
+	rc      *http.ResponseController
+	timeout time.Duration
+	begun   func()   // called when the answer begins; may be nil
+	drop    func()   // closes the connection; nil: a panic does, as in net/http
+	episode []string // sent with the answer; may be nil
+	status  int      // 0 until it is sent
+	gone    bool
+	stuck   bool // gone because it was too slow
+}
+
+func newClient(w http.ResponseWriter, timeout time.Duration) *client {
+	return &client{w: w, rc: http.NewResponseController(w), timeout: timeout}
+}
+
+// read reads the body of a request. The guard of the server bounds the time.
+func (c *client) read(r *http.Request, limit int64) ([]byte, error) {
+	if r.ContentLength == 0 || r.Body == http.NoBody {
+		return nil, nil
+	}
+	if enc := r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
+		return nil, errors.New("the body is compressed: send it as it is")
+	}
+	return readUntilEOF(http.MaxBytesReader(c.w, r.Body, limit).Read, r.ContentLength)
+}
+
+// Begin sends the head of a stream.
+func (c *client) Begin(status int, h http.Header) {
+	if c.begun != nil {
+		c.begun()
+	}
+	c.setDeadline()
+	c.head(h)
+	c.status = status
+	c.w.WriteHeader(status)
+	// net/http needs 3 KB of stack to write a head, which would double the stack of an open stream. So another
+	// goroutine writes it.
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		_ = c.rc.Flush() // the first piece shows if the client is gone
+	}()
+	<-sent
+}
+
+// head returns the header of the answer, with h added.
+func (c *client) head(h http.Header) http.Header {
+	to := c.w.Header()
+	maps.Copy(to, h)
+	if c.episode != nil {
+		to["X-Parley-Episode"] = c.episode
+	}
+	return to
+}
+
+// Write sends a piece of a stream. The client must take it in time.
+func (c *client) Write(p []byte) (int, error) {
+	c.setDeadline()
+	n, err := c.w.Write(p)
+	if err == nil {
+		err = c.rc.Flush()
+	}
+	c.gone = c.gone || err != nil
+	c.stuck = c.stuck || errors.Is(err, os.ErrDeadlineExceeded)
+	return n, err
+}
+
+// whole sends an answer in one piece.
+func (c *client) whole(status int, b []byte, h http.Header) {
+	to := c.head(h)
+	if to["Content-Type"] == nil {
+		to["Content-Type"] = []string{"application/json"}
+	}
+	to["Content-Length"] = []string{strconv.Itoa(len(b))}
+	if status >= 400 {
+		// The gateway has retried already: the SDKs need not.
+		to["X-Should-Retry"] = []string{"false"}
+	}
+	c.setDeadline()
+	c.status = status
+	c.w.WriteHeader(status)
+	if _, err := c.w.Write(b); err != nil {
+		c.gone = true
+	}
+}
+
+// setDeadline sets the deadline for the next write. A connection keeps its deadline from one answer to the next, so
+// every answer sets it.
+func (c *client) setDeadline() {
+	_ = c.rc.SetWriteDeadline(time.Now().Add(c.timeout)) // a writer without deadlines needs none
+}
+
+// abort closes the connection, so that the answer cannot be taken for a whole one.
+func (c *client) abort() {
+	if c.drop == nil {
+		panic(http.ErrAbortHandler)
+	}
+	c.drop()
 }

@@ -1,14 +1,3 @@
-// Part session keeps the sessions of a gateway: which session a call belongs to, what its calls add up to,
-// and how it ends.
-//
-// It promises that a session is one episode of the record, over any number of processes; that a program that
-// reuses the name of a session gets its own episode, or that this is reported: see Assign; that only its owner
-// finds a session; that turns are numbered in the order of the calls; that a closed session takes no more
-// calls and ends when none is in flight; and that a replayed session starts over when it is closed. It is safe
-// for concurrent use.
-//
-// It is not for making calls.
-
 package gateway
 
 import (
@@ -18,6 +7,9 @@ import (
 	"fmt"
 	"hash/maphash"
 	"maps"
+	"math"
+	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,13 +20,13 @@ import (
 	"parley/world"
 )
 
-// sessionDefault is the session of calls without a session.
-const sessionDefault = "default"
+// defaultSession is the session of calls without a session.
+const defaultSession = "default"
 
-// sessionOwn is the provider of answers that no model gave.
-const sessionOwn = "gateway"
+// ownProvider is the provider of answers that no model gave.
+const ownProvider = "gateway"
 
-// sessionConfig configures Sessions.
+// sessionConfig configures a sessionSet.
 type sessionConfig struct {
 	// Journal is the record.
 	Journal journal.Journal
@@ -61,58 +53,58 @@ type sessionConfig struct {
 	Tell func(text string)
 }
 
-// Session is what calls of one name have in common: an episode of the run.
-type Session struct {
+// session is what calls of one name have in common: an episode of the run.
+type session struct {
 	// Name has its owner and its name, Episode its number in the run, and Header that number as a header
 	// value.
-	Name
+	sessionName
 	Episode int
 	Header  []string
 	// Next is its next position in a queue that is fair between sessions. The queue's lock guards it.
 	Next int64
 
-	revived sync.Mutex // held while its state is restored or its episode is chosen
-	ready   atomic.Bool
-	prior   []Call                  // recorded calls of its name; nil once its episode is chosen
-	placed  atomic.Pointer[Session] // the session of its calls; nil until that is chosen
+	restoring sync.Mutex // held while its state is restored or its episode is chosen
+	ready     atomic.Bool
+	prior     []Call                  // recorded calls of its name; nil once its episode is chosen
+	placed    atomic.Pointer[session] // the session of its calls; nil until that is chosen
 
-	mu      sync.Mutex
-	state   State
-	past    *Past                           // the record to serve; may be nil
-	turn    int                             // of the next recorded call
-	lastID  int                             // last call id in this process
-	active  map[int]context.CancelCauseFunc // by call id
-	idle    chan struct{}                   // closed when nothing is active; nil unless somebody waits
-	seen    map[[16]byte]int
-	steps   map[string]int // answers by model
-	info    Status
-	program program
-	next    *Session // of the next program; may be nil
-	before  *Session // of the previous program, if it is open, for Sweep; guarded by Sessions.mu
-	sealed  *closing // how it ends once nothing is in flight; nil: Close waits for that
-	ending  bool     // its end is being written
+	mu           sync.Mutex
+	state        sessionState
+	past         *replay                         // the record to serve; may be nil
+	turn         int                             // of the next recorded call
+	lastID       int                             // last call id in this process
+	active       map[int]context.CancelCauseFunc // by call id
+	idle         chan struct{}                   // closed when nothing is active; nil unless somebody waits
+	seen         map[[16]byte]int
+	steps        map[string]int // answers by model
+	info         sessionStatus
+	program      program
+	next         *session      // of the next program; may be nil
+	before       *session      // of the previous program, if it is open, for Sweep; guarded by sessionSet.mu
+	pendingClose *closeRequest // how it ends once nothing is in flight; nil: Close waits for that
+	ending       bool          // its end is being written
 }
 
-// State is the state of a session.
-type State string
+// sessionState is the state of a session.
+type sessionState string
 
 // The states.
 const (
-	sessionOpen State = "open"
-	Sealed      State = "sealed" // no new calls; those in flight continue
-	Closed      State = "closed"
+	stateOpen   sessionState = "open"
+	stateSealed sessionState = "sealed" // no new calls; those in flight continue
+	stateClosed sessionState = "closed"
 )
 
-// Status describes a session.
-type Status struct {
-	Session   string     `json:"session"`
-	Episode   int        `json:"episode"`
-	Status    State      `json:"status"`
-	FirstSeen time.Time  `json:"first_seen"`
-	LastSeen  time.Time  `json:"last_seen"`
-	ClosedAt  *time.Time `json:"closed_at,omitempty"`
-	Reason    string     `json:"close_reason,omitempty"`
-	Mode      string     `json:"completion_mode,omitempty"`
+// sessionStatus describes a session.
+type sessionStatus struct {
+	Session   string       `json:"session"`
+	Episode   int          `json:"episode"`
+	Status    sessionState `json:"status"`
+	FirstSeen time.Time    `json:"first_seen"`
+	LastSeen  time.Time    `json:"last_seen"`
+	ClosedAt  *time.Time   `json:"closed_at,omitempty"`
+	Reason    string       `json:"close_reason,omitempty"`
+	Mode      string       `json:"completion_mode,omitempty"`
 
 	Active       int            `json:"active"`
 	Connections  int            `json:"connections"` // open ones
@@ -130,31 +122,37 @@ type Status struct {
 	Stops     int    `json:"stop_responses_sent"`
 
 	// Record is set if calls are answered from the record.
-	Record *Record `json:"record,omitempty"`
+	Record *replayStatus `json:"record,omitempty"`
 }
 
-// sessionSet is the set of all sessions.
+// sessionSet has all sessions of a gateway: which session a call belongs to, what its calls add up to, and how it
+// ends. It is safe for concurrent use.
+//
+// A session is one episode of the record, over any number of processes. A program that reuses the name of a session
+// gets its own episode, or that is reported: see Assign. Only its owner finds a session. Turns are numbered in the
+// order of the calls. A closed session takes no more calls and ends when none is in flight. A replayed session
+// starts over when it is closed.
 type sessionSet struct {
 	cfg    sessionConfig
-	ledger *gatewayLedger
-	found  *ledgerState
+	ledger *ledger
+	found  *ledgerContents
 	seed   maphash.Seed
 
 	mu   sync.Mutex
-	byID map[Name]*Session
+	byID map[sessionName]*session
 }
 
-// newSession returns the sessions of a record. Without a ledger nothing is recorded.
-func newSession(c sessionConfig, l *gatewayLedger, found *ledgerState) *sessionSet {
-	return &sessionSet{cfg: c, ledger: l, found: found, seed: maphash.MakeSeed(), byID: map[Name]*Session{}}
+// newSessionSet returns the sessions of a record. Without a ledger nothing is recorded.
+func newSessionSet(c sessionConfig, l *ledger, found *ledgerContents) *sessionSet {
+	return &sessionSet{cfg: c, ledger: l, found: found, seed: maphash.MakeSeed(), byID: map[sessionName]*session{}}
 }
 
 // errUnknown is returned for a session that does not exist.
 var errUnknown = errors.New("there is no such session")
 
 // Find returns a session of an owner. With begin it begins a session that does not exist.
-func (a *sessionSet) Find(ctx context.Context, id Name, begin bool) (*Session, error) {
-	id = a.recorded(id)
+func (a *sessionSet) Find(ctx context.Context, id sessionName, begin bool) (*session, error) {
+	id = a.recordedName(id)
 	a.mu.Lock()
 	s := a.byID[id]
 	if s == nil {
@@ -169,21 +167,21 @@ func (a *sessionSet) Find(ctx context.Context, id Name, begin bool) (*Session, e
 	if s.ready.Load() {
 		return s, nil
 	}
-	s.revived.Lock()
-	defer s.revived.Unlock()
+	s.restoring.Lock()
+	defer s.restoring.Unlock()
 	if s.ready.Load() {
 		return s, nil
 	}
-	if err := a.revive(ctx, s); err != nil {
+	if err := a.restore(ctx, s); err != nil {
 		return nil, err // the next Find tries again
 	}
 	s.ready.Store(true)
 	return s, nil
 }
 
-// recorded returns the name of the session to serve. If a record is served to everybody, a program without a
+// recordedName returns the name of the session to serve. If a record is served to everybody, a program without a
 // key gets the session of any owner.
-func (a *sessionSet) recorded(id Name) Name {
+func (a *sessionSet) recordedName(id sessionName) sessionName {
 	if !a.cfg.Anybody {
 		return id
 	}
@@ -199,32 +197,32 @@ func (a *sessionSet) recorded(id Name) Name {
 	return best
 }
 
-// ended restores the end of a closed session.
-func (s *Session) ended(e *journal.Ended) {
-	s.state, s.info.ClosedAt = Closed, &e.At
+// restoreEnd restores the end of a closed session.
+func (s *session) restoreEnd(e *journal.Ended) {
+	s.state, s.info.ClosedAt = stateClosed, &e.At
 	raw, _ := e.Outcome.Data.(json.RawMessage)
-	var end ending
+	var end sessionOutcome
 	if json.Unmarshal(raw, &end) == nil {
 		s.info.Reason, s.info.Mode = end.Reason, end.Mode
 	}
 }
 
 // closedError is the error of a call in a session that takes no more calls.
-type closedError struct{ Status }
+type closedError struct{ sessionStatus }
 
 func (e closedError) Error() string {
 	why := e.Reason
 	if why == "" {
 		why = "without a reason"
 	}
-	return fmt.Sprintf("session %s is %s: %s", e.Session, e.Status.Status, why)
+	return fmt.Sprintf("session %s is %s: %s", e.Session, e.sessionStatus.Status, why)
 }
 
 // Enter adds a call and returns its id, which Leave takes. cancel ends the call if the session is aborted.
-func (s *Session) Enter(cancel context.CancelCauseFunc) (id int, err error) {
+func (s *session) Enter(cancel context.CancelCauseFunc) (id int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.state != sessionOpen {
+	if s.state != stateOpen {
 		return 0, closedError{s.status()}
 	}
 	s.lastID++
@@ -234,7 +232,7 @@ func (s *Session) Enter(cancel context.CancelCauseFunc) (id int, err error) {
 }
 
 // Turn returns the turn of a new call. A call that is served from the record has its turn already.
-func (s *Session) Turn() int {
+func (s *session) Turn() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	turn := s.turn
@@ -244,7 +242,7 @@ func (s *Session) Turn() int {
 }
 
 // leave removes a call.
-func (s *Session) leave(id int) {
+func (s *session) leave(id int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.active, id)
@@ -257,7 +255,7 @@ func (s *Session) leave(id int) {
 
 // Sample numbers equal requests of a session: the second is another draw. Without a session, equal requests
 // are one.
-func (s *Session) Sample(digest [16]byte) int {
+func (s *session) Sample(digest [16]byte) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.seen == nil {
@@ -269,13 +267,13 @@ func (s *Session) Sample(digest [16]byte) int {
 }
 
 // Answered counts the answer of a call.
-func (s *Session) Answered(c *Call) {
+func (s *session) Answered(c *Call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.count(c)
 }
 
-func (s *Session) count(c *Call) {
+func (s *session) count(c *Call) {
 	switch {
 	case c.Error != nil:
 		s.info.Errors++
@@ -284,7 +282,7 @@ func (s *Session) count(c *Call) {
 		s.info.Usage = s.info.Usage.Plus(c.Response.Usage)
 		s.info.Cost = s.info.Cost.Plus(c.Response.Metadata.Cost)
 		s.info.LastModel = c.Request.Model
-		if c.Response.Provider == sessionOwn {
+		if c.Response.Provider == ownProvider {
 			s.info.Stops++
 			s.info.Truncated, s.info.Why = true, "max_steps"
 			return
@@ -294,29 +292,29 @@ func (s *Session) count(c *Call) {
 	}
 }
 
-// Spent reports whether a session had all its answers of a model.
-func (s *Session) Spent(model string) bool {
+// stepsUsedUp reports whether a session had all its answers of a model.
+func (s *session) stepsUsedUp(model string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.info.MaxSteps > 0 && s.steps[model] >= s.info.MaxSteps
 }
 
 // Past returns the record to serve, or nil.
-func (s *Session) Past() *Past {
+func (s *session) Past() *replay {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.past
 }
 
 // Status returns the status of the session.
-func (s *Session) Status() Status {
+func (s *session) Status() sessionStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.status()
 }
 
 // status is Status with Session.mu held.
-func (s *Session) status() Status {
+func (s *session) status() sessionStatus {
 	out := s.info
 	out.Status, out.Active, out.Connections = s.state, len(s.active), s.program.clients
 	out.StepsByModel = maps.Clone(s.steps)
@@ -326,8 +324,8 @@ func (s *Session) status() Status {
 	return out
 }
 
-// ending is the outcome of an episode of a gateway.
-type ending struct {
+// sessionOutcome is the outcome of an episode of a gateway.
+type sessionOutcome struct {
 	Session   string `json:"session"`
 	Reason    string `json:"reason,omitempty"`
 	Mode      string `json:"mode"`
@@ -337,12 +335,316 @@ type ending struct {
 	Truncated bool   `json:"truncated,omitempty"`
 }
 
-func (s *Session) outcome(scores []world.Score) (world.Outcome, error) {
+func (s *session) outcome(scores []world.Score) (world.Outcome, error) {
 	i := s.info
-	data, err := json.Marshal(ending{s.ID, i.Reason, i.Mode, i.Requests, i.Errors, i.Steps, i.Truncated})
+	data, err := json.Marshal(sessionOutcome{s.ID, i.Reason, i.Mode, i.Requests, i.Errors, i.Steps, i.Truncated})
 	o := world.Outcome{Data: json.RawMessage(data), Scores: scores}
 	if i.Mode == modeAbort {
 		o.Failed = "aborted: " + i.Reason
 	}
 	return o, err
+}
+
+// open returns a session for a name: of its last episode, or of a new one.
+func (a *sessionSet) open(id sessionName, begin bool) (*session, error) {
+	episodes := a.found.Sessions[id]
+	if len(episodes) > 0 {
+		return a.newSession(id, episodes[len(episodes)-1]), nil
+	}
+	if !begin || a.ledger == nil {
+		return nil, errUnknown
+	}
+	return a.begin(id)
+}
+
+// begin returns a session for a new episode.
+func (a *sessionSet) begin(id sessionName) (*session, error) {
+	episode, err := a.ledger.Begin(id)
+	if err != nil {
+		return nil, err
+	}
+	s := a.newSession(id, episode)
+	s.placed.Store(s)
+	if a.cfg.Resume {
+		s.past = newReplay(nil, &a.cfg)
+	}
+	return s, nil
+}
+
+// newSession returns a session for an episode.
+func (a *sessionSet) newSession(id sessionName, episode int) *session {
+	now := time.Now()
+	s := &session{sessionName: id, Episode: episode, Header: []string{strconv.Itoa(episode)}, state: stateOpen, active: map[int]context.CancelCauseFunc{}, steps: map[string]int{}}
+	s.info = sessionStatus{Session: id.ID, Episode: episode, FirstSeen: now, LastSeen: now, MaxSteps: a.cfg.MaxSteps}
+	if a.cfg.Draws && id.ID != defaultSession {
+		s.seen = map[[16]byte]int{}
+	}
+	return s
+}
+
+// restore restores the state of a recorded session.
+func (a *sessionSet) restore(ctx context.Context, s *session) error {
+	episodes := a.found.Sessions[s.sessionName]
+	if !slices.Contains(episodes, s.Episode) {
+		return nil
+	}
+	if !a.cfg.Replay && !a.cfg.Resume {
+		episodes = []int{s.Episode} // the others are read when needed
+	}
+	var all []Call
+	for _, episode := range episodes {
+		calls, err := ReadCalls(context.WithoutCancel(ctx), a.cfg.Journal, episode)
+		if err != nil {
+			return err
+		}
+		all = append(all, calls...)
+		if episode == s.Episode {
+			a.countRecorded(s, calls)
+		}
+	}
+	end, err := a.found.Ended.Outcome(context.WithoutCancel(ctx), a.cfg.Journal, s.Episode)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a.cfg.Replay || a.cfg.Resume {
+		s.past = newReplay(all, &a.cfg)
+	}
+	if end != nil && !a.cfg.Replay {
+		s.restoreEnd(end)
+	}
+	if a.cfg.Replay || s.state != stateOpen || len(all) == 0 {
+		s.placed.Store(s) // it takes no calls, or has none that a new one could be mixed with
+		return nil
+	}
+	s.prior = all
+	return nil
+}
+
+// countRecorded counts the recorded calls of the session.
+func (a *sessionSet) countRecorded(s *session, calls []Call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range calls {
+		c := &calls[i]
+		s.turn = max(s.turn, c.Turn+1)
+		if i == 0 {
+			s.info.FirstSeen = c.At
+		}
+		s.info.LastSeen = c.At
+		s.info.Requests++
+		s.count(c)
+		if c.Request != nil && a.ledger != nil {
+			a.remember(&s.program, c.Digest, c.Label, c.Request)
+		}
+		if s.seen != nil {
+			s.seen[c.Digest]++
+		}
+	}
+}
+
+func (a *sessionSet) tell(text string, args ...any) {
+	if a.cfg.Tell != nil {
+		a.cfg.Tell(fmt.Sprintf(text, args...))
+	}
+}
+
+// The ways to close a session.
+const (
+	modeComplete = "complete" // waits for calls in flight
+	modeSeal     = "seal"     // does not wait for calls in flight
+	modeAbort    = "abort"    // ends calls in flight
+)
+
+// closeRequest says how to close a session.
+type closeRequest struct {
+	Reason string `json:"reason"`
+	Mode   string `json:"completion_mode"`
+	// Scores are the scores of the session by name.
+	Scores map[string]float64 `json:"scores"`
+}
+
+// Check checks c and sets its defaults.
+func (c *closeRequest) Check() error {
+	switch c.Mode {
+	case "":
+		c.Mode = modeComplete
+	case modeComplete, modeSeal, modeAbort:
+	default:
+		return fmt.Errorf("unknown completion_mode %q; want one of complete, seal, abort", c.Mode)
+	}
+	for name, v := range c.Scores {
+		if math.IsNaN(v) || math.IsInf(v, 0) || name == "" {
+			return fmt.Errorf("scores: %q: want names with numbers", name)
+		}
+	}
+	return nil
+}
+
+func (c *closeRequest) scores() (out []world.Score) {
+	for _, name := range slices.Sorted(maps.Keys(c.Scores)) {
+		out = append(out, world.Score{Name: name, Value: c.Scores[name]})
+	}
+	return out
+}
+
+// errAborted is the cause that ends the calls of an aborted session.
+var errAborted = errors.New("the session was aborted")
+
+// Close closes a session: it takes no more calls, and ends when none is in flight. Closing a closed session
+// has no effect. A replayed session starts over.
+func (a *sessionSet) Close(ctx context.Context, s *session, c closeRequest) (sessionStatus, error) {
+	s.mu.Lock()
+	if s.state != stateOpen {
+		defer s.mu.Unlock()
+		return s.status(), nil
+	}
+	s.state = stateSealed
+	s.info.Reason, s.info.Mode = c.Reason, c.Mode
+	if c.Mode == modeAbort {
+		for _, cancel := range s.active {
+			cancel(errAborted)
+		}
+	}
+	if len(s.active) == 0 {
+		s.mu.Unlock()
+		return a.end(s, c)
+	}
+	idle := make(chan struct{})
+	s.idle = idle
+	if c.Mode == modeSeal {
+		defer s.mu.Unlock()
+		s.pendingClose = &c // the last call ends it
+		return s.status(), nil
+	}
+	s.mu.Unlock()
+	select {
+	case <-idle:
+		return a.end(s, c)
+	case <-ctx.Done():
+		s.mu.Lock()
+		s.pendingClose = &c
+		s.mu.Unlock()
+		a.endIfIdle(s)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.status(), context.Cause(ctx)
+	}
+}
+
+// end records the end of a session without calls in flight.
+func (a *sessionSet) end(s *session, c closeRequest) (sessionStatus, error) {
+	now := time.Now()
+	s.mu.Lock()
+	if s.state == stateClosed || s.ending {
+		defer s.mu.Unlock()
+		return s.status(), nil
+	}
+	s.ending = true
+	outcome, err := s.outcome(c.scores())
+	s.mu.Unlock()
+	if err == nil && a.ledger != nil {
+		err = a.ledger.End(s.Episode, outcome, now)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ending = false
+	if err != nil {
+		return s.status(), err
+	}
+	past := s.past
+	if past != nil {
+		s.info.Record = past.status()
+	}
+	s.state, s.info.ClosedAt, s.past, s.seen = stateClosed, &now, nil, nil
+	out := s.status()
+	if a.cfg.Replay {
+		s.rewind(past)
+	}
+	return out, nil
+}
+
+// rewind opens a replayed session again, so that its record is served from the start. Session.mu is held.
+func (s *session) rewind(past *replay) {
+	if past != nil {
+		past.rewind()
+	}
+	s.state, s.past = stateOpen, past
+	s.info.ClosedAt, s.info.Reason, s.info.Mode, s.info.Record = nil, "", "", nil
+}
+
+// Leave removes a call from its session. id is what Enter returned.
+func (a *sessionSet) Leave(s *session, id int) {
+	s.leave(id)
+	a.endIfIdle(s)
+}
+
+// endIfIdle ends a sealed session without calls in flight.
+func (a *sessionSet) endIfIdle(s *session) {
+	s.mu.Lock()
+	c := s.pendingClose
+	if c == nil || len(s.active) > 0 {
+		s.mu.Unlock()
+		return
+	}
+	s.pendingClose = nil
+	s.mu.Unlock()
+	_, _ = a.end(s, *c) // an error stops the gateway: see ledger.Failed
+}
+
+// Sweep closes idle sessions until ctx is done.
+func (a *sessionSet) Sweep(ctx context.Context) {
+	if a.cfg.Idle <= 0 || a.ledger == nil {
+		return
+	}
+	t := time.NewTicker(max(a.cfg.Idle/4, time.Millisecond))
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+			for _, s := range a.idle(time.Now().Add(-a.cfg.Idle)) {
+				_, _ = a.Close(ctx, s, closeRequest{Reason: fmt.Sprintf("idle for %v", a.cfg.Idle), Mode: modeComplete})
+			}
+		}
+	}
+}
+
+// idle returns the sessions without activity since then, except the default one.
+func (a *sessionSet) idle(since time.Time) (out []*session) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, s := range a.byID {
+		for at := &s; *at != nil; {
+			one := *at
+			one.mu.Lock()
+			open := one.state == stateOpen
+			if open && len(one.active) == 0 && one.ID != defaultSession && one.info.LastSeen.Before(since) {
+				out = append(out, one)
+			}
+			one.mu.Unlock()
+			if one != s && !open {
+				*at = one.before
+				continue
+			}
+			at = &one.before
+		}
+	}
+	return out
+}
+
+// Counts returns how many sessions are open, and how many there are.
+func (a *sessionSet) Counts() (open, all int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, s := range a.byID {
+		s.mu.Lock()
+		if s.state == stateOpen {
+			open++
+		}
+		s.mu.Unlock()
+	}
+	return open, len(a.byID)
 }

@@ -1,7 +1,10 @@
 package gateway
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -9,6 +12,7 @@ import (
 	"parley/internal/ask/provider"
 	"parley/internal/ask/sim"
 	"parley/internal/ask/transport"
+	"parley/internal/ask/wire/gemini"
 	"parley/internal/kit/sse"
 	"parley/internal/serve/gateway/format"
 	"parley/llm"
@@ -19,8 +23,8 @@ const (
 	tools     = `,"tools":[{"name":"look","description":"Looks.","input_schema":{"type":"object","properties":{"at":{"type":"string"}},"required":["at"]}}],"tool_choice":{"type":"any"}`
 )
 
-// read reads an answer as a client of a format does.
-func read(t *testing.T, api format.API, stream bool, body string) *llm.Response {
+// readAnswer reads an answer as a client of a format does.
+func readAnswer(t *testing.T, api format.API, stream bool, body string) *llm.Response {
 	t.Helper()
 	codec, _ := dialect.Codec(api.Dialect())
 	if !stream {
@@ -67,7 +71,7 @@ func TestTranslates(t *testing.T) {
 		for _, more := range []string{"", c.tools} {
 			for _, stream := range []string{"", c.streamed} {
 				got := l.post(c.path, c.ask("m", "hello", more, stream), "Anthropic-Version", "2023-06-01").want(t, 200)
-				r := read(t, c.api, stream != "", got.body)
+				r := readAnswer(t, c.api, stream != "", got.body)
 				if (more != "") != (len(r.ToolCalls) > 0) || (r.Text == "") == (more == "") || r.Usage.Input == 0 || r.Usage.Output == 0 || r.Model != "m" {
 					t.Errorf("%s on %s%s%s: %+v\n%s", c.api, c.dialect, more, stream, r, got.body)
 				}
@@ -102,7 +106,7 @@ func TestTranslatesTurns(t *testing.T) {
 	if d := got.header.Get("X-Parley-Dropped"); d != "store,user" {
 		t.Errorf("dropped %q", d)
 	}
-	if c := recorded(t, l.file, sessionDefault); strings.Join(c[0].Response.Dropped, ",") != "store,user" {
+	if c := recorded(t, l.file, defaultSession); strings.Join(c[0].Response.Dropped, ",") != "store,user" {
 		t.Errorf("%+v", c[0].Response)
 	}
 	for _, want := range []string{
@@ -139,5 +143,175 @@ func TestTranslatesErrors(t *testing.T) {
 	got := l.post("/v1/messages", messageOf("m", "hi", streamed)).want(t, 200, "event: message_start", `"text":"so"`, "event: error", "out of luck")
 	if strings.Contains(got.body, "message_stop") {
 		t.Errorf("it looks whole: %s", got.body)
+	}
+}
+
+// clouds returns presets of clouds at a simulated server, each with a key of its own.
+func clouds(t *testing.T, url string) map[string]provider.Provider {
+	t.Helper()
+	for name, value := range map[string]string{
+		"PARLEY_CLOUD_KEY": "hunter2-cloud", "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull, "AWS_PROFILE": "", "AWS_EC2_METADATA_DISABLED": "true",
+		"AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "hunter2-secret", "AWS_SESSION_TOKEN": "hunter2-session",
+	} {
+		t.Setenv(name, value)
+	}
+	url = strings.TrimSuffix(url, "/v1")
+	all := map[string]provider.Provider{}
+	for _, c := range []struct{ name, preset, path, version string }{
+		{"azure", "azure", "/openai/v1", ""}, {"azure-old", "azure", "/openai", "2024-10-21"}, {"gemini", "gemini", "/v1beta", ""},
+		{"vertex", "vertex", "/v1/projects/p/locations/l/publishers/google", ""}, {"vertex-anthropic", "vertex-anthropic", "/v1/projects/p/locations/l/publishers/anthropic", provider.VertexVersion},
+		{"bedrock", "bedrock", "", ""},
+	} {
+		p, ok := provider.Lookup(c.preset)
+		if !ok {
+			t.Fatal(c.preset)
+		}
+		p.DropKey()
+		p.Name, p.BaseURL, p.APIVersion, p.Batch = c.name, url+c.path, c.version, nil
+		if p.Dialect != "bedrock" { // whose requests are signed
+			p.KeyEnv = "PARLEY_CLOUD_KEY"
+		}
+		all[c.name] = p
+	}
+	return all
+}
+
+// TestClouds asks accounts at Azure, Google and AWS in both formats of clients, whole and streamed, with and without tools.
+func TestClouds(t *testing.T) {
+	for name, p := range clouds(t, simulated(t, sim.Config{})) {
+		l := start(t, Config{Upstreams: []provider.Provider{p}})
+		for _, c := range []struct {
+			api      format.API
+			ask      func(model, question string, more ...string) string
+			tools    string
+			streamed string
+		}{
+			{format.Chat, chatOf, chatTools, `,"stream":true,"stream_options":{"include_usage":true}`},
+			{format.Messages, messageOf, tools, streamed},
+		} {
+			for _, more := range []string{"", c.tools} {
+				for _, stream := range []string{"", c.streamed} {
+					got := l.post("/v1/s"+c.api.Path(), c.ask("m", "hello", more, stream), "Anthropic-Version", "2023-06-01", "Authorization", "Bearer of-the-client").want(t, 200)
+					r := readAnswer(t, c.api, stream != "", got.body)
+					if (more != "") != (len(r.ToolCalls) > 0) || (r.Text == "") == (more == "") || r.Usage.Input == 0 || r.Usage.Output == 0 {
+						t.Errorf("%s at %s%s%s: %+v\n%s", c.api, name, more, stream, r, got.body)
+					}
+					if strings.Contains(got.body, "hunter2") {
+						t.Errorf("%s: %s", name, got.body)
+					}
+				}
+			}
+		}
+		if calls := l.calls("s"); len(calls) != 8 || calls[0].Response.Text != calls[1].Response.Text || calls[0].Response.Text == "" {
+			t.Errorf("%s: %d calls", name, len(calls))
+		}
+	}
+}
+
+// TestCloudsTurns: a conversation with tools goes on in the format of each account, and Gemini gets its signatures back.
+func TestCloudsTurns(t *testing.T) {
+	const google = `{"candidates":[{"content":{"parts":[{"functionCall":{"name":"look","args":{"at":"it"}},"thoughtSignature":"SIG+/="}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":2}}`
+	for _, stream := range []bool{false, true} {
+		up := script(func(w http.ResponseWriter, r *http.Request) {
+			if strings.Contains(r.URL.String(), "alt=sse") != stream {
+				t.Errorf("%s", r.URL)
+			}
+			if stream {
+				w.Header().Set("Content-Type", "text/event-stream")
+				fmt.Fprintf(w, "data: %s\n\n", google)
+				return
+			}
+			answering(200, google)(w, r)
+		})
+		l := start(t, Config{Upstreams: []provider.Provider{upstream("gemini", serving(t, up))}})
+		more := chatTools
+		if stream {
+			more += streamed
+		}
+		first := readAnswer(t, format.Chat, stream, l.post("/v1/chat/completions", chatOf("m", "hello", more)).want(t, 200).body)
+		if len(first.ToolCalls) != 1 || first.ToolCalls[0].Name != "look" || first.Finish != llm.FinishTools {
+			t.Fatalf("%+v", first)
+		}
+		id := first.ToolCalls[0].ID
+		l.post("/v1/chat/completions", fmt.Sprintf(`{"model":"m","messages":[{"role":"user","content":"hello"},
+			{"role":"assistant","content":null,"tool_calls":[{"id":%q,"type":"function","function":{"name":"look","arguments":"{\"at\":\"it\"}"}}]},
+			{"role":"tool","tool_call_id":%q,"content":"A cat."}]%s}`, id, id, more)).want(t, 200)
+		if body := up.seen[1]; !strings.Contains(body, `"thoughtSignature":"SIG+/="`) || strings.Contains(body, markOf(id)) || !strings.Contains(body, "A cat.") {
+			t.Error(body)
+		}
+	}
+}
+
+// TestCloudsSwitch: a conversation that began with Gemini goes on elsewhere without the signatures, in the client's own format or
+// in another, and nothing else in it changes.
+func TestCloudsSwitch(t *testing.T) {
+	const id, text = "call_1~thought~SIG+/=", "about ~thought~ in ids"
+	chat := fmt.Sprintf(`{"model":"m","max_tokens":9,"messages":[{"role":"user","content":%q},
+		{"role":"assistant","content":null,"tool_calls":[{"id":%q,"type":"function","function":{"name":"look","arguments":"{}"}}]},
+		{"role":"tool","tool_call_id":%q,"content":"A cat."}]}`, text, id, id)
+	message := fmt.Sprintf(`{"model":"m","max_tokens":9,"messages":[{"role":"user","content":%q},
+		{"role":"assistant","content":[{"type":"tool_use","id":%q,"name":"look","input":{}}]},
+		{"role":"user","content":[{"type":"tool_result","tool_use_id":%q,"content":"A cat."}]}]}`, text, id, id)
+	for _, dialect := range []string{"openai", "anthropic"} {
+		up := script(answering(400, `{"error":{"message":"no"}}`))
+		l := start(t, Config{Upstreams: []provider.Provider{upstream(dialect, serving(t, up))}, Retries: NoRetries})
+		for api, body := range map[format.API]string{format.Chat: chat, format.Messages: message, format.Count: message} {
+			if api == format.Count && dialect != "anthropic" {
+				continue
+			}
+			l.post("/v1"+api.Path(), body, "Anthropic-Version", "2023-06-01").want(t, 400)
+			if got := up.seen[up.count()-1]; strings.Count(got, `"call_1"`) != 2 || strings.Contains(got, "SIG") || !strings.Contains(got, text) {
+				t.Errorf("%s to %s: %s", api, dialect, got)
+			}
+		}
+	}
+}
+
+// TestCloudsTier: Vertex AI gets the service tier in its header, if it is another than the usual one.
+func TestCloudsTier(t *testing.T) {
+	up := script(answering(400, `{"error":{"message":"no"}}`))
+	l := start(t, Config{Upstreams: []provider.Provider{clouds(t, serving(t, up))["vertex"]}, Retries: NoRetries})
+	l.post("/v1/chat/completions", chatOf("m", "hi", `,"service_tier":"flex"`)).want(t, 400)
+	l.post("/v1/chat/completions", chatOf("m", "hi", `,"service_tier":"auto"`)).want(t, 400)
+	if flex, auto := up.heads[0].Get(gemini.TierHeader), up.heads[1][gemini.TierHeader]; flex != "flex" || auto != nil {
+		t.Errorf("the headers have the tiers %q and %q", flex, auto)
+	}
+}
+
+// markOf returns the part of an id that only the gateway may see.
+func markOf(id string) string {
+	_, after, _ := strings.Cut(id, "~")
+	return "~" + after
+}
+
+// TestCloudsRefuse: what an account cannot answer is refused with a reason, and its errors have the format of the client.
+func TestCloudsRefuse(t *testing.T) {
+	up := script(answering(400, `{"message":"hunter2-session is too long"}`, "X-Amzn-Errortype", "ValidationException"))
+	all := clouds(t, serving(t, up))
+	l := start(t, Config{Upstreams: []provider.Provider{all["bedrock"], all["vertex-anthropic"], all["gemini"], all["vertex"]}, Retries: NoRetries})
+	for _, account := range []string{"bedrock", "vertex-anthropic", "gemini", "vertex"} {
+		for api, advice := range map[format.API]string{
+			format.Responses:  "use /v1/chat/completions or /v1/messages, or route the model to a provider that has responses",
+			format.Embeddings: "route the model to a provider that has embeddings",
+		} {
+			got := l.post("/v1"+api.Path(), `{"model":"`+account+`/m","input":"hi"}`).want(t, 400)
+			var e struct {
+				Error struct{ Message, Type, Code string }
+			} // as OpenAI writes it
+			want := string(api) + " cannot be translated to the format of " + account + ": " + advice
+			if err := json.Unmarshal([]byte(got.body), &e); err != nil || !strings.Contains(e.Error.Message, want) || e.Error.Type == "" {
+				t.Errorf("%v: %s, want %s", err, got.body, want)
+			}
+		}
+	}
+	l.post("/v1/messages", messageOf("bedrock/m", "hi")).want(t, 400, `"type":"invalid_request_error","message":"[key] is too long"`)
+	l.post("/v1/chat/completions", chatOf("bedrock/m", "hi")).want(t, 400, `"message":"[key] is too long"`)
+	if h := up.heads[0]; !strings.HasPrefix(h.Get("Authorization"), "AWS4-HMAC-SHA256 ") || h.Get("X-Amz-Security-Token") == "" {
+		t.Errorf("%v", h)
+	}
+	l.post("/v1/messages/count_tokens", messageOf("vertex-anthropic/m", "hi")).want(t, 404, "vertex-anthropic does not have this")
+	l.post("/v1/models", "").want(t, 404, "does not have this")
+	if up.count() != 2 {
+		t.Errorf("%d calls", up.count())
 	}
 }

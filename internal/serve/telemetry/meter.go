@@ -94,18 +94,18 @@ func (x *Exporter) Measure(page func() *Page) {
 }
 
 // measure counts a call. Answers of our own cache are no calls.
-func (x *Exporter) measure(of operation, took time.Duration, r *llm.Response, e *llm.Error) {
+func (x *Exporter) measure(op operation, took time.Duration, r *llm.Response, e *llm.Error) {
 	if x.meter == nil || r != nil && r.Metadata.Cached {
 		return
 	}
-	s := series{operation: of}
+	s := series{operation: op}
 	switch {
 	case e != nil:
 		s.failed = e.Kind
 	case r != nil:
 		s.answered = r.Model
 	}
-	h := x.meter.of(s)
+	h := x.meter.measuredOf(s)
 	h.seconds.Observe(took.Seconds())
 	if r == nil {
 		return
@@ -120,9 +120,9 @@ func (x *Exporter) measure(of operation, took time.Duration, r *llm.Response, e 
 	}
 }
 
-// of returns what is measured of a series.
-func (m *meter) of(s series) *measured {
-	s.model, s.answered = cut(s.model), cut(s.answered)
+// measuredOf returns what is measured of a series.
+func (m *meter) measuredOf(s series) *measured {
+	s.model, s.answered = cutName(s.model), cutName(s.answered)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.all[s] == nil && len(m.all) >= maxSeries {
@@ -134,8 +134,8 @@ func (m *meter) of(s series) *measured {
 	return m.all[s]
 }
 
-// cut bounds a name.
-func cut(name string) string {
+// cutName bounds a name.
+func cutName(name string) string {
 	if len(name) <= maxName {
 		return name
 	}

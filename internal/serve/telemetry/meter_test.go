@@ -52,7 +52,7 @@ func TestMeasured(t *testing.T) {
 	answer := &llm.Response{Text: "a secret", Model: "m-2", Usage: llm.Usage{Input: 7}}
 	x.Start(nil, format.Chat, p, "s", call).End(answer, nil)
 	x.Start(nil, format.Chat, p, "s", call).End(nil, &llm.Error{Kind: llm.KindOverloaded, Message: "a secret"})
-	play := x.Play("run", "study.parley")
+	play := x.StartTrace("run", "study.parley")
 	ask := &llm.Request{Model: "lab/small", Messages: []llm.Message{llm.User("a secret")}}
 	for range 3 {
 		play.Asked(ask, llm.Result{Response: answer})

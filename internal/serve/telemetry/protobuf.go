@@ -11,10 +11,10 @@ type message []byte
 
 // The ways in which protobuf writes fields.
 const (
-	varint  = 0
-	fixed64 = 1
-	counted = 2
-	fixed32 = 5
+	varint         = 0
+	fixed64        = 1
+	lengthPrefixed = 2
+	fixed32        = 5
 )
 
 func (m message) key(field, wire uint64) message { return binary.AppendUvarint(m, field<<3|wire) }
@@ -32,18 +32,18 @@ func (m message) short(field uint64, n uint32) message {
 }
 
 func (m message) bytes(field uint64, b []byte) message {
-	return append(binary.AppendUvarint(m.key(field, counted), uint64(len(b))), b...)
+	return append(binary.AppendUvarint(m.key(field, lengthPrefixed), uint64(len(b))), b...)
 }
 
 // text appends a text. Collectors refuse a request with a text that is not UTF-8.
 func (m message) text(field uint64, s string) message {
 	s = strings.ToValidUTF8(s, "\uFFFD")
-	return append(binary.AppendUvarint(m.key(field, counted), uint64(len(s))), s...)
+	return append(binary.AppendUvarint(m.key(field, lengthPrefixed), uint64(len(s))), s...)
 }
 
 // all appends messages as values of one repeated field.
-func (m message) all(field uint64, of []message) message {
-	for _, one := range of {
+func (m message) all(field uint64, values []message) message {
+	for _, one := range values {
 		m = m.bytes(field, one)
 	}
 	return m

@@ -30,8 +30,8 @@ func (l lookup) value(name string) string {
 type signal string
 
 const (
-	traces           signal = "TRACES"
-	telemetryMetrics signal = "METRICS"
+	tracesSignal  signal = "TRACES"
+	metricsSignal signal = "METRICS"
 )
 
 // variables are those of the exporter for one signal.
@@ -216,7 +216,7 @@ func (s sampler) samples(p parent, remote bool) bool {
 }
 
 func (l lookup) sampler() (sampler, error) {
-	const name, of = "OTEL_TRACES_SAMPLER", "OTEL_TRACES_SAMPLER_ARG"
+	const name, argument = "OTEL_TRACES_SAMPLER", "OTEL_TRACES_SAMPLER_ARG"
 	v := l.value(name)
 	kind, based := strings.CutPrefix(v, "parentbased_")
 	s := sampler{ignoreParent: !based && v != "", below: everything}
@@ -225,12 +225,12 @@ func (l lookup) sampler() (sampler, error) {
 	case "always_off":
 		s.below = 0
 	case "traceidratio":
-		text := l.value(of)
+		text := l.value(argument)
 		share := 1.0
 		if text != "" {
 			var err error
 			if share, err = strconv.ParseFloat(text, 64); err != nil || !(share >= 0 && share <= 1) {
-				return s, fmt.Errorf("%s: want a number from 0 to 1, not %q", of, text)
+				return s, fmt.Errorf("%s: want a number from 0 to 1, not %q", argument, text)
 			}
 		}
 		s.below = uint64(share * everything)

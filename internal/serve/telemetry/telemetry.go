@@ -1,19 +1,30 @@
 // Package telemetry sends spans of calls and metrics to an OpenTelemetry collector, with OTLP over HTTP
 // and the names of the GenAI conventions.
 //
-// It promises that a nil Exporter, a nil Span and a nil Play do nothing; that a call never waits for the
-// collector; and that nothing that is sent contains text of requests or answers.
+// It also makes pages of metrics for Prometheus, and serves the page of a process that plays a run.
 //
-// It does not count what a process does besides calls: packages monitor and gateway do, as Page.
+// It promises that a nil Exporter, a nil Span and a nil Trace do nothing; that a call never waits for the
+// collector or for a reader of a page; and that nothing that is sent or served contains a key, or text of
+// requests or answers.
+//
+// telemetry.go has the Exporter and its queue; settings.go reads its environment variables; span.go has the spans
+// and traces of calls; meter.go measures calls; page.go has the pages.
 package telemetry
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"parley/internal/ask/wire/fault"
 )
 
 // Exporter sends spans and metrics. A nil Exporter does nothing.
@@ -60,11 +71,11 @@ func open(env lookup, service, version string) (*Exporter, error) {
 	if strings.EqualFold(env.value("OTEL_SDK_DISABLED"), "true") {
 		return nil, nil
 	}
-	forSpans, err := variables{env, traces}.sender()
+	forSpans, err := variables{env, tracesSignal}.sender()
 	if err != nil {
 		return nil, err
 	}
-	forMetrics, err := variables{env, telemetryMetrics}.sender()
+	forMetrics, err := variables{env, metricsSignal}.sender()
 	if err != nil || forSpans == nil && forMetrics == nil {
 		return nil, err
 	}
@@ -112,8 +123,157 @@ func (x *Exporter) samples(p parent, remote bool) bool {
 }
 
 const (
-	queueSpans = 2048            // how many spans wait for the collector; more are lost
-	batchSpans = 512             // how many spans are sent at once
-	interval   = 5 * time.Second // the longest time that a span waits for others
-	maxTry     = time.Minute     // for all attempts at a request with spans
+	queueSpans   = 2048            // how many spans wait for the collector; more are lost
+	batchSpans   = 512             // how many spans are sent at once
+	sendInterval = 5 * time.Second // the longest time that a span waits for others
+	maxSendTime  = time.Minute     // for all attempts at a request with spans
 )
+
+// spanQueue sends spans.
+type spanQueue struct {
+	*sender
+	resource message
+	queue    chan message
+	full     atomic.Int64 // spans for which the queue had no room
+	failed   int64        // spans that the collector did not accept
+	err      error        // of the last failure
+}
+
+// error says how many spans were lost. The sender has ended.
+func (q *spanQueue) error() error {
+	full := q.full.Load()
+	switch {
+	case q.failed > 0:
+		return fmt.Errorf("telemetry: %d spans were not sent: %w", q.failed+full, q.err)
+	case full > 0:
+		return fmt.Errorf("telemetry: %d spans were not sent: the collector was too slow", full)
+	default:
+		return nil
+	}
+}
+
+// offer queues a span.
+func (q *spanQueue) offer(span message) {
+	select {
+	case q.queue <- span:
+	default:
+		if q.full.Add(1) == 1 {
+			q.failing(errors.New("it is too slow, and spans are lost"))
+		}
+	}
+}
+
+// send sends spans until closing is closed.
+func (q *spanQueue) send(ctx context.Context, closing <-chan struct{}) {
+	defer q.client.CloseIdleConnections()
+	tick := time.NewTicker(sendInterval)
+	defer tick.Stop()
+	var batch []message
+	for last := false; !last; {
+		select {
+		case span := <-q.queue:
+			if batch = append(batch, span); len(batch) < batchSpans {
+				continue
+			}
+		case <-tick.C:
+		case <-closing:
+			last, q.last = true, true
+			for len(q.queue) > 0 {
+				batch = append(batch, <-q.queue)
+			}
+		}
+		if len(batch) == 0 {
+			continue
+		}
+		if err := q.export(ctx, maxSendTime, q.resource, batch); err != nil {
+			q.failed, q.err = q.failed+int64(len(batch)), err
+		}
+		batch = batch[:0]
+	}
+}
+
+const (
+	firstWait = 5 * time.Second  // before the second attempt at a request; later ones double it
+	maxWait   = 30 * time.Second // between attempts
+)
+
+// sender sends requests with one kind of data to the collector.
+type sender struct {
+	url     string
+	header  http.Header
+	timeout time.Duration // of one attempt
+	gzip    bool
+	client  *http.Client
+	failing func(error) // is told of failed attempts
+	last    bool        // the exporter is being closed: Close tells of failures
+}
+
+// export sends spans or metrics of a resource in one request, and tries again after failures that
+// may pass, until ctx or the time ends.
+func (s *sender) export(ctx context.Context, limit time.Duration, resource message, data []message) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	body, err := s.body(resource, data)
+	if err != nil {
+		return err
+	}
+	for wait := firstWait; ; wait = min(2*wait, maxWait) {
+		after, err := s.post(ctx, body)
+		if err != nil && !s.last {
+			s.failing(err)
+		}
+		if err == nil || after == never {
+			return err
+		}
+		select {
+		case <-time.After(max(wait, after)):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// body returns a request. OTLP numbers the fields of requests with spans and with metrics in the same way.
+func (s *sender) body(resource message, data []message) ([]byte, error) {
+	scope := message(nil).bytes(1, message(nil).text(1, "parley")).all(2, data)
+	m := message(nil).bytes(1, message(nil).bytes(1, resource).bytes(2, scope))
+	if !s.gzip {
+		return m, nil
+	}
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := w.Write(m)
+	err = errors.Join(err, w.Close())
+	return b.Bytes(), err
+}
+
+// never is the time to wait after a failure that does not pass.
+const never = -1
+
+// post sends a request once. After a failure it returns how long the collector wants to be left alone.
+func (s *sender) post(ctx context.Context, body []byte) (after time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(body))
+	if err != nil {
+		return never, err
+	}
+	req.Header = s.header.Clone()
+	if s.gzip {
+		req.Header.Set("Content-Encoding", "gzip")
+	}
+	res, err := s.client.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	_, _ = io.CopyN(io.Discard, res.Body, 64<<10) // so that the connection can be used again
+	_ = res.Body.Close()
+	switch res.StatusCode {
+	case http.StatusOK, http.StatusAccepted, http.StatusNoContent:
+		return 0, nil
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return fault.RetryAfter(res.Header, time.Now()), fmt.Errorf("the collector answered %s", res.Status)
+	default:
+		return never, fmt.Errorf("the collector answered %s", res.Status)
+	}
+}

@@ -227,11 +227,11 @@ func TestFailures(t *testing.T) {
 		at      []time.Duration
 		want    string
 	}{
-		"taken":            {at: []time.Duration{interval}},
+		"taken":            {at: []time.Duration{sendInterval}},
 		"busy, then fine":  {answers: []func() (*http.Response, error){answer(503), answer(429, "Retry-After", "17")}, at: []time.Duration{5 * time.Second, 10 * time.Second, 27 * time.Second}}, //nolint:bodyclose // the tracer closes it
 		"unreachable once": {answers: []func() (*http.Response, error){refuse}, at: []time.Duration{5 * time.Second, 10 * time.Second}},
-		"refused":          {answers: []func() (*http.Response, error){answer(400)}, at: []time.Duration{interval}, want: "telemetry: 1 spans were not sent: the collector answered 400"},                                //nolint:bodyclose // the tracer closes it
-		"moved":            {answers: []func() (*http.Response, error){answer(302, "Location", "http://elsewhere")}, at: []time.Duration{interval}, want: "answered 302"},                                                //nolint:bodyclose // the tracer closes it
+		"refused":          {answers: []func() (*http.Response, error){answer(400)}, at: []time.Duration{sendInterval}, want: "telemetry: 1 spans were not sent: the collector answered 400"},                            //nolint:bodyclose // the tracer closes it
+		"moved":            {answers: []func() (*http.Response, error){answer(302, "Location", "http://elsewhere")}, at: []time.Duration{sendInterval}, want: "answered 302"},                                            //nolint:bodyclose // the tracer closes it
 		"busy for long":    {answers: slices.Repeat([]func() (*http.Response, error){answer(503)}, 9), at: []time.Duration{5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second}, want: "answered 503"}, //nolint:bodyclose // the tracer closes it
 	} {
 		t.Run(name, func(t *testing.T) {

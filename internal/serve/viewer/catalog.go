@@ -1,8 +1,3 @@
-// Part catalog lists the runs of a folder: their state, progress, cost and main score, and which are forks of others.
-//
-// It remembers what it read of a file until the file changes. What takes long is done in the background, one file after
-// the other, so that a folder with very many runs is listed at once, with what is known so far.
-
 package viewer
 
 import (
@@ -11,6 +6,8 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"net/http"
+	"net/url"
 	"path"
 	"path/filepath"
 	"slices"
@@ -18,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/internal/kit/statmath"
 	"parley/internal/run/control"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
@@ -25,8 +23,8 @@ import (
 	"parley/world"
 )
 
-// Entry is a run of the list.
-type Entry struct {
+// runEntry is a run of the list.
+type runEntry struct {
 	Name    string
 	Changed time.Time
 	Known   bool // the file was read; otherwise the rest is empty
@@ -34,7 +32,7 @@ type Entry struct {
 	State   string
 	Problem string // why it cannot be read
 	Outline runfile.Outline
-	Scores  Scores
+	Scores  mainScore
 	// Fork is where it was forked from; nil: it is no fork. Origin is the name of that run in the list, or empty, and
 	// Depth is how many runs it descends from.
 	Fork   *journal.Origin
@@ -45,11 +43,14 @@ type Entry struct {
 }
 
 // Done returns how many episodes are done.
-func (e *Entry) Done() int { return e.Outline.Ended + e.Outline.Failed }
+func (e *runEntry) Done() int { return e.Outline.Ended + e.Outline.Failed }
 
-// runCatalog lists the runs of a library.
-type runCatalog struct {
-	Library *runLibrary
+// catalog lists the runs of a library: their state, progress, cost and main score, and which are forks of others.
+//
+// It remembers what it read of a file until the file changes. What takes long is done in the background, one file after
+// the other, so that a folder with very many runs is listed at once, with what is known so far.
+type catalog struct {
+	Library *library
 	KindOf  func(*journal.Begun) world.Kind
 	// Background runs a function in the background.
 	Background func(func(context.Context))
@@ -57,30 +58,30 @@ type runCatalog struct {
 	Wait bool
 
 	mu     sync.Mutex
-	files  map[string]*file // by path
-	queue  []string         // paths to read in the background
+	files  map[string]*catalogFile // by path
+	queue  []string                // paths to read in the background
 	queued map[string]bool
 	busy   bool
 }
 
-// file is what is known of a file.
-type file struct {
-	state  libraryState // when it was read
-	entry  Entry
-	scored libraryState  // when its scores were computed
+// catalogFile is what is known of a file.
+type catalogFile struct {
+	state  runFileState // when it was read
+	entry  runEntry
+	scored runFileState  // when its scores were computed
 	at     time.Time     // the same
 	took   time.Duration // to compute them
 }
 
-// catalogFew is how many files List reads at least, and patience how long it reads more before it leaves them to the background.
+// minFilesRead is how many files List reads at least, and listTime how long it reads more before it leaves them to the background.
 const (
-	catalogFew = 20
-	patience   = 150 * time.Millisecond
+	minFilesRead = 20
+	listTime     = 150 * time.Millisecond
 )
 
 // List lists all runs: the latest first, and forks after the run that they are from. more reports whether files are
 // being read for the first time.
-func (c *runCatalog) List(ctx context.Context) (all []*Entry, more bool) {
+func (c *catalog) List(ctx context.Context) (all []*runEntry, more bool) {
 	names, paths := c.Library.Names()
 	reading := c.reader()
 	for _, name := range names {
@@ -91,26 +92,26 @@ func (c *runCatalog) List(ctx context.Context) (all []*Entry, more bool) {
 		}
 		if f.state != state || f.due(state) {
 			c.later(at)
-			more = more || !f.entry.Known || f.scored == libraryState{} // the list follows a run that grows anyway
+			more = more || !f.entry.Known || f.scored == runFileState{} // the list follows a run that grows anyway
 		}
 		e := f.entry
 		e.Name, e.Changed = name, state.Changed()
 		if e.Outline.Open { // the file does not change when its process is killed
-			e.State = catalogStateOf(e.Outline, at)
+			e.State = runStateOf(e.Outline, at)
 		}
 		all = append(all, &e)
 	}
 	c.forget(paths)
-	return lineage(all), more
+	return sortByLineage(all), more
 }
 
 // reader returns a function that returns what is known of a file, and its state. It reads the file first if it was changed, as long
 // as there is time for that.
-func (c *runCatalog) reader() func(context.Context, string) (file, libraryState) {
-	until, read := time.Now().Add(patience), 0
-	return func(ctx context.Context, at string) (file, libraryState) {
-		state, f := libraryStateOf(at), c.known(at)
-		if f.state != state && (c.Wait || read < catalogFew || time.Now().Before(until)) {
+func (c *catalog) reader() func(context.Context, string) (catalogFile, runFileState) {
+	until, read := time.Now().Add(listTime), 0
+	return func(ctx context.Context, at string) (catalogFile, runFileState) {
+		state, f := runFileStateOf(at), c.known(at)
+		if f.state != state && (c.Wait || read < minFilesRead || time.Now().Before(until)) {
 			f = c.read(ctx, at, state)
 			read++
 		}
@@ -120,10 +121,10 @@ func (c *runCatalog) reader() func(context.Context, string) (file, libraryState)
 
 // Origin returns the name of the run that a fork is from, as List does. It is empty if there is no such run, or if its file
 // was not read yet.
-func (c *runCatalog) Origin(ctx context.Context, fork *journal.Origin) string {
+func (c *catalog) Origin(ctx context.Context, fork *journal.Origin) string {
 	names, paths := c.Library.Names()
 	reading := c.reader()
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(named(b, fork), named(a, fork)) })
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(namedAs(b, fork), namedAs(a, fork)) })
 	for _, name := range names {
 		if f, _ := reading(ctx, paths[name]); fork.Run != "" && f.entry.run == fork.Run {
 			return name
@@ -132,8 +133,8 @@ func (c *runCatalog) Origin(ctx context.Context, fork *journal.Origin) string {
 	return ""
 }
 
-// named is 1 if the file of a run is named as the one that was forked, and 0 if not.
-func named(run string, fork *journal.Origin) int {
+// namedAs is 1 if the file of a run is named as the one that was forked, and 0 if not.
+func namedAs(run string, fork *journal.Origin) int {
 	if path.Base(run) == filepath.Base(fork.File) {
 		return 1
 	}
@@ -141,7 +142,7 @@ func named(run string, fork *journal.Origin) int {
 }
 
 // forget forgets files that are gone.
-func (c *runCatalog) forget(paths map[string]string) {
+func (c *catalog) forget(paths map[string]string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.files) <= len(paths) {
@@ -151,57 +152,57 @@ func (c *runCatalog) forget(paths map[string]string) {
 	for _, path := range paths {
 		there[path] = true
 	}
-	maps.DeleteFunc(c.files, func(path string, _ *file) bool { return !there[path] })
+	maps.DeleteFunc(c.files, func(path string, _ *catalogFile) bool { return !there[path] })
 }
 
 // due reports whether the scores must be computed: for the first time, or because the run has grown, but not for more
 // than a tenth of the time.
-func (f *file) due(state libraryState) bool {
+func (f *catalogFile) due(state runFileState) bool {
 	return f.entry.Known && f.entry.Problem == "" && f.scored != state && !time.Now().Before(f.at.Add(10*f.took))
 }
 
 // known returns what is known of a file.
-func (c *runCatalog) known(path string) file {
+func (c *catalog) known(path string) catalogFile {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if f := c.files[path]; f != nil {
 		return *f
 	}
-	return file{}
+	return catalogFile{}
 }
 
 // keep keeps what change makes of what is known of a file.
-func (c *runCatalog) keep(path string, change func(*file)) file {
+func (c *catalog) keep(path string, change func(*catalogFile)) catalogFile {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.files == nil {
-		c.files = map[string]*file{}
+		c.files = map[string]*catalogFile{}
 	}
 	if c.files[path] == nil {
-		c.files[path] = &file{}
+		c.files[path] = &catalogFile{}
 	}
 	change(c.files[path])
 	return *c.files[path]
 }
 
 // read reads the outline of a run.
-func (c *runCatalog) read(ctx context.Context, path string, state libraryState) file {
-	e := outline(ctx, path)
-	return c.keep(path, func(f *file) {
+func (c *catalog) read(ctx context.Context, path string, state runFileState) catalogFile {
+	e := readOutline(ctx, path)
+	return c.keep(path, func(f *catalogFile) {
 		e.Scores = f.entry.Scores
 		f.state, f.entry = state, e
 	})
 }
 
 // score computes the main score of a run.
-func (c *runCatalog) score(ctx context.Context, path string, state libraryState) file {
+func (c *catalog) score(ctx context.Context, path string, state runFileState) catalogFile {
 	began := time.Now()
 	s := c.scores(ctx, path)
-	return c.keep(path, func(f *file) { f.entry.Scores, f.scored, f.at, f.took = s, state, time.Now(), time.Since(began) })
+	return c.keep(path, func(f *catalogFile) { f.entry.Scores, f.scored, f.at, f.took = s, state, time.Now(), time.Since(began) })
 }
 
 // later reads a file in the background.
-func (c *runCatalog) later(path string) {
+func (c *catalog) later(path string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.queued == nil {
@@ -217,7 +218,7 @@ func (c *runCatalog) later(path string) {
 }
 
 // work reads the files of the queue.
-func (c *runCatalog) work(ctx context.Context) {
+func (c *catalog) work(ctx context.Context) {
 	for {
 		c.mu.Lock()
 		if len(c.queue) == 0 || ctx.Err() != nil {
@@ -229,7 +230,7 @@ func (c *runCatalog) work(ctx context.Context) {
 		c.queue = c.queue[1:]
 		delete(c.queued, path)
 		c.mu.Unlock()
-		state := libraryStateOf(path)
+		state := runFileStateOf(path)
 		f := c.known(path)
 		if f.state != state {
 			f = c.read(ctx, path, state)
@@ -240,21 +241,21 @@ func (c *runCatalog) work(ctx context.Context) {
 	}
 }
 
-// outline reads the state of a run.
-func outline(ctx context.Context, path string) (e Entry) {
+// readOutline reads the state of a run.
+func readOutline(ctx context.Context, path string) (e runEntry) {
 	e.Known = true
 	store, err := runfile.OpenRead(path)
 	if err != nil {
-		e.Problem = unreadable(err)
+		e.Problem = readProblem(err)
 		return e
 	}
 	defer func() { _ = store.Close() }() // it was only read
 	o, err := store.Outline(ctx)
 	if err != nil {
-		e.Problem = unreadable(err)
+		e.Problem = readProblem(err)
 		return e
 	}
-	e.State = catalogStateOf(o, path)
+	e.State = runStateOf(o, path)
 	if b := o.Begun; b != nil {
 		e.Kind, e.run, e.Fork = b.Kind, b.Run, b.Fork
 	}
@@ -263,8 +264,8 @@ func outline(ctx context.Context, path string) (e Entry) {
 	return e
 }
 
-// catalogStateOf returns the state of the run at a path, for people.
-func catalogStateOf(o runfile.Outline, path string) string {
+// runStateOf returns the state of the run at a path, for people.
+func runStateOf(o runfile.Outline, path string) string {
 	switch {
 	case o.Open && runfile.Played(path):
 		return control.Playing
@@ -277,8 +278,8 @@ func catalogStateOf(o runfile.Outline, path string) string {
 	}
 }
 
-// unreadable says in plain words why a run file cannot be read.
-func unreadable(err error) string {
+// readProblem says in plain words why a run file cannot be read.
+func readProblem(err error) string {
 	switch {
 	case errors.Is(err, runfile.ErrDamaged):
 		why := err.Error()
@@ -298,23 +299,23 @@ func unreadable(err error) string {
 }
 
 // origin returns the run that e was forked from: the file that was forked, or else a copy. It is nil if there is none.
-func (e *Entry) origin(byRun map[string][]*Entry) *Entry {
+func (e *runEntry) origin(byRun map[string][]*runEntry) *runEntry {
 	if e.Fork == nil || e.Fork.Run == "" || len(byRun[e.Fork.Run]) == 0 {
 		return nil
 	}
 	all := byRun[e.Fork.Run]
-	i := slices.IndexFunc(all, func(o *Entry) bool { return named(o.Name, e.Fork) > 0 })
+	i := slices.IndexFunc(all, func(o *runEntry) bool { return namedAs(o.Name, e.Fork) > 0 })
 	return all[max(0, i)]
 }
 
-// lineage sorts runs: the latest first, and forks after the run that they are from.
-func lineage(all []*Entry) (out []*Entry) {
-	byRun, forks := map[string][]*Entry{}, map[*Entry][]*Entry{} // a run can have been copied
-	slices.SortStableFunc(all, func(a, b *Entry) int { return cmp.Or(b.Changed.Compare(a.Changed), strings.Compare(a.Name, b.Name)) })
+// sortByLineage sorts runs: the latest first, and forks after the run that they are from.
+func sortByLineage(all []*runEntry) (out []*runEntry) {
+	byRun, forks := map[string][]*runEntry{}, map[*runEntry][]*runEntry{} // a run can have been copied
+	slices.SortStableFunc(all, func(a, b *runEntry) int { return cmp.Or(b.Changed.Compare(a.Changed), strings.Compare(a.Name, b.Name)) })
 	for _, e := range all {
 		byRun[e.run] = append(byRun[e.run], e)
 	}
-	var first []*Entry
+	var first []*runEntry
 	for _, e := range all {
 		from := e.origin(byRun)
 		if from == nil || from == e {
@@ -324,9 +325,9 @@ func lineage(all []*Entry) (out []*Entry) {
 		e.Origin = from.Name
 		forks[from] = append(forks[from], e)
 	}
-	seen := map[*Entry]bool{}
-	var add func(e *Entry, depth int)
-	add = func(e *Entry, depth int) {
+	seen := map[*runEntry]bool{}
+	var add func(e *runEntry, depth int)
+	add = func(e *runEntry, depth int) {
 		if seen[e] {
 			return
 		}
@@ -344,3 +345,163 @@ func lineage(all []*Entry) (out []*Entry) {
 	}
 	return out
 }
+
+// runsPerPage is how many runs a page lists.
+const runsPerPage = 100
+
+// runFilter says which runs to list, as the address of the page does.
+type runFilter struct {
+	Words string // that a run has: in its name, kind, state or origin
+	State string
+	After string // the name of the last run of the page before
+}
+
+// newRunFilter reads the parameters of an address.
+func newRunFilter(q url.Values) runFilter {
+	return runFilter{Words: q.Get("q"), State: q.Get("state"), After: q.Get("after")}
+}
+
+// Address returns the address of the list with this filter.
+func (f runFilter) Address() string {
+	q := url.Values{}
+	for name, value := range map[string]string{"q": f.Words, "state": f.State, "after": f.After} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	if len(q) == 0 {
+		return "/"
+	}
+	return "/?" + q.Encode()
+}
+
+// Page returns a page of the runs that pass the filter, how many pass it, and the address of the next page.
+func (f runFilter) Page(all []*runEntry) (page []*runEntry, passed int, next string) {
+	words := strings.Fields(strings.ToLower(f.Words))
+	all = slices.DeleteFunc(slices.Clone(all), func(e *runEntry) bool { return !f.passes(e, words) })
+	passed = len(all)
+	if i := slices.IndexFunc(all, func(e *runEntry) bool { return e.Name == f.After }); i >= 0 {
+		all = all[i+1:]
+	}
+	if len(all) > runsPerPage {
+		all = all[:runsPerPage]
+		f.After = all[runsPerPage-1].Name
+		next = f.Address()
+	}
+	return all, passed, next
+}
+
+func (f runFilter) passes(e *runEntry, words []string) bool {
+	if f.State != "" && e.State != f.State {
+		return false
+	}
+	text := e.Name + " " + e.Kind + " " + e.State + " " + e.Origin
+	if e.Fork != nil {
+		text += " fork " + e.Fork.File
+	}
+	text = strings.ToLower(text)
+	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
+}
+
+// mainScore is the main score of a run: the first that its episodes have, by agent.
+type mainScore struct {
+	Name string
+	Of   []agentScore
+	More int  // agents that are left out
+	Many bool // the run has too many episodes to compute it here
+}
+
+// agentScore is the mean of an agent with its interval. The agent is empty if the score is of the whole episode.
+type agentScore struct {
+	Agent string
+	Mean  statmath.Quantity
+}
+
+// The limits of what is computed and listed.
+const (
+	maxEpisodes = 20_000
+	maxAgents   = 3
+)
+
+// scores computes the main score of a run as its report does. A file that cannot be read has none: the list says why.
+func (c *catalog) scores(ctx context.Context, path string) (s mainScore) {
+	store, err := runfile.OpenRead(path)
+	if err != nil {
+		return s
+	}
+	defer func() { _ = store.Close() }() // it was only read
+	o, err := store.Outline(ctx)
+	if err != nil || o.Begun == nil || o.Ended == 0 {
+		return s
+	}
+	if o.Ended+o.Failed > maxEpisodes {
+		return mainScore{Many: true}
+	}
+	head, err := store.Head(ctx)
+	if err != nil {
+		return s
+	}
+	r := results.Outcomes(head, c.KindOf(head.Begun))
+	all := r.Scores(func(g results.Group) results.Group { return results.Group{Score: g.Score, Agent: g.Agent} })
+	if len(all) == 0 {
+		return s
+	}
+	s.Name = all[0].Score
+	all = slices.DeleteFunc(all, func(one results.Score) bool { return one.Score != s.Name })
+	place := func(one results.Score) int {
+		return slices.IndexFunc(head.Begun.Agents, func(a world.Agent) bool { return a.Name == one.Agent })
+	}
+	slices.SortStableFunc(all, func(a, b results.Score) int { return place(a) - place(b) })
+	for _, one := range all[:min(len(all), maxAgents)] {
+		s.Of = append(s.Of, agentScore{one.Agent, one.Estimate()})
+	}
+	s.More = len(all) - len(s.Of)
+	return s
+}
+
+// runList is the data of the list of runs.
+type runList struct {
+	Filter runFilter
+	States []string
+	Rows   []*runEntry
+	Passed int // runs that pass the filter
+	All    int
+	More   bool // files are still being read
+	First  string
+	Next   string
+	Pairs  bool // a site without a server has comparisons
+}
+
+// list is the page of all runs.
+func (v *Viewer) list(req *http.Request) (*screen, error) {
+	if name, ok := v.runs.Single(); ok {
+		return &screen{to: runPath(name)}, nil
+	}
+	all, more := v.catalog.List(req.Context())
+	d := runList{Filter: newRunFilter(req.URL.Query()), All: len(all), More: more, Pairs: v.static && len(pairs(all)) > 0}
+	d.Rows, d.Passed, d.Next = d.Filter.Page(all)
+	for _, e := range all {
+		if e.State != "" && !slices.Contains(d.States, e.State) {
+			d.States = append(d.States, e.State)
+		}
+	}
+	slices.Sort(d.States)
+	if d.Filter.After != "" {
+		first := d.Filter
+		first.After = ""
+		d.First = first.Address()
+	}
+	return &screen{template: "runs", Title: "Runs", Live: "/events", Data: d}, nil
+}
+
+// Page returns the address of a run.
+func (runList) Page(name string) string { return runPath(name) }
+
+// Indent returns how far a fork is indented.
+func (runList) Indent(e *runEntry) int { return min(e.Depth, maxIndent) }
+
+// maxIndent is how far forks are indented at most.
+const maxIndent = 4
+
+// ForkOf returns the run that a fork is from.
+func (runList) ForkOf(e *runEntry) string { return cmp.Or(e.Origin, filepath.Base(e.Fork.File)) }

@@ -43,16 +43,16 @@ func write(t *testing.T, path, run string, ended int, fork *journal.Origin) {
 	}
 }
 
-func open(t *testing.T, folder string) *runCatalog {
+func open(t *testing.T, folder string) *catalog {
 	t.Helper()
 	all, err := newLibrary([]string{folder}, func(*journal.Begun) world.Kind { return world.Kind{} })
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &runCatalog{Library: all, KindOf: func(*journal.Begun) world.Kind { return world.Kind{} }, Wait: true}
+	return &catalog{Library: all, KindOf: func(*journal.Begun) world.Kind { return world.Kind{} }, Wait: true}
 }
 
-func catalogText(all []*Entry) string {
+func entriesText(all []*runEntry) string {
 	var b strings.Builder
 	for _, e := range all {
 		fmt.Fprintf(&b, "%s%s ", strings.Repeat(">", e.Depth), e.Name)
@@ -88,21 +88,21 @@ func TestCatalogList(t *testing.T) {
 	c := open(t, folder)
 	all, more := c.List(t.Context())
 	want := "bad.parley self.parley lone.parley copy.parley old.parley >fork.parley >>again.parley ring2.parley >ring1.parley"
-	if got := catalogText(all); got != want || more {
+	if got := entriesText(all); got != want || more {
 		t.Fatalf("%s, want %s; %v", got, want, more)
 	}
-	old := all[slices.IndexFunc(all, func(e *Entry) bool { return e.Name == "old.parley" })]
+	old := all[slices.IndexFunc(all, func(e *runEntry) bool { return e.Name == "old.parley" })]
 	if s := old.Scores; old.Done() != 6 || old.Outline.Episodes != 7 || old.Outline.Spent != 6*llm.Dollar || s.Name != "points" || len(s.Of) != 2 || s.Of[0].Agent != "a" || math.Abs(s.Of[0].Mean.Value-1) > 1e-9 || math.Abs(s.Of[1].Mean.Value-2) > 1e-9 || !(s.Of[1].Mean.Low < 2 && s.Of[1].Mean.High > 2) {
 		t.Errorf("%+v", old)
 	}
 	if e := all[0]; e.Problem == "" || !e.Known {
 		t.Errorf("a file that is no run: %+v", e)
 	}
-	for query, want := range map[filter]string{
+	for query, want := range map[runFilter]string{
 		{Words: "FORK again"}: ">>again.parley", {Words: "no such"}: "", {State: "cut off", Words: "old."}: "old.parley >fork.parley", {State: "complete"}: "",
 	} {
-		if page, n, next := query.Page(all); catalogText(page) != want || n != len(page) || next != "" {
-			t.Errorf("%+v: %s, want %s", query, catalogText(page), want)
+		if page, n, next := query.Page(all); entriesText(page) != want || n != len(page) || next != "" {
+			t.Errorf("%+v: %s, want %s", query, entriesText(page), want)
 		}
 	}
 }
@@ -129,19 +129,19 @@ func TestChanges(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if all, _ = c.List(t.Context()); catalogText(all) != "other.parley" || len(c.files) != 1 {
-		t.Errorf("%s, and %d files are known", catalogText(all), len(c.files))
+	if all, _ = c.List(t.Context()); entriesText(all) != "other.parley" || len(c.files) != 1 {
+		t.Errorf("%s, and %d files are known", entriesText(all), len(c.files))
 	}
 }
 
 // TestPages checks that pages have every run once.
 func TestPages(t *testing.T) {
 	t.Parallel()
-	var all []*Entry
-	for i := range 2*perPage + 7 {
-		all = append(all, &Entry{Name: fmt.Sprintf("a run %d & more", i), State: "complete"})
+	var all []*runEntry
+	for i := range 2*runsPerPage + 7 {
+		all = append(all, &runEntry{Name: fmt.Sprintf("a run %d & more", i), State: "complete"})
 	}
-	f, seen := filter{State: "complete"}, 0
+	f, seen := runFilter{State: "complete"}, 0
 	for pages := 0; ; pages++ {
 		page, n, next := f.Page(all)
 		if seen += len(page); n != len(all) || pages > 3 {

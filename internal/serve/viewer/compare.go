@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"parley/internal/read/report"
 	"parley/internal/run/results"
@@ -19,26 +20,26 @@ import (
 // before the first difference.
 const (
 	turnsPerPage = 40
-	before       = 5
+	turnsBefore  = 5
 )
 
 // comparePage is the data of a comparison.
 type comparePage struct {
-	Runs     []string // to choose from
-	Pairs    []pair   // comparisons that a site without a server has
-	More     int      // comparisons that it does not have
-	Sides    [2]side
+	Runs     []string  // to choose from
+	Pairs    []runPair // comparisons that a site without a server has
+	More     int       // comparisons that it does not have
+	Sides    [2]comparedSide
 	Problem  string // why nothing can be compared
 	Sections []report.Section
 
-	Rows           []turnPair // of two episodes
+	Rows           []turnRow // of two episodes
 	From, Turns    int
 	First          string // the page with the first difference; empty: there is none
 	Earlier, Later string
 }
 
-// side is one of the two that are compared.
-type side struct {
+// comparedSide is one of the two that are compared.
+type comparedSide struct {
 	Name    string // of the run
 	Episode string // its number; empty: the whole run
 	At      string // its page
@@ -58,7 +59,7 @@ func compareAt(a string, episode int, b string, other int) string {
 // compare is the page of two runs, or of two episodes.
 func (v *Viewer) compare(req *http.Request) (*screen, error) {
 	q := req.URL.Query()
-	d := comparePage{Sides: [2]side{{Name: q.Get("a"), Episode: q.Get("ea")}, {Name: q.Get("b"), Episode: q.Get("eb")}}}
+	d := comparePage{Sides: [2]comparedSide{{Name: q.Get("a"), Episode: q.Get("ea")}, {Name: q.Get("b"), Episode: q.Get("eb")}}}
 	d.Runs, _ = v.runs.Names()
 	p := &screen{template: "compare", Title: "Compare", Above: []link{{Text: "Runs", To: "/"}, {Text: "Compare", To: "/compare"}}}
 	if d.Sides[0].Name == "" || d.Sides[1].Name == "" {
@@ -87,20 +88,20 @@ func (v *Viewer) compare(req *http.Request) (*screen, error) {
 	return p, err
 }
 
-// pair is two runs that can be compared.
-type pair struct{ A, B, To string }
+// runPair is two runs that can be compared.
+type runPair struct{ A, B, To string }
 
 // maxPairs is how many comparisons of runs a site without a server has: those of ten runs.
 const maxPairs = 45
 
 // pairs returns all pairs of runs of the same kind that have episodes that ended, in the order of their names.
-func pairs(all []*Entry) (out []pair) {
-	all = slices.DeleteFunc(slices.Clone(all), func(e *Entry) bool { return e.Problem != "" || e.Outline.Ended == 0 })
-	slices.SortFunc(all, func(a, b *Entry) int { return strings.Compare(a.Name, b.Name) })
+func pairs(all []*runEntry) (out []runPair) {
+	all = slices.DeleteFunc(slices.Clone(all), func(e *runEntry) bool { return e.Problem != "" || e.Outline.Ended == 0 })
+	slices.SortFunc(all, func(a, b *runEntry) int { return strings.Compare(a.Name, b.Name) })
 	for i, a := range all {
 		for _, b := range all[i+1:] {
 			if a.Kind == b.Kind {
-				out = append(out, pair{a.Name, b.Name, "/compare?" + url.Values{"a": {a.Name}, "b": {b.Name}}.Encode()})
+				out = append(out, runPair{a.Name, b.Name, "/compare?" + url.Values{"a": {a.Name}, "b": {b.Name}}.Encode()})
 			}
 		}
 	}
@@ -108,7 +109,7 @@ func pairs(all []*Entry) (out []pair) {
 }
 
 // offer adds the first of the pairs, and says how many others there are, or that there are none.
-func (d *comparePage) offer(all []pair) {
+func (d *comparePage) offer(all []runPair) {
 	if len(all) == 0 { // only the page of two episodes leads here
 		d.Problem = "No two runs have scores to compare: they need to be of the same kind, and both need an episode that ended."
 	}
@@ -117,7 +118,7 @@ func (d *comparePage) offer(all []pair) {
 }
 
 // openSide opens the run of a side and reads its episode.
-func (v *Viewer) openSide(ctx context.Context, s *side) (err error) {
+func (v *Viewer) openSide(ctx context.Context, s *comparedSide) (err error) {
 	if s.run, err = v.get(ctx, s.Name); err != nil {
 		return err
 	}
@@ -130,7 +131,7 @@ func (v *Viewer) openSide(ctx context.Context, s *side) (err error) {
 	s.At, s.Lineup, s.Deal = runPath(s.Name, "episodes", s.Episode), results.LineupText(s.listed.Spec.Lineup), s.listed.Spec.Deal
 	entries, _, err := s.run.Store.Sparing(ctx, s.listed.Episode)
 	if err == nil {
-		s.lines = results.New(s.run.Begun, entries, s.listed.Attempt, s.run.Kind).Lines
+		s.lines = results.NewTranscript(s.run.Begun, entries, s.listed.Attempt, s.run.Kind).Lines
 	}
 	return err
 }
@@ -145,7 +146,7 @@ func (d *comparePage) episodes(q url.Values) error {
 		}
 		return "/compare?" + to.Encode()
 	}
-	d.Turns, d.From = len(rows), max(0, first-before)
+	d.Turns, d.From = len(rows), max(0, first-turnsBefore)
 	if text := q.Get("from"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 {
@@ -156,7 +157,7 @@ func (d *comparePage) episodes(q url.Values) error {
 	last := min(len(rows), d.From+turnsPerPage)
 	d.Rows = rows[d.From:last]
 	if first >= 0 {
-		d.First = at(first-before) + "#first"
+		d.First = at(first-turnsBefore) + "#first"
 	}
 	if d.From > 0 {
 		d.Earlier = at(d.From - turnsPerPage)
@@ -169,7 +170,7 @@ func (d *comparePage) episodes(q url.Values) error {
 
 // runs compares two runs with the statistics of parley compare.
 func (d *comparePage) runs(ctx context.Context, tool string, p *screen) error {
-	document, err := statisticsCompare(ctx, tool, [2]*Run{d.Sides[0].run, d.Sides[1].run})
+	document, err := compareRuns(ctx, tool, [2]*Run{d.Sides[0].run, d.Sides[1].run})
 	if errors.Is(err, errNothing) {
 		d.Problem = "There is nothing to compare yet: both runs need an episode that ended, with a score that the other has too."
 		return nil
@@ -209,3 +210,93 @@ func (v *Viewer) relatives(ctx context.Context, r *Run, l *runfile.Listed) (out 
 
 // maxRelatives is how many episodes of the same deal the page of an episode names.
 const maxRelatives = 5
+
+// turnRow is a turn in both episodes. A side without lines did not have it.
+type turnRow struct {
+	Turn  string
+	A, B  []sideLine
+	Same  bool
+	First bool // it is the first turn that differs
+}
+
+// sideLine is a line of one of them. Text is what both sides of the first difference begin with, and Rest is what differs there;
+// in other lines Rest is empty.
+type sideLine struct {
+	results.Line
+	Rest string
+}
+
+// align puts the lines of two episodes beside each other. Both are in the order of a transcript. first is the first row
+// that differs, or -1.
+func align(a, b []results.Line) (rows []turnRow, first int) {
+	for len(a) > 0 || len(b) > 0 {
+		var order int
+		switch {
+		case len(a) == 0:
+			order = 1
+		case len(b) == 0:
+			order = -1
+		default:
+			order = results.CompareTurns(a[0].Turn, b[0].Turn)
+		}
+		var r turnRow
+		if order <= 0 {
+			r.A, a = takeTurn(a)
+			r.Turn = r.A[0].Turn
+		}
+		if order >= 0 {
+			r.B, b = takeTurn(b)
+			r.Turn = r.B[0].Turn
+		}
+		rows = append(rows, r)
+	}
+	first = -1
+	for i := range rows {
+		at := difference(rows[i].A, rows[i].B)
+		if rows[i].Same = at < 0; at >= 0 && first < 0 {
+			first, rows[i].First = i, true
+			rows[i].mark(at)
+		}
+	}
+	return rows, first
+}
+
+// takeTurn returns the lines of the first turn, and the others.
+func takeTurn(lines []results.Line) (own []sideLine, rest []results.Line) {
+	n := 0
+	for n < len(lines) && lines[n].Turn == lines[0].Turn {
+		own = append(own, sideLine{Line: lines[n]})
+		n++
+	}
+	return own, lines[n:]
+}
+
+// difference returns the first line that differs, or -1. Who the agent is does not matter.
+func difference(a, b []sideLine) int {
+	for i := range max(len(a), len(b)) {
+		if i >= len(a) || i >= len(b) || a[i].Seat != b[i].Seat || a[i].Said != b[i].Said || a[i].Text != b[i].Text {
+			return i
+		}
+	}
+	return -1
+}
+
+// mark splits the line that differs where it does.
+func (r *turnRow) mark(at int) {
+	if at >= len(r.A) || at >= len(r.B) {
+		return
+	}
+	a, b := &r.A[at], &r.B[at]
+	n := 0
+	for n < min(len(a.Text), len(b.Text)) && a.Text[n] == b.Text[n] {
+		n++
+	}
+	for n > 0 && n < len(a.Text) && !utf8.RuneStart(a.Text[n]) {
+		n--
+	}
+	if space := strings.LastIndexByte(a.Text[:n], ' '); space >= 0 {
+		n = space + 1 // at the beginning of a word
+	}
+	a.Text, a.Rest = a.Text[:n], a.Text[n:]
+	b.Text, b.Rest = b.Text[:n], b.Text[n:]
+}

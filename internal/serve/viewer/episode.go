@@ -1,9 +1,13 @@
 package viewer
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"net/http"
 	"net/url"
@@ -14,9 +18,11 @@ import (
 
 	"parley/internal/read/report"
 	"parley/internal/read/score"
+	"parley/internal/run/label"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
 	"parley/journal"
+	"parley/llm"
 	"parley/world"
 )
 
@@ -36,21 +42,21 @@ type episodePage struct {
 	Story          string // where the whole episode is read; empty: it was
 	First          string // the page that has the story, if everything was read for another one
 	Labels         labelForm
-	Lines          []Line
+	Lines          []transcriptLine
 	Layout         layout
 	Relatives      []link // comparisons with other episodes
-	Afterwards     []asked
-	Texts          texts
+	Afterwards     []scorerText
+	Texts          textView
 }
 
-// asked is a text of a scorer.
-type asked struct {
+// scorerText is a text of a scorer.
+type scorerText struct {
 	score.Text
 	Shown Words
 }
 
-// find returns the episode of a request.
-func find(r *Run, req *http.Request) (*runfile.Listed, error) {
+// requestedEpisode returns the episode of a request.
+func requestedEpisode(r *Run, req *http.Request) (*runfile.Listed, error) {
 	return findEpisode(req.Context(), r, req.PathValue("episode"))
 }
 
@@ -58,7 +64,7 @@ func find(r *Run, req *http.Request) (*runfile.Listed, error) {
 func findEpisode(ctx context.Context, r *Run, number string) (*runfile.Listed, error) {
 	n, err := strconv.Atoi(number)
 	if err != nil || n < 0 {
-		return nil, fmt.Errorf("viewer: episode %q: %w", number, errNotFound)
+		return nil, fmt.Errorf("viewer: episode %q: %w", number, errNoPage)
 	}
 	list, err := r.Store.List(ctx, runfile.Listing{From: n, Limit: 1})
 	if err != nil {
@@ -68,7 +74,7 @@ func findEpisode(ctx context.Context, r *Run, number string) (*runfile.Listed, e
 		return nil, fmt.Errorf("viewer: episode %d of %s: %w: it cannot be read whole", n, r.Name, runfile.ErrDamaged)
 	}
 	if len(list) == 0 || list[0].Episode != n {
-		return nil, fmt.Errorf("viewer: %s has no episode %d: %w", r.Name, n, errNotFound)
+		return nil, fmt.Errorf("viewer: %s has no episode %d: %w", r.Name, n, errNoPage)
 	}
 	return &list[0], nil
 }
@@ -78,11 +84,11 @@ func (v *Viewer) episode(req *http.Request) (*screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := find(r, req)
+	l, err := requestedEpisode(r, req)
 	if err != nil {
 		return nil, err
 	}
-	shown, err := v.textsOf(req, "said")
+	shown, err := v.textViewOf(req, "said")
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +97,7 @@ func (v *Viewer) episode(req *http.Request) (*screen, error) {
 		return nil, err
 	}
 	at := runPath(r.Name, "episodes", strconv.Itoa(l.Episode))
-	d := episodePage{Episode: e, Listed: l, Texts: shown, Lineup: results.LineupText(l.Spec.Lineup), Params: indent(l.Spec.Params), LastLine: e.From + len(e.Lines)}
+	d := episodePage{Episode: e, Listed: l, Texts: shown, Lineup: results.LineupText(l.Spec.Lineup), Params: indentJSON(l.Spec.Params), LastLine: e.From + len(e.Lines)}
 	if err := d.addScores(req.Context(), r); err != nil {
 		return nil, err
 	}
@@ -142,7 +148,7 @@ func (d *episodePage) addScores(ctx context.Context, r *Run) error {
 	d.Scores = added.Of(l.Episode, l.Ended.Outcome)
 	all, _ := score.Texts(ctx, r.Path, r.Begun.Run, l.Episode) // the statistics of the run say why they cannot be read
 	for _, t := range all {
-		d.Afterwards = append(d.Afterwards, asked{t, newWords(d.Texts.format, t.Text)})
+		d.Afterwards = append(d.Afterwards, scorerText{t, newWords(d.Texts.format, t.Text)})
 	}
 	return nil
 }
@@ -206,7 +212,7 @@ func (v *Viewer) calls(w http.ResponseWriter, req *http.Request) {
 		err = writeImage(w, e, req.URL.Query().Get("image"))
 	}
 	if err != nil {
-		v.render(failure(err))(w)
+		v.render(errorPage(err))(w)
 	}
 }
 
@@ -216,7 +222,7 @@ func (v *Viewer) findCall(req *http.Request) (*Run, *runfile.Listed, *journal.Re
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	l, err := find(r, req)
+	l, err := requestedEpisode(r, req)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -241,13 +247,13 @@ func findReply(ctx context.Context, r *Run, l *runfile.Listed, name string) (e *
 			}
 		}
 	}
-	return nil, nil, fmt.Errorf("viewer: episode %d of %s has no call %q with a reply: %w", l.Episode, r.Name, name, errNotFound)
+	return nil, nil, fmt.Errorf("viewer: episode %d of %s has no call %q with a reply: %w", l.Episode, r.Name, name, errNoPage)
 }
 
 // callPage is the data of the page of a call.
 type callPage struct {
-	CallPage
-	Texts texts
+	callDetails
+	Texts textView
 }
 
 // call is the page of one call: what was asked, what came back, and what it cost.
@@ -260,7 +266,7 @@ func (v *Viewer) call(req *http.Request) (*screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown, err := v.textsOf(req, "")
+	shown, err := v.textViewOf(req, "")
 	if err != nil {
 		return nil, err
 	}
@@ -305,7 +311,7 @@ func (d *episodePage) addLines(at transcriptLinks) {
 }
 
 // Since formats when something happened.
-func (d episodePage) Since(at time.Time) string { return promptSince(d.Episode.Began, at) }
+func (d episodePage) Since(at time.Time) string { return sinceBegin(d.Episode.Began, at) }
 
 // maxFacts is how many scores are shown as facts. More are shown as a table.
 const maxFacts = 12
@@ -345,3 +351,244 @@ func (d episodePage) ScoreOf(seat, name string) string {
 
 // ScoreText formats a score.
 func (episodePage) ScoreText(s world.Score) string { return report.Real(s.Value).Text }
+
+// callDetails is one call in full: what was asked, what came back, and what it cost.
+type callDetails struct {
+	Name    string
+	Replied *journal.Replied
+	Agent   string // see results.Answerer
+	Kind    string
+	Asked   []requestMessage
+	Answer  Words
+	Thought []Words
+	JSON    string
+	Failure *llm.Error
+	Usage   llm.Usage
+	Meta    llm.Metadata
+	At      time.Time
+	Raw     string   // everything, as JSON
+	Images  []string // the addresses of images in the request
+}
+
+// requestMessage is a message of a request. New means that it was not in the request before.
+type requestMessage struct {
+	Role string
+	Words
+	New bool
+}
+
+// newCallPage returns the page of a call, which is at an address. Texts are formatted if f is not nil.
+func newCallPage(begun *journal.Begun, name, at string, e *journal.Replied, f *formatter) callDetails {
+	d := callDetails{Name: name, Replied: e, Agent: results.Answerer(begun, e), Kind: "bot", Failure: e.Error, At: e.At}
+	switch {
+	case e.Act != nil:
+		d.Kind = "act"
+		d.Asked = []requestMessage{{Role: e.Act.Name, Words: Words{Text: indentJSON(e.Act.Body)}, New: true}}
+	case e.Request != nil:
+		d.Kind = "ask"
+		last := -1
+		for i, m := range e.Request.Messages {
+			if m.Role == llm.RoleAssistant {
+				last = i
+			}
+		}
+		for i := range e.Request.Messages {
+			m := &e.Request.Messages[i]
+			d.Asked = append(d.Asked, requestMessage{Role: string(m.Role), Words: Words{Text: results.MessageText(m)}, New: i > last})
+		}
+	}
+	if e.Request != nil {
+		for i, im := range imagesOf(e.Request) {
+			if _, ok := imageType(im); ok {
+				d.Images = append(d.Images, fmt.Sprintf("%s?image=%d", at, i))
+			}
+		}
+	}
+	if e.Response != nil {
+		d.Answer, d.Usage, d.Meta = newWords(f, results.AnswerText(e.Response)), e.Response.Usage, e.Response.Metadata
+		for _, t := range e.Response.Thoughts {
+			d.Thought = append(d.Thought, newWords(f, t.Text))
+		}
+		if string(e.Response.JSON) != e.Response.Text {
+			d.JSON = indentJSON(e.Response.JSON)
+		}
+	}
+	for i := range slices.Backward(d.Asked) { // the answer and what is new come first: a page formats so much
+		d.Asked[i].Words = newWords(f, d.Asked[i].Text)
+	}
+	if e.Error != nil {
+		d.Usage, d.Meta = e.Error.Usage, e.Error.Metadata
+	}
+	if b, err := json.MarshalIndent(map[string]any{"request": e.Request, "act": e.Act, "response": e.Response, "error": e.Error}, "", "  "); err == nil {
+		d.Raw = string(b)
+	}
+	return d
+}
+
+// indentJSON returns JSON for people, or the text as it is.
+func indentJSON(raw []byte) string {
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") != nil {
+		return string(raw)
+	}
+	return b.String()
+}
+
+// imagesOf returns the images of a request.
+func imagesOf(r *llm.Request) (all []*llm.Image) {
+	for _, m := range r.Messages {
+		for _, part := range m.Parts {
+			if part.Image != nil {
+				all = append(all, part.Image)
+			}
+		}
+	}
+	return all
+}
+
+// writeImage serves an image of a request, by its number among all of them.
+func writeImage(w http.ResponseWriter, e *journal.Replied, number string) error {
+	var all []*llm.Image
+	if e.Request != nil {
+		all = imagesOf(e.Request)
+	}
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 0 || n >= len(all) {
+		return errNoImage
+	}
+	kind, ok := imageType(all[n])
+	if !ok {
+		return errNoImage
+	}
+	h := w.Header()
+	h.Set("Content-Type", kind)
+	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	h.Set("X-Content-Type-Options", "nosniff")
+	_, _ = w.Write(all[n].Data) // the browser is gone
+	return nil
+}
+
+var errNoImage = fmt.Errorf("said: there is no such image: %w", fs.ErrNotExist)
+
+// maxForm is how long the body of a form may be.
+const maxForm = 1 << 16
+
+// label adds a label to an episode or to a message of it, or removes one, as a form says. The guard of the server has
+// checked that a page of this server sent the form.
+func (v *Viewer) label(req *http.Request) (*screen, error) {
+	r, _, err := v.open(req, "")
+	if err != nil {
+		return nil, err
+	}
+	l, err := requestedEpisode(r, req)
+	if err != nil {
+		return nil, err
+	}
+	req.Body = http.MaxBytesReader(nil, req.Body, maxForm)
+	if err := req.ParseForm(); err != nil {
+		return nil, fmt.Errorf("viewer: %w: it cannot be read: %w", errForm, err)
+	}
+	form := req.PostForm
+	if form.Has("remove") {
+		err = unlabel(req.Context(), r, l.Episode, form.Get("remove"))
+	} else {
+		err = addLabel(req.Context(), r, l, form)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, err := r.Labels(req.Context()); err != nil {
+		return nil, err
+	}
+	to := runPath(r.Name, "episodes", strconv.Itoa(l.Episode))
+	q := url.Values{}
+	for _, name := range []string{"from", "text"} {
+		if value := form.Get(name); value != "" {
+			q.Set(name, value)
+		}
+	}
+	if len(q) > 0 {
+		to += "?" + q.Encode()
+	}
+	return &screen{to: to + "#labels"}, nil
+}
+
+// addLabel adds the label of a form to an episode.
+func addLabel(ctx context.Context, r *Run, l *runfile.Listed, form url.Values) error {
+	call := form.Get("call")
+	if call != "" {
+		if _, _, err := findReply(ctx, r, l, call); errors.Is(err, errNoPage) {
+			return fmt.Errorf("viewer: %w: episode %d has no message %q", errForm, l.Episode, call)
+		} else if err != nil {
+			return err
+		}
+	}
+	err := label.Add(r.Store.Path(), label.Label{
+		Run: r.Begun.Run, Episode: l.Episode, Call: call, By: form.Get("by"),
+		Tag: form.Get("tag"), Verdict: label.Verdict(form.Get("verdict")), Note: form.Get("note"),
+	})
+	if errors.Is(err, label.ErrInvalid) {
+		err = fmt.Errorf("viewer: %w: %w", errForm, err)
+	}
+	return err
+}
+
+// unlabel removes a label of an episode. If there is none, somebody else may have removed it, and nothing is written.
+func unlabel(ctx context.Context, r *Run, episode int, id string) error {
+	set, err := r.Labels(ctx)
+	if err != nil {
+		return err
+	}
+	for _, given := range set.Of(episode) {
+		if given.ID == id {
+			return label.Remove(r.Store.Path(), given)
+		}
+	}
+	return nil
+}
+
+// labelForm is what the form for labels needs.
+type labelForm struct {
+	To     string // where it is sent
+	From   string // the window that the page shows
+	Text   string // how it shows texts: see textsOf
+	Call   string // the message that the form is about; empty: the episode
+	Cancel string // the page without the message
+	Tags   []string
+	Given  []label.Label // of the episode
+	Older  string        // the page with the labels before Shown; empty: there are none
+	before int           // how many of Given are on this page or before it
+}
+
+// maxLabels is how many labels a page lists.
+const maxLabels = 50
+
+// Shown returns the labels that the page lists: the latest, or those before.
+func (f labelForm) Shown() []label.Label { return f.Given[max(0, f.before-maxLabels):f.before] }
+
+// Verdicts are the verdicts to choose from.
+func (labelForm) Verdicts() []label.Verdict { return label.Verdicts() }
+
+// newLabelForm returns the form of an episode whose page is at an address.
+func newLabelForm(set *label.Set, episode int, at string, q url.Values, shown textView) labelForm {
+	f := labelForm{To: at + "/labels", From: q.Get("from"), Text: q.Get("text"), Call: q.Get("label"), Cancel: at, Given: set.Of(episode)}
+	f.Tags, _ = set.Tags()
+	f.before = len(f.Given)
+	if n, err := strconv.Atoi(q.Get("labels")); err == nil && n > 0 {
+		f.before = min(n, f.before)
+	}
+	if rest := f.before - maxLabels; rest > 0 {
+		f.Older = fmt.Sprintf("%s?labels=%d#labels", at, rest)
+	}
+	if strings.Trim(f.Call, "0123456789./:") != "" {
+		f.Call = "" // it is no call
+	}
+	if _, err := placeOf(f.From); err != nil {
+		f.From = ""
+	}
+	if f.From != "" {
+		f.Cancel += "?from=" + url.QueryEscape(f.From)
+	}
+	f.Cancel, f.Older = shown.keep(f.Cancel), shown.keep(f.Older)
+	return f
+}

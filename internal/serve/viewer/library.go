@@ -1,5 +1,3 @@
-// Part library finds run files, opens those that somebody looks at, and says when they have grown.
-
 package viewer
 
 import (
@@ -24,8 +22,8 @@ import (
 	"parley/world"
 )
 
-// runLibrary is the run files of some paths. They are opened when somebody looks at them.
-type runLibrary struct {
+// library is the run files of some paths. They are opened when somebody looks at them.
+type library struct {
 	files   []string // that the user named
 	folders []string
 
@@ -40,20 +38,20 @@ type runLibrary struct {
 	closed bool
 }
 
-// errLibraryNotFound means that there is no such run, and ErrUnreadable that nothing of its file can be read.
+// errNoRun means that there is no such run, and errUnreadable that nothing of its file can be read.
 var (
-	errLibraryNotFound = errors.New("there is no such run")
-	errUnreadable      = errors.New("the run cannot be opened")
+	errNoRun      = errors.New("there is no such run")
+	errUnreadable = errors.New("the run cannot be opened")
 )
 
-// Extension is the extension of run files, by which they are found in folder.
-const Extension = ".parley"
+// runFileExtension is the extension of run files, by which they are found in folders.
+const runFileExtension = ".parley"
 
 // newLibrary returns the library of some run files, and of folders with run files. kindOf returns the kind of a run, or
 // zero if it is unknown. newLibrary fails if a path does not exist, or is a file that is not a run file. In a folder there may be
 // such files: their pages say so.
-func newLibrary(paths []string, kindOf func(*journal.Begun) world.Kind) (*runLibrary, error) {
-	l := &runLibrary{open: map[string]*Run{}, busy: map[string]chan struct{}{}, adding: make(chan struct{}, 1), kindOf: kindOf}
+func newLibrary(paths []string, kindOf func(*journal.Begun) world.Kind) (*library, error) {
+	l := &library{open: map[string]*Run{}, busy: map[string]chan struct{}{}, adding: make(chan struct{}, 1), kindOf: kindOf}
 	for _, p := range paths {
 		info, err := os.Stat(p)
 		switch {
@@ -65,7 +63,7 @@ func newLibrary(paths []string, kindOf func(*journal.Begun) world.Kind) (*runLib
 			}
 			l.folders = append(l.folders, filepath.Clean(p))
 		default:
-			if err := check(p); err != nil {
+			if err := checkRunFile(p); err != nil {
 				return nil, err
 			}
 			l.files = append(l.files, filepath.Clean(p))
@@ -74,8 +72,8 @@ func newLibrary(paths []string, kindOf func(*journal.Begun) world.Kind) (*runLib
 	return l, nil
 }
 
-// check refuses a file that is not a run file. A damaged one may be opened: its pages say what is lost.
-func check(path string) error {
+// checkRunFile refuses a file that is not a run file. A damaged one may be opened: its pages say what is lost.
+func checkRunFile(path string) error {
 	store, err := runfile.OpenRead(path)
 	if err != nil {
 		if errors.Is(err, runfile.ErrDamaged) {
@@ -87,7 +85,7 @@ func check(path string) error {
 }
 
 // Single returns the name of the run if there is only one file.
-func (l *runLibrary) Single() (name string, ok bool) {
+func (l *library) Single() (name string, ok bool) {
 	if len(l.folders) > 0 || len(l.files) != 1 {
 		return "", false
 	}
@@ -111,7 +109,7 @@ func nameOf(path string) string {
 
 // paths returns the path of every run file by its name: its base name, its path in a folder, or its
 // whole path where two would have the same name.
-func (l *runLibrary) paths() map[string]string {
+func (l *library) paths() map[string]string {
 	out := map[string]string{}
 	add := func(name, path string) {
 		if _, taken := out[nameOf(name)]; taken {
@@ -130,7 +128,7 @@ func (l *runLibrary) paths() map[string]string {
 				return filepath.SkipDir
 			case d.IsDir() && path != folder && (strings.HasPrefix(d.Name(), ".") || strings.Count(rel, string(filepath.Separator)) >= maxDepth-1):
 				return filepath.SkipDir
-			case d.Type().IsRegular() && filepath.Ext(path) == Extension:
+			case d.Type().IsRegular() && filepath.Ext(path) == runFileExtension:
 				add(filepath.ToSlash(rel), path)
 			}
 			return nil
@@ -144,7 +142,7 @@ var errClosed = errors.New("library: it is closed")
 
 // Get opens a run, or returns it if it is open. fresh means that it was opened now: the caller must then call
 // Follow in a goroutine of its own. Nobody waits for a run that is being opened or closed, but those who want that one.
-func (l *runLibrary) Get(ctx context.Context, name string) (r *Run, fresh bool, err error) {
+func (l *library) Get(ctx context.Context, name string) (r *Run, fresh bool, err error) {
 	r, old, err := l.claim(ctx, name)
 	if r != nil || err != nil {
 		return r, false, err
@@ -182,7 +180,7 @@ func (l *runLibrary) Get(ctx context.Context, name string) (r *Run, fresh bool, 
 
 // claim returns a run that is open. If it is not, the caller must open it and call release; old is then the run of that name
 // that must be closed before: its file was deleted, or replaced by another run.
-func (l *runLibrary) claim(ctx context.Context, name string) (r, old *Run, err error) {
+func (l *library) claim(ctx context.Context, name string) (r, old *Run, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for l.busy[name] != nil {
@@ -211,16 +209,16 @@ func (l *runLibrary) claim(ctx context.Context, name string) (r, old *Run, err e
 }
 
 // release says that a run was opened or closed.
-func (l *runLibrary) release(name string) {
+func (l *library) release(name string) {
 	close(l.busy[name])
 	delete(l.busy, name)
 }
 
 // read opens the file of a run.
-func (l *runLibrary) read(ctx context.Context, name string) (*Run, error) {
+func (l *library) read(ctx context.Context, name string) (*Run, error) {
 	path, ok := l.paths()[name]
 	if !ok {
-		return nil, fmt.Errorf("library: run %q: %w", name, errLibraryNotFound)
+		return nil, fmt.Errorf("library: run %q: %w", name, errNoRun)
 	}
 	r, err := openRun(ctx, name, path)
 	if err != nil {
@@ -231,7 +229,7 @@ func (l *runLibrary) read(ctx context.Context, name string) (*Run, error) {
 }
 
 // File returns the path of a run file. It opens nothing.
-func (l *runLibrary) File(name string) (path string, ok bool) {
+func (l *library) File(name string) (path string, ok bool) {
 	l.mu.Lock()
 	r := l.open[name]
 	l.mu.Unlock()
@@ -251,7 +249,7 @@ const (
 
 // makeRoom removes the runs that were not looked at for the longest time, if too many are open. The caller must close them, and
 // then call release for each.
-func (l *runLibrary) makeRoom() (out []*Run) {
+func (l *library) makeRoom() (out []*Run) {
 	var behind, others []*Run
 	for _, r := range l.open {
 		switch {
@@ -306,9 +304,9 @@ func openRun(ctx context.Context, name, path string) (_ *Run, err error) {
 		return nil, err
 	}
 	if about.Begun == nil {
-		return nil, fmt.Errorf("library: %s holds no run yet: %w", path, errLibraryNotFound)
+		return nil, fmt.Errorf("library: %s holds no run yet: %w", path, errNoRun)
 	}
-	x, err := results.Open(ctx, store, about.Begun.Run)
+	x, err := results.OpenIndex(ctx, store, about.Begun.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -316,7 +314,7 @@ func openRun(ctx context.Context, name, path string) (_ *Run, err error) {
 }
 
 // Close closes all runs.
-func (l *runLibrary) Close() {
+func (l *library) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, r := range l.open {
@@ -326,21 +324,51 @@ func (l *runLibrary) Close() {
 }
 
 // Stamp changes whenever a run file is changed, added or removed.
-func (l *runLibrary) Stamp() string {
+func (l *library) Stamp() string {
 	var b strings.Builder
 	names, paths := l.Names()
 	for _, name := range names {
-		fmt.Fprintln(&b, name, libraryStateOf(paths[name]), changed(files.Beside(paths[name], control.LiveSuffix)).IsZero())
+		fmt.Fprintln(&b, name, runFileStateOf(paths[name]), liveChanged(files.Beside(paths[name], control.LiveSuffix)).IsZero())
 	}
 	return b.String()
 }
 
 // Names returns the names of all runs in order, and their paths by name.
-func (l *runLibrary) Names() (out []string, paths map[string]string) {
+func (l *library) Names() (out []string, paths map[string]string) {
 	paths = l.paths()
 	for name := range paths {
 		out = append(out, name)
 	}
 	slices.Sort(out)
 	return out, paths
+}
+
+// runFileState tells whether a run file was changed: the times and sizes of the file and of SQLite's log beside it.
+type runFileState struct{ file, log fileState }
+
+// runFileStateOf returns the state of a run file.
+func runFileStateOf(path string) runFileState {
+	return runFileState{fileStateOf(path), fileStateOf(path + "-wal")}
+}
+
+// Changed returns when the file was last changed.
+func (s runFileState) Changed() time.Time {
+	if s.log.size > 0 && s.log.at.After(s.file.at) {
+		return s.log.at
+	}
+	return s.file.at
+}
+
+// fileState tells whether a file was changed.
+type fileState struct {
+	at   time.Time
+	size int64
+}
+
+func fileStateOf(path string) fileState {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fileState{}
+	}
+	return fileState{info.ModTime(), info.Size()}
 }

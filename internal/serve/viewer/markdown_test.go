@@ -65,7 +65,7 @@ func TestFormat(t *testing.T) {
 		"# a {#id .class style=x}":               "<h4>a {#id .class style=x}</h4>",
 		"a\x1b[31m\u202e\xff\x00":                `<p>a\u001b[31m\u202e\xff\u0000</p>`,
 	} {
-		if got, why := newMarkdown().Format(source); string(got) != want || why != "" {
+		if got, why := newFormatter().Format(source); string(got) != want || why != "" {
 			t.Errorf("%q:\n got %s (%s)\nwant %s", source, got, why, want)
 		}
 	}
@@ -98,7 +98,7 @@ func TestLimits(t *testing.T) {
 		if testing.Short() {
 			source = source[:len(source)/8]
 		}
-		got, why := newMarkdown().Format(source)
+		got, why := newFormatter().Format(source)
 		if why != "" {
 			t.Errorf("%.20q: %s", source, why)
 		}
@@ -108,7 +108,7 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%.20q: %d bytes of HTML", source, len(got))
 		}
 	}
-	f := newMarkdown()
+	f := newFormatter()
 	if got, why := f.Format(strings.Repeat("a", maxText+1)); got != "" || why != "not formatted: it has more than 64 KB" {
 		t.Errorf("a long text: %.20q, %s", got, why)
 	}
@@ -140,7 +140,7 @@ func sound(t *testing.T, source, out string) {
 		default:
 			open = open[:len(open)-1]
 		}
-		if len(open) > 4*maxMarkdownDepth {
+		if len(open) > 4*maxNesting {
 			t.Fatalf("%.200q: %d elements in each other", source, len(open))
 		}
 	}
@@ -184,7 +184,7 @@ func hiding() []string {
 func TestNothingHidden(t *testing.T) {
 	t.Parallel()
 	for _, source := range hiding() {
-		out, _ := newMarkdown().Format(source)
+		out, _ := newFormatter().Format(source)
 		sound(t, source, string(out))
 		complete(t, source, string(out))
 	}
@@ -198,7 +198,7 @@ func FuzzFormat(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, source string) {
-		out, _ := newMarkdown().Format(source)
+		out, _ := newFormatter().Format(source)
 		sound(t, source, string(out))
 		complete(t, source, string(out))
 	})

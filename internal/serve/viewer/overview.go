@@ -2,69 +2,31 @@ package viewer
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"html/template"
+	"maps"
+	"math"
 	"net/http"
 	"net/url"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"parley/internal/kit/text"
+	"parley/internal/read/chart"
 	"parley/internal/read/report"
 	"parley/internal/read/score"
 	"parley/internal/run/control"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
 	"parley/journal"
+	"parley/stats"
 	"parley/world"
 )
-
-// runList is the data of the list of runs.
-type runList struct {
-	Filter filter
-	States []string
-	Rows   []*Entry
-	Passed int // runs that pass the filter
-	All    int
-	More   bool // files are still being read
-	First  string
-	Next   string
-	Pairs  bool // a site without a server has comparisons
-}
-
-// list is the page of all runs.
-func (v *Viewer) list(req *http.Request) (*screen, error) {
-	if name, ok := v.runs.Single(); ok {
-		return &screen{to: runPath(name)}, nil
-	}
-	all, more := v.catalog.List(req.Context())
-	d := runList{Filter: newFilter(req.URL.Query()), All: len(all), More: more, Pairs: v.static && len(pairs(all)) > 0}
-	d.Rows, d.Passed, d.Next = d.Filter.Page(all)
-	for _, e := range all {
-		if e.State != "" && !slices.Contains(d.States, e.State) {
-			d.States = append(d.States, e.State)
-		}
-	}
-	slices.Sort(d.States)
-	if d.Filter.After != "" {
-		first := d.Filter
-		first.After = ""
-		d.First = first.Address()
-	}
-	return &screen{template: "runs", Title: "Runs", Live: "/events", Data: d}, nil
-}
-
-// Page returns the address of a run.
-func (runList) Page(name string) string { return runPath(name) }
-
-// Indent returns how far a fork is indented.
-func (runList) Indent(e *Entry) int { return min(e.Depth, maxIndent) }
-
-// maxIndent is how far forks are indented at most.
-const maxIndent = 4
-
-// ForkOf returns the run that a fork is from.
-func (runList) ForkOf(e *Entry) string { return cmp.Or(e.Origin, filepath.Base(e.Fork.File)) }
 
 // maxLost is how many losses a page names.
 const maxLost = 10
@@ -120,8 +82,8 @@ func (v *Viewer) open(req *http.Request, here string) (*Run, *screen, error) {
 	return r, p, nil
 }
 
-// now is what is known of a run without its calls.
-type now struct {
+// overviewPage is what is known of a run without its calls.
+type overviewPage struct {
 	runfile.Outline
 	State    string
 	Why      string // it ended, if it did not end normally
@@ -129,8 +91,8 @@ type now struct {
 	Share    float64 // of the episodes that are done
 	Agents   []world.Agent
 	Sections []report.Section
-	Live     *liveDashboard // what its process is doing; nil: nothing plays it
-	Steer    string         // where the run can be steered; empty: it cannot
+	Live     *dashboard // what its process is doing; nil: nothing plays it
+	Steer    string     // where the run can be steered; empty: it cannot
 	Report   string
 	Short    bool // the report has more
 	// Of the statistics: whether they are being computed, and of how many entries they lack.
@@ -150,7 +112,7 @@ func (v *Viewer) overview(req *http.Request) (*screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := now{Outline: o, State: catalogStateOf(o, r.Path), Waiting: o.Episodes - o.Ended - o.Failed - o.Playing, Agents: o.Begun.Agents, Report: runPath(r.Name, "report")}
+	n := overviewPage{Outline: o, State: runStateOf(o, r.Path), Waiting: o.Episodes - o.Ended - o.Failed - o.Playing, Agents: o.Begun.Agents, Report: runPath(r.Name, "report")}
 	if o.Last.State != journal.Complete {
 		n.Why = o.Last.Reason.String()
 	}
@@ -195,7 +157,7 @@ func (v *Viewer) overview(req *http.Request) (*screen, error) {
 // linked links the episodes that sections name to their pages: in the run, or in the one that it scores if that is here too.
 func (v *Viewer) linked(r *Run, sections []report.Section) []report.Section {
 	run := r.Name
-	if of, err := score.Of(r.Begun); err == nil && of.Run != "" {
+	if of, err := score.ScoredOf(r.Begun); err == nil && of.Run != "" {
 		run = filepath.ToSlash(score.Origin(r.Name))
 		if _, ok := v.runs.File(run); !ok {
 			return sections
@@ -205,4 +167,231 @@ func (v *Viewer) linked(r *Run, sections []report.Section) []report.Section {
 }
 
 // Model returns what answers for an agent.
-func (n now) Model(a world.Agent) string { return cmp.Or(world.ModelName(a.Model), "bot "+a.Bot) }
+func (n overviewPage) Model(a world.Agent) string {
+	return cmp.Or(world.ModelName(a.Model), "bot "+a.Bot)
+}
+
+// dashboard is what the process that plays a run is doing: speed beside the limits, money beside the budget, and how
+// both were before.
+type dashboard struct {
+	*control.LiveState
+	Share  float64 // of the budget that is spent
+	Errors []modelErrors
+	// Exhausted is the time until the budget is spent, at the current rate; 0: unknown.
+	Exhausted time.Duration
+	Short     bool // the budget does not suffice for the known episodes
+	Trends    []trend
+}
+
+// modelErrors are the failed attempts of a model of one kind.
+type modelErrors struct {
+	Model, Kind string
+	control.LiveError
+}
+
+// trend is how a number was over time.
+type trend struct {
+	Name, Now string
+	Drawing   template.HTML
+}
+
+// newDashboard returns the dashboard of a state.
+func newDashboard(s *control.LiveState) *dashboard {
+	d := &dashboard{LiveState: s, Trends: trends(&s.History)}
+	if s.Budget > 0 {
+		d.Share = s.Spent.Dollars() / s.Budget.Dollars()
+		d.Short = s.Projected > s.Budget
+		if minutes := s.Budget.Minus(s.Spent).Dollars() / s.Burn.Dollars(); s.Burn > 0 && minutes > 0 && minutes < maxMinutes {
+			d.Exhausted = time.Duration(minutes * float64(time.Minute)).Round(time.Second)
+		}
+	}
+	for _, m := range s.Models {
+		for _, kind := range slices.Sorted(maps.Keys(m.Errors)) {
+			d.Errors = append(d.Errors, modelErrors{m.Name, string(kind), m.Errors[kind]})
+		}
+	}
+	return d
+}
+
+// maxMinutes is the longest time that is worth naming: a year.
+const maxMinutes = 365 * 24 * 60
+
+// maxTableRows is how many rows a table has.
+const maxTableRows = 20
+
+// TopServers returns the servers that are listed, those with the most calls in flight first.
+func (d *dashboard) TopServers() []control.Server {
+	all := slices.Clone(d.Servers)
+	slices.SortStableFunc(all, func(a, b control.Server) int { return b.InFlight - a.InFlight })
+	return all[:min(len(all), maxTableRows)]
+}
+
+// TopModels returns the models that are listed.
+func (d *dashboard) TopModels() []control.Model {
+	return d.Models[:min(len(d.Models), maxTableRows)]
+}
+
+// TopErrors returns the failed attempts that are listed.
+func (d *dashboard) TopErrors() []modelErrors { return d.Errors[:min(len(d.Errors), maxTableRows)] }
+
+// TopBatches returns the batches that are listed.
+func (d *dashboard) TopBatches() []control.Batch {
+	return d.Batches[:min(len(d.Batches), maxTableRows)]
+}
+
+// Unlisted says how many rows of a table are left out.
+func (*dashboard) Unlisted(n int) string {
+	if n <= maxTableRows {
+		return ""
+	}
+	return fmt.Sprintf("%s more are not listed.", text.GroupDigits(n-maxTableRows))
+}
+
+// Together reports whether a server limits input and output tokens together.
+func (d *dashboard) Together() bool {
+	return slices.ContainsFunc(d.Servers, func(s control.Server) bool { return s.Tokens.Limit > 0 })
+}
+
+// Age returns how long ago a batch was sent.
+func (d *dashboard) Age(b control.Batch) string {
+	return report.Duration(max(0, d.At.Sub(b.Began)).Round(time.Second))
+}
+
+// Used returns the share of a limit that is used.
+func (*dashboard) Used(now, limit float64) float64 { return min(1, now/limit) }
+
+// Rate formats a number of units.
+func (*dashboard) Rate(x float64) string {
+	if x < 10 && x != math.Trunc(x) {
+		return fmt.Sprintf("%.1f", x)
+	}
+	return text.GroupDigits(int(math.Round(x)))
+}
+
+// trends draws a history.
+func trends(h *control.History) (out []trend) {
+	const fewest = 3 // points: a line needs some
+	if len(h.Points) < fewest {
+		return nil
+	}
+	dollars := func(x float64) string { return "$" + chart.Tick(x) }
+	for i, t := range []struct {
+		name string
+		of   int
+		tick func(float64) string
+	}{
+		{"calls in flight", control.PointInFlight, chart.Tick}, {"calls a second", control.PointCalls, chart.Tick}, {"tokens a second", control.PointTokens, chart.Tick},
+		{"failed attempts a second", control.PointErrors, chart.Tick}, {"dollars spent", control.PointSpent, dollars},
+	} {
+		line, highest := chart.Line{Name: t.name, Look: chart.Series(i), Bare: true}, 0.0
+		for j, p := range h.Points {
+			highest = max(highest, p[t.of])
+			at := time.Duration(j) * h.Every
+			line.Points = append(line.Points, chart.Point{X: at.Seconds(), Y: stats.Quantity{Value: p[t.of], Interval: stats.Everything()}})
+		}
+		if highest == 0 && t.of != control.PointInFlight && t.of != control.PointCalls {
+			continue // nothing fails, or nothing costs anything
+		}
+		last := h.Points[len(h.Points)-1][t.of]
+		p := chart.Plot{Label: fmt.Sprintf("%s over the time of this process: now %s, at most %s", t.name, t.tick(roundDigits(last)), t.tick(roundDigits(highest))), X: "time", Y: t.name, Height: trendHeight, Ticks: trendTicks, XTick: report.SecondsTick, YTick: t.tick}
+		out = append(out, trend{Name: t.name, Now: t.tick(roundDigits(last)), Drawing: p.Lines([]chart.Line{line})})
+	}
+	return out
+}
+
+// trendHeight is the height of a drawing in pixels, and trendTicks about how many numbers its x axis has.
+const (
+	trendHeight = 150
+	trendTicks  = 3
+)
+
+// roundDigits rounds a number to three digits.
+func roundDigits(x float64) float64 {
+	if x == 0 {
+		return 0
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(math.Abs(x)))-2)
+	return math.Round(x/unit) * unit
+}
+
+// steer asks a person to confirm that a run is steered. A POST request is the confirmation.
+func (v *Viewer) steer(req *http.Request) (*screen, error) {
+	req.Body = http.MaxBytesReader(nil, req.Body, maxForm)
+	r, p, err := v.open(req, "")
+	if err != nil {
+		return nil, err
+	}
+	f, err := readSteerForm(req)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errBadRequest, err)
+	}
+	f.To, f.Back = runPath(r.Name, "steer"), runPath(r.Name)
+	p.template, p.Title, p.Live, p.Data = "steer", "Steer "+r.Name, "", &f
+	if req.Method == http.MethodPost {
+		done := false
+		v.slots.without(func() { done = f.Send(req.Context(), r.Path) })
+		if done {
+			return &screen{to: f.Back}, nil
+		}
+	}
+	if f.Problem != "" {
+		p.status = http.StatusConflict
+	}
+	return p, nil
+}
+
+// steerForm is a request to steer a run, which a person must confirm.
+type steerForm struct {
+	To, Back string // where it is sent to, and the page of the run
+	Verb     journal.SteerVerb
+	Effect   string
+	Sets     []string
+	Problem  string // why the run was not steered
+}
+
+// steerEffect says what a verb does; empty: there is no such verb.
+func steerEffect(verb journal.SteerVerb) string {
+	switch verb {
+	case journal.SteerPause:
+		return "No calls are sent until the run is resumed. Calls in flight are finished and recorded."
+	case journal.SteerResume:
+		return "The run sends calls again."
+	case journal.SteerDrain:
+		return "Episodes that have begun are played to their end, and no more begin. Then the run stops; parley resume continues it."
+	case journal.SteerStop:
+		return "No more calls are sent. Calls in flight are finished and recorded, and the run stops; parley resume continues it."
+	case journal.SteerSet:
+		return "The run continues with these settings. They are recorded in its file."
+	default:
+		return ""
+	}
+}
+
+// readSteerForm reads the form of a request. It fails if there is no such verb.
+func readSteerForm(req *http.Request) (f steerForm, err error) {
+	f.Verb = journal.SteerVerb(req.FormValue("verb"))
+	for _, name := range []string{"budget", "concurrency"} {
+		if value := strings.TrimSpace(req.FormValue(name)); value != "" {
+			f.Sets = append(f.Sets, name+"="+value)
+		}
+	}
+	f.Sets = append(f.Sets, req.Form["set"]...)
+	if f.Effect = steerEffect(f.Verb); f.Effect == "" {
+		err = fmt.Errorf("steering: unknown verb %q", f.Verb)
+	}
+	return f, err
+}
+
+// steerTimeout is how long a run has to answer.
+const steerTimeout = 10 * time.Second
+
+// Send steers the run file at path. It returns false and sets Problem if the run was not steered.
+func (f *steerForm) Send(ctx context.Context, path string) bool {
+	ctx, cancel := context.WithTimeoutCause(ctx, steerTimeout, errors.New("the process that plays the run does not answer"))
+	defer cancel()
+	if _, err := control.Steer(ctx, path, control.SteerRequest{Verb: f.Verb, By: "view", Sets: f.Sets}); err != nil {
+		f.Problem = err.Error()
+		return false
+	}
+	return true
+}

@@ -2,23 +2,29 @@ package viewer
 
 import (
 	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/maphash"
 	"html/template"
+	"io"
 	"io/fs"
 	"math"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
+	"parley/internal/kit/sse"
 	"parley/internal/kit/text"
 	"parley/internal/read/report"
 	"parley/internal/run/runfile"
 )
 
-// errNotFound means that there is no such page.
-var errNotFound = errors.New("there is no such page")
+// errNoPage means that there is no such page.
+var errNoPage = errors.New("there is no such page")
 
 // screen is a page to render.
 type screen struct {
@@ -43,7 +49,7 @@ type link struct {
 	Here     bool
 }
 
-func functions(assets staticAssets) template.FuncMap {
+func templateFuncs(assets assetSet) template.FuncMap {
 	return template.FuncMap{"asset": assets.Address, "grouped": text.GroupDigits, "groupedFloat": func(x float64) string { return text.GroupDigits(int(math.Round(x))) }, "grouped64": func(n int64) string { return text.GroupDigits(int(n)) }, "dollars": report.Dollars, "duration": report.Duration, "quantity": report.Interval, "list": func(all ...any) []any { return all }, "float": func(n int) float64 { return float64(n) }}
 }
 
@@ -51,8 +57,8 @@ func functions(assets staticAssets) template.FuncMap {
 // and the page is sent after it: a client may take its time.
 func (v *Viewer) page(in slots, f func(*http.Request) (*screen, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if err := receive(r, maxSeatsForm); err != nil {
-			v.render(failure(fmt.Errorf("viewer: %w: it did not arrive: %w", errForm, err)))(w)
+		if err := readForm(r, maxSeatForm); err != nil {
+			v.render(errorPage(fmt.Errorf("viewer: %w: it did not arrive: %w", errForm, err)))(w)
 			return
 		}
 		var send func(http.ResponseWriter)
@@ -62,7 +68,7 @@ func (v *Viewer) page(in slots, f func(*http.Request) (*screen, error)) http.Han
 				p, err = f(r) // what can be read
 			}
 			if err != nil {
-				p = failure(err)
+				p = errorPage(err)
 			}
 			if to := p.to; to != "" {
 				send = func(w http.ResponseWriter) { http.Redirect(w, r, to, http.StatusSeeOther) }
@@ -97,14 +103,14 @@ func (v *Viewer) salvage(req *http.Request) (found bool) {
 // problem is what the page of an error says: plain words, and the error itself for those who look for its cause.
 type problem struct{ Words, Detail string }
 
-// failure is the page of an error.
-func failure(err error) *screen {
+// errorPage is the page of an error.
+func errorPage(err error) *screen {
 	p := &screen{status: http.StatusInternalServerError, template: "failure", Title: "Error"}
 	d := problem{Words: "This page could not be made. Load it again. If that does not help, the detail below says why.", Detail: err.Error()}
 	switch {
-	case errors.Is(err, errUnreadable) && !errors.Is(err, errLibraryNotFound) && !errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, errUnreadable) && !errors.Is(err, errNoRun) && !errors.Is(err, fs.ErrNotExist):
 		p.Title, d.Words = "Unreadable run file", "Nothing of this file can be read, so it has no pages. Other runs are not affected. The detail below says what is wrong with it."
-	case errors.Is(err, errNotFound), errors.Is(err, errLibraryNotFound), errors.Is(err, errSeatsNotFound), errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, errNoPage), errors.Is(err, errNoRun), errors.Is(err, errNoSeat), errors.Is(err, fs.ErrNotExist):
 		p.status, p.Title, d.Words = http.StatusNotFound, "Not found", "There is no such page. The run file may have been moved or deleted."
 	case errors.Is(err, errForm):
 		_, why, _ := strings.Cut(err.Error(), errForm.Error()+": ")
@@ -119,7 +125,7 @@ func failure(err error) *screen {
 }
 
 // errBadRequest means that a parameter of the address is wrong.
-var errBadRequest = errAddress
+var errBadRequest = errors.New("the address is wrong")
 
 // errForm means that a form has something that cannot be used.
 var errForm = errors.New("the form is wrong")
@@ -139,10 +145,10 @@ func (v *Viewer) render(p *screen) (send func(http.ResponseWriter)) {
 		}
 		h := w.Header()
 		h.Set("Content-Type", "text/html; charset=utf-8")
-		h.Set("Content-Security-Policy", policy(p.Style))
+		h.Set("Content-Security-Policy", contentPolicy(p.Style))
 		h.Set("Cache-Control", "no-store")
 		h.Set("ETag", tag)
-		secure(h)
+		secureHeaders(h)
 		if p.status != 0 {
 			w.WriteHeader(p.status)
 		} else if p.known == tag {
@@ -153,19 +159,19 @@ func (v *Viewer) render(p *screen) (send func(http.ResponseWriter)) {
 	}
 }
 
-// secure sets the headers that every page has.
-func secure(h http.Header) {
+// secureHeaders sets the headers that every page has.
+func secureHeaders(h http.Header) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "same-origin") // without a referrer, a browser does not say from which origin a form is
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
-// policy is the content security policy of a page: its own scripts and styles, and nothing else.
-func policy(style template.CSS) string {
+// contentPolicy is the content security policy of a page: its own scripts and styles, and nothing else.
+func contentPolicy(style template.CSS) string {
 	styles := "'self'"
 	if style != "" {
-		styles += " " + report.Hash(string(style))
+		styles += " " + report.PolicyHash(string(style))
 	}
 	return "default-src 'none'; script-src 'self'; style-src " + styles + "; connect-src 'self'; img-src 'self' data:; " +
 		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types parley"
@@ -174,7 +180,7 @@ func policy(style template.CSS) string {
 // Policy is the content security policy of a page that is a file.
 func (p *screen) Policy() string {
 	var own []string
-	for part := range strings.SplitSeq(policy(p.Style), "; ") {
+	for part := range strings.SplitSeq(contentPolicy(p.Style), "; ") {
 		if !strings.HasPrefix(part, "frame-ancestors") { // it is for headers only
 			own = append(own, strings.ReplaceAll(part, "'self'", "'self' file:"))
 		}
@@ -210,3 +216,170 @@ func stylesOf(first template.CSS, blocks []report.Block) template.CSS {
 	}
 	return template.CSS(all) //nolint:gosec // ours, or from chart.Clean
 }
+
+// slots bound how many pages are made at once. Who waits for a client, or for the process that plays a run, holds none.
+type slots chan struct{}
+
+// maxPages is how many pages are made at once: each may need its own connection to a run file. Pages of seats have
+// slots of their own, so that people with a link do not keep the owner of the run waiting.
+const (
+	maxPages     = 16
+	maxSeatPages = 4
+)
+
+// with calls f in a slot. It reports whether it did: not if ctx is done before a slot is free.
+func (s slots) with(ctx context.Context, f func()) bool {
+	select {
+	case s <- struct{}{}:
+	case <-ctx.Done():
+		return false
+	}
+	defer func() { <-s }()
+	f()
+	return true
+}
+
+// without calls f, which waits, and lends the slot of its caller to others meanwhile.
+func (s slots) without(f func()) {
+	<-s
+	defer func() { s <- struct{}{} }()
+	f()
+}
+
+// readForm reads the form of a request into memory. A form that is too long is cut there: who reads it finds that it is.
+func readForm(r *http.Request, limit int64) error {
+	if r.Method != http.MethodPost {
+		return nil
+	}
+	b, err := io.ReadAll(io.LimitReader(r.Body, limit+1))
+	r.Body = io.NopCloser(bytes.NewReader(b))
+	return err
+}
+
+// assetSet are the style sheets and scripts of a server, by the last step of their address.
+type assetSet map[string]asset
+
+type asset struct{ kind, body, tag string }
+
+// newAssetSet returns assets with the given texts.
+func newAssetSet(texts map[string]string) assetSet {
+	all := assetSet{}
+	for name, body := range texts {
+		kind := "text/javascript; charset=utf-8"
+		if strings.HasSuffix(name, ".css") {
+			kind = "text/css; charset=utf-8"
+		}
+		sum := sha256.Sum256([]byte(body))
+		all[name] = asset{kind, body, `"` + hex.EncodeToString(sum[:8]) + `"`}
+	}
+	return all
+}
+
+// version is the query of an address that a browser may keep for ever: another text has another one.
+func (a asset) version() string { return "v=" + strings.Trim(a.tag, `"`) }
+
+// Address returns the address of an asset.
+func (all assetSet) Address(name string) string {
+	return "/assets/" + name + "?" + all[name].version()
+}
+
+// ServeHTTP serves the asset of the path value "name".
+func (all assetSet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a, ok := all[r.PathValue("name")]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", a.kind)
+	h.Set("Etag", a.tag)
+	h.Set("Cache-Control", "no-cache")
+	if r.URL.RawQuery == a.version() {
+		h.Set("Cache-Control", "max-age=31536000, immutable")
+	}
+	h.Set("X-Content-Type-Options", "nosniff")
+	if r.Header.Get("If-None-Match") == a.tag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	_, _ = io.WriteString(w, a.body) // the browser is gone
+}
+
+// heartbeat is how often an event stream says that it is alive, so that a browser that is gone is noticed.
+const heartbeat = 15 * time.Second
+
+// runEvents returns a handler that tells a page whenever its run has grown, and not what it has become: the page fetches
+// that.
+func runEvents(open func(*http.Request) (*Run, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, req *http.Request) {
+		r, err := open(req)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusNotFound)
+			return
+		}
+		sendRunEvents(w, req, r)
+	}
+}
+
+func sendRunEvents(w http.ResponseWriter, req *http.Request, r *Run) {
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	secureHeaders(h)
+	changed, end := r.Watch()
+	defer end()
+	control := http.NewResponseController(w)
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	for {
+		err := control.Flush()
+		if err != nil {
+			return
+		}
+		select {
+		case <-req.Context().Done():
+			return
+		case <-r.Gone(): // the browser asks again, and gets the events of a file that took its place
+			return
+		case <-changed:
+			_, err = w.Write(sse.End(append(sse.Begin(nil, "grown"), '1')))
+		case <-beat.C:
+			_, err = io.WriteString(w, ": alive\n\n")
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// allEvents tells the list of runs that one of them was changed, added or removed.
+func (v *Viewer) allEvents(w http.ResponseWriter, req *http.Request) {
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	secureHeaders(h)
+	control := http.NewResponseController(w)
+	last := v.runs.Stamp()
+	beat := time.NewTicker(listTick)
+	defer beat.Stop()
+	for {
+		if err := control.Flush(); err != nil {
+			return
+		}
+		select {
+		case <-req.Context().Done():
+			return
+		case <-beat.C:
+		}
+		text := []byte(": alive\n\n")
+		if now := v.runs.Stamp(); now != last {
+			last, text = now, sse.End(append(sse.Begin(nil, "grown"), '0'))
+		}
+		if _, err := w.Write(text); err != nil {
+			return
+		}
+	}
+}
+
+// listTick is how often the files of the list are looked at.
+const listTick = 2 * time.Second

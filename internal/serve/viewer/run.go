@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,7 +32,7 @@ type Run struct {
 	Kind       world.Kind // zero if it is unknown
 
 	info fs.FileInfo   // of the file, when it was opened
-	used time.Time     // when somebody looked at it; guarded by the Library
+	used time.Time     // when somebody looked at it; guarded by the library
 	gone chan struct{} // closed with the run
 
 	mu      sync.Mutex
@@ -46,7 +47,7 @@ type Run struct {
 
 	searched atomic.Bool   // somebody searched it: Follow adds its texts to the index
 	behind   atomic.Bool   // not all of them are in the index
-	adding   chan struct{} // of the Library: the texts of one run are added at a time
+	adding   chan struct{} // of the library: the texts of one run are added at a time
 
 	scoring sync.Mutex
 	added   *score.Set
@@ -55,7 +56,7 @@ type Run struct {
 
 // addedState tells whether the scores that were added to a run have to be read again.
 type addedState struct {
-	files map[string]libraryState // of the runs of scorers, when they were read
+	files map[string]runFileState // of the runs of scorers, when they were read
 	next  time.Time               // not before
 }
 
@@ -64,10 +65,10 @@ type addedState struct {
 func (r *Run) Added(ctx context.Context) (*score.Set, error) {
 	r.scoring.Lock()
 	defer r.scoring.Unlock()
-	files := map[string]libraryState{}
+	files := map[string]runFileState{}
 	all, _ := os.ReadDir(score.Folder(r.Path)) // Read says why it cannot be read
 	for _, one := range all {
-		files[one.Name()] = libraryStateOf(filepath.Join(score.Folder(r.Path), one.Name()))
+		files[one.Name()] = runFileStateOf(filepath.Join(score.Folder(r.Path), one.Name()))
 	}
 	began := time.Now()
 	if r.added != nil && (maps.Equal(files, r.addedAt.files) || began.Before(r.addedAt.next)) {
@@ -95,7 +96,7 @@ func (r *Run) Labels(ctx context.Context) (*label.Set, error) {
 	}
 	r.labelling.Lock()
 	defer r.labelling.Unlock()
-	state := stateOf(files.Beside(r.Path, label.Suffix))
+	state := fileStateOf(files.Beside(r.Path, label.Suffix))
 	if r.labels != nil && state == r.labelled {
 		return r.labels, nil
 	}
@@ -103,7 +104,7 @@ func (r *Run) Labels(ctx context.Context) (*label.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.Index.SetLabels(listingLabels(set)); err != nil {
+	if err := r.Index.SetLabels(labelsByEpisode(set)); err != nil {
 		return nil, err
 	}
 	r.labels, r.labelled = set, state
@@ -119,8 +120,8 @@ func (r *Run) relabel(ctx context.Context) {
 
 // How often a run file is looked at: while a page waits for changes, and otherwise.
 const (
-	often  = 250 * time.Millisecond
-	rarely = 2 * time.Second
+	watchedPause = 250 * time.Millisecond
+	idlePause    = 2 * time.Second
 )
 
 // Follow keeps the index up to date, and tells pages that the run has grown, until ctx is done.
@@ -141,13 +142,13 @@ func (r *Run) Follow(ctx context.Context) {
 		}
 		r.relabel(ctx)
 		_ = r.Index.MakeIndexes(ctx) // pages are slower without
-		if at, now := changed(files.Beside(r.Path, control.LiveSuffix)), runfile.Played(r.Path); at != state || now != played {
+		if at, now := liveChanged(files.Beside(r.Path, control.LiveSuffix)), runfile.Played(r.Path); at != state || now != played {
 			state, played = at, now
 			r.grown(r.seen())
 		}
-		pause := rarely
+		pause := idlePause
 		if err == nil && r.watched() {
-			pause = often
+			pause = watchedPause
 		}
 		var turn chan<- struct{}
 		if r.behind.Load() {
@@ -169,8 +170,8 @@ func (r *Run) Follow(ctx context.Context) {
 // How many entries Follow adds to the texts of the index at once, and how long it pauses at least between two steps. It pauses as
 // long as a step takes, and the other runs with it, so that pages and other programs get their share.
 const (
-	libraryTextsAtOnce = 200
-	textsPause         = 5 * time.Millisecond
+	textsPerStep = 200
+	textsPause   = 5 * time.Millisecond
 )
 
 // Search says that the run is searched: its texts are added to the index, a step now and the others in the background, also if no
@@ -197,7 +198,7 @@ func (r *Run) Search(ctx context.Context, step int) (indexed, entries int, err e
 // addTexts adds some texts to the index, and pauses.
 func (r *Run) addTexts(ctx context.Context) {
 	began := time.Now()
-	indexed, err := r.Index.UpdateTexts(ctx, libraryTextsAtOnce)
+	indexed, err := r.Index.UpdateTexts(ctx, textsPerStep)
 	switch {
 	case errors.Is(err, runfile.ErrDamaged) && r.Store.Lost() == nil && r.Store.Salvage(ctx) == nil: // what can be read is next
 	case err != nil:
@@ -221,10 +222,10 @@ func (r *Run) there() bool {
 // Gone is closed when the run is closed, such as after its file was deleted.
 func (r *Run) Gone() <-chan struct{} { return r.gone }
 
-// changed returns when a live file was changed, or the zero time if there is none or it is too old.
-func changed(path string) time.Time {
+// liveChanged returns when a live file was changed, or the zero time if there is none or it is too old.
+func liveChanged(path string) time.Time {
 	info, err := os.Stat(path)
-	if err != nil || time.Since(info.ModTime()) > control.MaxAge {
+	if err != nil || time.Since(info.ModTime()) > control.LiveMaxAge {
 		return time.Time{}
 	}
 	return info.ModTime()
@@ -283,4 +284,90 @@ func (r *Run) Watch() (changed <-chan int, end func()) {
 		defer r.mu.Unlock()
 		delete(r.waiting, c)
 	}
+}
+
+// maxGrowing is how many episodes of a run growing keeps, without the messages of their requests.
+const maxGrowing = 4
+
+// growing reads a run whose episodes are being played. A page that follows one reads it again at each change: Sparing reads
+// only what is new since, and keeps the rest. It is safe for use by several goroutines. Those that read one episode wait for each other.
+type growing struct {
+	*runfile.Store
+	since func(ctx context.Context, episode int, after int64) ([]journal.Entry, map[*journal.Replied]int64, int64, error) // of Store
+
+	mu   sync.Mutex        // never held while something is read
+	kept []*growingEpisode // the one that was looked at last is the last
+}
+
+// growingEpisode is what was read of an episode.
+type growingEpisode struct {
+	episode int
+	reading chan struct{} // has one place, for who uses the rest
+	entries []journal.Entry
+	keys    map[*journal.Replied]int64
+	last    int64 // entry
+}
+
+func newGrowing(store *runfile.Store) *growing { return &growing{Store: store, since: store.Since} }
+
+// Sparing reads an episode as that of Store does.
+func (g *growing) Sparing(ctx context.Context, episode int) (out []journal.Entry, fill func(...*journal.Replied) error, err error) {
+	of := g.keep(episode)
+	select {
+	case of.reading <- struct{}{}:
+		defer func() { <-of.reading }()
+	case <-ctx.Done():
+		return nil, nil, context.Cause(ctx)
+	}
+	entries, keys, last, err := g.since(ctx, episode, of.last)
+	if err != nil {
+		of.entries, of.keys, of.last = nil, nil, 0 // what was read before may be wrong too
+		return nil, nil, err
+	}
+	if of.keys == nil {
+		of.keys = map[*journal.Replied]int64{}
+	}
+	of.entries, of.last = append(of.entries, entries...), last
+	maps.Copy(of.keys, keys)
+	out, copied := make([]journal.Entry, len(of.entries)), make(map[*journal.Replied]int64, len(of.keys))
+	for i, e := range of.entries {
+		if r, ok := e.(*journal.Replied); ok { // fill changes it
+			one := *r
+			copied[&one], e = of.keys[r], &one
+		}
+		out[i] = e
+	}
+	return out, func(replies ...*journal.Replied) error { return g.Fill(episode, copied, replies...) }, nil
+}
+
+// keep returns what is kept of an episode, which is little at first, and drops the episode that nobody looked at for longest.
+func (g *growing) keep(episode int) *growingEpisode {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	of := g.drop(episode)
+	if of == nil {
+		of = &growingEpisode{episode: episode, reading: make(chan struct{}, 1)}
+	}
+	g.kept = append(g.kept, of)
+	g.kept = slices.Delete(g.kept, 0, max(0, len(g.kept)-maxGrowing))
+	return of
+}
+
+// drop removes what is kept of an episode, and returns it. g.mu is held.
+func (g *growing) drop(episode int) *growingEpisode {
+	i := slices.IndexFunc(g.kept, func(of *growingEpisode) bool { return of.episode == episode })
+	if i < 0 {
+		return nil
+	}
+	of := g.kept[i]
+	g.kept = slices.Delete(g.kept, i, i+1)
+	return of
+}
+
+// Forget drops what is kept of an episode, such as when it has ended. It does not wait for who reads it. A page that found the
+// episode before its end and reads it after Forget keeps it again: until the next page, which forgets it too.
+func (g *growing) Forget(episode int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.drop(episode)
 }

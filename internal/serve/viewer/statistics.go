@@ -1,14 +1,15 @@
-// Part statistics computes the statistics of runs for their pages.
-
 package viewer
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"html/template"
 	"maps"
+	"net/http"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,9 +19,9 @@ import (
 	"parley/internal/run/runfile"
 )
 
-// statisticsState is the statistics of a run at some moment. Computing them reads all its calls, so it is done in the
+// runStatistics is the statistics of a run at some moment. Computing them reads all its calls, so it is done in the
 // background, and again when the run has grown, but for at most a tenth of the time.
-type statisticsState struct {
+type runStatistics struct {
 	Document *report.Document // nil: not computed yet
 	Sections []report.Section // of the document, for the page of the run
 	Short    bool             // the document has more
@@ -34,8 +35,8 @@ type statisticsState struct {
 	took  time.Duration // to compute it
 }
 
-// board keeps the statistics of runs.
-type board struct {
+// statisticsCache keeps the statistics of runs.
+type statisticsCache struct {
 	Tool string // the program's name and version
 	// Background runs a function in the background.
 	Background func(func(context.Context))
@@ -43,19 +44,19 @@ type board struct {
 	Wait bool
 
 	mu sync.Mutex
-	of map[*Run]*statisticsState
+	of map[*Run]*runStatistics
 }
 
 // Latest returns the latest statistics of a run, and computes newer ones in the background if it has more entries.
-func (b *board) Latest(ctx context.Context, r *Run, entries int) statisticsState {
+func (b *statisticsCache) Latest(ctx context.Context, r *Run, entries int) runStatistics {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := b.of[r]
 	if s == nil {
 		if b.of == nil {
-			b.of = map[*Run]*statisticsState{}
+			b.of = map[*Run]*runStatistics{}
 		}
-		s = &statisticsState{}
+		s = &runStatistics{}
 		b.of[r] = s
 	}
 	s.Large = entries > maxEntries && !b.Wait
@@ -81,29 +82,29 @@ func (b *board) Latest(ctx context.Context, r *Run, entries int) statisticsState
 const maxEntries = 400_000
 
 // Ask says that the statistics of a run are wanted, however large it is.
-func (b *board) Ask(r *Run) {
+func (b *statisticsCache) Ask(r *Run) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.of == nil {
-		b.of = map[*Run]*statisticsState{}
+		b.of = map[*Run]*runStatistics{}
 	}
 	if b.of[r] == nil {
-		b.of[r] = &statisticsState{}
+		b.of[r] = &runStatistics{}
 	}
 	b.of[r].asked = true
 }
 
 // compute computes the statistics of a run, and tells its pages.
-func (b *board) compute(ctx context.Context, r *Run, entries int) {
+func (b *statisticsCache) compute(ctx context.Context, r *Run, entries int) {
 	began := time.Now()
-	document, err := build(ctx, r, report.Options{Tool: b.Tool})
+	document, err := buildReport(ctx, r, report.Options{Tool: b.Tool})
 	var sections []report.Section
 	var short bool
 	if err == nil {
-		sections, short, err = brief(document)
+		sections, short, err = shortSections(document)
 	}
 	b.mu.Lock()
-	*b.of[r] = statisticsState{Document: document, Sections: sections, Short: short, Entries: entries, Err: err, at: time.Now(), took: time.Since(began), asked: b.of[r].asked, Large: b.of[r].Large}
+	*b.of[r] = runStatistics{Document: document, Sections: sections, Short: short, Entries: entries, Err: err, at: time.Now(), took: time.Since(began), asked: b.of[r].asked, Large: b.of[r].Large}
 	b.mu.Unlock()
 	r.Tell()
 	if entries > maxEntries {
@@ -111,8 +112,8 @@ func (b *board) compute(ctx context.Context, r *Run, entries int) {
 	}
 }
 
-// build makes a report of a run.
-func build(ctx context.Context, r *Run, o report.Options) (*report.Document, error) {
+// buildReport makes a report of a run.
+func buildReport(ctx context.Context, r *Run, o report.Options) (*report.Document, error) {
 	folded, err := results.Fold(ctx, r.Store, r.Name)
 	if errors.Is(err, runfile.ErrDamaged) && r.Store.Lost() == nil {
 		if err = r.Store.Salvage(ctx); err == nil {
@@ -127,7 +128,7 @@ func build(ctx context.Context, r *Run, o report.Options) (*report.Document, err
 	if err != nil {
 		return nil, err
 	}
-	report.Attach(folded, labels)
+	report.AttachLabels(folded, labels)
 	left := attachAdded(ctx, folded, r)
 	judged, err := score.Judges(ctx, r.Path, folded.Head.Begun.Run, slices.Sorted(maps.Keys(folded.Labels)))
 	if err != nil {
@@ -140,12 +141,12 @@ func build(ctx context.Context, r *Run, o report.Options) (*report.Document, err
 	if err != nil {
 		return nil, fmt.Errorf("statistics: %w", err)
 	}
-	note(d, left...)
+	addNotes(d, left...)
 	return d, nil
 }
 
-// note adds what is left out to the beginning of a document.
-func note(d *report.Document, left ...string) {
+// addNotes adds what is left out to the beginning of a document.
+func addNotes(d *report.Document, left ...string) {
 	var notes []report.Block
 	for _, text := range left {
 		notes = append(notes, report.Block{Text: text})
@@ -166,8 +167,8 @@ func attachAdded(ctx context.Context, v *results.Run, r *Run) (left []string) {
 // errNothing means that two runs have no score in common.
 var errNothing = errors.New("there is nothing to compare yet: both runs need an episode that ended, with a score that the other has too")
 
-// statisticsCompare compares two runs as parley compare does.
-func statisticsCompare(ctx context.Context, tool string, two [2]*Run) (*report.Document, error) {
+// compareRuns compares two runs as parley compare does.
+func compareRuns(ctx context.Context, tool string, two [2]*Run) (*report.Document, error) {
 	var runs []*results.Run
 	var sources []report.Source
 	var left []string
@@ -182,12 +183,12 @@ func statisticsCompare(ctx context.Context, tool string, two [2]*Run) (*report.D
 		if err != nil {
 			return nil, err
 		}
-		report.Attach(v, labels)
+		report.AttachLabels(v, labels)
 		left = append(left, attachAdded(ctx, v, r)...)
 		runs, sources = append(runs, v), append(sources, report.Source{Run: v})
 	}
-	result, err := report.Runs(runs, report.Names(sources), report.Config{})
-	if errors.Is(err, report.ErrOne) {
+	result, err := report.Compare(runs, report.Names(sources), report.CompareConfig{})
+	if errors.Is(err, report.ErrNothingToCompare) {
 		return nil, errNothing
 	}
 	if err != nil {
@@ -195,10 +196,118 @@ func statisticsCompare(ctx context.Context, tool string, two [2]*Run) (*report.D
 	}
 	d := result.Document(tool)
 	for _, r := range runs {
-		if text := report.LeftOut(r); text != "" {
+		if text := report.TagsLeftOut(r); text != "" {
 			left = append(left, text)
 		}
 	}
-	note(d, left...)
+	addNotes(d, left...)
 	return d, nil
+}
+
+// maxElements is how many elements the statistics have on a page, and maxRows how many rows a table has. Browsers get
+// slow with many, and the report has everything.
+const (
+	maxElements = 2000
+	maxRows     = 50
+	minRows     = 3 // fewer are not worth a table
+)
+
+// shortSections returns the sections of a report without what other pages show, and shortened: without the numbers of drawings,
+// and with the first rows of long tables. Blocks that are folded come last. short reports whether anything is missing.
+func shortSections(d *report.Document) (out []report.Section, short bool, err error) {
+	t, err := report.Templates()
+	if err != nil {
+		return nil, false, err
+	}
+	for _, s := range d.Sections {
+		if s.ID == "episodes" || s.ID == "transcripts" {
+			continue
+		}
+		s.Blocks = slices.DeleteFunc(slices.Clone(s.Blocks), func(b report.Block) bool { return b.OffPage || b.Facts != nil && s.ID == "overview" })
+		if s.ID == "overview" {
+			s.Title = "" // the page has its facts
+		}
+		out = append(out, s)
+	}
+	left := maxElements
+	for _, folded := range []bool{false, true} {
+		for i := range out {
+			for j := range out[i].Blocks {
+				b := &out[i].Blocks[j]
+				if b.Folded != folded {
+					continue
+				}
+				size, cut, err := shorten(t, b, left)
+				if err != nil {
+					return nil, false, err
+				}
+				left -= size
+				short = short || cut
+			}
+		}
+	}
+	for i := range out {
+		out[i].Blocks = slices.DeleteFunc(out[i].Blocks, func(b report.Block) bool { return b.OffPage })
+	}
+	return out, short, nil
+}
+
+// shorten shortens a block to left elements. If that cannot be done, the block is not on the page.
+func shorten(t *template.Template, b *report.Block, left int) (size int, cut bool, err error) {
+	if (b.Drawing != "" || b.Heat != nil) && b.Table != nil {
+		b.Table, cut = nil, true
+	}
+	if b.Table != nil && len(b.Table.Rows) > maxRows {
+		cut = true
+		cutRows(b, maxRows)
+	}
+	if size, err = report.BlockSize(t, *b); err != nil || size <= left {
+		return size, cut, err
+	}
+	if b.Table != nil {
+		if rows := len(b.Table.Rows) * left / size; rows >= minRows {
+			b.Caption, _ = strings.CutPrefix(b.Caption, firstRowsText(maxRows))
+			cutRows(b, rows)
+			size, err = report.BlockSize(t, *b)
+			return size, true, err
+		}
+	}
+	b.OffPage = true
+	return 0, true, nil
+}
+
+// cutRows cuts the table of a block to its first rows, and says so.
+func cutRows(b *report.Block, rows int) {
+	t := *b.Table
+	t.Rows = t.Rows[:rows]
+	b.Table = &t
+	b.Caption = firstRowsText(rows) + b.Caption
+}
+
+func firstRowsText(rows int) string { return fmt.Sprintf("The first %d rows. ", rows) }
+
+// reportEpisodes and reportTranscripts limit a report, as parley report does.
+const (
+	reportEpisodes    = 1000
+	reportTranscripts = 20
+)
+
+// report serves the report of a run as parley report writes it.
+func (v *Viewer) report(w http.ResponseWriter, req *http.Request) {
+	r, err := v.get(req.Context(), req.PathValue("run"))
+	if err != nil {
+		v.render(errorPage(err))(w)
+		return
+	}
+	d, err := buildReport(req.Context(), r, report.Options{Tool: v.cfg.Tool, Episodes: reportEpisodes, Transcripts: reportTranscripts})
+	if err != nil {
+		v.render(errorPage(err))(w)
+		return
+	}
+	d.Back = runPath(r.Name)
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8") // its content security policy is in the page
+	h.Set("Cache-Control", "no-store")
+	secureHeaders(h)
+	_ = d.WriteHTML(w) // the browser is gone
 }

@@ -6,8 +6,9 @@
 // not a JSON object, that servers could read in different ways, or whose limits are not numbers. All functions
 // are pure.
 //
-// It is not for the formats themselves, which are packages of internal/wire, or for checking a request in
-// detail: the provider does that.
+// format.go reads requests, answer.go writes answers and reads the events of streams, and match.go compares requests
+// with recorded ones. The formats themselves are packages of internal/ask/wire. The provider checks a request in
+// detail.
 package format
 
 import (
@@ -19,6 +20,7 @@ import (
 	"fmt"
 	"slices"
 
+	"parley/internal/ask/provider"
 	"parley/internal/ask/wire/anthropic"
 	"parley/internal/ask/wire/body"
 	"parley/internal/ask/wire/openai"
@@ -57,9 +59,9 @@ func (a API) Path() string {
 	case Count:
 		return "/messages/count_tokens"
 	case Tokens:
-		return openai.VLLM
+		return openai.VLLMGeneratePath
 	case Generate:
-		return openai.SGLang
+		return openai.SGLangGeneratePath
 	default:
 		return "/" + string(a)
 	}
@@ -131,7 +133,7 @@ func Decode(api API, b []byte) (*Call, error) {
 	if api == Models {
 		return c, nil
 	}
-	if err := check(b); err != nil {
+	if err := checkBody(b); err != nil {
 		return nil, err
 	}
 	set := c.setter()
@@ -147,7 +149,7 @@ func Decode(api API, b []byte) (*Call, error) {
 		return nil, errNoObject
 	}
 	if api.Exact() {
-		if err := openai.Check(&c.Reader); err != nil {
+		if err := openai.CheckGenerate(&c.Reader); err != nil {
 			return nil, err
 		}
 	}
@@ -180,7 +182,7 @@ func (c *Call) setter() func(key string, value []byte) bool {
 	case Embeddings:
 		return c.embeddings
 	case Tokens, Generate:
-		return func(key string, value []byte) bool { return openai.Read(&c.Reader, c.API.Path(), key, value) }
+		return func(key string, value []byte) bool { return openai.ReadGenerate(&c.Reader, c.API.Path(), key, value) }
 	}
 	return func(key string, value []byte) bool { return read(&c.Reader, key, value) }
 }
@@ -236,4 +238,209 @@ func (c *Call) embeddings(key string, v []byte) bool {
 	default:
 		return false
 	}
+}
+
+// A body is checked before anything is read from it, since servers read an odd one in different ways: some
+// take the first of two members with the same name and some the last, some ignore case. Price, limits, route
+// and cache must depend on what the provider sees.
+
+// The states of body.CheckNames.
+const (
+	outermost = iota
+	ours      // an object that is read here
+	theirs    // an object with the client's own names, such as a schema
+)
+
+// checkBody refuses a body that servers could read in different ways.
+func checkBody(b []byte) error {
+	if bytes.HasPrefix(b, []byte("\xef\xbb\xbf")) {
+		return fmt.Errorf("%w: it begins with a byte order mark", errNoObject)
+	}
+	if t := bytes.TrimLeft(b, " \t\r\n"); len(t) == 0 || t[0] != '{' {
+		return errNoObject
+	}
+	if err := body.CheckNames(b, checkName); err != nil {
+		return fmt.Errorf("%w that all servers read alike: %w", errNoObject, err)
+	}
+	return nil
+}
+
+// checkName refuses a name that differs only in case from one that is read here.
+func checkName(state int, key []byte) (int, error) {
+	if state == theirs {
+		return theirs, nil
+	}
+	if !isLower(key) {
+		for _, word := range knownNames() {
+			if string(key) != word && bytes.EqualFold(key, []byte(word)) {
+				return 0, fmt.Errorf("the name %q is not %q, but some servers take it for that: use lower case", key, word)
+			}
+		}
+	}
+	switch string(key) {
+	case "messages", "system", "tools", "tool_choice", "stream_options", "response_format", "text", "thinking", "output_config", "reasoning", "sampling_params":
+		return ours, nil
+	case "input": // of responses, or of a tool
+		if state == outermost {
+			return ours, nil
+		}
+		return theirs, nil
+	case "arguments", "input_schema", "metadata", "parameters", "schema":
+		return theirs, nil
+	}
+	if state == outermost {
+		return theirs, nil
+	}
+	return ours, nil
+}
+
+// isLower reports whether a name has neither an upper case letter nor one beyond ASCII.
+func isLower(key []byte) bool {
+	for _, c := range key {
+		if 'A' <= c && c <= 'Z' || c >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
+// knownNames returns the names of members that are read here.
+func knownNames() []string {
+	return []string{
+		"model", "messages", "input", "instructions", "system", "stream", "stream_options", "include_usage",
+		"max_tokens", "max_completion_tokens", "max_output_tokens", "n", "best_of", "service_tier", "reasoning_effort", "reasoning", "thinking",
+		"budget_tokens", "output_config", "effort", "format", "response_format", "json_schema", "schema", "tools", "tool_choice", "function",
+		"parameters", "input_schema", "name", "description", "role", "content", "type", "text", "image_url", "url", "source", "data",
+		"tool_calls", "tool_call_id", "arguments", "temperature", "top_p", "user", "metadata", "output",
+		"audio", "input_audio", "prediction", "models", "provider", "route", "preset", "plugins", "search_parameters", "web_search_options",
+		"sampling_params", "token_ids", "input_ids", "max_new_tokens", "container", "mcp_servers", "speed", "inference_geo", "modalities",
+	}
+}
+
+// SetModel returns the body b with another model and every other byte unchanged.
+func SetModel(b []byte, model string) []byte {
+	return setMember(b, "model", body.String(nil, model))
+}
+
+// AskUsage returns the body b of a streamed chat completion with a request for the usage and every other byte
+// unchanged.
+func AskUsage(b []byte) []byte {
+	const ask = `{"include_usage":true}`
+	if options := request.Member(b, "stream_options"); options != nil {
+		if request.Member(options, "include_usage") != nil {
+			return setMember(b, "stream_options", setMember(options, "include_usage", []byte("true")))
+		}
+		return setMember(b, "stream_options", insertMember(options, `"include_usage":true`))
+	}
+	if hasMember(b, "stream_options") { // null
+		return setMember(b, "stream_options", []byte(ask))
+	}
+	return insertMember(b, `"stream_options":`+ask)
+}
+
+// ForVertex returns the body b of messages as Vertex AI wants it: with its version and without the model, which is in the address.
+func ForVertex(b []byte) []byte {
+	members := make([]byte, 0, len(b)+48)
+	members = append(members, `{"anthropic_version":"`+provider.VertexVersion+`"`...)
+	body.Members(b, func(key, value []byte) bool {
+		if string(key) != "model" && string(key) != "anthropic_version" {
+			members = append(append(append(members, ',', '"'), key...), '"', ':')
+			members = append(members, value...)
+		}
+		return true
+	})
+	return append(members, '}')
+}
+
+// CutIDs returns the body b with each id of a tool call and of its result cut off before mark, and every other byte unchanged.
+func CutIDs(b []byte, mark string) []byte {
+	if !bytes.Contains(b, []byte(mark)) {
+		return b
+	}
+	out, from := make([]byte, 0, len(b)), 0
+	cut := func(id []byte) {
+		if end := bytes.Index(id, []byte(mark)); end > 0 && id[0] == '"' {
+			at := cap(b) - cap(id) // id is a slice of b
+			out = append(append(out, b[from:at+end]...), '"')
+			from = at + len(id)
+		}
+	}
+	body.Members(b, func(key, list []byte) bool {
+		if string(key) == "messages" || string(key) == "input" {
+			body.Elements(list, func(message []byte) bool {
+				idsOf(message, cut)
+				return true
+			})
+		}
+		return true
+	})
+	return append(out, b[from:]...)
+}
+
+// idsOf calls each with the ids of the tool calls and their results in a message of any format, in their order.
+func idsOf(message []byte, each func(id []byte)) {
+	body.Members(message, func(key, value []byte) bool {
+		switch string(key) {
+		case "tool_call_id", "call_id":
+			each(value)
+		case "tool_calls":
+			body.Elements(value, func(call []byte) bool {
+				return body.Members(call, func(key, value []byte) bool {
+					if string(key) == "id" {
+						each(value)
+					}
+					return true
+				})
+			})
+		case "content":
+			body.Elements(value, func(block []byte) bool {
+				kind := request.Str(block, "type")
+				return body.Members(block, func(key, value []byte) bool {
+					if string(key) == "id" && kind == "tool_use" || string(key) == "tool_use_id" && kind == "tool_result" {
+						each(value)
+					}
+					return true
+				})
+			})
+		}
+		return true
+	})
+}
+
+func hasMember(b []byte, name string) (found bool) {
+	body.Members(b, func(key, _ []byte) bool {
+		found = found || string(key) == name
+		return true
+	})
+	return found
+}
+
+// insertMember adds a first member to the object b.
+func insertMember(b []byte, member string) []byte {
+	for i, c := range b {
+		if c != '{' {
+			continue
+		}
+		out := append(make([]byte, 0, len(b)+len(member)+1), b[:i+1]...)
+		out = append(out, member...)
+		if empty := body.Members(b, func(_, _ []byte) bool { return false }); !empty {
+			out = append(out, ',')
+		}
+		return append(out, b[i+1:]...)
+	}
+	return b
+}
+
+// setMember sets the value of a member, wherever it occurs.
+func setMember(b []byte, name string, value []byte) []byte {
+	out, from := make([]byte, 0, len(b)+len(value)), 0
+	body.Members(b, func(key, old []byte) bool {
+		if string(key) == name {
+			at := cap(b) - cap(old) // old is a slice of b
+			out = append(append(out, b[from:at]...), value...)
+			from = at + len(old)
+		}
+		return true
+	})
+	return append(out, b[from:]...)
 }

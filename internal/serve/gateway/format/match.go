@@ -1,24 +1,16 @@
-// Part match compares requests with recorded ones that are not equal byte for byte.
-//
-// Rules say what to ignore: texts that match a regular expression, members at a JSON path, white space, the
-// order of messages. Words measure how similar two requests are.
-//
-// It promises that nil Rules ignore nothing; that requests with equal digests differ only as the rules allow;
-// and that the work for one request is bounded by maxText and the number of rules. It is safe for concurrent
-// use.
-//
-// It is not for choosing a recorded call: package session does that.
-
 package format
 
 import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"parley/llm"
 )
@@ -28,21 +20,25 @@ const (
 	// exactly.
 	maxText = 8 << 20
 
-	maxRules = 32
-	maxRule  = 1 << 10 // bytes of one rule
+	maxRules    = 32
+	maxRuleSize = 1 << 10 // bytes of one rule
 )
 
-// Rules say what to ignore.
+// Rules say what to ignore when a request is compared with a recorded one: texts that match a regular expression,
+// members at a JSON path, white space, the order of messages. They are safe for concurrent use.
+//
+// Nil Rules ignore nothing. Requests with equal digests differ only as the rules allow. The work for one request is
+// bounded by maxText and the number of rules.
 type Rules struct {
 	texts []*regexp.Regexp
-	paths []path
+	paths []jsonPath
 	space bool
 	order bool
 	model bool
 }
 
-// forms lists the forms of a rule, for help texts and errors.
-const forms = "re:REGEXP, path:$.NAME.NAME[*], whitespace or order"
+// ruleForms lists the forms of a rule, for help texts and errors.
+const ruleForms = "re:REGEXP, path:$.NAME.NAME[*], whitespace or order"
 
 // Personal reports whether a member of a request only says whose call it is.
 func Personal(name string) bool {
@@ -54,8 +50,8 @@ func Personal(name string) bool {
 	}
 }
 
-// Parse reads rules. It returns nil for an empty list.
-func Parse(list []string) (*Rules, error) {
+// ParseRules reads rules. It returns nil for an empty list.
+func ParseRules(list []string) (*Rules, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
@@ -72,8 +68,8 @@ func Parse(list []string) (*Rules, error) {
 }
 
 func (r *Rules) add(rule string) error {
-	if len(rule) > maxRule {
-		return fmt.Errorf("rule %q…: it has %d bytes; at most %d are allowed", rule[:40], len(rule), maxRule)
+	if len(rule) > maxRuleSize {
+		return fmt.Errorf("rule %q…: it has %d bytes; at most %d are allowed", rule[:40], len(rule), maxRuleSize)
 	}
 	kind, value, _ := strings.Cut(rule, ":")
 	switch {
@@ -98,7 +94,7 @@ func (r *Rules) add(rule string) error {
 		}
 		r.paths = append(r.paths, p)
 	default:
-		return fmt.Errorf("unknown rule %q; want %s", rule, forms)
+		return fmt.Errorf("unknown rule %q; want %s", rule, ruleForms)
 	}
 	return nil
 }
@@ -108,16 +104,16 @@ func (r *Rules) AnyModel() bool { return r != nil && r.model }
 
 // Digest hashes what the rules leave of a request, without its model. ok is false if the request is too large.
 func (r *Rules) Digest(api string, q *llm.Request) (sum [sha256.Size]byte, ok bool) {
-	if size(q) > maxText {
+	if textSize(q) > maxText {
 		return sum, false
 	}
 	doc := r.reduce(q)
 	if list, ok := doc["messages"].([]any); ok && r != nil && r.order {
-		slices.SortFunc(list, func(a, b any) int { return bytes.Compare(encode(a), encode(b)) })
+		slices.SortFunc(list, func(a, b any) int { return bytes.Compare(encodeJSON(a), encodeJSON(b)) })
 	}
 	h := sha256.New()
 	h.Write([]byte(api + "\x00"))
-	h.Write(encode(doc))
+	h.Write(encodeJSON(doc))
 	h.Sum(sum[:0])
 	return sum, true
 }
@@ -125,12 +121,12 @@ func (r *Rules) Digest(api string, q *llm.Request) (sum [sha256.Size]byte, ok bo
 // Continues reports whether a request begins with all messages of an earlier one and has more.
 func (r *Rules) Continues(q, earlier *llm.Request) bool {
 	n := len(earlier.Messages)
-	if n == 0 || n >= len(q.Messages) || size(q) > maxText || size(earlier) > maxText {
+	if n == 0 || n >= len(q.Messages) || textSize(q) > maxText || textSize(earlier) > maxText {
 		return false
 	}
 	for i := range n {
 		a, b := &llm.Request{Messages: q.Messages[i : i+1]}, &llm.Request{Messages: earlier.Messages[i : i+1]}
-		if q.Messages[i].Role != earlier.Messages[i].Role || !bytes.Equal(encode(r.reduce(a)), encode(r.reduce(b))) {
+		if q.Messages[i].Role != earlier.Messages[i].Role || !bytes.Equal(encodeJSON(r.reduce(a)), encodeJSON(r.reduce(b))) {
 			return false
 		}
 	}
@@ -141,13 +137,13 @@ func (r *Rules) Continues(q, earlier *llm.Request) bool {
 func (r *Rules) reduce(q *llm.Request) map[string]any {
 	c := *q
 	c.Model, c.Extra, c.Sample = "", nil, 0
-	doc, _ := decode(encode(c)).(map[string]any)
+	doc, _ := decodeJSON(encodeJSON(c)).(map[string]any)
 	if doc == nil {
 		doc = map[string]any{} // not reached: a request is an object
 	}
 	for name, v := range q.Extra {
 		if !Personal(name) {
-			doc[name] = decode(v)
+			doc[name] = decodeJSON(v)
 		}
 	}
 	if r == nil {
@@ -191,8 +187,8 @@ func (r *Rules) text(s string) string {
 	return s
 }
 
-// size returns the approximate amount of text in a request.
-func size(q *llm.Request) (n int) {
+// textSize returns the approximate amount of text in a request.
+func textSize(q *llm.Request) (n int) {
 	for i := range q.Messages {
 		m := &q.Messages[i]
 		for _, p := range m.Parts {
@@ -220,7 +216,7 @@ func size(q *llm.Request) (n int) {
 	return n
 }
 
-func encode(v any) []byte {
+func encodeJSON(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return []byte(err.Error()) // not reached: it was JSON before
@@ -228,12 +224,203 @@ func encode(v any) []byte {
 	return b
 }
 
-// decode reads a value and keeps its numbers as written.
-func decode(b []byte) (v any) {
+// decodeJSON reads a value and keeps its numbers as written.
+func decodeJSON(b []byte) (v any) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
 	if d.Decode(&v) != nil {
 		return string(b)
 	}
 	return v
+}
+
+// jsonPath selects members of a request. It is a subset of JSONPath.
+type jsonPath []pathStep
+
+// pathStep selects a member or an element of a value or, with all, every one.
+type pathStep struct {
+	name  string
+	index int // -1: select by name
+	all   bool
+}
+
+const maxPathSteps = 32
+
+// recordedName returns the recorded name of a member that clients call differently.
+func recordedName(name string) string {
+	switch name {
+	case "max_completion_tokens", "max_output_tokens":
+		return "max_tokens"
+	case "reasoning_effort":
+		return "effort"
+	case "response_format":
+		return "schema"
+	case "service_tier":
+		return "tier"
+	case "input":
+		return "messages"
+	default:
+		return name
+	}
+}
+
+// parsePath reads $.name, $['name'], $.list[0], $.list[*] and combinations of these.
+func parsePath(s string) (jsonPath, error) {
+	rest, ok := strings.CutPrefix(s, "$")
+	if !ok {
+		return nil, errors.New("a path begins with $, as $.metadata.user")
+	}
+	var p jsonPath
+	for rest != "" {
+		one, after, err := nextStep(rest)
+		if err != nil {
+			return nil, fmt.Errorf("at character %d: %w", len(s)-len(rest)+1, err)
+		}
+		p, rest = append(p, one), after
+	}
+	switch {
+	case len(p) == 0:
+		return nil, errors.New("it leads to the whole request; name a member, as $.metadata.user")
+	case len(p) > maxPathSteps:
+		return nil, fmt.Errorf("it has %d steps; at most %d are allowed", len(p), maxPathSteps)
+	}
+	p[0].name = recordedName(p[0].name)
+	return p, nil
+}
+
+func nextStep(s string) (one pathStep, rest string, err error) {
+	if name, ok := strings.CutPrefix(s, "."); ok {
+		end := strings.IndexAny(name, ".[")
+		if end < 0 {
+			end = len(name)
+		}
+		if name, rest = name[:end], name[end:]; name == "" {
+			return one, "", errors.New("a name is missing after the dot; $..name is not supported, write every step")
+		}
+		return pathStep{name: name, index: -1, all: name == "*"}, rest, nil
+	}
+	inside, ok := strings.CutPrefix(s, "[")
+	if !ok {
+		return one, "", fmt.Errorf("%q: want .name, [N] or [*]", s)
+	}
+	if quoted, ok := strings.CutPrefix(inside, "'"); ok {
+		name, rest, ok := strings.Cut(quoted, "']")
+		if !ok || name == "" {
+			return one, "", errors.New("want ['name']")
+		}
+		return pathStep{name: name, index: -1}, rest, nil
+	}
+	inside, rest, ok = strings.Cut(inside, "]")
+	if !ok {
+		return one, "", errors.New("the bracket is not closed")
+	}
+	if inside == "*" {
+		return pathStep{index: -1, all: true}, rest, nil
+	}
+	n, err := strconv.ParseUint(inside, 10, 31)
+	if err != nil {
+		return one, "", fmt.Errorf("[%s]: want a number from 0, *, or a name in single quotes; filters and slices are not supported", inside)
+	}
+	return pathStep{index: int(n)}, rest, nil
+}
+
+// remove removes what p selects from v. An element of a list becomes null, so that the others keep their
+// index.
+func (p jsonPath) remove(v any) {
+	one, last := p[0], len(p) == 1
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			switch {
+			case one.index >= 0 || !one.all && name != one.name:
+			case last:
+				delete(v, name)
+			default:
+				p[1:].remove(member)
+			}
+		}
+	case []any:
+		for i, element := range v {
+			switch {
+			case !one.all && i != one.index:
+			case last:
+				v[i] = nil
+			default:
+				p[1:].remove(element)
+			}
+		}
+	}
+}
+
+// Words is the set of words of a request, with counts. It measures how similar two requests are.
+type Words struct {
+	count map[uint64]int32
+	all   int
+}
+
+// maxWords is how many words of a request are counted, starting with its last message.
+const maxWords = 1 << 14
+
+// Words counts the words of a request's messages that the rules leave.
+func (r *Rules) Words(q *llm.Request) *Words {
+	w := &Words{count: map[uint64]int32{}}
+	if textSize(q) > maxText {
+		return w
+	}
+	for i := len(q.Messages) - 1; i >= 0 && w.all < maxWords; i-- {
+		m := &q.Messages[i]
+		for _, p := range m.Parts {
+			w.add(r, p.Text)
+		}
+		for _, t := range m.ToolCalls {
+			w.add(r, t.Name)
+			w.add(r, t.Arguments)
+		}
+	}
+	return w
+}
+
+// add counts the words of a text: runs of letters and digits. In scripts without spaces between words, each
+// character is a word.
+func (w *Words) add(r *Rules, s string) {
+	if r != nil {
+		s = r.text(s)
+	}
+	const seed, prime = 14695981039346656037, 1099511628211 // of FNV-1a
+	hash, inside := uint64(seed), false
+	end := func() {
+		if inside {
+			w.count[hash]++
+			w.all++
+		}
+		hash, inside = seed, false
+	}
+	for _, c := range s {
+		if w.all >= maxWords {
+			return
+		}
+		word := unicode.IsLetter(c) || unicode.IsDigit(c)
+		if !word || c >= 0x2e80 {
+			end()
+		}
+		if word {
+			hash, inside = (hash^uint64(c))*prime, true
+		}
+		if c >= 0x2e80 {
+			end()
+		}
+	}
+	end()
+}
+
+// Share returns the share of words that both have in common, from 0 to 1.
+func (w *Words) Share(other *Words) float64 {
+	if w.all+other.all == 0 {
+		return 1
+	}
+	same := 0
+	for hash, n := range w.count {
+		same += int(min(n, other.count[hash]))
+	}
+	return 2 * float64(same) / float64(w.all+other.all)
 }

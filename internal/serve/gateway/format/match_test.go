@@ -11,7 +11,7 @@ import (
 
 func rules(t testing.TB, list ...string) *Rules {
 	t.Helper()
-	r, err := Parse(list)
+	r, err := ParseRules(list)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestMatchDigest(t *testing.T) {
 		a, ok := r.Digest("chat", c.a)
 		b, ok2 := r.Digest("chat", c.b)
 		if !ok || !ok2 || (a == b) != c.same {
-			t.Errorf("%q: %s and %s: same is %v", c.rules, encode(c.a), encode(c.b), a == b)
+			t.Errorf("%q: %s and %s: same is %v", c.rules, encodeJSON(c.a), encodeJSON(c.b), a == b)
 		}
 	}
 	r := rules(t, "whitespace")
@@ -79,30 +79,30 @@ func TestMatchDigest(t *testing.T) {
 // TestParse checks the errors of rules.
 func TestParse(t *testing.T) {
 	t.Parallel()
-	if r, err := Parse(nil); r != nil || err != nil || r.AnyModel() {
+	if r, err := ParseRules(nil); r != nil || err != nil || r.AnyModel() {
 		t.Error(r, err)
 	}
 	if !rules(t, "path:$.model").AnyModel() {
 		t.Error("the model is not ignored")
 	}
 	for rule, want := range map[string]string{
-		"spaces":                             "unknown rule",
-		"re:":                                "unknown rule",
-		"re:(":                               "missing closing )",
-		"re:(a{1000}){999}":                  "repeat count", // it would need too much memory
-		"path:metadata":                      "begins with $",
-		"path:$":                             "whole request",
-		"path:$..user":                       "not supported",
-		"path:$.a[?(@.b)]":                   "filters",
-		"path:$.a[-1]":                       "a number from 0",
-		"path:$.a[1":                         "not closed",
-		"path:$['a'":                         "['name']",
-		"path:$a":                            "at character 2",
-		"path:$" + strings.Repeat(".a", 40):  "at most 32",
-		"re:" + strings.Repeat("a", maxRule): "at most 1024",
+		"spaces":                                 "unknown rule",
+		"re:":                                    "unknown rule",
+		"re:(":                                   "missing closing )",
+		"re:(a{1000}){999}":                      "repeat count", // it would need too much memory
+		"path:metadata":                          "begins with $",
+		"path:$":                                 "whole request",
+		"path:$..user":                           "not supported",
+		"path:$.a[?(@.b)]":                       "filters",
+		"path:$.a[-1]":                           "a number from 0",
+		"path:$.a[1":                             "not closed",
+		"path:$['a'":                             "['name']",
+		"path:$a":                                "at character 2",
+		"path:$" + strings.Repeat(".a", 40):      "at most 32",
+		"re:" + strings.Repeat("a", maxRuleSize): "at most 1024",
 		"path:$.a[99999999999999999999999999999]": "a number from 0",
 	} {
-		if _, err := Parse([]string{rule}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ParseRules([]string{rule}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60s: %v, want %q", rule, err, want)
 		}
 	}
@@ -110,7 +110,7 @@ func TestParse(t *testing.T) {
 	for i := range many {
 		many[i] = fmt.Sprintf("re:%d", i)
 	}
-	if _, err := Parse(many); err == nil || !strings.Contains(err.Error(), "at most 32") {
+	if _, err := ParseRules(many); err == nil || !strings.Contains(err.Error(), "at most 32") {
 		t.Error(err)
 	}
 }
@@ -132,7 +132,7 @@ func TestContinues(t *testing.T) {
 		{r, asked("a 1", "b"), asked("a 2"), true},
 	} {
 		if c.rules.Continues(c.q, c.was) != c.more {
-			t.Errorf("%s after %s", encode(c.q), encode(c.was))
+			t.Errorf("%s after %s", encodeJSON(c.q), encodeJSON(c.was))
 		}
 	}
 }
@@ -154,7 +154,7 @@ func TestShare(t *testing.T) {
 		{rules(t, "re:seed.*"), asked("one seed two"), asked("one seed three four five"), 1, 1},
 	} {
 		if s := c.rules.Words(c.a).Share(c.rules.Words(c.b)); s < c.least || s > c.at {
-			t.Errorf("%.80s and %.80s: %v", encode(c.a), encode(c.b), s)
+			t.Errorf("%.80s and %.80s: %v", encodeJSON(c.a), encodeJSON(c.b), s)
 		}
 	}
 }
@@ -164,7 +164,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(s, "some text", `{"a":[{"b":1}]}`)
 	}
 	f.Fuzz(func(t *testing.T, rule, text, extra string) {
-		r, err := Parse([]string{rule})
+		r, err := ParseRules([]string{rule})
 		if err != nil {
 			return
 		}
