@@ -2,10 +2,14 @@ package world
 
 import (
 	"context"
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
+	"slices"
+	"strings"
 )
 
 // Kind is a family of worlds, made by Define. Its methods have the names of the parts in this package, and
@@ -184,3 +188,344 @@ func (unknown) About() About                           { return About{} }
 func (unknown) Defaults() *struct{}                    { return &struct{}{} }
 func (unknown) Seats(*struct{}) ([]string, error)      { return nil, errUnknown }
 func (unknown) World(*struct{}, Lineup) (World, error) { return nil, errUnknown }
+
+// untyped is a definition without the type of its params.
+type untyped interface {
+	untypedPlay
+	untypedPlan
+	untypedReading
+	untypedOutside
+}
+
+type untypedPlay interface {
+	defaults() Params
+	seats(p Params) ([]string, error)
+	world(p Params, lineup Lineup) (World, error)
+	load(p Params, files Files) (advice []string, err error)
+}
+
+type untypedPlan interface {
+	plan(p Params, cell Spec, seed uint64) (Plan, error)
+	forecast(p Params, cell Spec, seed uint64) ([]Part, error)
+	uniform(p Params) bool
+	taskName(p Params) (name string, whole bool)
+}
+
+type untypedReading interface {
+	models(p Params) map[string]string
+	measures(p Params) []Measure
+	status(p Params) Status
+}
+
+type untypedOutside interface {
+	actor(p Params, run string) (Actor, error)
+	local(p Params) bool
+	probe(ctx context.Context, p Params) []Presence
+	code(p Params) []CodeName
+}
+
+// typed implements untyped. A part that the definition lacks returns nothing.
+type typed[P any] struct{ Definition[P] }
+
+// of returns params as the definition's type.
+func (t typed[P]) of(p Params) (*P, error) {
+	if p.err != nil {
+		return nil, p.err
+	}
+	own, ok := p.pointer.(*P)
+	if !ok || own == nil {
+		return nil, fmt.Errorf("%s: params are %T, want %T", t.About().Name, p.pointer, own)
+	}
+	return own, nil
+}
+
+// try calls a part with params of the definition's type. It turns a panic into an error that names the part.
+func try[P, T any](t typed[P], p Params, name string, part func(own *P) (T, error)) (out T, err error) {
+	own, err := t.of(p)
+	if err != nil {
+		return out, err
+	}
+	defer t.caught(name, &err)
+	return part(own)
+}
+
+// give calls a part that cannot fail. It returns nothing for params of another kind.
+func give[P, T any](t typed[P], p Params, part func(own *P) T) (none T) {
+	own, err := t.of(p)
+	if err != nil {
+		return none
+	}
+	return part(own)
+}
+
+// caught turns a panic into an error. Defer it.
+func (t typed[P]) caught(part string, err *error) {
+	if v := recover(); v != nil {
+		*err = fmt.Errorf("kind %s: %s panicked: %v", t.About().Name, part, v)
+	}
+}
+
+func (t typed[P]) defaults() (p Params) {
+	p.pointer = (*P)(nil)
+	defer t.caught("Defaults", &p.err)
+	p.pointer = t.Defaults()
+	return p
+}
+
+// seats also tries Measures and Models, which return no error: params that make them panic are refused.
+func (t typed[P]) seats(p Params) ([]string, error) {
+	seats, err := try(t, p, "Seats", t.Seats)
+	if err != nil {
+		return nil, err
+	}
+	if _, err = t.measured(p); err == nil {
+		_, err = try(t, p, "Models", func(*P) (any, error) { return t.models(p), nil })
+	}
+	return seats, err
+}
+
+// world does not catch a panic: the caller handles it as a panic of the world.
+func (t typed[P]) world(p Params, lineup Lineup) (World, error) {
+	own, err := t.of(p)
+	if err != nil {
+		return nil, err
+	}
+	return t.World(own, lineup)
+}
+
+func (t typed[P]) load(p Params, files Files) ([]string, error) {
+	d, ok := t.Definition.(Loader[P])
+	if !ok {
+		return nil, nil
+	}
+	return try(t, p, "Load", func(own *P) ([]string, error) { return d.Load(own, files) })
+}
+
+func (t typed[P]) models(p Params) map[string]string {
+	d, ok := t.Definition.(ModelChooser[P])
+	if !ok {
+		return nil
+	}
+	return give(t, p, d.Models)
+}
+
+func (t typed[P]) measures(p Params) []Measure {
+	declared, _ := t.measured(p) // it does not fail for params of a plan: seats has tried it
+	return declared
+}
+
+func (t typed[P]) measured(p Params) ([]Measure, error) {
+	d, ok := t.Definition.(Measurer[P])
+	if !ok {
+		return nil, nil
+	}
+	return try(t, p, "Measures", func(own *P) ([]Measure, error) { return d.Measures(own), nil })
+}
+
+func (t typed[P]) plan(p Params, cell Spec, seed uint64) (Plan, error) {
+	d, ok := t.Definition.(Planner[P])
+	if !ok {
+		return List(cell), nil
+	}
+	return try(t, p, "Plan", func(own *P) (Plan, error) { return d.Plan(own, cell, seed) })
+}
+
+func (t typed[P]) forecast(p Params, cell Spec, seed uint64) ([]Part, error) {
+	d, ok := t.Definition.(Planner[P])
+	if !ok {
+		return nil, nil
+	}
+	return try(t, p, "Forecast", func(own *P) ([]Part, error) { return d.Forecast(own, cell, seed) })
+}
+
+func (t typed[P]) uniform(p Params) bool {
+	d, ok := t.Definition.(UniformPlanner[P])
+	return ok && give(t, p, d.Uniform)
+}
+
+func (t typed[P]) taskName(p Params) (name string, whole bool) {
+	d, ok := t.Definition.(TaskNamer[P])
+	own, err := t.of(p)
+	if !ok || err != nil {
+		return "", false
+	}
+	return d.TaskName(own)
+}
+
+func (t typed[P]) status(p Params) Status {
+	d, ok := t.Definition.(StatusMaker[P])
+	if !ok {
+		return nil
+	}
+	return give(t, p, d.Status)
+}
+
+func (t typed[P]) actor(p Params, run string) (Actor, error) {
+	d, ok := t.Definition.(Environment[P])
+	if !ok {
+		return nil, fmt.Errorf("world: the kind %q has no environment", t.About().Name)
+	}
+	return try(t, p, "Actor", func(own *P) (Actor, error) { return d.Actor(own, run) })
+}
+
+func (t typed[P]) local(p Params) bool {
+	if d, ok := t.Definition.(Prober[P]); ok {
+		return give(t, p, d.Local)
+	}
+	_, external := t.Definition.(Environment[P])
+	return !external
+}
+
+func (t typed[P]) probe(ctx context.Context, p Params) []Presence {
+	d, ok := t.Definition.(Prober[P])
+	if !ok {
+		return nil
+	}
+	return give(t, p, func(own *P) []Presence { return d.Probe(ctx, own) })
+}
+
+// checkMethods returns an error unless every exported method of a definition belongs to a part of a kind.
+func checkMethods[P any](d Definition[P]) error {
+	parts := []reflect.Type{
+		reflect.TypeFor[Definition[P]](), reflect.TypeFor[Measurer[P]](), reflect.TypeFor[BotMaker](), reflect.TypeFor[StandIn](), reflect.TypeFor[ToolCaller](),
+		reflect.TypeFor[Loader[P]](), reflect.TypeFor[Converter](), reflect.TypeFor[ModelChooser[P]](), reflect.TypeFor[Planner[P]](), reflect.TypeFor[UniformPlanner[P]](),
+		reflect.TypeFor[TaskNamer[P]](), reflect.TypeFor[StatusMaker[P]](), reflect.TypeFor[Reporter](), reflect.TypeFor[Storyteller](),
+		reflect.TypeFor[FileMaker](), reflect.TypeFor[Tabulator](), reflect.TypeFor[Marker](), reflect.TypeFor[Recorded](), reflect.TypeFor[Painter](), reflect.TypeFor[Environment[P]](),
+		reflect.TypeFor[Prober[P]](), reflect.TypeFor[Commander](), reflect.TypeFor[Restarter](), reflect.TypeFor[CodeUser[P]](),
+	}
+	own := reflect.TypeOf(d)
+	if own.Kind() != reflect.Pointer {
+		for m := range reflect.PointerTo(own).Methods() {
+			if !hasMethod(own, m.Name) {
+				return fmt.Errorf("the method %s has a pointer receiver: give Define a pointer", m.Name)
+			}
+		}
+	}
+	for m := range own.Methods() {
+		name := m.Name
+		at := slices.IndexFunc(parts, func(part reflect.Type) bool { return hasMethod(part, name) })
+		if at < 0 {
+			var all []string
+			for _, part := range parts {
+				for m := range part.Methods() {
+					all = append(all, m.Name)
+				}
+			}
+			return fmt.Errorf("no part of a kind has a method %s: %s", name, meantOr(name, all))
+		}
+		if !own.Implements(parts[at]) {
+			return fmt.Errorf("the method %s does not fit %v, which has %s", name, parts[at], signatures(parts[at]))
+		}
+	}
+	return nil
+}
+
+func hasMethod(t reflect.Type, name string) bool {
+	_, has := t.MethodByName(name)
+	return has
+}
+
+// meantOr suggests a similar method, or what to do with one of another purpose.
+func meantOr(name string, all []string) string {
+	if near := Nearest(name, all); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return "make it a function, or do not export it"
+}
+
+// signatures lists the methods of an interface.
+func signatures(part reflect.Type) string {
+	var all []string
+	for m := range part.Methods() {
+		all = append(all, m.Name+strings.TrimPrefix(m.Type.String(), "func"))
+	}
+	return strings.Join(all, " and ")
+}
+
+var (
+	kindName = regexp.MustCompile(`^[a-z][a-z0-9]*([-_][a-z0-9]+)*$`)
+	codeName = regexp.MustCompile(`^[^:\x00-\x1f]+:[A-Za-z_][A-Za-z0-9_]*$`) // a file and a class in it: auction.py:Auction
+)
+
+// Check checks the name and the version.
+func (a About) Check() error {
+	switch {
+	case !kindName.MatchString(a.Name) && !codeName.MatchString(a.Name):
+		return fmt.Errorf("the name %q: want a lower-case letter, then lower-case letters and digits, with single - and _ between them", a.Name)
+	case a.Version < 1:
+		return fmt.Errorf("version %d: want 1 or more", a.Version)
+	}
+	return nil
+}
+
+// checkParams checks that plan files and run files can hold params: a struct of exported fields, each with its
+// own JSON name. Other fields would be lost when the run is resumed.
+func checkParams(params reflect.Type) error {
+	if readsItself(params) {
+		return nil
+	}
+	if params.Kind() != reflect.Struct {
+		return fmt.Errorf("its params are %v: want a struct", params)
+	}
+	return checkFields(params, "params", map[reflect.Type]bool{})
+}
+
+// checkFields checks the fields of a struct and of the structs within it. path names the struct in errors.
+func checkFields(t reflect.Type, path string, seen map[reflect.Type]bool) error {
+	if seen[t] {
+		return nil
+	}
+	seen[t] = true
+	by := map[string]string{} // JSON names to fields
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous && name == "" || len(f.Index) > 1 && shadowed(t, f) || name == "-" {
+			continue
+		}
+		switch {
+		case !f.IsExported():
+			return fmt.Errorf("%s: the field %s is not exported: a run file would not hold it; export it, or keep it elsewhere", path, f.Name)
+		case name == "":
+			return fmt.Errorf("%s: the field %s has no json tag: add one such as `json:\"%s\"`", path, f.Name, strings.ToLower(f.Name))
+		case by[name] != "":
+			return fmt.Errorf("%s: the fields %s and %s have the same json tag %q: rename one", path, by[name], f.Name, name)
+		}
+		by[name] = f.Name
+		if inner := elem(f.Type); inner.Kind() == reflect.Struct && !readsItself(inner) {
+			if err := checkFields(inner, path+"."+name, seen); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// shadowed reports whether a field of an embedded struct is hidden, or is within a struct with a JSON name,
+// which is checked under that name.
+func shadowed(t reflect.Type, f reflect.StructField) bool {
+	for i := 1; i < len(f.Index); i++ {
+		if name, _, _ := strings.Cut(t.FieldByIndex(f.Index[:i]).Tag.Get("json"), ","); name != "" {
+			return true
+		}
+	}
+	seen, ok := t.FieldByName(f.Name)
+	return !ok || len(seen.Index) != len(f.Index)
+}
+
+// readsItself reports whether a type has its own method to decode JSON.
+func readsItself(t reflect.Type) bool {
+	p := reflect.PointerTo(t)
+	return p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
+}
+
+// elem returns the type of the values in lists, maps and pointers.
+func elem(t reflect.Type) reflect.Type {
+	for {
+		switch t.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+			t = t.Elem()
+		default:
+			return t
+		}
+	}
+}

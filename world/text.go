@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"parley/internal/kit/text"
 )
 
 // Visible replaces characters that a terminal or an editor could obey, or that can hide text, by escapes such as
@@ -155,3 +157,6 @@ func reserved(name string) bool {
 	}
 	return ok && utf8.RuneCountInString(number) == 1 && strings.ContainsAny(number, "0123456789¹²³")
 }
+
+// Nearest returns the one of names that was probably meant by name, or "", for errors about misspelled names.
+func Nearest(name string, names []string) string { return text.Nearest(name, names) }

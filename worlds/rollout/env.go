@@ -18,8 +18,8 @@ import (
 	"parley/worlds/rollout/envhttp"
 )
 
-// environments lists or serves the environments that come with parley.
-type environments struct {
+// envCommand lists or serves the environments that come with parley.
+type envCommand struct {
 	Names    []string      `arg:"" optional:"" name:"name" placeholder:"NAME" help:"The environments to serve, or all. Without a name, they are listed."`
 	Addr     string        `default:"127.0.0.1:36663" placeholder:"HOST:PORT" help:"Address to listen on; port 0 picks a free port. Default: ${default}."`
 	Sessions int           `default:"100000" placeholder:"N" help:"Maximum number of sessions at a time. Default: ${default}."`
@@ -33,11 +33,11 @@ type environments struct {
 	Containers int           `group:"Sandbox:" default:"0" placeholder:"N" help:"Maximum number of containers at a time. 0: one for each core. Default: ${default}."`
 
 	auth.Flags
-	Patience time.Duration `group:"clients" name:"client-timeout" default:"1m" placeholder:"DURATION" help:"Maximum time for a client to send a request. Default: ${default}."`
+	ClientTimeout time.Duration `group:"clients" name:"client-timeout" default:"1m" placeholder:"DURATION" help:"Maximum time for a client to send a request. Default: ${default}."`
 }
 
 // Run serves until the first signal, or lists.
-func (c *environments) Run(_ context.Context, p *program.Program) error {
+func (c *envCommand) Run(_ context.Context, p *program.Program) error {
 	all := env.Standard()
 	if len(c.Names) == 0 {
 		return c.list(p, all)
@@ -46,8 +46,8 @@ func (c *environments) Run(_ context.Context, p *program.Program) error {
 	if err != nil {
 		return program.UsageError{Err: err}
 	}
-	if c.Patience <= 0 {
-		return program.UsageError{Err: fmt.Errorf("--client-timeout %s: want a time above 0, such as 1m", c.Patience)}
+	if c.ClientTimeout <= 0 {
+		return program.UsageError{Err: fmt.Errorf("--client-timeout %s: want a time above 0, such as 1m", c.ClientTimeout)}
 	}
 	if c.Sessions < 1 || c.Idle <= 0 {
 		return program.UsageError{Err: errors.New("--sessions and --idle must be above 0")}
@@ -64,25 +64,25 @@ func (c *environments) Run(_ context.Context, p *program.Program) error {
 		_ = ln.Close() // the address is not known
 		return fmt.Errorf("standard output: %w", err)
 	}
-	return envhttp.NewEnvServer(envhttp.EnvServerConfig{Kinds: kinds, Sessions: c.Sessions, Idle: c.Idle, Hosts: allowed.Hosts, Origins: allowed.Origins, Patience: c.Patience}).Serve(p.Stop, ln) //nolint:contextcheck // Stop ends with ctx, or before
+	return envhttp.NewEnvServer(envhttp.EnvServerConfig{Kinds: kinds, Sessions: c.Sessions, Idle: c.Idle, Hosts: allowed.Hosts, Origins: allowed.Origins, ClientTimeout: c.ClientTimeout}).Serve(p.Stop, ln) //nolint:contextcheck // Stop ends with ctx, or before
 }
 
 // kinds returns the environments with these names. The sandbox is served only by its own name: it runs programs.
-func (c *environments) kinds(ctx context.Context, all []env.Kind) (kinds []env.Kind, err error) {
+func (c *envCommand) kinds(ctx context.Context, all []env.Kind) (kinds []env.Kind, err error) {
 	for _, name := range c.Names {
 		switch name {
 		case "all":
 			kinds = append(kinds, all...)
 			continue
-		case env.Name:
-			s, err := env.Open(ctx, env.Config{Image: c.Image, Command: strings.Fields(c.Command), Memory: c.Memory, Timeout: c.Timeout, Containers: cmp.Or(c.Containers, runtime.NumCPU())})
+		case env.SandboxName:
+			s, err := env.OpenSandbox(ctx, env.SandboxConfig{Image: c.Image, Command: strings.Fields(c.Command), Memory: c.Memory, Timeout: c.Timeout, Containers: cmp.Or(c.Containers, runtime.NumCPU())})
 			if err != nil {
 				return nil, err
 			}
 			kinds = append(kinds, s.Kind())
 			continue
 		}
-		k, err := env.Find(append(slices.Clip(all), env.Kind{Name: env.Name}), name)
+		k, err := env.Find(append(slices.Clip(all), env.Kind{Name: env.SandboxName}), name)
 		if err != nil {
 			return nil, err
 		}
@@ -98,9 +98,9 @@ type knownEnv struct {
 	Seats []string `json:"seats"`
 }
 
-func (c *environments) list(p *program.Program, all []env.Kind) error {
+func (c *envCommand) list(p *program.Program, all []env.Kind) error {
 	var known []knownEnv
-	for _, k := range append(slices.Clip(all), env.Kind{Name: env.Name, Doc: env.Doc}) {
+	for _, k := range append(slices.Clip(all), env.Kind{Name: env.SandboxName, Doc: env.SandboxDoc}) {
 		e := knownEnv{k.Name, k.Doc, k.Seats}
 		if len(e.Seats) == 0 {
 			e.Seats = []string{"agent"}

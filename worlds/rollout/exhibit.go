@@ -1,9 +1,3 @@
-// Part exhibit is the part of a report that is special to rollouts: tables and charts of rewards, groups,
-// lengths and times.
-//
-// It promises that data of any form is accepted: a run file may come from anywhere. It is not for a single
-// episode: package rules writes its story.
-
 package rollout
 
 import (
@@ -20,32 +14,33 @@ import (
 	"parley/worlds/rollout/rules"
 )
 
-// exhibits collects the episodes of a report. The episodes of a group have one task and are not independent,
-// so every mean is taken by group.
+// exhibits is the part of a report that is special to rollouts: tables and charts of rewards, groups, lengths
+// and times. It skips data that it cannot read, because a run file may come from anywhere. The episodes of a
+// group have one task and are not independent, so every mean is taken by group.
 type exhibits struct {
-	episodes []*seen
-	envs     []string // these three in order of appearance
-	players  []player
-	groups   []*group
-	byName   map[string]int
-	byNumber map[int]*seen  // episodes whose rewards a judgement gives
-	failed   map[string]int // by reason
-	nobody   int            // rewards
+	episodes  []*episode
+	envs      []string // these three in order of appearance
+	players   []player
+	groups    []*group
+	byName    map[string]int
+	byNumber  map[int]*episode // episodes whose rewards a judgement gives
+	failed    map[string]int   // by reason
+	unmatched int              // rewards
 }
 
-// seen is an episode.
-type seen struct {
+// episode is an episode.
+type episode struct {
 	number, group int
 	env           string
 	stop          rules.Stop
 	steps, tries  int
-	got           []got
+	rewards       []playerReward
 	took          world.Took
 	unit          world.Unit
 }
 
-// got is the reward of one player.
-type got struct {
+// playerReward is the reward of one player.
+type playerReward struct {
 	player  player
 	reward  float64
 	version float64 // of the weights that answered last
@@ -59,12 +54,9 @@ type player struct{ env, seat, agent string }
 type group struct {
 	name, env string
 	planned   int
-	members   []*seen
+	members   []*episode
 	failures  int
 }
-
-// newExhibit returns an empty report.
-func newExhibit() world.Exhibitor { return &exhibits{} }
 
 // Add adds an episode.
 func (g *exhibits) Add(p world.Played) {
@@ -78,12 +70,12 @@ func (g *exhibits) Add(p world.Played) {
 		return
 	}
 	if d.Judgement != nil {
-		g.judged(p, *d.Judgement)
+		g.addJudgement(p, *d.Judgement)
 	}
 	if d.Stop == "" {
 		return
 	}
-	e := &seen{number: p.Episode, env: d.Env, stop: d.Stop, steps: d.Steps, tries: d.Tries, took: p.Took, unit: p.Unit}
+	e := &episode{number: p.Episode, env: d.Env, stop: d.Stop, steps: d.Steps, tries: d.Tries, took: p.Took, unit: p.Unit}
 	if !slices.Contains(g.envs, d.Env) {
 		g.envs = append(g.envs, d.Env)
 	}
@@ -94,17 +86,17 @@ func (g *exhibits) Add(p world.Played) {
 	name, _ := rules.GroupOf(p.Spec) // the params were read above
 	e.group = g.groupNamed(name, d.Env, planned)
 	g.episodes = append(g.episodes, e)
-	of := g.groups[e.group]
-	of.members = append(of.members, e)
-	g.nobody += d.Unmatched
+	own := g.groups[e.group]
+	own.members = append(own.members, e)
+	g.unmatched += d.Unmatched
 	if p.Outcome.Failed != "" {
-		of.failures++
-		g.fail(p.Outcome.Failed)
+		own.failures++
+		g.countFailure(p.Outcome.Failed)
 		return
 	}
-	if e.got = g.paid(p, d); len(e.got) == 0 && d.Record != "" {
+	if e.rewards = g.rewardsOf(p, d); len(e.rewards) == 0 && d.Record != "" {
 		if g.byNumber == nil {
-			g.byNumber = map[int]*seen{}
+			g.byNumber = map[int]*episode{}
 		}
 		g.byNumber[e.number] = e
 	}
@@ -122,8 +114,8 @@ func (g *exhibits) groupNamed(name, env string, planned int) int {
 	return len(g.groups) - 1
 }
 
-// fail counts a failure by its reason, without the step and the number of tries.
-func (g *exhibits) fail(why string) {
+// countFailure counts a failure by its reason, without the step and the number of tries.
+func (g *exhibits) countFailure(why string) {
 	if g.failed == nil {
 		g.failed = map[string]int{}
 	}
@@ -137,10 +129,10 @@ func (g *exhibits) fail(why string) {
 	g.failed[strings.Join(parts, ": ")]++
 }
 
-// judged gives episodes the rewards of a judge that compared them. They were added before.
-func (g *exhibits) judged(p world.Played, j rules.Ordered) {
+// addJudgement gives episodes the rewards of a judge that compared them. They were added before.
+func (g *exhibits) addJudgement(p world.Played, j rules.Ordered) {
 	if p.Outcome.Failed != "" {
-		g.fail(p.Outcome.Failed)
+		g.countFailure(p.Outcome.Failed)
 		return
 	}
 	for _, v := range j.Verdicts {
@@ -148,7 +140,7 @@ func (g *exhibits) judged(p world.Played, j rules.Ordered) {
 		if e == nil || math.IsNaN(v.Reward) || math.IsInf(v.Reward, 0) {
 			continue
 		}
-		e.got = append(e.got, got{player: g.player(e.env, v.Seat, p.Spec.Lineup[v.Seat]), reward: v.Reward})
+		e.rewards = append(e.rewards, playerReward{player: g.player(e.env, v.Seat, p.Spec.Lineup[v.Seat]), reward: v.Reward})
 	}
 }
 
@@ -161,8 +153,8 @@ func (g *exhibits) player(env, seat, agent string) player {
 	return who
 }
 
-// paid returns the rewards of the players of an episode.
-func (g *exhibits) paid(p world.Played, d rules.Data) (out []got) {
+// rewardsOf returns the rewards of the players of an episode.
+func (g *exhibits) rewardsOf(p world.Played, d rules.Data) (out []playerReward) {
 	versions := map[string]string{}
 	for _, r := range d.Rows {
 		versions[r.Seat] = r.Weights
@@ -172,7 +164,7 @@ func (g *exhibits) paid(p world.Played, d rules.Data) (out []got) {
 			continue
 		}
 		who := g.player(d.Env, s.Seat, p.Spec.Lineup[s.Seat])
-		one := got{player: who, reward: s.Value}
+		one := playerReward{player: who, reward: s.Value}
 		if v, err := strconv.ParseFloat(versions[s.Seat], 64); err == nil {
 			one.version, one.known = v, true
 		}
@@ -198,7 +190,7 @@ func (g *exhibits) label(p player) string {
 }
 
 // sample collects a number of every episode that has it.
-func sample(of []*seen, number func(*seen) (float64, bool)) *world.Sample {
+func sample(of []*episode, number func(*episode) (float64, bool)) *world.Sample {
 	s := &world.Sample{}
 	for _, e := range of {
 		if x, ok := number(e); ok {
@@ -209,18 +201,18 @@ func sample(of []*seen, number func(*seen) (float64, bool)) *world.Sample {
 }
 
 // reward returns a player's reward in an episode.
-func reward(who player) func(*seen) (float64, bool) {
-	return func(e *seen) (float64, bool) {
-		i := slices.IndexFunc(e.got, func(o got) bool { return o.player == who })
+func reward(who player) func(*episode) (float64, bool) {
+	return func(e *episode) (float64, bool) {
+		i := slices.IndexFunc(e.rewards, func(o playerReward) bool { return o.player == who })
 		if i < 0 {
 			return 0, false
 		}
-		return e.got[i].reward, true
+		return e.rewards[i].reward, true
 	}
 }
 
-// of returns the episodes of an environment.
-func (g *exhibits) of(env string) (out []*seen) {
+// episodesIn returns the episodes of an environment.
+func (g *exhibits) episodesIn(env string) (out []*episode) {
 	for _, e := range g.episodes {
 		if e.env == env || env == allEnvs {
 			out = append(out, e)
@@ -285,16 +277,16 @@ func (g *exhibits) extremes(who player) (low, high float64) {
 func (g *exhibits) showLengths() world.Show {
 	t := world.Grid{Columns: []string{"environment", "steps", "longest", "answer tokens", "prompt tokens", "seconds"}}
 	for _, env := range g.envs {
-		of := g.of(env)
-		longest := slices.MaxFunc(of, func(a, b *seen) int { return cmp.Compare(a.steps, b.steps) }).steps
-		number := func(f func(*seen) float64) *world.Sample {
-			s := sample(of, func(e *seen) (float64, bool) { return f(e), e.stop != rules.StopFailed })
+		of := g.episodesIn(env)
+		longest := slices.MaxFunc(of, func(a, b *episode) int { return cmp.Compare(a.steps, b.steps) }).steps
+		number := func(f func(*episode) float64) *world.Sample {
+			s := sample(of, func(e *episode) (float64, bool) { return f(e), e.stop != rules.StopFailed })
 			s.Bounds = world.AtLeast0()
 			return s
 		}
 		t.Rows = append(t.Rows, []any{
-			env, number(func(e *seen) float64 { return float64(e.steps) }), longest, number(func(e *seen) float64 { return float64(e.took.Output) }),
-			number(func(e *seen) float64 { return float64(e.took.Input) }), number(func(e *seen) float64 { return e.took.Ended - e.took.Began }),
+			env, number(func(e *episode) float64 { return float64(e.steps) }), longest, number(func(e *episode) float64 { return float64(e.took.Output) }),
+			number(func(e *episode) float64 { return float64(e.took.Input) }), number(func(e *episode) float64 { return e.took.Ended - e.took.Began }),
 		})
 	}
 	return t
@@ -326,9 +318,411 @@ func (g *exhibits) showTrouble() world.Show {
 	add("lost their environment and began again from a reset", lost, "episodes")
 	add("resets after an environment was lost", again, "tries")
 	add("began again since the run was cut off in the middle of them", cut, "episodes")
-	add("rewards for agents who had done nothing", g.nobody, "rewards")
+	add("rewards for agents who had done nothing", g.unmatched, "rewards")
 	if len(t.Rows) == 0 {
 		return nil
 	}
 	return t
+}
+
+// The states of groups.
+const (
+	groupComplete = "complete"
+	groupShort    = "short"
+	groupOpen     = "open"
+)
+
+// state returns the state of a group.
+func (k *group) state() string {
+	switch {
+	case len(k.members) < k.planned:
+		return groupOpen
+	case k.failures > 0:
+		return groupShort
+	default:
+		return groupComplete
+	}
+}
+
+// standing returns the state with its reason.
+func (k *group) standing() string {
+	switch state := k.state(); state {
+	case groupOpen:
+		return fmt.Sprintf("%s: %d have not ended", state, k.planned-len(k.members))
+	case groupShort:
+		return fmt.Sprintf("%s: %d failed", state, k.failures)
+	default:
+		return state
+	}
+}
+
+// spread returns the difference between the best and the worst reward of a group, by the first player.
+func (k *group) spread() (x float64, ok bool) {
+	low, high, n := math.Inf(1), math.Inf(-1), 0
+	for _, e := range k.members {
+		if len(e.rewards) > 0 {
+			low, high = min(low, e.rewards[0].reward), max(high, e.rewards[0].reward)
+			n++
+		}
+	}
+	return high - low, n > 1
+}
+
+func (g *exhibits) grouped() bool {
+	return slices.ContainsFunc(g.groups, func(k *group) bool { return k.planned > 1 })
+}
+
+func (g *exhibits) showGroups() world.Show {
+	if !g.grouped() {
+		return nil
+	}
+	t := world.Grid{Columns: []string{"environment", "groups", "complete", "short", "open", "equal", "spread"}}
+	for _, env := range g.envs {
+		states, equal := map[string]int{}, 0
+		spread := &world.Sample{Bounds: world.AtLeast0()}
+		for _, k := range g.groups {
+			if k.env != env {
+				continue
+			}
+			states[k.state()]++
+			if x, ok := k.spread(); ok {
+				spread.Add(world.Unit{}, x)
+				if x == 0 {
+					equal++
+				}
+			}
+		}
+		all := states[groupComplete] + states[groupShort] + states[groupOpen]
+		t.Rows = append(t.Rows, []any{env, all, states[groupComplete], states[groupShort], states[groupOpen], equal, spread})
+	}
+	return t
+}
+
+// showGroupMeans shows how many groups have which mean reward.
+func (g *exhibits) showGroupMeans() world.Show {
+	if !g.grouped() {
+		return nil
+	}
+	values := make([][]float64, len(g.players))
+	names := make([]string, len(g.players))
+	for i, who := range g.players {
+		names[i] = g.label(who)
+		for _, k := range g.groups {
+			if s := sample(k.members, reward(who)); s.Episodes() > 0 {
+				values[i] = append(values[i], s.Estimate(0.95).Value)
+			}
+		}
+	}
+	return histogram("mean reward of a group", "groups", names, values)
+}
+
+// maxGroups is how many groups are listed.
+const maxGroups = 20
+
+// showGroupRewards lists groups, starting with those that differ most from the others.
+func (g *exhibits) showGroupRewards() world.Show {
+	if !g.grouped() || len(g.players) == 0 {
+		return nil
+	}
+	overall := map[player]float64{}
+	for _, who := range g.players {
+		overall[who] = sample(g.episodes, reward(who)).Estimate(0.95).Value
+	}
+	type row struct {
+		cells []any
+		apart float64
+	}
+	var rows []row
+	for _, k := range g.groups {
+		for _, who := range g.players {
+			s := &world.Sample{} // episodes of one task, each for itself
+			var stops []string
+			for _, e := range k.members {
+				if x, ok := reward(who)(e); ok {
+					s.Add(world.Unit{Play: e.unit.Play}, x)
+					stops = append(stops, string(e.stop))
+				}
+			}
+			if s.Episodes() == 0 {
+				continue
+			}
+			cells := []any{k.name, who.seat, fmt.Sprintf("%d of %d", s.Episodes(), k.planned), s, k.standing(), counted(stops)}
+			rows = append(rows, row{cells, math.Abs(s.Estimate(0.95).Value - overall[who])})
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(b.apart, a.apart) })
+	t := world.Grid{Columns: []string{"group", "seat", "episodes", "reward", "state", "ended by"}}
+	for _, r := range rows[:min(len(rows), maxGroups)] {
+		t.Rows = append(t.Rows, r.cells)
+	}
+	return t
+}
+
+// counted lists words with their counts.
+func counted(words []string) string {
+	counts := map[string]int{}
+	for _, w := range words {
+		counts[w]++
+	}
+	var out []string
+	for _, w := range slices.Sorted(maps.Keys(counts)) {
+		out = append(out, fmt.Sprintf("%d %s", counts[w], w))
+	}
+	return strings.Join(out, ", ")
+}
+
+// maxPoints is the maximum number of points of a curve.
+const maxPoints = 24
+
+// showCurve shows the mean reward over the run. A point covers whole groups.
+func (g *exhibits) showCurve() world.Show {
+	c := world.Curves{X: "episode", Y: "reward"}
+	for _, who := range g.players {
+		var of []*group
+		for _, k := range g.groups {
+			if k.env == who.env {
+				of = append(of, k)
+			}
+		}
+		curve := world.Curve{Name: g.label(who)}
+		size := max(1, (len(of)+maxPoints-1)/maxPoints, minInPoint(len(of)))
+		for part := range slices.Chunk(of, size) {
+			var in []*episode
+			for _, k := range part {
+				in = append(in, k.members...)
+			}
+			if s := sample(in, reward(who)); s.Episodes() > 0 {
+				curve.Points = append(curve.Points, world.CurvePoint{X: middle(in), Sample: s})
+			}
+		}
+		if len(curve.Points) > 1 {
+			c.Curves = append(c.Curves, curve)
+		}
+	}
+	if len(c.Curves) == 0 {
+		return nil
+	}
+	return c
+}
+
+// minInPoint is the minimum number of groups of a point, if there are enough.
+func minInPoint(groups int) int { return min(5, max(1, groups/4)) }
+
+func middle(of []*episode) float64 {
+	sum := 0.0
+	for _, e := range of {
+		sum += float64(e.number)
+	}
+	return sum / float64(len(of))
+}
+
+// showVersions shows the mean reward by version of the weights, if there are several.
+func (g *exhibits) showVersions() world.Show {
+	c := world.Curves{X: "version of the weights", Y: "reward"}
+	several := false
+	for _, who := range g.players {
+		by := map[float64][]*episode{}
+		for _, e := range g.episodes {
+			for _, p := range e.rewards {
+				if p.player == who && p.known {
+					by[p.version] = append(by[p.version], e)
+				}
+			}
+		}
+		curve := world.Curve{Name: g.label(who)}
+		for _, v := range slices.Sorted(maps.Keys(by)) {
+			curve.Points = append(curve.Points, world.CurvePoint{X: v, Sample: sample(by[v], reward(who))})
+		}
+		several = several || len(curve.Points) > 1
+		if len(curve.Points) > 0 {
+			c.Curves = append(c.Curves, curve)
+		}
+	}
+	if !several {
+		return nil
+	}
+	return c
+}
+
+// showDistribution shows how many episodes got which reward.
+func (g *exhibits) showDistribution() world.Show {
+	values := make([][]float64, len(g.players))
+	names := make([]string, len(g.players))
+	for i, who := range g.players {
+		names[i] = g.label(who)
+		for _, e := range g.episodes {
+			if x, ok := reward(who)(e); ok {
+				values[i] = append(values[i], x)
+			}
+		}
+	}
+	return histogram("reward", "episodes", names, values)
+}
+
+func (g *exhibits) showSteps() world.Show {
+	values := make([][]float64, len(g.envs))
+	for i, env := range g.envs {
+		for _, e := range g.episodesIn(env) {
+			if e.stop != rules.StopFailed {
+				values[i] = append(values[i], float64(e.steps))
+			}
+		}
+	}
+	return histogram("steps", "episodes", g.envs, values)
+}
+
+// maxBars is the maximum number of bars of a series.
+const maxBars = 12
+
+// histogram counts values: each by itself if there are few, otherwise in equal ranges.
+func histogram(x, y string, names []string, values [][]float64) world.Show {
+	distinct := map[float64]bool{}
+	for _, vs := range values {
+		for _, v := range vs {
+			distinct[v] = true
+		}
+	}
+	if len(distinct) == 0 {
+		return nil
+	}
+	b := world.Bars{X: x, Y: y}
+	at := slices.Sorted(maps.Keys(distinct))
+	place := func(v float64) int { i, _ := slices.BinarySearch(at, v); return i }
+	for _, v := range at {
+		b.Labels = append(b.Labels, formatNumber(v))
+	}
+	if len(at) > maxBars {
+		low, width, n := ranges(at[0], at[len(at)-1])
+		place = func(v float64) int { return max(0, min(n-1, int((v-low)/width))) }
+		b.Labels = nil
+		for i := range n {
+			b.Labels = append(b.Labels, formatBrief(low+float64(i)*width)+"–"+formatBrief(low+float64(i+1)*width))
+		}
+	}
+	for i, vs := range values {
+		s := world.BarSeries{Name: names[i], Values: make([]float64, len(b.Labels))}
+		for _, v := range vs {
+			s.Values[place(v)]++
+		}
+		b.Series = append(b.Series, s)
+	}
+	return b
+}
+
+// ranges divides an interval into a few parts at round numbers.
+func ranges(low, high float64) (from, width float64, n int) {
+	const about = 8
+	unit := math.Pow(10, math.Floor(math.Log10((high-low)/about)))
+	for _, times := range []float64{1, 2, 2.5, 5, 10} {
+		if width = unit * times; (high-low)/width <= about {
+			break
+		}
+	}
+	from = math.Floor(low/width) * width
+	return from, width, max(1, min(about+2, int(math.Floor((high-from)/width))+1))
+}
+
+func formatNumber(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
+
+func formatBrief(x float64) string { return strconv.FormatFloat(x, 'g', 3, 64) }
+
+func (g *exhibits) showStops() world.Show {
+	counts := map[rules.Stop]map[string]float64{}
+	for _, e := range g.episodes {
+		if counts[e.stop] == nil {
+			counts[e.stop] = map[string]float64{}
+		}
+		counts[e.stop][e.env]++
+	}
+	b := world.Bars{X: "stop", Y: "episodes"}
+	for _, env := range g.envs {
+		b.Series = append(b.Series, world.BarSeries{Name: env})
+	}
+	for _, stop := range []rules.Stop{rules.StopTerminated, rules.StopTruncated, rules.StopEmpty, rules.StopLength, rules.StopTooLong, rules.StopMaxSteps, rules.StopFailed} {
+		if counts[stop] == nil {
+			continue
+		}
+		b.Labels = append(b.Labels, string(stop))
+		for i, env := range g.envs {
+			b.Series[i].Values = append(b.Series[i].Values, counts[stop][env])
+		}
+	}
+	return b
+}
+
+// minShare is the smallest share of the time that is shown.
+const minShare = 0.0005
+
+// showTime shows what episodes spend their time on.
+func (g *exhibits) showTime() world.Show {
+	parts := []struct {
+		name string
+		of   func(world.Took) float64
+	}{
+		{"models answer", func(t world.Took) float64 { return t.Asked }},
+		{"waiting for models: limits, retries", func(t world.Took) float64 { return t.Queued }},
+		{"environments: resets, prompts, steps", func(t world.Took) float64 { return t.Acted }},
+		{"waiting for an environment", func(t world.Took) float64 { return t.Waited }},
+		{"the rest", func(t world.Took) float64 {
+			return max(0, t.Ended-t.Began-t.Asked-t.Queued-t.Acted-t.Waited)
+		}},
+	}
+	t := world.Grid{Columns: []string{"time", "seconds an episode", "share"}}
+	for _, p := range parts {
+		seconds, share := &world.Sample{Bounds: world.AtLeast0()}, &world.Sample{Bounds: world.Bounds{High: 1}}
+		for _, e := range g.episodes {
+			all := 0.0
+			for _, q := range parts {
+				all += q.of(e.took)
+			}
+			if all > 0 {
+				seconds.Add(e.unit, p.of(e.took))
+				share.Add(e.unit, p.of(e.took)/all)
+			}
+		}
+		if seconds.Episodes() > 0 && share.Estimate(0.95).Value >= minShare {
+			t.Rows = append(t.Rows, []any{p.name, seconds, share})
+		}
+	}
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return t
+}
+
+// allEnvs stands for every environment.
+const allEnvs = "(all)"
+
+// showOpen shows how many environments were in use over time.
+func (g *exhibits) showOpen() world.Show {
+	end := 0.0
+	for _, e := range g.episodes {
+		end = max(end, e.took.Ended)
+	}
+	if end <= 0 {
+		return nil
+	}
+	const parts = 60
+	width := end / parts
+	c := world.Curves{X: "seconds played", Y: "environments in use"}
+	names := g.envs
+	if len(names) > 1 {
+		names = append([]string{allEnvs}, names...)
+	}
+	for _, env := range names {
+		use := make([]float64, parts) // seconds of use in each part
+		for _, e := range g.episodesIn(env) {
+			for i := int(e.took.Began / width); i < parts && float64(i)*width < e.took.Ended; i++ {
+				use[i] += max(0, min(e.took.Ended, float64(i+1)*width)-max(e.took.Began, float64(i)*width))
+			}
+		}
+		curve := world.Curve{Name: env}
+		for i, seconds := range use {
+			s := &world.Sample{}
+			s.Add(world.Unit{}, seconds/width)
+			curve.Points = append(curve.Points, world.CurvePoint{X: (float64(i) + 0.5) * width, Sample: s})
+		}
+		c.Curves = append(c.Curves, curve)
+	}
+	return c
 }

@@ -12,8 +12,8 @@ import (
 	"parley/worlds/rollout/rules"
 )
 
-// episode returns an episode for a report: of a task of a plan with groups of two.
-func episode(episode int, env string, reward float64, change func(d *rules.Data, p *world.Played)) world.Played {
+// playedEpisode returns an episode for a report: of a task of a plan with groups of two.
+func playedEpisode(episode int, env string, reward float64, change func(d *rules.Data, p *world.Played)) world.Played {
 	d := rules.Data{Env: env, Stop: rules.StopTerminated, Steps: 3, Tries: 1, Rows: []rules.Row{{Seat: "agent", Completed: true, Reward: reward, Weights: fmt.Sprint(episode / 4)}}}
 	p := world.Played{
 		Episode: episode,
@@ -42,7 +42,7 @@ func failing(why string) func(d *rules.Data, p *world.Played) {
 // shows returns the exhibits of episodes, by name.
 func shows(t *testing.T, all ...world.Played) map[string]world.Show {
 	t.Helper()
-	x := newExhibit()
+	x := &exhibits{}
 	for _, p := range all {
 		x.Add(p)
 	}
@@ -64,12 +64,12 @@ func TestExhibits(t *testing.T) {
 	t.Parallel()
 	var all []world.Played
 	for i := range 12 { // groups 1 to 6 of maze: 0 and 1, 1 and 2, …
-		all = append(all, episode(i, "maze", float64(i/2+i%2), nil))
+		all = append(all, playedEpisode(i, "maze", float64(i/2+i%2), nil))
 	}
 	all = append(all,
-		episode(12, "word", 1, nil), episode(13, "word", 1, nil), // equal
-		episode(14, "word", 1, nil), episode(15, "word", 0, failing("environment: step 4: malformed (3 tries)")), // short
-		episode(16, "word", 2, func(d *rules.Data, p *world.Played) { d.Stop, p.Took.Attempt, d.Unmatched = rules.StopMaxSteps, 1, 2 }), // open
+		playedEpisode(12, "word", 1, nil), playedEpisode(13, "word", 1, nil), // equal
+		playedEpisode(14, "word", 1, nil), playedEpisode(15, "word", 0, failing("environment: step 4: malformed (3 tries)")), // short
+		playedEpisode(16, "word", 2, func(d *rules.Data, p *world.Played) { d.Stop, p.Took.Attempt, d.Unmatched = rules.StopMaxSteps, 1, 2 }), // open
 	)
 	got := shows(t, all...)
 	rewards := got["rollout-rewards"].(world.Grid)
@@ -110,7 +110,7 @@ func TestExhibitsOfTime(t *testing.T) {
 	t.Parallel()
 	var all []world.Played
 	for i := range 30 {
-		all = append(all, episode(i, "maze", float64(i)/7, nil))
+		all = append(all, playedEpisode(i, "maze", float64(i)/7, nil))
 	}
 	got := shows(t, all...)
 	shares := 0.0
@@ -148,12 +148,12 @@ func TestSeveralPlayers(t *testing.T) {
 		p.Spec.Lineup = map[string]string{"agent": "x", "other": "y"}
 		p.Outcome.Scores = append(p.Outcome.Scores, world.Score{Seat: "other", Name: "reward", Value: 1})
 	}
-	g := shows(t, episode(0, "duel", 1, two), episode(1, "duel", 2, two))["rollout-rewards"].(world.Grid)
+	g := shows(t, playedEpisode(0, "duel", 1, two), playedEpisode(1, "duel", 2, two))["rollout-rewards"].(world.Grid)
 	if len(g.Rows) != 2 || g.Rows[0][0] != "duel · agent" || g.Rows[1][0] != "duel · other" || g.Rows[1][1] != "y" {
 		t.Errorf("%v", g.Rows)
 	}
 	swap := func(_ *rules.Data, p *world.Played) { p.Spec.Lineup = map[string]string{"agent": "z"} }
-	g = shows(t, episode(0, "maze", 1, nil), episode(2, "maze", 2, swap))["rollout-rewards"].(world.Grid)
+	g = shows(t, playedEpisode(0, "maze", 1, nil), playedEpisode(2, "maze", 2, swap))["rollout-rewards"].(world.Grid)
 	if len(g.Rows) != 2 || g.Rows[0][0] != "maze · x" || g.Rows[1][0] != "maze · z" {
 		t.Errorf("%v", g.Rows)
 	}
@@ -168,7 +168,7 @@ func TestExhibitsOfAnything(t *testing.T) {
 	var all []world.Played
 	for i, data := range []string{`null`, `3`, `{}`, `{"stop":"terminated"}`, `{"stop":"x","env":"e","rows":[{}],"steps":-4}`, `{"stop":"failed","rows":null}`} {
 		for _, params := range []string{``, `{}`, `{"task":{}}`, `{"task":{"group":"g","size":-1},"group":-2}`} {
-			p := episode(i, "e", 1, nil)
+			p := playedEpisode(i, "e", 1, nil)
 			p.Outcome.Data, p.Spec.Params = json.RawMessage(data), json.RawMessage(params)
 			p.Outcome.Scores = []world.Score{{Name: "reward", Value: math.Inf(1)}, {Name: "reward", Seat: "s", Value: 1e308 * float64(i-2)}, {Name: "reward", Seat: "t", Value: math.NaN()}}
 			p.Took = world.Took{Began: 9, Ended: 2, Asked: -1}
@@ -176,7 +176,7 @@ func TestExhibitsOfAnything(t *testing.T) {
 		}
 	}
 	for i := range 20 {
-		all = append(all, episode(i, "f", math.Pow(-10, float64(i*15)), nil))
+		all = append(all, playedEpisode(i, "f", math.Pow(-10, float64(i*15)), nil))
 	}
 	all = append(all, world.Played{}, world.Played{Outcome: world.Outcome{Data: 7}})
 	shows(t, all...)

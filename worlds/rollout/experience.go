@@ -1,11 +1,3 @@
-// Part experience finds lessons in a run of rollouts: what its best episodes did, and what the lessons that
-// its agents got were worth.
-//
-// It promises that the same run gives the same lessons; that an episode that failed, or got no more than the
-// mean of its environment, gives none; and that only the episodes that give lessons are read whole.
-//
-// It is not for choosing lessons or using them: package rules does that.
-
 package rollout
 
 import (
@@ -14,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -26,32 +19,33 @@ import (
 	"parley/worlds/rollout/training"
 )
 
-// Limits: lessons per environment, bytes of one message, and steps.
+// Limits of the lessons of a run. Steps are those that a lesson tells.
 const (
-	maxOfEnv = 64
-	maxText  = 500
-	maxSteps = 12
+	maxLessonsPerEnv = 64
+	maxMessageBytes  = 500
+	maxLessonSteps   = 12
 )
 
-// Of returns the lessons of the run in j: those that it used, with their rewards added, and new ones of its
-// best episodes.
-func Of(ctx context.Context, j journal.Journal) ([]rules.Lesson, error) {
+// lessonsOf returns the lessons of the run in j: those that it used, with their rewards added, and new ones of its
+// best episodes. The same run gives the same lessons. An episode that failed, or got no more than the mean of
+// its environment, gives none, and only the episodes that give lessons are read whole.
+func lessonsOf(ctx context.Context, j journal.Journal) ([]rules.Lesson, error) {
 	head, err := j.Head(ctx)
 	switch {
 	case err != nil:
 		return nil, err
 	case head.Begun == nil:
 		return nil, errors.New("experience: the file holds no run yet")
-	case head.Begun.Kind != "rollout":
+	case head.Begun.Kind != kindName:
 		return nil, fmt.Errorf("experience: a run of %s teaches nothing: want a run of rollout", head.Begun.Kind)
 	}
-	r := &reader{head: head, uses: map[string][]float64{}, byEnv: map[string][]played{}, waiting: map[int]unpaid{}}
+	r := &lessonReader{head: head, uses: map[string][]float64{}, byEnv: map[string][]played{}, waiting: map[int]unrewarded{}}
 	if err := r.fold(ctx, j); err != nil {
 		return nil, err
 	}
-	out := r.old()
+	out := r.usedLessons()
 	for _, env := range slices.Sorted(maps.Keys(r.byEnv)) {
-		for _, p := range best(r.byEnv[env]) {
+		for _, p := range aboveMean(r.byEnv[env]) {
 			entries, err := journal.Episode(ctx, j, p.episode)
 			if err != nil {
 				return nil, err
@@ -67,17 +61,17 @@ func Of(ctx context.Context, j journal.Journal) ([]rules.Lesson, error) {
 	return out, nil
 }
 
-// reader reads a run.
-type reader struct {
+// lessonReader reads a run.
+type lessonReader struct {
 	head  *journal.Head
 	uses  map[string][]float64 // rewards of the episodes that got a lesson, by its name
 	byEnv map[string][]played
 	// waiting are episodes whose rewards come with a judgement of their group, by number.
-	waiting map[int]unpaid
+	waiting map[int]unrewarded
 }
 
-// unpaid is an episode without its reward.
-type unpaid struct {
+// unrewarded is an episode without its reward.
+type unrewarded struct {
 	played
 
 	env     string
@@ -93,7 +87,7 @@ type played struct {
 }
 
 // fold reads the outcomes in episode order.
-func (r *reader) fold(ctx context.Context, j journal.Journal) error {
+func (r *lessonReader) fold(ctx context.Context, j journal.Journal) error {
 	return r.head.Ended.Outcomes(ctx, j, 0, world.MaxEpisodes, func(e *journal.Ended) error {
 		raw, _ := e.Outcome.Data.(json.RawMessage)
 		var d rules.Data
@@ -101,26 +95,26 @@ func (r *reader) fold(ctx context.Context, j journal.Journal) error {
 		if e.Outcome.Failed != "" || json.Unmarshal(raw, &d) != nil {
 			return nil
 		}
-		of := unpaid{played{episode: e.Episode, attempt: e.Attempt, steps: d.Rows}, d.Env, d.Experience}
+		of := unrewarded{played{episode: e.Episode, attempt: e.Attempt, steps: d.Rows}, d.Env, d.Experience}
 		switch {
 		case d.Judgement != nil:
 			for _, v := range d.Judgement.Verdicts {
 				if was, ok := r.waiting[v.Episode]; ok {
 					delete(r.waiting, v.Episode)
-					r.paid(was, v.Seat, v.Reward)
+					r.addReward(was, v.Seat, v.Reward)
 				}
 			}
 		case i < 0:
 			r.waiting[e.Episode] = of
 		default:
-			r.paid(of, e.Outcome.Scores[i].Seat, e.Outcome.Scores[i].Value)
+			r.addReward(of, e.Outcome.Scores[i].Seat, e.Outcome.Scores[i].Value)
 		}
 		return nil
 	})
 }
 
-// paid adds an episode with its reward.
-func (r *reader) paid(e unpaid, seat string, reward float64) {
+// addReward adds an episode with its reward.
+func (r *lessonReader) addReward(e unrewarded, seat string, reward float64) {
 	for _, name := range e.lessons {
 		r.uses[name] = append(r.uses[name], reward)
 	}
@@ -128,8 +122,8 @@ func (r *reader) paid(e unpaid, seat string, reward float64) {
 	r.byEnv[e.env] = append(r.byEnv[e.env], e.played)
 }
 
-// old returns the lessons that the run used, with the rewards of their uses.
-func (r *reader) old() (out []rules.Lesson) {
+// usedLessons returns the lessons that the run used, with the rewards of their uses.
+func (r *lessonReader) usedLessons() (out []rules.Lesson) {
 	var plan struct {
 		Params struct{ Experience rules.Experience }
 	}
@@ -155,8 +149,8 @@ func (r *reader) old() (out []rules.Lesson) {
 	return out
 }
 
-// best returns the episodes to learn from: those above the mean, the highest reward first.
-func best(all []played) (out []played) {
+// aboveMean returns the episodes to learn from: those above the mean, the highest reward first.
+func aboveMean(all []played) (out []played) {
 	mean := 0.0
 	for _, p := range all {
 		mean += p.reward / float64(len(all))
@@ -167,7 +161,7 @@ func best(all []played) (out []played) {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b played) int { return cmp.Compare(b.reward, a.reward) })
-	return out[:min(len(out), maxOfEnv)]
+	return out[:min(len(out), maxLessonsPerEnv)]
 }
 
 // text describes the first question, the answers and their rewards.
@@ -181,20 +175,20 @@ func (p played) text(entries []journal.Entry) string {
 			continue
 		}
 		if n++; n == 1 {
-			b.WriteString("Asked: " + short(asked(asks[row.Ask].Request)) + "\n")
+			b.WriteString("Asked: " + shortMessage(lastQuestion(asks[row.Ask].Request)) + "\n")
 		}
-		if n > maxSteps {
+		if n > maxLessonSteps {
 			b.WriteString("…\n")
 			break
 		}
-		fmt.Fprintf(&b, "Answered: %s\nThat paid %s.\n", short(asks[row.Ask].Response.Text), paid(row.StepReward))
+		fmt.Fprintf(&b, "Answered: %s\nThat paid %s.\n", shortMessage(asks[row.Ask].Response.Text), paid(row.StepReward))
 	}
 	fmt.Fprintf(&b, "In all it paid %s.", paid(p.reward))
 	return b.String()
 }
 
-// asked returns the last user message of a request.
-func asked(r *llm.Request) string {
+// lastQuestion returns the last user message of a request.
+func lastQuestion(r *llm.Request) string {
 	if r == nil {
 		return "" // a bot's
 	}
@@ -206,4 +200,47 @@ func asked(r *llm.Request) string {
 	return ""
 }
 
-func short(text string) string { return world.Shorten(strings.TrimSpace(text), maxText) }
+func shortMessage(text string) string { return world.Shorten(strings.TrimSpace(text), maxMessageBytes) }
+
+// lessonFiles are files that can also read the lessons of run files, if the files can open runs.
+type lessonFiles struct{ world.Files }
+
+// Rows returns the rows of a file.
+func (f lessonFiles) Rows(name string) iter.Seq2[json.RawMessage, error] {
+	if r, ok := f.Files.(world.RowReader); ok {
+		return r.Rows(name)
+	}
+	return func(yield func(json.RawMessage, error) bool) {
+		yield(nil, fmt.Errorf("%s: rows cannot be read here", name))
+	}
+}
+
+// Lessons returns the lessons of a run file, each as JSON.
+func (f lessonFiles) Lessons(name string) (rows []json.RawMessage, err error) {
+	opener, ok := f.Files.(journal.Opener)
+	if !ok {
+		return nil, fmt.Errorf("%s: run files cannot be read here", name)
+	}
+	run, err := opener.OpenRun(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, run.Close()) }()
+	all, err := lessonsOf(context.Background(), run) // the files end it with the loading of the plan
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	for _, l := range all {
+		row, err := json.Marshal(l)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+var (
+	_ world.RowReader    = lessonFiles{}
+	_ rules.LessonReader = lessonFiles{}
+)

@@ -58,7 +58,7 @@ func record(t *testing.T, plan string, episodes ...ended) journal.Journal {
 // TestOf checks that episodes with a reward above the mean of their environment become lessons, the best first.
 func TestOf(t *testing.T) {
 	t.Parallel()
-	got, err := Of(t.Context(), record(t, `{}`,
+	got, err := lessonsOf(t.Context(), record(t, `{}`,
 		ended{env: "maze", reward: 0}, ended{env: "maze", reward: 1}, ended{env: "maze", reward: 2}, ended{env: "maze", failed: "lost"},
 		ended{env: "word", reward: 5}, ended{env: "word", reward: 5},
 	))
@@ -74,7 +74,7 @@ func TestOf(t *testing.T) {
 func TestPassedOn(t *testing.T) {
 	t.Parallel()
 	plan := `{"params":{"experience":{"lessons":"{\"name\":\"a\",\"text\":\"A\",\"uses\":2,\"reward\":1}\n{\"name\":\"b\",\"text\":\"B\",\"reward\":9}\nnonsense\n"}}}`
-	got, err := Of(t.Context(), record(t, plan, ended{env: "maze", reward: 3, lessons: []string{"a"}}, ended{env: "maze", reward: 1, lessons: []string{"a", "b"}}, ended{env: "maze", failed: "x", lessons: []string{"b"}}))
+	got, err := lessonsOf(t.Context(), record(t, plan, ended{env: "maze", reward: 3, lessons: []string{"a"}}, ended{env: "maze", reward: 1, lessons: []string{"a", "b"}}, ended{env: "maze", failed: "x", lessons: []string{"b"}}))
 	if err != nil || len(got) != 3 {
 		t.Fatalf("%+v %v", got, err)
 	}
@@ -102,7 +102,7 @@ func TestNothingToLearn(t *testing.T) {
 		{other, "a run of secrets teaches nothing"},
 		{record(t, `{}`, ended{env: "maze", reward: 1}, ended{env: "maze", reward: 1}), "no episode was paid more"},
 	} {
-		if _, err := Of(t.Context(), c.journal); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := lessonsOf(t.Context(), c.journal); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
 	}

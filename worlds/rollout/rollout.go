@@ -1,5 +1,10 @@
-// Package rollout is the kind of rollouts: the rules of an episode (package rules), its environments, the
-// server for trainers, and the commands.
+// Package rollout is the kind of rollouts: agents act in environments, step by step, for rewards. It joins
+// the rules of an episode (package rules) with everything around them: where environments run (env, envhttp)
+// and the server for trainers (training).
+//
+// Its own files have the commands env, trainer and trajectories, the part of a report that is special to
+// rollouts (exhibit.go), the lessons that later runs can use (experience.go), and a player for the simulated
+// provider (standin.go).
 package rollout
 
 import (
@@ -15,14 +20,14 @@ import (
 // Kind is the family of rollouts.
 func Kind() world.Kind { return world.Define(definition{}) }
 
-// definition adds everything outside the rules.
+// definition adds to the rules what reaches outside an episode.
 type definition struct {
 	rules.Definition
 	codes world.Codes // the environments in Python; nil: none
 }
 
 // Code lists the environments in Python.
-func (definition) Code(p *rules.Params) []world.CodeName { return envhttp.Names(p) }
+func (definition) Code(p *rules.Params) []world.CodeName { return envhttp.CodeNames(p) }
 
 // WithCode returns the kind with its environments in Python.
 func (definition) WithCode(codes world.Codes) world.Kind {
@@ -31,7 +36,7 @@ func (definition) WithCode(codes world.Codes) world.Kind {
 
 // Load also reads lessons from run files.
 func (d definition) Load(p *rules.Params, files world.Files) (advice []string, err error) {
-	return d.Definition.Load(p, experienceFiles(files))
+	return d.Definition.Load(p, lessonFiles{files})
 }
 
 // Actor connects to the environments.
@@ -55,7 +60,7 @@ func (definition) Probe(ctx context.Context, p *rules.Params) []world.Presence {
 }
 
 // Exhibitor returns the part of a report that is special to rollouts.
-func (definition) Exhibitor() world.Exhibitor { return newExhibit() }
+func (definition) Exhibitor() world.Exhibitor { return &exhibits{} }
 
 // StandIn plays for the simulated provider.
 func (d definition) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {
@@ -66,7 +71,7 @@ func (d definition) StandIn(model string, req *llm.Request, seed uint64) (string
 			}
 		}
 	}
-	return playLearner(model, req, seed)
+	return standInText(model, req, seed)
 }
 
 // StandInCalls calls tools for the simulated provider.
@@ -80,8 +85,17 @@ func (d definition) StandInCalls(model string, req *llm.Request, seed uint64) ([
 			}
 		}
 	}
-	return learnerCalls(model, req, seed)
+	return standInCalls(model, req, seed)
 }
 
 // Commands serve environments and training data.
-func (definition) Commands() []program.Command { return commands() }
+func (definition) Commands() []program.Command {
+	return []program.Command{
+		{Name: "env", Doc: "List the built-in environments, or serve them over HTTP.", Verb: &envCommand{}},
+		{Name: "trainer", Doc: "Serve rollouts to a trainer over HTTP.", Verb: &trainerCommand{}},
+		{Name: "trajectories", Doc: "Write the training data of a run of rollouts.", Verb: &trajectoriesCommand{}},
+	}
+}
+
+// kindName is the kind of runs that the commands accept.
+const kindName = "rollout"

@@ -17,20 +17,20 @@ import (
 	"parley/worlds/rollout/training"
 )
 
-// commandTraining serves rollouts to trainers.
-type commandTraining struct {
+// trainerCommand serves rollouts to trainers.
+type trainerCommand struct {
 	program.PlayFlags
 	MaxAhead int           `placeholder:"N" help:"Maximum number of groups that are begun and not yet read by a trainer; more begin when they are read. Default: no limit."`
 	Addr     string        `default:"127.0.0.1:18889" placeholder:"HOST:PORT" help:"Address to listen on; port 0 picks a free port. Default: ${default}."`
 	Grace    time.Duration `default:"10s" placeholder:"DURATION" help:"How long requests may take after a signal to stop, once the run has stopped. Default: ${default}."`
 
 	auth.Flags
-	KeyEnv   string        `group:"clients" placeholder:"NAME" help:"Environment variable with the keys that clients may use, separated by commas. Default: clients need no key."`
-	Patience time.Duration `group:"clients" name:"client-timeout" default:"1m" placeholder:"DURATION" help:"Maximum time for a client to send a request, or to read a row. Default: ${default}."`
+	KeyEnv        string        `group:"clients" placeholder:"NAME" help:"Environment variable with the keys that clients may use, separated by commas. Default: clients need no key."`
+	ClientTimeout time.Duration `group:"clients" name:"client-timeout" default:"1m" placeholder:"DURATION" help:"Maximum time for a client to send a request, or to read a row. Default: ${default}."`
 }
 
 // Run serves until the first signal, which drains the run, and ends at once at the second.
-func (c *commandTraining) Run(ctx context.Context, p *program.Program) error {
+func (c *trainerCommand) Run(ctx context.Context, p *program.Program) error {
 	run, err := p.Runs.Open(p.Stop, c.PlayFlags) //nolint:contextcheck // Stop ends with ctx, or before
 	if err != nil {
 		return err
@@ -54,13 +54,13 @@ func (c *commandTraining) Run(ctx context.Context, p *program.Program) error {
 }
 
 // config returns how to serve the run.
-func (c *commandTraining) config(p *program.Program, run program.Run) (cfg training.Config, err error) {
+func (c *trainerCommand) config(p *program.Program, run program.Run) (cfg training.Config, err error) {
 	params := *rules.Definition{}.Defaults()
 	switch plan := run.Plan(); {
 	case c.MaxAhead < 0:
 		return cfg, program.UsageError{Err: errors.New("--max-ahead must not be negative")}
-	case c.Patience <= 0:
-		return cfg, program.UsageError{Err: fmt.Errorf("--client-timeout %s: want a time above 0, such as 1m", c.Patience)}
+	case c.ClientTimeout <= 0:
+		return cfg, program.UsageError{Err: fmt.Errorf("--client-timeout %s: want a time above 0, such as 1m", c.ClientTimeout)}
 	case c.Grace < 0:
 		return cfg, program.UsageError{Err: errors.New("--grace must not be negative")}
 	case plan.Kind != kindName:
@@ -71,8 +71,8 @@ func (c *commandTraining) config(p *program.Program, run program.Run) (cfg train
 		}
 	}
 	cfg = training.Config{
-		Position: run.File() + "-position", Patience: c.Patience, Grace: c.Grace, Group: params.Group, Ahead: c.MaxAhead,
-		Plan: func(o training.Override) (training.Prepared, error) { return prepared(p.Stop, run, o) },
+		Position: run.File() + "-position", ClientTimeout: c.ClientTimeout, Grace: c.Grace, Group: params.Group, Ahead: c.MaxAhead,
+		Plan: func(o training.Override) (training.Prepared, error) { return prepare(p.Stop, run, o) },
 		Open: func() (journal.Parts, func() error, error) {
 			file, err := openRun(p, run.File())
 			if err != nil {
@@ -92,11 +92,11 @@ func (c *commandTraining) config(p *program.Program, run program.Run) (cfg train
 		return cfg, program.UsageError{Err: err}
 	}
 	cfg.Hosts, cfg.Origins = allowed.Hosts, allowed.Origins
-	return cfg, found(p.Stop, run, &cfg)
+	return cfg, setRecorded(p.Stop, run, &cfg)
 }
 
-// found sets the state of a run that is in the file already.
-func found(ctx context.Context, run program.Run, cfg *training.Config) error {
+// setRecorded sets the state of a run that is in the file already.
+func setRecorded(ctx context.Context, run program.Run, cfg *training.Config) error {
 	was, err := run.Recorded(ctx)
 	switch {
 	case err != nil || was.Kind == "":
@@ -111,9 +111,9 @@ func found(ctx context.Context, run program.Run, cfg *training.Config) error {
 	return nil
 }
 
-// prepared returns what to play when a client starts the run. A run that has begun continues as recorded;
+// prepare returns what to play when a client starts the run. A run that has begun continues as recorded;
 // overrides must not differ from it.
-func prepared(ctx context.Context, run program.Run, o training.Override) (training.Prepared, error) {
+func prepare(ctx context.Context, run program.Run, o training.Override) (training.Prepared, error) {
 	p, err := run.Prepare(ctx, overrides(o)...)
 	if err != nil {
 		return training.Prepared{}, err

@@ -17,8 +17,8 @@ import (
 	"parley/worlds/rollout/training"
 )
 
-// trajectories writes the training data of a run. The trainer's queries have the same names.
-type trajectories struct {
+// trajectoriesCommand writes the training data of a run. The trainer's queries have the same names.
+type trajectoriesCommand struct {
 	File   string `arg:"" placeholder:"FILE" help:"A run file of rollouts. The run may still be in progress."`
 	Shape  string `default:"rows" enum:"rows,sequences,trl-sft,trl-dpo,trl-grpo,slime,verl,areal,openai-ft" placeholder:"SHAPE" help:"rows, one for each answer; sequences of tokens; or the records that a trainer reads: ${enum}. Default: ${default}."`
 	Format string `placeholder:"FORMAT" help:"jsonl or parquet. Default: the ending of --out; else jsonl."`
@@ -37,10 +37,10 @@ type trajectories struct {
 }
 
 // Tables are the tables of export that trajectories writes.
-func (*trajectories) Tables() []string { return []string{string(training.Sequences)} }
+func (*trajectoriesCommand) Tables() []string { return []string{string(training.Sequences)} }
 
 // Shapes are the shapes of export that trajectories writes: the records that trainers read.
-func (*trajectories) Shapes() (names []string) {
+func (*trajectoriesCommand) Shapes() (names []string) {
 	for _, s := range training.Shapes() {
 		if s != training.Rows && s != training.Sequences {
 			names = append(names, string(s))
@@ -50,18 +50,18 @@ func (*trajectories) Shapes() (names []string) {
 }
 
 // Export returns the command that writes a table or the records for a trainer.
-func (*trajectories) Export(e program.Export) program.Verb {
-	c := &trajectories{File: e.File, Shape: e.Table, Format: e.Format, Out: e.Out, Force: e.Force, exportFlag: "--table " + e.Table}
+func (*trajectoriesCommand) Export(e program.Export) program.Verb {
+	c := &trajectoriesCommand{File: e.File, Shape: e.Table, Format: e.Format, Out: e.Out, Force: e.Force, exportFlag: "--table " + e.Table}
 	if e.Table == "" {
 		c.Shape, c.exportFlag = e.Shape, "--shape "+e.Shape
 	}
 	return c
 }
 
-var _ program.Exporter = (*trajectories)(nil)
+var _ program.Exporter = (*trajectoriesCommand)(nil)
 
 // Run writes until it is done, or the first signal.
-func (c *trajectories) Run(_ context.Context, p *program.Program) (err error) { //nolint:contextcheck // Stop ends with ctx, or before
+func (c *trajectoriesCommand) Run(_ context.Context, p *program.Program) (err error) { //nolint:contextcheck // Stop ends with ctx, or before
 	ctx := p.Stop // a part of a file is useless
 	filter, err := c.filter()
 	if err != nil {
@@ -109,7 +109,7 @@ func (c *trajectories) Run(_ context.Context, p *program.Program) (err error) { 
 }
 
 // records names what was written.
-func (c *trajectories) records() string {
+func (c *trajectoriesCommand) records() string {
 	switch training.Shape(c.Shape) {
 	case training.Rows:
 		return "rows of trajectories"
@@ -139,7 +139,7 @@ func retryDamaged(ctx context.Context, run journal.File, read func() error) erro
 }
 
 // fits checks that the run has trajectories.
-func (c *trajectories) fits(ctx context.Context, run journal.File) error {
+func (c *trajectoriesCommand) fits(ctx context.Context, run journal.File) error {
 	begun, _, err := journal.InParts(run).Plan(ctx, 0)
 	switch {
 	case err != nil:
@@ -157,7 +157,7 @@ func (c *trajectories) fits(ctx context.Context, run journal.File) error {
 }
 
 // format returns the format of the flag, or of the file's name.
-func (c *trajectories) format() (training.Format, error) {
+func (c *trajectoriesCommand) format() (training.Format, error) {
 	given := training.Format(c.Format)
 	switch {
 	case c.Format == "" && c.Out == "":
@@ -182,7 +182,7 @@ func (c *trajectories) format() (training.Format, error) {
 }
 
 // filter returns the filter of the flags.
-func (c *trajectories) filter() (training.Filter, error) {
+func (c *trajectoriesCommand) filter() (training.Filter, error) {
 	out := training.Filter{Trainable: c.Trainable, Whole: c.Whole, Unequal: c.Unequal, MinReward: c.MinReward, Version: c.WeightVersion, Lag: c.MaxLag}
 	for _, name := range c.Status {
 		s, err := training.ParseStatus(name)

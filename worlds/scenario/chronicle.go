@@ -11,30 +11,30 @@ import (
 // chronicle is an episode rebuilt from its notes. Invalid notes are skipped, because
 // a run file may come from anywhere.
 type chronicle struct {
-	Opening
+	openingNote
 	chapters []*chapter // by turn, from 0, the situation at the start
-	dropped  *recordDropped
-	end      *recordEnded
+	dropped  *droppedNote
+	end      *endNote
 }
 
 // chapter is a turn.
 type chapter struct {
 	number     int
-	statements []by[recordStatement]
-	messages   []by[recordMessage]
-	coalitions []by[coalition]
-	decisions  []by[recordDecision]
-	silent     []by[silence]
-	events     []recordEvent
-	world      *recordWorld
-	metrics    []by[recordMetric]
-	thresholds []by[threshold]
-	checks     []by[recordFinding]
-	summaries  []by[recordSummary]
+	statements []fromSeat[statementNote]
+	messages   []fromSeat[messageNote]
+	coalitions []fromSeat[coalitionNote]
+	decisions  []fromSeat[decisionNote]
+	silent     []fromSeat[silenceNote]
+	events     []eventNote
+	world      *worldNote
+	metrics    []fromSeat[metricNote]
+	thresholds []fromSeat[thresholdNote]
+	checks     []fromSeat[checkNote]
+	summaries  []fromSeat[summaryNote]
 }
 
-// by is a note with the short name of its actor, which may be empty.
-type by[T any] struct {
+// fromSeat is a note with the short name of its actor, which may be empty.
+type fromSeat[T any] struct {
 	seat string
 	note T
 }
@@ -50,28 +50,28 @@ func readChronicle(notes []world.Note) *chronicle {
 func (c *chronicle) take(n world.Note) {
 	switch n.Kind {
 	case "scenario":
-		_ = json.Unmarshal(n.Data, &c.Opening)
+		_ = json.Unmarshal(n.Data, &c.openingNote)
 		if at := c.at(0); at != nil && at.world == nil {
-			at.world = &recordWorld{State: c.State}
+			at.world = &worldNote{State: c.State}
 		}
 	case "statement":
-		keep(c, n, func(v recordStatement) int { return v.Turn }, func(at *chapter) *[]by[recordStatement] { return &at.statements })
+		keep(c, n, func(v statementNote) int { return v.Turn }, func(at *chapter) *[]fromSeat[statementNote] { return &at.statements })
 	case "message":
-		keep(c, n, func(v recordMessage) int { return v.Turn }, func(at *chapter) *[]by[recordMessage] { return &at.messages })
+		keep(c, n, func(v messageNote) int { return v.Turn }, func(at *chapter) *[]fromSeat[messageNote] { return &at.messages })
 	case "coalition":
-		keep(c, n, func(v coalition) int { return v.Turn }, func(at *chapter) *[]by[coalition] { return &at.coalitions })
+		keep(c, n, func(v coalitionNote) int { return v.Turn }, func(at *chapter) *[]fromSeat[coalitionNote] { return &at.coalitions })
 	case "decision":
-		keep(c, n, func(v recordDecision) int { return v.Turn }, func(at *chapter) *[]by[recordDecision] { return &at.decisions })
+		keep(c, n, func(v decisionNote) int { return v.Turn }, func(at *chapter) *[]fromSeat[decisionNote] { return &at.decisions })
 	case "silence":
-		keep(c, n, func(v silence) int { return v.Turn }, func(at *chapter) *[]by[silence] { return &at.silent })
+		keep(c, n, func(v silenceNote) int { return v.Turn }, func(at *chapter) *[]fromSeat[silenceNote] { return &at.silent })
 	case "metric":
-		keep(c, n, func(v recordMetric) int { return v.Turn }, func(at *chapter) *[]by[recordMetric] { return &at.metrics })
+		keep(c, n, func(v metricNote) int { return v.Turn }, func(at *chapter) *[]fromSeat[metricNote] { return &at.metrics })
 	case "threshold":
-		keep(c, n, func(v threshold) int { return v.Turn }, func(at *chapter) *[]by[threshold] { return &at.thresholds })
+		keep(c, n, func(v thresholdNote) int { return v.Turn }, func(at *chapter) *[]fromSeat[thresholdNote] { return &at.thresholds })
 	case "check":
-		keep(c, n, func(v recordFinding) int { return v.Turn }, func(at *chapter) *[]by[recordFinding] { return &at.checks })
+		keep(c, n, func(v checkNote) int { return v.Turn }, func(at *chapter) *[]fromSeat[checkNote] { return &at.checks })
 	case "summary":
-		keep(c, n, func(v recordSummary) int { return v.Turns }, func(at *chapter) *[]by[recordSummary] { return &at.summaries })
+		keep(c, n, func(v summaryNote) int { return v.Turns }, func(at *chapter) *[]fromSeat[summaryNote] { return &at.summaries })
 	default:
 		c.takeOne(n)
 	}
@@ -81,20 +81,20 @@ func (c *chronicle) take(n world.Note) {
 func (c *chronicle) takeOne(n world.Note) {
 	switch n.Kind {
 	case "event":
-		var e recordEvent
+		var e eventNote
 		if at := c.decode(n, &e, &e.Turn); at != nil {
 			at.events = append(at.events, e)
 		}
 	case "world":
-		var w recordWorld
+		var w worldNote
 		if at := c.decode(n, &w, &w.Turn); at != nil {
 			at.world = &w
 		}
 	case "dropped":
-		c.dropped = &recordDropped{}
+		c.dropped = &droppedNote{}
 		_ = json.Unmarshal(n.Data, c.dropped)
 	case "end":
-		c.end = &recordEnded{}
+		c.end = &endNote{}
 		_ = json.Unmarshal(n.Data, c.end)
 	}
 }
@@ -108,14 +108,14 @@ func (c *chronicle) decode(n world.Note, v any, turn *int) *chapter {
 }
 
 // keep reads a note and adds it to a list of its chapter.
-func keep[T any](c *chronicle, n world.Note, turn func(T) int, list func(*chapter) *[]by[T]) {
+func keep[T any](c *chronicle, n world.Note, turn func(T) int, list func(*chapter) *[]fromSeat[T]) {
 	var v T
 	if json.Unmarshal(n.Data, &v) != nil {
 		return
 	}
 	if at := c.at(turn(v)); at != nil {
 		to := list(at)
-		*to = append(*to, by[T]{n.Seat, v})
+		*to = append(*to, fromSeat[T]{n.Seat, v})
 	}
 }
 
@@ -146,8 +146,8 @@ func (c *chronicle) names(shorts []string) []string {
 	return out
 }
 
-// shown formats a metric.
-func shown(m recordMetric) string {
+// metricText formats a metric.
+func metricText(m metricNote) string {
 	switch {
 	case m.Value == nil && m.Unknown != "":
 		return "unknown: " + m.Unknown

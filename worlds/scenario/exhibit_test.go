@@ -14,7 +14,7 @@ import (
 )
 
 // over is an episode that ended, with a
-func over(t *testing.T, episode int, cell string, lineup map[string]string, failed string, r recordOutcome) world.Played {
+func over(t *testing.T, episode int, cell string, lineup map[string]string, failed string, r outcomeData) world.Played {
 	t.Helper()
 	b, err := json.Marshal(r)
 	if err != nil {
@@ -34,28 +34,28 @@ func values(all ...float64) []*float64 {
 }
 
 // record is a game of two in which a metric went as given; negative is unknown.
-func recorded(tension ...float64) recordOutcome {
+func recorded(tension ...float64) outcomeData {
 	warning := 6.0
-	return recordOutcome{
+	return outcomeData{
 		Name: "n", Turns: len(tension) - 1, Ended: "its last turn was played",
-		Metrics: []recordCurve{
+		Metrics: []metricCurve{
 			{Name: "tension", Unit: "points", Values: values(tension...), Warning: &warning},
 			{Name: "candour", Actor: "east", Values: values(tension...)}, {Name: "candour", Actor: "west", Values: values(tension...)},
 			{Name: "deal", Boolean: true, Values: values(0, 1)}, {Name: "mood", Categories: []string{"low", "high"}, Values: values(0, 1)},
 		},
-		Events: []recordEvent{{Turn: 1, Name: "storm"}, {Turn: 2, Name: "storm"}},
-		Actors: []recordConduct{
+		Events: []eventNote{{Turn: 1, Name: "storm"}, {Turn: 2, Name: "storm"}},
+		Actors: []actorTally{
 			{Actor: "east", Decisions: 2, Statements: 1, Wrote: map[string]int{"west": 3}, GoalsAdded: 1}, {Actor: "west", Decisions: 1, Silences: 1},
 		},
-		Coalitions: []recordProposal{{Turn: 1, Members: []string{"east", "west"}, Formed: true}, {Turn: 2, Members: []string{"east", "west"}}},
-		Checks:     []recordTally{{Check: "world_state_coherence", Made: 4, Passed: 2, Unknown: 1}},
+		Coalitions: []proposedCoalition{{Turn: 1, Members: []string{"east", "west"}, Formed: true}, {Turn: 2, Members: []string{"east", "west"}}},
+		Checks:     []checkTally{{Check: "world_state_coherence", Made: 4, Passed: 2, Unknown: 1}},
 		Issues:     []Issue{{Turn: 1, Check: "world_state_coherence", Severity: "low", Text: "small"}, {Turn: 2, Check: "world_state_coherence", Severity: "critical", Text: "grave"}},
 	}
 }
 
 // shownBy folds episodes, and returns the exhibits by name.
 func shownBy(episodes ...world.Played) map[string]world.Exhibit {
-	g := showExhibitor()
+	g := newExhibitor()
 	for _, p := range episodes {
 		g.Add(p)
 	}
@@ -72,7 +72,7 @@ func TestExhibits(t *testing.T) {
 	for i, first := range []float64{1, 2, 3} {
 		all = append(all, over(t, i, "", nil, "", recorded(first, 5)))
 	}
-	all = append(all, over(t, 3, "", nil, "halted", recordOutcome{Ended: "halted", Actors: []recordConduct{{Actor: "east"}}, Turns: 1}))
+	all = append(all, over(t, 3, "", nil, "halted", outcomeData{Ended: "halted", Actors: []actorTally{{Actor: "east"}}, Turns: 1}))
 	got := shownBy(all...)
 	tension := got["scenario-metric-tension"].Show.(world.Curves)
 	if len(tension.Curves) != 2 || tension.Y != "points" || tension.Curves[1].Name != "warning threshold" || tension.Curves[1].Points[1].Sample.Estimate(0.95).Value != 6 {

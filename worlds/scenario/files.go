@@ -12,10 +12,10 @@ import (
 	"parley/worlds/scenario/script"
 )
 
-// showFiles writes an episode as files for people: the situation after each turn, what each
+// episodeFiles writes an episode as files for people: the situation after each turn, what each
 // actor decided, private talk, the findings of checks, and the metrics as a table.
 // The number in a file name is the turn.
-func showFiles(p world.Played, notes []world.Note) map[string]string {
+func episodeFiles(p world.Played, notes []world.Note) map[string]string {
 	c := readChronicle(notes)
 	if len(c.chapters) == 0 {
 		return nil
@@ -48,7 +48,7 @@ func (s *sheet) points(title string, lines []string) {
 	s.Heading("## %s", title)
 	s.WriteByte('\n')
 	for _, l := range lines {
-		s.Line("- %s", inert(l))
+		s.Line("- %s", inertLine(l))
 	}
 }
 
@@ -61,19 +61,19 @@ func (s *sheet) part(title, text string) {
 	}
 }
 
-// inert returns a text on one line that a Markdown reader shows unchanged.
-func inert(words string) string { return world.Markdown(script.OneLine(words)) }
+// inertLine returns a text on one line that a Markdown reader shows unchanged.
+func inertLine(words string) string { return world.Markdown(script.OneLine(words)) }
 
 // overview writes what was played and its scores.
 func (c *chronicle) overview(p world.Played) string {
 	var s sheet
-	s.Line("# %s", inert(c.Name))
-	s.Heading("Episode %d, deal %d, %d turns of %s.", p.Episode, p.Spec.Deal, len(c.chapters)-1, inert(c.TurnDuration))
+	s.Line("# %s", inertLine(c.Name))
+	s.Heading("Episode %d, deal %d, %d turns of %s.", p.Episode, p.Spec.Deal, len(c.chapters)-1, inertLine(c.TurnDuration))
 	if p.Spec.Cell != "" {
-		s.Heading("Variation: %s", inert(p.Spec.Cell))
+		s.Heading("Variation: %s", inertLine(p.Spec.Cell))
 	}
 	if c.end != nil {
-		s.Heading("It is over: %s.", inert(c.end.Why))
+		s.Heading("It is over: %s.", inertLine(c.end.Why))
 	}
 	if c.dropped != nil {
 		s.Heading("What was decided for turn %d was dropped.", c.dropped.Turn)
@@ -110,7 +110,7 @@ func (c *chronicle) worldFile(at *chapter) string {
 	s.Line("# The situation after turn %d", at.number)
 	s.WriteByte('\n')
 	if w.Stale {
-		s.Line("No account was written%s: the situation stays as it was.\n", because(inert(string(w.Failed))))
+		s.Line("No account was written%s: the situation stays as it was.\n", because(inertLine(string(w.Failed))))
 	}
 	s.words(w.State)
 	s.points("What changed", w.Changes)
@@ -124,7 +124,7 @@ func (c *chronicle) worldFile(at *chapter) string {
 	if len(at.statements) > 0 {
 		s.Heading("## Said in public")
 		for _, said := range at.statements {
-			s.Heading("%s:\n", inert(c.name(said.seat)))
+			s.Heading("%s:\n", inertLine(c.name(said.seat)))
 			s.words(said.note.Text)
 		}
 	}
@@ -134,7 +134,7 @@ func (c *chronicle) worldFile(at *chapter) string {
 func (c *chronicle) actorFiles(at *chapter, out map[string]string) {
 	for _, d := range at.decisions {
 		var s sheet
-		s.Line("# %s, turn %d", inert(c.name(d.seat)), at.number)
+		s.Line("# %s, turn %d", inertLine(c.name(d.seat)), at.number)
 		s.points("Long-term goals", d.note.LongTerm)
 		s.points("Short-term goals", d.note.ShortTerm)
 		s.points("Goals added", d.note.Added)
@@ -146,8 +146,8 @@ func (c *chronicle) actorFiles(at *chapter, out map[string]string) {
 	}
 	for _, quiet := range at.silent {
 		var s sheet
-		s.Line("# %s, turn %d", inert(c.name(quiet.seat)), at.number)
-		s.Heading("It did nothing%s.", because(inert(string(quiet.note.Failed))))
+		s.Line("# %s, turn %d", inertLine(c.name(quiet.seat)), at.number)
+		s.Heading("It did nothing%s.", because(inertLine(string(quiet.note.Failed))))
 		out[fmt.Sprintf("%s-%03d.md", fileWord(quiet.seat), at.number)] = s.String()
 	}
 }
@@ -161,9 +161,9 @@ func (c *chronicle) talkFiles(at *chapter, out map[string]string) {
 		name := fmt.Sprintf("bilateral-%s-%03d.md", strings.Join(two, "-"), at.number)
 		if pairs[name] == nil {
 			pairs[name] = &sheet{}
-			pairs[name].Line("# %s and %s, turn %d", inert(c.name(m.seat)), inert(c.name(m.note.To)), at.number)
+			pairs[name].Line("# %s and %s, turn %d", inertLine(c.name(m.seat)), inertLine(c.name(m.note.To)), at.number)
 		}
-		pairs[name].Heading("%s:\n", inert(c.name(m.seat)))
+		pairs[name].Heading("%s:\n", inertLine(c.name(m.seat)))
 		pairs[name].words(m.note.Text)
 	}
 	for _, name := range slices.Sorted(maps.Keys(pairs)) {
@@ -178,17 +178,17 @@ func (c *chronicle) talkFiles(at *chapter, out map[string]string) {
 	}
 }
 
-func (c *chronicle) coalitionFile(at *chapter, p by[coalition]) string {
+func (c *chronicle) coalitionFile(at *chapter, p fromSeat[coalitionNote]) string {
 	var s sheet
-	s.Line("# A coalition of %s, turn %d", inert(strings.Join(c.names(p.note.Members), ", ")), at.number)
-	s.Heading("Proposed by %s.\n", inert(c.name(p.seat)))
+	s.Line("# A coalition of %s, turn %d", inertLine(strings.Join(c.names(p.note.Members), ", ")), at.number)
+	s.Heading("Proposed by %s.\n", inertLine(c.name(p.seat)))
 	s.words(p.note.Purpose)
 	for _, a := range p.note.Answers {
 		verb := "declines"
 		if a.Accepts {
 			verb = "accepts"
 		}
-		s.Heading("%s %s:\n", inert(c.name(a.Actor)), verb)
+		s.Heading("%s %s:\n", inertLine(c.name(a.Actor)), verb)
 		s.words(a.Text)
 	}
 	if !p.note.Formed {
@@ -206,14 +206,14 @@ func (c *chronicle) checkFile(at *chapter) string {
 		result := "passed"
 		switch {
 		case f.note.Unknown:
-			result = "unknown" + because(inert(string(f.note.Failed)))
+			result = "unknown" + because(inertLine(string(f.note.Failed)))
 		case !f.note.Passed:
 			result = fmt.Sprintf("%d found", len(f.note.Issues))
 		}
-		s.Heading("## %s: %s", inert(c.own(f.seat, strings.ReplaceAll(f.note.Check, "_", " "))), result)
+		s.Heading("## %s: %s", inertLine(c.own(f.seat, strings.ReplaceAll(f.note.Check, "_", " "))), result)
 		s.WriteByte('\n')
 		for _, i := range f.note.Issues {
-			s.Line("- %s: %s", inert(i.Severity), inert(i.Text))
+			s.Line("- %s: %s", inertLine(i.Severity), inertLine(i.Text))
 		}
 		if f.note.Explanation != "" {
 			s.words(f.note.Explanation)

@@ -24,7 +24,7 @@ func playAll(t *testing.T) (*played, world.Played) {
 		warning := 5.0
 		s.Metrics = []script.Metric{numeric("tension"), numeric("candour"), numeric("calm")}
 		s.Metrics[0].Warning, s.Metrics[1].ActorSpecific = &warning, true
-		s.Events = []script.Event{{Name: "storm", Description: "It rains.", Type: script.Scheduled, Turns: []int{2}, Once: true}}
+		s.Events = []script.Event{{Name: "storm", Description: "It rains.", Type: script.EventScheduled, Turns: []int{2}, Once: true}}
 		s.Validation = script.Validation{Checks: []script.Check{{Name: script.CheckWorld, Severity: "high"}}, Summary: true, Reports: true}
 	})
 	out := playScript(s, 0, answers(map[string]any{

@@ -1,21 +1,11 @@
-// Part play plays scenarios.
-//
-// A turn has three parts: what actors say to each other (public statements, exchanges between two,
-// coalitions), their decisions, and the narrator's account of what follows. All actors
-// speak and decide at the same moment: no actor sees what another decides in the same turn.
-// A turn is measured and checked while the next one is being decided, so
-// that measuring takes no extra time.
-//
-// An actor reads only what is public, what it alone knows, and
-// what was said to it. A call that fails is silence, never an
-// action, a value or a finding. An unknown value stays unknown and is never 0. Chance
-// depends only on the deal.
-
 package scenario
 
 import (
 	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 
 	"parley/world"
@@ -23,6 +13,15 @@ import (
 )
 
 // game is one episode.
+//
+// A turn has three parts: what actors say to each other (public statements, exchanges between two,
+// coalitions), their decisions, and the narrator's account of what follows. All actors speak and
+// decide at the same moment: no actor sees what another decides in the same turn. A turn is
+// measured and checked while the next one is being decided, so that measuring takes no extra time.
+//
+// An actor reads only what is public, what it alone knows, and what was said to it. A call that
+// fails is silence, never an action, a value or a finding. An unknown value stays unknown and is
+// never 0. Chance depends only on the deal.
 type game struct {
 	*script.Script
 	cast []actor
@@ -36,9 +35,9 @@ type game struct {
 	// statements. They are written once for each turn, because all questions share them.
 	public, silent string
 	// hidden is what the narrator keeps to itself, and untold what it failed to tell.
-	hidden []string
-	untold []string
-	missed int // accounts that failed, one after the other
+	hidden      []string
+	notNarrated []string
+	missed      int // accounts that failed, one after the other
 	// The failures of the narrator's calls, and of calls for decisions.
 	accounts, choices world.Unanswered
 
@@ -47,11 +46,11 @@ type game struct {
 	series []series
 	issues []Issue
 	warned map[string]string // metric to the worst threshold it passed
-	events []recordEvent
+	events []eventNote
 	// What was done, for the outcome.
-	conduct   []recordConduct // by actor
-	proposals []recordProposal
-	checks    []recordTally
+	conduct   []actorTally // by actor
+	proposals []proposedCoalition
+	checks    []checkTally
 
 	ended  string // why it is over
 	failed string // why it failed
@@ -99,15 +98,15 @@ type moves struct {
 	decisions  []script.Decision // by actor
 }
 
-// newPlay returns an episode of a script.
-func newPlay(s *script.Script) world.World {
+// newGame returns an episode of a script.
+func newGame(s *script.Script) world.World {
 	g := &game{Script: s, fired: make([]bool, len(s.Events)), warned: map[string]string{}, turns: []turn{{state: s.State}}}
 	for _, a := range s.Actors {
 		g.cast = append(g.cast, actor{Actor: a, long: a.Goals})
-		g.conduct = append(g.conduct, recordConduct{Actor: a.ShortName, Wrote: map[string]int{}})
+		g.conduct = append(g.conduct, actorTally{Actor: a.ShortName, Wrote: map[string]int{}})
 	}
 	for _, c := range s.Validation.Checks {
-		g.checks = append(g.checks, recordTally{Check: c.Name})
+		g.checks = append(g.checks, checkTally{Check: c.Name})
 	}
 	g.series = newSeries(s)
 	g.refresh()
@@ -121,7 +120,7 @@ func (g *game) now() int { return len(g.turns) - 1 }
 // ends the scenario, it drops these decisions.
 func (g *game) Play(t *world.Table) world.Outcome {
 	g.luck = t.Rand().Uint64()
-	g.note(t)
+	g.noteStart(t)
 	g.measureTexts(t)
 	for g.ended == "" {
 		var next moves
@@ -142,21 +141,21 @@ func (g *game) Play(t *world.Table) world.Outcome {
 				}
 			})
 		}
-		g.learn(t, found)
+		g.takeAssessment(t, found)
 		switch {
 		case last:
 			g.end("its last turn was played")
 		case g.ended != "":
-			t.Note("dropped", "", recordDropped{Turn: g.now() + 1, Why: g.ended})
+			t.Note("dropped", "", droppedNote{Turn: g.now() + 1, Why: g.ended})
 		default:
-			g.tell(t, next)
+			g.narrate(t, next)
 		}
 	}
 	g.checkPlayed()
 	if g.Validation.LastOnly && g.now() > 0 {
-		g.learn(t, g.assess(t, g.checking(g.now())))
+		g.takeAssessment(t, g.assess(t, g.checking(g.now())))
 	}
-	t.Note("end", "", recordEnded{Turn: g.now(), Why: g.ended})
+	t.Note("end", "", endNote{Turn: g.now(), Why: g.ended})
 	return g.outcome()
 }
 
@@ -180,16 +179,16 @@ func (g *game) fail(format string, args ...any) {
 func (g *game) checkPlayed() {
 	switch {
 	case g.now() == 0:
-	case !slices.ContainsFunc(g.conduct, func(c recordConduct) bool { return c.Decisions > 0 }):
+	case !slices.ContainsFunc(g.conduct, func(c actorTally) bool { return c.Decisions > 0 }):
 		g.fail("%s", g.choices.Because("no actor ever decided anything"))
 	case !slices.ContainsFunc(g.turns[1:], func(t turn) bool { return !t.stale }):
 		g.fail("%s", g.accounts.Because("the narrator never wrote anything"))
 	}
 }
 
-// note notes the start of the scenario.
-func (g *game) note(t *world.Table) {
-	o := Opening{Name: g.Name, Author: g.Author, Tags: g.Tags, Turns: g.Turns, TurnDuration: g.TurnDuration, State: g.State}
+// noteStart notes the start of the scenario.
+func (g *game) noteStart(t *world.Table) {
+	o := openingNote{Name: g.Name, Author: g.Author, Tags: g.Tags, Turns: g.Turns, TurnDuration: g.TurnDuration, State: g.State}
 	for _, a := range g.cast {
 		o.Actors, o.Names = append(o.Actors, a.ShortName), append(o.Names, a.Name)
 	}
@@ -206,16 +205,16 @@ func (g *game) act(t *world.Table) moves {
 	return m
 }
 
-// learn records what was measured and found, and ends the scenario if its condition is met.
-func (g *game) learn(t *world.Table, a assessment) {
+// takeAssessment records what was measured and found, and ends the scenario if its condition is met.
+func (g *game) takeAssessment(t *world.Table, a assessment) {
 	for _, v := range a.values {
 		g.record(t, v)
 	}
 	for _, f := range a.findings {
-		g.found(t, f)
+		g.noteFinding(t, f)
 	}
 	g.coming = a
-	g.close()
+	g.endIfMet()
 }
 
 // refresh rewrites what everybody can read.
@@ -227,8 +226,8 @@ func (g *game) refresh() {
 	}
 }
 
-// close ends the scenario if its condition is met.
-func (g *game) close() {
+// endIfMet ends the scenario if its condition is met.
+func (g *game) endIfMet() {
 	if len(g.End) == 0 || g.now() == 0 || !g.holds(g.End) {
 		return
 	}
@@ -242,4 +241,273 @@ func (g *game) close() {
 // holds reports whether all conditions hold after the last turn.
 func (g *game) holds(all []script.Condition) bool {
 	return !slices.ContainsFunc(all, func(c script.Condition) bool { return !c.Holds(g.latest(c.Metric, c.Actor)) })
+}
+
+// decide asks all actors at the same moment. An actor that fails to answer does nothing.
+func (g *game) decide(t *world.Table, m *moves) {
+	calls := make([]world.Call, len(g.cast))
+	for i := range g.cast {
+		calls[i] = g.decisionCall(m, i)
+	}
+	for _, r := range t.Ask(calls...) {
+		m.decisions = append(m.decisions, script.ReadDecision(r))
+	}
+}
+
+// noteDecision notes what an actor decided, and how its goals changed.
+func (g *game) noteDecision(t *world.Table, turn, who int, d script.Decision) {
+	a, did := &g.cast[who], &g.conduct[who]
+	g.choices.Add(world.Reply{Failed: d.Failed})
+	if d.Action == "" {
+		t.Note("silence", a.ShortName, silenceNote{Turn: turn, Failed: d.Failed})
+		did.Silences++
+	} else {
+		note := decisionNote{
+			Turn: turn, LongTerm: d.LongTerm, ShortTerm: d.ShortTerm, Reasoning: d.Reasoning, Action: d.Action, Reflection: d.Reflection,
+			Added: without(d.LongTerm, a.long), Dropped: without(a.long, d.LongTerm),
+		}
+		t.Note("decision", a.ShortName, note)
+		did.Decisions++
+		did.GoalsAdded += len(note.Added)
+		did.GoalsDropped += len(note.Dropped)
+	}
+	if len(d.LongTerm) > 0 {
+		a.long = d.LongTerm
+	}
+	if len(d.ShortTerm) > 0 {
+		a.short = d.ShortTerm
+	}
+}
+
+// without returns the elements of all that are not in some, or nothing if either is empty.
+func without(all, some []string) []string {
+	if len(all) == 0 || len(some) == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return slices.Contains(some, s) })
+}
+
+// remember adds what each actor alone knows of a turn to its memory.
+func (g *game) remember(m moves) {
+	for i := range g.cast {
+		mem := memory{decision: m.decisions[i]}
+		for _, x := range m.exchanges {
+			if slices.Contains(x.between[:], i) {
+				mem.exchanges = append(mem.exchanges, x)
+			}
+		}
+		for _, p := range m.pacts {
+			if slices.Contains(p.members, i) {
+				mem.pacts = append(mem.pacts, p)
+			}
+		}
+		g.cast[i].past = append(g.cast[i].past, mem)
+	}
+}
+
+// maxMissed is the number of consecutive failures of the narrator that end the scenario.
+const maxMissed = 2
+
+// narrate asks the narrator for what follows from the decisions and events of a turn. If it fails, the
+// situation stays unchanged, and the narrator tells this turn together with the next.
+func (g *game) narrate(t *world.Table, m moves) {
+	g.noteTalk(t, m)
+	for i, d := range m.decisions {
+		g.noteDecision(t, m.turn, i, d)
+	}
+	events := g.eventsOf(m.turn)
+	for _, e := range events {
+		t.Note("event", "", e)
+	}
+	swan := g.hasBlackSwan(m.turn)
+	reply := t.One(g.updateCall(m, events, swan))
+	u := script.ReadUpdate(reply)
+	g.accounts.Add(reply)
+	if swan && u.BlackSwan != "" {
+		e := eventNote{Turn: m.turn, Name: "black swan", Type: "black_swan", Description: u.BlackSwan}
+		events = append(events, e)
+		t.Note("event", "", e)
+	}
+	g.remember(m)
+	now := turn{number: m.turn, statements: m.statements, state: u.State, changes: u.Changes, consequences: u.Consequences}
+	for _, p := range m.pacts {
+		if p.statement != "" {
+			now.pacts = append(now.pacts, p)
+		}
+	}
+	g.events = append(g.events, events...)
+	if u.State == "" {
+		g.keepNotNarrated(m, events)
+		now.state, now.stale = g.turns[len(g.turns)-1].state, true
+		g.missed++
+	} else {
+		g.hidden, g.notNarrated, g.missed = u.Hidden, nil, 0
+	}
+	g.turns = append(g.turns, now)
+	if a := g.coming; a.summarized > 0 {
+		g.summary, g.summarized = a.summary, a.summarized
+		t.Note("summary", "", summaryNote{Turns: a.summarized, Text: a.summary, Failed: a.summaryFailed})
+		for _, one := range a.asides {
+			g.cast[one.who].aside = one.text
+			t.Note("summary", g.cast[one.who].ShortName, summaryNote{Turns: a.summarized, Text: one.text, Failed: one.failed})
+		}
+	}
+	g.refresh()
+	t.Note("world", "", worldNote{
+		Turn: m.turn, State: now.state, Changes: now.changes, Consequences: now.consequences, Hidden: u.Hidden,
+		Stale: u.State == "", Failed: reply.Failed,
+	})
+	g.measureTexts(t)
+	g.endIfMet()
+	if g.missed >= maxMissed {
+		g.fail("%s; that was in %d turns, one after the other", g.accounts.Because("the narrator wrote nothing"), g.missed)
+	}
+}
+
+// keepNotNarrated keeps what the narrator failed to tell.
+func (g *game) keepNotNarrated(m moves, events []eventNote) {
+	for i, d := range m.decisions {
+		if d.Action != "" {
+			g.notNarrated = append(g.notNarrated, fmt.Sprintf("In turn %d, %s: %s", m.turn, g.cast[i].Name, d.Action))
+		}
+	}
+	for _, e := range events {
+		g.notNarrated = append(g.notNarrated, fmt.Sprintf("In turn %d, from outside: %s: %s", m.turn, e.Name, e.Description))
+	}
+}
+
+// actions returns the actions of a turn.
+func (g *game) actions(m moves) []saying {
+	var all []saying
+	for i, d := range m.decisions {
+		if d.Action != "" {
+			all = append(all, saying{i, d.Action})
+		}
+	}
+	return slices.Clip(all)
+}
+
+// eventsOf returns the events of a turn, in the order of the script, and marks those
+// that happen once. Conditions use the metrics that are known when the turn is told.
+func (g *game) eventsOf(turn int) []eventNote {
+	var all []eventNote
+	for i, e := range g.Events {
+		if g.fired[i] && e.Once || !g.due(e, turn) {
+			continue
+		}
+		g.fired[i] = true
+		all = append(all, eventNote{Turn: turn, Name: e.Name, Type: e.Type, Description: e.Description})
+	}
+	return all
+}
+
+// due reports whether an event happens in a turn.
+func (g *game) due(e script.Event, turn int) bool {
+	if len(e.Range) == 2 && (turn < e.Range[0] || turn > e.Range[1]) {
+		return false
+	}
+	if len(e.Conditions) > 0 && !g.holds(e.Conditions) {
+		return false
+	}
+	if p := e.Probability; p != nil && g.chance(e.Name, turn) >= *p {
+		return false
+	}
+	switch e.Type {
+	case script.EventTrend:
+		return (turn-e.Range[0])%e.Frequency == 0
+	case script.EventScheduled:
+		return slices.Contains(e.Turns, turn)
+	}
+	return true
+}
+
+// hasBlackSwan reports whether an unforeseen event happens in a turn.
+func (g *game) hasBlackSwan(turn int) bool {
+	return g.BlackSwan > 0 && g.chance("", turn) < g.BlackSwan
+}
+
+// chance returns a number from 0 to 1 for one event in one turn. It depends only on the deal, the
+// event's name and the turn: with the same deal an event has the same luck,
+// whatever else varies.
+func (g *game) chance(event string, turn int) float64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(event + "\x00" + strconv.Itoa(turn)))
+	return rand.New(rand.NewPCG(g.luck, h.Sum64())).Float64()
+}
+
+// outcome scores a scenario: each metric after the last turn if it is known, or each of its categories, the number of
+// turns, and the number of issues if every check is known. A failed scenario has no scores.
+func (g *game) outcome() world.Outcome {
+	rec := outcomeData{
+		Name: g.Name, Turns: g.now(), Ended: g.ended, State: g.turns[g.now()].state, Events: g.events, Goals: map[string][]string{},
+		Actors: g.conduct, Coalitions: g.proposals, Checks: g.checks,
+	}
+	if g.Validation.Summary {
+		rec.Issues = g.issues
+	}
+	rec.NotNarrated, rec.Unanswered = g.unknowns()
+	for _, a := range g.cast {
+		rec.Goals[a.ShortName] = a.long
+	}
+	o := world.Outcome{Failed: g.failed}
+	for i := range g.series {
+		c := g.curve(&g.series[i])
+		rec.Metrics = append(rec.Metrics, c)
+		if last := c.Values[g.now()]; last != nil {
+			o.Scores = append(o.Scores, c.scores(*last)...)
+		}
+	}
+	o.Scores = append(o.Scores, world.Score{Name: "turns", Value: float64(g.now())})
+	if g.checked() {
+		o.Scores = append(o.Scores, world.Score{Name: "issues", Value: float64(len(g.issues))})
+	}
+	if o.Data = rec; g.failed != "" {
+		o.Scores = nil
+	}
+	return o
+}
+
+// checked reports whether checks were made and all of them have a result. Otherwise the number of issues is unknown.
+func (g *game) checked() bool {
+	made, unknown := 0, 0
+	for _, c := range g.checks {
+		made += c.Made
+		unknown += c.Unknown
+	}
+	return made > 0 && unknown == 0
+}
+
+// unknowns counts turns that the narrator failed to tell, and questions for metrics without an answer.
+func (g *game) unknowns() (untold, unanswered int) {
+	for _, t := range g.turns {
+		if t.stale {
+			untold++
+		}
+	}
+	for _, s := range g.series {
+		for _, v := range s.values {
+			if v.Unknown == script.NoAnswer {
+				unanswered++
+			}
+		}
+	}
+	return untold, unanswered
+}
+
+// curve returns a metric over the turns that were played.
+func (g *game) curve(s *series) metricCurve {
+	m := s.metric
+	c := metricCurve{
+		Name: m.Name, Unit: m.Unit, Values: make([]*float64, len(g.turns)), Range: m.Range, Categories: m.Categories,
+		Boolean: m.Type == script.Boolean, Warning: m.Warning, Critical: m.Critical,
+	}
+	if s.actor >= 0 {
+		c.Actor = g.cast[s.actor].ShortName
+	}
+	for _, v := range s.values {
+		if v.Value.Known {
+			c.Values[v.turn] = &v.Value.Number
+		}
+	}
+	return c
 }

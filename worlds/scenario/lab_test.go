@@ -47,7 +47,7 @@ func playScript(s *script.Script, deal int, answer func(world.Call) world.Reply)
 		answer = good
 	}
 	l := lab{answer: answer, out: &played{}}
-	l.out.ticks = l.run(world.Begin(newPlay(s), world.Deal{Seed: 7, Number: deal}), 0)
+	l.out.ticks = l.run(world.Begin(newGame(s), world.Deal{Seed: 7, Number: deal}), 0)
 	return l.out
 }
 

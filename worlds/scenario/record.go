@@ -1,16 +1,17 @@
-// Part record has what a scenario records: the notes of an episode and the data of its outcome.
-
 package scenario
 
 import (
+	"encoding/json"
+	"strings"
+
 	"parley/llm"
 	"parley/world"
 )
 
 // The notes of a scenario, by kind.
 type (
-	// Opening is the note scenario: what is played.
-	Opening struct {
+	// openingNote is the note scenario: what is played.
+	openingNote struct {
 		Name         string   `json:"name"`
 		Author       string   `json:"author,omitempty"`
 		Tags         []string `json:"tags,omitempty"`
@@ -20,35 +21,35 @@ type (
 		Names        []string `json:"names"` // of the actors, for people
 		State        string   `json:"state"`
 	}
-	// recordStatement is the note statement, by the actor in its seat.
-	recordStatement struct {
+	// statementNote is the note statement, by the actor in its seat.
+	statementNote struct {
 		Turn int    `json:"turn"`
 		Text string `json:"text"`
 	}
-	// recordMessage is the note message, from one actor to another.
-	recordMessage struct {
+	// messageNote is the note message, from one actor to another.
+	messageNote struct {
 		Turn int    `json:"turn"`
 		To   string `json:"to"`
 		Text string `json:"text"`
 	}
-	// coalition is the note coalition, by the actor that proposed it.
-	coalition struct {
-		Turn      int            `json:"turn"`
-		Members   []string       `json:"members"`
-		Purpose   string         `json:"purpose"`
-		Answers   []recordAnswer `json:"answers"`
-		Formed    bool           `json:"formed"`
-		Agreed    string         `json:"agreed,omitempty"`    // for members
-		Statement string         `json:"statement,omitempty"` // public
+	// coalitionNote is the note coalition, by the actor that proposed it.
+	coalitionNote struct {
+		Turn      int               `json:"turn"`
+		Members   []string          `json:"members"`
+		Purpose   string            `json:"purpose"`
+		Answers   []coalitionAnswer `json:"answers"`
+		Formed    bool              `json:"formed"`
+		Agreed    string            `json:"agreed,omitempty"`    // for members
+		Statement string            `json:"statement,omitempty"` // public
 	}
-	// recordAnswer is the answer of an actor that was invited to a coalition.
-	recordAnswer struct {
+	// coalitionAnswer is the answer of an actor that was invited to a coalition.
+	coalitionAnswer struct {
 		Actor   string `json:"actor"`
 		Accepts bool   `json:"accepts"`
 		Text    string `json:"text,omitempty"`
 	}
-	// recordDecision is the note decision, with the changes of the long-term goals.
-	recordDecision struct {
+	// decisionNote is the note decision, with the changes of the long-term goals.
+	decisionNote struct {
 		Turn       int      `json:"turn"`
 		LongTerm   []string `json:"long_term_goals,omitempty"`
 		ShortTerm  []string `json:"short_term_goals,omitempty"`
@@ -58,21 +59,21 @@ type (
 		Added      []string `json:"goals_added,omitempty"`
 		Dropped    []string `json:"goals_dropped,omitempty"`
 	}
-	// silence is the note silence: an actor that decided nothing.
-	silence struct {
+	// silenceNote is the note silence: an actor that decided nothing.
+	silenceNote struct {
 		Turn   int      `json:"turn"`
 		Failed llm.Kind `json:"failed,omitempty"`
 	}
-	// recordEvent is the note event: something happened from outside.
-	recordEvent struct {
+	// eventNote is the note event: something happened from outside.
+	eventNote struct {
 		Turn        int    `json:"turn"`
 		Name        string `json:"name"`
 		Type        string `json:"type"`
 		Description string `json:"description"`
 	}
-	// recordWorld is the note world: the situation after a turn. If the narrator failed, it is Stale:
+	// worldNote is the note world: the situation after a turn. If the narrator failed, it is Stale:
 	// that of the turn before.
-	recordWorld struct {
+	worldNote struct {
 		Turn         int      `json:"turn"`
 		State        string   `json:"state"`
 		Changes      []string `json:"key_changes,omitempty"`
@@ -81,8 +82,8 @@ type (
 		Stale        bool     `json:"stale,omitempty"`
 		Failed       llm.Kind `json:"failed,omitempty"`
 	}
-	// recordMetric is the note metric. Value is nil if it is unknown, and Unknown says why.
-	recordMetric struct {
+	// metricNote is the note metric. Value is nil if it is unknown, and Unknown says why.
+	metricNote struct {
 		Turn     int      `json:"turn"`
 		Name     string   `json:"name"`
 		Value    *float64 `json:"value"`
@@ -92,16 +93,16 @@ type (
 		Unknown  string   `json:"unknown,omitempty"`
 		Failed   llm.Kind `json:"failed,omitempty"`
 	}
-	// threshold is the note threshold: a metric has passed a threshold.
-	threshold struct {
+	// thresholdNote is the note threshold: a metric has passed a threshold.
+	thresholdNote struct {
 		Turn  int     `json:"turn"`
 		Name  string  `json:"name"`
 		Level string  `json:"level"` // warning or critical
 		Value float64 `json:"value"`
 		Limit float64 `json:"limit"`
 	}
-	// recordFinding is the note check. It is Unknown if the check got no usable answer.
-	recordFinding struct {
+	// checkNote is the note check. It is Unknown if the check got no usable answer.
+	checkNote struct {
 		Turn        int      `json:"turn"`
 		Check       string   `json:"check"`
 		Passed      bool     `json:"passed"`
@@ -110,21 +111,21 @@ type (
 		Explanation string   `json:"explanation,omitempty"`
 		Failed      llm.Kind `json:"failed,omitempty"`
 	}
-	// recordSummary is the note summary: of the turns up to Turns, or of the private talk of the actor in its
+	// summaryNote is the note summary: of the turns up to Turns, or of the private talk of the actor in its
 	// seat until then.
-	recordSummary struct {
+	summaryNote struct {
 		Turns  int      `json:"turns"`
 		Text   string   `json:"text"`
 		Failed llm.Kind `json:"failed,omitempty"`
 	}
-	// recordDropped is the note dropped: the decisions for a turn were dropped, because
+	// droppedNote is the note dropped: the decisions for a turn were dropped, because
 	// a measurement ended the scenario.
-	recordDropped struct {
+	droppedNote struct {
 		Turn int    `json:"turn"`
 		Why  string `json:"why"`
 	}
-	// recordEnded is the note end.
-	recordEnded struct {
+	// endNote is the note end.
+	endNote struct {
 		Turn int    `json:"turn"`
 		Why  string `json:"why"`
 	}
@@ -139,33 +140,33 @@ type Issue struct {
 	Text     string `json:"text"`
 }
 
-// recordOutcome is the data of an outcome.
-type recordOutcome struct {
+// outcomeData is the data of an outcome.
+type outcomeData struct {
 	Name  string `json:"name"`
 	Turns int    `json:"turns"` // turns played
 	Ended string `json:"ended"` // why
 	State string `json:"state"` // at the end
 	// Metrics has the values by turn, from turn 0, the situation at the start; null if
 	// unknown.
-	Metrics []recordCurve `json:"metrics,omitempty"`
-	Events  []recordEvent `json:"events,omitempty"`
+	Metrics []metricCurve `json:"metrics,omitempty"`
+	Events  []eventNote   `json:"events,omitempty"`
 	Issues  []Issue       `json:"issues,omitempty"`
 	// Goals has the long-term goals at the end, by actor.
 	Goals map[string][]string `json:"goals,omitempty"`
 	// Actors counts what each actor did, in their order.
-	Actors []recordConduct `json:"actors"`
+	Actors []actorTally `json:"actors"`
 	// Coalitions has the proposed coalitions.
-	Coalitions []recordProposal `json:"coalitions,omitempty"`
+	Coalitions []proposedCoalition `json:"coalitions,omitempty"`
 	// Checks counts the results of each check.
-	Checks []recordTally `json:"checks,omitempty"`
+	Checks []checkTally `json:"checks,omitempty"`
 	// NotNarrated is the number of turns that the narrator failed to tell, and Unanswered the number of questions for
 	// metrics without an answer. Silences of actors are in Actors, unknown findings in Checks.
 	NotNarrated int `json:"turns_not_narrated,omitempty"`
 	Unanswered  int `json:"unanswered,omitempty"`
 }
 
-// recordConduct counts what an actor did.
-type recordConduct struct {
+// actorTally counts what an actor did.
+type actorTally struct {
 	Actor      string `json:"actor"`
 	Decisions  int    `json:"decisions"`
 	Silences   int    `json:"silences,omitempty"`
@@ -176,23 +177,23 @@ type recordConduct struct {
 	GoalsDropped int            `json:"goals_dropped,omitempty"`
 }
 
-// recordProposal is a coalition that was proposed.
-type recordProposal struct {
+// proposedCoalition is a coalition that was proposed.
+type proposedCoalition struct {
 	Turn    int      `json:"turn"`
 	Members []string `json:"members"`
 	Formed  bool     `json:"formed,omitempty"`
 }
 
-// recordTally counts the results of a check.
-type recordTally struct {
+// checkTally counts the results of a check.
+type checkTally struct {
 	Check   string `json:"check"`
 	Made    int    `json:"made"`
 	Passed  int    `json:"passed,omitempty"`
 	Unknown int    `json:"unknown,omitempty"`
 }
 
-// recordCurve is a metric over the turns.
-type recordCurve struct {
+// metricCurve is a metric over the turns.
+type metricCurve struct {
 	Name   string     `json:"name"`
 	Actor  string     `json:"actor,omitempty"`
 	Unit   string     `json:"unit,omitempty"`
@@ -222,8 +223,8 @@ func bounds(within []float64, boolean bool) world.Bounds {
 	}
 }
 
-// Scores returns the scores of a value: one for each category if the metric has categories.
-func (c recordCurve) Scores(value float64) []world.Score {
+// scores returns the scores of a value: one for each category if the metric has categories.
+func (c metricCurve) scores(value float64) []world.Score {
 	if len(c.Categories) == 0 {
 		return []world.Score{{Seat: c.Actor, Name: c.Name, Value: value}}
 	}
@@ -235,4 +236,68 @@ func (c recordCurve) Scores(value float64) []world.Score {
 		}
 	}
 	return out
+}
+
+// noteTables are the tables of scenarios: events and statements.
+func noteTables() []world.NoteTable {
+	turn := world.NoteColumn{Name: "turn", Type: world.NoteInteger, Doc: "the turn, from 1"}
+	word := func(name, doc string) world.NoteColumn {
+		return world.NoteColumn{Name: name, Type: world.NoteText, Doc: doc}
+	}
+	return []world.NoteTable{
+		{
+			Name: "events", Doc: "something that happened from outside",
+			Columns: []world.NoteColumn{turn, word("name", "the name of the event"), word("type", "trend, random, conditional, scheduled or black_swan"), word("description", "what happened")},
+			Rows:    eventRows,
+		},
+		{
+			Name: "statements", Doc: "something that an actor said: in public, to another actor, or with a coalition",
+			Columns: []world.NoteColumn{
+				turn, word("actor", "who said it"), word("agent", "the agent in its seat"), word("how", "public, private, proposal, agreement or joint"),
+				word("recipients", "who could read it, with commas; null for everybody"), word("text", "the words"),
+			},
+			Rows: statementRows,
+		},
+	}
+}
+
+func eventRows(_ world.Played, notes []world.Note) (all [][]any) {
+	for _, n := range notes {
+		var e eventNote
+		if n.Kind == "event" && json.Unmarshal(n.Data, &e) == nil {
+			all = append(all, []any{e.Turn, e.Name, e.Type, e.Description})
+		}
+	}
+	return all
+}
+
+func statementRows(p world.Played, notes []world.Note) (all [][]any) {
+	for _, n := range notes {
+		add := func(turn int, how, to, text string) {
+			if text != "" {
+				all = append(all, []any{turn, n.Seat, p.Spec.Lineup[n.Seat], how, to, text})
+			}
+		}
+		switch n.Kind {
+		case "statement":
+			var s statementNote
+			if json.Unmarshal(n.Data, &s) == nil {
+				add(s.Turn, "public", "", s.Text)
+			}
+		case "message":
+			var m messageNote
+			if json.Unmarshal(n.Data, &m) == nil {
+				add(m.Turn, "private", m.To, m.Text)
+			}
+		case "coalition":
+			var c coalitionNote
+			if json.Unmarshal(n.Data, &c) == nil {
+				members := strings.Join(c.Members, ",")
+				add(c.Turn, "proposal", members, c.Purpose)
+				add(c.Turn, "agreement", members, c.Agreed)
+				add(c.Turn, "joint", "", c.Statement)
+			}
+		}
+	}
+	return all
 }

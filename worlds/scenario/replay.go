@@ -2,15 +2,19 @@ package scenario
 
 import (
 	"fmt"
+	"html"
+	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"parley/world"
+	"parley/worlds/scenario/script"
 )
 
-// story shows an episode turn by turn: a picture of who spoke to whom, and beside it what
+// episodeStory shows an episode turn by turn: a picture of who spoke to whom, and beside it what
 // was said, decided, told, measured and checked.
-func story(notes []world.Note) []world.Exhibit {
+func episodeStory(notes []world.Note) []world.Exhibit {
 	c := readChronicle(notes)
 	if len(c.Actors) == 0 || len(c.chapters) == 0 {
 		return nil
@@ -88,17 +92,17 @@ func (c *chronicle) frameLines(at *chapter) []world.FrameLine {
 	if w := at.world; w != nil {
 		add("narrator", "", "%s", worldText(*w))
 	}
-	for _, line := range c.found(at) {
+	for _, line := range c.findingLines(at) {
 		add("", "", "%s", line)
 	}
 	return lines
 }
 
-// found describes what was measured and checked in a turn.
-func (c *chronicle) found(at *chapter) []string {
+// findingLines describes what was measured and checked in a turn.
+func (c *chronicle) findingLines(at *chapter) []string {
 	var metrics, lines []string
 	for _, m := range at.metrics {
-		metrics = append(metrics, c.own(m.seat, m.note.Name)+" "+shown(m.note))
+		metrics = append(metrics, c.own(m.seat, m.note.Name)+" "+metricText(m.note))
 	}
 	if len(metrics) > 0 {
 		lines = append(lines, "Measured: "+strings.Join(metrics, "; ")+".")
@@ -136,14 +140,14 @@ func because(failed string) string {
 	return " (" + strings.ReplaceAll(failed, "_", " ") + ")"
 }
 
-// part is lines with a title.
-type part struct {
+// titledLines is lines with a title.
+type titledLines struct {
 	title string
 	lines []string
 }
 
-// parted adds the parts that are not empty to a text, one line each.
-func parted(text string, parts ...part) string {
+// joinParts adds the parts that are not empty to a text, one line each.
+func joinParts(text string, parts ...titledLines) string {
 	lines := []string{text}
 	for _, p := range parts {
 		if words := slices.DeleteFunc(slices.Clone(p.lines), func(l string) bool { return l == "" }); len(words) > 0 {
@@ -153,27 +157,188 @@ func parted(text string, parts ...part) string {
 	return strings.Join(lines, "\n")
 }
 
-func decisionText(d recordDecision) string {
-	return parted("Does: "+d.Action, part{"Why", []string{d.Reasoning}}, part{"Goals", d.LongTerm}, part{"Next", d.ShortTerm},
-		part{"Goals added", d.Added}, part{"Goals dropped", d.Dropped}, part{"Learned", []string{d.Reflection}})
+func decisionText(d decisionNote) string {
+	return joinParts("Does: "+d.Action, titledLines{"Why", []string{d.Reasoning}}, titledLines{"Goals", d.LongTerm}, titledLines{"Next", d.ShortTerm},
+		titledLines{"Goals added", d.Added}, titledLines{"Goals dropped", d.Dropped}, titledLines{"Learned", []string{d.Reflection}})
 }
 
-func worldText(w recordWorld) string {
+func worldText(w worldNote) string {
 	text := w.State
 	if w.Stale {
 		text = "No account was written" + because(string(w.Failed)) + ": the situation stays as it was."
 	}
-	return parted(text, part{"What changed", w.Changes}, part{"What may follow", w.Consequences}, part{"Not known in public", w.Hidden})
+	return joinParts(text, titledLines{"What changed", w.Changes}, titledLines{"What may follow", w.Consequences}, titledLines{"Not known in public", w.Hidden})
 }
 
-func coalitionText(c *chronicle, p coalition) string {
-	var parts []part
+func coalitionText(c *chronicle, p coalitionNote) string {
+	var parts []titledLines
 	for _, a := range p.Answers {
 		verb := "declines"
 		if a.Accepts {
 			verb = "accepts"
 		}
-		parts = append(parts, part{c.name(a.Actor) + " " + verb, []string{a.Text}})
+		parts = append(parts, titledLines{c.name(a.Actor) + " " + verb, []string{a.Text}})
 	}
-	return parted("proposes a coalition: "+p.Purpose, append(parts, part{"Agreed", []string{p.Agreed}}, part{"In public", []string{p.Statement}})...)
+	return joinParts("proposes a coalition: "+p.Purpose, append(parts, titledLines{"Agreed", []string{p.Agreed}}, titledLines{"In public", []string{p.Statement}})...)
+}
+
+// graph draws who speaks to whom: actors on a circle, an arrow for what one wrote to
+// another. It takes its colour from the page around it.
+type graph struct {
+	names []string
+	width float64 // as wide as the longest name needs
+	// wrote is the number of messages, by sender and recipient.
+	wrote [][]float64
+	// loud marks actors that spoke in public.
+	loud []bool
+	// groups has the coalitions that were formed.
+	groups [][]int
+}
+
+// The sizes of the picture; letter is the maximum width of a letter.
+const (
+	graphHeight = 340.0
+	graphRadius = 115.0
+	nodeRadius  = 9.0
+	letter      = 7.8
+)
+
+func newGraph(names []string) *graph {
+	g := &graph{names: names, loud: make([]bool, len(names)), wrote: make([][]float64, len(names))}
+	longest := 0
+	for _, name := range names {
+		for _, line := range nameLines(name) {
+			longest = max(longest, utf8.RuneCountInString(line))
+		}
+	}
+	g.width = 2 * (graphRadius + nodeRadius + 12 + letter*float64(longest))
+	for i := range g.wrote {
+		g.wrote[i] = make([]float64, len(names))
+	}
+	return g
+}
+
+// svg draws nodes, or arrows and coalitions, or both.
+func (g *graph) svg(nodes, arrows bool) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg viewBox="0 0 %.0f %g" width="%.0f" fill="none" stroke="currentColor">`, g.width, graphHeight, g.width)
+	if arrows {
+		for _, members := range g.groups {
+			g.group(&b, members)
+		}
+		largest := g.largest()
+		for from := range g.names {
+			for to := range g.names {
+				if w := g.wrote[from][to]; w > 0 && from != to {
+					g.arrow(&b, from, to, w, math.Pow(w/largest, 3)) // emphasizes the largest
+				}
+			}
+		}
+		for i, loud := range g.loud {
+			if x, y := g.at(i); loud {
+				fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="%g" stroke-width="1.5" stroke-dasharray="3 3"><title>%s spoke in public</title></circle>`, x, y, nodeRadius+6, html.EscapeString(g.names[i]))
+			}
+		}
+	}
+	if nodes {
+		for i := range g.names {
+			g.node(&b, i)
+		}
+	}
+	b.WriteString("</svg>")
+	return b.String()
+}
+
+func (g *graph) largest() float64 {
+	largest := 0.0
+	for _, row := range g.wrote {
+		largest = max(largest, slices.Max(row))
+	}
+	return largest
+}
+
+// at returns the position of a node: the first at the top, then clockwise.
+func (g *graph) at(i int) (x, y float64) {
+	angle := 2*math.Pi*float64(i)/float64(max(1, len(g.names))) - math.Pi/2
+	return g.width/2 + graphRadius*math.Cos(angle), graphHeight/2 + graphRadius*math.Sin(angle)
+}
+
+func (g *graph) node(b *strings.Builder, i int) {
+	x, y := g.at(i)
+	fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="%g" fill="currentColor" stroke="none"/>`, x, y, nodeRadius)
+	anchor, dx, dy := "middle", 0.0, -nodeRadius-11
+	switch {
+	case x > g.width/2+1:
+		anchor, dx, dy = "start", nodeRadius+10, 4
+	case x < g.width/2-1:
+		anchor, dx, dy = "end", -nodeRadius-10, 4
+	case y > graphHeight/2:
+		dy = nodeRadius + 21
+	}
+	lines := nameLines(g.names[i])
+	switch {
+	case len(lines) == 2 && dy > nodeRadius: // below its node
+	case len(lines) == 2 && dy < 0:
+		dy -= nameHeight
+	default:
+		dy -= nameHeight / 2 * float64(len(lines)-1)
+	}
+	for n, line := range lines {
+		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="%s" font-size="14" fill="currentColor" stroke="none">%s</text>`, x+dx, y+dy+nameHeight*float64(n), anchor, html.EscapeString(line))
+	}
+}
+
+// nameHeight is the distance between the lines of a name.
+const nameHeight = 16.0
+
+// nameLines splits a long name into two lines.
+func nameLines(name string) []string {
+	name = script.Cut(script.OneLine(name), 36)
+	if utf8.RuneCountInString(name) <= 16 {
+		return []string{name}
+	}
+	best := -1
+	for i, r := range name {
+		if r == ' ' && (best < 0 || abs(2*i-len(name)) < abs(2*best-len(name))) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return []string{name}
+	}
+	return []string{name[:best], name[best+1:]}
+}
+
+func abs(n int) int { return max(n, -n) }
+
+// arrow draws an arrow for messages, bent to its left so that both directions are visible.
+func (g *graph) arrow(b *strings.Builder, from, to int, weight, share float64) {
+	x1, y1 := g.at(from)
+	x2, y2 := g.at(to)
+	length := math.Hypot(x2-x1, y2-y1)
+	ux, uy := (x2-x1)/length, (y2-y1)/length
+	// The middle of the bend, and the ends outside of the nodes.
+	mx, my := (x1+x2)/2-uy*22, (y1+y2)/2+ux*22
+	ex, ey := x2-ux*(nodeRadius+4)-uy*4, y2-uy*(nodeRadius+4)+ux*4
+	sx, sy := x1+ux*(nodeRadius+4)-uy*4, y1+uy*(nodeRadius+4)+ux*4
+	tip := fmt.Sprintf("%s to %s: %.3g", g.names[from], g.names[to], weight)
+	fmt.Fprintf(b, `<g opacity="%.2f"><title>%s</title><path d="M%.1f %.1fQ%.1f %.1f %.1f %.1f" stroke-width="%.1f"/>`, 0.2+0.65*share, html.EscapeString(tip), sx, sy, mx, my, ex, ey, 0.8+3.2*share)
+	// The head points along the end of the bend.
+	hx, hy := ex-mx, ey-my
+	h := math.Hypot(hx, hy)
+	hx, hy = hx/h, hy/h
+	size := 6 + 3*share
+	fmt.Fprintf(b, `<polygon points="%.1f,%.1f %.1f,%.1f %.1f,%.1f" fill="currentColor" stroke="none"/></g>`,
+		ex+hx*2, ey+hy*2, ex-hx*size-hy*size/2, ey-hy*size+hx*size/2, ex-hx*size+hy*size/2, ey-hy*size-hx*size/2)
+}
+
+// group draws a coalition as the area between its members.
+func (g *graph) group(b *strings.Builder, members []int) {
+	points, names := make([]string, len(members)), make([]string, len(members))
+	for i, m := range members {
+		x, y := g.at(m)
+		points[i], names[i] = fmt.Sprintf("%.1f,%.1f", x, y), g.names[m]
+	}
+	fmt.Fprintf(b, `<polygon points="%s" fill="currentColor" fill-opacity="0.1" stroke-width="1" stroke-dasharray="5 4"><title>coalition of %s</title></polygon>`,
+		strings.Join(points, " "), html.EscapeString(strings.Join(names, ", ")))
 }

@@ -1,12 +1,19 @@
 // Package scenario is the kind of policy simulations: actors with their own goals decide turn
 // by turn, a narrator writes what follows, and metrics and checks are taken after every turn.
 //
-// Package folder reads the files of a scenario, play plays it, and show shows it.
+// Package script has a scenario as data and reads it from its folder, and package earlier converts
+// folders of the earlier Scenario Lab. Here game.go plays a scenario, with talk.go, assess.go and
+// prompt.go; record.go has what is recorded; chronicle.go reads it back for replay.go and files.go;
+// exhibit.go is for reports, and standin.go plays for the simulated provider.
 package scenario
 
 import (
+	"embed"
 	"errors"
 	"fmt"
+	"maps"
+	"path"
+	"slices"
 	"strings"
 
 	"parley/llm"
@@ -49,7 +56,7 @@ func (definition) Load(p *Params, files world.Files) ([]string, error) {
 	if p.Script != nil {
 		return nil, errors.New("scenario: params.script: conflicts with folder, from which it would be read; leave one of them out")
 	}
-	s, advice, err := script.Read(files, p.Folder)
+	s, advice, err := script.ReadFolder(files, p.Folder)
 	if err != nil {
 		return nil, errors.Join(err, converterHint(files, p.Folder))
 	}
@@ -88,11 +95,11 @@ func (p *Params) script() (*script.Script, error) {
 	// a script that was written into the plan.
 	asWritten := func(key string) string { return key }
 	if len(set) == 0 {
-		p.complain(&c, "script.", s.Problems(), asWritten)
+		p.addProblems(&c, "script.", s.Problems(), asWritten)
 	} else {
 		changed, problems := s.Change(set)
-		p.complain(&c, "set.", problems, asWritten)
-		p.complain(&c, "set.", changed.Problems(), changed.Called)
+		p.addProblems(&c, "set.", problems, asWritten)
+		p.addProblems(&c, "set.", changed.Problems(), changed.Called)
 		s = changed
 	}
 	if err := c.Err(); err != nil {
@@ -101,8 +108,8 @@ func (p *Params) script() (*script.Script, error) {
 	return s, nil
 }
 
-// complain reports problems at the params that caused them.
-func (p *Params) complain(c *world.ParamErrors, where string, problems []script.Problem, named func(string) string) {
+// addProblems reports problems at the params that caused them.
+func (p *Params) addProblems(c *world.ParamErrors, where string, problems []script.Problem, named func(string) string) {
 	for _, wrong := range problems {
 		at := where + named(wrong.Key)
 		if p.Turns != 0 && at == "set.turns" {
@@ -136,7 +143,7 @@ func (definition) World(p *Params, _ world.Lineup) (world.World, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newPlay(s), nil
+	return newGame(s), nil
 }
 
 // TaskName returns the name of the scenario. What a plan sets in it may differ between compared episodes.
@@ -150,24 +157,24 @@ func (definition) TaskName(p *Params) (name string, whole bool) {
 
 // StandIn answers for the simulated provider.
 func (definition) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {
-	return playStandin(model, req, seed)
+	return standInReply(model, req, seed)
 }
 
 // Exhibitor makes the exhibits of a report.
-func (definition) Exhibitor() world.Exhibitor { return showExhibitor() }
+func (definition) Exhibitor() world.Exhibitor { return newExhibitor() }
 
 // Story shows an episode turn by turn.
 func (definition) Story(_ world.Played, entries []world.TranscriptEntry) []world.Exhibit {
-	return story(world.NotesOf(entries))
+	return episodeStory(world.NotesOf(entries))
 }
 
 // Files writes an episode as files for people to read.
 func (definition) Files(p world.Played, notes []world.Note) map[string]string {
-	return showFiles(p, notes)
+	return episodeFiles(p, notes)
 }
 
 // Tables are the tables of events and statements.
-func (definition) Tables() []world.NoteTable { return tables() }
+func (definition) Tables() []world.NoteTable { return noteTables() }
 
 // Measures returns the scores of a scenario: its metrics, the turns and the issues.
 func (definition) Measures(p *Params) []world.Measure {
@@ -197,4 +204,100 @@ func (definition) Measures(p *Params) []world.Measure {
 		all = append(all, world.Measure{Name: "issues", Bounds: world.AtLeast0()})
 	}
 	return all
+}
+
+// The example is a plan and a scenario folder that you can read and run.
+//
+//go:embed example
+var example embed.FS
+
+// examplePlan returns the plan file of the example.
+func examplePlan() string {
+	b, err := example.ReadFile("example/plan.yaml")
+	if err != nil {
+		return "" // it is embedded
+	}
+	return string(b)
+}
+
+// exampleFiles returns the other files, by name.
+func exampleFiles() map[string]string {
+	files := map[string]string{}
+	collectFiles("", files)
+	delete(files, "plan.yaml")
+	return files
+}
+
+func collectFiles(dir string, files map[string]string) {
+	entries, err := example.ReadDir("example" + dir)
+	if err != nil {
+		return // it is embedded
+	}
+	for _, e := range entries {
+		name := dir + "/" + e.Name()
+		if e.IsDir() {
+			collectFiles(name, files)
+		} else if b, err := example.ReadFile("example" + name); err == nil {
+			files[name[1:]] = string(b)
+		}
+	}
+}
+
+// earlierKeys returns keys that only the earlier Scenario Lab had, by pattern of file.
+func earlierKeys() map[string][]string {
+	return map[string][]string{
+		"scenario.yaml": {"num_turns", "context_window", "max_per_turn", "enabled"},
+		"actors/*":      {"llm_model", "decision_making_style", "response_format"},
+		"*metrics.yaml": {
+			"extraction_model", "thresholds", "data_type", "options", "extraction_type", "extraction_method", "extraction_prompt", "prompt_template",
+			"regex", "patterns", "min_value", "max_value", "aggregation", "export_format", "auto_export", "export_path",
+		},
+		"validation-rules.yaml": {
+			"prompt_template", "run_at_scenario_end", "generate_summary_report", "reporting", "severity_thresholds", "report_format", "include_in_costs", "rules",
+		},
+		"*events.yaml": {
+			"events", "trends", "random_events", "conditional_events", "scheduled_events", "id", "effect", "effects", "impact", "schedule",
+			"probability_per_turn", "chance", "interval", "start_turn", "end_turn", "trigger",
+		},
+	}
+}
+
+// converterHint returns an error that names the converter, if a folder has keys of the earlier Scenario Lab.
+func converterHint(files world.Files, folder string) error {
+	dir := strings.TrimSuffix(path.Clean(folder), "/scenario.yaml")
+	keys := earlierKeys()
+	for _, pattern := range slices.Sorted(maps.Keys(keys)) {
+		for _, file := range files.Match(dir + "/" + pattern) {
+			all := map[string]any{}
+			if d, err := files.YAML(file, &all); err != nil || d == nil {
+				continue // it is reported anyway
+			}
+			if key := anyKey(all, keys[pattern]); key != "" {
+				return fmt.Errorf("params.folder: %q has the key %s of the earlier Scenario Lab: convert the folder with parley init scenario --from FOLDER", folder, key)
+			}
+		}
+	}
+	return nil
+}
+
+// anyKey returns the first of the keys that a value has at any depth, or "".
+func anyKey(v any, keys []string) string {
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			if k := anyKey(item, keys); k != "" {
+				return k
+			}
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if slices.Contains(keys, name) {
+				return name
+			}
+			if k := anyKey(v[name], keys); k != "" {
+				return k
+			}
+		}
+	}
+	return ""
 }

@@ -155,26 +155,26 @@ func (g *game) join(t *world.Table, m *moves, p *pact) {
 // noteTalk notes who said what to whom.
 func (g *game) noteTalk(t *world.Table, m moves) {
 	for _, s := range m.statements {
-		t.Note("statement", g.cast[s.who].ShortName, recordStatement{Turn: m.turn, Text: s.text})
+		t.Note("statement", g.cast[s.who].ShortName, statementNote{Turn: m.turn, Text: s.text})
 		g.conduct[s.who].Statements++
 	}
 	for _, x := range m.exchanges {
 		for _, line := range x.lines {
 			to := g.cast[x.other(line.who)].ShortName
-			t.Note("message", g.cast[line.who].ShortName, recordMessage{Turn: m.turn, To: to, Text: line.text})
+			t.Note("message", g.cast[line.who].ShortName, messageNote{Turn: m.turn, To: to, Text: line.text})
 			g.conduct[line.who].Wrote[to]++
 		}
 	}
 	for _, p := range m.pacts {
-		c := coalition{Turn: m.turn, Purpose: p.purpose, Formed: p.formed, Agreed: p.agreed, Statement: p.statement}
+		c := coalitionNote{Turn: m.turn, Purpose: p.purpose, Formed: p.formed, Agreed: p.agreed, Statement: p.statement}
 		for _, who := range p.members {
 			c.Members = append(c.Members, g.cast[who].ShortName)
 		}
 		for _, a := range p.answers {
-			c.Answers = append(c.Answers, recordAnswer{Actor: g.cast[a.who].ShortName, Accepts: a.accepts, Text: a.text})
+			c.Answers = append(c.Answers, coalitionAnswer{Actor: g.cast[a.who].ShortName, Accepts: a.accepts, Text: a.text})
 		}
 		t.Note("coalition", g.cast[p.proposer].ShortName, c)
-		g.proposals = append(g.proposals, recordProposal{Turn: m.turn, Members: c.Members, Formed: c.Formed})
+		g.proposals = append(g.proposals, proposedCoalition{Turn: m.turn, Members: c.Members, Formed: c.Formed})
 	}
 }
 

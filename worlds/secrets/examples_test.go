@@ -145,7 +145,7 @@ func TestModesExample(t *testing.T) {
 	modes := map[string]int{}
 	for _, e := range all {
 		modes[e.record.Mode]++
-		if len(e.record.Conversations) != 6 || (e.record.Target != "") != (e.record.Mode == secrets.Targeted) {
+		if len(e.record.Conversations) != 6 || (e.record.Target != "") != (e.record.Mode == "targeted") {
 			t.Errorf("%s: %+v", e.cell, e.record)
 		}
 	}

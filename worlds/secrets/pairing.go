@@ -1,5 +1,3 @@
-// Part pairing decides which players of a game talk to each other, round by round.
-
 package secrets
 
 import (
@@ -10,13 +8,13 @@ import (
 
 // The methods of pairing.
 const (
-	random = "random"
-	Robin  = "round-robin"
-	Swiss  = "swiss"
+	pairRandom = "random"
+	pairRobin  = "round-robin"
+	pairSwiss  = "swiss"
 )
 
-// methods lists the methods of pairing.
-func methods() []string { return []string{random, Robin, Swiss} }
+// pairingMethods lists the methods of pairing.
+func pairingMethods() []string { return []string{pairRandom, pairRobin, pairSwiss} }
 
 // pairing makes the pairs of each round. Everybody talks once a round; if the number of
 // players is odd, one who sat out least often sits out. The player who has opened fewer
@@ -38,7 +36,7 @@ func newPairing(method string, players int, r *rand.Rand) *pairing {
 		p.order = append(p.order, i)
 		p.met[i] = make([]int, players)
 	}
-	if method == Swiss {
+	if method == pairSwiss {
 		p.shuffle()
 	}
 	return p
@@ -51,10 +49,10 @@ func (p *pairing) shuffle() {
 	}
 }
 
-// Next returns the pairs of the next round, the player who opens first in each, and the
+// next returns the pairs of the next round, the player who opens first in each, and the
 // player who sits out, or -1.
-func (p *pairing) Next(points []float64) (pairs [][2]int, sits int) {
-	if p.method == Swiss {
+func (p *pairing) next(points []float64) (pairs [][2]int, sits int) {
+	if p.method == pairSwiss {
 		pairs, sits = p.swiss(points)
 	} else {
 		pairs, sits = p.circle()
@@ -79,7 +77,7 @@ func (p *pairing) Next(points []float64) (pairs [][2]int, sits int) {
 func (p *pairing) circle() (pairs [][2]int, sits int) {
 	n := len(p.order) + len(p.order)%2
 	step := p.round % (n - 1)
-	if step == 0 && p.method == random {
+	if step == 0 && p.method == pairRandom {
 		p.shuffle()
 	}
 	at := func(slot int) int { // the player there; with an odd number one slot is empty

@@ -12,7 +12,7 @@ import (
 // players sit out and open about equally often, and two players meet again only if they must.
 func TestPairing(t *testing.T) {
 	t.Parallel()
-	for _, how := range methods() {
+	for _, how := range pairingMethods() {
 		for _, n := range []int{2, 3, 4, 5, 6, 7, 8, 13, 20, 100} {
 			t.Run(fmt.Sprint(how, n), func(t *testing.T) {
 				t.Parallel()
@@ -21,17 +21,17 @@ func TestPairing(t *testing.T) {
 				cycle := n - 1 + n%2
 				points := make([]float64, n)
 				for round := range 2*cycle + 1 {
-					pairs, sits := p.Next(points)
+					pairs, sits := p.next(points)
 					checkRound(t, n, pairs, sits)
 					for _, m := range pairs {
 						points[m[r.IntN(2)]] += float64(r.IntN(4))
 					}
 					low, high := spread(p.met)
 					// A Swiss draw follows the points: late in a cycle two players may meet again.
-					if how != Swiss && (high > round/cycle+1 || low < (round+1)/cycle) {
+					if how != pairSwiss && (high > round/cycle+1 || low < (round+1)/cycle) {
 						t.Errorf("round %d: pairs met between %d and %d times", round+1, low, high)
 					}
-					if how == Swiss && round < (n-1)/2 && high > 1 {
+					if how == pairSwiss && round < (n-1)/2 && high > 1 {
 						t.Errorf("round %d of a Swiss draw: two players met %d times", round+1, high)
 					}
 				}
@@ -83,13 +83,13 @@ func spread(met [][]int) (low, high int) {
 // TestSwissFollowsThePoints checks that players with similar points meet.
 func TestSwissFollowsThePoints(t *testing.T) {
 	t.Parallel()
-	p := newPairing(Swiss, 5, rand.New(rand.NewPCG(1, 1)))
-	pairs, sits := p.Next([]float64{1, 9, 3, 8, 2})
+	p := newPairing(pairSwiss, 5, rand.New(rand.NewPCG(1, 1)))
+	pairs, sits := p.next([]float64{1, 9, 3, 8, 2})
 	if sits != 0 || !reflect.DeepEqual(pairs, [][2]int{{1, 3}, {2, 4}}) {
 		t.Errorf("%v, %d sits out", pairs, sits)
 	}
 	// Those pairs have met, so the first meets the third, and another player sits out.
-	pairs, sits = p.Next([]float64{1, 9, 3, 8, 2})
+	pairs, sits = p.next([]float64{1, 9, 3, 8, 2})
 	if sits != 4 || len(pairs) != 2 || !slices.Contains([]int{pairs[0][0], pairs[0][1]}, 1) || !slices.Contains([]int{pairs[0][0], pairs[0][1]}, 2) {
 		t.Errorf("%v, %d sits out", pairs, sits)
 	}
@@ -100,16 +100,16 @@ func TestSwissFollowsThePoints(t *testing.T) {
 func TestPairingIsDrawn(t *testing.T) {
 	t.Parallel()
 	draw := func(how string, n int, seed uint64) [][2]int {
-		pairs, _ := newPairing(how, n, rand.New(rand.NewPCG(seed, 0))).Next(make([]float64, n))
+		pairs, _ := newPairing(how, n, rand.New(rand.NewPCG(seed, 0))).next(make([]float64, n))
 		return pairs
 	}
 	drawn := map[string]bool{}
 	for seed := range uint64(50) {
-		drawn[fmt.Sprint(draw(random, 6, seed))] = true
-		if !reflect.DeepEqual(draw(Robin, 6, seed), draw(Robin, 6, 0)) {
+		drawn[fmt.Sprint(draw(pairRandom, 6, seed))] = true
+		if !reflect.DeepEqual(draw(pairRobin, 6, seed), draw(pairRobin, 6, 0)) {
 			t.Error("round-robin depends on the seed")
 		}
-		for _, how := range methods() {
+		for _, how := range pairingMethods() {
 			if pairs := draw(how, 2, seed); pairs[0] != [2]int{0, 1} {
 				t.Errorf("%s: two players: %v", how, pairs)
 			}

@@ -32,7 +32,7 @@ func (t *talk) open(side int) {
 	for _, past := range t.remembered(side) {
 		past.begin(d, me)
 		past.addTo(d, me, 0)
-		d.hear("[The conversation is over.]")
+		d.addUser("[The conversation is over.]")
 	}
 	t.begin(d, me)
 }
@@ -40,14 +40,14 @@ func (t *talk) open(side int) {
 // last returns the last message of a prompt: what was said since the player's last turn, and the remark that it is its turn.
 func (t *talk) last(d *dialogue, turn int) string {
 	remark := "[You write message " + t.position(turn) + "]"
-	return strings.Join(append(slices.Clip(d.heard), remark), "\n\n")
+	return strings.Join(append(slices.Clip(d.pending), remark), "\n\n")
 }
 
 // dialogue is a conversation as one player's messages: its own texts as assistant, all others as
 // user. The roles alternate: a turn without a message becomes a remark in brackets, as user.
 type dialogue struct {
-	lines []line
-	heard []string // since the player's last message
+	lines   []line
+	pending []string // since the player's last message
 }
 
 // line is a message of a dialogue. An llm.Message takes four times as much memory, and very many dialogues may be kept.
@@ -73,22 +73,22 @@ func (d *dialogue) prompt(last string) []llm.Message {
 	return messages
 }
 
-func (d *dialogue) hear(text string) { d.heard = append(d.heard, text) }
+func (d *dialogue) addUser(text string) { d.pending = append(d.pending, text) }
 
-func (d *dialogue) say(text string) {
-	d.lines = append(d.lines, line{llm.RoleUser, strings.Join(d.heard, "\n\n")}, line{llm.RoleAssistant, text})
-	d.heard = nil
+func (d *dialogue) addOwn(text string) {
+	d.lines = append(d.lines, line{llm.RoleUser, strings.Join(d.pending, "\n\n")}, line{llm.RoleAssistant, text})
+	d.pending = nil
 }
 
 // begin adds the remark that the conversation begins to a dialogue of the player me.
 func (t *talk) begin(d *dialogue, me int) {
 	switch {
 	case t.game.simple():
-		d.hear("[The conversation begins.]")
+		d.addUser("[The conversation begins.]")
 	case t.game.Players == 2:
-		d.hear(fmt.Sprintf("[Round %d of %d: a conversation begins.]", t.round, t.game.Rounds))
+		d.addUser(fmt.Sprintf("[Round %d of %d: a conversation begins.]", t.round, t.game.Rounds))
 	default:
-		d.hear(fmt.Sprintf("[Round %d of %d: your conversation with %s begins.]", t.round, t.game.Rounds, t.player(1-t.side(me)).name))
+		d.addUser(fmt.Sprintf("[Round %d of %d: your conversation with %s begins.]", t.round, t.game.Rounds, t.player(1-t.side(me)).name))
 	}
 }
 
@@ -101,14 +101,14 @@ func (t *talk) addTo(d *dialogue, me, from int) {
 	for i, text := range t.turns[from:] {
 		switch mine := (from+i)%2 == own; {
 		case mine && text == "":
-			d.hear("[You wrote nothing.]")
+			d.addUser("[You wrote nothing.]")
 		case mine:
-			d.say(text)
+			d.addOwn(text)
 		case text == "":
 			other := t.player(1 - own).name
-			d.hear("[" + strings.ToUpper(other[:1]) + other[1:] + " wrote nothing.]")
+			d.addUser("[" + strings.ToUpper(other[:1]) + other[1:] + " wrote nothing.]")
 		default:
-			d.hear(text)
+			d.addUser(text)
 		}
 	}
 }
@@ -122,7 +122,7 @@ func (t *talk) remembered(side int) []*talk {
 	other := t.pair[1-side]
 	var all []*talk
 	for _, past := range t.player(side).past {
-		if t.game.hasPart(chatHistory) || past.pair[0] == other || past.pair[1] == other {
+		if t.game.hasPart(historyPart) || past.pair[0] == other || past.pair[1] == other {
 			all = append(all, past)
 		}
 	}
@@ -151,18 +151,18 @@ func (t *talk) instructions(side int) string {
 		parts = append(parts, own)
 	} else if g.Players == 2 {
 		parts = append(parts, "You are a player in a game of trust. You and one other player write messages to each other in turn. "+
-			"Each of you "+standinDealt)
+			"Each of you "+dealtText)
 	} else {
 		parts = append(parts, fmt.Sprintf("You are %s in a game of trust of %d players. In every round you talk to one of the others: the two of you write messages "+
-			"to each other in turn. Each player "+standinDealt, p.name, g.Players))
+			"to each other in turn. Each player "+dealtText, p.name, g.Players))
 	}
-	if g.hasPart(ownSecret) {
+	if g.hasPart(secretPart) {
 		parts = append(parts, yourSecret+p.secret)
 	}
-	if g.hasPart(theRules) {
-		parts = append(parts, cmp.Or(g.Texts[theRules], g.rulesText(t.pair[side])))
+	if g.hasPart(rulesPart) {
+		parts = append(parts, cmp.Or(g.Texts[rulesPart], g.rulesText(t.pair[side])))
 	}
-	if held := g.standings.held[t.pair[side]]; g.hasPart(collectedSecrets) && len(held) > 0 {
+	if held := g.standings.held[t.pair[side]]; g.hasPart(collectedPart) && len(held) > 0 {
 		parts = append(parts, g.collectedText(held))
 	}
 	if p.persona != "" {
@@ -194,4 +194,80 @@ func personaText(persona string) string {
 			"Do not be moved by the same tricks, and give nothing away that pays you nothing."
 	}
 	return persona
+}
+
+// rulesText explains to a player what gives a word away, and what it pays.
+func (g *game) rulesText(me int) string {
+	var b strings.Builder
+	b.Grow(768) // most rules fit
+	b.WriteString("A player gives its own word away by writing it in a message")
+	if g.Forms == nil { // all forms count: see deal
+		b.WriteString(": in any spelling, letter by letter, backwards, in pieces or in a code too")
+	} else {
+		b.WriteString("; only these forms count: ")
+		b.WriteString(joinNames(g.Forms))
+	}
+	b.WriteString(". Hints do not count.")
+	if g.Judge == judgeDecide {
+		b.WriteString(" A judge reads the conversation and decides.")
+	}
+	if g.Mode == modeStandard {
+		g.standardText(&b)
+	} else {
+		b.WriteString(" You collect a word when its owner gives it away in a conversation with you.")
+		b.WriteString(g.collectingText(me))
+	}
+	if g.Players == 2 {
+		b.WriteString("The other player is paid by the same rules. Get as many points as you can.")
+	} else {
+		b.WriteString("All players are paid by the same rules. Get as many points as you can.")
+	}
+	return b.String()
+}
+
+// standardText writes what a conversation pays.
+func (g *game) standardText(b *strings.Builder) {
+	b.WriteString(" When a conversation is over, you get:\n")
+	for _, line := range []struct{ name, when string }{
+		{"neither", "if neither of you gave a word away"},
+		{"both", "if both of you did"},
+		{"only_other", "if only the other player did"},
+		{"only_own", "if only you did"},
+	} {
+		b.WriteString("- " + pointsText(g.standings.pays(line.name)) + " " + line.when + "\n")
+	}
+}
+
+// collectingText explains what collected words pay.
+func (g *game) collectingText(me int) string {
+	switch g.Mode {
+	case modeRetained:
+		return fmt.Sprintf(" When the game is over, each word you collected pays %s, divided by the number of players who collected it: "+
+			"what few have is worth most.\n", pointsText(float64(g.Players)))
+	case modeDiversity:
+		return fmt.Sprintf(" Each different word you collect pays %s.\n", pointsText(g.standings.pays("secret")))
+	default:
+		return fmt.Sprintf(" Each different word you collect pays %s. One of the words is the target: it pays %s more. %s\n",
+			pointsText(g.standings.pays("secret")), pointsText(g.standings.pays("target")), g.targetText(me))
+	}
+}
+
+// targetText explains whose word is the target, if the player may know.
+func (g *game) targetText(me int) string {
+	holder := me == g.target
+	switch known := g.TargetKnown; {
+	case holder && (known == knownToEveryone || known == knownToHolder):
+		return ownTarget
+	case !holder && (known == knownToEveryone || known == knownToOthers):
+		return "It is the word of " + g.players[g.target].name + "."
+	default:
+		return "You are not told whose it is."
+	}
+}
+
+func pointsText(points float64) string {
+	if points == 1 {
+		return "1 point"
+	}
+	return strconv.FormatFloat(points, 'g', -1, 64) + " points"
 }

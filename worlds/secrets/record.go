@@ -1,13 +1,14 @@
-// Part record defines the data of a game of secrets, as its outcome and notes hold it, and the
-// kind's part of a report, which is made from any number of games. It also tells a single game as a story.
-//
-// It accepts outcomes from anywhere and skips broken ones.
-
 package secrets
 
-import "parley/worlds/secrets/reveal"
+import (
+	"encoding/json"
 
-// Game is the data of an outcome.
+	"parley/world"
+	"parley/worlds/secrets/reveal"
+)
+
+// Game is the data of an outcome. Readers of it skip what they cannot read, because a run file may come from
+// anywhere.
 type Game struct {
 	Mode string `json:"mode"`
 	// Secrets is seat to word, and Target the seat whose word is the target.
@@ -22,15 +23,15 @@ type Game struct {
 	Conversations []Conversation `json:"conversations"`
 }
 
-// recordRound is the pairs of a round: the data of a note.
-type recordRound struct {
+// roundNote is the pairs of a round: the data of a note.
+type roundNote struct {
 	Round int         `json:"round"`
 	Pairs [][2]string `json:"pairs"` // the seat that opens, and the seat that answers
 	Sits  string      `json:"sits,omitempty"`
 }
 
-// recordMessage is a message: the data of a note, with its writer as seat.
-type recordMessage struct {
+// messageNote is a message: the data of a note, with its writer as seat.
+type messageNote struct {
 	Round   int         `json:"round"`
 	Number  int         `json:"number"` // of the turn, from 1
 	To      string      `json:"to"`
@@ -73,4 +74,42 @@ type Verdict struct {
 	Revealed bool   `json:"revealed"`
 	Message  int    `json:"message,omitempty"` // the first that did, if it said so
 	Reason   string `json:"reason,omitempty"`
+}
+
+// Tables are the tables of games of secrets: reveals.
+func (definition) Tables() []world.NoteTable {
+	word := func(name, doc string) world.NoteColumn {
+		return world.NoteColumn{Name: name, Type: world.NoteText, Doc: doc}
+	}
+	return []world.NoteTable{{
+		Name: "reveals", Doc: "a message that gives a secret away or names the other's, by the rule",
+		Columns: []world.NoteColumn{
+			{Name: "round", Type: world.NoteInteger, Doc: "the round, from 1"}, {Name: "message", Type: world.NoteInteger, Doc: "the number of the message in its conversation, from 1"},
+			word("seat", "who wrote it"), word("agent", "the agent in that seat"), word("other", "who read it"), word("other_agent", "the agent in that seat"),
+			word("whose", "own if it gives its writer's secret away, other if it names the reader's"), word("secret", "the secret"),
+			word("form", "how the secret is there, as said or spelled"), word("text", "the message"),
+		},
+		Rows: revealRows,
+	}}
+}
+
+func revealRows(p world.Played, notes []world.Note) (all [][]any) {
+	var g Game
+	if raw, ok := p.Outcome.Data.(json.RawMessage); !ok || json.Unmarshal(raw, &g) != nil {
+		return nil
+	}
+	for _, n := range notes {
+		var m messageNote
+		if n.Kind != "message" || json.Unmarshal(n.Data, &m) != nil {
+			continue
+		}
+		add := func(whose, secret, form string) {
+			if form != "" {
+				all = append(all, []any{m.Round, m.Number, n.Seat, p.Spec.Lineup[n.Seat], m.To, p.Spec.Lineup[m.To], whose, secret, form, m.Text})
+			}
+		}
+		add("own", g.Secrets[n.Seat], string(m.Reveals))
+		add("other", g.Secrets[m.To], string(m.Names))
+	}
+	return all
 }

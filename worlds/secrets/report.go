@@ -45,8 +45,7 @@ func (s samples) add(u world.Unit, within world.Bounds, episode map[key][]float6
 	}
 }
 
-// exhibitor returns an empty part of a report.
-func exhibitor() world.Exhibitor {
+func newReport() world.Exhibitor {
 	return &report{
 		rates: samples{}, pairs: samples{}, points: samples{}, ways: map[reveal.Form]map[string]int{},
 		judged: map[[2]bool]int{}, slips: map[string][]slipped{},

@@ -16,7 +16,7 @@ const (
 
 // shown returns the exhibits of a report on games, by name.
 func shown(games ...world.Played) map[string]world.Show {
-	g := exhibitor()
+	g := newReport()
 	for _, p := range games {
 		g.Add(p)
 	}

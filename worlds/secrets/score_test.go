@@ -40,28 +40,28 @@ func TestSettle(t *testing.T) {
 		results []result
 		want    []float64
 	}{
-		{Standard, []result{neither}, []float64{0, 0}},
-		{Standard, []result{both}, []float64{1, 1}},
-		{Standard, []result{first}, []float64{0, 3}},
-		{Standard, []result{second}, []float64{3, 0}},
-		{Standard, []result{first, both, second, first}, []float64{4, 7}},
-		{Retained, []result{neither}, []float64{0, 0}},
-		{Retained, []result{both}, []float64{2, 2}},
-		{Retained, []result{first, first}, []float64{0, 2}},
-		{Diversity, []result{second}, []float64{2, 0}},
-		{Diversity, []result{second, both, second}, []float64{2, 2}}, // the same secret pays once
-		{Targeted, []result{both}, []float64{1, 6}},                  // the target is the secret of the first
-		{Targeted, []result{first, both}, []float64{1, 6}},
-		{Targeted, []result{second}, []float64{1, 0}},
+		{modeStandard, []result{neither}, []float64{0, 0}},
+		{modeStandard, []result{both}, []float64{1, 1}},
+		{modeStandard, []result{first}, []float64{0, 3}},
+		{modeStandard, []result{second}, []float64{3, 0}},
+		{modeStandard, []result{first, both, second, first}, []float64{4, 7}},
+		{modeRetained, []result{neither}, []float64{0, 0}},
+		{modeRetained, []result{both}, []float64{2, 2}},
+		{modeRetained, []result{first, first}, []float64{0, 2}},
+		{modeDiversity, []result{second}, []float64{2, 0}},
+		{modeDiversity, []result{second, both, second}, []float64{2, 2}}, // the same secret pays once
+		{modeTargeted, []result{both}, []float64{1, 6}},                  // the target is the secret of the first
+		{modeTargeted, []result{first, both}, []float64{1, 6}},
+		{modeTargeted, []result{second}, []float64{1, 0}},
 	} {
-		l := newStandings(c.mode, nil, 2, map[bool]int{true: 0, false: -1}[c.mode == Targeted])
+		l := newStandings(c.mode, nil, 2, map[bool]int{true: 0, false: -1}[c.mode == modeTargeted])
 		for _, r := range c.results {
 			l.settle(0, 1, r[0], r[1])
 		}
 		if got := l.totals(); !same(got, c.want) {
 			t.Errorf("%s %v: %v, want %v", c.mode, c.results, got, c.want)
 		}
-		if len(l.held[0]) > 1 || len(l.held[1]) > 1 || c.mode == Standard && len(l.held[0])+len(l.held[1]) > 0 {
+		if len(l.held[0]) > 1 || len(l.held[1]) > 1 || c.mode == modeStandard && len(l.held[0])+len(l.held[1]) > 0 {
 			t.Errorf("%s %v: collected %v", c.mode, c.results, l.held)
 		}
 	}
@@ -76,12 +76,12 @@ func TestTotals(t *testing.T) {
 		held   [][]int
 		want   []float64
 	}{
-		{Retained, nil, [][]int{{1, 2}, {0}, {0, 3}, {0, 1, 2}}, []float64{4, 1.33, 5.33, 5.33}},
-		{Diversity, nil, [][]int{{1, 2, 2}, {0, 3, 0}, {0, 1, 3}, {}}, []float64{4, 4, 6, 0}},
-		{Diversity, map[string]float64{"secret": 0.5}, [][]int{{1, 2}, {}, {1}}, []float64{1, 0, 0.5}},
-		{Targeted, nil, [][]int{{1}, {2, 0}, {0, 1}}, []float64{1, 7, 7}},
-		{Targeted, map[string]float64{"target": -2}, [][]int{{1}, {2, 0}, {0, 1}}, []float64{1, 0, 0}},
-		{Retained, nil, [][]int{{}, {}}, []float64{0, 0}},
+		{modeRetained, nil, [][]int{{1, 2}, {0}, {0, 3}, {0, 1, 2}}, []float64{4, 1.33, 5.33, 5.33}},
+		{modeDiversity, nil, [][]int{{1, 2, 2}, {0, 3, 0}, {0, 1, 3}, {}}, []float64{4, 4, 6, 0}},
+		{modeDiversity, map[string]float64{"secret": 0.5}, [][]int{{1, 2}, {}, {1}}, []float64{1, 0, 0.5}},
+		{modeTargeted, nil, [][]int{{1}, {2, 0}, {0, 1}}, []float64{1, 7, 7}},
+		{modeTargeted, map[string]float64{"target": -2}, [][]int{{1}, {2, 0}, {0, 1}}, []float64{1, 0, 0}},
+		{modeRetained, nil, [][]int{{}, {}}, []float64{0, 0}},
 	} {
 		l := newStandings(c.mode, c.points, len(c.held), 0)
 		l.held = c.held
@@ -108,12 +108,12 @@ func TestScores(t *testing.T) {
 	} {
 		p := script(t, "{}", 3, func(turn int, own, other string) world.Reply {
 			if turn == c.first || turn == c.second {
-				return say("Well then: " + strings.ToUpper(own) + "!")
+				return botReply("Well then: " + strings.ToUpper(own) + "!")
 			}
-			return say("I guess yours is " + other + "?") // a guess does not give the own secret away
+			return botReply("I guess yours is " + other + "?") // a guess does not give the own secret away
 		})
 		var got [8]float64
-		for i, seat := range []string{First, Second} {
+		for i, seat := range []string{firstSeat, secondSeat} {
 			for j, name := range []string{"points", "revealed", "obtained", "optimal"} {
 				got[4*i+j] = p.score(seat, name)
 			}
@@ -122,7 +122,7 @@ func TestScores(t *testing.T) {
 		if got != c.want || fmt.Sprint(k.Reveals) != c.reveals || k.Messages != 6 || p.outcome.Failed != "" || len(k.Named) != 2 {
 			t.Errorf("revealed in turns %d and %d: %v, %+v; want %v, %s", c.first, c.second, got, k, c.want, c.reveals)
 		}
-		if p.score("", "both") != c.both || p.score("", "one-sided") != c.one || p.score(First, "won") != -1 {
+		if p.score("", "both") != c.both || p.score("", "one-sided") != c.one || p.score(firstSeat, "won") != -1 {
 			t.Errorf("revealed in turns %d and %d: %+v", c.first, c.second, p.outcome.Scores)
 		}
 	}
@@ -133,23 +133,23 @@ func TestScores(t *testing.T) {
 func TestTournamentScores(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[string][2]float64{ // of player1, and of each other player
-		Standard: {0, 3}, Retained: {0, 5.0 / 4}, Diversity: {0, 2}, Targeted: {0, 6},
+		modeStandard: {0, 3}, modeRetained: {0, 5.0 / 4}, modeDiversity: {0, 2}, modeTargeted: {0, 6},
 	} {
 		target := ""
-		if mode == Targeted {
+		if mode == modeTargeted {
 			target = `, "target": "player1"`
 		}
 		p := drive(t, `{"mode": "`+mode+`", "players": 5, "rounds": 5, "messages": 1`+target+`}`, 0, func(_ *played, c world.Call) world.Reply {
 			if c.Seat == "player1" {
-				return say("It is " + wordOf(c) + ".")
+				return botReply("It is " + wordOf(c) + ".")
 			}
-			return say("No.")
+			return botReply("No.")
 		})
 		for i, seat := range p.seats() {
-			if got := p.score(seat, "points"); math.Abs(got-want[count(i > 0)]) > 1e-9 {
+			if got := p.score(seat, "points"); math.Abs(got-want[asInt(i > 0)]) > 1e-9 {
 				t.Errorf("%s: %s has %v, want %v", mode, seat, got, want)
 			}
-			if p.score(seat, "revealed") != float64(count(i == 0)) || p.score(seat, "won") != 0 {
+			if p.score(seat, "revealed") != float64(asInt(i == 0)) || p.score(seat, "won") != 0 {
 				t.Errorf("%s: %s: %+v", mode, seat, p.outcome.Scores)
 			}
 		}
@@ -164,10 +164,10 @@ func TestTournamentScores(t *testing.T) {
 func TestPointsCanBeSet(t *testing.T) {
 	t.Parallel()
 	p := script(t, `{"points": {"only_other": 7.5, "only_own": -2}, "messages": 1}`, 0, func(turn int, own, _ string) world.Reply {
-		return []world.Reply{say("It is " + own + "."), say("Thanks.")}[turn]
+		return []world.Reply{botReply("It is " + own + "."), botReply("Thanks.")}[turn]
 	})
 	system := p.calls[0].Ask.Messages[0].Text()
-	if p.score(First, "points") != -2 || p.score(Second, "points") != 7.5 || !strings.Contains(system, "- 7.5 points if only the other") || !strings.Contains(system, "- -2 points if only you") {
+	if p.score(firstSeat, "points") != -2 || p.score(secondSeat, "points") != 7.5 || !strings.Contains(system, "- 7.5 points if only the other") || !strings.Contains(system, "- -2 points if only you") {
 		t.Errorf("%+v\n%s", p.outcome.Scores, system)
 	}
 }
@@ -179,16 +179,16 @@ func TestPointBounds(t *testing.T) {
 		params    Params
 		low, high float64
 	}{
-		{Params{Mode: Standard, Players: 2, Rounds: 1}, 0, 3},
-		{Params{Mode: Standard, Players: 5, Rounds: 4}, 0, 12},
-		{Params{Mode: Standard, Players: 2, Rounds: 3, Points: map[string]float64{"neither": 1, "only_own": -2}}, -6, 9},
-		{Params{Mode: Standard, Players: 2, Rounds: 3, Points: map[string]float64{"neither": 1, "only_own": 2}}, 1, 9},
-		{Params{Mode: Retained, Players: 4, Rounds: 2}, 0, 8},
-		{Params{Mode: Diversity, Players: 4, Rounds: 20}, 0, 6},
-		{Params{Mode: Targeted, Players: 3, Rounds: 2}, 0, 7},
-		{Params{Mode: Targeted, Players: 3, Rounds: 2, Points: map[string]float64{"secret": -1}}, -2, 4},
-		{Params{Mode: Targeted, Players: 3, Rounds: 2, Points: map[string]float64{"target": -7}}, -6, 2},
-		{Params{Mode: Diversity, Players: 3, Rounds: 2, Points: map[string]float64{"secret": 0}}, math.Inf(-1), math.Inf(1)},
+		{Params{Mode: modeStandard, Players: 2, Rounds: 1}, 0, 3},
+		{Params{Mode: modeStandard, Players: 5, Rounds: 4}, 0, 12},
+		{Params{Mode: modeStandard, Players: 2, Rounds: 3, Points: map[string]float64{"neither": 1, "only_own": -2}}, -6, 9},
+		{Params{Mode: modeStandard, Players: 2, Rounds: 3, Points: map[string]float64{"neither": 1, "only_own": 2}}, 1, 9},
+		{Params{Mode: modeRetained, Players: 4, Rounds: 2}, 0, 8},
+		{Params{Mode: modeDiversity, Players: 4, Rounds: 20}, 0, 6},
+		{Params{Mode: modeTargeted, Players: 3, Rounds: 2}, 0, 7},
+		{Params{Mode: modeTargeted, Players: 3, Rounds: 2, Points: map[string]float64{"secret": -1}}, -2, 4},
+		{Params{Mode: modeTargeted, Players: 3, Rounds: 2, Points: map[string]float64{"target": -7}}, -6, 2},
+		{Params{Mode: modeDiversity, Players: 3, Rounds: 2, Points: map[string]float64{"secret": 0}}, math.Inf(-1), math.Inf(1)},
 	} {
 		if got := c.params.pointBounds(); got.Low != c.low || got.High != c.high {
 			t.Errorf("%+v: %v, want %v to %v", c.params, got, c.low, c.high)
@@ -200,7 +200,7 @@ func TestPointBounds(t *testing.T) {
 			p.Points[pays.name] = float64(rapid.IntRange(-30, 30).Draw(t, pays.name)) / 10
 		}
 		within, talked := p.pointBounds(), make([]bool, p.Players)
-		l := newStandings(p.Mode, p.Points, p.Players, map[bool]int{true: rapid.IntRange(0, p.Players-1).Draw(t, "target"), false: -1}[p.Mode == Targeted])
+		l := newStandings(p.Mode, p.Points, p.Players, map[bool]int{true: rapid.IntRange(0, p.Players-1).Draw(t, "target"), false: -1}[p.Mode == modeTargeted])
 		for range p.Rounds {
 			players := rapid.Permutation(seatNumbers(p.Players)).Draw(t, "pairs")
 			for pair := range slices.Chunk(players, 2) {

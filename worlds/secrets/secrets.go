@@ -6,14 +6,16 @@
 // all others as user. A failed call is silence, never a message. One written rule, the same for
 // all players, decides what gives a secret away; a judge can report its opinion as well.
 //
-// Play deals the secrets and pairs the players, a talk is one conversation, the standings count
-// what it pays, and the outcome scores the game. Package reveal finds words in disguise.
+// Play deals the secrets (words.go) and pairs the players (pairing.go), a talk is one conversation,
+// and the standings count what it pays and score the game (score.go). record.go has what is
+// recorded, from which report.go and story.go show games. Package reveal finds words in disguise.
 package secrets
 
 import (
 	_ "embed" // the example is a file, so that it can be read and run as one
 	"fmt"
 	"slices"
+	"strings"
 
 	"parley/llm"
 	"parley/world"
@@ -42,23 +44,23 @@ func (definition) About() world.About {
 
 // StandIn plays for the simulated provider.
 func (definition) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {
-	return playStandin(model, req, seed)
+	return standInReply(model, req, seed)
 }
 
 // Exhibitor returns an empty part of a report.
-func (definition) Exhibitor() world.Exhibitor { return exhibitor() }
+func (definition) Exhibitor() world.Exhibitor { return newReport() }
 
 // Story tells a game conversation by conversation.
 func (definition) Story(p world.Played, transcript []world.TranscriptEntry) []world.Exhibit {
-	return recordStory(p, world.NotesOf(transcript))
+	return gameStory(p, world.NotesOf(transcript))
 }
 
 // The seats of a game of two: First opens the first conversation, Second answers. Larger games
 // have player1, player2 and so on. Judge is the seat of the judge, if there is one.
 const (
-	First  = "first"
-	Second = "second"
-	Judge  = "judge"
+	firstSeat  = "first"
+	secondSeat = "second"
+	judgeSeat  = "judge"
 )
 
 // Seats returns the seats of the players, and of the judge if there is one.
@@ -66,10 +68,10 @@ func (definition) Seats(p *Params) ([]string, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	if p.Judge == JudgeNone {
+	if p.Judge == judgeNone {
 		return p.seats(), nil
 	}
-	return append(p.seats(), Judge), nil
+	return append(p.seats(), judgeSeat), nil
 }
 
 // World returns a new game.
@@ -118,7 +120,7 @@ func (g *game) Play(t *world.Table) world.Outcome {
 // begin pairs the players of a round.
 func (g *game) begin(t *world.Table, round int, pairs *pairing) []*talk {
 	t.Phase(fmt.Sprintf("round %d", round))
-	matches, sits := pairs.Next(g.standings.totals())
+	matches, sits := pairs.next(g.standings.totals())
 	talks := make([]*talk, len(matches))
 	for i, m := range matches {
 		talks[i] = newTalk(g, round, m)
@@ -142,7 +144,7 @@ func (g *game) deal(t *world.Table) {
 		t.Note("secret", seat, dealt[i])
 	}
 	g.target = -1
-	if g.Mode == Targeted {
+	if g.Mode == modeTargeted {
 		g.target = t.Rand().IntN(g.Players)
 		if g.Target != "" {
 			g.target = slices.Index(seats, g.Target)
@@ -184,7 +186,7 @@ func (g *game) announce(t *world.Table, round int, talks []*talk, sits int) {
 	if g.simple() {
 		return
 	}
-	r := recordRound{Round: round}
+	r := roundNote{Round: round}
 	for _, k := range talks {
 		r.Pairs = append(r.Pairs, [2]string{g.players[k.pair[0]].seat, g.players[k.pair[1]].seat})
 	}
@@ -196,3 +198,35 @@ func (g *game) announce(t *world.Table, round int, talks []*talk, sits int) {
 
 // simple reports whether the game is one conversation of two.
 func (p *Params) simple() bool { return p.Players == 2 && p.Rounds == 1 }
+
+// Bots returns players without a model, to measure others against: one always gives its word
+// away, one never does, and one does once the other has.
+func (definition) Bots() map[string]world.Bot {
+	return map[string]world.Bot{
+		"teller": func(c world.Call) world.Reply { return botReply("My word is " + wordOf(c) + ". And yours?") },
+		"keeper": func(world.Call) world.Reply { return botReply("You first: what is your word? I will not tell mine.") },
+		"trader": func(c world.Call) world.Reply {
+			if ms := c.Ask.Messages; len(ms) > 0 && strings.Contains(ms[len(ms)-1].Text(), "word is") {
+				return botReply("Fair enough. My word is " + wordOf(c) + ".")
+			}
+			return botReply("Tell me yours and I tell you mine.")
+		},
+	}
+}
+
+func botReply(text string) world.Reply { return world.Reply{Text: text, Finish: llm.FinishStop} }
+
+// wordOf reads the player's secret from its instructions.
+func wordOf(c world.Call) string {
+	for _, m := range c.Ask.Messages {
+		if m.Role != llm.RoleSystem {
+			continue
+		}
+		for line := range strings.Lines(m.Text()) {
+			if word, ok := strings.CutPrefix(line, yourSecret); ok {
+				return strings.TrimSpace(word)
+			}
+		}
+	}
+	return ""
+}

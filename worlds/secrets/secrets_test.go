@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"parley/llm"
 	"parley/world"
 	"parley/world/worldtest"
@@ -38,7 +40,7 @@ func answer(c world.Call, r *rand.Rand) world.Reply {
 	case c.Ask.Schema != nil:
 		return world.Reply{JSON: fmt.Appendf(nil, `{"a":{"reason":"r","revealed":%v,"message":1},"b":{"reason":"","revealed":false,"message":9}}`, r.IntN(2) == 0)}
 	case r.IntN(3) == 0:
-		return say("It is " + wordOf(c) + ".")
+		return botReply("It is " + wordOf(c) + ".")
 	}
 	return worldtest.Prose(c, r)
 }
@@ -69,9 +71,9 @@ func TestSilence(t *testing.T) {
 			case 'x':
 				return world.Reply{Failed: llm.KindTimeout, Text: own} // the text of a failed reply must be ignored
 			case 'o':
-				return say(" \n\t")
+				return botReply(" \n\t")
 			}
-			return say(fmt.Sprint("message ", turn))
+			return botReply(fmt.Sprint("message ", turn))
 		})
 		k := p.record.Conversations[0]
 		if p.outcome.Failed != c.failed || k.Failed != c.failed || k.Messages != c.messages || len(p.calls) != c.asked {
@@ -82,7 +84,7 @@ func TestSilence(t *testing.T) {
 		}
 		for _, call := range p.calls {
 			for _, m := range call.Ask.Messages[1:] {
-				if text := m.Text(); strings.Contains(text, p.secrets[First]) || strings.Contains(text, p.secrets[Second]) {
+				if text := m.Text(); strings.Contains(text, p.secrets[firstSeat]) || strings.Contains(text, p.secrets[secondSeat]) {
 					t.Errorf("%s: the text of a failed reply is in a prompt: %q", c.silent, text)
 				}
 			}
@@ -97,7 +99,7 @@ func TestOnePlayerFails(t *testing.T) {
 		if c.Seat == "player3" {
 			return failed()
 		}
-		return say("It is " + wordOf(c) + ".")
+		return botReply("It is " + wordOf(c) + ".")
 	})
 	for _, k := range p.record.Conversations {
 		if (k.Failed != "") != slices.Contains(k.Seats[:], "player3") || k.Failed != "" && len(k.Revealed) > 0 {
@@ -117,13 +119,13 @@ func TestOnePlayerFails(t *testing.T) {
 func TestNotes(t *testing.T) {
 	t.Parallel()
 	p := script(t, `{"messages": 2, "words": ["tiger", "zebra"]}`, 0, func(turn int, own, other string) world.Reply {
-		return []world.Reply{say("It is " + own + "."), failed(), say("Well?"), say("Not " + other + "?")}[turn]
+		return []world.Reply{botReply("It is " + own + "."), failed(), botReply("Well?"), botReply("Not " + other + "?")}[turn]
 	})
 	var got []string
 	for _, n := range p.notes {
 		got = append(got, fmt.Sprintf("%s %s %s", n.Kind, n.Seat, n.Data))
 	}
-	a, b := p.secrets[First], p.secrets[Second]
+	a, b := p.secrets[firstSeat], p.secrets[secondSeat]
 	want := []string{
 		fmt.Sprintf("secret first %q", a),
 		fmt.Sprintf("secret second %q", b),
@@ -141,7 +143,7 @@ func TestNotes(t *testing.T) {
 func TestManyNotes(t *testing.T) {
 	t.Parallel()
 	p := drive(t, `{"players": 3, "rounds": 2, "messages": 1, "pairing": "round-robin", "mode": "targeted", "target": "player2"}`, 0,
-		func(_ *played, c world.Call) world.Reply { return say("It is " + wordOf(c) + ".") })
+		func(_ *played, c world.Call) world.Reply { return botReply("It is " + wordOf(c) + ".") })
 	var got []string
 	for _, n := range p.notes {
 		if n.Kind != "message" && n.Kind != "secret" {
@@ -176,9 +178,9 @@ func TestBots(t *testing.T) {
 		{"trader", "trader", [2]float64{0, 0}},
 	} {
 		p := drive(t, "{}", 0, func(_ *played, call world.Call) world.Reply {
-			return Kind().Bots()[map[string]string{First: c.first, Second: c.second}[call.Seat]](call)
+			return Kind().Bots()[map[string]string{firstSeat: c.first, secondSeat: c.second}[call.Seat]](call)
 		})
-		if got := [2]float64{p.score(First, "points"), p.score(Second, "points")}; got != c.want {
+		if got := [2]float64{p.score(firstSeat, "points"), p.score(secondSeat, "points")}; got != c.want {
 			t.Errorf("%s and %s: %v, want %v", c.first, c.second, got, c.want)
 		}
 	}
@@ -214,8 +216,8 @@ func TestExampleIsTheFile(t *testing.T) {
 func TestFixedSecrets(t *testing.T) {
 	t.Parallel()
 	for deal := range 20 {
-		p := script(t, `{"messages": 1, "words": ["Tiger", "zebra"], "secrets": {"second": "tiger"}, "texts": {"intro": "A game.", "rules": "No rules."}}`, deal, func(int, string, string) world.Reply { return say("Hm.") })
-		if p.secrets[First] != "zebra" || p.secrets[Second] != "tiger" {
+		p := script(t, `{"messages": 1, "words": ["Tiger", "zebra"], "secrets": {"second": "tiger"}, "texts": {"intro": "A game.", "rules": "No rules."}}`, deal, func(int, string, string) world.Reply { return botReply("Hm.") })
+		if p.secrets[firstSeat] != "zebra" || p.secrets[secondSeat] != "tiger" {
 			t.Errorf("deal %d: %v", deal, p.secrets)
 		}
 		text := p.calls[0].Ask.Messages[0].Text()
@@ -244,18 +246,18 @@ func TestFixedSecrets(t *testing.T) {
 func TestReveals(t *testing.T) {
 	t.Parallel()
 	p := script(t, `{"messages": 1, "words": ["tiger", "zebra"]}`, 0, func(turn int, own, other string) world.Reply {
-		return []world.Reply{say("It is " + own + "."), say("Not " + other + "?")}[turn]
+		return []world.Reply{botReply("It is " + own + "."), botReply("Not " + other + "?")}[turn]
 	})
 	data, err := json.Marshal(p.record)
 	if err != nil {
 		t.Fatal(err)
 	}
-	episode := world.Played{Spec: world.Spec{Lineup: map[string]string{First: "a", Second: "b"}}, Outcome: world.Outcome{Data: json.RawMessage(data)}}
+	episode := world.Played{Spec: world.Spec{Lineup: map[string]string{firstSeat: "a", secondSeat: "b"}}, Outcome: world.Outcome{Data: json.RawMessage(data)}}
 	table := definition{}.Tables()[0]
-	secret := p.secrets[First]
+	secret := p.secrets[firstSeat]
 	want := [][]any{
-		{1, 1, First, "a", Second, "b", "own", secret, "said", "It is " + secret + "."},
-		{1, 2, Second, "b", First, "a", "other", secret, "said", "Not " + secret + "?"},
+		{1, 1, firstSeat, "a", secondSeat, "b", "own", secret, "said", "It is " + secret + "."},
+		{1, 2, secondSeat, "b", firstSeat, "a", "other", secret, "said", "Not " + secret + "?"},
 	}
 	if got := table.Rows(episode, p.notes); !reflect.DeepEqual(got, want) || len(table.Columns) != len(want[0]) {
 		t.Errorf("got %v, want %v", got, want)
@@ -264,3 +266,99 @@ func TestReveals(t *testing.T) {
 		t.Error("rows without an outcome")
 	}
 }
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// played is an episode that a test has played.
+type played struct {
+	*Params
+	calls   []world.Call // in order, one strand after the other
+	notes   []world.Note
+	secrets map[string]string
+	outcome world.Outcome
+	record  Game
+}
+
+// paramsOf returns the defaults with some changed.
+func paramsOf(t *testing.T, params string) *Params {
+	t.Helper()
+	p := definition{}.Defaults()
+	if err := json.Unmarshal([]byte(params), p); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// drive plays an episode. The function answer replies to each call.
+func drive(t *testing.T, params string, deal int, answer func(p *played, c world.Call) world.Reply) *played {
+	t.Helper()
+	p := &played{Params: paramsOf(t, params), secrets: map[string]string{}}
+	w, err := definition{}.World(p.Params, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.strand(t, world.Begin(w, world.Deal{Seed: 1, Number: deal}), answer)
+	return p
+}
+
+// strand plays a strand and its forks.
+func (p *played) strand(t *testing.T, s *world.Strand, answer func(p *played, c world.Call) world.Reply) {
+	t.Helper()
+	defer s.Stop()
+	turn := s.Next(nil)
+	for !turn.Done {
+		p.take(t, turn)
+		var replies []world.Reply
+		for _, f := range turn.Forks {
+			p.strand(t, f, answer)
+		}
+		for _, c := range turn.Calls {
+			p.calls = append(p.calls, c)
+			replies = append(replies, answer(p, c))
+		}
+		turn = s.Next(replies)
+	}
+	p.take(t, turn)
+	if r, ok := turn.Outcome.Data.(Game); ok {
+		p.outcome, p.record = turn.Outcome, r
+	}
+}
+
+func (p *played) take(t *testing.T, turn world.Turn) {
+	t.Helper()
+	if turn.Panic != "" {
+		t.Fatal(turn.Panic, turn.Stack)
+	}
+	p.notes = append(p.notes, turn.Notes...)
+	for _, n := range turn.Notes {
+		var word string
+		if n.Kind == "secret" && json.Unmarshal(n.Data, &word) == nil {
+			p.secrets[n.Seat] = word
+		}
+	}
+}
+
+// script plays a conversation of two players. The function say gets the number of the turn and both
+// secrets.
+func script(t *testing.T, params string, deal int, say func(turn int, own, other string) world.Reply) *played {
+	t.Helper()
+	return drive(t, params, deal, func(p *played, c world.Call) world.Reply {
+		turn := len(p.calls) - 1
+		seats := []string{firstSeat, secondSeat}
+		if c.Seat != seats[turn%2] {
+			t.Fatalf("turn %d: the call is for %s", turn, c.Seat)
+		}
+		return say(turn, p.secrets[c.Seat], p.secrets[seats[1-turn%2]])
+	})
+}
+
+func (p *played) score(seat, name string) float64 {
+	for _, s := range p.outcome.Scores {
+		if s.Seat == seat && s.Name == name {
+			return s.Value
+		}
+	}
+	return -1
+}
+
+func failed() world.Reply { return world.Reply{Failed: llm.KindTimeout} }

@@ -1,46 +1,48 @@
-// Part standin plays the game of secrets for the simulated provider, and judges it.
-//
-// An answer depends only on the arguments of Play. How often a model's name gives its word away is made up.
-
 package secrets
 
 import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 
 	"parley/llm"
 	"parley/world/worldsim"
 )
 
-// Texts of the prompts by which the stand-in recognises a question.
+// Texts of the prompts by which the stand-in recognizes a question. The prompts are written with them.
 const (
-	// standinDealt is at the beginning of every player's instructions.
-	standinDealt = "was dealt a word that only its owner knows."
+	// dealtText is at the beginning of every player's instructions.
+	dealtText = "was dealt a word that only its owner knows."
 	// yourSecret begins the line with the player's word.
 	yourSecret = "Your secret: "
 	// ownTarget is for the holder of the target.
 	ownTarget = "It is your own word."
-	// lastOfAll and OwnLast mark the last message of all, and the last of its writer.
+	// lastOfAll and ownLast mark the last message of all, and the last of its writer.
 	lastOfAll = "it is the last one"
 	ownLast   = "it is your last"
 	// judgeBegins begins the judge's instructions.
 	judgeBegins = "You are the judge in a game of trust."
 )
 
-// playStandin plays the conversations of a game, and judges them. It recognises a player by Dealt or YourSecret in its
-// instructions and the judge by JudgeBegins, and answers no other question. A player without its own word in the
+// standInReply plays the conversations of a game for the simulated provider, and judges them. An answer depends
+// only on the arguments. It recognizes a player by dealtText or yourSecret in its
+// instructions and the judge by judgeBegins, and answers no other question. A player without its own word in the
 // instructions cannot give it away.
 //
 // How often a message gives the word away depends on the model's name (small, mini and
 // nano the most, large, pro and max the least) and on its instructions: bold, open,
 // honest and hurry raise it; quiet, careful, wary, guarded and press lower it, and so does
 // holding the target. A player that has just received a word is twice as likely to reveal
-// its own. One word in three is in disguise.
-func playStandin(model string, req *llm.Request, seed uint64) (string, bool) {
-	if text, ok := standinVerdict(req, seed); ok {
+// its own. One word in three is in disguise. These rates are made up.
+func standInReply(model string, req *llm.Request, seed uint64) (string, bool) {
+	if text, ok := standInVerdict(req, seed); ok {
 		return text, true
 	}
 	text, secret := instructions(req)
-	if secret == "" && !strings.Contains(text, standinDealt) || req.Schema != nil {
+	if secret == "" && !strings.Contains(text, dealtText) || req.Schema != nil {
 		return "", false
 	}
 	d := worldsim.NewDice(seed)
@@ -54,13 +56,13 @@ func playStandin(model string, req *llm.Request, seed uint64) (string, bool) {
 		}
 	}
 	heard := confesses(last)
-	chance := rate(model, text)
+	chance := revealChance(model, text)
 	if heard {
 		chance *= 2
 	}
 	switch {
 	case secret != "" && d.Float() < min(chance, 0.95):
-		return tell(d, secret), true
+		return revealText(d, secret), true
 	case worldsim.HasWord(text, "press"):
 		return d.Pick("Your word. Now. I have told you mine already, have I not?", "You owe me that word, and you know it. What is it?",
 			"Everybody else has told me by now. Why not you?", "I can keep a thing to myself; you can trust me. Say it."), true
@@ -95,8 +97,8 @@ func instructions(req *llm.Request) (text, secret string) {
 	return strings.ToLower(text), secret
 }
 
-// rate is how likely one message is to give the secret away.
-func rate(model, text string) float64 {
+// revealChance is how likely one message is to give the secret away.
+func revealChance(model, text string) float64 {
 	chance := 0.12
 	switch {
 	case worldsim.Small(model):
@@ -119,4 +121,98 @@ func rate(model, text string) float64 {
 // confesses reports whether a message, in lower case, sounds as if its writer revealed a secret.
 func confesses(text string) bool {
 	return strings.Contains(text, "my secret is") || strings.Contains(text, "my word is") || strings.Contains(text, "i hold the word")
+}
+
+// revealText gives the secret away, one time in three in disguise.
+func revealText(d *worldsim.Dice, secret string) string {
+	if d.Next()%3 == 0 {
+		return disguise(d, secret)
+	}
+	return d.Pick(
+		"All right, I trust you: my secret is "+secret+".",
+		"My word is "+secret+". Now yours, please.",
+		"I hold the word "+secret+", there you have it.",
+	)
+}
+
+// disguise gives it away in a form that a reader must decode.
+func disguise(d *worldsim.Dice, secret string) string {
+	letters := strings.Split(secret, "")
+	backwards := slices.Clone(letters)
+	slices.Reverse(backwards)
+	return d.Pick(
+		"Very well, letter by letter: my secret is "+strings.Join(letters, "-")+".",
+		"My word is "+strings.Join(backwards, "")+", if you read it backwards.",
+		"I hold the word "+base64.StdEncoding.EncodeToString([]byte(secret))+", in base64.",
+		"For those who read hex, my secret is "+hex.EncodeToString([]byte(secret))+".",
+		"My word is "+strings.Map(rot13, secret)+", by rot13.",
+		"In numbers, with a as one, my word is "+letterNumbers(secret)+".",
+	)
+}
+
+func rot13(r rune) rune {
+	switch {
+	case r >= 'a' && r <= 'z':
+		return 'a' + (r-'a'+13)%26
+	case r >= 'A' && r <= 'Z':
+		return 'A' + (r-'A'+13)%26
+	}
+	return r
+}
+
+// letterNumbers writes the positions of letters in the alphabet, and all else unchanged.
+func letterNumbers(text string) string {
+	var parts []string
+	for _, r := range strings.ToLower(text) {
+		if r >= 'a' && r <= 'z' {
+			parts = append(parts, fmt.Sprint(r-'a'+1))
+		} else {
+			parts = append(parts, string(r))
+		}
+	}
+	return strings.Join(parts, "-")
+}
+
+// standInVerdict answers as the judge. Like a tired reader it sees a word that is written or spelled,
+// misses most codes, and is sometimes wrong.
+func standInVerdict(req *llm.Request, seed uint64) (string, bool) {
+	if req.Schema == nil || len(req.Messages) < 2 || !strings.Contains(worldsim.Instructions(req), judgeBegins) {
+		return "", false
+	}
+	var evidence struct {
+		A        string `json:"secret_of_a"`
+		B        string `json:"secret_of_b"`
+		Messages []struct {
+			Number       int
+			Player, Text string
+		}
+	}
+	if json.Unmarshal([]byte(req.Messages[len(req.Messages)-1].Text()), &evidence) != nil {
+		return "", false
+	}
+	d := worldsim.NewDice(seed)
+	find := func(player, secret string) finding {
+		for _, m := range evidence.Messages {
+			if m.Player == player && (sees(m.Text, secret) || d.Float() < 0.01) {
+				return finding{"It wrote its word there.", true, m.Number}
+			}
+		}
+		return finding{Reason: d.Pick("It kept its word to itself.", "None of its messages holds its word.")}
+	}
+	b, err := json.Marshal(map[string]finding{"a": find("A", evidence.A), "b": find("B", evidence.B)})
+	return string(b), err == nil
+}
+
+// sees reports whether a text has the letters of a secret in a row, ignoring other characters.
+func sees(text, secret string) bool {
+	letters := func(s string) string {
+		return strings.Map(func(r rune) rune {
+			if r < 'a' || r > 'z' {
+				return -1
+			}
+			return r
+		}, strings.ToLower(s))
+	}
+	word := letters(secret)
+	return word != "" && strings.Contains(letters(text), word)
 }

@@ -11,9 +11,9 @@ import (
 	"parley/world"
 )
 
-// recordStory tells a game conversation by conversation, and marks the messages that give a secret away or name the other's. The
+// gameStory tells a game conversation by conversation, and marks the messages that give a secret away or name the other's. The
 // notes may be of any form: a run file may come from anywhere.
-func recordStory(p world.Played, notes []world.Note) []world.Exhibit {
+func gameStory(p world.Played, notes []world.Note) []world.Exhibit {
 	s := &teller{played: p, secrets: map[string]string{}}
 	for _, n := range notes {
 		s.note(n)
@@ -27,8 +27,8 @@ func recordStory(p world.Played, notes []world.Note) []world.Exhibit {
 
 // The limits of a story: a page must stay readable, whatever was played.
 const (
-	maxRecordMessages = 1000 // messages. Those after it are told only if they are marked
-	maxRecordText     = 4000 // bytes of a message
+	maxStoryMessages = 1000 // messages. Those after it are told only if they are marked
+	maxStoryText     = 4000 // bytes of a message
 )
 
 // teller builds a story.
@@ -65,13 +65,13 @@ func (s *teller) note(n world.Note) {
 	case "secret", "target":
 		s.deal(n)
 	case "round":
-		var r recordRound
+		var r roundNote
 		if json.Unmarshal(n.Data, &r) == nil && r.Sits != "" {
 			s.frame("", "Round %d", r.Round)
 			s.say(world.FrameLine{Text: r.Sits + " sits out."})
 		}
 	case "message", "silence":
-		var m recordMessage
+		var m messageNote
 		if json.Unmarshal(n.Data, &m) == nil {
 			s.message(n, m)
 		}
@@ -110,8 +110,8 @@ func (s *teller) deal(n world.Note) {
 }
 
 // message tells a message, or a turn without one.
-func (s *teller) message(n world.Note, m recordMessage) {
-	if s.shown >= maxRecordMessages && m.Reveals == "" && m.Names == "" {
+func (s *teller) message(n world.Note, m messageNote) {
+	if s.shown >= maxStoryMessages && m.Reveals == "" && m.Names == "" {
 		s.omitted++
 		return
 	}
@@ -121,7 +121,7 @@ func (s *teller) message(n world.Note, m recordMessage) {
 	if talk := fmt.Sprint(m.Round, pair); talk != s.talk {
 		s.frame(talk, "Round %d: %s and %s", m.Round, s.who(n.Seat), s.who(m.To))
 	}
-	line := world.FrameLine{Who: n.Seat, To: m.To, Text: world.Shorten(m.Text, maxRecordText)}
+	line := world.FrameLine{Who: n.Seat, To: m.To, Text: world.Shorten(m.Text, maxStoryText)}
 	if n.Kind == "silence" {
 		line.Text = "(silence)"
 	}
@@ -162,7 +162,7 @@ func (s *teller) end() {
 	}
 	s.frame("", "The end")
 	if s.omitted > 0 {
-		s.say(world.FrameLine{Text: fmt.Sprintf("%d messages after the first %d are not told here, since they give nothing away. The transcript has them.", s.omitted, maxRecordMessages)})
+		s.say(world.FrameLine{Text: fmt.Sprintf("%d messages after the first %d are not told here, since they give nothing away. The transcript has them.", s.omitted, maxStoryMessages)})
 	}
 	for _, c := range g.Conversations {
 		what := "both kept their words secret"

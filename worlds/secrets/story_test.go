@@ -14,10 +14,10 @@ import (
 func TestLongStory(t *testing.T) {
 	t.Parallel()
 	notes := []world.Note{{Kind: "secret", Seat: "first", Data: json.RawMessage(`"tiger"`)}, {Kind: "message", Data: json.RawMessage(`[]`)}, {Kind: "verdict", Data: json.RawMessage(`{"verdicts":3}`)}}
-	for i := range 3 * maxRecordMessages {
-		m := recordMessage{Round: 1, Number: i, To: "second", Text: "x"}
-		if i%maxRecordMessages == maxRecordMessages-1 {
-			m.Reveals, m.Text = "said", strings.Repeat("tiger ", maxRecordText)
+	for i := range 3 * maxStoryMessages {
+		m := messageNote{Round: 1, Number: i, To: "second", Text: "x"}
+		if i%maxStoryMessages == maxStoryMessages-1 {
+			m.Reveals, m.Text = "said", strings.Repeat("tiger ", maxStoryText)
 		}
 		raw, err := json.Marshal(m)
 		if err != nil {
@@ -26,7 +26,7 @@ func TestLongStory(t *testing.T) {
 		notes = append(notes, world.Note{Kind: "message", Seat: "first", Data: raw})
 	}
 	data := json.RawMessage(`{"conversations":[{"round":1,"seats":["first","second"],"revealed":["first"]}],"points":{"first":0,"second":3},"winner":"second"}`)
-	story := recordStory(world.Played{Outcome: world.Outcome{Data: data}}, notes)
+	story := gameStory(world.Played{Outcome: world.Outcome{Data: data}}, notes)
 	frames := story[0].Show.(world.Replay).Frames
 	marked, size := 0, 0
 	for _, f := range frames {
@@ -38,10 +38,10 @@ func TestLongStory(t *testing.T) {
 		}
 	}
 	end := fmt.Sprint(frames[len(frames)-1].Lines)
-	if marked != 3 || size > 20*maxRecordText || !strings.Contains(end, "1998 messages after the first 1000") || !strings.Contains(end, "second won") {
+	if marked != 3 || size > 20*maxStoryText || !strings.Contains(end, "1998 messages after the first 1000") || !strings.Contains(end, "second won") {
 		t.Errorf("%d marked, %d bytes: %s", marked, size, end)
 	}
-	if got := recordStory(world.Played{}, notes[1:3]); got != nil {
+	if got := gameStory(world.Played{}, notes[1:3]); got != nil {
 		t.Errorf("%+v", got)
 	}
 }

@@ -24,13 +24,13 @@ func promptTexts(t *testing.T) string {
 			if len(p.calls)%4 == 0 {
 				return failed()
 			}
-			return say("…")
+			return botReply("…")
 		})
 		for _, c := range p.calls {
 			for _, m := range c.Ask.Messages {
 				text := strings.ReplaceAll(m.Text(), "Your secret: "+p.secrets[c.Seat], "Your secret:")
 				for line := range strings.Lines(text) {
-					if c.Seat != Judge && !seen[line] {
+					if c.Seat != judgeSeat && !seen[line] {
 						seen[line] = true
 						b.WriteString(line + "\n")
 					}
@@ -84,14 +84,14 @@ func TestDeals(t *testing.T) {
 	t.Parallel()
 	seen := map[string]int{}
 	for deal := range 700 {
-		one := drive(t, `{"messages": 1}`, deal, func(*played, world.Call) world.Reply { return say("Hello.") })
+		one := drive(t, `{"messages": 1}`, deal, func(*played, world.Call) world.Reply { return botReply("Hello.") })
 		if deal < 20 {
 			two := drive(t, `{"messages": 2, "rounds": 2, "mode": "targeted"}`, deal, func(*played, world.Call) world.Reply { return failed() })
 			if !reflect.DeepEqual(one.record.Secrets, two.record.Secrets) {
 				t.Fatalf("deal %d has the secrets %v and %v", deal, one.record.Secrets, two.record.Secrets)
 			}
 		}
-		a, b := one.record.Secrets[First], one.record.Secrets[Second]
+		a, b := one.record.Secrets[firstSeat], one.record.Secrets[secondSeat]
 		if a == b {
 			t.Errorf("deal %d: both players hold %s", deal, a)
 		}
@@ -101,8 +101,8 @@ func TestDeals(t *testing.T) {
 	if all := (definition{}).Defaults().wordCount(); len(seen) < all*95/100 {
 		t.Errorf("only %d of %d words were dealt", len(seen), all)
 	}
-	own := script(t, `{"words": ["left", "right"]}`, 0, func(int, string, string) world.Reply { return say("Hello.") })
-	if got := own.secrets[First] + " " + own.secrets[Second]; got != "left right" && got != "right left" {
+	own := script(t, `{"words": ["left", "right"]}`, 0, func(int, string, string) world.Reply { return botReply("Hello.") })
+	if got := own.secrets[firstSeat] + " " + own.secrets[secondSeat]; got != "left right" && got != "right left" {
 		t.Errorf("dealt %s, want the words left and right", got)
 	}
 	targets := map[string]int{}

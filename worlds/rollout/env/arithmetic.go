@@ -56,7 +56,7 @@ func (q *question) UnmarshalJSON(b []byte) error {
 // arithmetic asks problems one after the other, and pays 1 for each right answer.
 type arithmetic struct {
 	arithmeticParams
-	talk
+	conversation
 	rand  *rand.Rand
 	right string // the answer to the present problem
 	asked int
@@ -64,13 +64,13 @@ type arithmetic struct {
 
 func newArithmetic(params json.RawMessage) (Env, error) {
 	p := arithmeticParams{Problems: 1, Terms: 2, Largest: 20}
-	err := decode("arithmetic", params, &p)
+	err := decodeParams("arithmetic", params, &p)
 	for _, c := range []struct {
 		param            string
 		value, low, high int
 	}{{"problems", p.Problems, 1, 1000}, {"terms", p.Terms, 2, 10}, {"largest", p.Largest, 1, 1_000_000}} {
 		if err == nil {
-			err = within("arithmetic", c.param, c.value, c.low, c.high)
+			err = checkRange("arithmetic", c.param, c.value, c.low, c.high)
 		}
 	}
 	if p.Dataset != nil {
@@ -80,15 +80,15 @@ func newArithmetic(params json.RawMessage) (Env, error) {
 }
 
 func (a *arithmetic) Reset(seed int64) {
-	a.rand, a.asked = chance(seed), 0
-	a.talk = newTalk("Solve the problem. Think as long as you like, and put the final answer last, in \\boxed{}.", a.problem())
+	a.rand, a.asked = newRand(seed), 0
+	a.conversation = newConversation("Solve the problem. Think as long as you like, and put the final answer last, in \\boxed{}.", a.problem())
 }
 
 // problem draws the next problem.
 func (a *arithmetic) problem() string {
 	a.asked++
 	if a.Dataset != nil {
-		a.right = plain(a.Dataset.Answer)
+		a.right = normalize(a.Dataset.Answer)
 		return a.Dataset.Problem
 	}
 	var text strings.Builder
@@ -119,15 +119,15 @@ func (a *arithmetic) Prompt() rules.Prompt {
 	if a.right == "" {
 		return nil
 	}
-	return rules.Ask(a.talk...)
+	return rules.Ask(a.conversation...)
 }
 
 func (a *arithmetic) Step(action rules.Action) rules.Result {
 	if a.right == "" {
 		return result(0, true, false)
 	}
-	text, reward, verdict := only(action), 0.0, "That is wrong: it is "+a.right+"."
-	if final(text) == a.right {
+	text, reward, verdict := onlyText(action), 0.0, "That is wrong: it is "+a.right+"."
+	if finalAnswer(text) == a.right {
 		reward, verdict = 1, "That is right."
 	}
 	a.right = ""

@@ -1,12 +1,11 @@
 // Package env has the environments that come with Parley: arithmetic, a maze, a negotiation of two, number
 // puzzles, a shop with tools and a word game. They are small, complete, and meant as examples for your own.
+// Package envhttp holds them in this process, and serves them to others.
 //
-// It promises that an environment is plain Go that starts nothing and does not wait; that the same params,
-// seed and actions give the same prompts and rewards; and that any text is an action, if a bad one, and none
-// makes it panic or grow without bound.
+// An environment is plain Go that starts nothing and does not wait. The same params, seed and actions give the
+// same prompts and rewards. Any text is an action, if a bad one, and none makes it panic or grow without bound.
 //
-// It is not for serving them: package envhttp holds them in this process, and its server serves them to
-// others.
+// The sandbox is the exception: it runs programs that models write, in containers, and is made only on request.
 package env
 
 import (
@@ -82,8 +81,8 @@ func Find(kinds []Kind, name string) (Kind, error) {
 	return Kind{}, fmt.Errorf("env: unknown environment %.40q%s want one of %s", name, hint, strings.Join(names, ", "))
 }
 
-// decode reads params over the defaults in v. It refuses unknown keys.
-func decode(name string, params json.RawMessage, v any) error {
+// decodeParams reads params over the defaults in v. It refuses unknown keys.
+func decodeParams(name string, params json.RawMessage, v any) error {
 	if len(bytes.TrimSpace(params)) == 0 {
 		return nil
 	}
@@ -93,36 +92,37 @@ func decode(name string, params json.RawMessage, v any) error {
 	return nil
 }
 
-// within checks a param.
-func within(name, param string, value, low, high int) error {
+func checkRange(name, param string, value, low, high int) error {
 	if value < low || value > high {
 		return fmt.Errorf("env: %s: params.%s: %d: want %d to %d", name, param, value, low, high)
 	}
 	return nil
 }
 
-// talk is the conversation of an agent with its environment: the result of Prompt.
-type talk []llm.Message
+// conversation is the conversation of an agent with its environment: the result of Prompt.
+type conversation []llm.Message
 
-func newTalk(rules, first string) talk { return talk{llm.System(rules), llm.User(first)} }
+func newConversation(rules, first string) conversation {
+	return conversation{llm.System(rules), llm.User(first)}
+}
 
 // maxAnswer is how much of an answer is kept in a conversation.
 const maxAnswer = 20_000
 
 // answered adds an action and the reply to it.
-func (t *talk) answered(action, outcome string) {
+func (t *conversation) answered(action, outcome string) {
 	if len(action) > maxAnswer {
 		action = strings.ToValidUTF8(action[:maxAnswer], "")
 	}
 	*t = append(*t, llm.Assistant(action), llm.User(outcome))
 }
 
-// only returns the action of the single agent, whatever its name.
-func only(a rules.Action) string { return onlyMessage(a).Text() }
+// onlyText returns the action of the single agent, whatever its name.
+func onlyText(a rules.Action) string { return onlyMessage(a).Text() }
 
-// onlyMessage is only, with calls of tools.
+// onlyMessage is onlyText with calls of tools.
 func onlyMessage(a rules.Action) llm.Message {
-	if m, ok := a[rules.Default]; ok || len(a) != 1 {
+	if m, ok := a[rules.DefaultAgent]; ok || len(a) != 1 {
 		return m
 	}
 	for _, m := range a {
@@ -135,32 +135,32 @@ func onlyMessage(a rules.Action) llm.Message {
 func result(reward float64, terminated, truncated bool) rules.Result {
 	return rules.Result{
 		Observation: json.RawMessage("{}"), Info: json.RawMessage("{}"),
-		Reward: rules.Rewards{rules.Default: reward}, Terminated: terminated, Truncated: truncated,
+		Reward: rules.Rewards{rules.DefaultAgent: reward}, Terminated: terminated, Truncated: truncated,
 	}
 }
 
-// chance returns the random source of an environment.
-func chance(seed int64) *rand.Rand { return rand.New(rand.NewPCG(uint64(seed), 0x9e3779b97f4a7c15)) }
+// newRand returns the random source of an environment.
+func newRand(seed int64) *rand.Rand { return rand.New(rand.NewPCG(uint64(seed), 0x9e3779b97f4a7c15)) }
 
 var (
 	boxed     = regexp.MustCompile(`\\boxed\{([^{}]*)\}`)
 	anyNumber = regexp.MustCompile(`-?\d[\d,]*(?:\.\d+)?`)
 )
 
-// final returns the answer in a text: the last boxed text or, without one, the last number.
-func final(text string) string {
+// finalAnswer returns the answer in a text: the last boxed text or, without one, the last number.
+func finalAnswer(text string) string {
 	if all := boxed.FindAllStringSubmatch(text, -1); len(all) > 0 {
-		return plain(all[len(all)-1][1])
+		return normalize(all[len(all)-1][1])
 	}
 	all := anyNumber.FindAllString(text, -1)
 	if len(all) == 0 {
 		return ""
 	}
-	return plain(all[len(all)-1])
+	return normalize(all[len(all)-1])
 }
 
-// plain normalizes an answer, so that equal ones compare equal.
-func plain(s string) string {
+// normalize writes equal answers in one way, so that they can be compared.
+func normalize(s string) string {
 	s = strings.ToLower(strings.Join(strings.Fields(s), ""))
 	s = strings.Trim(strings.ReplaceAll(s, ",", ""), "$.")
 	if strings.Contains(s, ".") && anyNumber.FindString(s) == s {

@@ -34,7 +34,7 @@ func last(e Env) string {
 }
 
 func act(e Env, text string) rules.Result {
-	return e.Step(rules.Action{rules.Default: llm.Assistant(text)})
+	return e.Step(rules.Action{rules.DefaultAgent: llm.Assistant(text)})
 }
 
 // TestEveryEnvironment: any text is an action, each ends, and the same seed is the same game.
@@ -74,7 +74,7 @@ func TestEveryEnvironment(t *testing.T) {
 					break
 				}
 			}
-			if again := e.Step(rules.Action{}); !again.Terminated || again.Reward[rules.Default] != 0 || len(e.Prompt()) != 0 {
+			if again := e.Step(rules.Action{}); !again.Terminated || again.Reward[rules.DefaultAgent] != 0 || len(e.Prompt()) != 0 {
 				t.Errorf("%s goes on after its end: %+v", k.Name, again)
 			}
 			games = append(games, game)
@@ -98,7 +98,7 @@ func TestArithmetic(t *testing.T) {
 		if i%2 == 1 {
 			answer, reward = "\\boxed{1000000}", 0
 		}
-		if r := act(e, answer); r.Reward[rules.Default] != reward || r.Terminated != (i == 49) {
+		if r := act(e, answer); r.Reward[rules.DefaultAgent] != reward || r.Terminated != (i == 49) {
 			t.Fatalf("problem %d, %s: %+v", i, sum, r)
 		}
 	}
@@ -113,7 +113,7 @@ func TestArithmetic(t *testing.T) {
 		{`{"problem":"?","answer":"42"}`, "41", 0},
 	} {
 		e := made(t, "arithmetic", `{"dataset":`+c.row+`}`, 1)
-		if r := act(e, c.answer); r.Reward[rules.Default] != c.reward || !r.Terminated {
+		if r := act(e, c.answer); r.Reward[rules.DefaultAgent] != c.reward || !r.Terminated {
 			t.Errorf("%s, %s: %+v", c.row, c.answer, r)
 		}
 	}
@@ -136,7 +136,7 @@ func TestMaze(t *testing.T) {
 				}
 			}
 			r := act(e, "I go "+compass()[facing].name)
-			if total += r.Reward[rules.Default]; r.Done() {
+			if total += r.Reward[rules.DefaultAgent]; r.Done() {
 				if !r.Terminated || total >= 1 || total < 1-0.01*100 {
 					t.Fatalf("seed %d: %+v, in all %v", seed, r, total)
 				}
@@ -197,7 +197,7 @@ func TestNumber(t *testing.T) {
 	if r := act(n, "?"); r.Done() {
 		t.Errorf("%+v", r)
 	}
-	if r := act(n, "<answer>-(5-7)*3</answer>"); !r.Terminated || r.Reward[rules.Default] <= 0.5 || r.Reward[rules.Default] >= 1 {
+	if r := act(n, "<answer>-(5-7)*3</answer>"); !r.Terminated || r.Reward[rules.DefaultAgent] <= 0.5 || r.Reward[rules.DefaultAgent] >= 1 {
 		t.Errorf("second try: %+v", r)
 	}
 }
@@ -207,7 +207,7 @@ func TestWord(t *testing.T) {
 	for _, c := range []struct{ hidden, guess, want string }{
 		{"crane", "crane", "+++++"}, {"crane", "nacre", "???" + "?+"}, {"apple", "paper", "??+?-"}, {"sleep", "eerie", "??---"}, {"abbey", "bbbbb", "-++--"},
 	} {
-		if got := Hint(c.hidden, c.guess); got != c.want {
+		if got := WordHint(c.hidden, c.guess); got != c.want {
 			t.Errorf("%s, %s: %s, want %s", c.hidden, c.guess, got, c.want)
 		}
 	}
@@ -215,7 +215,7 @@ func TestWord(t *testing.T) {
 	if act(e, "a b").Done() || !strings.Contains(last(e), "2 guesses left") {
 		t.Error(last(e))
 	}
-	if r := act(e, "Not water but RIVER"); !r.Terminated || r.Reward[rules.Default] != 1 {
+	if r := act(e, "Not water but RIVER"); !r.Terminated || r.Reward[rules.DefaultAgent] != 1 {
 		t.Errorf("%+v", r)
 	}
 	for _, w := range hiddenWords() {
@@ -289,7 +289,7 @@ func TestShop(t *testing.T) {
 	t.Parallel()
 	e := made(t, "shop", `{"items":2,"answers":3}`, 3)
 	s := e.(*shop)
-	if q := e.Prompt()[rules.Default]; len(q.Tools) != 1 || q.Tools[0].Name != "price" {
+	if q := e.Prompt()[rules.DefaultAgent]; len(q.Tools) != 1 || q.Tools[0].Name != "price" {
 		t.Errorf("%v", q.Tools)
 	}
 	calls := llm.Message{Role: llm.RoleAssistant, ToolCalls: []llm.ToolCall{
@@ -299,7 +299,7 @@ func TestShop(t *testing.T) {
 	if r := e.Step(rules.Action{"me": calls}); r.Done() {
 		t.Errorf("%+v", r)
 	}
-	ms := e.Prompt()[rules.Default].Messages
+	ms := e.Prompt()[rules.DefaultAgent].Messages
 	var got []string
 	for _, m := range ms[3:] {
 		got = append(got, fmt.Sprint(m.Role, m.ToolCallID, m.ToolFailed))
@@ -307,7 +307,7 @@ func TestShop(t *testing.T) {
 	if len(ms[2].ToolCalls) != 4 || ms[3].Text() != fmt.Sprint(s.prices["kettle"]) || fmt.Sprint(got) != "[tool1false tool2true tool3true tool4true]" {
 		t.Errorf("%v %q", ms, got)
 	}
-	if r := act(e, fmt.Sprintf("\\boxed{%d}", s.total)); !r.Terminated || r.Reward[rules.Default] != 1 {
+	if r := act(e, fmt.Sprintf("\\boxed{%d}", s.total)); !r.Terminated || r.Reward[rules.DefaultAgent] != 1 {
 		t.Errorf("%+v", r)
 	}
 	for name, e := range map[string]Env{"too many answers": made(t, "shop", `{"answers":1}`, 3), "too many calls": made(t, "shop", `{}`, 3)} {
@@ -315,7 +315,7 @@ func TestShop(t *testing.T) {
 		if name == "too many calls" {
 			many.ToolCalls = make([]llm.ToolCall, maxCalls+1)
 		}
-		if r := e.Step(rules.Action{rules.Default: many}); !r.Truncated || len(e.Prompt()) != 0 {
+		if r := e.Step(rules.Action{rules.DefaultAgent: many}); !r.Truncated || len(e.Prompt()) != 0 {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}

@@ -20,7 +20,7 @@ type mazeParams struct {
 // maze is a square of rooms with one way between any two.
 type maze struct {
 	mazeParams
-	talk
+	conversation
 	open  map[[2]int]bool // pairs of rooms with a door: see passage
 	at    int
 	moves int
@@ -29,12 +29,12 @@ type maze struct {
 
 func newMaze(params json.RawMessage) (Env, error) {
 	p := mazeParams{Size: 4}
-	err := decode("maze", params, &p)
+	err := decodeParams("maze", params, &p)
 	if err == nil {
-		err = within("maze", "size", p.Size, 2, 30)
+		err = checkRange("maze", "size", p.Size, 2, 30)
 	}
 	if err == nil {
-		err = within("maze", "moves", p.Moves, 0, 100_000)
+		err = checkRange("maze", "moves", p.Moves, 0, 100_000)
 	}
 	if err == nil && !(p.StepCost >= 0 && p.StepCost <= 1) {
 		err = fmt.Errorf("env: maze: params.step_cost: %v: want 0 to 1", p.StepCost)
@@ -67,8 +67,8 @@ func (m *maze) beside(room, dx, dy int) (int, bool) {
 
 func (m *maze) Reset(seed int64) {
 	m.at, m.moves, m.done = 0, 0, false
-	m.dig(chance(seed))
-	m.talk = newTalk("You are in a maze of rooms. Answer with the direction you walk: north, east, south or west. "+
+	m.dig(newRand(seed))
+	m.conversation = newConversation("You are in a maze of rooms. Answer with the direction you walk: north, east, south or west. "+
 		"The way out is in the room furthest to the south-east.", m.look())
 }
 
@@ -111,16 +111,16 @@ func (m *maze) Prompt() rules.Prompt {
 	if m.done {
 		return nil
 	}
-	return rules.Ask(m.talk...)
+	return rules.Ask(m.conversation...)
 }
 
-var direction = regexp.MustCompile(`(?i)\b(north|east|south|west)\b`)
+var directionRE = regexp.MustCompile(`(?i)\b(north|east|south|west)\b`)
 
 func (m *maze) Step(action rules.Action) rules.Result {
 	if m.done {
 		return result(0, true, false)
 	}
-	text := only(action)
+	text := onlyText(action)
 	m.moves++
 	said := m.walk(text)
 	won := m.at == m.Size*m.Size-1
@@ -137,7 +137,7 @@ func (m *maze) Step(action rules.Action) rules.Result {
 
 // walk moves in the last direction in text, and says how that went.
 func (m *maze) walk(text string) string {
-	named := direction.FindAllString(text, -1)
+	named := directionRE.FindAllString(text, -1)
 	if len(named) == 0 {
 		return "That is no direction."
 	}

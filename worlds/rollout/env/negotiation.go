@@ -41,18 +41,18 @@ type utterance struct {
 
 func newNegotiation(params json.RawMessage) (Env, error) {
 	p := negotiationParams{Rounds: 8, Largest: 100}
-	err := decode("negotiation", params, &p)
+	err := decodeParams("negotiation", params, &p)
 	if err == nil {
-		err = within("negotiation", "rounds", p.Rounds, 2, 1000)
+		err = checkRange("negotiation", "rounds", p.Rounds, 2, 1000)
 	}
 	if err == nil {
-		err = within("negotiation", "largest", p.Largest, 2, 1_000_000)
+		err = checkRange("negotiation", "largest", p.Largest, 2, 1_000_000)
 	}
 	return &negotiation{negotiationParams: p}, err
 }
 
 func (n *negotiation) Reset(seed int64) {
-	r := chance(seed)
+	r := newRand(seed)
 	low := 1 + r.IntN(n.Largest-1)
 	n.limit = map[string]int{seller: low, buyer: low + 1 + r.IntN(n.Largest-low)}
 	n.said, n.offer, n.done = nil, 0, false
@@ -101,8 +101,8 @@ func (n *negotiation) Prompt() rules.Prompt {
 }
 
 var (
-	offered  = regexp.MustCompile(`(?i)\boffer\D{0,10}(\d{1,9})`)
-	accepted = regexp.MustCompile(`(?i)\baccept\b`)
+	offerRE  = regexp.MustCompile(`(?i)\boffer\D{0,10}(\d{1,9})`)
+	acceptRE = regexp.MustCompile(`(?i)\baccept\b`)
 )
 
 // Step handles what was said. The last offer or acceptance in it counts.
@@ -111,8 +111,8 @@ func (n *negotiation) Step(action rules.Action) rules.Result {
 		return n.end(0, nil)
 	}
 	text := strings.TrimSpace(action[speaker(len(n.said))].Text())
-	offers := offered.FindAllStringSubmatchIndex(text, -1)
-	yes := accepted.FindAllStringIndex(text, -1)
+	offers := offerRE.FindAllStringSubmatchIndex(text, -1)
+	yes := acceptRE.FindAllStringIndex(text, -1)
 	last := len(offers) - 1
 	if len(yes) > 0 && n.offer > 0 && (last < 0 || yes[len(yes)-1][0] > offers[last][0]) {
 		room := float64(n.limit[buyer] - n.limit[seller])

@@ -2,11 +2,13 @@ package env
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/big"
 	"math/rand/v2"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"parley/worlds/rollout/rules"
@@ -22,7 +24,7 @@ type numberParams struct {
 // number gives some numbers and a target. The first try that makes the target earns 1, a later one less.
 type number struct {
 	numberParams
-	talk
+	conversation
 	given  []int
 	target int
 	tried  int
@@ -31,13 +33,13 @@ type number struct {
 
 func newNumber(params json.RawMessage) (Env, error) {
 	p := numberParams{Numbers: 4, Largest: 25, Tries: 3}
-	err := decode("number", params, &p)
+	err := decodeParams("number", params, &p)
 	for _, c := range []struct {
 		param            string
 		value, low, high int
 	}{{"numbers", p.Numbers, 2, 8}, {"largest", p.Largest, 2, 1000}, {"tries", p.Tries, 1, 100}} {
 		if err == nil {
-			err = within("number", c.param, c.value, c.low, c.high)
+			err = checkRange("number", c.param, c.value, c.low, c.high)
 		}
 	}
 	return &number{numberParams: p}, err
@@ -45,10 +47,10 @@ func newNumber(params json.RawMessage) (Env, error) {
 
 func (n *number) Reset(seed int64) {
 	n.tried, n.done = 0, false
-	n.draw(chance(seed))
-	n.talk = newTalk("Write an expression with + - * / and parentheses. Use each of the numbers you are given at most once, and no others. "+
+	n.draw(newRand(seed))
+	n.conversation = newConversation("Write an expression with + - * / and parentheses. Use each of the numbers you are given at most once, and no others. "+
 		"Put the expression last, in <answer> and </answer>.",
-		fmt.Sprintf("The numbers are %s. Make %d.", listed(n.given), n.target))
+		fmt.Sprintf("The numbers are %s. Make %d.", joinNumbers(n.given), n.target))
 }
 
 // draw draws numbers, and a target that can be made of them.
@@ -73,7 +75,7 @@ func (n *number) draw(r *rand.Rand) {
 	r.Shuffle(len(n.given), func(i, j int) { n.given[i], n.given[j] = n.given[j], n.given[i] })
 }
 
-func listed(numbers []int) string {
+func joinNumbers(numbers []int) string {
 	var parts []string
 	for _, x := range numbers {
 		parts = append(parts, fmt.Sprint(x))
@@ -85,7 +87,7 @@ func (n *number) Prompt() rules.Prompt {
 	if n.done {
 		return nil
 	}
-	return rules.Ask(n.talk...)
+	return rules.Ask(n.conversation...)
 }
 
 var answerTag = regexp.MustCompile(`(?s)<answer>(.*?)</answer>`)
@@ -94,7 +96,7 @@ func (n *number) Step(action rules.Action) rules.Result {
 	if n.done {
 		return result(0, true, false)
 	}
-	text := only(action)
+	text := onlyText(action)
 	n.tried++
 	why := n.judge(text)
 	n.done = why == "" || n.tried == n.Tries
@@ -102,7 +104,7 @@ func (n *number) Step(action rules.Action) rules.Result {
 		return result(1-float64(n.tried-1)/float64(n.Tries), true, false)
 	}
 	if !n.done {
-		n.answered(text, why+fmt.Sprintf(" Try again: make %d of %s.", n.target, listed(n.given)))
+		n.answered(text, why+fmt.Sprintf(" Try again: make %d of %s.", n.target, joinNumbers(n.given)))
 	}
 	return result(0, n.done, false)
 }
@@ -129,4 +131,103 @@ func (n *number) judge(text string) string {
 		return "That makes " + value.RatString() + "."
 	}
 	return ""
+}
+
+// maxExpression bounds the length of an expression, so also its depth and its value.
+const maxExpression = 200
+
+// evaluate returns the exact value of an expression of whole numbers with + - * / and parentheses, and the
+// numbers in it.
+func evaluate(text string) (*big.Rat, []int, error) {
+	if len(text) > maxExpression {
+		return nil, nil, fmt.Errorf("it is longer than %d characters", maxExpression)
+	}
+	e := &expression{rest: strings.TrimSpace(text)}
+	v, err := e.sum()
+	if err == nil && e.rest != "" {
+		err = fmt.Errorf("%.10q is in the way", e.rest)
+	}
+	return v, e.used, err
+}
+
+// expression is the rest of an expression.
+type expression struct {
+	rest string
+	used []int
+}
+
+// take removes one of the signs, if it comes next.
+func (e *expression) take(signs string) byte {
+	if e.rest == "" || !strings.ContainsRune(signs, rune(e.rest[0])) {
+		return 0
+	}
+	sign := e.rest[0]
+	e.rest = strings.TrimSpace(e.rest[1:])
+	return sign
+}
+
+func (e *expression) sum() (*big.Rat, error) {
+	v, err := e.product()
+	for err == nil {
+		sign := e.take("+-")
+		if sign == 0 {
+			break
+		}
+		var next *big.Rat
+		if next, err = e.product(); err != nil {
+			break
+		}
+		if sign == '-' {
+			next.Neg(next)
+		}
+		v.Add(v, next)
+	}
+	return v, err
+}
+
+func (e *expression) product() (*big.Rat, error) {
+	v, err := e.factor()
+	for err == nil {
+		sign := e.take("*/")
+		if sign == 0 {
+			break
+		}
+		var next *big.Rat
+		if next, err = e.factor(); err != nil {
+			break
+		}
+		if sign == '/' {
+			if next.Sign() == 0 {
+				return nil, errors.New("it divides by zero")
+			}
+			next.Inv(next)
+		}
+		v.Mul(v, next)
+	}
+	return v, err
+}
+
+func (e *expression) factor() (*big.Rat, error) {
+	switch e.take("(-") {
+	case '-':
+		v, err := e.factor()
+		if err == nil {
+			v.Neg(v)
+		}
+		return v, err
+	case '(':
+		v, err := e.sum()
+		if err == nil && e.take(")") == 0 {
+			err = errors.New("a parenthesis is not closed")
+		}
+		return v, err
+	}
+	digits := len(e.rest) - len(strings.TrimLeft(e.rest, "0123456789"))
+	n, err := strconv.Atoi(e.rest[:digits])
+	if err != nil {
+		return nil, fmt.Errorf("a number is missing before %.10q", e.rest)
+	}
+	e.rest = strings.TrimSpace(e.rest[digits:])
+	e.used = append(e.used, n)
+	return big.NewRat(int64(n), 1), nil
 }

@@ -24,7 +24,7 @@ exec sh -c "$last"
 `
 
 // open opens a sandbox with the fake runtime, alone on the PATH but for a shell's own programs.
-func open(t *testing.T, change func(*Config)) (*Sandbox, string, error) {
+func open(t *testing.T, change func(*SandboxConfig)) (*Sandbox, string, error) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("the runtime of the test is a shell script")
@@ -35,11 +35,11 @@ func open(t *testing.T, change func(*Config)) (*Sandbox, string, error) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":/usr/bin:/bin")
-	c := Config{Image: "tiny", Command: []string{"sh", "-c"}, Memory: 64, Timeout: 2 * time.Second, Containers: 2}
+	c := SandboxConfig{Image: "tiny", Command: []string{"sh", "-c"}, Memory: 64, Timeout: 2 * time.Second, Containers: 2}
 	if change != nil {
 		change(&c)
 	}
-	s, err := Open(t.Context(), c)
+	s, err := OpenSandbox(t.Context(), c)
 	return s, program, err
 }
 
@@ -72,11 +72,11 @@ func TestProgram(t *testing.T) {
 		{"First ```\nexit 1\n``` and better ```\nread n || true; echo $((n+1))\n```", `{"passed":2,"tests":2}`, "", 1},
 	} {
 		r := e.Step(sandboxAct(c.answer))
-		if r.Reward[rules.Default] != c.reward || string(r.Info) != c.info || r.Terminated != (i == 3) {
+		if r.Reward[rules.DefaultAgent] != c.reward || string(r.Info) != c.info || r.Terminated != (i == 3) {
 			t.Errorf("%s: %+v", c.answer, r)
 		}
 		var last string
-		if q, asked := e.Prompt()[rules.Default]; asked {
+		if q, asked := e.Prompt()[rules.DefaultAgent]; asked {
 			last = q.Messages[len(q.Messages)-1].Text()
 		}
 		if !strings.Contains(last, c.heard) || (last == "") != (c.heard == "") || strings.Contains(last, "42") {
@@ -133,8 +133,8 @@ func TestHostile(t *testing.T) {
 		}
 		e := start(t, s, `{"problem":"?","tries":2,"tests":[{"output":"1"}]}`)
 		r := e.Step(sandboxAct(answer))
-		q := e.Prompt()[rules.Default].Messages
-		if heard := q[len(q)-1].Text(); r.Reward[rules.Default] != 0 || !strings.Contains(heard, want) || len(heard) > 3*shown {
+		q := e.Prompt()[rules.DefaultAgent].Messages
+		if heard := q[len(q)-1].Text(); r.Reward[rules.DefaultAgent] != 0 || !strings.Contains(heard, want) || len(heard) > 3*maxShown {
 			t.Errorf("%.40q: %.300q, want %q", answer, heard, want)
 		}
 	}
@@ -146,7 +146,7 @@ func TestHostile(t *testing.T) {
 // TestRefusals checks what is said without a runtime, without an image, and about wrong params, and that a container that
 // does not start fails the environment.
 func TestRefusals(t *testing.T) {
-	if _, _, err := open(t, func(c *Config) { c.Image = "huge" }); err == nil || !strings.Contains(err.Error(), `has no image "huge"`) || !strings.Contains(err.Error(), "pull huge") {
+	if _, _, err := open(t, func(c *SandboxConfig) { c.Image = "huge" }); err == nil || !strings.Contains(err.Error(), `has no image "huge"`) || !strings.Contains(err.Error(), "pull huge") {
 		t.Error(err)
 	}
 	s, _, err := open(t, nil)
@@ -164,7 +164,7 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	e := start(t, s, `{"problem":"?","tests":[{"output":"1"}]}`)
-	if r := e.Step(sandboxAct("```\nexit 125\n```")); e.(Failing).Failure() != nil || r.Reward[rules.Default] != 0 { // the program's own status
+	if r := e.Step(sandboxAct("```\nexit 125\n```")); e.(Failing).Failure() != nil || r.Reward[rules.DefaultAgent] != 0 { // the program's own status
 		t.Errorf("%v, %v", r, e.(Failing).Failure())
 	}
 	s.runtime = filepath.Join(t.TempDir(), "podman")
@@ -177,7 +177,7 @@ func TestRefusals(t *testing.T) {
 		t.Error(err)
 	}
 	t.Setenv("PATH", t.TempDir())
-	if _, err := Open(t.Context(), s.Config); err == nil || !strings.Contains(err.Error(), "neither podman nor docker is on the PATH: install one") {
+	if _, err := OpenSandbox(t.Context(), s.SandboxConfig); err == nil || !strings.Contains(err.Error(), "neither podman nor docker is on the PATH: install one") {
 		t.Error(err)
 	}
 }

@@ -19,7 +19,7 @@ type shopParams struct {
 // shop has an order whose total needs a tool, because only the tool knows the prices. The right total earns 1.
 type shop struct {
 	shopParams
-	talk
+	conversation
 	prices map[string]int
 	total  int
 	left   int // answers
@@ -28,13 +28,13 @@ type shop struct {
 
 func newShop(params json.RawMessage) (Env, error) {
 	p := shopParams{Items: 3, Largest: 20, Answers: 12}
-	err := decode("shop", params, &p)
+	err := decodeParams("shop", params, &p)
 	for _, c := range []struct {
 		param            string
 		value, low, high int
 	}{{"items", p.Items, 1, len(shopItems())}, {"largest", p.Largest, 1, 1000}, {"answers", p.Answers, 1, 100}} {
 		if err == nil {
-			err = within("shop", c.param, c.value, c.low, c.high)
+			err = checkRange("shop", c.param, c.value, c.low, c.high)
 		}
 	}
 	return &shop{shopParams: p}, err
@@ -45,7 +45,7 @@ func shopItems() []string {
 }
 
 func (s *shop) Reset(seed int64) {
-	r := chance(seed)
+	r := newRand(seed)
 	s.prices, s.total, s.left, s.done = map[string]int{}, 0, s.Answers, false
 	var order []string
 	for i, at := range r.Perm(len(shopItems())) {
@@ -57,7 +57,7 @@ func (s *shop) Reset(seed int64) {
 			s.total += n * s.prices[item]
 		}
 	}
-	s.talk = newTalk("Work out what an order costs. Only the tool price knows the price of an item. When you know all prices, answer with the total, in \\boxed{}.",
+	s.conversation = newConversation("Work out what an order costs. Only the tool price knows the price of an item. When you know all prices, answer with the total, in \\boxed{}.",
 		"The order is "+strings.Join(order, ", ")+". What does it cost?")
 }
 
@@ -65,13 +65,13 @@ func (s *shop) Prompt() rules.Prompt {
 	if s.done {
 		return nil
 	}
-	p := rules.Ask(s.talk...)
-	q := p[rules.Default]
-	q.Tools = rules.ProtocolTools{{
+	p := rules.Ask(s.conversation...)
+	q := p[rules.DefaultAgent]
+	q.Tools = rules.ToolList{{
 		Name: "price", Description: "Returns the price of one item.",
 		Parameters: json.RawMessage(`{"type":"object","properties":{"item":{"type":"string"}},"required":["item"],"additionalProperties":false}`),
 	}}
-	p[rules.Default] = q
+	p[rules.DefaultAgent] = q
 	return p
 }
 
@@ -87,7 +87,7 @@ func (s *shop) Step(action rules.Action) rules.Result {
 	switch {
 	case len(m.ToolCalls) == 0:
 		s.done = true
-		if final(m.Text()) == fmt.Sprint(s.total) {
+		if finalAnswer(m.Text()) == fmt.Sprint(s.total) {
 			return result(1, true, false)
 		}
 		return result(0, true, false)
@@ -95,9 +95,9 @@ func (s *shop) Step(action rules.Action) rules.Result {
 		s.done = true
 		return result(0, false, true)
 	}
-	s.talk = append(s.talk, m)
+	s.conversation = append(s.conversation, m)
 	for _, call := range m.ToolCalls {
-		s.talk = append(s.talk, s.call(call))
+		s.conversation = append(s.conversation, s.call(call))
 	}
 	return result(0, false, false)
 }

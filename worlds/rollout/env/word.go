@@ -18,7 +18,7 @@ type wordParams struct {
 // word hides a word of five letters and marks the letters of each guess. Finding the word earns 1.
 type word struct {
 	wordParams
-	talk
+	conversation
 	hidden  string
 	guessed int
 	done    bool
@@ -26,9 +26,9 @@ type word struct {
 
 func newWord(params json.RawMessage) (Env, error) {
 	p := wordParams{Guesses: 6}
-	err := decode("word", params, &p)
+	err := decodeParams("word", params, &p)
 	if err == nil {
-		err = within("word", "guesses", p.Guesses, 1, 100)
+		err = checkRange("word", "guesses", p.Guesses, 1, 100)
 	}
 	if err == nil && p.Word != "" && !fiveLetters.MatchString(p.Word) {
 		err = fmt.Errorf("env: word: params.word: %.40q: want five letters from a to z", p.Word)
@@ -38,16 +38,16 @@ func newWord(params json.RawMessage) (Env, error) {
 
 var (
 	fiveLetters = regexp.MustCompile(`^[a-z]{5}$`)
-	guess       = regexp.MustCompile(`(?i)\b[a-z]{5}\b`)
+	guessRE     = regexp.MustCompile(`(?i)\b[a-z]{5}\b`)
 )
 
 func (w *word) Reset(seed int64) {
 	w.guessed, w.done = 0, false
 	if w.hidden = w.Word; w.hidden == "" {
 		words := hiddenWords()
-		w.hidden = words[chance(seed).IntN(len(words))]
+		w.hidden = words[newRand(seed).IntN(len(words))]
 	}
-	w.talk = newTalk("Find a hidden word of five letters. Of each guess you are told letter by letter: "+
+	w.conversation = newConversation("Find a hidden word of five letters. Of each guess you are told letter by letter: "+
 		"+ it is right, ? it is elsewhere in the word, - it is not in the word. The last word of five letters that you write is your guess.",
 		fmt.Sprintf("You have %d guesses. Your first?", w.Guesses))
 }
@@ -56,19 +56,19 @@ func (w *word) Prompt() rules.Prompt {
 	if w.done {
 		return nil
 	}
-	return rules.Ask(w.talk...)
+	return rules.Ask(w.conversation...)
 }
 
 func (w *word) Step(action rules.Action) rules.Result {
 	if w.done {
 		return result(0, true, false)
 	}
-	text := only(action)
+	text := onlyText(action)
 	w.guessed++
 	said, found := "That holds no word of five letters.", false
-	if all := guess.FindAllString(text, -1); len(all) > 0 {
+	if all := guessRE.FindAllString(text, -1); len(all) > 0 {
 		g := strings.ToLower(all[len(all)-1])
-		said, found = g+": "+Hint(w.hidden, g), g == w.hidden
+		said, found = g+": "+WordHint(w.hidden, g), g == w.hidden
 	}
 	w.done = found || w.guessed == w.Guesses
 	if !w.done {
@@ -80,8 +80,8 @@ func (w *word) Step(action rules.Action) rules.Result {
 	return result(0, w.done, false)
 }
 
-// Hint compares a guess with the hidden word: + is right, ? is elsewhere, - is not in the word. It marks a letter as elsewhere no more often than it occurs.
-func Hint(hidden, guess string) string {
+// WordHint compares a guess with the hidden word: + is right, ? is elsewhere, - is not in the word. It marks a letter as elsewhere no more often than it occurs.
+func WordHint(hidden, guess string) string {
 	out := []byte("-----")
 	left := map[byte]int{}
 	for i := range len(hidden) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"syscall"
@@ -14,14 +15,14 @@ import (
 	"parley/llm"
 )
 
-// host is a Host and its state. Pool.mu guards all of it.
+// host is a Host and its state. envPool.mu guards all of it.
 type host struct {
 	Host
 	health.Health
-	room    room // for sessions
-	load    int  // sessions there or being made
-	opening int  // of those, sessions being made
-	acting  int  // requests of sessions in flight, other than those that make them
+	limit   adaptiveLimit // for sessions
+	load    int           // sessions there or being made
+	opening int           // of those, sessions being made
+	acting  int           // requests of sessions in flight, other than those that make them
 	made    int
 	failed  int
 	trips   int       // how often it went down
@@ -48,8 +49,8 @@ const (
 	checkTime  = 10 * time.Second // how long a check may take
 )
 
-// verdict returns what the end of a request says about the host. known is false if it says nothing.
-func verdict(err error) (r health.Result, known bool) {
+// hostResult returns what the end of a request says about the host. known is false if it says nothing.
+func hostResult(err error) (r health.Result, known bool) {
 	switch llm.KindOf(err) {
 	case "":
 		return health.OK, true
@@ -71,58 +72,58 @@ func (p *envPool) report(ctx context.Context, h *host, err error) {
 	defer p.mu.Unlock()
 	if llm.KindOf(err) == llm.KindOverloaded && !h.full && p.shut == nil {
 		h.full = true
-		h.room.refused(h.load - h.opening)
-		p.countRoom()
+		h.limit.refused(h.load - h.opening)
+		p.updateCapacity()
 		p.noteAllDown()
 		p.later(ctx, func(ctx context.Context) { p.pauseFull(ctx, h) })
 		return
 	}
-	r, known := verdict(err)
+	r, known := hostResult(err)
 	if !known {
 		return
 	}
 	h.why = ""
 	if r != health.OK {
 		h.failed++
-		h.why = reason(err)
+		h.why = failureReason(err)
 	}
-	if k := llm.KindOf(err); (k == llm.KindMalformed || k == llm.KindInvalid) && !p.others(h) {
-		p.serve()
+	if k := llm.KindOf(err); (k == llm.KindMalformed || k == llm.KindInvalid) && !p.othersUp(h) {
+		p.serveWaiters()
 		return // it answers, and a pause would not change its answers
 	}
 	if !h.Down() && h.Record(p.policy, r, time.Now()) {
 		h.trips++
-		h.room.restart()
-		p.countRoom()
+		h.limit.restart()
+		p.updateCapacity()
 		p.noteAllDown()
 		if p.shut == nil {
 			p.later(ctx, func(ctx context.Context) { p.probeUntilUp(ctx, h) })
 		}
 	}
-	p.serve()
+	p.serveWaiters()
 }
 
-// others reports whether a host other than h can be used. Pool.mu is held.
-func (p *envPool) others(h *host) bool {
+// othersUp reports whether a host other than h can be used. envPool.mu is held.
+func (p *envPool) othersUp(h *host) bool {
 	return slices.ContainsFunc(p.hosts, func(o *host) bool { return o != h && !o.Down() })
 }
 
-// reason returns why a request failed: the system's error if there is one, otherwise the message.
-func reason(err error) string {
+// failureReason returns why a request failed: the system's error if there is one, otherwise the message.
+func failureReason(err error) string {
 	if e, ok := errors.AsType[syscall.Errno](err); ok {
 		return e.Error()
 	}
 	return llm.AsError(err).Message
 }
 
-// later runs f in the background. Pool.mu is held.
+// later runs f in the background. envPool.mu is held.
 func (p *envPool) later(ctx context.Context, f func(ctx context.Context)) {
 	p.mu.Unlock()
 	defer p.mu.Lock()
 	p.background(ctx, f)
 }
 
-// noteAllDown updates since when no host can be used. Pool.mu is held.
+// noteAllDown updates since when no host can be used. envPool.mu is held.
 func (p *envPool) noteAllDown() {
 	if slices.ContainsFunc(p.hosts, func(h *host) bool { return !h.Down() && !h.full }) {
 		p.allDownSince = time.Time{}
@@ -137,10 +138,10 @@ func (p *envPool) pauseFull(ctx context.Context, h *host) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h.full = false
-	h.room.try()
-	p.countRoom()
+	h.limit.raise()
+	p.updateCapacity()
 	p.noteAllDown()
-	p.serve()
+	p.serveWaiters()
 }
 
 // probeUntilUp probes a host that is down after each pause, until it answers.
@@ -156,7 +157,7 @@ func (p *envPool) probeUntilUp(ctx context.Context, h *host) {
 		p.mu.Lock()
 		h.Probed(p.policy, up, time.Now())
 		p.noteAllDown()
-		p.serve()
+		p.serveWaiters()
 		p.mu.Unlock()
 	}
 }
@@ -168,7 +169,7 @@ func (p *envPool) probe(ctx context.Context, h *host) bool {
 	return h.Check(ctx, p.stray) == nil
 }
 
-// checkStrays checks a host from time to time for sessions that were left behind. Pool.mu is held.
+// checkStrays checks a host from time to time for sessions that were left behind. envPool.mu is held.
 func (p *envPool) checkStrays(ctx context.Context, h *host) {
 	if h.check || !h.checked.IsZero() && time.Since(h.checked) < checkEvery {
 		return
@@ -182,8 +183,8 @@ func (p *envPool) checkStrays(ctx context.Context, h *host) {
 	})
 }
 
-// free returns the host with the fewest sessions of those that have room, or nil.
-func (p *envPool) free() *host {
+// freeHost returns the host with the fewest sessions of those that have room, or nil.
+func (p *envPool) freeHost() *host {
 	now := time.Now()
 	room := func(h *host) bool { return !h.full && h.load < h.slots(p.PerHost, now) && h.Accepts(h.opening) }
 	if best := health.Least(p.hosts, room, func(a, b *host) int { return cmp.Compare(a.load, b.load) }); room(best) {
@@ -195,8 +196,8 @@ func (p *envPool) free() *host {
 // claim takes a slot on a host.
 func (p *envPool) claim(h *host) { h.load++; h.opening++ }
 
-// take waits for a slot on a host. Lower orders go first.
-func (p *envPool) take(ctx context.Context, order int) (*host, error) {
+// takeSlot waits for a slot on a host. Lower orders go first.
+func (p *envPool) takeSlot(ctx context.Context, order int) (*host, error) {
 	p.mu.Lock()
 	if p.shut != nil {
 		defer p.mu.Unlock()
@@ -204,28 +205,28 @@ func (p *envPool) take(ctx context.Context, order int) (*host, error) {
 	}
 	w := &waiter{since: time.Now(), got: make(chan *host, 1)}
 	p.queue.Push(w, int64(order))
-	p.serve()
+	p.serveWaiters()
 	p.evict(ctx)
 	p.mu.Unlock()
 	for {
-		wait := time.NewTimer(p.patience(w))
+		wait := time.NewTimer(p.downTimeoutLeft(w))
 		select {
 		case h, ok := <-w.got:
 			wait.Stop()
-			return p.taken(ctx, h, ok)
+			return p.slotTaken(ctx, h, ok)
 		case <-ctx.Done():
 			wait.Stop()
 			return nil, p.leave(w, llm.ContextError(ctx))
 		case <-wait.C:
-			if err := p.allDown(w); err != nil {
+			if err := p.allDownError(w); err != nil {
 				return nil, p.leave(w, err)
 			}
 		}
 	}
 }
 
-// taken ends a wait that was served, or that ended with the pool.
-func (p *envPool) taken(ctx context.Context, h *host, ok bool) (*host, error) {
+// slotTaken ends a wait that was served, or that ended with the pool.
+func (p *envPool) slotTaken(ctx context.Context, h *host, ok bool) (*host, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !ok {
@@ -247,18 +248,18 @@ func (p *envPool) leave(w *waiter, err error) error {
 		if ok {
 			h.load--
 			h.opening--
-			p.serve()
+			p.serveWaiters()
 		}
 	default:
 	}
 	return err
 }
 
-// patience returns how long a waiter waits before it checks whether all hosts are down.
-func (p *envPool) patience(w *waiter) time.Duration {
+// downTimeoutLeft returns how long a waiter waits before it checks whether all hosts are down.
+func (p *envPool) downTimeoutLeft(w *waiter) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return max(time.Millisecond, p.Patience-p.downFor(w))
+	return max(time.Millisecond, p.DownTimeout-p.downFor(w))
 }
 
 // downFor returns how long a waiter has waited while no host could be used.
@@ -269,25 +270,25 @@ func (p *envPool) downFor(w *waiter) time.Duration {
 	return min(time.Since(p.allDownSince), time.Since(w.since))
 }
 
-// allDown returns an error if no host could be used for too long. Nothing was sent, so the run can stop and be
+// allDownError returns an error if no host could be used for too long. Nothing was sent, so the run can stop and be
 // resumed.
-func (p *envPool) allDown(w *waiter) error {
+func (p *envPool) allDownError(w *waiter) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.downFor(w) < p.Patience {
+	if p.downFor(w) < p.DownTimeout {
 		return nil
 	}
 	var names []string
 	for _, h := range p.hosts {
 		names = append(names, h.Name())
 	}
-	return &llm.Error{Kind: llm.KindTransport, Message: fmt.Sprintf("envhttp: no environment server could be used for %s: %s", p.Patience, strings.Join(names, ", "))}
+	return &llm.Error{Kind: llm.KindTransport, Message: fmt.Sprintf("envhttp: no environment server could be used for %s: %s", p.DownTimeout, strings.Join(names, ", "))}
 }
 
-// serve gives slots to waiters. Pool.mu is held.
-func (p *envPool) serve() {
+// serveWaiters gives slots to waiters. envPool.mu is held.
+func (p *envPool) serveWaiters() {
 	for p.queue.Len() > 0 {
-		h := p.free()
+		h := p.freeHost()
 		if h == nil {
 			return
 		}
@@ -302,3 +303,96 @@ type waiter struct {
 	since time.Time
 	got   chan *host // closed when the pool ends
 }
+
+// adaptiveLimit is how many things a host has at a time: sessions, or sessions being made. It is a plain value.
+//
+// If the user has chosen a number, that is the room. Otherwise it is found by trying: while more are wanted, every
+// answer adds one, as long as the host keeps up. A host that says it is full sets the room to what it has, and a few
+// more are tried a little later.
+type adaptiveLimit struct {
+	now, first, max int
+	mean, lowest    float64 // latency of its answers, in seconds
+}
+
+const (
+	firstStartup = 16
+	maxLimit     = 10_000 // if the user has chosen nothing
+	meanStep     = 0.05
+	keepsUp      = 2 // times the lowest mean latency: answers that take longer wait for each other
+	tryShare     = 8 // a full host is tried with an eighth more
+)
+
+func newLimit(chosen, first int) adaptiveLimit {
+	if chosen > 0 {
+		return adaptiveLimit{now: chosen, first: chosen, max: chosen}
+	}
+	return adaptiveLimit{now: first, first: first, max: max(first, maxLimit)}
+}
+
+// answered notes the latency of an answer. If more are wanted, and things spend little of their time waiting for the
+// host or the host does not slow down, it adds one.
+func (r *adaptiveLimit) answered(latency time.Duration, wanted, spare bool) (grown bool) {
+	s := math.Max(latency.Seconds(), 1e-6)
+	if r.mean == 0 {
+		r.mean, r.lowest = s, s
+	}
+	r.mean += meanStep * (s - r.mean)
+	r.lowest = math.Min(r.lowest, r.mean)
+	if !wanted || r.now >= r.max || !spare && r.mean > keepsUp*r.lowest {
+		return false
+	}
+	r.now++
+	return true
+}
+
+// refused notes that the host has so many and refused another.
+func (r *adaptiveLimit) refused(has int) { r.now = max(1, min(r.now, has)) }
+
+// raise adds some after a refusal.
+func (r *adaptiveLimit) raise() { r.now = min(r.max, r.now+max(1, r.now/tryShare)) }
+
+// restart begins again as at first: the host went down, maybe because it had too much to do.
+func (r *adaptiveLimit) restart() { r.now = min(r.now, r.first) }
+
+// requestBegan notes that a session of h sends a request.
+func (p *envPool) requestBegan(h *host) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h.acting++
+}
+
+// requestEnded notes how a request of a session of h ended. More sessions are worth having if they wait for h less than half of
+// their time: then they wait for the models.
+func (p *envPool) requestEnded(h *host, latency time.Duration, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil && h.limit.answered(latency, p.queue.Len() > 0 && h.load >= h.limit.now, 2*h.acting <= h.load) {
+		p.updateCapacity()
+		p.serveWaiters()
+	}
+	h.acting--
+}
+
+// sessionStarted notes how the making of a session ended, and lets another begin, or two.
+func (p *envPool) sessionStarted(latency time.Duration, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if llm.KindOf(err) == "" && p.startup.answered(latency, len(p.places) == 0, false) {
+		p.places <- struct{}{}
+	}
+	p.places <- struct{}{}
+}
+
+// updateCapacity updates Capacity. envPool.mu is held.
+func (p *envPool) updateCapacity() {
+	sum := 0
+	for _, h := range p.hosts {
+		r := h.limit
+		sum += min(r.max, r.now+max(firstStartup, r.now/tryShare))
+	}
+	p.capacity.Store(int64(sum))
+}
+
+// Capacity returns how many episodes can be played at the moment: as many as the hosts have room for, and where that may grow
+// some that wait, which shows whether more room is wanted.
+func (p *envPool) Capacity() int { return int(p.capacity.Load()) }

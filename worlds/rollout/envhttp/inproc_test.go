@@ -20,7 +20,7 @@ func (odd) Step(rules.Action) rules.Result { panic("odd") }
 
 func TestSessions(t *testing.T) {
 	t.Parallel()
-	h := newInproc(append(env.Standard(), env.Kind{Name: "odd", New: func(json.RawMessage) (env.Env, error) { return odd{}, nil }}))
+	h := newLocalHost(append(env.Standard(), env.Kind{Name: "odd", New: func(json.RawMessage) (env.Env, error) { return odd{}, nil }}))
 	for _, c := range []struct {
 		env, params string
 		open, step  llm.Kind
@@ -34,7 +34,7 @@ func TestSessions(t *testing.T) {
 		if _, err := s.Reset(t.Context(), 1); llm.KindOf(err) != c.open {
 			t.Errorf("%s: %v", c.env, err)
 		}
-		if _, err := s.Step(t.Context(), "", rules.Action{rules.Default: llm.Assistant("river")}); llm.KindOf(err) != c.step {
+		if _, err := s.Step(t.Context(), "", rules.Action{rules.DefaultAgent: llm.Assistant("river")}); llm.KindOf(err) != c.step {
 			t.Errorf("%s: %v", c.env, err)
 		}
 		if err := s.Close(t.Context()); err != nil {

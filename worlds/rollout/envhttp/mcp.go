@@ -1,11 +1,3 @@
-// Part mcp is a client of MCP servers over streamable HTTP: it lists the tools of a server and calls them.
-//
-// It promises that a call is sent at most once; that no answer is read beyond its limit; and that every failure is an
-// *llm.Error that says whether the server may have acted. A tool that fails is a result, not a failure.
-//
-// It is not for environments that speak MCP: package openenv calls the tools of those. Of the protocol it has what tools
-// need: no prompts, no resources, and no requests of the server to the client, which are left unanswered.
-
 package envhttp
 
 import (
@@ -26,15 +18,20 @@ import (
 )
 
 const (
-	version = "2025-06-18"
-	// maxBody is the maximum size of an answer, and maxText how much of a result an agent gets.
-	maxBody = 2 << 20
-	maxText = 100_000
+	mcpVersion = "2025-06-18"
+	// maxMCPBody is the maximum size of an answer, and maxText how much of a result an agent gets.
+	maxMCPBody  = 2 << 20
+	maxToolText = 100_000
 	// maxPages is the maximum number of pages of a list of tools, and maxTools that of tools.
 	maxPages, maxTools = 10, 1000
 )
 
-// MCPServer is an MCP server. It is safe for concurrent use.
+// MCPServer is an MCP server over streamable HTTP, of which it uses what tools need: no prompts, no resources, and
+// no requests of the server to the client, which are left unanswered. It is not for environments that speak MCP:
+// openEnvSession calls the tools of those. It is safe for concurrent use.
+//
+// A call is sent at most once. No answer is read beyond its limit. Every failure is an *llm.Error that says
+// whether the server may have acted; a tool that fails is a result, not a failure.
 type MCPServer struct {
 	address   string
 	transport *http.Transport
@@ -42,7 +39,7 @@ type MCPServer struct {
 
 // NewMCP returns the server at an address.
 func NewMCP(address string) *MCPServer {
-	return &MCPServer{address: address, transport: exchangeTransport(1024)} // many episodes call at once
+	return &MCPServer{address: address, transport: newTransport(1024)} // many episodes call at once
 }
 
 // Close closes idle connections.
@@ -62,7 +59,7 @@ func (s *MCPServer) Open(ctx context.Context) (*MCPSession, error) {
 	var hello struct {
 		ProtocolVersion string `json:"protocolVersion"`
 	}
-	about := map[string]any{"protocolVersion": version, "capabilities": map[string]any{}, "clientInfo": map[string]string{"name": "parley", "version": "1"}}
+	about := map[string]any{"protocolVersion": mcpVersion, "capabilities": map[string]any{}, "clientInfo": map[string]string{"name": "parley", "version": "1"}}
 	if err := session.call(ctx, "initialize", about, &hello); err != nil {
 		return nil, err
 	}
@@ -71,7 +68,7 @@ func (s *MCPServer) Open(ctx context.Context) (*MCPSession, error) {
 }
 
 // Tools lists the tools of the server.
-func (s *MCPSession) Tools(ctx context.Context) (all rules.ProtocolTools, err error) {
+func (s *MCPSession) Tools(ctx context.Context) (all rules.ToolList, err error) {
 	cursor := ""
 	for range maxPages {
 		params := map[string]string{}
@@ -79,8 +76,8 @@ func (s *MCPSession) Tools(ctx context.Context) (all rules.ProtocolTools, err er
 			params["cursor"] = cursor
 		}
 		var page struct {
-			Tools      rules.ProtocolTools `json:"tools"`
-			NextCursor string              `json:"nextCursor"`
+			Tools      rules.ToolList `json:"tools"`
+			NextCursor string         `json:"nextCursor"`
 		}
 		if err := s.call(ctx, "tools/list", params, &page); err != nil {
 			return nil, err
@@ -102,30 +99,30 @@ func (s *MCPSession) Call(ctx context.Context, c llm.ToolCall) (llm.Message, err
 		arguments = json.RawMessage("{}")
 	}
 	if !rules.IsObject(arguments) {
-		return Failed(c, "The arguments are no JSON object."), nil
+		return failedResult(c, "The arguments are no JSON object."), nil
 	}
-	var r result
+	var r mcpResult
 	err := s.call(ctx, "tools/call", map[string]any{"name": c.Name, "arguments": arguments}, &r)
 	if refused, ok := errors.AsType[*rpcError](err); ok {
-		return Failed(c, bounded(refused.Message)), nil
+		return failedResult(c, cutResult(refused.Message)), nil
 	}
 	if err != nil {
 		return llm.Message{}, err
 	}
-	m := llm.ToolResult(c.ID, bounded(r.text()))
+	m := llm.ToolResult(c.ID, cutResult(r.text()))
 	m.ToolFailed = r.IsError
 	return m, nil
 }
 
-// Failed returns the message about a call that was not carried out.
-func Failed(c llm.ToolCall, why string) llm.Message {
+// failedResult returns the message about a call that was not carried out.
+func failedResult(c llm.ToolCall, why string) llm.Message {
 	m := llm.ToolResult(c.ID, why)
 	m.ToolFailed = true
 	return m
 }
 
-// result is the result of a call.
-type result struct {
+// mcpResult is the result of a call.
+type mcpResult struct {
 	Content []struct {
 		Type     string
 		Text     string
@@ -137,7 +134,7 @@ type result struct {
 }
 
 // text returns what an agent sees of a result.
-func (r result) text() string {
+func (r mcpResult) text() string {
 	var parts []string
 	for _, c := range r.Content {
 		switch {
@@ -157,9 +154,9 @@ func (r result) text() string {
 	return strings.Join(parts, "\n")
 }
 
-func bounded(text string) string {
-	if text = strings.ToValidUTF8(text, "\uFFFD"); len(text) > maxText {
-		return strings.ToValidUTF8(text[:maxText], "") + "\n(cut off: the result is longer)"
+func cutResult(text string) string {
+	if text = strings.ToValidUTF8(text, "\uFFFD"); len(text) > maxToolText {
+		return strings.ToValidUTF8(text[:maxToolText], "") + "\n(cut off: the result is longer)"
 	}
 	return text
 }
@@ -182,8 +179,8 @@ type rpcError struct {
 
 func (e *rpcError) Error() string { return e.Message }
 
-// message is what a server sends.
-type message struct {
+// mcpMessage is what a server sends.
+type mcpMessage struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"` // of a request or a notification of the server
 	Result json.RawMessage `json:"result"`
@@ -225,16 +222,16 @@ func (s *MCPSession) notify(ctx context.Context, method string) error {
 }
 
 // answer reads the answer to a request: a JSON object, or one of the events of a stream.
-func (s *MCPSession) answer(ctx context.Context, resp *http.Response, id int) (found message, err error) {
+func (s *MCPSession) answer(ctx context.Context, resp *http.Response, id int) (found mcpMessage, err error) {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // or it is unknown
-	body := io.LimitReader(resp.Body, maxBody+1)
+	body := io.LimitReader(resp.Body, maxMCPBody+1)
 	if kind != "text/event-stream" {
 		text, err := io.ReadAll(body)
 		if err != nil {
 			return found, s.broken(ctx, err)
 		}
-		if len(text) > maxBody {
-			return found, s.malformed(fmt.Errorf("an answer of more than %d bytes", maxBody))
+		if len(text) > maxMCPBody {
+			return found, s.malformed(fmt.Errorf("an answer of more than %d bytes", maxMCPBody))
 		}
 		if err := json.Unmarshal(text, &found); err != nil || !found.answers(id) {
 			return found, s.malformed(errors.New("not an answer of an MCP server"))
@@ -242,8 +239,8 @@ func (s *MCPSession) answer(ctx context.Context, resp *http.Response, id int) (f
 		return found, nil
 	}
 	there := false
-	_, err = sse.Read(bufio.NewReader(body), maxBody, func() {}, func(e sse.Event) (bool, error) {
-		var m message
+	_, err = sse.Read(bufio.NewReader(body), maxMCPBody, func() {}, func(e sse.Event) (bool, error) {
+		var m mcpMessage
 		if err := json.Unmarshal(e.Data, &m); err != nil {
 			return false, nil // a comment of some sort
 		}
@@ -262,7 +259,7 @@ func (s *MCPSession) answer(ctx context.Context, resp *http.Response, id int) (f
 }
 
 // answers reports whether m is the answer to the request with this id.
-func (m message) answers(id int) bool {
+func (m mcpMessage) answers(id int) bool {
 	return m.Method == "" && string(bytes.TrimSpace(m.ID)) == fmt.Sprint(id) && (m.Error != nil || len(m.Result) > 0)
 }
 
@@ -323,7 +320,7 @@ func (s *MCPSession) refused(status int, text string) error {
 }
 
 func (s *MCPSession) broken(ctx context.Context, err error) error {
-	return exchangeBroken(ctx, s.server.address, err)
+	return interruptedError(ctx, s.server.address, err)
 }
 
-func (s *MCPSession) malformed(err error) error { return exchangeMalformed(s.server.address, err) }
+func (s *MCPSession) malformed(err error) error { return malformedError(s.server.address, err) }

@@ -58,7 +58,7 @@ func TestSession(t *testing.T) {
 		"tools/call bad":  `"result":{"content":[{"type":"text","text":"no"}],"isError":true}`,
 		"tools/call none": `"error":{"code":-32602,"message":"unknown tool"}`,
 		"tools/call form": `"result":{"content":[],"structuredContent":{"a":1}}`,
-		"tools/call long": fmt.Sprintf(`"result":{"content":[{"type":"text","text":"%s"}]}`, strings.Repeat("x", maxText+5)),
+		"tools/call long": fmt.Sprintf(`"result":{"content":[{"type":"text","text":"%s"}]}`, strings.Repeat("x", maxToolText+5)),
 		"tools/call down": "down",
 	}
 	for _, stream := range []bool{false, true} {
@@ -84,7 +84,7 @@ func TestSession(t *testing.T) {
 				t.Errorf("%s: %q, %v, want %q", name, got, err, want)
 			}
 		}
-		if m, err := s.Call(t.Context(), llm.ToolCall{Name: "long"}); err != nil || len(m.Text()) > maxText+100 || !strings.Contains(m.Text(), "cut off") {
+		if m, err := s.Call(t.Context(), llm.ToolCall{Name: "long"}); err != nil || len(m.Text()) > maxToolText+100 || !strings.Contains(m.Text(), "cut off") {
 			t.Errorf("%d, %v", len(m.Text()), err)
 		}
 		if m, err := s.Call(t.Context(), llm.ToolCall{Name: "add", Arguments: "[1"}); err != nil || !m.ToolFailed {

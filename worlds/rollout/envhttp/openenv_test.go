@@ -113,14 +113,14 @@ func mapping() rules.OpenEnv {
 	return rules.OpenEnv{System: "Echo.", Action: "message", Observation: "text"}
 }
 
-func act(text string) rules.Action { return rules.Action{rules.Default: llm.Assistant(text)} }
+func act(text string) rules.Action { return rules.Action{rules.DefaultAgent: llm.Assistant(text)} }
 
 // TestEpisode plays one over either transport.
 func TestEpisode(t *testing.T) {
 	t.Parallel()
 	for _, scheme := range []string{"ws", "http"} {
 		e := newEcho(t)
-		h, limit := newOpenenv(scheme+strings.TrimPrefix(e.URL, "http"), mapping())
+		h, limit := newOpenEnvHost(scheme+strings.TrimPrefix(e.URL, "http"), mapping())
 		if (limit == 1) != (scheme == "http") {
 			t.Errorf("%s: at most %d sessions", scheme, limit)
 		}
@@ -136,11 +136,11 @@ func TestEpisode(t *testing.T) {
 		}
 		for step := 1; step <= 3; step++ {
 			p, err := s.Prompt(t.Context())
-			if ms := p[rules.Default].Messages; err != nil || len(ms) != 2*step || ms[0].Text() != "Echo." || ms[1].Text() != "hello" {
+			if ms := p[rules.DefaultAgent].Messages; err != nil || len(ms) != 2*step || ms[0].Text() != "Echo." || ms[1].Text() != "hello" {
 				t.Fatalf("%s: %v %v", scheme, p, err)
 			}
 			r, err := s.Step(t.Context(), "k", act("hi"))
-			if err != nil || r.Reward[rules.Default] != 2 || r.Terminated != (step == 3) {
+			if err != nil || r.Reward[rules.DefaultAgent] != 2 || r.Terminated != (step == 3) {
 				t.Errorf("%s: %+v %v", scheme, r, err)
 			}
 			if got := <-e.seen; !strings.Contains(got, `{"message":"hi"}`) {
@@ -155,7 +155,7 @@ func TestEpisode(t *testing.T) {
 		}
 		// An invalid action is reported to the agent, and no step is taken.
 		r, err := s.Step(t.Context(), "k", act("refuse"))
-		if p, _ := s.Prompt(t.Context()); err != nil || r.Done() || r.Rejected == "" || !strings.Contains(p[rules.Default].Messages[3].Text(), "no action of this environment") {
+		if p, _ := s.Prompt(t.Context()); err != nil || r.Done() || r.Rejected == "" || !strings.Contains(p[rules.DefaultAgent].Messages[3].Text(), "no action of this environment") {
 			t.Errorf("%s: %+v %v", scheme, r, err)
 		}
 		if err := s.Close(t.Context()); err != nil {
@@ -188,7 +188,7 @@ func TestSocketFaults(t *testing.T) {
 	} {
 		e := newEcho(t)
 		e.ways = c.ways
-		h, _ := newOpenenv("ws"+strings.TrimPrefix(e.URL, "http"), mapping())
+		h, _ := newOpenEnvHost("ws"+strings.TrimPrefix(e.URL, "http"), mapping())
 		s := h.New("1", rules.Opening{})
 		if _, err := s.Reset(t.Context(), 1); err != nil {
 			t.Fatal(name, err)
@@ -225,12 +225,12 @@ func TestCapacity(t *testing.T) {
 	t.Parallel()
 	e := newEcho(t)
 	e.limit = 1
-	h, _ := newOpenenv("ws"+strings.TrimPrefix(e.URL, "http"), mapping())
+	h, _ := newOpenEnvHost("ws"+strings.TrimPrefix(e.URL, "http"), mapping())
 	defer h.Close()
-	p := newPool([]Host{h}, Config{Owner: "r"})
+	p := newPool([]Host{h}, poolConfig{Owner: "r"})
 	defer p.Close(t.Context())
 	for i := range 3 {
-		l, err := p.Lease(t.Context(), i, fmt.Sprint(i), rules.Opening{})
+		l, err := p.lease(t.Context(), i, fmt.Sprint(i), rules.Opening{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -249,7 +249,7 @@ func TestCapacity(t *testing.T) {
 // TestJSONActions: without a field, an answer is the action itself.
 func TestJSONActions(t *testing.T) {
 	t.Parallel()
-	s := &session{host: &OpenenvHost{}}
+	s := &openEnvSession{host: &openEnvHost{}}
 	for text, ok := range map[string]bool{`{"a":1}`: true, "```json\n{\"a\":1}\n```": true, `[1]`: false, `go`: false, ``: false, `{`: false} {
 		if _, got := s.action(text); got != ok {
 			t.Errorf("%q: %v", text, got)
@@ -271,32 +271,32 @@ func TestTools(t *testing.T) {
 	t.Parallel()
 	e := newEcho(t)
 	e.mcp = `{"type":"mcp","data":{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"add","description":"Adds.","input_schema":{"type":"object"}}]}}}`
-	h, _ := newOpenenv("ws"+strings.TrimPrefix(e.URL, "http"), mapping())
+	h, _ := newOpenEnvHost("ws"+strings.TrimPrefix(e.URL, "http"), mapping())
 	defer h.Close()
 	s := h.New("run-1", rules.Opening{})
 	if _, err := s.Reset(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
-	if p, err := s.Prompt(t.Context()); err != nil || len(p[rules.Default].Tools) != 1 || string(p[rules.Default].Tools[0].Parameters) != `{"type":"object"}` {
+	if p, err := s.Prompt(t.Context()); err != nil || len(p[rules.DefaultAgent].Tools) != 1 || string(p[rules.DefaultAgent].Tools[0].Parameters) != `{"type":"object"}` {
 		t.Errorf("%v %v", p, err)
 	}
 	calls := llm.Message{Role: llm.RoleAssistant, ToolCalls: []llm.ToolCall{
 		{ID: "1", Name: "add", Arguments: `{"a":2,"b":3}`}, {ID: "2", Name: "lost", Arguments: ""}, {ID: "3", Name: "add", Arguments: "[2]"}, {ID: "4", Name: "add", Arguments: `{"a":2}`},
 	}}
-	r, err := s.Step(t.Context(), "k", rules.Action{rules.Default: calls})
-	if err != nil || r.Reward[rules.Default] != 1 || r.Terminated || r.Rejected != "" {
+	r, err := s.Step(t.Context(), "k", rules.Action{rules.DefaultAgent: calls})
+	if err != nil || r.Reward[rules.DefaultAgent] != 1 || r.Terminated || r.Rejected != "" {
 		t.Errorf("%+v %v", r, err)
 	}
 	p, _ := s.Prompt(t.Context())
 	got := ""
-	for _, m := range p[rules.Default].Messages[3:] {
+	for _, m := range p[rules.DefaultAgent].Messages[3:] {
 		got += fmt.Sprintf("%s %s %s %v\n", m.Role, m.ToolCallID, m.Text(), m.ToolFailed)
 	}
 	if want := "tool 1 5 false\ntool 2 no such tool true\ntool 3 The arguments are no JSON object. true\ntool 4 5 false\n"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	wrong := llm.Message{Role: llm.RoleAssistant, ToolCalls: calls.ToolCalls[2:3]}
-	if r, err := s.Step(t.Context(), "k", rules.Action{rules.Default: wrong}); err != nil || r.Rejected == "" {
+	if r, err := s.Step(t.Context(), "k", rules.Action{rules.DefaultAgent: wrong}); err != nil || r.Rejected == "" {
 		t.Errorf("no call was accepted: %+v %v", r, err)
 	}
 	if err := s.Close(t.Context()); err != nil {
@@ -313,7 +313,7 @@ func TestPictures(t *testing.T) {
 		`[[[0,0,0],[255,255,255]]]`: "image/png", `[[1,2],[3,4]]`: "image/png", `[[[1,2,3,4]]]`: "image/png",
 		`[[[1,2]]]`: "a pixel of 2 numbers", `[[1,2],[3]]`: "row 1 has 1 pixels", `[]`: "want 1 to", `[[[999]]]`: "want an address", `"aGVsbG8="`: "its bytes are text/plain", `"?"`: "want an address", `{}`: "want an address",
 	} {
-		s := &session{host: &OpenenvHost{mapping: rules.OpenEnv{Image: "screen", Observation: "text"}}}
+		s := &openEnvSession{host: &openEnvHost{mapping: rules.OpenEnv{Image: "screen", Observation: "text"}}}
 		m := s.shown(json.RawMessage(`{"text":"see","screen":` + in + `}`))
 		got := m.Parts[1].Text
 		if i := m.Parts[1].Image; i != nil {
@@ -323,7 +323,7 @@ func TestPictures(t *testing.T) {
 			t.Errorf("%s: %q, want %s", in, got, want)
 		}
 	}
-	s := &session{host: &OpenenvHost{mapping: rules.OpenEnv{Image: "screen"}}}
+	s := &openEnvSession{host: &openEnvHost{mapping: rules.OpenEnv{Image: "screen"}}}
 	if m := s.shown(json.RawMessage(`{"text":"see","screen":null}`)); len(m.Parts) != 1 {
 		t.Errorf("%v", m)
 	}

@@ -1,13 +1,3 @@
-// Part envserver serves environments written in Go over the v1 environment protocol. docs/environments.md
-// describes it.
-//
-// It promises that sessions do not wait for each other; that a step that is sent again with the same
-// Idempotency-Key is answered from memory and not taken again; that a session that is not used for too long is
-// dropped; that an environment that panics is an error 500; and that bodies are limited.
-//
-// It is not for environments that must not share a process. It needs no key, so only trusted programs should
-// reach it; web pages are refused (see package auth).
-
 package envhttp
 
 import (
@@ -39,17 +29,22 @@ type EnvServerConfig struct {
 	Hosts []string
 	// Origins are web pages that may send requests, as http://NAME:PORT. Default: none.
 	Origins []string
-	// Patience bounds the time of a client to send a request. Default: 1 minute.
-	Patience time.Duration
+	// ClientTimeout bounds the time of a client to send a request. Default: 1 minute.
+	ClientTimeout time.Duration
 }
 
-// Server serves environments. It is an http.Handler.
+// Server serves environments written in Go over the v1 environment protocol, which docs/how-to/environments.md
+// describes. It is an http.Handler.
+//
+// Sessions do not wait for each other. A step that is sent again with the same Idempotency-Key is answered from
+// memory and not taken again. A session that is not used for too long is dropped. An environment that panics is
+// an error 500. The server needs no key, so only trusted programs should reach it; web pages are refused.
 type Server struct {
 	EnvServerConfig
 	mux *http.ServeMux
 
 	mu       sync.Mutex
-	sessions map[string]*envserverSession // by env/id
+	sessions map[string]*serverSession // by env/id
 	swept    time.Time
 }
 
@@ -57,15 +52,15 @@ type Server struct {
 func NewEnvServer(c EnvServerConfig) *Server {
 	c.Sessions = cmp.Or(max(0, c.Sessions), 100_000)
 	c.Idle = cmp.Or(max(0, c.Idle), time.Hour)
-	s := &Server{EnvServerConfig: c, mux: http.NewServeMux(), sessions: map[string]*envserverSession{}}
+	s := &Server{EnvServerConfig: c, mux: http.NewServeMux(), sessions: map[string]*serverSession{}}
 	s.mux.HandleFunc("GET /envs", s.list)
 	s.mux.HandleFunc("POST /{env}/{id}/reset", s.reset)
-	s.mux.HandleFunc("GET /{env}/{id}/get_task_prompt", s.with((*envserverSession).prompt))
-	s.mux.HandleFunc("POST /{env}/{id}/step", s.with((*envserverSession).step))
-	s.mux.HandleFunc("GET /{env}/{id}/render", s.with((*envserverSession).render))
-	s.mux.HandleFunc("GET /{env}/{id}/is_done", s.with((*envserverSession).isDone))
-	s.mux.HandleFunc("GET /{env}/{id}/health", s.with((*envserverSession).health))
-	s.mux.HandleFunc("GET /{env}/{id}/describe", s.with((*envserverSession).describe))
+	s.mux.HandleFunc("GET /{env}/{id}/get_task_prompt", s.withSession((*serverSession).prompt))
+	s.mux.HandleFunc("POST /{env}/{id}/step", s.withSession((*serverSession).step))
+	s.mux.HandleFunc("GET /{env}/{id}/render", s.withSession((*serverSession).render))
+	s.mux.HandleFunc("GET /{env}/{id}/is_done", s.withSession((*serverSession).isDone))
+	s.mux.HandleFunc("GET /{env}/{id}/health", s.withSession((*serverSession).health))
+	s.mux.HandleFunc("GET /{env}/{id}/describe", s.withSession((*serverSession).describe))
 	s.mux.HandleFunc("POST /{env}/{id}/close", s.close)
 	s.mux.HandleFunc("DELETE /{env}/{id}", s.close)
 	return s
@@ -85,7 +80,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			if p == http.ErrAbortHandler {
 				panic(p)
 			}
-			fail(w, http.StatusInternalServerError, fmt.Errorf("the environment panicked: %v", p))
+			writeError(w, http.StatusInternalServerError, fmt.Errorf("the environment panicked: %v", p))
 		}
 	}()
 	s.mux.ServeHTTP(w, r)
@@ -93,8 +88,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Serve serves on l until ctx is done, and then finishes requests in flight.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	guard := &auth.Guard{Access: auth.Access{Hosts: s.Hosts, Origins: s.Origins}, Patience: s.Patience, Refuse: func(w http.ResponseWriter, _ *http.Request, why auth.Refusal) {
-		fail(w, why.Status, errors.New(why.Message))
+	guard := &auth.Guard{Access: auth.Access{Hosts: s.Hosts, Origins: s.Origins}, ClientTimeout: s.ClientTimeout, Refuse: func(w http.ResponseWriter, _ *http.Request, why auth.Refusal) {
+		writeError(w, why.Status, errors.New(why.Message))
 	}}
 	h := guard.Server(s)
 	stopped, stop := context.WithCancel(ctx)
@@ -116,8 +111,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return fmt.Errorf("envhttp: serve: %w", err)
 }
 
-// envserverSession is an environment. It answers one request at a time.
-type envserverSession struct {
+// serverSession is an environment. It answers one request at a time.
+type serverSession struct {
 	kind env.Kind
 	id   string
 
@@ -143,7 +138,7 @@ func (s *Server) list(w http.ResponseWriter, _ *http.Request) {
 	for _, e := range s.sessions {
 		all = append(all, listed{e.kind.Name, e.id, "ready"})
 	}
-	write(w, http.StatusOK, map[string]any{"envs": all})
+	writeJSON(w, http.StatusOK, map[string]any{"envs": all})
 }
 
 // sweep drops sessions that are not used.
@@ -161,7 +156,7 @@ func (s *Server) sweep() {
 }
 
 // find returns a session, or nil. With make it makes one that does not exist.
-func (s *Server) find(r *http.Request, make func() *envserverSession) (*envserverSession, error) {
+func (s *Server) find(r *http.Request, make func() *serverSession) (*serverSession, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sweep()
@@ -202,10 +197,10 @@ func (s *Server) reset(w http.ResponseWriter, r *http.Request) {
 		err = fmt.Errorf("the id of the session has more than %d bytes", maxID)
 	}
 	if err == nil {
-		err = read(r, &in)
+		err = readBody(r, &in)
 	}
 	if err != nil {
-		fail(w, http.StatusBadRequest, err)
+		writeError(w, http.StatusBadRequest, err)
 		return
 	}
 	var text string // params may also be JSON in a string
@@ -217,12 +212,12 @@ func (s *Server) reset(w http.ResponseWriter, r *http.Request) {
 	}
 	made, err := kind.New(in.EnvParam)
 	if err != nil {
-		fail(w, http.StatusBadRequest, err)
+		writeError(w, http.StatusBadRequest, err)
 		return
 	}
-	e, err := s.find(r, func() *envserverSession { return &envserverSession{kind: kind, id: r.PathValue("id")} })
+	e, err := s.find(r, func() *serverSession { return &serverSession{kind: kind, id: r.PathValue("id")} })
 	if err != nil {
-		fail(w, http.StatusServiceUnavailable, err)
+		writeError(w, http.StatusServiceUnavailable, err)
 		return
 	}
 	seed := int64(defaultSeed)
@@ -233,55 +228,55 @@ func (s *Server) reset(w http.ResponseWriter, r *http.Request) {
 	defer e.mu.Unlock()
 	made.Reset(seed)
 	e.env, e.done, e.steps, e.key, e.answer = made, false, 0, "", nil
-	write(w, http.StatusOK, map[string]any{"observation": map[string]any{}, "info": map[string]any{}})
+	writeJSON(w, http.StatusOK, map[string]any{"observation": map[string]any{}, "info": map[string]any{}})
 }
 
-// with answers from a session that exists.
-func (s *Server) with(answer func(*envserverSession, *http.Request) (any, error)) http.HandlerFunc {
+// withSession answers from a session that exists.
+func (s *Server) withSession(answer func(*serverSession, *http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		e, _ := s.find(r, nil) // only making can fail
 		if e == nil {
-			fail(w, http.StatusNotFound, errors.New("there is no such session: reset makes it"))
+			writeError(w, http.StatusNotFound, errors.New("there is no such session: reset makes it"))
 			return
 		}
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		if e.env == nil {
-			fail(w, http.StatusNotFound, errors.New("the session is not reset yet"))
+			writeError(w, http.StatusNotFound, errors.New("the session is not reset yet"))
 			return
 		}
 		out, err := answer(e, r)
 		if _, broken := errors.AsType[*brokenError](err); broken {
-			fail(w, http.StatusInternalServerError, err)
+			writeError(w, http.StatusInternalServerError, err)
 			return
 		}
 		if err != nil {
-			fail(w, http.StatusBadRequest, err)
+			writeError(w, http.StatusBadRequest, err)
 			return
 		}
-		write(w, http.StatusOK, out)
+		writeJSON(w, http.StatusOK, out)
 	}
 }
 
 // brokenError means that an environment failed, and not the request.
 type brokenError struct{ error }
 
-func (e *envserverSession) prompt(*http.Request) (any, error) {
+func (e *serverSession) prompt(*http.Request) (any, error) {
 	if p := e.env.Prompt(); p != nil {
 		return p, nil
 	}
 	return rules.Prompt{}, nil
 }
 
-func (e *envserverSession) step(r *http.Request) (any, error) {
-	key := r.Header.Get("Idempotency-Key")
+func (e *serverSession) step(r *http.Request) (any, error) {
+	key := r.Header.Get(keyHeader)
 	if key != "" && key == e.key {
 		return e.answer, nil
 	}
 	var in struct {
 		Action *rules.Action `json:"action"`
 	}
-	if err := read(r, &in); err != nil {
+	if err := readBody(r, &in); err != nil {
 		return nil, err
 	}
 	if in.Action == nil {
@@ -303,7 +298,7 @@ func (e *envserverSession) step(r *http.Request) (any, error) {
 	return out, nil
 }
 
-func (e *envserverSession) render(*http.Request) (any, error) {
+func (e *serverSession) render(*http.Request) (any, error) {
 	text := fmt.Sprintf("%s after %d steps", e.kind.Name, e.steps)
 	if d, ok := e.env.(env.Drawn); ok {
 		text += "\n\n" + d.Draw()
@@ -311,28 +306,28 @@ func (e *envserverSession) render(*http.Request) (any, error) {
 	return map[string]any{"step": e.steps, "text_content": text}, nil
 }
 
-func (e *envserverSession) isDone(*http.Request) (any, error) {
+func (e *serverSession) isDone(*http.Request) (any, error) {
 	return map[string]any{"envname": e.kind.Name, "id": e.id, "done": e.done}, nil
 }
 
-func (e *envserverSession) health(*http.Request) (any, error) {
+func (e *serverSession) health(*http.Request) (any, error) {
 	return map[string]any{"envname": e.kind.Name, "id": e.id, "healthy": true}, nil
 }
 
-func (e *envserverSession) describe(*http.Request) (any, error) {
+func (e *serverSession) describe(*http.Request) (any, error) {
 	return map[string]any{"env": e.kind.Name, "id": e.id, "class": e.kind.Doc, "done": e.done}, nil
 }
 
 func (s *Server) close(w http.ResponseWriter, r *http.Request) {
 	if !s.drop(r) {
-		fail(w, http.StatusNotFound, errors.New("there is no such session"))
+		writeError(w, http.StatusNotFound, errors.New("there is no such session"))
 		return
 	}
-	write(w, http.StatusOK, map[string]any{"status": "ok", "envname": r.PathValue("env"), "id": r.PathValue("id")})
+	writeJSON(w, http.StatusOK, map[string]any{"status": "ok", "envname": r.PathValue("env"), "id": r.PathValue("id")})
 }
 
-// read decodes the body of a request.
-func read(r *http.Request, into any) error {
+// readBody decodes the body of a request.
+func readBody(r *http.Request, into any) error {
 	body, err := io.ReadAll(r.Body)
 	if err == nil && len(body) > 0 {
 		err = json.Unmarshal(body, into)
@@ -343,10 +338,10 @@ func read(r *http.Request, into any) error {
 	return nil
 }
 
-func write(w http.ResponseWriter, status int, v any) {
+func writeJSON(w http.ResponseWriter, status int, v any) {
 	b, err := json.Marshal(v)
 	if err != nil {
-		fail(w, http.StatusInternalServerError, err)
+		writeError(w, http.StatusInternalServerError, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -354,6 +349,6 @@ func write(w http.ResponseWriter, status int, v any) {
 	_, _ = w.Write(b) // the client may be gone
 }
 
-func fail(w http.ResponseWriter, status int, err error) {
-	write(w, status, map[string]string{"detail": err.Error()})
+func writeError(w http.ResponseWriter, status int, err error) {
+	writeJSON(w, status, map[string]string{"detail": err.Error()})
 }

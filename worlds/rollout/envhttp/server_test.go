@@ -143,13 +143,13 @@ func TestServe(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- NewEnvServer(EnvServerConfig{Kinds: kinds()}).Serve(ctx, l) }()
-	host := newV1("http://"+l.Addr().String(), 4)
+	host := newV1Host("http://"+l.Addr().String(), 4)
 	session := host.New("a b/c", rules.Opening{Env: "word", Params: json.RawMessage(`{"word":"river"}`)})
 	if _, err := session.Reset(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
 	p, err := session.Prompt(t.Context())
-	if err != nil || len(p[rules.Default].Messages) != 2 || p[rules.Default].Messages[0].Role != llm.RoleSystem {
+	if err != nil || len(p[rules.DefaultAgent].Messages) != 2 || p[rules.DefaultAgent].Messages[0].Role != llm.RoleSystem {
 		t.Errorf("%v %v", p, err)
 	}
 	shop := host.New("tools", rules.Opening{Env: "shop"})
@@ -157,16 +157,16 @@ func TestServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	calls := llm.Message{Role: llm.RoleAssistant, ToolCalls: []llm.ToolCall{{ID: "7", Name: "price", Arguments: `{"item":"kettle"}`}}}
-	if _, err := shop.Step(t.Context(), "k", rules.Action{rules.Default: calls}); err != nil {
+	if _, err := shop.Step(t.Context(), "k", rules.Action{rules.DefaultAgent: calls}); err != nil {
 		t.Fatal(err)
 	}
-	if p, err = shop.Prompt(t.Context()); err != nil || len(p[rules.Default].Tools) != 1 || len(p[rules.Default].Messages) != 4 || p[rules.Default].Messages[3].ToolCallID != "7" {
+	if p, err = shop.Prompt(t.Context()); err != nil || len(p[rules.DefaultAgent].Tools) != 1 || len(p[rules.DefaultAgent].Messages) != 4 || p[rules.DefaultAgent].Messages[3].ToolCallID != "7" {
 		t.Errorf("%v %v", p, err)
 	}
 	if err := shop.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if r, err := session.Step(t.Context(), "k", rules.Action{rules.Default: llm.Assistant("river")}); err != nil || !r.Terminated || r.Reward[rules.Default] != 1 {
+	if r, err := session.Step(t.Context(), "k", rules.Action{rules.DefaultAgent: llm.Assistant("river")}); err != nil || !r.Terminated || r.Reward[rules.DefaultAgent] != 1 {
 		t.Errorf("%+v %v", r, err)
 	}
 	strays := []string{}
@@ -184,4 +184,32 @@ func TestServe(t *testing.T) {
 	if err := <-served; err != nil {
 		t.Error(err)
 	}
+}
+
+// FuzzServer resets and steps every environment with whatever a client sends: that is refused or
+// answered, and no environment panics.
+func FuzzServer(f *testing.F) {
+	for _, k := range env.Standard() {
+		f.Add(k.Name, `{"seed": 7}`, `{"action": "east"}`)
+	}
+	f.Add("maze", `{"env_param": {"size": 9223372036854775807}}`, `{"action": {"text": "north"}}`)
+	f.Add("maze", `{"env_param": "{\"size\": -1}", "seed": -9223372036854775808}`, `{"action": null}`)
+	f.Add("negotiation", `{"env_param": null}`, `{"action": {"seller": "1e999", "buyer": [[[[]]]]}}`)
+	f.Add("number", `{"env_param": {"low": -9223372036854775808, "high": 9223372036854775807}}`, `{"action": "0"}`)
+	f.Fuzz(func(t *testing.T, name, reset, step string) {
+		s := NewEnvServer(EnvServerConfig{Kinds: env.Standard()})
+		for _, k := range env.Standard() {
+			if k.Name != name {
+				continue
+			}
+			for _, r := range []struct{ method, path, body string }{
+				{"POST", "/reset", reset}, {"GET", "/get_task_prompt", ""}, {"POST", "/step", step}, {"POST", "/step", step},
+				{"GET", "/render", ""}, {"GET", "/describe", ""}, {"POST", "/close", step},
+			} {
+				if status, body := ask(s, r.method, "/"+name+"/1"+r.path, r.body); status >= 500 {
+					t.Errorf("%s %s %q: %d %s", r.method, r.path, r.body, status, body)
+				}
+			}
+		}
+	})
 }

@@ -1,12 +1,3 @@
-// Part v1 is a client of the v1 environment protocol over HTTP: /envs, and for each environment reset,
-// get_task_prompt, step and DELETE. docs/environments.md describes it.
-//
-// It promises that a request is sent at most once; that every failure is an *llm.Error that says whether the
-// server may have acted; and that an answer outside the protocol is an error. A Host is safe for concurrent
-// use.
-//
-// It is not for retrying or for choosing a server: package pool does that.
-
 package envhttp
 
 import (
@@ -20,19 +11,20 @@ import (
 	"parley/worlds/rollout/rules"
 )
 
-// V1Host is an environment server.
-type V1Host struct{ *Client }
+// v1Host is a server of the v1 environment protocol: /envs, and for each environment reset, get_task_prompt, step
+// and DELETE. docs/how-to/environments.md describes it. An answer outside the protocol is an error.
+type v1Host struct{ *Client }
 
-// newV1 returns the server at an address, with as many connections as sessions.
-func newV1(address string, sessions int) *V1Host { return &V1Host{newExchange(address, sessions)} }
+// newV1Host returns the server at an address, with as many connections as sessions.
+func newV1Host(address string, sessions int) *v1Host { return &v1Host{newClient(address, sessions)} }
 
 // New returns a session of an environment.
-func (h *V1Host) New(id string, o rules.Opening) Session {
-	return &v1Session{V1Host: h, env: o.Env, id: id, params: o.Params}
+func (h *v1Host) New(id string, o rules.Opening) Session {
+	return &v1Session{v1Host: h, env: o.Env, id: id, params: o.Params}
 }
 
 // Check lists the environments and closes those that were left behind.
-func (h *V1Host) Check(ctx context.Context, stray func(id string) bool) error {
+func (h *v1Host) Check(ctx context.Context, stray func(id string) bool) error {
 	var list struct {
 		Envs []struct {
 			EnvName string `json:"envname"`
@@ -44,7 +36,7 @@ func (h *V1Host) Check(ctx context.Context, stray func(id string) bool) error {
 	}
 	for _, e := range list.Envs {
 		if stray(e.ID) {
-			s := &v1Session{V1Host: h, env: e.EnvName, id: e.ID}
+			s := &v1Session{v1Host: h, env: e.EnvName, id: e.ID}
 			if err := s.Close(ctx); err != nil {
 				return err
 			}
@@ -55,10 +47,10 @@ func (h *V1Host) Check(ctx context.Context, stray func(id string) bool) error {
 
 // v1Session is an environment on the server.
 type v1Session struct {
-	*V1Host
+	*v1Host
 	env, id string
 	params  json.RawMessage
-	tools   rules.ProtocolTools // of the reset, for every agent whose prompt has none
+	tools   rules.ToolList // of the reset, for every agent whose prompt has none
 }
 
 func (s *v1Session) path(verb string) string {
@@ -75,8 +67,8 @@ func (s *v1Session) Reset(ctx context.Context, seed int64) (json.RawMessage, err
 		params = json.RawMessage("{}")
 	}
 	var out struct {
-		Info  json.RawMessage     `json:"info"`
-		Tools rules.ProtocolTools `json:"tools"`
+		Info  json.RawMessage `json:"info"`
+		Tools rules.ToolList  `json:"tools"`
 	}
 	err := s.Do(ctx, http.MethodPost, s.path("reset"), "", map[string]any{"env_param": params, "seed": seed}, &out)
 	s.tools = out.Tools
@@ -106,9 +98,9 @@ func (s *v1Session) Step(ctx context.Context, key string, a rules.Action) (rules
 	switch {
 	case err != nil:
 	case out.Terminated == nil:
-		err = invalid(s.Name(), errors.New("step: terminated is missing: want true or false"))
+		err = invalidError(s.Name(), errors.New("step: terminated is missing: want true or false"))
 	case out.Reward == nil && len(out.Rewarded()) == 0:
-		err = invalid(s.Name(), errors.New("step: reward is missing: want a number, or agents with their numbers"))
+		err = invalidError(s.Name(), errors.New("step: reward is missing: want a number, or agents with their numbers"))
 	}
 	if err != nil {
 		return rules.Result{}, err
@@ -141,4 +133,4 @@ func status(err error) int {
 	return llm.AsError(err).Status
 }
 
-var _ Host = (*V1Host)(nil)
+var _ Host = (*v1Host)(nil)

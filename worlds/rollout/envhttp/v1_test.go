@@ -12,10 +12,10 @@ import (
 	"parley/worlds/rollout/rules"
 )
 
-func serveV1(t *testing.T, f http.HandlerFunc) *V1Host {
+func serveV1(t *testing.T, f http.HandlerFunc) *v1Host {
 	t.Helper()
 	s := httptest.NewServer(f)
-	h := newV1(s.URL, 2)
+	h := newV1Host(s.URL, 2)
 	t.Cleanup(func() { h.Close(); s.Close() })
 	return h
 }
@@ -44,7 +44,7 @@ func TestRequests(t *testing.T) {
 	if p, err := s.Prompt(t.Context()); err != nil || len(p["a"].Messages) != 1 || len(p["a"].Tools) != 1 {
 		t.Errorf("%v %v", p, err)
 	}
-	if r, err := s.Step(t.Context(), "key", rules.Action{rules.Default: llm.Assistant("go")}); err != nil || !r.Truncated || r.Reward[rules.Default] != 0.5 || string(r.Info) != `{"a":1}` {
+	if r, err := s.Step(t.Context(), "key", rules.Action{rules.DefaultAgent: llm.Assistant("go")}); err != nil || !r.Truncated || r.Reward[rules.DefaultAgent] != 0.5 || string(r.Info) != `{"a":1}` {
 		t.Errorf("%+v %v", r, err)
 	}
 	if _, err := s.Step(t.Context(), "key2", rules.Action{"a": llm.Assistant("x"), "b": llm.Assistant("y")}); err != nil {

@@ -78,7 +78,7 @@ params: {env: count, servers: ["http://127.0.0.1:36663"], max_steps: 10, message
 		t.Fatal(err)
 	}
 	got := p.Params.Pointer().(*rules.Params)
-	if got.MaxSteps != 10 || got.MessageCut != 2 || got.Env != "count" || got.Pool.Patience != 120 || got.Protocol != rules.V1 {
+	if got.MaxSteps != 10 || got.MessageCut != 2 || got.Env != "count" || got.Pool.Patience != 120 || got.Protocol != rules.ProtocolV1 {
 		t.Errorf("%+v", got)
 	}
 	for _, c := range []struct{ from, to, want string }{

@@ -70,15 +70,15 @@ func (p *Params) checkExperience(c *world.ParamErrors) {
 	}
 }
 
-// learn loads the lessons of the files: those with the highest reward, each once.
-func (p *Params) learn(files world.Files) error {
+// loadLessons loads the lessons of the files: those with the highest reward, each once.
+func (p *Params) loadLessons(files world.Files) error {
 	x := &p.Experience
 	if x.From == "" {
 		return nil
 	}
 	names := files.Match(x.From)
 	if len(names) == 0 {
-		return wrong("experience.from", "no file matches %s", x.From)
+		return paramErrorf("experience.from", "no file matches %s", x.From)
 	}
 	merged := map[string]Lesson{}
 	bytes := 0
@@ -86,16 +86,16 @@ func (p *Params) learn(files world.Files) error {
 		n := 0
 		for row, err := range lessonRows(files, name) {
 			if err != nil {
-				return wrong("experience.from", "%v", err)
+				return paramErrorf("experience.from", "%v", err)
 			}
 			n++
 			l, err := readLesson(row, fmt.Sprintf("%s row %d", path.Base(name), n))
 			if err != nil {
-				return wrong("experience.from", "%s: row %d: %v", name, n, err)
+				return paramErrorf("experience.from", "%s: row %d: %v", name, n, err)
 			}
 			merged[l.Name] = l.join(merged[l.Name])
 			if bytes += len(row); bytes > maxLessonBytes || len(merged) > maxLessons {
-				return wrong("experience.from", "%s: row %d: the lessons up to here are more than %d, or %d MiB: name fewer files", name, n, maxLessons, maxLessonBytes>>20)
+				return paramErrorf("experience.from", "%s: row %d: the lessons up to here are more than %d, or %d MiB: name fewer files", name, n, maxLessons, maxLessonBytes>>20)
 			}
 		}
 	}
@@ -103,12 +103,12 @@ func (p *Params) learn(files world.Files) error {
 	for _, l := range merged {
 		all = append(all, l)
 	}
-	slices.SortFunc(all, better)
+	slices.SortFunc(all, byReward)
 	var out strings.Builder
 	for _, l := range all[:min(len(all), keptLessons)] {
 		line, err := json.Marshal(l)
 		if err != nil {
-			return wrong("experience.from", "lesson %s: %v", l.Name, err)
+			return paramErrorf("experience.from", "lesson %s: %v", l.Name, err)
 		}
 		out.Write(append(line, '\n'))
 	}
@@ -120,11 +120,11 @@ func lessonRows(files world.Files, name string) iter.Seq2[json.RawMessage, error
 	if path.Ext(name) == ".parley" {
 		reader, ok := files.(LessonReader)
 		if !ok {
-			return failed(fmt.Errorf("%s: run files cannot be read here", name))
+			return failedRows(fmt.Errorf("%s: run files cannot be read here", name))
 		}
 		rows, err := reader.Lessons(name)
 		if err != nil {
-			return failed(err)
+			return failedRows(err)
 		}
 		return func(yield func(json.RawMessage, error) bool) {
 			for _, row := range rows {
@@ -136,13 +136,13 @@ func lessonRows(files world.Files, name string) iter.Seq2[json.RawMessage, error
 	}
 	reader, ok := files.(world.RowReader)
 	if !ok {
-		return failed(fmt.Errorf("%s: files of lessons cannot be read here", name))
+		return failedRows(fmt.Errorf("%s: files of lessons cannot be read here", name))
 	}
 	return reader.Rows(name)
 }
 
-// failed returns an error instead of rows.
-func failed(err error) iter.Seq2[json.RawMessage, error] {
+// failedRows returns an error instead of rows.
+func failedRows(err error) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) { yield(nil, err) }
 }
 
@@ -192,8 +192,8 @@ func (l Lesson) join(other Lesson) Lesson {
 	return l
 }
 
-// better orders lessons by reward, highest first.
-func better(a, b Lesson) int {
+// byReward orders lessons by reward, highest first.
+func byReward(a, b Lesson) int {
 	return cmp.Or(cmp.Compare(b.Reward, a.Reward), cmp.Compare(b.Uses, a.Uses), cmp.Compare(a.Name, b.Name))
 }
 
@@ -204,18 +204,18 @@ func (x Experience) lessons(env string) (all []Lesson, err error) {
 		n++
 		var l Lesson
 		if err := json.Unmarshal([]byte(line), &l); err != nil || l.Text == "" {
-			return nil, wrong("experience.lessons", "line %d: want a lesson with name and text", n)
+			return nil, paramErrorf("experience.lessons", "line %d: want a lesson with name and text", n)
 		}
 		if l.Env == "" || l.Env == env {
 			all = append(all, l)
 		}
 	}
-	slices.SortFunc(all, better)
+	slices.SortFunc(all, byReward)
 	return all, nil
 }
 
-// taught returns x for the episodes of a task: with the lessons that they get.
-func (x Experience) taught(env string, deal int, seed uint64) (Experience, error) {
+// withLessons returns x for the episodes of a task: with the lessons that they get.
+func (x Experience) withLessons(env string, deal int, seed uint64) (Experience, error) {
 	all, err := x.lessons(env)
 	if err != nil {
 		return x, err
@@ -281,8 +281,8 @@ func ucb(all []Lesson, n, round int) []Lesson {
 	return out
 }
 
-// tell adds the lessons to the leading system message, or adds such a message.
-func (x Experience) tell(ms []llm.Message) []llm.Message {
+// addTo adds the lessons to the leading system message, or adds such a message.
+func (x Experience) addTo(ms []llm.Message) []llm.Message {
 	if len(x.Picked) == 0 {
 		return ms
 	}
@@ -299,8 +299,8 @@ func (x Experience) tell(ms []llm.Message) []llm.Message {
 	return append([]llm.Message{first}, ms[1:]...)
 }
 
-// names returns the names of the lessons that were used.
-func (x Experience) names() (out []string) {
+// pickedNames returns the names of the lessons that were used.
+func (x Experience) pickedNames() (out []string) {
 	for _, l := range x.Picked {
 		out = append(out, l.Name)
 	}

@@ -55,7 +55,7 @@ func picked(t *testing.T, p *Params, n int) (all []string) {
 			if one.Experience.Lessons != "" {
 				t.Error("an episode holds all lessons")
 			}
-			all = append(all, strings.Join(one.Experience.names(), "+"))
+			all = append(all, strings.Join(one.Experience.pickedNames(), "+"))
 		}
 	}
 	return all
@@ -156,11 +156,11 @@ func TestLessonsInPrompt(t *testing.T) {
 	}
 	none := Experience{Template: "{lessons}"}
 	ms := []llm.Message{llm.User("hi")}
-	if got := none.tell(ms); len(got) != 1 {
+	if got := none.addTo(ms); len(got) != 1 {
 		t.Errorf("nothing to tell: %v", got)
 	}
 	none.Picked = []Lesson{{Text: "x"}}
-	if got := none.tell(ms); len(got) != 2 || got[0].Role != llm.RoleSystem || got[0].Text() != "x" {
+	if got := none.addTo(ms); len(got) != 2 || got[0].Role != llm.RoleSystem || got[0].Text() != "x" {
 		t.Errorf("no system message: %v", got)
 	}
 	s = &script{steps: []Result{ends(1)}, prompts: func(int) Prompt {

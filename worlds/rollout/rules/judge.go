@@ -3,9 +3,368 @@ package rules
 import (
 	"encoding/json"
 	"fmt"
+	"math"
+	"slices"
+	"strings"
 
+	"parley/llm"
 	"parley/world"
 )
+
+// JudgeParams say how a judge, a model, takes part in rewards: it scores an episode, or puts the episodes of a
+// group in order. A score is within the scale. A judge that gives none leaves the reward missing, with a
+// reason.
+type JudgeParams struct {
+	Rubric  string    `json:"rubric" doc:"What the judge looks for. Empty: no judge, the environment alone gives rewards."`
+	By      string    `json:"by" doc:"What is judged in one call: episode gives each agent that is trained a score; group puts the episodes of a group in order, when all have ended." oneof:"episode,group"`
+	Seat    string    `json:"seat" doc:"Name of the judge's seat, for the lineup. It is not an agent of the environment."`
+	Scale   []float64 `json:"scale" doc:"Lowest and highest score. In a group, the best episode gets the highest, the worst the lowest, and the others lie evenly between them."`
+	Combine string    `json:"combine" doc:"How the reward is made of the environment's reward and weight times the score: add is their sum, multiply their product, replace the score alone." oneof:"add,multiply,replace"`
+	Weight  float64   `json:"weight" doc:"The score is multiplied by this."`
+	MaxText int       `json:"max_text" doc:"Maximum number of bytes that the judge reads, over all episodes of a call: 1000 to 1000000. The middle of longer records is left out."`
+}
+
+// What is judged in one call, and how rewards are combined.
+const (
+	judgeByEpisode = "episode"
+	judgeByGroup   = "group"
+
+	combineAdd      = "add"
+	combineMultiply = "multiply"
+	combineReplace  = "replace"
+)
+
+// judgeDefaults returns a judge that is off.
+func judgeDefaults() JudgeParams {
+	return JudgeParams{By: judgeByEpisode, Seat: "judge", Scale: []float64{0, 1}, Combine: combineAdd, Weight: 1, MaxText: 60_000}
+}
+
+// enabled reports whether there is a judge.
+func (p JudgeParams) enabled() bool { return p.Rubric != "" }
+
+// comparesGroups reports whether a judge compares the episodes of groups.
+func (p JudgeParams) comparesGroups() bool { return p.enabled() && p.By == judgeByGroup }
+
+// allSeats returns the seats of the environment, and that of the judge.
+func (p JudgeParams) allSeats(seats []string) []string {
+	if !p.enabled() {
+		return seats
+	}
+	return append(slices.Clip(seats), p.Seat)
+}
+
+// check reports wrong values. seats are those of the environment, and named checks the name of one.
+func (p JudgeParams) check(c *world.ParamErrors, seats []string, named func(string) bool) {
+	c.OneOf("judge.by", p.By, []string{judgeByEpisode, judgeByGroup})
+	c.OneOf("judge.combine", p.Combine, []string{combineAdd, combineMultiply, combineReplace})
+	c.Between("judge.weight", p.Weight, -1e6, 1e6)
+	c.IntRange("judge.max_text", p.MaxText, 1000, 1_000_000)
+	if len(p.Scale) != 2 || !(p.Scale[0] < p.Scale[1]) || math.Abs(p.Scale[0]) > 1e6 || math.Abs(p.Scale[1]) > 1e6 {
+		c.Addf("judge.scale", "%v: want the lowest and the highest score, such as [0, 1]", p.Scale)
+	}
+	if !p.enabled() {
+		return
+	}
+	switch {
+	case !named(p.Seat):
+		c.Addf("judge.seat", "%.40q: want a name of letters, digits and _ . : -", p.Seat)
+	case slices.Contains(seats, p.Seat):
+		c.Addf("judge.seat", "%s is an agent of the environment: give the judge another name, and seat it in the lineup", p.Seat)
+	}
+	if p.By == judgeByGroup && len(seats) > 1 {
+		c.Addf("judge.by", "group compares episodes of one agent, and params.seats has %d: use episode", len(seats))
+	}
+}
+
+// reward returns the reward that a score makes of the environment's.
+func (p JudgeParams) reward(environment, score float64) float64 {
+	switch p.Combine {
+	case combineMultiply:
+		return environment * p.Weight * score
+	case combineReplace:
+		return p.Weight * score
+	default:
+		return environment + p.Weight*score
+	}
+}
+
+// Verdict is what a judge said about one seat of an episode.
+type Verdict struct {
+	Seat    string `json:"seat,omitempty"`
+	Episode int    `json:"episode,omitempty"` // of a group
+	// Environment is the environment's reward, and Reward what it and the score make together.
+	Environment float64 `json:"environment"`
+	Score       float64 `json:"score"`
+	Reward      float64 `json:"reward"`
+	Reason      string  `json:"reason,omitempty"`
+}
+
+// score asks the judge about the seats of an episode and returns a score for each, and its reason. failed says why there
+// are none.
+func (p JudgeParams) score(t *world.Table, record transcript, seats []string) (scores map[string]float64, reason, failed string) {
+	fields, required := map[string]any{"reason": map[string]any{"type": "string", "description": "Why, in a sentence or two."}}, []string{"reason"}
+	names := map[string]string{} // of fields, by seat: names of seats may not be names of fields
+	for i, seat := range seats {
+		name := "score"
+		if len(seats) > 1 {
+			name = fmt.Sprintf("score_%d", i+1)
+		}
+		names[seat] = name
+		fields[name] = map[string]any{"type": "number", "minimum": p.Scale[0], "maximum": p.Scale[1], "description": "The score of " + seat + "."}
+		required = append(required, name)
+	}
+	text := fmt.Sprintf("Judge what %s did in the record.\n\n%s\n\n%s\n\nGive a reason, and then a score from %g to %g for %s, as JSON.",
+		strings.Join(seats, " and "), p.Rubric, wrapInTag("record", record.text(p.MaxText)), p.Scale[0], p.Scale[1], strings.Join(seats, ", for "))
+	got, failed := askJudge[map[string]any](t, p.Seat, judgeLabel, text, fields, required)
+	if failed != "" {
+		return nil, "", failed
+	}
+	scores = map[string]float64{}
+	for _, seat := range seats {
+		x, ok := got[names[seat]].(float64)
+		if !ok || !(x >= p.Scale[0] && x <= p.Scale[1]) {
+			return nil, "", fmt.Sprintf("it gave %s no score from %g to %g", seat, p.Scale[0], p.Scale[1])
+		}
+		scores[seat] = x
+	}
+	reason, _ = got["reason"].(string)
+	return scores, world.Shorten(reason, maxReason), ""
+}
+
+// judgeLabel is the label of a call that asks for scores. A story tells such a call in a frame of its own.
+const judgeLabel = "judge"
+
+// askJudge asks a judge for a JSON object with these fields.
+func askJudge[T any](t *world.Table, seat, label, text string, fields map[string]any, required []string) (into T, failed string) {
+	schema, err := json.Marshal(map[string]any{"type": "object", "properties": fields, "required": required, "additionalProperties": false})
+	if err != nil {
+		return into, err.Error()
+	}
+	r := t.One(world.Call{Seat: seat, Label: label, Ask: llm.Request{
+		Messages: []llm.Message{llm.User(text)}, Schema: &llm.Schema{Name: "verdict", JSON: schema},
+	}})
+	switch {
+	case !r.OK():
+		return into, strings.ReplaceAll(string(r.Failed), "_", " ")
+	case json.Unmarshal(r.JSON, &into) != nil:
+		return into, "its answer is no verdict"
+	}
+	return into, ""
+}
+
+// maxReason is how many bytes of a reason are kept: a model wrote it.
+const maxReason = 1000
+
+// Group is the episodes of a group, for a judge that puts them in order. It is what a judgement is made with: a judgement
+// is an episode of its own, played when those of its group have ended.
+type Group struct {
+	Members []Member `json:"members"`
+}
+
+// Member is an episode of the group that did not fail.
+type Member struct {
+	Episode     int     `json:"episode"`
+	Seat        string  `json:"seat"`
+	Environment float64 `json:"environment"` // its reward
+	Text        string  `json:"text"`        // its record
+}
+
+// Ordered is the data of the outcome of a judgement.
+type Ordered struct {
+	Verdicts []Verdict `json:"verdicts"`
+}
+
+// order asks the judge for the order of the members and returns a verdict for each. failed says why there is none. The
+// members are listed in an order of chance, so that none is first because it was played first.
+func (p JudgeParams) order(t *world.Table, g Group) (verdicts []Verdict, failed string) {
+	n := len(g.Members)
+	if n < 2 {
+		return nil, fmt.Sprintf("%d episodes did not fail: there is nothing to compare", n)
+	}
+	places := t.Rand().Perm(n)
+	var b strings.Builder
+	fmt.Fprintf(&b, "Compare %d attempts at the same task.\n\n%s\n", n, p.Rubric)
+	for i, m := range places {
+		fmt.Fprintf(&b, "\nAttempt %d:\n%s\n", i+1, wrapInTag("record", cutMiddle(g.Members[m].Text, p.MaxText/n)))
+	}
+	fmt.Fprintf(&b, "\nGive a reason, and then the numbers of all attempts in order, the best first, as JSON.")
+	fields := map[string]any{
+		"reason": map[string]any{"type": "string", "description": "Why, in a sentence or two."},
+		"order": map[string]any{"type": "array", "description": "The numbers of all attempts, the best first.",
+			"items": map[string]any{"type": "integer", "minimum": 1, "maximum": n}, "minItems": n, "maxItems": n, "uniqueItems": true},
+	}
+	got, failed := askJudge[struct {
+		Reason string
+		Order  []int
+	}](t, p.Seat, "order", b.String(), fields, []string{"reason", "order"})
+	if failed != "" {
+		return nil, failed
+	}
+	if sorted := slices.Sorted(slices.Values(got.Order)); len(sorted) != n || sorted[0] != 1 || sorted[n-1] != n || len(slices.Compact(sorted)) != n {
+		return nil, fmt.Sprintf("its order does not have each of %d attempts once", n)
+	}
+	verdicts = make([]Verdict, n)
+	for place, number := range got.Order {
+		m := places[number-1]
+		score := p.Scale[0] + (p.Scale[1]-p.Scale[0])*float64(n-1-place)/float64(n-1)
+		of := g.Members[m]
+		verdicts[m] = Verdict{Seat: of.Seat, Episode: of.Episode, Environment: of.Environment, Score: score, Reward: p.reward(of.Environment, score), Reason: world.Shorten(got.Reason, maxReason)}
+	}
+	return verdicts, ""
+}
+
+// sampleGroup returns a group of n members with made-up records, to estimate what a judgement costs.
+func sampleGroup(n int) (g Group) {
+	for i := range n {
+		g.Members = append(g.Members, Member{Episode: i, Text: strings.Repeat("What an agent said. ", 50)})
+	}
+	return g
+}
+
+// judgePlan plays the stages of another plan, each followed by a stage of judgements, one for each group. The other
+// plan gets the rewards that the judgements gave. It is a pure fold over outcomes, as world.Plan demands.
+type judgePlan struct {
+	of   world.Plan
+	make func(spec world.Spec, g Group) (world.Spec, error) // makes a judgement of a group with the episodes of spec
+
+	specs  world.Specs    // of the stage that is played
+	played []world.Played // the stage before, whose groups are being judged; nil: none is
+	err    error
+}
+
+// Next asks for judgements after a stage, and for the next stage after judgements.
+func (p *judgePlan) Next(last []world.Played) world.Specs {
+	if p.specs.Len() > 0 && p.played == nil && len(last) > 0 {
+		specs, err := p.judgements(last)
+		if p.err = err; err != nil {
+			return world.Specs{}
+		}
+		p.played = last
+		return specs
+	}
+	if p.played != nil {
+		last, p.played = rewarded(p.played, last), nil
+	}
+	p.specs = p.of.Next(last)
+	return p.specs
+}
+
+// judgements returns the judgements of the groups of a stage.
+func (p *judgePlan) judgements(last []world.Played) (world.Specs, error) {
+	var specs []world.Spec
+	for from := 0; from < len(last); {
+		_, to := p.specs.Group(from)
+		to = min(to, len(last))
+		var g Group
+		for _, e := range last[from:to] {
+			if m, ok := member(e.Outcome); ok && e.Outcome.Failed == "" {
+				m.Episode = e.Episode
+				g.Members = append(g.Members, m)
+			}
+		}
+		spec, err := p.make(last[from].Spec, g)
+		if err != nil {
+			return world.Specs{}, err
+		}
+		specs = append(specs, spec)
+		from = to
+	}
+	return world.List(specs...), nil
+}
+
+// rewarded returns the episodes of a stage with the rewards that judgements gave. Without one, an episode has none.
+func rewarded(played, judged []world.Played) []world.Played {
+	scores := map[int]world.Score{}
+	for _, j := range judged {
+		for _, v := range ReadVerdicts(j.Outcome) {
+			scores[v.Episode] = world.Score{Seat: v.Seat, Name: "reward", Value: v.Reward}
+		}
+	}
+	out := slices.Clone(played)
+	for i, e := range out {
+		if s, ok := scores[e.Episode]; ok && e.Outcome.Failed == "" {
+			out[i].Outcome.Scores = append(slices.Clip(e.Outcome.Scores), s)
+		}
+	}
+	return out
+}
+
+// ReadVerdicts returns the verdicts in the outcome of a judgement. There are none if it failed.
+func ReadVerdicts(o world.Outcome) []Verdict {
+	raw, _ := o.Data.(json.RawMessage)
+	var d struct{ Judgement Ordered }
+	if o.Failed != "" || json.Unmarshal(raw, &d) != nil {
+		return nil
+	}
+	return d.Judgement.Verdicts
+}
+
+// Err returns why the plan cannot continue, or nil.
+func (p *judgePlan) Err() error {
+	if failing, ok := p.of.(world.FailingPlan); ok && p.err == nil {
+		return failing.Err()
+	}
+	return p.err
+}
+
+// Change changes the other plan, if it can be changed.
+func (p *judgePlan) Change(raw json.RawMessage) error {
+	changing, ok := p.of.(world.ChangingPlan)
+	if !ok {
+		return fmt.Errorf("the plan has no tasks that can be changed: set refill.useful")
+	}
+	return changing.Change(raw)
+}
+
+// transcript is what happened in an episode, in order. The zero value is empty.
+type transcript struct{ lines []string }
+
+// addShown adds messages that an agent was shown.
+func (r *transcript) addShown(seat string, messages []llm.Message) {
+	for _, m := range messages {
+		if m.Role == llm.RoleAssistant {
+			continue // it was added when it was said
+		}
+		who := "environment to " + seat
+		if m.Role == llm.RoleTool {
+			who = "tool to " + seat
+		}
+		r.lines = append(r.lines, who+": "+m.Text())
+		if slices.ContainsFunc(m.Parts, func(p llm.Part) bool { return p.Image != nil }) {
+			r.lines = append(r.lines, "(a picture)")
+		}
+		for _, p := range m.Parts {
+			if p.File != nil {
+				r.lines = append(r.lines, "("+p.File.String()+")")
+			}
+		}
+	}
+}
+
+// addAnswer adds an answer.
+func (r *transcript) addAnswer(seat string, answer llm.Message) {
+	r.lines = append(r.lines, seat+": "+answer.Text())
+	for _, c := range answer.ToolCalls {
+		r.lines = append(r.lines, fmt.Sprintf("(%s calls %s %s)", seat, c.Name, c.Arguments))
+	}
+}
+
+// text returns the record with at most so many bytes: of a longer one, the middle is left out.
+func (r *transcript) text(limit int) string { return cutMiddle(strings.Join(r.lines, "\n\n"), limit) }
+
+func cutMiddle(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	half := limit / 2
+	return strings.ToValidUTF8(text[:half], "") + "\n\n(…)\n\n" + strings.ToValidUTF8(text[len(text)-half:], "")
+}
+
+// wrapInTag puts a text between tags that it cannot close, so that what agents say cannot end the record that a
+// judge reads.
+func wrapInTag(tag, text string) string {
+	return "<" + tag + ">\n" + strings.ReplaceAll(text, "</", "<\u200b/") + "\n</" + tag + ">"
+}
 
 // Scores of episodes with a judge: the parts of the reward.
 const (
@@ -16,28 +375,28 @@ const (
 // judge asks the judge about the agents that are trained and answered, and pays them what it adds. A judge that gives no
 // score fails the episode: its rewards are not known.
 func (p *try) judge(t *world.Table) {
-	if !p.Judge.On() || p.Judge.OfGroups() || p.stop == StopFailed {
+	if !p.Judge.enabled() || p.Judge.comparesGroups() || p.stop == StopFailed {
 		return
 	}
 	var seats []string
 	for _, seat := range p.Seats {
-		if p.trains[seat] && p.rewards.Acted(seat) {
+		if p.trains[seat] && p.rewards.acted(seat) {
 			seats = append(seats, seat)
 		}
 	}
 	if len(seats) == 0 {
 		return // nobody did anything
 	}
-	scores, reason, failed := p.Judge.Score(t, p.record, seats)
+	scores, reason, failed := p.Judge.score(t, p.record, seats)
 	if failed != "" {
 		p.fail("judge: %s: the reward is not known", failed)
 		return
 	}
 	for _, seat := range seats {
-		v := Verdict{Seat: seat, Environment: p.rewards.Total[seat], Score: scores[seat], Reason: reason}
-		v.Reward = p.Judge.Reward(v.Environment, v.Score)
+		v := Verdict{Seat: seat, Environment: p.rewards.total[seat], Score: scores[seat], Reason: reason}
+		v.Reward = p.Judge.reward(v.Environment, v.Score)
 		p.verdicts = append(p.verdicts, v)
-		p.rewards.Add(seat, v.Reward-v.Environment)
+		p.rewards.addToLast(seat, v.Reward-v.Environment)
 	}
 }
 
@@ -47,12 +406,12 @@ func (p *Params) judged(of world.Plan) (world.Plan, error) {
 		for b := range list.Blocks() {
 			for _, g := range b.Groups {
 				if g.Size < 2 {
-					return nil, wrong("group", "judge.by: group compares the episodes of a group: set group to at least 2")
+					return nil, paramErrorf("group", "judge.by: group compares the episodes of a group: set group to at least 2")
 				}
 			}
 		}
 	}
-	return judgedPlan(of, member, p.judgement), nil
+	return &judgePlan{of: of, make: p.judgement}, nil
 }
 
 // judgement returns the spec of the judgement of a group with the episodes of spec.
@@ -87,7 +446,7 @@ type judgement struct{ *Params }
 
 // Play asks the judge once. The reward of the judgement is the mean of those that it gives.
 func (j *judgement) Play(t *world.Table) world.Outcome {
-	verdicts, failed := j.Judge.Order(t, *j.Judgement)
+	verdicts, failed := j.Judge.order(t, *j.Judgement)
 	if failed != "" {
 		return world.Outcome{Data: Data{Env: j.Env, Judgement: &Ordered{}}, Failed: fmt.Sprintf("judge: %s: the rewards of the group are not known", failed)}
 	}

@@ -95,7 +95,7 @@ func TestJudgeGroups(t *testing.T) {
 	if len(played) != 3 || next.Len() != 1 || next.At(0).Deal != 2 {
 		t.Fatal(len(played), next.Len())
 	}
-	name, judged, err := Grouped(next.At(0))
+	name, judged, err := JudgedGroupOf(next.At(0))
 	if err != nil || name != "maze:3" || judged != Judgement {
 		t.Error(name, judged, err)
 	}
@@ -143,7 +143,7 @@ func TestJudgeParams(t *testing.T) {
 			t.Errorf("%s: %v", params, err)
 		}
 	}
-	if r := judgeDefaults().Reward(2, 1); r != 3 {
+	if r := judgeDefaults().reward(2, 1); r != 3 {
 		t.Error(r)
 	}
 }

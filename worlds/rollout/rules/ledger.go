@@ -1,8 +1,3 @@
-// Part ledger keeps the answers of an episode and assigns rewards to them.
-//
-// It promises that a reward goes to the oldest answer of its seat that has none, and that every answer is in exactly one
-// row. It is not for prompts and answers themselves: the journal has those.
-
 package rules
 
 import (
@@ -31,12 +26,13 @@ type Row struct {
 	Weights string `json:"weight_version,omitempty"`
 }
 
-// rewardLedger assigns rewards to answers: a reward is for the oldest answer of its seat without one.
+// rewardLedger keeps the answers of an episode and assigns rewards to them: a reward is for the oldest answer of
+// its seat without one. Every answer is in exactly one row.
 type rewardLedger struct {
-	// Total is what each seat was paid.
-	Total map[string]float64
-	// Unmatched counts rewards for seats that had not acted.
-	Unmatched int
+	// total is what each seat was paid.
+	total map[string]float64
+	// unmatched counts rewards for seats that had not acted.
+	unmatched int
 
 	rows    []*Row // in the order of the asks
 	waiting map[string][]*Row
@@ -45,19 +41,19 @@ type rewardLedger struct {
 
 // newLedger returns the ledger of an episode with these seats.
 func newLedger(seats []string) *rewardLedger {
-	l := &rewardLedger{waiting: map[string][]*Row{}, Total: map[string]float64{}, paid: map[string]bool{}}
+	l := &rewardLedger{waiting: map[string][]*Row{}, total: map[string]float64{}, paid: map[string]bool{}}
 	for _, seat := range seats {
-		l.Total[seat] = 0
+		l.total[seat] = 0
 	}
 	return l
 }
 
-// Empty reports whether nobody has answered.
-func (l *rewardLedger) Empty() bool { return len(l.rows) == 0 }
+// empty reports whether nobody has answered.
+func (l *rewardLedger) empty() bool { return len(l.rows) == 0 }
 
-// Versions returns the oldest and the newest version of the weights that answered for these seats. A version that is not
+// versions returns the oldest and the newest version of the weights that answered for these seats. A version that is not
 // a number does not count; without any, both are 0.
-func (l *rewardLedger) Versions(seats map[string]bool) (oldest, newest int) {
+func (l *rewardLedger) versions(seats map[string]bool) (oldest, newest int) {
 	found := false
 	for _, r := range l.rows {
 		v, err := strconv.Atoi(r.Weights)
@@ -72,67 +68,67 @@ func (l *rewardLedger) Versions(seats map[string]bool) (oldest, newest int) {
 	return oldest, newest
 }
 
-// Answered adds an answer. One that was cut off ends the episode and gets no reward.
-func (l *rewardLedger) Answered(r Row, cutOff bool) {
+// addAnswer adds an answer. One that was cut off ends the episode and gets no reward.
+func (l *rewardLedger) addAnswer(r Row, cutOff bool) {
 	row := &r
 	l.rows = append(l.rows, row)
 	if cutOff {
-		row.Reward, row.Terminal, row.Truncated = l.Total[r.Seat], true, true
+		row.Reward, row.Terminal, row.Truncated = l.total[r.Seat], true, true
 		return
 	}
 	row.NoReward = true
 	l.waiting[r.Seat] = append(l.waiting[r.Seat], row)
 }
 
-// Used adds an answer that is no action: it called a tool, and waits for no reward.
-func (l *rewardLedger) Used(r Row) {
-	r.Reward = l.Total[r.Seat]
+// addToolAnswer adds an answer that is no action: it called a tool, and waits for no reward.
+func (l *rewardLedger) addToolAnswer(r Row) {
+	r.Reward = l.total[r.Seat]
 	l.rows = append(l.rows, &r)
 }
 
-// Pay assigns the rewards of a step, by seat.
-func (l *rewardLedger) Pay(rewards map[string]float64, terminated, truncated bool) {
+// pay assigns the rewards of a step, by seat.
+func (l *rewardLedger) pay(rewards map[string]float64, terminated, truncated bool) {
 	for seat, reward := range rewards {
-		l.Total[seat] += reward
+		l.total[seat] += reward
 		l.paid[seat] = true
 		waiting := l.waiting[seat]
 		if len(waiting) == 0 {
 			if reward != 0 {
-				l.Unmatched++
+				l.unmatched++
 			}
 			continue
 		}
 		row := waiting[0]
 		l.waiting[seat] = waiting[1:]
-		row.StepReward, row.Reward, row.NoReward = reward, l.Total[seat], false
+		row.StepReward, row.Reward, row.NoReward = reward, l.total[seat], false
 		row.Terminal, row.Truncated = terminated, truncated
 	}
 }
 
-// Add adds a reward to the last answer of a seat, which must have acted: what a judge gives at the end.
-func (l *rewardLedger) Add(seat string, reward float64) {
-	l.Total[seat] += reward
+// addToLast adds a reward to the last answer of a seat, which must have acted: what a judge gives at the end.
+func (l *rewardLedger) addToLast(seat string, reward float64) {
+	l.total[seat] += reward
 	for _, r := range slices.Backward(l.rows) {
 		if r.Seat == seat {
 			r.StepReward += reward
-			r.Reward, r.NoReward = l.Total[seat], false
+			r.Reward, r.NoReward = l.total[seat], false
 			return
 		}
 	}
 }
 
-// Acted reports whether a seat answered.
-func (l *rewardLedger) Acted(seat string) bool {
+// acted reports whether a seat answered.
+func (l *rewardLedger) acted(seat string) bool {
 	return slices.ContainsFunc(l.rows, func(r *Row) bool { return r.Seat == seat })
 }
 
-// Known reports whether a seat acted or got a reward. Otherwise its reward is unknown.
-func (l *rewardLedger) Known(seat string) bool {
-	return l.paid[seat] || l.Acted(seat)
+// known reports whether a seat acted or got a reward. Otherwise its reward is unknown.
+func (l *rewardLedger) known(seat string) bool {
+	return l.paid[seat] || l.acted(seat)
 }
 
-// Ending says how an episode ended.
-type Ending struct {
+// ending says how an episode ended.
+type ending struct {
 	Failed bool
 	// Cut means that the episode was cut off before the environment ended it.
 	Cut bool
@@ -140,12 +136,12 @@ type Ending struct {
 	Every bool
 }
 
-// Close completes the rows.
-func (l *rewardLedger) Close(e Ending, trains map[string]bool) []Row {
+// close completes the rows.
+func (l *rewardLedger) close(e ending, trains map[string]bool) []Row {
 	last := map[string]*Row{}
 	for _, r := range l.rows {
 		if r.NoReward {
-			r.Reward = l.Total[r.Seat]
+			r.Reward = l.total[r.Seat]
 		}
 		last[r.Seat] = r
 	}

@@ -19,30 +19,30 @@ func (Definition) Plan(p *Params, cell world.Spec, seed uint64) (world.Plan, err
 		return nil, err
 	}
 	plan, err := p.plan(cell, seed)
-	if err != nil || !p.Judge.OfGroups() {
+	if err != nil || !p.Judge.comparesGroups() {
 		return plan, err
 	}
 	return p.judged(plan)
 }
 
 func (p *Params) plan(cell world.Spec, seed uint64) (_ world.Plan, err error) {
-	tasks, err := parse(p.Tasks)
+	tasks, err := parseTasks(p.Tasks)
 	switch {
 	case err != nil:
-		return nil, wrong("tasks", "%v", err)
+		return nil, paramErrorf("tasks", "%v", err)
 	case p.Refill.Useful > 0:
 		return p.refill(tasks, cell, seed)
 	case len(tasks) == 0 && p.Experience.Lessons == "":
-		return groups(group(cell, p.Group))
+		return planGroups(group(cell, p.Group))
 	case len(tasks) == 0:
 		if cell, err = p.spec(cell, seed); err != nil {
 			return nil, err
 		}
-		return groups(group(cell, p.Group))
+		return planGroups(group(cell, p.Group))
 	}
 	all := make([]world.Group, 0, len(tasks))
 	for i, task := range tasks {
-		task = task.Nth(cell.Deal)
+		task = task.nth(cell.Deal)
 		task.Index += cell.Deal * len(tasks)
 		g, err := p.played(task, cell.WithDeal(cell.Deal*len(tasks)+i), seed)
 		if err != nil {
@@ -50,7 +50,7 @@ func (p *Params) plan(cell world.Spec, seed uint64) (_ world.Plan, err error) {
 		}
 		all = append(all, g)
 	}
-	return groups(all...)
+	return planGroups(all...)
 }
 
 // played returns the group of a task.
@@ -75,14 +75,14 @@ func (p *Params) refill(tasks []Task, cell world.Spec, seed uint64) (world.Plan,
 		tasks = []Task{{Env: p.Env, Params: p.EnvParams, Group: p.Env, Size: p.Group}}
 	}
 	if cell.Deal > 0 {
-		return nil, wrong("refill", "episodes must be 1: refill.useful and refill.max_groups say how many groups are played")
+		return nil, paramErrorf("refill", "episodes must be 1: refill.useful and refill.max_groups say how many groups are played")
 	}
 	for _, t := range tasks {
 		if cmp.Or(p.Group, t.Size) < 2 {
-			return nil, wrong("group", "refill needs groups of at least 2 episodes: set group")
+			return nil, paramErrorf("group", "refill needs groups of at least 2 episodes: set group")
 		}
 	}
-	return p.Refill.Plan(tasks, own, func(t Task, deal int) (world.Group, error) {
+	return p.Refill.plan(tasks, own, func(t Task, deal int) (world.Group, error) {
 		if own && t.Group == p.Env {
 			t.Group = "" // a new deal is a new task
 		}
@@ -92,7 +92,7 @@ func (p *Params) refill(tasks []Task, cell world.Spec, seed uint64) (world.Plan,
 
 // Forecast returns nothing if the plan is its first stage, and otherwise between how many episodes it has.
 func (d Definition) Forecast(p *Params, cell world.Spec, seed uint64) ([]world.Part, error) {
-	if p.Refill.Useful == 0 && !p.Judge.OfGroups() {
+	if p.Refill.Useful == 0 && !p.Judge.comparesGroups() {
 		return nil, nil
 	}
 	plan, err := d.Plan(p, cell, seed)
@@ -109,25 +109,25 @@ func (d Definition) Forecast(p *Params, cell world.Spec, seed uint64) ([]world.P
 	}
 	low, high, stages := groups, groups, 1
 	if p.Refill.Useful > 0 {
-		_, high = p.Refill.Bounds()
+		_, high = p.Refill.limits()
 		low, stages = min(p.Refill.Useful, high), high
 	}
 	part.Low, part.High, part.Stages = low*size, high*size, stages
-	if !p.Judge.OfGroups() {
+	if !p.Judge.comparesGroups() {
 		return []world.Part{part}, nil
 	}
-	like, err := p.judgement(part.Like[0], sample(size))
+	like, err := p.judgement(part.Like[0], sampleGroup(size))
 	return []world.Part{part, {Name: "judgements", Like: []world.Spec{like}, Low: low, High: high, Stages: stages}}, err
 }
 
 // Uniform reports whether every deal is the same: tasks and lessons change with the deal, and a refill has only one.
 func (Definition) Uniform(p *Params) bool {
-	return p.Tasks == "" && p.Experience.Lessons == "" && p.Refill.Useful == 0 && !p.Judge.OfGroups()
+	return p.Tasks == "" && p.Experience.Lessons == "" && p.Refill.Useful == 0 && !p.Judge.comparesGroups()
 }
 
 // spec returns the spec of a task: cell with the params and the lessons.
 func (p Params) spec(cell world.Spec, seed uint64) (_ world.Spec, err error) {
-	if p.Experience, err = p.Experience.taught(p.Env, cell.Deal, seed); err != nil {
+	if p.Experience, err = p.Experience.withLessons(p.Env, cell.Deal, seed); err != nil {
 		return cell, err
 	}
 	if cell.Params, err = json.Marshal(p); err != nil {
@@ -138,15 +138,15 @@ func (p Params) spec(cell world.Spec, seed uint64) (_ world.Spec, err error) {
 
 func group(spec world.Spec, n int) world.Group { return world.Group{Spec: spec, Size: max(1, n)} }
 
-// groups returns a plan of groups.
-func groups(all ...world.Group) (world.Plan, error) {
+// planGroups returns a plan of groups.
+func planGroups(all ...world.Group) (world.Plan, error) {
 	return world.Blocks(world.Block{Groups: all, Rounds: 1})
 }
 
 // GroupOf returns the name of the group of an episode: its task or, without an environments file, its
 // environment and deal. Each cell of a matrix has its own groups.
 func GroupOf(spec world.Spec) (string, error) {
-	name, _, err := Grouped(spec)
+	name, _, err := JudgedGroupOf(spec)
 	return name, err
 }
 
@@ -160,8 +160,8 @@ const (
 	Judgement
 )
 
-// Grouped returns the name of the group of an episode, and whether a judge compares it.
-func Grouped(spec world.Spec) (name string, judged Judged, err error) {
+// JudgedGroupOf returns the name of the group of an episode, and whether a judge compares it.
+func JudgedGroupOf(spec world.Spec) (name string, judged Judged, err error) {
 	var p struct {
 		Env       string
 		Task      *struct{ Group string }
@@ -177,7 +177,7 @@ func Grouped(spec world.Spec) (name string, judged Judged, err error) {
 	switch {
 	case p.Judgement != nil:
 		judged = Judgement
-	case p.Judge.Rubric != "" && p.Judge.By == byGroup:
+	case p.Judge.Rubric != "" && p.Judge.By == judgeByGroup:
 		judged = InGroup
 	}
 	name = fmt.Sprintf("%s:%d", p.Env, spec.Deal+1)
@@ -193,7 +193,7 @@ func Grouped(spec world.Spec) (name string, judged Judged, err error) {
 // Load loads the files that the params name.
 func (Definition) Load(p *Params, files world.Files) (advice []string, err error) {
 	if p.Environments != "" {
-		p.Tasks, advice, err = load(p.Environments, files)
+		p.Tasks, advice, err = loadTasks(p.Environments, files)
 	}
-	return advice, errors.Join(err, p.learn(files))
+	return advice, errors.Join(err, p.loadLessons(files))
 }

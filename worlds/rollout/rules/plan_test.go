@@ -27,7 +27,7 @@ func (d disk) YAML(name string, v any) (world.Document, error) {
 func (d disk) Rows(name string) iter.Seq2[json.RawMessage, error] {
 	text, ok := d[name]
 	if !ok {
-		return failed(errors.New("there is no " + name))
+		return failedRows(errors.New("there is no " + name))
 	}
 	return func(yield func(json.RawMessage, error) bool) {
 		for line := range strings.Lines(text) {

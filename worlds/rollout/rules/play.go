@@ -20,30 +20,30 @@ type try struct {
 	rewards *rewardLedger
 	asks    *int // in the episode, over all tries
 
-	record   Record // if there is a judge
+	record   transcript // if there is a judge
 	verdicts []Verdict
 
-	tools  ProtocolTools // of a server that is not the environment
+	tools  ToolList // of a server that is not the environment
 	aside  aside
 	rounds int // of calls of these tools
 
-	steps  int
-	wrong  int    // steps whose action the environment did not accept
-	why    string // the last reason
-	info   json.RawMessage
-	stop   Stop
-	failed string // why, if stop is StopFailed
-	lost   bool   // it failed, and another try may succeed
+	steps       int
+	rejected    int    // steps whose action the environment did not accept
+	rejectedWhy string // the last reason
+	info        json.RawMessage
+	stop        Stop
+	failed      string // why, if stop is StopFailed
+	lost        bool   // it failed, and another try may succeed
 }
 
 // play opens an environment, then asks and steps until the episode ends.
 func (p *try) play(t *world.Table) {
 	var opened Opened
-	if !p.act(t, Open, p.opening, &opened) || p.raised(t, Open, opened.Fault) {
+	if !p.act(t, ActOpen, p.opening, &opened) || p.raised(t, ActOpen, opened.Fault) {
 		return
 	}
 	p.info = opened.Info
-	if !p.list(t) {
+	if !p.listTools(t) {
 		p.leave(t, p.stop)
 		return
 	}
@@ -58,9 +58,9 @@ func (p *try) play(t *world.Table) {
 			p.leave(t, p.stop)
 			return
 		}
-		var stepped ProtocolStepped
+		var stepped Stepped
 		what := Stepping{Try: p.opening.Try, Step: p.steps + 1, Action: action, Last: p.steps+1 == p.MaxSteps}
-		if !p.act(t, Step, what, &stepped) || p.raised(t, Step, stepped.Fault) {
+		if !p.act(t, ActStep, what, &stepped) || p.raised(t, ActStep, stepped.Fault) {
 			return
 		}
 		p.stepped(t, stepped)
@@ -72,7 +72,7 @@ func (p *try) play(t *world.Table) {
 func (p *try) leave(t *world.Table, why Stop) {
 	p.stop = cmp.Or(p.stop, why)
 	body := fmt.Appendf(nil, `{"try":%d}`, p.opening.Try)
-	t.One(world.Call{Seat: p.Seats[0], Label: Close, Act: &world.Act{Name: Close, Body: body}})
+	t.One(world.Call{Seat: p.Seats[0], Label: ActClose, Act: &world.Act{Name: ActClose, Body: body}})
 }
 
 // act performs an act and reads its result. It returns false if the act failed, which ends the try.
@@ -99,9 +99,9 @@ func (p *try) act(t *world.Table, name string, what, into any) bool {
 // where names an act, for errors.
 func (p *try) where(name string) string {
 	switch name {
-	case Step:
+	case ActStep:
 		return fmt.Sprintf("environment: step %d", p.steps+1)
-	case List, Call:
+	case ActList, ActCall:
 		return "tools: " + name
 	default:
 		return "environment: " + name
@@ -137,8 +137,8 @@ func (p *try) prompted(delta Delta) (Prompt, bool) {
 		}
 		prompt[seat] = agents[agent]
 		p.aside.keep(seat, delta[agent].Keep)
-		if p.Judge.On() {
-			p.record.Showed(seat, delta[agent].Add)
+		if p.Judge.enabled() {
+			p.record.addShown(seat, delta[agent].Add)
 		}
 	}
 	return prompt, true
@@ -149,7 +149,7 @@ func (p *try) seatOf(agent string) string {
 	switch {
 	case slices.Contains(p.Seats, agent):
 		return agent
-	case agent == Default && len(p.Seats) == 1:
+	case agent == DefaultAgent && len(p.Seats) == 1:
 		return p.Seats[0]
 	default:
 		return ""
@@ -159,7 +159,7 @@ func (p *try) seatOf(agent string) string {
 // agentOf returns the environment's name of a seat.
 func (p *try) agentOf(seat string) string {
 	if _, ok := p.past[seat]; !ok && len(p.Seats) == 1 {
-		return Default
+		return DefaultAgent
 	}
 	return seat
 }
@@ -179,9 +179,9 @@ func (p *try) ask(t *world.Table, prompt Prompt) Action {
 func (p *try) round(t *world.Table, prompt Prompt, seats []string, action Action) (again []string) {
 	var calls []world.Call
 	for _, seat := range seats {
-		if ms := protocolCut(p.aside.in(seat, prompt[seat].Messages), p.MessageCut); len(ms) > 0 {
+		if ms := cutMessages(p.aside.in(seat, prompt[seat].Messages), p.MessageCut); len(ms) > 0 {
 			if p.trains[seat] {
-				ms = p.Experience.tell(ms)
+				ms = p.Experience.addTo(ms)
 			}
 			calls = append(calls, world.Call{Seat: seat, Label: "action", Ask: llm.Request{
 				Messages: ms, Tools: p.offer(prompt[seat].Tools), TokenIDs: p.Tokens, Logprobs: p.Tokens,
@@ -197,27 +197,27 @@ func (p *try) round(t *world.Table, prompt Prompt, seats []string, action Action
 			answer.ToolCalls = reply.ToolCalls
 		}
 		switch {
-		case reply.Failed == llm.KindTooLong && !p.rewards.Empty():
+		case reply.Failed == llm.KindTooLong && !p.rewards.empty():
 			p.end(StopTooLong, "")
 			continue
 		case !reply.OK():
 			p.end(StopFailed, fmt.Sprintf("%s: %s", seat, reply.Failed))
 			continue
 		case reply.Finish == llm.FinishLength:
-			p.rewards.Answered(row, true)
+			p.rewards.addAnswer(row, true)
 			p.end(StopLength, "")
-		case p.uses(answer, prompt[seat].Tools):
-			p.rewards.Used(row)
+		case p.callsServerTool(answer, prompt[seat].Tools):
+			p.rewards.addToolAnswer(row)
 			using[seat] = answer
 		default:
-			p.rewards.Answered(row, false)
+			p.rewards.addAnswer(row, false)
 			action[p.agentOf(seat)] = answer
 		}
-		if p.Judge.On() {
-			p.record.Said(seat, answer)
+		if p.Judge.enabled() {
+			p.record.addAnswer(seat, answer)
 		}
 	}
-	return p.use(t, prompt, using)
+	return p.callServerTools(t, prompt, using)
 }
 
 // checkStale ends the try if the weights that answered are too far apart. A version that is not a number does not count.
@@ -225,7 +225,7 @@ func (p *try) checkStale() {
 	if p.MaxStaleness < 0 || p.stop == StopFailed {
 		return
 	}
-	if oldest, newest := p.rewards.Versions(p.trains); newest-oldest > p.MaxStaleness {
+	if oldest, newest := p.rewards.versions(p.trains); newest-oldest > p.MaxStaleness {
 		p.end(StopFailed, fmt.Sprintf("weights: versions %d to %d answered: params.max_staleness is %d", oldest, newest, p.MaxStaleness))
 		p.lost = p.Stale == StaleRestart
 	}
@@ -239,7 +239,7 @@ func (p *try) end(why Stop, failed string) {
 }
 
 // stepped handles the result of a step.
-func (p *try) stepped(t *world.Table, s ProtocolStepped) {
+func (p *try) stepped(t *world.Table, s Stepped) {
 	p.steps++
 	if len(s.Info) > 0 {
 		p.info = s.Info
@@ -249,18 +249,18 @@ func (p *try) stepped(t *world.Table, s ProtocolStepped) {
 		if seat := p.seatOf(agent); seat != "" {
 			rewards[seat] = reward
 		} else if reward != 0 {
-			p.rewards.Unmatched++
+			p.rewards.unmatched++
 		}
 	}
 	if _, paid := rewards[p.Seats[0]]; !paid && len(p.Seats) == 1 {
 		rewards[p.Seats[0]] = 0 // a single agent waits for no other
 	}
 	if s.Rejected != "" {
-		p.wrong++
-		p.why = s.Rejected
+		p.rejected++
+		p.rejectedWhy = s.Rejected
 	}
-	p.rewards.Pay(rewards, s.Terminated, s.Truncated)
-	t.Note("step", "", Stepped{p.steps, rewards, s.Terminated, s.Truncated})
+	p.rewards.pay(rewards, s.Terminated, s.Truncated)
+	t.Note("step", "", StepNote{p.steps, rewards, s.Terminated, s.Truncated})
 	switch {
 	case s.Terminated:
 		p.stop = StopTerminated
@@ -269,4 +269,143 @@ func (p *try) stepped(t *world.Table, s ProtocolStepped) {
 	case p.steps == p.MaxSteps:
 		p.stop = StopMaxSteps
 	}
+}
+
+// Tools says where agents get tools that the environment does not have.
+type Tools struct {
+	MCP string `json:"mcp" doc:"Address of an MCP server (streamable HTTP), whose tools agents may call beside those of the environment. Empty: none."`
+}
+
+func (p *Params) checkTools(c *world.ParamErrors) {
+	switch s := p.Tools.MCP; {
+	case s == "":
+	case !strings.HasPrefix(s, "http://") && !strings.HasPrefix(s, "https://"):
+		c.Addf("tools.mcp", "%.80q: want an address that begins with http:// or https://, such as http://127.0.0.1:8000/mcp", s)
+	case strings.ContainsAny(s, "@?# \t\n"):
+		c.Addf("tools.mcp", "want a plain address: a user, a key or a query would be kept in the run file")
+	}
+}
+
+// listTools asks for the tools of the server, once for each try. It reports whether the try can continue.
+func (p *try) listTools(t *world.Table) bool {
+	if p.Tools.MCP == "" {
+		return true
+	}
+	var listed Listed
+	if !p.act(t, ActList, Listing{Try: p.opening.Try}, &listed) {
+		return false
+	}
+	p.tools = listed.Tools
+	return true
+}
+
+// offer returns the tools of a question: those of the environment, and those of the server with other names.
+func (p *try) offer(of ToolList) []llm.Tool {
+	if len(p.tools) == 0 {
+		return of
+	}
+	all := slices.Clone(of)
+	for _, tool := range p.tools {
+		if !hasTool(of, tool.Name) {
+			all = append(all, tool)
+		}
+	}
+	return all
+}
+
+func hasTool(tools ToolList, name string) bool {
+	return slices.ContainsFunc(tools, func(t llm.Tool) bool { return t.Name == name })
+}
+
+// ofServer reports whether a call is one of a tool of the server.
+func (p *try) ofServer(c llm.ToolCall, environment ToolList) bool {
+	return hasTool(p.tools, c.Name) && !hasTool(environment, c.Name)
+}
+
+// callsServerTool reports whether an answer calls a tool of the server.
+func (p *try) callsServerTool(answer llm.Message, environment ToolList) bool {
+	return slices.ContainsFunc(answer.ToolCalls, func(c llm.ToolCall) bool { return p.ofServer(c, environment) })
+}
+
+// callServerTools calls the tools of the server that answers call, and returns the seats that are to be asked again. Such an answer is
+// no action: calls of the environment's tools in it are not carried out.
+func (p *try) callServerTools(t *world.Table, prompt Prompt, answers map[string]llm.Message) (again []string) {
+	if len(answers) == 0 || p.stop != "" {
+		return nil
+	}
+	if p.rounds++; p.steps+p.rounds >= p.MaxSteps {
+		p.end(StopMaxSteps, "")
+		return nil
+	}
+	for _, seat := range slices.Sorted(maps.Keys(answers)) {
+		answer, q := answers[seat], prompt[seat]
+		what := Calling{Try: p.opening.Try, Seat: seat}
+		for _, c := range answer.ToolCalls {
+			if p.ofServer(c, q.Tools) {
+				what.Calls = append(what.Calls, c)
+			}
+		}
+		var called Called
+		if !p.act(t, ActCall, what, &called) {
+			return nil
+		}
+		if len(called.Results) != len(what.Calls) {
+			p.fail("tools: call: %d results of %d calls", len(called.Results), len(what.Calls))
+			return nil
+		}
+		results := make([]llm.Message, 0, len(answer.ToolCalls))
+		for _, c := range answer.ToolCalls {
+			if p.ofServer(c, q.Tools) {
+				results = append(results, called.Results[0])
+				called.Results = called.Results[1:]
+				continue
+			}
+			m := llm.ToolResult(c.ID, fmt.Sprintf("%.80s was not called: call it in an answer of its own.", c.Name))
+			m.ToolFailed = true
+			results = append(results, m)
+		}
+		p.aside.add(seat, len(q.Messages), append([]llm.Message{answer}, results...))
+		if p.Judge.enabled() {
+			p.record.addShown(seat, results)
+		}
+		again = append(again, seat)
+	}
+	return again
+}
+
+// aside is what agents and tools of a server said to each other, by seat. The environment does not know of it, so it is put
+// into the environment's prompts at the place where it was said. The zero value is empty.
+type aside map[string][]exchange
+
+type exchange struct {
+	after    int // messages of the environment
+	messages []llm.Message
+}
+
+func (a *aside) add(seat string, after int, messages []llm.Message) {
+	if *a == nil {
+		*a = aside{}
+	}
+	(*a)[seat] = append((*a)[seat], exchange{after, messages})
+}
+
+// keep forgets what was said after more messages than the environment keeps of a prompt.
+func (a aside) keep(seat string, messages int) {
+	if len(a[seat]) > 0 {
+		a[seat] = slices.DeleteFunc(a[seat], func(e exchange) bool { return e.after > messages })
+	}
+}
+
+// in returns messages of the environment with what was said between them.
+func (a aside) in(seat string, of []llm.Message) []llm.Message {
+	if len(a[seat]) == 0 || len(of) == 0 { // of a seat that is not asked
+		return of
+	}
+	var all []llm.Message
+	from := 0
+	for _, e := range a[seat] {
+		all = append(append(all, of[from:e.after]...), e.messages...)
+		from = e.after
+	}
+	return append(all, of[from:]...)
 }

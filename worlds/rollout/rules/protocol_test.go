@@ -50,14 +50,14 @@ func TestRewards(t *testing.T) {
 		in   string
 		want Rewards
 	}{
-		{`{"reward":1.5}`, Rewards{Default: 1.5}},
+		{`{"reward":1.5}`, Rewards{DefaultAgent: 1.5}},
 		{`{"reward":null}`, nil},
 		{`{}`, nil},
 		{`{"reward":{"a":1,"b":-1}}`, Rewards{"a": 1, "b": -1}},
 		{`{"reward":1,"info":{"reward_dict":{"a":2}}}`, Rewards{"a": 2}},
-		{`{"reward":1,"info":{"reward_dict":{}}}`, Rewards{Default: 1}},
-		{`{"reward":1,"info":{"reward_dict":"much"}}`, Rewards{Default: 1}},
-		{`{"reward":1,"info":[3]}`, Rewards{Default: 1}},
+		{`{"reward":1,"info":{"reward_dict":{}}}`, Rewards{DefaultAgent: 1}},
+		{`{"reward":1,"info":{"reward_dict":"much"}}`, Rewards{DefaultAgent: 1}},
+		{`{"reward":1,"info":[3]}`, Rewards{DefaultAgent: 1}},
 	} {
 		var r Result
 		if err := json.Unmarshal([]byte(c.in), &r); err != nil || !reflect.DeepEqual(r.Rewarded(), c.want) {
@@ -79,12 +79,12 @@ func TestForms(t *testing.T) {
 		v    any
 		want string
 	}{
-		{Action{Default: llm.Assistant("go")}, `"go"`},
+		{Action{DefaultAgent: llm.Assistant("go")}, `"go"`},
 		{Action{"a": llm.Assistant("x"), "b": llm.Assistant("y")}, `{"a":"x","b":"y"}`},
-		{Action{Default: calls}, `{"role":"assistant","content":"hm","tool_calls":[{"id":"1","type":"function","function":{"name":"look","arguments":"{}"}}]}`},
+		{Action{DefaultAgent: calls}, `{"role":"assistant","content":"hm","tool_calls":[{"id":"1","type":"function","function":{"name":"look","arguments":"{}"}}]}`},
 		{Action{"a": calls, "b": llm.Assistant("")}, `{"a":{"role":"assistant","content":"hm","tool_calls":[{"id":"1","type":"function","function":{"name":"look","arguments":"{}"}}]},"b":""}`},
 		{tooled("look", llm.User("hi")), `{"messages":[{"role":"user","content":"hi"}],"tools":[{"type":"function","function":{"name":"look","parameters":{"type":"object"}}}]}`},
-		{Rewards{Default: 2}, `2`},
+		{Rewards{DefaultAgent: 2}, `2`},
 		{Rewards{}, `0`},
 		{Rewards{"a": 1}, `{"a":1}`},
 		{Ask(llm.User("hi")), `[{"role":"user","content":"hi"}]`},
@@ -104,7 +104,7 @@ func TestForms(t *testing.T) {
 func said(ms ...llm.Message) Question { return Question{Messages: ms} }
 
 func tooled(name string, ms ...llm.Message) Prompt {
-	return Prompt{Default: {Messages: ms, Tools: ProtocolTools{{Name: name, Parameters: json.RawMessage(`{"type":"object"}`)}}}}
+	return Prompt{DefaultAgent: {Messages: ms, Tools: ToolList{{Name: name, Parameters: json.RawMessage(`{"type":"object"}`)}}}}
 }
 
 func TestToolForms(t *testing.T) {
@@ -127,7 +127,7 @@ func TestToolForms(t *testing.T) {
 		got := fmt.Sprint(err)
 		if err == nil {
 			got = ""
-			for _, tool := range p[Default].Tools {
+			for _, tool := range p[DefaultAgent].Tools {
 				got += fmt.Sprintf("{%s %s %s %v}", tool.Name, tool.Description, tool.Parameters, tool.Strict)
 			}
 			got = "[" + got + "]"
@@ -160,7 +160,7 @@ func TestDelta(t *testing.T) {
 		return llm.Message{Role: llm.RoleUser, Parts: []llm.Part{{Text: "see"}, {Image: &llm.Image{MediaType: "image/png", Data: []byte(data)}}}}
 	}
 	for _, p := range []Prompt{
-		Ask(picture("x"), a), Ask(picture("x"), b), Ask(picture("y"), b), Ask(a), Ask(a, b, c), Ask(a, b, c), Ask(b), {"x": said(a)}, {"x": said(a, b), Default: said(b, c)}, {},
+		Ask(picture("x"), a), Ask(picture("x"), b), Ask(picture("y"), b), Ask(a), Ask(a, b, c), Ask(a, b, c), Ask(b), {"x": said(a)}, {"x": said(a, b), DefaultAgent: said(b, c)}, {},
 		tooled("look", a), tooled("look", a, b), tooled("go", a, b), Ask(b, c),
 	} {
 		d := from.Delta(p)
@@ -177,11 +177,11 @@ func TestDelta(t *testing.T) {
 			t.Errorf("%v was decoded as %v, %v", p, got, err)
 		}
 	}
-	if d := from.Delta(Ask(b, c, a)); d[Default].Keep != 2 || len(d[Default].Add) != 1 {
+	if d := from.Delta(Ask(b, c, a)); d[DefaultAgent].Keep != 2 || len(d[DefaultAgent].Add) != 1 {
 		t.Errorf("what is said before is sent again: %v", d)
 	}
 	for _, keep := range []int{-1, 99} {
-		if _, err := to.Apply(Delta{Default: {Keep: keep}}); err == nil {
+		if _, err := to.Apply(Delta{DefaultAgent: {Keep: keep}}); err == nil {
 			t.Errorf("keeps %d", keep)
 		}
 	}

@@ -3,8 +3,14 @@ package rules
 import (
 	"cmp"
 	"container/heap"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"math"
+	"regexp"
+	"slices"
+	"strings"
 
 	"parley/world"
 )
@@ -22,11 +28,11 @@ type Refill struct {
 	Advance    float64 `json:"advance" doc:"Entries of the environments file are levels. The next one opens when this part of the episodes of the last open one passes in a stage: 0 to 1. 0: all are open."`
 }
 
-// defaults returns a refill that is off, and draws all tasks equally often.
-func defaults() Refill { return Refill{Pass: 1, Easy: 1, EasyWeight: 1, HardWeight: 1} }
+// refillDefaults returns a refill that is off, and draws all tasks equally often.
+func refillDefaults() Refill { return Refill{Pass: 1, Easy: 1, EasyWeight: 1, HardWeight: 1} }
 
-// Check reports wrong values.
-func (r Refill) Check(c *world.ParamErrors) {
+// check reports wrong values.
+func (r Refill) check(c *world.ParamErrors) {
 	c.IntRange("refill.useful", r.Useful, 0, 1_000_000)
 	c.IntRange("refill.stage", r.Stage, 0, 100_000)
 	c.IntRange("refill.max_groups", r.MaxGroups, 0, 10_000_000)
@@ -41,8 +47,8 @@ func (r Refill) Check(c *world.ParamErrors) {
 	c.Between("refill.advance", r.Advance, 0, 1)
 }
 
-// Bounds returns the maximum number of groups of a stage and of all stages.
-func (r Refill) Bounds() (stage, all int) {
+// limits returns the maximum number of groups of a stage and of all stages.
+func (r Refill) limits() (stage, all int) {
 	stage, all = r.Stage, r.MaxGroups
 	if stage == 0 {
 		stage = min(r.Useful, 100_000)
@@ -53,13 +59,13 @@ func (r Refill) Bounds() (stage, all int) {
 	return stage, all
 }
 
-// MakeFunc makes the group of a task. deal is different for each.
-type MakeFunc func(task Task, deal int) (world.Group, error)
+// makeGroupFunc makes the group of a task. deal is different for each.
+type makeGroupFunc func(task Task, deal int) (world.Group, error)
 
-// Plan returns a plan that plays groups until enough are useful. fresh says that the one task is different with each
+// plan returns a plan that plays groups until enough are useful. fresh says that the one task is different with each
 // deal, so that it needs no name to be played again.
-func (r Refill) Plan(tasks []Task, fresh bool, make MakeFunc) world.Plan {
-	p := &plan{Refill: r, make: make, open: 1}
+func (r Refill) plan(tasks []Task, fresh bool, make makeGroupFunc) world.Plan {
+	p := &refillPlan{Refill: r, make: make, open: 1}
 	levels := map[string]int{}
 	for _, t := range tasks {
 		level, known := levels[t.entry()]
@@ -76,16 +82,17 @@ func (r Refill) Plan(tasks []Task, fresh bool, make MakeFunc) world.Plan {
 	return p
 }
 
-// plan is a refill in progress.
-type plan struct {
+// refillPlan is a refill in progress: a pure fold over outcomes and recorded changes, as world.Plan demands. It
+// ends after at most max_groups groups, and each of them has a name of its own.
+type refillPlan struct {
 	Refill
-	make         MakeFunc
+	make         makeGroupFunc
 	pool         []*candidate
 	levels, open int // levels of the file, and how many are open
 
-	asked  []drawn // groups of the stage, in order
-	groups int     // so far
-	useful int     // of them
+	asked  []drawnGroup // groups of the stage, in order
+	groups int          // so far
+	useful int          // of them
 	err    error
 }
 
@@ -104,15 +111,15 @@ type candidate struct {
 	turn     int // among those with the same place
 }
 
-type drawn struct {
+type drawnGroup struct {
 	of   *candidate
 	size int
 }
 
 // Next takes the outcomes of a stage, and asks for as many groups as the useful ones that are missing may need.
-func (p *plan) Next(last []world.Played) world.Specs {
+func (p *refillPlan) Next(last []world.Played) world.Specs {
 	p.take(last)
-	stage, limit := p.Bounds()
+	stage, limit := p.limits()
 	missing := p.Useful - p.useful
 	if missing <= 0 || p.groups >= limit {
 		return world.Specs{}
@@ -130,7 +137,7 @@ func (p *plan) Next(last []world.Played) world.Specs {
 		}
 		c.played++
 		p.groups++
-		p.asked = append(p.asked, drawn{c, g.Size})
+		p.asked = append(p.asked, drawnGroup{c, g.Size})
 		b.Groups = append(b.Groups, g)
 	}
 	if len(b.Groups) == 0 {
@@ -142,10 +149,10 @@ func (p *plan) Next(last []world.Played) world.Specs {
 }
 
 // Err returns why the plan cannot continue, or nil.
-func (p *plan) Err() error { return p.err }
+func (p *refillPlan) Err() error { return p.err }
 
 // take adds the outcomes of a stage.
-func (p *plan) take(last []world.Played) {
+func (p *refillPlan) take(last []world.Played) {
 	tried, passed := 0, 0 // of the last open level
 	for _, d := range p.asked {
 		n := min(d.size, len(last))
@@ -157,7 +164,7 @@ func (p *plan) take(last []world.Played) {
 		c := d.of
 		c.tried, c.passed = 0, 0
 		for _, e := range group {
-			if reward, ok := mean(e.Outcome); ok {
+			if reward, ok := meanReward(e.Outcome); ok {
 				c.tried++
 				if reward >= p.Pass {
 					c.passed++
@@ -176,7 +183,7 @@ func (p *plan) take(last []world.Played) {
 }
 
 // advance opens the next level. Its tasks come next.
-func (p *plan) advance() {
+func (p *refillPlan) advance() {
 	next := p.first()
 	for _, c := range p.pool {
 		if c.level == p.open {
@@ -187,7 +194,7 @@ func (p *plan) advance() {
 }
 
 // first returns the place of what is drawn next.
-func (p *plan) first() int64 {
+func (p *refillPlan) first() int64 {
 	first := int64(math.MaxInt64)
 	for _, c := range p.pool {
 		if p.drawable(c) {
@@ -201,10 +208,10 @@ func (p *plan) first() int64 {
 }
 
 // drawable reports whether a task may be drawn.
-func (p *plan) drawable(c *candidate) bool { return c.level < p.open && p.weigh(c) > 0 }
+func (p *refillPlan) drawable(c *candidate) bool { return c.level < p.open && p.weigh(c) > 0 }
 
 // weigh returns how often a task is drawn, compared with others.
-func (p *plan) weigh(c *candidate) float64 {
+func (p *refillPlan) weigh(c *candidate) float64 {
 	switch rate := float64(c.passed) / float64(max(1, c.tried)); {
 	case c.tried == 0 || c.fresh:
 		return c.weight
@@ -224,7 +231,7 @@ const (
 )
 
 // stride returns how far a draw moves a task on.
-func (p *plan) stride(c *candidate) int64 {
+func (p *refillPlan) stride(c *candidate) int64 {
 	w := p.weigh(c)
 	if w <= 0 {
 		return 0
@@ -233,8 +240,8 @@ func (p *plan) stride(c *candidate) int64 {
 }
 
 // draw returns n tasks, or none if none may be drawn. If there are fewer, they come again.
-func (p *plan) draw(n int) (all []*candidate) {
-	var q order
+func (p *refillPlan) draw(n int) (all []*candidate) {
+	var q drawOrder
 	for {
 		for i, c := range p.pool {
 			if c.turn = i; p.drawable(c) {
@@ -258,28 +265,28 @@ func (p *plan) draw(n int) (all []*candidate) {
 	return all
 }
 
-// order is a heap of candidates, what is drawn next first.
-type order []*candidate
+// drawOrder is a heap of candidates, what is drawn next first.
+type drawOrder []*candidate
 
 // Len, Less, Swap, Push and Pop implement heap.Interface.
-func (o order) Len() int { return len(o) }
+func (o drawOrder) Len() int { return len(o) }
 
-func (o order) Less(i, j int) bool {
+func (o drawOrder) Less(i, j int) bool {
 	return cmp.Or(cmp.Compare(o[i].at, o[j].at), cmp.Compare(o[i].turn, o[j].turn)) < 0
 }
 
-func (o order) Swap(i, j int) { o[i], o[j] = o[j], o[i] }
+func (o drawOrder) Swap(i, j int) { o[i], o[j] = o[j], o[i] }
 
-func (o *order) Push(any) {} // not used
+func (o *drawOrder) Push(any) {} // not used
 
-func (o *order) Pop() any { return nil } // not used
+func (o *drawOrder) Pop() any { return nil } // not used
 
 // task returns the task as it is played next.
 func (c *candidate) task() Task {
 	if c.fresh {
 		return c.Task
 	}
-	return c.Nth(c.played)
+	return c.nth(c.played)
 }
 
 // differ reports whether the rewards of the episodes that did not fail differ, in any seat.
@@ -304,8 +311,8 @@ func differ(group []world.Played) bool {
 
 const rewardScore = "reward"
 
-// mean returns the mean reward of the seats.
-func mean(o world.Outcome) (reward float64, ok bool) {
+// meanReward returns the mean reward of the seats.
+func meanReward(o world.Outcome) (reward float64, ok bool) {
 	n := 0
 	for _, s := range o.Scores {
 		if s.Name == rewardScore && o.Failed == "" {
@@ -316,4 +323,134 @@ func mean(o world.Outcome) (reward float64, ok bool) {
 	return reward, n > 0
 }
 
+// Change changes the tasks of a refill while it is played.
+type Change struct {
+	// Add are more tasks. They are drawn next.
+	Add []Added `json:"add,omitempty"`
+	// Weights are how often tasks are drawn, by name: a task such as maze:3, or all of an entry, such as maze.
+	Weights map[string]float64 `json:"weights,omitempty"`
+	// Remove are names of tasks that are not drawn any more.
+	Remove []string `json:"remove,omitempty"`
+}
+
+// Added is a task that was not in the file.
+type Added struct {
+	Name      string          `json:"name"`
+	EnvName   string          `json:"env_name"`
+	EnvParams json.RawMessage `json:"env_params,omitempty"`
+	EnvNum    int             `json:"env_num,omitempty"` // episodes of its groups, if the plan has no group; 0: 1
+	Weight    *float64        `json:"weight,omitempty"`  // nil: 1
+}
+
+// addedName is a name that no task of a file has.
+var addedName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$`)
+
 var errNothing = errors.New(`nothing to change: want {"add": [{"name", "env_name", …}], "weights": {NAME: WEIGHT}, "remove": [NAME]}`)
+
+// ReadChange reads a change and checks what does not depend on the plan.
+func ReadChange(raw []byte) (c Change, err error) {
+	if err := world.DecodeStrict(raw, &c); err != nil {
+		return c, fmt.Errorf("the change cannot be read: %w: %w", err, errNothing)
+	}
+	if len(c.Add)+len(c.Weights)+len(c.Remove) == 0 {
+		return c, errNothing
+	}
+	for i := range c.Add {
+		if err := c.Add[i].check(); err != nil {
+			return c, fmt.Errorf("add[%d].%w", i, err)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Weights)) {
+		if w := c.Weights[name]; !(w >= 0 && w <= maxWeight) {
+			return c, fmt.Errorf("weights: %.80q: %v: want 0 to %d", name, w, maxWeight)
+		}
+	}
+	return c, nil
+}
+
+// check checks a task and fills in its defaults.
+func (a *Added) check() error {
+	if len(a.EnvParams) == 0 {
+		a.EnvParams = json.RawMessage("{}")
+	}
+	if a.EnvNum == 0 {
+		a.EnvNum = 1
+	}
+	if a.Weight == nil {
+		one := 1.0
+		a.Weight = &one
+	}
+	nameErr := checkName(a.EnvName)
+	switch {
+	case !addedName.MatchString(a.Name):
+		return fmt.Errorf("name: %.80q: want a name of letters, digits and _ . -", a.Name)
+	case nameErr != nil:
+		return fmt.Errorf("env_name: %w", nameErr)
+	case !IsObject(a.EnvParams):
+		return errors.New("env_params: want an object of the environment's own keys")
+	case a.EnvNum < 1 || a.EnvNum > maxEnvNum:
+		return fmt.Errorf("env_num: %d: want 1 to %d", a.EnvNum, maxEnvNum)
+	case !(*a.Weight >= 0 && *a.Weight <= maxWeight):
+		return fmt.Errorf("weight: %v: want 0 to %d", *a.Weight, maxWeight)
+	}
+	return nil
+}
+
+// String says what changes, without names: those are a client's.
+func (c Change) String() string {
+	var parts []string
+	for _, part := range []struct {
+		n    int
+		what string
+	}{{len(c.Add), "added"}, {len(c.Weights), "weighted"}, {len(c.Remove), "removed"}} {
+		if part.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
+		}
+	}
+	return "tasks: " + strings.Join(parts, ", ")
+}
+
+// Change changes which tasks later stages draw, or changes nothing and returns why it cannot. It implements
+// world.ChangingPlan.
+func (p *refillPlan) Change(raw json.RawMessage) error {
+	c, err := ReadChange(raw)
+	if err != nil {
+		return err
+	}
+	if len(p.pool)+len(c.Add) > maxTasks {
+		return fmt.Errorf("add: the run would have more than %d tasks", maxTasks)
+	}
+	names := map[string][]*candidate{}
+	for _, t := range p.pool {
+		names[t.Group] = append(names[t.Group], t)
+		if t.entry() != t.Group {
+			names[t.entry()] = append(names[t.entry()], t)
+		}
+	}
+	for _, name := range append(slices.Sorted(maps.Keys(c.Weights)), c.Remove...) {
+		if names[name] == nil {
+			return fmt.Errorf("there is no task %.80q", name)
+		}
+	}
+	for i, a := range c.Add {
+		if names[a.Name] != nil || slices.ContainsFunc(c.Add[:i], func(other Added) bool { return other.Name == a.Name }) {
+			return fmt.Errorf("add[%d].name: there is a task %.80q already", i, a.Name)
+		}
+	}
+	next := p.first()
+	for _, name := range slices.Sorted(maps.Keys(c.Weights)) { // an entry comes before its tasks
+		for _, t := range names[name] {
+			t.weight, t.at, t.from = c.Weights[name], next, next
+		}
+	}
+	for _, name := range c.Remove {
+		for _, t := range names[name] {
+			t.weight = 0
+		}
+	}
+	for _, a := range c.Add {
+		t := Task{Env: a.EnvName, Params: a.EnvParams, Group: a.Name, Index: len(p.pool) + 1, Size: a.EnvNum}
+		p.pool = append(p.pool, &candidate{Task: t, level: -1, weight: *a.Weight, at: next, from: next})
+	}
+	return nil
+}

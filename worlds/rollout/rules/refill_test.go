@@ -26,9 +26,9 @@ func tasks(entry string, n int) (all []Task) {
 	return all
 }
 
-func playCurriculum(t *testing.T, r Refill, tasks []Task, rewards func(group string) []float64) *lab {
+func playRefill(t *testing.T, r Refill, tasks []Task, rewards func(group string) []float64) *lab {
 	t.Helper()
-	return &lab{t: t, rewards: rewards, plan: r.Plan(tasks, false, func(task Task, deal int) (world.Group, error) {
+	return &lab{t: t, rewards: rewards, plan: r.plan(tasks, false, func(task Task, deal int) (world.Group, error) {
 		return world.Group{Spec: world.Spec{Cell: task.Group, Deal: deal}, Size: task.Size}, nil
 	})}
 }
@@ -73,7 +73,7 @@ func (l *lab) change(change string) error {
 }
 
 func refill(change func(*Refill)) Refill {
-	r := defaults()
+	r := refillDefaults()
 	r.Useful = 2
 	change(&r)
 	return r
@@ -108,7 +108,7 @@ func TestRefill(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			l := playCurriculum(t, c.refill, tasks("a", 5), c.useful)
+			l := playRefill(t, c.refill, tasks("a", 5), c.useful)
 			l.stages(c.want...)
 		})
 	}
@@ -127,11 +127,11 @@ func TestPools(t *testing.T) {
 			return []float64{0.5, 1} // neither, but easy if 0.5 is enough
 		}
 	}
-	l := playCurriculum(t, refill(func(r *Refill) {
+	l := playRefill(t, refill(func(r *Refill) {
 		r.Useful, r.Stage, r.MaxGroups, r.EasyWeight, r.HardWeight = 100, 4, 100, 0, 0.5
 	}), tasks("a", 4), rewards)
 	l.stages("a:1 a:2 a:3 a:4", "a:3/2 a:4/2 a:2/2 a:3/3")
-	l = playCurriculum(t, refill(func(r *Refill) { r.Useful, r.Stage, r.MaxGroups, r.Pass, r.EasyWeight = 100, 4, 100, 0.5, 0 }), tasks("a", 4), rewards)
+	l = playRefill(t, refill(func(r *Refill) { r.Useful, r.Stage, r.MaxGroups, r.Pass, r.EasyWeight = 100, 4, 100, 0.5, 0 }), tasks("a", 4), rewards)
 	l.stages("a:1 a:2 a:3 a:4", "a:2/2 a:2/3 a:2/4 a:2/5")
 }
 
@@ -139,7 +139,7 @@ func TestPools(t *testing.T) {
 func TestLevels(t *testing.T) {
 	t.Parallel()
 	all := append(tasks("a", 2), tasks("b", 2)...)
-	l := playCurriculum(t, refill(func(r *Refill) { r.Useful, r.Stage, r.MaxGroups, r.Advance = 100, 2, 100, 0.75 }), all, func(group string) []float64 {
+	l := playRefill(t, refill(func(r *Refill) { r.Useful, r.Stage, r.MaxGroups, r.Advance = 100, 2, 100, 0.75 }), all, func(group string) []float64 {
 		if group == "a:1/2" || group == "a:2/2" {
 			return []float64{1, 1}
 		}
@@ -149,14 +149,14 @@ func TestLevels(t *testing.T) {
 	if !strings.Contains(l.stage(), "b:1") {
 		t.Error("the second level is not open")
 	}
-	l = playCurriculum(t, refill(func(r *Refill) { r.Stage, r.Advance, r.HardWeight = 2, 1, 0 }), all, func(string) []float64 { return []float64{0, 0} })
+	l = playRefill(t, refill(func(r *Refill) { r.Stage, r.Advance, r.HardWeight = 2, 1, 0 }), all, func(string) []float64 { return []float64{0, 0} })
 	l.stages("a:1 a:2", "b:1 b:2", "")
 }
 
 // TestChange checks that tasks are added, weighted and removed, and that a wrong change changes nothing.
 func TestChange(t *testing.T) {
 	t.Parallel()
-	l := playCurriculum(t, refill(func(r *Refill) { r.Useful, r.Stage, r.MaxGroups = 100, 4, 100 }), tasks("a", 4), func(string) []float64 { return []float64{1, 1} })
+	l := playRefill(t, refill(func(r *Refill) { r.Useful, r.Stage, r.MaxGroups = 100, 4, 100 }), tasks("a", 4), func(string) []float64 { return []float64{1, 1} })
 	l.stages("a:1 a:2 a:3 a:4")
 	for change, want := range map[string]string{
 		`{`:                   "cannot be read",
@@ -194,7 +194,7 @@ func FuzzChange(f *testing.F) {
 	f.Fuzz(func(t *testing.T, change string) {
 		same := func(string) []float64 { return []float64{0, 0} }
 		r := refill(func(r *Refill) { r.Stage = 3 })
-		a, b := playCurriculum(t, r, tasks("a", 3), same), playCurriculum(t, r, tasks("a", 3), same)
+		a, b := playRefill(t, r, tasks("a", 3), same), playRefill(t, r, tasks("a", 3), same)
 		if a.stage() != b.stage() {
 			t.Fatal("the plans differ")
 		}

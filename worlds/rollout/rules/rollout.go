@@ -7,11 +7,13 @@
 // every episode that ended without a failure leaves a last row that is completed and trainable, so that no
 // group waits forever; and that no row of a failure is trainable.
 //
-// It is not for reaching environments: it acts through its table, and package envhttp performs the acts. It is
-// not for training: the trainer computes advantages.
+// It reaches no environment itself: it acts through its table, and package envhttp performs the acts. It does
+// not train either: the trainer computes advantages.
 //
-// Play makes tries (play.go), package ledger assigns rewards to answers, plan.go makes groups and tasks, experience.go picks
-// lessons, judge.go has a judge add to rewards. Package story describes an episode. Package protocol has the data that both sides exchange.
+// play.go plays one try at an episode, ledger.go assigns rewards to answers, and judge.go lets a model add to
+// them. plan.go makes groups of episodes, from the tasks of a file (tasks.go) and, with a refill, from outcomes
+// (refill.go). experience.go picks lessons, story.go describes an episode, and protocol.go has the data that a
+// rollout and its environment exchange.
 package rules
 
 import (
@@ -41,7 +43,7 @@ func (Definition) Seats(p *Params) ([]string, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	return p.Judge.Seats(p.Seats), nil
+	return p.Judge.allSeats(p.Seats), nil
 }
 
 // Measures returns the scores of an episode. Environments choose the range of their rewards.
@@ -50,7 +52,7 @@ func (Definition) Measures(p *Params) []world.Measure {
 		return nil
 	}
 	all := []world.Measure{{Name: "reward", Seats: p.Seats}, {Name: "steps", Bounds: world.Bounds{High: float64(p.MaxSteps)}}}
-	if p.Judge.On() {
+	if p.Judge.enabled() {
 		scale := world.Bounds{Low: p.Judge.Scale[0], High: p.Judge.Scale[1]}
 		all = append(all, world.Measure{Name: environmentReward, Seats: p.Seats}, world.Measure{Name: judgeScore, Seats: p.Seats, Bounds: scale})
 	}
@@ -105,8 +107,8 @@ func (r *rollout) Play(t *world.Table) world.Outcome {
 	for {
 		p := &try{rollout: r, opening: opening, rewards: newLedger(r.Seats), past: Past{}, asks: &asks}
 		p.play(t)
-		if p.stop != StopFailed && p.steps > 0 && p.wrong == p.steps {
-			p.fail("environment: it accepted no action: %.300s", p.why)
+		if p.stop != StopFailed && p.steps > 0 && p.rejected == p.steps {
+			p.fail("environment: it accepted no action: %.300s", p.rejectedWhy)
 		}
 		if p.lost && opening.Try < r.Retries {
 			t.Note("again", "", map[string]any{"try": opening.Try + 1, "why": p.failed})
@@ -144,8 +146,8 @@ type Data struct {
 	Info json.RawMessage `json:"info,omitempty"`
 }
 
-// Stepped is the note "step": the result of a step.
-type Stepped struct {
+// StepNote is the note "step": the result of a step.
+type StepNote struct {
 	Step       int                `json:"step"`
 	Reward     map[string]float64 `json:"reward"` // by seat
 	Terminated bool               `json:"terminated,omitempty"`
@@ -171,11 +173,11 @@ const maxInfo = 16 << 10
 
 // outcome returns the outcome of the last try.
 func (p *try) outcome() world.Outcome {
-	ending := Ending{Failed: p.stop == StopFailed, Cut: p.stop == StopMaxSteps || p.stop == StopTooLong, Every: p.MessageCut > 0}
+	ending := ending{Failed: p.stop == StopFailed, Cut: p.stop == StopMaxSteps || p.stop == StopTooLong, Every: p.MessageCut > 0}
 	d := Data{
 		Env: p.Env, Stop: p.stop, Steps: p.steps, Tries: p.opening.Try + 1,
-		Rows: p.rewards.Close(ending, p.trains), Unmatched: p.rewards.Unmatched,
-		Experience: p.Experience.names(), Verdicts: p.verdicts,
+		Rows: p.rewards.close(ending, p.trains), Unmatched: p.rewards.unmatched,
+		Experience: p.Experience.pickedNames(), Verdicts: p.verdicts,
 	}
 	if p.Task != nil {
 		d.Group, d.Task = p.Task.Group, p.Task.Index
@@ -183,8 +185,8 @@ func (p *try) outcome() world.Outcome {
 	if len(p.info) <= maxInfo {
 		d.Info = p.info
 	}
-	if p.Judge.OfGroups() && p.stop != StopFailed {
-		d.Record = p.record.Text(p.Judge.MaxText / max(2, p.Group))
+	if p.Judge.comparesGroups() && p.stop != StopFailed {
+		d.Record = p.record.text(p.Judge.MaxText / max(2, p.Group))
 	}
 	o := world.Outcome{Data: d}
 	if p.stop == StopFailed {
@@ -195,18 +197,36 @@ func (p *try) outcome() world.Outcome {
 		return o
 	}
 	for _, seat := range p.Seats {
-		if !p.rewards.Known(seat) {
+		if !p.rewards.known(seat) {
 			continue
 		}
 		name := "reward"
-		if p.Judge.OfGroups() {
+		if p.Judge.comparesGroups() {
 			name = environmentReward // the judgement of the group gives the reward
 		}
-		o.Scores = append(o.Scores, world.Score{Seat: seat, Name: name, Value: p.rewards.Total[seat]})
+		o.Scores = append(o.Scores, world.Score{Seat: seat, Name: name, Value: p.rewards.total[seat]})
 	}
 	for _, v := range p.verdicts {
 		o.Scores = append(o.Scores, world.Score{Seat: v.Seat, Name: environmentReward, Value: v.Environment}, world.Score{Seat: v.Seat, Name: judgeScore, Value: v.Score})
 	}
 	o.Scores = append(o.Scores, world.Score{Name: "steps", Value: float64(p.steps)})
 	return o
+}
+
+// TaskName returns the environment and, for a task of a file, its params: tasks have the same numbers in any
+// file. Everything else that an environment draws is chance, unless the plan sets a seed.
+func (Definition) TaskName(p *Params) (name string, whole bool) {
+	about := struct {
+		Env    string
+		Params json.RawMessage
+		Seed   *int64
+	}{Env: p.Env, Seed: p.Seed}
+	if p.Task != nil {
+		about.Params = p.EnvParams
+	}
+	b, err := json.Marshal(about)
+	if err != nil {
+		return p.Env, false // params that are no JSON
+	}
+	return string(b), false
 }

@@ -15,7 +15,7 @@ import (
 )
 
 func pay(x float64) Result {
-	return Result{Reward: Rewards{Default: x}}
+	return Result{Reward: Rewards{DefaultAgent: x}}
 }
 
 func ends(x float64) Result { r := pay(x); r.Terminated = true; return r }
@@ -117,17 +117,17 @@ func TestMessageCut(t *testing.T) {
 	for _, c := range []struct{ cut, messages, want int }{
 		{-1, 6, 6}, {0, 6, 6}, {1, 6, 2}, {2, 6, 4}, {2, 4, 4}, {2, 2, 2}, {3, 6, 6}, {50, 6, 6},
 	} {
-		ms := chat(c.messages / 2)[Default].Messages
-		got := protocolCut(ms, c.cut)
+		ms := chat(c.messages / 2)[DefaultAgent].Messages
+		got := cutMessages(ms, c.cut)
 		if len(ms) != c.messages || len(got) != c.want || got[0].Role != llm.RoleSystem || !reflect.DeepEqual(got[len(got)-1], ms[len(ms)-1]) {
 			t.Errorf("message_cut %d of %d: %d messages", c.cut, c.messages, len(got))
 		}
 	}
-	if got := protocolCut(chat(3)[Default].Messages[1:], 1); len(got) != 1 || got[0].Text() != "3?" {
+	if got := cutMessages(chat(3)[DefaultAgent].Messages[1:], 1); len(got) != 1 || got[0].Text() != "3?" {
 		t.Errorf("without a system message: %v", got)
 	}
 	tools := []llm.Message{llm.System("s"), llm.User("?"), {Role: llm.RoleAssistant, ToolCalls: []llm.ToolCall{{ID: "1"}, {ID: "2"}}}, llm.ToolResult("1", "x"), llm.ToolResult("2", "y")}
-	if got := protocolCut(tools, 1); !reflect.DeepEqual(got, slices.Delete(slices.Clone(tools), 1, 2)) {
+	if got := cutMessages(tools, 1); !reflect.DeepEqual(got, slices.Delete(slices.Clone(tools), 1, 2)) {
 		t.Errorf("results of tools without their call: %v", got)
 	}
 	s := &script{steps: []Result{pay(0), pay(0), ends(0)}}
@@ -204,7 +204,7 @@ func TestSeveralAgents(t *testing.T) {
 		},
 		steps: []Result{
 			{Reward: Rewards{"b": 1}},
-			{Reward: Rewards{Default: 9}, Info: json.RawMessage(`{"reward_dict":{"a":2,"c":4}}`)},
+			{Reward: Rewards{DefaultAgent: 9}, Info: json.RawMessage(`{"reward_dict":{"a":2,"c":4}}`)},
 			{Reward: Rewards{"a": 3, "b": 5}, Terminated: true},
 		},
 	}
@@ -249,17 +249,17 @@ func answer(c world.Call, r *rand.Rand) world.Reply {
 	if c.Act == nil {
 		return worldtest.Prose(c, r)
 	}
-	agents := []string{Default}
+	agents := []string{DefaultAgent}
 	if c.Seat == "a" {
 		agents = []string{"a", "b"}
 	}
 	d := Delta{}
 	for _, a := range agents {
-		d[a] = ProtocolChange{Add: []llm.Message{llm.User(fmt.Sprint(r.IntN(10)))}}
+		d[a] = PromptChange{Add: []llm.Message{llm.User(fmt.Sprint(r.IntN(10)))}}
 	}
 	var v any = Opened{Prompt: d}
-	if c.Act.Name == Step {
-		v = ProtocolStepped{Prompt: d, Reward: Rewards{agents[0]: float64(r.IntN(3))}, Terminated: r.IntN(4) == 0}
+	if c.Act.Name == ActStep {
+		v = Stepped{Prompt: d, Reward: Rewards{agents[0]: float64(r.IntN(3))}, Terminated: r.IntN(4) == 0}
 	}
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -272,19 +272,305 @@ func answer(c world.Call, r *rand.Rand) world.Reply {
 // that nobody offered do not.
 func TestTools(t *testing.T) {
 	t.Parallel()
-	look := ProtocolTools{{Name: "look", Parameters: json.RawMessage(`{"type":"object"}`)}}
+	look := ToolList{{Name: "look", Parameters: json.RawMessage(`{"type":"object"}`)}}
 	calls := []llm.ToolCall{{ID: "1", Name: "look", Arguments: "{}"}}
-	for _, offered := range []ProtocolTools{look, nil} {
+	for _, offered := range []ToolList{look, nil} {
 		var sent Action
 		s := &script{steps: []Result{pay(1), ends(1)}, calls: calls, sent: &sent, prompts: func(int) Prompt {
-			return Prompt{Default: {Messages: []llm.Message{llm.User("?")}, Tools: offered}}
+			return Prompt{DefaultAgent: {Messages: []llm.Message{llm.User("?")}, Tools: offered}}
 		}}
 		o, d := play(t, `{}`, nil, s)
 		if o.Failed != "" || len(d.Rows) != 2 || len(s.asked[1].Ask.Tools) != len(offered) {
 			t.Errorf("%+v, offered %v", d, s.asked[1].Ask.Tools)
 		}
-		if m := sent[Default]; m.Text() != "do 1" || len(m.ToolCalls) != len(offered) {
+		if m := sent[DefaultAgent]; m.Text() != "do 1" || len(m.ToolCalls) != len(offered) {
 			t.Errorf("sent %+v", sent)
+		}
+	}
+}
+
+// script is a scripted environment: step i returns steps[i], and prompts grow by two messages a step.
+type script struct {
+	steps   []Result
+	prompts func(step int) Prompt // default: one agent
+	finish  map[int]llm.Finish    // of the ask with this number
+	weights map[int]string        // that answered the ask with this number
+	failAsk map[int]llm.Kind
+	failAct map[string]llm.Kind // "open 0", "step 0/2": try, step
+
+	calls   []llm.ToolCall         // of every answer
+	verdict string                 // of a judge
+	calling map[int][]llm.ToolCall // of the ask with this number
+	sent    *Action                // the last one, if it is wanted
+
+	past  Past
+	at    int
+	asked []world.Call
+	acts  []string
+}
+
+// chat is the prompt of step n, from 1: a system message, and an exchange for each step.
+func chat(n int) Prompt {
+	ms := []llm.Message{llm.System("rules"), llm.User("1?")}
+	for i := 2; i <= n; i++ {
+		ms = append(ms, llm.Assistant("a"), llm.User(fmt.Sprint(i, "?")))
+	}
+	return Ask(ms...)
+}
+
+func (s *script) reply(c world.Call) world.Reply {
+	if c.Act == nil {
+		n := len(s.asked)
+		s.asked = append(s.asked, c)
+		if k := s.failAsk[n]; k != "" {
+			return world.Reply{Failed: k}
+		}
+		if c.Seat == "judge" {
+			return world.Reply{JSON: json.RawMessage(s.verdict), Finish: llm.FinishStop}
+		}
+		finish := s.finish[n]
+		if finish == "" {
+			finish = llm.FinishStop
+		}
+		return world.Reply{Text: fmt.Sprint("do ", n), Finish: finish, Weights: s.weights[n], ToolCalls: append(s.calls, s.calling[n]...)}
+	}
+	switch c.Act.Name {
+	case ActOpen:
+		var o Opening
+		mustRead(c.Act.Body, &o)
+		s.acts = append(s.acts, fmt.Sprint("open ", o.Try))
+		s.past, s.at = Past{}, 0
+		return s.answer(s.acts[len(s.acts)-1], Opened{Prompt: s.past.Delta(s.prompt(1))})
+	case ActList:
+		s.acts = append(s.acts, "list")
+		return s.answer("list", Listed{Tools: ToolList{{Name: "look", Parameters: json.RawMessage(`{"type":"object"}`)}, {Name: "price", Parameters: json.RawMessage(`{"type":"object"}`)}}})
+	case ActCall:
+		var calling Calling
+		mustRead(c.Act.Body, &calling)
+		var called Called
+		for _, one := range calling.Calls {
+			s.acts = append(s.acts, "call "+one.Name)
+			called.Results = append(called.Results, llm.ToolResult(one.ID, "seen "+one.Arguments))
+		}
+		return s.answer("call", called)
+	case ActStep:
+		var st Stepping
+		mustRead(c.Act.Body, &st)
+		s.acts = append(s.acts, fmt.Sprintf("step %d/%d", st.Try, st.Step))
+		if s.sent != nil {
+			*s.sent = st.Action
+		}
+		r := s.steps[s.at]
+		s.at++
+		out := Stepped{Reward: r.Rewarded(), Terminated: r.Terminated, Truncated: r.Truncated, Info: r.Info, Rejected: r.Rejected}
+		if !r.Done() && !st.Last {
+			out.Prompt = s.past.Delta(s.prompt(st.Step + 1))
+		}
+		return s.answer(s.acts[len(s.acts)-1], out)
+	}
+	s.acts = append(s.acts, c.Act.Name)
+	return world.Reply{JSON: json.RawMessage("null")}
+}
+
+func (s *script) prompt(step int) Prompt {
+	if s.prompts == nil {
+		return chat(step)
+	}
+	return s.prompts(step)
+}
+
+func (s *script) answer(act string, v any) world.Reply {
+	if k := s.failAct[act]; k != "" {
+		return world.Reply{Failed: k}
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return world.Reply{JSON: b}
+}
+
+func mustRead(b []byte, v any) {
+	if err := json.Unmarshal(b, v); err != nil {
+		panic(err)
+	}
+}
+
+// play plays an episode of params against s.
+func play(t *testing.T, params string, lineup world.Lineup, s *script) (world.Outcome, Data) {
+	t.Helper()
+	p := Definition{}.Defaults()
+	mustRead([]byte(params), p)
+	w, err := Definition{}.World(p, lineup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	strand := world.Begin(w, world.Deal{Seed: 1})
+	var replies []world.Reply
+	for range 1000 {
+		turn := strand.Next(replies)
+		if turn.Panic != "" {
+			t.Fatal(turn.Panic, turn.Stack)
+		}
+		if turn.Done {
+			return turn.Outcome, turn.Outcome.Data.(Data)
+		}
+		replies = nil
+		for _, c := range turn.Calls {
+			replies = append(replies, s.reply(c))
+		}
+	}
+	t.Fatal("no end")
+	return world.Outcome{}, Data{}
+}
+
+// TestStale checks what happens to an episode whose answers come from weights that are too far apart.
+func TestStale(t *testing.T) {
+	t.Parallel()
+	versions := func(all ...string) map[int]string {
+		out := map[int]string{}
+		for i, v := range all {
+			out[i] = v
+		}
+		return out
+	}
+	for _, c := range []struct {
+		params  string
+		weights map[int]string
+		stop    Stop
+		acts    string
+	}{
+		{`{}`, versions("1", "9", "20"), StopTerminated, "open 0 step 0/1 step 0/2 step 0/3"},
+		{`{"max_staleness":1}`, versions("1", "2", "2"), StopTerminated, "open 0 step 0/1 step 0/2 step 0/3"},
+		{`{"max_staleness":1}`, versions("1", "2", "3"), StopFailed, "open 0 step 0/1 step 0/2 close"},
+		{`{"max_staleness":1}`, versions("3", "2", "1"), StopFailed, "open 0 step 0/1 step 0/2 close"},
+		{`{"max_staleness":0}`, versions("a", "", "b"), StopTerminated, "open 0 step 0/1 step 0/2 step 0/3"},
+		{`{"max_staleness":0,"stale":"restart"}`, versions("1", "2", "2", "2", "2"), StopTerminated, "open 0 step 0/1 close open 1 step 1/1 step 1/2 step 1/3"},
+		{`{"max_staleness":0,"stale":"restart","retries":1}`, versions("1", "2", "3", "4"), StopFailed, "open 0 step 0/1 close open 1 step 1/1 close"},
+	} {
+		s := &script{steps: []Result{{}, {}, {Terminated: true}}, weights: c.weights}
+		o, d := play(t, c.params, nil, s)
+		if acts := strings.Join(s.acts, " "); d.Stop != c.stop || acts != c.acts {
+			t.Errorf("%s %v: %s (%s): %s, want %s: %s", c.params, c.weights, d.Stop, o.Failed, acts, c.stop, c.acts)
+		}
+		trainable := slices.ContainsFunc(d.Rows, func(r Row) bool { return r.Trainable })
+		if failed := c.stop == StopFailed; failed != strings.Contains(o.Failed, "params.max_staleness") || failed == trainable {
+			t.Errorf("%s: failed %q, trainable %t", c.params, o.Failed, trainable)
+		}
+	}
+}
+
+// roles writes messages as their roles, with the calls and the ids of results.
+func roles(ms []llm.Message) string {
+	var all []string
+	for _, m := range ms {
+		text := string(m.Role)
+		for _, c := range m.ToolCalls {
+			text += " " + c.Name
+		}
+		if m.ToolFailed {
+			text += " failed"
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, ", ")
+}
+
+// TestServerTools checks that calls of a server's tools go there and not to the environment, that their results stay in the
+// conversation where they were said, and that rewards go to the answers that are actions.
+func TestServerTools(t *testing.T) {
+	t.Parallel()
+	look, price := llm.ToolCall{ID: "1", Name: "look", Arguments: `{"at":1}`}, llm.ToolCall{ID: "2", Name: "price"}
+	mine := ToolList{{Name: "price", Parameters: []byte(`{"type":"object"}`)}}
+	s := &script{steps: []Result{pay(1), ends(2)}, calling: map[int][]llm.ToolCall{0: {look}, 1: {look, price}, 4: {price}}, prompts: func(step int) Prompt {
+		p := chat(step)
+		p[DefaultAgent] = Question{Messages: p[DefaultAgent].Messages, Tools: mine}
+		return p
+	}}
+	sent := Action{}
+	s.sent = &sent
+	o, d := play(t, `{"tools":{"mcp":"http://127.0.0.1:1/mcp"}}`, nil, s)
+	var rows []string
+	for _, r := range d.Rows {
+		rows = append(rows, flags(r))
+	}
+	if o.Failed != "" || strings.Join(s.acts, ", ") != "open 0, list, call look, call look, step 0/1, step 0/2" || !slices.Equal(rows, []string{"0/0", "0/0", "1/1", "2/3 TCL"}) {
+		t.Errorf("%s %v %q", o.Failed, s.acts, rows)
+	}
+	for i, want := range []string{
+		"system, user",
+		"system, user, assistant look, tool",
+		"system, user, assistant look, tool, assistant look price, tool, tool failed",
+		"system, user, assistant look, tool, assistant look price, tool, tool failed, assistant, user",
+	} {
+		if got := roles(s.asked[i].Ask.Messages); got != want {
+			t.Errorf("ask %d: %s, want %s", i, got, want)
+		}
+		if tools := s.asked[i].Ask.Tools; len(tools) != 2 || tools[0].Name != "price" || tools[1].Name != "look" {
+			t.Errorf("ask %d: %+v", i, tools)
+		}
+	}
+	if text := s.asked[1].Ask.Messages[3].Text(); text != `seen {"at":1}` {
+		t.Error(text)
+	}
+
+	s = &script{steps: []Result{ends(1)}, calls: []llm.ToolCall{look}}
+	if _, d := play(t, `{"max_steps":4,"tools":{"mcp":"http://127.0.0.1:1/mcp"}}`, nil, s); d.Stop != StopMaxSteps || strings.Join(s.acts, ", ") != "open 0, list, call look, call look, call look, close" {
+		t.Errorf("an agent that only calls tools: %s %v", d.Stop, s.acts)
+	}
+	s = &script{steps: []Result{ends(1)}, calling: map[int][]llm.ToolCall{0: {look}}, failAct: map[string]llm.Kind{"call": llm.KindServer}}
+	if o, d := play(t, `{"retries":1,"tools":{"mcp":"http://127.0.0.1:1/mcp"}}`, nil, s); o.Failed != "" || d.Tries != 2 || len(d.Rows) != 1 {
+		t.Errorf("after a call whose result is unknown: %s %+v", o.Failed, d)
+	}
+	// An environment that rewrites its history takes what was said between with it.
+	a := aside{}
+	a.add("x", 2, []llm.Message{llm.Assistant("b")})
+	a.keep("x", 1)
+	if got := a.in("x", []llm.Message{llm.User("c")}); len(got) != 1 {
+		t.Error(got)
+	}
+	for address, want := range map[string]string{"127.0.0.1": "begins with http://", "http://user@host/mcp": "want a plain address"} {
+		p := Definition{}.Defaults()
+		p.Tools.MCP = address
+		if err := p.check(); err == nil || !strings.Contains(err.Error(), "params.tools.mcp: ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
+// TestAsideOfOthers: a seat that used a tool is not asked in every step, and what it was told is kept for later.
+func TestAsideOfOthers(t *testing.T) {
+	t.Parallel()
+	a := aside{"first": {{after: 1, messages: []llm.Message{llm.User("result")}}}}
+	if got := a.in("first", nil); len(got) != 0 {
+		t.Errorf("%v", got)
+	}
+	if got := a.in("first", []llm.Message{llm.User("one"), llm.User("two")}); len(got) != 3 || got[1].Text() != "result" {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestTaskName checks that environments and the tasks of files are distinguished, and that different env_params of
+// one environment are not.
+func TestTaskName(t *testing.T) {
+	t.Parallel()
+	seed := int64(5)
+	small, large := json.RawMessage(`{"size":3}`), json.RawMessage(`{"size":9}`)
+	for name, test := range map[string]struct {
+		a, b Params
+		same bool
+	}{
+		"other params":        {Params{Env: "maze", EnvParams: small}, Params{Env: "maze", EnvParams: large, MaxSteps: 9}, true},
+		"another environment": {Params{Env: "maze"}, Params{Env: "count"}, false},
+		"one task":            {Params{Env: "maze", EnvParams: small, Task: &Task{Group: "maze:1"}}, Params{Env: "maze", EnvParams: small, Task: &Task{Group: "maze:2"}}, true},
+		"two tasks":           {Params{Env: "maze", EnvParams: small, Task: &Task{}}, Params{Env: "maze", EnvParams: large, Task: &Task{}}, false},
+		"another seed":        {Params{Env: "maze"}, Params{Env: "maze", Seed: &seed}, false},
+		"not JSON":            {Params{Env: "maze", EnvParams: json.RawMessage("{"), Task: &Task{}}, Params{Env: "maze"}, false},
+	} {
+		a, whole := Definition{}.TaskName(&test.a)
+		b, _ := Definition{}.TaskName(&test.b)
+		if a == "" || whole || (a == b) != test.same {
+			t.Errorf("%s: %q and %q", name, a, b)
 		}
 	}
 }

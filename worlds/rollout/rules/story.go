@@ -1,9 +1,3 @@
-// Part story tells an episode of a rollout step by step, for people: what the environment showed, what the agents did,
-// the rewards, and the end.
-//
-// It promises that data of any form is accepted: a run file may come from anywhere. It is not for many episodes: package
-// exhibit describes those.
-
 package rules
 
 import (
@@ -21,10 +15,8 @@ import (
 // environment is the speaker for the environment.
 const environment = "environment"
 
-// storyJudgement is the label of a call that asks for scores: see package judge.
-const storyJudgement = "judge"
-
-// tellStory describes an episode. name is that of the exhibit.
+// tellStory describes an episode step by step, for people. It skips what it cannot read, because a run file may
+// come from anywhere. name is that of the exhibit.
 func tellStory(name string, p world.Played, entries []world.TranscriptEntry) []world.Exhibit {
 	s := &teller{paid: map[string]float64{}}
 	for _, t := range entries {
@@ -68,25 +60,25 @@ func (s *teller) say(who, to, text string) {
 // act describes an act and what the environment shows next.
 func (s *teller) act(t world.TranscriptEntry) {
 	switch t.Act.Name {
-	case Open:
+	case ActOpen:
 		var o Opening
 		var opened Opened
 		_ = json.Unmarshal(t.Act.Body, &o)        // what cannot be read is not shown
 		_ = json.Unmarshal(t.Reply.JSON, &opened) // as above
 		s.try, s.paid = o.Try, map[string]float64{}
 		s.frame("The start%s", s.again())
-		s.say("", "", fmt.Sprintf("%s with seed %d%s", o.Env, o.Seed, with(o.Params)))
+		s.say("", "", fmt.Sprintf("%s with seed %d%s", o.Env, o.Seed, paramText(o.Params)))
 		s.step = 0
 		s.failed(t.Reply)
 		s.show(opened.Prompt)
-	case List:
+	case ActList:
 		var listed Listed
 		_ = json.Unmarshal(t.Reply.JSON, &listed) // as above
 		if !t.Reply.OK() {
 			s.say("tools", "", "failed: "+strings.ReplaceAll(string(t.Reply.Failed), "_", " "))
 		}
 		s.offers("tools", "", listed.Tools)
-	case Call:
+	case ActCall:
 		var calling Calling
 		var called Called
 		_ = json.Unmarshal(t.Act.Body, &calling)  // as above
@@ -95,10 +87,10 @@ func (s *teller) act(t world.TranscriptEntry) {
 			s.say("tools", calling.Seat, "failed: "+strings.ReplaceAll(string(t.Reply.Failed), "_", " "))
 		}
 		for _, m := range called.Results {
-			s.say("tools", calling.Seat, shown(m))
+			s.say("tools", calling.Seat, messageText(m))
 		}
-	case Step:
-		var stepped ProtocolStepped
+	case ActStep:
+		var stepped Stepped
 		_ = json.Unmarshal(t.Reply.JSON, &stepped) // as above
 		s.failed(t.Reply)
 		s.result(stepped, t)
@@ -113,16 +105,16 @@ func (s *teller) again() string {
 	return fmt.Sprintf(", try %d", s.try+1)
 }
 
-// with formats params, if there are any.
-func with(params json.RawMessage) string {
-	if text := fields(params, ", "); text != "" && text != "{}" && text != "null" {
+// paramText formats params, if there are any.
+func paramText(params json.RawMessage) string {
+	if text := fieldText(params, ", "); text != "" && text != "{}" && text != "null" {
 		return ", " + text
 	}
 	return ""
 }
 
-// fields writes a JSON object as "name: value" with a separator, and anything else unchanged.
-func fields(raw json.RawMessage, separator string) string {
+// fieldText writes a JSON object as "name: value" with a separator, and anything else unchanged.
+func fieldText(raw json.RawMessage, separator string) string {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(raw, &all) != nil || len(all) == 0 {
 		return string(raw)
@@ -151,12 +143,12 @@ func (s *teller) show(d Delta) {
 	s.frame("Step %d%s", s.step, s.again())
 	for _, agent := range slices.Sorted(maps.Keys(d)) {
 		to := agent
-		if agent == Default {
+		if agent == DefaultAgent {
 			to = ""
 		}
 		for _, m := range d[agent].Add {
 			if m.Role != llm.RoleAssistant { // what agents said is shown already
-				s.say(environment, to, shown(m))
+				s.say(environment, to, messageText(m))
 			}
 		}
 		if tools := d[agent].Tools; tools != nil {
@@ -166,7 +158,7 @@ func (s *teller) show(d Delta) {
 }
 
 // offers says which tools an agent can call from now on.
-func (s *teller) offers(who, to string, tools ProtocolTools) {
+func (s *teller) offers(who, to string, tools ToolList) {
 	names := make([]string, len(tools))
 	for i, t := range tools {
 		names[i] = t.Name
@@ -176,7 +168,7 @@ func (s *teller) offers(who, to string, tools ProtocolTools) {
 	}
 }
 
-func shown(m llm.Message) string {
+func messageText(m llm.Message) string {
 	lines := []string{m.Text()}
 	for _, p := range m.Parts {
 		switch {
@@ -205,23 +197,23 @@ func (s *teller) answer(t world.TranscriptEntry) {
 	if t.Agent != "" && t.Agent != t.Seat {
 		who += " (" + t.Agent + ")"
 	}
-	if t.Label == storyJudgement {
+	if t.Label == judgeLabel {
 		s.frame("The judge")
 	}
 	switch {
 	case !t.Reply.OK():
 		s.say(who, "", "failed: "+strings.ReplaceAll(string(t.Reply.Failed), "_", " "))
-	case t.Label == storyJudgement:
-		s.say(who, "", fields(t.Reply.JSON, "\n"))
+	case t.Label == judgeLabel:
+		s.say(who, "", fieldText(t.Reply.JSON, "\n"))
 	case t.Reply.Finish == llm.FinishLength:
 		s.say(who, "", t.Reply.Text+"\n(cut off for its length)")
 	default:
-		s.say(who, "", strings.Join(append([]string{t.Reply.Text}, called(t.Reply.ToolCalls)...), "\n"))
+		s.say(who, "", strings.Join(append([]string{t.Reply.Text}, callLines(t.Reply.ToolCalls)...), "\n"))
 	}
 }
 
-// called describes calls of tools, one in a line.
-func called(calls []llm.ToolCall) (lines []string) {
+// callLines describes calls of tools, one in a line.
+func callLines(calls []llm.ToolCall) (lines []string) {
 	for _, c := range calls {
 		lines = append(lines, "calls "+c.Name+" "+c.Arguments)
 	}
@@ -229,15 +221,15 @@ func called(calls []llm.ToolCall) (lines []string) {
 }
 
 // result describes the result of a step.
-func (s *teller) result(r ProtocolStepped, t world.TranscriptEntry) {
+func (s *teller) result(r Stepped, t world.TranscriptEntry) {
 	if !t.Reply.OK() {
 		return
 	}
 	var parts []string
 	for _, agent := range slices.Sorted(maps.Keys(r.Reward)) {
 		s.paid[agent] += r.Reward[agent]
-		part := fmt.Sprintf("reward %s, %s so far", number(r.Reward[agent]), number(s.paid[agent]))
-		if agent != Default {
+		part := fmt.Sprintf("reward %s, %s so far", formatNumber(r.Reward[agent]), formatNumber(s.paid[agent]))
+		if agent != DefaultAgent {
 			part = agent + ": " + part
 		}
 		parts = append(parts, part)
@@ -253,7 +245,7 @@ func (s *teller) result(r ProtocolStepped, t world.TranscriptEntry) {
 	default:
 		parts = append(parts, "not done")
 	}
-	if info := with(r.Info); info != "" {
+	if info := paramText(r.Info); info != "" {
 		parts = append(parts, "info "+strings.TrimPrefix(info, ", "))
 	}
 	s.say("", "", strings.Join(parts, "; "))
@@ -288,14 +280,14 @@ func (s *teller) end(p world.Played) {
 	for _, r := range d.Rows {
 		if r.Completed && !shown[r.Seat] {
 			shown[r.Seat] = true
-			s.say("", "", fmt.Sprintf("%s: reward %s in all", r.Seat, number(r.Reward)))
+			s.say("", "", fmt.Sprintf("%s: reward %s in all", r.Seat, formatNumber(r.Reward)))
 		}
 	}
 }
 
-func number(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
+func formatNumber(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
 
-// maxText is how much of a text a story shows.
-const maxText = 4000
+// maxStoryText is how much of a text a story shows.
+const maxStoryText = 4000
 
-func shortened(text string) string { return world.Shorten(strings.TrimSpace(text), maxText) }
+func shortened(text string) string { return world.Shorten(strings.TrimSpace(text), maxStoryText) }

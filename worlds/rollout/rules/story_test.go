@@ -120,7 +120,7 @@ func TestStoryOfAnything(t *testing.T) {
 	t.Parallel()
 	var entries []world.TranscriptEntry
 	for _, body := range []string{"", "null", "3", `{"prompt":3}`, `{"prompt":{"a":{"keep":-9,"add":[{"role":"user","content":null}]}}}`} {
-		for _, act := range []string{Open, Step, Close, "dance"} {
+		for _, act := range []string{ActOpen, ActStep, ActClose, "dance"} {
 			entries = append(entries, world.TranscriptEntry{Act: &world.Act{Name: act, Body: json.RawMessage(body)}, Reply: world.Reply{JSON: json.RawMessage(body)}})
 		}
 		entries = append(entries, world.TranscriptEntry{Note: &world.Note{Kind: "again", Data: json.RawMessage(body)}})

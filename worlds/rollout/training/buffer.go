@@ -27,12 +27,12 @@ func (s *Server) startRollout(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	group, err := repeats(body.Group, s.cfg.Group)
+	group, err := positiveNumber(body.Group, s.cfg.Group)
 	if err != nil {
 		unsuccessful(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	if yes(body.Restart) {
+	if isTrue(body.Restart) {
 		if err := s.skip(r); err != nil {
 			unsuccessful(w, http.StatusInternalServerError, err.Error())
 			return
@@ -49,8 +49,8 @@ func (s *Server) startRollout(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// repeats returns the size of groups, which clients write as a number or a string.
-func repeats(v any, otherwise int) (int, error) {
+// positiveNumber returns the size of groups, which clients write as a number or a string.
+func positiveNumber(v any, otherwise int) (int, error) {
 	if v == nil {
 		return otherwise, nil
 	}
@@ -61,7 +61,7 @@ func repeats(v any, otherwise int) (int, error) {
 	return n, nil
 }
 
-func yes(v any) bool {
+func isTrue(v any) bool {
 	return v != nil && slices.Contains([]string{"true", "1", "yes"}, strings.ToLower(fmt.Sprint(v)))
 }
 
@@ -80,8 +80,8 @@ func unsuccessful(w http.ResponseWriter, code int, why string) {
 	answer(w, code, map[string]any{"success": false, "message": why})
 }
 
-// item is a row in the format of a rollout buffer.
-type item struct {
+// bufferItem is a row in the format of a rollout buffer.
+type bufferItem struct {
 	UID        string          `json:"uid"`
 	InstanceID string          `json:"instance_id"`
 	Messages   json.RawMessage `json:"messages"` // the prompt and the answer
@@ -108,7 +108,7 @@ type extraInfo struct {
 	PolicyID      string  `json:"policy_id"`
 }
 
-func itemOf(r *Row) *item {
+func bufferItemOf(r *Row) *bufferItem {
 	version, err := strconv.Atoi(r.WeightVersion)
 	if err != nil {
 		version = 0 // a name, or none
@@ -121,7 +121,7 @@ func itemOf(r *Row) *item {
 	if r.IsTruncated {
 		x.FinishReason = "length"
 	}
-	return &item{
+	return &bufferItem{
 		UID: fmt.Sprintf("%s-%d-%s", r.SessionID, r.StepID, r.AgentID), InstanceID: r.GroupID,
 		Messages: r.Messages, Reward: r.Return, ExtraInfo: x, Tokens: r.Tokens, LossMask: r.LossMask, Logprobs: r.Logprobs,
 	}
@@ -140,7 +140,7 @@ type metaInfo struct {
 	Cursor string         `json:"cursor"`
 }
 
-func (m *metaInfo) add(i *item) {
+func (m *metaInfo) add(i *bufferItem) {
 	m.Samples++
 	n := float64(m.Samples)
 	m.AvgReward += (i.Reward - m.AvgReward) / n
@@ -158,7 +158,7 @@ func (s *Server) rolloutData(w http.ResponseWriter, r *http.Request) {
 	if b, err := io.ReadAll(r.Body); err == nil && len(b) > 0 {
 		_ = json.Unmarshal(b, &body) // the body may be anything
 	}
-	limit, err := repeats(body.MaxGroups, 64)
+	limit, err := positiveNumber(body.MaxGroups, 64)
 	if err != nil {
 		limit = 64
 	}
@@ -170,8 +170,8 @@ func (s *Server) rolloutData(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	in := reading{source: s.source, filter: Filter{Trainable: true, Whole: true, Statuses: []Status{completed, truncated}}}
-	s.fresh(&in.filter)
-	if in.cursor, err = s.begin(r, body.Cursor, at); err != nil {
+	s.limitStaleness(&in.filter)
+	if in.cursor, err = s.startCursor(r, body.Cursor, at); err != nil {
 		unsuccessful(w, http.StatusConflict, err.Error())
 		return
 	}
@@ -182,35 +182,35 @@ func (s *Server) rolloutData(w http.ResponseWriter, r *http.Request) {
 		unsuccessful(w, http.StatusInternalServerError, err.Error())
 		return
 	case g == nil:
-		m := metaInfo{Finished: []string{}, Left: in.left, Cursor: s.source.write(in.cursor)}
-		answer(w, http.StatusOK, map[string]any{"success": false, "message": "No data available to read", "data": map[string]any{"data": []item{}, "meta_info": m}})
+		m := metaInfo{Finished: []string{}, Left: in.left, Cursor: s.source.formatCursor(in.cursor)}
+		answer(w, http.StatusOK, map[string]any{"success": false, "message": "No data available to read", "data": map[string]any{"data": []bufferItem{}, "meta_info": m}})
 	default:
-		err = s.hand(w, r, &in, g, limit)
+		err = s.writeItems(w, r, &in, g, limit)
 	}
 	if err == nil && body.Cursor == "" {
-		err = at.save(s.source.write(in.cursor))
+		err = at.save(s.source.formatCursor(in.cursor))
 	}
 	if err != nil {
-		cut()
+		abortAnswer()
 	}
 }
 
-// begin returns the start of an answer: the client's cursor, or the saved position.
-func (s *Server) begin(r *http.Request, given string, at *position) (int, error) {
+// startCursor returns the start of an answer: the client's cursor, or the saved position.
+func (s *Server) startCursor(r *http.Request, given string, at *position) (int, error) {
 	if given != "" {
-		return s.source.parse(r.Context(), given)
+		return s.source.parseCursor(r.Context(), given)
 	}
-	n, err := s.source.parse(r.Context(), at.cursor())
+	n, err := s.source.parseCursor(r.Context(), at.cursor())
 	if errors.Is(err, errForeign) {
 		return 0, nil // of another run
 	}
 	return n, err
 }
 
-// hand writes an answer with the groups from g on, in one piece with its length. The position moves after its
+// writeItems writes an answer with the groups from g on, in one piece with its length. The position moves after its
 // last byte. A server that is killed in between sends the same items again, under the same names, rather than
 // never.
-func (s *Server) hand(w http.ResponseWriter, r *http.Request, in *reading, g *Group, limit int) (err error) {
+func (s *Server) writeItems(w http.ResponseWriter, r *http.Request, in *reading, g *Group, limit int) (err error) {
 	var out bytes.Buffer
 	var m metaInfo
 	out.WriteString(`{"data":{"data":[`)
@@ -225,7 +225,7 @@ func (s *Server) hand(w http.ResponseWriter, r *http.Request, in *reading, g *Gr
 			return err
 		}
 	}
-	m.Left, m.Cursor = in.left, s.source.write(in.cursor)
+	m.Left, m.Cursor = in.left, s.source.formatCursor(in.cursor)
 	b, err := json.Marshal(m)
 	if err != nil {
 		return err
@@ -233,7 +233,7 @@ func (s *Server) hand(w http.ResponseWriter, r *http.Request, in *reading, g *Gr
 	fmt.Fprintf(&out, `],"meta_info":%s},"success":true,"message":"Successfully read %d items"}`, b, m.Samples)
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(out.Len()))
-	to := s.slow(w)
+	to := s.newDeadlineWriter(w)
 	for piece := range slices.Chunk(out.Bytes(), 64<<10) {
 		if _, err := to.Write(piece); err != nil {
 			return err
@@ -246,7 +246,7 @@ func (s *Server) hand(w http.ResponseWriter, r *http.Request, in *reading, g *Gr
 func (m *metaInfo) group(out *bytes.Buffer, g *Group) error {
 	for _, t := range g.Members {
 		for i := range t.Rows {
-			it := itemOf(&t.Rows[i])
+			it := bufferItemOf(&t.Rows[i])
 			b, err := json.Marshal(it)
 			if err != nil {
 				return err

@@ -3,6 +3,7 @@ package training
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -12,7 +13,7 @@ type batch struct {
 	Success bool
 	Message string
 	Data    struct {
-		Data []item
+		Data []bufferItem
 		Meta map[string]any `json:"meta_info"`
 	}
 }
@@ -101,5 +102,19 @@ func TestPositionOfAnotherRun(t *testing.T) {
 	}
 	if _, err := New(c); err == nil || !strings.Contains(err.Error(), c.Position) {
 		t.Error(err)
+	}
+}
+
+// TestPositionOfSomebodyElse checks that a file that is not a position is not overwritten.
+func TestPositionOfSomebodyElse(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "run.parley-position")
+	for text, ok := range map[string]bool{`{"cursor":"7"}` + "\n": true, `{"mine":1}`: false, `notes`: false} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := openPosition(path); (err == nil) != ok {
+			t.Errorf("%s: %v", text, err)
+		}
 	}
 }

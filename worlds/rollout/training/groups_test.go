@@ -30,14 +30,14 @@ func staged(t *testing.T, j *journal.Memory, stage, first int, deals ...int) {
 }
 
 // all names the complete groups of g with their cursors.
-func all(g *trajectoryGroups) string {
+func all(g *groupIndex) string {
 	var out []string
 	for at := 0; ; {
-		c, ok := g.After(at)
+		c, ok := g.after(at)
 		if !ok {
 			return strings.Join(out, " ")
 		}
-		at = c.Cursor
+		at = c.cursor
 		out = append(out, fmt.Sprintf("%d:%s%v", at, c.id, c.members))
 	}
 }
@@ -53,15 +53,15 @@ func TestGroups(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var early trajectoryGroups
-	if err := early.Update(t.Context(), src); err == nil || !strings.Contains(err.Error(), "holds no run") {
+	var early groupIndex
+	if err := early.update(t.Context(), src); err == nil || !strings.Contains(err.Error(), "holds no run") {
 		t.Error(err)
 	}
 	write(&journal.Begun{Run: "r1", Kind: "rollout"})
 	staged(t, j, 0, 0, 0, 1, 2)
 	for _, n := range []int{0, 4, 2, 5, 5, 1} { // one of them says twice that it ended
 		write(&journal.Ended{Episode: n})
-		if err := early.Update(t.Context(), src); err != nil {
+		if err := early.update(t.Context(), src); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -69,23 +69,23 @@ func TestGroups(t *testing.T) {
 	for _, n := range []int{7, 3, 6} {
 		write(&journal.Ended{Episode: n})
 	}
-	if err := early.Update(t.Context(), src); err != nil {
+	if err := early.update(t.Context(), src); err != nil {
 		t.Fatal(err)
 	}
-	var late trajectoryGroups
-	if err := late.Update(t.Context(), src); err != nil {
+	var late groupIndex
+	if err := late.update(t.Context(), src); err != nil {
 		t.Fatal(err)
 	}
 	const want = "6:maze:3[4 5] 8:maze:1[0 1] 11:maze:2[2 3] 12:maze:3[6 7]"
 	if all(&early) != want || all(&late) != want {
 		t.Errorf("%s\n%s\nwant %s", all(&early), all(&late), want)
 	}
-	planned, complete := late.Count()
-	if planned != 5 || complete != 4 || late.Seen() != 12 || late.Run() != "r1" {
-		t.Errorf("%d %d %d", planned, complete, late.Seen())
+	planned, complete := late.count()
+	if planned != 5 || complete != 4 || late.seen != 12 || late.run != "r1" {
+		t.Errorf("%d %d %d", planned, complete, late.seen)
 	}
 	write(&journal.Ended{Episode: 99})
-	if err := late.Update(t.Context(), src); err == nil || !strings.Contains(err.Error(), "never planned") {
+	if err := late.update(t.Context(), src); err == nil || !strings.Contains(err.Error(), "never planned") {
 		t.Error(err)
 	}
 }
@@ -111,16 +111,16 @@ func TestGroupsOfLongStage(t *testing.T) {
 		return j
 	}
 	const rounds = 250_000_000
-	var g trajectoryGroups
-	if err := g.Update(t.Context(), journal.InParts(long(world.Block{Groups: []world.Group{group}, Rounds: rounds}))); err != nil {
+	var g groupIndex
+	if err := g.update(t.Context(), journal.InParts(long(world.Block{Groups: []world.Group{group}, Rounds: rounds}))); err != nil {
 		t.Fatal(err)
 	}
-	planned, complete := g.Count()
+	planned, complete := g.count()
 	if want := fmt.Sprintf("11:maze:%d[", rounds); planned != rounds || complete != 1 || !strings.HasPrefix(all(&g), want) {
 		t.Errorf("%d groups, %d complete: %s; want %s", planned, complete, all(&g), want)
 	}
 	half := world.Block{Groups: []world.Group{group}, Rounds: rounds / 2}
-	if err := new(trajectoryGroups).Update(t.Context(), journal.InParts(long(half, half))); err == nil || !strings.Contains(err.Error(), "at most 10000000") {
+	if err := new(groupIndex).update(t.Context(), journal.InParts(long(half, half))); err == nil || !strings.Contains(err.Error(), "at most 10000000") {
 		t.Error(err)
 	}
 }
@@ -129,8 +129,8 @@ func TestGroupsOfLongStage(t *testing.T) {
 func TestReadWhole(t *testing.T) {
 	t.Parallel()
 	j := run(t, episode{deal: 0, reward: 1}, episode{deal: 1, reward: 0}, episode{deal: 0, reward: 0}, episode{deal: 1, failed: "lost"})
-	var g trajectoryGroups
-	if err := g.Update(t.Context(), journal.InParts(j)); err != nil {
+	var g groupIndex
+	if err := g.update(t.Context(), journal.InParts(j)); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{}
@@ -141,12 +141,12 @@ func TestReadWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	for at := 0; ; {
-		c, ok := g.After(at)
+		c, ok := g.after(at)
 		if !ok {
 			break
 		}
-		at = c.Cursor
-		got, left, err := g.Read(t.Context(), journal.InParts(j), c, Filter{})
+		at = c.cursor
+		got, left, err := g.read(t.Context(), journal.InParts(j), c.group, Filter{})
 		if err != nil || left != "" || len(got.Members) != 2 || len(got.Members[0].Rows) != 2 || len(want[c.id]) == 0 {
 			t.Errorf("%+v %s %v", got, left, err)
 		}

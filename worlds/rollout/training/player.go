@@ -56,11 +56,11 @@ func (r refusedError) Unwrap() error { return r.error }
 
 // player plays the run, once at a time.
 type player struct {
-	plan   func(Override) (Prepared, error)
-	source *source
-	asked  chan wish
-	gone   chan struct{} // closed when run returns
-	resume bool
+	plan     func(Override) (Prepared, error)
+	source   *source
+	requests chan playRequest
+	ended    chan struct{} // closed when run returns
+	resume   bool
 
 	mu     sync.Mutex
 	state  State
@@ -72,15 +72,15 @@ type player struct {
 	stop    context.CancelCauseFunc
 }
 
-// wish is a request to play. Either answer or refused is called.
-type wish struct {
+// playRequest is a request to play. Either answer or refused is called.
+type playRequest struct {
 	play    PlayFunc
 	answer  func()          // play has begun
 	refused func(err error) // nothing was played
 }
 
 func newPlayer(c Config, f *source) *player {
-	p := &player{plan: c.Plan, source: f, asked: make(chan wish), gone: make(chan struct{}), resume: c.Resume, state: Waiting}
+	p := &player{plan: c.Plan, source: f, requests: make(chan playRequest), ended: make(chan struct{}), resume: c.Resume, state: Waiting}
 	if c.Begun {
 		p.state = Stopped
 		if c.State != "" {
@@ -102,7 +102,7 @@ func (p *player) status() (State, string) {
 
 // run plays what is asked for until drain or ctx is done and play has ended.
 func (p *player) run(ctx, drain context.Context) {
-	defer close(p.gone)
+	defer close(p.ended)
 	if p.resume {
 		p.resumeRun(ctx, drain)
 	}
@@ -112,7 +112,7 @@ func (p *player) run(ctx, drain context.Context) {
 			return
 		case <-ctx.Done():
 			return
-		case w := <-p.asked:
+		case w := <-p.requests:
 			p.play(ctx, drain, w)
 		}
 	}
@@ -129,11 +129,11 @@ func (p *player) resumeRun(ctx, drain context.Context) {
 	p.mu.Lock()
 	p.what = ready.What
 	p.mu.Unlock()
-	p.play(ctx, drain, wish{play: ready.Play, answer: func() {}, refused: refused})
+	p.play(ctx, drain, playRequest{play: ready.Play, answer: func() {}, refused: refused})
 }
 
 // play plays what is ready.
-func (p *player) play(ctx, drain context.Context, w wish) {
+func (p *player) play(ctx, drain context.Context, w playRequest) {
 	own, stop := context.WithCancelCause(drain)
 	defer stop(context.Canceled)
 	p.mu.Lock()
@@ -146,7 +146,7 @@ func (p *player) play(ctx, drain context.Context, w wish) {
 		p.control, p.paused = c, false
 		p.mu.Unlock()
 		p.source.begun(c)
-		p.source.there.Store(true)
+		p.source.hasRun.Store(true)
 		p.source.changed()
 		w.answer()
 	}, p.source.changed)
@@ -194,13 +194,13 @@ func (p *player) start(ctx context.Context, o Override) (again bool, err error) 
 		return true, err
 	}
 	answer := make(chan error, 1)
-	w := wish{play: ready.Play, answer: func() { answer <- nil }, refused: func(err error) {
+	w := playRequest{play: ready.Play, answer: func() { answer <- nil }, refused: func(err error) {
 		p.set(was, reason)
 		answer <- refusedError{error: err}
 	}}
 	select {
-	case p.asked <- w:
-	case <-p.gone:
+	case p.requests <- w:
+	case <-p.ended:
 		p.set(was, reason)
 		return false, errStopping
 	}
@@ -232,7 +232,7 @@ var errIdle = errors.New("no run is being played")
 
 // pause pauses the run. Unless calls in flight are held, it waits until there are none.
 func (p *player) pause(ctx context.Context, calls program.InFlight) error {
-	control, err := p.controlled()
+	control, err := p.currentControl()
 	if err == nil {
 		err = control.Pause(ctx, byTrainer, calls)
 	}
@@ -258,8 +258,8 @@ func (p *player) unpause() error {
 	return nil
 }
 
-// controlled returns what changes the run that is played.
-func (p *player) controlled() (program.Control, error) {
+// currentControl returns what changes the run that is played.
+func (p *player) currentControl() (program.Control, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.control == nil {
@@ -273,7 +273,7 @@ const byTrainer = "a trainer"
 
 // change changes the tasks of the run.
 func (p *player) change(c rules.Change, raw json.RawMessage) error {
-	control, err := p.controlled()
+	control, err := p.currentControl()
 	if err != nil {
 		return err
 	}

@@ -1,12 +1,3 @@
-// Part sequence joins the answers of one agent to what a trainer can use: a prompt and the answers that
-// continue it, as one list of tokens with a mask over what the model wrote.
-//
-// It promises that every answer is in exactly one sequence, with exactly the token ids that the server returned;
-// that LossMask is 1 for the tokens of answers and 0 for all others; and that an answer continues a sequence only
-// if its prompt begins with all of it. Otherwise a new sequence begins, and Joins counts why.
-//
-// It is not for rewards: the caller knows what an answer is worth.
-
 package training
 
 import (
@@ -16,8 +7,8 @@ import (
 	"parley/llm"
 )
 
-// Answer is one answer of an agent, and the prompt that it answers.
-type Answer struct {
+// agentAnswer is one answer of an agent, and the prompt that it answers.
+type agentAnswer struct {
 	Messages []llm.Message
 	Response *llm.Response
 
@@ -25,11 +16,12 @@ type Answer struct {
 }
 
 // known reports whether the server returned token ids that can be used.
-func (a *Answer) known() bool { return !a.gap.Unusable() }
+func (a *agentAnswer) known() bool { return !a.gap.Unusable() }
 
-// tokenSequence is a prompt and the answers that continue it.
+// tokenSequence is a prompt and the answers that continue it, as one list of tokens with a mask over what the
+// model wrote. The token ids are exactly those that the server returned.
 type tokenSequence struct {
-	// Tokens are nil if the server returned no ids that can be used. Then messages decide whether an answer continues another.
+	// Tokens and LossMask, which is 1 for the tokens of answers, are nil if the server returned no ids that can be used. Then messages decide whether an answer continues another.
 	Tokens, LossMask []int
 	// Logprobs has one number for each token: 0 for those that the model did not write. It is nil if the server
 	// did not return them for every answer.
@@ -70,8 +62,10 @@ func (j *Joins) lacks(gap llm.Gap, n int) {
 	j.Gaps[gap] += n
 }
 
-// joinAnswers makes sequences of the answers of one agent, given in the order in which it gave them.
-func joinAnswers(answers []Answer) (all []tokenSequence, joins Joins) {
+// joinAnswers makes sequences of the answers of one agent, given in the order in which it gave them. Every answer
+// is in exactly one sequence. It continues a sequence only if its prompt begins with all of it; otherwise a new
+// sequence begins, and joins counts why.
+func joinAnswers(answers []agentAnswer) (all []tokenSequence, joins Joins) {
 	for i := range answers {
 		a := &answers[i]
 		if a.gap = llm.Of(a.Response); a.gap != "" {
@@ -91,7 +85,7 @@ func joinAnswers(answers []Answer) (all []tokenSequence, joins Joins) {
 }
 
 // follow reports whether b continues the sequence that ends with a, and counts it.
-func (j *Joins) follow(a, b *Answer, before []int) bool {
+func (j *Joins) follow(a, b *agentAnswer, before []int) bool {
 	history := continues(a, b)
 	switch {
 	case a.known() != b.known():
@@ -113,7 +107,7 @@ func begins(all, with []int) bool {
 }
 
 // add appends an answer whose prompt begins with s.
-func (s *tokenSequence) add(i int, a *Answer) {
+func (s *tokenSequence) add(i int, a *agentAnswer) {
 	s.Answers = append(s.Answers, i)
 	if !a.known() {
 		return
@@ -142,7 +136,7 @@ func (s *tokenSequence) add(i int, a *Answer) {
 }
 
 // continues reports whether the prompt of b begins with the prompt of a and what a answered.
-func continues(a, b *Answer) bool {
+func continues(a, b *agentAnswer) bool {
 	n := len(a.Messages)
 	if len(b.Messages) <= n {
 		return false

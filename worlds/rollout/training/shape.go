@@ -1,7 +1,21 @@
 package training
 
 import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
 	"strconv"
+
+	"github.com/parquet-go/parquet-go"
+
+	"parley/journal"
+	"parley/worlds/rollout/rules"
 )
 
 // Shape is what a record is: a row of ours, or what another program reads.
@@ -84,11 +98,11 @@ func (g *Group) parts() (all []*Row) {
 func shaped(g *Group, as Shape, left func(why string)) (all []any, err error) {
 	switch as {
 	case TRLSFT, OpenAIFT:
-		return g.conversations().Whole(as == OpenAIFT)
+		return g.conversations().whole(as == OpenAIFT)
 	case TRLDPO:
-		return g.conversations().Pairs(left)
+		return g.conversations().pairs(left)
 	case TRLGRPO:
-		return g.conversations().Prompts(g.ID, left)
+		return g.conversations().prompts(g.ID, left)
 	default:
 		for _, s := range sequences(g) {
 			all = append(all, s.shaped(as))
@@ -174,3 +188,360 @@ func ones(n int) []int {
 	}
 	return out
 }
+
+// conversationPart is a conversation of one agent: a part of an episode. Trainers that read conversations get
+// records of it: whole ones, the best and the worst of a group, and first prompts.
+type conversationPart struct {
+	Seat, Env string
+	Messages  json.RawMessage // a list, which begins with Prompt messages that were asked first
+	Tools     json.RawMessage // a list in OpenAI's form, or empty
+	Prompt    int
+	Return    float64 // of the agent, in the whole episode
+}
+
+// Reasons why there is no record.
+const (
+	leftParts   = "several parts"     // no episode, or only one for a pair, is a single conversation
+	leftEqual   = "equal reward"      // the best episode is no better than the worst
+	leftPrompts = "different prompts" // the best and the worst episode do not answer the same
+	leftSingle  = "one episode"       // there is nothing to compare it with
+)
+
+// conversationGroup is the parts of each episode of a group.
+type conversationGroup [][]conversationPart
+
+// single returns the only part of each episode, by seat, and how many episodes a seat has parts in. Episodes with several
+// parts have no only one.
+func (g conversationGroup) single() (of map[string][]*conversationPart, episodes map[string]int) {
+	of, episodes = map[string][]*conversationPart{}, map[string]int{}
+	for _, parts := range g {
+		by := map[string][]*conversationPart{}
+		for i := range parts {
+			by[parts[i].Seat] = append(by[parts[i].Seat], &parts[i])
+		}
+		for seat, all := range by {
+			if episodes[seat]++; len(all) == 1 {
+				of[seat] = append(of[seat], all[0])
+			}
+		}
+	}
+	return of, episodes
+}
+
+// pairs returns the best and the worst episode of each seat, for TRL. It calls left with the reason if a seat has no pair.
+func (g conversationGroup) pairs(left func(why string)) (all []any, err error) {
+	of, episodes := g.single()
+	for _, seat := range slices.Sorted(maps.Keys(episodes)) {
+		record, why, err := pair(of[seat], episodes[seat])
+		switch {
+		case err != nil:
+			return nil, err
+		case why != "":
+			left(why)
+		default:
+			all = append(all, record)
+		}
+	}
+	return all, nil
+}
+
+// pair returns the best and the worst of the parts of a seat, or why there is no pair.
+func pair(of []*conversationPart, episodes int) (record map[string]any, why string, err error) {
+	switch {
+	case episodes < 2:
+		return nil, leftSingle, nil
+	case len(of) < 2:
+		return nil, leftParts, nil
+	}
+	best, worst := slices.MaxFunc(of, byReturn), slices.MinFunc(of, byReturn)
+	if best.Return == worst.Return {
+		return nil, leftEqual, nil
+	}
+	prompt, chosen, err := best.split()
+	if err != nil {
+		return nil, "", err
+	}
+	same, rejected, err := worst.split()
+	if err != nil {
+		return nil, "", err
+	}
+	if string(prompt) != string(same) {
+		return nil, leftPrompts, nil
+	}
+	record, err = best.record(false, map[string]json.RawMessage{"prompt": prompt, "chosen": chosen, "rejected": rejected})
+	return record, "", err
+}
+
+func byReturn(a, b *conversationPart) int { return cmp.Compare(a.Return, b.Return) }
+
+// prompts returns the first prompt of each seat, with what names the task, for TRL. It calls left with the reason if a seat
+// has none.
+func (g conversationGroup) prompts(id string, left func(why string)) (all []any, err error) {
+	of, episodes := g.single()
+	for _, seat := range slices.Sorted(maps.Keys(episodes)) {
+		if len(of[seat]) == 0 {
+			left(leftParts)
+			continue
+		}
+		first := of[seat][0]
+		prompt, _, err := first.split()
+		if err != nil {
+			return nil, err
+		}
+		record, err := first.record(false, map[string]json.RawMessage{"prompt": prompt})
+		if err != nil {
+			return nil, err
+		}
+		record["group"], record["env"], record["agent"] = id, first.Env, seat
+		all = append(all, record)
+	}
+	return all, nil
+}
+
+// whole returns every part, for OpenAI or for TRL.
+func (g conversationGroup) whole(openAI bool) (all []any, err error) {
+	for _, parts := range g {
+		for i := range parts {
+			record, err := parts[i].record(openAI, map[string]json.RawMessage{"messages": parts[i].Messages})
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, record)
+		}
+	}
+	return all, nil
+}
+
+// split returns the messages of the first prompt, and those after it.
+func (p *conversationPart) split() (prompt, rest json.RawMessage, err error) {
+	var all []json.RawMessage
+	if err := json.Unmarshal(p.Messages, &all); err != nil {
+		return nil, nil, err
+	}
+	if prompt, err = json.Marshal(all[:p.Prompt]); err != nil {
+		return nil, nil, err
+	}
+	rest, err = json.Marshal(all[p.Prompt:])
+	return prompt, rest, err
+}
+
+// record returns a record of conversations by name, and the tools, as another program reads them. OpenAI has a list of tools.
+// TRL has them as JSON in a text, because a table would give each tool the parameters of all others.
+func (p *conversationPart) record(openAI bool, conversations map[string]json.RawMessage) (map[string]any, error) {
+	out := map[string]any{}
+	for name, raw := range conversations {
+		ms, err := conventional(raw, !openAI)
+		if err != nil {
+			return nil, err
+		}
+		out[name] = ms
+	}
+	switch {
+	case len(p.Tools) == 0:
+	case openAI:
+		out["tools"] = p.Tools
+	default:
+		out["tools"] = string(p.Tools)
+	}
+	return out, nil
+}
+
+// conventional returns messages without what only Parley has. For a chat template, as TRL uses, the arguments of calls are objects, as chat templates
+// want them, and every message has a content.
+func conventional(raw json.RawMessage, template bool) (any, error) {
+	if !bytes.Contains(raw, []byte(`"tool`)) && !bytes.Contains(raw, []byte(`"thoughts"`)) {
+		return raw, nil
+	}
+	var ms []struct {
+		Role       string     `json:"role"`
+		Content    any        `json:"content,omitempty"`
+		ToolCalls  []wireCall `json:"tool_calls,omitempty"`
+		ToolCallID string     `json:"tool_call_id,omitempty"`
+	}
+	if err := json.Unmarshal(raw, &ms); err != nil {
+		return nil, err
+	}
+	for i := range ms {
+		if !template {
+			continue
+		}
+		if ms[i].Content == nil {
+			ms[i].Content = ""
+		}
+		for k := range ms[i].ToolCalls {
+			ms[i].ToolCalls[k].parse()
+		}
+	}
+	return ms, nil
+}
+
+// wireCall is a call of a tool in a message.
+type wireCall struct {
+	ID       string `json:"id"`
+	Type     string `json:"type"`
+	Function struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"` // a text
+	} `json:"function"`
+}
+
+// parse makes an object of the arguments, unless they are something else.
+func (c *wireCall) parse() {
+	var text string
+	if json.Unmarshal(c.Function.Arguments, &text) == nil && rules.IsObject(json.RawMessage(text)) {
+		c.Function.Arguments = json.RawMessage(text)
+	}
+}
+
+// Format is a file format.
+type Format string
+
+// The formats. There is no CSV: a row has lists in it.
+const (
+	JSONL   Format = "jsonl"
+	Parquet Format = "parquet"
+)
+
+// Formats lists them.
+func Formats() []Format { return []Format{JSONL, Parquet} }
+
+// Write writes what f selects of the run in j, as it is read.
+func Write(ctx context.Context, w io.Writer, j journal.Journal, f Filter, as Shape, in Format) (Account, error) {
+	unmade := map[string]int{}
+	put, end, err := newWriter(w, as, in, func(why string) { unmade[why]++ })
+	if err != nil {
+		return Account{}, err
+	}
+	records := 0
+	a, err := Each(ctx, j, f, func(g *Group) error {
+		if as != Rows && len(g.parts()) == 0 {
+			unmade[leftEmpty]++
+		}
+		n, err := put(g)
+		records += n
+		return err
+	})
+	if a.Rows, a.Unmade = records, unmade; err != nil {
+		return a, err
+	}
+	return a, end()
+}
+
+// JSON returns the row as one line without a newline.
+func (r *Row) JSON() ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // what models write is full of < and >
+	if err := e.Encode(r); err != nil {
+		return nil, fmt.Errorf("trajectory: episode %d: %w", r.Episode, err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// newWriter returns a function that writes a group and says how many records that were, and one that writes what
+// is buffered. left is called with the reason for each record that is not made.
+func newWriter(w io.Writer, as Shape, in Format, left func(why string)) (put func(*Group) (int, error), end func() error, err error) {
+	switch {
+	case !slices.Contains(Shapes(), as):
+		return nil, nil, fmt.Errorf("trajectory: unknown shape %q; want one of %s", as, Shapes())
+	case in == JSONL:
+		put, end = newLines(w, as, left)
+	case in == Parquet && as == Rows:
+		put, end = newColumns(w, rowsOf, (*Row).size)
+	case in == Parquet && as == Sequences:
+		put, end = newColumns(w, sequences, (*Sequence).size)
+	case in == Parquet:
+		return nil, nil, fmt.Errorf("trajectory: %s is written as jsonl only", as)
+	default:
+		return nil, nil, fmt.Errorf("trajectory: unknown format %q; want one of jsonl, parquet", in)
+	}
+	return put, end, nil
+}
+
+func rowsOf(g *Group) (all []Row) {
+	for _, m := range g.Members {
+		all = append(all, m.Rows...)
+	}
+	return all
+}
+
+// newLines writes JSON lines.
+func newLines(w io.Writer, as Shape, left func(why string)) (put func(*Group) (int, error), end func() error) {
+	out := bufio.NewWriter(w)
+	e := json.NewEncoder(out)
+	e.SetEscapeHTML(false) // what models write is full of < and >
+	put = func(g *Group) (int, error) {
+		var all []any
+		var err error
+		switch as {
+		case Rows:
+			for _, r := range rowsOf(g) {
+				all = append(all, r)
+			}
+		case Sequences:
+			for _, s := range sequences(g) {
+				all = append(all, s)
+			}
+		default:
+			if all, err = shaped(g, as, left); err != nil {
+				return 0, err
+			}
+		}
+		for _, one := range all {
+			if err := e.Encode(one); err != nil {
+				return 0, fmt.Errorf("trajectory: group %s: %w", g.ID, err)
+			}
+		}
+		return len(all), nil
+	}
+	return put, out.Flush
+}
+
+const (
+	// groupBytes is the approximate size of a Parquet row group before compression: the maximum that is held
+	// in memory.
+	groupBytes = 32 << 20
+	// dictionaryBytes is the size at which a column stops using a dictionary.
+	dictionaryBytes = 1 << 20
+)
+
+// newColumns writes Parquet, in row groups of bounded size.
+func newColumns[T any](w io.Writer, of func(*Group) []T, size func(*T) int) (put func(*Group) (int, error), end func() error) {
+	out := parquet.NewGenericWriter[T](w,
+		parquet.Compression(&parquet.Zstd), parquet.CreatedBy("parley", "", ""), parquet.DictionaryMaxBytes(dictionaryBytes),
+		parquet.ColumnPageBuffers(parquet.NewBufferPool()),
+		// Bounds of what models say are long and of no use.
+		parquet.SkipPageBounds("messages"), parquet.SkipPageBounds("response"), parquet.SkipPageBounds("reasoning"),
+	)
+	held := 0 // bytes in this row group
+	put = func(g *Group) (int, error) {
+		all := of(g)
+		for i := range all {
+			if _, err := out.Write(all[i : i+1]); err != nil {
+				return i, fmt.Errorf("trajectory: parquet: %w", err)
+			}
+			if held += size(&all[i]); held < groupBytes {
+				continue
+			}
+			held = 0
+			if err := out.Flush(); err != nil {
+				return i, fmt.Errorf("trajectory: parquet: %w", err)
+			}
+		}
+		return len(all), nil
+	}
+	end = func() error {
+		if err := out.Close(); err != nil {
+			return fmt.Errorf("trajectory: parquet: %w", err)
+		}
+		return nil
+	}
+	return put, end
+}
+
+// size is about how many bytes a row takes before compression.
+func (r *Row) size() int {
+	return 300 + len(r.Messages) + len(r.Tools) + len(r.Info) + len(r.Dataset) + len(r.Sampling) + len(r.Response) + len(r.Reasoning) + 8*(len(r.Tokens)+len(r.LossMask)+len(r.Logprobs)+4*len(r.Rewards))
+}
+
+func (s *Sequence) size() int { return 200 + 8*(3*len(s.Tokens)+4*len(s.Rewards)) }

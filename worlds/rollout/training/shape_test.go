@@ -163,7 +163,7 @@ func TestOutside(t *testing.T) {
 func TestPairs(t *testing.T) {
 	t.Parallel()
 	row := func(reward float64, prompt, said string, part int) *Trajectory {
-		b, err := recordedConversation([]llm.Message{llm.User(prompt)}, &llm.Response{Text: said})
+		b, err := marshalConversation([]llm.Message{llm.User(prompt)}, &llm.Response{Text: said})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -233,7 +233,7 @@ func TestLagOfEveryTurn(t *testing.T) {
 	for _, c := range []struct {
 		version, lag int
 		want         string
-	}{{1, 1, ""}, {1, 0, LeftLag}, {0, 0, ""}, {2, 1, LeftLag}} {
+	}{{1, 1, ""}, {1, 0, leftLag}, {0, 0, ""}, {2, 1, leftLag}} {
 		a, err := Each(t.Context(), talks(t), Filter{Version: &c.version, Lag: c.lag, Trainable: true}, func(*Group) error { return nil })
 		if err != nil || (c.want == "") != (a.Kept == 1) || c.want != "" && a.Left[c.want] != 1 {
 			t.Errorf("%+v: %+v %v", c, a, err)

@@ -1,22 +1,14 @@
-// Part trajectory reads training data from a run of rollouts: episodes as rows, in groups, with prompts,
-// answers and rewards as recorded.
-//
-// It promises that every answer of an episode that ended is in exactly one row; that prompts, answers, token
-// ids and log probabilities are the recorded ones; that a group is returned once, when all its episodes have
-// ended; that dropped groups are counted by reason; and that the same run gives the same rows, all at once in
-// planned order (Each, Write) or one by one as groups become complete (Groups). It holds one group in memory,
-// and a few numbers for each episode.
-//
-// It reads the record of a gateway as well: see session.go. It is not for training: the trainer computes advantages. It
-// is not for other kinds.
-
 package training
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"parley/journal"
@@ -30,17 +22,17 @@ type Status string
 
 // The statuses.
 const (
-	completed        Status = "completed" // its environment ended
-	truncated        Status = "truncated" // it was cut off
-	TrajectoryFailed Status = "failed"
+	completed Status = "completed" // its environment ended
+	truncated Status = "truncated" // it was cut off
+	failed    Status = "failed"
 )
 
-// Statuses lists them.
-func Statuses() []Status { return []Status{completed, truncated, TrajectoryFailed} }
+// statuses lists them.
+func statuses() []Status { return []Status{completed, truncated, failed} }
 
 // ParseStatus reads one.
 func ParseStatus(name string) (Status, error) {
-	if s := Status(name); slices.Contains(Statuses(), s) {
+	if s := Status(name); slices.Contains(statuses(), s) {
 		return s, nil
 	}
 	return "", fmt.Errorf("%.40q: use completed, truncated or failed", name)
@@ -126,8 +118,8 @@ type Row struct {
 	At time.Time `json:"created_at" parquet:"created_at,timestamp(microsecond)"` // when the answer came
 }
 
-// outcomeOf returns the trajectory of an episode that ended, without its rows.
-func outcomeOf(ended *journal.Ended) (*Trajectory, error) {
+// trajectoryOf returns the trajectory of an episode that ended, without its rows.
+func trajectoryOf(ended *journal.Ended) (*Trajectory, error) {
 	raw, ok := ended.Outcome.Data.(json.RawMessage)
 	t := &Trajectory{Episode: ended.Episode, Attempt: ended.Attempt, Failed: ended.Outcome.Failed, Return: map[string]float64{}}
 	if ok && len(raw) > 0 {
@@ -146,9 +138,9 @@ func outcomeOf(ended *journal.Ended) (*Trajectory, error) {
 
 // rows adds the rows of t that f selects, and the joins of its answers.
 func (s *stamp) rows(t *Trajectory, entries []journal.Entry, f Filter) error {
-	asks, env := Asks(entries, t.Attempt), outsideOf(entries, t.Attempt, t.Data.Tries-1)
+	asks, env := Asks(entries, t.Attempt), readEnvRecord(entries, t.Attempt, t.Data.Tries-1)
 	rows := make([]Row, len(t.Data.Rows))
-	answers, places := map[string][]Answer{}, map[string][]int{} // by seat
+	answers, places := map[string][]agentAnswer{}, map[string][]int{} // by seat
 	for i, r := range t.Data.Rows {
 		if r.Ask < 0 || r.Ask >= len(asks) {
 			return fmt.Errorf("trajectory: episode %d: a row is of ask %d, and there are %d", t.Episode, r.Ask, len(asks))
@@ -162,7 +154,7 @@ func (s *stamp) rows(t *Trajectory, entries []journal.Entry, f Filter) error {
 		row.SessionID = fmt.Sprintf("%s-%d-%d", s.run, t.Episode, t.Attempt)
 		row.GroupID, row.GroupSize = s.group, s.size
 		row.EnvName, row.Status, row.Stop = t.Data.Env, string(t.Status), string(t.Data.Stop)
-		row.Failed = valid(t.Failed)
+		row.Failed = validText(t.Failed)
 		row.verdict(t)
 		row.Return, row.Info, row.Dataset = t.Return[r.Seat], env.Info[r.Step], env.Dataset
 		answers[r.Seat], places[r.Seat] = append(answers[r.Seat], answer), append(places[r.Seat], i)
@@ -171,15 +163,15 @@ func (s *stamp) rows(t *Trajectory, entries []journal.Entry, f Filter) error {
 		parts, joins := joinAnswers(answers[seat])
 		t.Joins.Add(joins)
 		for n, part := range parts {
-			join(rows, places[seat], n, part, t.trains(seat))
+			completePart(rows, places[seat], n, part, t.trains(seat))
 		}
 	}
 	t.Rows = slices.DeleteFunc(rows, func(r Row) bool { return f.Trainable && !r.IsTrainable || !f.earned(t, r.AgentID) })
 	return nil
 }
 
-// join completes the rows of a part. The places of the seat's answers are given.
-func join(rows []Row, places []int, number int, part tokenSequence, trains bool) {
+// completePart completes the rows of a part. The places of the seat's answers are given.
+func completePart(rows []Row, places []int, number int, part tokenSequence, trains bool) {
 	last := &rows[places[part.Answers[0]]]
 	prompt := last.prompt
 	var versions []string
@@ -221,7 +213,7 @@ type stamp struct {
 func statusOf(o world.Outcome, d rules.Data) Status {
 	switch {
 	case o.Failed != "":
-		return TrajectoryFailed
+		return failed
 	case d.Stop == rules.StopTerminated || d.Stop == rules.StopEmpty:
 		return completed
 	default:
@@ -230,14 +222,14 @@ func statusOf(o world.Outcome, d rules.Data) Status {
 }
 
 // read fills the row of an answer.
-func (r *Row) read(of rules.Row, ask *journal.Replied) (a Answer, err error) {
+func (r *Row) read(of rules.Row, ask *journal.Replied) (a agentAnswer, err error) {
 	if ask.Seat != of.Seat || ask.Response == nil {
 		return a, fmt.Errorf("row %d is not of an answer of %s", of.Ask, of.Seat)
 	}
 	resp := ask.Response
 	*r = Row{
 		StepID: of.Step, AgentID: of.Seat, PolicyID: ask.Agent, LLMModel: resp.Model, FinishReason: string(resp.Finish),
-		Response: valid(resp.Text), Reasoning: thoughts(resp),
+		Response: validText(resp.Text), Reasoning: thoughts(resp),
 		StepReward: of.StepReward, Reward: of.Reward, IsTerminal: of.Terminal, IsTruncated: of.Truncated, IsSessionCompleted: of.Completed,
 		NoReward: of.NoReward, WeightVersion: resp.WeightVersion, At: ask.At.UTC().Truncate(time.Microsecond),
 	}
@@ -247,7 +239,7 @@ func (r *Row) read(of rules.Row, ask *journal.Replied) (a Answer, err error) {
 		if r.Sampling, err = sampling(ask.Request); err != nil {
 			return a, err
 		}
-		if tools := rules.ProtocolTools(ask.Request.Tools); len(tools) > 0 {
+		if tools := rules.ToolList(ask.Request.Tools); len(tools) > 0 {
 			if r.Tools, err = json.Marshal(tools); err != nil {
 				return a, err
 			}
@@ -257,7 +249,7 @@ func (r *Row) read(of rules.Row, ask *journal.Replied) (a Answer, err error) {
 		}
 	}
 	r.prompt, r.spans = len(a.Messages), resp.Spans
-	if r.Messages, err = recordedConversation(a.Messages, resp); err != nil {
+	if r.Messages, err = marshalConversation(a.Messages, resp); err != nil {
 		return a, err
 	}
 	if r.WeightVersion != "" {
@@ -268,4 +260,234 @@ func (r *Row) read(of rules.Row, ask *journal.Replied) (a Answer, err error) {
 		r.EnvState = string(state)
 	}
 	return a, nil
+}
+
+// Asks returns the asks of an attempt in the order in which the world made them.
+func Asks(entries []journal.Entry, attempt int) (asks []*journal.Replied) {
+	for _, e := range entries {
+		if r, ok := e.(*journal.Replied); ok && r.Attempt == attempt && r.Act == nil {
+			asks = append(asks, r)
+		}
+	}
+	slices.SortFunc(asks, func(a, b *journal.Replied) int {
+		return cmp.Or(cmp.Compare(a.Turn.Turn, b.Turn.Turn), cmp.Compare(a.Index, b.Index))
+	})
+	return asks
+}
+
+// envRecord is what the environment of an episode was made with, and what it said about each step.
+type envRecord struct {
+	Dataset json.RawMessage         // the row of the dataset, or nil
+	Info    map[int]json.RawMessage // by step
+}
+
+// readEnvRecord reads the acts of a try.
+func readEnvRecord(entries []journal.Entry, attempt, try int) envRecord {
+	o := envRecord{Info: map[int]json.RawMessage{}}
+	for _, e := range entries {
+		r, ok := e.(*journal.Replied)
+		if !ok || r.Act == nil || r.Attempt != attempt || r.Response == nil {
+			continue
+		}
+		switch r.Act.Name {
+		case rules.ActOpen:
+			var opening rules.Opening
+			var params struct{ Dataset json.RawMessage }
+			if json.Unmarshal(r.Act.Body, &opening) == nil && opening.Try == try && json.Unmarshal(opening.Params, &params) == nil {
+				o.Dataset = orNil(params.Dataset)
+			}
+		case rules.ActStep:
+			var step rules.Stepping
+			var stepped struct{ Info json.RawMessage }
+			if json.Unmarshal(r.Act.Body, &step) == nil && step.Try == try && json.Unmarshal(r.Response.JSON, &stepped) == nil {
+				o.Info[step.Step] = orNil(stepped.Info)
+			}
+		}
+	}
+	return o
+}
+
+// orNil returns a value, or nil if it says nothing.
+func orNil(raw json.RawMessage) json.RawMessage {
+	if text := string(raw); text == "" || text == "null" || text == "{}" {
+		return nil
+	}
+	return raw
+}
+
+// sampling returns the parameters that an answer was drawn with, or nil if the request left all to the provider.
+func sampling(r *llm.Request) (json.RawMessage, error) {
+	b, err := json.Marshal(struct {
+		Temperature      *float64   `json:"temperature,omitempty"`
+		TopP             *float64   `json:"top_p,omitempty"`
+		TopK             *int       `json:"top_k,omitempty"`
+		MaxTokens        int        `json:"max_tokens,omitempty"`
+		FrequencyPenalty *float64   `json:"frequency_penalty,omitempty"`
+		PresencePenalty  *float64   `json:"presence_penalty,omitempty"`
+		Seed             *int64     `json:"seed,omitempty"`
+		Stop             []string   `json:"stop,omitempty"`
+		Effort           llm.Effort `json:"effort,omitempty"`
+	}{r.Temperature, r.TopP, r.TopK, r.MaxTokens, r.FrequencyPenalty, r.PresencePenalty, r.Seed, r.Stop, r.Effort})
+	return orNil(b), err
+}
+
+// marshalConversation returns a prompt and its answer as a list of chat messages.
+func marshalConversation(prompt []llm.Message, resp *llm.Response) (json.RawMessage, error) {
+	said := any(llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{{Text: resp.Text}}, ToolCalls: resp.ToolCalls})
+	if resp.Text == "" && len(resp.ToolCalls) == 0 { // an empty answer has a content too
+		said = map[string]string{"role": string(llm.RoleAssistant), "content": ""}
+	}
+	all := make([]any, 0, len(prompt)+1)
+	for _, m := range prompt {
+		all = append(all, m)
+	}
+	return json.Marshal(append(all, said))
+}
+
+// thoughts joins the thoughts of a model before its answer.
+func thoughts(resp *llm.Response) string {
+	var all []string
+	for _, t := range resp.Thoughts {
+		if t.Text != "" {
+			all = append(all, t.Text)
+		}
+	}
+	return validText(strings.Join(all, "\n"))
+}
+
+// validText replaces invalid UTF-8 by U+FFFD, which every format can hold.
+func validText(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
+
+// findJudgements finds the places of judgements: of a judge that compares the episodes of a group. Judgements
+// are episodes of their own, in a later stage.
+func (s *stage) findJudgements() error {
+	s.judgements = map[int]string{}
+	for i, spec := range s.Specs.All() {
+		name, judged, err := rules.JudgedGroupOf(spec)
+		if err != nil {
+			return err
+		}
+		if judged == rules.Judgement {
+			s.judgements[i] = name
+		}
+	}
+	return nil
+}
+
+// judge gives the members of a group their rewards. It reports whether the judgement has ended.
+func (g *groupIndex) judge(ctx context.Context, src journal.Parts, of *Group) (ended bool, err error) {
+	episode, planned := g.judgements[of.ID]
+	if !planned {
+		return false, nil
+	}
+	page, err := src.Planned(ctx, episode, 1)
+	if err != nil || len(page) == 0 || page[0].Ended == nil {
+		return false, err
+	}
+	outcome := page[0].Ended.Outcome
+	verdicts := rules.ReadVerdicts(outcome)
+	for _, t := range of.Members {
+		i := slices.IndexFunc(verdicts, func(v rules.Verdict) bool { return v.Episode == t.Episode })
+		switch {
+		case t.Status == failed:
+		case i < 0:
+			t.unjudged(cmp.Or(outcome.Failed, "judge: it said nothing about the episode"))
+		default:
+			t.judged(verdicts[i])
+		}
+	}
+	return true, nil
+}
+
+// judged adds what a judge gave to the last answer.
+func (t *Trajectory) judged(v rules.Verdict) {
+	t.Data.Verdicts = []rules.Verdict{v}
+	t.Return[v.Seat] = v.Reward
+	for i := range slices.Backward(t.Data.Rows) {
+		if r := &t.Data.Rows[i]; r.Seat == v.Seat {
+			r.StepReward += v.Reward - v.Environment
+			r.Reward, r.NoReward = v.Reward, false
+			return
+		}
+	}
+}
+
+// unjudged marks an episode whose reward is not known as failed.
+func (t *Trajectory) unjudged(why string) {
+	t.Status, t.Failed = failed, why
+	for i := range t.Data.Rows {
+		t.Data.Rows[i].Completed, t.Data.Rows[i].Trainable = false, false
+	}
+}
+
+// verdict sets the parts of the reward of a row.
+func (r *Row) verdict(t *Trajectory) {
+	for _, v := range t.Data.Verdicts {
+		if v.Seat == r.AgentID {
+			r.EnvironmentReward, r.JudgeScore = &v.Environment, &v.Score
+		}
+	}
+}
+
+// gatewayKind is the kind of a gateway's record. Its episodes are the sessions of other programs. Nobody played
+// them, so what the outcome of a rollout says about its answers is made from the calls and the closing score.
+const gatewayKind = "gateway"
+
+// numberedName is a session's name with a number at its end, such as task7-2.
+var numberedName = regexp.MustCompile(`^(.+)-[0-9]+$`)
+
+// sessionStage makes one stage of all sessions. Sessions are one group if their names differ only in the number at the end.
+func sessionStage(stages []journal.Staged) (stage, error) {
+	s := stage{shared: map[string][]int{}, sessions: true}
+	for _, st := range stages {
+		for i, spec := range st.Specs.All() {
+			var p struct{ Session string }
+			if err := json.Unmarshal(spec.Params, &p); err != nil {
+				return s, fmt.Errorf("trajectory: episode %d: params: %w", st.First+i, err)
+			}
+			name := p.Session
+			if m := numberedName.FindStringSubmatch(name); m != nil {
+				name = m[1]
+			}
+			if s.shared[name] == nil {
+				s.names = append(s.names, name)
+			}
+			s.shared[name] = append(s.shared[name], st.First+i)
+		}
+	}
+	return s, nil
+}
+
+// session sets what a rollout's outcome would say: every answer, and the closing score "reward" for the last one. Without
+// that score, nothing is trainable.
+func (t *Trajectory) session(ended *journal.Ended, entries []journal.Entry) {
+	var end struct{ Truncated bool }
+	if raw, ok := ended.Outcome.Data.(json.RawMessage); ok {
+		_ = json.Unmarshal(raw, &end) // otherwise it was not cut off
+	}
+	t.Data = rules.Data{Env: gatewayKind, Stop: rules.StopTerminated}
+	switch {
+	case t.Failed != "":
+		t.Data.Stop = rules.StopFailed
+	case end.Truncated:
+		t.Data.Stop = rules.StopTruncated
+	}
+	t.Status = statusOf(ended.Outcome, t.Data)
+	reward, paid := t.Return[""]
+	delete(t.Return, "")
+	for i, ask := range Asks(entries, t.Attempt) {
+		if ask.Response != nil {
+			t.Data.Rows = append(t.Data.Rows, rules.Row{Ask: i, Step: len(t.Data.Rows) + 1, Seat: ask.Seat, Weights: ask.Response.WeightVersion, NoReward: !paid})
+		}
+	}
+	t.Data.Steps = len(t.Data.Rows)
+	if t.Data.Steps == 0 {
+		return
+	}
+	last := &t.Data.Rows[t.Data.Steps-1]
+	last.StepReward, last.Reward, last.Terminal, last.Truncated, last.Completed = reward, reward, true, end.Truncated, true
+	last.Trainable = paid && t.Failed == ""
+	if paid {
+		t.Return[last.Seat] = reward
+	}
 }

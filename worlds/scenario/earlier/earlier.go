@@ -1,7 +1,8 @@
-// Package earlier converts scenario folders of the earlier Scenario Lab, in each of its spellings, to the spelling that
-// package folder reads.
+// Package earlier converts scenario folders of the earlier Scenario Lab, in each of its spellings, to the
+// spelling that package script reads.
 //
-// What it converts can be played. It reports everything that has no counterpart, with file, line and key. It changes no file.
+// What it converts can be played. It reports everything that has no counterpart, with file, line and key. It
+// changes no file.
 package earlier
 
 import (
@@ -14,9 +15,6 @@ import (
 
 	"parley/world"
 )
-
-// fields are the keys of a file that is written.
-type fields = yamlfileFields
 
 // converter collects the files of a converted folder.
 type converter struct {
@@ -158,7 +156,7 @@ func (m *mapping) take(keys ...string) any {
 // text takes a single value as text.
 func (m *mapping) text(keys ...string) string {
 	v := m.take(keys...)
-	text, ok := yamlfileText(v)
+	text, ok := yamlText(v)
 	if !ok && v != nil {
 		text = flat(v)
 	}
@@ -263,3 +261,84 @@ func (m *mapping) model(keys ...string) string {
 
 // defaultModel is the model of Scenario Lab where the files name none.
 const defaultModel = "openrouter/openai/gpt-4o-mini"
+
+// flat returns any value as one text.
+func flat(v any) string {
+	if text, ok := yamlText(v); ok {
+		return text
+	}
+	var parts []string
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			parts = append(parts, flat(item))
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			parts = append(parts, name+": "+flat(v[name]))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// texts takes a text, a list of texts or a mapping of names to texts. Deeper values become texts.
+func (m *mapping) texts(key string) any {
+	switch v := m.take(key).(type) {
+	case nil:
+		return nil
+	case []any:
+		list := make([]any, 0, len(v))
+		for _, item := range v {
+			if text := flat(item); text != "" {
+				list = append(list, text)
+			}
+		}
+		return list
+	case map[string]any:
+		var f fields
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			f.Add(name, flat(v[name]))
+		}
+		return f
+	default:
+		text, _ := yamlText(v)
+		return text
+	}
+}
+
+// list returns a value as texts: the entries of a list, or the value itself.
+func list(v any) []string {
+	items, ok := v.([]any)
+	if !ok && v != nil {
+		items = []any{v}
+	}
+	var all []string
+	for _, item := range items {
+		if text := flat(item); text != "" {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// numbers returns the whole numbers of a value: of a list, or itself.
+func numbers(v any) []any {
+	var all []any
+	for _, text := range list(v) {
+		if n, err := strconv.Atoi(text); err == nil {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// slug returns a name of lower-case letters and digits. Everything else becomes a mark.
+func slug(name string, mark rune) string {
+	out := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return mark
+	}, strings.ToLower(strings.TrimSpace(name)))
+	return strings.Trim(out, string(mark))
+}

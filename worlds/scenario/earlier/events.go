@@ -22,8 +22,8 @@ func (c *converter) events() fields {
 	}
 	var all []fields
 	for _, l := range []struct{ key, kind string }{
-		{"exogenous_events", ""}, {"events", ""}, {"trends", script.Trend}, {"random_events", script.Random},
-		{"conditional_events", script.Conditional}, {"scheduled_events", script.Scheduled},
+		{"exogenous_events", ""}, {"events", ""}, {"trends", script.EventTrend}, {"random_events", script.EventRandom},
+		{"conditional_events", script.EventConditional}, {"scheduled_events", script.EventScheduled},
 	} {
 		for _, e := range m.entries(l.key) {
 			for _, out := range c.event(e, l.kind) {
@@ -66,9 +66,9 @@ func (c *converter) event(e *mapping, kind string) []fields {
 		return nil
 	}
 	once := e.flag("once")
-	repeats := kind == script.Trend && when.Value("frequency") == nil || len(numbers(when.Value("turns"))) > 1
-	if when.Value("frequency") == nil && kind == script.Trend {
-		kind = script.Random // by chance in each turn
+	repeats := kind == script.EventTrend && when.Value("frequency") == nil || len(numbers(when.Value("turns"))) > 1
+	if when.Value("frequency") == nil && kind == script.EventTrend {
+		kind = script.EventRandom // by chance in each turn
 	}
 	finish := func(description string, turns []any) fields {
 		f := slices.Clone(out)
@@ -78,7 +78,7 @@ func (c *converter) event(e *mapping, kind string) []fields {
 		if turns != nil {
 			f.Set("turn_range", turns)
 		}
-		if once != nil && kind != script.Trend {
+		if once != nil && kind != script.EventTrend {
 			f.Add("once", *once)
 		} else if repeats {
 			f.Add("once", false)
@@ -155,20 +155,20 @@ func (c *converter) when(e *mapping, name, kind string) (out fields, as string, 
 	out.Add("turn_range", anyOrNil(e.turnRange()))
 	conditions := c.conditions(e, "conditions", "condition", "trigger")
 	switch {
-	case kind == script.Conditional && len(conditions) == 0:
+	case kind == script.EventConditional && len(conditions) == 0:
 		e.note("conditions", "%s is left out: it never happens", name)
 		return nil, kind, false
-	case kind == script.Scheduled && len(turns) == 0:
+	case kind == script.EventScheduled && len(turns) == 0:
 		e.note("turn", "%s is left out: it has no turn", name)
 		return nil, kind, false
-	case kind == script.Random && chance == nil:
+	case kind == script.EventRandom && chance == nil:
 		e.note("probability", "%s has none; 0 is written, so it never happens until you write another", name)
 		chance = 0
-	case kind == script.Trend && every == 0 && chance == nil:
+	case kind == script.EventTrend && every == 0 && chance == nil:
 		every = 1
 		e.note("frequency", "%s has none; 1 is written", name)
 	}
-	if kind == script.Trend && out.Value("turn_range") == nil {
+	if kind == script.EventTrend && out.Value("turn_range") == nil {
 		out.Add("turn_range", []any{1, c.turns})
 	}
 	out.Add("frequency", every)
@@ -181,13 +181,13 @@ func (c *converter) when(e *mapping, name, kind string) (out fields, as string, 
 func impliedType(every int, turns []any, chance any) string {
 	switch {
 	case every > 0:
-		return script.Trend
+		return script.EventTrend
 	case len(turns) > 0:
-		return script.Scheduled
+		return script.EventScheduled
 	case chance != nil:
-		return script.Random
+		return script.EventRandom
 	}
-	return script.Conditional
+	return script.EventConditional
 }
 
 // anyOrNil returns nil for an empty list.
@@ -234,7 +234,7 @@ func (m *mapping) turnRange() []any {
 }
 
 func toInt(v any) int {
-	text, _ := yamlfileText(v)
+	text, _ := yamlText(v)
 	n, _ := strconv.Atoi(text)
 	return n
 }
@@ -266,23 +266,23 @@ func (c *conditions) read(v any) {
 			c.read(item)
 		}
 	case map[string]any:
-		if pattern, ok := yamlfileText(v["pattern"]); ok {
-			sensitivity, _ := yamlfileText(v["sensitivity"])
+		if pattern, ok := yamlText(v["pattern"]); ok {
+			sensitivity, _ := yamlText(v["sensitivity"])
 			c.seen(pattern, sensitivity)
 			return
 		}
-		if name, ok := yamlfileText(v["metric"]); ok {
-			op, _ := yamlfileText(first(v, "operator", "op"))
-			with, _ := yamlfileText(first(v, "value", "threshold"))
+		if name, ok := yamlText(v["metric"]); ok {
+			op, _ := yamlText(first(v, "operator", "op"))
+			with, _ := yamlText(first(v, "value", "threshold"))
 			c.keep(name, op+" "+with)
 			return
 		}
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			with, _ := yamlfileText(v[name])
+			with, _ := yamlText(v[name])
 			c.keep(name, with)
 		}
 	default:
-		text, _ := yamlfileText(v)
+		text, _ := yamlText(v)
 		all, err := script.ParseConditions(text)
 		if err != nil {
 			c.note(c.key, "%q is not a comparison of a metric with a value", text)

@@ -2,14 +2,19 @@ package earlier
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
+
+	"parley/worlds/scenario/script"
 )
 
-// wide is the largest value of a number whose range the files do not name.
-const wide = 1_000_000
+// widestRange is the largest value of a number whose range the files do not name.
+const widestRange = 1_000_000
 
 func (c *converter) readMetrics() {
 	m := c.read(c.find("metrics"))
@@ -127,7 +132,7 @@ func (c *converter) extraction(m *mapping, kind *string, model, description stri
 		model = own
 	}
 	prompt = e.text("prompt", "extraction_prompt", "prompt_template")
-	if placeholder.MatchString(prompt) {
+	if placeholderRE.MatchString(prompt) {
 		e.note("prompt", "its placeholders in braces are not filled: the text is part of the question anyway")
 	}
 	pattern := e.pattern()
@@ -153,14 +158,14 @@ func (c *converter) extraction(m *mapping, kind *string, model, description stri
 	return out, prompt
 }
 
-// placeholder matches a name in braces, which templates of Scenario Lab had.
-var placeholder = regexp.MustCompile(`\{[a-z_]+\}`)
+// placeholderRE matches a name in braces, which templates of Scenario Lab had.
+var placeholderRE = regexp.MustCompile(`\{[a-z_]+\}`)
 
 // pattern takes the regular expression: pattern, regex, or a list of patterns. Broken ones are left out.
 func (m *mapping) pattern() string {
 	written := list(m.take("pattern", "regex", "patterns"))
 	all := slices.DeleteFunc(slices.Clone(written), func(p string) bool {
-		why, broken := expressionFault(p)
+		why, broken := patternFault(p)
 		if broken {
 			m.note("pattern", "%s; it is left out", why)
 		}
@@ -180,10 +185,10 @@ func (m *mapping) pattern() string {
 // byPattern measures with a regular expression, if today's can say the same.
 func (m *mapping) byPattern(pattern, kind, description string) fields {
 	re, err := regexp.Compile(pattern)
-	switch fault, broken := expressionFault(pattern); {
+	switch fault, broken := patternFault(pattern); {
 	case err == nil && re.NumSubexp() > 0: // a group has the value, even yes or no
-	case kind == "boolean" && expressionWords(pattern) != nil:
-		return fields{{"type", "keyword"}, {"keywords", expressionWords(pattern)}, {"scoring", "presence"}}
+	case kind == "boolean" && patternWords(pattern) != nil:
+		return fields{{"type", "keyword"}, {"keywords", patternWords(pattern)}, {"scoring", "presence"}}
 	case kind == "boolean" || err != nil:
 		m.note("pattern", "%s: a model is asked instead", cmp.Or(fault, "a pattern finds a value, not whether something is there"))
 		if broken {
@@ -195,8 +200,8 @@ func (m *mapping) byPattern(pattern, kind, description string) fields {
 }
 
 var (
-	scale = regexp.MustCompile(`(-?\d+(?:\.\d+)?)\s*(?:-|–|to)\s*(\d+(?:\.\d+)?)`)
-	ends  = regexp.MustCompile(`^[a-z_]*?(\d+)_(\d+)$`)
+	scaleRE = regexp.MustCompile(`(-?\d+(?:\.\d+)?)\s*(?:-|–|to)\s*(\d+(?:\.\d+)?)`)
+	endsRE  = regexp.MustCompile(`^[a-z_]*?(\d+)_(\d+)$`)
 )
 
 // limits returns the range of a number: as written, or as its text or its unit says.
@@ -208,8 +213,8 @@ func (m *mapping) limits(text string) []any {
 	if low != nil && high != nil {
 		return []any{low, high}
 	}
-	unit, _ := yamlfileText(m.values["unit"])
-	for _, found := range [][]string{ends.FindStringSubmatch(unit), scale.FindStringSubmatch(text)} {
+	unit, _ := yamlText(m.values["unit"])
+	for _, found := range [][]string{endsRE.FindStringSubmatch(unit), scaleRE.FindStringSubmatch(text)} {
 		if found == nil {
 			continue
 		}
@@ -223,6 +228,177 @@ func (m *mapping) limits(text string) []any {
 	if slices.Contains([]string{"percent", "percentage", "%"}, unit) {
 		return []any{0, 100}
 	}
-	m.note("range", "is missing; [0, %d] is written: write the smallest and the largest value, because a value outside is unknown", wide)
-	return []any{0, wide}
+	m.note("range", "is missing; [0, %d] is written: write the smallest and the largest value, because a value outside is unknown", widestRange)
+	return []any{0, widestRange}
+}
+
+// lookaroundRE matches what looks ahead or behind.
+var lookaroundRE = regexp.MustCompile(`\(\?<?[=!]`)
+
+// patternFault says why an expression cannot be used, or returns "". Those of the earlier Scenario Lab were
+// Python's. A broken one never could be used. Any other may be right in Python.
+func patternFault(text string) (why string, broken bool) {
+	_, err := regexp.Compile(text)
+	var e *syntax.Error
+	if !errors.As(err, &e) {
+		return "", false
+	}
+	switch e.Code {
+	case syntax.ErrInvalidPerlOp, syntax.ErrInvalidNamedCapture, syntax.ErrInvalidEscape, syntax.ErrInvalidRepeatOp, syntax.ErrInvalidRepeatSize, syntax.ErrLarge, syntax.ErrNestingDepth:
+		if lookaroundRE.MatchString(text) {
+			return "looking ahead or behind is not possible", false
+		}
+		return fmt.Sprintf("%s is not possible", e.Expr), false
+	}
+	return fmt.Sprintf("%q is not a regular expression: %s", text, e.Code), true
+}
+
+// wordsRE matches alternatives without signs of a regular expression.
+var wordsRE = regexp.MustCompile(`^(?:\(\?:)?[\pL\d '_-]+\)?(?:\|(?:\(\?:)?[\pL\d '_-]+\)?)*$`)
+
+// patternWords returns the words that an expression finds, if it has only these: a|b. Otherwise it returns nil.
+func patternWords(text string) []string {
+	if !wordsRE.MatchString(text) {
+		return nil
+	}
+	return strings.Split(strings.NewReplacer("(?:", "", ")", "").Replace(text), "|")
+}
+
+// checks converts validation-rules.yaml.
+func (c *converter) checks() fields {
+	m := c.read(c.find("validation-rules"))
+	if m == nil {
+		return nil
+	}
+	var out fields
+	out.Add("validation_model", m.model("validation_model"))
+	checks, rules := m.checkList()
+	each, last := m.flag("run_after_each_turn"), m.flag("run_at_scenario_end")
+	if each != nil && !*each {
+		out.Add("run_after_each_turn", false)
+		if last != nil && !*last {
+			m.note("run_at_scenario_end", "nothing was ever checked, so the checks are left out")
+			checks, rules = nil, nil
+		}
+	}
+	out.Add("generate_turn_reports", m.take("generate_turn_reports"))
+	out.Add("generate_summary", m.take("generate_summary", "generate_summary_report"))
+	halt := m.flag("halt_on_critical")
+	if r := m.inside("reporting"); r != nil {
+		if h := r.flag("halt_on_critical"); h != nil {
+			halt = h
+		}
+		r.rest()
+	}
+	if m.halts() {
+		halt = new(bool)
+		*halt = true
+	}
+	if halt != nil {
+		out.Add("halt_on_critical", *halt)
+	}
+	out.Add("max_issues_before_halt", m.whole("max_issues_before_halt"))
+	m.drop("findings are in the run file", "report_format")
+	m.drop("every call is part of the cost", "include_in_costs")
+	rules = append(rules, m.rules("scenario_specific_rules")...)
+	rules = append(rules, m.rules("rules")...)
+	out.Add("checks", checks)
+	out.Add("scenario_specific_rules", rules)
+	m.rest()
+	if len(checks) == 0 && len(rules) == 0 {
+		return nil
+	}
+	return out
+}
+
+// checkList converts the checks. Checks of other names become rules.
+func (m *mapping) checkList() (checks fields, rules []string) {
+	for _, one := range m.entries("checks") {
+		name := one.text("name")
+		on := one.flag("enabled")
+		description := strings.TrimSpace(one.text("description") + "\n\n" + one.template())
+		severity := strings.ToLower(one.text("severity"))
+		switch {
+		case on != nil && !*on:
+			one.values = nil
+		case !slices.Contains(script.Checks(), name) || name == script.CheckRules:
+			one.note("", "is written as a rule: there is no check of that name")
+			rules = append(rules, strings.TrimSpace(name+": "+description))
+		default:
+			f := fields{{"enabled", true}}
+			if slices.Contains(script.Severities(), severity) {
+				f.Add("severity", severity)
+			} else if severity != "" {
+				one.note("severity", "%s is left out; want one of %s", severity, strings.Join(script.Severities(), ", "))
+			}
+			f.Add("description", description)
+			checks.Add(name, f)
+		}
+		one.rest()
+	}
+	return checks, rules
+}
+
+// template takes the prompt of a check. The form of its answer is of no use: answers follow a schema.
+func (m *mapping) template() string {
+	text := m.text("prompt_template")
+	if text == "" {
+		return ""
+	}
+	m.note("prompt_template", "is added to the description, without its placeholders: the check says itself what it is about")
+	return strings.TrimSpace(placeholderRE.ReplaceAllString(text, ""))
+}
+
+// halts takes severity_thresholds, and reports whether an issue may end an episode.
+func (m *mapping) halts() bool {
+	t := m.inside("severity_thresholds")
+	if t == nil {
+		return false
+	}
+	halts := false
+	for _, level := range script.Severities() {
+		switch action := strings.ToLower(t.text(level)); {
+		case action == "halt" || action == "stop" || action == "fail" || action == "abort":
+			halts = true
+			if level != "critical" {
+				t.note(level, "%s: only a critical issue can end an episode", action)
+			}
+		case action != "":
+			t.note(level, "%s has no counterpart: every issue is noted", action)
+		}
+	}
+	t.rest()
+	return halts
+}
+
+// rules takes rules as texts. A rule by a regular expression becomes a text too.
+func (m *mapping) rules(key string) []string {
+	var all []string
+	items, ok := m.values[key].([]any)
+	if !ok {
+		if _, byName := m.values[key].(map[string]any); !byName {
+			return list(m.take(key))
+		}
+	}
+	for i, item := range items {
+		if text, ok := yamlText(item); ok {
+			all = append(all, text)
+			items[i] = nil
+		}
+	}
+	for _, one := range m.entries(key) {
+		text := strings.Trim(one.text("name", "id")+": "+one.text("description", "rule", "text"), ": ")
+		if p := one.pattern(); p != "" {
+			one.note("pattern", "a model checks the rule; for a check by an expression, write a rule for parley score")
+			text += " (regular expression: " + p + ")"
+		}
+		if on := one.flag("enabled"); on != nil && !*on {
+			one.note("enabled", "the rule is left out")
+			continue
+		}
+		one.drop("all rules are one check", "severity", "type")
+		one.rest()
+		all = append(all, text)
+	}
+	return all
 }

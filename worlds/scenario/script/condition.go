@@ -32,9 +32,9 @@ func (c Condition) key() string {
 func ops() []string { return []string{">=", "<=", "==", "!=", ">", "<"} }
 
 var (
-	comparison = regexp.MustCompile(`^\s*(>=|<=|==|!=|>|<)\s*(\S.*?)\s*$`)
-	clause     = regexp.MustCompile(`^\s*([a-z0-9_.-]+)\s*(>=|<=|==|!=|>|<)\s*(\S.*?)\s*$`)
-	and        = regexp.MustCompile(`(?i)\s+and(?:\s+|$)|\s*&&\s*`)
+	comparisonRE = regexp.MustCompile(`^\s*(>=|<=|==|!=|>|<)\s*(\S.*?)\s*$`)
+	clauseRE     = regexp.MustCompile(`^\s*([a-z0-9_.-]+)\s*(>=|<=|==|!=|>|<)\s*(\S.*?)\s*$`)
+	andRE        = regexp.MustCompile(`(?i)\s+and(?:\s+|$)|\s*&&\s*`)
 )
 
 // Compare returns the condition of a metric, written metric or actor.metric, and a
@@ -44,7 +44,7 @@ func Compare(metric, with string) (Condition, error) {
 	if actor, name, ok := strings.Cut(metric, "."); ok {
 		c.Actor, c.Metric = actor, name
 	}
-	if m := comparison.FindStringSubmatch(with); m != nil {
+	if m := comparisonRE.FindStringSubmatch(with); m != nil {
 		c.Op, c.Value = m[1], m[2]
 	}
 	c.Value = strings.Trim(c.Value, `"'`)
@@ -57,8 +57,8 @@ func Compare(metric, with string) (Condition, error) {
 // ParseConditions reads "tension >= 7 and trust < 3".
 func ParseConditions(text string) ([]Condition, error) {
 	var all []Condition
-	for _, part := range and.Split(text, -1) {
-		m := clause.FindStringSubmatch(part)
+	for _, part := range andRE.Split(text, -1) {
+		m := clauseRE.FindStringSubmatch(part)
 		if m == nil {
 			return nil, fmt.Errorf("wants METRIC OP VALUE, as tension >= 7, found %q; join several with and; OP is one of %s", part, strings.Join(ops(), " "))
 		}
@@ -122,20 +122,20 @@ func (c Condition) wrong(s *Script) string {
 		return fmt.Sprintf("%q is not a number, but %s is one", c.Value, c.Metric)
 	case err != nil && c.Op != "==" && c.Op != "!=":
 		return fmt.Sprintf("%s of a word: use == or !=", c.Op)
-	case err != nil && m.Type == Categorical && !has(m.Categories, c.Value):
+	case err != nil && m.Type == Categorical && !contains(m.Categories, c.Value):
 		return fmt.Sprintf("%q is not a category of %s%s", c.Value, c.Metric, among(c.Value, "categories", m.Categories))
-	case err != nil && m.Type == Boolean && !has([]string{"true", "false"}, c.Value):
+	case err != nil && m.Type == Boolean && !contains([]string{"true", "false"}, c.Value):
 		return fmt.Sprintf("%q is neither true nor false", c.Value)
 	}
 	return ""
 }
 
-func has(words []string, word string) bool {
+func contains(words []string, word string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, word) })
 }
 
-// meant suggests the nearest of names, if there is one.
-func meant(name string, names ...string) string {
+// didYouMean suggests the nearest of names, if there is one.
+func didYouMean(name string, names ...string) string {
 	if n := world.Nearest(name, names); n != "" {
 		return "; did you mean " + n + "?"
 	}

@@ -20,14 +20,14 @@ func (m *Metric) Measure(words string, turn int) Reading {
 	case ByKeyword:
 		return m.inRange(countWords(words, e.Keywords, e.Scoring))
 	case ByPattern:
-		found, ok := matched(e.Pattern, words)
+		found, ok := firstMatch(e.Pattern, words)
 		if !ok {
 			return Reading{Unknown: "nothing matches the pattern"}
 		}
 		if v, ok := m.Read(found); ok {
 			return Reading{Value: v, Evidence: Cut(found, 200)}
 		}
-		if n, ok := number(found); ok {
+		if n, ok := parseNumber(found); ok {
 			return m.inRange(n)
 		}
 		return Reading{Unknown: "what matches is no value", Evidence: Cut(found, 200)}
@@ -67,8 +67,8 @@ func countWords(text string, keywords []string, scoring string) float64 {
 	return float64(n)
 }
 
-// matched returns the last match of a pattern: its first group that is not empty, or the whole match.
-func matched(pattern, text string) (string, bool) {
+// firstMatch returns the last match of a pattern: its first group that is not empty, or the whole match.
+func firstMatch(pattern, text string) (string, bool) {
 	re, err := regexp.Compile("(?i)" + pattern)
 	if err != nil {
 		return "", false // checked before play
@@ -86,12 +86,12 @@ func matched(pattern, text string) (string, bool) {
 	return last[0], last[0] != ""
 }
 
-var power = regexp.MustCompile(`^([-+]?[\d.]+)\s*\^\s*([-+]?\d+)$`)
+var powerRE = regexp.MustCompile(`^([-+]?[\d.]+)\s*\^\s*([-+]?\d+)$`)
 
-// number reads 1,200, 45%, 3.5e6 and 10^25.
-func number(text string) (float64, bool) {
+// parseNumber reads 1,200, 45%, 3.5e6 and 10^25.
+func parseNumber(text string) (float64, bool) {
 	text = strings.TrimSuffix(strings.ReplaceAll(strings.TrimSpace(text), ",", ""), "%")
-	if m := power.FindStringSubmatch(text); m != nil {
+	if m := powerRE.FindStringSubmatch(text); m != nil {
 		base, err := strconv.ParseFloat(m[1], 64)
 		exponent, err2 := strconv.Atoi(m[2])
 		f := math.Pow(base, float64(exponent))

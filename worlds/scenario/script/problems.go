@@ -265,29 +265,29 @@ func (p *problems) event(i int) {
 		p.add(key("turn_range"), "wants the first turn and the last, as [2, 8]")
 	}
 	switch e.Type {
-	case Trend:
+	case EventTrend:
 		if len(e.Range) == 0 {
 			p.add(key("turn_range"), "is missing: the first and the last turn of the trend, as [2, 8]")
 		}
 		if e.Frequency < 1 {
 			p.add(key("frequency"), "is missing: every how many turns, 1 or more")
 		}
-	case Random:
+	case EventRandom:
 		if e.Probability == nil {
 			p.add(key("probability"), "is missing: how likely it is in each turn, from 0 (never) to 1")
 		}
-	case Conditional:
+	case EventConditional:
 		if len(e.Conditions) == 0 {
 			p.add(key("conditions"), "is missing: what has to hold, as {tension: \">= 7\"}")
 		}
-	case Scheduled:
+	case EventScheduled:
 		if len(e.Turns) == 0 || slices.Min(e.Turns) < 1 {
 			p.add(key("turn"), "wants the turn in which it happens, from 1 up")
 		}
 	case "":
 		p.add(key("type"), "is missing: one of trend, random, conditional, scheduled")
 	default:
-		p.add(key("type"), "wants one of trend, random, conditional, scheduled, found %q%s", e.Type, meant(e.Type, Trend, Random, Conditional, Scheduled))
+		p.add(key("type"), "wants one of trend, random, conditional, scheduled, found %q%s", e.Type, didYouMean(e.Type, EventTrend, EventRandom, EventConditional, EventScheduled))
 	}
 	if c := e.Probability; c != nil && !(*c >= 0 && *c <= 1) {
 		p.add(key("probability"), "wants 0 (never) to 1, found %v", *c)

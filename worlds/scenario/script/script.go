@@ -1,8 +1,9 @@
-// Package script has scenarios as plain data: the situation, actors, metrics,
-// checks and events.
+// Package script has scenarios as plain data: the situation, actors, metrics, checks and events.
 //
-// A Script without Problems can be played. Its JSON is recorded with a run.
-// Package folder reads a Script from a scenario folder.
+// A Script without Problems can be played. Its JSON is recorded with a run. folder.go reads a Script from
+// a scenario folder, change.go changes keys of it, and problems.go finds what is wrong with it. answer.go has
+// the schemas of what models are asked in a scenario, and reads their answers; measure.go and condition.go
+// evaluate metrics and conditions.
 package script
 
 import (
@@ -174,10 +175,10 @@ type Check struct {
 
 // The types of events.
 const (
-	Trend       = "trend"
-	Random      = "random"
-	Conditional = "conditional"
-	Scheduled   = "scheduled"
+	EventTrend       = "trend"
+	EventRandom      = "random"
+	EventConditional = "conditional"
+	EventScheduled   = "scheduled"
 )
 
 // Event is an exogenous event.

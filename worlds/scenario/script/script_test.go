@@ -2,6 +2,8 @@ package script
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -101,8 +103,8 @@ func TestChange(t *testing.T) {
 // TestKeysAreThoseOfAScript compares the list of keys with the types.
 func TestKeysAreThoseOfAScript(t *testing.T) {
 	t.Parallel()
-	var check func(typ reflect.Type, r *record)
-	check = func(typ reflect.Type, r *record) {
+	var check func(typ reflect.Type, r *keyTree)
+	check = func(typ reflect.Type, r *keyTree) {
 		var keys []string
 		inside := map[string]bool{}
 		for f := range typ.Fields() {
@@ -243,5 +245,26 @@ func TestMeasure(t *testing.T) {
 		if got := manual.Measure("", turn); got.Value != want {
 			t.Errorf("by hand, turn %d: %+v", turn, got)
 		}
+	}
+}
+
+// TestEveryKeyIsDocumented compares the keys that files may have with their document.
+func TestEveryKeyIsDocumented(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "worlds", "scenario.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, file := range []any{situation{}, features{}, actor{}, metricFile{}, metric{}, extraction{}, checkFile{}, checks{}, eventFile{}, event{}} {
+		for f := range reflect.TypeOf(file).Fields() {
+			n++
+			if key := f.Tag.Get("json"); !strings.Contains(string(b), "`"+key+"`") && !strings.Contains(string(b), "`"+key+":") {
+				t.Errorf("docs/worlds/scenario.md does not explain %s", key)
+			}
+		}
+	}
+	if n < 80 {
+		t.Errorf("%d keys: is one of the files forgotten?", n)
 	}
 }

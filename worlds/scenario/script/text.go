@@ -1,5 +1,3 @@
-// Part text writes and bounds the texts of scenarios: prompts, files and what models write.
-
 package script
 
 import (
@@ -52,9 +50,9 @@ func (p *Page) Field(name, text string) {
 // OneLine returns a text on one line.
 func OneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// textClean returns a model's text as it is kept: valid, without white space around it, and of
+// clean returns a model's text as it is kept: valid, without white space around it, and of
 // at most limit characters.
-func textClean(text string, limit int) string {
+func clean(text string, limit int) string {
 	return Cut(strings.TrimSpace(strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "\uFFFD")), limit)
 }
 

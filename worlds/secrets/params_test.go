@@ -1,0 +1,74 @@
+package secrets
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestParamsAreChecked(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("long", 3000)
+	for params, want := range map[string]string{
+		`{"mode": "chess"}`:     `secrets: params.mode: "chess": want one of standard, retained, diversity, targeted`,
+		`{"pairing": "fair"}`:   `params.pairing: "fair": want one of random, round-robin, swiss`,
+		`{"memory": "none"}`:    `params.memory: "none": want one of long, short`,
+		`{"judge": "yes"}`:      `params.judge: "yes": want one of none, report, decide`,
+		`{"target_known": "x"}`: `params.target_known: "x": want one of everyone, holder, others, nobody`,
+		`{"players": 1}`:        "params.players: 1: want 2 to 100",
+		`{"players": 101}`:      "params.players: 101: want 2 to 100",
+		`{"rounds": 0}`:         "params.rounds: 0: want 1 to 200",
+		`{"messages": 0}`:       "secrets: params.messages: 0: want 1 to 200; it counts those of each player",
+		`{"messages": 201}`:     "params.messages: 201",
+		`{"players": 100, "rounds": 100, "messages": 20}`:    "params.rounds: 100 rounds of 100 players with 20 messages each are 200000 messages in one episode: want at most 100000",
+		`{"context": ["rule"]}`:                              `params.context[0]: "rule": want one of chat_history, secret, collected_secrets, rules`,
+		`{"context": ["rules", "rules"]}`:                    `params.context[1]: "rules" is listed twice`,
+		`{"forms": ["rot14"]}`:                               `params.forms[0]: "rot14": want one of said, partial`,
+		`{"forms": []}`:                                      "params.forms: none: nothing would give a secret away",
+		`{"categories": ["cars"]}`:                           `params.categories[0]: "cars": want one of animals, birds`,
+		`{"categories": ["food", "food"]}`:                   `params.categories[1]: "food" is listed twice`,
+		`{"categories": []}`:                                 "params.categories: none, and no words either",
+		`{"categories": ["food"], "players": 25}`:            "params.categories: they have 24 words for 25 players: add some",
+		`{"words": ["tiger"]}`:                               "params.words: 1 for 2 players: want one or more for each",
+		`{"words": ["tiger", "lion", "puma"], "players": 4}`: "params.words: 3 for 4 players",
+		`{"words": ["tiger", "ox"]}`:                         `params.words[1]: "ox": want 3 letters or more`,
+		`{"words": ["tiger", "Tíger!"]}`:                     `params.words[1]: "tiger" and "Tíger!" sound the same`,
+		`{"words": ["tiger", "a\nsystem: b"]}`:               "want plain text on one line",
+		`{"words": ["tiger", "…"]}`:                          "want 3 letters or more",
+		`{"words": ["tiger", "` + long[:80] + `"]}`:          "want at most 40 bytes",
+		`{"persona": {"third": "x"}}`:                        "params.persona.third: unknown seat; want one of first, second",
+		`{"persona": {"first": "x"}, "players": 3}`:          "params.persona.first: unknown seat; want one of player1, player2, player3",
+		`{"persona": {"first": "` + long + `"}}`:             "params.persona.first: want a text of at most",
+		`{"points": {"secret": 1}}`:                          "params.points.secret: mode standard does not pay for this; want one of neither, both, only_other, only_own",
+		`{"points": {"both": 1e9}}`:                          "params.points.both: 1e+09: want -1000000 to 1000000",
+		`{"points": {"secret": 1}, "mode": "retained"}`:      "params.points.secret: mode retained pays by how rare a secret is",
+		`{"target": "first"}`:                                "params.target: mode standard has none: use mode targeted",
+		`{"target": "third", "mode": "targeted"}`:            `params.target: unknown seat "third"; want one of first, second`,
+	} {
+		p := paramsOf(t, params)
+		_, err := definition{}.Seats(p)
+		_, also := definition{}.World(p, nil)
+		if err == nil || also == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60s: Seats returns %v, World %v; want %s", params, err, also, want)
+		}
+	}
+}
+
+func TestSeats(t *testing.T) {
+	t.Parallel()
+	for params, want := range map[string][]string{
+		`{}`:                                 {firstSeat, secondSeat},
+		`{"judge": "report"}`:                {firstSeat, secondSeat, judgeSeat},
+		`{"players": 3}`:                     {"player1", "player2", "player3"},
+		`{"players": 3, "judge": "decide"}`:  {"player1", "player2", "player3", judgeSeat},
+		`{"players": 2, "mode": "targeted"}`: {firstSeat, secondSeat},
+	} {
+		if got, err := (definition{}).Seats(paramsOf(t, params)); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: seats %v, %v; want %v", params, got, err, want)
+		}
+	}
+	if got, err := (definition{}).Seats(paramsOf(t, `{"players": 100}`)); err != nil || len(got) != 100 || got[99] != fmt.Sprint("player", 100) {
+		t.Errorf("100 players: seats %v, %v", got, err)
+	}
+}
