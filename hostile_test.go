@@ -97,11 +97,11 @@ func (c chat) StandIn(_ string, req *llm.Request, _ uint64) (string, bool) {
 func (c chat) World(*chatParams, world.Lineup) (world.World, error) {
 	do(c.world)
 	return world.Func(func(t *world.Table) world.Outcome {
-		var said []llm.Message
+		var transcript []llm.Message
 		for range 4 {
-			said = append(said, llm.User(fmt.Sprintf("question %d", t.Rand().IntN(1000))))
-			reply := t.One(world.Call{Seat: "one", Ask: llm.Request{Messages: said}})
-			said = append(said, llm.Assistant(reply.Text))
+			transcript = append(transcript, llm.User(fmt.Sprintf("question %d", t.Rand().IntN(1000))))
+			reply := t.One(world.Call{Seat: "one", Ask: llm.Request{Messages: transcript}})
+			transcript = append(transcript, llm.Assistant(reply.Text))
 		}
 		if c.play != nil {
 			c.play(t)
@@ -109,7 +109,7 @@ func (c chat) World(*chatParams, world.Lineup) (world.World, error) {
 		if c.data != nil {
 			return world.Outcome{Data: c.data}
 		}
-		return world.Outcome{Data: said[len(said)-1].Text()}
+		return world.Outcome{Data: transcript[len(transcript)-1].Text()}
 	}), nil
 }
 

@@ -172,7 +172,7 @@ func (r *Reader) Transcript(ctx context.Context, episode int) ([]world.Transcrip
 	if _, ok := run.Spec(episode); !ok {
 		return nil, fmt.Errorf("parley: no episode %d: the run has %d, numbered from 0", episode, run.Episodes.Total)
 	}
-	t, err := results.Read(ctx, r.journal, run.Head, run.Kind(), episode)
+	t, err := results.ReadTranscript(ctx, r.journal, run.Head, run.Kind(), episode)
 	if err != nil {
 		return nil, wrap(err)
 	}
@@ -276,7 +276,7 @@ func (r *Reader) Compare(ctx context.Context, by Part) ([]Comparison, error) {
 	if err := checkParts(by); err != nil {
 		return nil, err
 	}
-	result, err := report.Runs([]*results.Run{results.Outcomes(head, r.kind(head))}, []string{"run"}, report.Config{By: string(by), All: true})
+	result, err := report.Compare([]*results.Run{results.Outcomes(head, r.kind(head))}, []string{"run"}, report.CompareConfig{By: string(by), All: true})
 	if err != nil {
 		return nil, wrap(err)
 	}

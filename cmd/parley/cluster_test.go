@@ -275,8 +275,8 @@ func TestRebuilt(t *testing.T) {
 	}
 }
 
-// patience is how long a run may make no progress: lots at which several workers died are played alone, which can take minutes.
-func patience(t *testing.T) time.Duration {
+// timeout is how long a run may make no progress: lots at which several workers died are played alone, which can take minutes.
+func timeout(t *testing.T) time.Duration {
 	t.Helper()
 	limit := 8 * time.Minute
 	if end, ok := t.Deadline(); ok {
@@ -321,7 +321,7 @@ func killedRun(t *testing.T, file string, nodes, enough int) (kills int, got sum
 		// An episode at which workers die again and again fails, if nothing is recorded meanwhile.
 		n := callsIn(t, out)
 		for began := time.Now(); n <= before && !run.over(); n = callsIn(t, out) {
-			if time.Sleep(20 * time.Millisecond); time.Since(began) > patience(t) {
+			if time.Sleep(20 * time.Millisecond); time.Since(began) > timeout(t) {
 				stuck(t, parts)
 			}
 		}
@@ -345,7 +345,7 @@ func killedRun(t *testing.T, file string, nodes, enough int) (kills int, got sum
 		if err != nil {
 			t.Fatalf("%v: %s%s", err, run.out, run.err)
 		}
-	case <-time.After(patience(t)):
+	case <-time.After(timeout(t)):
 		stuck(t, parts)
 	}
 	if err := json.Unmarshal(run.out.Bytes(), &got); err != nil {

@@ -155,3 +155,24 @@ func TestServersStayOnThisMachine(t *testing.T) {
 		parley(t, State{}, append(args, "--addr", "127.0.0.1:0", "--allow-origin", "*")...).want(t, exit.Misuse).wantErr(t, "--allow-origin", "SCHEME://NAME")
 	}
 }
+
+// TestDocumentedServers checks the plan of every server in docs/how-to/servers.md.
+func TestDocumentedServers(t *testing.T) {
+	t.Parallel()
+	sequential(t)
+	seen := 0
+	for i, block := range strings.Split(read(t, "../../docs/how-to/servers.md"), "```") {
+		entry, ok := strings.CutPrefix(block, "yaml\n")
+		if i%2 == 0 || !ok {
+			continue
+		}
+		seen++
+		plan := write(t, "plan.yaml", "kind: secrets\nepisodes: 1\nlineup: {first: player, second: player}\n"+entry)
+		if got := parley(t, State{}, "check", plan); got.code != exit.OK {
+			t.Errorf("%s\n%s", entry, got.stderr)
+		}
+	}
+	if seen < 9 {
+		t.Errorf("%d plans", seen)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,7 +41,7 @@ type askCmd struct {
 	Seed        *int64   `group:"question" placeholder:"N" help:"Seed. Sample k gets seed N+k."`
 	Samples     int      `group:"question" default:"1" placeholder:"N" help:"Ask every question N times."`
 
-	account `group:"provider"`
+	providerFlags `group:"provider"`
 
 	Budget      *float64      `group:"care" placeholder:"USD" help:"Stop before the cost exceeds this. With --out, what the records in the file and in FILE.stale cost counts too."`
 	Prices      string        `group:"care" placeholder:"FILE" help:"File of prices that override the built-in ones."`
@@ -181,7 +182,7 @@ func (c *askCmd) askPrompt(ctx context.Context, s *State, g *exit.Gate, cfg app.
 	if c.Out != "" {
 		return exit.Usagef("--out is for a file of requests; a prompt's answer goes to standard output")
 	}
-	w, err := c.watch(ctx, s)
+	w, err := c.openMonitor(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -204,7 +205,7 @@ func (c *askCmd) askPrompt(ctx context.Context, s *State, g *exit.Gate, cfg app.
 		sink.Format = func(r *bulk.Record) ([]byte, error) { return answerText(s, r), nil }
 	}
 	m := &bulk.Asking{
-		Source: &single{question: bulk.Question{ID: []byte("1"), Req: &req, Line: 1, Unnamed: true}}, Sink: sink,
+		Source: &oneQuestion{question: bulk.Question{ID: []byte("1"), Req: &req, Line: 1, Unnamed: true}}, Sink: sink,
 		Samples: c.Samples, Keys: bulk.NewKeyer(), Gate: g, Tally: &bulk.Tally{},
 	}
 	w.ask(ctx, s, a, m)
@@ -212,14 +213,14 @@ func (c *askCmd) askPrompt(ctx context.Context, s *State, g *exit.Gate, cfg app.
 	return errors.Join(m.Verdict(), a.Close())
 }
 
-// single is a source of one question.
-type single struct {
+// oneQuestion is a source of one question.
+type oneQuestion struct {
 	question bulk.Question
 	over     bool
 }
 
 // Next returns the question once, and then io.EOF.
-func (s *single) Next() (bulk.Question, error) {
+func (s *oneQuestion) Next() (bulk.Question, error) {
 	if s.over {
 		return bulk.Question{}, io.EOF
 	}
@@ -254,7 +255,7 @@ func (c *askCmd) prompt(s *State, g *exit.Gate) (string, error) {
 
 // askFile asks every request of a file.
 func (c *askCmd) askFile(ctx context.Context, s *State, g *exit.Gate, cfg app.Config, defs bulk.Defaults, path string) error {
-	w, err := c.watch(ctx, s)
+	w, err := c.openMonitor(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -379,3 +380,87 @@ func budgetOf(budget *float64) (llm.Money, error) {
 	}
 	return llm.Dollars(*budget), nil
 }
+
+// checkWords refuses arguments that name files and would be asked as a prompt.
+func (c *askCmd) checkWords() error {
+	if len(c.Words) > 1 && (c.JSONL || slices.ContainsFunc(c.Words, isJSONL)) {
+		return exit.Usagef("ask takes one file of requests; the records go to the file of --out. If it is a prompt, put it in quotes")
+	}
+	if len(c.Words) != 1 || c.JSONL || isJSONL(c.Words[0]) {
+		return nil
+	}
+	word := c.Words[0]
+	if info, err := os.Stat(word); word == "-" || err != nil || !info.Mode().IsRegular() {
+		return nil //nolint:nilerr // it is a prompt
+	}
+	name := terminal.ShellWord(word)
+	return exit.Usagef("%s is a file, and not a prompt: ask the requests in it with --jsonl %s, its text with parley ask - < %s, something about it with --attach %s \"PROMPT\", or the word itself with echo %s | parley ask -",
+		terminal.Safe(word), name, name, name, name)
+}
+
+// isJSONL reports whether a word names a file of requests.
+func isJSONL(word string) bool {
+	return strings.HasSuffix(word, ".jsonl") && !strings.ContainsAny(word, " \t\n")
+}
+
+// tellSimulated says that answers are simulated, if the user may expect a real model.
+func (c *askCmd) tellSimulated(s *State, n bulk.Counts, cfg app.Config) {
+	if c.Model == nil && !c.Quiet && n.Unnamed > 0 && len(cfg.Providers) > 0 && cfg.Providers[0].Dialect == "sim" {
+		fmt.Fprintf(s.Stderr, "parley: answered by %s, which is simulated; name a model with --model\n", c.model)
+	}
+}
+
+// tellUnasked says how many requests a stop left, and what to do.
+func (c *askCmd) tellUnasked(s *State, g *exit.Gate, n int) {
+	if n == 0 || c.Quiet || c.JSON {
+		return
+	}
+	todo := "run the same command again"
+	if c.Out == "" {
+		todo = "with --out FILE, a stopped command asks only what is missing when you run it again"
+	} else if code, _ := g.Reason(); code == exit.Budget {
+		todo += " with a larger --budget"
+	}
+	fmt.Fprintf(s.Stderr, "parley: %s not asked: %s\n", terminal.Number(n), todo)
+}
+
+// listDigests prints the record of each request of a file as it is before it is asked: id, sample and digest. Nothing is asked.
+func (c *askCmd) listDigests(ctx context.Context, s *State, g *exit.Gate, defs bulk.Defaults, path string) error {
+	if c.Out != "" {
+		return exit.Usagef("--digests writes nothing to --out; leave one of them out")
+	}
+	defs.Open = bulk.OpenIn(ctx, filepath.Dir(path))
+	in, err := bulk.OpenJSONL(s.Stdin, path, defs, g.Shut)
+	if err != nil {
+		return err
+	}
+	m := &bulk.Asking{Source: in, Sink: bulk.NewOrdered(s.Stdout, bulk.Window), Samples: c.Samples, Keys: bulk.NewKeyer(), Gate: g, Tally: &bulk.Tally{}}
+	m.Run(ctx, noAsker{})
+	code, err := g.Reason()
+	if err != nil {
+		return errors.Join(&exit.Error{Code: code, Err: err}, in.Close())
+	}
+	if code == exit.OK && m.Tally.Now().Rejected > 0 {
+		code = exit.Failed
+	}
+	return errors.Join(exit.Silent(code), in.Close())
+}
+
+// noAsker is an asker that asks nothing: the record of a request has neither an answer nor an error.
+type noAsker struct{}
+
+func (noAsker) Each(ctx context.Context, reqs iter.Seq[*llm.Request], done func(int, llm.Result)) int {
+	n := 0
+	for range reqs {
+		if ctx.Err() != nil {
+			break
+		}
+		done(n, llm.Result{})
+		n++
+	}
+	return n
+}
+
+func (noAsker) Drain()                   {}
+func (noAsker) Stats() dispatch.Snapshot { return dispatch.Snapshot{} }
+func (noAsker) Close() error             { return nil }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,12 +9,16 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"parley/internal/cli/bulk"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/llm"
+	"parley/llm/llmtest"
 )
 
 func TestPrompt(t *testing.T) {
@@ -259,7 +264,7 @@ func TestBudgetStops(t *testing.T) {
 		if req.Messages[0].Text() >= "q3" {
 			return nil, &llm.Error{Kind: llm.KindBudget, Message: "no room"}
 		}
-		return said("yes"), nil
+		return answered("yes"), nil
 	}
 	in, out := requests(t, 100), write(t, "out.jsonl", "")
 	got := parley(t, f.state(), "ask", in, "--out", out).want(t, exit.Budget).wantErr(t, "budget", "no room")
@@ -284,7 +289,7 @@ func TestTerminalIsSafe(t *testing.T) {
 	t.Parallel()
 	const hostile = "\x1b]0;owned\x07 \u009b31m \u202etxt.exe \r\xff done"
 	f := echo()
-	f.answer = func(context.Context, *llm.Request) (*llm.Response, error) { return said(hostile), nil }
+	f.answer = func(context.Context, *llm.Request) (*llm.Response, error) { return answered(hostile), nil }
 	if got := parley(t, f.state(), "ask", "x").want(t, exit.OK); got.stdout != hostile+"\n" {
 		t.Errorf("a pipe got %q", got.stdout)
 	}
@@ -350,5 +355,249 @@ func wantAnswers(t *testing.T, text string, n int) {
 	}
 	if _, err := os.Stat("out.jsonl"); err == nil {
 		t.Error("a file was left behind")
+	}
+}
+
+// TestAttach: files are sent with a prompt, and with the lines of a file; what a model cannot take is an error before
+// anything is sent.
+func TestAttach(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	file := func(name, content string) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	pdf, wav, text := file("a.pdf", llmtest.PDF), file("b.wav", llmtest.WAV), file("c.pdf", "text")
+	var s State
+	got := parley(t, s, "ask", "--attach", pdf, "--attach", wav, "--attach", pdf, "What is this?").want(t, exit.OK)
+	if !strings.HasPrefix(got.stdout, "I was given 2 documents and 1 recording. ") {
+		t.Errorf("stdout %q", got.stdout)
+	}
+	parley(t, s, "ask", "--attach", text, "x").want(t, exit.Misuse).wantErr(t, "c.pdf: its content is no PDF, no picture")
+	parley(t, s, "ask", "--attach", folder, "x").want(t, exit.Misuse)
+	parley(t, s, "ask", "--attach", filepath.Join(folder, "none.pdf"), "x").want(t, exit.Misuse).wantErr(t, "none.pdf")
+	lines := file("in.jsonl", `{"prompt":"x","files":["a.pdf"]}`+"\n"+`{"prompt":"x","files":["c.pdf"]}`+"\n")
+	parley(t, s, "ask", "--attach", pdf, lines).want(t, exit.Misuse).wantErr(t, `a line has its own "files"`)
+	got = parley(t, s, "ask", lines).want(t, exit.Failed)
+	if !strings.Contains(got.stdout, "I was given 1 document and 0 recordings.") || !strings.Contains(got.stdout, "in.jsonl:2: files[0]: ") {
+		t.Errorf("stdout %q", got.stdout)
+	}
+	parley(t, s, "ask", "--model", "lab/m", "--base-url", "http://127.0.0.1:1/v1", "--dialect", "anthropic", "--attach", wav, "x").
+		want(t, exit.Failed).wantErr(t, "messages[0].content[1], audio (audio/wav, 46 bytes), cannot be sent to lab/m: the model takes no audio")
+}
+
+// These tests run the whole program on the built-in simulated provider: no fake asker, no key, no network.
+
+func TestBuiltIn(t *testing.T) {
+	t.Parallel()
+	first := parley(t, State{}, "ask", "What is a parley?").want(t, exit.OK)
+	if strings.TrimSpace(first.stdout) == "" {
+		t.Fatal("no answer")
+	}
+	if again := parley(t, State{}, "ask", "What is a parley?").want(t, exit.OK); again.stdout != first.stdout {
+		t.Errorf("different answers to the same question: %q, %q", first.stdout, again.stdout)
+	}
+}
+
+func TestBuiltInSchema(t *testing.T) {
+	t.Parallel()
+	schema := write(t, "s.json", `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`)
+	got := parley(t, State{}, "ask", "A number?", "--schema", schema).want(t, exit.OK)
+	if !strings.HasPrefix(got.stdout, `{"n":`) {
+		t.Errorf("%q", got.stdout)
+	}
+}
+
+func TestBuiltInFile(t *testing.T) {
+	t.Parallel()
+	in, out := requests(t, 500), filepath.Join(t.TempDir(), "out.jsonl")
+	parley(t, State{}, "ask", in, "--out", out).want(t, exit.OK).wantErr(t, "500 answered")
+	wantAnswers(t, read(t, out), 500)
+	parley(t, State{}, "ask", in, "--out", out).want(t, exit.OK).wantErr(t, "500 kept from before")
+}
+
+// TestOtherProviders names providers in request lines: an unknown one or one without a key fails only its own
+// line.
+func TestOtherProviders(t *testing.T) {
+	t.Setenv("ANTHROPIC_API_KEY", "")
+	in := write(t, "in.jsonl", `{"prompt":"a"}`+"\n"+`{"prompt":"b","model":"nobody/x"}`+"\n"+`{"prompt":"c","model":"anthropic/x"}`+"\n")
+	got := parley(t, State{}, "ask", in).want(t, exit.Failed)
+	all := records(t, got.stdout)
+	if len(all) != 3 || all[0].Response == nil || all[1].Error == nil || all[2].Error == nil {
+		t.Fatal(got.stdout)
+	}
+	if !strings.Contains(all[1].Error.Message, "nobody") || !strings.Contains(all[2].Error.Message, "ANTHROPIC_API_KEY") {
+		t.Errorf("%v\n%v", all[1].Error, all[2].Error)
+	}
+}
+
+// TestBuiltInBudget sets a price for the simulated model and a budget that is too small.
+func TestBuiltInBudget(t *testing.T) {
+	t.Parallel()
+	prices := write(t, "prices.json", `{"as_of":"2026-11-15","models":{"sim/small":{"input":10,"output":10}}}`)
+	in, out := requests(t, 200), filepath.Join(t.TempDir(), "out.jsonl")
+	args := []string{"ask", in, "--out", out, "--prices", prices, "--max-tokens", "100", "--json", "--quiet"}
+	parley(t, State{}, append(args, "--budget", "0.02")...).want(t, exit.Budget).wantErr(t, "budget")
+	some := len(records(t, read(t, out)))
+	if some == 0 || some == 200 {
+		t.Fatalf("%d answered", some)
+	}
+	var spent float64
+	for _, r := range records(t, read(t, out)) {
+		spent += r.Response.Metadata.Cost.Dollars()
+	}
+	if spent > 0.02 {
+		t.Errorf("spent %f", spent)
+	}
+	parley(t, State{}, append(args, "--budget", "100")...).want(t, exit.OK)
+	wantAnswers(t, read(t, out), 200)
+}
+
+func TestBuiltInCache(t *testing.T) {
+	t.Parallel()
+	cache, in := t.TempDir(), requests(t, 20)
+	first := parley(t, State{}, "ask", in, "--cache", cache).want(t, exit.OK)
+	again := parley(t, State{}, "ask", in, "--cache", cache).want(t, exit.OK).wantErr(t, "20 of them from the cache", "0 tokens in")
+	for i, r := range records(t, again.stdout) {
+		if want := records(t, first.stdout)[i].Response.Text; r.Response.Text != want || !r.Response.Metadata.Cached {
+			t.Errorf("record %d: %+v, want %q", i, r.Response, want)
+		}
+	}
+	bad := write(t, "file", "")
+	parley(t, State{}, "ask", "x", "--cache", filepath.Join(bad, "sub")).want(t, exit.Misuse)
+}
+
+// trigger is a standard error that calls a function when a text is first written to it.
+type trigger struct {
+	text string
+	then func()
+
+	mu   sync.Mutex
+	buf  bytes.Buffer
+	done bool
+}
+
+func (w *trigger) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.buf.Write(p)
+	if !w.done && strings.Contains(w.buf.String(), w.text) {
+		w.done = true
+		w.then()
+	}
+	return len(p), nil
+}
+
+// deadURL is an address at which no server listens: systems give that port to nobody.
+const deadURL = "http://127.0.0.1:1/v1"
+
+// TestAskWaits checks that ask reports at once that a server is missing, and that a signal ends the wait.
+func TestAskWaits(t *testing.T) {
+	t.Parallel()
+	const url = deadURL
+	signals := make(chan os.Signal, 1)
+	stderr := &trigger{text: "lab is unreachable: connection refused at " + url + "; waits up to 2m0s", then: func() { signals <- os.Interrupt }}
+	code := mainWith(t.Context(), State{
+		Args:   []string{"ask", "hello", "--model", "lab/any", "--base-url", url},
+		Stdout: &bytes.Buffer{}, Stderr: stderr, Signals: signals,
+	})
+	if code != exit.Interrupted || !stderr.done {
+		t.Errorf("exit code %d:\n%s", code, stderr.buf.String())
+	}
+}
+
+// TestAskDoesNotWait checks that with 0 there are only the usual attempts, and then an error.
+func TestAskDoesNotWait(t *testing.T) {
+	t.Parallel()
+	got := parley(t, State{}, "ask", "hello", "--model", "lab/any", "--base-url", deadURL, "--unreachable", "0", "--retries", "0")
+	got.want(t, exit.Failed).wantErr(t, "connection refused")
+	if strings.Contains(got.stderr, "waits up to") {
+		t.Errorf("it waits:\n%s", got.stderr)
+	}
+	parley(t, State{}, "ask", "hello", "--unreachable", "-1s").want(t, exit.Misuse).wantErr(t, "--unreachable")
+}
+
+// slow returns a fake that takes three seconds for each answer.
+func slow() *fake {
+	f := echo()
+	f.answer = func(context.Context, *llm.Request) (*llm.Response, error) {
+		time.Sleep(3 * time.Second)
+		return answered("at last"), nil
+	}
+	return f
+}
+
+// TestProgress runs 40 slow requests, eight at a time, in synthetic time.
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	in := requests(t, 40)
+	synctest.Test(t, func(t *testing.T) {
+		got := parley(t, slow().state(), "ask", "--model", "sim/small", in, "--budget", "2").want(t, exit.OK)
+		golden(t, "progress-lines", got.stderr)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		var stderr bytes.Buffer
+		s := slow().state()
+		s.Args, s.Stderr, s.Stdout = []string{"ask", "--model", "sim/small", in}, &stderr, &bytes.Buffer{}
+		s.Terminal = func(stream any) int {
+			if stream == any(&stderr) {
+				return 60
+			}
+			return 0
+		}
+		if code := mainWith(t.Context(), s); code != exit.OK {
+			t.Fatal(code, stderr.String())
+		}
+		rows := strings.Split(stderr.String(), terminal.Wipe)
+		if len(rows) < 70 || !strings.HasPrefix(rows[len(rows)-1], "40 answered; 120 tokens in, 80 out; ") {
+			t.Errorf("%d rows: %q", len(rows), rows[len(rows)-1])
+		}
+		for _, row := range rows[:len(rows)-1] {
+			if len([]rune(row)) >= 60 {
+				t.Errorf("row does not fit: %q", row)
+			}
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		if got := parley(t, slow().state(), "ask", "--model", "sim/small", in, "--quiet").want(t, exit.OK); got.stderr != "" {
+			t.Errorf("not quiet: %s", got.stderr)
+		}
+		got := parley(t, slow().state(), "ask", "--model", "sim/small", in, "--quiet", "--json").want(t, exit.OK)
+		golden(t, "summary-json", got.stderr)
+	})
+}
+
+// TestProgressWithoutEscapes checks that a terminal without escapes gets as few plain lines as a file.
+func TestProgressWithoutEscapes(t *testing.T) {
+	t.Parallel()
+	in := requests(t, 40)
+	for _, env := range []map[string]string{{"TERM": "dumb"}, {"NO_COLOR": "1"}} {
+		synctest.Test(t, func(t *testing.T) {
+			s := atTerminal(env)
+			s.open = slow().state().open
+			got := parley(t, s, "ask", "--model", "sim/small", in).want(t, exit.OK).stderr
+			if strings.ContainsAny(got, "\x1b\r") || strings.Count(got, "\n") != 2 || !strings.HasPrefix(got, "24 answered, 82% of the input") {
+				t.Errorf("%v: %q", env, got)
+			}
+		})
+	}
+}
+
+// TestToolParametersAreBounded checks that the error names the tool whose parameters are nested too deeply.
+func TestToolParametersAreBounded(t *testing.T) {
+	t.Parallel()
+	deep := strings.Repeat(`{"not":`, 100) + "{}" + strings.Repeat("}", 100)
+	in := write(t, "in.jsonl", `{"prompt":"x","tools":[{"name":"look","parameters":`+deep+"}]}\n"+`{"prompt":"x","schema":`+deep+"}\n")
+	got := parley(t, echo().state(), "ask", in)
+	for _, want := range []string{
+		`tools[0] \"look\": parameters: line 1, byte 449: nested more than 64 levels deep`,
+		"answer: schema: line 1, byte 449: nested more than 64 levels deep",
+	} {
+		if !strings.Contains(got.stdout+got.stderr, want) {
+			t.Errorf("no %q in %s%s", want, got.stdout, got.stderr)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,10 +16,13 @@ import (
 	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
+	"parley/internal/kit/files"
 	"parley/internal/kit/statmath"
+	"parley/internal/kit/text"
 	"parley/internal/run/estimate"
 	"parley/internal/run/growth"
 	"parley/internal/run/planfile"
+	"parley/internal/run/runfile"
 	"parley/llm"
 	"parley/world"
 )
@@ -63,17 +67,17 @@ func (c *checkCmd) Run(ctx context.Context, s *State) error {
 	for _, set := range c.Set {
 		command = append(command, "--set", terminal.ShellWord(set))
 	}
-	return c.estimate(ctx, s, keys, estimated{plan, file, strings.Join(command, " ")})
+	return c.estimate(ctx, s, keys, estimateTarget{plan, file, strings.Join(command, " ")})
 }
 
-// estimated is what an estimate is about: a plan, the run file that it would have, and the command that plays it.
-type estimated struct {
+// estimateTarget is what an estimate is about: a plan, the run file that it would have, and the command that plays it.
+type estimateTarget struct {
 	plan          *planfile.Plan
 	file, command string
 }
 
 // estimate plays a part of a plan and prints what all of it would take.
-func (c *checkCmd) estimate(ctx context.Context, s *State, keys *keyGate, of estimated) error {
+func (c *checkCmd) estimate(ctx context.Context, s *State, keys *keyGate, of estimateTarget) error {
 	plan := of.plan
 	for _, a := range plan.Advice {
 		fmt.Fprintln(s.Stderr, "advice: "+a)
@@ -92,7 +96,7 @@ func (c *checkCmd) estimate(ctx context.Context, s *State, keys *keyGate, of est
 	if e.StoryFailed != nil {
 		s.tell(e.StoryFailed.Error())
 	}
-	e.Recorded = recorded(ctx, s, of)
+	e.Recorded = compareWithFile(ctx, s, of)
 	if c.JSON {
 		return terminal.PrintJSON(s.Stdout, e)
 	}
@@ -102,8 +106,8 @@ func (c *checkCmd) estimate(ctx context.Context, s *State, keys *keyGate, of est
 	return err
 }
 
-// recorded compares a plan with its run file.
-func recorded(ctx context.Context, s *State, of estimated) *app.Recorded {
+// compareWithFile compares a plan with its run file.
+func compareWithFile(ctx context.Context, s *State, of estimateTarget) *app.Recorded {
 	grown, err := app.Play{Plan: of.plan, File: of.file, Code: s.code()}.Growth(ctx)
 	switch {
 	case err != nil:
@@ -119,7 +123,7 @@ func recorded(ctx context.Context, s *State, of estimated) *app.Recorded {
 // print writes the table, the facts and the next command.
 func (c *checkCmd) print(w io.Writer, e *app.Estimate, command string) {
 	n := e.Episodes
-	fmt.Fprintf(w, "%s is a valid plan: %s, %s episodes", c.Plan, e.Kind, counted(statmath.Interval{Low: float64(n.Low), High: float64(n.High)}))
+	fmt.Fprintf(w, "%s is a valid plan: %s, %s episodes", c.Plan, e.Kind, countText(statmath.Interval{Low: float64(n.Low), High: float64(n.High)}))
 	if n.Cells > 1 {
 		fmt.Fprintf(w, " in %s cells", terminal.Number(n.Cells))
 	}
@@ -150,7 +154,7 @@ func (c *checkCmd) printUse(w io.Writer, e *app.Estimate) {
 	if len(e.Models) != 1 {
 		rows = append(rows, useRow("all", e.Use))
 	}
-	for _, row := range filled(rows) {
+	for _, row := range withoutEmptyColumns(rows) {
 		fmt.Fprintln(t, strings.Join(row, "\t"))
 	}
 	_ = t.Flush() // a strings.Builder takes everything
@@ -169,7 +173,7 @@ func printParts(w io.Writer, e *app.Estimate) {
 	rows := [][]string{{"PART", "EPISODES", "CALLS", "COST", "IN BATCHES", "COST AT MOST"}}
 	add := func(name string, low, high int, u estimate.Use) {
 		r := useRow(name, u)
-		rows = append(rows, []string{name, counted(statmath.Interval{Low: float64(low), High: float64(high)}), r[1], r[5], r[6], r[7]})
+		rows = append(rows, []string{name, countText(statmath.Interval{Low: float64(low), High: float64(high)}), r[1], r[5], r[6], r[7]})
 	}
 	for _, p := range e.Parts {
 		if p.Calls.Total.High == 0 {
@@ -179,14 +183,14 @@ func printParts(w io.Writer, e *app.Estimate) {
 	}
 	add("all", e.Episodes.Low, e.Episodes.High, e.Use)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, row := range filled(rows) {
+	for _, row := range withoutEmptyColumns(rows) {
 		fmt.Fprintln(t, strings.Join(row, "\t"))
 	}
 	_ = t.Flush() // a strings.Builder takes everything
 }
 
-// filled removes the columns that are empty in every row.
-func filled(rows [][]string) [][]string {
+// withoutEmptyColumns removes the columns that are empty in every row.
+func withoutEmptyColumns(rows [][]string) [][]string {
 	out := make([][]string, len(rows))
 	for column := range rows[0] {
 		says := slices.ContainsFunc(rows[1:], func(row []string) bool { return row[column] != "-" })
@@ -204,17 +208,17 @@ func useRow(name string, u estimate.Use) []string {
 		if a == nil {
 			return "-"
 		}
-		return ranged(a.Total, dollars)
+		return rangeText(a.Total, dollars)
 	}
 	cost, outputMax := money(u.Cost), "-"
 	if u.Cost == nil {
 		cost = "unpriced"
 	}
 	if u.OutputMax != nil {
-		outputMax = counted(u.OutputMax.Total)
+		outputMax = countText(u.OutputMax.Total)
 	}
 	return []string{
-		name, counted(u.Calls.Total), counted(u.Input.Total), counted(u.Output.Total),
+		name, countText(u.Calls.Total), countText(u.Input.Total), countText(u.Output.Total),
 		outputMax, cost, money(u.Batch), money(u.CostMax),
 	}
 }
@@ -222,7 +226,7 @@ func useRow(name string, u estimate.Use) []string {
 // facts returns the lines below the table, each with its name.
 func facts(e *app.Estimate) [][2]string {
 	t := e.Time
-	all := [][2]string{{"time", fmt.Sprintf("%s at %v a call (--latency); most of it for %s", ranged(t.Seconds, lasting), time.Duration(t.Latency*float64(time.Second)), t.Bound)}}
+	all := [][2]string{{"time", fmt.Sprintf("%s at %v a call (--latency); most of it for %s", rangeText(t.Seconds, durationText), time.Duration(t.Latency*float64(time.Second)), t.Bound)}}
 	switch {
 	case e.Episodes.Played == 0:
 		all = nil
@@ -340,8 +344,8 @@ func keyText(k app.Key) string {
 	return comes + "; it goes to " + destinationsOf(k)
 }
 
-// ranged writes an interval as "low to high", or one number where both read the same.
-func ranged(i statmath.Interval, write func(float64) string) string {
+// rangeText writes an interval as "low to high", or one number where both read the same.
+func rangeText(i statmath.Interval, write func(float64) string) string {
 	low, high := write(i.Low), write(i.High)
 	if low == high {
 		return low
@@ -349,18 +353,18 @@ func ranged(i statmath.Interval, write func(float64) string) string {
 	return low + " to " + high
 }
 
-// counted formats a number of things. An estimate is rounded to three significant digits.
-func counted(i statmath.Interval) string {
+// countText formats a number of things. An estimate is rounded to three significant digits.
+func countText(i statmath.Interval) string {
 	if i.High-i.Low < 0.5 {
 		return terminal.Number(int(math.Round(i.High)))
 	}
-	return ranged(i, func(f float64) string { return terminal.Number(int(three(f))) })
+	return rangeText(i, func(f float64) string { return terminal.Number(int(threeDigits(f))) })
 }
 
-func dollars(f float64) string { return llm.Dollars(three(f)).String() }
+func dollars(f float64) string { return llm.Dollars(threeDigits(f)).String() }
 
-// three rounds to three significant digits.
-func three(f float64) float64 {
+// threeDigits rounds to three significant digits.
+func threeDigits(f float64) float64 {
 	short, err := strconv.ParseFloat(strconv.FormatFloat(f, 'g', 3, 64), 64)
 	if err != nil {
 		return f
@@ -368,11 +372,175 @@ func three(f float64) float64 {
 	return short
 }
 
-// lasting formats seconds as a duration: whole seconds, or whole minutes from one hour.
-func lasting(seconds float64) string {
+// durationText formats seconds as a duration: whole seconds, or whole minutes from one hour.
+func durationText(seconds float64) string {
 	d := time.Duration(min(seconds, 1e9) * float64(time.Second))
 	if d >= time.Hour {
 		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
 	}
 	return d.Round(time.Second).String()
+}
+
+// budgetFact says whether the budget is enough.
+func budgetFact(e *app.Estimate) string {
+	b := e.Budget
+	if b == nil {
+		return "none is set"
+	}
+	switch b.Covers {
+	case "yes":
+		return b.Limit.String() + coversText(e)
+	case "no":
+		return b.Limit.String() + " does not cover it: the run will stop, and can be resumed with more"
+	case "maybe":
+		return b.Limit.String() + " may not cover it: the run then stops, and can be resumed with more"
+	default:
+		return b.Limit.String() + " cannot be kept: a price is missing"
+	}
+}
+
+// coversText says what a budget that is larger than the estimate covers.
+func coversText(e *app.Estimate) string {
+	switch {
+	case e.CostMax == nil:
+		return " covers the estimate; more could be needed, since answers are not bounded"
+	case e.CostMax.Total.High > e.Budget.Limit.Dollars():
+		return " covers the estimate; if every answer is as long as max_tokens, the run needs about " + dollars(e.CostMax.Total.High)
+	default:
+		return " covers it"
+	}
+}
+
+// storyLines is how many lines of an episode are shown.
+const storyLines = 40
+
+// printStory writes the beginning of an episode that was played, a line for each thing that happened.
+func printStory(w io.Writer, story []app.Moment) {
+	if len(story) == 0 {
+		return
+	}
+	fmt.Fprint(w, "One of the episodes:\n")
+	n := 0
+	for _, m := range story {
+		if n >= storyLines {
+			fmt.Fprint(w, "  …\n")
+			break
+		}
+		fmt.Fprintf(w, "  %s\n", terminal.Quoted(m.Title))
+		for _, l := range m.Lines {
+			who := l.Who
+			if l.To != "" {
+				who += " to " + l.To
+			}
+			if who != "" {
+				who += ": "
+			}
+			fmt.Fprintf(w, "    %s\n", terminal.Quoted(who+l.Text))
+			n++
+		}
+	}
+	fmt.Fprintln(w)
+}
+
+// isRunFile reports whether a file is a run file and not a plan, by its name or its first bytes.
+func isRunFile(path string) bool {
+	if filepath.Ext(path) == ".parley" {
+		return true
+	}
+	f, err := files.Open(path)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }() // read only
+	const magic = "SQLite format 3\x00"
+	var head [len(magic)]byte
+	_, err = io.ReadFull(f, head[:])
+	return err == nil && string(head[:]) == magic
+}
+
+// verifyResult is the result of checking a run file.
+type verifyResult struct {
+	File  string `json:"file"`
+	Whole bool   `json:"whole"`
+	// Unreadable is why nothing of the file can be read. Empty: the other episodes can be read.
+	Unreadable string `json:"unreadable,omitempty"`
+	runfile.Losses
+}
+
+// verify reads a whole run file and reports its damage.
+func (c *checkCmd) verify(ctx context.Context, s *State) (err error) {
+	ctx, end := untilSignal(ctx, s)
+	defer end()
+	v := verifyResult{File: c.Plan}
+	found, err := verifyFile(ctx, c.Plan)
+	switch {
+	case errors.Is(err, runfile.ErrDamaged):
+		v.Unreadable = exit.Plain(err.Error())
+		v.Damaged, v.Damage = []int{}, []runfile.Damage{{What: v.Unreadable}}
+	case err != nil:
+		return exit.AsUsage(playError(c.Plan, err))
+	default:
+		v.Losses, v.Whole = *found, len(found.Damage) == 0
+		if fatal := found.Fatal(); fatal != nil {
+			v.Whole, v.Unreadable = false, fatal.Error()
+		}
+	}
+	if c.JSON {
+		err = terminal.PrintJSON(s.Stdout, v)
+	} else {
+		_, err = fmt.Fprint(s.Stdout, terminal.Safe(v.text()))
+	}
+	if err == nil && !v.Whole {
+		err = exit.Silent(exit.Failed)
+	}
+	return err
+}
+
+func verifyFile(ctx context.Context, path string) (found *runfile.Losses, err error) {
+	store, err := runfile.OpenRead(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	return store.Verify(ctx)
+}
+
+func (v *verifyResult) text() string {
+	var b strings.Builder
+	if v.Whole {
+		fmt.Fprintf(&b, "%s is whole: %s entries, %s episodes, %s texts match their checksums.\n", v.File, terminal.Number(v.Entries), terminal.Number(v.Episodes), terminal.Number(v.Texts))
+		return b.String()
+	}
+	fmt.Fprintf(&b, "%s is damaged", v.File)
+	if n := len(v.Damaged); n > 0 {
+		fmt.Fprintf(&b, ": %s of %s episodes cannot be read whole: %s", terminal.Number(n), terminal.Number(v.Episodes), text.Ranges(v.Damaged, 0))
+	}
+	b.WriteString(".\n\n")
+	byEpisode := slices.SortedStableFunc(slices.Values(v.Damage), func(a, b runfile.Damage) int { return damageRank(a) - damageRank(b) })
+	const maxShown = 50
+	for i, d := range byEpisode {
+		if i == maxShown {
+			fmt.Fprintf(&b, "and %s more: --json lists them all\n", terminal.Number(len(byEpisode)-maxShown))
+			break
+		}
+		if d.Episode != nil {
+			fmt.Fprintf(&b, "episode %d: ", *d.Episode)
+		}
+		fmt.Fprintln(&b, d.What)
+	}
+	if v.Unreadable != "" {
+		b.WriteString("\nNothing of the file can be read, and parley refuses it. Keep it, and put back a copy if you have one.\n")
+		return b.String()
+	}
+	b.WriteString("\nKeep the file, and put back a copy if you have one. parley show, report, compare and export leave out the damaged\n" +
+		"episodes and read the others; parley resume refuses the file.\n")
+	return b.String()
+}
+
+// damageRank sorts the damage of the run before that of episodes, and episodes by number.
+func damageRank(d runfile.Damage) int {
+	if d.Episode == nil {
+		return -1
+	}
+	return *d.Episode
 }

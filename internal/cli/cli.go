@@ -1,4 +1,10 @@
-// Package cli is the command line: one file for each command, and Main, which runs them.
+// Package cli is the command line: Main, and one or two files for each command, named after it.
+//
+// What several commands share is in files of its own:
+//   - cli.go parses the command line, explain.go says what is wrong with it, and signals.go stops commands.
+//   - command.go runs the commands that kinds bring, and code.go starts worlds, environments and scorers in other languages.
+//   - provider_flags.go, trust.go and metrics.go have flags: of a model's provider, of what a plan may do, and for Prometheus.
+//   - runs.go opens and reads run files, and run_view.go shows a run while it is played.
 //
 // All input comes through State (arguments, environment, standard streams, signals), except the files named on
 // the command line. So a test can run the whole program in its own process. Text from a model is never sent raw
@@ -18,9 +24,11 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
 
+	"parley/internal/ask/dispatch"
 	"parley/internal/cli/app"
 	"parley/internal/cli/bulk"
 	"parley/internal/cli/exit"
@@ -67,7 +75,7 @@ type State struct {
 	// scores means that the command scores a run.
 	scores bool
 	// codes are the environments in other languages. codeFolders are where the code of the command was found.
-	codes       *codes
+	codes       *codeSet
 	codeFolders []string
 	// keys decides which keys and which code the command may use.
 	keys *keyGate
@@ -152,7 +160,7 @@ func printHelp(o kong.HelpOptions, k *kong.Context) error {
 
 // Main runs the program and returns its exit code.
 func Main(ctx context.Context, s State) int {
-	fill(&s)
+	setDefaults(&s)
 	var measured profiles
 	if quit := s.Exit; quit != nil {
 		s.Exit = func(code int) {
@@ -160,9 +168,9 @@ func Main(ctx context.Context, s State) int {
 			quit(code)
 		}
 	}
-	end := enforce(&s)
+	end := enforceSignals(&s)
 	defer end()
-	err := run(ctx, &s, &measured)
+	err := parseAndRun(ctx, &s, &measured)
 	code := printError(&s, err)
 	if printError(&s, measured.end()) != exit.OK {
 		code = cmp.Or(code, exit.Broken)
@@ -184,7 +192,7 @@ func printError(s *State, err error) int {
 // Verbs returns the names of all commands, those of kinds included.
 func Verbs(kinds []world.Kind) []string {
 	s := &State{Kinds: kinds}
-	fill(s)
+	setDefaults(s)
 	k, err := newParser(s, &grammar{}, "")
 	if err != nil {
 		return nil
@@ -196,7 +204,7 @@ func Verbs(kinds []world.Kind) []string {
 	return verbs
 }
 
-func run(ctx context.Context, s *State, measured *profiles) error {
+func parseAndRun(ctx context.Context, s *State, measured *profiles) error {
 	if err := checkKinds(s.Kinds); err != nil {
 		return fmt.Errorf("cli: %w", err)
 	}
@@ -223,7 +231,7 @@ func run(ctx context.Context, s *State, measured *profiles) error {
 		if errors.Is(err, errHelp) {
 			return err
 		}
-		return misused(err, args, s.Kinds)
+		return usageProblem(err, args, s.Kinds)
 	}
 	if err := measured.start(g.profileFlags); err != nil {
 		return err
@@ -253,7 +261,7 @@ func readText(c *kong.DecodeContext, to reflect.Value) error {
 // newParser makes a parser of command lines. Kong looks at every flag of every command that it gets, which takes longer than many
 // commands do: if only is one of ours, the parser knows no other.
 func newParser(s *State, g *grammar, only string) (*kong.Kong, error) {
-	kinds := commands(s)
+	kinds := kindCommands(s)
 	verbs := g.Own.options(only)
 	if only == "" || len(verbs) == 0 {
 		verbs = append(g.Own.options(""), kinds...)
@@ -291,9 +299,9 @@ func newParser(s *State, g *grammar, only string) (*kong.Kong, error) {
 	)...)
 }
 
-// fill sets defaults for the fields that the caller left empty. It wraps the streams, so that hostile text
+// setDefaults sets defaults for the fields that the caller left empty. It wraps the streams, so that hostile text
 // cannot control a terminal.
-func fill(s *State) {
+func setDefaults(s *State) {
 	if s.Env == nil {
 		s.Env = func(string) (string, bool) { return "", false }
 	}
@@ -301,7 +309,7 @@ func fill(s *State) {
 		s.Terminal = func(any) int { return 0 }
 	}
 	if s.Stdin == nil {
-		s.Stdin = eof{}
+		s.Stdin = emptyInput{}
 	}
 	if s.open == nil {
 		s.open = openApp
@@ -311,7 +319,34 @@ func fill(s *State) {
 	s.Stderr = s.err
 }
 
-// eof is an empty standard input.
-type eof struct{}
+// emptyInput is an empty standard input.
+type emptyInput struct{}
 
-func (eof) Read([]byte) (int, error) { return 0, io.EOF }
+func (emptyInput) Read([]byte) (int, error) { return 0, io.EOF }
+
+// openApp opens the app that c describes. Its errors are usage errors.
+func openApp(c app.Config) (bulk.Asker, error) {
+	a, err := app.Open(c)
+	if err != nil {
+		return nil, exit.AsUsage(err)
+	}
+	return a, nil
+}
+
+// outage prints that a provider cannot be reached and the run waits for it, or that it is back.
+func (s *State) outage(o dispatch.Outage) {
+	fmt.Fprintf(s.err, "parley: %s\n", terminal.Cut(terminal.Safe(terminal.OneLine(o.Text(time.Now()))), 400))
+}
+
+// notice prints a warning about the cost of a model, even with --quiet.
+func (s *State) notice(n dispatch.Notice) {
+	fmt.Fprintf(s.err, "parley: warning: %s\n", terminal.Cut(terminal.Safe(terminal.OneLine(n.Text)), 400))
+}
+
+// tell prints a message for the operator of a server. It may contain text from clients.
+func (s *State) tell(text string) {
+	fmt.Fprintf(s.err, "parley: %s\n", terminal.Cut(terminal.Safe(terminal.OneLine(text)), 800))
+}
+
+// tellError writes an error on standard error.
+func (s *State) tellError(err error) { s.tell(err.Error()) }

@@ -133,12 +133,12 @@ type fake struct {
 func echo() *fake {
 	f := &fake{drained: make(chan struct{})}
 	f.answer = func(_ context.Context, req *llm.Request) (*llm.Response, error) {
-		return said("echo: " + req.Messages[len(req.Messages)-1].Text()), nil
+		return answered("echo: " + req.Messages[len(req.Messages)-1].Text()), nil
 	}
 	return f
 }
 
-func said(text string) *llm.Response {
+func answered(text string) *llm.Response {
 	return &llm.Response{
 		Text: text, Finish: llm.FinishStop, Usage: llm.Usage{Input: 3, Output: 2},
 		Metadata: llm.Metadata{Attempts: 1, Cost: 1000},

@@ -3,244 +3,182 @@ package cli
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"parley/internal/cli/app"
+	"github.com/nats-io/nats.go"
+
 	"parley/internal/cli/exit"
+	"parley/internal/cli/terminal"
 	"parley/internal/run/cluster"
 	"parley/internal/run/cluster/hub"
 )
 
-// tokenEnv is the environment variable with the token of a hub, or of the workers of one run.
-const tokenEnv = "PARLEY_CLUSTER_TOKEN"
-
-// hubFlags say how to reach a hub, or to be one.
-type hubFlags struct {
-	TokenFile string `group:"cluster" placeholder:"FILE" help:"File with the token of the hub. Default: the environment variable PARLEY_CLUSTER_TOKEN."`
-	TLSCert   string `group:"cluster" placeholder:"FILE" help:"With --tls-key: the certificate of the hub, as PEM."`
-	TLSKey    string `group:"cluster" placeholder:"FILE" help:"The key of --tls-cert."`
-	TLSCA     string `name:"tls-ca" group:"cluster" placeholder:"FILE" help:"Certificates of the authorities that signed the hub's, as PEM. Default: those of the system."`
-}
-
-// clusterFlags say which other processes play.
-type clusterFlags struct {
-	Workers int           `group:"cluster" placeholder:"N" help:"Play with this many worker processes on this machine, at most 256."`
-	Listen  string        `group:"cluster" placeholder:"HOST:PORT" help:"Let workers on other machines join the run at this address."`
-	Cluster string        `group:"cluster" placeholder:"URL" help:"Play with the workers of this hub, such as tls://host:4222, or nats://127.0.0.1:4222 on this machine."`
-	Lease   time.Duration `group:"cluster" placeholder:"DURATION" help:"After how long without a sign of life a worker's episodes are given to others. Default: 15s."`
-	Retain  bool          `group:"cluster" help:"Keep everything in the hub until the run is over, so that a lost run file can be made again: see --rebuild of parley resume. It takes effect when the run begins."`
+// clusterCmd shows what a hub's runs and workers do, and makes tokens.
+type clusterCmd struct {
+	Cluster     string `required:"" placeholder:"URL" help:"The hub, such as tls://host:4222, or nats://127.0.0.1:4222 on this machine."`
+	JSON        bool   `help:"Print one JSON object."`
+	WorkerToken string `placeholder:"RUN" help:"Print a token for workers of this run only, and nothing else."`
 	hubFlags
 }
 
-const (
-	maxLocalWorkers = 256 // processes on one machine
-	minLease        = 100 * time.Millisecond
-	maxLease        = 24 * time.Hour
-)
-
-// check refuses what no machine can do, before anything is started.
-func (f *clusterFlags) check() error {
-	switch {
-	case f.Workers < 0 || f.Workers > maxLocalWorkers:
-		return exit.Usagef("--workers %d: want 0 to %d; workers on other machines join with parley worker", f.Workers, maxLocalWorkers)
-	case f.Lease != 0 && (f.Lease < minLease || f.Lease > maxLease):
-		return exit.Usagef("--lease %v: want %v to %v", f.Lease, minLease, maxLease)
-	case f.Lease != 0 && !f.withWorkers():
-		return exit.Usagef("--lease needs workers: --workers, --listen or --cluster")
-	case f.TokenFile+f.TLSCA != "" && !f.withWorkers():
-		return exit.Usagef("--token-file and --tls-ca need workers: --workers, --listen or --cluster")
-	case f.TLSCert+f.TLSKey != "" && f.Listen == "":
-		return exit.Usagef("--tls-cert and --tls-key need --listen: they are for the hub of this run")
-	case f.Listen != "" && f.Cluster != "":
-		return exit.Usagef("--listen and --cluster exclude each other: the run listens itself, or uses a hub that does")
-	case f.Retain && f.Cluster == "":
-		return exit.Usagef("--retain needs --cluster: a hub that is part of this process is lost with it")
-	default:
-		return nil
-	}
+// clusterView is what clusterCmd prints.
+type clusterView struct {
+	Runs    []hub.Beating `json:"runs"`
+	Workers []hub.Working `json:"workers"`
+	// Status says how each run is divided, for runs that answer.
+	Status []cluster.Status `json:"status"`
+	// Left has the runs that the hub has a log of, and no coordinator: they were killed, or failed.
+	Left []string `json:"left,omitempty"`
 }
 
-// withWorkers reports whether other processes play.
-func (f *clusterFlags) withWorkers() bool { return f.Workers > 0 || f.Listen != "" || f.Cluster != "" }
-
-// token returns the token, or "".
-func (f *hubFlags) token(s *State) (string, error) {
-	if f.TokenFile != "" {
-		b, err := os.ReadFile(f.TokenFile)
-		if err != nil {
-			return "", exit.AsUsage(fmt.Errorf("--token-file: %w", err))
+// Run listens for a moment and prints what it received.
+func (c *clusterCmd) Run(ctx context.Context, s *State) error {
+	token, err := c.token(s)
+	if err != nil {
+		return err
+	}
+	if c.WorkerToken != "" {
+		if token == "" || hub.RunOf(token) != "" {
+			return exit.Usagef("--worker-token: the token of the hub is needed: set PARLEY_CLUSTER_TOKEN, or name a file with --token-file")
 		}
-		return strings.TrimSpace(string(b)), nil
+		if !hub.IsRun(c.WorkerToken) {
+			return exit.Usagef("--worker-token %s: want the name of a run, which has only letters and digits; parley cluster shows them", c.WorkerToken)
+		}
+		_, err := fmt.Fprintln(s.Stdout, hub.WorkerToken(token, c.WorkerToken))
+		return err
 	}
-	if token, ok := s.Env(tokenEnv); ok {
-		return token, nil
-	}
-	return "", nil
-}
-
-// server returns the TLS settings of a hub; nil without a certificate.
-func (f *hubFlags) server() (*tls.Config, error) {
-	if f.TLSCert == "" && f.TLSKey == "" {
-		return nil, nil
-	}
-	cert, err := tls.LoadX509KeyPair(f.TLSCert, f.TLSKey)
+	ctx, end := untilSignal(ctx, s)
+	defer end()
+	nc, err := c.connectAndWait(ctx, c.Cluster, token, s.tell)
 	if err != nil {
-		return nil, exit.AsUsage(fmt.Errorf("--tls-cert, --tls-key: %w", err))
+		return err
 	}
-	cfg := &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13}
-	if f.TLSCA == "" {
-		return cfg, nil
-	}
-	cfg.RootCAs, err = f.authorities()
-	return cfg, err
-}
-
-func (f *hubFlags) authorities() (*x509.CertPool, error) {
-	b, err := os.ReadFile(f.TLSCA)
+	defer nc.Close()
+	v, err := listenToCluster(ctx, nc.Conn, hub.RunOf(token))
 	if err != nil {
-		return nil, exit.AsUsage(fmt.Errorf("--tls-ca: %w", err))
+		return err
 	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(b) {
-		return nil, exit.Usagef("--tls-ca: %s has no certificates", f.TLSCA)
+	if c.JSON {
+		return terminal.PrintJSON(s.Stdout, v)
 	}
-	return pool, nil
-}
-
-// buildID identifies this program for a cluster. Programs of the same commit are the same on every system; of
-// others, only the same file is.
-func buildID() string {
-	b := thisBuild()
-	id := b.Version + " " + b.Commit
-	if b.Commit != "" && !b.Modified {
-		return id
+	for _, b := range v.Runs {
+		state := "playing"
+		switch {
+		case b.Draining:
+			state = "stopping"
+		case b.Paused:
+			state = "paused"
+		}
+		fmt.Fprintf(s.Stdout, "run %s  %s  %d episodes ended here  %d lots open, %d of them waiting\n", b.Run, state, b.Episodes, b.Open, b.Waiting)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return id
+	for _, st := range v.Status {
+		printStatus(s.Stdout, st, v.Workers)
 	}
-	file, err := os.Open(self)
-	if err != nil {
-		return id
+	for _, run := range v.Left {
+		fmt.Fprintf(s.Stdout, "run %s  without a coordinator: resume it with --cluster\n", terminal.Safe(run))
 	}
-	defer func() { _ = file.Close() }()
-	h := sha256.New()
-	if _, err := io.Copy(h, file); err != nil {
-		return id
+	for _, w := range v.Workers {
+		waits := append([]string{whyIdle(w)}, w.Waits[:min(len(w.Waits), 8)]...)
+		fmt.Fprintf(s.Stdout, "worker %d on %s  run %s  %d lots %s\n", w.Process, terminal.Safe(w.Host), w.Run, w.Lots, terminal.Quoted(strings.TrimLeft(strings.Join(waits, "; "), "; ")))
 	}
-	return id + " " + hex.EncodeToString(h.Sum(nil)[:8])
-}
-
-// joint is what a run with workers uses. A nil one is a run without.
-type joint struct {
-	hub   *hub.Hub // nil: it is elsewhere
-	conn  *hubConn
-	stop  context.CancelFunc
-	local sync.WaitGroup
-}
-
-// refuseWorkers refuses what cannot be played with workers.
-func (s *State) refuseWorkers() error {
-	if s.scores {
-		return exit.Usagef("scores are computed by one process, which reads the run file: leave out --workers, --listen and --cluster")
-	}
-	if s.conn != nil {
-		return exit.Usagef("the world is in the program that plays it, which workers do not have: put it into a file, and name it in a plan as kind: file.py:Class")
+	if len(v.Runs)+len(v.Workers)+len(v.Left) == 0 {
+		fmt.Fprintln(s.Stdout, "nobody plays")
 	}
 	return nil
 }
 
-// open connects the run with its workers, and starts those on this machine. It returns nil without workers.
-func (f *playFlags) open(ctx context.Context, s *State, p *app.Play) (_ *joint, err error) {
-	if !f.withWorkers() {
-		return nil, nil
+// printStatus prints how a run is divided.
+func printStatus(w io.Writer, st cluster.Status, workers []hub.Working) {
+	fmt.Fprintf(w, "run %s  lots: %d waiting, %d played, %d done  the run file is %d messages behind\n", st.Run, st.Lots.Waiting, st.Lots.Leased, st.Lots.Done, st.Lag)
+	if m := st.Money; m != nil {
+		fmt.Fprintf(w, "run %s  budget %v: %v spent, %v allotted, %v at risk\n", st.Run, m.Limit, m.Spent, m.AllAllotted(), m.AtRisk)
 	}
-	if err := s.refuseWorkers(); err != nil {
-		return nil, err
-	}
-	token, err := f.token(s)
-	if err != nil {
-		return nil, err
-	}
-	j, url := &joint{stop: func() {}}, f.Cluster
-	defer func() {
-		if err != nil {
-			j.close()
+	for _, name := range slices.Sorted(maps.Keys(st.Accounts)) {
+		a := st.Accounts[name]
+		var parts []string
+		for _, r := range []struct {
+			what string
+			rate float64
+		}{{"requests", a.Rates.Requests}, {"tokens", a.Rates.Tokens}, {"input tokens", a.Rates.Input}, {"output tokens", a.Rates.Output}} {
+			if r.rate > 0 {
+				parts = append(parts, fmt.Sprintf("%.0f %s a minute", r.rate, r.what))
+			}
 		}
-	}()
-	if url == "" {
-		secure, err := f.server()
-		if err != nil {
-			return nil, err
+		for _, worker := range workers {
+			if share, ok := a.Shares[worker.Session]; ok && worker.Run == st.Run {
+				parts = append(parts, fmt.Sprintf("worker %d has %.0f%%", worker.Process, 100*share))
+			}
 		}
-		if j.hub, err = hub.Start(hub.Config{Listen: f.Listen, Token: token, TLS: secure}); err != nil {
-			return nil, exit.AsUsage(err)
-		}
-		url, token = j.hub.URL(), j.hub.Token()
-		if f.Listen != "" && !f.Quiet {
-			fmt.Fprintf(s.Stderr, "parley: workers can join at %s\n", url)
-		}
+		fmt.Fprintf(w, "run %s  account %s: %d calls wait, %s\n", st.Run, terminal.Safe(strings.TrimSpace(name)), a.Waiting, strings.Join(parts, ", "))
 	}
-	tell := s.tell
-	if j.hub != nil {
-		tell = nil // it is in this process
-	}
-	if j.conn, err = f.connected(ctx, url, token, tell); err != nil {
-		return nil, err
-	}
-	here := j.hub != nil && f.Listen == "" // all workers are on this machine
-	c := &cluster.Coordinator{Conn: j.conn.Conn, Build: buildID(), AckWait: f.Lease, Retain: f.Retain, Alone: here, Strict: here}
-	c.Room = s.hubRoom
-	if !here {
-		c.Workers = refusals(s)
-	}
-	if j.hub == nil && j.conn.ConnectedClusterName() != "" {
-		c.Replicas = 3
-	}
-	p.Remote = c
-	ctx, j.stop = context.WithCancel(ctx)
-	for range f.Workers {
-		j.local.Go(func() {
-			f.superviseWorker(ctx, s, url, token, app.FolderOf(p.File), append(slices.Clone(s.codeFolders), filepath.Dir(cmp.Or(p.PlanFile, p.File))))
-		})
-	}
-	return j, nil
 }
 
-// hubRoom says that the hub is full, or has room again.
-func (s *State) hubRoom(full error) {
-	if full != nil {
-		s.tell("the hub is full, and the run waits until it has room: " + full.Error() + ". It gets room as lots are played and recorded. Give it more memory or disk if that takes long.")
-		return
-	}
-	s.tell("the hub has room again")
-}
+// listenTime is how long to listen: beats and reports come every second.
+const listenTime = 3 * hub.BeatInterval / 2
 
-// refusals returns a function that prints why workers do not play the run, or wait, once each.
-func refusals(s *State) func(hub.Working) {
+// listenToCluster listens to what runs and workers say: only those of one run, unless that is "".
+func listenToCluster(ctx context.Context, nc *nats.Conn, only string) (v clusterView, err error) {
+	which := cmp.Or(only, "*")
 	var mu sync.Mutex
-	said := map[string]bool{}
-	return func(w hub.Working) {
-		text := whyIdle(w)
-		mu.Lock()
-		defer mu.Unlock()
-		if text != "" && !said[text] {
-			said[text] = true
-			s.tell(fmt.Sprintf("worker %d on %s: %s", w.Process, w.Host, text))
+	runs, workers := map[string]hub.Beating{}, map[string]hub.Working{}
+	subs := map[string]func(data []byte){
+		hub.BeatSubject(which): func(data []byte) {
+			var b hub.Beating
+			if json.Unmarshal(data, &b) == nil && !b.Ended {
+				runs[b.Run] = b
+			}
+		},
+		hub.StatsSubject(which): func(data []byte) {
+			var w hub.Working
+			if json.Unmarshal(data, &w) == nil && !w.Leaves {
+				workers[w.Session+w.Run] = w
+			}
+		},
+	}
+	for name, handle := range subs {
+		_, err := nc.Subscribe(name, func(m *nats.Msg) {
+			mu.Lock()
+			defer mu.Unlock()
+			handle(m.Data)
+		})
+		if err != nil {
+			return v, fmt.Errorf("cluster: %w", err)
 		}
 	}
+	select {
+	case <-ctx.Done():
+		return v, context.Cause(ctx)
+	case <-time.After(listenTime):
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	v = clusterView{Runs: []hub.Beating{}, Workers: []hub.Working{}, Status: []cluster.Status{}} // as JSON, a list is never null
+	for _, key := range slices.Sorted(maps.Keys(runs)) {
+		v.Runs = append(v.Runs, runs[key])
+		var st cluster.Status
+		if answer, err := nc.Request(hub.StatusSubject(key), nil, hub.BeatInterval); err == nil && json.Unmarshal(answer.Data, &st) == nil && st.Run == key {
+			v.Status = append(v.Status, st)
+		}
+	}
+	if only == "" { // the token of one run does not show others
+		logs, _ := cluster.Logs(ctx, nc)
+		for _, run := range logs {
+			if _, played := runs[run]; !played {
+				v.Left = append(v.Left, run)
+			}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(workers)) {
+		v.Workers = append(v.Workers, workers[key])
+	}
+	return v, nil
 }
 
 // whyIdle says why a worker does not play; "" if it does.
@@ -249,66 +187,4 @@ func whyIdle(w hub.Working) string {
 		return "it waits: the hub is full"
 	}
 	return w.Refused
-}
-
-// close ends the workers of this machine and the hub.
-func (j *joint) close() {
-	if j == nil {
-		return
-	}
-	j.stop()
-	j.local.Wait()
-	if j.conn != nil {
-		j.conn.Close()
-	}
-	if j.hub != nil {
-		_ = j.hub.Close() // what is left is in a temporary folder
-	}
-}
-
-// restart is how long after its death a worker process is started again.
-const restart = 500 * time.Millisecond
-
-// superviseWorker keeps a worker process running until ctx is done. The files that the plan names are in folders, and its paths are
-// relative to folder.
-func (f *playFlags) superviseWorker(ctx context.Context, s *State, url, token, folder string, folders []string) {
-	args := []string{"worker", "--cluster", url, "--attached", "--quiet", "--folder", folder}
-	for _, t := range f.Trust {
-		args = append(args, "--trust", t)
-	}
-	for _, folder := range append(folders, f.AllowFiles...) {
-		args = append(args, "--allow-files", folder)
-	}
-	if f.TLSCA != "" {
-		args = append(args, "--tls-ca", f.TLSCA)
-	}
-	for ctx.Err() == nil {
-		if err := runWorker(ctx, s, args, token); err != nil && ctx.Err() == nil {
-			s.tell("a worker process ended, and is started again: " + err.Error())
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(restart):
-		}
-	}
-}
-
-// runWorker runs a worker process. It ends when its standard input does: when ctx is done, or this process is killed.
-func runWorker(ctx context.Context, s *State, args []string, token string) error {
-	self, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("worker: %w", err)
-	}
-	cmd := exec.Command(self, args...) //nolint:gosec,noctx // this program; it ends with its input
-	cmd.Env = append(os.Environ(), tokenEnv+"="+token)
-	cmd.Stderr, cmd.Stdout, cmd.SysProcAttr = s.err, io.Discard, ownSession()
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return fmt.Errorf("worker: %w", err)
-	}
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("worker: %w", err)
-	}
-	defer context.AfterFunc(ctx, func() { _ = in.Close() })()
-	return cmd.Wait()
 }

@@ -27,7 +27,7 @@ import (
 
 // loadPlanFile reads a plan file, and opens the code of its kind and of its params.
 func (s *State) loadPlanFile(ctx context.Context, path string, sets []string, reach planfile.Reach) (*planfile.Plan, error) {
-	of, err := s.planCode(ctx, path, reach)
+	origin, err := s.planCode(ctx, path, reach)
 	if err != nil {
 		return nil, err
 	}
@@ -35,16 +35,35 @@ func (s *State) loadPlanFile(ctx context.Context, path string, sets []string, re
 	if err != nil {
 		return nil, err
 	}
-	return plan, s.openParams(plan, of)
+	return plan, s.openParams(plan, origin)
+}
+
+// loadPlan reads a plan and its files, which may be large: a signal ends it.
+func loadPlan(ctx context.Context, s *State, file string, sets []string, reach planfile.Reach) (*planfile.Plan, error) {
+	origin, err := s.planCode(ctx, file, reach) // it may ask, and a signal ends the question
+	if err != nil {
+		return nil, err
+	}
+	ctx, end := untilSignal(ctx, s)
+	plan, err := planfile.Load(ctx, file, s.Kinds, sets, reach)
+	end() // a signal at the last moment still counts: the player would wait for another one
+	_, interrupted := errors.AsType[*exit.Error](context.Cause(ctx))
+	switch {
+	case interrupted:
+		return nil, exit.Silent(exit.Interrupted)
+	case err != nil:
+		return nil, exit.AsUsage(err)
+	}
+	return plan, s.openParams(plan, origin)
 }
 
 // planCode opens the code of the kind of a plan file. The code is beside the plan, or within reach.
-func (s *State) planCode(ctx context.Context, path string, reach planfile.Reach) (source, error) {
-	of := source{file: path, folders: []string{filepath.Dir(path)}, Named: planfile.File(ctx, path), reach: reach}
-	if of.Kind == score.Name {
-		return of, exit.Usagef("%s: kind rubric: it scores a run; use parley score RUN --with %s", path, terminal.ShellWord(path))
+func (s *State) planCode(ctx context.Context, path string, reach planfile.Reach) (codeOrigin, error) {
+	origin := codeOrigin{file: path, folders: []string{filepath.Dir(path)}, Named: planfile.Peek(ctx, path), reach: reach}
+	if origin.Kind == score.RubricName {
+		return origin, exit.Usagef("%s: kind rubric: it scores a run; use parley score RUN --with %s", path, terminal.ShellWord(path))
 	}
-	return of, s.openKind(of)
+	return origin, s.openKind(origin)
 }
 
 // recordedCode opens the code of a run file that is resumed. The code is beside the run file or in the current folder. It
@@ -57,22 +76,22 @@ func (s *State) recordedCode(ctx context.Context, p app.Play) error {
 	if err != nil || about.Begun == nil {
 		return nil //nolint:nilerr // whoever opens the file to play it reports the error
 	}
-	of := source{file: p.File, folders: []string{filepath.Dir(p.File), "."}, Named: planfile.JSON(about.Begun.Plan), reach: *p.Reach}
-	if what, err := score.Of(about.Begun); err == nil && what.Run != "" {
-		return s.resumeScorer(ctx, what, of)
+	origin := codeOrigin{file: p.File, folders: []string{filepath.Dir(p.File), "."}, Named: planfile.PeekJSON(about.Begun.Plan), reach: *p.Reach}
+	if what, err := score.ScoredOf(about.Begun); err == nil && what.Run != "" {
+		return s.resumeScorer(ctx, what, origin)
 	}
-	if err := s.openKind(of); err != nil {
+	if err := s.openKind(origin); err != nil {
 		return err
 	}
 	plan, err := planfile.FromJSON(about.Begun.Plan, s.Kinds, nil)
 	if err != nil {
 		return nil //nolint:nilerr // as above
 	}
-	return s.openParams(plan, of)
+	return s.openParams(plan, origin)
 }
 
-// source is a file that names code.
-type source struct {
+// codeOrigin is a file that names code.
+type codeOrigin struct {
 	planfile.Named
 	file    string
 	folders []string // that may hold the code
@@ -82,28 +101,28 @@ type source struct {
 
 // openKind starts a worker for a kind whose code is in a file, and makes the kind known. It gives the other kinds the code
 // that their params may name.
-func (s *State) openKind(of source) error {
+func (s *State) openKind(origin codeOrigin) error {
 	if s.codes == nil {
-		s.codes = &codes{}
+		s.codes = &codeSet{}
 		for i, k := range s.Kinds {
 			s.Kinds = slices.Clone(s.Kinds)
 			s.Kinds[i] = k.WithCode(s.codes)
 		}
 	}
-	_, class, ok := worker.Source(of.Kind)
-	if !ok || slices.ContainsFunc(s.Kinds, func(k world.Kind) bool { return k.Name == of.Kind }) {
+	_, class, ok := worker.Source(origin.Kind)
+	if !ok || slices.ContainsFunc(s.Kinds, func(k world.Kind) bool { return k.Name == origin.Kind }) {
 		return nil
 	}
-	c := worker.Config{Name: of.Kind, Class: class, Conn: s.conn}
+	c := worker.Config{Name: origin.Kind, Class: class, Conn: s.conn}
 	if c.Conn == nil {
 		var err error
-		if c, err = s.codeConfig(of.Kind, of.Place, of); err != nil {
+		if c, err = s.codeConfig(origin.Kind, origin.Place, origin); err != nil {
 			return err
 		}
 	}
 	pool, kind, err := worker.Open(c)
 	if err != nil {
-		return exit.Usagef("%s: %s", of.Place, terminal.Safe(err.Error()))
+		return exit.Usagef("%s: %s", origin.Place, terminal.Safe(err.Error()))
 	}
 	s.pools = append(s.pools, pool)
 	s.Kinds = append(slices.Clip(s.Kinds), kind)
@@ -111,7 +130,7 @@ func (s *State) openKind(of source) error {
 }
 
 // openParams starts workers for the code that the params of a plan name.
-func (s *State) openParams(plan *planfile.Plan, of source) error {
+func (s *State) openParams(plan *planfile.Plan, origin codeOrigin) error {
 	asked, err := plan.Asked()
 	if err != nil {
 		return exit.AsUsage(err)
@@ -122,7 +141,7 @@ func (s *State) openParams(plan *planfile.Plan, of source) error {
 			return exit.AsUsage(err)
 		}
 		for _, n := range plan.Kind.Code(params) {
-			if err := s.openName(n, of, func() string { return plan.ParamPlace(spec.Params, n.Param) }); err != nil {
+			if err := s.openName(n, origin, func() string { return plan.ParamPlace(spec.Params, n.Param) }); err != nil {
 				return err
 			}
 		}
@@ -131,12 +150,12 @@ func (s *State) openParams(plan *planfile.Plan, of source) error {
 }
 
 // openName starts workers for code, unless it has some. place says where the plan names it; empty: in its params.
-func (s *State) openName(n world.CodeName, of source, place func() string) error {
+func (s *State) openName(n world.CodeName, origin codeOrigin, place func() string) error {
 	if _, err := s.codes.Find(n.Name); err == nil {
 		return nil
 	}
-	at := cmp.Or(place(), of.At("params", n.Param))
-	c, err := s.codeConfig(n.Name, at, of)
+	at := cmp.Or(place(), origin.At("params", n.Param))
+	c, err := s.codeConfig(n.Name, at, origin)
 	if err != nil {
 		return err
 	}
@@ -150,16 +169,16 @@ func (s *State) openName(n world.CodeName, of source, place func() string) error
 }
 
 // codeConfig says how to start workers with code, if the user allows it. place is where the code is named.
-func (s *State) codeConfig(name, place string, of source) (c worker.Config, err error) {
+func (s *State) codeConfig(name, place string, origin codeOrigin) (c worker.Config, err error) {
 	file, class, _ := worker.Source(name)
 	c = worker.Config{Name: name, Class: class}
 	var folder string
-	if c.File, folder, err = findCode(file, of); err != nil {
+	if c.File, folder, err = findCode(file, origin); err != nil {
 		return c, exit.Usagef("%s: %w", place, err)
 	}
 	s.codeFolders = append(s.codeFolders, folder)
-	if !of.typed {
-		err = s.allowCode(trust.Need{Grant: trust.Grant{What: trust.Code, Name: c.File}, Source: "the file " + of.file, Place: place})
+	if !origin.typed {
+		err = s.allowCode(trust.Need{Grant: trust.Grant{What: trust.Code, Name: c.File}, Source: "the file " + origin.file, Place: place})
 	}
 	if err != nil {
 		return c, err
@@ -168,20 +187,20 @@ func (s *State) codeConfig(name, place string, of source) (c worker.Config, err 
 	if err != nil {
 		return c, exit.Usagef("%s: %w", place, err)
 	}
-	fmt.Fprintf(s.Stderr, "parley: %s runs the code of %s\n", of.file, terminal.Quoted(c.File))
+	fmt.Fprintf(s.Stderr, "parley: %s runs the code of %s\n", origin.file, terminal.Quoted(c.File))
 	_, loopback := s.Env("PARLEY_LOOPBACK")
-	c.Start = worker.Python{Program: program, Output: s.Stderr, Hide: of.Keys, Loopback: loopback}.Start
-	return c, s.workers(&c)
+	c.Start = worker.Python{Program: program, Output: s.Stderr, Hide: origin.Keys, Loopback: loopback}.Start
+	return c, s.setWorkerLimits(&c)
 }
 
-// codes is the code that the params of a plan name, after the user allowed it. It is safe for concurrent use.
-type codes struct {
+// codeSet is the code that the params of a plan name, after the user allowed it. It is safe for concurrent use.
+type codeSet struct {
 	mu   sync.Mutex
 	all  []world.Code
 	name map[string]world.Code
 }
 
-func (c *codes) add(name string, code world.Code) {
+func (c *codeSet) add(name string, code world.Code) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.name == nil {
@@ -192,7 +211,7 @@ func (c *codes) add(name string, code world.Code) {
 }
 
 // Find returns the code of a name.
-func (c *codes) Find(name string) (world.Code, error) {
+func (c *codeSet) Find(name string) (world.Code, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if code, ok := c.name[name]; ok {
@@ -202,24 +221,24 @@ func (c *codes) Find(name string) (world.Code, error) {
 }
 
 // All lists all code.
-func (c *codes) All() []world.Code {
+func (c *codeSet) All() []world.Code {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.all)
 }
 
-// workers sets how many workers there may be, and how much memory each, if the user says so.
-func (s *State) workers(c *worker.Config) (err error) {
-	if c.Max, err = s.number("PARLEY_WORKERS", "", maxWorkers); err != nil {
+// setWorkerLimits sets how many workers there may be, and how much memory each, if the user says so.
+func (s *State) setWorkerLimits(c *worker.Config) (err error) {
+	if c.Max, err = s.envNumber("PARLEY_WORKERS", "", maxWorkers); err != nil {
 		return err
 	}
-	memory, err := s.number("PARLEY_WORKER_MEMORY", " of MiB", maxWorkerMiB)
+	memory, err := s.envNumber("PARLEY_WORKER_MEMORY", " of MiB", maxWorkerMiB)
 	c.Memory = int64(memory) << 20
 	return err
 }
 
-// number returns a whole number that the user set in the environment; 0: none.
-func (s *State) number(name, unit string, limit int) (int, error) {
+// envNumber returns a whole number that the user set in the environment; 0: none.
+func (s *State) envNumber(name, unit string, limit int) (int, error) {
 	text, ok := s.Env(name)
 	if !ok || text == "" {
 		return 0, nil
@@ -246,11 +265,11 @@ func (s *State) allowCode(n trust.Need) error {
 }
 
 // findCode returns the path of a file of code that another file names, and which of the folders that may hold it does.
-func findCode(name string, of source) (path, folder string, err error) {
+func findCode(name string, origin codeOrigin) (path, folder string, err error) {
 	if filepath.Ext(name) != ".py" {
 		return "", "", fmt.Errorf("%s is not a file of Python: want a name such as auction.py:Auction", name)
 	}
-	for _, folder = range of.folders {
+	for _, folder = range origin.folders {
 		path = filepath.FromSlash(name)
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(folder, path)
@@ -262,8 +281,8 @@ func findCode(name string, of source) (path, folder string, err error) {
 		if err == nil && !info.Mode().IsRegular() {
 			err = fmt.Errorf("%s is not a file", path)
 		}
-		if err == nil && !of.typed {
-			err = of.reach.Check(of.file, path)
+		if err == nil && !origin.typed {
+			err = origin.reach.Check(origin.file, path)
 		}
 		if err != nil {
 			return "", "", err
@@ -271,10 +290,10 @@ func findCode(name string, of source) (path, folder string, err error) {
 		path, err = filepath.Abs(path)
 		return path, folder, err
 	}
-	if of.typed {
+	if origin.typed {
 		return "", "", fmt.Errorf("there is no file %s", name)
 	}
-	return "", "", fmt.Errorf("there is no file %s in the folder of %s", name, of.file)
+	return "", "", fmt.Errorf("there is no file %s in the folder of %s", name, origin.file)
 }
 
 // useBrought connects to the program that plays the world itself, if PARLEY_BROUGHT names it: parley.run in Python sets it
@@ -289,7 +308,7 @@ func (s *State) useBrought(ctx context.Context) error {
 	var err error
 	switch how {
 	case "fd":
-		s.conn, err = inherited(address)
+		s.conn, err = inheritedConn(address)
 	case "tcp":
 		s.conn, err = worker.Dial(ctx, address)
 	default:
@@ -301,8 +320,8 @@ func (s *State) useBrought(ctx context.Context) error {
 	return nil
 }
 
-// inherited returns the connection at a descriptor.
-func inherited(number string) (net.Conn, error) {
+// inheritedConn returns the connection at a descriptor.
+func inheritedConn(number string) (net.Conn, error) {
 	fd, err := strconv.ParseUint(number, 10, 31)
 	if err != nil {
 		return nil, fmt.Errorf("fd:%.20q: want the number of an open descriptor", number)
@@ -315,15 +334,15 @@ func inherited(number string) (net.Conn, error) {
 	return conn, errors.Join(err, file.Close())
 }
 
-// described is workers that say which code they play.
-type described interface{ Code() journal.Code }
+// codeDescriber are workers that say which code they play.
+type codeDescriber interface{ Code() journal.Code }
 
 // code describes the code that workers play.
 func (s *State) code() []journal.Code {
 	var all []journal.Code
 	for _, p := range s.pools {
-		if of, ok := p.(described); ok {
-			all = append(all, of.Code())
+		if d, ok := p.(codeDescriber); ok {
+			all = append(all, d.Code())
 		}
 	}
 	return all

@@ -48,16 +48,16 @@ func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
 	runs := make([]*results.Run, len(sources))
 	for i := range sources {
 		runs[i] = sources[i].Run
-		if left := report.LeftOut(runs[i]); left != "" {
+		if left := report.TagsLeftOut(runs[i]); left != "" {
 			notes = append(notes, left)
 		}
 	}
-	result, err := report.Runs(runs, report.Names(sources), report.Config{By: strings.Join(c.By, ","), Correct: c.Correction, Scores: c.Score, Against: c.Against, All: c.All})
+	result, err := report.Compare(runs, report.Names(sources), report.CompareConfig{By: strings.Join(c.By, ","), Correct: c.Correction, Scores: c.Score, Against: c.Against, All: c.All})
 	if err != nil {
 		if errors.Is(err, report.ErrUnknown) {
 			return exit.Usagef("%w", err)
 		}
-		if errors.Is(err, report.ErrOne) {
+		if errors.Is(err, report.ErrNothingToCompare) {
 			return exit.Usagef("%w\nname another file, or compare something else: --by %s, a tag or a param", err, strings.Join(results.OwnFactors(), ", "))
 		}
 		return factorError(err)
@@ -71,12 +71,12 @@ func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
 		if err != nil {
 			return factorError(err)
 		}
-		d.Sections = append(d.Sections, report.Effects(report.Analyze(runs, factors, c.Score, c.Correction)))
+		d.Sections = append(d.Sections, report.EffectsSection(report.AnalyzeFactors(runs, factors, c.Score, c.Correction)))
 	}
 	if err := c.show(s, d, c.Files); err != nil {
 		return err
 	}
-	return leftOut(s, stores...)
+	return reportLosses(s, stores...)
 }
 
 // merged reads runs as one unless they are compared with each other. Its notes name the episodes that several

@@ -2,14 +2,17 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
+	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/kit/files"
 	"parley/internal/run/control"
+	"parley/internal/run/seat"
 	"parley/journal"
 )
 
@@ -33,7 +36,7 @@ func (c *ctlCmd) Run(ctx context.Context, s *State) error {
 	_ = f.Close() // only its name is needed
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("the process did not answer within %v", c.Timeout))
 	defer cancel()
-	a, err := control.Steer(ctx, c.File, control.Request{Verb: journal.SteerVerb(c.Verb), By: "ctl", Sets: c.Sets})
+	a, err := control.Steer(ctx, c.File, control.SteerRequest{Verb: journal.SteerVerb(c.Verb), By: "ctl", Sets: c.Sets})
 	if err != nil {
 		return ctlError(ctx, c.File, err)
 	}
@@ -47,7 +50,7 @@ func (c *ctlCmd) Run(ctx context.Context, s *State) error {
 // ctlError says why a run was not steered, and what to do.
 func ctlError(ctx context.Context, file string, err error) error {
 	if errors.Is(err, control.ErrNotPlayed) {
-		w, bad := endOf(ctx, file)
+		w, bad := runEnd(ctx, file)
 		switch {
 		case bad != nil:
 			return bad
@@ -60,4 +63,72 @@ func ctlError(ctx context.Context, file string, err error) error {
 		return exit.Usagef("%s: %w", file, refused)
 	}
 	return fmt.Errorf("%s: %w", file, err)
+}
+
+// serveControl takes requests from other processes while a run is played, until end is called.
+func serveControl(ctx context.Context, s *State, o app.Opened, g *exit.Gate, stop context.CancelCauseFunc) (end func()) {
+	if o.Steering == nil {
+		return func() {}
+	}
+	handlers := map[string]control.Handler{control.SteerVerb: steerHandler(s, o, g, stop)}
+	if o.Seats != nil {
+		handlers[seat.Verb] = o.Seats.Handle
+	}
+	end, err := control.Serve(ctx, o.File, handlers)
+	if err != nil {
+		s.tell("the run cannot be steered, and takes no answers of people: " + err.Error())
+		return func() {}
+	}
+	return end
+}
+
+// steerHandler carries out the requests of parley ctl and of pages. stop ends the run as a signal does.
+func steerHandler(s *State, o app.Opened, g *exit.Gate, stop context.CancelCauseFunc) control.Handler {
+	return func(ctx context.Context, args json.RawMessage) (any, error) {
+		var r control.SteerRequest
+		if err := json.Unmarshal(args, &r); err != nil {
+			return nil, err
+		}
+		if len(r.By) > maxBy || len(r.Sets) > maxSets {
+			return nil, errors.New("the request is too long")
+		}
+		o.Steering.AwaitBegin(ctx)
+		state, err := o.Steering.Do(r.Verb, r.By, r.Sets)
+		if err != nil {
+			return nil, err
+		}
+		if r.Verb == journal.SteerStop {
+			stop(errors.New("stopped by " + r.By))
+			g.Close(exit.Interrupted, nil)
+		}
+		a := steerAnswer(state, o)
+		if g.Closed() {
+			a.State = control.Stopping
+		}
+		s.tell(r.By + ": " + a.Text())
+		return a, nil
+	}
+}
+
+// The limits of a request.
+const (
+	maxBy   = 100
+	maxSets = 10
+)
+
+func steerAnswer(state control.SteerState, o app.Opened) control.SteerAnswer {
+	st := o.App.Stats()
+	spent, _ := o.App.Budget().Spent()
+	a := control.SteerAnswer{State: control.Playing, InFlight: st.InFlight, Spent: spent, Budget: state.Budget, Concurrency: state.Concurrency, Draining: state.Draining != nil}
+	by := state.Paused
+	switch {
+	case by != nil:
+		a.State = control.Paused
+	case state.Draining != nil:
+		by, a.State = state.Draining, control.Draining
+	}
+	if by != nil {
+		a.By, a.At = by.By, &by.At
+	}
+	return a
 }

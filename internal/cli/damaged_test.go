@@ -22,9 +22,9 @@ import (
 const duelEpisodes = 8
 
 // readings returns the output and the exit code of each command that reads the run file.
-func readings(t *testing.T, file string) (said map[string]string, codes map[string]int, errs string) {
+func readings(t *testing.T, file string) (printed map[string]string, codes map[string]int, errs string) {
 	t.Helper()
-	said, codes = map[string]string{}, map[string]int{}
+	printed, codes = map[string]string{}, map[string]int{}
 	verbs := [][]string{{"report", file, "--json"}, {"compare", file, "--by", "agent", "--json"}, {"show", file, "--json"}}
 	for _, table := range []string{"calls", "episodes", "messages", "scores"} {
 		verbs = append(verbs, []string{"export", file, "--table", table})
@@ -35,10 +35,10 @@ func readings(t *testing.T, file string) (said map[string]string, codes map[stri
 	for _, verb := range verbs {
 		got := parley(t, State{}, verb...)
 		name := strings.Join(append(verb[:1:1], verb[2:]...), " ")
-		said[name], codes[name] = got.stdout, got.code
+		printed[name], codes[name] = got.stdout, got.code
 		errs += got.stderr
 	}
-	return said, codes, errs
+	return printed, codes, errs
 }
 
 // wantOut fails the test unless standard output holds all of texts.

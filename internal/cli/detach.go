@@ -20,8 +20,8 @@ const detachedEnv = "PARLEY_DETACHED"
 // logSuffix is added to the name of a run file to name the log of a process of --detach.
 const logSuffix = "-log"
 
-// started is the line that --detach prints.
-type started struct {
+// detachedProcess is the line that --detach prints.
+type detachedProcess struct {
 	File string `json:"file"`
 	PID  int    `json:"pid"`
 	Log  string `json:"log"`
@@ -43,7 +43,7 @@ func detach(s *State, g *exit.Gate, file string) (err error) {
 		return exit.AsUsage(fmt.Errorf("--detach: %w", err))
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	said, err := log.Seek(0, io.SeekEnd)
+	logged, err := log.Seek(0, io.SeekEnd)
 	if err != nil {
 		return fmt.Errorf("--detach: %w", err)
 	}
@@ -73,7 +73,7 @@ func detach(s *State, g *exit.Gate, file string) (err error) {
 	if g.Closed() {
 		return exit.Silent(exit.Interrupted)
 	}
-	return errors.Join(repeat(s.Stderr, io.NewSectionReader(log, said, 1<<20)), exit.Silent(max(exit.Failed, cmd.ProcessState.ExitCode())))
+	return errors.Join(repeat(s.Stderr, io.NewSectionReader(log, logged, 1<<20)), exit.Silent(max(exit.Failed, cmd.ProcessState.ExitCode())))
 }
 
 // repeat copies a log to a terminal. Programs that a run started wrote to it too.
@@ -89,13 +89,13 @@ func isDetached(s *State) bool {
 	return ok && log != ""
 }
 
-// detached prints that a process of --detach plays the run. From then on its standard output is its log.
-func detached(s *State, file string) {
+// announceDetached prints that a process of --detach plays the run. From then on its standard output is its log.
+func announceDetached(s *State, file string) {
 	if !isDetached(s) {
 		return
 	}
 	log, _ := s.Env(detachedEnv)
-	b, err := json.Marshal(started{File: file, PID: os.Getpid(), Log: log})
+	b, err := json.Marshal(detachedProcess{File: file, PID: os.Getpid(), Log: log})
 	if err == nil {
 		_, err = s.Stdout.Write(append(b, '\n'))
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -28,15 +29,15 @@ import (
 	"parley/world"
 )
 
-// misused explains what is wrong with a command line that cannot be parsed.
-func misused(err error, args []string, kinds []world.Kind) error {
+// usageProblem explains what is wrong with a command line that cannot be parsed.
+func usageProblem(err error, args []string, kinds []world.Kind) error {
 	parse, ok := errors.AsType[*kong.ParseError](err)
 	if !ok || parse.Context == nil {
 		return exit.AsUsage(err)
 	}
 	verb := parse.Context.Selected()
 	if verb == nil {
-		return noVerb(err, args, Verbs(kinds))
+		return unknownCommand(err, args, Verbs(kinds))
 	}
 	problem := flagProblem(err.Error(), verb) + insteadOf(err.Error(), args, verb)
 	if what, ok := strings.CutPrefix(problem, "expected "); ok && strings.HasPrefix(what, `"<`) {
@@ -63,7 +64,7 @@ func flagProblem(problem string, verb *kong.Node) string {
 		kind = kind.Elem()
 	}
 	switch {
-	case negative(found) && strings.Contains(got, " flag)"):
+	case looksNegative(found) && strings.Contains(got, " flag)"):
 		return fmt.Sprintf("%s %s: that reads as a flag; if %s may be negative, write %s=%s", name, found, name, name, found)
 	case strings.HasPrefix(rest, "missing value"), strings.HasSuffix(got, "(<EOL>)"), strings.Contains(got, " flag)"):
 		return fmt.Sprintf("%s needs a value: write %s %s", name, name, f.FormatPlaceHolder())
@@ -100,13 +101,13 @@ func insteadOf(problem string, args []string, verb *kong.Node) string {
 	return "; to change a key of the plan: --set " + terminal.ShellWord(key+"="+value)
 }
 
-// negative reports whether a word begins as a negative number does.
-func negative(word string) bool {
+// looksNegative reports whether a word begins as a negative number does.
+func looksNegative(word string) bool {
 	return len(word) > 1 && word[0] == '-' && (word[1] >= '0' && word[1] <= '9' || word[1] == '.')
 }
 
-// noVerb suggests a command for an unknown first word.
-func noVerb(err error, args, verbs []string) error {
+// unknownCommand suggests a command for an unknown first word.
+func unknownCommand(err error, args, verbs []string) error {
 	if at := slices.IndexFunc(args, func(a string) bool { return slices.Contains(verbs, a) }); at > 0 {
 		return exit.Usagef("%w: flags follow the command: %s", err, commandOf(slices.Concat(args[at:], args[:at])))
 	}
@@ -136,7 +137,7 @@ func playError(file string, err error) error {
 		return nil
 	case errors.Is(err, runfile.ErrForeign) && isPlan(file):
 		return exit.Usagef("%s is a plan, not a run file: parley run %s runs it, and parley check %s estimates its cost", file, terminal.ShellWord(file), terminal.ShellWord(file))
-	case errors.Is(err, fs.ErrNotExist) && !named(err):
+	case errors.Is(err, fs.ErrNotExist) && !namesOtherFile(err):
 		hint := text.SuggestPath(file)
 		if _, err := os.Stat(file + ".parley"); err == nil {
 			hint = fmt.Sprintf("; did you mean %s.parley?", file)
@@ -152,9 +153,17 @@ func playError(file string, err error) error {
 	return err
 }
 
-// named reports whether err names a file other than the run file: the store reports errors of its own file.
-func named(err error) bool {
+// namesOtherFile reports whether err names a file other than the run file: the store reports errors of its own file.
+func namesOtherFile(err error) bool {
 	_, system := errors.AsType[*fs.PathError](err)
 	_, missing := errors.AsType[*files.MissingError](err)
 	return system || missing
+}
+
+// pipeEnd returns err, or nil if err means that the reader closed the pipe, as head does.
+func pipeEnd(err error) error {
+	if errors.Is(err, syscall.EPIPE) {
+		return nil
+	}
+	return err
 }

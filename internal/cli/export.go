@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"parley/internal/cli/exit"
 	"parley/internal/cli/output"
@@ -20,8 +19,10 @@ import (
 	"parley/internal/read/export"
 	"parley/internal/read/report"
 	"parley/internal/run/merge"
+	"parley/internal/run/results"
 	"parley/internal/run/runfile"
 	"parley/world"
+	"parley/world/program"
 )
 
 // exportCmd writes a run as tables for other programs.
@@ -43,7 +44,7 @@ const tableAll = "all"
 // Run writes the tables.
 func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
 	c.File = c.Files[0]
-	if done, err := c.handOver(ctx, s); done {
+	if done, err := c.exportByKind(ctx, s); done {
 		return err
 	}
 	c.Table = cmp.Or(c.Table, string(export.Calls))
@@ -85,7 +86,7 @@ func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
 	if c.Out == "" {
 		before := lostIn(runs)
 		_, err := export.Write(ctx, s.Stdout, runs, export.Table(c.Table), format, c.Columns...)
-		err = cmp.Or(pipeEnd(playError(c.File, err)), leftOut(s, stores...))
+		err = cmp.Or(pipeEnd(playError(c.File, err)), reportLosses(s, stores...))
 		if !slices.Equal(lostIn(runs), before) {
 			s.tell("whole rows of these episodes may have been written before the damage was found; with --out there are none")
 		}
@@ -99,7 +100,7 @@ func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
 			return playError(c.File, err)
 		}
 	}
-	return leftOut(s, stores...)
+	return reportLosses(s, stores...)
 }
 
 // checkTable refuses a table that a run of the kind does not have, and columns that the table does not have.
@@ -182,29 +183,6 @@ func (c *exportCmd) run(ctx context.Context, s *State, store *runfile.Store, wit
 		r.Added = s.addedScores(ctx, store.Path(), about.Begun.Run).By
 	}
 	return r
-}
-
-// openRun opens a file that holds a run for reading.
-func openRun(ctx context.Context, file string) (*runfile.Store, runfile.Outline, error) {
-	store, err := runfile.OpenRead(file)
-	if err != nil {
-		return nil, runfile.Outline{}, exit.AsUsage(playError(file, err))
-	}
-	about, err := store.Outline(ctx)
-	if errors.Is(err, runfile.ErrDamaged) {
-		if err = store.Salvage(ctx); err == nil {
-			about, err = store.Outline(ctx)
-		}
-	}
-	switch {
-	case err != nil:
-		err = playError(file, err)
-	case about.Begun == nil:
-		err = exit.Usagef("%s holds no run yet", file)
-	default:
-		return store, about, nil
-	}
-	return nil, about, errors.Join(err, store.Close())
 }
 
 // format returns the format of --format, or the one that the name of the file implies.
@@ -317,10 +295,151 @@ func (c *exportCmd) folder() error {
 	return nil
 }
 
-// pipeEnd returns err, or nil if err means that the reader closed the pipe, as head does.
-func pipeEnd(err error) error {
-	if errors.Is(err, syscall.EPIPE) {
-		return nil
+// formatInspect writes the run as one log for Inspect.
+const formatInspect = "inspect"
+
+// inspectEnding is the file name ending by which inspect_ai recognizes a log.
+const inspectEnding = ".eval"
+
+// isInspect reports whether a log for Inspect is wanted.
+func (c *exportCmd) isInspect() bool {
+	return c.Format == formatInspect || c.Format == "" && strings.ToLower(filepath.Ext(c.Out)) == inspectEnding
+}
+
+// inspect writes the log.
+func (c *exportCmd) inspect(ctx context.Context, s *State) (err error) {
+	out, isStream := s.Stdout.(*terminal.Stream)
+	switch {
+	case c.Table != "calls":
+		return exit.Usagef("--format inspect writes a log, not a table; leave out --table")
+	case c.Out == "" && isStream && out.Width() > 0:
+		return exit.Usagef("a log of Inspect cannot be shown on a terminal; name a file that ends in %s with --out", inspectEnding)
+	case c.Out != "" && strings.ToLower(filepath.Ext(c.Out)) != inspectEnding:
+		return exit.Usagef("--out %s: Inspect only reads a log whose name ends in %s", c.Out, inspectEnding)
 	}
-	return err
+	if c.Out != "" {
+		if _, err := c.output(c.Out).Check(); err != nil {
+			return err
+		}
+	}
+	store, about, err := openRun(ctx, c.File)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	ctx, end := untilSignal(ctx, s)
+	defer end()
+	if c.Out == "" {
+		got, err := export.WriteInspect(ctx, s.Stdout, store, s.kindOf(about.Begun))
+		if err == nil && got.LeftOut > 0 {
+			fmt.Fprintln(s.Stderr, "parley: "+notEnded(got.LeftOut))
+		}
+		return pipeEnd(playError(c.File, err))
+	}
+	var got export.InspectWritten
+	left := readUndamaged(ctx, s, store, func() error {
+		return c.output(c.Out).Write(func(w io.Writer) (err error) {
+			got, err = export.WriteInspect(ctx, w, store, s.kindOf(about.Begun))
+			return err
+		})
+	})
+	if left != nil && store.Lost() == nil {
+		return playError(c.File, left)
+	}
+	more := ""
+	if got.LeftOut > 0 {
+		more = "; " + notEnded(got.LeftOut)
+	}
+	_, err = fmt.Fprintf(s.Stdout, "wrote %s: %s%s\n", c.Out, terminal.Several(got.Samples, "sample", "samples"), more)
+	return cmp.Or(err, left)
+}
+
+// notEnded explains why a log has fewer samples than the run has episodes.
+func notEnded(n int) string {
+	if n == 1 {
+		return "1 episode that has not ended is left out"
+	}
+	return terminal.Number(n) + " episodes that have not ended are left out"
+}
+
+// exporter is a command of a kind that also writes for export.
+type exporter struct {
+	program.Exporter
+	kind           world.Kind
+	tables, shapes []string
+}
+
+// exporters returns them. One that fails to say what it writes is left out, and standard error says so.
+func (s *State) exporters() (all []exporter) {
+	for _, k := range s.Kinds {
+		for verb, of := range s.verbs {
+			e, ok := verb.(program.Exporter)
+			if !ok || of.Name != k.Name {
+				continue
+			}
+			one := exporter{Exporter: e, kind: of}
+			failed := results.CallKind(of, "the command", func() error { one.tables, one.shapes = e.Tables(), e.Shapes(); return nil })
+			if failed != nil {
+				s.tell(failed.Error())
+				continue
+			}
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// exportByKind runs the command of a kind that writes what the flags want. It reports whether there is one.
+func (c *exportCmd) exportByKind(ctx context.Context, s *State) (done bool, err error) {
+	for _, e := range s.exporters() {
+		table, shape := slices.Contains(e.tables, c.Table), slices.Contains(e.shapes, c.Shape)
+		if !table && !shape {
+			continue
+		}
+		if table && !shape {
+			if own, err := c.ownTable(ctx, s); own || err != nil {
+				return err != nil, err
+			}
+		}
+		switch {
+		case shape && c.Table != "":
+			return true, exit.Usagef("--shape %s writes the records that a trainer reads, not a table; leave out --table", c.Shape)
+		case len(c.Columns) > 0:
+			return true, exit.Usagef("--columns: what is written for training has all of its columns; leave out --columns")
+		case len(c.Files) > 1:
+			return true, exit.Usagef("what is written for training is of one run; name one file")
+		}
+		verb := e.Export(program.Export{File: c.File, Table: c.Table, Shape: c.Shape, Format: c.Format, Out: c.Out, Force: c.Force})
+		s.verbs[verb] = e.kind
+		return true, runVerb(ctx, s, verb)
+	}
+	if c.Shape != "" {
+		return true, exit.Usagef("--shape: unknown shape %q; want one of %s", c.Shape, strings.Join(s.shapes(), ", "))
+	}
+	return false, nil
+}
+
+// ownTable reports whether the kind of the run has a table of this name itself.
+func (c *exportCmd) ownTable(ctx context.Context, s *State) (bool, error) {
+	stores, kind, err := c.open(ctx, s)
+	if err != nil {
+		return false, err
+	}
+	return slices.Contains(export.AllTables(kind), export.Table(c.Table)), stores.close()
+}
+
+// shapes lists the shapes of exporters.
+func (s *State) shapes() (all []string) {
+	for _, e := range s.exporters() {
+		all = append(all, e.shapes...)
+	}
+	return all
+}
+
+// shapesFor returns what an error adds about a format that is a shape.
+func (s *State) shapesFor(format string) string {
+	if !slices.Contains(s.shapes(), format) {
+		return ""
+	}
+	return "; for a trainer, use --shape " + format
 }

@@ -43,7 +43,7 @@ func (c *exportCmd) folders(ctx context.Context, s *State) (err error) {
 	ctx, end := untilSignal(ctx, s)
 	defer end()
 	var w *folderWriter
-	left := readRest(ctx, s, store, func() error {
+	left := readUndamaged(ctx, s, store, func() error {
 		run, err := results.Fold(ctx, store, c.File)
 		if err != nil {
 			return err
@@ -120,7 +120,7 @@ type joinedTable struct {
 
 func (w *folderWriter) all(ctx context.Context, store *runfile.Store, run *results.Run) error {
 	return run.EachWithData(ctx, store, func(p world.Played) error {
-		t, err := results.Read(ctx, store, run.Head, run.Kind(), p.Episode)
+		t, err := results.ReadTranscript(ctx, store, run.Head, run.Kind(), p.Episode)
 		if err != nil {
 			return err
 		}

@@ -46,9 +46,9 @@ type gatewayCmd struct {
 	Grace       time.Duration  `group:"care" default:"30s" placeholder:"DURATION" help:"How long calls in flight may take after a signal to stop. Default: ${default}."`
 
 	auth.Flags
-	ClientKeyEnv string        `group:"clients" placeholder:"NAME" help:"Environment variable with the keys that clients may use, separated by commas. Default: clients need no key."`
-	Patience     time.Duration `group:"clients" name:"client-timeout" default:"1m" placeholder:"DURATION" help:"Maximum time for a client to send a request, or to read a part of an answer. Default: ${default}."`
-	MaxBody      int64         `group:"clients" default:"33554432" placeholder:"BYTES" help:"Maximum size of a request. Default: 32 MiB."`
+	ClientKeyEnv  string        `group:"clients" placeholder:"NAME" help:"Environment variable with the keys that clients may use, separated by commas. Default: clients need no key."`
+	ClientTimeout time.Duration `group:"clients" name:"client-timeout" default:"1m" placeholder:"DURATION" help:"Maximum time for a client to send a request, or to read a part of an answer. Default: ${default}."`
+	MaxBody       int64         `group:"clients" default:"33554432" placeholder:"BYTES" help:"Maximum size of a request. Default: 32 MiB."`
 }
 
 // Run serves until the first signal. The second ends it at once.
@@ -88,11 +88,11 @@ func (c *gatewayCmd) Run(ctx context.Context, s *State) (err error) {
 func (c *gatewayCmd) config(ctx context.Context, s *State) (gateway.Config, error) {
 	cfg := gateway.Config{
 		Replay: c.Replay != "", Resume: c.Resume, MaxSteps: c.MaxSteps, Idle: c.Idle,
-		Deadline: c.Deadline, Grace: c.Grace, Patience: c.Patience, MaxBody: c.MaxBody,
+		Deadline: c.Deadline, Grace: c.Grace, ClientTimeout: c.ClientTimeout, MaxBody: c.MaxBody,
 		Notices: s.notice, Outages: s.outage, Nearest: c.Nearest, Tell: s.tell,
 	}
 	var err error
-	if cfg.Rules, err = format.Parse(c.Ignore); err != nil {
+	if cfg.Rules, err = format.ParseRules(c.Ignore); err != nil {
 		return cfg, fmt.Errorf("--ignore: %w", err)
 	}
 	if c.Retries != nil {
@@ -103,7 +103,7 @@ func (c *gatewayCmd) config(ctx context.Context, s *State) (gateway.Config, erro
 			cfg.Retries = gateway.NoRetries
 		}
 	}
-	if err := c.where(); err != nil {
+	if err := c.checkFlags(); err != nil {
 		return cfg, err
 	}
 	if cfg.Keys, err = auth.KeysFrom(s.Env, "--client-key-env", c.ClientKeyEnv); err != nil {
@@ -118,8 +118,8 @@ func (c *gatewayCmd) config(ctx context.Context, s *State) (gateway.Config, erro
 	return cfg, c.upstreams(ctx, s, c.Plan, &cfg)
 }
 
-// where checks the flags that say what is recorded and what is served.
-func (c *gatewayCmd) where() error {
+// checkFlags checks the flags that say what is recorded and what is served.
+func (c *gatewayCmd) checkFlags() error {
 	switch {
 	case c.Replay != "" && (c.Out != "" || c.Resume || len(c.Upstream) > 0 || c.Plan != ""):
 		return errors.New("--replay serves a run file and calls no provider; leave out --out, --resume, --upstream and the plan")
@@ -133,8 +133,8 @@ func (c *gatewayCmd) where() error {
 		return fmt.Errorf("--nearest %v: want a share from 0 to 1, such as 0.6", c.Nearest)
 	case c.Unreachable != nil && *c.Unreachable < 0:
 		return errors.New("--unreachable must not be negative")
-	case c.Patience <= 0:
-		return fmt.Errorf("--client-timeout %s: want a time above 0, such as 1m", c.Patience)
+	case c.ClientTimeout <= 0:
+		return fmt.Errorf("--client-timeout %s: want a time above 0, such as 1m", c.ClientTimeout)
 	case c.MaxSteps < 0 || c.Idle < 0 || c.Deadline < 0 || c.Grace < 0 || c.MaxBody < 0:
 		return errors.New("--max-steps, --idle, --deadline, --grace and --max-body must not be negative")
 	default:
@@ -157,16 +157,16 @@ func (c *gatewayCmd) open(ctx context.Context, s *State, cfg *gateway.Config) (d
 	}
 	cfg.Journal = store
 	cfg.Begin = gateway.Begin{Run: strconv.FormatInt(time.Now().UnixNano(), 36), Tool: Version(), Now: time.Now(), Plan: c.plan(cfg)}
-	var theCache *cache.Store
+	var answers *cache.Store
 	if c.Cache != "" {
-		if theCache, err = cache.Open(c.Cache, cache.Options{}); err != nil {
+		if answers, err = cache.Open(c.Cache, cache.Options{}); err != nil {
 			return nil, errors.Join(exit.AsUsage(err), store.Close())
 		}
-		cfg.Cache = theCache
+		cfg.Cache = answers
 	}
 	closeAll := func() error {
-		if theCache != nil {
-			theCache.Close()
+		if answers != nil {
+			answers.Close()
 		}
 		return store.Close()
 	}
@@ -205,16 +205,8 @@ func (c *gatewayCmd) plan(cfg *gateway.Config) []byte {
 	return b
 }
 
-// tell prints a message for the operator of a server. It may contain text from clients.
-func (s *State) tell(text string) {
-	fmt.Fprintf(s.err, "parley: %s\n", terminal.Cut(terminal.Safe(terminal.OneLine(text)), 800))
-}
-
-// tellError writes an error on standard error.
-func (s *State) tellError(err error) { s.tell(err.Error()) }
-
-// found says how many calls were in the record.
-func found(sum gateway.Summary) string {
+// foundText says how many calls were in the record.
+func foundText(sum gateway.Summary) string {
 	text := fmt.Sprintf("%s of %s calls were found in the record", terminal.Number(sum.Replayed), terminal.Number(sum.Replayed+sum.Missed))
 	var how []string
 	if sum.Loose > 0 {
@@ -244,7 +236,7 @@ func (c *gatewayCmd) report(s *State, sum gateway.Summary) {
 		parts = append(parts, fmt.Sprintf("%s calls recorded in %s, %s failed", terminal.Number(sum.Recorded), c.Out, terminal.Number(sum.Failed)))
 	}
 	if c.Replay != "" || c.Resume {
-		parts = append(parts, found(sum))
+		parts = append(parts, foundText(sum))
 	}
 	if refused := sum.Refused - c.diverged(sum); refused > 0 {
 		parts = append(parts, terminal.Number(refused)+" refused")

@@ -45,7 +45,7 @@ func (c *gatewayCmd) upstreams(ctx context.Context, s *State, plan string, cfg *
 		}
 	}
 	if c.Unreachable != nil {
-		cfg.Unreachable = unlessZero(*c.Unreachable)
+		cfg.Unreachable = negativeIfZero(*c.Unreachable)
 	}
 	if c.Budget != nil {
 		var err error
@@ -73,23 +73,23 @@ func (c *gatewayCmd) upstreams(ctx context.Context, s *State, plan string, cfg *
 			return err
 		}
 	}
-	if err := c.names(cfg); err != nil {
+	if err := c.parseNames(cfg); err != nil {
 		return err
 	}
-	return c.trusted(s, plan, places, cfg)
+	return c.checkKeys(s, plan, places, cfg)
 }
 
-// unlessZero converts a wait for the gateway, which reads 0 as its default.
-func unlessZero(d time.Duration) time.Duration {
+// negativeIfZero converts a wait for the gateway, which reads 0 as its default.
+func negativeIfZero(d time.Duration) time.Duration {
 	if d == 0 {
 		return -1
 	}
 	return d
 }
 
-// trusted asks for the keys that upstreams get. The user decided about what --upstream describes, but not about
+// checkKeys asks for the keys that upstreams get. The user decided about what --upstream describes, but not about
 // what a plan does. An upstream without a key gets the keys of clients.
-func (c *gatewayCmd) trusted(s *State, plan string, places map[string]string, cfg *gateway.Config) error {
+func (c *gatewayCmd) checkKeys(s *State, plan string, places map[string]string, cfg *gateway.Config) error {
 	keys, err := c.gate(s)
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (c *gatewayCmd) trusted(s *State, plan string, places map[string]string, cf
 	var needs []trust.Need
 	for _, p := range cfg.Upstreams {
 		if slices.ContainsFunc(c.Upstream, func(flag string) bool { name, _, _ := strings.Cut(flag, "="); return name == p.Name }) {
-			keys.typed(p)
+			keys.allowTyped(p)
 		}
 		grants := trust.Keys(p)
 		if len(cfg.Keys) == 0 {
@@ -121,7 +121,7 @@ func (c *gatewayCmd) fromPlan(ctx context.Context, s *State, file string, cfg *g
 	}
 	cfg.Budget = p.Budget
 	if p.Unreachable != planfile.DefaultUnreachable { // the gateway's own default is shorter: clients wait less than runs
-		cfg.Unreachable = unlessZero(p.Unreachable)
+		cfg.Unreachable = negativeIfZero(p.Unreachable)
 	}
 	if c.Prices == "" {
 		c.Prices = p.Prices
@@ -233,7 +233,7 @@ func (f *upstreamFlags) keyFlag(name string) bool {
 
 // limit overrides the known limits with those of the flags.
 func (f *upstreamFlags) limit(p *provider.Provider) {
-	a := account{Concurrency: f.Concurrency, RPM: f.RPM, TPM: f.TPM, ITPM: f.ITPM, OTPM: f.OTPM}
+	a := providerFlags{Concurrency: f.Concurrency, RPM: f.RPM, TPM: f.TPM, ITPM: f.ITPM, OTPM: f.OTPM}
 	a.limits(&p.Limits)
 	if f.Timeout != 0 {
 		p.Timeout = f.Timeout
@@ -241,8 +241,8 @@ func (f *upstreamFlags) limit(p *provider.Provider) {
 	p.HTTP2 = p.HTTP2 || f.HTTP2
 }
 
-// names parses --alias and --fallback.
-func (f *upstreamFlags) names(cfg *gateway.Config) error {
+// parseNames parses --alias and --fallback.
+func (f *upstreamFlags) parseNames(cfg *gateway.Config) error {
 	for _, v := range f.Alias {
 		name, model, ok := strings.Cut(v, "=")
 		if !ok || name == "" || model == "" {

@@ -27,7 +27,7 @@ type initCmd struct {
 // Run writes the plan and the JSON Schema that its first line names.
 func (c *initCmd) Run(ctx context.Context, s *State) error {
 	all := s.Kinds
-	kind, err := planfile.Kind(all, c.Kind)
+	kind, err := planfile.FindKind(all, c.Kind)
 	if err != nil {
 		return exit.AsUsage(err)
 	}

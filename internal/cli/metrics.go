@@ -4,16 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"net"
 	"slices"
+	"sync"
 	"sync/atomic"
+	"time"
 
+	"parley/internal/cli/bulk"
 	"parley/internal/cli/exit"
 	"parley/internal/kit/auth"
 	"parley/internal/run/cluster"
 	"parley/internal/run/engine"
 	"parley/internal/serve/telemetry"
+	"parley/llm"
 )
 
 // metricsFlags are the flags of commands that Prometheus can watch.
@@ -68,24 +73,126 @@ func (m *metricsServer) close() {
 	}
 }
 
-// divided is how a run is divided among workers, as soon as it is.
-type divided struct {
+// monitor is how machines watch a command: a page for Prometheus, and an OpenTelemetry collector.
+type monitor struct {
+	page     *metricsServer
+	exporter *telemetry.Exporter
+	divided  *divisionMetrics // nil: the run has no workers
+}
+
+// openMonitor opens what the flags and the environment name.
+func (f *metricsFlags) openMonitor(ctx context.Context, s *State) (w monitor, err error) {
+	if w.page, err = f.listen(ctx, s); err != nil {
+		return w, err
+	}
+	if w.exporter, err = telemetry.Open(ctx, s.Env, "parley", Version(), s.tellError); err != nil {
+		w.page.close()
+	}
+	return w, exit.AsUsage(err)
+}
+
+// begin shows what calls and run say from now on. run is nil if no run is played.
+func (w monitor) begin(ctx context.Context, s *State, calls telemetry.Calls, run func() telemetry.RunState) {
+	began := time.Now()
+	page := func() *telemetry.Page {
+		p := telemetry.RunPage(calls, run, began)
+		w.divided.add(p)
+		return p
+	}
+	w.show(ctx, s, page)
+}
+
+// show shows a page from now on.
+func (w monitor) show(ctx context.Context, s *State, page func() *telemetry.Page) {
+	w.page.serve(ctx, s, page)
+	w.exporter.Measure(page)
+}
+
+// ask asks with a, watched.
+func (w monitor) ask(ctx context.Context, s *State, a bulk.Asker, m *bulk.Asking) (note string) {
+	if calls, ok := a.(telemetry.Calls); ok {
+		w.begin(ctx, s, calls, nil)
+	}
+	if play := w.exporter.StartTrace("ask", ""); play != nil {
+		defer play.End("done")
+		a = watchedAsker{a, play}
+	}
+	return m.Run(ctx, a)
+}
+
+// close ends the page, and sends what remains.
+func (w monitor) close(ctx context.Context, s *State) {
+	w.page.close()
+	closeTelemetry(ctx, s, w.exporter)
+}
+
+// closeTelemetry sends what remains, for a few seconds. A missing collector is no reason to fail.
+func closeTelemetry(ctx context.Context, s *State, to *telemetry.Exporter) {
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if err := to.Close(late); err != nil {
+		s.tell(err.Error())
+	}
+}
+
+// traceEvent makes spans and metrics of what the engine does.
+func traceEvent(p *telemetry.Trace, e engine.Event) {
+	switch {
+	case e.Replied != nil:
+		p.Replied(e.Replied)
+	case e.Ended != nil:
+		p.Ended(e.Ended)
+	}
+}
+
+// watchedAsker makes spans and metrics of questions.
+type watchedAsker struct {
+	bulk.Asker
+	play *telemetry.Trace
+}
+
+// Each implements bulk.Asker.
+func (a watchedAsker) Each(ctx context.Context, reqs iter.Seq[*llm.Request], done func(i int, r llm.Result)) int {
+	var mu sync.Mutex
+	asked, n := map[int]*llm.Request{}, 0
+	return a.Asker.Each(ctx, func(yield func(*llm.Request) bool) {
+		for req := range reqs {
+			mu.Lock()
+			asked[n] = req
+			n++
+			mu.Unlock()
+			if !yield(req) {
+				return
+			}
+		}
+	}, func(i int, r llm.Result) {
+		mu.Lock()
+		req := asked[i]
+		delete(asked, i)
+		mu.Unlock()
+		a.play.Asked(req, r)
+		done(i, r)
+	})
+}
+
+// divisionMetrics is how a run is divided among workers, as soon as it is.
+type divisionMetrics struct {
 	status atomic.Pointer[func() cluster.Status]
 }
 
-// divides returns how remote divides a run; nil if it does not.
-func divides(remote engine.Remote) *divided {
+// watchDivision returns how remote divides a run; nil if it does not.
+func watchDivision(remote engine.Remote) *divisionMetrics {
 	c, ok := remote.(*cluster.Coordinator)
 	if !ok {
 		return nil
 	}
-	d := &divided{}
+	d := &divisionMetrics{}
 	c.Began = func(status func() cluster.Status) { d.status.Store(&status) }
 	return d
 }
 
 // add adds to a page how the run is divided.
-func (d *divided) add(p *telemetry.Page) {
+func (d *divisionMetrics) add(p *telemetry.Page) {
 	if d == nil {
 		return
 	}

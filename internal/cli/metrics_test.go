@@ -1,10 +1,23 @@
 package cli
 
 import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 
+	"parley/internal/ask/dispatch/limiter"
 	"parley/internal/cli/exit"
+	"parley/internal/run/cluster"
+	"parley/internal/run/cluster/allot"
+	"parley/internal/run/cluster/hub"
+	"parley/internal/run/cluster/share"
+	"parley/internal/serve/telemetry"
+	"parley/llm"
 	"parley/worlds"
 )
 
@@ -25,5 +38,97 @@ func TestMetricsAddress(t *testing.T) {
 		with("--metrics", "127.0.0.1:0", "--metrics-key-env", "NONE").want(t, exit.Misuse).wantErr(t, "--metrics-key-env")
 		with("--metrics", "127.0.0.1:0").want(t, exit.OK).wantErr(t, "metrics at http://127.0.0.1:")
 		with("--metrics", "0.0.0.0:0", "--metrics-key-env", "KEY").want(t, exit.OK)
+	}
+}
+
+// collecting starts an OpenTelemetry collector. sent returns what it got since the last time.
+func collecting(t *testing.T) (url string, sent func() string) {
+	t.Helper()
+	var mu sync.Mutex
+	var got strings.Builder
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		b, _ := io.ReadAll(r.Body) // a part is enough
+		got.WriteString(r.URL.Path)
+		got.Write(b)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL, func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		defer got.Reset()
+		return got.String()
+	}
+}
+
+// TestTelemetryOfCommands: run and ask send spans and metrics of what they do to the collector that the environment names,
+// and none without one.
+func TestTelemetryOfCommands(t *testing.T) {
+	t.Parallel()
+	collector, sent := collecting(t)
+	plan := write(t, "plan.yaml", "kind: secrets\nepisodes: 2\nagents:\n  a: {model: sim/small, system: unspoken}\n")
+	questions := write(t, "q.jsonl", `{"prompt":"unspoken"}`+"\n")
+	for _, c := range []struct {
+		endpoint string
+		args     []string
+		want     []string
+	}{
+		{collector, []string{"run", plan, "--out", filepath.Join(t.TempDir(), "r.parley"), "--quiet"}, []string{"/v1/traces", "run", "episode", "chat small", "gen_ai.usage.output_tokens", "parley.seat", "/v1/metrics", "gen_ai.client.operation.duration", "parley_episodes"}},
+		{collector, []string{"ask", questions, "--quiet"}, []string{"/v1/traces", "ask", "chat small", "/v1/metrics", "gen_ai.client.token.usage", "parley_calls_total"}},
+		{collector, []string{"ask", "unspoken"}, []string{"/v1/traces", "ask", "chat small", "/v1/metrics", "gen_ai.client.token.usage"}},
+		{"", []string{"ask", questions, "--quiet"}, nil},
+	} {
+		s := State{Kinds: worlds.Standard(), Env: func(name string) (string, bool) {
+			v, ok := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.endpoint}[name]
+			return v, ok
+		}}
+		parley(t, s, c.args...).want(t, exit.OK)
+		text := sent()
+		for _, want := range c.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%v: no %q", c.args, want)
+			}
+		}
+		if strings.Contains(text, "unspoken") || c.want == nil && text != "" {
+			t.Errorf("%v: a text is sent: %q", c.args, text)
+		}
+	}
+}
+
+// TestDivided: how a run is divided among workers is on the page for Prometheus, and parley cluster prints it.
+func TestDivided(t *testing.T) {
+	t.Parallel()
+	st := cluster.Status{
+		Run: "r", Lots: cluster.Lots{Waiting: 5, Leased: 2, Done: 7}, Workers: 2, Lag: 9,
+		Accounts: map[string]share.Account{"lab http://x *": {Rates: limiter.Units{Requests: 60, Output: 1000}, Shares: map[string]float64{"s1": 0.25, "s2": 0.75}, Waiting: 4}},
+		Money:    &allot.Sums{Limit: 5 * llm.Dollar, Spent: llm.Dollar, Allotted: map[string]llm.Money{"s1": llm.Dollar, "s2": llm.Dollar}, AtRisk: llm.Dollar / 2},
+	}
+	c := &cluster.Coordinator{}
+	d, page := watchDivision(c), &telemetry.Page{}
+	d.add(page) // nothing is divided yet
+	if len(page.Families()) != 0 {
+		t.Errorf("%v", page.Families())
+	}
+	c.Began(func() cluster.Status { return st })
+	d.add(page)
+	w := httptest.NewRecorder()
+	page.Serve(w)
+	for _, want := range []string{
+		`parley_lots{state="waiting"} 5`, `parley_lots{state="leased"} 2`, `parley_lots{state="done"} 7`, "parley_workers 2", "parley_log_lag_messages 9",
+		`parley_share{account="lab http://x *",worker="s1"} 0.25`, "parley_allotted_dollars 2", "parley_at_risk_dollars 0.5",
+	} {
+		if !strings.Contains(w.Body.String(), want+"\n") {
+			t.Errorf("no %s in\n%s", want, w.Body)
+		}
+	}
+	var out bytes.Buffer
+	printStatus(&out, st, []hub.Working{{Session: "s1", Run: "r", Process: 11}, {Session: "s2", Run: "r", Process: 12}, {Session: "s2", Run: "other", Process: 13}})
+	want := `run r  lots: 5 waiting, 2 played, 7 done  the run file is 9 messages behind
+run r  budget $5.00: $1.00 spent, $2.00 allotted, $0.50 at risk
+run r  account lab http://x *: 4 calls wait, 60 requests a minute, 1000 output tokens a minute, worker 11 has 25%, worker 12 has 75%
+`
+	if out.String() != want {
+		t.Errorf("%s", out.String())
 	}
 }

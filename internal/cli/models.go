@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
 
+	"parley/internal/ask/dialect"
 	"parley/internal/ask/price"
 	"parley/internal/ask/provider"
 	"parley/internal/cli/exit"
@@ -57,8 +59,8 @@ type knownModel struct {
 	Unpriced    bool      `json:"unpriced,omitempty"` // of --live: the account has it, and its price is not known
 }
 
-// known holds both lists.
-type known struct {
+// modelList holds both lists.
+type modelList struct {
 	Providers []knownProvider `json:"providers"`
 	AsOf      string          `json:"prices_as_of"`
 	Models    []knownModel    `json:"models"`
@@ -96,8 +98,8 @@ func (c *modelsCmd) Run(ctx context.Context, s *State) error {
 	return k.print(s.Stdout)
 }
 
-func (c *modelsCmd) known(s *State, prices *price.Table) known {
-	k := known{AsOf: prices.AsOf(), Providers: []knownProvider{}, Models: []knownModel{}}
+func (c *modelsCmd) known(s *State, prices *price.Table) modelList {
+	k := modelList{AsOf: prices.AsOf(), Providers: []knownProvider{}, Models: []knownModel{}}
 	for _, p := range provider.Presets() {
 		if !strings.Contains(p.Name, c.Find) && !strings.HasPrefix(c.Find, p.Name+"/") {
 			continue
@@ -113,19 +115,19 @@ func (c *modelsCmd) known(s *State, prices *price.Table) known {
 		if !ok || !strings.Contains(name, c.Find) {
 			continue
 		}
-		k.Models = append(k.Models, priced(name, p))
+		k.Models = append(k.Models, pricedModel(name, p))
 	}
 	return k
 }
 
-func priced(name string, p price.Price) knownModel {
+func pricedModel(name string, p price.Price) knownModel {
 	return knownModel{
 		Name: name, Input: p.Input, Cached: p.Cached, Output: p.Output,
 		BatchInput: p.Batch.Input, BatchOutput: p.Batch.Output, Context: p.Context, MaxOutput: p.MaxOutput, Retired: p.Retired,
 	}
 }
 
-func (k known) print(w io.Writer) error {
+func (k modelList) print(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if len(k.Providers) > 0 {
 		fmt.Fprintln(t, "PROVIDER\tDIALECT\tKEY\tADDRESS")
@@ -174,5 +176,102 @@ func (k known) print(w io.Writer) error {
 			terminal.OrDash(terminal.Number(m.Context), m.Context == 0), terminal.OrDash(terminal.Number(m.MaxOutput), m.MaxOutput == 0))
 	}
 	fmt.Fprintf(t, "\nDollars for a million tokens, as of %s.\n", k.AsOf)
+	return t.Flush()
+}
+
+// live asks the provider of --live for its models, and adds the prices that are known.
+func (c *modelsCmd) live(ctx context.Context, s *State, prices *price.Table) (modelList, error) {
+	k := modelList{AsOf: prices.AsOf(), Providers: []knownProvider{}, Models: []knownModel{}}
+	name := strings.TrimSuffix(c.Live, "/")
+	if _, ok := provider.Lookup(name); !ok && c.BaseURL == "" {
+		return k, exit.Usagef("--live %s: %w; or give its address with --base-url", name, provider.Unknown(name))
+	}
+	a := providerFlags{BaseURL: c.BaseURL, KeyEnv: c.KeyEnv, KeyCommand: c.KeyCommand, Dialect: c.Dialect, APIVersion: c.APIVersion}
+	p, err := a.provider(name+"/any", s.Env)
+	if err != nil {
+		return k, err
+	}
+	if p.InProcess() {
+		return k, exit.Usagef("--live %s: it has no server to ask", p.Name)
+	}
+	ctx, end := untilSignal(ctx, s)
+	defer end()
+	all, err := dialect.ListModels(ctx, p)
+	if stopped := context.Cause(ctx); stopped != nil {
+		return k, stopped
+	}
+	if err != nil {
+		return k, &exit.Error{Code: exit.Failed, Err: err}
+	}
+	k.Providers = append(k.Providers, knownProvider{Name: p.Name, Dialect: p.Dialect, BaseURL: p.BaseURL, KeyEnv: p.KeyEnv, KeySet: p.KeyEnv != "", Command: provider.CommandLine(p.KeyCommand), Credentials: p.Credentials})
+	for _, m := range all {
+		name := p.Name + "/" + m.Name
+		if !strings.Contains(name, c.Find) {
+			continue
+		}
+		one := knownModel{Name: name, Unpriced: true}
+		if found, ok := prices.Find(name); ok {
+			one = pricedModel(name, found)
+		}
+		one.Context, one.MaxOutput = cmp.Or(m.Context, one.Context), cmp.Or(m.MaxOutput, one.MaxOutput)
+		k.Models = append(k.Models, one)
+	}
+	return k, nil
+}
+
+// changedModel is a model whose price a newer file changes, in dollars for a million tokens.
+type changedModel struct {
+	Name      string     `json:"name"`
+	Change    string     `json:"change"` // new, changed or gone
+	OldInput  *llm.Money `json:"old_input,omitempty"`
+	OldOutput *llm.Money `json:"old_output,omitempty"`
+	Input     *llm.Money `json:"input,omitempty"`
+	Output    *llm.Money `json:"output,omitempty"`
+	Retired   bool       `json:"retired,omitempty"`
+}
+
+// update prints what the file of --update changes about the prices.
+func (c *modelsCmd) update(s *State, prices *price.Table) error {
+	newer, err := price.Load(c.Update)
+	if err != nil {
+		return exit.Usagef("--update: %w", err)
+	}
+	all := []changedModel{}
+	for _, ch := range prices.Changes(newer, func(name string) bool { _, ok := provider.Lookup(name); return ok }) {
+		if !strings.Contains(ch.Model, c.Find) {
+			continue
+		}
+		m := changedModel{Name: ch.Model, Change: "changed", Retired: ch.New.Retired}
+		if ch.Was {
+			m.OldInput, m.OldOutput = &ch.Old.Input, &ch.Old.Output
+		} else {
+			m.Change = "new"
+		}
+		if ch.Here {
+			m.Input, m.Output = &ch.New.Input, &ch.New.Output
+		} else {
+			m.Change = "gone"
+		}
+		all = append(all, m)
+	}
+	if c.JSON {
+		return terminal.PrintJSON(s.Stdout, map[string]any{"prices_as_of": prices.AsOf(), "newer_as_of": newer.AsOf(), "changes": all})
+	}
+	if len(all) == 0 {
+		fmt.Fprintln(s.Stdout, "nothing changes")
+		return nil
+	}
+	t := tabwriter.NewWriter(s.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "MODEL\tCHANGE\tINPUT WAS\tOUTPUT WAS\tINPUT\tOUTPUT")
+	show := func(m *llm.Money) string {
+		if m == nil {
+			return "–"
+		}
+		return m.String()
+	}
+	for _, m := range all {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", terminal.Safe(m.Name), m.Change, show(m.OldInput), show(m.OldOutput), show(m.Input), show(m.Output))
+	}
+	fmt.Fprintf(t, "\nDollars for a million tokens. To use the file: --prices %s, or prices: %s in a plan. Models that are gone keep their built-in price.\n", terminal.Safe(c.Update), terminal.Safe(c.Update))
 	return t.Flush()
 }

@@ -30,7 +30,7 @@ func providersOf(text string) string {
 func TestModelsJSON(t *testing.T) {
 	t.Parallel()
 	got := parley(t, State{}, "models", "--json").want(t, exit.OK)
-	var k known
+	var k modelList
 	if err := json.Unmarshal([]byte(got.stdout), &k); err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestModelsLive(t *testing.T) {
 	prices := write(t, "prices.json", `{"as_of":"2026-11-01","models":{"lab/big":{"input":2,"output":8,"retired":true}}}`)
 	args := []string{"models", "--live", "lab", "--base-url", front.URL + "/v1", "--prices", prices}
 	parley(t, State{}, args...).want(t, exit.OK).wantOut(t, "lab/big", "$2.00", "lab/odd", "unpriced", "77")
-	var k known
+	var k modelList
 	if err := json.Unmarshal([]byte(parley(t, State{}, append(args, "--json")...).want(t, exit.OK).stdout), &k); err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func (c *newCmd) Run(s *State) error {
 	if err := scaffold.Free(dir); err != nil {
 		return exit.AsUsage(err)
 	}
-	if _, err := planfile.Kind(s.Kinds, m.Package); err == nil {
+	if _, err := planfile.FindKind(s.Kinds, m.Package); err == nil {
 		return exit.Usagef("there is a kind %s already: choose another name", m.Package)
 	}
 	if m.Source, err = c.source(filepath.Dir(dir)); err != nil {

@@ -139,25 +139,6 @@ func (c *runCmd) load(ctx context.Context, s *State, g *exit.Gate, sets []string
 	}
 }
 
-// loadPlan reads a plan and its files, which may be large: a signal ends it.
-func loadPlan(ctx context.Context, s *State, file string, sets []string, reach planfile.Reach) (*planfile.Plan, error) {
-	of, err := s.planCode(ctx, file, reach) // it may ask, and a signal ends the question
-	if err != nil {
-		return nil, err
-	}
-	ctx, end := untilSignal(ctx, s)
-	plan, err := planfile.Load(ctx, file, s.Kinds, sets, reach)
-	end() // a signal at the last moment still counts: the player would wait for another one
-	_, interrupted := errors.AsType[*exit.Error](context.Cause(ctx))
-	switch {
-	case interrupted:
-		return nil, exit.Silent(exit.Interrupted)
-	case err != nil:
-		return nil, exit.AsUsage(err)
-	}
-	return plan, s.openParams(plan, of)
-}
-
 // Run resumes the run.
 func (c *resumeCmd) Run(ctx context.Context, s *State) error {
 	if err := c.playFlags.check(); err != nil {
@@ -200,51 +181,51 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 		return err
 	}
 	p.Kinds, p.Trust, p.Code, p.ChangedCode = s.Kinds, keys.Gate, s.code(), f.ChangedCode
-	joint, err := f.open(ctx, s, &p)
+	joint, err := f.openCluster(ctx, s, &p)
 	if err != nil {
 		return err
 	}
 	defer joint.close()
-	return f.show(ctx, s, g, p)
+	return f.playAndShow(ctx, s, g, p)
 }
 
-// show plays p, shows the progress, and prints the summary.
-func (f *playFlags) show(ctx context.Context, s *State, g *exit.Gate, p app.Play) error {
+// playAndShow plays p, shows the progress, and prints the summary.
+func (f *playFlags) playAndShow(ctx context.Context, s *State, g *exit.Gate, p app.Play) error {
 	drain, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(context.Canceled)
 	g.OnClose(func() { stop(errors.New("stopped by a signal")) })
 
-	w, err := f.watch(ctx, s)
+	w, err := f.openMonitor(ctx, s)
 	if err != nil {
 		return err
 	}
 	defer w.close(ctx, s)
-	w.divided = divides(p.Remote)
-	spans := w.to.Play("run", filepath.Base(p.File))
-	view := &runView{Out: s.err, Verbose: f.Verbose, Trust: f.Trust, Again: playAgain(s.Args, p.PlanFile, p.File)}
+	w.divided = watchDivision(p.Remote)
+	spans := w.exporter.StartTrace("run", filepath.Base(p.File))
+	view := &runView{out: s.err, verbose: f.Verbose, trusted: f.Trust, again: playAgain(s.Args, p.PlanFile, p.File)}
 	done, hide, unsteer := func() {}, func() {}, func() {}
 	p.Tool = Version()
 	p.Opened = func(o app.Opened) {
-		view.Begin(o)
-		hide = control.ShowLive(p.File, view.State)
+		view.begin(o)
+		hide = control.ShowLive(p.File, view.liveState)
 		unsteer = serveControl(ctx, s, o, g, stop)
-		w.begin(ctx, s, o.App, view.Monitor)
+		w.begin(ctx, s, o.App, view.monitor)
 		if f.View {
 			hide = inTurn(hide, serveView(ctx, s, p.File))
 		}
 		if !f.Quiet {
-			view.Greet(o)
-			done = view.Show()
+			view.printStart(o)
+			done = view.showProgress()
 		}
-		detached(s, p.File)
+		announceDetached(s, p.File)
 	}
 	p.Watch = func(e engine.Event) {
-		view.See(e)
+		view.onEvent(e)
 		traceEvent(spans, e)
 	}
 	p.Notices, p.Levels = s.notice, s.levels()
 	if !f.Quiet {
-		p.Rests, p.Outages = view.Rests, s.outage
+		p.Rests, p.Outages = view.onServerRest, s.outage
 	}
 	defer func() { unsteer() }() // last: who waits for the run finds its summary
 	sum, err := p.Run(ctx, drain)
@@ -266,12 +247,12 @@ func (f *playFlags) conclude(s *State, view *runView, file string, sum *app.Summ
 		}
 		fmt.Fprintln(s.Stdout, string(b))
 	} else if !f.Quiet {
-		view.PrintSummary(s.Stdout, sum, !errors.Is(err, engine.ErrDiverged) && !errors.Is(err, runfile.ErrGone))
+		view.printSummary(s.Stdout, sum, !errors.Is(err, engine.ErrDiverged) && !errors.Is(err, runfile.ErrGone))
 	}
 	if err != nil {
-		said := !f.JSON && !f.Quiet && err.Error() == sum.Reason.String()
+		printed := !f.JSON && !f.Quiet && err.Error() == sum.Reason.String()
 		err = playError(file, err)
-		if said {
+		if printed {
 			return exit.Silent(exit.CodeOf(err)) // the summary already shows it
 		}
 		return err

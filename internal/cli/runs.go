@@ -3,18 +3,60 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 
 	"parley/internal/cli/exit"
+	"parley/internal/cli/terminal"
+	"parley/internal/kit/text"
 	"parley/internal/read/report"
 	"parley/internal/read/score"
 	"parley/internal/run/label"
 	"parley/internal/run/merge"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
+	"parley/internal/serve/gateway"
+	"parley/journal"
 	"parley/world"
 )
+
+// openRun opens a file that holds a run for reading.
+func openRun(ctx context.Context, file string) (*runfile.Store, runfile.Outline, error) {
+	store, err := runfile.OpenRead(file)
+	if err != nil {
+		return nil, runfile.Outline{}, exit.AsUsage(playError(file, err))
+	}
+	about, err := store.Outline(ctx)
+	if errors.Is(err, runfile.ErrDamaged) {
+		if err = store.Salvage(ctx); err == nil {
+			about, err = store.Outline(ctx)
+		}
+	}
+	switch {
+	case err != nil:
+		err = playError(file, err)
+	case about.Begun == nil:
+		err = exit.Usagef("%s holds no run yet", file)
+	default:
+		return store, about, nil
+	}
+	return nil, about, errors.Join(err, store.Close())
+}
+
+// outlineOf returns the outline of a run file, and the zero Outline if the file does not exist.
+func outlineOf(ctx context.Context, file string) (about runfile.Outline, err error) {
+	store, err := runfile.OpenRead(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return about, nil
+	}
+	if err != nil {
+		return about, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	return store.Outline(ctx)
+}
 
 // runFiles are open run files.
 type runFiles []*runfile.Store
@@ -28,7 +70,7 @@ func (f runFiles) close() error {
 }
 
 // readRuns opens run files, folds them, and passes them to do. If a file is damaged, it is read again without
-// the damaged episodes: see leftOut.
+// the damaged episodes: see reportLosses.
 func readRuns(ctx context.Context, s *State, files []string, do func([]report.Source) error) (open runFiles, err error) {
 	defer func() {
 		if err != nil {
@@ -71,7 +113,7 @@ func (f runFiles) read(ctx context.Context, s *State, files []string, do func([]
 			s.tell("the labels are left out: " + err.Error())
 			labels = &label.Set{}
 		}
-		report.Attach(run, labels)
+		report.AttachLabels(run, labels)
 		added := s.addedScores(ctx, store.Path(), run.Head.Begun.Run)
 		added.Attach(run)
 		judged, err := score.Judges(ctx, store.Path(), run.Head.Begun.Run, slices.Sorted(maps.Keys(run.Labels)))
@@ -120,7 +162,7 @@ func oneRun(ctx context.Context, runs []report.Source) (report.Source, error) {
 			}
 		}
 	}
-	report.Attach(out.Run, labels)
+	report.AttachLabels(out.Run, labels)
 	added := &score.Set{By: map[int][]world.Score{}, Bounds: map[string]world.Bounds{}}
 	for i, r := range runs {
 		added.Merge(r.Run, func(episode int) (int, bool) { return merged.Number(i, episode) })
@@ -145,4 +187,51 @@ func mergeable(runs []report.Source) []merge.Source {
 		out[i] = merge.Source{Name: name, Journal: runs[i].Journal, Kind: runs[i].Kind}
 	}
 	return out
+}
+
+// readUndamaged calls do, which reads a run. If the file is damaged, readRest calls do again on a store that leaves
+// out the damaged episodes, and names these on standard error. The error is then silent and only carries the
+// exit code. do must print nothing before it has read everything.
+func readUndamaged(ctx context.Context, s *State, store *runfile.Store, do func() error) error {
+	err := do()
+	if errors.Is(err, runfile.ErrDamaged) && store.Lost() == nil {
+		if err = store.Salvage(ctx); err == nil {
+			err = do()
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return reportLosses(s, store)
+}
+
+// reportLosses names the episodes that stores left out.
+func reportLosses(s *State, stores ...*runfile.Store) (err error) {
+	for _, store := range stores {
+		lost := store.Lost()
+		if lost == nil {
+			continue
+		}
+		what := "some entries that are of no episode"
+		switch len(lost.Damaged) {
+		case 0:
+		case 1:
+			what = "episode " + text.Ranges(lost.Damaged, 0)
+		default:
+			what = "episodes " + text.Ranges(lost.Damaged, 0)
+		}
+		fmt.Fprintf(s.Stderr, "parley: %s is damaged and was read without %s; parley check %s shows the damage\n", terminal.Safe(store.Path()), what, terminal.Safe(terminal.ShellWord(store.Path())))
+		err = exit.Silent(exit.Failed)
+	}
+	return err
+}
+
+// kindOf returns the kind of a run if this program has that version of it, or the kind of a gateway's record.
+func (s *State) kindOf(b *journal.Begun) world.Kind {
+	for _, k := range slices.Concat(s.Kinds, []world.Kind{gateway.Kind(), score.RubricKind(nil)}) {
+		if b != nil && k.Name == b.Kind && k.Version == b.KindVersion {
+			return k
+		}
+	}
+	return world.Kind{}
 }

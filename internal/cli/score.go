@@ -72,7 +72,7 @@ func (c *scoreCmd) Run(ctx context.Context, s *State) error {
 	out := score.File(c.File, c.Name)
 	if c.Estimate {
 		check := &checkCmd{Plan: c.With, Episodes: 32, Latency: 5 * time.Second, JSON: c.JSON, trustFlags: c.trustFlags, reachFlags: c.reachFlags}
-		return check.estimate(ctx, s, keys, estimated{plan, out, "parley score " + terminal.ShellWord(c.File) + " --with " + terminal.ShellWord(c.With)})
+		return check.estimate(ctx, s, keys, estimateTarget{plan, out, "parley score " + terminal.ShellWord(c.File) + " --with " + terminal.ShellWord(c.With)})
 	}
 	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil { //nolint:gosec // scores are for others to read too
 		return exit.Usagef("%w", err)
@@ -95,26 +95,26 @@ type scorer struct {
 }
 
 // openScorer starts a scorer, and makes its kind known. run is the run file whose episodes it scores.
-func (s *State) openScorer(ctx context.Context, name, run string, of source) (*scorer, error) {
+func (s *State) openScorer(ctx context.Context, name, run string, origin codeOrigin) (*scorer, error) {
 	from, err := s.openScored(ctx, run)
 	if err != nil {
 		return nil, err
 	}
-	of.Keys = append(of.Keys, planfile.JSON(from.head.Begun.Plan).Keys...) // the scorer may not have them either
-	cfg, err := s.codeConfig(name, of.Place, of)
+	origin.Keys = append(origin.Keys, planfile.PeekJSON(from.head.Begun.Plan).Keys...) // the scorer may not have them either
+	cfg, err := s.codeConfig(name, origin.Place, origin)
 	if err != nil {
 		return nil, err
 	}
 	pool, kind, err := worker.OpenScorer(cfg, func(episode int) (json.RawMessage, []string, error) {
-		of, err := from.played(episode)
+		played, err := from.played(episode)
 		if err != nil {
 			return nil, nil, err
 		}
-		raw, err := json.Marshal(of)
-		return raw, of.Seats(), err
+		raw, err := json.Marshal(played)
+		return raw, played.Seats(), err
 	})
 	if err != nil {
-		return nil, exit.Usagef("%s: %s", of.Place, terminal.Safe(err.Error()))
+		return nil, exit.Usagef("%s: %s", origin.Place, terminal.Safe(err.Error()))
 	}
 	s.pools = append(s.pools, pool)
 	s.Kinds = append(slices.Clip(s.Kinds), kind)
@@ -142,16 +142,16 @@ func (s *State) openScored(ctx context.Context, run string) (*scoredRun, error) 
 }
 
 // resumeScorer starts the scorer of a run of a scorer that is resumed.
-func (s *State) resumeScorer(ctx context.Context, what results.Scored, of source) error {
-	run := score.Origin(of.file)
-	if of.Kind == score.Name {
-		return s.resumeRubric(ctx, run, what, of)
+func (s *State) resumeScorer(ctx context.Context, what results.Scored, origin codeOrigin) error {
+	run := score.Origin(origin.file)
+	if origin.Kind == score.RubricName {
+		return s.resumeRubric(ctx, run, what, origin)
 	}
 	beside := filepath.Dir(run) // where the run is that it scores
-	of.folders, of.reach.Folders = append(of.folders, beside), append(slices.Clip(of.reach.Folders), beside)
-	scorer, err := s.openScorer(ctx, of.Kind, run, of)
+	origin.folders, origin.reach.Folders = append(origin.folders, beside), append(slices.Clip(origin.reach.Folders), beside)
+	scorer, err := s.openScorer(ctx, origin.Kind, run, origin)
 	if err == nil && scorer.head.Begun.Run != what.Run {
-		err = exit.Usagef("%s scores another run than %s", of.file, run)
+		err = exit.Usagef("%s scores another run than %s", origin.file, run)
 	}
 	return err
 }
@@ -171,13 +171,13 @@ func (c *scoreCmd) begun(ctx context.Context, s *State, of *scorer) (was results
 		}
 		was = results.Scored{}
 		if about.Begun != nil {
-			if was, err = score.Of(about.Begun); err != nil {
+			if was, err = score.ScoredOf(about.Begun); err != nil {
 				return was, playError(file, err)
 			}
 			if was.Run != of.head.Begun.Run {
 				return was, exit.Usagef("%s has the scores of another run: use another --name, or delete it", file)
 			}
-			if b := about.Begun; b.Kind == score.Name && b.KindVersion != of.kind.Version {
+			if b := about.Begun; b.Kind == score.RubricName && b.KindVersion != of.kind.Version {
 				return was, exit.Usagef("%s has scores of %s version %d, and this is version %d: use another --name, or delete it", file, b.Kind, b.KindVersion, of.kind.Version)
 			}
 		}
@@ -200,7 +200,7 @@ func sameCode(recorded []journal.Code, now journal.Code) bool {
 
 // classPlan returns the plan of a scorer that is a class.
 func (c *scoreCmd) classPlan(ctx context.Context, s *State) (*planfile.Plan, error) {
-	of, err := s.openScorer(ctx, c.With, c.File, source{file: "parley score", folders: []string{"."}, Named: planfile.Named{Place: "--with"}, typed: true})
+	of, err := s.openScorer(ctx, c.With, c.File, codeOrigin{file: "parley score", folders: []string{"."}, Named: planfile.Named{Place: "--with"}, typed: true})
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +213,7 @@ func (c *scoreCmd) classPlan(ctx context.Context, s *State) (*planfile.Plan, err
 	if err != nil {
 		return nil, err
 	}
-	doc := map[string]any{"kind": kind.Name, "episodes": 1, "params": map[string]any{results.Param: what}}
+	doc := map[string]any{"kind": kind.Name, "episodes": 1, "params": map[string]any{results.ScoredParam: what}}
 	var recorded struct {
 		Providers json.RawMessage `json:"providers"`
 	}

@@ -25,7 +25,7 @@ func (s *State) openRubric(ctx context.Context, run string) (*scorer, error) {
 	if err != nil {
 		return nil, err
 	}
-	kind := score.Open(from.played)
+	kind := score.RubricKind(from.played)
 	s.Kinds = append(slices.Clip(s.Kinds), kind)
 	return &scorer{kind: kind, head: from.head}, nil
 }
@@ -39,8 +39,8 @@ func (c *scoreCmd) rubricPlan(ctx context.Context, s *State) (*planfile.Plan, er
 	if _, err := files.Read(ctx, c.With, planfile.MaxSize); err != nil {
 		return nil, exit.Usagef("--with: %w; want a plan file of the kind rubric, or a class in Python such as polite.py:Politeness", err)
 	}
-	file := planfile.File(ctx, c.With)
-	if file.Kind != score.Name {
+	file := planfile.Peek(ctx, c.With)
+	if file.Kind != score.RubricName {
 		return nil, exit.Usagef("%s: kind %q: want a plan file with kind: rubric", c.With, terminal.Safe(file.Kind))
 	}
 	order := file.Names("params", "questions")
@@ -84,7 +84,7 @@ func (c *scoreCmd) rubricPlan(ctx context.Context, s *State) (*planfile.Plan, er
 	if err != nil {
 		return nil, err
 	}
-	plan, err = planfile.Load(ctx, c.With, s.Kinds, append(sets, "params."+results.Param+"="+string(raw)), c.reach())
+	plan, err = planfile.Load(ctx, c.With, s.Kinds, append(sets, "params."+results.ScoredParam+"="+string(raw)), c.reach())
 	return plan, exit.AsUsage(err)
 }
 
@@ -139,10 +139,10 @@ func (c *scoreCmd) interviewed(plan *planfile.Plan, of *journal.Begun) (sets []s
 }
 
 // resumeRubric makes a run of a rubric ready to be resumed. Its plan is recorded, so the plan file does not matter.
-func (s *State) resumeRubric(ctx context.Context, run string, what results.Scored, of source) error {
+func (s *State) resumeRubric(ctx context.Context, run string, what results.Scored, origin codeOrigin) error {
 	opened, err := s.openRubric(ctx, run)
 	if err == nil && opened.head.Begun.Run != what.Run {
-		err = exit.Usagef("%s scores another run than %s", of.file, run)
+		err = exit.Usagef("%s scores another run than %s", origin.file, run)
 	}
 	return err
 }

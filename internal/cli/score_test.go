@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
+	"parley/internal/cli/exit"
 	"parley/internal/run/label"
 )
 
@@ -254,4 +256,27 @@ func TestCategories(t *testing.T) {
 	}
 	parley(t, State{}, "report", filepath.Join(dir, "run.scores", "why.parley")).want(t, 0).wantOut(t, "Categories of reasons", "Agreement with the first choice")
 	parley(t, State{}, "report", file).want(t, 0).wantOut(t, "why.why: other")
+}
+
+// TestCategoriesLink checks that the examples of categories lead to the episodes of the scored run.
+func TestCategoriesLink(t *testing.T) {
+	t.Parallel()
+	sequential(t)
+	file, site := conversation(t), filepath.Join(t.TempDir(), "site")
+	parley(t, State{}, "score", file, "--with", "../../examples/scores/why.yaml", "--quiet").want(t, exit.OK)
+	parley(t, State{}, "view", filepath.Dir(file), "--export", site).want(t, exit.OK)
+	page, err := os.ReadFile(filepath.Join(site, "run", "run.scores", "why.parley.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, categories, ok := strings.Cut(string(page), "Categories of reasons")
+	links := regexp.MustCompile(`<a href="\.\./\.\./(run/run\.parley/episodes/[0-9]+\.html)">[0-9]+</a>`).FindAllStringSubmatch(categories, -1)
+	if !ok || len(links) < 3 {
+		t.Fatalf("%v:\n%s", links, page)
+	}
+	for _, l := range links {
+		if _, err := os.Stat(filepath.Join(site, filepath.FromSlash(l[1]))); err != nil {
+			t.Error(err)
+		}
+	}
 }

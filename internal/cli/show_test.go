@@ -2,15 +2,24 @@ package cli
 
 import (
 	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
 	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
+	"parley/internal/read/score"
 	"parley/internal/run/runfile"
 	"parley/internal/run/runfile/runfiletest"
 	"parley/journal"
@@ -320,5 +329,317 @@ func TestShowBadInput(t *testing.T) {
 		if got.stdout != "" {
 			t.Errorf("%v: stdout %q", c.args, got.stdout)
 		}
+	}
+}
+
+// crowds returns a run of n episodes in two cells; every seventh failed.
+func crowds(n int) []journal.Entry {
+	specs := make([]world.Spec, n)
+	for i := range specs {
+		specs[i] = world.Spec{Kind: "k", Lineup: map[string]string{"a": "x"}, Deal: i, Cell: []string{"short: a=x", "long: a=x"}[i%2]}
+	}
+	entries := []journal.Entry{&journal.Begun{Version: 1, Run: "m", Kind: "k", Plan: json.RawMessage(`{}`)}, &journal.Opened{}, &journal.Staged{Specs: world.List(specs...)}}
+	for i := range n {
+		e := &journal.Ended{Episode: i, Outcome: world.Outcome{Scores: []world.Score{{Name: "n", Value: float64(i)}}}}
+		if i%7 == 0 {
+			e.Outcome = world.Outcome{Failed: "bad luck"}
+		}
+		entries = append(entries, &journal.Turned{Turn: journal.Turn{Episode: i}}, e)
+	}
+	return entries
+}
+
+// listedBy returns the episodes that show lists.
+func listedBy(t *testing.T, args ...string) string {
+	t.Helper()
+	got := parley(t, State{}, append(append([]string{"show"}, args...), "--json")...).want(t, exit.OK)
+	var run struct{ List []struct{ Episode int } }
+	if err := json.Unmarshal([]byte(got.stdout), &run); err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, e := range run.List {
+		out = append(out, fmt.Sprint(e.Episode))
+	}
+	return strings.Join(out, " ")
+}
+
+func TestShowChooses(t *testing.T) {
+	t.Parallel()
+	sequential(t)
+	file := runfiletest.File(t, crowds(60)...)
+	for _, c := range []struct{ args, want string }{
+		{"--limit 3", "0 1 2"},
+		{"--from 57", "57 58 59"},
+		{"--failed", "0 7 14 21 28 35 42 49 56"},
+		{"--failed --limit 2", "0 7"},
+		{"--failed --from 8 --limit 2", "14 21"},
+		{"--cell long --limit 3", "1 3 5"},
+		{"--cell long --failed", "7 21 35 49"},
+		{"--cell nowhere", ""},
+	} {
+		if got := listedBy(t, append([]string{file}, strings.Fields(c.args)...)...); got != c.want {
+			t.Errorf("%s: %s, want %s", c.args, got, c.want)
+		}
+	}
+	for args, want := range map[string]string{
+		"":                                 "\n0 to 49 of 60 episodes; --from 50 shows more\n",
+		"--from 50":                        "\n50 to 59 of 60 episodes\n",
+		"--failed --limit 2":               "\n2 of 60 episodes; --from 8 shows more\n",
+		"--failed --cell long":             "\n4 of 60 episodes\n",
+		"--cell nowhere --from 3 --failed": "\nno episode from number 3 on matches the filter\n",
+	} {
+		if got := parley(t, State{}, append([]string{"show", file}, strings.Fields(args)...)...).want(t, exit.OK).stdout; !strings.HasSuffix(got, want) {
+			t.Errorf("%s: %s", args, got)
+		}
+	}
+	if got := parley(t, State{}, "show", file, "--limit", "0").stdout; strings.Contains(got, "shows more") || !strings.Contains(got, "\n     59  ended ") {
+		t.Error(got)
+	}
+}
+
+func TestShowChoosesInEpisode(t *testing.T) {
+	t.Parallel()
+	sequential(t)
+	file := runfiletest.File(t, cliSample()...)
+	for name, args := range map[string][]string{
+		"show-episode-failed":      {"--failed"},
+		"show-episode-seat":        {"--seat", "b"},
+		"show-episode-seat-failed": {"--seat", "b", "--failed"},
+	} {
+		got := parley(t, State{}, append([]string{"show", file, "--episode", "0"}, args...)...).want(t, exit.OK)
+		golden(t, name, strings.ReplaceAll(got.stdout, file, "run.parley"))
+	}
+	for _, c := range []struct {
+		args string
+		want string
+	}{
+		{"--seat a", "--seat needs --episode"},
+		{"--episode 0 --seat z", `--seat "z": no such seat; the seats are a, b`},
+		{"--episode 0 --cell z", "choose among episodes"},
+		{"--episode 0 --from 0", "choose among episodes"},
+		{"--episode 0 --limit 50", "choose among episodes"},
+		{"--episode 0 --call 0:0 --failed", "leave out --failed and --seat"},
+	} {
+		parley(t, State{}, append([]string{"show", file}, strings.Fields(c.args)...)...).want(t, exit.Misuse).wantErr(t, c.want)
+	}
+}
+
+// TestShowHuge checks that an answer of a megabyte is shown in full, and that a cell of a table is cut.
+func TestShowHuge(t *testing.T) {
+	t.Parallel()
+	entries := cliSample()
+	words := strings.Repeat("long \u4e16 ", 1<<17)
+	for _, e := range entries {
+		if r, ok := e.(*journal.Replied); ok && r.Response != nil && r.Response.Text == "in the second strand" {
+			r.Response.Text = words
+		}
+		if end, ok := e.(*journal.Ended); ok && end.Outcome.Failed != "" {
+			end.Outcome.Failed = words
+		}
+	}
+	file := runfiletest.File(t, entries...)
+	if got := parley(t, State{}, "show", file, "--episode", "0").want(t, exit.OK).stdout; !strings.Contains(got, "| "+words+"\n") {
+		t.Errorf("%d bytes", len(got))
+	}
+	s := atTerminal(map[string]string{"TERM": "dumb"})
+	s.Terminal = func(any) int { return 100 }
+	if got := parley(t, s, "show", file).want(t, exit.OK).stdout; len(got) > 5000 {
+		t.Errorf("%d bytes", len(got))
+	}
+}
+
+// closedPipe is a standard output whose reader is gone.
+type closedPipe struct{}
+
+func (closedPipe) Write([]byte) (int, error) { return 0, &pathError{} }
+
+type pathError struct{}
+
+func (*pathError) Error() string { return "write |1: broken pipe" }
+func (*pathError) Unwrap() error { return syscall.EPIPE }
+
+func TestShowIntoClosedPipe(t *testing.T) {
+	t.Parallel()
+	file := runfiletest.File(t, cliSample()...)
+	if got := parley(t, State{Stdout: closedPipe{}}, "show", file).want(t, exit.OK); got.stderr != "" {
+		t.Error(got.stderr)
+	}
+}
+
+// TestScoresText checks that a sum of tenths is rounded, and that a whole number keeps all its digits.
+func TestScoresText(t *testing.T) {
+	t.Parallel()
+	tenth := 0.1
+	got := scoresText(jsonScores([]world.Score{{Name: "reward", Value: -2*tenth - tenth/1e15}, {Name: "steps", Value: 123456}, {Name: "third", Value: 1.0 / 3}, {Name: "none", Value: math.NaN()}}))
+	if got != "reward -0.2, steps 123456, third 0.333333, none NaN" {
+		t.Error(got)
+	}
+}
+
+// TestShowBoard checks that the picture of a phase is a complete SVG, and that a missing phase is an error.
+func TestShowBoard(t *testing.T) {
+	t.Parallel()
+	sequential(t)
+	file := filepath.Join(t.TempDir(), "game.parley")
+	parley(t, State{}, "run", "../../examples/diplomacy-baseline.yaml", "--set", "params.max_year=1901", "--out", file, "--quiet").want(t, exit.OK)
+	for _, phase := range []string{"S1901M", "last"} {
+		got := parley(t, State{}, "show", file, "--episode", "0", "--board", phase).want(t, exit.OK)
+		d := xml.NewDecoder(strings.NewReader(got.stdout))
+		elements := 0
+		for {
+			token, err := d.Token()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", phase, err)
+			}
+			if _, ok := token.(xml.StartElement); ok {
+				elements++
+			}
+		}
+		if elements < 100 || !strings.HasPrefix(strings.TrimSpace(got.stdout), "<svg") {
+			t.Errorf("%s is not a board: %.80q", phase, got.stdout)
+		}
+	}
+	parley(t, State{}, "show", file, "--episode", "0", "--board", "F1999M").want(t, exit.Misuse).wantErr(t, "no such phase", "S1901M")
+	parley(t, State{}, "show", file, "--board", "last").want(t, exit.Misuse).wantErr(t, "--episode")
+}
+
+// TestStories compares the stories of example runs, and that of a kind without stories, with files.
+func TestStories(t *testing.T) {
+	t.Parallel()
+	sequential(t)
+	small := []string{"--set", "params.max_generations=2", "--set", "params.population_size=4", "--set", "params.problems.train=4", "--set", "params.problems.validation=0", "--set", "params.problems.test=4"}
+	for _, c := range []struct {
+		name, plan string
+		last       bool // the last episode, instead of the first
+		flags      []string
+	}{
+		{"secrets", "secrets-judge.yaml", false, nil},
+		{"tournament", "secrets-tournament.yaml", false, []string{"--set", "episodes=1", "--set", "params.rounds=2", "--set", "params.messages=1"}},
+		{"evolve", "evolve.yaml", true, small},
+		{"trial", "evolve.yaml", false, small},
+		{"rollout", "rollout-maze.yaml", false, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), c.name+".parley")
+			parley(t, State{}, append([]string{"run", "../../examples/" + c.plan, "--out", file, "--quiet"}, c.flags...)...).want(t, exit.OK)
+			episode := 0
+			if c.last {
+				var run struct{ Episodes struct{ Total int } }
+				if err := json.Unmarshal([]byte(parley(t, State{}, "show", file, "--json").stdout), &run); err != nil {
+					t.Fatal(err)
+				}
+				episode = run.Episodes.Total - 1
+			}
+			story(t, c.name, file, episode)
+		})
+	}
+	story(t, "other", runfiletest.File(t, cliSample()...), 0)
+}
+
+// story compares the story of an episode with a file.
+func story(t *testing.T, name, file string, episode int) {
+	t.Helper()
+	got := parley(t, State{}, "show", file, "--episode", fmt.Sprint(episode), "--story").want(t, exit.OK).stdout
+	golden(t, "story-"+name, strings.ReplaceAll(got, file, name+".parley"))
+}
+
+// TestShowSummary checks that a model writes a summary once, in a run of its own, and only if it is asked for.
+func TestShowSummary(t *testing.T) {
+	t.Parallel()
+	sequential(t)
+	file := conversation(t)
+	story := []string{"show", file, "--episode", "1", "--story"}
+	if plain := parley(t, State{}, story...).want(t, exit.OK).stdout; strings.Contains(plain, "summary") {
+		t.Errorf("nobody asked for a summary:\n%s", plain)
+	}
+	if _, err := os.Stat(score.Folder(file)); err == nil {
+		t.Error("there are scores")
+	}
+	with := append(story, "--summary", "sim/small", "--json")
+	ran := parley(t, State{}, with...).want(t, exit.OK)
+	first := ran.stdout
+	var got struct{ Texts []score.Text }
+	if err := json.Unmarshal([]byte(first), &got); err != nil || len(got.Texts) != 1 || got.Texts[0].Model != "sim/small" || got.Texts[0].Text == "" {
+		t.Fatalf("%v: %s", err, first)
+	}
+	files, err := filepath.Glob(filepath.Join(score.Folder(file), "*.parley"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	before := parley(t, State{}, "show", files[0], "--json").want(t, exit.OK).stdout
+	var spent struct {
+		Cost llm.Money `json:"cost_usd"`
+	}
+	if err := json.Unmarshal([]byte(before), &spent); err != nil || spent.Cost == 0 {
+		t.Fatal(err, before)
+	}
+	ran.wantErr(t, "the summary: "+spent.Cost.String()+", recorded in "+files[0])
+	if again := parley(t, State{}, with...).want(t, exit.OK).stdout; again != first {
+		t.Errorf("the second time:\n%s\nthe first time:\n%s", again, first)
+	}
+	if after := parley(t, State{}, "show", files[0], "--json").want(t, exit.OK).stdout; after != before {
+		t.Errorf("it was asked again: %s", after)
+	}
+	for _, args := range [][]string{story, {"show", file, "--episode", "1"}} { // it stays
+		if got := parley(t, State{}, args...).want(t, exit.OK).stdout; !strings.Contains(got, "by summary (sim/small)\n  | ") {
+			t.Errorf("%v:\n%s", args, got)
+		}
+	}
+	if other := parley(t, State{}, "show", file, "--episode", "0", "--story").want(t, exit.OK).stdout; strings.Contains(other, "sim/small)\n") {
+		t.Errorf("another episode:\n%s", other)
+	}
+	parley(t, State{}, "report", file).want(t, exit.OK)
+
+	for want, args := range map[string][]string{
+		"needs --episode and --story":       {"show", file, "--episode", "1", "--summary", "sim/small"},
+		"are for --summary":                 {"show", file, "--episode", "1", "--story", "--budget", "1"},
+		"episode 9 of " + file + " has not": {"show", file, "--episode", "9", "--story", "--summary", "sim/small"},
+		`--summary nowhere/x: plan: agents.summary.model: no provider "nowhere"; did you mean cohere? known: sim, anthropic,`: {"show", file, "--episode", "1", "--story", "--summary", "nowhere/x"},
+	} {
+		parley(t, State{}, args...).want(t, exit.Misuse).wantErr(t, want)
+	}
+	if unknown := parley(t, State{}, "show", file, "--episode", "1", "--story", "--summary", "nope/x").want(t, exit.Misuse).stderr; strings.Count(unknown, " sim,") != 1 {
+		t.Error("a provider of the plan is listed twice:", unknown)
+	}
+	parley(t, State{}, "show", file, "--episode", "2", "--story", "--summary", "sim/small", "--budget", "0.0001").want(t, exit.Budget).
+		wantErr(t, "sim/small wrote no summary: budget: this call may cost up to", " is spent. Give a larger --budget\n")
+}
+
+// TestShowNoSummary checks that show says in one line why a model wrote no summary, each time.
+func TestShowNoSummary(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, `{"error":{"message":"too much to read"}}`)
+	}))
+	defer server.Close()
+	file := playedPlan(t, "kind: secrets\nproviders: {lab: {dialect: openai, base_url: \""+server.URL+"/v1\"}}\nagents: {small: sim/small}\nlineup: {first: small, second: small}\nparams: {messages: 2}\n")
+	for range 2 {
+		got := parley(t, State{}, "show", file, "--episode", "0", "--story", "--summary", "lab/x").want(t, exit.Failed).stderr
+		files, err := filepath.Glob(filepath.Join(score.Folder(file), "*.parley"))
+		if err != nil || len(files) != 1 {
+			t.Fatal(files, err)
+		}
+		if want := "parley: show: lab/x wrote no summary: bad request (400): too much to read. To ask again, delete " + files[0] + "\n"; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// TestShowInterview checks that the texts of an interview are in the transcript of the run.
+func TestShowInterview(t *testing.T) {
+	t.Parallel()
+	file := conversation(t)
+	parley(t, State{}, "score", file, "--with", "../../examples/scores/interview.yaml", "--quiet").want(t, exit.OK)
+	if got := parley(t, State{}, "show", file, "--episode", "1").want(t, exit.OK).stdout; strings.Count(got, "asked afterwards: interview, regret\nby ") != 2 {
+		t.Error(got)
+	}
+	if got := parley(t, State{}, "show", file, "--episode", "1", "--seat", "second").want(t, exit.OK).stdout; !strings.Contains(got, "by large (sim/large), about second\n") || strings.Contains(got, "about first") {
+		t.Error(got)
 	}
 }

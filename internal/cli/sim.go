@@ -23,8 +23,8 @@ type simCmd struct {
 	JSON  bool          `name:"json" help:"Print the final counts as JSON."`
 
 	auth.Flags
-	KeyEnv   string        `group:"clients" placeholder:"NAME" help:"Environment variable with the key that clients must send. Default: clients need no key."`
-	Patience time.Duration `group:"clients" name:"client-timeout" default:"1m" placeholder:"DURATION" help:"Maximum time for a client to send a request. Default: ${default}."`
+	KeyEnv        string        `group:"clients" placeholder:"NAME" help:"Environment variable with the key that clients must send. Default: clients need no key."`
+	ClientTimeout time.Duration `group:"clients" name:"client-timeout" default:"1m" placeholder:"DURATION" help:"Maximum time for a client to send a request. Default: ${default}."`
 
 	Seed        uint64 `group:"answers" placeholder:"N" help:"Seed of the answers: another seed gives other answers to the same questions."`
 	MinTokens   int    `group:"answers" placeholder:"N" help:"Minimum number of tokens in a plain answer. Default: 8."`
@@ -96,7 +96,7 @@ func (c *simCmd) config() (simhttp.Config, error) {
 			},
 			StallFor: c.StallFor,
 		},
-		KeyEnv: c.KeyEnv, TLS: c.TLS, ChunkTokens: c.ChunkTokens, Lax: c.Lax, NoLimitHeaders: c.NoHeaders, BadJSON500: c.BadJSON500, Grace: c.Grace, Patience: c.Patience,
+		KeyEnv: c.KeyEnv, TLS: c.TLS, ChunkTokens: c.ChunkTokens, Lax: c.Lax, NoLimitHeaders: c.NoHeaders, BadJSON500: c.BadJSON500, Grace: c.Grace, Patience: c.ClientTimeout,
 		Batch: simhttp.BatchConfig{MaxRequests: c.BatchMaxRequests, PerHour: c.BatchPerHour, EnqueuedTokens: c.BatchTokens},
 	}
 	for _, d := range []struct {
@@ -113,8 +113,8 @@ func (c *simCmd) config() (simhttp.Config, error) {
 		}
 	}
 	var err error
-	if c.Patience <= 0 {
-		return cfg, fmt.Errorf("--client-timeout %s: want a time above 0, such as 1m", c.Patience)
+	if c.ClientTimeout <= 0 {
+		return cfg, fmt.Errorf("--client-timeout %s: want a time above 0, such as 1m", c.ClientTimeout)
 	}
 	if cfg.Access, err = c.Access(c.Addr, "--key-env", c.KeyEnv != ""); err != nil {
 		return cfg, err

@@ -19,7 +19,12 @@ import (
 
 	"parley/internal/cli/exit"
 	"parley/internal/run/control"
+	"parley/internal/run/engine"
+	"parley/internal/run/runfile"
 	"parley/internal/run/seat"
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
 )
 
 const personPlan = `kind: secrets
@@ -49,7 +54,7 @@ func background(t *testing.T, in io.Reader, out io.Writer, args ...string) (ende
 func sitDown(t *testing.T, file, name string, answer func(q seat.Question) []string) string {
 	t.Helper()
 	in, typed := io.Pipe()
-	said, out := io.Pipe()
+	printed, out := io.Pipe()
 	ended, _ := background(t, in, out, "sit", file, name, "--json")
 	go func() {
 		o := <-ended
@@ -59,7 +64,7 @@ func sitDown(t *testing.T, file, name string, answer func(q seat.Question) []str
 		_ = out.Close()
 	}()
 	var all strings.Builder
-	lines := bufio.NewScanner(said)
+	lines := bufio.NewScanner(printed)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		all.WriteString(lines.Text() + "\n")
@@ -181,7 +186,7 @@ func TestSitRefuses(t *testing.T) {
 		ended, _ := background(t, nil, nil, "run", plan, "--out", file, "--json", "--set", "episodes=1", "--set", "agents.me.deadline=5m")
 		time.Sleep(time.Second)
 		asked, stale := 0, ""
-		said := sitDown(t, file, "first", func(q seat.Question) []string {
+		got := sitDown(t, file, "first", func(q seat.Question) []string {
 			if asked++; asked == 1 {
 				stale = q.ID
 				return append([]string{" ", "a\x1b[2Jb", strings.Repeat("x", seat.MaxAnswer+1)}, cliReply(q)...)
@@ -191,9 +196,9 @@ func TestSitRefuses(t *testing.T) {
 		if o := <-ended; o.code != exit.OK {
 			t.Errorf("%d: %s", o.code, o.stderr)
 		}
-		if strings.Count(said, `"refused":"`+stale) != 3 || !strings.Contains(said, "control character U+001B") || !strings.Contains(said, "is empty") || !strings.Contains(said, "shorten it") ||
-			strings.Count(said, `"accepted"`) != 1 || strings.Count(said, `"closed"`) != 2 || !strings.Contains(said, `"end":"complete"`) {
-			t.Error(said)
+		if strings.Count(got, `"refused":"`+stale) != 3 || !strings.Contains(got, "control character U+001B") || !strings.Contains(got, "is empty") || !strings.Contains(got, "shorten it") ||
+			strings.Count(got, `"accepted"`) != 1 || strings.Count(got, `"closed"`) != 2 || !strings.Contains(got, `"end":"complete"`) {
+			t.Error(got)
 		}
 		if err := seat.Send(t.Context(), file, seat.Answer{Question: stale, Seat: "first", Text: "late"}); !errors.Is(err, control.ErrNotPlayed) {
 			t.Error(err)
@@ -259,7 +264,7 @@ func TestSevenPeople(t *testing.T) {
 		var wg sync.WaitGroup
 		for _, p := range powers {
 			wg.Go(func() {
-				said := sitDown(t, file, p, func(q seat.Question) []string {
+				got := sitDown(t, file, p, func(q seat.Question) []string {
 					if q.Seat != p || q.Offer == nil || len(q.Offer.Choices) < 3 || !strings.Contains(q.Offer.Picture.SVG, `data-at="`+q.Offer.Choices[0].At) {
 						t.Errorf("%s is asked as %s, with %+v", p, q.Seat, q.Offer)
 						return nil
@@ -271,8 +276,8 @@ func TestSevenPeople(t *testing.T) {
 					b, _ := json.Marshal(map[string]any{"reason": "<b>", "orders": orders})
 					return []string{string(b)}
 				})
-				if strings.Count(said, `"accepted"`) != 1 || strings.Contains(said, `"refused"`) {
-					t.Errorf("%s: %s", p, said)
+				if strings.Count(got, `"accepted"`) != 1 || strings.Contains(got, `"refused"`) {
+					t.Errorf("%s: %s", p, got)
 				}
 			})
 		}
@@ -284,5 +289,107 @@ func TestSevenPeople(t *testing.T) {
 	got := parley(t, State{}, "show", file, "--episode", "0").want(t, exit.OK)
 	if strings.Contains(got.stdout, "illegal") || strings.Contains(got.stdout, "refused") {
 		t.Error(got.stdout)
+	}
+}
+
+const (
+	attack = "\x1b[2J\x1b]0;title\x07\u202e<b>"
+	fields = `{"type":"object","properties":{"vote":{"enum":["draw","continue"]},"orders":{"type":"array","items":{"type":"string"}},"count":{"type":"integer","minimum":1},
+		"messages":{"type":"array","items":{"type":"object","properties":{"to":{"enum":["ITALY","ALL"]},"text":{"type":"string"}},"required":["to","text"]}},"words":{"type":"array","items":{"type":"string"}}},"required":["vote","orders","count"]}`
+)
+
+// TestTalk: a person in a terminal fills in a form, chooses by number, corrects what was refused, and sees no control
+// character of anybody.
+func TestTalk(t *testing.T) {
+	t.Parallel()
+	run := filepath.Join(t.TempDir(), "run.parley")
+	synctest.Test(t, func(t *testing.T) {
+		store, err := runfile.Open(t.Context(), run, runfile.Create)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		spec := world.Spec{Kind: "duel", Lineup: map[string]string{"FRANCE": "me"}}
+		if err := store.Append(t.Context(), &journal.Begun{Version: journal.Version, Run: "r", Kind: "duel", KindVersion: 1, Agents: []world.Agent{{Name: "me", Model: world.Human}}}, &journal.Opened{},
+			&journal.Staged{Specs: world.Repeat(spec, 1)}, &journal.Turned{Calls: 1},
+			&journal.Replied{Seat: "FRANCE", Agent: "me", Label: "first", Request: &llm.Request{Model: "sim/x", Messages: []llm.Message{llm.User("old " + attack)}}, Response: &llm.Response{Text: "was said" + attack}}); err != nil {
+			t.Fatal(err)
+		}
+		open := seat.New(run)
+		end, err := control.Serve(t.Context(), run, map[string]control.Handler{seat.Verb: open.Handle})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer end()
+		ask := func(turn int, schema string, offer *world.Offer) <-chan *llm.Response {
+			q := engine.Question{Turn: journal.Turn{Turn: turn}, Seat: "FRANCE", Agent: "me", Label: "orders", Offer: offer, Deadline: time.Hour, Request: &llm.Request{Messages: []llm.Message{llm.User("new " + attack)}}}
+			if schema != "" {
+				q.Request.Schema = &llm.Schema{JSON: json.RawMessage(schema)}
+			}
+			got := make(chan *llm.Response, 1)
+			go func() {
+				resp, _ := open.Ask(context.WithoutCancel(t.Context()), q)
+				got <- resp
+			}()
+			synctest.Wait() // questions are open in the order in which they are asked
+			return got
+		}
+		orders := &world.Offer{Field: "orders", Choices: []world.Choice{{Name: "Paris" + attack, Options: []string{"A PAR H", "A PAR - BUR"}}, {Name: "Brest", Options: []string{"F BRE H"}}}}
+		first, second, third := ask(1, fields, orders), ask(2, "", nil), ask(3, `{"type":"array","items":{"type":"number"}}`, nil)
+		in, typed := io.Pipe()
+		var out strings.Builder
+		done := make(chan error, 1)
+		go func() {
+			done <- (&seatPlayer{file: run, name: "FRANCE", store: store, in: in, out: &out}).run(context.WithoutCancel(t.Context()))
+		}()
+		fill := "2\nA PAR H\n"
+		for _, text := range []string{
+			"war\n\n\n0\n\n\n", // no such vote
+			fill + "\n0\n\n\n", // refused by the schema
+			"draw\n2\n\n3\n2\nhello\n1\nciao\n\none\ntwo\n\n", // right
+			"a line\nand another\n\n",                         // text
+			"\n{\n\n", "[1, 2,\n3]\n\n",                       // JSON, cut off and whole
+		} {
+			_, _ = io.WriteString(typed, text)
+			time.Sleep(time.Second)
+		}
+		want := `{"vote":"draw","orders":["A PAR - BUR"],"count":3,"messages":[{"to":"ALL","text":"hello"},{"to":"ITALY","text":"ciao"}],"words":["one","two"]}`
+		if r := <-first; string(r.JSON) != want {
+			t.Errorf("%s", r.JSON)
+		}
+		if r := <-second; r.Text != "a line\nand another" {
+			t.Errorf("%q", r.Text)
+		}
+		if r := <-third; string(r.JSON) != "[1, 2,\n3]" {
+			t.Errorf("%s", r.JSON)
+		}
+		if err := store.Append(t.Context(), &journal.Closed{State: journal.Complete}); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		_ = in.Close()
+		for _, text := range []string{"[sim/x, for you]", "was said", "Not accepted: choose one of draw, continue", "Not accepted: count: expected at least 1", "answer within 1h0m0s", "2 A PAR - BUR", "has no end", "The run is complete."} {
+			if !strings.Contains(out.String(), text) {
+				t.Errorf("it does not say %q", text)
+			}
+		}
+		if strings.ContainsAny(out.String(), "\x1b\x07\u202e") {
+			t.Errorf("control characters: %q", out.String())
+		}
+		if t.Failed() {
+			t.Log(out.String())
+		}
+	})
+}
+
+// TestLongLine: a line that is too long is an error, not the end.
+func TestLongLine(t *testing.T) {
+	t.Parallel()
+	s := &seatPlayer{lines: make(chan string)}
+	s.readLines(t.Context(), strings.NewReader(strings.Repeat("x", maxAnswerLine+1)))
+	if _, err := s.nextLine(t.Context()); err == nil || !strings.Contains(err.Error(), "longer than") {
+		t.Error(err)
 	}
 }

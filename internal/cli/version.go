@@ -1,8 +1,12 @@
 package cli
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
+	"os"
 	"runtime"
 	"runtime/debug"
 )
@@ -72,4 +76,28 @@ func buildOf(info *debug.BuildInfo) build {
 		}
 	}
 	return b
+}
+
+// buildID identifies this program for a cluster. Programs of the same commit are the same on every system; of
+// others, only the same file is.
+func buildID() string {
+	b := thisBuild()
+	id := b.Version + " " + b.Commit
+	if b.Commit != "" && !b.Modified {
+		return id
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return id
+	}
+	file, err := os.Open(self)
+	if err != nil {
+		return id
+	}
+	defer func() { _ = file.Close() }()
+	h := sha256.New()
+	if _, err := io.Copy(h, file); err != nil {
+		return id
+	}
+	return id + " " + hex.EncodeToString(h.Sum(nil)[:8])
 }

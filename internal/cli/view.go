@@ -35,9 +35,9 @@ type viewCmd struct {
 	Export   string `placeholder:"DIR" help:"Write the pages into this folder instead, as a site that needs no server. Open its index.html."`
 	Episodes *int   `name:"export-episodes" placeholder:"N" help:"With --export: how many episodes of each run get pages. The lists have all of them. Default: 500."`
 
-	auth.Names
-	KeyEnv   string         `group:"clients" placeholder:"NAME" help:"Environment variable with the keys of the server, separated by commas. Default: a new key each time, in the address that is printed."`
-	Patience *time.Duration `group:"clients" name:"client-timeout" placeholder:"DURATION" help:"Maximum time for a client to send a request. Default: 1m."`
+	auth.NameFlags
+	KeyEnv        string         `group:"clients" placeholder:"NAME" help:"Environment variable with the keys of the server, separated by commas. Default: a new key each time, in the address that is printed."`
+	ClientTimeout *time.Duration `group:"clients" name:"client-timeout" placeholder:"DURATION" help:"Maximum time for a client to send a request. Default: 1m."`
 }
 
 // viewMemory is the memory that a viewer may use before the garbage collector works harder.
@@ -100,8 +100,8 @@ func (c *viewCmd) check() error {
 		return exit.Usagef("--open: with --export nothing is served; leave out --open, and open %s", filepath.Join(c.Export, "index.html"))
 	case c.Export != "":
 		return unserved(c.serving())
-	case c.Patience != nil && *c.Patience <= 0:
-		return exit.Usagef("--client-timeout %s: want a time above 0, such as 1m", *c.Patience)
+	case c.ClientTimeout != nil && *c.ClientTimeout <= 0:
+		return exit.Usagef("--client-timeout %s: want a time above 0, such as 1m", *c.ClientTimeout)
 	}
 	return nil
 }
@@ -113,7 +113,7 @@ func (c *viewCmd) serving() (flags []string) {
 		given bool
 	}{
 		{"--addr", c.Addr != ""}, {"--allow-host", len(c.AllowHost) > 0}, {"--allow-origin", len(c.AllowOrigin) > 0},
-		{"--key-env", c.KeyEnv != ""}, {"--client-timeout", c.Patience != nil},
+		{"--key-env", c.KeyEnv != ""}, {"--client-timeout", c.ClientTimeout != nil},
 	} {
 		if f.given {
 			flags = append(flags, f.name)
@@ -165,14 +165,14 @@ func (c *viewCmd) listen(ctx context.Context, s *State) (*viewer.Viewer, net.Lis
 		}
 	}
 	addr := cmp.Or(c.Addr, viewAddr)
-	flags := auth.Flags{Names: c.Names, Keyed: true}
+	flags := auth.Flags{NameFlags: c.NameFlags, Keyed: true}
 	access, err := flags.Access(addr, "--key-env", c.KeyEnv != "")
 	if err != nil {
 		return nil, nil, "", err
 	}
 	cfg := viewer.Config{Paths: c.Paths, KindOf: s.kindOf, Keys: keys, Access: access, Tool: Version()}
-	if c.Patience != nil {
-		cfg.Patience = *c.Patience
+	if c.ClientTimeout != nil {
+		cfg.ClientTimeout = *c.ClientTimeout
 	}
 	v, err := viewer.New(cfg)
 	if err != nil {

@@ -38,7 +38,7 @@ func TestView(t *testing.T) {
 		}
 	}
 	stop().want(t, exit.OK)
-	if _, err := os.Stat(file + results.Suffix); err != nil {
+	if _, err := os.Stat(file + results.IndexSuffix); err != nil {
 		t.Error("the index is not kept:", err)
 	}
 }

@@ -21,8 +21,8 @@ type waitCmd struct {
 	JSON    bool          `help:"Print a JSON object for each run."`
 }
 
-// waited is how a run ended.
-type waited struct {
+// waitResult is how a run ended.
+type waitResult struct {
 	File     string         `json:"file"`
 	State    string         `json:"state"`
 	Reason   journal.Reason `json:"reason,omitzero"`
@@ -60,13 +60,13 @@ func (c *waitCmd) Run(ctx context.Context, s *State) error {
 }
 
 // waitFor waits until no process plays a run, and returns how it ended.
-func waitFor(ctx context.Context, file string) (*waited, error) {
+func waitFor(ctx context.Context, file string) (*waitResult, error) {
 	tick := time.NewTicker(waitEvery)
 	defer tick.Stop()
 	for {
 		// A process takes requests until it has said how the run ended.
 		if !runfile.Played(file) && !control.Played(ctx, file) && ctx.Err() == nil {
-			return endOf(ctx, file)
+			return runEnd(ctx, file)
 		}
 		select {
 		case <-tick.C:
@@ -80,8 +80,8 @@ func waitFor(ctx context.Context, file string) (*waited, error) {
 	}
 }
 
-// endOf reads how a run ended.
-func endOf(ctx context.Context, file string) (_ *waited, err error) {
+// runEnd reads how a run ended.
+func runEnd(ctx context.Context, file string) (_ *waitResult, err error) {
 	store, err := runfile.OpenRead(file)
 	if err != nil {
 		return nil, exit.AsUsage(playError(file, err))
@@ -91,7 +91,7 @@ func endOf(ctx context.Context, file string) (_ *waited, err error) {
 	if err != nil {
 		return nil, playError(file, err)
 	}
-	w := &waited{File: file, State: string(o.Last.State), Reason: o.Last.Reason, Episodes: o.Episodes, Ended: o.Ended + o.Failed, Failed: o.Failed, Cost: o.Spent}
+	w := &waitResult{File: file, State: string(o.Last.State), Reason: o.Last.Reason, Episodes: o.Episodes, Ended: o.Ended + o.Failed, Failed: o.Failed, Cost: o.Spent}
 	switch {
 	case o.Begun == nil:
 		return nil, exit.Usagef("%s holds no run yet: play a plan into it first", file)
@@ -103,7 +103,7 @@ func endOf(ctx context.Context, file string) (_ *waited, err error) {
 	return w, nil
 }
 
-func (c *waitCmd) print(s *State, w *waited) error {
+func (c *waitCmd) print(s *State, w *waitResult) error {
 	if c.JSON {
 		return terminal.PrintJSON(s.Stdout, w)
 	}

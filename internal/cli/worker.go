@@ -5,19 +5,24 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
+	"parley/internal/ask/dispatch"
 	"parley/internal/ask/dispatch/budget"
 	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
 	"parley/internal/run/cluster"
 	"parley/internal/run/cluster/allot"
 	"parley/internal/run/cluster/hub"
+	"parley/internal/run/engine"
 	"parley/internal/run/planfile"
+	"parley/internal/serve/telemetry"
 	"parley/journal"
 	"parley/llm"
 )
@@ -62,7 +67,7 @@ func (c *workerCmd) Run(ctx context.Context, s *State) error {
 	defer stop(context.Canceled)
 	g.OnClose(func() { stop(errors.New("stopped by a signal")) })
 
-	watched, err := c.watch(ctx, s)
+	watched, err := c.openMonitor(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -104,13 +109,13 @@ func (c *workerCmd) player(all *State, gate *keyGate, count *workerCounts, sessi
 		}
 	}()
 	reach := c.recorded()
-	of := source{file: "the plan of run " + begun.Run, folders: append(slices.Clone(c.AllowFiles), "."), Named: planfile.JSON(begun.Plan), reach: *reach}
-	if err := s.openKind(of); err != nil {
+	origin := codeOrigin{file: "the plan of run " + begun.Run, folders: append(slices.Clone(c.AllowFiles), "."), Named: planfile.PeekJSON(begun.Plan), reach: *reach}
+	if err := s.openKind(origin); err != nil {
 		return o, err
 	}
 	plan, err := planfile.FromJSON(begun.Plan, s.Kinds, nil)
 	if err == nil {
-		err = s.openParams(plan, of)
+		err = s.openParams(plan, origin)
 	}
 	if err != nil {
 		return o, err
@@ -130,4 +135,71 @@ func (c *workerCmd) player(all *State, gate *keyGate, count *workerCounts, sessi
 	count.lots(play, 0)
 	o.Player, o.Full, o.Limits, o.Calls, o.BeforeActs = play, l.Full, l.Limits(), l.Report, l.BeforeActs
 	return o, nil
+}
+
+// workerCounts counts what a worker plays, of all its runs. It may be used from several goroutines.
+type workerCounts struct {
+	began time.Time
+
+	mu    sync.Mutex
+	plays map[*player]int   // lots, by run that is open
+	ended dispatch.Snapshot // the calls of runs that were closed
+}
+
+// lots adds to the lots that a player plays, from its first to closed.
+func (c *workerCounts) lots(p *player, n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.plays[p] += n
+}
+
+// closed notes that a run is not played any more.
+func (c *workerCounts) closed(p *player) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.plays, p)
+	stats := p.Stats()
+	stats.InFlight, stats.Waiting = 0, 0
+	c.ended = c.ended.Plus(stats)
+}
+
+// page returns the page for Prometheus.
+func (c *workerCounts) page() *telemetry.Page {
+	c.mu.Lock()
+	stats, lots := c.ended, map[string]int{}
+	for p, n := range c.plays {
+		stats = stats.Plus(p.Stats())
+		lots[p.run] += n
+	}
+	c.mu.Unlock()
+	p := &telemetry.Page{}
+	telemetry.AddStats(p, stats)
+	p.Add(telemetry.Gauge, telemetry.Prefix+"worker_runs", "Runs that the worker has joined.", float64(len(lots)))
+	for _, run := range slices.Sorted(maps.Keys(lots)) {
+		p.Add(telemetry.Gauge, telemetry.Prefix+"worker_lots", "Lots that the worker plays.", float64(lots[run]), "run", run)
+	}
+	p.AddProcess(c.began)
+	return p
+}
+
+// player is a run that the worker plays, and the code of its kind.
+type player struct {
+	*app.Lots
+	run   string
+	own   *State
+	count *workerCounts
+}
+
+// Play plays a lot.
+func (p *player) Play(ctx, drain context.Context, j journal.Journal, lot engine.Lot, needEpisodes func()) (engine.Result, error) {
+	p.count.lots(p, 1)
+	defer p.count.lots(p, -1)
+	return p.Lots.Play(ctx, drain, j, lot, needEpisodes)
+}
+
+// Close releases everything.
+func (p *player) Close(ctx context.Context) error {
+	defer p.own.closeCode()
+	p.count.closed(p)
+	return p.Lots.Close(ctx)
 }

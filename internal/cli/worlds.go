@@ -37,15 +37,15 @@ type knownKind struct {
 func (c *worldsCmd) Run(s *State) error {
 	all := s.Kinds
 	if c.Kind != "" {
-		k, err := planfile.Kind(all, c.Kind)
+		k, err := planfile.FindKind(all, c.Kind)
 		if err != nil {
 			return exit.AsUsage(err)
 		}
-		return c.one(s, knowKind(k))
+		return c.one(s, describeKind(k))
 	}
 	known := make([]knownKind, len(all))
 	for i, k := range all {
-		known[i] = knowKind(k)
+		known[i] = describeKind(k)
 	}
 	if c.JSON {
 		return terminal.PrintJSON(s.Stdout, known)
@@ -58,7 +58,7 @@ func (c *worldsCmd) Run(s *State) error {
 	return t.Flush()
 }
 
-func knowKind(k world.Kind) knownKind {
+func describeKind(k world.Kind) knownKind {
 	known := knownKind{
 		Name: k.Name, Version: k.Version, Doc: k.Doc, Params: planfile.Params(k), External: k.External(),
 		Seats: []string{}, Bots: append([]string{}, slices.Sorted(maps.Keys(k.Bots()))...),

@@ -21,7 +21,7 @@ func TestWorlds(t *testing.T) {
 			t.Errorf("%s is not in the list:\n%s", k.Name, all)
 		}
 		one := parley(t, State{}, "worlds", k.Name).want(t, exit.OK).stdout
-		known := knowKind(k)
+		known := describeKind(k)
 		wants := []string{k.Doc, "seats", "parley init " + k.Name}
 		wants = append(append(wants, known.Seats...), known.Bots...)
 		for _, p := range known.Params {

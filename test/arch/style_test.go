@@ -224,7 +224,7 @@ func TestOneHTTPServer(t *testing.T) {
 }
 
 // TestOneEstimator wants means and their intervals to be made by world.Sample alone, so that all
-// tables say the same. Differences are package compare's, and forecasts of calls package estimate's.
+// tables say the same. Differences are computed in package report, and forecasts of calls in package estimate.
 func TestOneEstimator(t *testing.T) {
 	t.Parallel()
 	made := 0

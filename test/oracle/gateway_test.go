@@ -67,7 +67,7 @@ func TestGateway(t *testing.T) {
 			}
 		}
 	}
-	calls, err := gateway.LedgerPast(t.Context(), j, 0)
+	calls, err := gateway.ReadCalls(t.Context(), j, 0)
 	if err != nil || len(calls) != 6 {
 		t.Errorf("%d calls are recorded, %v", len(calls), err)
 	}

@@ -4,7 +4,11 @@
 // It opens a provider only for the first request to it, so a key that no request needs may
 // be missing.
 //
-// Packages cli and config read flags and plan files.
+// The parts: App is the dispatcher (app.go). Play plays a plan (play.go), after it has decided what of it is to be played into
+// a file that exists (resume.go), with batch APIs (waves.go) and environments (actor.go). Lots plays a part of a run whose
+// journal is elsewhere. Check, Fork, Merge and Summary are for the commands of these names.
+//
+// Package cli reads flags, and package planfile reads plan files.
 package app
 
 import (
@@ -29,6 +33,7 @@ import (
 	"parley/internal/ask/sim"
 	"parley/internal/ask/trust"
 	"parley/internal/run/cluster/tally"
+	"parley/internal/run/planfile"
 	"parley/llm"
 	"parley/world"
 )
@@ -113,8 +118,8 @@ func Open(c Config) (*App, error) {
 		spending.Expose = c.Expose
 	}
 	d, err := dispatch.New(dispatch.Config{
-		Open:   func(name string) (dispatch.Lane, error) { return a.lane(c, name) },
-		Find:   func(name string) (provider.Provider, error) { return find(c.Providers, name) },
+		Open:   func(name string) (dispatch.Lane, error) { return a.openLane(c, name) },
+		Find:   func(name string) (provider.Provider, error) { return findProvider(c.Providers, name) },
 		Prices: prices,
 		Budget: spending,
 		Shared: c.Shared,
@@ -135,7 +140,7 @@ func Open(c Config) (*App, error) {
 // Prices returns the prices to charge: those of the user's file first, then the embedded
 // ones. A provider on this machine without a price costs nothing.
 func Prices(providers []provider.Provider, file string) (*price.Table, error) {
-	own, err := ownHardware(providers)
+	own, err := localPrices(providers)
 	if err != nil {
 		return nil, err
 	}
@@ -178,8 +183,8 @@ func (a *App) Unpriced(agents []world.Agent) []string {
 	return slices.Compact(unpriced)
 }
 
-// ownHardware returns prices of 0 for the providers on this machine.
-func ownHardware(providers []provider.Provider) (*price.Table, error) {
+// localPrices returns prices of 0 for the providers on this machine.
+func localPrices(providers []provider.Provider) (*price.Table, error) {
 	models := map[string]map[string]float64{}
 	for _, p := range providers {
 		if !slices.ContainsFunc(p.Servers(), func(one provider.Provider) bool { return !trust.Loopback(one.BaseURL) }) {
@@ -193,9 +198,9 @@ func ownHardware(providers []provider.Provider) (*price.Table, error) {
 	return price.Read(bytes.NewReader(b), "prices of this machine")
 }
 
-// lane opens the provider of that name.
-func (a *App) lane(c Config, name string) (dispatch.Lane, error) {
-	p, err := find(c.Providers, name)
+// openLane opens the provider of that name.
+func (a *App) openLane(c Config, name string) (dispatch.Lane, error) {
+	p, err := findProvider(c.Providers, name)
 	if err != nil {
 		return dispatch.Lane{}, err
 	}
@@ -215,14 +220,14 @@ func (a *App) lane(c Config, name string) (dispatch.Lane, error) {
 		return dispatch.Lane{Provider: p, Model: goModel(m)}, nil
 	}
 	// Play has checked the plan's keys before. This check also covers requests without a plan.
-	if err := c.Trust.Allow(needs(p, "", "provider "+name)...); err != nil {
+	if err := c.Trust.Allow(keyNeeds(p, "", "provider "+name)...); err != nil {
 		return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: err.Error(), Err: err}
 	}
 	keys, err := credential.New(p)
 	if err != nil {
 		return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: err.Error(), Err: err}
 	}
-	lane, err := a.servers(p, keys)
+	lane, err := a.openServers(p, keys)
 	if err != nil {
 		return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: err.Error(), Err: err}
 	}
@@ -235,9 +240,9 @@ func (a *App) lane(c Config, name string) (dispatch.Lane, error) {
 	return lane, nil
 }
 
-// servers opens each server of a provider. A single server needs no replica set, unless
+// openServers opens each server of a provider. A single server needs no replica set, unless
 // its metrics are read or its sessions are closed.
-func (a *App) servers(p provider.Provider, keys *credential.Source) (dispatch.Lane, error) {
+func (a *App) openServers(p provider.Provider, keys *credential.Source) (dispatch.Lane, error) {
 	lane := dispatch.Lane{Provider: p}
 	for _, one := range p.Servers() {
 		m, err := dialect.OpenWith(one, keys)
@@ -255,8 +260,10 @@ func (a *App) servers(p provider.Provider, keys *credential.Source) (dispatch.La
 	return lane, nil
 }
 
-// sessions reports whether a provider needs to know which requests belong together.
-func (a *App) sessions() bool { return slices.ContainsFunc(a.providers, provider.Provider.HasSessions) }
+// hasSessions reports whether a provider needs to know which requests belong together.
+func (a *App) hasSessions() bool {
+	return slices.ContainsFunc(a.providers, provider.Provider.HasSessions)
+}
 
 // closeLater makes Close close v, if v can be closed.
 func (a *App) closeLater(v any) {
@@ -267,8 +274,8 @@ func (a *App) closeLater(v any) {
 	}
 }
 
-// find returns the provider of that name: one of own, or a preset.
-func find(own []provider.Provider, name string) (provider.Provider, error) {
+// findProvider returns the provider of that name: one of own, or a preset.
+func findProvider(own []provider.Provider, name string) (provider.Provider, error) {
 	if i := slices.IndexFunc(own, func(p provider.Provider) bool { return p.Name == name }); i >= 0 {
 		return own[i], nil
 	}
@@ -281,7 +288,7 @@ func find(own []provider.Provider, name string) (provider.Provider, error) {
 // Batched reports whether a model can be asked over a batch API.
 func (a *App) Batched(model string) bool {
 	name, _ := llm.SplitModel(model)
-	p, err := find(a.providers, name)
+	p, err := findProvider(a.providers, name)
 	if err != nil {
 		return false
 	}
@@ -320,8 +327,59 @@ func (a *App) SetConcurrency(n int) {
 	a.mu.Lock()
 	a.limit = n
 	a.mu.Unlock()
-	a.Choose(func(name string) int {
-		p, _ := find(a.providers, name) // it is open, so it is known
+	a.Dispatcher.SetConcurrency(func(name string) int {
+		p, _ := findProvider(a.providers, name) // it is open, so it is known
 		return a.concurrency(p)
 	})
+}
+
+// Needs lists which keys the models of a plan send where. file is the plan file or, if
+// recorded is set, the run file that recorded the plan.
+func Needs(plan *planfile.Plan, file string, recorded bool) []trust.Need {
+	source, prefix := "the plan "+file, ""
+	if recorded {
+		source, prefix = "the run file "+file, file+": "
+	}
+	used := map[string]bool{}
+	for _, m := range modelsOf(plan.Agents) {
+		name, _ := llm.SplitModel(m)
+		used[name] = true
+	}
+	var all []trust.Need
+	for _, p := range plan.Providers {
+		if used[p.Name] {
+			all = append(all, keyNeeds(p, source, prefix+plan.Places[p.Name])...)
+		}
+	}
+	return all
+}
+
+// keyNeeds lists which keys a provider sends where.
+func keyNeeds(p provider.Provider, source, location string) []trust.Need {
+	var all []trust.Need
+	for _, g := range trust.Keys(p) {
+		all = append(all, trust.Need{Grant: g, Source: source, Place: location})
+	}
+	return all
+}
+
+// destinations lists the hosts that get the key of a provider, and why they may.
+func destinations(gate *trust.Gate, p provider.Provider) []Destination {
+	all := []Destination{}
+	if p.Credentials != "" {
+		for _, one := range p.Servers() {
+			host, err := trust.Origin(one.BaseURL)
+			switch {
+			case err != nil: // provider.Validate refuses it
+			case trust.Loopback(host):
+				all = append(all, Destination{Host: host, Allowed: trust.OnLoopback})
+			default:
+				all = append(all, Destination{Host: host, Allowed: trust.Preset})
+			}
+		}
+	}
+	for _, g := range trust.Keys(p) {
+		all = append(all, Destination{Host: g.Host, Allowed: gate.Why(g), Plain: g.Plain(), Flag: g.Flag()})
+	}
+	return all
 }

@@ -1,7 +1,9 @@
 package app
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"slices"
@@ -15,6 +17,7 @@ import (
 	"parley/internal/run/estimate"
 	"parley/internal/run/growth"
 	"parley/internal/run/planfile"
+	"parley/internal/run/results"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -93,7 +96,7 @@ func (c Check) Run(ctx context.Context) (*Estimate, error) {
 	if err := checkActors(ctx, c.Plan); err != nil {
 		return nil, err
 	}
-	servers, all := probe(ctx, c.Plan)
+	servers, all := probeServers(ctx, c.Plan)
 	var played journal.Journal
 	actors := func(e *engine.Config) (func(context.Context), error) {
 		if !c.Act || !all {
@@ -108,15 +111,15 @@ func (c Check) Run(ctx context.Context) (*Estimate, error) {
 		return nil, err
 	}
 	out := &Estimate{Estimate: *e, Keys: c.keys(e.Accounts), Servers: servers, Outside: append([]string{}, c.Plan.Outside...)}
-	for _, n := range dropped(c.Plan) {
+	for _, n := range droppedSettings(c.Plan) {
 		out.Warnings = append(out.Warnings, n.Text)
 	}
 	c.unpriced(out, prices)
-	if says := c.tight(e, prices); says != "" {
+	if says := c.tightBudget(e, prices); says != "" {
 		out.Warnings = append(out.Warnings, says)
 	}
 	if played != nil {
-		if out.Story, out.StoryFailed, err = story(ctx, played, c.Plan.Kind); err != nil {
+		if out.Story, out.StoryFailed, err = exampleStory(ctx, played, c.Plan.Kind); err != nil {
 			return nil, err
 		}
 	}
@@ -130,7 +133,7 @@ func (c Check) unpriced(e *Estimate, prices *price.Table) {
 	}
 	table := budget.NewPrices(prices, func(string) bool { return true })
 	for _, a := range c.Plan.Agents {
-		if a.Model == "" || a.Human() || table.Look(a.Model).OK || slices.Contains(e.NoPrice, a.Model) {
+		if a.Model == "" || a.Human() || table.Lookup(a.Model).OK || slices.Contains(e.NoPrice, a.Model) {
 			continue
 		}
 		e.NoPrice = append(e.NoPrice, a.Model)
@@ -151,14 +154,14 @@ func notReady(plan *planfile.Plan, agent world.Agent, err error) error {
 // enoughRoom is for how many calls at once a budget must have room, so that check does not warn.
 const enoughRoom = 16
 
-// tight warns if the budget has room for few calls at once of a server that is not known to stop at max_tokens: of the model for whose
+// tightBudget warns if the budget has room for few calls at once of a server that is not known to stop at max_tokens: of the model for whose
 // calls most is set aside.
-func (c Check) tight(e *estimate.Estimate, prices *price.Table) string {
+func (c Check) tightBudget(e *estimate.Estimate, prices *price.Table) string {
 	var t estimate.Room
 	wanted := 0
 	if e.Budget != nil {
 		for _, r := range e.Budget.Rooms {
-			if n := c.wanted(e, r.Model); r.Exceeds && r.AtOnce > 0 && r.AtOnce < n && r.Aside > t.Aside {
+			if n := c.wantedCalls(e, r.Model); r.Exceeds && r.AtOnce > 0 && r.AtOnce < n && r.Aside > t.Aside {
 				t, wanted = r, n
 			}
 		}
@@ -175,11 +178,11 @@ func (c Check) tight(e *estimate.Estimate, prices *price.Table) string {
 		do = "give context of the model in the price file, or a budget"
 	}
 	return fmt.Sprintf("the server of %s is not known to stop at max_tokens: with this budget about %s at a time, since its longest answer could cost %v, until one has ended at max_tokens; %s of %v, which has room for %d",
-		t.Model, calls, upward(t.Aside), do, upward(t.Aside)*llm.Money(wanted), wanted)
+		t.Model, calls, roundUp(t.Aside), do, roundUp(t.Aside)*llm.Money(wanted), wanted)
 }
 
-// upward rounds an amount up, to two digits or to cents.
-func upward(m llm.Money) llm.Money {
+// roundUp rounds an amount up, to two digits or to cents.
+func roundUp(m llm.Money) llm.Money {
 	unit := llm.Money(1)
 	for unit < llm.Dollar/100 && 100*unit <= m {
 		unit *= 10
@@ -187,8 +190,8 @@ func upward(m llm.Money) llm.Money {
 	return (m + unit - 1) / unit * unit
 }
 
-// wanted returns how many calls of a model could be in flight at once, at most enoughRoom.
-func (c Check) wanted(e *estimate.Estimate, model string) int {
+// wantedCalls returns how many calls of a model could be in flight at once, at most enoughRoom.
+func (c Check) wantedCalls(e *estimate.Estimate, model string) int {
 	n := min(enoughRoom, e.Episodes.High)
 	limits := []int{c.Plan.Concurrency, c.Plan.Live}
 	account, _ := llm.SplitModel(model)
@@ -238,4 +241,68 @@ func Bench(ctx context.Context, b estimate.Bench) (*estimate.BenchResult, error)
 	}
 	b.Actors = func(e *engine.Config) (func(context.Context), error) { return setLocalActor(e, b.Plan) }
 	return b.Run(ctx)
+}
+
+// Moment is a moment of an episode that a check played, as its kind tells it.
+type Moment struct {
+	Title string `json:"title"`
+	Lines []Line `json:"lines"`
+}
+
+// Line is one thing that happened in it.
+type Line struct {
+	Who  string `json:"who,omitempty"` // a seat; empty: the world
+	To   string `json:"to,omitempty"`
+	Text string `json:"text"`
+}
+
+// errFound ends the search for an episode.
+var errFound = errors.New("found")
+
+// exampleStory tells the first episode in j that did not fail or, if all did, the first. It is told also where a part of the kind
+// fails: failed names it, and is one of results.CallKind.
+func exampleStory(ctx context.Context, j journal.Journal, kind world.Kind) (moments []Moment, failed, err error) {
+	head, err := j.Head(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	var found *journal.Ended
+	err = j.Read(ctx, journal.Whole(), func(e journal.Entry) error {
+		ended, ok := e.(*journal.Ended)
+		switch {
+		case !ok:
+			return nil
+		case ended.Outcome.Failed == "":
+			found = ended
+			return errFound
+		case found == nil:
+			found = ended
+		}
+		return nil
+	})
+	if found == nil || err != nil && !errors.Is(err, errFound) {
+		return nil, nil, err
+	}
+	read, err := results.ReadTranscript(ctx, j, head, kind, found.Episode)
+	if err != nil {
+		return nil, nil, err
+	}
+	failed = read.Mark(kind)
+	spec, _ := results.Outcomes(head, kind).Spec(found.Episode)
+	exhibits, err := read.Story(kind, world.Played{Episode: found.Episode, Spec: spec, Outcome: found.Outcome})
+	failed, moments = cmp.Or(err, failed, read.Failed), []Moment{}
+	for _, e := range exhibits {
+		replay, ok := e.Show.(world.Replay)
+		if !ok {
+			continue
+		}
+		for _, f := range replay.Frames {
+			m := Moment{Title: f.Title, Lines: []Line{}}
+			for _, l := range f.Lines {
+				m.Lines = append(m.Lines, Line{l.Who, l.To, l.Text})
+			}
+			moments = append(moments, m)
+		}
+	}
+	return moments, failed, nil
 }

@@ -96,14 +96,14 @@ func (f Fork) entries(ctx context.Context, kinds []world.Kind) (_ []journal.Entr
 	}
 	spec := world.Spec{Kind: plan.Kind.Name, Params: plan.ParamsJSON, Lineup: plan.Lineup, Deal: original.Deal}
 	if f.Phase != "" {
-		if f.Turn, err = f.find(plan, spec, past); err != nil {
+		if f.Turn, err = f.findPhase(plan, spec, past); err != nil {
 			return nil, err
 		}
 	}
-	if err := f.within(past); err != nil {
+	if err := f.checkTurn(past); err != nil {
 		return nil, err
 	}
-	if err := f.continues(plan, head); err != nil {
+	if err := f.checkKind(plan, head); err != nil {
 		return nil, err
 	}
 	if err := (Play{Trust: f.Trust}).ready(plan, f.From); err != nil { // before the file exists, so that the user can try again
@@ -158,13 +158,13 @@ func (f Fork) spec(head *journal.Head) (world.Spec, error) {
 	return world.Spec{}, usageError{fmt.Errorf("%s has no episode %d: it has 0 to %d", f.From, f.Episode, total-1)}
 }
 
-// within checks that the turn was played.
-func (f Fork) within(p *Past) error {
+// checkTurn checks that the turn was played.
+func (f Fork) checkTurn(p *episodePast) error {
 	switch {
-	case p.Last < 0:
+	case p.last < 0:
 		return f.refuse("it has made no calls yet")
-	case f.Turn < 0 || f.Turn > p.Last:
-		return f.refuse("there is no turn %d: it has 0 to %d", f.Turn, p.Last)
+	case f.Turn < 0 || f.Turn > p.last:
+		return f.refuse("there is no turn %d: it has 0 to %d", f.Turn, p.last)
 	}
 	return nil
 }
@@ -185,8 +185,8 @@ func (f Fork) plan(head *journal.Head, original world.Spec, kinds []world.Kind) 
 	return forFolder(plan, FolderOf(f.File)), nil
 }
 
-// continues checks that the kind can continue from the turn.
-func (f Fork) continues(plan *planfile.Plan, head *journal.Head) error {
+// checkKind checks that the kind can continue from the turn.
+func (f Fork) checkKind(plan *planfile.Plan, head *journal.Head) error {
 	switch {
 	case f.Turn == 0: // nothing is kept
 	case plan.Kind.Restarts():
@@ -236,8 +236,8 @@ func (f Fork) checkSets() error {
 	return nil
 }
 
-// find returns the turn that begins the phase.
-func (f Fork) find(plan *planfile.Plan, spec world.Spec, past *Past) (int, error) {
+// findPhase returns the turn that begins the phase.
+func (f Fork) findPhase(plan *planfile.Plan, spec world.Spec, past *episodePast) (int, error) {
 	if plan.Kind.Restarts() {
 		return 0, f.refuse("--phase %s: %s plays outside of parley, where what was played no longer exists: use --turn 0", f.Phase, plan.Kind.Name)
 	}
@@ -245,18 +245,18 @@ func (f Fork) find(plan *planfile.Plan, spec world.Spec, past *Past) (int, error
 	if err != nil {
 		return 0, err
 	}
-	phases, err := past.Phases(w, world.Deal{Seed: plan.Seed, Number: spec.Deal})
+	phases, err := past.phases(w, world.Deal{Seed: plan.Seed, Number: spec.Deal})
 	var names []string
 	for _, p := range phases {
-		if p.Is(f.Phase) && p.Turn <= past.Last {
-			return p.Turn, nil
+		if p.matches(f.Phase) && p.turn <= past.last {
+			return p.turn, nil
 		}
-		if p.Turn <= past.Last {
-			names = append(names, p.Name)
+		if p.turn <= past.last {
+			names = append(names, p.name)
 		}
 	}
 	switch {
-	case past.Last < 0:
+	case past.last < 0:
 		return 0, f.refuse("it has made no calls yet")
 	case len(names) > 0:
 		return 0, f.refuse("--phase %s: there is no such phase%s", f.Phase, text.Want(f.Phase, names))
@@ -274,9 +274,9 @@ func (f Fork) world(plan *planfile.Plan, spec world.Spec) (w world.World, err er
 	}
 	lineup := world.Lineup{}
 	for seat, name := range spec.Lineup {
-		lineup[seat], _ = plan.Agent(name) // config has checked that there is one
+		lineup[seat], _ = plan.Agent(name) // planfile has checked that there is one
 	}
-	err = results.Call(plan.Kind, "World", func() error { w, err = plan.Kind.World(params, lineup); return err })
+	err = results.CallKind(plan.Kind, "World", func() error { w, err = plan.Kind.World(params, lineup); return err })
 	if err != nil {
 		return nil, f.refuse("%w", err)
 	}
@@ -284,12 +284,12 @@ func (f Fork) world(plan *planfile.Plan, spec world.Spec) (w world.World, err er
 }
 
 // replay returns what the fork keeps: the entries of the turns before f.Turn, as entries of episode 0.
-func (f Fork) replay(plan *planfile.Plan, spec world.Spec, past *Past) ([]journal.Entry, error) {
+func (f Fork) replay(plan *planfile.Plan, spec world.Spec, past *episodePast) ([]journal.Entry, error) {
 	w, err := f.world(plan, spec)
 	if err != nil {
 		return nil, err
 	}
-	entries, err := past.Replay(w, world.Deal{Seed: plan.Seed, Number: spec.Deal}, f.Turn)
+	entries, err := past.replayUntil(w, world.Deal{Seed: plan.Seed, Number: spec.Deal}, f.Turn)
 	if err != nil {
 		return nil, f.refuse("what was played before turn %d does not fit the changed plan: %w: fork at an earlier turn, or change less", f.Turn, err)
 	}
@@ -317,4 +317,180 @@ func ofEpisode(n int, entries []journal.Entry) []journal.Entry {
 		}
 	}
 	return out
+}
+
+// episodePast is the recorded part of one attempt at an episode. It plays the world again with the recorded replies to find what
+// a fork keeps: the turns and replies before the turn at which it is played in another way. It asks nothing and writes nothing.
+type episodePast struct {
+	// last is the last turn of the first strand that made calls or forked. -1: no turn did.
+	last    int
+	replies map[position][]*journal.Replied // by index; nil where there is no reply
+}
+
+// position is a turn of a strand.
+type position struct {
+	strand string
+	turn   int
+}
+
+func (p position) String() string { return p.strand + strconv.Itoa(p.turn) }
+
+// journalTurn returns the position in episode 0.
+func (p position) journalTurn() journal.Turn { return journal.Turn{Strand: p.strand, Turn: p.turn} }
+
+// readPast collects the entries of an attempt.
+func readPast(entries []journal.Entry, attempt int) *episodePast {
+	p := &episodePast{last: -1, replies: map[position][]*journal.Replied{}}
+	for _, e := range entries {
+		switch e := e.(type) {
+		case *journal.Turned:
+			if e.Attempt == attempt {
+				p.addTurn(e)
+			}
+		case *journal.Replied:
+			replies := p.replies[position{e.Strand, e.Turn.Turn}]
+			if e.Attempt == attempt && e.Index >= 0 && e.Index < len(replies) {
+				replies[e.Index] = e
+			}
+		}
+	}
+	return p
+}
+
+func (p *episodePast) addTurn(e *journal.Turned) {
+	p.replies[position{e.Strand, e.Turn.Turn}] = make([]*journal.Replied, max(0, e.Calls))
+	turn := e.Turn.Turn
+	if e.Strand != "" {
+		// The path of every other strand begins with the first strand's turn: 4.2/…
+		number, _, _ := strings.Cut(e.Strand, ".")
+		turn, _ = strconv.Atoi(number)
+	} else if e.Calls == 0 {
+		return // the world wrote notes and ended
+	}
+	p.last = max(p.last, turn)
+}
+
+// replayUntil plays w with the recorded replies up to a turn of the first strand. It returns the turns and copies of the
+// replies as entries of episode 0. It fails if w does not reach the turn, or does not ask the same seats for the same
+// things as recorded. The engine cannot check that of copies.
+func (p *episodePast) replayUntil(w world.World, deal world.Deal, turn int) ([]journal.Entry, error) {
+	r := &replay{episodePast: p}
+	if err := r.strand(world.Begin(w, deal), turn); err != nil {
+		return nil, err
+	}
+	return r.entries, nil
+}
+
+// phase is a phase of an episode: its name, and the turn of the first strand that begins it.
+type phase struct {
+	name string
+	turn int
+}
+
+// matches reports whether a person means the phase by a name. Case, spaces and hyphens do not count, and the number of a phase
+// such as round 2 is enough.
+func (p phase) matches(name string) bool {
+	plain := func(s string) string { return strings.NewReplacer(" ", "", "-", "").Replace(strings.ToLower(s)) }
+	fields := strings.Fields(p.name)
+	return plain(name) == plain(p.name) || len(fields) == 2 && fields[1] == strings.TrimSpace(name)
+}
+
+// phases plays w with the recorded replies as far as there are any, and returns the phases that it begins. The error says
+// why it could not be played farther, unless it was played to its end.
+func (p *episodePast) phases(w world.World, deal world.Deal) ([]phase, error) {
+	r := &replay{episodePast: p}
+	err := r.strand(world.Begin(w, deal), toTheEnd)
+	return r.phases, err
+}
+
+// replay is a world that is played again.
+type replay struct {
+	*episodePast
+	entries []journal.Entry
+	phases  []phase // of the first strand
+}
+
+// toTheEnd is the turn up to which forked strands are played.
+const toTheEnd = -1
+
+// strand plays s up to a turn.
+func (r *replay) strand(s *world.Strand, until int) error {
+	defer s.Stop()
+	var replies []world.Reply
+	for {
+		t := s.Next(replies)
+		replies = nil
+		at := position{s.Path, t.Number}
+		if s.Path == "" {
+			for _, name := range t.Phases {
+				r.phases = append(r.phases, phase{name, t.Number})
+			}
+		}
+		switch {
+		case t.Abort != nil:
+			return t.Abort
+		case t.Panic != "":
+			return fmt.Errorf("at turn %s the world panics: %s", at, t.Panic)
+		case t.Number == until:
+			stopStrands(t.Forks)
+			return nil // the world writes the notes of this turn again when the fork is played
+		}
+		if len(t.Notes) > 0 || len(t.Calls) > 0 {
+			r.entries = append(r.entries, &journal.Turned{Turn: at.journalTurn(), Calls: len(t.Calls), Notes: t.Notes})
+		}
+		switch {
+		case t.Done && until == toTheEnd:
+			return nil
+		case t.Done:
+			return fmt.Errorf("it now ends at turn %s", at)
+		case len(t.Forks) > 0:
+			if err := r.forks(t.Forks); err != nil {
+				return err
+			}
+		default:
+			var err error
+			if replies, err = r.copy(at, t.Calls); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (r *replay) forks(forks []*world.Strand) error {
+	defer stopStrands(forks) // also those that an error leaves unplayed
+	for _, s := range forks {
+		if err := r.strand(s, toTheEnd); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func stopStrands(strands []*world.Strand) {
+	for _, s := range strands {
+		s.Stop()
+	}
+}
+
+// copy copies the recorded replies to the calls of a turn.
+func (r *replay) copy(at position, calls []world.Call) ([]world.Reply, error) {
+	recorded, ok := r.replies[at]
+	if !ok || len(recorded) != len(calls) {
+		return nil, fmt.Errorf("turn %s now makes %d calls, and made %d", at, len(calls), len(recorded))
+	}
+	replies := make([]world.Reply, len(calls))
+	for i, c := range calls {
+		switch reply := recorded[i]; {
+		case reply == nil:
+			return nil, fmt.Errorf("call %s:%d has no reply", at, i)
+		case reply.Seat != c.Seat || reply.Label != c.Label || (reply.Act != nil) != (c.Act != nil):
+			return nil, fmt.Errorf("call %s:%d is now %s of %s, and was %s of %s", at, i, c.Label, c.Seat, reply.Label, reply.Seat)
+		default:
+			copied := *reply
+			copied.Turn, copied.Copied = at.journalTurn(), true
+			r.entries = append(r.entries, &copied)
+			replies[i] = reply.Reply()
+		}
+	}
+	return replies, nil
 }

@@ -1,7 +1,3 @@
-// Part gomodel wraps a model that another program wrote in Go, so that it always behaves as llm.Model promises.
-//
-// Every result becomes a response or an *llm.Error. The caller owns both and may change them.
-
 package app
 
 import (
@@ -19,22 +15,23 @@ import (
 	"parley/llm"
 )
 
-// goModel wraps m.
-func goModel(m llm.Model) llm.Model { return strict{m} }
+// goModel wraps a model that another program wrote in Go, so that it always behaves as llm.Model promises: every result becomes a
+// response or an *llm.Error. The caller owns both and may change them.
+func goModel(m llm.Model) llm.Model { return strictModel{m} }
 
-type strict struct{ model llm.Model }
+type strictModel struct{ model llm.Model }
 
 // Ask asks the model. A panic, a runtime.Goexit and a missing answer are failures that are not retried. The model runs on
 // its own goroutine with its own copy of the request, so it cannot harm other calls.
-func (s strict) Ask(ctx context.Context, req *llm.Request) (resp *llm.Response, err error) {
+func (s strictModel) Ask(ctx context.Context, req *llm.Request) (resp *llm.Response, err error) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		returned := false
 		defer func() {
 			if v := recover(); v != nil {
-				resp, err = nil, broken("the model panicked: %v", v)
+				resp, err = nil, brokenModel("the model panicked: %v", v)
 			} else if !returned {
-				resp, err = nil, broken("the model ended its goroutine: it called runtime.Goexit, or Fatal of a test")
+				resp, err = nil, brokenModel("the model ended its goroutine: it called runtime.Goexit, or Fatal of a test")
 			}
 		}()
 		resp, err = s.ask(ctx, req.Clone())
@@ -44,20 +41,20 @@ func (s strict) Ask(ctx context.Context, req *llm.Request) (resp *llm.Response, 
 	return resp, err
 }
 
-func (s strict) ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+func (s strictModel) ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 	resp, err := s.model.Ask(ctx, req)
 	if err != nil {
 		return nil, failureOf(ctx, err)
 	}
 	if resp == nil {
-		return nil, broken("the model returned neither a response nor an error")
+		return nil, brokenModel("the model returned neither a response nor an error")
 	}
 	if err := recordable(resp); err != nil {
 		return nil, err
 	}
 	own := *resp
 	own.ToolCalls, own.Thoughts, own.JSON = slices.Clone(resp.ToolCalls), slices.Clone(resp.Thoughts), bytes.Clone(resp.JSON)
-	own.Metadata = times(resp.Metadata)
+	own.Metadata = durationsOnly(resp.Metadata)
 	if own.Finish == "" {
 		if own.Finish = llm.FinishStop; len(own.ToolCalls) > 0 {
 			own.Finish = llm.FinishTools
@@ -81,7 +78,7 @@ func recordable(resp *llm.Response) error {
 	if problem == "" {
 		return nil
 	}
-	e := broken("the model returned a response that cannot be recorded: %s", problem)
+	e := brokenModel("the model returned a response that cannot be recorded: %s", problem)
 	e.Kind, e.Usage = llm.KindMalformed, resp.Usage
 	return e
 }
@@ -100,7 +97,7 @@ func failureOf(ctx context.Context, err error) *llm.Error {
 		known = llm.AsError(errors.New(err.Error()))
 	}
 	e := *known
-	e.Kind, e.Metadata = cmp.Or(e.Kind, llm.KindServer), times(e.Metadata)
+	e.Kind, e.Metadata = cmp.Or(e.Kind, llm.KindServer), durationsOnly(e.Metadata)
 	if e.Kind == llm.KindCanceled && ctx.Err() == nil {
 		e.Kind = llm.KindServer // nobody canceled the call
 	}
@@ -118,12 +115,12 @@ func failureOf(ctx context.Context, err error) *llm.Error {
 	return &e
 }
 
-// broken returns the failure of a model that breaks the contract of llm.Model.
-func broken(format string, args ...any) *llm.Error {
+// brokenModel returns the failure of a model that breaks the contract of llm.Model.
+func brokenModel(format string, args ...any) *llm.Error {
 	return &llm.Error{Kind: llm.KindServer, Final: true, Uncertain: true, Message: fmt.Sprintf(format, args...)}
 }
 
-// times keeps the durations of m, which a model may report, and nothing else.
-func times(m llm.Metadata) llm.Metadata {
+// durationsOnly keeps the durations of m, which a model may report, and nothing else.
+func durationsOnly(m llm.Metadata) llm.Metadata {
 	return llm.Metadata{Latency: max(0, m.Latency), FirstByte: max(0, m.FirstByte)}
 }

@@ -82,7 +82,7 @@ func (p Play) OpenLots(begun *journal.Begun, name string, part func(whole llm.Mo
 		Begun: *begun, Kind: plan.Kind, Models: sharedModels{l.app}, Live: plan.Live, Calls: plan.Concurrency,
 		EpisodeBudget: plan.EpisodeBudget, Prices: l.app, Unreachable: l.app.Away, BeforeAct: l.beforeAct,
 	}
-	if l.app.sessions() {
+	if l.app.hasSessions() {
 		l.config.Released = l.app.Release
 	}
 	if l.release, err = setActor(&l.config, plan, begun.Run+"."+name); err != nil {
@@ -117,42 +117,6 @@ func forCluster(plan *planfile.Plan) error {
 	return nil
 }
 
-// recorded tells a budget that a call is durable.
-func recorded(b *budget.Budget, e engine.Event) {
-	if e.Replied != nil && e.Replied.Act == nil {
-		b.Recorded(e.Replied.Cost())
-	}
-}
-
-// spender is a Remote that divides a budget among the processes that play.
-type spender interface {
-	UseBudget(limit func() llm.Money)
-}
-
-// counter is a Remote that counts the calls of the processes that play.
-type counter interface {
-	UseTally(*tally.Tally)
-}
-
-// count makes a show the calls of other processes, if these play.
-func (p Play) count(a *App, done bool) {
-	if elsewhere, ok := p.Remote.(counter); ok && !done {
-		a.elsewhere = &tally.Tally{Budget: a.Budget()}
-		elsewhere.UseTally(a.elsewhere)
-	}
-}
-
-// spend makes c keep within a budget, here or elsewhere.
-func (p Play) spend(b *budget.Budget, c *engine.Config) {
-	elsewhere, ok := p.Remote.(spender)
-	switch {
-	case !ok:
-		expose(b, c) // it may get a limit while the run is played
-	case b.Limit() > 0:
-		elsewhere.UseBudget(b.Limit)
-	}
-}
-
 // sharedModels and sharedActor are used by several lots: that one of them stops drains none of the others.
 type sharedModels struct{ *App }
 
@@ -174,7 +138,7 @@ func (l *Lots) Play(ctx, drain context.Context, j journal.Journal, lot engine.Lo
 	c := l.config
 	c.Journal, c.Plan, c.Lot, c.NeedEpisodes, c.Drain = j, lot.Plan(), &lot, needEpisodes, drain
 	if l.part != nil {
-		c.Watch = func(e engine.Event) { recorded(l.part, e) }
+		c.Watch = func(e engine.Event) { recordedCost(l.part, e) }
 	}
 	c.Steer = func(s *engine.Steering) {
 		l.mu.Lock()

@@ -14,28 +14,6 @@ import (
 	"parley/journal"
 )
 
-// openFile opens the run file.
-func (p Play) openFile(ctx context.Context, mode runfile.Mode) (*runfile.Store, error) {
-	if p.Shards > 0 {
-		return runfile.OpenSharded(ctx, p.File, mode, p.Shards)
-	}
-	return runfile.Open(ctx, p.File, mode)
-}
-
-// closeFile closes a run file after a play that ended with err. A run that is refused leaves no file: one that is new, and in
-// which nothing was recorded, is removed.
-func closeFile(ctx context.Context, store *runfile.Store, isNew bool, err error) error {
-	unused := false
-	if isNew && err != nil {
-		head, failed := store.Head(context.WithoutCancel(ctx))
-		unused = failed == nil && head.Begun == nil
-	}
-	if unused {
-		return errors.Join(err, store.Discard())
-	}
-	return errors.Join(err, store.Close())
-}
-
 // mergedAtOnce is how many entries Merge commits together.
 const mergedAtOnce = 512
 

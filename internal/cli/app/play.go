@@ -3,19 +3,27 @@ package app
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
+	"time"
 
+	"parley/internal/ask/dialect"
 	"parley/internal/ask/dispatch"
 	"parley/internal/ask/dispatch/budget"
 	"parley/internal/ask/dispatch/replica"
+	"parley/internal/ask/price"
+	"parley/internal/ask/provider"
 	"parley/internal/ask/sim"
 	"parley/internal/ask/trust"
+	"parley/internal/run/cluster/tally"
 	"parley/internal/run/control"
 	"parley/internal/run/engine"
 	"parley/internal/run/growth"
@@ -125,7 +133,7 @@ func (p Play) Run(ctx, drain context.Context) (*Summary, error) {
 		if err := checkFile(p.File, p.MustExist); err != nil {
 			return nil, err
 		}
-		if sum, err := p.again(ctx, drain); sum != nil || err != nil {
+		if sum, err := p.replayComplete(ctx, drain); sum != nil || err != nil {
 			return sum, err
 		}
 	}
@@ -146,6 +154,28 @@ func (p Play) Run(ctx, drain context.Context) (*Summary, error) {
 	}
 	s, err := p.run(ctx, drain, store)
 	return s, closeFile(ctx, store, errors.Is(missing, fs.ErrNotExist), err)
+}
+
+// openFile opens the run file.
+func (p Play) openFile(ctx context.Context, mode runfile.Mode) (*runfile.Store, error) {
+	if p.Shards > 0 {
+		return runfile.OpenSharded(ctx, p.File, mode, p.Shards)
+	}
+	return runfile.Open(ctx, p.File, mode)
+}
+
+// closeFile closes a run file after a play that ended with err. A run that is refused leaves no file: one that is new, and in
+// which nothing was recorded, is removed.
+func closeFile(ctx context.Context, store *runfile.Store, isNew bool, err error) error {
+	unused := false
+	if isNew && err != nil {
+		head, failed := store.Head(context.WithoutCancel(ctx))
+		unused = failed == nil && head.Begun == nil
+	}
+	if unused {
+		return errors.Join(err, store.Discard())
+	}
+	return errors.Join(err, store.Close())
 }
 
 // kinds returns the kinds that a recorded plan can be of.
@@ -190,13 +220,13 @@ func (p Play) ready(plan *planfile.Plan, file string) error {
 		return usageError{err}
 	}
 	var errs []error
-	said := map[string]bool{}
+	seen := map[string]bool{}
 	for _, agent := range plan.Agents {
 		if agent.Model == "" || agent.Human() {
 			continue
 		}
-		if err := a.Ready(agent.Model); err != nil && !said[err.Error()] {
-			said[err.Error()] = true
+		if err := a.Ready(agent.Model); err != nil && !seen[err.Error()] {
+			seen[err.Error()] = true
 			errs = append(errs, notReady(plan, agent, err))
 		}
 	}
@@ -260,10 +290,10 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 		Journal: journalOf(store, choice, done), Begun: p.begun(plan, a.prices, head), Kind: plan.Kind, Plan: choice.Stages, Models: a,
 		Wave: plan.Pace == "wave", Live: plan.Live, Calls: plan.Concurrency, Drain: drain, Watch: p.Watch, Remote: p.Remote,
 	}
-	p.spend(a.Budget(), &c)
-	p.count(a, done)
+	p.useBudget(a.Budget(), &c)
+	p.useTally(a, done)
 	c.EpisodeBudget, c.Prices, c.Unreachable, c.Wakes = plan.EpisodeBudget, a, a.Away, func(f func()) { changed.Store(&f) }
-	if a.sessions() {
+	if a.hasSessions() {
 		c.Released = a.Release
 	}
 	w.setUp(&c, plan, a)
@@ -279,9 +309,9 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 	}
 	opened := Opened{
 		File: p.File, App: a, Steering: p.steering(&c, a, plan, done), Head: head, Earlier: earlier, Plan: plan, Grown: choice.Grown, Complete: done, Waiting: a.waiting(c.Actor),
-		Past: func(f func(world.Played)) error { return past(ctx, store, head, f) },
+		Past: func(f func(world.Played)) error { return eachOutcome(ctx, store, head, f) },
 	}
-	p.open(&c, &opened)
+	p.callOpened(&c, &opened)
 	repriced := p.repriced(a, plan, head, done)
 	res, err := engine.Run(ctx, c)
 	release(ctx)
@@ -290,9 +320,9 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 		return nil, err // nothing began
 	}
 	sum, sumErr := process{
-		File: p.File, Plan: plan, Result: res, Earlier: earlier, Grown: choice.Grown,
-		Stats: a.Stats(), Servers: a.Servers(), Models: modelsOf(plan.Agents), Unpriced: a.Unpriced(plan.Agents), Repriced: repriced,
-	}.Summarize(context.WithoutCancel(ctx), store)
+		file: p.File, plan: plan, result: res, earlier: earlier, grown: choice.Grown,
+		stats: a.Stats(), servers: a.Servers(), models: modelsOf(plan.Agents), unpriced: a.Unpriced(plan.Agents), repriced: repriced,
+	}.summarize(context.WithoutCancel(ctx), store)
 	if err == nil || !errors.Is(sumErr, results.ErrEmpty) {
 		err = errors.Join(err, sumErr)
 	}
@@ -310,8 +340,8 @@ func (p Play) steering(c *engine.Config, a *App, plan *planfile.Plan, done bool)
 	return s
 }
 
-// open calls Opened. If agents are people, the run asks them through files beside its run file.
-func (p Play) open(c *engine.Config, o *Opened) {
+// callOpened calls Opened. If agents are people, the run asks them through files beside its run file.
+func (p Play) callOpened(c *engine.Config, o *Opened) {
 	if !o.Complete && p.Journal == nil && slices.ContainsFunc(o.Plan.Agents, world.Agent.Human) {
 		o.Seats = seat.New(p.File)
 		c.People = o.Seats
@@ -323,22 +353,58 @@ func (p Play) open(c *engine.Config, o *Opened) {
 	}
 }
 
-// expose makes what a budget may owe durable in the journal of c.
-func expose(b *budget.Budget, c *engine.Config) {
+// exposeBudget makes what a budget may owe durable in the journal of c.
+func exposeBudget(b *budget.Budget, c *engine.Config) {
 	store, watch := c.Journal, c.Watch
 	b.Expose = func(ctx context.Context, worst llm.Money) error {
 		return store.Append(context.WithoutCancel(ctx), &journal.Exposed{Worst: worst})
 	}
 	c.Watch = func(e engine.Event) {
-		recorded(b, e)
+		recordedCost(b, e)
 		if watch != nil {
 			watch(e)
 		}
 	}
 }
 
-// past calls f with every episode in store that ended.
-func past(ctx context.Context, store journal.Journal, head *journal.Head, f func(world.Played)) error {
+// recordedCost tells a budget that a call is durable.
+func recordedCost(b *budget.Budget, e engine.Event) {
+	if e.Replied != nil && e.Replied.Act == nil {
+		b.Recorded(e.Replied.Cost())
+	}
+}
+
+// budgetDivider is a Remote that divides a budget among the processes that play.
+type budgetDivider interface {
+	UseBudget(limit func() llm.Money)
+}
+
+// callCounter is a Remote that counts the calls of the processes that play.
+type callCounter interface {
+	UseTally(*tally.Tally)
+}
+
+// useTally makes a show the calls of other processes, if these play.
+func (p Play) useTally(a *App, done bool) {
+	if elsewhere, ok := p.Remote.(callCounter); ok && !done {
+		a.elsewhere = &tally.Tally{Budget: a.Budget()}
+		elsewhere.UseTally(a.elsewhere)
+	}
+}
+
+// useBudget makes c keep within a budget, here or elsewhere.
+func (p Play) useBudget(b *budget.Budget, c *engine.Config) {
+	elsewhere, ok := p.Remote.(budgetDivider)
+	switch {
+	case !ok:
+		exposeBudget(b, c) // it may get a limit while the run is played
+	case b.Limit() > 0:
+		elsewhere.UseBudget(b.Limit)
+	}
+}
+
+// eachOutcome calls f with every episode in store that ended.
+func eachOutcome(ctx context.Context, store journal.Journal, head *journal.Head, f func(world.Played)) error {
 	return head.PlayedOutcomes(ctx, store, func(spec world.Spec, e *journal.Ended) error {
 		f(world.Played{Episode: e.Episode, Spec: spec, Outcome: e.Outcome})
 		return nil
@@ -371,4 +437,94 @@ func (p Play) outage(o dispatch.Outage, changed *func()) {
 	if changed != nil {
 		(*changed)()
 	}
+}
+
+// begun returns how the run begins. That of a run that has begun is not used.
+func (p Play) begun(plan *planfile.Plan, prices *price.Table, head *journal.Head) (b journal.Begun) {
+	if head.Begun != nil {
+		return *head.Begun
+	}
+	return journal.Begun{
+		Version: journal.Version, Run: newID(), Tool: p.Tool, At: time.Now(),
+		Kind: plan.Kind.Name, KindVersion: plan.Kind.Version, Seed: plan.Seed, Agents: plan.Agents, Plan: plan.JSON(), Code: p.Code, Measures: growth.Measures(plan),
+		Prices: prices.Digests(modelsOf(plan.Agents)),
+	}
+}
+
+// newID returns a random name for a run. No seed decides it.
+func newID() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// repriced returns the models whose price is not that of the beginning of the run, and says so. What was spent stays as it
+// was counted. A run that is done has none.
+func (p Play) repriced(a *App, plan *planfile.Plan, head *journal.Head, done bool) []string {
+	if head.Begun == nil || done {
+		return nil
+	}
+	var models []string
+	for model, now := range a.prices.Digests(modelsOf(plan.Agents)) {
+		if then, known := head.Begun.Prices[model]; known && then != now {
+			models = append(models, model)
+		}
+	}
+	if slices.Sort(models); len(models) > 0 && p.Notices != nil {
+		p.Notices(dispatch.Notice{Model: models[0], Text: "The price of " + strings.Join(models, ", ") +
+			" has changed since the run began. The budget counts what was spent then, and counts calls from now on by the new price."})
+	}
+	return models
+}
+
+// droppedSettings returns a Notice for each setting of an agent that its model, or a fallback, does not take. It is left out of every request.
+func droppedSettings(plan *planfile.Plan) []dispatch.Notice {
+	var out []dispatch.Notice
+	for _, a := range plan.Agents {
+		if a.Model == "" || a.Human() {
+			continue
+		}
+		for _, model := range append([]string{a.Model}, a.Fallbacks...) {
+			account, _ := llm.SplitModel(model)
+			i := slices.IndexFunc(plan.Providers, func(p provider.Provider) bool { return p.Name == account })
+			if i < 0 {
+				continue
+			}
+			req := a.Request(llm.Request{Messages: []llm.Message{llm.User("-")}})
+			req.Model = model
+			for _, name := range dialect.Dropped(plan.Providers[i], &req) {
+				out = append(out, dispatch.Notice{Model: model, Dropped: name, Text: plan.Place("agents", a.Name, name) + ": " + dispatch.DroppedText(model, name)})
+			}
+		}
+	}
+	return out
+}
+
+// notices returns a function that passes notices on, but not those about settings of the plan's agents. If tell is set, it first passes
+// these on, all of them, with their places.
+func (p Play) notices(plan *planfile.Plan, tell bool) func(dispatch.Notice) {
+	if p.Notices == nil {
+		return nil
+	}
+	known := map[dispatch.Notice]bool{}
+	for _, n := range droppedSettings(plan) {
+		if tell {
+			p.Notices(n)
+		}
+		known[dispatch.Notice{Model: n.Model, Dropped: n.Dropped}] = true
+	}
+	return func(n dispatch.Notice) {
+		if !known[dispatch.Notice{Model: n.Model, Dropped: n.Dropped}] {
+			p.Notices(n)
+		}
+	}
+}
+
+// earlierCalls counts the calls of models and people that are recorded. A new run has none to read.
+func earlierCalls(ctx context.Context, store journal.Journal, head *journal.Head) (int, error) {
+	if head.Calls == 0 {
+		return 0, nil
+	}
+	recorded, err := journal.Count(ctx, store)
+	return recorded.Asks, err
 }

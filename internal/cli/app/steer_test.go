@@ -2,7 +2,9 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"parley/internal/ask/sim"
+	"parley/internal/ask/sim/simhttp"
 	"parley/internal/run/control"
 	"parley/internal/run/engine"
 	"parley/journal"
@@ -362,4 +365,221 @@ func TestSetConcurrency(t *testing.T) {
 			t.Errorf("%s, want %s; recorded %d, %+v", sum.Digest, want.Digest, plan.Concurrency, head.Steered)
 		}
 	})
+}
+
+// TestCutSendsAgain: a cut ends the calls in flight at once, also if the run is paused already. Nothing of them is recorded
+// until they are sent again, and then what they may have cost is.
+func TestCutSendsAgain(t *testing.T) {
+	t.Parallel()
+	for _, paused := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			quiet, model := newSlowModel(t), newSlowModel(t)
+			want := playSteered(t, &journal.Memory{}, quiet, nil, "budget=20")
+			cut := 0
+			j := &journal.Memory{}
+			sum := playSteered(t, j, model, func(r *steeredRun) {
+				time.Sleep(4500 * time.Millisecond)
+				if paused {
+					r.do(journal.SteerPause)
+				}
+				sent, inFlight := model.state()
+				cut = len(inFlight)
+				if err := r.Cut("a test"); err != nil {
+					t.Error(err)
+				}
+				synctest.Wait() // no time passes
+				_, still := model.state()
+				head, _ := j.Head(t.Context()) // Memory never fails
+				if cut == 0 || len(still) > 0 || head.Calls != sent-cut {
+					t.Errorf("%d in flight before the cut, %d after it, %d of %d recorded", cut, len(still), head.Calls, sent)
+				}
+				if err := r.Quiet(t.Context()); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(30 * time.Hour)
+				if later, _ := model.state(); later != sent {
+					t.Errorf("%d calls were sent while the run was paused", later-sent)
+				}
+				r.do(journal.SteerResume)
+			}, "budget=20")
+			if sum.Digest != want.Digest || sum.Calls.Failed > 0 || *sum.Cost <= *want.Cost || model.sent != quiet.sent+cut {
+				t.Errorf("%s, %d failed, %v, %d sent, %d cut off; want %s, more than %v, %d sent", sum.Digest, sum.Calls.Failed, *sum.Cost, model.sent, cut, want.Digest, *want.Cost, quiet.sent)
+			}
+		})
+	}
+}
+
+// TestCutThenStopped: what calls that were cut off may have cost is owed after a stop too, and the next process counts it.
+func TestCutThenStopped(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		j, opened := &journal.Memory{}, make(chan Opened, 1)
+		drain, stop := context.WithCancel(t.Context())
+		defer stop()
+		go func() {
+			o := <-opened
+			time.Sleep(4500 * time.Millisecond)
+			if err := errors.Join(o.Steering.Cut("a test"), o.Steering.Quiet(t.Context())); err != nil {
+				t.Error(err)
+			}
+			stop()
+		}()
+		p := Play{Kinds: worlds.Standard(), Plan: parsed(t, steeredPlan, "budget=20"), Journal: j, Models: map[string]llm.Model{"openai": newSlowModel(t)}, Opened: func(o Opened) { opened <- o }}
+		if _, err := p.Run(t.Context(), drain); err != nil {
+			t.Fatal(err)
+		}
+		head, _ := j.Head(t.Context()) // Memory never fails
+		if head.Last.Lost == 0 || head.Owed == 0 {
+			t.Errorf("%d calls are lost, %v is owed", head.Last.Lost, head.Owed)
+		}
+	})
+}
+
+// steeredWaves is a run over batch APIs that a test steers while it is played.
+type steeredWaves struct {
+	*testing.T
+	Opened
+	server *simhttp.Server
+	stop   context.CancelCauseFunc // as a signal does
+}
+
+func (r *steeredWaves) do(verb journal.SteerVerb, sets ...string) {
+	r.Helper()
+	if _, err := r.Steering.Do(verb, "a test", sets); err != nil {
+		r.Errorf("%s %v: %v", verb, sets, err)
+	}
+}
+
+// until waits until something is so.
+func (r *steeredWaves) until(what string, is func() bool) {
+	r.Helper()
+	for !is() {
+		select {
+		case <-r.Context().Done():
+			r.Error("the test ended before " + what)
+			return
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// out reports whether a batch is at a provider.
+func (r *steeredWaves) out() bool {
+	p := r.App.Batches()
+	return len(p.Open) > 0 && p.Open[0].ID != ""
+}
+
+// pauseOften pauses and resumes the run many times while it is played.
+func pauseOften(r *steeredWaves) {
+	r.until("the run plays", func() bool { _, err := r.Steering.Do(journal.SteerResume, "a test", nil); return err == nil })
+	for i := range 25 {
+		for _, verb := range []journal.SteerVerb{journal.SteerPause, journal.SteerResume} {
+			if _, err := r.Steering.Do(verb, "a test", nil); err != nil {
+				if !strings.Contains(err.Error(), "the run has ended") || i == 0 {
+					r.Error(err)
+				}
+				return
+			}
+			time.Sleep(time.Duration(i) * time.Millisecond)
+		}
+	}
+}
+
+// TestSteeredBatches steers a run while its batches are at the providers: whatever is done, they are kept and collected,
+// every call is asked once, and the outcomes and the cost are those of a run that nobody steers.
+func TestSteeredBatches(t *testing.T) {
+	t.Parallel()
+	small := []string{"episodes=40", "limits.live=20"}
+	quietURL, quiet := batchServer(t)
+	want := playWaves(t, Play{Kinds: worlds.Standard(), Plan: batchPlan(t, quietURL, small...)})
+	latency, err := sim.ParseDelay("30ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, with := range map[string]struct {
+		steer func(*steeredWaves)
+		ends  journal.State
+		fault sim.Fault
+	}{
+		"paused and resumed": {func(r *steeredWaves) {
+			r.until("a batch is out", r.out)
+			r.do(journal.SteerPause)
+			before := r.server.Stats().Batches.Created
+			r.until("it is collected", func() bool { return len(r.App.Batches().Open) == 0 })
+			if n := r.server.Stats().Batches.Created; n != before {
+				r.Errorf("%d batches were sent while the run was paused", n-before)
+			}
+			r.do(journal.SteerResume)
+		}, journal.Complete, ""},
+		"paused and resumed at once, often": {pauseOften, journal.Complete, ""},
+		"paused and stopped": {func(r *steeredWaves) {
+			r.until("a batch is out", r.out)
+			r.do(journal.SteerPause)
+			r.do(journal.SteerStop)
+			r.stop(errors.New("stopped by a test"))
+		}, journal.Stopped, ""},
+		"stopped": {func(r *steeredWaves) {
+			r.until("a batch is out", r.out)
+			r.do(journal.SteerStop)
+			r.stop(errors.New("stopped by a test"))
+		}, journal.Stopped, ""},
+		"drained": {func(r *steeredWaves) {
+			r.until("a batch is out", r.out)
+			r.do(journal.SteerDrain)
+		}, journal.Stopped, ""},
+		"drained while it is paused": {func(r *steeredWaves) {
+			r.until("a batch is out", r.out)
+			r.do(journal.SteerPause)
+			r.do(journal.SteerDrain)
+			r.until("it is collected", func() bool { return len(r.App.Batches().Open) == 0 })
+			r.do(journal.SteerResume)
+		}, journal.Stopped, ""},
+		"given a budget": {func(r *steeredWaves) {
+			r.until("a batch is out", r.out)
+			r.do(journal.SteerSet, "budget=5", "concurrency=40")
+		}, journal.Complete, ""},
+		"paused while lines fail":       {pauseOften, journal.Complete, "line_errored"},
+		"paused while lines expire":     {pauseOften, journal.Complete, "line_expired"},
+		"paused while batches fail":     {pauseOften, journal.Complete, "batch_fails"},
+		"paused while they are refused": {pauseOften, journal.Complete, "batch_429"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			slow := func(c *simhttp.Config) {
+				if c.Batch.Latency = latency; with.fault != "" {
+					c.Sim.Faults, c.Batch.RetryAfter = sim.Faults{with.fault: 0.2}, time.Nanosecond
+				}
+			}
+			url, server := batchServer(t, slow)
+			drain, stop := context.WithCancelCause(t.Context())
+			defer stop(nil)
+			var wg sync.WaitGroup
+			p := Play{Kinds: worlds.Standard(), Plan: batchPlan(t, url, small...), File: filepath.Join(t.TempDir(), "run.parley"), Opened: func(o Opened) {
+				wg.Go(func() { with.steer(&steeredWaves{t, o, server, stop}) })
+			}}
+			sum, err := p.Run(t.Context(), drain)
+			wg.Wait()
+			if err != nil || sum.State != with.ends {
+				t.Fatalf("%+v, %v", sum, err)
+			}
+			p.Opened = nil
+			if sum.State != journal.Complete {
+				sum = playWaves(t, p)
+			}
+			head := headOf(t, p.File)
+			if len(head.Batches) > 0 {
+				t.Errorf("batches %v are left open", head.Batches)
+			}
+			if sum.Digest != want.Digest || with.fault == "" && *sum.Cost != *want.Cost || sum.Calls.Failed > 0 {
+				t.Errorf("%s, %v, %d calls failed; want %s, %v", sum.Digest, *sum.Cost, sum.Calls.Failed, want.Digest, *want.Cost)
+			}
+			asked := func(s *simhttp.Server) int {
+				st := s.Stats()
+				return int(st.Batches.Requests) + int(st.Endpoints["POST /v1/chat/completions"]) + int(st.Endpoints["POST /v1/messages"])
+			}
+			if a, b := asked(server), asked(quiet); with.fault == "" && a != b {
+				t.Errorf("%d requests were asked, %d were needed; %+v", a, b, server.Stats().Batches)
+			}
+		})
+	}
 }

@@ -1,14 +1,16 @@
-// Part summary sums up a run after a process played it: its state, failures, cost and scores.
-
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 
 	"parley/internal/ask/dispatch"
 	"parley/internal/ask/dispatch/replica"
+	"parley/internal/kit/statmath"
 	"parley/internal/run/engine"
 	"parley/internal/run/growth"
 	"parley/internal/run/planfile"
@@ -99,22 +101,22 @@ type Server struct {
 
 // process is what one process did with a run.
 type process struct {
-	File   string
-	Plan   *planfile.Plan
-	Result engine.Result
-	// Earlier counts the calls of models and people that were recorded before the process.
-	Earlier int
-	Grown   *growth.Growth
-	Stats   dispatch.Snapshot
-	Servers []replica.State
-	// Models are those of the plan, and Unpriced those whose price is not known.
-	Models, Unpriced []string
-	// Repriced are those whose price is not that of the beginning of the run.
-	Repriced []string
+	file   string
+	plan   *planfile.Plan
+	result engine.Result
+	// earlier counts the calls of models and people that were recorded before the process.
+	earlier int
+	grown   *growth.Growth
+	stats   dispatch.Snapshot
+	servers []replica.State
+	// models are those of the plan, and unpriced those whose price is not known.
+	models, unpriced []string
+	// repriced are those whose price is not that of the beginning of the run.
+	repriced []string
 }
 
-// Summarize sums up the run in j. A summary that comes with an error lacks only failures.
-func (p process) Summarize(ctx context.Context, j journal.Journal) (*Summary, error) {
+// summarize sums up the run in j. A summary that comes with an error lacks only failures.
+func (p process) summarize(ctx context.Context, j journal.Journal) (*Summary, error) {
 	head, err := j.Head(ctx)
 	if err != nil {
 		return nil, err
@@ -127,33 +129,33 @@ func (p process) Summarize(ctx context.Context, j journal.Journal) (*Summary, er
 		return nil, err
 	}
 	s := p.counts(head, recorded)
-	outcomes := results.Outcomes(head, p.Plan.Kind)
+	outcomes := results.Outcomes(head, p.plan.Kind)
 	s.Distinct, s.Copies = results.Distinct(head)
 	s.CopiesNote = results.CopiesNote(head)
 	s.Scores, s.Agents = Scores(outcomes), ByAgent(outcomes)
-	if p.Plan.Until != nil && s.State == journal.Complete {
-		s.Unreached = unreached(outcomes, p.Plan)
+	if p.plan.Until != nil && s.State == journal.Complete {
+		s.Unreached = unreached(outcomes, p.plan)
 	}
-	s.Servers = make([]Server, 0, len(p.Servers))
-	for _, r := range p.Servers {
+	s.Servers = make([]Server, 0, len(p.servers))
+	for _, r := range p.servers {
 		s.Servers = append(s.Servers, Server{URL: r.Name, Calls: r.Asked, Failed: r.Failed, Resting: r.Resting})
 	}
-	if len(p.Models) == 0 || len(p.Unpriced) < len(p.Models) {
+	if len(p.models) == 0 || len(p.unpriced) < len(p.models) {
 		s.Cost = &head.Spent
 	}
-	return s, s.explain(ctx, j, head, p.Result.Cause, p.Stats)
+	return s, s.explain(ctx, j, head, p.result.Cause, p.stats)
 }
 
 // counts returns a summary with the figures that need no reading of outcomes and failures.
 func (p process) counts(head *journal.Head, recorded journal.Counts) *Summary {
-	r, d := p.Result, p.Stats
+	r, d := p.result, p.stats
 	s := &Summary{
-		File: p.File, State: r.State, Reason: r.Reason, Grown: p.Grown, Unpriced: p.Unpriced, Repriced: p.Repriced, Saved: d.Saved, Batches: len(head.Batches), Risked: head.Risked,
+		File: p.file, State: r.State, Reason: r.Reason, Grown: p.grown, Unpriced: p.unpriced, Repriced: p.repriced, Saved: d.Saved, Batches: len(head.Batches), Risked: head.Risked,
 		Attempts: int(d.Attempts), RateLimited: int(d.RateLimited), Digest: r.Digest, Wall: r.Wall.Seconds(),
 	}
 	s.Episodes.Total, s.Episodes.Failed = r.Episodes, r.Failed
 	s.Episodes.Complete = r.Ended - r.Failed
-	s.Calls.Total, s.Calls.Earlier, s.Calls.Asked, s.Calls.Replayed = recorded.Asks, p.Earlier, r.Asked, r.Replayed
+	s.Calls.Total, s.Calls.Earlier, s.Calls.Asked, s.Calls.Replayed = recorded.Asks, p.earlier, r.Asked, r.Replayed
 	s.Acts.Total, s.Acts.Asked, s.Acts.Failed, s.Bots = recorded.Acts, r.Acted, r.FailedActs, recorded.Bots
 	s.Calls.Cached, s.Calls.Failed, s.Calls.Repeated = int(d.Cached), r.FailedCalls, r.Lost
 	s.Tokens.Input, s.Tokens.Cached, s.Tokens.Output = d.Usage.Input, d.Usage.Cached, d.Usage.Output
@@ -163,12 +165,12 @@ func (p process) counts(head *journal.Head, recorded journal.Counts) *Summary {
 // explain adds what failed in the run in j and, if the run is not complete, what stopped it.
 func (s *Summary) explain(ctx context.Context, j journal.Journal, head *journal.Head, cause *journal.Replied, d dispatch.Snapshot) error {
 	var faultErr, failErr error
-	s.Fault, faultErr = results.Commonest(ctx, j, head)
-	s.Failures, failErr = results.List(ctx, j)
+	s.Fault, faultErr = results.CommonestFault(ctx, j, head)
+	s.Failures, failErr = results.Failures(ctx, j)
 	switch {
 	case s.State == journal.Complete:
 	case cause != nil:
-		s.Cause = results.Of(cause)
+		s.Cause = results.FailureOf(cause)
 	case len(s.Failures) == 0:
 		s.AttemptFailure = commonestAttempt(d)
 	}
@@ -181,9 +183,81 @@ func commonestAttempt(d dispatch.Snapshot) (commonest *results.Failure) {
 		m := d.Models[name]
 		for _, kind := range llm.Kinds() {
 			if n := int(m.Errors[kind]); n > 0 && kind != llm.KindCanceled && (commonest == nil || n > commonest.Calls) {
-				commonest = results.OfAttempts(name, kind, n, m.Said[kind])
+				commonest = results.AttemptsFailure(name, kind, n, m.LastError[kind])
 			}
 		}
 	}
 	return commonest
+}
+
+// Score is the mean of one score in a group of episodes, with a 95% interval.
+type Score struct {
+	Cell  string `json:"cell,omitempty"`
+	Agent string `json:"agent,omitempty"`
+	Seat  string `json:"seat,omitempty"`
+	Score string `json:"score"`
+	// Tags are those of the agent and of the cell's variation.
+	Tags map[string]string `json:"tags,omitempty"`
+	// Episodes counts the episodes that have the score. N counts independent units: episodes with the
+	// same deal, and copies of one play, are one unit.
+	Episodes int               `json:"episodes"`
+	N        int               `json:"n"`
+	Mean     float64           `json:"mean"`
+	SD       float64           `json:"sd"` // of the observations
+	Interval statmath.Interval `json:"interval"`
+	Method   string            `json:"method"`
+}
+
+// Scores folds the outcomes of a run by cell, agent, seat and score.
+func Scores(r *results.Run) []Score {
+	return scores(r, func(g results.Group) results.Group { g.Model = ""; return g })
+}
+
+// ByAgent folds the outcomes of a run by agent and score, over all seats and cells.
+func ByAgent(r *results.Run) []Score {
+	return scores(r, func(g results.Group) results.Group { return results.Group{Score: g.Score, Agent: g.Agent} })
+}
+
+// scores returns the scores sorted by cell, seat and agent.
+func scores(r *results.Run, by func(results.Group) results.Group) []Score {
+	tags := r.Tags()
+	out := []Score{}
+	r.EachScore(by, func(s results.Score) {
+		q := s.Estimate()
+		out = append(out, Score{
+			Cell: s.Cell, Agent: s.Agent, Seat: s.Seat, Score: s.Score, Tags: tags(s.Agent, s.Cell), Episodes: s.Sample.Episodes(), N: q.N,
+			Mean: q.Value, SD: s.Sample.SD(), Interval: q.Interval, Method: q.Method,
+		})
+	})
+	slices.SortStableFunc(out, func(a, b Score) int {
+		return cmp.Or(cmp.Compare(a.Cell, b.Cell), cmp.Compare(a.Seat, b.Seat), cmp.Compare(a.Agent, b.Agent))
+	})
+	return out
+}
+
+// unreached names the cells of a run whose score is less precise than plan.until asks.
+func unreached(r *results.Run, plan *planfile.Plan) (out []string) {
+	u := plan.Until
+	by := func(g results.Group) results.Group {
+		if u.Agent != "" {
+			return results.Group{Score: g.Score, Cell: g.Cell, Agent: g.Agent}
+		}
+		return results.Group{Score: g.Score, Cell: g.Cell, Seat: g.Seat}
+	}
+	for _, s := range r.Scores(by) {
+		q := s.Sample.Estimate(u.Confidence)
+		if s.Score != u.Score || s.Agent != u.Agent || u.Agent == "" && s.Seat != u.Seat || q.Half() <= u.Width {
+			continue
+		}
+		known := fmt.Sprintf("known to ±%.3g", q.Half())
+		if math.IsInf(q.Half(), 0) {
+			known = "not known"
+		}
+		text := fmt.Sprintf("%s is %s after %d episodes, and plan.until asks for ±%g", s.Score, known, s.Sample.Episodes(), u.Width)
+		if s.Cell != "" {
+			text = s.Cell + ": " + text
+		}
+		out = append(out, text)
+	}
+	return out
 }

@@ -58,7 +58,7 @@ func BenchmarkSummarize(b *testing.B) {
 				time.Sleep(time.Millisecond)
 			}
 		})
-		sum, err := process{Plan: &planfile.Plan{Kind: secrets.Kind()}, Result: engine.Result{State: journal.Complete}}.Summarize(b.Context(), j)
+		sum, err := process{plan: &planfile.Plan{Kind: secrets.Kind()}, result: engine.Result{State: journal.Complete}}.summarize(b.Context(), j)
 		end()
 		wg.Wait()
 		if err != nil || sum.Distinct != episodes || sum.Copies != 0 || len(sum.Scores) != 4 || sum.Scores[0].N != episodes {

@@ -119,20 +119,20 @@ func cancelBatches(ctx context.Context, plan *planfile.Plan, a *App) error {
 
 func eventOf(e *journal.Batched) batch.Event {
 	return batch.Event{
-		Step: batch.Step(e.Step), Key: e.Key, At: e.At, Provider: e.Provider, Model: e.Model, Lines: texts[batch.ID](e.Lines),
+		Step: batch.Step(e.Step), Key: e.Key, At: e.At, Provider: e.Provider, Model: e.Model, Lines: convertStrings[batch.ID](e.Lines),
 		Worst: e.Worst, WorstLine: e.WorstLine, File: e.File, Batch: e.Batch, Why: e.Why,
 	}
 }
 
 func entryOf(m batch.Event) *journal.Batched {
 	return &journal.Batched{
-		Step: journal.Step(m.Step), Key: m.Key, At: m.At, Provider: m.Provider, Model: m.Model, Lines: texts[string](m.Lines),
+		Step: journal.Step(m.Step), Key: m.Key, At: m.At, Provider: m.Provider, Model: m.Model, Lines: convertStrings[string](m.Lines),
 		Worst: m.Worst, WorstLine: m.WorstLine, File: m.File, Batch: m.Batch, Why: m.Why,
 	}
 }
 
-// texts converts strings of one type into another.
-func texts[To, From ~string](in []From) []To {
+// convertStrings converts strings of one type into another.
+func convertStrings[To, From ~string](in []From) []To {
 	if in == nil {
 		return nil
 	}

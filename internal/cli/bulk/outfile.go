@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -30,8 +31,8 @@ const keptLine = 1 << 20
 // killed process loses nothing.
 const syncEvery = time.Second
 
-// stale ends the name of the file for answers that are no longer asked for, and for failures that cost something.
-const stale = ".stale"
+// staleSuffix ends the name of the file for answers that are no longer asked for, and for failures that cost something.
+const staleSuffix = ".stale"
 
 // outFile is the file of --out. Records are appended as they arrive, and sorted into the input's order when the
 // run ends. It is safe for use by several goroutines.
@@ -83,7 +84,7 @@ func OpenOut(ctx context.Context, path string, ids Keyer) (*outFile, error) {
 		o.end, err = readRecords(f, path, "move the file away, or name another", o.keep)
 	}
 	if err == nil {
-		err = o.collect(ctx)
+		err = o.collectInFlight(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("--out: %w", err), f.Close())
@@ -140,7 +141,7 @@ func (o *outFile) keep(old oldRecord, off int64) {
 		}
 		return
 	}
-	at := o.keys.of(old.id, old.sample)
+	at := o.keys.key(old.id, old.sample)
 	if before, ok := o.kept[at]; ok {
 		o.older[at] = append(o.older[at], before)
 	}
@@ -188,7 +189,7 @@ func (o *outFile) put(slot int, r *Record) error {
 		o.lost = true
 		return fmt.Errorf("--out: %w", err)
 	}
-	o.set(slot, o.keys.of(r.ID, r.Sample), o.end)
+	o.set(slot, o.keys.key(r.ID, r.Sample), o.end)
 	o.end += int64(o.line.Len())
 	if o.line.Cap() > keptLine {
 		o.line = bytes.Buffer{}
@@ -196,7 +197,7 @@ func (o *outFile) put(slot int, r *Record) error {
 	o.records++
 	o.dirty = true
 	if time.Since(o.synced) >= syncEvery {
-		return o.settle()
+		return o.sync()
 	}
 	return nil
 }
@@ -222,8 +223,8 @@ func (o *outFile) Finish(complete bool) (note string, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	defer func() { err = errors.Join(err, o.Close()) }()
-	if err = o.settle(); err == nil && !o.lost {
-		err = o.unstake() // before the file is replaced, when another process can take it
+	if err = o.sync(); err == nil && !o.lost {
+		err = o.removeInFlight() // before the file is replaced, when another process can take it
 	}
 	if err != nil {
 		return "", err
@@ -242,13 +243,13 @@ func (o *outFile) Finish(complete bool) (note string, err error) {
 		order = append(order, unread...)
 	}
 	if slices.IsSorted(order) && len(order) == o.records {
-		return "", o.settle()
+		return "", o.sync()
 	}
 	if err := o.rewrite(order, slices.Sorted(slices.Values(append(o.paid, o.others...)))); err != nil {
 		return "", fmt.Errorf("--out: put in order: %w", err)
 	}
 	if n := len(o.others); n > 0 {
-		note = fmt.Sprintf("%d answers to requests that are gone or changed were moved to %s", n, o.path+stale)
+		note = fmt.Sprintf("%d answers to requests that are gone or changed were moved to %s", n, o.path+staleSuffix)
 	}
 	if err := files.SyncFolder(filepath.Dir(o.path)); err != nil {
 		return note, fmt.Errorf("--out: %w", err)
@@ -256,8 +257,8 @@ func (o *outFile) Finish(complete bool) (note string, err error) {
 	return note, nil
 }
 
-// settle syncs the file.
-func (o *outFile) settle() error {
+// sync syncs the file.
+func (o *outFile) sync() error {
 	if !o.dirty {
 		return nil
 	}
@@ -326,7 +327,7 @@ func (o *outFile) openStale(flag int) (f *os.File, end int64, cost llm.Money, er
 	if err != nil {
 		return nil, 0, 0, err
 	}
-	path := o.path + stale
+	path := o.path + staleSuffix
 	if old, err := os.Lstat(path); err == nil && !old.Mode().IsRegular() {
 		return nil, 0, 0, exit.Usagef("%s exists and is not a regular file; move it away", path)
 	}
@@ -357,4 +358,58 @@ func (o *outFile) copyTo(w io.Writer, order []int64) error {
 		}
 	}
 	return out.Flush()
+}
+
+// inFlightSuffix ends the name of the file that has one record: of what the calls in flight can cost.
+const inFlightSuffix = ".open"
+
+// Expose makes durable what the calls in flight can cost: see budget.Budget. A process that is killed leaves it behind.
+func (o *outFile) Expose(_ context.Context, worst llm.Money) error {
+	line, err := inFlightRecord(worst)
+	if err != nil {
+		return err
+	}
+	return files.Replace(o.path+inFlightSuffix, 0o600, line)
+}
+
+func inFlightRecord(worst llm.Money) ([]byte, error) {
+	return (&Record{ID: json.RawMessage("null"), Error: &llm.Error{
+		Kind: llm.KindCanceled, Message: "the process was killed: the most that its calls in flight can cost", Metadata: llm.Metadata{Cost: worst},
+	}}).bytes()
+}
+
+// collectInFlight moves the record that a killed process left behind to the second file, so that its cost counts for good.
+func (o *outFile) collectInFlight(ctx context.Context) error {
+	const maxStaked = 4096
+	line, err := files.Read(ctx, o.path+inFlightSuffix, maxStaked)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var old oldRecord
+	if err == nil {
+		old, err = readRecord(line)
+	}
+	if err != nil {
+		return exit.Usagef("%s: %w; it should say what calls in flight can cost. If you move the file away, --budget does not count them", o.path+inFlightSuffix, err)
+	}
+	if line, err = inFlightRecord(old.cost); err != nil {
+		return err
+	}
+	f, _, _, err := o.openStale(os.O_CREATE)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(line)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Remove(o.path + inFlightSuffix) // if it is still there after a power failure, it counts twice
+}
+
+// removeInFlight removes the record of calls in flight: all of them have their own.
+func (o *outFile) removeInFlight() error {
+	if err := os.Remove(o.path + inFlightSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }

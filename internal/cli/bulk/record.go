@@ -75,7 +75,7 @@ type Keyer struct{ seed maphash.Seed }
 // NewKeyer returns a Keyer with a seed that only this process knows.
 func NewKeyer() Keyer { return Keyer{seed: maphash.MakeSeed()} }
 
-func (p Keyer) of(id json.RawMessage, sample int) recordKey {
+func (p Keyer) key(id json.RawMessage, sample int) recordKey {
 	var h maphash.Hash
 	h.SetSeed(p.seed)
 	var number [20]byte

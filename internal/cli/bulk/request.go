@@ -2,16 +2,23 @@ package bulk
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"parley/internal/ask/answer"
 	"parley/internal/ask/wire/body"
 	"parley/internal/ask/wire/request"
+	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
+	"parley/internal/kit/files"
 	"parley/llm"
 	"parley/world"
 )
@@ -232,4 +239,153 @@ func checkSchema(s *llm.Schema, c *answer.Compiler) (*llm.Schema, error) {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
 	return s, nil
+}
+
+// lineError is about one line of the input. The other lines are still read.
+type lineError struct {
+	name string // of the input
+	line int
+	id   json.RawMessage // nil if the line has no readable id
+	err  error
+}
+
+func (e *lineError) Error() string { return fmt.Sprintf("%s:%d: %v", e.name, e.line, e.err) }
+func (e *lineError) Unwrap() error { return e.err }
+
+// MaxLine is the maximum length of a line. A request may contain pictures, but no file may exhaust the memory.
+const MaxLine = 64 << 20
+
+// File is a source that reads one request per line.
+type File struct {
+	Name  string
+	Lines *files.LineReader
+	Defs  Defaults
+	Close func() error
+
+	size int64        // in bytes; 0 if not known
+	read atomic.Int64 // bytes read so far, for the progress line
+}
+
+// OpenJSONL opens a file of requests, or stdin for "-".
+func OpenJSONL(stdin io.Reader, path string, defs Defaults, stop <-chan struct{}) (*File, error) {
+	if path == "-" {
+		r := exit.NewReader(stdin, stop)
+		return &File{
+			Name: "stdin", Lines: files.NewLineReader(r, MaxLine), Defs: defs,
+			Close: func() error { return nil },
+		}, nil
+	}
+	f, err := files.Open(path)
+	if errors.Is(err, files.ErrNotRegular) {
+		return nil, exit.Usagef("%w: for requests from a pipe use --jsonl - and standard input", err)
+	}
+	if err != nil {
+		return nil, exit.AsUsage(err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, exit.AsUsage(errors.Join(err, f.Close()))
+	}
+	return &File{Name: path, Lines: files.NewLineReader(f, MaxLine), Defs: defs, Close: f.Close, size: info.Size()}, nil
+}
+
+// Next returns the next question of the file, or io.EOF.
+func (j *File) Next() (Question, error) {
+	for {
+		line, err := j.Lines.Next()
+		j.read.Store(j.Lines.At)
+		n := j.Lines.Number
+		if errors.Is(err, files.ErrLongLine) {
+			return Question{}, &lineError{name: j.Name, line: n, err: fmt.Errorf("%w: at most %d MiB", files.ErrLongLine, j.Lines.Max>>20)}
+		}
+		if err != nil {
+			return Question{}, err
+		}
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		q, err := j.Defs.parse(line, n)
+		if err != nil {
+			return Question{}, &lineError{name: j.Name, line: n, id: q.ID, err: err}
+		}
+		q.name, q.Line = j.Name, n
+		return q, nil
+	}
+}
+
+// Share returns the fraction of the input that was read, from 0 to 1, or a negative number if the size is not
+// known.
+func (j *File) Share() float64 {
+	if j.size <= 0 {
+		return -1
+	}
+	return float64(j.read.Load()) / float64(j.size)
+}
+
+// Opener reads a file that a request names, and makes a part of a message of it.
+type Opener func(path string) (llm.Part, error)
+
+// OpenAny returns an Opener of all files, for those that the user names.
+func OpenAny(ctx context.Context) Opener {
+	return func(path string) (llm.Part, error) {
+		b, err := files.Read(ctx, path, llm.MaxFileBytes)
+		if err != nil {
+			return llm.Part{}, err
+		}
+		media, image := llm.MediaOf(b), http.DetectContentType(b)
+		switch {
+		case media == llm.MediaPDF:
+			return llm.Part{File: &llm.File{Name: filepath.Base(path), MediaType: media, Data: b}}, nil
+		case media != "":
+			return llm.Part{File: &llm.File{MediaType: media, Data: b}}, nil
+		case slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, image):
+			return llm.Part{Image: &llm.Image{MediaType: image, Data: b}}, nil
+		}
+		return llm.Part{}, fmt.Errorf("%s: its content is no PDF, no picture (png, jpeg, gif, webp) and no audio (wav, mp3)", path)
+	}
+}
+
+// OpenIn returns an Opener of the files in a folder, for those that a file in it names: it may come from others.
+func OpenIn(ctx context.Context, folder string) Opener {
+	var in files.Folders
+	err := in.Add(folder)
+	open := OpenAny(ctx)
+	return func(path string) (llm.Part, error) {
+		if err != nil {
+			return llm.Part{}, err
+		}
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(folder, path)
+		}
+		real, held := in.Hold(path)
+		if !held {
+			return llm.Part{}, fmt.Errorf("%s is not in the folder of the requests, %s: put it there, or give its content in messages", path, folder)
+		}
+		return open(real)
+	}
+}
+
+// attach adds the files of a line to its last message. Together they are bounded as one file is.
+func (in *RequestLine) attach(req *llm.Request, open Opener) error {
+	total := 0
+	for i, path := range in.Files {
+		last := &req.Messages[len(req.Messages)-1]
+		if last.Role != llm.RoleUser {
+			return fmt.Errorf("files: the last message must be the user's, and is the %s's", last.Role)
+		}
+		part, err := open(path)
+		if err != nil {
+			return fmt.Errorf("files[%d]: %w", i, err)
+		}
+		if part.File != nil {
+			total += len(part.File.Data)
+		} else if part.Image != nil {
+			total += len(part.Image.Data)
+		}
+		if total > llm.MaxFileBytes {
+			return fmt.Errorf("files[%d]: with %s, the files of the request have more than %d bytes: split the request", i, path, llm.MaxFileBytes)
+		}
+		last.Parts = append(last.Parts, part)
+	}
+	return nil
 }

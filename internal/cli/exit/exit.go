@@ -9,6 +9,7 @@ package exit
 import (
 	"errors"
 	"fmt"
+	"regexp"
 )
 
 // The exit codes. Scripts rely on them: docs/reference/exit-codes.md describes them.
@@ -63,4 +64,15 @@ func CodeOf(err error) int {
 		return e.Code
 	}
 	return Broken
+}
+
+// packagePrefixRE matches the package names that errors carry as prefixes.
+var packagePrefixRE = regexp.MustCompile(`(^|: |\n)(?:app|cli|compare|config|control|engine|growth|journal|merge|price|sqlite|summary|trust|view): `)
+
+// repetitionRE matches a system error that repeats our own text.
+var repetitionRE = regexp.MustCompile(`(?m)(no such run file.*|exists already.*): file (?:does not exist|already exists)$`)
+
+// Plain returns the text of an error without package names and repetitions.
+func Plain(text string) string {
+	return repetitionRE.ReplaceAllString(packagePrefixRE.ReplaceAllString(text, "$1"), "$1")
 }

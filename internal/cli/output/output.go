@@ -3,7 +3,7 @@
 // A file is written in full or not at all. An existing file is overwritten only if the user says so, or if an
 // earlier command of the same kind wrote it. A run file is never overwritten.
 //
-// It does not write run files: package sqlite does.
+// It does not write run files: package runfile does.
 package output
 
 import (
@@ -54,7 +54,7 @@ func (o File) Check() (there bool, err error) {
 	case errors.Is(err, fs.ErrNotExist) && linkErr == nil:
 		return false, exit.Usagef("%s: %s is a link to nothing: name another file", o.Flag, o.Path)
 	case errors.Is(err, fs.ErrNotExist):
-		return false, Template{Path: o.Path}.folder()
+		return false, Template{Path: o.Path}.checkFolder()
 	case err != nil:
 		return false, exit.Usagef("%s: %w", o.Flag, err)
 	case info.IsDir():
@@ -68,7 +68,7 @@ func (o File) Check() (there bool, err error) {
 	switch {
 	case err != nil:
 		return false, exit.Usagef("%s: %w", o.Flag, err)
-	case o.reads(info) || bytes.HasPrefix(head, []byte("SQLite format 3\x00")):
+	case o.isInput(info) || bytes.HasPrefix(head, []byte("SQLite format 3\x00")):
 		return false, exit.Usagef("%s: %s is part of a run file: name another", o.Flag, o.Path)
 	case o.Force || o.Ours != nil && o.Ours(head):
 		return true, nil
@@ -85,8 +85,8 @@ func (o File) refuse(why string) error {
 	return exit.Usagef("%s: %s %s; %s", o.Flag, o.Path, why, way)
 }
 
-// reads reports whether a file is one of the inputs.
-func (o File) reads(info fs.FileInfo) bool {
+// isInput reports whether a file is one of the inputs.
+func (o File) isInput(info fs.FileInfo) bool {
 	for _, in := range o.Inputs {
 		for _, part := range []string{"", "-wal", "-shm", "-lock"} {
 			if own, err := os.Stat(in + part); err == nil && os.SameFile(own, info) {

@@ -32,7 +32,7 @@ func WriteTemplates(files []Template, force bool) (kept [][2]string, err error) 
 		}
 	}
 	if len(changed) > 0 && !force {
-		return nil, wontWrite(changed)
+		return nil, refuseChanged(changed)
 	}
 	for _, f := range files {
 		if err := os.MkdirAll(filepath.Dir(f.Path), 0o750); err != nil {
@@ -54,8 +54,8 @@ func WriteTemplates(files []Template, force bool) (kept [][2]string, err error) 
 	return kept, nil
 }
 
-// wontWrite names the existing files that prevent the write.
-func wontWrite(changed []string) error {
+// refuseChanged names the existing files that prevent the write.
+func refuseChanged(changed []string) error {
 	const way = "name another with --out, or overwrite it with --force, which keeps a copy"
 	if len(changed) == 1 {
 		return exit.Usagef("%s already exists, and is not as init writes it: %s", changed[0], way)
@@ -143,8 +143,8 @@ func (f Template) checkBelow() (there bool, err error) {
 	}
 }
 
-// folder checks that the folder of the file exists.
-func (f Template) folder() error {
+// checkFolder checks that the folder of the file exists.
+func (f Template) checkFolder() error {
 	dir := filepath.Dir(f.Path)
 	switch info, err := os.Stat(dir); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -167,7 +167,7 @@ func (f Template) write(force bool) error {
 			if there, err := f.check(); err != nil || !there {
 				return err // the same file already exists
 			}
-			return wontWrite([]string{f.Path})
+			return refuseChanged([]string{f.Path})
 		}
 		if err != nil {
 			return err

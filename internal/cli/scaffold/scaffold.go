@@ -58,7 +58,7 @@ func Package(name string) (string, error) {
 		why = "a word that YAML does not read as a text"
 	case slices.Contains([]string{"main", "init", "append", "parley", "worlds"}, pkg):
 		why = "a name that the new program uses itself"
-	case slices.Contains([]string{"cmd", "internal", "std", "testdata", "toolchain", "vendor"}, pkg), device(pkg):
+	case slices.Contains([]string{"cmd", "internal", "std", "testdata", "toolchain", "vendor"}, pkg), isDevice(pkg):
 		why = "a name that Go or Windows gives another meaning"
 	default:
 		return pkg, nil
@@ -66,8 +66,8 @@ func Package(name string) (string, error) {
 	return "", fmt.Errorf("%q makes the package %s, which is %s: choose another name, such as %s-game", name, pkg, why, pkg)
 }
 
-// device reports whether Windows takes a file name for a device, with any extension. Go refuses these in module paths.
-func device(name string) bool {
+// isDevice reports whether Windows takes a file name for a device, with any extension. Go refuses these in module paths.
+func isDevice(name string) bool {
 	name, _, _ = strings.Cut(strings.ToLower(name), ".")
 	if slices.Contains([]string{"con", "prn", "aux", "nul"}, name) {
 		return true
@@ -85,7 +85,7 @@ func checkPath(module string) error {
 	if !pathRE.MatchString(module) || strings.HasSuffix(module, ".") || strings.Contains(module, "./") {
 		return fmt.Errorf("%.80q is not the path of a module: want one such as github.com/you/my-game", module)
 	}
-	if under(module, self()) {
+	if isWithin(module, modulePath()) {
 		return fmt.Errorf("%s belongs to Parley itself: name a path of your own, such as github.com/you/my-game", module)
 	}
 	parts := strings.Split(module, "/")
@@ -93,7 +93,7 @@ func checkPath(module string) error {
 		return fmt.Errorf("%s: Go keeps paths whose first part has no dot for its own packages: name a path such as github.com/you/my-game or example/my-game", module)
 	}
 	for _, part := range parts {
-		if device(part) || shortRE.MatchString(part) {
+		if isDevice(part) || shortRE.MatchString(part) {
 			return fmt.Errorf("%s: Go refuses the part %s, which has another meaning on Windows: name a path such as github.com/you/my-game", module, part)
 		}
 	}
@@ -139,7 +139,7 @@ func (m Module) Import() string {
 }
 
 // Parley returns the path of Parley's module.
-func (m Module) Parley() string { return self() }
+func (m Module) Parley() string { return modulePath() }
 
 // Local reports whether Parley is taken from a folder.
 func (m Module) Local() bool { return m.Source.dir != "" }

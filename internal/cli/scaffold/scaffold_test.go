@@ -75,7 +75,7 @@ func TestCheckPath(t *testing.T) {
 	for module, ok := range map[string]bool{
 		DefaultPath("my-game"): true, "github.com/you/my-game": true, "github.com/you/my-game/v2": true, "a.example/x_y/z~": true,
 		"": false, "/x": false, "x/": false, "a//b": false, "../x": false, "x/..": false, "x./y": false, "a b": false, "a\"b": false, "https://x.example/y": false,
-		self(): false, self() + "/internal/mine": false, self() + "ly/x": strings.Contains(self(), "."), "example.com/" + self(): true,
+		modulePath(): false, modulePath() + "/internal/mine": false, modulePath() + "ly/x": strings.Contains(modulePath(), "."), "example.com/" + modulePath(): true,
 		"fmt": false, "net/http": false, "mygame": false, "test/mine": true, "example.com/aux": false, "example.com/Con.game": false, "example.com/x/lpt1": false, "example.com/auxiliary": true, "example.com/x~1": false, "example.com/x~1.y": false,
 	} {
 		if err := checkPath(module); (err == nil) != ok {
@@ -132,7 +132,7 @@ func TestPublished(t *testing.T) {
 		t.Fatal(err)
 	}
 	line := regexp.MustCompile(`(?m)^go .*$`).FindString(string(root))
-	if want := "module example/x\n\n" + line + "\n\nrequire " + self() + " v1.2.3\n"; string(files["go.mod"]) != want {
+	if want := "module example/x\n\n" + line + "\n\nrequire " + modulePath() + " v1.2.3\n"; string(files["go.mod"]) != want {
 		t.Errorf("go.mod is\n%swant\n%s", files["go.mod"], want)
 	}
 	if files["go.sum"] != nil || strings.Contains(string(files["README.md"]), "-replace") {
@@ -144,7 +144,7 @@ func TestPublished(t *testing.T) {
 func checkout(t *testing.T, dir string) {
 	t.Helper()
 	for name, text := range map[string]string{
-		"go.mod": "module " + self() + "\n", "examples/auction/go.mod": "module x\n\nreplace y => ../..\n", "examples/auction/go.sum": "sums\n",
+		"go.mod": "module " + modulePath() + "\n", "examples/auction/go.mod": "module x\n\nreplace y => ../..\n", "examples/auction/go.sum": "sums\n",
 	} {
 		file := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -159,16 +159,16 @@ func checkout(t *testing.T, dir string) {
 // TestNear looks for a checkout in every place where one may be.
 func TestNear(t *testing.T) {
 	t.Parallel()
-	base := path.Base(self())
+	base := path.Base(modulePath())
 	for _, c := range []struct{ at, from string }{
 		{"src", "src"}, {"src", "src/a/b"}, {base, "."}, {base, "games"}, {"src", "src/" + base},
 	} {
 		top := t.TempDir()
-		if _, err := near([]string{filepath.Join(top, c.from)}); !errors.Is(err, ErrUnknown) {
+		if _, err := findNear([]string{filepath.Join(top, c.from)}); !errors.Is(err, ErrUnknown) {
 			t.Errorf("from %s: %v", c.from, err)
 		}
 		checkout(t, filepath.Join(top, c.at))
-		s, err := near([]string{t.TempDir(), filepath.Join(top, c.from)})
+		s, err := findNear([]string{t.TempDir(), filepath.Join(top, c.from)})
 		if err != nil || s.dir != filepath.Join(top, c.at) {
 			t.Errorf("%s from %s: %v, %v", c.at, c.from, s, err)
 		}
@@ -184,7 +184,7 @@ func TestCheckout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "module example/x\n\nreplace " + self() + " => " + strconv.Quote(filepath.ToSlash(dir)) + "\n"
+	want := "module example/x\n\nreplace " + modulePath() + " => " + strconv.Quote(filepath.ToSlash(dir)) + "\n"
 	if files := s.goFiles("example/x"); string(files["go.mod"]) != want || string(files["go.sum"]) != "sums\n" {
 		t.Errorf("go.mod is\n%swant\n%s", files["go.mod"], want)
 	}

@@ -17,13 +17,13 @@ import (
 	"parley/internal/kit/files"
 )
 
-// self returns the path of Parley's module.
-func self() string {
+// modulePath returns the path of Parley's module.
+func modulePath() string {
 	return strings.TrimSuffix(reflect.TypeFor[Module]().PkgPath(), "/internal/cli/scaffold")
 }
 
-// under reports whether a path is that of the module, or within it.
-func under(p, module string) bool { return p == module || strings.HasPrefix(p, module+"/") }
+// isWithin reports whether a path is that of the module, or within it.
+func isWithin(p, module string) bool { return p == module || strings.HasPrefix(p, module+"/") }
 
 // Source is where a new module gets Parley from: a published version, or a checkout.
 type Source struct {
@@ -44,7 +44,7 @@ var ErrUnknown = errors.New("it is not known where to take Parley's source from:
 // above or beside one of the folders. dirs are absolute.
 func Find(dirs ...string) (Source, error) {
 	if info, ok := debug.ReadBuildInfo(); ok {
-		if version := published(info, self()); version != "" {
+		if version := published(info, modulePath()); version != "" {
 			return Source{version: version}, nil
 		}
 	}
@@ -53,7 +53,7 @@ func Find(dirs ...string) (Source, error) {
 			return s, nil
 		}
 	}
-	return near(dirs)
+	return findNear(dirs)
 }
 
 // releaseRE matches versions that are tags. A version that Go generates for a commit contains a time.
@@ -81,15 +81,15 @@ func builtFrom() string {
 		return ""
 	}
 	dir := filepath.Dir(file)
-	for range strings.Count(strings.TrimPrefix(reflect.TypeFor[Module]().PkgPath(), self()), "/") {
+	for range strings.Count(strings.TrimPrefix(reflect.TypeFor[Module]().PkgPath(), modulePath()), "/") {
 		dir = filepath.Dir(dir)
 	}
 	return dir
 }
 
-// near returns the first checkout at or above one of the folders, or beside one or its parent.
-func near(dirs []string) (Source, error) {
-	name := path.Base(self())
+// findNear returns the first checkout at or above one of the folders, or beside one or its parent.
+func findNear(dirs []string) (Source, error) {
+	name := path.Base(modulePath())
 	for _, dir := range dirs {
 		var tries []string
 		for at := dir; ; at = filepath.Dir(at) {
@@ -116,17 +116,17 @@ func Checkout(dir string) (Source, error) {
 	if err != nil {
 		return Source{}, err
 	}
-	mod, err := read(filepath.Join(abs, "go.mod"))
+	mod, err := readSmall(filepath.Join(abs, "go.mod"))
 	if err != nil {
 		return Source{}, fmt.Errorf("%s is not the top folder of a checkout of Parley: %w", dir, err)
 	}
 	m := moduleRE.FindSubmatch(mod)
-	if m == nil || string(m[1]) != self() {
-		return Source{}, fmt.Errorf("%s is not the top folder of a checkout of Parley: its go.mod does not say module %s", dir, self())
+	if m == nil || string(m[1]) != modulePath() {
+		return Source{}, fmt.Errorf("%s is not the top folder of a checkout of Parley: its go.mod does not say module %s", dir, modulePath())
 	}
 	s := Source{dir: abs}
 	for name, text := range map[string]*string{"go.mod": &s.mod, "go.sum": &s.sum} {
-		b, err := read(filepath.Join(abs, filepath.FromSlash(example), name))
+		b, err := readSmall(filepath.Join(abs, filepath.FromSlash(example), name))
 		if err != nil {
 			return Source{}, fmt.Errorf("%s is not a whole checkout of Parley: %w", dir, err)
 		}
@@ -135,8 +135,8 @@ func Checkout(dir string) (Source, error) {
 	return s, nil
 }
 
-// read reads a small file.
-func read(file string) ([]byte, error) { return files.Read(context.Background(), file, 1<<20) }
+// readSmall reads a small file.
+func readSmall(file string) ([]byte, error) { return files.Read(context.Background(), file, 1<<20) }
 
 var (
 	replaceRE = regexp.MustCompile(`(?m)^replace[ \t].*$`)
@@ -147,14 +147,14 @@ var (
 // go.sum yet: go mod tidy writes it.
 func (s Source) goFiles(module string) map[string][]byte {
 	if s.dir == "" {
-		return map[string][]byte{"go.mod": fmt.Appendf(nil, "module %s\n\ngo %s\n\nrequire %s %s\n", module, goVersion, self(), s.version)}
+		return map[string][]byte{"go.mod": fmt.Appendf(nil, "module %s\n\ngo %s\n\nrequire %s %s\n", module, goVersion, modulePath(), s.version)}
 	}
 	dir := filepath.ToSlash(s.dir)
 	if !plainRE.MatchString(dir) {
 		dir = strconv.Quote(dir)
 	}
 	mod := moduleRE.ReplaceAllLiteralString(s.mod, "module "+module)
-	mod = replaceRE.ReplaceAllLiteralString(mod, "replace "+self()+" => "+dir)
+	mod = replaceRE.ReplaceAllLiteralString(mod, "replace "+modulePath()+" => "+dir)
 	return map[string][]byte{"go.mod": []byte(mod), "go.sum": []byte(s.sum)}
 }
 
@@ -171,7 +171,7 @@ func (s Source) required(p string) string {
 			needs = append(needs, m.Path)
 		}
 	}
-	if i := slices.IndexFunc(needs, func(m string) bool { return under(p, m) }); i >= 0 {
+	if i := slices.IndexFunc(needs, func(m string) bool { return isWithin(p, m) }); i >= 0 {
 		return needs[i]
 	}
 	return ""
@@ -186,7 +186,7 @@ func (s Source) Tidy() bool { return s.dir == "" }
 // String describes the source.
 func (s Source) String() string {
 	if s.dir == "" {
-		return self() + "@" + s.version
+		return modulePath() + "@" + s.version
 	}
 	return s.dir
 }

@@ -90,7 +90,7 @@ func (p *Page) Flush() error {
 		_, err := io.WriteString(p.out, text)
 		return err
 	}
-	return p.out.obey(text)
+	return p.out.writeRaw(text)
 }
 
 // Cell is a cell of a table.
@@ -116,7 +116,7 @@ func (p *Page) Table(rows [][]Cell) {
 		}
 	}
 	if width := p.out.Width(); width > 0 {
-		narrow(widths, number, width)
+		fitColumns(widths, number, width)
 	}
 	for n, r := range rows {
 		for i, c := range r {
@@ -146,8 +146,8 @@ func (c Cell) padded(width int, last bool) string {
 	}
 }
 
-// narrow cuts the widest text columns until all columns fit, or none can be cut further.
-func narrow(widths []int, number []bool, width int) {
+// fitColumns cuts the widest text columns until all columns fit, or none can be cut further.
+func fitColumns(widths []int, number []bool, width int) {
 	const least = 8
 	over := 2*(len(widths)-1) - width
 	for _, w := range widths {

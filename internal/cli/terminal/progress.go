@@ -1,9 +1,3 @@
-// Part progress shows the progress of work and estimates how long it still takes.
-//
-// Show waits for its goroutine when it ends. TimeLeft reads no clock.
-//
-// It does not decide what a progress line says: its callers do.
-
 package terminal
 
 import (
@@ -74,7 +68,7 @@ func Reasons(waits func(time.Time) []dispatch.Wait, now time.Time) (trouble, mon
 			trouble = append(trouble, Quoted(w.Text()))
 			continue
 		}
-		amount := rounded(m.Amount)
+		amount := twoDigits(m.Amount)
 		if calls == 0 {
 			low = amount
 		}
@@ -95,8 +89,8 @@ func Reasons(waits func(time.Time) []dispatch.Wait, now time.Time) (trouble, mon
 	return trouble, []string{Several(calls, "waits", "wait") + what + " (" + each + " set aside for each)"}
 }
 
-// rounded returns m with two digits, or in cents.
-func rounded(m llm.Money) llm.Money {
+// twoDigits returns m with two digits, or in cents.
+func twoDigits(m llm.Money) llm.Money {
 	unit := llm.Money(1)
 	for unit < llm.Dollar/100 && 100*unit <= m {
 		unit *= 10

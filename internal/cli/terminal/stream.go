@@ -1,5 +1,5 @@
-// Package terminal writes text for people: streams that may be terminals, pages with colors and tables, numbers,
-// and shell words.
+// Package terminal writes text for people: streams that may be terminals, pages with colors and tables, progress lines with
+// the time that is left, numbers, and shell words.
 //
 // Text from a model never reaches a terminal as control characters.
 //
@@ -99,8 +99,8 @@ func (s *Stream) Clear() {
 	}
 }
 
-// obey writes text to the terminal unchanged: text that was made harmless, and our own codes.
-func (s *Stream) obey(text string) error {
+// writeRaw writes text to the terminal unchanged: text that was made harmless, and our own codes.
+func (s *Stream) writeRaw(text string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.shown {

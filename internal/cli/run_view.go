@@ -1,0 +1,680 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"parley/internal/ask/batch"
+	"parley/internal/ask/dispatch"
+	"parley/internal/ask/dispatch/limiter"
+	"parley/internal/ask/dispatch/replica"
+	"parley/internal/cli/app"
+	"parley/internal/cli/exit"
+	"parley/internal/cli/terminal"
+	"parley/internal/run/control"
+	"parley/internal/run/engine"
+	"parley/internal/run/growth"
+	"parley/internal/serve/telemetry"
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+// runView shows a run while it is played, and prints its summary at the end. It is safe for use by several goroutines.
+type runView struct {
+	out *terminal.Stream
+	// verbose prints a line for each episode that ends.
+	verbose bool
+
+	mu       sync.Mutex
+	stats    func() dispatch.Snapshot
+	waiting  func() string                       // what external thing the run waits for
+	calls    func(now time.Time) []dispatch.Wait // what calls wait for; hostile
+	batches  func() batch.Progress               // nil if the run is not in waves
+	steering *control.Steering                   // nil if nothing is left to play
+	budget   llm.Money                           // of a run without steering
+	spent    llm.Money                           // before this process
+	episodes int                                 // planned so far
+	ended    int
+	failed   map[llm.Kind]int
+	lost     int                      // episodes that ended as failures
+	playing  map[int]*episodeProgress // episodes, by number
+	left     terminal.TimeLeft
+	began    time.Time
+	last     time.Time
+	before   dispatch.ModelStats
+	limits   func() []dispatch.Limit
+	past     []sample     // of the last States, the oldest first
+	ends     endedCosts   // of episodes that this process played from their beginning
+	resumed  map[int]bool // episodes that began before this process
+
+	// The kind's own status line; nil if it has none.
+	status world.Status
+	staged *journal.Staged // the current stage
+	stages int             // begun by this process
+	files  bool            // the kind can export files
+
+	// Values for the commands that printSummary prints.
+	trusted []string // values of --trust
+	again   string   // the command that plays the plan into another file
+}
+
+// begin sets the view to the state of the opened run.
+func (v *runView) begin(o app.Opened) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.stats, v.steering, v.budget, v.waiting, v.calls, v.limits = o.App.Stats, o.Steering, o.Plan.Budget, o.Waiting, o.App.Waits, o.App.Limits
+	if o.Plan.Pace == "wave" {
+		v.batches = o.App.Batches
+	}
+	v.spent = o.Head.Spent.Plus(o.Head.Risked)
+	v.ended, v.lost = o.Head.Ended.Len(), o.Head.Ended.Failed()
+	v.playing, v.resumed = map[int]*episodeProgress{}, map[int]bool{}
+	for n := range o.Head.Playing {
+		v.resumed[n] = true
+	}
+	v.failed = map[llm.Kind]int{}
+	v.began = time.Now()
+	v.last = v.began
+	_, v.files = world.As[world.FileMaker](o.Plan.Kind)
+	if v.status = o.Plan.Kind.Status(o.Plan.Params); v.status == nil {
+		return
+	}
+	if err := o.Past(v.status.Add); err != nil {
+		v.status = nil // the run will not get far either, and says why
+	}
+}
+
+// printStart prints the state from which a run is resumed.
+func (v *runView) printStart(o app.Opened) {
+	if o.Seats != nil {
+		fmt.Fprintf(v.out, "parley: people take part in this run: `parley sit %s` lists their seats\n", terminal.ShellWord(o.File))
+	}
+	if o.Complete {
+		fmt.Fprintf(v.out, "parley: %s is complete: nothing is left to play\n", o.File)
+		return
+	}
+	if o.Grown != nil {
+		fmt.Fprintln(v.out, "parley: "+grownText(o.Grown))
+		return
+	}
+	if b := o.Head.Begun; b != nil && b.Fork != nil && o.Head.Ended.Len() == 0 && !o.Head.Cut {
+		fmt.Fprintf(v.out, "parley: continuing from turn %d of episode %d of %s\n", b.Fork.Turn, b.Fork.Episode, b.Fork.File)
+		return
+	}
+	if o.Head.Begun != nil && (o.Head.Calls > 0 || o.Head.Ended.Len() > 0) {
+		fmt.Fprintf(v.out, "parley: resuming %s: %s ended before\n", o.File, terminal.Several(v.ended, "episode", "episodes"))
+		if o.Head.Cut && o.Head.Lost > 0 {
+			fmt.Fprintf(v.out, "parley: it was cut off: %s without a recorded reply, whether sent or not, will be asked\n", terminal.Several(o.Head.Lost, "call", "calls"))
+		}
+	}
+}
+
+// grownText says how many episodes of a plan are new.
+func grownText(g *growth.Growth) string {
+	text := fmt.Sprintf("grown: %s recorded, ", terminal.Several(g.Recorded, "episode", "episodes"))
+	if g.New == nil {
+		return text + "and more as their scores require"
+	}
+	return text + terminal.Number(*g.New) + " new"
+}
+
+// onEvent processes an event of the engine.
+func (v *runView) onEvent(e engine.Event) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch {
+	case e.Staged != nil:
+		v.stages++
+		v.staged, v.episodes = e.Staged, e.Staged.First+e.Staged.Specs.Len()
+	case e.Noted != nil:
+		if m := v.progressOf(e.Noted.Episode); len(v.playing) <= maxInside { // otherwise nobody sees it
+			m.noted(e.Noted)
+		}
+	case e.Ended != nil:
+		v.ended++
+		if e.Ended.Outcome.Failed != "" {
+			v.lost++
+		}
+		v.endEpisode(e.Ended)
+		v.left.End(e.Ended.Episode)
+		v.addToStatus(e.Ended)
+	case e.Replied != nil:
+		v.left.Replied(e.Replied.Episode, time.Since(v.began))
+		v.progressOf(e.Replied.Episode).replied(e.Replied)
+		if e.Replied.Error != nil {
+			v.failed[e.Replied.Error.Kind]++
+		}
+	case e.Closing > 0:
+		fmt.Fprintf(v.out, "parley: %s to the end, since its external state would be lost; no other episode begins\n",
+			terminal.Several(e.Closing, "episode is played", "episodes are played"))
+	}
+}
+
+// onServerRest prints that one of a model's servers failed or is back.
+func (v *runView) onServerRest(r replica.Rest) {
+	if r.Why == nil {
+		fmt.Fprintf(v.out, "parley: the server %s is back\n", r.Name)
+		return
+	}
+	others := ""
+	if r.Others > 0 {
+		others = ", and others take its calls"
+	}
+	fmt.Fprintf(v.out, "parley: the server %s rests%s: %s\n", r.Name, others, terminal.Cut(terminal.OneLine(r.Why.Error()), 300))
+}
+
+// addToStatus passes an episode that ended to the kind's status.
+func (v *runView) addToStatus(e *journal.Ended) {
+	if v.status == nil || v.staged == nil {
+		return
+	}
+	if i := e.Episode - v.staged.First; i >= 0 && i < v.staged.Specs.Len() {
+		v.status.Add(world.Played{Episode: e.Episode, Spec: v.staged.Specs.At(i), Outcome: e.Outcome})
+	}
+}
+
+// statusLines returns the kind's current status.
+func (v *runView) statusLines() []string {
+	if v.status == nil {
+		return nil
+	}
+	return v.status.Line()
+}
+
+// showProgress shows the progress of the run until end is called.
+func (v *runView) showProgress() (end func()) { return terminal.ShowProgress(v.out, v.progressLine) }
+
+// progressLine describes the current state of the run.
+func (v *runView) progressLine(now time.Time) []string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	st := v.stats()
+	steered, budget := v.steered()
+	trouble, money := terminal.Reasons(v.calls, now)
+	parts := append(trouble, v.statusLines()...)
+	parts = append(parts, v.insideTexts()...)
+	if steered != "" {
+		parts = append([]string{steered}, parts...)
+	}
+	if why := v.waitText(); why != "" {
+		parts = append(parts, "waiting for "+why)
+	}
+	parts = append(parts, fmt.Sprintf("%s of %s episodes", terminal.Number(v.ended), terminal.Number(v.episodes)))
+	if left := v.timeLeft(now); left != "" {
+		parts = append(parts, left)
+	}
+	if v.batches != nil {
+		parts = append(parts, batchTexts(v.batches(), now)...)
+	}
+	parts = append(append(parts, terminal.CostText(v.spent.Plus(st.Cost).Plus(st.Uncertain), budget, st)), money...)
+	if s := failureKinds(v.failed); s != "" {
+		parts = append(parts, s)
+	}
+	parts = append(parts, terminal.Number(int(st.InFlight))+" in flight")
+	if d := now.Sub(v.last).Seconds(); d > 0 {
+		parts = append(parts,
+			terminal.Speed(float64(st.Attempts-v.before.Attempts)/d)+" calls/s",
+			terminal.Speed(float64(st.Usage.Total()-v.before.Usage.Total())/d)+" tokens/s")
+	}
+	if now.Sub(v.last) >= time.Second {
+		v.last, v.before = now, st.ModelStats
+	}
+	return append(parts, terminal.Queue(st)...)
+}
+
+// steered says whether the run is paused or draining, and returns its budget.
+func (v *runView) steered() (text string, budget llm.Money) {
+	if v.steering == nil {
+		return "", v.budget
+	}
+	s := v.steering.State()
+	var all []string
+	add := func(what string, by *journal.Steered) {
+		if by != nil {
+			all = append(all, fmt.Sprintf("%s by %s at %s", what, by.By, by.At.Local().Format("15:04")))
+		}
+	}
+	add("paused", s.Paused)
+	add("draining", s.Draining)
+	return terminal.Safe(terminal.OneLine(strings.Join(all, "; "))), s.Budget
+}
+
+// waitText returns what external thing the run waits for.
+func (v *runView) waitText() string {
+	if v.waiting == nil {
+		return ""
+	}
+	return terminal.Quoted(v.waiting())
+}
+
+// batchTexts describes the calls in batch APIs: "wave 3, 2 batches out: 120 of 800 answered, the oldest for 5m".
+// Anthropic reports the number of answers only at the end.
+func batchTexts(p batch.Progress, now time.Time) []string {
+	if p.Wave == 0 {
+		return nil
+	}
+	parts := []string{"wave " + terminal.Number(p.Wave)}
+	if len(p.Open) == 0 {
+		return parts
+	}
+	lines, answered, oldest, trouble := 0, 0, now, ""
+	for _, b := range p.Open {
+		lines += b.Lines
+		answered += b.Answered + b.Failed
+		if b.Began.Before(oldest) {
+			oldest = b.Began
+		}
+		if b.Trouble != "" {
+			trouble = b.Provider + ": " + b.Trouble
+		}
+	}
+	out := "1 batch out"
+	if len(p.Open) > 1 {
+		out = terminal.Number(len(p.Open)) + " batches out"
+	}
+	parts = append(parts, fmt.Sprintf("%s: %s of %s answered, for %s", out, terminal.Number(answered), terminal.Number(lines), now.Sub(oldest).Round(time.Second)))
+	if trouble != "" {
+		parts = append(parts, trouble)
+	}
+	return parts
+}
+
+// timeLeft returns the estimated time for the known episodes, such as "2m to 5m left", if there is an estimate.
+// A kind that adds episodes during the run may add more.
+func (v *runView) timeLeft(now time.Time) string {
+	low, high, ok := v.left.Interval(v.episodes-v.ended, now.Sub(v.began))
+	if !ok {
+		return ""
+	}
+	text := terminal.Roughly(low) + " to " + terminal.Roughly(high) + " left"
+	if v.stages > 1 {
+		text += " in this stage"
+	}
+	return text
+}
+
+// failureKinds formats failures as "3 timeout, 1 server".
+func failureKinds(n map[llm.Kind]int) string {
+	parts := make([]string, 0, len(n))
+	for k, c := range n {
+		parts = append(parts, terminal.Number(c)+" "+strings.ReplaceAll(string(k), "_", " "))
+	}
+	sort.Strings(parts)
+	return strings.Join(parts, ", ")
+}
+
+// episodeProgress is how far an episode has come.
+type episodeProgress struct {
+	since time.Time
+	turn  int
+	label string // of its last call
+	cost  llm.Money
+	where string // what its world noted last, such as "phase S1902M"; hostile
+}
+
+// maxInside is how many episodes may play so that the progress shows what is inside them.
+const maxInside = 3
+
+// progressOf returns how far an episode that is played has come.
+func (v *runView) progressOf(episode int) *episodeProgress {
+	m := v.playing[episode]
+	if m == nil {
+		m = &episodeProgress{since: time.Now()}
+		v.playing[episode] = m
+	}
+	return m
+}
+
+func (m *episodeProgress) replied(r *journal.Replied) {
+	m.turn, m.label, m.cost = max(m.turn, r.Turn.Turn), r.Label, m.cost.Plus(r.Cost())
+}
+
+// placeNames are what worlds call the places in an episode, in their notes.
+func placeNames() []string { return []string{"phase", "turn", "round", "year", "step"} }
+
+// noted keeps where a world says that it is.
+func (m *episodeProgress) noted(t *journal.Turned) {
+	for _, note := range slices.Backward(t.Notes) {
+		var data map[string]json.RawMessage
+		if json.Unmarshal(note.Data, &data) != nil {
+			continue
+		}
+		for _, name := range placeNames() {
+			if value := strings.Trim(string(data[name]), `"`); value != "" && len(value) <= 40 && !strings.ContainsAny(value, "{[") {
+				m.where = name + " " + value
+				return
+			}
+		}
+	}
+}
+
+// insideTexts says how far the episodes are that play, if these are few.
+func (v *runView) insideTexts() (parts []string) {
+	if len(v.playing) > maxInside {
+		return nil
+	}
+	for _, n := range slices.Sorted(maps.Keys(v.playing)) {
+		m := v.playing[n]
+		where := m.where
+		if where == "" {
+			where = fmt.Sprintf("turn %d", m.turn+1)
+		}
+		text := fmt.Sprintf("episode %d: %s", n, where)
+		if m.label != "" {
+			text += ", " + m.label
+		}
+		parts = append(parts, terminal.Cut(terminal.Safe(terminal.OneLine(text)), 80))
+	}
+	return parts
+}
+
+// maxLineScores is how many scores the line of an episode has.
+const maxLineScores = 6
+
+// endEpisode forgets an episode that ended, and prints its line.
+func (v *runView) endEpisode(e *journal.Ended) {
+	m := v.progressOf(e.Episode)
+	delete(v.playing, e.Episode)
+	v.ends.add(m.cost, v.resumed[e.Episode])
+	if !v.verbose {
+		return
+	}
+	mark, parts := "✓ done", []string{}
+	for i, s := range e.Outcome.Scores {
+		if i == maxLineScores {
+			parts = append(parts, "…")
+			break
+		}
+		parts = append(parts, fmt.Sprintf("%s %.4g", strings.TrimSpace(s.Seat+" "+s.Name), s.Value))
+	}
+	if e.Outcome.Failed != "" {
+		mark, parts = "✗ failed", []string{e.Outcome.Failed}
+	}
+	text := fmt.Sprintf("%s: episode %d: %s; %v, %v", mark, e.Episode, strings.Join(parts, ", "), m.cost, time.Since(m.since).Round(100*time.Millisecond))
+	fmt.Fprintln(v.out, terminal.Cut(terminal.Safe(terminal.OneLine(text)), 400))
+}
+
+// monitor returns the state of the run for Prometheus.
+func (v *runView) monitor() telemetry.RunState {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	r := telemetry.RunState{Episodes: map[string]int{
+		"ended": v.ended - v.lost, "failed": v.lost, "playing": len(v.playing), "waiting": max(0, v.episodes-v.ended-len(v.playing)),
+	}}
+	if v.steering != nil {
+		s := v.steering.State()
+		r.Paused, r.Draining = s.Paused != nil, s.Draining != nil
+	}
+	return r
+}
+
+// printSummary prints the result of a run: scores, figures, failures, and the next commands. resumable reports
+// whether parley resume can continue it.
+func (v *runView) printSummary(w io.Writer, sum *app.Summary, resumable bool) {
+	v.printAgents(w, sum)
+	printFigures(w, sum)
+	printTrouble(w, sum)
+	if says := v.statusLines(); len(says) > 0 {
+		fmt.Fprintf(w, "\n%s\n", strings.Join(says, ",\n"))
+	}
+	v.printCommands(w, sum, resumable)
+}
+
+// printAgents prints the scores by agent.
+func (v *runView) printAgents(w io.Writer, sum *app.Summary) {
+	if len(sum.Agents) == 0 {
+		return
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "agent\tscore\tepisodes\tindependent\tmean\t95% interval\t")
+	for _, sc := range sum.Agents {
+		interval := "not known"
+		if !math.IsInf(sc.Interval.Half(), 0) {
+			interval = fmt.Sprintf("%.3f to %.3f", sc.Interval.Low, sc.Interval.High)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%.3f\t%s\t\n", sc.Agent, sc.Score, terminal.Number(sc.Episodes), terminal.Number(sc.N), sc.Mean, interval)
+	}
+	_ = t.Flush()
+	fmt.Fprintln(w)
+}
+
+// printFigures prints how far the run got, its calls, cost and time.
+func printFigures(w io.Writer, sum *app.Summary) {
+	fmt.Fprintf(w, "%s: %s of %s", sum.State, terminal.Number(sum.Episodes.Complete), terminal.Several(sum.Episodes.Total, "episode", "episodes"))
+	if sum.Episodes.Failed > 0 {
+		fmt.Fprintf(w, ", %s failed", terminal.Number(sum.Episodes.Failed))
+	}
+	fmt.Fprintf(w, "; %s", terminal.Several(sum.Calls.Total, "call", "calls"))
+	if sum.Calls.Earlier > 0 {
+		fmt.Fprintf(w, ", %s of them new", terminal.Number(sum.Calls.Total-sum.Calls.Earlier))
+	}
+	fmt.Fprint(w, actsAndBotsText(sum.Acts.Total, sum.Bots))
+	spent := "unpriced"
+	if sum.Cost != nil {
+		spent = sum.Cost.String()
+	}
+	if sum.Saved > 0 {
+		spent += ", prompt caches saved " + sum.Saved.String()
+	}
+	fmt.Fprintf(w, "; %s; %v%s\n", spent, (time.Duration(sum.Wall*1e9) * time.Nanosecond).Round(10*time.Millisecond), terminal.UnpricedNote(sum.Unpriced))
+}
+
+// printTrouble prints what failed, what is open, why the run ended, and what to do.
+func printTrouble(w io.Writer, sum *app.Summary) {
+	const maxShown = 5
+	for i, text := range sum.Unreached {
+		if i == maxShown {
+			fmt.Fprintf(w, "not reached: %d more cells\n", len(sum.Unreached)-maxShown)
+			break
+		}
+		fmt.Fprintln(w, "not reached: "+terminal.Safe(text))
+	}
+	if sum.CopiesNote != "" {
+		fmt.Fprintln(w, terminal.Safe(sum.CopiesNote))
+	}
+	if f := sum.Fault; f != nil {
+		fmt.Fprintf(w, "failed most often (%s): %s\n", terminal.Number(f.Episodes), terminal.Safe(f.String()))
+	}
+	for _, line := range failureLines(sum.Failures, sum.Calls.Total, sum.Acts.Total) {
+		fmt.Fprintln(w, line)
+	}
+	if sum.Batches > 0 {
+		fmt.Fprintf(w, "%s with the providers: they continue, and are collected when the run is resumed\n", terminal.Several(sum.Batches, "batch is", "batches are"))
+	}
+	if sum.Risked > 0 {
+		fmt.Fprintf(w, "calls that were cut off in flight may have cost up to %v more, which the budget counts\n", sum.Risked)
+	}
+	if why := sum.Reason.String(); why != "" {
+		fmt.Fprintf(w, "why: %s\n", exit.Plain(why))
+	}
+	if f := sum.Cause; f != nil {
+		fmt.Fprintf(w, "what to do: %s\n", terminal.Quoted(f.Remedy))
+	}
+	if f := sum.AttemptFailure; f != nil {
+		fmt.Fprintf(w, "attempts that failed: %s: %s\nwhat to do: %s\n", terminal.Safe(f.String()), terminal.Quoted(f.Example), terminal.Quoted(f.Remedy))
+	}
+}
+
+// printCommands prints the commands that continue or show the run.
+func (v *runView) printCommands(w io.Writer, sum *app.Summary, resumable bool) {
+	fmt.Fprintf(w, "\nrun file: %s\n", sum.File)
+	switch {
+	case !resumable:
+		fmt.Fprintf(w, "to run the plan in a new run file:\n    %s\n", v.again)
+	case sum.State != journal.Complete:
+		more := ""
+		if sum.Reason.Kind == journal.ByBudget {
+			more = " --budget USD"
+		}
+		for _, t := range v.trusted { // --trust is valid for one command
+			more += " --trust " + terminal.ShellWord(t)
+		}
+		fmt.Fprintf(w, "to resume it:\n    parley resume %s%s\n", terminal.ShellWord(sum.File), more)
+	case sum.Episodes.Failed > 0:
+		fmt.Fprintf(w, "the run is complete: episodes that failed are not played again in this file; to play the plan again:\n    %s\n", v.again)
+	}
+	if sum.Calls.Total > 0 || sum.Episodes.Complete+sum.Episodes.Failed > 0 {
+		fmt.Fprintf(w, "to read what was said:\n    parley show %s\n", terminal.ShellWord(sum.File))
+	}
+	if v.files {
+		folder := strings.TrimSuffix(sum.File, filepath.Ext(sum.File))
+		fmt.Fprintf(w, "to write the results as files:\n    parley export %s --format folder --out %s\n", terminal.ShellWord(sum.File), terminal.ShellWord(folder))
+	}
+}
+
+// sample is what was counted at some time. Rates are differences between two.
+type sample struct {
+	at       time.Time
+	attempts int64
+	tokens   int
+	errors   int64
+	spent    llm.Money
+	charged  map[limitKey]limiter.Units
+}
+
+// limitKey identifies a dispatch.Limit.
+type limitKey struct{ provider, address, models string }
+
+func limitKeyOf(l *dispatch.Limit) limitKey { return limitKey{l.Provider, l.Server, l.Models} }
+
+// The times over which rates are measured: of calls, of what a server was asked for, and of money.
+const (
+	rateTime   = time.Second
+	serverTime = 10 * time.Second
+	burnTime   = time.Minute
+)
+
+// endedCosts adds up what episodes cost.
+type endedCosts struct {
+	episodes int
+	sum      llm.Money
+}
+
+// add adds an episode that ended. What one cost that began in an earlier process is not known here.
+func (c *endedCosts) add(cost llm.Money, resumed bool) {
+	if !resumed {
+		c.episodes++
+		c.sum = c.sum.Plus(cost)
+	}
+}
+
+// liveState returns the current state of the run for those who watch it from outside. It is called once a second.
+func (v *runView) liveState(now time.Time) control.LiveState {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	st := v.stats()
+	steered, budget := v.steered()
+	s := control.LiveState{
+		At: now, Steered: steered, InFlight: st.InFlight, Waiting: st.Waiting, RateLimited: st.RateLimited,
+		Spent: v.spent.Plus(st.Cost).Plus(st.Uncertain), Budget: budget, Left: v.timeLeft(now),
+		Status: append(v.statusLines(), v.insideTexts()...), Waits: terminal.Waits(v.calls, now), Models: modelStates(st),
+	}
+	s.Projected = v.projected(s.Spent)
+	if why := v.waitText(); why != "" {
+		s.Waits = append(s.Waits, why)
+	}
+	if v.batches != nil {
+		for _, b := range v.batches().Open {
+			s.Batches = append(s.Batches, control.Batch{Provider: b.Provider, Model: b.Model, Began: b.Began, Requests: b.Lines, Answered: b.Answered + b.Failed, Trouble: terminal.Cut(b.Trouble, 300)})
+		}
+	}
+	v.rates(&s, st)
+	return s
+}
+
+// modelStates returns what each model did.
+func modelStates(st dispatch.Snapshot) (out []control.Model) {
+	for _, name := range slices.Sorted(maps.Keys(st.Models)) {
+		m := st.Models[name]
+		one := control.Model{
+			Name: name, Calls: m.Calls, Failed: m.Failed, RateLimited: m.RateLimited, Input: m.Usage.Input, Output: m.Usage.Output, Cost: m.Cost,
+			Median: m.Latency.Quantile(0.5), P95: m.Latency.Quantile(0.95), Errors: map[llm.Kind]control.LiveError{},
+		}
+		for kind, n := range m.Errors {
+			one.Errors[kind] = control.LiveError{Attempts: n, Example: terminal.Cut(m.LastError[kind], 300)}
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// projected returns what all known episodes will cost if the others cost as much as those that ended; 0: unknown.
+func (v *runView) projected(spent llm.Money) llm.Money {
+	if v.ends.episodes == 0 || v.ends.sum == 0 {
+		return 0
+	}
+	each, left := v.ends.sum.Dollars()/float64(v.ends.episodes), 0.0
+	for n, m := range v.playing {
+		if !v.resumed[n] {
+			left -= m.cost.Dollars() // it is spent
+		}
+	}
+	left += each * float64(v.episodes-v.ended)
+	return spent.Plus(llm.Dollars(max(0, left)))
+}
+
+// rates fills in what the run does in a second or a minute, and keeps what it did for the next time.
+func (v *runView) rates(s *control.LiveState, st dispatch.Snapshot) {
+	now := sample{at: s.At, attempts: st.Attempts, tokens: st.Usage.Total(), spent: s.Spent, charged: map[limitKey]limiter.Units{}}
+	for _, n := range st.Errors {
+		now.errors += n
+	}
+	limits := v.limits()
+	for i := range limits {
+		now.charged[limitKeyOf(&limits[i])] = limits[i].Charged
+	}
+	v.past = slices.DeleteFunc(v.past, func(p sample) bool { return s.At.Sub(p.at) > burnTime+rateTime/2 })
+	if before, d, ok := v.since(s.At, rateTime, nil); ok {
+		s.CallsPerSecond = float64(now.attempts-before.attempts) / d
+		s.TokensPerSecond = float64(now.tokens-before.tokens) / d
+		s.ErrorsPerSecond = float64(now.errors-before.errors) / d
+	}
+	if before, d, ok := v.since(s.At, burnTime, nil); ok {
+		s.Burn = llm.Dollars(max(0, now.spent.Minus(before.spent).Dollars()) * 60 / d)
+	}
+	for i := range limits {
+		l := &limits[i]
+		at := limitKeyOf(l)
+		before, d, ok := v.since(s.At, serverTime, &at)
+		was := before.charged[at]
+		rate := func(limit, charged, was float64) control.Rate {
+			if !ok {
+				return control.Rate{Limit: limit, Unknown: true}
+			}
+			return control.Rate{Now: max(0, charged-was) * 60 / d, Limit: limit}
+		}
+		s.Servers = append(s.Servers, control.Server{
+			Provider: l.Provider, Address: l.Server, Models: l.Models, InFlight: l.InFlight, Concurrency: l.Concurrency,
+			Requests: rate(l.Requests, l.Charged.Requests, was.Requests), Tokens: rate(l.Tokens, l.Charged.Tokens, was.Tokens),
+			Input: rate(l.Input, l.Charged.Input, was.Input), Output: rate(l.Output, l.Charged.Output, was.Output),
+		})
+	}
+	v.past = append(v.past, now)
+}
+
+// since returns the oldest sample of a span of time before now, and its age in seconds. If of is not nil, the sample has that
+// server: one that was just opened is not in all.
+func (v *runView) since(now time.Time, span time.Duration, of *limitKey) (s sample, seconds float64, ok bool) {
+	for _, p := range v.past {
+		if of != nil {
+			if _, known := p.charged[*of]; !known {
+				continue
+			}
+		}
+		if age := now.Sub(p.at); age > 0 && age <= span+rateTime/2 {
+			return p, age.Seconds(), true
+		}
+	}
+	return sample{}, 0, false
+}

@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"parley/internal/cli/exit"
+)
+
+// oneSignal is the time within which a second signal counts as the first. timeout(1) signals a process and then
+// its group; nobody presses a key twice that fast.
+const oneSignal = 100 * time.Millisecond
+
+// abortGrace is how long a command has to end after the second signal.
+const abortGrace = 3 * time.Second
+
+// enforceSignals passes signals to the command and makes sure that the second ends the process, whatever the command is
+// doing: after abortGrace, or at once with a third signal. The caller must call end.
+func enforceSignals(s *State) (end func()) {
+	if s.Exit == nil || s.Signals == nil {
+		return func() {}
+	}
+	in, out := s.Signals, make(chan os.Signal, 2)
+	s.Signals = out
+	over := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		var last time.Time
+		var grace <-chan time.Time
+		for n := 0; n <= cap(out); {
+			select {
+			case sig := <-in:
+				if n > 0 && time.Since(last) < oneSignal {
+					continue
+				}
+				if n, last = n+1, time.Now(); n > cap(out) {
+					break
+				}
+				out <- sig // the buffer has room for both, so this never blocks
+				if n == cap(out) {
+					grace = time.After(abortGrace)
+				}
+			case <-grace:
+				n = cap(out) + 1
+			case <-over:
+				return
+			}
+		}
+		s.Exit(exit.Interrupted) // print nothing: the command may be blocked on a full pipe
+	})
+	return func() {
+		close(over)
+		wg.Wait()
+	}
+}
+
+// listen closes the gate at the first signal and cancels the context at the second. The caller must call end.
+func listen(ctx context.Context, s *State, g *exit.Gate) (_ context.Context, end func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	over := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		select {
+		case <-s.Signals:
+		case <-ctx.Done():
+			g.Close(exit.Interrupted, context.Cause(ctx))
+			return
+		case <-over:
+			return
+		}
+		first := time.Now()
+		g.Close(exit.Interrupted, nil)
+		fmt.Fprintln(s.Stderr, "parley: stopping: finishing the calls in flight; press again to abort")
+		for {
+			select {
+			case <-s.Signals:
+				if time.Since(first) < oneSignal {
+					continue
+				}
+				cancel(exit.ErrAborted)
+				if s.Exit != nil {
+					fmt.Fprintf(s.Stderr, "parley: aborting: the process ends within %v, or at once if you press again\n", abortGrace)
+				}
+			case <-over:
+			}
+			return
+		}
+	})
+	return ctx, func() {
+		close(over)
+		wg.Wait()
+		cancel(context.Canceled)
+	}
+}
+
+// untilSignal cancels the context at the first signal, with an error that has the code exit.Interrupted. It is
+// for commands that have nothing to finish. The caller must call end.
+func untilSignal(ctx context.Context, s *State) (_ context.Context, end func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	over := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		select {
+		case <-s.Signals:
+			cancel(&exit.Error{Code: exit.Interrupted, Err: errors.New("interrupted")})
+		case <-over:
+		}
+	})
+	return ctx, func() {
+		close(over)
+		wg.Wait()
+		cancel(context.Canceled)
+	}
+}
