@@ -81,11 +81,11 @@ func (h *held) play(n int) {
 		_, err := h.actor.Act(context.Background(), journal.Turn{Episode: n}, 0, "agent", world.Act{Name: name, Body: json.RawMessage(body)})
 		return err
 	}
-	err := act(rules.Open, `{"env":"maze","seed":1}`)
+	err := act(rules.ActOpen, `{"env":"maze","seed":1}`)
 	h.there.Done()
 	<-h.all
 	if err == nil {
-		err = act(rules.Step, `{"step":1,"action":"north"}`)
+		err = act(rules.ActStep, `{"step":1,"action":"north"}`)
 	}
 	if err == nil {
 		h.good.Add(1)
