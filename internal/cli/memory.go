@@ -41,8 +41,8 @@ func collectAt(inUse uint64) int {
 
 // afterEachCollection calls f when a collection has found that an object is in use no more, and makes the next such object.
 func afterEachCollection(f func()) {
-	type object struct{ self *object } // with a pointer, so that it shares its memory with no other object
-	runtime.AddCleanup(&object{}, func(int) {
+	object := new(*int) // a pointer: objects without pointers may share their memory, and live longer
+	runtime.AddCleanup(object, func(int) {
 		f()
 		afterEachCollection(f)
 	}, 0)

@@ -37,6 +37,7 @@ import (
 // Mode says whether the file that Open opens must exist.
 type Mode int
 
+// The modes.
 const (
 	Either Mode = iota // resume the run if the file exists, else create the file
 	Create             // the file must not exist

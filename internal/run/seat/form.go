@@ -21,6 +21,7 @@ type Form struct {
 // Type is the type of a field's values.
 type Type string
 
+// The types.
 const (
 	Text   Type = "text"
 	Number Type = "number"
