@@ -72,7 +72,7 @@ type Origin struct {
 // ended; without one, it was killed.
 type Opened struct {
 	At time.Time
-	// Lost is how many calls had no recorded reply when the previous process was killed; they are made
+	// Lost is how many calls had no recorded reply when the previous process was killed or aborted; they are made
 	// again. Cost is the most that they can have cost.
 	Lost int
 	Cost llm.Money

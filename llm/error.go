@@ -63,7 +63,7 @@ type Error struct {
 	RequestID string `json:"request_id,omitempty"`
 	// RetryAfter is how long the server asks us to wait; 0 if it does not say.
 	RetryAfter time.Duration `json:"retry_after,omitempty"`
-	// Final means that the server said not to try again, whatever the kind.
+	// Final means that it is not tried again, whatever the kind: the server said so, or nothing would change.
 	Final bool `json:"final,omitempty"`
 	// Uncertain means that the provider may have done the work, and may bill it.
 	Uncertain bool `json:"uncertain,omitempty"`

@@ -46,7 +46,7 @@ type Quantity struct {
 	Value    float64 // NaN if unknown
 	Interval         // the whole possible range if unknown
 	N        int     // the number of independent observations: episodes, pairs, clusters
-	Method   string  // how the interval was computed: "wilson", "t"
+	Method   string  // how the interval was computed, such as "wilson", "t", "cluster wilson" or "cluster t"
 }
 
 // Unknown returns a quantity without a value, from n observations.

@@ -91,8 +91,8 @@ func (s *Sample) SD() float64 { return statmath.Mean(s.values, 0.5).SD }
 //     would vary as much: it never leaves the bounds.
 //   - Otherwise, and for differences, it is Student's, cut to the bounds. If all values are the same it is unknown:
 //     they do not show how much others would vary.
-//   - If several episodes share a deal or are copies of one play, they form clusters, and the variance is
-//     cluster-robust (CR2, with the degrees of freedom of Bell and McCaffrey). If there are both shared deals and
+//   - If several episodes share a deal or are copies of one play, they form clusters. The interval is of the
+//     same form, but its variance is cluster-robust (CR2, with the degrees of freedom of Bell and McCaffrey). If there are both shared deals and
 //     copies, the wider of the two intervals counts.
 func (s *Sample) Estimate(confidence float64) stats.Quantity {
 	deals, plays := groupsOf(s.deals), groupsOf(s.plays)

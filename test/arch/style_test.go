@@ -238,7 +238,7 @@ func TestOneEstimator(t *testing.T) {
 			if !ok {
 				return true
 			}
-			estimates := []string{"Mean", "Of", "Share", "Clusters", "Tally", "Wilson", "WilsonShare", "Quantile", "Bootstrap"}
+			estimates := []string{"Mean", "EstimateMean", "Share", "Clusters", "Wilson"}
 			switch what := selected(e, "statmath", estimates...); {
 			case what == "":
 			case s.path == "world/sample.go":

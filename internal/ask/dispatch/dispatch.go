@@ -6,17 +6,19 @@
 //		budget(cache(coalesce(answer(retry(hedge(lane → reach(warm(limit(meter(dialect))))))))))
 //		                                 in a wave: lane → enqueue → a batch
 //
-//	  - budget reserves the most a call can cost and settles what it did cost
+//	  - budget reserves the most that a call's first attempt can cost, and gives back what is left
 //	  - cache answers what was answered before
 //	  - coalesce joins equal calls in flight at temperature zero
 //	  - answer makes structured answers valid, or fails
-//	  - retry classifies failures, retries, falls back to other models
+//	  - retry tries again after failures whose kind may pass, and falls back to other models
 //	  - hedge sends a second attempt beside a slow one
-//	  - lane picks the provider, and of several servers the one that has the session
-//	  - reach, in outage.go, holds calls back while the provider cannot be reached
+//	  - lane picks the provider
+//	  - reach, in outage.go, holds calls back while the provider cannot be reached. Below it, package
+//	    replica picks one of several servers, each of which has the layers that follow
 //	  - warm sends one call of a long prefix before the rest
 //	  - limit, in endpoint.go, paces requests, tokens and calls in flight, and adapts
-//	  - meter, in endpoint.go, is one attempt: priced and counted
+//	  - meter, in endpoint.go, is one attempt: it reserves what the attempt can cost, counts it, and
+//	    settles what it did cost
 //	  - enqueue, in wave.go, is one attempt of a call in a wave: it waits for its line of a batch
 //
 // Beside the layers are each.go and wave.go, which take many requests at once, levels.go, which
@@ -296,13 +298,13 @@ type layer interface {
 }
 
 // call is one call on its way through the layers, and everything that they share about it. A layer
-// does not change the call that it is given: if the layers below need something else, it gives them
+// does not change the call that it is given, except that budgeted sets its account: if the layers below need something else, it gives them
 // a changed copy. So any number of attempts can use one call at the same time.
 type call struct {
 	req      *llm.Request    // the current request: a repair or a fallback has another than the caller's
 	account  *budget.Account // what attempts draw on, shared by all copies; set by budgeted, the outermost layer
 	inWave   *inWave         // its part in a wave; nil: none
-	hasty    bool            // there is a model to fall back to: do not wait for a provider that is unreachable
+	hasty    bool            // there is a model to fall back to: do not wait for an unreachable provider, and count refusals as failures
 	admitted func()          // called for each attempt that may be sent, from any goroutine; may be nil
 }
 

@@ -21,10 +21,10 @@ import (
 // Retry says how failures are retried.
 type Retry struct {
 	// Attempts is the maximum number of attempts at one model, not counting those that the provider
-	// refused for now. Default: 5.
+	// refused for now, unless there is a model to fall back to. Default: 5.
 	Attempts int
-	// Base and MaxPause bound the pause before attempt n: a random time up to min(MaxPause,
-	// Base·2ⁿ). Defaults: 500ms and 60s.
+	// Base and MaxPause bound the pause after the n-th failure: a random time up to min(MaxPause,
+	// Base·2ⁿ⁻¹), after the time that the provider asks us to wait. Defaults: 500ms and 60s.
 	Base, MaxPause time.Duration
 	// Deadline bounds a whole call, including queueing, pauses and fallbacks. A call that is
 	// rate-limited or meets an overloaded provider is retried until then. Unreachable is added to

@@ -18,8 +18,8 @@ import (
 // goroutine at a time, in the order of completion; i is the request's position in reqs.
 //
 // Equal calls differ in their Sample. When done returns for an answer, or for an error that is
-// about the call and not about the run, the result must be durable: the batch may be closed after
-// that.
+// about the call and not about the run, the result must be durable or be written before what is logged later:
+// the batch may be closed after that.
 func (d *Dispatcher) Wave(ctx context.Context, reqs []*llm.Request, done func(i int, r llm.Result)) {
 	w := d.batcher.Begin(reqs)
 	var calls sync.WaitGroup

@@ -218,7 +218,7 @@ func TestWaveFaults(t *testing.T) {
 			if name != "openai" && c.fault == sim.FaultBatchFails { // which only a file can
 				continue
 			}
-			if name == "anthropic" && c.fault == sim.FaultBatch429 { // it asks for whole seconds: see package batcher
+			if name == "anthropic" && c.fault == sim.FaultBatch429 { // it asks for whole seconds: see package batch
 				continue
 			}
 			t.Run(name+" "+string(c.fault)+" "+string(c.route), func(t *testing.T) {

@@ -307,7 +307,7 @@ func KeyHeaders() []string {
 // Credentials says whose chain of credentials gives the key of a provider.
 type Credentials string
 
-// CredentialsGoogle are Google's Application Default Credentials: see package credential/google.
+// CredentialsGoogle are Google's Application Default Credentials: see package credential.
 const CredentialsGoogle Credentials = "google"
 
 // CredentialNames lists the values of Credentials.

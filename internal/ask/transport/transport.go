@@ -7,7 +7,8 @@
 // no goroutine behind. Nothing that leaves the package holds the key, even if a server echoes it: see
 // package redact. A Client may be used from several goroutines at once.
 //
-// A request is sent once, with one exception. A server may close an idle connection just when a
+// A request is sent once, with two exceptions. One that is refused with 401 is sent again if there is a new key.
+// And a server may close an idle connection just when a
 // request is sent on it. If the connection ends before the first byte of an answer, the request is
 // sent again on another one: the server has almost certainly not seen it. Package dispatch does all
 // other retries.

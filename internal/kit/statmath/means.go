@@ -11,7 +11,7 @@ type Estimate struct {
 	Mean     float64  `json:"mean"`
 	SD       float64  `json:"sd"` // of the observations, with n-1; 0 for fewer than two
 	Interval Interval `json:"interval"`
-	Method   string   `json:"method"` // how the interval was computed: "t" or "wilson"
+	Method   string   `json:"method"` // how the interval was computed, such as "t" or "wilson"
 }
 
 // Quantity returns the estimate as a Quantity.
@@ -184,9 +184,9 @@ func (t *tally) Estimate(confidence float64) Estimate {
 	return e
 }
 
-// Clusters estimates the mean of observations of which several come from one episode, so
-// that they are not independent. Its confidence depends on the number of episodes. The
-// zero value is empty. It keeps two numbers for each episode.
+// Clusters estimates the mean of observations that come in clusters, such as the episodes of one deal, and
+// are independent only between clusters. Its confidence depends on the number of clusters. The
+// zero value is empty. It keeps two numbers for each cluster.
 type Clusters struct {
 	sizes []float64
 	means []float64
@@ -195,7 +195,7 @@ type Clusters struct {
 	other bool    // something was neither 0 nor 1
 }
 
-// Add adds the observations of one episode. An episode without observations does not count.
+// Add adds the observations of one cluster. A cluster without observations does not count.
 func (c *Clusters) Add(xs ...float64) {
 	if len(xs) == 0 {
 		return
@@ -209,19 +209,19 @@ func (c *Clusters) Add(xs ...float64) {
 	c.other = c.other || t.other
 }
 
-// Grow makes room for n episodes.
+// Grow makes room for n clusters.
 func (c *Clusters) Grow(n int) {
 	c.sizes, c.means = slices.Grow(c.sizes, n), slices.Grow(c.means, n)
 }
 
-// N returns the number of episodes.
+// N returns the number of clusters.
 func (c *Clusters) N() int { return len(c.sizes) }
 
 // Mean returns the mean over all observations, with an interval that is valid for few
-// episodes too: the variance between clusters is corrected for bias (CR2) and the
-// degrees of freedom are those of Bell and McCaffrey. For episodes of equal size it is
+// clusters too: the variance between clusters is corrected for bias (CR2) and the
+// degrees of freedom are those of Bell and McCaffrey. For clusters of equal size it is
 // Student's interval of their means. If all clusters have the same mean, the interval is unknown: they do
-// not show how much others would vary. N is the number of episodes.
+// not show how much others would vary. N is the number of clusters.
 func (c *Clusters) Mean(confidence float64) Quantity {
 	method := "cluster t"
 	if float64(len(c.sizes)) == c.n {

@@ -5,7 +5,7 @@
 //
 //   - A share, such as how often something happened: Share. The difference between two
 //     groups: ShareDifference; on the same deals: PairedShareDifference.
-//   - A mean: Mean. Observations one by one, in little memory: Tally.
+//   - A mean: Mean.
 //   - Several observations from one episode are not independent. Average them, or, if
 //     episodes have different numbers of them: Clusters.
 //   - Did A do better than B? On the same deals: PairedDifference for how much,
@@ -13,11 +13,10 @@
 //     different deals: MeanDifference, Welch or Permutation.Shuffle, and Fisher.
 //   - Several factors vary at once, such as prompt and model: Design, whose contrasts are main
 //     effects and interactions.
-//   - Several tests at once: Holm if one false claim is too many, benjaminiHochberg
-//     if a share of false claims is acceptable.
+//   - Several tests at once: Adjust, with Holm's method if one false claim is too many, with that of Benjamini and
+//     Hochberg if a share of false claims is acceptable.
 //   - How large is a difference, in standard deviations? Hedges, PairedEffect, CohenH.
-//   - How many more episodes would show it? MeansNeeded, PairedNeeded, SharesNeeded. How often do
-//     this many show it? meansPower, pairedPower, sharesPower.
+//   - How many more episodes would show it? MeansNeeded, PairedNeeded, SharesNeeded.
 //   - Who is stronger, from games between two: Rate.
 //   - How far do raters agree? Kappa for two, with a closed formula; RaterKappa and Alpha for ratings that come in
 //     clusters. Do two numbers go together? Spearman, Unrelated.

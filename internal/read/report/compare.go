@@ -15,7 +15,7 @@ import (
 	"parley/world"
 )
 
-// Common values of Config.By: see results.Factors for all.
+// Common values of CompareConfig.By: see results.Factors for all.
 const (
 	ByFile  = "file"
 	ByAgent = "agent"

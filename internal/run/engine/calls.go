@@ -35,7 +35,7 @@ type call struct {
 	late    *llm.Request // what is asked of the fallback of a person
 	ask     *world.Call  // the call as the world made it; nil for models and acts
 	maxCost llm.Money    // 0: no limit
-	earlier              // attempts before a pause
+	earlier              // what attempts before the run was paused have cost, and what they have of the answer
 }
 
 // modelCall is a call of a model, with its request beside it: they live equally long.
@@ -138,7 +138,7 @@ func (c *call) sent() *llm.Request {
 	}
 	req := *c.req
 	req.MaxCost, req.Begun = c.maxCost, c.begun
-	if c.maxCost > 0 { // attempts before a pause count; 0 would mean that there is no limit
+	if c.maxCost > 0 { // what attempts before the run was paused have cost, and what they have of the answer count; 0 would mean that there is no limit
 		req.MaxCost = max(1, c.maxCost.Minus(c.paid))
 	}
 	return &req

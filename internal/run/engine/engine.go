@@ -1,9 +1,10 @@
 // Package engine plays runs: it takes episodes from a plan, plays their worlds, makes their calls,
-// and makes every reply durable before a world sees it.
+// and makes every reply of a model, person or environment durable before a world sees it.
 //
 // A run is a pure fold over its journal, and a new run is the resume of an empty journal. Episodes
 // that ended are not played again. An episode that did not end is played from its start with the
-// recorded replies, which costs no call.
+// recorded replies, which costs no call. Worlds whose kind implements world.Restarter begin again instead: what
+// they use outside has lost its state.
 //
 // It promises the same outcomes at any concurrency, pace, and moment of being killed; that no
 // recorded reply is asked for again; that the oldest episodes are served first, and no more are

@@ -20,7 +20,7 @@ type run struct {
 	Config
 	head    *journal.Head
 	agents  map[string]world.Agent
-	rec     *groupcommit.Log[journal.Entry] // the only writer; nothing is visible before it is durable
+	rec     *groupcommit.Log[journal.Entry] // the recorder: a reply of a model or a person reaches its world once it is durable
 	replay  *replay
 	budgets budgets
 	stop    *stopper

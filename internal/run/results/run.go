@@ -9,7 +9,7 @@
 // with episodes, never with calls. It also reads a run that is being played, was cut off, or
 // has just begun.
 //
-// It shows nothing: that is package report. It has no statistics: samples go to package statmath.
+// It shows nothing: that is package report. It has no statistics of its own: world.Sample has them.
 package results
 
 import (

@@ -13,9 +13,9 @@ import (
 	"parley/world"
 )
 
-// Deal is what an episode depends on before it is played. Episodes with the same deal are pairs, and not independent.
+// Deal is what an episode depends on before it is played. Episodes with the same deal can be paired, and are not independent.
 type Deal struct {
-	Run    string // set if the unit is an episode of a run, not a deal
+	Run    string // set if the episode shares its deal with no episode of another run, as in a fork
 	Kind   string
 	What   string // what else the kind deals, such as a problem
 	Seed   uint64 // with Number, what chance depends on

@@ -423,7 +423,7 @@ const (
 	maxAgents   = 3
 )
 
-// scores computes the main score of a run as its report does. A file that cannot be read has none: the list says why.
+// scores computes the main score of a run as its report does, without labels and scores that were added later. A file that cannot be read has none: the list says why.
 func (c *catalog) scores(ctx context.Context, path string) (s mainScore) {
 	store, err := runfile.OpenRead(path)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package budget keeps calls within an amount of money: what may be spent, what a call can cost at
 // most, and what each attempt is charged.
 //
-// Before a call is made, the most that it can cost is set aside. When it has ended, its cost is
+// Before an attempt is made, the most that it can cost is set aside. When it has ended, its cost is
 // spent and the rest is given back. It promises that a budget is never exceeded by servers that
 // keep the limits of requests, and otherwise by one answer for each call that is trusted (see
 // Terms); that what is set aside is given back exactly once; and that what a server reports is

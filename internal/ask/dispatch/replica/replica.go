@@ -5,7 +5,7 @@
 // health): its sessions and the calls that wait for it move to others. After the rest it is probed and gets
 // one call before it gets more.
 //
-// It promises that the server never changes what is asked; that a call fails only if no server is left that
+// It promises that the server never changes what is asked; that a call that no server has seen fails only if no server is left that
 // could take it; that a session is kept until Release; and that Close returns when everything the set
 // started has ended. A Set is safe for concurrent use.
 //
