@@ -138,7 +138,7 @@ func TestClean(t *testing.T) {
 <style>.a{fill:red}@media(prefers-color-scheme:dark){.a{fill:blue}}</style>
 <script>alert(2)</script><foreignObject><body onload="x"/></foreignObject>
 <image href="http://evil.example/x.png"/><a href="javascript:alert(3)"><text>in a link</text></a>
-<use href="#ok"/><use href="http://evil.example/#x"/><rect class="a" style="fill:url(http://evil.example)" fill="url(#g)" stroke="url(http://evil.example)"/>
+<use href="#ok"/><use href="http://evil.example/#x"/><rect class="a  b" style="fill:url(http://evil.example)" fill="url(#g)" stroke="url(http://evil.example)"/>
 <text x="1" onclick="x()">&lt;b&gt; words</text><animate attributeName="href" to="javascript:x"/></svg>`
 	out, style, err := Clean(in)
 	if err != nil {
@@ -149,16 +149,17 @@ func TestClean(t *testing.T) {
 			t.Errorf("%s is still there: %s", bad, out)
 		}
 	}
-	for _, good := range []string{`viewBox="0 0 9 9"`, `href="#ok"`, `fill="url(#g)"`, "&lt;b&gt; words", `class="a"`} {
+	for _, good := range []string{`viewBox="0 0 9 9"`, `href="#ok"`, `fill="url(#g)"`, "&lt;b&gt; words", `class="pic-a pic-b"`} {
 		if !strings.Contains(string(out), good) {
 			t.Errorf("%s is gone: %s", good, out)
 		}
 	}
-	if style != "@scope(svg:not(.chart)){.a{fill:red}@media(prefers-color-scheme:dark){.a{fill:blue}}}" {
+	if style != ".pic-a{fill:red}@media(prefers-color-scheme:dark){.pic-a{fill:blue}}" {
 		t.Errorf("style %q", style)
 	}
 	for _, sheet := range []string{"@import 'x'", "a{b:url(x)}", `a{b:\75rl(x)}`, "a{}&lt;/style>",
-		"} body{display:none} a{", "a{b:(}) } body{c:d} a{}", "a{b:url(#{)} } body{c:d}", "a{b:'}\n} body{c:d} a{e:'}", "a{", "a{b:\"}", "/* a{}", "a[}]{}]", "/*/ } body{c:d} /*/{*/", " "} {
+		"} body{display:none} a{", "a{b:(}) } body{c:d} a{}", "a{b:url(#{)} } body{c:d}", "a{b:'}\n} body{c:d} a{e:'}", "a{", "a{b:\"}", "/* a{}", "a[}]{}]", "/*/ } body{c:d} /*/{*/", " ",
+		".a{:root:has(&){b:c}}", ".a{b:c;& + p{d:e}}", "@keyframes a{from{b:c}}", "@layer x{a{}}", "@charset 'x';a{}", "@scope(a){b{}}", "a{};", ",a{}", "@media{@page{a:b}}", "@media all{.a{body &{b:c}}}"} {
 		if _, style, _ := Clean("<svg><style>" + sheet + "</style></svg>"); style != "" {
 			t.Errorf("%s was let through", style)
 		}
@@ -166,6 +167,19 @@ func TestClean(t *testing.T) {
 	for _, sheet := range []string{"a{b:'}'}", `a{b:"{"}`, "a{b:url(#c-1);d:url(#E)}", "/* } */ a[b='c']{d:calc((1px + 2px)/3)}", "/**/a{}"} {
 		if _, style, _ := Clean("<svg><style>" + sheet + "</style></svg>"); style == "" {
 			t.Errorf("%s is left out", sheet)
+		}
+	}
+	for sheet, want := range map[string]string{
+		"body{a:b}":                        "svg:not(.chart) body{a:b}",
+		".a .b>.c:hover , text.a{b:c}":     ".pic-a .pic-b>.pic-c:hover,svg:not(.chart) text.pic-a{b:c}",
+		".a + p,.a~p{b:c}":                 "svg:not(.chart) .pic-a + p,svg:not(.chart) .pic-a~p{b:c}",
+		":is(.a,body),:not(.a){b:c}":       "svg:not(.chart) :is(.pic-a,body),svg:not(.chart) :not(.pic-a){b:c}",
+		"body:has(.a){b:c}":                "svg:not(.chart) body:has(.pic-a){b:c}",
+		".a/* } */{b:.5}":                  ".pic-a{b:.5}",
+		"@supports(a:b){.a{b:c}}.b{d:'}'}": "@supports(a:b){.pic-a{b:c}}.pic-b{d:'}'}",
+	} {
+		if _, got, _ := Clean("<svg><style>" + strings.ReplaceAll(sheet, ">", "&gt;") + "</style></svg>"); string(got) != want {
+			t.Errorf("%s is %s, want %s", sheet, got, want)
 		}
 	}
 	for _, none := range []string{"", "words", "<p>x</p>", "<svg>"} {

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 )
 
 // Clean returns a foreign SVG picture without anything that could
 // fetch or run something: it keeps only elements and attributes that are known to be harmless.
-// It returns style sheets separately, because a page declares them in its head. They apply to foreign pictures only. A
+// It returns style sheets separately, because a page declares them in its head. They apply to foreign pictures only: see scoped. A
 // style sheet that refers to anything outside is left out.
 func Clean(svg string) (picture template.HTML, style template.CSS, err error) {
 	d := xml.NewDecoder(strings.NewReader(svg))
@@ -30,8 +31,10 @@ func Clean(svg string) (picture template.HTML, style template.CSS, err error) {
 	if !c.svg {
 		return "", "", errors.New("chart: svg: no <svg> element")
 	}
-	if sheet := c.style.String(); strings.TrimSpace(sheet) != "" && selfContained(sheet) && closed(sheet) {
-		style = template.CSS("@scope(svg:not(.chart)){" + sheet + "}") //nolint:gosec // checked
+	if sheet := c.style.String(); selfContained(sheet) && closed(sheet) {
+		if sheet, ok := scoped(withoutComments(sheet)); ok {
+			style = template.CSS(sheet) //nolint:gosec // checked
+		}
 	}
 	return template.HTML(c.b.String()), style, nil //nolint:gosec // escaped by take
 }
@@ -58,6 +61,9 @@ func (c *cleaner) take(token xml.Token) {
 		c.b.WriteString("<" + t.Name.Local)
 		for _, a := range t.Attr {
 			if harmlessAttr(a) {
+				if a.Name.Local == "class" {
+					a.Value = foreignClasses(a.Value)
+				}
 				c.b.WriteString(" " + a.Name.Local + `="` + template.HTMLEscapeString(a.Value) + `"`)
 			}
 		}
@@ -166,4 +172,110 @@ func plainURLs(sheet string) bool {
 		}
 	}
 	return true
+}
+
+// foreignPrefix begins the classes of foreign pictures, which no element of a page outside of them has.
+const foreignPrefix = "pic-"
+
+// foreignClasses returns the value of a class attribute in a foreign picture.
+func foreignClasses(value string) string {
+	names := strings.Fields(value)
+	for i := range names {
+		names[i] = foreignPrefix + names[i]
+	}
+	return strings.Join(names, " ")
+}
+
+var classRE = regexp.MustCompile(`\.(-?[A-Za-z_])`)
+
+// scoped makes a style sheet apply to foreign pictures only. A selector that begins with a class can match only where a picture has that class;
+// any other gets an ancestor. The ancestor cannot be required of all: what <use> draws is matched without its ancestors, also by @scope. The
+// sheet is closed and has no comments. It is not ok if it has blocks in rules, whose selectors reach further, or rules other than
+// @media and @supports.
+func scoped(sheet string) (out string, ok bool) {
+	var b strings.Builder
+	for sheet = strings.TrimSpace(sheet); sheet != ""; sheet = strings.TrimSpace(sheet) {
+		start := indexOutside(sheet, "{;")
+		if start < 0 || sheet[start] == ';' {
+			return "", false
+		}
+		head, rest := strings.TrimSpace(sheet[:start]), sheet[start+1:]
+		end := indexOutside(rest, "}")
+		body := rest[:end]
+		sheet = rest[end+1:]
+		if strings.HasPrefix(head, "@") {
+			name, _, _ := strings.Cut(head, "(")
+			if name = strings.ToLower(strings.TrimSpace(name)); name != "@media" && name != "@supports" {
+				return "", false
+			}
+			if body, ok = scoped(body); !ok {
+				return "", false
+			}
+		} else if head = foreignSelectors(head); head == "" || indexOutside(body, "{") >= 0 {
+			return "", false
+		}
+		b.WriteString(head + "{" + body + "}")
+	}
+	return b.String(), b.Len() > 0
+}
+
+// foreignSelectors returns a list of selectors so that it matches in foreign pictures only, or "" if one is empty.
+func foreignSelectors(list string) string {
+	var out []string
+	for more := true; more; {
+		one := list
+		if end := indexOutside(list, ","); end >= 0 {
+			one, list = list[:end], list[end+1:]
+		} else {
+			more = false
+		}
+		if one = strings.TrimSpace(one); one == "" {
+			return ""
+		}
+		// Elements beside one with a class can be outside of the picture, if that is the picture itself.
+		beside := indexOutside(one, "+~|") >= 0
+		one = classRE.ReplaceAllString(one, "."+foreignPrefix+"$1")
+		if !strings.HasPrefix(one, ".") || beside {
+			one = "svg:not(.chart) " + one
+		}
+		out = append(out, one)
+	}
+	return strings.Join(out, ",")
+}
+
+// indexOutside returns the place of the first of some characters that is in no string and no brackets, or -1.
+func indexOutside(text, chars string) int {
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"' || c == '\'':
+			i += 1 + max(0, strings.IndexByte(text[i+1:], c))
+		case depth == 0 && strings.IndexByte(chars, c) >= 0:
+			return i
+		case c == '{' || c == '(' || c == '[':
+			depth++
+		case c == '}' || c == ')' || c == ']':
+			depth--
+		}
+	}
+	return -1
+}
+
+// withoutComments returns a closed style sheet without its comments.
+func withoutComments(sheet string) string {
+	var b strings.Builder
+	for i := 0; i < len(sheet); i++ {
+		end := i + 1
+		switch c := sheet[i]; {
+		case c == '"' || c == '\'':
+			end = i + 2 + strings.IndexByte(sheet[i+1:], c)
+		case strings.HasPrefix(sheet[i:], "/*"):
+			i += 3 + strings.Index(sheet[i+2:], "*/")
+			b.WriteByte(' ')
+			continue
+		}
+		b.WriteString(sheet[i:end])
+		i = end - 1
+	}
+	return b.String()
 }
