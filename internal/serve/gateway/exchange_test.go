@@ -398,6 +398,18 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
+// TestWebSocketRefused: a program that asks for a WebSocket is told to use HTTP, and any other unknown address that there is none.
+func TestWebSocketRefused(t *testing.T) {
+	t.Parallel()
+	l := start(t, Config{Upstreams: []provider.Provider{upstream("openai", serving(t, script(saying("hi"))))}})
+	upgrade := []string{"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="}
+	for _, path := range []string{"/v1/responses", "/v1/try-1/responses"} {
+		l.post(path, "", upgrade...).want(t, 426, "websocket_refused", "send a POST")
+		l.post(path, "").want(t, 404, "unknown_url")
+	}
+	l.post(chatPath, chatOf("m", "hi")).want(t, 200, "hi")
+}
+
 // provided serves answers of a usual length at once.
 func provided(b *testing.B) string {
 	body := `{"id":"1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"` +

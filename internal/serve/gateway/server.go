@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"parley/internal/ask/wire/body"
@@ -90,6 +91,12 @@ func (g *Gateway) serveOther(w http.ResponseWriter, r *http.Request, rt *route, 
 		g.readyz(w)
 	case r.URL.Path == "/metrics":
 		g.metrics.ServeHTTP(w, r)
+	case !ok && strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
+		// Codex asks for a WebSocket first. At this status it uses HTTP at once, and after any other one it tries again for ten seconds.
+		w.Header().Set("Upgrade", "HTTP/1.1")
+		w.Header().Set("Connection", "Upgrade")
+		b := format.Responses.AppendError(nil, http.StatusUpgradeRequired, "websocket_refused", "the gateway has no WebSockets: send a POST")
+		newClient(w, g.cfg.ClientTimeout).whole(http.StatusUpgradeRequired, b, nil)
 	case !ok:
 		b := format.Chat.AppendError(nil, http.StatusNotFound, "unknown_url", "there is no "+r.Method+" "+r.URL.Path+": "+endpoints())
 		newClient(w, g.cfg.ClientTimeout).whole(http.StatusNotFound, b, nil)

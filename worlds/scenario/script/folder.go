@@ -464,7 +464,7 @@ func (r *reader) actor(d world.Document, f actor, stem string) Actor {
 		r.advise(d, "short_name", "is missing, so the name of the file is used: write short_name: %s", stem)
 	}
 	if f.Control == "human" {
-		r.fail(d, "control", "human: a person cannot play yet: write control: ai, or leave it out")
+		r.fail(d, "control", "human: who plays an actor is decided in the plan: leave control out, and put an agent with the model human into its seat")
 	}
 	if f.Access != nil {
 		a.Private = append(a.Private, r.texts(d, "information_access.private", f.Access.Private)...)
