@@ -161,7 +161,7 @@ func TestView(t *testing.T) {
 	do(t, ctx, chromedp.Navigate(site+"/run/run.parley/episodes"))
 	until(t, ctx, `document.querySelectorAll("#rows tbody tr").length === 100`)
 	eval[bool](t, ctx, `document.querySelector("select[name=sort]").value = "tokens"; document.querySelector("input[name=desc]").checked = true; document.querySelector(".filters button").click(); true`)
-	until(t, ctx, `location.search.includes("sort=tokens") && location.search.includes("desc=1") && document.querySelector("[aria-sort=descending]") !== null`)
+	until(t, ctx, `location.search.includes("sort=tokens") && location.search.includes("desc=1") && document.querySelector("[aria-sort=descending]") !== null && document.querySelectorAll("td[data-name=tokens]").length === 100`)
 	if !eval[bool](t, ctx, `(() => { const n = [...document.querySelectorAll("td[data-name=tokens]")].map((c) => Number(c.textContent.replaceAll(",", ""))); return n.length === 100 && n.every((x, i) => i === 0 || n[i-1] >= x); })()`) {
 		t.Error("the episodes are not in the order of their tokens")
 	}
