@@ -175,6 +175,7 @@ func TestClean(t *testing.T) {
 		".a + p,.a~p{b:c}":                 "svg:not(.chart) .pic-a + p,svg:not(.chart) .pic-a~p{b:c}",
 		":is(.a,body),:not(.a){b:c}":       "svg:not(.chart) :is(.pic-a,body),svg:not(.chart) :not(.pic-a){b:c}",
 		"body:has(.a){b:c}":                "svg:not(.chart) body:has(.pic-a){b:c}",
+		"@media print{.a{b:c}}":            "@media print{.pic-a{b:c}}",
 		".a/* } */{b:.5}":                  ".pic-a{b:.5}",
 		"@supports(a:b){.a{b:c}}.b{d:'}'}": "@supports(a:b){.pic-a{b:c}}.pic-b{d:'}'}",
 	} {

@@ -204,8 +204,11 @@ func scoped(sheet string) (out string, ok bool) {
 		body := rest[:end]
 		sheet = rest[end+1:]
 		if strings.HasPrefix(head, "@") {
-			name, _, _ := strings.Cut(head, "(")
-			if name = strings.ToLower(strings.TrimSpace(name)); name != "@media" && name != "@supports" {
+			name := strings.ToLower(head)
+			if end := strings.IndexAny(name, "( \t\r\n\f"); end >= 0 {
+				name = name[:end]
+			}
+			if name != "@media" && name != "@supports" {
 				return "", false
 			}
 			if body, ok = scoped(body); !ok {
