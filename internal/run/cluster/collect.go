@@ -12,6 +12,7 @@ import (
 	"parley/internal/run/cluster/hub"
 	"parley/internal/run/cluster/share"
 	"parley/journal"
+	"parley/llm"
 )
 
 // collectAtOnce is how many messages are collected in one commit at most.
@@ -77,9 +78,17 @@ func (l *log) renew() {
 // batch is what is collected in one commit.
 type batch struct {
 	entries []journal.Entry
-	done    []string // chains whose lots are done
+	costs   map[string]llm.Money // by the session that spent it
+	done    []string             // chains whose lots are done
 	through uint64
 	halted  *chain.Halted
+}
+
+func (b *batch) spend(session string, cost llm.Money) {
+	if b.costs == nil {
+		b.costs = map[string]llm.Money{}
+	}
+	b.costs[session] = b.costs[session].Plus(cost)
 }
 
 // errBroken is wrapped by the error of a log that no worker of ours wrote.
@@ -156,9 +165,19 @@ func (l *log) add(b *batch, readers map[string]*chain.Reader, m jetstream.Msg) e
 			}
 			l.noteFailed(from, e)
 			b.entries = append(b.entries, e)
+			if r, ok := e.(*journal.Replied); ok && l.money != nil && r.Cost() > 0 {
+				b.spend(l.playing(from), r.Cost())
+			}
 		}
 	}
 	return nil
+}
+
+// playing returns the session that plays a lot.
+func (l *log) playing(from int) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.claimed[from]
 }
 
 // claim notes who plays a lot. c is nil if it was given back. open means that calls of the worker may have no record: it left some, or
@@ -201,7 +220,7 @@ func (l *log) take(ctx context.Context, b *batch) {
 		if err != nil {
 			l.fail(fmt.Errorf("coordinator: %w", err))
 		} else {
-			l.charge(b.entries)
+			l.charge(b)
 			l.took(ctx, b, ended)
 		}
 		l.mu.Lock()
@@ -264,6 +283,9 @@ func (l *log) finish(ctx context.Context) error {
 	err = l.wait(ctx, func() bool { return l.money != nil && l.anyWorker() }) // what workers do not need is not at risk
 	if errors.Is(err, errGone) {
 		err = nil // what could be collected is
+	}
+	if l.money != nil {
+		err = errors.Join(err, l.money.SecureRisk())
 	}
 	_ = l.beat(true)
 	_ = l.Conn.FlushTimeout(removeTimeout)

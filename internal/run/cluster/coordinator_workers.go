@@ -42,7 +42,7 @@ func (p *play) keep(head *journal.Head, epoch uint64) {
 		p.workers[name] = time.Now() // it is lost if it says nothing
 	}
 	p.money = allot.NewKeeper(allot.Config{
-		Epoch: epoch, Limit: p.budget(), Spent: p.spent, Allotted: maps.Clone(head.Allotted),
+		Epoch: epoch, Limit: p.budget(), Spent: p.spent, Exposed: maps.Clone(head.Allotted),
 		Durable: func(worker string, amount llm.Money) error {
 			return p.record(&journal.Exposed{Worker: worker, Worst: amount})
 		},
@@ -122,8 +122,8 @@ func (l *log) answer(m *nats.Msg, asked bool, to string, grant any) {
 }
 
 // charge counts what is recorded. It comes before workers are told.
-func (p *play) charge(entries []journal.Entry) {
-	for _, e := range entries {
+func (p *play) charge(b *batch) {
+	for _, e := range b.entries {
 		if r, ok := e.(*journal.Replied); ok {
 			p.spent = p.spent.Plus(r.Cost())
 			p.tally.Replied(r)
@@ -131,7 +131,7 @@ func (p *play) charge(entries []journal.Entry) {
 	}
 	p.tally.Spent(p.spent)
 	if p.money != nil {
-		p.money.Spent(p.spent)
+		p.money.Spent(p.spent, b.costs)
 	}
 }
 
@@ -165,7 +165,7 @@ func (p *play) checkWorkers() error {
 			return err
 		}
 	}
-	return p.settleLost(lost)
+	return errors.Join(p.settleLost(lost), p.money.SecureRisk())
 }
 
 // workerLeft notes that a worker has ended. owes means that calls may be billed that it did not record: what they can cost stays at risk.

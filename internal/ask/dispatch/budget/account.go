@@ -172,7 +172,7 @@ func (a *Account) Release(ctx context.Context) {
 // End ends a live attempt that took held, and gives back what was not charged.
 func (a *Account) End(held llm.Money, c Charge) {
 	a.end(held, c)
-	a.budget.addSent(-held)
+	a.budget.endAttempt(held)
 }
 
 // EndLine is End for a line of a batch.

@@ -13,6 +13,7 @@ package budget
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -30,8 +31,8 @@ type Budget struct {
 	// Expose, if set, makes durable how much a killed process may owe: what attempts that are being
 	// made, and calls that have ended and are not recorded yet, can cost. It is called with more
 	// before an attempt could exceed the last amount, and with less when that has become far too
-	// much: see exposedStep. It is not called concurrently. Its error refuses the attempt. Call
-	// Recorded for every call that is recorded.
+	// much: see stepOfStake. It is not called concurrently. Its error refuses the attempt, unless it is ErrPartFull and
+	// less is needed meanwhile. Call Recorded for every call that is recorded.
 	Expose func(ctx context.Context, worst llm.Money) error
 
 	exposing chan struct{} // has a value while Expose is called
@@ -39,11 +40,13 @@ type Budget struct {
 	mu       sync.Mutex
 	exposed  llm.Money // what Expose was last called with
 	sent     llm.Money // the part of reserved that is for attempts which are being made, if there is an Expose
+	unsent   llm.Money // the same for attempts that wait for Expose
 	limit    llm.Money // 0: no limit
 	spent    llm.Money
 	reserved llm.Money // for live calls
 	// unrecorded is spent on calls that may not be recorded yet.
 	unrecorded llm.Money
+	recorded   llm.Money // so far
 	batched    llm.Money // for calls over a batch API, which are recorded with their batches
 	risk       llm.Money // of batches of earlier processes, which no call accounts for yet
 	queue      queue.Queue[*waiter]
@@ -54,6 +57,9 @@ type Budget struct {
 
 	lowered atomic.Bool // the limit was lowered once
 }
+
+// ErrPartFull is an error of Expose: a larger budget, of which this is a part, has no room for it.
+var ErrPartFull = errors.New("the budget has no room for it")
 
 // New returns a budget of limit, of which spent is already gone. A limit of 0 is no limit: the
 // budget only counts.
@@ -261,6 +267,7 @@ func (b *Budget) Recorded(cost llm.Money) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.unrecorded = max(0, b.unrecorded.Minus(cost))
+	b.recorded = b.recorded.Plus(cost)
 }
 
 // AddRisk changes what is at risk in batches of earlier processes.
@@ -443,6 +450,8 @@ type Stake struct {
 	Idle bool
 	// Owed is the most that calls which are not recorded can cost: those in flight, and those that ended without a record.
 	Owed llm.Money
+	// Recorded is what calls have cost that are recorded.
+	Recorded llm.Money
 }
 
 // Stake returns what is at stake.
@@ -450,7 +459,7 @@ func (b *Budget) Stake() Stake {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	left := b.left()
-	s := Stake{AtStake: b.unspent(), Spare: max(0, left), Idle: b.idle(), Owed: b.atStake()}
+	s := Stake{AtStake: b.unspent(), Spare: max(0, left), Idle: b.idle(), Owed: b.owed(), Recorded: b.recorded}
 	if b.queue.Len() > 0 {
 		d := b.queue.Head()
 		t := d.terms(d.prices)
@@ -487,15 +496,20 @@ func (b *Budget) Exhaust() {
 }
 
 // What a killed process may owe is made durable before it can be owed. That happens in steps, so that few attempts
-// wait for the disk, and the steps are small beside what is not spent, so that a run which was killed can be
-// resumed with the rest of its budget.
+// wait for the disk. The steps are small beside what is at stake and beside what is not spent, so that a run which was
+// killed, even often, can be resumed with the rest of its budget.
 const (
-	exposedStep  = 128 // 1/exposedStep of what is not spent is exposed beside what is at stake
-	exposedSlack = 32  // less is exposed as soon as 1/exposedSlack of it is too much
+	stepOfStake   = 4    // 1/stepOfStake of what is at stake is exposed beside it, and no more than
+	stepOfUnspent = 128  // 1/stepOfUnspent of what is not spent
+	slackMost     = 32   // less is exposed as soon as 1/slackMost of what is not spent is too much, or
+	slackLeast    = 1024 // if it is twice what is at stake, 1/slackLeast
 )
 
-// atStake returns what a process that is killed now may owe.
-func (b *Budget) atStake() llm.Money { return b.sent.Plus(b.unrecorded) }
+// owed returns what a process that is killed now may owe.
+func (b *Budget) owed() llm.Money { return b.sent.Plus(b.unrecorded) }
+
+// atStake returns what it may owe when the attempts are made that wait for Expose.
+func (b *Budget) atStake() llm.Money { return b.owed().Plus(b.unsent) }
 
 // unspent returns what is not recorded as spent.
 func (b *Budget) unspent() llm.Money { return b.limit.Minus(b.spent).Plus(b.unrecorded) }
@@ -503,18 +517,29 @@ func (b *Budget) unspent() llm.Money { return b.limit.Minus(b.spent).Plus(b.unre
 // toExpose returns what is at stake and a step more, within what the budget has.
 func (b *Budget) toExpose() llm.Money {
 	need := b.atStake()
-	return max(need, min(need.Plus(min(need, b.unspent()/exposedStep)), b.unspent()))
+	return max(need, min(need.Plus(min(need/stepOfStake, b.unspent()/stepOfUnspent)), b.unspent()))
 }
 
 // exposureIsOff reports whether less is exposed than is at stake, or far more.
 func (b *Budget) exposureIsOff() bool {
-	over := b.exposed.Minus(b.atStake())
-	return b.limit > 0 && (over < 0 || over > max(0, b.unspent()/exposedSlack))
+	need, unspent := b.atStake(), max(0, b.unspent())
+	over := b.exposed.Minus(need)
+	return b.limit > 0 && (over < 0 || over > min(max(need, unspent/slackLeast), unspent/slackMost))
 }
 
 // exposeAttempt notes that an attempt is about to be sent which can cost held.
 func (b *Budget) exposeAttempt(ctx context.Context, held llm.Money) *llm.Error {
-	if !b.addSent(held) {
+	if b.Expose == nil {
+		return nil
+	}
+	b.mu.Lock()
+	b.unsent = b.unsent.Plus(held)
+	off := b.exposureIsOff()
+	if !off {
+		b.unsent, b.sent = b.unsent.Minus(held), b.sent.Plus(held)
+	}
+	b.mu.Unlock()
+	if !off {
 		return nil
 	}
 	// One attempt exposes what is at stake for all that wait here.
@@ -526,27 +551,28 @@ func (b *Budget) exposeAttempt(ctx context.Context, held llm.Money) *llm.Error {
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.unsent = b.unsent.Minus(held)
 	switch {
 	case err == nil:
+		b.sent = b.sent.Plus(held)
 		return nil
 	case ctx.Err() != nil:
-		b.addSent(-held)
 		return llm.ContextError(ctx)
 	default:
-		b.addSent(-held)
 		return &llm.Error{Kind: llm.KindBudget, Message: "what this call may cost cannot be recorded: " + err.Error(), Err: err}
 	}
 }
 
-// addSent changes what attempts that are being made can cost, and reports whether expose should be called.
-func (b *Budget) addSent(by llm.Money) bool {
+// endAttempt notes that an attempt has ended which could cost held.
+func (b *Budget) endAttempt(held llm.Money) {
 	if b.Expose == nil {
-		return false
+		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.sent = b.sent.Plus(by)
-	return b.exposureIsOff()
+	b.sent = b.sent.Minus(held)
 }
 
 // exposeLess exposes less after a call has ended, unless others are about to be sent: these do so where it is due.
@@ -579,11 +605,17 @@ func (b *Budget) expose(ctx context.Context) error {
 	if !unsuitable {
 		return nil
 	}
-	if err := b.Expose(ctx, amount); err != nil {
-		return err
+	for {
+		err := b.Expose(ctx, amount)
+		b.mu.Lock()
+		need := b.atStake()
+		if err == nil {
+			b.exposed = amount
+		}
+		b.mu.Unlock()
+		if !errors.Is(err, ErrPartFull) || need >= amount {
+			return err
+		}
+		amount = need
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.exposed = amount
-	return nil
 }

@@ -17,10 +17,10 @@ type Config struct {
 	Limit llm.Money
 	// Spent is what is recorded as spent, and what is at risk for other reasons.
 	Spent llm.Money
-	// Allotted is what earlier keepers made durable and nobody has given back, by worker.
-	Allotted map[string]llm.Money
-	// Durable makes durable, before it returns, that a worker may have so much that is not recorded as
-	// spent. It replaces what it was called with before for this worker. With its error nothing is given.
+	// Exposed is what earlier keepers made durable, by worker: the most that its calls which are not recorded can cost.
+	Exposed map[string]llm.Money
+	// Durable makes durable, before it returns, that the calls of a worker which are not recorded may cost so much.
+	// It replaces what it was called with before for this worker. With its error the worker may not send.
 	Durable func(worker string, amount llm.Money) error
 }
 
@@ -43,19 +43,22 @@ type worker struct {
 	lost    bool      // nothing more will come
 	left    bool      // it has ended, and has nothing
 	number  uint64    // of the last grant
+	agreed  uint64    // the last ask whose exposure is durable
 	given   llm.Money // since the epoch began
-	stake   llm.Money // the most that it may have, unless it is known
-	sure    llm.Money // the largest stake that is durable
+	exposed llm.Money // durable
+	charged llm.Money // recorded as spent since the epoch began
+	before  llm.Money // what the worker knew to be recorded then
 	risk    llm.Money // what it may have spent and nobody recorded, if it is lost
 	denied  time.Time // since then it could not be given what it needs, although nothing was in flight
 	refused time.Time // when it was told that there is no more; what it gives back is not known yet
+	noRoom  time.Time // since then it may not send what it says, although nothing else was in flight
 }
 
 // NewKeeper returns a Keeper.
 func NewKeeper(c Config) *Keeper {
 	k := &Keeper{epoch: c.Epoch, durable: c.Durable, turn: make(chan struct{}, 1), limit: c.Limit, spent: c.Spent, workers: map[string]*worker{}}
-	for name, amount := range c.Allotted {
-		k.workers[name] = &worker{stake: amount, sure: amount}
+	for name, amount := range c.Exposed {
+		k.workers[name] = &worker{exposed: amount}
 	}
 	return k
 }
@@ -70,15 +73,18 @@ func (k *Keeper) begin() (end func()) {
 	}
 }
 
-// secure makes the stake of a worker durable. Others may read and change sums meanwhile.
-func (k *Keeper) secure(name string, w *worker, stake llm.Money) error {
+// secure makes durable what the calls of a worker can cost. Others may read and change sums meanwhile.
+func (k *Keeper) secure(name string, w *worker, amount llm.Money) error {
+	if amount == w.exposed {
+		return nil
+	}
 	k.mu.Unlock()
-	err := k.durable(name, stake)
+	err := k.durable(name, amount)
 	k.mu.Lock()
 	if err != nil {
-		return fmt.Errorf("allot: %v for worker %s: %w", stake, name, err)
+		return fmt.Errorf("allot: %v for worker %s: %w", amount, name, err)
 	}
-	w.sure = stake
+	w.exposed = amount
 	return nil
 }
 
@@ -90,11 +96,19 @@ func (w *worker) atStake() llm.Money {
 	case w.lost:
 		return w.risk
 	case !w.known:
-		return w.stake
+		return w.exposed // it sends no more before it has heard of this keeper
 	default:
-		return max(0, w.Stake.AtStake).Plus(w.onTheWay())
+		return max(0, w.Stake.AtStake.Minus(w.unheard())).Plus(w.onTheWay())
 	}
 }
+
+// unheard returns what is recorded as spent of which the worker did not know when it asked.
+func (w *worker) unheard() llm.Money {
+	return max(0, w.charged.Minus(w.Stake.Recorded.Minus(w.before)))
+}
+
+// unrecorded returns the most that calls of a worker which are not recorded can cost now.
+func (w *worker) unrecorded() llm.Money { return min(w.exposed, w.atStake()) }
 
 // onTheWay returns what a worker was given and did not know of when it asked.
 func (w *worker) onTheWay() llm.Money { return max(0, w.given.Minus(w.Given)) }
@@ -127,31 +141,47 @@ func (k *Keeper) SetLimit(limit llm.Money) {
 	k.limit = limit
 }
 
-// Spent sets what is recorded as spent, and what is at risk for other reasons. Call it before workers are
-// told that their calls are recorded.
-func (k *Keeper) Spent(total llm.Money) {
+// Spent sets what is recorded as spent, and what is at risk for other reasons. by is what is new of it, by the worker that
+// spent it. Call it before workers are told that their calls are recorded.
+func (k *Keeper) Spent(total llm.Money, by map[string]llm.Money) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.spent = total
+	for name, cost := range by {
+		switch w := k.workers[name]; {
+		case w == nil:
+		case w.lost:
+			w.risk = max(0, w.risk.Minus(cost)) // it died before it could hear of it, so its risk includes it
+		default:
+			w.charged = w.charged.Plus(cost)
+		}
+	}
 }
 
 // Lost notes that nothing more will come from a worker's session. What it may have sent stays at risk. Call it also for
-// workers of Config.Allotted that do not ask: until then they may have calls in flight.
+// workers of Config.Exposed that do not ask: until then they may have calls in flight.
 func (k *Keeper) Lost(worker string) error {
 	defer k.begin()()
 	w := k.workers[worker]
 	if w == nil || w.lost || w.left {
 		return nil
 	}
-	w.risk = w.atStake()
-	if w.known { // it has sent no more than it said
-		w.risk = min(w.risk, max(0, w.Exposed))
-	}
+	w.risk = w.unrecorded() // it has sent no more than is durable
 	w.lost = true
-	if w.risk == w.sure {
-		return nil
-	}
 	return k.secure(worker, w, w.risk)
+}
+
+// SecureRisk makes durable what is at risk of lost workers, which becomes less as their calls are recorded.
+func (k *Keeper) SecureRisk() error {
+	defer k.begin()()
+	for name, w := range k.workers {
+		if w.lost {
+			if err := k.secure(name, w, w.risk); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // IsLost reports whether a worker's session counts as lost.
@@ -166,14 +196,11 @@ func (k *Keeper) IsLost(worker string) bool {
 func (k *Keeper) Settled(worker string) error {
 	defer k.begin()()
 	w := k.workers[worker]
-	if w == nil || !w.lost || w.risk == 0 {
+	if w == nil || !w.lost {
 		return nil
 	}
-	if err := k.secure(worker, w, 0); err != nil {
-		return err
-	}
 	w.risk = 0
-	return nil
+	return k.secure(worker, w, 0)
 }
 
 // Leave notes that a worker has ended, with everything that it spent recorded. Of one that counts as lost, nobody knows that.
@@ -183,10 +210,8 @@ func (k *Keeper) Leave(worker string) error {
 	if w == nil || w.left || w.lost {
 		return nil
 	}
-	if w.sure > 0 {
-		if err := k.secure(worker, w, 0); err != nil {
-			return err
-		}
+	if err := k.secure(worker, w, 0); err != nil {
+		return err
 	}
 	w.left = true
 	return nil
@@ -201,8 +226,7 @@ func (k *Keeper) Answer(a Ask) ([]Grant, error) {
 	case w == nil && len(k.workers) >= maxSessions:
 		return nil, nil
 	case w == nil:
-		// Whatever an earlier keeper gave is durable, so this worker has nothing.
-		w = &worker{known: true}
+		w = &worker{known: true} // it has sent nothing: an earlier keeper would have made that durable
 		k.workers[a.Worker] = w
 	}
 	switch {
@@ -214,25 +238,28 @@ func (k *Keeper) Answer(a Ask) ([]Grant, error) {
 		g.Lost, g.Recall = true, false
 		return []Grant{g}, nil
 	}
-	if a.Epoch == k.epoch || w.known {
+	if a.Epoch == k.epoch {
 		w.known = true
-		w.stake = 0
-	}
-	if a.Epoch != k.epoch {
+	} else {
 		a.Given = 0
 	}
+	if w.Seq == 0 {
+		w.before = a.Stake.Recorded.Minus(w.charged)
+	}
 	w.Ask, w.refused = a, time.Time{}
+	noRoom, err := k.agree(w)
+	if err != nil {
+		return nil, err
+	}
 	if !w.known {
 		return []Grant{k.grant(w)}, nil // once it has heard of this keeper, its stake is sure
 	}
 	more, recall := k.want(w)
-	if stake := w.atStake().Plus(more); more > 0 && stake > w.sure {
-		if err := k.secure(a.Worker, w, stake); err != nil {
-			return nil, err
-		}
-	}
 	w.given = w.given.Plus(more)
 	grants := []Grant{k.grant(w)}
+	if noRoom {
+		grants[0].NoRoom = w.Seq
+	}
 	if recall {
 		grants = append(grants, k.recall(w)...)
 	}
@@ -242,10 +269,39 @@ func (k *Keeper) Answer(a Ask) ([]Grant, error) {
 	return grants, nil
 }
 
+// agree makes durable what a worker says that its calls can cost, if there is room for that. There is, unless earlier keepers gave more than
+// is free now. noRoom means that there never will be.
+func (k *Keeper) agree(w *worker) (noRoom bool, err error) {
+	says, room, alone := max(0, w.Exposed), k.limit.Minus(k.spent), true
+	for _, o := range k.workers {
+		if o != w {
+			room = room.Minus(o.unrecorded())
+			alone = alone && (o.lost || o.left || o.known && o.Stake.Owed == 0)
+		}
+	}
+	// It may have heard of records since it said so: then less is at stake.
+	if says > w.exposed && min(says, w.Stake.AtStake).Minus(w.unheard()) > room {
+		now := time.Now()
+		if !alone || w.noRoom.IsZero() {
+			w.noRoom = now
+		}
+		return now.Sub(w.noRoom) >= 2*Interval, nil
+	}
+	w.noRoom = time.Time{}
+	if !w.known {
+		says = max(says, w.exposed) // the ask may be older than one that an earlier keeper agreed to
+	}
+	if err := k.secure(w.Worker, w, says); err != nil {
+		return false, err
+	}
+	w.agreed = w.Seq
+	return false, nil
+}
+
 func (k *Keeper) grant(w *worker) Grant {
 	w.number++
 	return Grant{
-		Worker: w.Worker, Epoch: k.epoch, Number: w.number, Seq: w.Seq, Given: w.given, Limit: k.limit,
+		Worker: w.Worker, Epoch: k.epoch, Number: w.number, Seq: w.agreed, Given: w.given, Limit: k.limit,
 		Recall: k.limit.Minus(k.spent) < k.allotted() && w.Stake.Spare > 0,
 	}
 }

@@ -64,7 +64,7 @@ func TestRefusedLast(t *testing.T) {
 // keeper knows to be durable. A grant of the keeper before may still arrive.
 func TestStakeOfAnotherKeeper(t *testing.T) {
 	t.Parallel()
-	k := NewKeeper(Config{Epoch: 2, Limit: 1000, Spent: 100, Allotted: map[string]llm.Money{"a": 700, "b": 100}, Durable: alwaysDurable})
+	k := NewKeeper(Config{Epoch: 2, Limit: 1000, Spent: 100, Exposed: map[string]llm.Money{"a": 700, "b": 100}, Durable: alwaysDurable})
 	ask := Ask{Worker: "a", Seq: 9, Epoch: 1, Given: 700, Stake: budget.Stake{AtStake: 10, Short: 200}}
 	if g := answer(t, k, ask); g.Given != 0 || k.Sums().Allotted["a"] != 700 {
 		t.Errorf("%+v, %v", g, k.Sums())
@@ -88,13 +88,13 @@ func TestStakeOfAnotherKeeper(t *testing.T) {
 	}
 }
 
-// TestNotDurable: what cannot be made durable is not given.
+// TestNotDurable: what cannot be made durable is not sent.
 func TestNotDurable(t *testing.T) {
 	t.Parallel()
 	full := errors.New("disk full")
 	k := NewKeeper(Config{Epoch: 1, Limit: 1000, Durable: func(string, llm.Money) error { return full }})
-	grants, err := k.Answer(Ask{Worker: "a", Seq: 1, Stake: budget.Stake{Short: 5}})
-	if len(grants) > 0 || !errors.Is(err, full) || k.Sums().Allotted["a"] != 0 {
+	grants, err := k.Answer(Ask{Worker: "a", Seq: 1, Stake: budget.Stake{AtStake: 5}, Exposed: 5})
+	if len(grants) > 0 || !errors.Is(err, full) || k.workers["a"].agreed != 0 {
 		t.Errorf("%+v, %v, %v", grants, err, k.Sums())
 	}
 }

@@ -23,7 +23,8 @@ type Member struct {
 	exposed llm.Money     // what the worker may send
 	wanted  llm.Money     // what it says, which is more while it waits for the keeper
 	since   uint64        // the first ask that says so
-	heard   uint64        // the last ask that the keeper knows
+	heard   uint64        // the last ask whose exposure is durable
+	noRoom  uint64        // the last ask for whose exposure the budget has no room
 	news    chan struct{} // closed when heard changes
 }
 
@@ -57,9 +58,13 @@ func (m *Member) expose(ctx context.Context, worst llm.Money) error {
 			case <-ctx.Done():
 			}
 			m.mu.Lock()
-			if ctx.Err() != nil {
+			switch {
+			case ctx.Err() != nil:
 				m.wanted = m.exposed
 				return context.Cause(ctx)
+			case m.heard < m.since && m.noRoom >= m.since:
+				m.wanted = m.exposed
+				return budget.ErrPartFull
 			}
 		}
 	}
@@ -93,8 +98,8 @@ func (m *Member) Apply(g Grant) (again bool) {
 		m.epoch, m.given, again = g.Epoch, 0, true
 	}
 	m.number = g.Number
-	if g.Seq > m.heard {
-		m.heard = g.Seq
+	if g.Seq > m.heard || g.NoRoom > m.noRoom {
+		m.heard, m.noRoom = max(m.heard, g.Seq), max(m.noRoom, g.NoRoom)
 		close(m.news)
 		m.news = make(chan struct{})
 	}
