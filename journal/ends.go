@@ -108,6 +108,23 @@ func (e *Ends) Failed() int { return e.failed }
 // Has reports whether an episode has ended.
 func (e *Ends) Has(episode int) bool { return e.end(episode) != nil }
 
+// FailedUpTo reports whether an episode has ended and failed, by an entry up to the given one.
+func (e *Ends) FailedUpTo(entry, episode int) bool {
+	x := e.end(episode)
+	return x != nil && x.failed() > 0 && e.place(episode, x).entry <= entry
+}
+
+// LastFailure returns how many episodes from the given one on failed, and the highest entry of their ends.
+func (e *Ends) LastFailure(from int) (n, entry int) {
+	for episode, x := range e.between(from, math.MaxInt) {
+		if x.failed() > 0 {
+			n++
+			entry = max(entry, e.place(episode, x).entry)
+		}
+	}
+	return n, entry
+}
+
 // Play returns the Play of the end of an episode.
 func (e *Ends) Play(episode int) (play Digest) {
 	if x := e.end(episode); x != nil {

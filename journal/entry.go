@@ -38,6 +38,8 @@ type Begun struct {
 	// played it. Edited lists each time that a process continued with changed code, in order.
 	Code   []Code   `json:",omitempty"`
 	Edited []Growth `json:",omitempty"`
+	// Again lists each time that episodes which had failed were to be played again, in order.
+	Again []Again `json:",omitempty"`
 	// Measures are the scores that the kind declares for this plan, for readers that do not have the kind: each once, with
 	// the bounds that hold in all cells.
 	Measures []world.Measure `json:",omitempty"`
@@ -58,6 +60,29 @@ type Growth struct {
 	At time.Time `json:"at"`
 	// Episodes is how many were recorded by then.
 	Episodes int `json:"episodes"`
+}
+
+// Again is the moment when the failed episodes of a run were to be played again. Another attempt at each begins. It
+// uses the replies of earlier attempts to what it asks as they did, but for errors.
+type Again struct {
+	At time.Time `json:"at"`
+	// Episodes is how many there were.
+	Episodes int `json:"episodes"`
+	// Through is the entry up to which their ends are: one that fails again is not among them.
+	Through int `json:"through"`
+	// Edited means that the code of the run had changed.
+	Edited bool `json:"edited,omitempty"`
+}
+
+func (a Again) String() string {
+	s := fmt.Sprintf("%d episodes", a.Episodes)
+	if a.Episodes == 1 {
+		s = "1 episode"
+	}
+	if a.Edited {
+		s += ", with other code than before"
+	}
+	return s
 }
 
 // Origin is the point that a run was forked from.

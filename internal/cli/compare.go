@@ -51,6 +51,9 @@ func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
 		if left := report.TagsLeftOut(runs[i]); left != "" {
 			notes = append(notes, left)
 		}
+		if again := report.AgainText(runs[i].Head.Begun.Again); again != "" {
+			notes = append(notes, report.Names(sources)[i]+": "+again)
+		}
 	}
 	result, err := report.Compare(runs, report.Names(sources), report.CompareConfig{By: strings.Join(c.By, ","), Correct: c.Correction, Scores: c.Score, Against: c.Against, All: c.All})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -44,6 +45,7 @@ type playFlags struct {
 	Pace        string         `placeholder:"PACE" help:"free: an episode continues as soon as its own turn is answered. wave: calls are collected and sent together."`
 	Budget      *float64       `placeholder:"USD" help:"Maximum cost of the run, including earlier processes of the same run."`
 	ChangedCode bool           `help:"Resume a run although its code, such as a world in Python, has changed since. Episodes that ended stay as they are; those that began must still ask the same."`
+	Failed      bool           `help:"Play failed episodes again too, with the code as it is now. What they ask as before is answered from the run file, at no cost; failed calls, and whatever is asked for the first time, are asked."`
 	View        bool           `help:"Show the run as web pages while it is played; the address is printed."`
 	Detach      bool           `help:"Play in the background: print a JSON line with the file, the id of the process and its log, when it plays."`
 	Quiet       bool           `help:"Print no progress and no summary."`
@@ -180,7 +182,7 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 	if err := s.recordedCode(ctx, p); err != nil {
 		return err
 	}
-	p.Kinds, p.Trust, p.Code, p.ChangedCode = s.Kinds, keys.Gate, s.code(), f.ChangedCode
+	p.Kinds, p.Trust, p.Code, p.ChangedCode, p.Failed = s.Kinds, keys.Gate, s.code(), f.ChangedCode, f.Failed
 	joint, err := f.openCluster(ctx, s, &p)
 	if err != nil {
 		return err
@@ -202,7 +204,7 @@ func (f *playFlags) playAndShow(ctx context.Context, s *State, g *exit.Gate, p a
 	defer w.close(ctx, s)
 	w.divided = watchDivision(p.Remote)
 	spans := w.exporter.StartTrace("run", filepath.Base(p.File))
-	view := &runView{out: s.err, verbose: f.Verbose, trusted: f.Trust, again: playAgain(s.Args, p.PlanFile, p.File)}
+	view := &runView{out: s.err, verbose: f.Verbose, trusted: f.Trust, again: playAgain(s.Args, p.PlanFile, p.File), retry: playFailed(s.Args, p.File)}
 	done, hide, unsteer := func() {}, func() {}, func() {}
 	p.Tool = Version()
 	p.Opened = func(o app.Opened) {
@@ -281,6 +283,16 @@ func playCode(state journal.State, why journal.Reason, failed int) int {
 	default:
 		return exit.OK
 	}
+}
+
+// playFailed returns the command that plays the failed episodes of a run again.
+func playFailed(args []string, file string) string {
+	const flag = "--failed"
+	if len(args) == 0 || !slices.Contains([]string{"run", "resume", "score"}, args[0]) {
+		args = []string{"resume", file}
+	}
+	words := slices.DeleteFunc(slices.Clone(args), func(word string) bool { return word == flag })
+	return commandOf(append(words, flag))
 }
 
 // playAgain returns the command line args, changed to play the plan into a file other than file. If args do not

@@ -234,24 +234,27 @@ func TestStoppedWhileRefused(t *testing.T) {
 	}
 }
 
-// TestFailedRunsSayHowToPlayAgain checks that a complete run is never played again in its file, and that the
-// closing lines have a command that plays the plan into another.
+// TestFailedRunsSayHowToPlayAgain checks that a complete run is not played again by the same command, and that the
+// closing lines have a command that plays its failed episodes again.
 func TestFailedRunsSayHowToPlayAgain(t *testing.T) {
 	t.Parallel()
 	url, asked := refusing(t, 400, `{"error":{"message":"not like this"}}`)
 	plan := labPlan(t, url+"/v1")
 	trust := "PATH=" + url
 	file := filepath.Join(filepath.Dir(plan), "first.parley")
-	other := filepath.Join(filepath.Dir(plan), "first-again.parley")
 	got := parley(t, State{}, "run", plan, "--out", file, "--trust", trust).want(t, exit.Failed).stdout
-	want := "parley run " + terminal.ShellWord(plan) + " --trust " + terminal.ShellWord(trust) + " --out " + terminal.ShellWord(other) + "\n"
+	want := "parley run " + terminal.ShellWord(plan) + " --out " + terminal.ShellWord(file) + " --trust " + terminal.ShellWord(trust) + " --failed\n"
 	if !strings.Contains(got, want) || !strings.HasPrefix(got, "complete: 0 of 3 episodes, 3 failed") {
 		t.Errorf("%q is not in\n%s", want, got)
 	}
 	before := asked.Load()
 	got = parley(t, State{}, "resume", file).want(t, exit.Failed).stdout
-	if asked.Load() != before || !strings.Contains(got, "parley run PLAN --out "+terminal.ShellWord(other)+"\n") {
+	if asked.Load() != before || !strings.Contains(got, "parley resume "+terminal.ShellWord(file)+" --failed\n") {
 		t.Errorf("%d calls more:\n%s", asked.Load()-before, got)
+	}
+	got = parley(t, State{}, "resume", file, "--failed", "--trust", trust).want(t, exit.Failed).stdout
+	if asked.Load() != 2*before || !strings.Contains(got, "--failed\n") {
+		t.Errorf("%d calls more, want %d:\n%s", asked.Load()-before, before, got)
 	}
 }
 

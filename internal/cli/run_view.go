@@ -67,6 +67,7 @@ type runView struct {
 	// Values for the commands that printSummary prints.
 	trusted []string // values of --trust
 	again   string   // the command that plays the plan into another file
+	retry   string   // the command that plays failed episodes again
 }
 
 // begin sets the view to the state of the opened run.
@@ -522,7 +523,7 @@ func (v *runView) printCommands(w io.Writer, sum *app.Summary, resumable bool) {
 		}
 		fmt.Fprintf(w, "to resume it:\n    parley resume %s%s\n", terminal.ShellWord(sum.File), more)
 	case sum.Episodes.Failed > 0:
-		fmt.Fprintf(w, "the run is complete: episodes that failed are not played again in this file; to play the plan again:\n    %s\n", v.again)
+		fmt.Fprintf(w, "to play the failed episodes again, without asking again what is answered:\n    %s\n", v.retry)
 	}
 	if sum.Calls.Total > 0 || sum.Episodes.Complete+sum.Episodes.Failed > 0 {
 		fmt.Fprintf(w, "to read what was said:\n    parley show %s\n", terminal.ShellWord(sum.File))

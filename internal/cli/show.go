@@ -198,6 +198,8 @@ type shownRun struct {
 	// Code is the code that is not part of the program, and Edited has an entry for each time it changed.
 	Code   []journal.Code   `json:"code,omitempty"`
 	Edited []journal.Growth `json:"edited,omitempty"`
+	// Again has an entry for each time that failed episodes were played again.
+	Again []journal.Again `json:"again,omitempty"`
 	// Steered has what people changed while the run was played.
 	Steered  []steeredRow   `json:"steered,omitempty"`
 	State    string         `json:"state"`
@@ -234,7 +236,7 @@ func (v *showReader) run(ctx context.Context, want runfile.Listing) (*shownRun, 
 	o, b := v.about, v.about.Begun
 	r := &shownRun{
 		File: v.file, Run: b.Run, Tool: b.Tool, Kind: b.Kind, KindVersion: b.KindVersion, Seed: b.Seed, Begun: b.At.UTC(),
-		Closed: o.Last.At, Fork: b.Fork, Grown: b.Grown, Code: b.Code, Edited: b.Edited, State: string(o.Last.State), Reason: o.Last.Reason.String(), Agents: b.Agents,
+		Closed: o.Last.At, Fork: b.Fork, Grown: b.Grown, Code: b.Code, Edited: b.Edited, Again: b.Again, State: string(o.Last.State), Reason: o.Last.Reason.String(), Agents: b.Agents,
 		Cost: o.Spent, Batches: o.Batches, From: want.From, List: []episodeRow{}, some: want.Failed || want.Cell != "",
 	}
 	for _, s := range o.Steered {
@@ -348,6 +350,9 @@ func (r *shownRun) print(p *terminal.Page) {
 	}
 	for _, g := range r.Edited {
 		p.Fact("edited", fmt.Sprintf("%s, when %s had begun", stamp(g.At.UTC()), terminal.Several(g.Episodes, "episode", "episodes")))
+	}
+	for _, g := range r.Again {
+		p.Fact("played again", stamp(g.At.UTC())+", "+g.String())
 	}
 	for _, s := range r.Steered[max(0, len(r.Steered)-maxSteered):] {
 		p.Fact("steered", stamp(s.At)+": "+journal.Steered{Verb: s.Verb, By: s.By, Detail: s.Detail}.String())

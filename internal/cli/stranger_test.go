@@ -85,6 +85,15 @@ func TestDivergedRunIsNotResumed(t *testing.T) {
 	if strings.Contains(got.stdout, "parley resume") || !strings.Contains(got.stdout, "asks something else") || !strings.Contains(got.stdout, again) {
 		t.Errorf("%s%s", got.stdout, got.stderr)
 	}
+	// Its state says what happened, not that the process was killed.
+	for _, verb := range []string{"show", "wait"} {
+		got := parleyOf(t, world.Define(stranger(1, "Hello.")), verb, file)
+		if !strings.Contains(got.stdout, "failed") || !strings.Contains(got.stdout, "asks something else") || strings.Contains(got.stdout, "cut off") {
+			t.Errorf("%s: %s%s", verb, got.stdout, got.stderr)
+		}
+	}
+	// With the code as it was, the run is resumed.
+	parleyOf(t, world.Define(stranger(1, "Hello.")), "run", plan, "--budget", "9").want(t, exit.OK)
 }
 
 // TestCallsOfBots checks that the calls of a bot in a new run do not count as earlier ones.

@@ -84,6 +84,7 @@ func (g *generator) grow() {
 	g.grown = append(g.grown, journal.Growth{At: g.time(), Episodes: g.episodes})
 	larger.Grown, larger.Cells = slices.Clone(g.grown), map[string]string{"": "alone", "a×b": "a×b, n=1"}
 	larger.Code, larger.Edited = []journal.Code{{Name: "a.py:A", Language: "python 3", Files: map[string]string{"a.py": g.word()}}}, slices.Clone(g.grown)
+	larger.Again = []journal.Again{{At: g.time(), Episodes: g.episodes, Through: len(g.entries), Edited: g.IntN(2) == 0}}
 	larger.Measures = []world.Measure{{Name: "points", Seats: []string{"a"}, Rivals: true, Bounds: world.AtLeast0()}, {Name: "length"}}
 	g.add(&larger)
 }

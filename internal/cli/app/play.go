@@ -85,6 +85,8 @@ type Play struct {
 	// ChangedCode is set.
 	Code        []journal.Code
 	ChangedCode bool
+	// Failed plays failed episodes again, with the code as it is.
+	Failed bool
 	// Journal stores the run instead of File. Default: File.
 	Journal journal.Journal
 }
@@ -271,7 +273,7 @@ func (p Play) run(ctx, drain context.Context, store journal.Journal) (*Summary, 
 
 // play plays choice after what head has recorded.
 func (p Play) play(ctx, drain context.Context, store journal.Journal, head *journal.Head, choice *growth.Choice, w *waves) (*Summary, error) {
-	plan, done := choice.Plan, complete(head) && choice.Grown == nil
+	plan, done := choice.Plan, complete(head) && choice.Grown == nil && choice.Again == 0
 	earlier, err := earlierCalls(ctx, store, head)
 	if err != nil {
 		return nil, err

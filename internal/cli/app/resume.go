@@ -89,14 +89,22 @@ func (p Play) choose(head *journal.Head) (*growth.Choice, error) {
 		}
 		return nil, usageError{changed}
 	}
-	if err != nil || complete(head) && c.Grown == nil {
+	if err != nil || complete(head) && c.Grown == nil && (!p.Failed || head.Ended.Failed() == 0) {
 		return c, err // a complete run is only read
 	}
-	if changes, played := growth.CodeChanges(head.Begun.Code, p.Code), head.Ended.Len()+len(head.Playing); len(changes) > 0 && played > 0 && !p.ChangedCode {
+	if changes, played := growth.CodeChanges(head.Begun.Code, p.Code), head.Ended.Len()+len(head.Playing); len(changes) > 0 && played > 0 && !p.ChangedCode && !p.Failed {
 		return nil, usageError{fmt.Errorf("%s: %s since the run was played: episodes of two versions of the code would be in one file. Restore the code, or begin a new run file; "+
 			"--changed-code continues this one with the code as it is now", p.File, strings.Join(changes, ", "))}
 	}
 	c.Use(p.Code, head)
+	if p.Failed && p.Remote != nil {
+		return nil, usageError{errors.New("--failed: workers do not play episodes again: leave out --cluster and --workers")}
+	}
+	if p.Failed {
+		if err := c.PlayAgain(head); err != nil {
+			return nil, usageError{fmt.Errorf("%s: %w", p.File, err)}
+		}
+	}
 	return c, nil
 }
 
@@ -187,7 +195,7 @@ func (p Play) replayComplete(ctx, drain context.Context) (_ *Summary, err error)
 		return nil, nil
 	}
 	c, err := p.choose(head)
-	if err != nil || c.Begun != nil {
+	if err != nil || c.Begun != nil || c.Again > 0 {
 		return nil, err
 	}
 	return p.play(ctx, drain, store, head, c, &waves{})

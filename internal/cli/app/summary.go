@@ -44,6 +44,8 @@ type Summary struct {
 	Copies   int `json:"copies"`
 	// Grown is set if the plan asked for more than was recorded before this process.
 	Grown *growth.Growth `json:"grown,omitempty"`
+	// Again has an entry for each time that failed episodes were played again.
+	Again []journal.Again `json:"again,omitempty"`
 	// CopiesNote says why there are copies and what to do. Empty: there are no copies.
 	CopiesNote string `json:"copies_note"`
 	// Unreached names the cells that ended before their score was as precise as plan.until asks.
@@ -131,6 +133,7 @@ func (p process) summarize(ctx context.Context, j journal.Journal) (*Summary, er
 	s := p.counts(head, recorded)
 	outcomes := results.Outcomes(head, p.plan.Kind)
 	s.Distinct, s.Copies = results.Distinct(head)
+	s.Again = head.Begun.Again
 	s.CopiesNote = results.CopiesNote(head)
 	s.Scores, s.Agents = Scores(outcomes), ByAgent(outcomes)
 	if p.plan.Until != nil && s.State == journal.Complete {

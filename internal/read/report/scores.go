@@ -25,7 +25,7 @@ func headline(source Source, several bool) Section {
 		s.Blocks = append(s.Blocks, facts(r))
 	}
 	b, all, acts, e := r.Head.Begun, r.Total("ask"), r.Total("act"), r.Episodes
-	for _, text := range []string{runfile.LostText(source.Journal), forkText(b.Fork), mergedText(source), grownText(b.Grown, e.Total), editedText(b.Edited), TagsLeftOut(source.Run)} {
+	for _, text := range []string{runfile.LostText(source.Journal), forkText(b.Fork), mergedText(source), grownText(b.Grown, e.Total), editedText(b.Edited), AgainText(b.Again), TagsLeftOut(source.Run)} {
 		if text != "" {
 			s.Blocks = append(s.Blocks, Block{Text: text})
 		}
@@ -115,6 +115,18 @@ func editedText(edited []journal.Growth) string {
 		steps = append(steps, fmt.Sprintf("when %s episodes had begun, on %s", text.GroupDigits(g.Episodes), stamp(g.At)))
 	}
 	return fmt.Sprintf("The code of this run was changed while it was played: %s. Its episodes do not all follow the same rules.", strings.Join(steps, ", and "))
+}
+
+// AgainText says which episodes of a run were played again. It is empty if none were.
+func AgainText(all []journal.Again) string {
+	if len(all) == 0 {
+		return ""
+	}
+	var steps []string
+	for _, g := range all {
+		steps = append(steps, g.String()+", on "+stamp(g.At))
+	}
+	return fmt.Sprintf("Failed episodes of this run were played again: %s. What they had been answered was used again as far as it fitted.", strings.Join(steps, "; "))
 }
 
 func facts(r *results.Run) Block {

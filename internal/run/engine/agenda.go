@@ -85,7 +85,7 @@ func (a *agenda) take() (st step, ok bool, err error) {
 		a.count(e.ended, e.line)
 		return st, false, nil
 	}
-	if a.head.Ended.Has(n) {
+	if a.head.Ended.Has(n) && !a.again(n) {
 		e, err := a.past.take(n)
 		if err == nil {
 			a.count(e, outcomeLine(e))
@@ -93,6 +93,16 @@ func (a *agenda) take() (st step, ok bool, err error) {
 		return st, false, err
 	}
 	return st, true, nil
+}
+
+// again reports whether an episode has failed and is to be played again. If what the plan asks for depends on outcomes, that of an episode
+// which it knew when it asked for the last stage must not change.
+func (a *agenda) again(n int) bool {
+	if a.head.Begun == nil || len(a.head.Begun.Again) == 0 || !a.fixed && a.stages < len(a.head.Stages) {
+		return false
+	}
+	all := a.head.Begun.Again
+	return a.head.Ended.FailedUpTo(all[len(all)-1].Through, n)
 }
 
 // count adds the outcome of an episode. line is its line in the digest.

@@ -22,6 +22,7 @@ type episode struct {
 	draw     planner.Draw
 	session  string
 	recorded *recorded            // what the journal has of this attempt, without turns that were replayed
+	earlier  earlierReplies       // of earlier attempts, if the episode had failed
 	strands  map[*strand]struct{} // strands that have begun and not ended
 	// busy is whether a strand is being played: no two are at once. Strands that are ready
 	// meanwhile wait in parked.
@@ -61,6 +62,9 @@ func (r *run) begin(ctx context.Context, st step, players *sync.WaitGroup) (*str
 		}
 		lineup[seat] = a
 	}
+	if last, failed := r.head.Ended.Of(n); failed {
+		ep.attempt = last.Attempt + 1
+	}
 	if p, begun := r.head.Playing[n]; begun {
 		ep.attempt = p.Attempt
 		if r.Kind.Restarts() {
@@ -72,6 +76,12 @@ func (r *run) begin(ctx context.Context, st step, players *sync.WaitGroup) (*str
 				return nil, err
 			}
 			ep.recorded = rec
+		}
+	}
+	if ep.attempt > 0 && len(r.Begun.Again) > 0 {
+		var err error
+		if ep.earlier, err = r.replay.earlier(ctx, n, ep.attempt); err != nil {
+			return nil, err
 		}
 	}
 	ep.session = r.session(n, ep.attempt)
@@ -253,6 +263,10 @@ func (r *run) recall(s *strand, calls []*call) (open []*call) {
 		case c.bot != nil:
 			s.replies[c.index] = r.bot(c)
 		default:
+			if was := s.episode.earlier.to(c, r.Kind.Restarts()); was != nil {
+				s.replies[c.index] = r.copied(c, was)
+				continue
+			}
 			c.strand = s
 			for _, req := range []*llm.Request{c.req, c.late} {
 				if req != nil {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -265,6 +266,53 @@ func (t *recordedTurn) add(e *journal.Replied, billed bool) {
 	if billed {
 		r.bill = billOf(e)
 	}
+}
+
+// earlierReplies are replies of earlier attempts at an episode, the last where there are several.
+type earlierReplies map[callPlace]*journal.Replied
+
+// callPlace is where in an episode a call is.
+type callPlace struct {
+	strand      string
+	turn, index int
+}
+
+// earlier reads the replies of the attempts before one.
+func (p *replay) earlier(ctx context.Context, episode, attempt int) (earlierReplies, error) {
+	entries, err := journal.Episode(ctx, p.journal, episode)
+	if err != nil {
+		return nil, err
+	}
+	out := earlierReplies{}
+	for _, e := range entries {
+		if was, ok := e.(*journal.Replied); ok && was.Attempt < attempt && was.Error == nil {
+			out[callPlace{was.Strand, was.Turn.Turn, was.Index}] = was
+		}
+	}
+	return out, nil
+}
+
+// to returns the reply to a call that asks the same at the same place. Nil: there is none. If the kind restarts, an act must be done again, since what
+// it changed outside is gone.
+func (r earlierReplies) to(c *call, restarts bool) *journal.Replied {
+	was := r[callPlace{c.at.Strand, c.at.Turn, c.index}]
+	switch {
+	case was == nil || was.Seat != c.seat || was.Label != c.label:
+	case c.act != nil && was.Act != nil && !restarts && was.Act.Name == c.act.Name && bytes.Equal(was.Act.Body, c.act.Body):
+		return was
+	case c.act == nil && c.req != nil && was.Request != nil && sameRequest(was.Request, c.req):
+		return was
+	}
+	return nil
+}
+
+// copied records that the reply of an earlier attempt answers a call, and returns it. It costs nothing more.
+func (r *run) copied(c *call, was *journal.Replied) world.Reply {
+	rep := *was
+	rep.Turn, rep.Agent, rep.Copied = c.at, c.agent, true
+	r.rec.Write(nil, &rep)
+	r.replay.replies.Add(1)
+	return rep.Reply()
 }
 
 // diverged returns the error of a turn that asks something else than recorded.

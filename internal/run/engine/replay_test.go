@@ -11,6 +11,7 @@ import (
 
 	"parley/journal"
 	"parley/llm"
+	"parley/world"
 )
 
 // TestReplay: an episode gets what is recorded of its last attempt, once, and in order.
@@ -141,6 +142,62 @@ func TestReplayIndex(t *testing.T) {
 		p := newReplay(j, map[int]journal.Progress{0: {Entries: 1}}, false)
 		if _, err := p.readPart(t.Context(), []int{0}); !errors.Is(err, journal.ErrDamaged) {
 			t.Errorf("call %d: %v", index, err)
+		}
+	}
+}
+
+// TestAgain plays the failed episodes of a run again, and is killed at every moment. Nothing is asked that was answered, in any attempt, and
+// the outcomes are those of a run without the mistake.
+func TestAgain(t *testing.T) {
+	t.Parallel()
+	mistaken := crowd()
+	play := mistaken.Play
+	mistaken.Play = func(p *turns, table *world.Table) world.Outcome {
+		out := play(p, table)
+		if table.Deal().Number%2 == 0 {
+			out = world.Outcome{Failed: "a mistake"}
+		}
+		return out
+	}
+	first := &models{width: 3}
+	was := &journal.Memory{}
+	c := config(first, was, 4)
+	c.Kind = world.Define(mistaken)
+	if res, err := Run(t.Context(), c); err != nil || res.Failed != 2 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	whole, err := Run(t.Context(), config(&models{width: 3}, &journal.Memory{}, 4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, err := was.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, through := head.Ended.LastFailure(0)
+	begun := *head.Begun
+	begun.Again = []journal.Again{{Episodes: n, Through: through}}
+	var entries []journal.Entry
+	if err := was.Read(t.Context(), journal.Whole(), func(e journal.Entry) error { entries = append(entries, e); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	entries = append(entries, &begun)
+	for cut := 0; ; cut++ {
+		j := &cutJournal{left: math.MaxInt}
+		if err := j.Append(t.Context(), entries...); err != nil {
+			t.Fatal(err)
+		}
+		j.left = cut
+		_, err := Run(t.Context(), config(&models{width: 3}, j, 4))
+		cutOff := errors.Is(err, errCut)
+		j.left = math.MaxInt
+		then := &models{width: 3}
+		res, err := Run(t.Context(), config(then, j, 4))
+		if err != nil || res.Failed != 0 || res.Digest != whole.Digest || len(then.asked) > 0 {
+			t.Fatalf("after %d entries: %+v, %v, %d calls; want the outcomes %s and no calls", cut, res, err, len(then.asked), whole.Digest)
+		}
+		if !cutOff {
+			break
 		}
 	}
 }

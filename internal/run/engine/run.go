@@ -134,9 +134,11 @@ func (r *run) process(ctx context.Context) (Result, error) {
 			s.Stop()
 		}
 	}
-	if end.err == nil {
-		r.rec.Write(nil, &journal.Closed{At: time.Now(), State: end.state, Reason: end.reason, Lost: int(r.cutOff.Load()) + r.sched.owing})
+	if end.err != nil && end.state != journal.Failed { // an error after the run was stopped
+		end.state, end.reason = journal.Failed, failedWith(end.err).reason
 	}
+	// If nothing can be written any more, this is not either, and the run counts as cut off.
+	r.rec.Write(nil, &journal.Closed{At: time.Now(), State: end.state, Reason: end.reason, Lost: int(r.cutOff.Load()) + r.sched.owing})
 	recErr := r.rec.Close()
 	wg.Wait()
 	end = r.stop.wait() // writing the end may have failed

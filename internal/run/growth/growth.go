@@ -36,6 +36,8 @@ type Choice struct {
 	// Recoded is how the run is played with code that is not the recorded one. It is to be recorded with the first entry that was
 	// played with that code. Nil: the code is the same.
 	Recoded *journal.Begun
+	// Again is how many failed episodes are played again.
+	Again int
 }
 
 // Continue chooses what to play of plan after what head has recorded of an earlier plan. It fails with a
@@ -276,4 +278,28 @@ func (c *Choice) Use(code []journal.Code, head *journal.Head) {
 	case c.Begun != nil && len(code) > 0:
 		c.Begun.Code = code
 	}
+}
+
+// PlayAgain chooses to play the failed episodes again too. If what the plan asks for depends on outcomes, only those of the last stage can
+// be: it returns an error if there are others and none of these.
+func (c *Choice) PlayAgain(head *journal.Head) error {
+	from := 0
+	if p, ok := c.Stages.(world.FixedPlan); (!ok || !p.Fixed()) && len(head.Stages) > 0 {
+		from = head.Stages[len(head.Stages)-1].First
+	}
+	n, through := head.Ended.LastFailure(from)
+	if n == 0 {
+		if all := head.Ended.Failed(); all > 0 {
+			return fmt.Errorf("%d episodes failed, all of them before stage %d, which was chosen by their outcomes: they cannot be played again. Begin a new run file", all, len(head.Stages))
+		}
+		return nil
+	}
+	begun := *cmp.Or(c.Recoded, c.Begun, head.Begun)
+	begun.Again = append(slices.Clone(head.Begun.Again), journal.Again{At: time.Now(), Episodes: n, Through: through, Edited: c.Recoded != nil})
+	if c.Again = n; c.Recoded != nil {
+		c.Recoded = &begun
+	} else {
+		c.Begun = &begun
+	}
+	return nil
 }

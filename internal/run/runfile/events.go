@@ -28,6 +28,7 @@ type (
 		Cells  map[string]string `json:"cells,omitempty"`
 		Code   []journal.Code    `json:"code,omitempty"`
 		Edited []journal.Growth  `json:"edited,omitempty"`
+		Again  []journal.Again   `json:"again,omitempty"`
 		Prices map[string]string `json:"prices,omitempty"`
 
 		Measures []world.Measure `json:"measures,omitempty"`
@@ -79,7 +80,7 @@ func (w *writer) putEvent(e journal.Entry) error {
 	switch e := e.(type) {
 	case *journal.Begun:
 		what, at, plan = "begun", e.At, e.Plan
-		data = begunData{e.Version, e.Run, e.Tool, e.Kind, e.KindVersion, strconv.FormatUint(e.Seed, 10), e.Agents, e.Fork, e.Grown, e.Cells, e.Code, e.Edited, e.Prices, e.Measures}
+		data = begunData{e.Version, e.Run, e.Tool, e.Kind, e.KindVersion, strconv.FormatUint(e.Seed, 10), e.Agents, e.Fork, e.Grown, e.Cells, e.Code, e.Edited, e.Again, e.Prices, e.Measures}
 	case *journal.Opened:
 		what, at, data = "opened", e.At, openedData{e.Lost, int64(e.Cost)}
 	case *journal.Closed:
@@ -147,7 +148,7 @@ func decodeEvent(what string, at time.Time, data, plan []byte) (journal.Entry, e
 		seed, seedErr := strconv.ParseUint(d.Seed, 10, 64)
 		return &journal.Begun{
 			Version: d.Version, Run: d.Run, Tool: d.Tool, At: at, Kind: d.Kind, KindVersion: d.KindVersion,
-			Seed: seed, Agents: d.Agents, Fork: d.Fork, Grown: d.Grown, Cells: d.Cells, Code: d.Code, Edited: d.Edited, Prices: d.Prices, Measures: d.Measures, Plan: plan,
+			Seed: seed, Agents: d.Agents, Fork: d.Fork, Grown: d.Grown, Cells: d.Cells, Code: d.Code, Edited: d.Edited, Again: d.Again, Prices: d.Prices, Measures: d.Measures, Plan: plan,
 		}, errors.Join(err, seedErr)
 	case "opened":
 		d, err := decode[openedData](data)
