@@ -70,6 +70,9 @@ type Error struct {
 	// Unreachable means that the server did not respond, or said that it is not ready yet: it may answer once it has
 	// started.
 	Unreachable bool `json:"-"`
+	// Stale means that the connection had been used before and ended before an answer began: the server may have closed it
+	// before it saw the request.
+	Stale bool `json:"-"`
 	// Caller means that the failure is about the caller's own key or account, which other calls to the provider do not
 	// share: those may succeed.
 	Caller bool `json:"-"`

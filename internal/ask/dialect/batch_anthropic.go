@@ -33,7 +33,7 @@ func (d *messageAPI) Create(ctx context.Context, draft *batch.Draft, _ func(cont
 		},
 	}
 	var made batches.MessageBatch
-	if _, err := d.exchange(ctx, transport.Request{Path: messageBatches, Open: func() (io.ReadCloser, error) { return s.reader(), nil }, Size: s.size(), Once: true, Timeout: sendTime}, &made); err != nil {
+	if _, err := d.exchange(ctx, transport.Request{Path: messageBatches, Open: func() (io.ReadCloser, error) { return s.reader(), nil }, Size: s.size(), Timeout: sendTime}, &made); err != nil {
 		return "", markUncertain(err)
 	}
 	if made.ID == "" {

@@ -52,7 +52,7 @@ func (d *geminiAPI) Create(ctx context.Context, draft *batch.Draft, uploaded fun
 	_, model := llm.SplitModel(draft.Requests[0].Request.Model)
 	var made batches.GeminiBatch
 	at := "/models/" + url.PathEscape(model) + ":batchGenerateContent"
-	if _, err := d.askSmall(ctx, transport.Request{Path: at, Body: b, Once: true}, &made); err != nil {
+	if _, err := d.askSmall(ctx, transport.Request{Path: at, Body: b}, &made); err != nil {
 		return "", markUncertain(err)
 	}
 	if made.Name == "" {

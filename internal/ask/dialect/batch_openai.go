@@ -78,7 +78,7 @@ func (d *fileAPI) Create(ctx context.Context, draft *batch.Draft, uploaded func(
 		return "", err
 	}
 	var body json.RawMessage
-	if _, err := d.askSmall(ctx, transport.Request{Path: d.batches, Body: b, Once: true}, &body); err != nil {
+	if _, err := d.askSmall(ctx, transport.Request{Path: d.batches, Body: b}, &body); err != nil {
 		return "", markUncertain(err)
 	}
 	made, err := d.read(body)

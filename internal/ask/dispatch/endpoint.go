@@ -184,6 +184,8 @@ func (m *meter) settle(c *call, a *attempt, resp *llm.Response, err error) (*llm
 	req, model := c.req, a.model
 	if err == nil {
 		m.fill(resp, req, time.Since(a.began))
+	} else if model.OK && a.terms.Worst == 0 && llm.AsError(err).Uncertain {
+		a.terms = model.Terms(req, false) // without a budget too, it costs the most that it can have cost
 	}
 	paid, e := budget.Attempt{Request: req, Price: model.Price, Terms: a.terms}.Settle(resp, llm.AsError(err))
 	if a.terms.Worst > 0 {

@@ -133,7 +133,7 @@ func fallsBack(err error) bool {
 // is waited out.
 func (r *retry) tryModel(ctx context.Context, c *call, tries *int) (*llm.Response, error) {
 	model := c.req.Model
-	failures, waits := 0, false
+	failures, stale, waits := 0, 0, false
 	defer func() {
 		if waits {
 			r.stats.count(model, func(m *ModelStats) { m.refusedCalls-- })
@@ -161,6 +161,11 @@ func (r *retry) tryModel(ctx context.Context, c *call, tries *int) (*llm.Respons
 			c = first.continuing(nil)
 			continue
 		}
+		if e.Stale && stale < staleAttempts(e) && ctx.Err() == nil {
+			stale++
+			r.stats.count(model, func(m *ModelStats) { m.Retried++ })
+			continue
+		}
 		busy := refused(e.Kind)
 		if !cut && (!busy || c.hasty) {
 			failures++
@@ -177,6 +182,15 @@ func (r *retry) tryModel(ctx context.Context, c *call, tries *int) (*llm.Respons
 		}
 		r.stats.count(model, func(m *ModelStats) { m.Retried++ })
 	}
+}
+
+// staleAttempts is how many attempts over a connection that the server may have closed do not count as failures, since another connection may do. If the
+// server may have seen the request, it is one, which is charged like any that may have been billed.
+func staleAttempts(e *llm.Error) int {
+	if e.Uncertain {
+		return 1
+	}
+	return 3
 }
 
 // attempt makes an attempt. If the budget has no room for it, it waits for some as a new call does.

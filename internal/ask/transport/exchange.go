@@ -48,12 +48,9 @@ type Request struct {
 	Header http.Header // replaces the usual headers of the same name
 	Body   []byte
 	// Open returns the body if it is too large for memory, and Size is its length. It is called
-	// again if the request is sent again.
+	// again if the request is sent again with another key.
 	Open func() (io.ReadCloser, error)
 	Size int64
-	// Once does not send the request again if a connection breaks, since the server may have seen it. A request whose key
-	// was refused is sent again with a new key all the same: that server has done nothing.
-	Once bool
 	// Timeout is the time until the header of the answer, for a body that takes long to send.
 	// Default: the provider's.
 	Timeout time.Duration
@@ -72,16 +69,25 @@ func (r *Request) ensureBody() error {
 	return r.from.fill()
 }
 
-// appendBody appends Body to b, and releases it if it can be written again.
-func (r *Request) appendBody(b []byte) ([]byte, error) {
-	if err := r.ensureBody(); err != nil {
-		return b, err
+// memoryBody reads the Body of a Request, which it releases at its end if it can be written again.
+type memoryBody struct {
+	*Request
+	at int
+}
+
+func (b *memoryBody) Read(p []byte) (n int, err error) {
+	if n = copy(p, b.Body[b.at:]); n == 0 {
+		return 0, io.EOF
 	}
-	b = append(b, r.Body...)
-	if r.from != nil {
-		r.from.free()
+	b.at += n
+	return n, nil
+}
+
+func (b *memoryBody) Close() error {
+	if b.from != nil {
+		b.from.free()
 	}
-	return b, nil
+	return nil
 }
 
 // Answer is the answer to a Request: the header, and a body that Bytes, Events or Lines reads once.
@@ -98,8 +104,9 @@ type Answer struct {
 	timer *time.Timer
 	ctx   callContext
 	sent  atomic.Bool   // all of the request: from then on the server may have done the work
-	again bool          // the body was opened again, for another connection
-	in    *bytes.Reader // what is sent; nil if that is not a Body
+	stale atomic.Bool   // it was sent over a connection that was used before
+	out   memoryBody    // what http1Client sends
+	in    *bytes.Reader // what net/http sends; nil if that is not a Body
 	body  io.ReadCloser
 	size  int64
 	buf   *[]byte
@@ -163,32 +170,19 @@ func (c *Client) request(ctx context.Context, call *Request, a *Answer, header h
 	switch {
 	case call.Open != nil:
 		r.ContentLength = call.Size
-		open := call.Open
-		r.GetBody = func() (io.ReadCloser, error) { return &lateBody{Open: open}, nil }
-		r.Body = &lateBody{Open: open}
+		r.Body = &lateBody{Open: call.Open}
 	case call.Body != nil:
-		b := call.Body // so that the closure does not keep call
-		r.ContentLength = int64(len(b))
+		r.ContentLength = int64(len(call.Body))
 		if a.lease.Transport == nil {
-			r.GetBody = resendable
+			a.out = memoryBody{Request: call}
+			r.Body = &a.out
 			break
 		}
-		a.in = bytes.NewReader(b)
-		// net/http knows this type, and sends the header and the body together.
-		r.GetBody = func() (io.ReadCloser, error) {
-			a.again = true
-			return io.NopCloser(bytes.NewReader(b)), nil
-		}
-		r.Body = io.NopCloser(a.in)
+		a.in = bytes.NewReader(call.Body)
+		r.Body = io.NopCloser(a.in) // net/http knows this type, and sends the header and the body together
 	}
-	if call.Once {
-		r.GetBody = nil
-	}
-	return r, nil
+	return r, nil // without GetBody, net/http does not send it again
 }
-
-// resendable is the GetBody of a request that http1Client may send again. It is not called.
-func resendable() (io.ReadCloser, error) { return nil, errors.ErrUnsupported }
 
 // address is the URL of a path.
 type address struct {
@@ -393,7 +387,7 @@ func (c *Client) Raw(ctx context.Context, call Request) (_ *Answer, status int, 
 // goroutine that needs more than 8 KB of stack takes 16.
 func (c *Client) raw(ctx context.Context, call *Request) (_ *Answer, status int, _ error) {
 	if ctx.Err() != nil {
-		return nil, 0, c.broken(ctx, ctx.Err(), false)
+		return nil, 0, c.broken(ctx, ctx.Err())
 	}
 	s, err := c.authorize(ctx)
 	if err != nil {
@@ -411,11 +405,7 @@ func (c *Client) raw(ctx context.Context, call *Request) (_ *Answer, status int,
 		call.from = nil // net/http may still read the body, so it is not used for another call
 	}
 	a.Close()
-	a, status, err = c.once(ctx, call, next)
-	if a != nil {
-		a.again = true
-	}
-	return a, status, err
+	return c.once(ctx, call, next)
 }
 
 // keyFailure returns the error of a request for which there is no key.
@@ -423,7 +413,7 @@ func (c *Client) keyFailure(ctx context.Context, err error) error {
 	if _, ok := errors.AsType[*llm.Error](err); ok {
 		return err
 	}
-	return c.broken(ctx, err, false)
+	return c.broken(ctx, err)
 }
 
 // once is raw with one key.
@@ -432,12 +422,15 @@ func (c *Client) once(ctx context.Context, call *Request, s *authHeader) (_ *Ans
 	if err != nil {
 		return nil, 0, err
 	}
-	res, err := a.exchange(req, call)
+	res, err := a.exchange(req)
 	a.FirstByte = time.Since(a.start)
 	if err != nil {
-		err = c.broken(ctx, c.silence(a, call, err), a.sent.Load())
+		e := c.broken(ctx, c.silence(a, call, err))
+		if e.Uncertain = a.sent.Load() && !wasRefused(err); a.stale.Load() {
+			e.Stale, e.Unreachable = true, false // another connection will show whether the server is there
+		}
 		a.Close()
-		return nil, 0, err
+		return nil, 0, e
 	}
 	if err := a.begin(res); err != nil {
 		return nil, 0, err
@@ -452,7 +445,7 @@ func (c *Client) prepare(ctx context.Context, call *Request, s *authHeader) (*An
 	}
 	l, err := c.pool.take(ctx, call.Open == nil && len(call.Body) <= maxHTTP1Body)
 	if err != nil {
-		return nil, nil, c.broken(ctx, err, false)
+		return nil, nil, c.broken(ctx, err)
 	}
 	a := &Answer{c: c, lease: l, start: time.Now()}
 	a.ctx.begin(ctx)
@@ -460,7 +453,7 @@ func (c *Client) prepare(ctx context.Context, call *Request, s *authHeader) (*An
 	req, err := c.request(&a.ctx, call, a, s.header) //nolint:contextcheck // its parent is ctx
 	if err != nil {
 		a.Close()
-		return nil, nil, c.broken(ctx, err, false)
+		return nil, nil, c.broken(ctx, err)
 	}
 	a.url, a.hide = req.URL, cmp.Or(call.Hide, s.key.Hide)
 	if sign := c.config.Sign; sign != nil {
@@ -478,7 +471,7 @@ func (c *Client) prepare(ctx context.Context, call *Request, s *authHeader) (*An
 // begin takes the header of the answer.
 func (a *Answer) begin(res *http.Response) error {
 	res.Request = nil // an answer may take long, and net/http keeps this and what was sent
-	if a.in != nil && a.sent.Load() && !a.again {
+	if a.in != nil && a.sent.Load() {
 		a.in.Reset(nil)
 	}
 	a.c.markReached()
@@ -492,16 +485,29 @@ func (a *Answer) begin(res *http.Response) error {
 }
 
 // exchange sends a request and waits for the header of its answer.
-func (a *Answer) exchange(req *http.Request, call *Request) (*http.Response, error) {
+func (a *Answer) exchange(req *http.Request) (*http.Response, error) {
 	if a.lease.Transport == nil {
-		return a.c.pool.small.Do(req, call.appendBody, func() { a.sent.Store(true) })
-	}
-	trace := &httptrace.ClientTrace{WroteRequest: func(info httptrace.WroteRequestInfo) {
-		if info.Err == nil {
-			a.sent.Store(true)
+		res, err := a.c.pool.small.RoundTrip(req)
+		a.sent.Store(err == nil)
+		if failed, ok := errors.AsType[*exchangeError](err); ok {
+			a.sent.Store(failed.sent)
+			a.stale.Store(failed.reused)
 		}
-	}}
-	return a.lease.Transport.RoundTrip(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
+		return res, err
+	}
+	trace := &httptrace.ClientTrace{
+		GotConn: func(info httptrace.GotConnInfo) { a.stale.Store(info.Reused) },
+		WroteRequest: func(info httptrace.WroteRequestInfo) {
+			if info.Err == nil {
+				a.sent.Store(true)
+			}
+		},
+	}
+	res, err := a.lease.Transport.RoundTrip(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
+	if err != nil && a.stale.Load() {
+		a.lease.Transport.CloseIdleConnections() // the server may have closed the others too
+	}
+	return res, err
 }
 
 // Read reads some of the body of an answer from Raw, and returns io.EOF at its end. The timeout counts

@@ -40,8 +40,8 @@ func (c *Client) Fail(err error, model string, a *Answer) error {
 }
 
 // broken returns the error of an exchange without a header.
-func (c *Client) broken(ctx context.Context, err error, sent bool) *llm.Error {
-	e := &llm.Error{Err: err, Uncertain: sent}
+func (c *Client) broken(ctx context.Context, err error) *llm.Error {
+	e := &llm.Error{Err: err}
 	switch {
 	case ctx.Err() != nil:
 		ended(ctx, e)
@@ -53,6 +53,13 @@ func (c *Client) broken(ctx context.Context, err error, sent bool) *llm.Error {
 		e.Unreachable = !e.Final && c.isDown(err)
 	}
 	return e
+}
+
+// wasRefused reports whether a server of HTTP/2 said that it has not processed a request: it refused the stream, or a GOAWAY
+// left the stream out. net/http would send such a request again, and says so in a text.
+func wasRefused(err error) bool {
+	_, why, ok := strings.Cut(err.Error(), "http2: Transport: cannot retry err [")
+	return ok && (strings.Contains(why, "; REFUSED_STREAM") || strings.HasPrefix(why, "http2: Transport received Server's graceful shutdown GOAWAY"))
 }
 
 // markReached records that the server has answered.

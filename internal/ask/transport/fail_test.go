@@ -48,7 +48,8 @@ func TestGone(t *testing.T) {
 		if c.met {
 			w.markReached()
 		}
-		e := w.broken(context.Background(), c.err, c.sent)
+		e := w.broken(context.Background(), c.err)
+		e.Uncertain = c.sent
 		if e.Unreachable != c.gone || e.Final != c.unknown || e.Unserved() != (c.gone && !c.sent) {
 			t.Errorf("%s: %+v", c.name, e)
 		}

@@ -26,8 +26,10 @@ const (
 	// maxHTTP1Body is the size of the largest body of a request.
 	maxHTTP1Body = 64 << 10
 
-	idleFor  = 90 * time.Second // how long a connection is kept without use
-	readSize = 4 << 10          // of a reader; most answers fit
+	// idleFor is how long a connection is kept without use. Load balancers close theirs after a minute, and a request that
+	// is sent just then may have been seen.
+	idleFor  = 50 * time.Second
+	readSize = 4 << 10 // of a reader; most answers fit
 )
 
 // errHead means that the head of an answer is too large.
@@ -42,8 +44,9 @@ var errLength = errors.New("the body of the request does not have the announced 
 // each connection. Here the goroutine of the caller writes and reads, and a call that waits for its answer holds no
 // buffer. net/http parses the heads and finds the ends of the bodies.
 //
-// It promises that an exchange ends with its context. A request is sent again only once and over a new connection, if a
-// connection that was used before ends before the first byte of the answer. A connection is used again only if the answer
+// It is an http.RoundTripper. It promises that an exchange ends with its context. A request is sent once, except that a GET is sent again
+// over a new connection if one that was used before ends before the first byte of the answer. The error of an exchange says what the
+// server can have got: see exchangeError. A connection is used again only if the answer
 // was read to its end and nothing followed it. No head is larger than maxHead, and a header that would break the head is
 // refused. An http1Client may be used from several goroutines at once.
 //
@@ -62,59 +65,86 @@ type http1Client struct {
 	heads   sync.Pool // *[]byte
 }
 
-// Do sends a request with a body of at most maxHTTP1Body bytes, and waits for the head of the answer. The fields of req that count are
-// its context, Method, URL, Host, Header and ContentLength, and GetBody: if it is nil, only a GET is sent again. body appends the
-// body; Do calls it again if the request is sent again. Do calls wrote when the whole request is sent. The caller must close the body of the answer, and not while it reads.
-func (c *http1Client) Do(req *http.Request, body func([]byte) ([]byte, error), wrote func()) (*http.Response, error) {
+// exchangeError is the error of an exchange over a connection, before its answer began.
+type exchangeError struct {
+	err    error
+	sent   bool // the whole request: the server may have done the work
+	reused bool // the connection, which the server may have closed before it saw the request
+}
+
+func (e *exchangeError) Error() string { return e.err.Error() }
+
+func (e *exchangeError) Unwrap() error { return e.err }
+
+// RoundTrip sends a request with a body of at most maxHTTP1Body bytes, and waits for the head of the answer. The fields of req that count are
+// its context, Method, URL, Host, Header, ContentLength and Body, which is read and closed before anything is sent. The caller must close the
+// body of the answer, and not while it reads.
+func (c *http1Client) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
 	for take := c.take; ; take = c.dial {
-		out, err := c.head(req, body)
+		out, err := c.head(req)
 		if err != nil {
 			return nil, err
 		}
 		k, err := take(ctx)
 		if err != nil {
+			c.heads.Put(out)
 			return nil, err
 		}
-		res, err := c.exchange(ctx, k, out, wrote)
+		res, err := c.exchange(ctx, k, out)
 		if err == nil {
 			return res, nil
 		}
 		_ = k.cut() // the exchange has failed already
-		if !k.used || k.begun || req.GetBody == nil && req.Method != http.MethodGet || ctx.Err() != nil {
+		if failed, ok := errors.AsType[*exchangeError](err); !ok || !failed.reused || ctx.Err() != nil {
+			return nil, err
+		}
+		c.closeIdle() // the server may have closed the others too
+		if req.Method != http.MethodGet || req.Body != nil {
 			return nil, err
 		}
 	}
 }
 
 // head returns the head of a request with its body, so that both are sent in one piece.
-func (c *http1Client) head(req *http.Request, body func([]byte) ([]byte, error)) (out *[]byte, err error) {
+func (c *http1Client) head(req *http.Request) (out *[]byte, err error) {
 	out, ok := c.heads.Get().(*[]byte)
 	if !ok {
 		out = new([]byte)
 	}
-	if *out, err = appendHead((*out)[:0], req); err != nil {
-		return nil, err
+	if *out, err = appendHead((*out)[:0], req); err != nil || req.Body == nil {
+		return out, err
 	}
-	head := len(*out)
-	if *out, err = body(*out); err == nil && int64(len(*out)-head) != req.ContentLength {
+	*out, err = appendBody(*out, req.Body, req.ContentLength)
+	return out, errors.Join(err, req.Body.Close())
+}
+
+// appendBody appends a body of this length.
+func appendBody(b []byte, body io.Reader, length int64) ([]byte, error) {
+	if length < 0 {
+		return b, errLength
+	}
+	head := len(b)
+	b = slices.Grow(b, int(length)+1)
+	n, err := io.ReadFull(body, b[head:head+int(length)+1]) // one byte more shows that it ends there
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		err = nil
+	}
+	if err == nil && int64(n) != length {
 		err = errLength
 	}
-	return out, err
+	return b[:head+min(n, int(length))], err
 }
 
 // exchange sends a request over a connection, and reads the head of its answer.
-func (c *http1Client) exchange(ctx context.Context, k *conn, out *[]byte, wrote func()) (*http.Response, error) {
-	k.left, k.begun = maxHead, false
+func (c *http1Client) exchange(ctx context.Context, k *conn, out *[]byte) (*http.Response, error) {
+	k.left = maxHead
 	stop := afterFunc(ctx, k.interrupt)
 	_, unsent := k.Write(*out)
-	c.heads.Put(out) // nobody needs it while the server works
-	if unsent == nil {
-		wrote()
-	}
+	c.heads.Put(out)                           // nobody needs it while the server works
 	if err := k.awaitFirstByte(); err != nil { // a server may answer before it has read everything
 		stop()
-		return nil, cmp.Or(unsent, err)
+		return nil, &exchangeError{cmp.Or(unsent, err), unsent == nil, k.used}
 	}
 	return c.read(k, stop, unsent == nil)
 }
@@ -143,7 +173,7 @@ func (c *http1Client) read(k *conn, stop func() bool, sent bool) (*http.Response
 	if err != nil {
 		stop()
 		c.giveReader(r)
-		return nil, err
+		return nil, &exchangeError{err, sent, false}
 	}
 	k.left = math.MaxInt64
 	res.Body = &http1Body{
@@ -240,8 +270,15 @@ func (c *http1Client) prune() {
 // Close closes the connections that no exchange is using, now and in the future.
 func (c *http1Client) Close() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.closed = true
+	c.mu.Unlock()
+	c.closeIdle()
+}
+
+// closeIdle closes the connections that no exchange is using.
+func (c *http1Client) closeIdle() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, k := range c.idle {
 		_ = k.Close() // nobody uses it
 	}
@@ -294,7 +331,6 @@ type conn struct {
 	raw   syscall.RawConn // of below; nil: not known
 	since time.Time       // when the last exchange ended
 	used  bool            // for an exchange before this one
-	begun bool            // the answer has begun
 	left  int64           // how many bytes may still be read
 
 	first    [1]byte // of the answer
@@ -338,7 +374,7 @@ func (k *conn) awaitFirstByte() error {
 			return err
 		}
 	}
-	k.begun, k.hasFirst = true, true
+	k.hasFirst = true
 	return nil
 }
 

@@ -35,13 +35,13 @@ func post(ctx context.Context) *http.Request {
 	return (&http.Request{Method: http.MethodPost, URL: u, Host: u.Host, Header: http.Header{"User-Agent": {"parley"}}}).WithContext(ctx)
 }
 
-// empty is no body.
-func empty(b []byte) ([]byte, error) { return b, nil }
-
 // askHTTP1 makes an exchange and returns the body of its answer.
 func askHTTP1(c *http1Client, req *http.Request, body string) (string, error) {
 	req.ContentLength = int64(len(body))
-	res, err := c.Do(req, func(b []byte) ([]byte, error) { return append(b, body...), nil }, func() {})
+	if req.Method != http.MethodGet {
+		req.Body = io.NopCloser(strings.NewReader(body))
+	}
+	res, err := c.RoundTrip(req)
 	if err != nil {
 		return "", err
 	}
@@ -137,8 +137,8 @@ func script(t *testing.T, secure bool, scripts ...[]string) (c *http1Client, dia
 	return c, dials, requests
 }
 
-// TestAgain: a connection is used again only after a whole answer with nothing behind it, and a request is sent again
-// only if a used connection ends before the answer begins.
+// TestAgain: a connection is used again only after a whole answer with nothing behind it. A request is sent once, and its error says whether it
+// was sent over a connection that was used before. A GET is then sent again.
 func TestAgain(t *testing.T) {
 	t.Parallel()
 	const whole = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -149,7 +149,7 @@ func TestAgain(t *testing.T) {
 		dials    int64
 		requests int64
 		fails    int  // which of the two calls fails
-		once     bool // the calls must not be sent again
+		get      bool
 	}{
 		{"kept", [][]string{{whole, whole}}, 1, 2, 0, false},
 		{"after an announcement", [][]string{{"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + whole, whole}}, 1, 2, 0, false},
@@ -159,9 +159,9 @@ func TestAgain(t *testing.T) {
 		{"something follows", [][]string{{whole + "HTTP/1.1 200 OK\r\n\r\n"}, {whole}}, 2, 2, 0, false},
 		{"TLS, kept", [][]string{{long, whole}}, 1, 2, 0, false},
 		{"TLS, something follows", [][]string{{long + "HTTP/1.1 200 OK\r\n\r\n", whole}, {whole}}, 2, 2, 0, false},
-		{"closed when it is used again", [][]string{{whole, ""}, {whole}}, 2, 3, 0, false},
-		{"closed when it is used again, twice", [][]string{{whole, ""}, {""}, {whole}}, 2, 3, 2, false},
-		{"closed when it is used again, by a call that must not be sent again", [][]string{{whole, ""}, {whole}}, 1, 2, 2, true},
+		{"stale, GET", [][]string{{whole, ""}, {whole}}, 2, 3, 0, true},
+		{"stale, GET, twice", [][]string{{whole, ""}, {""}, {whole}}, 2, 3, 2, true},
+		{"stale", [][]string{{whole, ""}, {whole}}, 1, 2, 2, false},
 		{"closed in the middle of the head", [][]string{{whole, "HTTP/1.1 200"}}, 1, 2, 2, false},
 		{"closed without an answer", [][]string{{""}, {whole}}, 2, 2, 1, false},
 		{"cut off", [][]string{{"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok"}, {whole}}, 2, 2, 1, false},
@@ -173,12 +173,16 @@ func TestAgain(t *testing.T) {
 			cl, dials, requests := script(t, strings.HasPrefix(c.name, "TLS"), c.scripts...)
 			for call := 1; call <= 2; call++ {
 				req := post(t.Context())
-				if !c.once {
-					req.GetBody = func() (io.ReadCloser, error) { return http.NoBody, nil }
+				body := "{}"
+				if c.get {
+					req.Method, body = http.MethodGet, ""
 				}
-				_, err := askHTTP1(cl, req, "{}")
+				_, err := askHTTP1(cl, req, body)
 				if (err != nil) != (call == c.fails) {
 					t.Errorf("call %d: %v", call, err)
+				}
+				if failed, ok := errors.AsType[*exchangeError](err); ok && (!failed.sent || failed.reused != (c.name == "stale")) {
+					t.Errorf("call %d: %+v", call, failed)
 				}
 			}
 			if dials.Load() != c.dials || requests.Load() != c.requests {
@@ -299,8 +303,8 @@ func TestIdle(t *testing.T) {
 				t.Errorf("%d connections are open, want %d", open.Load(), n)
 			}
 		}
-		first, err := c.Do(post(t.Context()), empty, func() {})
-		second, err2 := c.Do(post(t.Context()), empty, func() {})
+		first, err := c.RoundTrip(post(t.Context()))
+		second, err2 := c.RoundTrip(post(t.Context()))
 		if err := errors.Join(err, err2, first.Body.Close()); err != nil {
 			t.Fatal(err)
 		}
@@ -311,7 +315,7 @@ func TestIdle(t *testing.T) {
 		want(1)
 		time.Sleep(idleFor)
 		want(0)
-		last, err := c.Do(post(t.Context()), empty, func() {})
+		last, err := c.RoundTrip(post(t.Context()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -342,7 +346,7 @@ func TestHead(t *testing.T) {
 		}
 	}
 	req := post(t.Context())
-	req.Header = http.Header{"B": {" b\t"}, "A": {"1", "2"}, "Content-Length": {"99"}, "Transfer-Encoding": {"chunked"}, "X-Idempotency-Key": {}}
+	req.Header = http.Header{"B": {" b\t"}, "A": {"1", "2"}, "Content-Length": {"99"}, "Transfer-Encoding": {"chunked"}}
 	req.ContentLength = 7
 	b, err := appendHead(nil, req)
 	if want := "POST /v1/x?a=b HTTP/1.1\r\nHost: lab.test\r\nA: 1\r\nA: 2\r\nB: b\r\nContent-Length: 7\r\n\r\n"; err != nil || string(b) != want {

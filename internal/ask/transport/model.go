@@ -80,7 +80,7 @@ func (m *Model) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 		return nil, m.c.Fail(err, model, nil)
 	}
 	defer a.Close()
-	if a.sent.Load() && !a.again { // nobody reads the body any more
+	if a.sent.Load() { // nobody reads the body any more
 		o.free()
 	}
 	resp, err := m.receive(ctx, a)
@@ -95,7 +95,7 @@ func (m *Model) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 }
 
 // outgoing is a request on its way to the server. It keeps its body only until that is sent: while very many calls wait, their
-// bodies would take much memory. In the rare case that the request is sent again, the body is written again.
+// bodies would take much memory. In the rare case that the request is sent again with another key, the body is written again.
 type outgoing struct {
 	m       *Model
 	call    Request

@@ -7,10 +7,9 @@
 // no goroutine behind. Nothing that leaves the package holds the key, even if a server echoes it: see
 // package redact. A Client may be used from several goroutines at once.
 //
-// A request is sent once, with two exceptions. One that is refused with 401 is sent again if there is a new key.
-// And a server may close an idle connection just when a
-// request is sent on it. If the connection ends before the first byte of an answer, the request is
-// sent again on another one: the server has almost certainly not seen it. Package dispatch does all
+// A request is sent once, so that whoever pays for it knows of every attempt, with two exceptions. One that is refused with 401 is sent
+// again if there is a new key, and a GET if the server has closed the idle connection that it was sent on. The error of
+// a call says whether it was sent (Uncertain), and whether over such a connection (Stale). Package dispatch does all
 // other retries.
 //
 // It does not know the requests and answers of any dialect.
@@ -135,9 +134,6 @@ func (c *Client) authorize(ctx context.Context) (*authHeader, error) {
 
 func headers(p *provider.Provider, c *Config, key *credential.Key) http.Header {
 	h := http.Header{"Content-Type": {"application/json"}, "User-Agent": {"parley"}}
-	// net/http does not send an empty list. It means that the request may be sent again if an idle
-	// connection is dead: see the package comment.
-	h["X-Idempotency-Key"] = []string{}
 	for k, v := range c.Header {
 		h.Set(k, v)
 	}
