@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -212,6 +213,41 @@ func TestKilledBudget(t *testing.T) {
 	t.Logf("%+v; billed %g of %g; at most %d calls in flight", got, billed, budget, server.Stats().InFlightMax)
 }
 
+// TestBudgetSurvivesKills kills everything at random moments, in a run with a budget of five times what it costs. It
+// completes, within the budget by the provider's own count, and no more is at risk than the calls in flight at the kills can have cost.
+func TestBudgetSurvivesKills(t *testing.T) {
+	t.Parallel()
+	for _, nodes := range []int{0, 1} {
+		t.Run(fmt.Sprint(nodes), func(t *testing.T) {
+			t.Parallel()
+			if nodes == 1 {
+				often(t)
+			}
+			url, server := serve(t, simhttp.Config{})
+			file, prices := plan(t, url), priced(t, 100)
+			const tokens = 60
+			priced := []string{"--set", fmt.Sprint("agents.quiet.max_tokens=", tokens), "--set", fmt.Sprint("agents.bold.max_tokens=", tokens), "--set", "prices=" + prices, "--allow-files", filepath.Dir(prices)}
+			billed := func() float64 { return float64(server.Stats().Tokens.Output) / 1000 }
+			want, _ := program(t, 0, append([]string{"run", file, "--out", filepath.Join(t.TempDir(), "whole.parley"), "--json", "--quiet"}, priced...)...)
+			cost := billed()
+			least, kills := enough(t, 6, 3), 0
+			for kills < least {
+				before := billed()
+				n, got := killedRun(t, file, nodes, least-kills, append(priced, "--budget", fmt.Sprint(5*cost))...)
+				kills += n
+				bill, risk := billed()-before, float64(n*planCalls*tokens)/1000
+				t.Logf("%d kills: $%.2f of $%.2f spent, $%.2f billed, $%.2f at risk; the calls in flight can have cost $%.2f", n, got.Cost, 5*cost, bill, got.Risked, risk)
+				if got.State != "complete" || got.Digest != want.Digest || bill > 5*cost || got.Cost > bill+1e-9 || got.Cost+got.Risked < bill-1e-9 || got.Risked > risk {
+					t.Errorf("after %d kills: %+v", n, got)
+				}
+				if n == 0 {
+					break // it was over too soon
+				}
+			}
+		})
+	}
+}
+
 // TestSharedQuota: workers together keep to the limit of a provider that says nothing about it, also when one is killed and
 // started again. The provider counts what it refuses.
 func TestSharedQuota(t *testing.T) {
@@ -299,10 +335,10 @@ func stuck(t *testing.T, parts []*process) {
 }
 
 // killedRun plays a run on a cluster and kills its parts until there were enough, or it is complete.
-func killedRun(t *testing.T, file string, nodes, enough int) (kills int, got summary) {
+func killedRun(t *testing.T, file string, nodes, enough int, more ...string) (kills int, got summary) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "run.parley")
-	args := []string{"run", file, "--out", out, "--json", "--quiet", "--lease", "500ms"}
+	args := append([]string{"run", file, "--out", out, "--json", "--quiet", "--lease", "500ms"}, more...)
 	var parts []*process
 	if nodes == 0 {
 		args = append(args, "--workers", "2")
@@ -310,8 +346,12 @@ func killedRun(t *testing.T, file string, nodes, enough int) (kills int, got sum
 		hubs, url := hubOf(t, nodes)
 		args = append(args, "--cluster", url)
 		parts = append(parts, hubs...)
+		worker := []string{"worker", "--cluster", url, "--quiet"}
+		if i := slices.Index(more, "--allow-files"); i >= 0 {
+			worker = append(worker, more[i:i+2]...)
+		}
 		for range 3 {
-			parts = append(parts, start(t, "secret", "worker", "--cluster", url, "--quiet"))
+			parts = append(parts, start(t, "secret", worker...))
 		}
 	}
 	run := start(t, "secret", args...)

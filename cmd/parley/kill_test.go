@@ -98,6 +98,8 @@ type summary struct {
 	State  string
 	Digest string
 	Calls  struct{ Total, Asked, Repeated int }
+	Cost   float64 `json:"cost_usd"`
+	Risked float64 `json:"risked_usd"`
 }
 
 // parley runs the program; it is killed after a while, if that is given. killed says

@@ -121,6 +121,7 @@ type hubFlags struct {
 	TLSCert   string `group:"cluster" placeholder:"FILE" help:"With --tls-key: the certificate of the hub, as PEM."`
 	TLSKey    string `group:"cluster" placeholder:"FILE" help:"The key of --tls-cert."`
 	TLSCA     string `name:"tls-ca" group:"cluster" placeholder:"FILE" help:"Certificates of the authorities that signed the hub's, as PEM. Default: those of the system."`
+	TLSName   string `hidden:"" help:"The name in the hub's certificate. Default: that of the address."`
 }
 
 // token returns the token, or "".
@@ -148,14 +149,14 @@ func (f *hubFlags) serverTLS() (*tls.Config, error) {
 		return nil, exit.AsUsage(fmt.Errorf("--tls-cert, --tls-key: %w", err))
 	}
 	cfg := &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13}
-	if f.TLSCA == "" {
-		return cfg, nil
-	}
 	cfg.RootCAs, err = f.authorities()
 	return cfg, err
 }
 
 func (f *hubFlags) authorities() (*x509.CertPool, error) {
+	if f.TLSCA == "" {
+		return nil, nil // those of the system
+	}
 	b, err := os.ReadFile(f.TLSCA)
 	if err != nil {
 		return nil, exit.AsUsage(fmt.Errorf("--tls-ca: %w", err))

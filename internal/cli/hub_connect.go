@@ -162,14 +162,14 @@ func (w *hubWatch) stop() {
 // options returns what every connection to the hub needs.
 func (f *hubFlags) options(token string) ([]nats.Option, error) {
 	options, _ := hub.Options(token)
-	if f.TLSCA == "" {
+	if f.TLSCA+f.TLSName == "" {
 		return options, nil
 	}
 	pool, err := f.authorities()
 	if err != nil {
 		return nil, err
 	}
-	return append(options, nats.Secure(&tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS13})), nil
+	return append(options, nats.Secure(&tls.Config{RootCAs: pool, ServerName: f.TLSName, MinVersion: tls.VersionTLS13})), nil
 }
 
 // unreachable says for each node of a hub why it cannot be used, and what to do. It returns nil if one answers. nc may be nil.

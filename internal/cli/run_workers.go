@@ -3,6 +3,8 @@ package cli
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -107,16 +110,19 @@ func (f *playFlags) openCluster(ctx context.Context, s *State, p *app.Play) (_ *
 		if j.hub, err = hub.Start(hub.Config{Listen: f.Listen, Token: token, TLS: secure}); err != nil {
 			return nil, exit.AsUsage(err)
 		}
-		url, token = j.hub.URL(), j.hub.Token()
+		url, token = j.hub.LocalURL(), j.hub.Token()
 		if f.Listen != "" && !f.Quiet {
-			fmt.Fprintf(s.Stderr, "parley: workers can join at %s\n", url)
+			fmt.Fprintf(s.Stderr, "parley: workers can join at %s\n", j.hub.URL())
 		}
-	}
-	tell := s.tell
-	if j.hub != nil {
-		tell = nil // it is in this process
-	}
-	if j.conn, err = f.connectAndWait(ctx, url, token, tell); err != nil {
+		if f.TLSName, err = certificateName(secure); err != nil {
+			return nil, err
+		}
+		nc, err := j.hub.Connect()
+		if err != nil {
+			return nil, err
+		}
+		j.conn = &hubConn{nc, &hubWatch{cancel: func() {}}}
+	} else if j.conn, err = f.connectAndWait(ctx, url, token, s.tell); err != nil {
 		return nil, err
 	}
 	here := j.hub != nil && f.Listen == "" // all workers are on this machine
@@ -136,6 +142,24 @@ func (f *playFlags) openCluster(ctx context.Context, s *State, p *app.Play) (_ *
 		})
 	}
 	return j, nil
+}
+
+// certificateName returns a name that a certificate is for. Workers on this machine reach the hub by another one.
+func certificateName(c *tls.Config) (string, error) {
+	if c == nil {
+		return "", nil
+	}
+	leaf, err := x509.ParseCertificate(c.Certificates[0].Certificate[0])
+	switch {
+	case err != nil:
+		return "", exit.AsUsage(fmt.Errorf("--tls-cert: %w", err))
+	case len(leaf.DNSNames) > 0:
+		return strings.Replace(leaf.DNSNames[0], "*", "any", 1), nil
+	case len(leaf.IPAddresses) > 0:
+		return leaf.IPAddresses[0].String(), nil
+	default:
+		return "", exit.Usagef("--tls-cert: the certificate names no host and no address, so nobody can check it: make one with a subject alternative name")
+	}
 }
 
 // hubRoom says that the hub is full, or has room again.
@@ -192,6 +216,9 @@ func (f *playFlags) superviseWorker(ctx context.Context, s *State, url, token, f
 	}
 	if f.TLSCA != "" {
 		args = append(args, "--tls-ca", f.TLSCA)
+	}
+	if f.TLSName != "" {
+		args = append(args, "--tls-name", f.TLSName)
 	}
 	for ctx.Err() == nil {
 		if err := runWorker(ctx, s, args, token); err != nil && ctx.Err() == nil {

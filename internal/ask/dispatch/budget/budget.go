@@ -499,7 +499,7 @@ func (b *Budget) Exhaust() {
 // wait for the disk. The steps are small beside what is at stake and beside what is not spent, so that a run which was
 // killed, even often, can be resumed with the rest of its budget.
 const (
-	stepOfStake   = 4    // 1/stepOfStake of what is at stake is exposed beside it, and no more than
+	stepOfStake   = 8    // 1/stepOfStake of what is at stake is exposed beside it, and no more than
 	stepOfUnspent = 128  // 1/stepOfUnspent of what is not spent
 	slackMost     = 32   // less is exposed as soon as 1/slackMost of what is not spent is too much, or
 	slackLeast    = 1024 // if it is twice what is at stake, 1/slackLeast

@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 )
 
 // Config says how a hub runs. The zero value is one node on this machine, on any port.
@@ -210,6 +211,25 @@ func loopback(host string) bool {
 
 // URL returns the address of the hub.
 func (h *Hub) URL() string { return h.server.Load().ClientURL() }
+
+// LocalURL returns the address of the hub for processes of this machine.
+func (h *Hub) LocalURL() string {
+	u := parse(h.URL())
+	if ip := net.ParseIP(u.Hostname()); ip != nil && ip.IsUnspecified() {
+		u.Host = net.JoinHostPort("localhost", u.Port())
+	}
+	return u.String()
+}
+
+// Connect connects this process with the hub, without the network: what its certificate says does not matter.
+func (h *Hub) Connect() (*nats.Conn, error) {
+	options, _ := Options(h.config.Token)
+	nc, err := nats.Connect(nats.DefaultURL, append(options, nats.InProcessServer(h.server.Load()), nats.MaxReconnects(-1), nats.Name("parley"))...)
+	if err != nil {
+		return nil, fmt.Errorf("hub: %w", err)
+	}
+	return nc, nil
+}
 
 // Token returns what clients must know.
 func (h *Hub) Token() string { return h.config.Token }
