@@ -283,7 +283,7 @@ func TestRebuilt(t *testing.T) {
 	direct, _ := provider(t)
 	want, _ := program(t, 0, "run", plan(t, direct), "--out", filepath.Join(t.TempDir(), "whole.parley"), "--json", "--quiet")
 	address, release := gated(t)
-	_, hub := hubOf(t, 1)
+	_, hub := hubOf(t, 3)
 	for range 2 {
 		start(t, "secret", "worker", "--cluster", hub, "--quiet")
 	}

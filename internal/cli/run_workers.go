@@ -125,6 +125,9 @@ func (f *playFlags) openCluster(ctx context.Context, s *State, p *app.Play) (_ *
 	} else if j.conn, err = f.connectAndWait(ctx, url, token, s.tell); err != nil {
 		return nil, err
 	}
+	if f.Retain && j.conn.ConnectedClusterName() == "" {
+		return nil, exit.Usagef("--retain: this hub has one node, which keeps everything in memory: it would become full, and be lost with its process. Use a hub of three nodes, or leave out --retain")
+	}
 	here := j.hub != nil && f.Listen == "" // all workers are on this machine
 	c := &cluster.Coordinator{Conn: j.conn.Conn, Build: buildID(), AckWait: f.Lease, Retain: f.Retain, Alone: here, Strict: here}
 	c.Room = s.hubRoom
