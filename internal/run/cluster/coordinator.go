@@ -79,6 +79,9 @@ func (c *Coordinator) Play(ctx context.Context, run *engine.RemoteRun) error {
 	if err != nil {
 		return fmt.Errorf("coordinator: %w", err)
 	}
+	if err := c.checkHub(ctx, js, run.Stopped, hubStarts); err != nil || run.Stopped() {
+		return err
+	}
 	p := &play{Coordinator: *c, js: js, run: run, lots: make(chan engine.Lot), open: map[int]engine.Lot{}, claimed: map[int]string{}, records: map[string]*record{}, workers: map[string]time.Time{}}
 	p.setDefaults()
 	var cutting sync.WaitGroup
@@ -96,6 +99,30 @@ func (c *Coordinator) Play(ctx context.Context, run *engine.RemoteRun) error {
 	close(over)
 	cutting.Wait()
 	return err
+}
+
+// hubStarts is how long a hub may take until it keeps messages.
+const hubStarts = 30 * time.Second
+
+// checkHub returns an error if the hub cannot keep messages: a NATS server that is not ours may have no JetStream.
+func (c *Coordinator) checkHub(ctx context.Context, js jetstream.JetStream, stopped func() bool, within time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	var last error
+	for {
+		try, cancel := context.WithTimeout(ctx, within/10)
+		_, err := js.AccountInfo(try)
+		cancel()
+		if err == nil || stopped() {
+			return nil
+		}
+		if last == nil || ctx.Err() == nil {
+			last = err
+		}
+		if !sleep(ctx, within/100) {
+			return fmt.Errorf("the hub keeps no messages: %w. Runs need JetStream there: start it with parley hub, or enable JetStream in your NATS server", last)
+		}
+	}
 }
 
 // cut passes on lots until there are no more.

@@ -10,6 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
 	"parley/internal/ask/dispatch/limiter"
 	"parley/internal/ask/dispatch/tokens"
 	"parley/internal/run/cluster/clustertest"
@@ -220,5 +224,32 @@ func TestHold(t *testing.T) {
 	wg.Wait()
 	if want := []bool{true, false}; res.State != journal.Complete || !slices.Equal(held, want) {
 		t.Errorf("%+v; held %v, want %v", res, held, want)
+	}
+}
+
+// TestHubWithoutJetStream: a NATS server that keeps no messages ends a run with the reason, and not with a wait for workers.
+func TestHubWithoutJetStream(t *testing.T) {
+	t.Parallel()
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	defer func() { s.Shutdown(); s.WaitForShutdown() }()
+	if !s.ReadyForConnections(time.Minute) {
+		t.Fatal("the server does not start")
+	}
+	nc, err := nats.Connect(s.ClientURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Coordinator{Conn: nc}
+	if err := c.checkHub(t.Context(), js, func() bool { return false }, 50*time.Millisecond); err == nil || !strings.Contains(err.Error(), "JetStream") {
+		t.Errorf("got %v", err)
 	}
 }

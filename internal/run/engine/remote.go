@@ -74,6 +74,9 @@ func (x *RemoteRun) Stop(state journal.State, why journal.Reason, err error) {
 	x.run.sched.wakeAll()
 }
 
+// Stopped reports whether the run is to end.
+func (x *RemoteRun) Stopped() bool { return x.run.stop.stopped.Load() }
+
 // Lost counts calls that a worker had in flight when it was killed. They are made again.
 func (x *RemoteRun) Lost(calls int) { x.run.lost.Add(int64(max(0, calls))) }
 
