@@ -501,8 +501,8 @@ func (b *Budget) Exhaust() {
 const (
 	stepOfStake   = 8    // 1/stepOfStake of what is at stake is exposed beside it, and no more than
 	stepOfUnspent = 128  // 1/stepOfUnspent of what is not spent
-	slackMost     = 32   // less is exposed as soon as 1/slackMost of what is not spent is too much, or
-	slackLeast    = 1024 // if it is twice what is at stake, 1/slackLeast
+	largeSlack    = 32   // less is exposed as soon as 1/largeSlack of what is not spent is too much, or
+	smallSlack    = 1024 // if it is twice what is at stake, 1/smallSlack
 )
 
 // owed returns what a process that is killed now may owe.
@@ -524,7 +524,7 @@ func (b *Budget) toExpose() llm.Money {
 func (b *Budget) exposureIsOff() bool {
 	need, unspent := b.atStake(), max(0, b.unspent())
 	over := b.exposed.Minus(need)
-	return b.limit > 0 && (over < 0 || over > min(max(need, unspent/slackLeast), unspent/slackMost))
+	return b.limit > 0 && (over < 0 || over > min(max(need, unspent/smallSlack), unspent/largeSlack))
 }
 
 // exposeAttempt notes that an attempt is about to be sent which can cost held.
