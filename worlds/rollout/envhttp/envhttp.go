@@ -63,13 +63,13 @@ func New(p *rules.Params, run string, codes world.Codes) (*Actor, error) {
 	if owner == "" {
 		return nil, fmt.Errorf("envhttp: a run without a name cannot tell its environments from others'")
 	}
-	a := &Actor{envs: map[int]*episodeEnv{}, timeout: seconds(p.Pool.Timeout), downTimeout: seconds(p.Pool.Patience)}
+	a := &Actor{envs: map[int]*episodeEnv{}, timeout: time.Duration(p.Pool.Timeout), downTimeout: time.Duration(p.Pool.Patience)}
 	if p.Tools.MCP != "" {
 		a.tools = NewMCP(p.Tools.MCP)
 	}
 	c := poolConfig{
 		Owner: owner, PerHost: p.Pool.PerServer, Startup: p.Pool.Startup, Warm: p.Pool.Warm,
-		Timeout: seconds(p.Pool.Timeout), DownTimeout: seconds(p.Pool.Patience), Jitter: seconds(p.Pool.Jitter),
+		Timeout: time.Duration(p.Pool.Timeout), DownTimeout: time.Duration(p.Pool.Patience), Jitter: time.Duration(p.Pool.Jitter),
 	}
 	if id, _, ok := strings.Cut(run, "."); ok {
 		c.Run = strings.Trim(notInOwner.ReplaceAllString(id, "_"), "_")
@@ -117,8 +117,6 @@ func serverHosts(p *rules.Params) (hosts []Host, idle []func(), perHost int) {
 	}
 	return hosts, idle, perHost
 }
-
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 // Capacity returns how many episodes can be played at the moment; 0: any number.
 func (a *Actor) Capacity() int {
@@ -485,7 +483,7 @@ func Probe(ctx context.Context, p *rules.Params) []world.Presence {
 			return err
 		})
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, min(probeTime, seconds(p.Pool.Timeout)), &llm.Error{Kind: llm.KindTimeout, Message: "no answer in time"})
+	ctx, cancel := context.WithTimeoutCause(ctx, min(probeTime, time.Duration(p.Pool.Timeout)), &llm.Error{Kind: llm.KindTimeout, Message: "no answer in time"})
 	defer cancel()
 	out := make([]world.Presence, len(checks))
 	var wg sync.WaitGroup
