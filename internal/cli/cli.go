@@ -24,6 +24,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -185,6 +186,10 @@ func printError(s *State, err error) int {
 	}
 	if msg := err.Error(); msg != "" {
 		fmt.Fprintln(s.Stderr, "parley: "+exit.Plain(msg))
+	}
+	// An error in a file that is named in a plan is a text, without its cause.
+	if msg := err.Error(); strings.Contains(msg, syscall.EMFILE.Error()) && !strings.Contains(msg, "ulimit") {
+		fmt.Fprintln(s.Stderr, "the system allows no more open files: raise the limit in this shell, as with ulimit -n 4096, and try again")
 	}
 	return exit.CodeOf(err)
 }

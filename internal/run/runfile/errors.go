@@ -43,11 +43,17 @@ func errMissing(what string, args ...any) error {
 // returns nil for nil.
 func explain(path, doing string, err error) error {
 	var help string
+	var few error
+	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultCantOpen {
+		few = files.Exhausted()
+	}
 	switch code := sqlite.ErrCode(err).ToPrimary(); {
 	case err == nil:
 		return nil
 	case isDamage(err):
 		return damaged(path, doing, err)
+	case few != nil:
+		return fmt.Errorf("%s: %s: %w: %w", path, doing, err, few)
 	case errors.Is(err, ErrGone):
 		return fmt.Errorf("sqlite: %s: %s: %w: nothing more can be recorded (if you moved it, move it back and resume the run; if you deleted or truncated it, what it recorded is lost)", path, doing, err)
 	case code == sqlite.ResultFull:
