@@ -105,6 +105,7 @@ type ownVerbs struct {
 	Report  reportCmd  `group:"read" help:"Summarize runs in tables, or on a page with charts."`
 	Compare compareCmd `group:"read" help:"Compare runs, agents, models or cells."`
 	Export  exportCmd  `group:"read" help:"Write a run as JSON lines, CSV or Parquet."`
+	Label   labelCmd   `group:"read" help:"Add labels of episodes from a table."`
 
 	Worker  workerCmd  `group:"cluster" help:"Play episodes of runs on other machines."`
 	Hub     hubCmd     `group:"cluster" help:"Connect runs with workers on other machines."`
@@ -211,7 +212,7 @@ func Verbs(kinds []world.Kind) []string {
 
 func parseAndRun(ctx context.Context, s *State, measured *profiles) error {
 	if err := checkKinds(s.Kinds); err != nil {
-		return fmt.Errorf("cli: %w", err)
+		return err
 	}
 	args := s.Args
 	switch {
@@ -229,7 +230,7 @@ func parseAndRun(ctx context.Context, s *State, measured *profiles) error {
 	var g grammar
 	parser, err := newParser(s, &g, only)
 	if err != nil {
-		return fmt.Errorf("cli: %w", err)
+		return err
 	}
 	k, err := parser.Parse(args)
 	if err != nil {
