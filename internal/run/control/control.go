@@ -115,7 +115,7 @@ const (
 func Send(ctx context.Context, run, verb string, args, value any) error {
 	b, err := json.Marshal(args)
 	if err != nil {
-		return fmt.Errorf("control: %s: %w", verb, err)
+		return fmt.Errorf("%s: %w", verb, err)
 	}
 	dir := folderOf(run)
 	process, err := playing(ctx, dir)
@@ -127,19 +127,19 @@ func Send(ctx context.Context, run, verb string, args, value any) error {
 	}
 	name := filepath.Join(dir, fmt.Sprintf("%020d-%s", time.Now().UnixNano(), rand.Text()))
 	if err := writeFile(name+requestExt, request{process, verb, b}); err != nil {
-		return fmt.Errorf("control: %s: %w", verb, err)
+		return fmt.Errorf("%s: %w", verb, err)
 	}
 	a, err := await(ctx, dir, name, process)
 	switch {
 	case err != nil:
-		return fmt.Errorf("control: %s: %w", verb, err)
+		return fmt.Errorf("%s: %w", verb, err)
 	case a.Error != "":
 		return &Error{a.Error}
 	case value == nil:
 		return nil
 	}
 	if err := json.Unmarshal(a.Value, value); err != nil {
-		return fmt.Errorf("control: %s: the answer cannot be read: %w", verb, err)
+		return fmt.Errorf("%s: the answer cannot be read: %w", verb, err)
 	}
 	return nil
 }
@@ -245,7 +245,7 @@ type inbox struct {
 func Serve(ctx context.Context, run string, handlers map[string]Handler) (end func(), err error) {
 	b := &inbox{dir: folderOf(run), process: rand.Text(), handlers: handlers, answers: map[string]time.Time{}}
 	if err := b.open(); err != nil {
-		return nil, fmt.Errorf("control: %w", err)
+		return nil, err
 	}
 	ctx, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup

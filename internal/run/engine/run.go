@@ -44,7 +44,7 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 		c.Watch = func(Event) {}
 	}
 	if c.EpisodeBudget > 0 && c.Prices == nil {
-		return nil, errors.New("engine: a budget for each episode: there are no prices")
+		return nil, errors.New("a budget for each episode: there are no prices")
 	}
 	head, err := c.Journal.Head(ctx)
 	if err != nil {
@@ -210,7 +210,7 @@ func (r *run) keep(first journal.Entry, more ...journal.Entry) error {
 	kept := make(chan error, 1)
 	r.rec.Write(func(err error) { kept <- err }, first, more...)
 	if err := <-kept; err != nil {
-		return fmt.Errorf("engine: nothing more can be recorded: %w", err)
+		return fmt.Errorf("nothing more can be recorded: %w", err)
 	}
 	return nil
 }

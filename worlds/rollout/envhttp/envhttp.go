@@ -61,7 +61,7 @@ var notInOwner = regexp.MustCompile(`[^A-Za-z0-9]+`)
 func New(p *rules.Params, run string, codes world.Codes) (*Actor, error) {
 	owner := strings.Trim(notInOwner.ReplaceAllString(run, "_"), "_")
 	if owner == "" {
-		return nil, fmt.Errorf("envhttp: a run without a name cannot tell its environments from others'")
+		return nil, fmt.Errorf("a run without a name cannot tell its environments from others'")
 	}
 	a := &Actor{envs: map[int]*episodeEnv{}, timeout: time.Duration(p.Pool.Timeout), downTimeout: time.Duration(p.Pool.Patience)}
 	if p.Tools.MCP != "" {
@@ -188,14 +188,14 @@ func (a *Actor) Act(ctx context.Context, turn journal.Turn, _ int, _ string, act
 	}
 	b, err := json.Marshal(out)
 	if err != nil {
-		return nil, &llm.Error{Kind: llm.KindMalformed, Uncertain: true, Message: "envhttp: " + act.Name + ": " + err.Error()}
+		return nil, &llm.Error{Kind: llm.KindMalformed, Uncertain: true, Message: act.Name + ": " + err.Error()}
 	}
 	return &llm.Response{JSON: b, Finish: llm.FinishStop, Metadata: llm.Metadata{Latency: time.Since(began) - waited, Waited: waited}}, nil
 }
 
 // badActError returns the error of an invalid act. It is a programming error, so it ends the run.
 func badActError(format string, args ...any) error {
-	return &llm.Error{Kind: llm.KindBadRequest, Message: "envhttp: " + fmt.Sprintf(format, args...)}
+	return &llm.Error{Kind: llm.KindBadRequest, Message: fmt.Sprintf(format, args...)}
 }
 
 func decodeAct[T any](act world.Act, f func(T) (any, error)) (any, error) {
@@ -238,7 +238,7 @@ func (a *Actor) open(ctx context.Context, turn journal.Turn, o rules.Opening, wa
 func (a *Actor) step(ctx context.Context, turn journal.Turn, s rules.Stepping) (any, error) {
 	p := a.envOf(turn, s.Try)
 	if p == nil {
-		return nil, &llm.Error{Kind: llm.KindServer, Uncertain: true, Message: fmt.Sprintf("envhttp: episode %d has no environment", turn.Episode)}
+		return nil, &llm.Error{Kind: llm.KindServer, Uncertain: true, Message: fmt.Sprintf("episode %d has no environment", turn.Episode)}
 	}
 	r, err := p.lease.Step(ctx, s.Action)
 	if fault, ok := errors.AsType[*rules.CodeError](err); ok {
@@ -343,7 +343,7 @@ func (a *Actor) listTools(ctx context.Context, turn journal.Turn, l rules.Listin
 func (a *Actor) callTools(ctx context.Context, turn journal.Turn, c rules.Calling) (any, error) {
 	p := a.envOf(turn, c.Try)
 	if p == nil || p.tools == nil {
-		return nil, &llm.Error{Kind: llm.KindServer, Uncertain: true, Message: fmt.Sprintf("envhttp: episode %d has no session with its tools", turn.Episode)}
+		return nil, &llm.Error{Kind: llm.KindServer, Uncertain: true, Message: fmt.Sprintf("episode %d has no session with its tools", turn.Episode)}
 	}
 	var out rules.Called
 	for _, one := range c.Calls {
