@@ -125,6 +125,7 @@ type Event struct {
 	Ended   *journal.Ended   // an episode ended and is durable
 	Staged  *journal.Staged  // a stage began
 	Noted   *journal.Turned  // a world noted something; it may not be durable yet
+	Wave    int              // how many calls the wave has that is sent now
 	Closing int              // how many episodes are played to their end while no more begin
 }
 

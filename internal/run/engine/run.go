@@ -72,7 +72,7 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 	if c.People != nil {
 		r.stop.drains = append(r.stop.drains, c.People.Drain)
 	}
-	b := bounds{maxLive: c.Live, room: c.Capacity, maxCalls: c.Calls, wave: c.Wave, unreachable: c.Unreachable, needEpisodes: c.NeedEpisodes}
+	b := bounds{maxLive: c.Live, room: c.Capacity, maxCalls: c.Calls, wave: c.Wave, onWave: func(calls int) { r.watch(Event{Wave: calls}) }, unreachable: c.Unreachable, needEpisodes: c.NeedEpisodes}
 	readCtx := context.WithoutCancel(ctx) // an abort stops the run by itself
 	read := func(from, to int, each func(*journal.Ended) error) error {
 		return head.Ended.Outcomes(readCtx, c.Journal, from, to, each)
