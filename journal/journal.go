@@ -24,7 +24,7 @@ import (
 const Version = 1
 
 // ErrFenced is returned to a writer that another process has replaced.
-var ErrFenced = errors.New("journal: another process has taken over this run")
+var ErrFenced = errors.New("another process has taken over this run")
 
 // Journal holds the entries of one run. It may be used from several goroutines.
 type Journal interface {

@@ -67,7 +67,7 @@ func (m *Memory) Outcomes(_ context.Context, entries []int, each func(*Ended) er
 	all := m.all()
 	for _, n := range entries {
 		if n < 1 || n > len(all) {
-			return fmt.Errorf("journal: no entry %d", n)
+			return fmt.Errorf("no entry %d", n)
 		}
 		if e, ok := all[n-1].(*Ended); ok {
 			if err := each(e); err != nil {

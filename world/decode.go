@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"parley/internal/kit/text"
 )
@@ -92,6 +93,42 @@ func FieldNames(v any) []string {
 	return names
 }
 
+// Duration is a time in the params of a kind. Plan files and run files hold it with its unit, as 90s or 5m.
+type Duration time.Duration
+
+// Units of time, for worlds: they do not import package time, whose clock would make them differ from play to play.
+const (
+	Millisecond = Duration(time.Millisecond)
+	Second      = Duration(time.Second)
+	Minute      = Duration(time.Minute)
+	Hour        = Duration(time.Hour)
+)
+
+// MarshalText implements encoding.TextMarshaler.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler. A time below zero is an error.
+func (d *Duration) UnmarshalText(text []byte) error {
+	v, err := time.ParseDuration(string(text))
+	if err != nil || v < 0 {
+		return fmt.Errorf("%.40q: want a time with its unit, as 90s or 5m", text)
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// String returns the time as people write it: 5m, not 5m0s.
+func (d Duration) String() string {
+	s := time.Duration(d).String()
+	if strings.HasSuffix(s, "m0s") {
+		s = s[:len(s)-2]
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = s[:len(s)-2]
+	}
+	return s
+}
+
 // ErrUnread is wrapped by errors about params whose files were not read.
 var ErrUnread = errors.New("was not read")
 
@@ -129,6 +166,13 @@ func (c *ParamErrors) IntRange(param string, n, low, high int) {
 func (c *ParamErrors) Between(param string, x, low, high float64) {
 	if !(x >= low && x <= high) {
 		c.Addf(param, "%v: want %v to %v", x, low, high)
+	}
+}
+
+// Lasts reports d if it is not between low and high.
+func (c *ParamErrors) Lasts(param string, d, low, high Duration) {
+	if d < low || d > high {
+		c.Addf(param, "%v: want %v to %v", d, low, high)
 	}
 }
 

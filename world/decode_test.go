@@ -43,6 +43,7 @@ func TestParamErrors(t *testing.T) {
 	c := world.ParamErrors{Kind: "duel"}
 	c.IntRange("fine", 2, 1, 3)
 	c.Between("fine", 0, 0, 1)
+	c.Lasts("fine", 1, 1, 1)
 	c.OneOf("fine", "a", []string{"a"})
 	c.Each("fine", []string{"a", "b"}, []string{"a", "b"})
 	c.Braces("fine", "{x} {{y}}", "{x}")
@@ -53,6 +54,7 @@ func TestParamErrors(t *testing.T) {
 	c.IntRange("rounds", math.MinInt, 1, 3)
 	c.IntRange("calls", -1, 0, math.MaxInt32)
 	c.Between("part", math.NaN(), 0, 1)
+	c.Lasts("pause", 90*world.Minute, world.Second, world.Hour)
 	c.OneOf("mode", "x", []string{"a", "b"})
 	c.Each("parts", []string{"a", "z", "a"}, []string{"a"})
 	c.Braces("ask", "{{x}}", "{x}")
@@ -60,6 +62,7 @@ func TestParamErrors(t *testing.T) {
 	const want = `duel: params.rounds: -9223372036854775808: want 1 to 3
 duel: params.calls: -1: want 0 or more
 duel: params.part: NaN: want 0 to 1
+duel: params.pause: 1h30m: want 1s to 1h
 duel: params.mode: "x": want one of a, b
 duel: params.parts[1]: "z": want one of a
 duel: params.parts[2]: "a" is listed twice
@@ -67,5 +70,27 @@ duel: params.ask: {{x}} is in double braces: write {x}
 duel: params.file: "f" was not read`
 	if err := c.Err(); err.Error() != want || !errors.Is(err, world.ErrUnread) {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
+	}
+}
+
+// TestDuration: a time is written as people write it, and read back equal.
+func TestDuration(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"5m": "5m", "90s": "1m30s", "24h": "24h", "1h0m30s": "1h0m30s", "0s": "0s", "10m": "10m", "20h10m": "20h10m", "50ms": "50ms",
+		"300": "", "-5m": "", "": "", "soon": "",
+	} {
+		var d, again world.Duration
+		err := d.UnmarshalText([]byte(text))
+		if (err == nil) != (want != "") {
+			t.Errorf("%q: %v", text, err)
+		}
+		if err != nil {
+			continue
+		}
+		got, err := json.Marshal(d)
+		if bad := json.Unmarshal(got, &again); err != nil || bad != nil || string(got) != `"`+want+`"` || again != d {
+			t.Errorf("%q: %s, %v, %v, %v", text, got, again, err, bad)
+		}
 	}
 }

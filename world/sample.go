@@ -23,6 +23,8 @@ type Sample struct {
 	// Bounds are the possible values: no interval exceeds them. Default: anything.
 	Bounds Bounds
 
+	total  float64       // of all values that were added
+	count  int           // of them
 	values []float64     // one for each episode
 	deals  []int32       // Unit.Deal of each value; nil: none has one
 	plays  []int32       // Unit.Play of each value; nil: none has one
@@ -38,6 +40,8 @@ func (s *Sample) Add(u Unit, values ...float64) {
 	for _, v := range values {
 		sum += v
 	}
+	s.total += sum
+	s.count += len(values)
 	s.deals = s.mark(s.deals, u.Deal)
 	s.plays = s.mark(s.plays, u.Play)
 	s.values = append(s.values, sum/float64(len(values)))
@@ -79,6 +83,14 @@ func (s *Sample) Episodes() int {
 		return 0
 	}
 	return len(s.values)
+}
+
+// Total returns the sum of all values, and how many there are: an episode may have several.
+func (s *Sample) Total() (sum float64, values int) {
+	if s == nil {
+		return 0, 0
+	}
+	return s.total, s.count
 }
 
 // SD returns the standard deviation of the values; 0 for fewer than two.

@@ -594,7 +594,7 @@ func TestToolParametersAreBounded(t *testing.T) {
 	got := parley(t, echo().state(), "ask", in)
 	for _, want := range []string{
 		`tools[0] \"look\": parameters: line 1, byte 449: nested more than 64 levels deep`,
-		"answer: schema: line 1, byte 449: nested more than 64 levels deep",
+		"schema: line 1, byte 449: nested more than 64 levels deep",
 	} {
 		if !strings.Contains(got.stdout+got.stderr, want) {
 			t.Errorf("no %q in %s%s", want, got.stdout, got.stderr)

@@ -24,6 +24,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -104,6 +105,7 @@ type ownVerbs struct {
 	Report  reportCmd  `group:"read" help:"Summarize runs in tables, or on a page with charts."`
 	Compare compareCmd `group:"read" help:"Compare runs, agents, models or cells."`
 	Export  exportCmd  `group:"read" help:"Write a run as JSON lines, CSV or Parquet."`
+	Label   labelCmd   `group:"read" help:"Add labels of episodes from a table."`
 
 	Worker  workerCmd  `group:"cluster" help:"Play episodes of runs on other machines."`
 	Hub     hubCmd     `group:"cluster" help:"Connect runs with workers on other machines."`
@@ -186,6 +188,10 @@ func printError(s *State, err error) int {
 	if msg := err.Error(); msg != "" {
 		fmt.Fprintln(s.Stderr, "parley: "+exit.Plain(msg))
 	}
+	// An error in a file that is named in a plan is a text, without its cause.
+	if msg := err.Error(); strings.Contains(msg, syscall.EMFILE.Error()) && !strings.Contains(msg, "ulimit") {
+		fmt.Fprintln(s.Stderr, "the system allows no more open files: raise the limit in this shell, as with ulimit -n 4096, and try again")
+	}
 	return exit.CodeOf(err)
 }
 
@@ -206,7 +212,7 @@ func Verbs(kinds []world.Kind) []string {
 
 func parseAndRun(ctx context.Context, s *State, measured *profiles) error {
 	if err := checkKinds(s.Kinds); err != nil {
-		return fmt.Errorf("cli: %w", err)
+		return err
 	}
 	args := s.Args
 	switch {
@@ -224,7 +230,7 @@ func parseAndRun(ctx context.Context, s *State, measured *profiles) error {
 	var g grammar
 	parser, err := newParser(s, &g, only)
 	if err != nil {
-		return fmt.Errorf("cli: %w", err)
+		return err
 	}
 	k, err := parser.Parse(args)
 	if err != nil {

@@ -59,8 +59,8 @@ func ctlError(ctx context.Context, file string, err error) error {
 		}
 		return exit.Usagef("%s: %w (%s): resume it with %s", file, control.ErrNotPlayed, w.State, commandOf([]string{"resume", file}))
 	}
-	if refused, ok := errors.AsType[*control.Error](err); ok {
-		return exit.Usagef("%s: %w", file, refused)
+	if _, refused := errors.AsType[*control.Error](err); refused || errors.Is(err, control.ErrOtherUser) {
+		return exit.Usagef("%s: %w", file, err)
 	}
 	return fmt.Errorf("%s: %w", file, err)
 }

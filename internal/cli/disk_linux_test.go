@@ -24,6 +24,7 @@ const impossible = 77
 // child runs the steps of childSteps, one per line, and returns the code of the last:
 //
 //	limit N        no file may grow beyond N bytes
+//	files N        at most N files may be open at once
 //	room DIR N     DIR becomes a disk of N bytes; a second time, its size changes to N bytes
 //	nobody         drop the rights of root
 //	parley ARGS    run the program and print its exit code
@@ -36,6 +37,9 @@ func child() int {
 		case "limit":
 			n, _ := strconv.ParseUint(words[1], 10, 64)
 			err = syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: n, Max: n})
+		case "files":
+			n, _ := strconv.ParseUint(words[1], 10, 64)
+			err = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: n, Max: n})
 		case "room":
 			if err = syscall.Mount("parley", words[1], "tmpfs", syscall.MS_REMOUNT, "size="+words[2]); err != nil {
 				err = syscall.Mount("parley", words[1], "tmpfs", 0, "size="+words[2])
@@ -122,6 +126,24 @@ func TestDiskRefuses(t *testing.T) {
 		want(t, exit.Broken).wantErr(t, "parley: "+file, "the disk fails", "nothing that was recorded is lost")
 	got, _ := summed(t, exit.OK, "resume", file)
 	wantGoesOn(t, got, want)
+}
+
+// TestFewFiles checks that a command that may open too few files says so, whichever file it was.
+func TestFewFiles(t *testing.T) {
+	t.Parallel()
+	plan, dir := write(t, "plan.yaml", longPlan), t.TempDir()
+	var stopped int
+	for n := range 30 {
+		got := inChild(t, fmt.Sprint("files ", n), "parley run "+plan+" --out "+filepath.Join(dir, fmt.Sprint(n, ".parley"))+" --quiet")
+		if got.code == exit.OK {
+			break
+		}
+		stopped++
+		got.wantErr(t, "too many open files", "ulimit -n")
+	}
+	if stopped < 3 || stopped == 30 {
+		t.Errorf("%d limits were too low", stopped)
+	}
 }
 
 // TestDiskFull does the same with a full disk.

@@ -116,7 +116,7 @@ func overview(app *kong.Application) string {
 		line = append(line, "Shell: "+strings.Join(list, ", "))
 	}
 	if len(line) > 0 {
-		fmt.Fprintf(&b, "\n%s\n", strings.Join(line, ". "))
+		fmt.Fprintf(&b, "%s\n", strings.Join(line, ". "))
 	}
 	fmt.Fprintf(&b, "\"%s COMMAND --help\" explains a command, its arguments and its flags.\n", app.Name)
 	return world.Visible(b.String())

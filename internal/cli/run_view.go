@@ -33,7 +33,7 @@ import (
 // runView shows a run while it is played, and prints its summary at the end. It is safe for use by several goroutines.
 type runView struct {
 	out *terminal.Stream
-	// verbose prints a line for each episode that ends.
+	// verbose prints a line for each episode that ends, each wave, each decision, and each step with a reward.
 	verbose bool
 
 	mu       sync.Mutex
@@ -62,6 +62,7 @@ type runView struct {
 	status world.Status
 	staged *journal.Staged // the current stage
 	stages int             // begun by this process
+	wave   wave            // the last one
 	files  bool            // the kind can export files
 
 	// Values for the commands that printSummary prints.
@@ -139,8 +140,12 @@ func (v *runView) onEvent(e engine.Event) {
 		v.stages++
 		v.staged, v.episodes = e.Staged, e.Staged.First+e.Staged.Specs.Len()
 	case e.Noted != nil:
-		if m := v.progressOf(e.Noted.Episode); len(v.playing) <= maxInside { // otherwise nobody sees it
+		m := v.progressOf(e.Noted.Episode)
+		if len(v.playing) <= maxInside { // otherwise nobody sees it
 			m.noted(e.Noted)
+		}
+		if v.verbose {
+			v.printSteps(m, e.Noted)
 		}
 	case e.Ended != nil:
 		v.ended++
@@ -152,10 +157,17 @@ func (v *runView) onEvent(e engine.Event) {
 		v.addToStatus(e.Ended)
 	case e.Replied != nil:
 		v.left.Replied(e.Replied.Episode, time.Since(v.began))
-		v.progressOf(e.Replied.Episode).replied(e.Replied)
+		m := v.progressOf(e.Replied.Episode)
+		m.replied(e.Replied)
+		if v.verbose {
+			v.printDecision(m, e.Replied)
+		}
+		v.addToWave(e.Replied)
 		if e.Replied.Error != nil {
 			v.failed[e.Replied.Error.Kind]++
 		}
+	case e.Wave > 0:
+		v.beginWave(e.Wave)
 	case e.Closing > 0:
 		fmt.Fprintf(v.out, "parley: %s to the end, since its external state would be lost; no other episode begins\n",
 			terminal.Several(e.Closing, "episode is played", "episodes are played"))
@@ -322,6 +334,7 @@ type episodeProgress struct {
 	label string // of its last call
 	cost  llm.Money
 	where string // what its world noted last, such as "phase S1902M"; hostile
+	said  string // the beginning of the last answer, with verbose; hostile
 }
 
 // maxInside is how many episodes may play so that the progress shows what is inside them.
@@ -402,8 +415,105 @@ func (v *runView) endEpisode(e *journal.Ended) {
 	if e.Outcome.Failed != "" {
 		mark, parts = "✗ failed", []string{e.Outcome.Failed}
 	}
-	text := fmt.Sprintf("%s: episode %d: %s; %v, %v", mark, e.Episode, strings.Join(parts, ", "), m.cost, time.Since(m.since).Round(100*time.Millisecond))
-	fmt.Fprintln(v.out, terminal.Cut(terminal.Safe(terminal.OneLine(text)), 400))
+	v.printLine("%s: episode %d: %s; %v, %v", mark, e.Episode, strings.Join(parts, ", "), m.cost, tenths(time.Since(m.since)))
+}
+
+// printLine prints one line. What is in it may be hostile.
+func (v *runView) printLine(format string, args ...any) {
+	fmt.Fprintln(v.out, terminal.Cut(terminal.Safe(terminal.OneLine(fmt.Sprintf(format, args...))), 400))
+}
+
+// tenths shortens a duration for a reader.
+func tenths(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }
+
+// The labels and keys that worlds use for a decision and for a step.
+const (
+	decisionLabel = "decision"
+	actionKey     = "action"
+	maxSaid       = 120
+)
+
+// printDecision prints what a seat decided when its answer arrives, and keeps its beginning for the line of a step.
+func (v *runView) printDecision(m *episodeProgress, r *journal.Replied) {
+	if r.Act != nil {
+		return
+	}
+	m.said = ""
+	if r.Response != nil {
+		m.said = r.Response.Text
+		var fields map[string]any
+		if json.Unmarshal(r.Response.JSON, &fields) == nil || json.Unmarshal([]byte(m.said), &fields) == nil {
+			if action, ok := fields[actionKey].(string); ok {
+				m.said = action
+			}
+		}
+		m.said = terminal.Cut(terminal.OneLine(m.said), maxSaid)
+	}
+	switch {
+	case r.Label != decisionLabel:
+	case r.Error != nil:
+		v.printLine("episode %d: %s did not decide: %s", r.Episode, r.Seat, r.Error.Kind)
+	default:
+		meta := r.Response.Metadata
+		v.printLine("episode %d: %s decided: %s; %v, %v", r.Episode, r.Seat, m.said, r.Cost(), tenths(meta.Waited+meta.Latency))
+	}
+}
+
+// printSteps prints the steps that a world noted with a reward.
+func (v *runView) printSteps(m *episodeProgress, t *journal.Turned) {
+	for _, note := range t.Notes {
+		var step struct {
+			Step   *int               `json:"step"`
+			Reward map[string]float64 `json:"reward"`
+		}
+		if json.Unmarshal(note.Data, &step) != nil || step.Step == nil || step.Reward == nil {
+			continue
+		}
+		var rewards []string
+		for _, seat := range slices.Sorted(maps.Keys(step.Reward)) {
+			one := fmt.Sprintf("reward %.4g", step.Reward[seat])
+			if len(step.Reward) > 1 {
+				one = seat + " " + one
+			}
+			rewards = append(rewards, one)
+		}
+		v.printLine("episode %d: step %d: %s; %s", t.Episode, *step.Step, m.said, strings.Join(rewards, ", "))
+	}
+}
+
+// wave is the calls that a run in waves has sent together.
+type wave struct {
+	number, calls, answered, failed int
+	cost                            llm.Money
+	began                           time.Time
+}
+
+// beginWave prints that a wave is sent.
+func (v *runView) beginWave(calls int) {
+	v.wave = wave{number: v.wave.number + 1, calls: calls, began: time.Now()}
+	if v.verbose {
+		v.printLine("wave %d: %s sent", v.wave.number, terminal.Several(calls, "call", "calls"))
+	}
+}
+
+// addToWave counts a reply, and prints how the wave was answered after the last one.
+func (v *runView) addToWave(r *journal.Replied) {
+	w := &v.wave
+	if w.calls == 0 || r.Request == nil {
+		return
+	}
+	w.answered++
+	w.cost = w.cost.Plus(r.Cost())
+	failed := ""
+	if r.Error != nil {
+		w.failed++
+	}
+	if w.failed > 0 {
+		failed = ", " + terminal.Number(w.failed) + " failed"
+	}
+	if v.verbose && w.answered == w.calls {
+		v.printLine("wave %d: %s answered%s; %v, %v", w.number, terminal.Several(w.calls, "call", "calls"), failed, w.cost, tenths(time.Since(w.began)))
+	}
 }
 
 // monitor returns the state of the run for Prometheus.

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -367,5 +368,30 @@ func TestInsideEpisodes(t *testing.T) {
 	}
 	if r := v.monitor(); r.Episodes["ended"] != 1 || r.Episodes["failed"] != 1 || r.Episodes["playing"] != 5 || slices.Max([]int{r.Episodes["waiting"], 0}) != 0 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestVerbose: with --verbose, decisions, steps and waves have lines of their own.
+func TestVerbose(t *testing.T) {
+	t.Parallel()
+	scenario := t.TempDir()
+	parley(t, State{}, "init", "scenario", "--out", filepath.Join(scenario, "plan.yaml")).want(t, exit.OK)
+	for name, c := range map[string]struct {
+		plan, lines string
+		more        []string
+	}{
+		"scenario": {filepath.Join(scenario, "plan.yaml"), `(?m)^episode 0: \w+ decided: \S.*; \$[\d.]+, [\d.]+m?s$`, nil},
+		"rollout": {write(t, "plan.yaml", "kind: rollout\nepisodes: 1\nagents: {a: sim/any}\nlineup: {agent: a}\nparams: {env: arithmetic, env_params: {problems: 2}}\n"),
+			`(?m)^episode 0: step 1: \S.*; reward [\d.]+$`, nil},
+		"wave": {write(t, "plan.yaml", "kind: secrets\nepisodes: 3\nagents: {small: sim/small}\nlineup: {first: small, second: small}\n"),
+			`(?m)^wave 1: 3 calls sent\n(?:.*\n)*wave 1: 3 calls answered; \$[\d.]+, [\d.]+m?s$`, []string{"--pace", "wave"}},
+	} {
+		args := append([]string{"run", c.plan, "--set", "episodes=3", "--out", filepath.Join(t.TempDir(), "run.parley")}, c.more...)
+		quiet := parley(t, State{}, args...).want(t, exit.OK)
+		args[5] = filepath.Join(t.TempDir(), "run.parley")
+		got := parley(t, State{}, append(args, "--verbose")...).want(t, exit.OK)
+		if re := regexp.MustCompile(c.lines); !re.MatchString(got.stderr) || re.MatchString(quiet.stderr) {
+			t.Errorf("%s: with --verbose\n%s\nwithout\n%s", name, got.stderr, quiet.stderr)
+		}
 	}
 }

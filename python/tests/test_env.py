@@ -85,6 +85,26 @@ def test_conversation(start: Start) -> None:
     assert e.end().split() == ["printed", "printed", "closed"]
 
 
+def test_plain_steps(start: Start) -> None:
+    """A step may be a dict or a tuple, as those of gymnasium."""
+    e = env(
+        start,
+        """
+        def reset(self, seed): return "go", {}
+        def step(self, action):
+            if action == "tuple": return "next", 0.5, False, False, {"said": action}
+            if action == "dict": return {"observation": "next", "reward": 0.5, "info": {"said": action}}
+            return {"reward": 1, "terminated": True}
+        """,
+    )
+    reset(e)
+    for action in "tuple", "dict":
+        got = e.ask("step", episode="s", args={"action": action})["result"]
+        assert got.pop("prompt")["default"]["add"][-1]["content"] == "next"
+        assert got == {"reward": 0.5, "terminated": False, "truncated": False, "info": {"said": action}}
+    assert e.ask("step", episode="s", args={"action": "end"})["result"] == {"reward": 1.0, "terminated": True, "truncated": False}
+
+
 SHOP = """
     def reset(self, seed): return "What does it cost?"
     def tools(self): return [self.price, self.pay]
@@ -147,7 +167,10 @@ def test_tools_that_cannot_be(start: Start) -> None:
     ("step", "want"),
     [
         ("return 1 / 0", "w.py:7: ZeroDivisionError: division by zero"),
-        ("return 'done'", "w.py:5: step() returned 'done': want a parley.Step"),
+        ("return 'done'", "w.py:5: step() returned 'done': want a parley.Step, a dict of its fields, or a tuple as gymnasium's"),
+        ("return 'x', 1, False, {}", "w.py:5: step() returned a tuple of 4: want observation, reward, terminated, truncated, info"),
+        ("return {'observation': 'x', 'score': 1}", "w.py:5: step() returned a dict with 'score': want some of observation, reward, done, truncated, info"),
+        ("return {'reward': 'much'}", "w.py:5: the reward is 'much': want a number"),
         ("return parley.Step('x', reward='much')", "w.py:5: the reward is 'much': want a number"),
         ("return parley.Step('x', reward=float('nan'))", "w.py:5: the reward is nan"),
         ("return parley.Step('x', info={'a': {1, 2}})", "w.py:5: the info: a set is not JSON"),

@@ -300,3 +300,37 @@ func selected(e ast.Expr, pkg string, names ...string) string {
 	}
 	return sel.Sel.Name
 }
+
+// TestErrorsNameNoPackage wants no error of the program to begin with the name of a package: a user reads it, and knows
+// other words. A package whose name is a word of the documents may be named.
+func TestErrorsNameNoPackage(t *testing.T) {
+	t.Parallel()
+	known := []string{"batch", "budget", "cluster", "dataset", "files", "gateway", "hub", "label", "replica", "score", "seat", "sim", "telemetry", "worker"}
+	var names []string
+	for _, p := range packages(t) {
+		if name := path.Base(p.path()); under(p.path(), "internal") && !slices.Contains(known, name) {
+			names = append(names, name)
+		}
+	}
+	begins := regexp.MustCompile("^[\"`](" + strings.Join(names, "|") + "): ")
+	checked := 0
+	for _, s := range sources(t) {
+		if s.test || !under(s.path, "internal") {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || selected(call.Fun, "fmt", "Errorf") == "" && selected(call.Fun, "errors", "New") == "" && selected(call.Fun, "exit", "Usagef") == "" {
+				return true
+			}
+			checked++
+			if text, ok := call.Args[0].(*ast.BasicLit); ok && begins.MatchString(text.Value) {
+				t.Errorf("%s:%d: the error begins with the name of a package", s.path, s.line(n.Pos()))
+			}
+			return true
+		})
+	}
+	if checked < 100 {
+		t.Errorf("only %d errors were found", checked)
+	}
+}

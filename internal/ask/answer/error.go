@@ -30,7 +30,7 @@ const (
 )
 
 // Error returns e on one line.
-func (e *Error) Error() string { return "answer: " + e.what() }
+func (e *Error) Error() string { return e.what() }
 
 func (e *Error) what() string {
 	if e.Truncated {

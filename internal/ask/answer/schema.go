@@ -40,34 +40,34 @@ const here = "answer:///schema"
 // Compile compiles a JSON Schema. It refuses references to other documents, and what llm.CheckSchema refuses.
 func Compile(schema json.RawMessage) (s *Schema, err error) {
 	if err := llm.CheckSchema(schema); err != nil {
-		return nil, fmt.Errorf("answer: schema: %w", err)
+		return nil, fmt.Errorf("schema: %w", err)
 	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
 	if err != nil {
-		return nil, fmt.Errorf("answer: schema: not JSON: %w", err)
+		return nil, fmt.Errorf("schema: not JSON: %w", err)
 	}
 	switch doc.(type) {
 	case map[string]any, bool:
 	default:
-		return nil, fmt.Errorf("answer: schema: want a JSON Schema, which is an object, not %s", describe(doc))
+		return nil, fmt.Errorf("schema: want a JSON Schema, which is an object, not %s", describe(doc))
 	}
 	if hasUnusableNumber(doc) {
-		return nil, fmt.Errorf("answer: schema: a number in it is far out of range")
+		return nil, fmt.Errorf("schema: a number in it is far out of range")
 	}
 	// The compiler is a library, and a schema may be from a plan file: a bug in the library must not end the program.
 	defer func() {
 		if r := recover(); r != nil {
-			s, err = nil, fmt.Errorf("answer: schema: cannot be compiled: %v", r)
+			s, err = nil, fmt.Errorf("schema: cannot be compiled: %v", r)
 		}
 	}()
 	c := jsonschema.NewCompiler()
 	c.UseLoader(noLoader{})
 	if err := c.AddResource(here, doc); err != nil {
-		return nil, fmt.Errorf("answer: schema: %w", err)
+		return nil, fmt.Errorf("schema: %w", err)
 	}
 	compiled, err := c.Compile(here)
 	if err != nil {
-		return nil, fmt.Errorf("answer: schema: %s", clipped(strings.ReplaceAll(err.Error(), here, "schema"), 600))
+		return nil, fmt.Errorf("schema: %s", clipped(strings.ReplaceAll(err.Error(), here, "schema"), 600))
 	}
 	root, _ := doc.(map[string]any)
 	props, _ := root["properties"].(map[string]any)

@@ -34,7 +34,7 @@ func TestCompileErrors(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := Compile(json.RawMessage(tt.schema))
-			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "answer: schema: ") {
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "schema: ") {
 				t.Errorf("error is %v, want it to say %q", err, tt.want)
 			}
 		})

@@ -63,7 +63,7 @@ func Open(dir string, o Options) (*Store, error) {
 	// The version is part of the path, so that files of another format are never read as this one.
 	root := filepath.Join(dir, "v1")
 	if err := os.MkdirAll(root, 0o700); err != nil {
-		return nil, fmt.Errorf("cachestore: make the directory: %w", err)
+		return nil, fmt.Errorf("make the directory: %w", err)
 	}
 	s.disk = &disk{root: root, limit: cmp.Or(o.DiskBytes, 4<<30), now: s.now}
 	return s, nil
@@ -105,7 +105,7 @@ func (s *Store) Save(key [32]byte, value []byte) error {
 	}
 	if err := s.disk.write(key, value); err != nil {
 		s.errors.Add(1)
-		return fmt.Errorf("cachestore: save: %w", err)
+		return fmt.Errorf("save: %w", err)
 	}
 	s.disk.trimIfDue()
 	return nil

@@ -172,7 +172,7 @@ func TestOpenError(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(filepath.Join(file, "cache"), Options{}); err == nil || !strings.HasPrefix(err.Error(), "cachestore: make the directory: ") {
+	if _, err := Open(filepath.Join(file, "cache"), Options{}); err == nil || !strings.HasPrefix(err.Error(), "make the directory: ") {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -30,12 +30,12 @@ func OpenBatches(p provider.Provider, keys *credential.Source) (batch.API, error
 	codec, ok := Codec(p.Dialect)
 	api := p.BatchAPI()
 	if !ok || api == "" {
-		return nil, fmt.Errorf("batchapi: provider %s: the dialect %q has no batch API", p.Name, p.Dialect)
+		return nil, fmt.Errorf("provider %s: the dialect %q has no batch API", p.Name, p.Dialect)
 	}
 	p.HTTP2 = false // few exchanges, some of them long
 	c, err := transport.NewWith(p, codec.Config, keys)
 	if err != nil {
-		return nil, fmt.Errorf("batchapi: %w", err)
+		return nil, err
 	}
 	b := batchConn{p: p, c: c, codec: codec, caps: &sync.Map{}}
 	switch api {

@@ -117,13 +117,13 @@ func Open(p provider.Provider) (llm.Model, error) { return OpenWith(p, nil) }
 func OpenWith(p provider.Provider, keys *credential.Source) (llm.Model, error) {
 	codec, ok := CodecOf(p)
 	if !ok && (p.Dialect == "sim" || p.Dialect == "go") {
-		return nil, fmt.Errorf("dialect: provider %s: the %s dialect is not a wire format: package app opens it", p.Name, p.Dialect)
+		return nil, fmt.Errorf("provider %s: the %s dialect is not a wire format: package app opens it", p.Name, p.Dialect)
 	}
 	if err := p.Validate(); err != nil {
-		return nil, fmt.Errorf("dialect: %w", err)
+		return nil, err
 	}
 	if !ok {
-		return nil, fmt.Errorf("dialect: provider %s: unknown dialect %q; want one of openai, responses, anthropic, bedrock, gemini", p.Name, p.Dialect)
+		return nil, fmt.Errorf("provider %s: unknown dialect %q; want one of openai, responses, anthropic, bedrock, gemini", p.Name, p.Dialect)
 	}
 	m, err := transport.Open(p, codec, keys)
 	if err != nil {

@@ -65,16 +65,16 @@ const (
 func ListModels(ctx context.Context, p provider.Provider) ([]Model, error) {
 	codec, ok := CodecOf(p)
 	if !ok {
-		return nil, fmt.Errorf("modellist: provider %s: the dialect %q has no list of models", p.Name, p.Dialect)
+		return nil, fmt.Errorf("provider %s: the dialect %q has no list of models", p.Name, p.Dialect)
 	}
 	address, paths, err := listPaths(p)
 	if err != nil {
-		return nil, fmt.Errorf("modellist: provider %s: %w", p.Name, err)
+		return nil, fmt.Errorf("provider %s: %w", p.Name, err)
 	}
 	codec.Config.Address, codec.Config.MaxBody = address, maxListBytes
 	c, err := transport.New(p, codec.Config)
 	if err != nil {
-		return nil, fmt.Errorf("modellist: %w", err)
+		return nil, err
 	}
 	defer func() { _ = c.Close() }()
 	r := listReader{Client: c, left: maxListBytes}

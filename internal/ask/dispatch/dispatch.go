@@ -122,12 +122,12 @@ type Dispatcher struct {
 // New returns a Dispatcher over c.
 func New(c Config) (*Dispatcher, error) {
 	if len(c.Lanes) == 0 && c.Open == nil {
-		return nil, errors.New("dispatch: no providers")
+		return nil, errors.New("no providers")
 	}
 	seen := map[string]bool{}
 	for _, l := range c.Lanes {
 		if l.Provider.Name == "" || seen[l.Provider.Name] {
-			return nil, fmt.Errorf("dispatch: provider %q: names must be unique and not empty", l.Provider.Name)
+			return nil, fmt.Errorf("provider %q: names must be unique and not empty", l.Provider.Name)
 		}
 		seen[l.Provider.Name] = true
 	}

@@ -48,7 +48,7 @@ var embeddedOnce = sync.OnceValue(func() *Table {
 func Load(path string) (*Table, error) {
 	f, err := files.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("price: %w", err)
+		return nil, err
 	}
 	defer f.Close()
 	return Read(f, path)
@@ -61,14 +61,14 @@ const maxFile = 16 << 20
 func Read(r io.Reader, name string) (*Table, error) {
 	b, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {
-		return nil, fmt.Errorf("price: %s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if len(b) > maxFile {
-		return nil, fmt.Errorf("price: %s: is larger than %s", name, files.Size(maxFile))
+		return nil, fmt.Errorf("%s: is larger than %s", name, files.Size(maxFile))
 	}
 	t, err := parse(b)
 	if err != nil {
-		return nil, fmt.Errorf("price: %s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return t, nil
 }

@@ -128,7 +128,7 @@ func TestLoadErrors(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := Read(strings.NewReader(tt.in), "f.json")
-			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "price: f.json: ") {
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "f.json: ") {
 				t.Errorf("error is %v, want it to say %q", err, tt.want)
 			}
 		})

@@ -122,7 +122,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	}
 	p := &prober{cfg: cfg, report: Report{Models: []string{}, Findings: []Finding{}}}
 	if fault.Clean(cfg.Model, maxModelName) != cfg.Model {
-		return nil, fmt.Errorf("probe: the model's name has a control character or more than %d bytes", maxModelName)
+		return nil, fmt.Errorf("the model's name has a control character or more than %d bytes", maxModelName)
 	}
 	if err := p.open(strings.TrimRight(cfg.BaseURL, "/")); err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		return nil, err
 	}
 	if p.report.Model == "" {
-		return nil, errors.New("probe: the server lists no models: name one with --model")
+		return nil, errors.New("the server lists no models: name one with --model")
 	}
 	if p.dialects(ctx); p.dialect != "" {
 		p.features(ctx)
@@ -140,7 +140,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		p.entry()
 	}
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("probe: %w", context.Cause(ctx))
+		return nil, context.Cause(ctx)
 	}
 	return &p.report, nil
 }
@@ -149,7 +149,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 func (p *prober) open(base string) error {
 	c, err := transport.New(p.provider(base, "openai", provider.Capability{}), transport.Config{KeyPrefix: "Bearer ", MaxBody: maxAnswer})
 	if err != nil {
-		return fmt.Errorf("probe: %w", err)
+		return err
 	}
 	p.client, p.report.BaseURL = c, base
 	return nil

@@ -411,22 +411,22 @@ func answered(err error) bool {
 func (p *prober) unlisted(err error) error {
 	switch {
 	case !answered(err):
-		return fmt.Errorf("probe: %s/models: %s", p.report.BaseURL, errorText(err))
+		return fmt.Errorf("%s/models: %s", p.report.BaseURL, errorText(err))
 	case llm.KindOf(err) == llm.KindAuth && p.cfg.KeyEnv != "":
-		return fmt.Errorf("probe: %s/models: %s; the key in the environment variable %s was refused: check it, and that it is for this server", p.report.BaseURL, errorText(err), p.cfg.KeyEnv)
+		return fmt.Errorf("%s/models: %s; the key in the environment variable %s was refused: check it, and that it is for this server", p.report.BaseURL, errorText(err), p.cfg.KeyEnv)
 	case llm.KindOf(err) == llm.KindAuth:
-		return fmt.Errorf("probe: %s/models: %s; name the variable that holds the key with --key-env", p.report.BaseURL, errorText(err))
+		return fmt.Errorf("%s/models: %s; name the variable that holds the key with --key-env", p.report.BaseURL, errorText(err))
 	}
 	for _, end := range []string{"/chat/completions", "/completions", "/responses", "/messages", "/models"} {
 		if strings.HasSuffix(p.report.BaseURL, end) {
-			return fmt.Errorf("probe: %s/models: %s; leave out %s: the address is everything before it", p.report.BaseURL, errorText(err), end)
+			return fmt.Errorf("%s/models: %s; leave out %s: the address is everything before it", p.report.BaseURL, errorText(err), end)
 		}
 	}
 	if p.report.Model == "" && provider.Unversioned(p.report.BaseURL) {
-		return fmt.Errorf("probe: %s/models: %s; %s/v1/models has no list either: if this is the address of a model server, name a model with --model", p.report.BaseURL, errorText(err), p.report.BaseURL)
+		return fmt.Errorf("%s/models: %s; %s/v1/models has no list either: if this is the address of a model server, name a model with --model", p.report.BaseURL, errorText(err), p.report.BaseURL)
 	}
 	if p.report.Model == "" {
-		return fmt.Errorf("probe: %s/models: %s; if the address is right, name a model with --model", p.report.BaseURL, errorText(err))
+		return fmt.Errorf("%s/models: %s; if the address is right, name a model with --model", p.report.BaseURL, errorText(err))
 	}
 	p.failed(featureModels, err)
 	return nil

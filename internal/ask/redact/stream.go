@@ -32,7 +32,7 @@ const (
 	maxThreads = 1 << 16  // texts that end with a part of the key
 )
 
-var errThreads = errors.New("redact: too many texts of the answer end with a part of a key")
+var errThreads = errors.New("too many texts of the answer end with a part of a key")
 
 // thread is a text that continues from one value to the next.
 type thread struct {

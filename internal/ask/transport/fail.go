@@ -15,6 +15,7 @@ import (
 
 	"parley/internal/ask/provider"
 	"parley/internal/ask/wire/fault"
+	"parley/internal/kit/files"
 	"parley/llm"
 )
 
@@ -84,7 +85,7 @@ func (c *Client) isDown(err error) bool {
 	switch {
 	case errors.As(err, &dns):
 		return c.reached.Load()
-	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+	case files.IsExhausted(err):
 		return false // our own limit
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return true
@@ -144,7 +145,7 @@ func plain(err error) string {
 		return "connection refused: no server listens there (" + err.Error() + ")"
 	case errors.Is(err, syscall.ECONNRESET):
 		return "the server reset the connection"
-	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+	case files.IsExhausted(err):
 		return "too many open files: raise the limit (ulimit -n), lower the concurrency, or set http2: true"
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return "the host " + dns.Name + " does not exist"

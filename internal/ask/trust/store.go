@@ -36,14 +36,14 @@ func (s *Store) Load() ([]Grant, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("trust: what you allowed cannot be read: %w", err)
+		return nil, fmt.Errorf("what you allowed cannot be read: %w", err)
 	}
 	b, err := io.ReadAll(io.LimitReader(f, maxStore+1))
 	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, fmt.Errorf("trust: what you allowed cannot be read: %w", err)
+		return nil, fmt.Errorf("what you allowed cannot be read: %w", err)
 	}
 	if len(b) > maxStore {
-		return nil, fmt.Errorf("trust: %s is larger than %d MiB, and is not used: delete it to start again", s.path, maxStore>>20)
+		return nil, fmt.Errorf("%s is larger than %d MiB, and is not used: delete it to start again", s.path, maxStore>>20)
 	}
 	return s.parse(b)
 }
@@ -56,7 +56,7 @@ func (s *Store) parse(b []byte) (all []Grant, damage error) {
 		var g Grant
 		if err := json.Unmarshal(line, &g); err != nil || g.What == "" || g.Host == "" && (g.What == Variable || g.What == Command) {
 			if damage == nil {
-				damage = fmt.Errorf("trust: %s:%d: the line is damaged and allows nothing: delete it", s.path, i+1)
+				damage = fmt.Errorf("%s:%d: the line is damaged and allows nothing: delete it", s.path, i+1)
 			}
 			continue
 		}
@@ -68,11 +68,11 @@ func (s *Store) parse(b []byte) (all []Grant, damage error) {
 // Add stores a grant.
 func (s *Store) Add(g Grant) (err error) {
 	if s == nil {
-		return errors.New("trust: there is no folder for your settings to remember it in")
+		return errors.New("there is no folder for your settings to remember it in")
 	}
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("trust: it cannot be remembered: %w", err)
+			err = fmt.Errorf("it cannot be remembered: %w", err)
 		}
 	}()
 	line, err := json.Marshal(g)

@@ -141,11 +141,11 @@ func grants(p provider.Provider, what, name string) []Grant {
 func Origin(address string) (string, error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return "", errors.New("trust: is not an address: use https://host:port")
+		return "", errors.New("is not an address: use https://host:port")
 	}
 	scheme, host, port := strings.ToLower(u.Scheme), hostOf(u), u.Port()
 	if scheme != "http" && scheme != "https" || host == "" {
-		return "", errors.New("trust: is not an http or https address: use https://host:port")
+		return "", errors.New("is not an http or https address: use https://host:port")
 	}
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]"
@@ -189,14 +189,14 @@ func ParseFlag(s string) (Grant, error) {
 		g = Grant{What: clientKeys}
 	} else if !ok || !variable.MatchString(name) {
 		// It may be a key in the wrong place, so the error does not repeat it.
-		return Grant{}, errors.New("trust: write VARIABLE=HOST, as LAB_KEY=https://lab.example:8443")
+		return Grant{}, errors.New("write VARIABLE=HOST, as LAB_KEY=https://lab.example:8443")
 	}
 	if !strings.Contains(host, "://") {
 		host = "https://" + host
 	}
 	var err error
 	if g.Host, err = Origin(host); err != nil {
-		return Grant{}, fmt.Errorf("trust: %s: the host: %w", name, err)
+		return Grant{}, fmt.Errorf("%s: the host: %w", name, err)
 	}
 	return g, nil
 }

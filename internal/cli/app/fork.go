@@ -176,7 +176,7 @@ func (f Fork) plan(head *journal.Head, original world.Spec, kinds []world.Kind) 
 	}
 	b, err := f.reduced(head, original)
 	if err != nil {
-		return nil, fmt.Errorf("app: %s: the recorded plan: %w", f.From, err)
+		return nil, fmt.Errorf("%s: the recorded plan: %w", f.From, err)
 	}
 	_, plan, err := Play{File: f.From, Kinds: kinds, Sets: f.Sets, Reach: f.Reach}.plans(b)
 	if err != nil {

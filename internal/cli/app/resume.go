@@ -216,7 +216,7 @@ func (c completeJournal) Append(_ context.Context, entries ...journal.Entry) err
 		switch e.(type) {
 		case *journal.Opened, *journal.Closed, *journal.Collected:
 		default:
-			return fmt.Errorf("app: %s is complete, and its plan now asks for more", c.Path())
+			return fmt.Errorf("%s is complete, and its plan now asks for more", c.Path())
 		}
 	}
 	return nil

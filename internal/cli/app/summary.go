@@ -124,7 +124,7 @@ func (p process) summarize(ctx context.Context, j journal.Journal) (*Summary, er
 		return nil, err
 	}
 	if head.Begun == nil { // the first entry was not written
-		return nil, fmt.Errorf("summary: the journal %w", results.ErrEmpty)
+		return nil, fmt.Errorf("the journal %w", results.ErrEmpty)
 	}
 	recorded, err := journal.Count(ctx, j)
 	if err != nil {

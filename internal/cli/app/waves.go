@@ -73,7 +73,7 @@ func (w *waves) record(_ context.Context, m batch.Event) error {
 	add := w.append
 	w.mu.Unlock()
 	if add == nil {
-		return errors.New("app: a batch has an event before the run began")
+		return errors.New("a batch has an event before the run began")
 	}
 	return add(entryOf(m))
 }

@@ -236,7 +236,7 @@ func ParseSchema(raw json.RawMessage, c *answer.Compiler) (*llm.Schema, error) {
 // checkSchema refuses a schema that answers cannot be checked against.
 func checkSchema(s *llm.Schema, c *answer.Compiler) (*llm.Schema, error) {
 	if _, err := c.Compile(s.JSON); err != nil {
-		return nil, fmt.Errorf("schema: %w", err)
+		return nil, err
 	}
 	return s, nil
 }

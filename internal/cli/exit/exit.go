@@ -66,13 +66,8 @@ func CodeOf(err error) int {
 	return Broken
 }
 
-// packagePrefixRE matches the package names that errors carry as prefixes.
-var packagePrefixRE = regexp.MustCompile(`(^|: |\n)(?:app|cli|compare|config|control|engine|growth|journal|merge|price|sqlite|summary|trust|view): `)
-
 // repetitionRE matches a system error that repeats our own text.
 var repetitionRE = regexp.MustCompile(`(?m)(no such run file.*|exists already.*): file (?:does not exist|already exists)$`)
 
-// Plain returns the text of an error without package names and repetitions.
-func Plain(text string) string {
-	return repetitionRE.ReplaceAllString(packagePrefixRE.ReplaceAllString(text, "$1"), "$1")
-}
+// Plain returns the text of an error without repetitions.
+func Plain(text string) string { return repetitionRE.ReplaceAllString(text, "$1") }

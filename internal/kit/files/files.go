@@ -19,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"parley/internal/kit/text"
 )
@@ -88,6 +89,27 @@ func Open(path string) (*os.File, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+// Exhausted returns the error of the system if only a few more files can be opened, and nil otherwise. It is for libraries
+// that do not say why they could not open a file: they may have opened and closed others before that one.
+func Exhausted() error {
+	for range 8 {
+		f, err := os.Open(os.DevNull)
+		if IsExhausted(err) {
+			return errors.Unwrap(err) // without the name of this file
+		}
+		if err != nil {
+			return nil //nolint:nilerr // something else
+		}
+		defer func() { _ = f.Close() }() // it was not used
+	}
+	return nil
+}
+
+// IsExhausted reports whether err means that too many files are open, in this process or on this machine.
+func IsExhausted(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
 // checkRegular returns an error if path is not a regular file.

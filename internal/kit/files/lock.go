@@ -10,10 +10,10 @@ import (
 )
 
 // ErrHeld means that another process, or this one, has the lock.
-var ErrHeld = errors.New("filelock: another process holds the lock")
+var ErrHeld = errors.New("another process holds the lock")
 
 // ErrSymlink means that a symbolic link has the name of a lock file.
-var ErrSymlink = errors.New("filelock: the lock file is a symbolic link")
+var ErrSymlink = errors.New("the lock file is a symbolic link")
 
 // Lock is a lock on a file that exists only for it. OpenLocked locks a file itself, and a Guard is for a file that must not
 // be locked, such as a database.
@@ -120,7 +120,7 @@ type LinksError struct{ Links uint64 }
 
 // Error implements error.
 func (e *LinksError) Error() string {
-	return fmt.Sprintf("filelock: the file has %d names (hard links)", e.Links)
+	return fmt.Sprintf("the file has %d names (hard links)", e.Links)
 }
 
 // TakeGuard locks the name of a file, which need not exist. path has no symbolic links: see

@@ -19,7 +19,7 @@ func tryLock(f *os.File) error {
 	case errors.Is(err, unix.EWOULDBLOCK):
 		return ErrHeld
 	case err != nil:
-		return fmt.Errorf("filelock: %s: %w", f.Name(), err)
+		return fmt.Errorf("%s: %w", f.Name(), err)
 	}
 	return nil
 }
@@ -34,7 +34,7 @@ func identity(path string) (id string, links uint64, err error) {
 	}
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return "", 0, fmt.Errorf("filelock: %s: the system does not say which file it is", path)
+		return "", 0, fmt.Errorf("%s: the system does not say which file it is", path)
 	}
 	return fmt.Sprintf("%x-%x", s.Dev, s.Ino), uint64(s.Nlink), nil //nolint:unconvert // it is smaller on some systems
 }

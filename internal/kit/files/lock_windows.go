@@ -20,7 +20,7 @@ func tryLock(f *os.File) error {
 	case errors.Is(err, windows.ERROR_LOCK_VIOLATION):
 		return ErrHeld
 	case err != nil:
-		return fmt.Errorf("filelock: %s: %w", f.Name(), err)
+		return fmt.Errorf("%s: %w", f.Name(), err)
 	}
 	return nil
 }
@@ -35,7 +35,7 @@ func identity(path string) (id string, links uint64, err error) {
 	const share = windows.FILE_SHARE_READ | windows.FILE_SHARE_WRITE | windows.FILE_SHARE_DELETE
 	h, err := windows.CreateFile(name, 0, share, nil, windows.OPEN_EXISTING, windows.FILE_FLAG_BACKUP_SEMANTICS, 0)
 	if err != nil {
-		return "", 0, fmt.Errorf("filelock: %s: %w", path, err)
+		return "", 0, fmt.Errorf("%s: %w", path, err)
 	}
 	var info windows.ByHandleFileInformation
 	err = errors.Join(windows.GetFileInformationByHandle(h, &info), windows.CloseHandle(h))

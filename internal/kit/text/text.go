@@ -57,9 +57,18 @@ func SuggestPath(path string) string {
 	if err != nil || base == "" {
 		return ""
 	}
-	names := make([]string, len(there))
-	for i, e := range there {
-		names[i] = e.Name()
+	var names []string
+	owner := "-"
+	for _, e := range there { // in alphabetical order
+		// A program keeps files such as x.db-wal beside x.db, and hidden ones: nobody means them.
+		name := e.Name()
+		if strings.HasPrefix(name, owner+"-") || strings.HasPrefix(name, ".") && !strings.HasPrefix(base, ".") {
+			continue
+		}
+		names = append(names, name)
+		if filepath.Ext(name) != "" {
+			owner = name
+		}
 	}
 	return didYouMean(dir, Nearest(base, names))
 }

@@ -42,7 +42,7 @@ func TestNearest(t *testing.T) {
 func TestSuggestPath(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for _, name := range []string{"secrets.yaml", "other.txt"} {
+	for _, name := range []string{"secrets.yaml", "other.txt", "run.parley", "run.parley-wal", "run.parley-labels", ".hidden"} {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -50,6 +50,9 @@ func TestSuggestPath(t *testing.T) {
 	for in, want := range map[string]string{
 		filepath.Join(dir, "secrets.yml"):        "; did you mean " + filepath.Join(dir, "secrets.yaml") + "?",
 		filepath.Join(dir, "nothing-like-it"):    "",
+		filepath.Join(dir, "run.parley-wall"):    "",
+		filepath.Join(dir, "ran.parley"):         "; did you mean " + filepath.Join(dir, "run.parley") + "?",
+		filepath.Join(dir, "hidden"):             "",
 		filepath.Join(dir, "gone", "secrets.ym"): "",
 		dir + string(filepath.Separator):         "",
 	} {

@@ -24,12 +24,12 @@ func Clean(svg string) (picture template.HTML, style template.CSS, err error) {
 			break
 		}
 		if err != nil {
-			return "", "", fmt.Errorf("chart: svg: %w", err)
+			return "", "", fmt.Errorf("svg: %w", err)
 		}
 		c.take(token)
 	}
 	if !c.svg {
-		return "", "", errors.New("chart: svg: no <svg> element")
+		return "", "", errors.New("svg: no <svg> element")
 	}
 	if sheet := c.style.String(); selfContained(sheet) && closed(sheet) {
 		if sheet, ok := scoped(withoutComments(sheet)); ok {

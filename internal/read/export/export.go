@@ -136,7 +136,7 @@ func Write(ctx context.Context, w io.Writer, runs []Run, t Table, f Format, only
 func choose(all []Column, only []string) (pick []int, chosen []Column, err error) {
 	for _, name := range only {
 		if !slices.ContainsFunc(all, func(c Column) bool { return c.Name == name }) {
-			return nil, nil, fmt.Errorf("export: the table has no column %q", name)
+			return nil, nil, fmt.Errorf("the table has no column %q", name)
 		}
 	}
 	for i, c := range all {
@@ -153,7 +153,7 @@ func (r Run) write(ctx context.Context, e encoder, t Table, pick []int) (rows in
 		return 0, err
 	}
 	if about.Begun == nil {
-		return 0, fmt.Errorf("export: %s holds no run yet", r.Store.Path())
+		return 0, fmt.Errorf("%s holds no run yet", r.Store.Path())
 	}
 	x := &export{store: r.Store, kind: r.Kind, without: r.Without, added: r.Added, run: about.Begun.Run, agents: about.Begun.Agents, variation: results.Variations(about.Begun.Plan), episodes: about.Episodes, encoder: e, pick: pick}
 	switch t {
@@ -170,7 +170,7 @@ func (r Run) write(ctx context.Context, e encoder, t Table, pick []int) (rows in
 	default:
 		own := noteTable(r.Kind, t)
 		if own == nil {
-			return 0, fmt.Errorf("export: unknown table %q; want one of %v", t, AllTables(r.Kind))
+			return 0, fmt.Errorf("unknown table %q; want one of %v", t, AllTables(r.Kind))
 		}
 		err = x.writeNotes(ctx, own)
 	}
@@ -241,7 +241,7 @@ func newEncoder(w io.Writer, f Format, columns []Column) (encoder, error) {
 	case Parquet:
 		return newParquet(w, columns)
 	default:
-		return nil, fmt.Errorf("export: unknown format %q; want one of %v", f, Formats())
+		return nil, fmt.Errorf("unknown format %q; want one of %v", f, Formats())
 	}
 }
 

@@ -277,7 +277,7 @@ func kindOf(t Type) pq.Kind {
 func parquetSchema(columns []Column) (schema *pq.Schema, err error) {
 	defer func() { // the library panics on unknown tags
 		if v := recover(); v != nil {
-			err = fmt.Errorf("export: parquet: %v", v)
+			err = fmt.Errorf("parquet: %v", v)
 		}
 	}()
 	fields := make([]reflect.StructField, len(columns))
@@ -330,7 +330,7 @@ func (p *parquet) flush() error {
 	}
 	for i, c := range p.w.ColumnWriters() {
 		if _, err := c.WriteRowValues(p.values[i][:p.used]); err != nil {
-			return fmt.Errorf("export: parquet: %w", err)
+			return fmt.Errorf("parquet: %w", err)
 		}
 	}
 	p.used = 0
@@ -355,7 +355,7 @@ func (p *parquet) close() error {
 		return err
 	}
 	if err := p.w.Close(); err != nil {
-		return fmt.Errorf("export: parquet: %w", err)
+		return fmt.Errorf("parquet: %w", err)
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func WriteInspect(ctx context.Context, w io.Writer, store *runfile.Store, kind w
 		return InspectWritten{}, err
 	}
 	if about.Begun == nil {
-		return InspectWritten{}, fmt.Errorf("inspect: %s holds no run yet", store.Path())
+		return InspectWritten{}, fmt.Errorf("%s holds no run yet", store.Path())
 	}
 	z := zip.NewWriter(w)
 	z.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) { return flate.NewWriter(out, flate.BestSpeed) })
@@ -53,7 +53,7 @@ func WriteInspect(ctx context.Context, w io.Writer, store *runfile.Store, kind w
 		}
 	}
 	if err := z.Close(); err != nil {
-		return l.written(), fmt.Errorf("inspect: %w", err)
+		return l.written(), err
 	}
 	return l.written(), nil
 }
@@ -89,12 +89,12 @@ func (l *inspectLog) put(name string, v any) error {
 	// Without a time: the same run gives the same bytes.
 	f, err := l.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate})
 	if err != nil {
-		return fmt.Errorf("inspect: %s: %w", name, err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	e := json.NewEncoder(f)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		return fmt.Errorf("inspect: %s: %w", name, err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
 }

@@ -500,7 +500,7 @@ func (x *export) writeNotes(ctx context.Context, t *world.NoteTable) error {
 		}
 		var rows [][]any
 		if err := results.CallKind(x.kind, "Tables", func() error { rows = t.Rows(p, episode.Notes); return nil }); err != nil {
-			return fmt.Errorf("export: the table %s of episode %d: %w", t.Name, p.Episode, err)
+			return fmt.Errorf("the table %s of episode %d: %w", t.Name, p.Episode, err)
 		}
 		for _, cells := range rows {
 			if err := put(x, columns, &noteRow{run: x.run, Played: p, cells: cells}); err != nil {

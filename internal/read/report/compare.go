@@ -117,14 +117,14 @@ func Compare(runs []*results.Run, names []string, c CompareConfig) (*CompareResu
 		return nil, err
 	}
 	if len(found.groups) < 2 {
-		return nil, fmt.Errorf("compare: by %s: %w: %s", c.By, ErrNothingToCompare, oneGroup(c, names, found.groups))
+		return nil, fmt.Errorf("by %s: %w: %s", c.By, ErrNothingToCompare, oneGroup(c, names, found.groups))
 	}
 	if err := refuseUnknown(c.By, []string{c.Against}, found.groups); c.Against != "" && err != nil {
 		return nil, err
 	}
 	matches := matches(found, c.Against)
 	if len(matches) == 0 {
-		return nil, fmt.Errorf("compare: by %s: %w: no two groups have the same score", c.By, ErrNothingToCompare)
+		return nil, fmt.Errorf("by %s: %w: no two groups have the same score", c.By, ErrNothingToCompare)
 	}
 	r := &CompareResult{By: c.By, Correct: c.Correct, Groups: found.groups, all: c.All}
 	for i, one := range runs {
@@ -210,7 +210,7 @@ func refuseUnknown(what string, names, all []string) error {
 			continue
 		}
 		hint := cmp.Or(text.Suggest(name, all), ".")
-		return fmt.Errorf("compare: %w %s %q%s There are: %s", ErrUnknown, what, name, hint, strings.Join(all, "; "))
+		return fmt.Errorf("%w %s %q%s There are: %s", ErrUnknown, what, name, hint, strings.Join(all, "; "))
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func estimates(e world.Estimates, colours *Palette) *Table {
 	for _, by := range e.By {
 		t.Columns = append(t.Columns, KeyColumn(by))
 	}
-	t.Columns = append(t.Columns, NumberColumn(e.What), NumberColumn("episodes"), NumberColumn("independent"))
+	t.Columns = append(append(t.Columns, NumberColumn(e.What)), countColumns()...)
 	for _, r := range e.Rows {
 		q := sampleEstimate(r.Sample, e.Share)
 		var row []Cell
@@ -67,7 +67,7 @@ func estimates(e world.Estimates, colours *Palette) *Table {
 		if len(row) > 0 {
 			c.Look = colours.Look(row[len(row)-1].Text)
 		}
-		t.Rows = append(t.Rows, append(row, c, whole(r.Sample.Episodes()), whole(q.N)))
+		t.Rows = append(t.Rows, append(append(row, c), countCells(r.Sample, q)...))
 	}
 	return t
 }

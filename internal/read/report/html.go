@@ -54,7 +54,7 @@ func (d *Document) WriteHTML(w io.Writer) error {
 func Templates() (*template.Template, error) {
 	t, err := template.New("page").Funcs(functions()).Parse(pageText)
 	if err != nil {
-		return nil, fmt.Errorf("page: template: %w", err)
+		return nil, fmt.Errorf("template: %w", err)
 	}
 	return t, nil
 }
@@ -63,7 +63,7 @@ func Templates() (*template.Template, error) {
 func BlockSize(t *template.Template, b Block) (elements int, err error) {
 	var text bytes.Buffer
 	if err := t.ExecuteTemplate(&text, "block", b); err != nil {
-		return 0, fmt.Errorf("page: template: %w", err)
+		return 0, fmt.Errorf("template: %w", err)
 	}
 	return bytes.Count(text.Bytes(), []byte("<")) - bytes.Count(text.Bytes(), []byte("</")), nil
 }

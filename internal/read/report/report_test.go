@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -167,8 +168,23 @@ func TestSideBySide(t *testing.T) {
 	if rows := tables["runs"].Rows; len(rows) != 2 || rows[0][0].Text != "a/x.parley" || rows[1][3].Value != 9 {
 		t.Errorf("%+v", rows)
 	}
-	if rows := tables["scores"].Rows; len(rows) != 4 || rows[2][1].Text != "b/x.parley" {
-		t.Errorf("%+v", rows)
+	rows := tables["scores"].Rows // ann, ben and all of them, for each run
+	if len(rows) != 6 || rows[3][1].Text != "b/x.parley" {
+		t.Fatalf("%+v", rows)
+	}
+	columns := tables["scores"].Columns
+	at := func(row []Cell, name string) any {
+		return row[slices.IndexFunc(columns, func(c Column) bool { return c.Name == name })].Value
+	}
+	for i, row := range rows {
+		share := at(row, "mean").(statmath.Quantity).Value
+		if got, want := at(row, "total").(float64), share*float64(at(row, "values").(int)); math.Abs(got-want) > 1e-9 {
+			t.Errorf("row %d: total %v, want %v", i, got, want)
+		}
+	}
+	if all := rows[2]; at(all, "agent") != "(all)" || at(all, "total").(float64) != at(rows[0], "total").(float64)+at(rows[1], "total").(float64) ||
+		at(all, "values") != 12 || at(all, "episodes") != 6 {
+		t.Errorf("%+v", all)
 	}
 	text := html(t, d)
 	for _, id := range []string{`id="e-a-x-parley-0"`, `id="e-b-x-parley-0"`, "Throughput · a/x.parley"} {

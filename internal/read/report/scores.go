@@ -218,10 +218,11 @@ func stamp(t time.Time) string {
 // scores returns the tables of scores: first by agent, and then by whatever else
 // varies in this run.
 func scores(r *results.Run, colours *Palette) Section {
-	s := Section{ID: "scores", Title: "Scores", Text: "Means over episodes with 95% intervals. An episode counts once in a group; failed episodes do not count. Independent is the number of independent observations: episodes with the same deal, and copies of one play, count as one."}
-	byAgent := scoreTable(r, colours, "scores", "By agent", func(g results.Group) results.Group {
+	s := Section{ID: "scores", Title: "Scores", Text: "Means over episodes with 95% intervals. An episode counts once in a group; failed episodes do not count. Total is the sum of all values, which of a share is how often; independent is the number of independent observations: episodes with the same deal, and copies of one play, count as one."}
+	agents := r.Scores(func(g results.Group) results.Group {
 		return results.Group{Score: g.Score, Agent: g.Agent, Model: g.Model}
 	})
+	byAgent := scoreTable(r, colours, "scores", "By agent", append(agents, overall(r, agents)...))
 	if len(byAgent.Rows) == 0 {
 		s.Text = "No episode has a score yet."
 		return s
@@ -243,8 +244,8 @@ func scores(r *results.Run, colours *Palette) Section {
 		if !varied(r, more.needs) {
 			continue
 		}
-		t := scoreTable(r, colours, more.name, more.title, more.by)
-		if len(t.Rows) != len(byAgent.Rows) {
+		t := scoreTable(r, colours, more.name, more.title, r.Scores(more.by))
+		if len(t.Rows) != len(agents) {
 			t.Quiet = more.name != "scores-by-model"
 			s.Blocks = append(s.Blocks, Block{Title: t.Title, Table: t, Folded: t.Quiet})
 		}
@@ -269,8 +270,7 @@ func varied(r *results.Run, part func(results.Group) string) bool {
 	return several
 }
 
-func scoreTable(r *results.Run, colours *Palette, name, title string, by func(results.Group) results.Group) *Table {
-	all := r.Scores(by)
+func scoreTable(r *results.Run, colours *Palette, name, title string, all []results.Score) *Table {
 	sortScores(r, all)
 	t := &Table{Name: name, Title: title, Grouped: true, Filter: len(all) > 30}
 	parts := []struct {
@@ -293,7 +293,8 @@ func scoreTable(r *results.Run, colours *Palette, name, title string, by func(re
 		}
 	}
 	t.Track = len(t.Columns)
-	t.Columns = append(t.Columns, NumberColumn("mean"), NumberColumn("episodes"), NumberColumn("independent"))
+	t.Columns = append(t.Columns, NumberColumn("mean"))
+	t.Columns = append(t.Columns, countColumns()...)
 	for _, s := range all {
 		q := s.Estimate()
 		var row []Cell
@@ -304,9 +305,32 @@ func scoreTable(r *results.Run, colours *Palette, name, title string, by func(re
 		}
 		c := Quantity(q)
 		c.Look = colours.Look(cmp.Or(s.Agent, s.Model))
-		t.Rows = append(t.Rows, append(row, c, whole(s.Sample.Episodes()), whole(q.N)))
+		t.Rows = append(t.Rows, append(append(row, c), countCells(s.Sample, q)...))
 	}
 	return t
+}
+
+// countColumns are the columns beside a mean or a share.
+func countColumns() []Column {
+	return []Column{NumberColumn("total"), {Name: "values", Number: true, Detail: true}, NumberColumn("episodes"), NumberColumn("independent")}
+}
+
+// countCells has the sum of all values, which of a share is the number of times, how many values there are, and in how many episodes.
+func countCells(s *world.Sample, q statmath.Quantity) []Cell {
+	sum, values := s.Total()
+	return []Cell{{Text: digits(sum), Value: sum}, whole(values), whole(s.Episodes()), whole(q.N)}
+}
+
+// overall returns the scores of all agents together, if several have the same score.
+func overall(r *results.Run, byAgent []results.Score) []results.Score {
+	agents := map[string]int{}
+	for _, s := range byAgent {
+		if s.Agent != "" {
+			agents[s.Score]++
+		}
+	}
+	return slices.DeleteFunc(r.Scores(func(g results.Group) results.Group { return results.Group{Score: g.Score} }),
+		func(s results.Score) bool { return agents[s.Score] < 2 })
 }
 
 // sortScores puts agents in the order of the plan. The order of scores stays.
@@ -317,6 +341,7 @@ func sortScores(r *results.Run, all []results.Score) {
 			name[s.Score] = len(name)
 		}
 	}
+	agent[""] = len(r.Head.Begun.Agents) // all of them come last
 	for i, a := range r.Head.Begun.Agents {
 		agent[a.Name] = i
 	}

@@ -24,7 +24,7 @@ func (l *log) collect(ctx context.Context) error {
 		return l.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{FilterSubjects: []string{l.name.Chains()}, DeliverPolicy: jetstream.DeliverAllPolicy})
 	})
 	if err != nil {
-		return asGone(fmt.Errorf("coordinator: %w", err))
+		return asGone(err)
 	}
 	messages := make(chan jetstream.Msg, 2*collectAtOnce)
 	reading, err := consumer.Consume(func(m jetstream.Msg) {
@@ -34,7 +34,7 @@ func (l *log) collect(ctx context.Context) error {
 		}
 	})
 	if err != nil {
-		return asGone(fmt.Errorf("coordinator: %w", err))
+		return asGone(err)
 	}
 	defer reading.Stop()
 	readers := map[string]*chain.Reader{}
@@ -68,7 +68,7 @@ func (l *log) renew() {
 	at := time.Now()
 	l.run.Record(func(err error) {
 		if err != nil {
-			l.fail(fmt.Errorf("coordinator: %w", err))
+			l.fail(err)
 			return
 		}
 		l.shares.Renew(at)
@@ -116,7 +116,7 @@ func (l *log) check(e journal.Entry, from, to int) error {
 func (l *log) add(b *batch, readers map[string]*chain.Reader, m jetstream.Msg) error {
 	meta, err := m.Metadata()
 	if err != nil {
-		return fmt.Errorf("coordinator: %w", err)
+		return err
 	}
 	name, sequence := m.Subject(), meta.Sequence.Stream
 	r := readers[name]
@@ -129,7 +129,7 @@ func (l *log) add(b *batch, readers map[string]*chain.Reader, m jetstream.Msg) e
 	case errors.Is(err, chain.ErrForked):
 		return fmt.Errorf("%w: %s: message %d: %w", errGone, name, sequence, err)
 	case err != nil:
-		return fmt.Errorf("coordinator: %s: message %d: %w: %w", name, sequence, errBroken, err)
+		return fmt.Errorf("%s: message %d: %w: %w", name, sequence, errBroken, err)
 	}
 	b.through = max(b.through, sequence)
 	if n := len(items); n > 0 {
@@ -161,7 +161,7 @@ func (l *log) add(b *batch, readers map[string]*chain.Reader, m jetstream.Msg) e
 				continue
 			}
 			if err := l.check(e, from, to); err != nil {
-				return fmt.Errorf("coordinator: %s: message %d: %w", name, sequence, err)
+				return fmt.Errorf("%s: message %d: %w", name, sequence, err)
 			}
 			l.noteFailed(from, e)
 			b.entries = append(b.entries, e)
@@ -218,7 +218,7 @@ func (l *log) take(ctx context.Context, b *batch) {
 	l.mu.Unlock()
 	after := func(err error) {
 		if err != nil {
-			l.fail(fmt.Errorf("coordinator: %w", err))
+			l.fail(err)
 		} else {
 			l.charge(b)
 			l.took(ctx, b, ended)
@@ -275,7 +275,7 @@ func (l *log) finish(ctx context.Context) error {
 	_ = l.beat(false) // workers give their lots back
 	_, err := chain.Retry(ctx, func(ctx context.Context) (any, error) { return nil, l.js.DeleteStream(ctx, l.name.Lots()) })
 	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) && ctx.Err() == nil {
-		return fmt.Errorf("coordinator: %w", err)
+		return err
 	}
 	l.catchUp(ctx) // a claim may be the last message
 	_ = l.wait(ctx, l.beingPlayed)

@@ -15,7 +15,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -71,13 +70,13 @@ const (
 )
 
 // errGone says that the hub has lost the log: a new one must begin.
-var errGone = errors.New("coordinator: the log of the run is gone")
+var errGone = errors.New("the log of the run is gone")
 
 // Play plays run with workers.
 func (c *Coordinator) Play(ctx context.Context, run *engine.RemoteRun) error {
 	js, err := jetstream.New(c.Conn)
 	if err != nil {
-		return fmt.Errorf("coordinator: %w", err)
+		return err
 	}
 	if err := c.checkHub(ctx, js, run.Stopped, hubStarts); err != nil || run.Stopped() {
 		return err
@@ -236,7 +235,7 @@ func (p *play) playLog(ctx context.Context) error {
 	wg.Go(func() { end(l.beats(ctx)) })
 	wg.Go(func() { end(l.give(ctx)) })
 	err = l.finish(ctx)
-	cancel(errors.New("coordinator: the run is over"))
+	cancel(errors.New("the run is over"))
 	wg.Wait()
 	p.settle()
 	if err != nil && !errors.Is(err, errBroken) || aborted.Err() != nil {
@@ -273,7 +272,7 @@ func (l *log) claimRun(ctx context.Context) (uint64, error) {
 	l.epoch = past.Number
 	info, err := chain.Retry(ctx, func(ctx context.Context) (*jetstream.StreamInfo, error) { return l.stream.Info(ctx) })
 	if err != nil {
-		return 0, fmt.Errorf("coordinator: %w", err)
+		return 0, err
 	}
 	return info.State.LastSeq, nil
 }

@@ -68,7 +68,7 @@ func (l *log) serve() (end func(), err error) {
 			}
 		})
 		if err != nil {
-			return end, fmt.Errorf("coordinator: %w", err)
+			return end, err
 		}
 		subs = append(subs, sub)
 		if name == hub.StatsSubject(l.name.Run) {
@@ -113,7 +113,7 @@ func (l *log) answer(m *nats.Msg, asked bool, to string, grant any) {
 	data, err := json.Marshal(grant)
 	switch {
 	case err != nil:
-		l.fail(fmt.Errorf("coordinator: an answer to a worker: %w", err))
+		l.fail(fmt.Errorf("an answer to a worker: %w", err))
 	case asked:
 		_ = m.Respond(data)
 	default:
@@ -234,7 +234,7 @@ func (l *log) beat(ended bool) error {
 	b.Paused = l.run.Held()
 	data, err := json.Marshal(b)
 	if err != nil {
-		return fmt.Errorf("coordinator: %w", err)
+		return err
 	}
 	_ = l.Conn.Publish(hub.BeatSubject(l.name.Run), data) // the next one may arrive
 	return nil

@@ -66,7 +66,7 @@ func (l *log) find(ctx context.Context) (bool, error) {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
 		return false, nil
 	case err != nil:
-		return false, fmt.Errorf("coordinator: %w", err)
+		return false, err
 	}
 	l.stream, l.retain = s, s.CachedInfo().Config.Metadata[metaRetained] != ""
 	return s.CachedInfo().Config.Metadata[metaNumber] == strconv.FormatInt(l.name.Number, 10), nil
@@ -80,7 +80,7 @@ func (l *log) make(ctx context.Context, c jetstream.StreamConfig) (jetstream.Str
 	}
 	s, err := chain.Retry(ctx, func(ctx context.Context) (jetstream.Stream, error) { return l.js.CreateOrUpdateStream(ctx, c) })
 	if err != nil {
-		return nil, fmt.Errorf("coordinator: %w", err)
+		return nil, err
 	}
 	return s, nil
 }
@@ -122,7 +122,7 @@ func (l *log) makeQueue(ctx context.Context) (err error) {
 		})
 	})
 	if err != nil {
-		return fmt.Errorf("coordinator: %w", err)
+		return err
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func (l *log) remove(ctx context.Context) error {
 	for _, name := range []string{l.name.Lots(), l.name.Stream()} {
 		_, err := chain.Retry(ctx, func(ctx context.Context) (any, error) { return nil, l.js.DeleteStream(ctx, name) })
 		if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
-			return fmt.Errorf("coordinator: delete %s: %w", name, err)
+			return fmt.Errorf("delete %s: %w", name, err)
 		}
 	}
 	return nil
@@ -267,19 +267,19 @@ func sleep(ctx context.Context, d time.Duration) bool {
 func Rebuild(ctx context.Context, conn *nats.Conn, run string, into journal.Journal) error {
 	js, err := jetstream.New(conn)
 	if err != nil {
-		return fmt.Errorf("coordinator: %w", err)
+		return err
 	}
 	name := hub.Log{Run: run}
 	stream, err := js.Stream(ctx, name.Stream())
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrInvalidStreamName):
-		return fmt.Errorf("coordinator: the hub has nothing of run %q; parley cluster lists the runs", run)
+		return fmt.Errorf("the hub has nothing of run %q; parley cluster lists the runs", run)
 	case err != nil:
-		return fmt.Errorf("coordinator: %w", err)
+		return err
 	}
 	about := stream.CachedInfo().Config.Metadata
 	if name.Number, err = strconv.ParseInt(about[metaNumber], 10, 64); err != nil || about[metaRetained] == "" {
-		return fmt.Errorf("coordinator: the hub does not have everything of run %s: it was not begun with --retain, or the hub was lost meanwhile", run)
+		return fmt.Errorf("the hub does not have everything of run %s: it was not begun with --retain, or the hub was lost meanwhile", run)
 	}
 	j, err := chain.Read(ctx, chain.Config{JetStream: js, Stream: stream, Subject: name.Begun()})
 	if err != nil {
@@ -290,7 +290,7 @@ func Rebuild(ctx context.Context, conn *nats.Conn, run string, into journal.Jour
 		return err
 	}
 	if head.Begun == nil {
-		return fmt.Errorf("coordinator: the hub does not say how run %s was set up", run)
+		return fmt.Errorf("the hub does not say how run %s was set up", run)
 	}
 	return into.Append(ctx, head.Begun, &journal.Collected{Log: name.Number})
 }
@@ -299,7 +299,7 @@ func Rebuild(ctx context.Context, conn *nats.Conn, run string, into journal.Jour
 func Logs(ctx context.Context, conn *nats.Conn) (runs []string, err error) {
 	js, err := jetstream.New(conn)
 	if err != nil {
-		return nil, fmt.Errorf("coordinator: %w", err)
+		return nil, err
 	}
 	streams := js.ListStreams(ctx)
 	for s := range streams.Info() {

@@ -134,7 +134,7 @@ func Own() map[string]string {
 	taken := map[string]string{}
 	for _, name := range []string{
 		"help", "run", "resume", "ctl", "wait", "sit", "check", "bench", "fork", "score", "view", "show", "report", "compare", "export", "init", "new", "worlds", "ask", "models", "probe",
-		"sim", "gateway", "worker", "hub", "cluster", "completion", "man", "merge", "version",
+		"sim", "gateway", "worker", "hub", "cluster", "completion", "label", "man", "merge", "version",
 	} {
 		taken[name] = "parley itself"
 	}

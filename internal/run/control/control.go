@@ -20,6 +20,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -54,6 +55,9 @@ const maxSize = 1 << 20
 
 // ErrNotPlayed means that no process plays the run.
 var ErrNotPlayed = errors.New("no process plays this run")
+
+// ErrOtherUser means that a process of another user plays the run. The folder of requests is theirs alone.
+var ErrOtherUser = errors.New("another user plays this run, and takes no requests of yours: ask them, or act as that user")
 
 // request is the content of a request file.
 type request struct {
@@ -105,58 +109,65 @@ const (
 )
 
 // Send passes a request to the process that plays run, and waits for its answer, which is decoded
-// into value unless that is nil. It returns ErrNotPlayed if no process plays the run, and an *Error
-// if the process refuses the request. If ctx is done first, the error says whether the request may
+// into value unless that is nil. It returns ErrNotPlayed if no process plays the run, ErrOtherUser if one of
+// another user does, and an *Error if the process refuses the request. If ctx is done first, the error says whether the request may
 // have been carried out.
 func Send(ctx context.Context, run, verb string, args, value any) error {
 	b, err := json.Marshal(args)
 	if err != nil {
-		return fmt.Errorf("control: %s: %w", verb, err)
+		return fmt.Errorf("%s: %w", verb, err)
 	}
 	dir := folderOf(run)
-	process, ok := playing(ctx, dir)
-	if !ok {
-		return fmt.Errorf("control: %s: %w", run, ErrNotPlayed)
+	process, err := playing(ctx, dir)
+	if errors.Is(err, fs.ErrPermission) && files.Guarded(files.Resolve(run)) {
+		return ErrOtherUser
+	}
+	if err != nil {
+		return ErrNotPlayed
 	}
 	name := filepath.Join(dir, fmt.Sprintf("%020d-%s", time.Now().UnixNano(), rand.Text()))
 	if err := writeFile(name+requestExt, request{process, verb, b}); err != nil {
-		return fmt.Errorf("control: %s: %w", verb, err)
+		return fmt.Errorf("%s: %w", verb, err)
 	}
 	a, err := await(ctx, dir, name, process)
 	switch {
 	case err != nil:
-		return fmt.Errorf("control: %s: %w", verb, err)
+		return fmt.Errorf("%s: %w", verb, err)
 	case a.Error != "":
 		return &Error{a.Error}
 	case value == nil:
 		return nil
 	}
 	if err := json.Unmarshal(a.Value, value); err != nil {
-		return fmt.Errorf("control: %s: the answer cannot be read: %w", verb, err)
+		return fmt.Errorf("%s: the answer cannot be read: %w", verb, err)
 	}
 	return nil
 }
 
 // Played reports whether a process plays run and takes requests.
 func Played(ctx context.Context, run string) bool {
-	_, ok := playing(ctx, folderOf(run))
-	return ok
+	_, err := playing(ctx, folderOf(run))
+	return err == nil
 }
 
-// playing returns the name of the process that looks into a folder. ok is false if there is none.
-func playing(ctx context.Context, dir string) (process string, ok bool) {
+// playing returns the name of the process that looks into a folder, or why it is not known.
+func playing(ctx context.Context, dir string) (process string, err error) {
 	info, err := os.Lstat(dir)
 	if err != nil || !info.IsDir() || runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 { // others could answer
-		return "", false
+		return "", ErrNotPlayed
 	}
-	if readFile(ctx, filepath.Join(dir, processName), &process) != nil || process == "" {
-		return "", false
+	if err := readFile(ctx, filepath.Join(dir, processName), &process); err != nil || process == "" {
+		return "", cmp.Or(err, ErrNotPlayed)
 	}
 	lock, err := files.TakeLock(filepath.Join(dir, lockName))
 	if err == nil {
-		_ = lock.Release() // the process was killed
+		_ = lock.Release()
+		return "", ErrNotPlayed // the process was killed
 	}
-	return process, errors.Is(err, files.ErrHeld)
+	if !errors.Is(err, files.ErrHeld) {
+		return "", err
+	}
+	return process, nil
 }
 
 // await waits for the answer to a request.
@@ -171,7 +182,7 @@ func await(ctx context.Context, dir, name, process string) (a answer, err error)
 			return a, fmt.Errorf("the answer cannot be read: %w", err)
 		}
 		if n%checkEvery == 0 {
-			if now, ok := playing(ctx, dir); (!ok || now != process) && ctx.Err() == nil {
+			if now, err := playing(ctx, dir); (err != nil || now != process) && ctx.Err() == nil {
 				return a, takeBack(name, errors.New("the process that plays the run ended before it answered"))
 			}
 		}
@@ -234,7 +245,7 @@ type inbox struct {
 func Serve(ctx context.Context, run string, handlers map[string]Handler) (end func(), err error) {
 	b := &inbox{dir: folderOf(run), process: rand.Text(), handlers: handlers, answers: map[string]time.Time{}}
 	if err := b.open(); err != nil {
-		return nil, fmt.Errorf("control: %w", err)
+		return nil, err
 	}
 	ctx, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup

@@ -140,7 +140,7 @@ func (a *agenda) advance() (st *journal.Staged, recorded bool, err error) {
 		return nil, false, err
 	case n > world.MaxEpisodes-a.first:
 		a.stage = world.Specs{}
-		return nil, false, fmt.Errorf("engine: the plan asks for more than %d episodes", world.MaxEpisodes)
+		return nil, false, fmt.Errorf("the plan asks for more than %d episodes", world.MaxEpisodes)
 	}
 	st = &journal.Staged{Stage: a.stages, First: a.first, Specs: a.stage}
 	a.stages++
@@ -157,10 +157,10 @@ func (a *agenda) catchUp() error {
 		a.changes = a.changes[1:]
 		plan, ok := a.plan.(world.ChangingPlan)
 		if !ok {
-			return fmt.Errorf("engine: %w: a change of the plan before stage %d is recorded, and the plan cannot be changed", ErrDiverged, change.Stage)
+			return fmt.Errorf("%w: a change of the plan before stage %d is recorded, and the plan cannot be changed", ErrDiverged, change.Stage)
 		}
 		if err := plan.Change(change.Change); err != nil {
-			return fmt.Errorf("engine: %w: the change of the plan before stage %d: %w", ErrDiverged, change.Stage, err)
+			return fmt.Errorf("%w: the change of the plan before stage %d: %w", ErrDiverged, change.Stage, err)
 		}
 	}
 	return nil
@@ -185,14 +185,14 @@ func (a *agenda) change(raw json.RawMessage) (stage int, err error) {
 // affect play may have changed.
 func sameStage(kind world.Kind, was, is journal.Staged) error {
 	if was.Specs.Len() != is.Specs.Len() {
-		return fmt.Errorf("engine: %w: the plan now asks for %d episodes from %d on, and asked for %d", ErrDiverged, is.Specs.Len(), is.First, was.Specs.Len())
+		return fmt.Errorf("%w: the plan now asks for %d episodes from %d on, and asked for %d", ErrDiverged, is.Specs.Len(), is.First, was.Specs.Len())
 	}
 	ids := planner.NewCellIDs(kind)
 	i := is.Specs.Diff(was.Specs, func(now, then world.Spec) bool {
 		return now.Deal == then.Deal && now.Cell == then.Cell && ids.Of(now) == ids.Of(then)
 	})
 	if i >= 0 {
-		return fmt.Errorf("engine: %w: the plan's episode %d is now %s, and was %s", ErrDiverged, is.First+i, asJSON(is.Specs.At(i)), asJSON(was.Specs.At(i)))
+		return fmt.Errorf("%w: the plan's episode %d is now %s, and was %s", ErrDiverged, is.First+i, asJSON(is.Specs.At(i)), asJSON(was.Specs.At(i)))
 	}
 	return nil
 }
@@ -274,7 +274,7 @@ func (d *digest) sum(ctx context.Context, j journal.Journal) (string, error) {
 			})
 		}
 		if err != nil {
-			return "", fmt.Errorf("engine: the digest: %w", err)
+			return "", fmt.Errorf("the digest: %w", err)
 		}
 	}
 	return hex.EncodeToString(d.hash.Sum(nil)), nil
@@ -305,7 +305,7 @@ func (p *pastOutcomes) take(episode int) (*journal.Ended, error) {
 		}
 	}
 	if len(p.ahead) == 0 || p.ahead[0].Episode != episode {
-		return nil, fmt.Errorf("engine: the journal has no outcome of episode %d, which has ended", episode)
+		return nil, fmt.Errorf("the journal has no outcome of episode %d, which has ended", episode)
 	}
 	e := p.ahead[0]
 	p.ahead = p.ahead[1:]

@@ -106,7 +106,7 @@ func (b budgets) afford(s *strand) (n int, err error) {
 	for _, c := range s.pending {
 		if req := c.billed(); req != nil {
 			if c.maxCost, err = b.prices.Worst(req); err != nil {
-				return 0, fmt.Errorf("engine: a budget for each episode: %w", err)
+				return 0, fmt.Errorf("a budget for each episode: %w", err)
 			}
 			if c.maxCost > rest {
 				break

@@ -53,7 +53,7 @@ func (r *run) complete(ep *episode, at journal.Turn, calls []world.Call) ([]*cal
 		name, ok := ep.spec.Lineup[c.Seat]
 		a := r.agents[name]
 		if !ok {
-			return nil, fmt.Errorf("engine: episode %d: the world asks seat %q, which has no agent", ep.number, c.Seat)
+			return nil, fmt.Errorf("episode %d: the world asks seat %q, which has no agent", ep.number, c.Seat)
 		}
 		var made *call
 		switch {
@@ -62,7 +62,7 @@ func (r *run) complete(ep *episode, at journal.Turn, calls []world.Call) ([]*cal
 		case a.Bot != "":
 			made = &call{ask: c}
 			if made.bot, ok = r.Kind.Bots()[a.Bot]; !ok {
-				return nil, fmt.Errorf("engine: agent %s: %s has no bot %q", a.Name, r.Kind.Name, a.Bot)
+				return nil, fmt.Errorf("agent %s: %s has no bot %q", a.Name, r.Kind.Name, a.Bot)
 			}
 		default:
 			m := &modelCall{request: a.Request(c.Ask)}

@@ -125,6 +125,7 @@ type Event struct {
 	Ended   *journal.Ended   // an episode ended and is durable
 	Staged  *journal.Staged  // a stage began
 	Noted   *journal.Turned  // a world noted something; it may not be durable yet
+	Wave    int              // how many calls the wave has that is sent now
 	Closing int              // how many episodes are played to their end while no more begin
 }
 
@@ -161,7 +162,7 @@ func SameKind(b *journal.Begun, kind world.Kind) error {
 	if b.Kind == kind.Name && b.KindVersion == kind.Version {
 		return nil
 	}
-	return fmt.Errorf("engine: %w: the run was recorded with %s version %d, and this is %s version %d: %s", ErrDiverged, b.Kind, b.KindVersion, kind.Name, kind.Version, ifDiverged)
+	return fmt.Errorf("%w: the run was recorded with %s version %d, and this is %s version %d: %s", ErrDiverged, b.Kind, b.KindVersion, kind.Name, kind.Version, ifDiverged)
 }
 
 // ifDiverged is advice about a run that has diverged.
@@ -181,7 +182,7 @@ func (e *divergedError) Error() string {
 	if strings.HasPrefix(e.Language, "python") {
 		find = " (parley.testing.exercise finds such code)"
 	}
-	return fmt.Sprintf("engine: diverged at episode %d, strand %q, turn %d: %s. The world has changed, or it depends on more than its replies, such as the clock, chance of its own, or files%s: %s",
+	return fmt.Sprintf("diverged at episode %d, strand %q, turn %d: %s. The world has changed, or it depends on more than its replies, such as the clock, chance of its own, or files%s: %s",
 		e.Turn.Episode, e.Turn.Strand, e.Turn.Turn, e.What, find, ifDiverged)
 }
 

@@ -58,7 +58,7 @@ func (r *run) begin(ctx context.Context, st step, players *sync.WaitGroup) (*str
 	for seat, name := range ep.spec.Lineup {
 		a, ok := r.agents[name]
 		if !ok {
-			return nil, fmt.Errorf("engine: episode %d: seat %s: no agent %q", n, seat, name)
+			return nil, fmt.Errorf("episode %d: seat %s: no agent %q", n, seat, name)
 		}
 		lineup[seat] = a
 	}
@@ -90,7 +90,7 @@ func (r *run) begin(ctx context.Context, st step, players *sync.WaitGroup) (*str
 		players.Go(func() { r.work(ctx, players, st) })
 	})
 	if err != nil {
-		return nil, fmt.Errorf("engine: episode %d: %w", n, err)
+		return nil, fmt.Errorf("episode %d: %w", n, err)
 	}
 	return r.first(ep, w), nil
 }
@@ -152,7 +152,7 @@ func (r *run) play(ctx context.Context, s *strand) error {
 		t := s.Next(replies)
 		switch {
 		case t.Abort != nil:
-			return fmt.Errorf("engine: episode %d: %w", s.episode.number, t.Abort)
+			return fmt.Errorf("episode %d: %w", s.episode.number, t.Abort)
 		case t.Panic != "":
 			r.leave(ctx, s.episode)
 			r.end(s, world.Outcome{Failed: "panic: " + t.Panic}, t.Stack)

@@ -111,7 +111,7 @@ func (r *run) collect(e journal.Entry) {
 func (r *run) playRemote(ctx context.Context) {
 	err := r.Remote.Play(ctx, &RemoteRun{r})
 	if err == nil && !r.stop.stopped.Load() {
-		err = errors.New("engine: nobody plays the run any more, and it is not complete")
+		err = errors.New("nobody plays the run any more, and it is not complete")
 	}
 	if err != nil {
 		r.fail(err)

@@ -190,7 +190,7 @@ func (p *replay) run(ctx context.Context) {
 		}
 		todo = todo[n:]
 	}
-	p.err = errors.New("engine: an episode was begun out of order") // all of them were given out
+	p.err = errors.New("an episode was begun out of order") // all of them were given out
 }
 
 // readPart reads some episodes and returns those that were not given out meanwhile.
@@ -238,7 +238,7 @@ func (p *replay) keep(part map[int]*recorded, e journal.Entry) (*recorded, int, 
 		}
 	case *journal.Replied:
 		if e.Index < 0 || e.Index > maxIndex {
-			return nil, 0, fmt.Errorf("engine: %w: episode %d, turn %s%d has a call number %d", journal.ErrDamaged, e.Episode, e.Strand, e.Turn.Turn, e.Index)
+			return nil, 0, fmt.Errorf("%w: episode %d, turn %s%d has a call number %d", journal.ErrDamaged, e.Episode, e.Strand, e.Turn.Turn, e.Index)
 		}
 		if rec := attemptIn(part, e.Turn); rec != nil {
 			rec.at(e.Turn).add(e, p.billed)

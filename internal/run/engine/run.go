@@ -44,7 +44,7 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 		c.Watch = func(Event) {}
 	}
 	if c.EpisodeBudget > 0 && c.Prices == nil {
-		return nil, errors.New("engine: a budget for each episode: there are no prices")
+		return nil, errors.New("a budget for each episode: there are no prices")
 	}
 	head, err := c.Journal.Head(ctx)
 	if err != nil {
@@ -72,7 +72,7 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 	if c.People != nil {
 		r.stop.drains = append(r.stop.drains, c.People.Drain)
 	}
-	b := bounds{maxLive: c.Live, room: c.Capacity, maxCalls: c.Calls, wave: c.Wave, unreachable: c.Unreachable, needEpisodes: c.NeedEpisodes}
+	b := bounds{maxLive: c.Live, room: c.Capacity, maxCalls: c.Calls, wave: c.Wave, onWave: func(calls int) { r.watch(Event{Wave: calls}) }, unreachable: c.Unreachable, needEpisodes: c.NeedEpisodes}
 	readCtx := context.WithoutCancel(ctx) // an abort stops the run by itself
 	read := func(from, to int, each func(*journal.Ended) error) error {
 		return head.Ended.Outcomes(readCtx, c.Journal, from, to, each)
@@ -212,7 +212,7 @@ func (r *run) keep(first journal.Entry, more ...journal.Entry) error {
 	kept := make(chan error, 1)
 	r.rec.Write(func(err error) { kept <- err }, first, more...)
 	if err := <-kept; err != nil {
-		return fmt.Errorf("engine: nothing more can be recorded: %w", err)
+		return fmt.Errorf("nothing more can be recorded: %w", err)
 	}
 	return nil
 }

@@ -50,6 +50,7 @@ type bounds struct {
 	maxLive, maxCalls int
 	room              func() int
 	wave              bool
+	onWave            func(calls int) // it is sent next
 	needEpisodes      func()
 	unreachable       func(provider string) bool
 }
@@ -113,6 +114,12 @@ func (s *scheduler) next(done step) (step, bool) {
 			s.stop.stopClosed()
 			s.wake.Broadcast()
 		case s.mayWave():
+			n := s.queued
+			s.busy++ // no other player begins the wave
+			s.mu.Unlock()
+			s.onWave(n) // a watcher may steer the run
+			s.mu.Lock()
+			s.busy--
 			for _, q := range s.providers {
 				q.asks, q.next = q.next, q.asks
 			}

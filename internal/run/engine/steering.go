@@ -84,7 +84,7 @@ func (s *Steering) Keep(first journal.Entry, more ...journal.Entry) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.over {
-		return errors.New("engine: the run has ended")
+		return errors.New("the run has ended")
 	}
 	return s.run.keep(first, more...)
 }

@@ -69,7 +69,7 @@ func Continue(recorded, plan *planfile.Plan, head *journal.Head) (*Choice, error
 		larger.why = err
 		return nil, larger
 	case lost: // the plan is the same
-		return nil, fmt.Errorf("growth: %w: %w", engine.ErrDiverged, missing)
+		return nil, fmt.Errorf("%w: %w", engine.ErrDiverged, missing)
 	case errors.Is(err, errFork):
 		c.Stages = head.Stages[0].Specs
 	case !errors.Is(err, planner.ErrCannotGrow):

@@ -1,4 +1,5 @@
-// Package label keeps what people say about the episodes of a run: tags, verdicts and notes.
+// Package label keeps what people say about the episodes of a run: tags, verdicts and notes. ReadTable reads what they wrote
+// into a table.
 //
 // Labels are in a file beside the run file, never in it. Each line of the file is a JSON object that adds a label or
 // removes one, and lines are only appended: several processes can label one run, and nothing is lost. A line that
@@ -115,14 +116,26 @@ func (v Verdict) value() float64 {
 	}
 }
 
-// Add adds a label to a run file's labels. It sets the ID and the time.
-func Add(run string, l Label) error {
-	l.Tag, l.By, l.Note = strings.TrimSpace(l.Tag), strings.TrimSpace(l.By), strings.TrimSpace(l.Note)
-	if err := l.check(); err != nil {
-		return err
+// Add adds labels to a run file's labels: all of them, or none. It sets their IDs, and the time of those that have none.
+func Add(run string, labels ...Label) error {
+	lines := make([]line, len(labels))
+	for i, l := range labels {
+		l.trim()
+		if err := l.check(); err != nil {
+			return err
+		}
+		l.ID = rand.Text()
+		if l.At.IsZero() {
+			l.At = time.Now().UTC()
+		}
+		lines[i] = line{Label: l}
 	}
-	l.ID, l.At = rand.Text(), time.Now().UTC()
-	return put(files.Beside(run, Suffix), line{Label: l})
+	return put(files.Beside(run, Suffix), lines...)
+}
+
+// trim removes the space around the texts of a label.
+func (l *Label) trim() {
+	l.Tag, l.By, l.Note = strings.TrimSpace(l.Tag), strings.TrimSpace(l.By), strings.TrimSpace(l.Note)
 }
 
 // Remove removes a label of a run file's labels.
@@ -130,11 +143,15 @@ func Remove(run string, l Label) error {
 	return put(files.Beside(run, Suffix), line{Label: Label{Run: l.Run, Episode: l.Episode, At: time.Now().UTC()}, Removed: l.ID})
 }
 
-// put appends a line. Each line is written at once, so that lines of several processes do not mix.
-func put(path string, l line) (err error) {
-	b, err := json.Marshal(l)
-	if err != nil {
-		return err
+// put appends lines. They are written at once, so that lines of several processes do not mix.
+func put(path string, lines ...line) (err error) {
+	var b []byte
+	for _, l := range lines {
+		one, err := json.Marshal(l)
+		if err != nil {
+			return err
+		}
+		b = append(append(b, one...), '\n')
 	}
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("label: %s is not a regular file", path)
@@ -155,7 +172,6 @@ func put(path string, l line) (err error) {
 	if info.Size()+int64(len(b)) > maxFile {
 		return fmt.Errorf("%s is full: it has %d bytes", path, info.Size())
 	}
-	b = append(b, '\n')
 	if last := make([]byte, 1); info.Size() > 0 {
 		if _, err := f.ReadAt(last, info.Size()-1); err != nil {
 			return err

@@ -69,7 +69,7 @@ func New(ctx context.Context, sources []Source) (*Runs, error) {
 			return nil, err
 		}
 		if head.Begun == nil {
-			return nil, fmt.Errorf("merge: %s holds no run yet", s.Name)
+			return nil, fmt.Errorf("%s holds no run yet", s.Name)
 		}
 		r.members = append(r.members, &member{Source: s, head: head, number: map[int]int{}})
 	}
@@ -122,7 +122,7 @@ func (r *Runs) renumberDeals() error {
 			for _, st := range other.head.Stages {
 				for _, s := range st.Specs.All() {
 					if s.Deal < 0 || s.Deal > limit {
-						return fmt.Errorf("merge: %s: deal %d is out of range", other.Name, s.Deal)
+						return fmt.Errorf("%s: deal %d is out of range", other.Name, s.Deal)
 					}
 					high = max(high, s.Deal+1)
 				}
@@ -232,7 +232,7 @@ func (r *Runs) Head(context.Context) (*journal.Head, error) { return r.head, nil
 
 // Append returns an error: Runs can only be read.
 func (r *Runs) Append(context.Context, ...journal.Entry) error {
-	return errors.New("merge: runs that are read as one cannot be written")
+	return errors.New("runs that are read as one cannot be written")
 }
 
 // Read reads the entries of a span: all, or those of some episodes.
@@ -259,12 +259,12 @@ func (r *Runs) Outcomes(ctx context.Context, episodes []int, each func(*journal.
 	for _, n := range episodes {
 		i, _ := slices.BinarySearchFunc(r.members, n, func(p *member, n int) int { return cmp.Compare(p.first+len(p.kept), n+1) })
 		if i == len(r.members) || n < r.members[i].first {
-			return fmt.Errorf("merge: no episode %d", n)
+			return fmt.Errorf("no episode %d", n)
 		}
 		p := r.members[i]
 		e, err := p.head.Ended.Outcome(ctx, p.Journal, p.kept[n-p.first])
 		if err == nil && e == nil {
-			err = fmt.Errorf("merge: episode %d has not ended", n)
+			err = fmt.Errorf("episode %d has not ended", n)
 		}
 		if err != nil {
 			return err

@@ -267,6 +267,9 @@ func (c *checker) duration(n *yamltree.Node, s *Shape, p yamltree.Path) (any, bo
 		c.Add(n.At, p, "wants %s, found %s", s.Describe(), c.Found(n))
 		return nil, false
 	}
+	if s.asText {
+		return n.Text, true
+	}
 	return json.Number(strconv.FormatInt(int64(d), 10)), true
 }
 

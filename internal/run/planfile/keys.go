@@ -293,7 +293,7 @@ func Schema(kinds []world.Kind) ([]byte, error) {
 	}
 	b, err := json.MarshalIndent(root, "", "  ")
 	if err != nil {
-		return nil, fmt.Errorf("config: schema: %w", err)
+		return nil, fmt.Errorf("schema: %w", err)
 	}
 	return append(b, '\n'), nil
 }

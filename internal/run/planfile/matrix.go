@@ -59,7 +59,7 @@ func (m *Matrix) UnmarshalJSON(b []byte) error {
 	type plain Matrix
 	v := plain{Swap: true}
 	if err := unmarshal(b, &v); err != nil {
-		return fmt.Errorf("config: matrix: %w", err)
+		return fmt.Errorf("matrix: %w", err)
 	}
 	*m = Matrix(v)
 	return nil

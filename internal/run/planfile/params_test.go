@@ -28,7 +28,7 @@ func TestParamsAllAtOnce(t *testing.T) {
 			[]string{"params.rounds", "params.messages", "params.scoring", "params.templates.FRANCE", "params.templates.MARS", "params.start", "params.prompts.ALL.orders", "params.prompts.ALL.talk"},
 		},
 		"rollout": {
-			`{env: "a b", servers: [ftp://x, http://a, http://a], max_steps: 0, seats: [x, x], pool: {timeout: -1}, experience: {count: 0, template: "{{lessons}}"}}`,
+			`{env: "a b", servers: [ftp://x, http://a, http://a], max_steps: 0, seats: [x, x], pool: {timeout: 0s}, experience: {count: 0, template: "{{lessons}}"}}`,
 			[]string{"params.env", "params.servers[0]", "params.servers[2]", "params.max_steps", "params.seats[1]", "params.pool.timeout", "params.experience.count", "params.experience.template"},
 		},
 		"scenario": {

@@ -327,7 +327,7 @@ func (p *Plan) plannerMatrix() (planner.Matrix, error) {
 	for _, v := range p.Matrix.Variants() {
 		_, params, err := p.vary(v)
 		if err != nil {
-			return m, fmt.Errorf("config: plan.matrix: %w", err)
+			return m, fmt.Errorf("plan.matrix: %w", err)
 		}
 		m.Variants = append(m.Variants, planner.Variant{Variation: v.Name, Name: p.Matrix.CellLabel(v.Change), Params: params, Lineup: v.Lineup})
 	}

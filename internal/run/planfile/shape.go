@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"parley/internal/kit/yamltree"
+	"parley/world"
 )
 
 // Shape describes the allowed values.
@@ -26,6 +27,8 @@ type Shape struct {
 	// excludes 0.
 	Min, Max     float64
 	Above, Below bool
+	// asText keeps a duration as it is written, for a world.Duration. Others become nanoseconds.
+	asText bool
 	// Unit is the unit of a number. Empty: none.
 	Unit string
 	// Elem is the shape of the items of a list, or of the values of a mapping with free keys.
@@ -226,6 +229,11 @@ func (s *Shape) paths() []string {
 
 // shapeOf returns the shape of values of a Go type. preset holds the defaults of a struct, if there are any.
 func shapeOf(t reflect.Type, preset reflect.Value, depth int) *Shape {
+	if t == reflect.TypeFor[world.Duration]() {
+		s := durationOrZero()
+		s.asText = true
+		return s
+	}
 	if reads := reflect.PointerTo(t); depth > yamltree.MaxDepth || reads.Implements(reflect.TypeFor[json.Unmarshaler]()) {
 		return anyShape() // its own method reports errors when it is read
 	} else if reads.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {

@@ -89,7 +89,7 @@ func (g *grower) rename(was, is world.Spec) error {
 		return nil
 	}
 	if other, ok := g.Renamed[was.Cell]; ok && other != is.Cell {
-		return fmt.Errorf("planner: the recorded cell %q is both %q and %q in the plan", was.Cell, other, is.Cell)
+		return fmt.Errorf("the recorded cell %q is both %q and %q in the plan", was.Cell, other, is.Cell)
 	}
 	g.Renamed[was.Cell] = is.Cell
 	return nil

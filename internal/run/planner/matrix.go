@@ -83,26 +83,26 @@ func (m Matrix) Cells() ([]world.Spec, error) {
 
 func (m Matrix) check() error {
 	if len(m.Seats) == 0 {
-		return errors.New("planner: matrix: no seats")
+		return errors.New("matrix: no seats")
 	}
 	if len(m.Lineups) == 0 {
-		return errors.New("planner: matrix: no lineups")
+		return errors.New("matrix: no lineups")
 	}
 	for i, l := range m.Lineups {
 		for _, seat := range m.Seats {
 			if l[seat] == "" && (len(m.Variants) == 0 || slices.ContainsFunc(m.Variants, func(v Variant) bool { return v.Lineup[seat] == "" })) {
-				return fmt.Errorf("planner: matrix: lineup %d: nobody sits in %s", i+1, seat)
+				return fmt.Errorf("matrix: lineup %d: nobody sits in %s", i+1, seat)
 			}
 		}
 		if len(l) > len(m.Seats) {
-			return fmt.Errorf("planner: matrix: lineup %d: %s: the seats are %s", i+1,
+			return fmt.Errorf("matrix: lineup %d: %s: the seats are %s", i+1,
 				strings.Join(slices.Sorted(maps.Keys(l)), ", "), strings.Join(m.Seats, ", "))
 		}
 	}
 	names := map[[2]string]bool{}
 	for _, v := range m.Variants {
 		if names[[2]string{v.Variation, v.Name}] {
-			return fmt.Errorf("planner: matrix: two variants are named %q", label(nil, nil, v))
+			return fmt.Errorf("matrix: two variants are named %q", label(nil, nil, v))
 		}
 		names[[2]string{v.Variation, v.Name}] = true
 	}

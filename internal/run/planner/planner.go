@@ -29,14 +29,14 @@ func OfKind(kind world.Kind, specs world.Specs, seed uint64) (world.Plan, error)
 		for _, g := range b.Groups {
 			params, err := kind.Read(g.Spec.Params)
 			if err != nil {
-				return nil, fmt.Errorf("planner: %w", err)
+				return nil, err
 			}
 			if !kind.Uniform(params) {
 				return eachOfKind(kind, specs, seed)
 			}
 			plan, err := kind.Plan(params, g.Spec, seed)
 			if err != nil {
-				return nil, fmt.Errorf("planner: %w", err)
+				return nil, err
 			}
 			list, ok := plan.(world.Specs)
 			for l := range list.Blocks() {
@@ -71,13 +71,13 @@ func eachOfKind(kind world.Kind, specs world.Specs, seed uint64) (_ world.Plan, 
 		// Params that made a list are used again: nothing keeps a reference to them.
 		if of == nil || len(lists) < len(plans) || string(of) != string(spec.Params) {
 			if params, err = kind.Read(spec.Params); err != nil {
-				return nil, fmt.Errorf("planner: %w", err)
+				return nil, err
 			}
 			of = spec.Params
 		}
 		plan, err := kind.Plan(params, spec, seed)
 		if err != nil {
-			return nil, fmt.Errorf("planner: %w", err)
+			return nil, err
 		}
 		plans = append(plans, plan)
 		if list, ok := plan.(world.Specs); ok {
@@ -101,7 +101,7 @@ func eachOfKind(kind world.Kind, specs world.Specs, seed uint64) (_ world.Plan, 
 }
 
 func tooMany(limit int, what string) error {
-	return fmt.Errorf("planner: the plan makes more than %d %s: lower episodes, or the params that multiply them", limit, what)
+	return fmt.Errorf("the plan makes more than %d %s: lower episodes, or the params that multiply them", limit, what)
 }
 
 // Beside plays several plans at the same time: a stage is the next stage of each plan that has one, in order.

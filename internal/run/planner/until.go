@@ -45,24 +45,24 @@ func (u Until) Plan() (world.Plan, error) {
 	u = u.WithDefaults()
 	switch {
 	case len(u.Cells) == 0:
-		return nil, errors.New("planner: until: no cells")
+		return nil, errors.New("until: no cells")
 	case u.Score == "":
-		return nil, errors.New("planner: until: no score")
+		return nil, errors.New("until: no score")
 	case u.Seat != "" && u.Agent != "":
-		return nil, errors.New("planner: until: a seat or an agent, not both")
+		return nil, errors.New("until: a seat or an agent, not both")
 	case !(u.Width > 0) || math.IsInf(u.Width, 1):
-		return nil, fmt.Errorf("planner: until: width %v: want a number above 0", u.Width)
+		return nil, fmt.Errorf("until: width %v: want a number above 0", u.Width)
 	case !(u.Confidence > 0 && u.Confidence < 1):
-		return nil, fmt.Errorf("planner: until: confidence %v: want one between 0 and 1, as 0.95", u.Confidence)
+		return nil, fmt.Errorf("until: confidence %v: want one between 0 and 1, as 0.95", u.Confidence)
 	case u.Min < 2 || u.Max < u.Min || u.Step < 1:
-		return nil, fmt.Errorf("planner: until: min %d, max %d, step %d: want min of 2 or more, max of no less, step of 1 or more", u.Min, u.Max, u.Step)
+		return nil, fmt.Errorf("until: min %d, max %d, step %d: want min of 2 or more, max of no less, step of 1 or more", u.Min, u.Max, u.Step)
 	case max(u.Min, u.Step) > world.MaxEpisodes/len(u.Cells):
-		return nil, fmt.Errorf("planner: until: min %d and step %d of %d cells make a stage of more than %d episodes: lower them", u.Min, u.Step, len(u.Cells), world.MaxEpisodes)
+		return nil, fmt.Errorf("until: min %d and step %d of %d cells make a stage of more than %d episodes: lower them", u.Min, u.Step, len(u.Cells), world.MaxEpisodes)
 	}
 	p := &untilPlan{Until: u, cells: map[string]*untilCell{}}
 	for _, spec := range u.Cells {
 		if p.cells[spec.Cell] != nil {
-			return nil, fmt.Errorf("planner: until: two cells are named %q", spec.Cell)
+			return nil, fmt.Errorf("until: two cells are named %q", spec.Cell)
 		}
 		c := &untilCell{spec: spec, sample: world.Sample{Bounds: u.Bounds}}
 		p.cells[spec.Cell] = c
@@ -129,7 +129,7 @@ func (p *untilPlan) Next(last []world.Played) world.Specs {
 	}
 	p.began = true
 	if !p.found && len(p.other) > 0 {
-		p.err = fmt.Errorf("planner: until: no episode has a score %s; there are: %s", scoreName(p.Score, p.whose()), strings.Join(p.other, ", "))
+		p.err = fmt.Errorf("until: no episode has a score %s; there are: %s", scoreName(p.Score, p.whose()), strings.Join(p.other, ", "))
 		return world.Specs{}
 	}
 	p.open = slices.DeleteFunc(p.open, p.done)

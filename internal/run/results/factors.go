@@ -77,11 +77,11 @@ func FactorsOf(runs []*Run, files, names []string) (*Factors, error) {
 		f.runs = append(f.runs, newRunFactors(r, files[i]))
 	}
 	if len(names) > maxFactors {
-		return nil, fmt.Errorf("view: %w: %d factors are named: at most %d at once", ErrFactor, len(names), maxFactors)
+		return nil, fmt.Errorf("%w: %d factors are named: at most %d at once", ErrFactor, len(names), maxFactors)
 	}
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
-			return nil, fmt.Errorf("view: %w: %q is named twice", ErrFactor, name)
+			return nil, fmt.Errorf("%w: %q is named twice", ErrFactor, name)
 		}
 		one, ok := f.find(runs, name)
 		if !ok {
@@ -286,7 +286,7 @@ func (f *Factors) unknown(runs []*Run, name string) error {
 	agents, variations := f.tags()
 	there := slices.Concat(OwnFactors(), slices.Sorted(maps.Keys(agents)), slices.Sorted(maps.Keys(variations)), variedParams(runs))
 	hint := cmp.Or(text.Suggest(name, there), ";")
-	return fmt.Errorf("view: %w %q%s there are: %s, and any other param", ErrFactor, name, hint, strings.Join(there, ", "))
+	return fmt.Errorf("%w %q%s there are: %s, and any other param", ErrFactor, name, hint, strings.Join(there, ", "))
 }
 
 // variedSeats returns the seats whose agent varies, sorted.

@@ -91,11 +91,11 @@ func (x *Index) open(ctx context.Context, path, run string) (err error) {
 	defer cancel()
 	c, err := db.OpenConn(path, db.OpenReadWrite, db.OpenCreate)
 	if err != nil {
-		return fmt.Errorf("index: %w", err)
+		return err
 	}
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("index: %w", errors.Join(err, c.Close()))
+			err = errors.Join(err, c.Close())
 		}
 	}()
 	x.conn, x.path, x.made = c, path, map[string]bool{}
@@ -241,7 +241,7 @@ func (x *Index) Update(ctx context.Context) (entries int, err error) {
 		entries, more, err = x.step(ctx)
 	}
 	if err != nil {
-		return entries, fmt.Errorf("index: %w", err)
+		return entries, err
 	}
 	return entries, nil
 }
@@ -430,7 +430,7 @@ func (x *Index) SetAdded(scores map[int][]world.Score) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("index: added scores: %w", err)
+		return fmt.Errorf("added scores: %w", err)
 	}
 	return nil
 }

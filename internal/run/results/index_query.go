@@ -37,7 +37,7 @@ type Row struct {
 }
 
 // ErrQuery is returned for a Query that cannot be answered.
-var ErrQuery = errors.New("index: wrong query")
+var ErrQuery = errors.New("wrong query")
 
 // The columns that a Bound can limit.
 const (
@@ -76,7 +76,7 @@ func (x *Index) Page(ctx context.Context, q Query) (rows []Row, err error) {
 		err = x.addScores(rows)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("index: %w", err)
+		return nil, err
 	}
 	return rows, nil
 }
@@ -188,7 +188,7 @@ func (x *Index) MakeIndexes(ctx context.Context) error {
 	x.mu.Unlock()
 	for _, column := range columns {
 		if err := x.makeIndex(ctx, column); err != nil {
-			return fmt.Errorf("index: %w", err)
+			return err
 		}
 		x.mu.Lock()
 		x.made[column] = true
@@ -229,7 +229,7 @@ func (x *Index) Fill(rows []Row) error {
 	defer x.mu.Unlock()
 	for i := range rows {
 		if err := x.fill(&rows[i]); err != nil {
-			return fmt.Errorf("index: %w", err)
+			return err
 		}
 	}
 	return nil
@@ -308,7 +308,7 @@ func (x *Index) SetLabels(labels map[int]map[string]float64) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("index: labels: %w", err)
+		return fmt.Errorf("labels: %w", err)
 	}
 	return nil
 }
@@ -322,7 +322,7 @@ func (x *Index) SameDeal(ctx context.Context, deal, except, limit int) (rows []R
 		rows = append(rows, Row{Episode: s.ColumnInt(0), Lineup: strings.TrimSpace(s.ColumnText(1))})
 	})
 	if err != nil {
-		return nil, fmt.Errorf("index: %w", err)
+		return nil, err
 	}
 	return rows, nil
 }

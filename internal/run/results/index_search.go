@@ -40,7 +40,7 @@ func (x *Index) UpdateTexts(ctx context.Context, limit int) (entries int, err er
 		return x.exec(`UPDATE meta SET texts = ?`, last)
 	})
 	if err != nil {
-		return x.meta.texts, fmt.Errorf("index: %w", err)
+		return x.meta.texts, err
 	}
 	x.meta.texts = last
 	return last, nil
@@ -132,7 +132,7 @@ WHERE said MATCH ? AND said.rowid > ? ORDER BY said.rowid LIMIT ?`, []any{match,
 		hits = append(hits, Hit{ID: s.ColumnInt(0), Episode: s.ColumnInt(1), Call: s.ColumnText(2), What: s.ColumnText(3), Seat: s.ColumnText(4)})
 	})
 	if err != nil {
-		return nil, fmt.Errorf("index: search: %w", err)
+		return nil, fmt.Errorf("search: %w", err)
 	}
 	return hits, nil
 }

@@ -41,7 +41,7 @@ func readFields(d *json.Decoder, depth int) (lines []string, err error) {
 	}
 	bracket, ok := open.(json.Delim)
 	if !ok || depth > maxDeep {
-		return nil, fmt.Errorf("transcript: %v: want an object or array of at most %d levels", open, maxDeep)
+		return nil, fmt.Errorf("%v: want an object or array of at most %d levels", open, maxDeep)
 	}
 	for d.More() {
 		name := "-"

@@ -103,7 +103,7 @@ func Fold(ctx context.Context, j journal.Journal, file string) (*Run, error) {
 		return nil, err
 	}
 	if head.Begun == nil {
-		return nil, fmt.Errorf("view: %s %w", file, ErrEmpty)
+		return nil, fmt.Errorf("%s %w", file, ErrEmpty)
 	}
 	r := &Run{File: file, Head: head, State: string(head.Last.State), Reason: head.Last.Reason.String()}
 	switch {

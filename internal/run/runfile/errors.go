@@ -43,13 +43,19 @@ func errMissing(what string, args ...any) error {
 // returns nil for nil.
 func explain(path, doing string, err error) error {
 	var help string
+	var few error
+	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultCantOpen {
+		few = files.Exhausted()
+	}
 	switch code := sqlite.ErrCode(err).ToPrimary(); {
 	case err == nil:
 		return nil
 	case isDamage(err):
 		return damaged(path, doing, err)
+	case few != nil:
+		return fmt.Errorf("%s: %s: %w: %w", path, doing, err, few)
 	case errors.Is(err, ErrGone):
-		return fmt.Errorf("sqlite: %s: %s: %w: nothing more can be recorded (if you moved it, move it back and resume the run; if you deleted or truncated it, what it recorded is lost)", path, doing, err)
+		return fmt.Errorf("%s: %s: %w: nothing more can be recorded (if you moved it, move it back and resume the run; if you deleted or truncated it, what it recorded is lost)", path, doing, err)
 	case code == sqlite.ResultFull:
 		help = "no space left on the disk (nothing that was recorded is lost: free some and resume): "
 	case code == sqlite.ResultIOErr:
@@ -64,7 +70,7 @@ func explain(path, doing string, err error) error {
 	case code == sqlite.ResultConstraint:
 		help = "the entries do not fit what is recorded: "
 	}
-	return fmt.Errorf("sqlite: %s: %s: %s%w", path, doing, help, err)
+	return fmt.Errorf("%s: %s: %s%w", path, doing, help, err)
 }
 
 func damaged(path, doing string, why error) error {
@@ -76,7 +82,7 @@ func damaged(path, doing string, why error) error {
 	if !errors.Is(why, ErrDamaged) {
 		why = fmt.Errorf("%w: %w", ErrDamaged, why)
 	}
-	return fmt.Errorf("sqlite: %s: %s: %w (%s)", path, doing, why, help)
+	return fmt.Errorf("%s: %s: %w (%s)", path, doing, why, help)
 }
 
 // isDamage reports whether err is about a damaged file.

@@ -159,7 +159,7 @@ func (l *Listed) State() string {
 // were written while these were played.
 func (s *Store) List(ctx context.Context, want Listing) (out []Listed, err error) {
 	if want.Limit < 0 || want.From < 0 {
-		return nil, errors.New("sqlite: list: From and Limit must not be negative")
+		return nil, errors.New("list: From and Limit must not be negative")
 	}
 	err = s.read(func(r *reader) (err error) {
 		if out, err = r.list(ctx, want); err != nil {

@@ -66,7 +66,7 @@ func Open(ctx context.Context, path string, mode Mode) (*Store, error) {
 // cores write at once. A file that exists must have as many.
 func OpenSharded(ctx context.Context, path string, mode Mode, shards int) (*Store, error) {
 	if shards < 1 || shards > MaxShards {
-		return nil, fmt.Errorf("sqlite: %s: %d shards: a run file has from 1 to %d", path, shards, MaxShards)
+		return nil, fmt.Errorf("%s: %d shards: a run file has from 1 to %d", path, shards, MaxShards)
 	}
 	return open(ctx, path, mode, shards, files.TakeGuard)
 }
@@ -106,7 +106,7 @@ func open(ctx context.Context, path string, mode Mode, shards int, take func(tar
 		return nil, explain(path, opening, err)
 	}
 	if has := len(s.writer.shards); shards > 0 && has != shards {
-		err = fmt.Errorf("sqlite: %s: %w: it has %d, and not %d: leave out the number, or make a new file", path, ErrShards, has, shards)
+		err = fmt.Errorf("%s: %w: it has %d, and not %d: leave out the number, or make a new file", path, ErrShards, has, shards)
 		return nil, errors.Join(err, s.writer.close())
 	}
 	return s, nil
@@ -119,14 +119,14 @@ func lockError(path string, err error, otherwise string) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, files.ErrHeld):
-		return fmt.Errorf("sqlite: %s: %w: wait until it is done, or stop it; you can read the file meanwhile", path, ErrPlaying)
+		return fmt.Errorf("%s: %w: wait until it is done, or stop it; you can read the file meanwhile", path, ErrPlaying)
 	case errors.Is(err, files.ErrSymlink):
-		return fmt.Errorf("sqlite: %s: %w", path, err)
+		return fmt.Errorf("%s: %w", path, err)
 	case several:
 		// The name of SQLite's log depends on the name of the file: what is written under one name is not seen under another.
-		return fmt.Errorf("sqlite: %s has %d names (hard links), and is safe to play only with one: delete the others, or copy the file and play the copy", path, links.Links)
+		return fmt.Errorf("%s has %d names (hard links), and is safe to play only with one: delete the others, or copy the file and play the copy", path, links.Links)
 	default:
-		return fmt.Errorf("sqlite: %s: %s: %w", path, otherwise, err)
+		return fmt.Errorf("%s: %s: %w", path, otherwise, err)
 	}
 }
 
@@ -157,17 +157,17 @@ func admit(path string, mode Mode) (exists bool, err error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && mode == Resume:
-		return false, fmt.Errorf("sqlite: %s: there is no such run file: %w", path, fs.ErrNotExist)
+		return false, fmt.Errorf("%s: there is no such run file: %w", path, fs.ErrNotExist)
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	case err != nil:
-		return false, fmt.Errorf("sqlite: %w", err)
+		return false, err
 	case info.IsDir():
-		return false, fmt.Errorf("sqlite: %s is a folder, not a run file: name a file in it", path)
+		return false, fmt.Errorf("%s is a folder, not a run file: name a file in it", path)
 	case !info.Mode().IsRegular():
-		return false, fmt.Errorf("sqlite: %s is not a regular file: name another for the run", path)
+		return false, fmt.Errorf("%s is not a regular file: name another for the run", path)
 	case mode == Create:
-		return false, fmt.Errorf("sqlite: %s exists already: resume it, or name another file: %w", path, fs.ErrExist)
+		return false, fmt.Errorf("%s exists already: resume it, or name another file: %w", path, fs.ErrExist)
 	}
 	return true, inspect(path, info.Size())
 }
@@ -178,7 +178,7 @@ func admit(path string, mode Mode) (exists bool, err error) {
 // file of our own would release the POSIX locks of every other connection of this process.
 func inspect(path string, size int64) error {
 	if size == 0 {
-		return fmt.Errorf("sqlite: %s is %w: it is empty: delete it, or name another file", path, ErrForeign)
+		return fmt.Errorf("%s is %w: it is empty: delete it, or name another file", path, ErrForeign)
 	}
 	id, version, err := marks(path, true)
 	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultCorrupt && pending(files.Resolve(path)) {
@@ -188,17 +188,17 @@ func inspect(path string, size int64) error {
 	version &^= syncedLater
 	switch {
 	case sqlite.ErrCode(err).ToPrimary() == sqlite.ResultNotADB:
-		return fmt.Errorf("sqlite: %s is %w: it was not written by parley, and nothing in it was changed: name another file", path, ErrForeign)
+		return fmt.Errorf("%s is %w: it was not written by parley, and nothing in it was changed: name another file", path, ErrForeign)
 	case err != nil:
 		return explain(path, opening, err)
 	case id == shardApplication:
-		return fmt.Errorf("sqlite: %s is %w but a shard of one: name the run file beside its folder", path, ErrForeign)
+		return fmt.Errorf("%s is %w but a shard of one: name the run file beside its folder", path, ErrForeign)
 	case id != runApplication:
-		return fmt.Errorf("sqlite: %s is %w: it is an SQLite database of another program, and nothing in it was changed: name another file", path, ErrForeign)
+		return fmt.Errorf("%s is %w: it is an SQLite database of another program, and nothing in it was changed: name another file", path, ErrForeign)
 	case version < 1:
 		return damaged(path, "open", fmt.Errorf("its format version is %d", version))
 	case version != journal.Version:
-		return fmt.Errorf("sqlite: %s: %w (%d; this program reads version %d): open it with the parley that wrote it", path, ErrVersion, version, journal.Version)
+		return fmt.Errorf("%s: %w (%d; this program reads version %d): open it with the parley that wrote it", path, ErrVersion, version, journal.Version)
 	}
 	return nil
 }
@@ -207,11 +207,11 @@ func inspect(path string, size int64) error {
 // is complete. target is path without symbolic links.
 func create(path, target string, shards int) (err error) {
 	if pending(target) { // SQLite would use it as the log of the new file
-		return fmt.Errorf("sqlite: %s: create: beside it is %s-wal, the log of a run file that is gone: put that file back, or delete the log, or name another file", path, target)
+		return fmt.Errorf("%s: create: beside it is %s-wal, the log of a run file that is gone: put that file back, or delete the log, or name another file", path, target)
 	}
 	temp := target + "-new"
 	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("sqlite: %s: create: %w", path, err)
+		return fmt.Errorf("%s: create: %w", path, err)
 	}
 	defer func() {
 		if err != nil {
@@ -239,7 +239,7 @@ func create(path, target string, shards int) (err error) {
 		return explain(path, "create", err)
 	}
 	if err := os.Rename(temp, target); err != nil {
-		return fmt.Errorf("sqlite: %s: create: %w", path, err)
+		return fmt.Errorf("%s: create: %w", path, err)
 	}
 	return files.SyncFolder(filepath.Dir(target))
 }
@@ -266,7 +266,7 @@ func checkLog(path, target string) error {
 	for range 2 { // another process may restart the log while we read it
 		damaged, err := walDamaged(target+"-wal", unsynced, PageSize)
 		if err != nil {
-			return fmt.Errorf("sqlite: %s: the log beside it: %w", path, err)
+			return fmt.Errorf("%s: the log beside it: %w", path, err)
 		}
 		if !damaged {
 			return nil
@@ -275,7 +275,7 @@ func checkLog(path, target string) error {
 			unsynced = maxUnsynced
 		}
 	}
-	return fmt.Errorf("sqlite: %s: %w: its log %s-wal is damaged in the middle, and commits after that cannot be read "+
+	return fmt.Errorf("%s: %w: its log %s-wal is damaged in the middle, and commits after that cannot be read "+
 		"(put back a copy of both files; or, to continue without those commits: sqlite3 FILE 'PRAGMA wal_checkpoint(TRUNCATE)')", path, ErrDamaged, target)
 }
 
@@ -320,9 +320,9 @@ func (s *Store) write(what string, do func(*writer) error) error {
 	defer s.mu.Unlock()
 	switch {
 	case s.closed:
-		return fmt.Errorf("sqlite: %s: %s: the run file is closed", s.path, what)
+		return fmt.Errorf("%s: %s: the run file is closed", s.path, what)
 	case s.writer == nil:
-		return fmt.Errorf("sqlite: %s: %s: the run file was opened for reading", s.path, what)
+		return fmt.Errorf("%s: %s: the run file was opened for reading", s.path, what)
 	}
 	return explain(s.path, what, do(s.writer))
 }

@@ -133,7 +133,7 @@ func continueLedger(ctx context.Context, j journal.Journal, b Begin) (*ledger, *
 	}
 	zip, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithLowerEncoderMem(true))
 	if err != nil {
-		return nil, nil, fmt.Errorf("ledger: compress: %w", err)
+		return nil, nil, fmt.Errorf("compress: %w", err)
 	}
 	if err := j.Append(ctx, begun, opened); err != nil {
 		return nil, nil, err
@@ -157,7 +157,7 @@ func readLedger(ctx context.Context, j journal.Journal) (*ledgerContents, error)
 		return nil, err
 	}
 	if head.Begun == nil {
-		return nil, errors.New("ledger: there is no run in it yet")
+		return nil, errors.New("there is no run in it yet")
 	}
 	s, _, err := readContents(head)
 	return s, err
@@ -165,7 +165,7 @@ func readLedger(ctx context.Context, j journal.Journal) (*ledgerContents, error)
 
 func readContents(head *journal.Head) (s *ledgerContents, next int, err error) {
 	if head.Begun != nil && head.Begun.Kind != KindName {
-		return nil, 0, fmt.Errorf("ledger: it is a run of kind %q, not the record of a gateway", head.Begun.Kind)
+		return nil, 0, fmt.Errorf("it is a run of kind %q, not the record of a gateway", head.Begun.Kind)
 	}
 	s = &ledgerContents{Sessions: map[sessionName][]int{}, Ended: head.Ended, Calls: head.Calls, Spent: head.Spent.Plus(head.Risked)}
 	if head.Cut {
@@ -181,7 +181,7 @@ func readContents(head *journal.Head) (s *ledgerContents, next int, err error) {
 		for i, spec := range stage.Specs.All() {
 			var p params
 			if err := json.Unmarshal(spec.Params, &p); err != nil {
-				return nil, 0, fmt.Errorf("ledger: episode %d: %w", stage.First+i, err)
+				return nil, 0, fmt.Errorf("episode %d: %w", stage.First+i, err)
 			}
 			name := sessionName{p.Owner, p.Session}
 			s.Sessions[name] = append(s.Sessions[name], stage.First+i)
@@ -198,7 +198,7 @@ func (l *ledger) Run(ctx context.Context) error {
 }
 
 func (l *ledger) fail(err error) {
-	err = fmt.Errorf("ledger: nothing more can be recorded: %w", err)
+	err = fmt.Errorf("nothing more can be recorded: %w", err)
 	l.err.Store(&err)
 	close(l.failed)
 }
@@ -218,7 +218,7 @@ func (l *ledger) Err() error {
 func (l *ledger) Begin(session sessionName) (int, error) {
 	p, err := json.Marshal(params{session.ID, session.Owner})
 	if err != nil {
-		return 0, fmt.Errorf("ledger: %w", err)
+		return 0, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -233,7 +233,7 @@ func (l *ledger) Begin(session sessionName) (int, error) {
 	return n, nil
 }
 
-var errLedgerClosed = errors.New("ledger: it is closed")
+var errLedgerClosed = errors.New("it is closed")
 
 // Keep records a call.
 func (l *ledger) Keep(c *Call) error {
@@ -363,12 +363,12 @@ func readWire(notes []world.Note) (w wireAnswer, err error) {
 		}
 		var v wireNote
 		if err := json.Unmarshal(n.Data, &v); err != nil {
-			return w, fmt.Errorf("ledger: recorded answer: %w", err)
+			return w, fmt.Errorf("recorded answer: %w", err)
 		}
 		w = wireAnswer{Status: v.Status, Type: v.Type, Cut: v.Cut, Body: []byte(v.Body)}
 		if len(v.Zstd) > 0 {
 			if w.Body, err = decompress(v.Zstd); err != nil {
-				return w, fmt.Errorf("ledger: recorded answer: %w", err)
+				return w, fmt.Errorf("recorded answer: %w", err)
 			}
 		}
 	}

@@ -72,7 +72,7 @@ const readSize = 4 << 10
 func openRelay(p provider.Provider) (*relay, error) {
 	codec, ok := dialect.CodecOf(p)
 	if !ok {
-		return nil, fmt.Errorf("relay: provider %s: %q is not a wire format", p.Name, p.Dialect)
+		return nil, fmt.Errorf("provider %s: %q is not a wire format", p.Name, p.Dialect)
 	}
 	c, err := transport.New(p, codec.Config)
 	if err != nil {

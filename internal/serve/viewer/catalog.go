@@ -294,7 +294,7 @@ func readProblem(err error) string {
 	case errors.Is(err, runfile.ErrForeign):
 		return "This is not a run file."
 	default:
-		return "This file cannot be read: " + strings.TrimPrefix(err.Error(), "sqlite: ") + "."
+		return "This file cannot be read: " + err.Error() + "."
 	}
 }
 

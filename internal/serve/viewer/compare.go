@@ -150,7 +150,7 @@ func (d *comparePage) episodes(q url.Values) error {
 	if text := q.Get("from"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 {
-			return fmt.Errorf("viewer: from=%q: %w: want the number of a turn", text, errBadRequest)
+			return fmt.Errorf("from=%q: %w: want the number of a turn", text, errBadRequest)
 		}
 		d.From = min(n, max(0, len(rows)-1))
 	}

@@ -64,17 +64,17 @@ func requestedEpisode(r *Run, req *http.Request) (*runfile.Listed, error) {
 func findEpisode(ctx context.Context, r *Run, number string) (*runfile.Listed, error) {
 	n, err := strconv.Atoi(number)
 	if err != nil || n < 0 {
-		return nil, fmt.Errorf("viewer: episode %q: %w", number, errNoPage)
+		return nil, fmt.Errorf("episode %q: %w", number, errNoPage)
 	}
 	list, err := r.Store.List(ctx, runfile.Listing{From: n, Limit: 1})
 	if err != nil {
 		return nil, err
 	}
 	if r.Store.Lost().Has(n) {
-		return nil, fmt.Errorf("viewer: episode %d of %s: %w: it cannot be read whole", n, r.Name, runfile.ErrDamaged)
+		return nil, fmt.Errorf("episode %d of %s: %w: it cannot be read whole", n, r.Name, runfile.ErrDamaged)
 	}
 	if len(list) == 0 || list[0].Episode != n {
-		return nil, fmt.Errorf("viewer: %s has no episode %d: %w", r.Name, n, errNoPage)
+		return nil, fmt.Errorf("%s has no episode %d: %w", r.Name, n, errNoPage)
 	}
 	return &list[0], nil
 }
@@ -247,7 +247,7 @@ func findReply(ctx context.Context, r *Run, l *runfile.Listed, name string) (e *
 			}
 		}
 	}
-	return nil, nil, fmt.Errorf("viewer: episode %d of %s has no call %q with a reply: %w", l.Episode, r.Name, name, errNoPage)
+	return nil, nil, fmt.Errorf("episode %d of %s has no call %q with a reply: %w", l.Episode, r.Name, name, errNoPage)
 }
 
 // callPage is the data of the page of a call.
@@ -291,7 +291,7 @@ func placeOf(text string) (p results.Place, err error) {
 		p.Entry, err = strconv.ParseInt(entry, 10, 64)
 	}
 	if err != nil || p.Line < 0 || p.Line > maxLine || p.Entry == math.MinInt64 {
-		return p, fmt.Errorf("viewer: from=%q: %w: want the number of a line, or end", text, errBadRequest)
+		return p, fmt.Errorf("from=%q: %w: want the number of a line, or end", text, errBadRequest)
 	}
 	return p, nil
 }
@@ -486,7 +486,7 @@ func (v *Viewer) label(req *http.Request) (*screen, error) {
 	}
 	req.Body = http.MaxBytesReader(nil, req.Body, maxForm)
 	if err := req.ParseForm(); err != nil {
-		return nil, fmt.Errorf("viewer: %w: it cannot be read: %w", errForm, err)
+		return nil, fmt.Errorf("%w: it cannot be read: %w", errForm, err)
 	}
 	form := req.PostForm
 	if form.Has("remove") {
@@ -518,7 +518,7 @@ func addLabel(ctx context.Context, r *Run, l *runfile.Listed, form url.Values) e
 	call := form.Get("call")
 	if call != "" {
 		if _, _, err := findReply(ctx, r, l, call); errors.Is(err, errNoPage) {
-			return fmt.Errorf("viewer: %w: episode %d has no message %q", errForm, l.Episode, call)
+			return fmt.Errorf("%w: episode %d has no message %q", errForm, l.Episode, call)
 		} else if err != nil {
 			return err
 		}
@@ -528,7 +528,7 @@ func addLabel(ctx context.Context, r *Run, l *runfile.Listed, form url.Values) e
 		Tag: form.Get("tag"), Verdict: label.Verdict(form.Get("verdict")), Note: form.Get("note"),
 	})
 	if errors.Is(err, label.ErrInvalid) {
-		err = fmt.Errorf("viewer: %w: %w", errForm, err)
+		err = fmt.Errorf("%w: %w", errForm, err)
 	}
 	return err
 }

@@ -92,7 +92,7 @@ func listRows(r *Run, req *http.Request, f episodeFilter, labels *label.Set) (ro
 	if !f.Plain() {
 		rows, err := r.Index.Page(req.Context(), q)
 		if errors.Is(err, results.ErrQuery) {
-			err = fmt.Errorf("viewer: %w: %w", errBadRequest, err)
+			err = fmt.Errorf("%w: %w", errBadRequest, err)
 		}
 		return rows, err
 	}
@@ -223,7 +223,7 @@ func (f episodeFilter) Query() (results.Query, error) {
 	i := strings.LastIndexByte(f.After, '~')
 	n, err := strconv.Atoi(f.After[i+1:])
 	if i < 0 || err != nil {
-		return q, fmt.Errorf("viewer: after=%q: %w: want VALUE~EPISODE", f.After, errBadRequest)
+		return q, fmt.Errorf("after=%q: %w: want VALUE~EPISODE", f.After, errBadRequest)
 	}
 	q.After = &results.IndexKey{Value: f.After[:i], Episode: n}
 	return q, nil
@@ -248,7 +248,7 @@ func (f episodeFilter) scores(q *results.Query) error {
 		}
 		x, err := strconv.ParseFloat(limit.text, 64)
 		if err != nil || math.IsNaN(x) {
-			return fmt.Errorf("viewer: %s=%q: %w: want a number", limit.name, limit.text, errBadRequest)
+			return fmt.Errorf("%s=%q: %w: want a number", limit.name, limit.text, errBadRequest)
 		}
 		*limit.to = &x
 	}
@@ -273,7 +273,7 @@ func (f episodeFilter) bounds(q *results.Query) error {
 			}
 			x, err := column.read(side.text)
 			if err != nil {
-				return fmt.Errorf("viewer: %s_%s=%q: %w: %s", column.name, side.name, side.text, errBadRequest, column.want)
+				return fmt.Errorf("%s_%s=%q: %w: %s", column.name, side.name, side.text, errBadRequest, column.want)
 			}
 			*side.to = &x
 		}
@@ -315,7 +315,7 @@ func parseScore(param, text string) (s results.ScoreName, err error) {
 	s.Name, wrong[0] = url.QueryUnescape(name)
 	s.Seat, wrong[1] = url.QueryUnescape(seat)
 	if err := cmp.Or(wrong[:]...); err != nil {
-		return s, fmt.Errorf("viewer: %s=%q: %w: %w", param, text, errBadRequest, err)
+		return s, fmt.Errorf("%s=%q: %w: %w", param, text, errBadRequest, err)
 	}
 	return s, nil
 }

@@ -75,7 +75,7 @@ type ExportResult struct {
 }
 
 // ErrFolder means that a folder has other files.
-var ErrFolder = errors.New("static: the folder has files that are not of an exported site")
+var ErrFolder = errors.New("the folder has files that are not of an exported site")
 
 // Write writes the site into a folder, which is created. It fails if the folder has other files. It follows links from
 // the first page on. A link to a page that is left out becomes plain text.
@@ -85,11 +85,11 @@ var ErrFolder = errors.New("static: the folder has files that are not of an expo
 func (s staticSite) Write(ctx context.Context, dir string) (ExportResult, error) {
 	w := siteWriter{staticSite: s, files: map[string]string{}, taken: map[string]bool{strings.ToLower(markerName): true}}
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // a site is for others to read too
-		return w.done, fmt.Errorf("static: %w", err)
+		return w.done, err
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return w.done, fmt.Errorf("static: %w", err)
+		return w.done, err
 	}
 	w.root = root
 	if err = w.claim(); err == nil {
@@ -108,10 +108,7 @@ func (s staticSite) Write(ctx context.Context, dir string) (ExportResult, error)
 	if err == nil {
 		err = w.tidy()
 	}
-	if err = errors.Join(err, root.Close()); err != nil && !errors.Is(err, ErrFolder) {
-		err = fmt.Errorf("static: %w", err)
-	}
-	return w.done, err
+	return w.done, errors.Join(err, root.Close())
 }
 
 // siteWriter is a Write in progress.

@@ -56,7 +56,7 @@ func newLibrary(paths []string, kindOf func(*journal.Begun) world.Kind) (*librar
 		info, err := os.Stat(p)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("library: %w", err)
+			return nil, err
 		case info.IsDir():
 			if real, err := filepath.EvalSymlinks(p); err == nil {
 				p = real // WalkDir does not follow a link
@@ -138,7 +138,7 @@ func (l *library) paths() map[string]string {
 }
 
 // errClosed means that a run was asked for too late.
-var errClosed = errors.New("library: it is closed")
+var errClosed = errors.New("it is closed")
 
 // Get opens a run, or returns it if it is open. fresh means that it was opened now: the caller must then call
 // Follow in a goroutine of its own. Nobody waits for a run that is being opened or closed, but those who want that one.
@@ -218,11 +218,11 @@ func (l *library) release(name string) {
 func (l *library) read(ctx context.Context, name string) (*Run, error) {
 	path, ok := l.paths()[name]
 	if !ok {
-		return nil, fmt.Errorf("library: run %q: %w", name, errNoRun)
+		return nil, fmt.Errorf("run %q: %w", name, errNoRun)
 	}
 	r, err := openRun(ctx, name, path)
 	if err != nil {
-		return nil, fmt.Errorf("library: %w: %w", errUnreadable, err)
+		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	r.Kind, r.used, r.unlabelled, r.adding = l.kindOf(r.Begun), time.Now(), l.Unlabelled, l.adding
 	return r, nil
@@ -304,7 +304,7 @@ func openRun(ctx context.Context, name, path string) (_ *Run, err error) {
 		return nil, err
 	}
 	if about.Begun == nil {
-		return nil, fmt.Errorf("library: %s holds no run yet: %w", path, errNoRun)
+		return nil, fmt.Errorf("%s holds no run yet: %w", path, errNoRun)
 	}
 	x, err := results.OpenIndex(ctx, store, about.Begun.Run)
 	if err != nil {

@@ -377,7 +377,7 @@ func readSteerForm(req *http.Request) (f steerForm, err error) {
 	}
 	f.Sets = append(f.Sets, req.Form["set"]...)
 	if f.Effect = steerEffect(f.Verb); f.Effect == "" {
-		err = fmt.Errorf("steering: unknown verb %q", f.Verb)
+		err = fmt.Errorf("unknown verb %q", f.Verb)
 	}
 	return f, err
 }

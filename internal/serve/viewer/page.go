@@ -58,7 +58,7 @@ func templateFuncs(assets assetSet) template.FuncMap {
 func (v *Viewer) page(in slots, f func(*http.Request) (*screen, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := readForm(r, maxSeatForm); err != nil {
-			v.render(errorPage(fmt.Errorf("viewer: %w: it did not arrive: %w", errForm, err)))(w)
+			v.render(errorPage(fmt.Errorf("%w: it did not arrive: %w", errForm, err)))(w)
 			return
 		}
 		var send func(http.ResponseWriter)
@@ -140,7 +140,7 @@ func (v *Viewer) render(p *screen) (send func(http.ResponseWriter)) {
 	tag := fmt.Sprintf(`"%x"`, maphash.Bytes(v.seed, b.Bytes())) // a page that did not change is not sent again
 	return func(w http.ResponseWriter) {
 		if err != nil {
-			http.Error(w, "viewer: "+err.Error(), http.StatusInternalServerError)
+			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
 		h := w.Header()

@@ -51,7 +51,7 @@ func (v *Viewer) search(req *http.Request) (*screen, error) {
 	}
 	after, err := strconv.Atoi("0" + req.URL.Query().Get("after"))
 	if err != nil {
-		return nil, fmt.Errorf("viewer: after: %w: want a number", errBadRequest)
+		return nil, fmt.Errorf("after: %w: want a number", errBadRequest)
 	}
 	found, err := r.Index.Search(req.Context(), words, after, hitsPerPage)
 	if err != nil {

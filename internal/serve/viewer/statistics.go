@@ -139,7 +139,7 @@ func buildReport(ctx context.Context, r *Run, o report.Options) (*report.Documen
 	}
 	d, err := report.Build(ctx, []report.Source{{Run: folded, Journal: r.Store, Kind: r.Kind, Judged: judged}}, o)
 	if err != nil {
-		return nil, fmt.Errorf("statistics: %w", err)
+		return nil, err
 	}
 	addNotes(d, left...)
 	return d, nil

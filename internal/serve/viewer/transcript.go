@@ -215,7 +215,7 @@ func (v *Viewer) textViewOf(req *http.Request, anchor string) (t textView, err e
 		t.format = newFormatter()
 		q.Del("text")
 	default:
-		return t, fmt.Errorf("viewer: text=%q: %w: want %s, or nothing for texts as they were written", text, errBadRequest, markdownValue)
+		return t, fmt.Errorf("text=%q: %w: want %s, or nothing for texts as they were written", text, errBadRequest, markdownValue)
 	}
 	if !v.static {
 		t.Switch = (&url.URL{Path: req.URL.Path, RawPath: req.URL.RawPath, RawQuery: q.Encode(), Fragment: anchor}).String()

@@ -118,9 +118,6 @@ func (v *Viewer) Run(ctx context.Context, ln net.Listener) error {
 	if errors.Is(err, http.ErrServerClosed) {
 		err = nil
 	}
-	if err != nil {
-		err = fmt.Errorf("viewer: %w", err)
-	}
 	v.runs.Close()
 	return err
 }
@@ -176,7 +173,7 @@ func templates(assets assetSet) (*template.Template, error) {
 	}
 	t, err = t.Funcs(templateFuncs(assets)).ParseFS(pagesText, "*.gohtml")
 	if err != nil {
-		return nil, fmt.Errorf("viewer: template: %w", err)
+		return nil, fmt.Errorf("template: %w", err)
 	}
 	return t, nil
 }

@@ -64,8 +64,11 @@ class Env:
         """Start over. Return what is asked first, and optionally an info. The same seed must give the same."""
         raise NotImplementedError(f"{type(self).__name__} has no method reset: add def reset(self, seed)")
 
-    def step(self, action: Any) -> Step:
-        """Carry out an action: the text of the agent or, for several agents, a dict of their texts."""
+    def step(self, action: Any) -> Step | Mapping[str, Any] | tuple[Any, ...]:
+        """Carry out an action: the text of the agent or, for several agents, a dict of their texts.
+
+        Return a Step, a dict of its fields, or a tuple as gymnasium's environments do: observation, reward, terminated, truncated, info.
+        """
         raise NotImplementedError(f"{type(self).__name__} has no method step: add def step(self, action)")
 
     def tools(self) -> Sequence[Callable[..., Any]]:
@@ -178,9 +181,7 @@ class _Session:
         for agent, text in cast("Mapping[str, str]", action if isinstance(action, Mapping) else {DEFAULT: action}).items():
             self._said.setdefault(agent, []).append({"role": "assistant", "content": text})
         self.running = self._env.step
-        got = self._env.step(action)
-        if not isinstance(got, Step):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise Misuse(f"step() returned {got!r:.80}: want a parley.Step")
+        got = _step(self._env.step(action))
         return self._made(got, got.observation)
 
     def _call(self, answer: Message, calls: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -244,6 +245,27 @@ class _Session:
             self._env.close()
         except Exception as e:
             print("parley: closing an environment:", describe(e)["text"])
+
+
+def _step(got: Any) -> Step:
+    """Return what step() returned as a Step."""
+    if isinstance(got, Step):
+        return got
+    if isinstance(got, tuple):
+        parts = cast("tuple[Any, ...]", got)
+        if len(parts) != 5:
+            raise Misuse(f"step() returned a tuple of {len(parts)}: want observation, reward, terminated, truncated, info")
+        return Step(*parts)
+    if isinstance(got, Mapping):
+        fields = dict(cast("Mapping[str, Any]", got))
+        if "terminated" in fields and "done" not in fields:  # gymnasium's word
+            fields["done"] = fields.pop("terminated")
+        known = [f.name for f in dataclasses.fields(Step)]
+        unknown = [name for name in fields if name not in known]
+        if unknown:
+            raise Misuse(f"step() returned a dict with {unknown[0]!r:.40}: want some of {', '.join(known)}")
+        return Step(**fields)
+    raise Misuse(f"step() returned {got!r:.80}: want a parley.Step, a dict of its fields, or a tuple as gymnasium's")
 
 
 def _reward(value: Any) -> float | dict[str, float]:

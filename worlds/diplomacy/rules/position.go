@@ -157,7 +157,7 @@ func (p Phase) String() string {
 
 // ParsePhase reads the name of a phase.
 func ParsePhase(name string) (Phase, error) {
-	bad := fmt.Errorf("rules: phase %q: a phase is written like S1901M, F1901R or W1901A", name)
+	bad := fmt.Errorf("phase %q: a phase is written like S1901M, F1901R or W1901A", name)
 	if len(name) < 3 {
 		return Phase{}, bad
 	}
@@ -212,16 +212,16 @@ func (r *Rules) FromState(s State) (Position, error) {
 		return p, err
 	}
 	if err := r.Fill(&p, s.Units, s.Centers); err != nil {
-		return p, fmt.Errorf("rules: %w", err)
+		return p, err
 	}
 	retreats, err := ByPower(s.Retreats)
 	if err != nil {
-		return p, fmt.Errorf("rules: retreats: %w", err)
+		return p, fmt.Errorf("retreats: %w", err)
 	}
 	for w, units := range retreats {
 		for _, text := range slices.Sorted(maps.Keys(units)) {
 			if err := r.Dislodge(&p, Power(w), text, "", append([]string{}, units[text]...)); err != nil {
-				return p, fmt.Errorf("rules: retreats: %s: %w", Power(w).Name(), err)
+				return p, fmt.Errorf("retreats: %s: %w", Power(w).Name(), err)
 			}
 		}
 	}
@@ -287,7 +287,7 @@ func (r *Rules) Put(p *Position, w Power, text string) error {
 	}
 	at := &p.Units[r.Board.Province(u.Location)]
 	if at.Power != None {
-		return fmt.Errorf("rules: unit %q: %s of %s is there already", text, r.Board.UnitText(*at), at.Power.Name())
+		return fmt.Errorf("unit %q: %s of %s is there already", text, r.Board.UnitText(*at), at.Power.Name())
 	}
 	*at = u
 	return nil
@@ -302,9 +302,9 @@ func (r *Rules) Own(p *Position, w Power, text string) error {
 	at := r.Board.Province(place)
 	switch owner := p.Owners[at]; {
 	case !r.Board.SupplyCentres().Has(at):
-		return fmt.Errorf("rules: centre %q: %s has no supply centre", text, r.Board.Name(at))
+		return fmt.Errorf("centre %q: %s has no supply centre", text, r.Board.Name(at))
 	case owner != None:
-		return fmt.Errorf("rules: centre %q: %s owns it already", text, owner.Name())
+		return fmt.Errorf("centre %q: %s owns it already", text, owner.Name())
 	}
 	p.Owners[at] = w
 	return nil
@@ -336,7 +336,7 @@ func (r *Rules) Dislodge(p *Position, w Power, text, attacker string, retreats [
 	}
 	at := &p.Dislodged[r.Board.Province(u.Location)]
 	if at.Unit.Power != None {
-		return fmt.Errorf("rules: dislodged %q: %s of %s is dislodged there already", text, r.Board.UnitText(at.Unit), at.Unit.Power.Name())
+		return fmt.Errorf("dislodged %q: %s of %s is dislodged there already", text, r.Board.UnitText(at.Unit), at.Unit.Power.Name())
 	}
 	*at = d
 	return nil
@@ -359,7 +359,7 @@ func (r *Rules) readRetreats(u Unit, free Set[Location], attacker Location, text
 			return set, err
 		}
 		if !free.Has(at) {
-			return set, fmt.Errorf("rules: retreat %q: %s cannot go there; free are: %s", text, r.Board.UnitText(u), r.placesText(free))
+			return set, fmt.Errorf("retreat %q: %s cannot go there; free are: %s", text, r.Board.UnitText(u), r.placesText(free))
 		}
 		set.Add(at)
 	}
@@ -379,9 +379,9 @@ func (r *Rules) readUnit(w Power, text string) (Unit, error) {
 		name := r.Board.Name(r.Board.Province(at))
 		coasts := r.Board.fleetLocations(r.Board.Province(at))
 		if t == Fleet && len(coasts) > 1 {
-			return Unit{}, fmt.Errorf("rules: unit %q: say which coast: %s or %s", text, r.Board.Code(coasts[0]), r.Board.Code(coasts[1]))
+			return Unit{}, fmt.Errorf("unit %q: say which coast: %s or %s", text, r.Board.Code(coasts[0]), r.Board.Code(coasts[1]))
 		}
-		return Unit{}, fmt.Errorf("rules: unit %q: no such unit can stand in %s", text, name)
+		return Unit{}, fmt.Errorf("unit %q: no such unit can stand in %s", text, name)
 	}
 	return Unit{Power: w, Type: t, Location: at}, nil
 }

@@ -228,7 +228,7 @@ func TestFromStateRefuses(t *testing.T) {
 	}{
 		{`{"name":"1901"}`, "S1901M"},
 		{`{"name":"S1901M","units":{"GAUL":[]}}`, "units: unknown power \"GAUL\""},
-		{`{"name":"S1901M","units":{"FRANCE":["A NTH"]}}`, "units: France: rules: unit"},
+		{`{"name":"S1901M","units":{"FRANCE":["A NTH"]}}`, "units: France: unit"},
 		{`{"name":"S1901M","centers":{"FRANCE":["BUR"]}}`, "centers: France"},
 		{`{"name":"S1901R","retreats":{"FRANCE":{"A PAR":["MOS"]}}}`, "retreats: France"},
 		{`{"name":"S1901R","retreats":{"X":{}}}`, "retreats: unknown power \"X\""},

@@ -61,15 +61,15 @@ var notInOwner = regexp.MustCompile(`[^A-Za-z0-9]+`)
 func New(p *rules.Params, run string, codes world.Codes) (*Actor, error) {
 	owner := strings.Trim(notInOwner.ReplaceAllString(run, "_"), "_")
 	if owner == "" {
-		return nil, fmt.Errorf("envhttp: a run without a name cannot tell its environments from others'")
+		return nil, fmt.Errorf("a run without a name cannot tell its environments from others'")
 	}
-	a := &Actor{envs: map[int]*episodeEnv{}, timeout: seconds(p.Pool.Timeout), downTimeout: seconds(p.Pool.Patience)}
+	a := &Actor{envs: map[int]*episodeEnv{}, timeout: time.Duration(p.Pool.Timeout), downTimeout: time.Duration(p.Pool.Patience)}
 	if p.Tools.MCP != "" {
 		a.tools = NewMCP(p.Tools.MCP)
 	}
 	c := poolConfig{
 		Owner: owner, PerHost: p.Pool.PerServer, Startup: p.Pool.Startup, Warm: p.Pool.Warm,
-		Timeout: seconds(p.Pool.Timeout), DownTimeout: seconds(p.Pool.Patience), Jitter: seconds(p.Pool.Jitter),
+		Timeout: time.Duration(p.Pool.Timeout), DownTimeout: time.Duration(p.Pool.Patience), Jitter: time.Duration(p.Pool.Jitter),
 	}
 	if id, _, ok := strings.Cut(run, "."); ok {
 		c.Run = strings.Trim(notInOwner.ReplaceAllString(id, "_"), "_")
@@ -117,8 +117,6 @@ func serverHosts(p *rules.Params) (hosts []Host, idle []func(), perHost int) {
 	}
 	return hosts, idle, perHost
 }
-
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 // Capacity returns how many episodes can be played at the moment; 0: any number.
 func (a *Actor) Capacity() int {
@@ -190,14 +188,14 @@ func (a *Actor) Act(ctx context.Context, turn journal.Turn, _ int, _ string, act
 	}
 	b, err := json.Marshal(out)
 	if err != nil {
-		return nil, &llm.Error{Kind: llm.KindMalformed, Uncertain: true, Message: "envhttp: " + act.Name + ": " + err.Error()}
+		return nil, &llm.Error{Kind: llm.KindMalformed, Uncertain: true, Message: act.Name + ": " + err.Error()}
 	}
 	return &llm.Response{JSON: b, Finish: llm.FinishStop, Metadata: llm.Metadata{Latency: time.Since(began) - waited, Waited: waited}}, nil
 }
 
 // badActError returns the error of an invalid act. It is a programming error, so it ends the run.
 func badActError(format string, args ...any) error {
-	return &llm.Error{Kind: llm.KindBadRequest, Message: "envhttp: " + fmt.Sprintf(format, args...)}
+	return &llm.Error{Kind: llm.KindBadRequest, Message: fmt.Sprintf(format, args...)}
 }
 
 func decodeAct[T any](act world.Act, f func(T) (any, error)) (any, error) {
@@ -240,7 +238,7 @@ func (a *Actor) open(ctx context.Context, turn journal.Turn, o rules.Opening, wa
 func (a *Actor) step(ctx context.Context, turn journal.Turn, s rules.Stepping) (any, error) {
 	p := a.envOf(turn, s.Try)
 	if p == nil {
-		return nil, &llm.Error{Kind: llm.KindServer, Uncertain: true, Message: fmt.Sprintf("envhttp: episode %d has no environment", turn.Episode)}
+		return nil, &llm.Error{Kind: llm.KindServer, Uncertain: true, Message: fmt.Sprintf("episode %d has no environment", turn.Episode)}
 	}
 	r, err := p.lease.Step(ctx, s.Action)
 	if fault, ok := errors.AsType[*rules.CodeError](err); ok {
@@ -345,7 +343,7 @@ func (a *Actor) listTools(ctx context.Context, turn journal.Turn, l rules.Listin
 func (a *Actor) callTools(ctx context.Context, turn journal.Turn, c rules.Calling) (any, error) {
 	p := a.envOf(turn, c.Try)
 	if p == nil || p.tools == nil {
-		return nil, &llm.Error{Kind: llm.KindServer, Uncertain: true, Message: fmt.Sprintf("envhttp: episode %d has no session with its tools", turn.Episode)}
+		return nil, &llm.Error{Kind: llm.KindServer, Uncertain: true, Message: fmt.Sprintf("episode %d has no session with its tools", turn.Episode)}
 	}
 	var out rules.Called
 	for _, one := range c.Calls {
@@ -485,7 +483,7 @@ func Probe(ctx context.Context, p *rules.Params) []world.Presence {
 			return err
 		})
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, min(probeTime, seconds(p.Pool.Timeout)), &llm.Error{Kind: llm.KindTimeout, Message: "no answer in time"})
+	ctx, cancel := context.WithTimeoutCause(ctx, min(probeTime, time.Duration(p.Pool.Timeout)), &llm.Error{Kind: llm.KindTimeout, Message: "no answer in time"})
 	defer cancel()
 	out := make([]world.Presence, len(checks))
 	var wg sync.WaitGroup

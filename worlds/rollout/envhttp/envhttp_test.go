@@ -62,7 +62,7 @@ func TestFaults(t *testing.T) {
 			t.Parallel()
 			f := newFarm(t, nil)
 			f.fault = func(n int, verb string, w http.ResponseWriter, r *http.Request) bool { return fault(f, n, verb, w, r) }
-			params := fmt.Sprintf(`{%s,"servers":[%q],"pool":{"per_server":4,"timeout":1,"patience":20}}`, mazes, f.URL)
+			params := fmt.Sprintf(`{%s,"servers":[%q],"pool":{"per_server":4,"timeout":"1s","patience":"20s"}}`, mazes, f.URL)
 			j := &journal.Memory{}
 			res, got := setup{params: params, episodes: 15, journal: j}.play(t.Context(), t)
 			if res.State != journal.Complete || !slices.Equal(rewards(t, got), rewards(t, want)) {
@@ -240,7 +240,7 @@ func TestNobodyThere(t *testing.T) {
 	t.Parallel()
 	const gone = "http://127.0.0.1:1" // a port that systems give to nobody
 	j := &journal.Memory{}
-	res, ended := setup{params: fmt.Sprintf(`{%s,"servers":[%q],"pool":{"patience":0.05}}`, mazes, gone), episodes: 5, journal: j}.play(t.Context(), t)
+	res, ended := setup{params: fmt.Sprintf(`{%s,"servers":[%q],"pool":{"patience":"0.05s"}}`, mazes, gone), episodes: 5, journal: j}.play(t.Context(), t)
 	if res.State != journal.Stopped || len(ended) != 0 || !strings.Contains(res.Reason.String(), gone) {
 		t.Errorf("%+v", res)
 	}
@@ -350,7 +350,7 @@ func TestKilledServer(t *testing.T) {
 	l := testkit.StablePort(t)
 	lives.start(l)
 	defer lives.end()
-	params := fmt.Sprintf(`{%s,"servers":["http://%s"],"pool":{"per_server":4,"timeout":5,"patience":20}}`, mazes, l.Addr())
+	params := fmt.Sprintf(`{%s,"servers":["http://%s"],"pool":{"per_server":4,"timeout":"5s","patience":"20s"}}`, mazes, l.Addr())
 	res, got := setup{params: params, episodes: 15}.play(t.Context(), t)
 	if res.State != journal.Complete || !slices.Equal(rewards(t, got), rewards(t, want)) {
 		t.Errorf("%+v", res)
@@ -435,7 +435,7 @@ func TestHalfOpen(t *testing.T) {
 	_, want := setup{params: `{` + mazes + `}`, episodes: 12}.play(t.Context(), t)
 	mute := listenMute(t)
 	f := newFarm(t, nil)
-	params := fmt.Sprintf(`{%s,"servers":["http://%s",%q],"pool":{"per_server":4,"timeout":2,"patience":20}}`, mazes, mute, f.URL)
+	params := fmt.Sprintf(`{%s,"servers":["http://%s",%q],"pool":{"per_server":4,"timeout":"2s","patience":"20s"}}`, mazes, mute, f.URL)
 	res, got := setup{params: params, episodes: 12}.play(t.Context(), t)
 	if res.State != journal.Complete || !slices.Equal(rewards(t, got), rewards(t, want)) {
 		t.Errorf("%+v", res)
@@ -487,7 +487,7 @@ func TestGoesSilent(t *testing.T) {
 		}
 		return silent
 	}
-	params := fmt.Sprintf(`{%s,"servers":[%q,%q],"pool":{"per_server":4,"timeout":2,"patience":20}}`, mazes, f.URL, g.URL)
+	params := fmt.Sprintf(`{%s,"servers":[%q,%q],"pool":{"per_server":4,"timeout":"2s","patience":"20s"}}`, mazes, f.URL, g.URL)
 	res, got := setup{params: params, episodes: 12}.play(t.Context(), t)
 	if res.State != journal.Complete || !slices.Equal(rewards(t, got), rewards(t, want)) {
 		t.Errorf("%+v", res)
@@ -503,7 +503,7 @@ func TestReleaseEpisode(t *testing.T) {
 	t.Parallel()
 	f := newFarm(t, nil)
 	params := rules.Definition{}.Defaults()
-	must(t, json.Unmarshal(fmt.Appendf(nil, `{%s,"servers":[%q],"pool":{"per_server":1,"patience":0.05}}`, mazes, f.URL), params))
+	must(t, json.Unmarshal(fmt.Appendf(nil, `{%s,"servers":[%q],"pool":{"per_server":1,"patience":"0.05s"}}`, mazes, f.URL), params))
 	a, err := New(params, "run", nil)
 	must(t, err)
 	t.Cleanup(func() { a.Close(t.Context()) })

@@ -282,7 +282,7 @@ func (p *envPool) allDownError(w *waiter) error {
 	for _, h := range p.hosts {
 		names = append(names, h.Name())
 	}
-	return &llm.Error{Kind: llm.KindTransport, Message: fmt.Sprintf("envhttp: no environment server could be used for %s: %s", p.DownTimeout, strings.Join(names, ", "))}
+	return &llm.Error{Kind: llm.KindTransport, Message: fmt.Sprintf("no environment server could be used for %s: %s", p.DownTimeout, strings.Join(names, ", "))}
 }
 
 // serveWaiters gives slots to waiters. envPool.mu is held.

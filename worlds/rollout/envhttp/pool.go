@@ -239,7 +239,7 @@ func (p *envPool) stop(why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.shut == nil {
-		p.shut = &llm.Error{Kind: llm.KindCanceled, Message: "envhttp: " + why}
+		p.shut = &llm.Error{Kind: llm.KindCanceled, Message: why}
 		close(p.over)
 	}
 	for p.queue.Len() > 0 {
@@ -269,7 +269,7 @@ func (p *envPool) Close(ctx context.Context) {
 // background runs f in a goroutine that Close ends.
 func (p *envPool) background(ctx context.Context, f func(ctx context.Context)) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := func() { cancel(&llm.Error{Kind: llm.KindCanceled, Message: "envhttp: the pool is closed"}) }
+	stop := func() { cancel(&llm.Error{Kind: llm.KindCanceled, Message: "the pool of environments is closed"}) }
 	p.mu.Lock()
 	p.stops[&stop] = struct{}{}
 	p.mu.Unlock()

@@ -108,7 +108,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
-	return fmt.Errorf("envhttp: serve: %w", err)
+	return fmt.Errorf("serve: %w", err)
 }
 
 // serverSession is an environment. It answers one request at a time.

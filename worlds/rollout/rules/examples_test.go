@@ -77,8 +77,15 @@ params: {env: count, servers: ["http://127.0.0.1:36663"], max_steps: 10, message
 	if err != nil {
 		t.Fatal(err)
 	}
+	again, err := planfile.FromJSON(p.JSON(), kinds(), []string{"params.pool.timeout=90s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := again.Params.Pointer().(*rules.Params).Pool; got.Timeout != 90*world.Second || got.Patience != 2*world.Minute {
+		t.Errorf("%+v", got)
+	}
 	got := p.Params.Pointer().(*rules.Params)
-	if got.MaxSteps != 10 || got.MessageCut != 2 || got.Env != "count" || got.Pool.Patience != 120 || got.Protocol != rules.ProtocolV1 {
+	if got.MaxSteps != 10 || got.MessageCut != 2 || got.Env != "count" || got.Pool.Patience != 2*world.Minute || got.Protocol != rules.ProtocolV1 {
 		t.Errorf("%+v", got)
 	}
 	for _, c := range []struct{ from, to, want string }{
@@ -86,6 +93,8 @@ params: {env: count, servers: ["http://127.0.0.1:36663"], max_steps: 10, message
 		{"max_steps: 10", "max_stepz: 10", "max_stepz"},
 		{"count,", "co/unt,", "params.env"},
 		{"http://127.0.0.1:36663", "127.0.0.1:36663", "servers"},
+		{"max_steps: 10", "pool: {timeout: 300}", "params.pool.timeout: wants a time with its unit, as 90s or 10m, or 0s, found the number 300: add a unit, as 300s"},
+		{"max_steps: 10", "pool: {timeout: 25h}", "params.pool.timeout: 25h: want 1ms to 24h"},
 	} {
 		_, err := planfile.Parse("plan.yaml", []byte(strings.Replace(text, c.from, c.to, 1)), kinds(), nil)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "plan.yaml:7:") {

@@ -48,12 +48,12 @@ type OpenEnv struct {
 
 // Pool limits the pool of environments. It changes the speed of a run, never its results.
 type Pool struct {
-	PerServer int     `json:"per_server" doc:"Maximum number of environments on one server, or in one Python process, at a time: 1 to 100000. 0: found by trying, from 256 up."`
-	Startup   int     `json:"startup" doc:"Maximum number of environments that start at the same time: 1 to 10000. 0: found by trying, from 16 up."`
-	Warm      int     `json:"warm" doc:"Number of spare environments for each set of env_params: 0 to 10000."`
-	Timeout   float64 `json:"timeout" doc:"Maximum seconds for a request to a server."`
-	Patience  float64 `json:"patience" doc:"Seconds to wait when no server can be reached. Then the run stops; you can resume it."`
-	Jitter    float64 `json:"jitter" doc:"Maximum random delay, in seconds, before each of the first environments starts, to spread the load."`
+	PerServer int            `json:"per_server" doc:"Maximum number of environments on one server, or in one Python process, at a time: 1 to 100000. 0: found by trying, from 256 up."`
+	Startup   int            `json:"startup" doc:"Maximum number of environments that start at the same time: 1 to 10000. 0: found by trying, from 16 up."`
+	Warm      int            `json:"warm" doc:"Number of spare environments for each set of env_params: 0 to 10000."`
+	Timeout   world.Duration `json:"timeout" doc:"How long a request to a server may take: 1ms to 24h."`
+	Patience  world.Duration `json:"patience" doc:"How long to wait when no server can be reached: 0s to 24h. Then the run stops; you can resume it."`
+	Jitter    world.Duration `json:"jitter" doc:"Maximum random delay before each of the first environments starts, to spread the load: 0s to 1h."`
 }
 
 // Protocols.
@@ -75,7 +75,7 @@ func (Definition) Defaults() *Params {
 		MaxSteps: 1000, MessageCut: -1, Retries: 2, MaxStaleness: -1, Stale: StaleDrop, OpenEnv: OpenEnv{Action: "message"},
 		Experience: Experience{Pick: PickBest, Count: 1, Template: "What earlier attempts taught:\n\n{lessons}"},
 		Refill:     refillDefaults(), Judge: judgeDefaults(),
-		Pool: Pool{Timeout: 300, Patience: 120},
+		Pool: Pool{Timeout: 5 * world.Minute, Patience: 2 * world.Minute},
 	}
 }
 
@@ -143,9 +143,9 @@ func (p *Params) checkSizes(c *world.ParamErrors) {
 	c.IntRange("pool.per_server", p.Pool.PerServer, 0, 100_000)
 	c.IntRange("pool.startup", p.Pool.Startup, 0, 10_000)
 	c.IntRange("pool.warm", p.Pool.Warm, 0, 10_000)
-	c.Between("pool.timeout", p.Pool.Timeout, 0.001, 86_400)
-	c.Between("pool.patience", p.Pool.Patience, 0, 86_400)
-	c.Between("pool.jitter", p.Pool.Jitter, 0, 3_600)
+	c.Lasts("pool.timeout", p.Pool.Timeout, world.Millisecond, 24*world.Hour)
+	c.Lasts("pool.patience", p.Pool.Patience, 0, 24*world.Hour)
+	c.Lasts("pool.jitter", p.Pool.Jitter, 0, world.Hour)
 }
 
 func (p *Params) checkSeats(c *world.ParamErrors) {

@@ -181,7 +181,7 @@ func TestBadParams(t *testing.T) {
 		{`{"group":-1}`, "params.group"},
 		{`{"retries":-1}`, "params.retries"},
 		{`{"pool":{"per_server":-1}}`, "params.pool.per_server"},
-		{`{"pool":{"timeout":0}}`, "params.pool.timeout"},
+		{`{"pool":{"timeout":"0s"}}`, "params.pool.timeout"},
 		{`{"refill":{"useful":9,"max_groups":8}}`, "params.refill.max_groups: 8 is less than refill.useful, 9"},
 		{`{"refill":{"advance":2}}`, "params.refill.advance"},
 	} {

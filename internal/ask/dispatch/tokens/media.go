@@ -91,7 +91,7 @@ func inflate(packed *bytes.Reader, limit int) ([]byte, error) {
 	return b, err
 }
 
-var errTooLarge = errors.New("tokens: the object streams are too large")
+var errTooLarge = errors.New("the object streams are too large")
 
 // escapes reports whether a name in b hides letters, as /P#61ge does, which no program needs.
 func escapes(b []byte) bool {

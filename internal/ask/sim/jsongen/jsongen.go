@@ -45,20 +45,20 @@ type Schema struct {
 // Compile compiles a schema.
 func Compile(raw []byte) (*Schema, error) {
 	if err := llm.CheckSchema(raw); err != nil {
-		return nil, fmt.Errorf("jsongen: schema: %w", err)
+		return nil, fmt.Errorf("schema: %w", err)
 	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
-		return nil, fmt.Errorf("jsongen: schema: %w", err)
+		return nil, fmt.Errorf("schema: %w", err)
 	}
 	check, err := validator(doc)
 	if err != nil {
-		return nil, fmt.Errorf("jsongen: schema: %w", err)
+		return nil, fmt.Errorf("schema: %w", err)
 	}
 	c := compiler{doc: doc, memo: map[string]*node{}, order: keyOrder(raw)}
 	root, err := c.build(doc, 0)
 	if err != nil {
-		return nil, fmt.Errorf("jsongen: schema: %w", err)
+		return nil, fmt.Errorf("schema: %w", err)
 	}
 	c.measure()
 	s := &Schema{root: root, words: NewLexicon()}

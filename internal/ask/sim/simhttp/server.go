@@ -119,7 +119,7 @@ func New(cfg Config) (*Server, error) {
 	if cfg.KeyEnv != "" {
 		key := os.Getenv(cfg.KeyEnv)
 		if key == "" {
-			return nil, fmt.Errorf("simhttp: key: the environment variable %s is empty", cfg.KeyEnv)
+			return nil, fmt.Errorf("key: the environment variable %s is empty", cfg.KeyEnv)
 		}
 		s.keys = auth.HashKeys([]string{key})
 	}
@@ -160,7 +160,7 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 		cancel()
 		err = errors.Join(err, srv.Close())
 		s.stats.wait()
-		return fmt.Errorf("simhttp: serve: %w", err)
+		return fmt.Errorf("serve: %w", err)
 	case <-ctx.Done():
 	}
 	close(s.stopping)
@@ -174,7 +174,7 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 	<-served
 	s.stats.wait()
 	if err != nil && !errors.Is(err, net.ErrClosed) {
-		return fmt.Errorf("simhttp: stop: %w", err)
+		return fmt.Errorf("stop: %w", err)
 	}
 	return nil
 }
@@ -194,7 +194,7 @@ func (s *Server) httpServer(ctx context.Context) (*http.Server, context.CancelFu
 		cert, err := selfSigned(time.Now())
 		if err != nil {
 			cancel()
-			return nil, nil, fmt.Errorf("simhttp: certificate: %w", err)
+			return nil, nil, fmt.Errorf("certificate: %w", err)
 		}
 		srv.TLSConfig = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
 	}

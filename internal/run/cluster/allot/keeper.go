@@ -82,7 +82,7 @@ func (k *Keeper) secure(name string, w *worker, amount llm.Money) error {
 	err := k.durable(name, amount)
 	k.mu.Lock()
 	if err != nil {
-		return fmt.Errorf("allot: %v for worker %s: %w", amount, name, err)
+		return fmt.Errorf("%v for worker %s: %w", amount, name, err)
 	}
 	w.exposed = amount
 	return nil

@@ -103,7 +103,7 @@ func Seed(ctx context.Context, c Config, items ...any) error {
 		}
 		// A process died before it wrote the last part, and nobody knows of the chain.
 		if err := c.Stream.Purge(ctx, jetstream.WithPurgeSubject(c.Subject)); err != nil {
-			return fmt.Errorf("chain: %s: %w", c.Subject, err)
+			return fmt.Errorf("%s: %w", c.Subject, err)
 		}
 	}
 }
@@ -127,11 +127,11 @@ func (j *Chain) load(ctx context.Context) (Past, *Reader, error) {
 			return past, r, nil
 		}
 		if err != nil {
-			return past, nil, asFenced(fmt.Errorf("chain: %s: read: %w", j.subject, err))
+			return past, nil, asFenced(fmt.Errorf("%s: read: %w", j.subject, err))
 		}
 		items, err := r.Add(m.Sequence, m.Header, m.Data)
 		if err != nil {
-			return past, nil, fmt.Errorf("chain: %s: message %d: %w", j.subject, m.Sequence, err)
+			return past, nil, fmt.Errorf("%s: message %d: %w", j.subject, m.Sequence, err)
 		}
 		for _, item := range items {
 			past.see(item)
@@ -169,7 +169,7 @@ func (j *Chain) Put(ctx context.Context, items ...any) error {
 		return nil
 	}
 	if err := j.taken(ctx, j.last); err != nil {
-		j.err = fmt.Errorf("chain: %s: %w", j.subject, err)
+		j.err = fmt.Errorf("%s: %w", j.subject, err)
 	}
 	return j.err
 }
@@ -191,7 +191,7 @@ func (j *Chain) Check(ctx context.Context) error {
 	if err == nil || errors.Is(err, jetstream.ErrMsgNotFound) {
 		err = journal.ErrFenced
 	}
-	if err = asFenced(fmt.Errorf("chain: %s: %w", j.subject, err)); errors.Is(err, journal.ErrFenced) {
+	if err = asFenced(fmt.Errorf("%s: %w", j.subject, err)); errors.Is(err, journal.ErrFenced) {
 		j.err = err
 	}
 	return err
@@ -200,7 +200,7 @@ func (j *Chain) Check(ctx context.Context) error {
 func (j *Chain) publishItems(ctx context.Context, items ...any) error {
 	message, err := j.writer.Append(nil, items...)
 	if err != nil {
-		return fmt.Errorf("chain: %s: %w", j.subject, err)
+		return fmt.Errorf("%s: %w", j.subject, err)
 	}
 	for _, part := range splitMessage(message, int(j.js.Conn().MaxPayload())) {
 		if err := j.publish(ctx, part); err != nil {
@@ -232,7 +232,7 @@ func (j *Chain) publish(ctx context.Context, data []byte) error {
 		return ack, err
 	})
 	if err != nil {
-		return asFenced(fmt.Errorf("chain: %s: write: %w", j.subject, err))
+		return asFenced(fmt.Errorf("%s: write: %w", j.subject, err))
 	}
 	j.last = ack.Sequence
 	return nil

@@ -106,7 +106,7 @@ type Reader struct {
 
 // ErrForked is wrapped by the error of a chain that the hub did not keep as it was written: a message is missing, or one is there that
 // the hub should have refused. That can happen when nodes of a hub are lost. Nothing after it can be read.
-var ErrForked = errors.New("chain: a message does not follow the one before it")
+var ErrForked = errors.New("a message does not follow the one before it")
 
 // Add reads what was published, and returns its items, once all its parts are there. What is delivered again, or was stored
 // twice when a node of the hub was lost, has no items: a writer numbers its messages.
@@ -120,7 +120,7 @@ func (r *Reader) Add(sequence uint64, header nats.Header, data []byte) ([]any, e
 		return nil, nil
 	}
 	if len(data) == 0 {
-		return nil, errors.New("chain: a message is empty")
+		return nil, errors.New("a message is empty")
 	}
 	kind, rest := data[0], data[1:]
 	want := header.Get(jetstream.ExpectedLastSubjSeqHeader)
@@ -140,7 +140,7 @@ func (r *Reader) Add(sequence uint64, header nats.Header, data []byte) ([]any, e
 		return nil, nil
 	case middlePart, lastPart:
 		if r.parts == nil || len(r.parts)+len(rest) > maxSize {
-			return nil, errors.New("chain: a part without the first, or too many")
+			return nil, errors.New("a part without the first, or too many")
 		}
 		r.parts = append(r.parts, rest...)
 		if kind == middlePart {
@@ -150,7 +150,7 @@ func (r *Reader) Add(sequence uint64, header nats.Header, data []byte) ([]any, e
 		r.parts, r.begun = nil, true
 		return r.decoder.Decode(all)
 	default:
-		return nil, errors.New("chain: unknown kind of message")
+		return nil, errors.New("unknown kind of message")
 	}
 }
 
@@ -187,11 +187,11 @@ func (e *encoder) Append(b []byte, all ...any) ([]byte, error) {
 	for _, item := range all {
 		v := reflect.ValueOf(item)
 		if v.Kind() != reflect.Pointer || v.IsNil() {
-			return nil, fmt.Errorf("wire: %T is no item of a message", item)
+			return nil, fmt.Errorf("%T is no item of a message", item)
 		}
 		n := itemNumber(v.Type().Elem())
 		if n < 0 {
-			return nil, fmt.Errorf("wire: %T is no item of a message", item)
+			return nil, fmt.Errorf("%T is no item of a message", item)
 		}
 		e.b = append(e.b, byte(n))
 		codecOf(v.Type().Elem()).encode(e, v.Elem())
@@ -253,14 +253,14 @@ func (d *decoder) Decode(message []byte) (all []any, err error) {
 		n := int(d.b[0])
 		d.b = d.b[1:]
 		if n >= len(items) {
-			return nil, fmt.Errorf("wire: unknown item %d", n)
+			return nil, fmt.Errorf("unknown item %d", n)
 		}
 		v := reflect.New(items[n])
 		if err := d.take(int(items[n].Size())); err != nil {
-			return nil, fmt.Errorf("wire: %s: %w", items[n].Name(), err)
+			return nil, fmt.Errorf("%s: %w", items[n].Name(), err)
 		}
 		if err := codecOf(items[n]).decode(d, v.Elem()); err != nil {
-			return nil, fmt.Errorf("wire: %s: %w", items[n].Name(), err)
+			return nil, fmt.Errorf("%s: %w", items[n].Name(), err)
 		}
 		all = append(all, v.Interface())
 	}
@@ -398,7 +398,7 @@ func newCodec(t reflect.Type) *codec {
 	case reflect.Struct:
 		return structCodec(t)
 	default:
-		panic(fmt.Sprintf("wire: no codec for %s", t)) // not reached: a test makes all codecs
+		panic(fmt.Sprintf("no codec for %s", t)) // not reached: a test makes all codecs
 	}
 }
 
@@ -573,7 +573,7 @@ func sliceCodec(t reflect.Type) *codec {
 
 func arrayCodec(t reflect.Type) *codec {
 	if t.Elem().Kind() != reflect.Uint8 {
-		panic(fmt.Sprintf("wire: no codec for %s", t)) // not reached: a test makes all codecs
+		panic(fmt.Sprintf("no codec for %s", t)) // not reached: a test makes all codecs
 	}
 	return &codec{
 		func(e *encoder, v reflect.Value) {
@@ -627,13 +627,13 @@ func mapCodec(t reflect.Type) *codec {
 // structCodec writes a bit for each field that is not zero, and then these fields.
 func structCodec(t reflect.Type) *codec {
 	if t.NumField() > 64 {
-		panic(fmt.Sprintf("wire: %s has too many fields", t)) // not reached: a test makes all codecs
+		panic(fmt.Sprintf("%s has too many fields", t)) // not reached: a test makes all codecs
 	}
 	fields := sync.OnceValue(func() []*codec {
 		all := make([]*codec, t.NumField())
 		for i := range all {
 			if f := t.Field(i); !f.IsExported() {
-				panic(fmt.Sprintf("wire: %s.%s is not exported", t, f.Name)) // not reached: a test makes all codecs
+				panic(fmt.Sprintf("%s.%s is not exported", t, f.Name)) // not reached: a test makes all codecs
 			}
 			all[i] = codecOf(t.Field(i).Type)
 		}
