@@ -24,7 +24,7 @@ type format struct {
 	append     func(dst []byte, m openai.Meta, r *llm.Response) []byte
 	writer     func(m openai.Meta) openai.CompletionWriter
 	failEvent  func(dst []byte, e openai.Error) []byte
-	address    func(r *http.Request, a *Ask) *Error // reads what is in the address; nil: nothing is
+	address    func(r *http.Request, a *Ask) *Error // reads what is in the address and the header; nil: nothing is
 	host       sim.Style                            // whose server fails, if it is not style's
 }
 
@@ -54,7 +54,7 @@ func newFormats(c *bodyChecker, prompts *promptStore) (f formats) {
 	}
 	f.messages = format{
 		sim.Anthropic, "msg_", "toolu_", c.Messages, anthropic.AppendResponse,
-		func(m openai.Meta) openai.CompletionWriter { return anthropic.NewWriter(m) }, anthropic.AppendErrorEvent, nil, "",
+		func(m openai.Meta) openai.CompletionWriter { return anthropic.NewWriter(m) }, anthropic.AppendErrorEvent, messagesHeader, "",
 	}
 	f.gemini = format{
 		sim.Google, "", "", prompts.Read, gemini.AppendResponse,
