@@ -99,8 +99,8 @@ type Head struct {
 	Lost int
 	Owed llm.Money
 	Last Closed // the end of the last process, if it has one
-	// Batches has the open batches by key: the number, from 1, of the entry that began each.
-	Batches map[string]int
+	// Batches has the open batches by key.
+	Batches map[string]OpenBatch
 	// Steered lists what people changed while the run was played, in order.
 	Steered []Steered
 	// Collected is how far the log of a cluster is in the journal.
@@ -259,13 +259,34 @@ func (h *Head) Batch(n int, e *Batched) {
 	switch e.Step {
 	case BatchIntended:
 		if h.Batches == nil {
-			h.Batches = map[string]int{}
+			h.Batches = map[string]OpenBatch{}
 		}
-		h.Batches[e.Key] = n
+		h.Batches[e.Key] = OpenBatch{Entry: n}
+	case BatchCreated:
+		if b, ok := h.Batches[e.Key]; ok {
+			b.Created = true
+			h.Batches[e.Key] = b
+		}
 	case BatchClosed:
 		delete(h.Batches, e.Key)
 	default: // it is open already
 	}
+}
+
+// Accepted returns how many open batches their providers have accepted. The others may not exist.
+func (h *Head) Accepted() (n int) {
+	for _, b := range h.Batches {
+		if b.Created {
+			n++
+		}
+	}
+	return n
+}
+
+// OpenBatch is a batch that was begun and is not closed.
+type OpenBatch struct {
+	Entry   int  // the number, from 1, of the entry that began it
+	Created bool // its provider has accepted it
 }
 
 // End applies the end of an episode, which is entry number n. It is for stores that do not add every

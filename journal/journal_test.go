@@ -138,3 +138,23 @@ func TestReplyOfNothing(t *testing.T) {
 		t.Errorf("a reply of nothing is an answer: %+v", r)
 	}
 }
+
+// TestAccepted counts a batch as accepted from the answer of its provider until it is closed.
+func TestAccepted(t *testing.T) {
+	t.Parallel()
+	var h journal.Head
+	for i, c := range []struct {
+		step journal.Step
+		key  string
+		open int
+		want int
+	}{
+		{journal.BatchIntended, "a", 1, 0}, {journal.BatchUploaded, "a", 1, 0}, {journal.BatchIntended, "b", 2, 0},
+		{journal.BatchCreated, "a", 2, 1}, {journal.BatchCreated, "unknown", 2, 1}, {journal.BatchClosed, "b", 1, 1}, {journal.BatchClosed, "a", 0, 0},
+	} {
+		h.Batch(i+1, &journal.Batched{Step: c.step, Key: c.key})
+		if len(h.Batches) != c.open || h.Accepted() != c.want {
+			t.Errorf("after step %d: %d of %v accepted, want %d", i, h.Accepted(), h.Batches, c.want)
+		}
+	}
+}

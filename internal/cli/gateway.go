@@ -92,8 +92,10 @@ func (c *gatewayCmd) config(ctx context.Context, s *State) (gateway.Config, erro
 		Notices: s.notice, Outages: s.outage, Nearest: c.Nearest, Tell: s.tell,
 	}
 	var err error
-	if cfg.Rules, err = format.ParseRules(c.Ignore); err != nil {
-		return cfg, fmt.Errorf("--ignore: %w", err)
+	if cfg.Replay || cfg.Resume {
+		if cfg.Rules, err = format.ParseRules(c.Ignore); err != nil {
+			return cfg, fmt.Errorf("--ignore: %w", err)
+		}
 	}
 	if c.Retries != nil {
 		if *c.Retries < 0 {
@@ -210,7 +212,7 @@ func foundText(sum gateway.Summary) string {
 	text := fmt.Sprintf("%s of %s calls were found in the record", terminal.Number(sum.Replayed), terminal.Number(sum.Replayed+sum.Missed))
 	var how []string
 	if sum.Loose > 0 {
-		how = append(how, terminal.Number(sum.Loose)+" by --ignore")
+		how = append(how, terminal.Number(sum.Loose)+" that differ as the rules allow")
 	}
 	if sum.Nearest > 0 {
 		how = append(how, terminal.Number(sum.Nearest)+" by --nearest")

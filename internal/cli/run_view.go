@@ -272,31 +272,33 @@ func (v *runView) waitText() string {
 }
 
 // batchTexts describes the calls in batch APIs: "wave 3, 2 batches out: 120 of 800 answered, the oldest for 5m".
-// Anthropic reports the number of answers only at the end.
+// Anthropic reports the number of answers only at the end. A batch is out once its provider has accepted it.
 func batchTexts(p batch.Progress, now time.Time) []string {
 	if p.Wave == 0 {
 		return nil
 	}
 	parts := []string{"wave " + terminal.Number(p.Wave)}
-	if len(p.Open) == 0 {
-		return parts
-	}
-	lines, answered, oldest, trouble := 0, 0, now, ""
+	lines, answered, oldest, trouble, out := 0, 0, now, "", 0
 	for _, b := range p.Open {
+		if b.Trouble != "" {
+			trouble = b.Provider + ": " + b.Trouble
+		}
+		if b.ID == "" {
+			continue
+		}
+		out++
 		lines += b.Lines
 		answered += b.Answered + b.Failed
 		if b.Began.Before(oldest) {
 			oldest = b.Began
 		}
-		if b.Trouble != "" {
-			trouble = b.Provider + ": " + b.Trouble
-		}
 	}
-	out := "1 batch out"
-	if len(p.Open) > 1 {
-		out = terminal.Number(len(p.Open)) + " batches out"
+	if sending := len(p.Open) - out; sending > 0 {
+		parts = append(parts, terminal.Several(sending, "batch", "batches")+" being sent")
 	}
-	parts = append(parts, fmt.Sprintf("%s: %s of %s answered, for %s", out, terminal.Number(answered), terminal.Number(lines), now.Sub(oldest).Round(time.Second)))
+	if out > 0 {
+		parts = append(parts, fmt.Sprintf("%s out: %s of %s answered, for %s", terminal.Several(out, "batch", "batches"), terminal.Number(answered), terminal.Number(lines), now.Sub(oldest).Round(time.Second)))
+	}
 	if trouble != "" {
 		parts = append(parts, trouble)
 	}
@@ -697,6 +699,12 @@ func (v *runView) liveState(now time.Time) control.LiveState {
 	}
 	if v.batches != nil {
 		for _, b := range v.batches().Open {
+			if b.ID == "" { // no provider has it yet
+				if b.Trouble != "" {
+					s.Waits = append(s.Waits, "a batch is being sent to "+b.Provider+": "+terminal.Cut(b.Trouble, 300))
+				}
+				continue
+			}
 			s.Batches = append(s.Batches, control.Batch{Provider: b.Provider, Model: b.Model, Began: b.Began, Requests: b.Lines, Answered: b.Answered + b.Failed, Trouble: terminal.Cut(b.Trouble, 300)})
 		}
 	}

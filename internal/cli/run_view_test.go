@@ -94,6 +94,25 @@ func TestWaitingIsSaid(t *testing.T) {
 	}
 }
 
+// TestBatchesOut checks that a batch is called out only once its provider has accepted it.
+func TestBatchesOut(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	sending := batch.Standing{Provider: "lab", Began: now.Add(-time.Minute), Lines: 100, Trouble: "500"}
+	out := batch.Standing{Provider: "lab", ID: "b1", Began: now.Add(-time.Second), Lines: 10, Answered: 4}
+	for want, open := range map[string][]batch.Standing{
+		"wave 3":                               nil,
+		"wave 3, 1 batch being sent, lab: 500": {sending},
+		"wave 3, 1 batch out: 4 of 10 answered, for 1s":                                 {out},
+		"wave 3, 2 batches out: 8 of 20 answered, for 1s":                               {out, out},
+		"wave 3, 2 batches being sent, 1 batch out: 4 of 10 answered, for 1s, lab: 500": {sending, out, sending},
+	} {
+		if got := strings.Join(batchTexts(batch.Progress{Wave: 3, Open: open}, now), ", "); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // TestClosingNamesTheCause checks that if calls fail, the end of a run, show and report say how, by model, and
 // what to do about it.
 func TestClosingNamesTheCause(t *testing.T) {
@@ -264,7 +283,7 @@ func TestState(t *testing.T) {
 			return []dispatch.Wait{{Money: &budget.Shortage{Calls: 1021, Model: "lab/large", Amount: llm.Dollars(0.006828), Exceeds: true}}}
 		},
 		batches: func() batch.Progress {
-			return batch.Progress{Open: []batch.Standing{{Provider: "lab", Model: "small", Began: began, Lines: 10, Answered: 3, Failed: 1}}}
+			return batch.Progress{Open: []batch.Standing{{Provider: "lab", ID: "b1", Model: "small", Began: began, Lines: 10, Answered: 3, Failed: 1}}}
 		},
 	}
 	v.stats = func() dispatch.Snapshot { // 4 calls, 300 tokens, 1 failure and 1 cent a second

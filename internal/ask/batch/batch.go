@@ -138,6 +138,9 @@ func missingError(id string) *llm.Error {
 
 // lostError returns the error of a line of a batch that does not exist any more.
 func lostError(id, why string) *llm.Error {
+	if id == "" {
+		id = "that was sent"
+	}
 	return &llm.Error{Kind: llm.KindServer, Code: codeLost, Uncertain: true, Message: "batch " + id + " is lost: " + why}
 }
 

@@ -430,7 +430,7 @@ func (b *Batcher) unlock() {
 
 // done reports whether all results of a batch are durable.
 func (t *openBatch) done() bool {
-	return t.unused == 0 && t.held == 0 && t.waiting == 0 && !t.following && t.ID != ""
+	return t.unused == 0 && t.held == 0 && t.waiting == 0 && !t.following && (t.ID != "" || t.lost != "")
 }
 
 // closeDone closes the batches whose results are all durable.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,12 +26,14 @@ func TestEndings(t *testing.T) {
 			return &e
 		}
 	}
+	auto := func(c *Config, _ *provider.Batch) { c.Route, c.Min = Auto, 2 }
 	for _, c := range []struct {
 		name                   string
 		api                    *fake
 		change                 func(*Config, *provider.Batch)
 		answered, live, failed int
 		created                int
+		asked                  int           // creations; 0: any number
 		shortest, longest      time.Duration // that it takes
 	}{
 		{name: "well", api: &fake{takes: time.Hour}, answered: 100, created: 1, shortest: time.Hour, longest: 62 * time.Minute},
@@ -72,6 +75,18 @@ func TestEndings(t *testing.T) {
 		{name: "auto, and enough", api: &fake{takes: time.Hour}, answered: 100, created: 1, longest: 65 * time.Minute, change: func(c *Config, _ *provider.Batch) { c.Route = Auto }},
 		{name: "auto, and no time", api: &fake{}, live: 100, change: func(c *Config, _ *provider.Batch) { c.Route, c.Deadline = Auto, time.Minute }},
 		{name: "auto, and it vanishes", api: &fake{takes: time.Hour, vanish: true}, live: 100, created: 1, longest: 5 * time.Minute, change: func(c *Config, _ *provider.Batch) { c.Route = Auto }},
+		{name: "auto, and 403", api: &fake{refuse: fail(llm.Error{Kind: llm.KindAuth, Status: 403})}, live: 100, asked: 1, change: auto},
+		{name: "auto, and 401", api: &fake{refuse: fail(llm.Error{Kind: llm.KindAuth, Status: 401})}, failed: 100, asked: 1, change: auto},
+		{name: "auto, and 400", api: &fake{refuse: fail(llm.Error{Kind: llm.KindBadRequest, Status: 400})}, live: 100, asked: 7, change: auto},
+		{name: "auto, and 500 for an upload", api: &fake{refuse: fail(llm.Error{Kind: llm.KindServer, Status: 500})}, live: 100, asked: 4, longest: time.Minute, change: auto},
+		{name: "auto, and 500 for a creation", api: &fake{refuse: fail(llm.Error{Kind: llm.KindServer, Status: 500, Uncertain: true, Code: "not done"})}, live: 100, asked: 4, longest: 5 * time.Minute, change: auto},
+		{name: "auto, and no connection", api: &fake{refuse: fail(llm.Error{Kind: llm.KindTransport})}, live: 100, asked: 4, longest: time.Minute, change: auto},
+		{name: "auto, and a dropped connection", api: &fake{refuse: fail(llm.Error{Kind: llm.KindTransport, Uncertain: true, Code: "not done"})}, live: 100, asked: 4, longest: 5 * time.Minute, change: auto},
+		{name: "auto, and 500 for everything", api: &fake{refuse: fail(llm.Error{Kind: llm.KindServer, Status: 500, Uncertain: true, Code: "not done"}), list: &llm.Error{Kind: llm.KindServer, Status: 500}},
+			live: 100, asked: 1, longest: time.Minute, change: auto},
+		{name: "auto, 502 for a creation, and no list", api: &fake{refuse: fail(llm.Error{Kind: llm.KindServer, Status: 502, Uncertain: true, Code: "not done"}), list: &llm.Error{Kind: llm.KindBadRequest, Status: 404}},
+			live: 100, asked: 1, change: auto},
+		{name: "no connection", api: &fake{refuse: fail(llm.Error{Kind: llm.KindTransport})}, failed: 100, asked: 4, longest: time.Minute},
 		{name: "live", api: &fake{}, live: 100, change: func(c *Config, _ *provider.Batch) { c.Route = Live }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -90,8 +105,12 @@ func TestEndings(t *testing.T) {
 				if took < c.shortest || took > max(c.longest, time.Second) {
 					t.Errorf("it took %v", took)
 				}
-				if p := b.Progress(); len(p.Open) != len(b.open()) || p.Queued != 0 || (failed == 0 && len(p.Open) != 0) {
-					t.Errorf("left: %+v", p)
+				if c.asked > 0 && c.api.n != c.asked {
+					t.Errorf("%d creations, want %d", c.api.n, c.asked)
+				}
+				// No failure here leaves a batch, since none was accepted.
+				if p := b.Progress(); len(p.Open) != 0 || len(b.open()) != 0 || p.Queued != 0 {
+					t.Errorf("left: %+v, %+v", p, b.open())
 				}
 			})
 		})
@@ -151,6 +170,23 @@ func TestPolling(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDrainBeforeCreation: a batch that no server accepted is not left open.
+func TestDrainBeforeCreation(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{refuse: func(int) *llm.Error { return &llm.Error{Kind: llm.KindRateLimited, Status: 429} }}
+		b, reqs := newBench(t, f), ask(20)
+		time.AfterFunc(10*time.Minute, b.Drain)
+		got := b.wave(t.Context(), reqs)
+		if _, _, failed := tally(t, reqs, got); failed != 20 || got[0].err.Kind != llm.KindCanceled || len(b.open()) != 0 || len(b.Progress().Open) != 0 {
+			t.Errorf("%d failed: %v; open: %+v", failed, got[0].err, b.open())
+		}
+		if last := b.events[len(b.events)-1]; last.Step != Closed || !strings.Contains(last.Why, "not created") {
+			t.Errorf("%+v", last)
+		}
+	})
 }
 
 // TestDrain leaves batches that can be found again, and waits for those that cannot.

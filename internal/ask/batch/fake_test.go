@@ -22,6 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type fake struct {
 	takes   time.Duration // from creation to the end
 	tokens  int           // that may wait; more fails a batch
+	list    *llm.Error    // of looking for batches
 	poison  string        // a batch with this in a message fails
 	where   bool          // and says in which line
 	refuse  func(n int) *llm.Error
@@ -131,6 +132,9 @@ func (f *fake) find(id string) *fakeBatch {
 func (f *fake) Find(_ context.Context, o *Open, taken func(string) bool) (Found, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.list != nil {
+		return Found{}, f.list
+	}
 	maybe := false
 	for _, b := range f.order {
 		ended := !time.Now().Before(f.end(b))

@@ -19,7 +19,7 @@ type ending struct {
 	how end
 	err *llm.Error // of fails
 	why string     // of again, live, lost and fails
-	// never, of fails, means that the batch certainly does not exist.
+	// never, of fails and left, means that the batch certainly does not exist.
 	never bool
 }
 
@@ -40,7 +40,8 @@ const (
 	maxGone     = 8         // consecutive times that a batch is not found before it is lost: over a minute
 	maxReads    = 8         // times that its results lack lines, or are not found, before those are lost: over a minute
 	maxErrors   = 20        // consecutive times that a provider cannot be asked before the run stops
-	maxConnects = 4         // failed connections when creating a batch before the run stops
+	maxCreates  = 4         // failures to create a batch: with auto its lines are then asked live, and else the run stops if it cannot connect
+	maxRefusals = 4         // batches that are refused in a row before auto asks live, instead of sending halves
 )
 
 // run follows a batch until it is collected, or cannot be followed any further.
@@ -98,6 +99,9 @@ func (w *Wave) settle(ctx context.Context, t *openBatch, e ending) {
 		}
 	case left:
 		w.leave(ctx, t)
+		if e.never {
+			b.remove(t)
+		}
 	}
 	if !t.intended {
 		b.remove(t)
@@ -187,7 +191,7 @@ func (w *Wave) create(ctx context.Context, t *openBatch) ending {
 
 // tryCreate creates a batch whose intent is durable.
 func (w *Wave) tryCreate(ctx context.Context, t *openBatch) ending {
-	b := w.batcher
+	b, auto := w.batcher, w.batcher.policy.Route == Auto
 	var broken *llm.Error
 	uploaded := func(ctx context.Context, file string) error {
 		if broken = b.note(ctx, Event{Step: Uploaded, Key: t.Key, File: file}); broken != nil {
@@ -217,10 +221,14 @@ func (w *Wave) tryCreate(ctx context.Context, t *openBatch) ending {
 			if found := w.search(ctx, t, time.Now()); found.how != again {
 				return found
 			}
-			continue
+		}
+		// From here on it certainly does not exist.
+		switch {
 		case !e.Kind.Retryable() || e.Final:
 			return w.refused(t, e)
-		case e.Kind == llm.KindTransport && n+1 >= maxConnects:
+		case auto && e.Kind != llm.KindRateLimited && n+1 >= maxCreates:
+			return ending{how: live, why: "not created: " + e.Message}
+		case e.Kind == llm.KindTransport && n+1 >= maxCreates:
 			final := *e
 			final.Final = true // it was tried often enough
 			return ending{how: fails, err: &final, why: "not sent: " + e.Message, never: true}
@@ -234,24 +242,34 @@ func (w *Wave) tryCreate(ctx context.Context, t *openBatch) ending {
 		case late:
 			return ending{how: live, why: "not created in time: " + e.Message}
 		default:
-			return ending{how: left}
+			return ending{how: left, why: "not created: " + e.Message, never: ctx.Err() == nil}
 		}
 	}
 }
 
 // refused decides what to do about a draft that the provider refuses.
 func (w *Wave) refused(t *openBatch, e *llm.Error) ending {
+	auto := w.batcher.policy.Route == Auto
 	switch {
+	case auto && e.Kind == llm.KindAuth && e.Status == http.StatusForbidden: // the key may be good for live calls
+		t.queue.disable()
+		return ending{how: live, why: "refused: " + e.Message}
 	case e.Kind == llm.KindAuth, e.Kind == llm.KindQuota:
-		return ending{how: fails, err: e}
-	case e.Status == http.StatusNotFound, e.Status == http.StatusMethodNotAllowed, e.Status == http.StatusNotImplemented:
+		return ending{how: fails, err: e, why: "refused: " + e.Message, never: true}
+	case noAPI(e):
 		t.queue.disable()
 		return ending{how: live, why: "there is no batch API: " + e.Message}
-	case len(t.Lines) < 2:
+	}
+	row := t.queue.refused(t.Model, len(t.Lines))
+	if len(t.Lines) < 2 || auto && row >= maxRefusals {
 		return ending{how: live, why: "refused: " + e.Message}
 	}
-	t.queue.smaller(t.Model, len(t.Lines))
 	return ending{how: again, why: "refused: " + e.Message}
+}
+
+// noAPI reports whether a server says that it has no batch API.
+func noAPI(e *llm.Error) bool {
+	return e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed || e.Status == http.StatusNotImplemented
 }
 
 // created records the name of a batch.
@@ -269,7 +287,8 @@ func (w *Wave) created(ctx context.Context, t *openBatch, id string) ending {
 }
 
 // search looks for a batch that may have been created at since, until it is found or certainly does
-// not exist, which is again.
+// not exist, which is again. A server without a batch API has none. With auto, a batch that this process sent and
+// cannot ask about is lost, so that its lines are asked live, and count as maybe paid.
 func (w *Wave) search(ctx context.Context, t *openBatch, since time.Time) ending {
 	b, errs := w.batcher, 0
 	for n := 0; ; n++ {
@@ -277,10 +296,16 @@ func (w *Wave) search(ctx context.Context, t *openBatch, since time.Time) ending
 		switch e := llm.AsError(err); {
 		case ctx.Err() != nil:
 			return ending{how: left}
+		case err != nil && noAPI(e):
+			t.queue.disable()
+			return ending{how: live, why: "there is no batch API: " + e.Message}
 		case err != nil:
 			b.noteError(t, e)
 			if end := t.unasked(e, &errs); end.how != underway {
 				return end
+			}
+			if errs >= maxCreates && t.draft != nil && b.policy.Route == Auto {
+				return ending{how: lost, why: "it may have been created, and the provider cannot be asked: " + e.Message}
 			}
 		case f.ID != "":
 			return w.created(ctx, t, f.ID)

@@ -35,6 +35,7 @@ type backlog struct {
 	limit    int  // limit tokens; 0: not known
 	alone    bool // one batch at a time, since two were too much
 	maxLines int  // lines of a batch, after larger ones failed; 0: the API's
+	refusals int  // batches that were refused in a row
 }
 
 func newQueue(name string, d API, limits provider.Batch) *Queue {
@@ -127,11 +128,22 @@ func (q *Queue) smaller(model string, lines int) {
 	q.backlogOf(model).maxLines = max(1, lines/2)
 }
 
+// refused is smaller for a batch that was not created. It returns how many were refused in a row.
+func (q *Queue) refused(model string, lines int) (row int) {
+	q.smaller(model, lines)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	b := q.backlogOf(model)
+	b.refusals++
+	return b.refusals
+}
+
 // accepted learns that a batch of so many lines was accepted.
 func (q *Queue) accepted(model string, lines int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if b := q.backlogOf(model); b.maxLines > 0 && lines >= b.maxLines {
+	b := q.backlogOf(model)
+	if b.refusals = 0; b.maxLines > 0 && lines >= b.maxLines {
 		b.maxLines *= 2
 	}
 }

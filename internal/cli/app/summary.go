@@ -153,7 +153,7 @@ func (p process) summarize(ctx context.Context, j journal.Journal) (*Summary, er
 func (p process) counts(head *journal.Head, recorded journal.Counts) *Summary {
 	r, d := p.result, p.stats
 	s := &Summary{
-		File: p.file, State: r.State, Reason: r.Reason, Grown: p.grown, Unpriced: p.unpriced, Repriced: p.repriced, Saved: d.Saved, Batches: len(head.Batches), Risked: head.Risked,
+		File: p.file, State: r.State, Reason: r.Reason, Grown: p.grown, Unpriced: p.unpriced, Repriced: p.repriced, Saved: d.Saved, Batches: head.Accepted(), Risked: head.Risked,
 		Attempts: int(d.Attempts), RateLimited: int(d.RateLimited), Digest: r.Digest, Wall: r.Wall.Seconds(),
 	}
 	s.Episodes.Total, s.Episodes.Failed = r.Episodes, r.Failed

@@ -37,9 +37,9 @@ func newWaves(ctx context.Context, plan *planfile.Plan, j journal.Journal, head 
 		return w, nil
 	}
 	since := 0
-	for _, n := range head.Batches {
-		if since == 0 || n < since {
-			since = n
+	for _, b := range head.Batches {
+		if since == 0 || b.Entry < since {
+			since = b.Entry
 		}
 	}
 	var log batch.Log
@@ -62,7 +62,11 @@ func newWaves(ctx context.Context, plan *planfile.Plan, j journal.Journal, head 
 		}
 	}
 	if err == nil && len(w.open) > 0 && plan.Pace != "wave" {
-		err = usageError{fmt.Errorf("batches of the run (%d) are still with their providers, and are paid for: resume it with --pace wave to collect them (with --set batch.route=live it sends no new ones)", len(w.open))}
+		are := "are still with their providers, and are paid for"
+		if head.Accepted() == 0 {
+			are = "were perhaps sent, and may be paid for"
+		}
+		err = usageError{fmt.Errorf("batches of the run (%d) %s: resume it with --pace wave to collect them (with --set batch.route=live it sends no new ones)", len(w.open), are)}
 	}
 	return w, err
 }

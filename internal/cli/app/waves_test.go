@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -106,6 +108,64 @@ func TestWavesWithFaults(t *testing.T) {
 			got := playWaves(t, Play{Kinds: worlds.Standard(), Plan: batchPlan(t, url), File: file})
 			if got.Digest != want.Digest || got.Calls.Failed > 0 {
 				t.Errorf("%+v, want digest %s", got, want.Digest)
+			}
+			s, err := runfile.OpenRead(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			if head, err := s.Head(t.Context()); err != nil || len(head.Batches) > 0 {
+				t.Errorf("open batches: %v, %v", head.Batches, err)
+			}
+		})
+	}
+}
+
+// TestAutoGoesLive: if a server refuses batches, or fails when it gets one, the route auto asks live, and no batch is left open that
+// no server accepted.
+func TestAutoGoesLive(t *testing.T) {
+	t.Parallel()
+	url, server := batchServer(t)
+	free := playWaves(t, Play{Kinds: worlds.Standard(), Plan: batchPlan(t, url, "pace=free")})
+	answer := func(status int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, `{"error":{"message":"no batches here"}}`, status)
+		}
+	}
+	drop := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+	isFile := func(r *http.Request) bool { return strings.Contains(r.URL.Path, "/files") }
+	isBatch := func(r *http.Request) bool { return strings.Contains(r.URL.Path, "/batches") }
+	creates := func(r *http.Request) bool { return isBatch(r) && r.Method == http.MethodPost }
+	either := func(r *http.Request) bool { return isFile(r) || isBatch(r) }
+	for name, c := range map[string]struct {
+		when func(*http.Request) bool
+		does http.HandlerFunc
+	}{
+		"403":                        {either, answer(403)},
+		"404":                        {either, answer(404)},
+		"400":                        {either, answer(400)},
+		"500":                        {either, answer(500)},
+		"400 for the batch":          {creates, answer(400)},
+		"500 for the batch":          {creates, answer(500)},
+		"a dropped connection":       {creates, drop},
+		"every connection dropped":   {either, drop},
+		"500, and no list":           {isBatch, answer(500)},
+		"dropped, and no connection": {isBatch, drop},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if c.when(r) {
+					c.does(w, r)
+					return
+				}
+				server.ServeHTTP(w, r)
+			}))
+			defer front.Close()
+			file := filepath.Join(t.TempDir(), "run.parley")
+			sum := playWaves(t, Play{Kinds: worlds.Standard(), Plan: batchPlan(t, front.URL+"/v1", "batch.route=auto", "batch.min=2"), File: file})
+			if sum.Digest != free.Digest || sum.Batches != 0 || sum.Calls.Failed > 0 {
+				t.Errorf("%+v, want digest %s", sum, free.Digest)
 			}
 			s, err := runfile.OpenRead(file)
 			if err != nil {

@@ -141,7 +141,7 @@ func (r *Runs) join(drop []map[int]bool) {
 	first := r.members[0].head
 	begun := *first.Begun
 	begun.Run, begun.Agents, begun.Grown, begun.Cells, begun.Measures = "", nil, nil, nil, nil
-	r.head = &journal.Head{Begun: &begun, Last: first.Last, Playing: map[int]journal.Progress{}, Batches: map[string]int{}}
+	r.head = &journal.Head{Begun: &begun, Last: first.Last, Playing: map[int]journal.Progress{}, Batches: map[string]journal.OpenBatch{}}
 	total := 0
 	for i, p := range r.members {
 		p.first = total
@@ -204,8 +204,9 @@ func (p *member) joinRun(h *journal.Head) {
 	if p.head.Last.State != journal.Complete && h.Last.State == journal.Complete {
 		h.Last = p.head.Last
 	}
-	for key := range p.head.Batches {
-		h.Batches[key] = 1
+	for key, b := range p.head.Batches {
+		b.Entry = 1
+		h.Batches[key] = b
 	}
 }
 

@@ -29,7 +29,7 @@ type Outline struct {
 	Ended, Failed, Playing int // of these
 	Replies                int // to calls, acts and bots' calls; failures too
 	Spent                  llm.Money
-	Batches                int // that are open at their providers
+	Batches                int // that are open, and that their providers have accepted
 	Steered                []journal.Steered
 }
 
@@ -44,7 +44,7 @@ func (s *Store) Outline(ctx context.Context) (o Outline, err error) {
 		}
 		n, err := r.events(everything(), func(_ int64, e journal.Entry) { h.Add(e) })
 		o = Outline{
-			Begun: h.Begun, Last: h.Last, Open: h.Cut, Replies: int(t.calls), Spent: max(0, llm.Money(t.spent)), Batches: len(h.Batches), Steered: h.Steered,
+			Begun: h.Begun, Last: h.Last, Open: h.Cut, Replies: int(t.calls), Spent: max(0, llm.Money(t.spent)), Batches: h.Accepted(), Steered: h.Steered,
 			Episodes: int(t.episodes), Playing: int(t.states[statePlaying]), Ended: int(t.states[stateEnded]), Failed: int(t.states[stateFailed]),
 		}
 		return cmp.Or(err, r.complete(n, t.events, "events"), r.checkBegun(h.Begun, t))

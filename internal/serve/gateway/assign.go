@@ -225,6 +225,11 @@ func (a *sessionSet) fingerprint(digest [16]byte, api string, q *llm.Request) fi
 	return f
 }
 
+// equal reports whether two calls ask the same.
+func (f fingerprint) equal(g fingerprint) bool {
+	return f.exact == g.exact || f.loose != nil && g.loose != nil && *f.loose == *g.loose
+}
+
 // same reports whether a call asks the same as the one that f is of.
 func (a *sessionSet) same(f fingerprint, digest [16]byte, api string, q *llm.Request) bool {
 	if digest == f.exact || f.loose == nil {

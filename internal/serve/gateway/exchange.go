@@ -125,12 +125,18 @@ func (x *exchange) read(r *http.Request) bool {
 
 // enter finds the session of the call and enters it.
 func (x *exchange) enter(ctx context.Context, cancel context.CancelCauseFunc) bool {
-	id, err := requestSession(x.rt, x.header)
+	id, drawn, err := requestSession(x.rt, x.header)
 	if err != nil {
 		x.fail(http.StatusBadRequest, "session_invalid", err.Error())
 		return false
 	}
-	x.session, x.note, err = x.g.sessions.Assign(ctx, sessionName{Owner: x.g.owner(x.header), ID: id}, x.call, x.client)
+	name := sessionName{Owner: x.g.owner(x.header), ID: id}
+	if drawn && x.g.cfg.Replay {
+		err = x.g.sessions.Match(ctx, name, x.call)
+	}
+	if err == nil {
+		x.session, x.note, err = x.g.sessions.Assign(ctx, name, x.call, x.client)
+	}
 	if err == nil {
 		x.callID, err = x.session.Enter(cancel)
 	}
@@ -140,6 +146,8 @@ func (x *exchange) enter(ctx context.Context, cancel context.CancelCauseFunc) bo
 			x.out.episode = x.session.Header
 		}
 		return true
+	case isUnmatched(err):
+		x.diverged(err.Error())
 	case errors.Is(err, errUnknown):
 		x.fail(http.StatusNotFound, "session_unknown", "session "+id+" is not in the record that is served")
 	case closed:
@@ -163,12 +171,11 @@ func (x *exchange) replayed() bool {
 	}
 	was := p.Take(x.call)
 	if was == nil {
-		x.g.missed.Add(1)
-		x.g.metrics.missed.Add(1)
 		if x.g.cfg.Replay {
-			x.fail(http.StatusConflict, "replay_diverged", "session "+x.session.ID+": "+p.Diverged(x.call)+"; parley gateway --ignore and --nearest allow differences")
+			x.diverged("session " + x.session.ID + ": " + p.Diverged(x.call))
 			return true
 		}
+		x.missed()
 		if why := p.Missing(x.call); why != "" {
 			x.g.tell("session %s: a call is not in the record and is asked now: %s; --ignore allows differences", x.session.ID, why)
 		}
@@ -187,6 +194,23 @@ func (x *exchange) replayed() bool {
 	x.end = endReplayed
 	x.out.whole(was.Wire.Status, was.Wire.Body, h)
 	return true
+}
+
+// missed counts a call that is not in the record.
+func (x *exchange) missed() {
+	x.g.missed.Add(1)
+	x.g.metrics.missed.Add(1)
+}
+
+// diverged answers a call that is not in the record that is replayed.
+func (x *exchange) diverged(why string) {
+	x.missed()
+	x.fail(http.StatusConflict, "replay_diverged", why+"; parley gateway --ignore and --nearest allow differences")
+}
+
+func isUnmatched(err error) bool {
+	_, is := errors.AsType[unmatchedError](err)
+	return is
 }
 
 // served counts a call that was answered from the record.

@@ -1,15 +1,10 @@
 package gateway
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 
-	"parley/internal/kit/text"
 	"parley/internal/serve/gateway/format"
 	"parley/llm"
 )
@@ -175,7 +170,7 @@ func (p *replay) closest(c *format.Call) (int, *servedCall) {
 	if best < 0 || share < p.nearest {
 		return -1, nil
 	}
-	return best, &servedCall{How: howNearest, Share: share, Difference: differences(p.calls[best].Request, &c.Request, p.aliases)}
+	return best, &servedCall{How: howNearest, Share: share, Difference: p.differences(p.calls[best].Request, &c.Request)}
 }
 
 // Diverged describes how a call that is not recorded differs from the next recorded one.
@@ -193,7 +188,7 @@ func (p *replay) Diverged(c *format.Call) string {
 	case was.Request == nil:
 		return place + "something else was asked for"
 	}
-	if where := differences(was.Request, &c.Request, p.aliases); where != "" {
+	if where := p.differences(was.Request, &c.Request); where != "" {
 		return place + where
 	}
 	return place + "the difference is in a part of the request that is not recorded"
@@ -229,25 +224,9 @@ const maxDifferences = 3
 
 // differences describes how two requests differ, or returns "". Models come last: the record has the model
 // that was asked, with its provider, and a request may have an alias.
-func differences(was, is *llm.Request, aliases map[string]string) string {
-	var all []string
-	for i := range min(len(was.Messages), len(is.Messages)) {
-		if d := messageDifference(&was.Messages[i], &is.Messages[i]); d != "" {
-			all = append(all, fmt.Sprintf("messages[%d]%s", i, d))
-		}
-	}
-	if len(was.Messages) != len(is.Messages) {
-		all = append(all, fmt.Sprintf("messages: there were %d, and are %d", len(was.Messages), len(is.Messages)))
-	}
-	a, b := requestMembers(was), requestMembers(is)
-	names := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
-	slices.Sort(names)
-	for _, key := range slices.Compact(names) {
-		if !bytes.Equal(a[key], b[key]) {
-			all = append(all, fmt.Sprintf("%s: %s", key, textDifference(string(a[key]), string(b[key]))))
-		}
-	}
-	if !sameModel(was.Model, is.Model, aliases) {
+func (p *replay) differences(was, is *llm.Request) string {
+	all := p.rules.Differences(was, is)
+	if !p.rules.AnyModel() && !sameModel(was.Model, is.Model, p.aliases) {
 		all = append(all, fmt.Sprintf("model: it was %s, and is %q", was.Model, is.Model))
 	}
 	if n := len(all) - maxDifferences; n > 0 {
@@ -259,52 +238,4 @@ func differences(was, is *llm.Request, aliases map[string]string) string {
 // sameModel reports whether a request for a model means the recorded one, which has its provider's name.
 func sameModel(was, is string, aliases map[string]string) bool {
 	return is == was || aliases[is] == was || strings.HasSuffix(was, "/"+is)
-}
-
-// messageDifference describes the first difference of two messages, or returns "".
-func messageDifference(a, b *llm.Message) string {
-	if a.Role != b.Role {
-		return fmt.Sprintf(".role: it was %s, and is %s", a.Role, b.Role)
-	}
-	if x, y := a.Text(), b.Text(); x != y {
-		return ".content: " + textDifference(x, y)
-	}
-	if x, y := marshal(a), marshal(b); !bytes.Equal(x, y) {
-		return ": " + textDifference(string(x), string(y))
-	}
-	return ""
-}
-
-// requestMembers returns the members of a request except its messages.
-func requestMembers(r *llm.Request) map[string]json.RawMessage {
-	c := *r
-	c.Messages, c.Model = nil, ""
-	extra := c.Extra
-	c.Extra = nil
-	out := map[string]json.RawMessage{}
-	_ = json.Unmarshal(marshal(c), &out) // just encoded
-	for name, v := range extra {
-		if !format.Personal(name) { // it does not count
-			out[name] = v
-		}
-	}
-	return out
-}
-
-func marshal(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return []byte(err.Error())
-	}
-	return b
-}
-
-// textDifference shows two texts from shortly before they differ.
-func textDifference(was, is string) string {
-	at := 0
-	for at < min(len(was), len(is)) && was[at] == is[at] {
-		at++
-	}
-	from := max(0, at-20)
-	return fmt.Sprintf("from character %d on it was %q, and is %q", at, text.Excerpt(was[from:], 60), text.Excerpt(is[from:], 60))
 }

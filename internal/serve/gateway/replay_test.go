@@ -216,6 +216,49 @@ func TestIgnore(t *testing.T) {
 	}
 }
 
+// agent makes the calls of a coding agent that names its session itself, and reports what changes each time it runs.
+func agent(l *lab, session, task string) (out []reply) {
+	const body = `{"model":"m","client_metadata":{"turn_id":%q},"input":[{"role":"user","content":%q},{"type":"function_call","call_id":"c","name":"sh","arguments":"{}"},` +
+		`{"type":"function_call_output","call_id":"c","output":%q}]}`
+	for _, result := range []string{"one", "two"} {
+		output := "Chunk ID: " + fmt.Sprintf("%x", session) + "\nWall time: 0.0" + fmt.Sprint(len(session)) + " seconds\nOutput:\n" + result
+		out = append(out, l.post("/v1/responses", fmt.Sprintf(body, session, task, output), "Session-Id", session))
+	}
+	return out
+}
+
+// TestReplayAgents replays programs that name their sessions, differently each time, and have ids in what they ask.
+func TestReplayAgents(t *testing.T) {
+	t.Parallel()
+	live := start(t, Config{Upstreams: both(simulated(t, sim.Config{}))})
+	north, south := agent(live, "a1", "go north"), agent(live, "a2", "go south")
+	if err := live.stop(); err != nil {
+		t.Fatal(err)
+	}
+	again := startAt(t, Config{Replay: true, Rules: ignoring(t)}, live.file)
+	for i, want := range [][]reply{south, north, south, south} {
+		task := map[bool]string{true: "go north", false: "go south"}[i == 1]
+		for k, got := range agent(again, fmt.Sprint("run-", i), task) {
+			if got.body != want[k].body || got.status != 200 || got.header.Get("X-Parley-Replayed") != "rules" {
+				t.Errorf("run %d, call %d: %d %s, want %s", i, k, got.status, got.body, want[k].body)
+			}
+		}
+	}
+	again.post("/v1/sessions/run-3", "").want(t, 200, `"found":2`)
+	again.post("/v1/sessions/run-2", "").want(t, 404) // it had everything, and was forgotten
+	again.post("/v1/sessions/a2", "").want(t, 200, `"found":0`)
+	if got := agent(again, "lost", "go west")[0].want(t, 409, "replay_diverged", "session lost: no recorded session begins with this call: session a1, turn 0 differs", "messages[0].content: from character 3"); strings.Contains(got.body, "client_metadata") || strings.Contains(got.body, "Chunk") {
+		t.Errorf("what is ignored is named: %s", got.body)
+	}
+	again.post("/v1/sessions/lost/responses", `{"model":"m","input":"hi"}`).want(t, 404, "session lost is not in the record")
+	if sum := again.g.Summary(); sum.Replayed != 8 || sum.Missed != 2 || sum.Sessions != 5 { // a2 was looked at
+		t.Errorf("%+v", sum)
+	}
+	again.stop()
+	near := startAt(t, Config{Replay: true, Rules: ignoring(t), Nearest: 0.5}, live.file)
+	agent(near, "lost", "go west")[0].want(t, 200)
+}
+
 // TestIgnoreFits checks that no answer of another form or model is served.
 func TestIgnoreFits(t *testing.T) {
 	t.Parallel()

@@ -109,21 +109,28 @@ func endpoints() string {
 		"the same below /v1/sessions/{id} or /v1/{id}; GET /v1/sessions/{id}; POST /v1/sessions/{id}/close"
 }
 
-// requestSession returns the session of a request: from the path, a header, or the default one.
-func requestSession(rt *route, h http.Header) (string, error) {
-	id := rt.Session
-	for _, name := range []string{"X-Parley-Session", "X-Session-Id"} {
+// programHeaders are the headers in which programs name their sessions, as shipped: opencode, Claude Code and Codex.
+func programHeaders() []string {
+	return []string{"X-Session-Id", "X-Claude-Code-Session-Id", "Session-Id"}
+}
+
+// requestSession returns the session of a request: from the path, a header, or the default one. drawn reports whether the
+// name is a program's own, which is another one each time the program runs.
+func requestSession(rt *route, h http.Header) (id string, drawn bool, err error) {
+	id = cmp.Or(rt.Session, h.Get("X-Parley-Session"))
+	for _, name := range programHeaders() {
 		if id == "" {
 			id = h.Get(name)
+			drawn = id != ""
 		}
 	}
 	if id == "" {
-		return defaultSession, nil
+		return defaultSession, false, nil
 	}
 	if len(id) > 200 || strings.ContainsFunc(id, func(r rune) bool { return r == 0xfffd || !unicode.IsGraphic(r) || unicode.IsSpace(r) }) {
-		return "", fmt.Errorf("a session's name has at most 200 characters, none of them white space or invisible")
+		return "", false, fmt.Errorf("a session's name has at most 200 characters, none of them white space or invisible")
 	}
-	return id, nil
+	return id, drawn, nil
 }
 
 // owner returns who owns the sessions of a request: a digest of its key if keys distinguish clients. They do

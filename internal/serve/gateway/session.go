@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -58,8 +59,9 @@ type session struct {
 	// Name has its owner and its name, Episode its number in the run, and Header that number as a header
 	// value.
 	sessionName
-	Episode int
-	Header  []string
+	recorded sessionName // whose record it has: its own, or in a replay one that begins alike
+	Episode  int
+	Header   []string
 	// Next is its next position in a queue that is fair between sessions. The queue's lock guards it.
 	Next int64
 
@@ -138,8 +140,12 @@ type sessionSet struct {
 	found  *ledgerContents
 	seed   maphash.Seed
 
-	mu   sync.Mutex
-	byID map[sessionName]*session
+	mu        sync.Mutex
+	byID      map[sessionName]*session
+	forgotten int // sessions that are no longer in byID
+
+	matching sync.Mutex
+	openings []opening // what recorded sessions begin with; nil until needed
 }
 
 // newSessionSet returns the sessions of a record. Without a ledger nothing is recorded.
@@ -345,6 +351,129 @@ func (s *session) outcome(scores []world.Score) (world.Outcome, error) {
 	return o, err
 }
 
+// opening is what a recorded session begins with.
+type opening struct {
+	name   sessionName
+	first  int // episode
+	api    string
+	calls  []fingerprint
+	served int      // how many sessions it was served to
+	last   *session // the last of them
+}
+
+// maxOpening is how many calls of a session are compared to find its record. Programs make their first calls at once, so that
+// any of them may be the first.
+const maxOpening = 8
+
+// unmatchedError is returned for a call that no recorded session begins with.
+type unmatchedError struct{ id, why string }
+
+func (e unmatchedError) Error() string {
+	return "session " + e.id + ": no recorded session begins with this call: " + e.why
+}
+
+// Match finds the recorded session that begins with c, and serves it to a session whose name is not in the record. Sessions with
+// the same beginning are served in turns.
+func (a *sessionSet) Match(ctx context.Context, id sessionName, c *format.Call) error {
+	a.matching.Lock()
+	defer a.matching.Unlock()
+	if a.has(a.recordedName(id)) {
+		return nil
+	}
+	if err := a.readOpenings(ctx); err != nil {
+		return err
+	}
+	f := a.fingerprint(c.Turn(), string(c.API), &c.Request)
+	var same, other *opening
+	for i := range a.openings {
+		o := &a.openings[i]
+		switch {
+		case !a.cfg.Anybody && o.name.Owner != id.Owner:
+		case slices.ContainsFunc(o.calls, f.equal):
+			if same == nil || o.served < same.served {
+				same = o
+			}
+		case o.api == string(c.API) && (other == nil || o.served < other.served):
+			other = o
+		}
+	}
+	if a.cfg.Nearest > 0 {
+		same = cmp.Or(same, other)
+	}
+	switch {
+	case same != nil:
+		a.serveTo(same, id)
+		return nil
+	case other == nil:
+		return nil // Assign does not know the session either
+	}
+	calls, err := ReadCalls(context.WithoutCancel(ctx), a.cfg.Journal, other.first)
+	if err != nil {
+		return err
+	}
+	return unmatchedError{id.ID, "session " + other.name.ID + ", " + newReplay(calls, &a.cfg).Diverged(c)}
+}
+
+// has reports whether a session is open or in the record.
+func (a *sessionSet) has(id sessionName) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.byID[id] != nil || len(a.found.Sessions[id]) > 0
+}
+
+// serveTo serves a recorded session to another one. One that got all of it is forgotten: a program may run very often.
+func (a *sessionSet) serveTo(o *opening, id sessionName) {
+	s := a.newSession(id, o.first)
+	s.recorded = o.name
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if o.last != nil && o.last.servedAll() {
+		delete(a.byID, o.last.sessionName)
+		a.forgotten++
+	}
+	a.byID[id] = s
+	o.served, o.last = o.served+1, s
+}
+
+// servedAll reports whether a session got every recorded call, and makes none.
+func (s *session) servedAll() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.past == nil || len(s.active) > 0 {
+		return false
+	}
+	r := s.past.status()
+	return r.Found == r.Calls
+}
+
+// readOpenings reads what recorded sessions begin with, in the order in which they began.
+func (a *sessionSet) readOpenings(ctx context.Context) error {
+	if a.openings != nil {
+		return nil
+	}
+	var all []opening
+	for name, episodes := range a.found.Sessions {
+		calls, err := ReadCalls(context.WithoutCancel(ctx), a.cfg.Journal, episodes[0])
+		if err != nil {
+			return err
+		}
+		o := opening{name: name, first: episodes[0]}
+		for i := range calls[:min(len(calls), maxOpening)] {
+			was := &calls[i]
+			o.api = cmp.Or(o.api, was.Label)
+			f := fingerprint{exact: was.Digest}
+			if was.Request != nil {
+				f = a.fingerprint(was.Digest, was.Label, was.Request)
+			}
+			o.calls = append(o.calls, f)
+		}
+		all = append(all, o)
+	}
+	slices.SortFunc(all, func(x, y opening) int { return cmp.Compare(x.first, y.first) })
+	a.openings = all
+	return nil
+}
+
 // open returns a session for a name: of its last episode, or of a new one.
 func (a *sessionSet) open(id sessionName, begin bool) (*session, error) {
 	episodes := a.found.Sessions[id]
@@ -374,7 +503,7 @@ func (a *sessionSet) begin(id sessionName) (*session, error) {
 // newSession returns a session for an episode.
 func (a *sessionSet) newSession(id sessionName, episode int) *session {
 	now := time.Now()
-	s := &session{sessionName: id, Episode: episode, Header: []string{strconv.Itoa(episode)}, state: stateOpen, active: map[int]context.CancelCauseFunc{}, steps: map[string]int{}}
+	s := &session{sessionName: id, recorded: id, Episode: episode, Header: []string{strconv.Itoa(episode)}, state: stateOpen, active: map[int]context.CancelCauseFunc{}, steps: map[string]int{}}
 	s.info = sessionStatus{Session: id.ID, Episode: episode, FirstSeen: now, LastSeen: now, MaxSteps: a.cfg.MaxSteps}
 	if a.cfg.Draws && id.ID != defaultSession {
 		s.seen = map[[16]byte]int{}
@@ -384,7 +513,7 @@ func (a *sessionSet) newSession(id sessionName, episode int) *session {
 
 // restore restores the state of a recorded session.
 func (a *sessionSet) restore(ctx context.Context, s *session) error {
-	episodes := a.found.Sessions[s.sessionName]
+	episodes := a.found.Sessions[s.recorded]
 	if !slices.Contains(episodes, s.Episode) {
 		return nil
 	}
@@ -646,5 +775,5 @@ func (a *sessionSet) Counts() (open, all int) {
 		}
 		s.mu.Unlock()
 	}
-	return open, len(a.byID)
+	return open, len(a.byID) + a.forgotten
 }

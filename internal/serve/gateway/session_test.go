@@ -66,6 +66,35 @@ func TestClose(t *testing.T) {
 	again.post(chatPath, chatOf("m", "hi")).want(t, 409, "session s is closed: solved")
 }
 
+// TestSessionNames checks where a session's name comes from, and that a provider does not get it.
+func TestSessionNames(t *testing.T) {
+	t.Parallel()
+	up := script(saying("fine"))
+	l := to(t, up)
+	const path = "/v1/chat/completions"
+	for _, c := range []struct {
+		path   string
+		header []string
+		want   string
+	}{
+		{path, nil, "default"},
+		{path, []string{"X-Claude-Code-Session-Id", "claude"}, "claude"},
+		{path, []string{"Session-Id", "codex", "Thread-Id", "thread"}, "codex"},
+		{path, []string{"X-Session-Id", "opencode", "X-Session-Affinity", "other"}, "opencode"},
+		{path, []string{"X-Parley-Session", "mine", "X-Session-Id", "opencode", "Session-Id", "codex"}, "mine"},
+		{"/v1/sessions/path/chat/completions", []string{"X-Parley-Session", "mine", "X-Claude-Code-Session-Id", "claude"}, "path"},
+	} {
+		episode := l.post(c.path, chatOf("m", "hi"), c.header...).want(t, 200).header.Get("X-Parley-Episode")
+		l.post("/v1/sessions/"+c.want, "").want(t, 200, `"episode":`+episode+`,`)
+	}
+	l.post(path, chatOf("m", "hi"), "Session-Id", "a b").want(t, 400, "session_invalid")
+	for i, h := range up.heads {
+		if h["X-Session-Id"] != nil || h["X-Parley-Session"] != nil {
+			t.Errorf("call %d: the provider gets %v", i, h)
+		}
+	}
+}
+
 // TestCloseWhileBusy closes a session with a call in flight, in each way.
 func TestCloseWhileBusy(t *testing.T) {
 	t.Parallel()

@@ -316,7 +316,7 @@ type flight struct {
 	OwnKey bool
 	// Keys are the client's own keys, if OwnKey is set.
 	Keys []string
-	// Session is sent to the provider, so that it can keep a session on one replica.
+	// Session is sent to a provider that wants it, so that it can keep a session on one replica.
 	Session string
 	// Created is the time of a translated answer, in seconds since 1970.
 	Created int64
@@ -429,7 +429,7 @@ func isBillingHeader(name string) bool {
 	return strings.HasPrefix(name, "X-Goog-") || strings.HasPrefix(name, "X-Vertex-Ai-") || strings.HasPrefix(name, "X-Amzn-Bedrock-")
 }
 
-// header returns the headers to send. Another vendor gets only the session.
+// header returns the headers to send. Another vendor gets at most the session.
 func (u *relay) header(f *flight, translated bool) http.Header {
 	out := make(http.Header, len(f.Header)+1)
 	if !translated {
@@ -445,7 +445,7 @@ func (u *relay) header(f *flight, translated bool) http.Header {
 			}
 		}
 	}
-	if f.Session != "" {
+	if f.Session != "" && u.provider.Session == provider.SessionHeader {
 		out["X-Session-Id"] = []string{f.Session}
 	}
 	return out
@@ -504,7 +504,8 @@ func isHopHeader(name string) bool {
 func isNoiseHeader(name string) bool {
 	switch name {
 	case "Accept", "Accept-Language", "Accept-Charset", "Baggage", "Cache-Control", "Dnt", "Idempotency-Key", "Pragma", "Priority",
-		"Sentry-Trace", "Traceparent", "Tracestate", "User-Agent", "X-App", "X-Client-Request-Id", "X-Request-Id", "Request-Id":
+		"Sentry-Trace", "Traceparent", "Tracestate", "User-Agent", "X-App", "X-Client-Request-Id", "X-Request-Id", "Request-Id",
+		"Session-Id", "Thread-Id", "X-Claude-Code-Session-Id", "X-Codex-Turn-Metadata", "X-Codex-Window-Id", "X-Session-Affinity":
 		return true
 	}
 	return strings.HasPrefix(name, "X-Stainless-") || strings.HasPrefix(name, "X-B3-") || strings.HasPrefix(name, "X-Datadog-")

@@ -20,13 +20,13 @@ func TestHeaders(t *testing.T) {
 	t.Parallel()
 	f := &flight{Call: &format.Call{API: format.Messages}, Keys: []string{"sk-clients"}, Session: "s", Header: http.Header{
 		"Anthropic-Beta": {"x"}, "User-Agent": {"agent/1"}, "Authorization": {"Bearer other"}, "X-Api-Key": {"sk-clients"}, "Api-Key": {"azure"}, "Cookie": {"c"},
-		"X-Parley-Session": {"s"}, "X-Forwarded-For": {"me"}, "Sec-Fetch-Site": {"same-origin"}, "Accept-Encoding": {"gzip"},
+		"X-Parley-Session": {"s"}, "X-Session-Id": {"theirs"}, "Session-Id": {"drawn"}, "X-Forwarded-For": {"me"}, "Sec-Fetch-Site": {"same-origin"}, "Accept-Encoding": {"gzip"},
 		"Content-Type": {"application/x-www-form-urlencoded"}, "Connection": {"keep-alive, X-Odd", "x-api-key"}, "X-Odd": {"1"}, "X-Org": {"theirs"},
 		"Transfer-Encoding": {"chunked"}, "X-Http-Method-Override": {"DELETE"}, "Te": {"trailers"},
 	}}
-	u := &relay{own: ownHeaders(map[string]string{"x-org": "ours"})}
+	u := &relay{own: ownHeaders(map[string]string{"x-org": "ours"}), provider: provider.Provider{Session: provider.SessionHeader}}
 	got := u.header(f, false)
-	want := map[string]string{"Anthropic-Beta": "x", "User-Agent": "agent/1", "X-Api-Key": "sk-clients", "Api-Key": "azure", "X-Session-Id": "s"}
+	want := map[string]string{"Anthropic-Beta": "x", "User-Agent": "agent/1", "X-Api-Key": "sk-clients", "Api-Key": "azure", "Session-Id": "drawn", "X-Session-Id": "s"}
 	for k, v := range want {
 		if got.Get(k) != v {
 			t.Errorf("%s: %q, want %q", k, got.Get(k), v)
@@ -41,6 +41,10 @@ func TestHeaders(t *testing.T) {
 	}
 	if got := u.header(f, true); len(got) != 1 || got.Get("X-Session-Id") != "s" {
 		t.Errorf("to another vendor goes %v", got)
+	}
+	u.provider.Session = ""
+	if plain, other := u.header(f, false), u.header(f, true); plain["X-Session-Id"] != nil || len(other) != 0 {
+		t.Errorf("a provider that does not want the session's name gets %v and %v", plain, other)
 	}
 	if back := answerHeaders(http.Header{
 		"Set-Cookie": {"c"}, "X-Request-Id": {"r"}, "Content-Length": {"3"}, "Access-Control-Allow-Origin": {"*"}, "X-Parley-Cached": {"true"}, "Location": {"/"},

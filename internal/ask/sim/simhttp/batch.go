@@ -1,6 +1,7 @@
 package simhttp
 
 import (
+	"encoding/json"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -90,9 +91,13 @@ type batch struct {
 	endpoint string
 	fileID   string
 	metadata map[string]any
-	created  time.Time
-	takes    time.Duration
-	fault    sim.Fault
+	// inline has the lines of requests that came with one of Gemini's batches, and metadatas what else the client said of each. Both are nil
+	// if the requests are in a file.
+	inline    []byte
+	metadatas []json.RawMessage
+	created   time.Time
+	takes     time.Duration
+	fault     sim.Fault
 
 	mu        sync.Mutex
 	lines     []batches.MessageLine
@@ -109,7 +114,7 @@ type results struct {
 	state             string
 	at                time.Time
 	outputID, errorID string
-	content           []byte // Anthropic's and xAI's
+	content           []byte // Anthropic's, xAI's, and Gemini's if its requests came with the batch
 	counts            batches.MessageCounts
 	usage             llm.Usage
 }

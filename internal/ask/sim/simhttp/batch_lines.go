@@ -9,11 +9,11 @@ import (
 
 // store keeps the result lines: as one list of results, or as files.
 func (s *batchStore) store(b *batch, res *results, out, bad []byte) {
-	switch b.vendor {
-	case batchAnthropic, xai:
+	switch {
+	case b.vendor == batchAnthropic || b.vendor == xai || b.inline != nil:
 		res.content = append(out, bad...)
 		return
-	case batchGemini: // one file, whose name is the batch's
+	case b.vendor == batchGemini: // one file, whose name is the batch's
 		out, bad = append(out, bad...), nil
 	}
 	keep := func(name string, content []byte) string {

@@ -61,15 +61,19 @@ func checkMetadata(m map[string]any) *Error {
 	return nil
 }
 
-// checkLines reads the input file and notes its faults.
+// checkLines reads the requests and notes their faults.
 func (s *batchStore) checkLines(b *batch, now time.Time) {
-	f := s.files.Find(b.fileID)
-	if f == nil {
-		b.fail("file_not_found", 0, "The input file was deleted.")
-		return
+	content := b.inline
+	if content == nil {
+		f := s.files.Find(b.fileID)
+		if f == nil {
+			b.fail("file_not_found", 0, "The input file was deleted.")
+			return
+		}
+		content = f.Content
 	}
 	seen, n, limit := map[string]bool{}, 0, s.maxRequests(openAIMaxRequests)
-	for raw := range bytes.SplitSeq(f.Content, []byte("\n")) {
+	for raw := range bytes.SplitSeq(content, []byte("\n")) {
 		if raw = bytes.TrimSpace(raw); len(raw) == 0 {
 			continue
 		}

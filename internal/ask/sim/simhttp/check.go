@@ -20,6 +20,9 @@ type Ask struct {
 	Stream       bool
 	IncludeUsage bool // the stream ends with the usage
 	NoOutput     bool // the request only warms the prompt cache
+
+	// LateSystem is the first system message after the first message, which needs a header of Anthropic's. 0: there is none.
+	LateSystem int
 }
 
 // bodyChecker reads requests, and refuses what the vendors refuse, in their words: unknown members, wrong

@@ -13,7 +13,7 @@ import (
 func geminiFields() fields {
 	part := fields{"text": {kind: text}, "thought": {kind: boolean}, "thoughtSignature": {kind: text}, "functionCall": {kind: object}, "functionResponse": {kind: object}, "inlineData": {kind: object}, "fileData": {kind: object}}
 	content := fields{"role": {kind: text}, "parts": {kind: array, fields: part}}
-	tool := fields{"name": {kind: text}, "description": {kind: text}}.ignore("parametersJsonSchema", "parameters", "responseJsonSchema", "behavior")
+	tool := fields{"name": {kind: text}, "description": {kind: text}}.ignore("parametersJsonSchema", "parameters_json_schema", "parameters", "responseJsonSchema", "behavior")
 	thinking := fields{"thinkingBudget": {kind: integer, limits: []float64{-1}}, "includeThoughts": {kind: boolean}, "thinkingLevel": {kind: text, values: []string{"MINIMAL", "LOW", "MEDIUM", "HIGH", "minimal", "low", "medium", "high"}}}
 	return fields{
 		"contents":          {kind: array, fields: content},

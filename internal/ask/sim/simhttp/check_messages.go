@@ -2,6 +2,7 @@ package simhttp
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -225,11 +226,14 @@ func (a *ask) conversation() *Error {
 		n++
 		role, content := request.Str(m, "role"), request.Member(m, "content")
 		at := fmt.Sprintf("messages.%d.content", i)
+		if role == "system" && a.LateSystem == 0 {
+			a.LateSystem = i
+		}
 		switch {
 		case i == 0 && role == "assistant":
 			return invalid("", "messages: first message must use the \"user\" role")
-		case role != "user" && role != "assistant":
-			return invalid("", "messages.%d.role: Input should be 'user' or 'assistant'", i)
+		case role != "user" && role != "assistant" && (role != "system" || i == 0):
+			return badRole(i)
 		case content == nil || kindOf(content) != text && kindOf(content) != array:
 			return notBlocks(at)
 		case string(content) == `""`:
@@ -246,6 +250,18 @@ func (a *ask) conversation() *Error {
 		return unanswered(n-1, c.open[0])
 	}
 	return a.markLast(sim.Break{Message: c.messages - 1, Part: c.parts})
+}
+
+func badRole(i int) *Error {
+	return invalid("", "messages.%d.role: Input should be 'user' or 'assistant'", i)
+}
+
+// messagesHeader refuses what needs a header that the request does not have.
+func messagesHeader(r *http.Request, a *Ask) *Error {
+	if a.LateSystem > 0 && !strings.Contains(strings.Join(r.Header["Anthropic-Beta"], ","), "mid-conversation-system-") {
+		return badRole(a.LateSystem)
+	}
+	return nil
 }
 
 // markLast notes the breakpoint at the end of the prompt, if the request has one.

@@ -16,13 +16,13 @@ func responsesFields() fields {
 		"instructions":         {kind: text},
 		"max_output_tokens":    {kind: integer, limits: []float64{16}},
 		"text":                 {kind: object, fields: fields{"format": {kind: object, fields: functionFields(fields{"type": {kind: text}})}}.ignore("verbosity")},
-		"tools":                {kind: array, fields: functionFields(fields{"type": {kind: text}})},
+		"tools":                {kind: array},
 		"reasoning":            {kind: object, fields: fields{"effort": {kind: text, values: efforts()}}.ignore("summary", "generate_summary")},
 		"service_tier":         {kind: text},
 		"include":              {kind: array, texts: true},
 		"background":           {kind: boolean},
 		"previous_response_id": {kind: text},
-	}).ignore("input", "conversation", "max_tool_calls", "stream_options", "truncation")
+	}).ignore("input", "client_metadata", "conversation", "max_tool_calls", "stream_options", "truncation")
 }
 
 // Responses reads the body of POST /v1/responses.
@@ -144,11 +144,22 @@ func joinCalls(messages []llm.Message) (out []llm.Message) {
 	return out
 }
 
+// otherTools are the types of tools that are accepted and never called.
+func otherTools() []string {
+	return []string{"code_interpreter", "computer_use_preview", "custom", "file_search", "image_generation", "local_shell", "mcp", "namespace", "tool_search", "web_search"}
+}
+
 func (a *ask) responsesTools() *Error {
 	return each(a.members["tools"], func(i int, t []byte) *Error {
 		at := fmt.Sprintf("tools[%d]", i)
-		if kind := request.Str(t, "type"); kind != "function" {
-			return invalidCode("invalid_value", at+".type", "Invalid value: '%s'. The simulation supports: 'function'.", kind)
+		switch kind := request.Str(t, "type"); {
+		case slices.Contains(otherTools(), kind):
+			return nil
+		case kind != "function":
+			return unsupported(at+".type", kind, append(otherTools(), "function")...)
+		}
+		if err := a.value(t, &path{up: &path{name: []byte("tools")}, index: i}, field{kind: object, fields: functionFields(fields{"type": {kind: text}})}); err != nil {
+			return err
 		}
 		return a.function(at, t)
 	})

@@ -187,7 +187,7 @@ func vertexAddress(r *http.Request, a *Ask) *Error {
 		return notFound(sim.Google, "", "Publisher Model "+model+" was not found, or does not support "+method+".")
 	}
 	a.Request.Model = model
-	return nil
+	return messagesHeader(r, a)
 }
 
 // azureBatch makes an endpoint of OpenAI's batches one of Azure's: a batch is created for an endpoint without /v1, its times are texts, and

@@ -112,6 +112,9 @@ func (s *Server) Answer(url string, body []byte, now time.Time) (a Answer) {
 	if err != nil {
 		return Answer{Err: err}
 	}
+	if ask.LateSystem > 0 { // a request in a batch has no header
+		return Answer{Err: badRole(ask.LateSystem)}
+	}
 	if model != "" {
 		ask.Request.Model = model
 	}

@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"time"
 
 	"parley/internal/ask/sim"
@@ -28,6 +29,93 @@ func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) *Error {
 		return invalid("", "%s", bad)
 	}
 	writeJSON(w, map[string]int{"input_tokens": c.Input})
+	return nil
+}
+
+// geminiCount answers POST …:countTokens.
+func (s *Server) geminiCount(w http.ResponseWriter, r *http.Request) *Error {
+	ask, err := s.read(w, r, &s.formats.geminiCount)
+	if err != nil {
+		return err
+	}
+	c, bad := s.brain.Open(ask.Request)
+	if bad != nil {
+		return invalid("", "%s", bad)
+	}
+	writeJSON(w, map[string]any{"totalTokens": c.Input, "promptTokensDetails": []any{map[string]any{"modality": "TEXT", "tokenCount": c.Input}}})
+	return nil
+}
+
+// counted reads the body of …:countTokens: the contents, or a whole request.
+func counted(read Read) Read {
+	return func(b []byte) (*Ask, *Error) {
+		if whole := request.Member(b, "generateContentRequest"); whole != nil {
+			b = whole
+		}
+		return read(b)
+	}
+}
+
+// geminiEmbedding is a request for one of Gemini's embeddings.
+type geminiEmbedding struct {
+	Model   string `json:"model"`
+	Content struct {
+		Role  string `json:"role"`
+		Parts []struct {
+			Text string `json:"text"`
+		} `json:"parts"`
+	} `json:"content"`
+	TaskType   string `json:"taskType"`
+	Title      string `json:"title"`
+	Dimensions *int   `json:"outputDimensionality"`
+}
+
+// geminiEmbeddings answers POST …:embedContent, and …:batchEmbedContents if there are many.
+func (s *Server) geminiEmbeddings(w http.ResponseWriter, r *http.Request, model string, many bool) *Error {
+	var buf bytes.Buffer
+	if err := readBody(w, r, &buf, s.cfg.MaxBody, sim.Google); err != nil {
+		return err
+	}
+	var req struct {
+		Requests []geminiEmbedding `json:"requests"`
+	}
+	var err *Error
+	if many {
+		err = decodeBody(buf.Bytes(), &req, s.cfg.Lax)
+	} else {
+		req.Requests = make([]geminiEmbedding, 1)
+		err = decodeBody(buf.Bytes(), &req.Requests[0], s.cfg.Lax)
+	}
+	if err != nil {
+		return err
+	}
+	if n := len(req.Requests); n < 1 || n > 100 {
+		return invalid("", "* BatchEmbedContentsRequest.requests: want 1 to 100 requests, but got %d", n)
+	}
+	list := make([]any, len(req.Requests))
+	tokens := 0
+	for i, one := range req.Requests {
+		var text strings.Builder
+		for _, p := range one.Content.Parts {
+			text.WriteString(p.Text)
+		}
+		if text.Len() == 0 {
+			return invalid("", "* EmbedContentRequest.content: contents is not specified")
+		}
+		v, n, err := s.embed(model, text.String(), one.Dimensions, false)
+		if err != nil {
+			return err
+		}
+		tokens += n
+		list[i] = map[string]any{"values": v}
+	}
+	s.stats.ok.Add(1)
+	s.stats.tokens(llm.Usage{Input: tokens})
+	if many {
+		writeJSON(w, map[string]any{"embeddings": list})
+	} else {
+		writeJSON(w, map[string]any{"embedding": list[0]})
+	}
 	return nil
 }
 
@@ -53,27 +141,36 @@ func (s *Server) embeddings(w http.ResponseWriter, r *http.Request) *Error {
 	if err != nil {
 		return err
 	}
-	dims := 256
-	if req.Dimensions != nil {
-		if dims = *req.Dimensions; dims < 1 || dims > 4096 {
-			return invalid("dimensions", "Invalid value for 'dimensions': must be between 1 and 4096.")
-		}
-	}
 	list := make([]any, len(texts))
 	tokens := 0
 	for i, t := range texts {
-		c, bad := s.brain.Open(&llm.Request{Model: req.Model, Messages: []llm.Message{llm.User(t)}})
-		if bad != nil {
-			return invalid("input", "%s", bad)
+		v, n, err := s.embed(req.Model, t, req.Dimensions, req.EncodingFormat == "base64")
+		if err != nil {
+			return err
 		}
-		tokens += c.Input
-		list[i] = map[string]any{"object": "embedding", "index": i, "embedding": vector(c.Digest, dims, req.EncodingFormat == "base64")}
+		tokens += n
+		list[i] = map[string]any{"object": "embedding", "index": i, "embedding": v}
 	}
 	s.stats.tokens(llm.Usage{Input: tokens})
 	writeJSON(w, map[string]any{
 		"object": "list", "data": list, "model": req.Model, "usage": map[string]int{"prompt_tokens": tokens, "total_tokens": tokens},
 	})
 	return nil
+}
+
+// embed returns the vector of a text, and how many tokens the text has.
+func (s *Server) embed(model, text string, dimensions *int, packed bool) (v any, tokens int, err *Error) {
+	dims := 256
+	if dimensions != nil {
+		if dims = *dimensions; dims < 1 || dims > 4096 {
+			return nil, 0, invalid("dimensions", "Invalid value for 'dimensions': must be between 1 and 4096.")
+		}
+	}
+	c, bad := s.brain.Open(&llm.Request{Model: model, Messages: []llm.Message{llm.User(text)}})
+	if bad != nil {
+		return nil, 0, invalid("input", "%s", bad)
+	}
+	return vector(c.Digest, dims, packed), c.Input, nil
 }
 
 func embeddingInput(req *embeddingRequest) ([]string, *Error) {
@@ -131,13 +228,23 @@ func openAIModels(w http.ResponseWriter, _ *http.Request) *Error {
 func geminiModels(w http.ResponseWriter, _ *http.Request) *Error {
 	var list []map[string]any
 	for _, name := range listed() {
-		list = append(list, map[string]any{
-			"name": "models/" + name, "version": "1", "displayName": name, "inputTokenLimit": 1 << 20, "outputTokenLimit": 1 << 16,
-			"supportedGenerationMethods": []string{"generateContent", "batchGenerateContent"},
-		})
+		list = append(list, geminiModelObject(name))
 	}
 	writeJSON(w, map[string]any{"models": list})
 	return nil
+}
+
+// geminiModel answers GET /v1beta/models/NAME.
+func geminiModel(w http.ResponseWriter, r *http.Request) *Error {
+	writeJSON(w, geminiModelObject(r.PathValue("name")))
+	return nil
+}
+
+func geminiModelObject(name string) map[string]any {
+	return map[string]any{
+		"name": "models/" + name, "version": "1", "displayName": name, "inputTokenLimit": 1 << 20, "outputTokenLimit": 1 << 16,
+		"supportedGenerationMethods": []string{"generateContent", "countTokens", "embedContent", "batchGenerateContent"},
+	}
 }
 
 // bedrockModels answers GET /foundation-models.

@@ -95,6 +95,31 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
+// TestCodingAgents sends what Claude Code and Codex send as shipped.
+func TestCodingAgents(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, Config{})
+	late := `{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"x"},{"role":"system","content":"y"}]}`
+	const beta = "claude-code-20250219,mid-conversation-system-2026-04-07"
+	for _, c := range []struct {
+		name, path, body, beta string
+		status                 int
+		says                   string
+	}{
+		{"late system", messagesPath, late, beta, 200, `"assistant"`},
+		{"late system, counted", messagesPath + "/count_tokens", late, beta, 200, "input_tokens"},
+		{"late system without the header", messagesPath, late, "claude-code-20250219", 400, "messages.1.role: Input should be 'user' or 'assistant'"},
+		{"late system without content", messagesPath, strings.Replace(late, `"y"`, `7`, 1), beta, 400, "messages.1.content"},
+		{"other tools", responsesPath, with(responsesBody, `"tools":[{"type":"namespace","name":"n","tools":[]},{"type":"web_search","external_web_access":false}],"client_metadata":{"a":"b"}`), "", 200, `"completed"`},
+		{"no such tool", responsesPath, with(responsesBody, `"tools":[{"type":"dance"}]`), "", 400, "Invalid value: 'dance'"},
+		{"function", responsesPath, with(responsesBody, `"tools":[{"type":"function","name":"f","parameters":{},"odd":1}]`), "", 400, "Unknown parameter: 'tools[0].odd'"},
+	} {
+		if a := call(t, s, http.MethodPost, c.path, c.body, "Anthropic-Beta", c.beta); a.status != c.status || !strings.Contains(string(a.body), c.says) {
+			t.Errorf("%s: %d %s", c.name, a.status, a.body)
+		}
+	}
+}
+
 func TestVersionHeaderIsNeeded(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, Config{})

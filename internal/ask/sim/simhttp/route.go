@@ -24,7 +24,7 @@ type format struct {
 	append     func(dst []byte, m openai.Meta, r *llm.Response) []byte
 	writer     func(m openai.Meta) openai.CompletionWriter
 	failEvent  func(dst []byte, e openai.Error) []byte
-	address    func(r *http.Request, a *Ask) *Error // reads what is in the address; nil: nothing is
+	address    func(r *http.Request, a *Ask) *Error // reads what is in the address and the header; nil: nothing is
 	host       sim.Style                            // whose server fails, if it is not style's
 }
 
@@ -41,6 +41,7 @@ type formats struct {
 	deployed, versioned       format // Azure's older paths: chat completions by deployment, and responses
 	batched                   format // messages in a batch
 	count                     format // messages whose tokens are counted
+	geminiCount               format // the same in Gemini's format
 }
 
 func newFormats(c *bodyChecker, prompts *promptStore) (f formats) {
@@ -54,7 +55,7 @@ func newFormats(c *bodyChecker, prompts *promptStore) (f formats) {
 	}
 	f.messages = format{
 		sim.Anthropic, "msg_", "toolu_", c.Messages, anthropic.AppendResponse,
-		func(m openai.Meta) openai.CompletionWriter { return anthropic.NewWriter(m) }, anthropic.AppendErrorEvent, nil, "",
+		func(m openai.Meta) openai.CompletionWriter { return anthropic.NewWriter(m) }, anthropic.AppendErrorEvent, messagesHeader, "",
 	}
 	f.gemini = format{
 		sim.Google, "", "", prompts.Read, gemini.AppendResponse,
@@ -72,6 +73,8 @@ func newFormats(c *bodyChecker, prompts *promptStore) (f formats) {
 	f.deployed.address, f.versioned.address = azureAddress, azureAddress
 	f.batched, f.count = f.messages, f.messages
 	f.batched.decode, f.count.decode = c.Batched, c.Count
+	f.geminiCount = f.gemini
+	f.geminiCount.decode, f.geminiCount.address = counted(prompts.Read), nil
 	return f
 }
 
@@ -99,6 +102,7 @@ func (s *Server) routes() *http.ServeMux {
 	s.cloudRoutes(handle)
 	handle("POST /v1beta/models/{call}", sim.Google, s.geminiCall)
 	handle("GET /v1beta/models", sim.Google, geminiModels)
+	handle("GET /v1beta/models/{name}", sim.Google, geminiModel)
 	for _, vendor := range []string{"mistral", "together", "xai"} { // whose batch APIs are there
 		handle("POST /"+vendor+"/v1/chat/completions", sim.OpenAI, s.answer(&s.formats.chat))
 		handle("GET /"+vendor+"/v1/models", sim.OpenAI, openAIModels)
@@ -114,10 +118,35 @@ func (s *Server) routes() *http.ServeMux {
 	return mux
 }
 
+// googleRequest returns a request of Google's SDKs for version v1 as one for v1beta, which is served. OpenAI's paths begin with /v1 too, so
+// a header of Google's or a method of its models tells them apart.
+func googleRequest(r *http.Request) *http.Request {
+	lead, rest, ok := strings.Cut(r.URL.Path, "/v1/")
+	known := lead == "" && !strings.HasPrefix(rest, "projects/") || lead == "/upload" || lead == "/download"
+	if !ok || !known {
+		return r
+	}
+	method := strings.HasPrefix(rest, "models/") && strings.Contains(rest, ":")
+	if !method && r.Header.Get("X-Goog-Api-Key") == "" && r.Header.Get("X-Goog-Api-Client") == "" {
+		return r
+	}
+	as := *r
+	at := *r.URL
+	at.Path, at.RawPath = lead+"/v1beta/"+rest, ""
+	as.URL = &at
+	return &as
+}
+
 // geminiCall answers what is asked of one of Gemini's models.
 func (s *Server) geminiCall(w http.ResponseWriter, r *http.Request) *Error {
-	if model, ok := strings.CutSuffix(r.PathValue("call"), ":batchGenerateContent"); ok {
+	model, method, _ := strings.Cut(r.PathValue("call"), ":")
+	switch method {
+	case "batchGenerateContent":
 		return s.batches.CreateGemini(w, r, model)
+	case "countTokens":
+		return s.geminiCount(w, r)
+	case "embedContent", "batchEmbedContents":
+		return s.geminiEmbeddings(w, r, model, method == "batchEmbedContents")
 	}
 	return s.answer(&s.formats.gemini)(w, r)
 }
@@ -230,7 +259,7 @@ Anthropic's format: POST /v1/messages, /v1/messages/count_tokens, /v1/messages/b
 Azure's paths:      POST /openai/v1/chat/completions, /openai/v1/responses, /openai/deployments/NAME/chat/completions?api-version=VERSION, /openai/responses?api-version=VERSION
 Vertex AI's paths:  POST /v1/projects/PROJECT/locations/REGION/publishers/google/models/MODEL:generateContent, …/publishers/anthropic/models/MODEL:rawPredict and their streams
 Bedrock's format:   POST /model/MODEL/converse, /model/MODEL/converse-stream; GET /foundation-models, /inference-profiles
-Gemini's format:    POST /v1beta/models/MODEL:generateContent, :streamGenerateContent?alt=sse, :batchGenerateContent; GET /v1beta/batches, /v1beta/models
+Gemini's format:    POST /v1beta/models/MODEL:generateContent, :streamGenerateContent?alt=sse, :countTokens, :embedContent, :batchEmbedContents, :batchGenerateContent; GET /v1beta/batches, /v1beta/files, /v1beta/models; the same with /v1, as Google's SDKs ask
 Batches as at:      /mistral/v1, /together/v1, /xai/v1, each with /chat/completions
 As in engines:      the above below /v1/SESSION or /v1/sessions/SESSION too, and POST …/close; POST /update_weight_version with {"new_version": "2"}; GET /metrics
 What happened:      GET /stats

@@ -137,7 +137,9 @@ func New(cfg Config) (*Server, error) {
 }
 
 // ServeHTTP answers one request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mux.ServeHTTP(w, googleRequest(r))
+}
 
 // Run serves on ln until ctx is done. It then gives requests in flight Config.Grace to finish,
 // closes ln and returns nil. It can be called once.

@@ -71,7 +71,8 @@ type GeminiMetadata struct {
 
 // GeminiOutput says where the answers are.
 type GeminiOutput struct {
-	ResponsesFile string `json:"responsesFile,omitempty"`
+	ResponsesFile string          `json:"responsesFile,omitempty"`
+	Inlined       json.RawMessage `json:"inlinedResponses,omitempty"` // of requests that came with the batch
 }
 
 // GeminiStats are the numbers of requests in one of Gemini's batches.

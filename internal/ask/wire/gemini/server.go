@@ -1,7 +1,9 @@
 package gemini
 
 import (
+	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -121,6 +123,12 @@ func (c reader) tools(v []byte) bool {
 	return body.Elements(v, func(t []byte) bool {
 		return body.Elements(request.Member(t, "functionDeclarations"), func(f []byte) bool {
 			tool, ok := request.Function(f, "parametersJsonSchema")
+			if schema := request.Member(f, "parameters_json_schema"); schema != nil { // of Google's SDKs
+				tool.Parameters = request.Raw(schema)
+			}
+			if schema := request.Member(f, "parameters"); schema != nil && tool.Parameters == nil {
+				tool.Parameters = jsonSchema(schema)
+			}
 			if ok {
 				c.Request.Tools = append(c.Request.Tools, tool)
 			}
@@ -171,10 +179,46 @@ func (c reader) config(key, v []byte) bool {
 		return request.Whole(v, &q.TopLogprobs)
 	case "responseJsonSchema":
 		q.Schema = &llm.Schema{Name: "answer", JSON: request.Raw(v)}
+	case "responseSchema":
+		if q.Schema == nil {
+			q.Schema = &llm.Schema{Name: "answer", JSON: jsonSchema(v)}
+		}
 	case "thinkingConfig":
 		c.thinking(v)
 	}
 	return true
+}
+
+// jsonSchema returns Google's own form of a schema, whose types are in upper case, as a JSON Schema.
+func jsonSchema(b []byte) json.RawMessage {
+	var v any
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	if d.Decode(&v) != nil {
+		return request.Raw(b) // it is refused later
+	}
+	lowerTypes(v)
+	out, err := json.Marshal(v)
+	if err != nil {
+		return request.Raw(b) // not reached: it was JSON before
+	}
+	return out
+}
+
+func lowerTypes(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		if kind, ok := v["type"].(string); ok {
+			v["type"] = strings.ToLower(kind)
+		}
+		for _, member := range v {
+			lowerTypes(member)
+		}
+	case []any:
+		for _, element := range v {
+			lowerTypes(element)
+		}
+	}
 }
 
 // thinking reads a level, or turns a budget of tokens into an effort: the reverse of budgets.

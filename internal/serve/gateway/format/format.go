@@ -202,7 +202,7 @@ func (c *Call) digest(members []field) {
 	}
 	add([]byte(c.API)) // the same body for another endpoint is another question
 	for _, m := range members {
-		if Personal(string(m.key)) {
+		if personal(string(m.key)) {
 			continue
 		}
 		add(m.key)

@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 
+	"parley/internal/kit/text"
 	"parley/llm"
 )
 
@@ -40,8 +42,22 @@ type Rules struct {
 // ruleForms lists the forms of a rule, for help texts and errors.
 const ruleForms = "re:REGEXP, path:$.NAME.NAME[*], whitespace or order"
 
-// Personal reports whether a member of a request only says whose call it is.
-func Personal(name string) bool {
+// programRules are what known programs change each time they run. docs/how-to/gateway.md lists them.
+func programRules() []string {
+	return []string{
+		"path:$.client_metadata", // Codex
+		`re:Chunk ID: [0-9a-f]+\nWall time: [0-9.]+ seconds`,
+		`re:Process running with session ID [0-9]+`,
+		`re:<current_date>[0-9-]+</current_date>`,
+		`re:x-anthropic-billing-header: [^\n]*`, // Claude Code
+		`re:Today's date is [0-9-]+`,
+		`re:running in background with ID: \w+\. Output is being written to: \S+`,
+		`re:Today's date: \w+ \w+ [0-9]+ [0-9]+`, // opencode
+	}
+}
+
+// personal reports whether a member of a request only says whose call it is.
+func personal(name string) bool {
 	switch name {
 	case "user", "metadata", "safety_identifier", "prompt_cache_key", "session_id", "cache_salt":
 		return true
@@ -50,16 +66,13 @@ func Personal(name string) bool {
 	}
 }
 
-// ParseRules reads rules. It returns nil for an empty list.
+// ParseRules reads rules, and adds those for known programs.
 func ParseRules(list []string) (*Rules, error) {
-	if len(list) == 0 {
-		return nil, nil
-	}
 	if len(list) > maxRules {
 		return nil, fmt.Errorf("match: %d rules: at most %d are allowed; join regular expressions with |", len(list), maxRules)
 	}
 	r := &Rules{}
-	for _, rule := range list {
+	for _, rule := range append(programRules(), list...) {
 		if err := r.add(rule); err != nil {
 			return nil, fmt.Errorf("match: %w", err)
 		}
@@ -107,13 +120,9 @@ func (r *Rules) Digest(api string, q *llm.Request) (sum [sha256.Size]byte, ok bo
 	if textSize(q) > maxText {
 		return sum, false
 	}
-	doc := r.reduce(q)
-	if list, ok := doc["messages"].([]any); ok && r != nil && r.order {
-		slices.SortFunc(list, func(a, b any) int { return bytes.Compare(encodeJSON(a), encodeJSON(b)) })
-	}
 	h := sha256.New()
 	h.Write([]byte(api + "\x00"))
-	h.Write(encodeJSON(doc))
+	h.Write(encodeJSON(r.reduce(q)))
 	h.Sum(sum[:0])
 	return sum, true
 }
@@ -142,7 +151,7 @@ func (r *Rules) reduce(q *llm.Request) map[string]any {
 		doc = map[string]any{} // not reached: a request is an object
 	}
 	for name, v := range q.Extra {
-		if !Personal(name) {
+		if !personal(name) {
 			doc[name] = decodeJSON(v)
 		}
 	}
@@ -155,7 +164,95 @@ func (r *Rules) reduce(q *llm.Request) map[string]any {
 	for name, v := range doc {
 		doc[name] = r.clean(v)
 	}
+	if list, ok := doc["messages"].([]any); ok && r.order {
+		slices.SortFunc(list, func(a, b any) int { return bytes.Compare(encodeJSON(a), encodeJSON(b)) })
+	}
 	return doc
+}
+
+// Differences describes where two requests differ, messages first, in what the rules leave of them. It does not compare their models.
+func (r *Rules) Differences(was, is *llm.Request) (out []string) {
+	if max(textSize(was), textSize(is)) > maxText {
+		r = nil
+	}
+	a, b := r.reduce(was), r.reduce(is)
+	x, _ := a["messages"].([]any)
+	y, _ := b["messages"].([]any)
+	for i := range min(len(x), len(y)) {
+		if d := difference(fmt.Sprintf("messages[%d]", i), x[i], y[i]); d != "" {
+			out = append(out, d)
+		}
+	}
+	if len(x) != len(y) {
+		out = append(out, fmt.Sprintf("messages: there were %d, and are %d", len(x), len(y)))
+	}
+	delete(a, "messages")
+	delete(b, "messages")
+	for _, name := range names(a, b) {
+		if x, y := encodeJSON(a[name]), encodeJSON(b[name]); !bytes.Equal(x, y) {
+			out = append(out, name+": "+textDifference(string(x), string(y)))
+		}
+	}
+	return out
+}
+
+// names returns the names of the members of two objects, in order.
+func names(a, b map[string]any) []string {
+	all := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// difference describes the first difference of two values, or returns "".
+func difference(at string, a, b any) string {
+	switch x := a.(type) {
+	case map[string]any:
+		y, ok := b.(map[string]any)
+		if !ok {
+			break
+		}
+		if was, ok := x["role"].(string); ok && was != y["role"] {
+			return fmt.Sprintf("%s.role: it was %s, and is %v", at, was, y["role"])
+		}
+		for _, name := range names(x, y) {
+			if d := difference(at+"."+name, x[name], y[name]); d != "" {
+				return d
+			}
+		}
+		return ""
+	case []any:
+		y, ok := b.([]any)
+		if !ok {
+			break
+		}
+		for i := range min(len(x), len(y)) {
+			if d := difference(fmt.Sprintf("%s[%d]", at, i), x[i], y[i]); d != "" {
+				return d
+			}
+		}
+		if len(x) == len(y) {
+			return ""
+		}
+		return fmt.Sprintf("%s: there were %d, and are %d", at, len(x), len(y))
+	case string:
+		if y, ok := b.(string); ok && x != y {
+			return at + ": " + textDifference(x, y)
+		}
+	}
+	if x, y := encodeJSON(a), encodeJSON(b); !bytes.Equal(x, y) {
+		return at + ": " + textDifference(string(x), string(y))
+	}
+	return ""
+}
+
+// textDifference shows two texts from shortly before they differ.
+func textDifference(was, is string) string {
+	at := 0
+	for at < min(len(was), len(is)) && was[at] == is[at] {
+		at++
+	}
+	from := max(0, at-20)
+	return fmt.Sprintf("from character %d on it was %q, and is %q", at, text.Excerpt(was[from:], 60), text.Excerpt(is[from:], 60))
 }
 
 // clean applies the rules for texts to every string of a value, except roles.

@@ -58,6 +58,17 @@ func TestMatchDigest(t *testing.T) {
 		{[]string{"path:$.messages[*].content"}, asked("a", "b"), asked("x", "y"), true},
 		{[]string{"path:$.odd.tag"}, tagged("1"), tagged("2"), false},
 		{[]string{"path:$.odd.tag", "path:$['odd'].kept[1].*"}, tagged("1"), tagged("2"), true},
+		{nil, asked("Chunk ID: 7958ec\nWall time: 0.3333 seconds\nOutput:"), asked("Chunk ID: 4633f6\nWall time: 0.3039 seconds\nOutput:"), true},
+		{nil, asked("Chunk ID: 7958ec\nWall time: 0.3333 seconds\nOutput: a"), asked("Chunk ID: 4633f6\nWall time: 0.3039 seconds\nOutput: b"), false},
+		{nil, asked("Process running with session ID 82947\n"), asked("Process running with session ID 1\n"), true},
+		{nil, asked("<current_date>2026-11-18</current_date>"), asked("<current_date>2027-01-02</current_date>"), true},
+		{nil, asked("x-anthropic-billing-header: cc_version=2.1.197.eb2;\na"), asked("x-anthropic-billing-header: cc_version=2.1.197.35a;\na"), true},
+		{nil, asked("Today's date is 2026-11-18."), asked("Today's date is 2027-01-02."), true},
+		{nil, asked("Today's date: Wed Nov 18 2026\n"), asked("Today's date: Thu Nov 19 2026\n"), true},
+		{nil, asked("Command running in background with ID: b1. Output is being written to: /tmp/x/tasks/b1.output. You"), asked("Command running in background with ID: b2. Output is being written to: /tmp/y/tasks/b2.output. You"), true},
+		{nil, asked("a"), with(asked("a"), func(q *llm.Request) {
+			q.Extra = map[string]json.RawMessage{"client_metadata": json.RawMessage(`{"turn_id":"1"}`)}
+		}), true},
 		{nil, asked("a"), with(asked("a"), func(q *llm.Request) { q.Extra = map[string]json.RawMessage{"user": json.RawMessage(`"me"`)} }), true},
 	} {
 		r := rules(t, c.rules...)
@@ -76,11 +87,40 @@ func TestMatchDigest(t *testing.T) {
 	}
 }
 
+// TestDifferences checks that a difference is named, and never what the rules ignore.
+func TestDifferences(t *testing.T) {
+	t.Parallel()
+	call := func(id, arguments string) *llm.Request {
+		q := asked("a")
+		q.Messages = append(q.Messages, llm.Message{Role: llm.RoleAssistant, ToolCalls: []llm.ToolCall{{ID: id, Name: "f", Arguments: arguments}}})
+		q.Extra = map[string]json.RawMessage{"odd": json.RawMessage(`"` + id + `"`), "user": json.RawMessage(`"` + id + `"`)}
+		return q
+	}
+	for _, c := range []struct {
+		rules []string
+		a, b  *llm.Request
+		want  string
+	}{
+		{nil, asked("a b"), asked("a c"), `messages[0].content: from character 2 on it was "a b", and is "a c"`},
+		{[]string{"re:[bc]"}, asked("a b"), asked("a c"), ""},
+		{[]string{"order"}, asked("a", "b"), asked("b", "a"), ""},
+		{nil, asked("a"), asked("a", "b"), "messages: there were 1, and are 2"},
+		{nil, call("1", "{}"), call("1", "[]"), `messages[1].tool_calls[0].function.arguments: from character 0 on it was "{}", and is "[]"`},
+		{nil, call("1", "{}"), call("2", "{}"), `messages[1].tool_calls[0].id: from character 0 on it was "1", and is "2"; odd: from character 1 on it was "\"1\"", and is "\"2\""`},
+		{[]string{"path:$.messages[*].tool_calls[*].id"}, call("1", "{}"), call("2", "{}"), `odd: from character 1 on it was "\"1\"", and is "\"2\""`},
+		{[]string{"path:$.messages[*].tool_calls[*].id", "path:$.odd"}, call("1", "{}"), call("2", "{}"), ""},
+	} {
+		if got := strings.Join(rules(t, c.rules...).Differences(c.a, c.b), "; "); got != c.want {
+			t.Errorf("%q: %s, want %s", c.rules, got, c.want)
+		}
+	}
+}
+
 // TestParse checks the errors of rules.
 func TestParse(t *testing.T) {
 	t.Parallel()
-	if r, err := ParseRules(nil); r != nil || err != nil || r.AnyModel() {
-		t.Error(r, err)
+	if (*Rules)(nil).AnyModel() || rules(t).AnyModel() {
+		t.Error("the model is ignored")
 	}
 	if !rules(t, "path:$.model").AnyModel() {
 		t.Error("the model is not ignored")
