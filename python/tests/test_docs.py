@@ -42,6 +42,13 @@ def test_classes_of_the_pages(page: str, base: type[Any], count: int, tmp_path: 
                 exercise(cls, **PARAMS.get(name, {}))
 
 
+def test_tools_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (block,) = [b for b in blocks("python", "python") if "reply.tool_calls" in b]
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "page_of_tools.py").write_text("import parley\n" + block)
+    exercise(__import__("page_of_tools").Shop)
+
+
 def test_asking_of_the_page(program: str, tmp_path: Path) -> None:  # noqa: F811
     """The code runs as it is shown, without a key."""
     (block,) = [b for b in blocks("python", "python") if "parley.map(" in b]
