@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -47,6 +48,15 @@ def test_tools_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "page_of_tools.py").write_text("import parley\n" + block)
     exercise(__import__("page_of_tools").Shop)
+
+
+def test_running_of_the_page(program: str, tmp_path: Path) -> None:  # noqa: F811
+    """The code of a script runs as it is shown."""
+    (block,) = [b for b in blocks("python", "python") if "parley.run(Auction" in b]
+    for name in ("auction.py", "auction.yaml"):
+        shutil.copy(ROOT / "examples" / "python" / name, tmp_path)
+    done = subprocess.run([sys.executable, "-c", block], cwd=tmp_path, env=environment(), capture_output=True, text=True)
+    assert done.returncode == 0 and {p.name for p in tmp_path.glob("*.parley")} == {"run.parley", "secrets.parley", "auction.parley"}, done.stderr
 
 
 def test_asking_of_the_page(program: str, tmp_path: Path) -> None:  # noqa: F811
