@@ -52,7 +52,7 @@ def environment(workers: int = 1) -> dict[str, str]:
 def test_commands_of_the_guide(program: str, tmp_path: Path) -> None:
     for name in ("auction.py", "auction.yaml", "wordle.py", "wordle.yaml", "polite.py"):
         shutil.copy(EXAMPLES / name, tmp_path)
-    guide = (ROOT / "docs" / "how-to" / "python.md").read_text(encoding="utf-8")
+    guide = "".join((ROOT / "docs" / "how-to" / f"python-{page}.md").read_text(encoding="utf-8") for page in ("world", "env", "scorer"))
     commands = re.findall(r"^    parley ((?:check|run|show|report|score) .*)$", guide, re.MULTILINE)
     assert len(commands) == 8
     for command in commands:
