@@ -87,6 +87,13 @@ def test_frames(run_file: Path) -> None:
         assert list(few.column_names if name == "arrow" else few.columns) == ["seat", "text"]
 
 
+def test_frames_without_their_libraries(run_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, remedy in {"pandas": "pip install 'parley-llm\\[data\\]'", "polars": "pip install polars"}.items():
+        monkeypatch.setitem(sys.modules, name, None)
+        with pytest.raises(parley.Error, match=f"{name} is not installed: {remedy}, or iterate"):
+            getattr(parley.open(run_file).calls(), name)()
+
+
 def test_report(run_file: Path, tmp_path: Path) -> None:
     report = parley.open(run_file).report()
     shown = report._repr_html_()

@@ -75,7 +75,8 @@ def _import(name: str, rows: Rows) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise Error(f"{name} is not installed: pip install {name}, or iterate over the rows for dicts") from None
+        needs = "polars" if name == "polars" else "'parley-llm[data]'"
+        raise Error(f"{name} is not installed: pip install {needs}, or iterate over the rows for dicts") from None
 
 
 class Report:
