@@ -12,8 +12,12 @@
 package llm
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -127,11 +131,66 @@ type Tool struct {
 	Strict      bool            `json:"strict,omitempty"`     // arguments must follow Parameters exactly
 }
 
+// UnmarshalJSON reads a tool in the form of this type, or in that of OpenAI's chat completions:
+// {"type":"function","function":{"name":…}}. Any other key is an error.
+func (t *Tool) UnmarshalJSON(b []byte) error {
+	type flat Tool
+	var w struct {
+		Type     string `json:"type"`
+		Function *flat  `json:"function"`
+		flat
+	}
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&w); err != nil {
+		if key, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+			return fmt.Errorf(`tools: unknown key %.60s; want one of description, name, parameters, strict, or OpenAI's form {"type": "function", "function": {…}}`, key)
+		}
+		return err
+	}
+	switch {
+	case w.Type != "" && w.Type != "function":
+		return fmt.Errorf("tools: type %.60q: want function", w.Type)
+	case w.Function == nil:
+		*t = Tool(w.flat)
+	case w.Name != "" || w.Description != "" || w.Parameters != nil || w.Strict:
+		return errors.New("tools: a tool has function and other keys beside it: write them inside function")
+	default:
+		*t = Tool(*w.Function)
+	}
+	return nil
+}
+
 // Schema is the form that an answer must have.
 type Schema struct {
 	Name        string          `json:"name"` // at most 64 of [A-Za-z0-9_-]
 	Description string          `json:"description,omitempty"`
 	JSON        json.RawMessage `json:"schema"` // a JSON Schema
+}
+
+// Check refuses settings that no provider can use, before they cost anything.
+func (r *Request) Check() error {
+	if r.Effort != "" && !slices.Contains(Efforts(), r.Effort) {
+		return fmt.Errorf("unknown effort %.60q; want one of %v", r.Effort, Efforts())
+	}
+	if r.MaxTokens < 0 {
+		return fmt.Errorf("max_tokens %d: use a number above zero", r.MaxTokens)
+	}
+	if t := r.Temperature; t != nil && !(*t >= 0 && *t <= 2) { // as in a plan
+		return fmt.Errorf("temperature %v: use 0 to 2", *t)
+	}
+	if p := r.TopP; p != nil && !(*p >= 0 && *p <= 1) {
+		return fmt.Errorf("top_p %v: use 0 to 1", *p)
+	}
+	for i, t := range r.Tools {
+		if t.Name == "" {
+			return fmt.Errorf(`tools[%d]: name is missing: write {"name": "price", "description": …, "parameters": …}`, i)
+		}
+		if err := CheckSchema(t.Parameters); err != nil {
+			return fmt.Errorf("tools[%d] %.60q: parameters: %w", i, t.Name, err)
+		}
+	}
+	return nil
 }
 
 // SplitModel splits provider/model at the first slash. A name without one has no provider.

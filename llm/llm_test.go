@@ -2,9 +2,12 @@ package llm_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"math"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"parley/llm"
@@ -85,6 +88,51 @@ func TestEfforts(t *testing.T) {
 	all := llm.Efforts()
 	if len(all) != 7 || all[0] != llm.EffortNone || all[6] != llm.EffortMax || len(slices.Compact(slices.Sorted(slices.Values(all)))) != 7 {
 		t.Errorf("efforts are %v", all)
+	}
+}
+
+// TestTools: a tool is read in OpenAI's form and in the flat one. Anything else is refused with the key.
+func TestTools(t *testing.T) {
+	t.Parallel()
+	price := llm.Tool{Name: "price", Description: "A price.", Parameters: json.RawMessage(`{"type":"object"}`), Strict: true}
+	const keys = `"name":"price","description":"A price.","parameters":{"type":"object"},"strict":true`
+	for _, text := range []string{`{` + keys + `}`, `{"type":"function",` + keys + `}`, `{"type":"function","function":{` + keys + `}}`} {
+		var got llm.Tool
+		if err := json.Unmarshal([]byte(text), &got); err != nil || !reflect.DeepEqual(got, price) {
+			t.Errorf("%s is read as %+v, %v", text, got, err)
+		}
+	}
+	for text, want := range map[string]string{
+		`{"nme":"price"}`: `unknown key "nme"; want one of description, name`,
+		`{"type":"function","function":{"nme":"x"}}`: `unknown key "nme"`,
+		`{"type":"web_search"}`:                      `type "web_search": want function`,
+		`{"name":"a","function":{"name":"b"}}`:       "write them inside function",
+		`{"name":5}`:                                 "name",
+	} {
+		if err := json.Unmarshal([]byte(text), &llm.Tool{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error is %v, want it to say %q", text, err, want)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	number := func(x float64) *float64 { return &x }
+	for want, r := range map[string]llm.Request{
+		"temperature 9: use 0 to 2":   {Temperature: number(9)},
+		"temperature NaN: use 0 to 2": {Temperature: number(math.NaN())},
+		"top_p 1.1: use 0 to 1":       {TopP: number(1.1)},
+		"max_tokens -1: use":          {MaxTokens: -1},
+		`unknown effort "some"; want`: {Effort: "some"},
+		"tools[1]: name is missing":   {Tools: []llm.Tool{{Name: "a"}, {}}},
+	} {
+		if err := r.Check(); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("error is %v, want %q", err, want)
+		}
+	}
+	fine := llm.Request{Temperature: number(2), TopP: number(0), Effort: llm.EffortLow, MaxTokens: 1, Tools: []llm.Tool{{Name: "a"}}}
+	if err := fine.Check(); err != nil {
+		t.Error(err)
 	}
 }
 

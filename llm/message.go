@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -142,12 +143,21 @@ type wireImage struct {
 }
 
 type wireToolCall struct {
-	ID       string `json:"id"`
-	Type     string `json:"type"`
-	Function struct {
-		Name      string `json:"name"`
-		Arguments string `json:"arguments"`
-	} `json:"function"`
+	ID       string       `json:"id"`
+	Type     string       `json:"type"`
+	Function wireFunction `json:"function"`
+	flatCall
+}
+
+type wireFunction struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+// flatCall is a call in the form of ToolCall, which replies have. It is only read.
+type flatCall struct {
+	Name      string `json:"name,omitempty"`
+	Arguments string `json:"arguments,omitempty"`
 }
 
 // MarshalJSON writes m as OpenAI's chat completions do. It refuses a file without content and a web address, or with both.
@@ -220,7 +230,7 @@ func (m *Message) UnmarshalJSON(b []byte) error {
 	}
 	*m = Message{Role: w.Role, Parts: parts, Thoughts: w.Thoughts, ToolCallID: w.ToolCallID, ToolFailed: w.ToolFailed}
 	for _, c := range w.ToolCalls {
-		m.ToolCalls = append(m.ToolCalls, ToolCall{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments})
+		m.ToolCalls = append(m.ToolCalls, ToolCall{ID: c.ID, Name: cmp.Or(c.Function.Name, c.Name), Arguments: cmp.Or(c.Function.Arguments, c.Arguments)})
 	}
 	return nil
 }
@@ -238,7 +248,10 @@ func fromWireContent(raw json.RawMessage) ([]Part, error) {
 	}
 	var ps []wirePart
 	if err := json.Unmarshal(raw, &ps); err != nil {
-		return nil, fmt.Errorf("content: want a string or a list of parts: %w", err)
+		if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			return nil, errors.New("content: want a string or a list of parts")
+		}
+		return nil, fmt.Errorf("content: %w", err)
 	}
 	out := make([]Part, len(ps))
 	for i := range ps {

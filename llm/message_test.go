@@ -69,6 +69,8 @@ func TestMessageFromOtherJSON(t *testing.T) {
 		{`{"role":"user","content":[{"type":"text","text":""}]}`, llm.User("")},
 		{`{"role":"user","content":[{"type":"input_text","text":"x"}]}`, llm.User("x")},
 		{`{"role":"assistant","content":"x","name":"bob","refusal":null}`, llm.Assistant("x")},
+		{`{"role":"assistant","tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"2","name":"g","arguments":"[]"}]}`,
+			llm.Message{Role: llm.RoleAssistant, ToolCalls: []llm.ToolCall{{ID: "1", Name: "f", Arguments: "{}"}, {ID: "2", Name: "g", Arguments: "[]"}}}},
 	}
 	for _, tt := range tests {
 		var got llm.Message

@@ -1,7 +1,8 @@
 """Builds the wheels of parley-llm: the package, and the program parley in its scripts.
 
-``pip install ./python`` uses it as build backend and builds the wheel of this system. ``python python/wheels.py`` builds
-those of all systems. Both need Go, and nothing else. The same commit gives the same bytes.
+``pip install ./python`` uses it as build backend and makes the wheel of this system, with a program that is already built
+if there is one. ``python python/wheels.py`` builds those of all systems: the same commit gives the same bytes. Building needs Go,
+and nothing else.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ import io
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -34,6 +37,10 @@ TARGETS = {
     ("windows", "arm64"): "win_arm64",
 }
 
+NO_GO = "parley-llm is built with Go 1.26 or newer, which is not installed: see https://go.dev/dl. Or name a program that is already built in PARLEY_BINARY"
+SOURCES = ("cmd", "internal", "journal", "llm", "stats", "world", "worlds")
+TERMINAL = "CONOUT$" if sys.platform == "win32" else "/dev/tty"
+
 
 def field(name: str) -> str:
     """Return a field of pyproject.toml. Python 3.10 has no reader for it."""
@@ -41,6 +48,11 @@ def field(name: str) -> str:
     if found is None:
         raise SystemExit(f"pyproject.toml has no {name}")
     return found[1]
+
+
+def stem() -> str:
+    """Return how the names of a wheel and its folders begin."""
+    return f"{field('name').replace('-', '_')}-{field('version')}"
 
 
 def extras() -> list[str]:
@@ -78,7 +90,7 @@ def go(system: str, arch: str, *args: str) -> str:
     try:
         return subprocess.run(["go", *args], cwd=ROOT, env=env, check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout
     except FileNotFoundError:
-        raise SystemExit("parley-llm is built with Go 1.26 or newer, which is not installed: see https://go.dev/dl") from None
+        raise SystemExit(NO_GO) from None
     except subprocess.CalledProcessError as e:
         raise SystemExit(f"go {args[0]} failed for {system} on {arch}") from e
 
@@ -88,6 +100,75 @@ def program(system: str, arch: str, into: Path) -> bytes:
     out = into / f"parley-{system}-{arch}"
     go(system, arch, "build", "-trimpath", "-ldflags=-s -w", "-o", str(out), "./cmd/parley")
     return out.read_bytes()
+
+
+def tell(text: str) -> None:
+    """Say something to whoever waits. pip shows nothing that a build prints, so it goes to the terminal itself."""
+    try:
+        with open(TERMINAL, "w", encoding="utf-8") as terminal:
+            terminal.write(f"\r{text}\n")
+    except OSError:
+        print(text, flush=True)
+
+
+def newest() -> float:
+    """Return when the newest file of the program's source was changed."""
+    files = [*ROOT.glob("*.go"), *ROOT.glob("go.*"), *(f for folder in SOURCES for f in (ROOT / folder).rglob("*"))]
+    return max(f.stat().st_mtime for f in files if f.is_file() and not f.name.endswith("_test.go"))
+
+
+def built() -> Path | None:
+    """Return the program that PARLEY_BINARY names, or one in the clone, beside the interpreter or in PATH that is newer than its source."""
+    named = os.environ.get("PARLEY_BINARY")
+    if named:
+        if not runs(Path(named)):
+            raise SystemExit(f"PARLEY_BINARY is {named!r}: no program parley for this system")
+        return Path(named)
+    name = "parley.exe" if sys.platform == "win32" else "parley"
+    source = newest()
+    for path in (ROOT / name, Path(sys.executable).parent / name, Path(shutil.which("parley") or name)):
+        if path.is_file() and path.stat().st_mtime > source and runs(path):
+            return path
+    return None
+
+
+def runs(path: Path) -> bool:
+    """Report whether a file is the program, and not a script that starts it somewhere else."""
+    try:
+        with path.open("rb") as f:
+            return f.read(2) != b"#!" and subprocess.run([path, "version"], capture_output=True, check=False, timeout=60).stdout.startswith(b"parley ")
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
+def local(into: Path) -> tuple[bytes, bytes]:
+    """Return the program of this system and the licences of its modules, for pip."""
+    found = built()
+    if found is not None:
+        tell(f"parley-llm: takes the program {found}, which is already built")
+        return found.read_bytes(), b"This wheel was made on this machine with a program that was already built. python python/wheels.py writes the licences of its modules.\n"
+    tell("parley-llm: compiles the program parley with Go. The first time, this takes one to ten minutes.")
+    out = into / "parley"
+    began = told = time.monotonic()
+    packages, rest = 0, []
+    # Without the flags of a release, what go build, go run or go test have compiled here before is used.
+    try:
+        build = subprocess.Popen(["go", "build", "-v", "-ldflags=-s -w", "-o", str(out), "./cmd/parley"], cwd=ROOT, stderr=subprocess.PIPE, encoding="utf-8")
+    except FileNotFoundError:
+        raise SystemExit(NO_GO) from None
+    assert build.stderr is not None
+    for line in build.stderr:
+        if " " in line.strip():
+            rest.append(line)
+            continue
+        packages += 1
+        if time.monotonic() - told > 10:
+            told = time.monotonic()
+            tell(f"parley-llm: compiled {packages} packages in {told - began:.0f} s")
+    if build.wait() != 0:
+        raise SystemExit("go build failed:\n" + "".join(rest[-20:]))
+    tell(f"parley-llm: compiled in {time.monotonic() - began:.0f} s")
+    return out.read_bytes(), licences(*host())
 
 
 def licences(system: str, arch: str) -> bytes:
@@ -115,7 +196,7 @@ class Wheel:
     """A wheel that is written."""
 
     def __init__(self, folder: Path, tags: str) -> None:
-        self.stem = f"{field('name').replace('-', '_')}-{field('version')}"
+        self.stem = stem()
         self.tags = tags
         self.path = folder / f"{self.stem}-py3-none-{tags}.whl"
         self.zip = zipfile.ZipFile(self.path, "w", zipfile.ZIP_DEFLATED)
@@ -145,11 +226,11 @@ class Wheel:
         return self.path.name
 
 
-def build(folder: Path, system: str, arch: str, editable: bool = False) -> str:
-    """Build one wheel and return its file name."""
+def build(folder: Path, system: str, arch: str, backend: bool = False, editable: bool = False) -> str:
+    """Build one wheel and return its file name. As the backend of pip, it is for this machine."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as work:
-        binary = program(system, arch, Path(work))
+        binary, terms = local(Path(work)) if backend else (program(system, arch, Path(work)), licences(system, arch))
     wheel = Wheel(folder, TARGETS[system, arch])
     if editable:
         wheel.add("parley_llm.pth", f"{HERE / 'src'}\n".encode())
@@ -159,17 +240,28 @@ def build(folder: Path, system: str, arch: str, editable: bool = False) -> str:
                 wheel.add(f"parley/{file.name}", file.read_bytes())
     name = "parley.exe" if system == "windows" else "parley"
     wheel.add(f"{wheel.stem}.data/scripts/{name}", binary, 0o755)
-    return wheel.close(licences(system, arch))
+    return wheel.close(terms)
+
+
+def prepare_metadata_for_build_wheel(metadata_directory: str, config_settings: Any = None) -> str:
+    """Write the metadata alone. Without this, pip builds the wheel twice."""
+    info = Path(metadata_directory) / f"{stem()}.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(metadata(), encoding="utf-8")
+    return info.name
+
+
+prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
 
 
 def build_wheel(wheel_directory: str, config_settings: Any = None, metadata_directory: str | None = None) -> str:
     """Build the wheel of this system, for pip."""
-    return build(Path(wheel_directory), *host())
+    return build(Path(wheel_directory), *host(), backend=True)
 
 
 def build_editable(wheel_directory: str, config_settings: Any = None, metadata_directory: str | None = None) -> str:
     """Build the wheel of ``pip install -e``."""
-    return build(Path(wheel_directory), *host(), editable=True)
+    return build(Path(wheel_directory), *host(), backend=True, editable=True)
 
 
 def build_sdist(sdist_directory: str, config_settings: Any = None) -> str:

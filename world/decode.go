@@ -38,7 +38,7 @@ func explain(err error, data []byte, v any) error {
 		if e.Field == "" {
 			return &explained{fmt.Sprintf("found %s, want object", e.Value), err}
 		}
-		return &explained{fmt.Sprintf("%s: found %s, want %s", fieldPath(e.Field, v), e.Value, e.Type), err}
+		return &explained{fmt.Sprintf("%s: found %s, want %s", fieldPath(e.Field, v), e.Value, typeWord(e.Type)), err}
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("not valid JSON: the line ends in the middle of the object")
@@ -47,6 +47,26 @@ func explain(err error, data []byte, v any) error {
 		return unknownField(name, data, v)
 	}
 	return err
+}
+
+// typeWord returns what an author calls a type.
+func typeWord(t reflect.Type) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case t.Kind() == reflect.String:
+		return "string"
+	case t.Kind() == reflect.Bool:
+		return "true or false"
+	case t.Kind() == reflect.Slice:
+		return "list"
+	case t.Kind() == reflect.Float64:
+		return "number"
+	case t.Kind() >= reflect.Int && t.Kind() <= reflect.Uint64:
+		return "whole number"
+	}
+	return "object"
 }
 
 // explained is an error of encoding/json in other words.

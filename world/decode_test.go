@@ -23,7 +23,7 @@ func TestDecodeStrict(t *testing.T) {
 		`{"round":1}`:                      `unknown field "round"; did you mean rounds? want one of inner, rounds`,
 		`{"colour":1} more`:                `unknown field "colour"; want one of inner, rounds`,
 		`{"inner":{"turn":2}}`:             `unknown field "turn"`,
-		`{"inner":{"turns":"x"}}`:          "inner.turns: found string, want int",
+		`{"inner":{"turns":"x"}}`:          "inner.turns: found string, want whole number",
 		`[]`:                               "found array, want object",
 	} {
 		got := ""
@@ -31,7 +31,7 @@ func TestDecodeStrict(t *testing.T) {
 		if err != nil {
 			got = err.Error()
 		}
-		if _, typed := errors.AsType[*json.UnmarshalTypeError](err); got != want || typed != (want == "inner.turns: found string, want int" || text == "[]") {
+		if _, typed := errors.AsType[*json.UnmarshalTypeError](err); got != want || typed != (want == "inner.turns: found string, want whole number" || text == "[]") {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}
 	}

@@ -37,7 +37,7 @@ func (f Func) Play(t *Table) Outcome { return f(t) }
 
 // Call is one thing that a world waits for: an ask of a seat or, if Act is set, an act on the outside.
 type Call struct {
-	// Seat is the seat whose agent is asked, or for which something is done.
+	// Seat is the seat whose agent is asked, or for which something is done. An act without a seat is the episode's own.
 	Seat string
 	// Label says in a word or two what the call is for: message, orders. Statistics are kept by label.
 	Label string

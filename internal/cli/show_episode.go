@@ -350,11 +350,17 @@ func brief(note json.RawMessage, printed map[string]bool) string {
 	return text
 }
 
+// noSeat is who does an act that is for no seat.
+const noSeat = "the world"
+
 // print writes the result of a call, below a heading with the seat and the name of the call. A failure never
 // looks like words of a model.
 func (c *shownCall) print(p *terminal.Page, indent string) {
-	p.Put(terminal.InkName, indent+c.Seat)
-	p.Put(terminal.InkPlain, " ("+c.who+"), "+c.Label)
+	p.Put(terminal.InkName, indent+cmp.Or(c.Seat, noSeat))
+	if c.who != "" {
+		p.Put(terminal.InkPlain, " ("+c.who+")")
+	}
+	p.Put(terminal.InkPlain, ", "+c.Label)
 	p.Put(terminal.InkFaint, "  ["+c.Call+"]")
 	if c.Copied {
 		p.Put(terminal.InkFaint, " copied")
@@ -495,7 +501,7 @@ func (v *showReader) call(ctx context.Context, episode int, want string) (*shown
 // printWhole writes the call with the exact request and everything known about the reply.
 func (c *shownCall) printWhole(p *terminal.Page) {
 	p.Put(terminal.InkHead, "call "+c.Call)
-	p.Line(fmt.Sprintf(" of episode %d: %s of %s (%s)", c.Episode, c.Label, c.Seat, c.who))
+	p.Line(fmt.Sprintf(" of episode %d: %s of %s (%s)", c.Episode, c.Label, cmp.Or(c.Seat, noSeat), cmp.Or(c.who, "no agent")))
 	p.Fact("at", stamp(c.At))
 	if c.Copied {
 		p.Fact("copied", "from the run that this one was forked from: it cost this one nothing")

@@ -87,6 +87,13 @@ def test_frames(run_file: Path) -> None:
         assert list(few.column_names if name == "arrow" else few.columns) == ["seat", "text"]
 
 
+def test_frames_without_their_libraries(run_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, remedy in {"pandas": "pip install 'parley-llm\\[data\\]'", "polars": "pip install polars"}.items():
+        monkeypatch.setitem(sys.modules, name, None)
+        with pytest.raises(parley.Error, match=f"{name} is not installed: {remedy}, or iterate"):
+            getattr(parley.open(run_file).calls(), name)()
+
+
 def test_report(run_file: Path, tmp_path: Path) -> None:
     report = parley.open(run_file).report()
     shown = report._repr_html_()
@@ -271,8 +278,23 @@ def test_interrupt_before_the_engine_runs(ctrl_c: None, program: str, tmp_path: 
         async def play(self, t: parley.Table) -> None:
             await t.one("a", "x")
 
-    done = parley.run(W, agents={"s": "sim/small"}, episodes=100_000, out=tmp_path / "r.parley", progress=False)
-    assert done.code == 4
+    with pytest.raises(parley.Interrupted) as e:
+        parley.run(W, agents={"s": "sim/small"}, episodes=100_000, out=tmp_path / "r.parley", progress=False)
+    assert isinstance(e.value, KeyboardInterrupt) and e.value.run.code == 4
+
+
+def test_interrupt_of_run(ctrl_c: None, program: str, tmp_path: Path) -> None:
+    """Ctrl-C finishes the calls in flight. The exception has what was played, and the next call goes on."""
+    lab = Lab(lambda: os.kill(os.getpid(), signal.SIGINT))
+    plan: Any = {"agents": {"s": "lab/x"}, "episodes": 4, "out": tmp_path / "r.parley", "progress": False, "limits": {"concurrency": 1}}
+    plan["providers"] = {"lab": {"dialect": "openai", "base_url": lab.options["base_url"]}}
+    with lab.server:
+        with pytest.raises(parley.Interrupted, match="Call parley.run again") as e:
+            parley.run("secrets", **plan)
+        played = e.value.run
+        assert played.code == 4 and played.summary["calls"]["total"] == lab.served >= 3
+        done = parley.run("secrets", **plan)
+    assert done.code == 0 and f", {played.summary['calls']['total']} of the calls before;" in str(done)
 
 
 def test_ids_that_are_no_ids(program: str) -> None:
@@ -354,9 +376,15 @@ def test_requests_of_map_are_named_by_number(program: str) -> None:
 def test_misuse_of_map(program: str) -> None:
     with pytest.raises(parley.Misuse, match="use parley.ask"):
         parley.map("one text")
-    for budget in (0, -1, float("nan")):
+    for budget in (0, -1, float("nan"), "two"):
         with pytest.raises(parley.Misuse, match="want an amount above 0"):
-            parley.map(["fine"], budget=budget)
+            parley.map(["fine"], budget=budget)  # type: ignore[arg-type]
+    with pytest.raises(parley.Misuse, match="samples 'x': want a whole number"):
+        parley.map(["fine"], samples="x")
+    with pytest.raises(binary.ProgramError, match='^parley: unknown option max_token, did you mean "max_tokens"[?]$'):
+        parley.map(["fine"], model="sim/small", max_token=5)
+    with pytest.raises(parley.Failed, match="request 0: temperature: found string, want number"):
+        parley.ask({"prompt": "x", "temperature": "hot"}, model="sim/small")
 
 
 def test_the_program_stops_with_its_owner(program: str, tmp_path: Path) -> None:
@@ -470,6 +498,64 @@ def test_places_and_summaries() -> None:
     assert str(done) == "complete: 2,999 of 3,000 episodes, 1 failed; 12 calls, 1,300 acts; $0.00003" and "a.parley" in repr(done) and str(parley.Summary("a", 4, {}))
 
 
+PLAN = """kind: secrets
+agents: {a: {model: sim/small}, b: {model: sim/large}}
+lineup: {first: a, second: b}
+episodes: 3
+"""
+
+
+def test_kinds_and_plans(program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kinds that come with Parley and plan files are played as the command line plays them. A full file asks nothing."""
+    monkeypatch.chdir(tmp_path)
+    done = parley.run("secrets", agents={"a": "sim/small"}, episodes=2, out="kind.parley", params={"messages": 2}, progress=False)
+    assert done.code == 0 and str(done).startswith("complete: 2 of 2 episodes; 8 calls; $")
+    assert str(parley.run("secrets", agents={"a": "sim/small"}, episodes=2, out="kind.parley", params={"messages": 2}, progress=False)).startswith("complete: 2 of 2 episodes; 8 calls, all of them before: nothing was asked; $")
+    assert os.listdir(tmp_path) == ["kind.parley"]
+    with pytest.raises(binary.ProgramError, match="^parley: kind: wants one of .*; did you mean secrets"):
+        parley.run("secret", agents={"a": "sim/small"}, out="none.parley", progress=False)
+    with pytest.raises(parley.Misuse, match="name the run file"):
+        parley.run("secrets", agents={"a": "sim/small"})
+    Path("plan.yaml").write_text(PLAN)
+    assert len(list(parley.run("plan.yaml", progress=False).data.episodes())) == 3 and Path("plan.parley").exists()
+    other = parley.run(Path("plan.yaml"), agents={"a": "sim/large"}, episodes=1, params={"messages": 2}, out="other.parley", progress=False)
+    assert {(c["agent"], c["model"]) for c in other.data.calls()} == {("a", "large"), ("b", "large")} and other.summary["calls"]["total"] == 4
+    with pytest.raises(binary.ProgramError, match="none.yaml: there is no such file"):
+        parley.run("none.yaml", progress=False)
+
+
+def test_plan_with_code(program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan that names code needs permission, and the error says how to give it from Python. Files are beside the run file."""
+    monkeypatch.chdir(tmp_path)
+    Path("w.py").write_text("import parley\nclass W(parley.World):\n    def seats(self): return ['a']\n    async def play(self, t): return parley.Outcome({'x': 1})\n")
+    Path("w.yaml").write_text("kind: w.py:W\nagents: {a: {model: sim/small}}\n")
+    with pytest.raises(binary.ProgramError) as e:
+        parley.run("w.yaml", progress=False)
+    remedy = str(e.value).partition("If you trust it: add flags=")[2]
+    assert parley.run("w.yaml", flags=json.loads(remedy), progress=False).code == 0
+    Path("e.py").write_text("import parley\nclass E(parley.Env):\n    def reset(self, seed): return 'x'\n    def step(self, action): return parley.Step(done=True)\n")
+    done = parley.run("rollout", agents={"a": "sim/small"}, params={"env": "e.py:E"}, out="e.parley", flags={"trust": ["code=e.py"]}, progress=False)
+    assert done.code == 0
+
+
+def test_notebook(program: str, run_file: Path, tmp_path: Path) -> None:
+    """The last line of a cell shows a small table, whose texts are text."""
+    assert len(parley.open(run_file, run_file)._repr_html_()) < 2000 and parley.open(run_file)._repr_html_().count("<tr>") == 2
+    assert "<td style=\"text-align:left\">plan.parley</td>" in parley.open(run_file)._repr_html_()
+    scores = [{"agent": "<script>", "score": "points", "mean": 1.23456, "interval": {"low": 1, "high": 2}, "n": 5}] * 30
+    shown = parley.Summary("a/<b>.parley", 0, {"state": "complete", "agents": scores})._repr_html_()
+    assert "&lt;b&gt;.parley" in shown and "&lt;script&gt;" in shown and "<script" not in shown and "1 to 2" in shown and "1.235" in shown
+    assert "and 10 more" in shown and len(shown) < 10_000
+
+
+def test_full_file_of_map(program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file that has all answers is not asked again, and the progress says so."""
+    monkeypatch.setattr(_progress, "_place", lambda: "terminal")
+    for want in ("answered 2 of 2", "answered 2 of 2, all of them before: nothing was asked"):
+        parley.map(["a", "b"], model="sim/small", out=tmp_path / "answers.jsonl")
+        assert capsys.readouterr().err.rstrip().endswith(want)
+
+
 def test_errors_of_a_run(program: str, tmp_path: Path) -> None:
     class W(parley.World):
         def seats(self) -> list[str]:
@@ -487,7 +573,11 @@ def test_errors_of_a_run(program: str, tmp_path: Path) -> None:
     assert said(2, budget=-1, lineup={"q": "x"}).splitlines()[1].startswith("lineup.q: python:W has no such seat")
     assert said(0, budget=float("nan")) == "parley.run: budget: NaN and infinity are not JSON"
     assert said(0, episodes={1, 2}).startswith("parley.run: episodes: a set is not JSON")
-    assert _run._named("parley: a.py has changed; --changed-code continues", "/home/me/plan.yaml") == 'parley: a.py has changed; flags={"changed_code": True} continues'
+    assert said(0, agents=["sim/small"]) == """parley.run: agents is ['sim/small']: want a dict such as {"small": "sim/small"}"""
+    assert said(0, params="x") == "parley.run: params is 'x': want a dict"
+    assert said(2, agents={"x": {"model": "sim/small", "temperature": 9}}) == "parley: agents.x.temperature: wants a number, 0 to 2, found the number 9"
+    assert said(2, flags={"concurency": 1}) == 'parley: run: unknown flag --concurency, did you mean "--concurrency"?'
+    assert _run._with_flags("parley: a.py has changed; --changed-code continues") == 'parley: a.py has changed; flags={"changed_code": True} continues'
 
 
 @pytest.mark.parametrize(("world", "want"), [("none.py:W", "none.py: no such file"), ("none.py", "write 'none.py:CLASS'"), (3, "parley.run plays a class"), (int, "parley.run plays a class")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ import parley
 from parley.testing import exercise
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = {name: (ROOT / "docs" / "how-to" / f"{name}.md").read_text(encoding="utf-8") for name in ("python", "from-python")}
+PAGES = {name: (ROOT / "docs" / "how-to" / f"{name}.md").read_text(encoding="utf-8") for name in ("python", "python-world", "python-env", "python-scorer", "from-python")}
 PARAMS = {"Debate": {"topic": "tea"}, "Riddle": {"question": "What has keys but no locks?", "target": "piano"}}
 
 
@@ -23,23 +24,37 @@ def blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", PAGES[page], re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("name", ["auction.py", "auction.yaml", "test_auction.py", "wordle.py", "wordle.yaml", "polite.py"])
-def test_the_page_shows_the_example(name: str) -> None:
+@pytest.mark.parametrize(
+    ("page", "name"),
+    [("python-world", "auction.py"), ("python-world", "auction.yaml"), ("python-world", "test_auction.py"), ("python-env", "wordle.py"), ("python-env", "wordle.yaml"), ("python-scorer", "polite.py")],
+)
+def test_the_page_shows_the_example(page: str, name: str) -> None:
     text = (ROOT / "examples" / "python" / name).read_text(encoding="utf-8")
-    assert text in blocks("python", "yaml" if name.endswith(".yaml") else "python")
+    assert text in blocks(page, "yaml" if name.endswith(".yaml") else "python")
 
 
-@pytest.mark.parametrize(("page", "base", "count"), [("from-python", parley.World, 3), ("python", parley.Env, 2)])
+@pytest.mark.parametrize(("page", "base", "count"), [("from-python", parley.World, 3), ("python-world", parley.World, 3), ("python-env", parley.Env, 2)])
 def test_classes_of_the_pages(page: str, base: type[Any], count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = [b for b in blocks(page, "python") if f"(parley.{base.__name__})" in b]
     assert len(found) == count
+    if page == "python-world":
+        pytest.importorskip("greenlet")
     monkeypatch.syspath_prepend(str(tmp_path))
     for i, block in enumerate(found):
-        name = f"{base.__name__.lower()}_{i}"
+        name = f"{page.replace('-', '_')}_{i}"
         (tmp_path / f"{name}.py").write_text("import parley\n" + block)
         for name, cls in vars(__import__(name)).items():
             if isinstance(cls, type) and issubclass(cls, base):
                 exercise(cls, **PARAMS.get(name, {}))
+
+
+def test_running_of_the_page(program: str, tmp_path: Path) -> None:  # noqa: F811
+    """The code of a script runs as it is shown."""
+    (block,) = [b for b in blocks("python", "python") if "parley.run(Auction" in b]
+    for name in ("auction.py", "auction.yaml"):
+        shutil.copy(ROOT / "examples" / "python" / name, tmp_path)
+    done = subprocess.run([sys.executable, "-c", block], cwd=tmp_path, env=environment(), capture_output=True, text=True)
+    assert done.returncode == 0 and {p.name for p in tmp_path.glob("*.parley")} == {"run.parley", "secrets.parley", "auction.parley"}, done.stderr
 
 
 def test_asking_of_the_page(program: str, tmp_path: Path) -> None:  # noqa: F811

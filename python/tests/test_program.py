@@ -52,7 +52,7 @@ def environment(workers: int = 1) -> dict[str, str]:
 def test_commands_of_the_guide(program: str, tmp_path: Path) -> None:
     for name in ("auction.py", "auction.yaml", "wordle.py", "wordle.yaml", "polite.py"):
         shutil.copy(EXAMPLES / name, tmp_path)
-    guide = (ROOT / "docs" / "how-to" / "python.md").read_text(encoding="utf-8")
+    guide = "".join((ROOT / "docs" / "how-to" / f"python-{page}.md").read_text(encoding="utf-8") for page in ("world", "env", "scorer"))
     commands = re.findall(r"^    parley ((?:check|run|show|report|score) .*)$", guide, re.MULTILINE)
     assert len(commands) == 8
     for command in commands:
@@ -133,6 +133,42 @@ def test_one_digest(program: str, server: str, tmp_path: Path) -> None:
     for kill in (kill_workers, kill_engine, kill_workers, kill_engine, None):
         got = play(program, file, out, 2, kill=kill)
     assert got["digest"] == want["digest"] and got["episodes"] == want["episodes"]
+
+
+SHOP = """
+import parley
+FLAT = {"name": "price", "description": "The price of an item.", "parameters": {"type": "object", "properties": {"item": {"type": "string"}}}}
+
+class Shop(parley.World):
+    flat: bool = False
+    def seats(self): return ["buyer"]
+    async def play(self, t):
+        tools = [FLAT if self.flat else {"type": "function", "function": FLAT}]
+        talk = t.talk("buyer")
+        reply = await talk.say("What is a lamp?", tools=tools)
+        for call in reply.tool_calls:
+            talk.add({"role": "tool", "tool_call_id": call.id, "content": str(await t.do(len, call.values["item"], label="look"))})
+        return parley.Outcome(data=(await talk.say(tools=tools)).text)
+
+    @classmethod
+    def stand_in(cls, model, request, seed):
+        assert request["tools"] == [FLAT]
+        last = request["messages"][-1]
+        return "It costs " + last["content"] if last["role"] == "tool" else [{"name": "price", "arguments": {"item": "lamp"}}]
+"""
+
+
+@pytest.mark.parametrize("flat", ["true", "false"])
+def test_tools(program: str, tmp_path: Path, flat: str) -> None:
+    """Tools in both forms reach the model. A stand-in calls them, and an act belongs to no seat."""
+    (tmp_path / "shop.py").write_text(SHOP)
+    (tmp_path / "shop.yaml").write_text(f"kind: shop.py:Shop\nagents: {{s: {{model: sim/small}}}}\nepisodes: 1\nparams: {{flat: {flat}}}\n")
+    subprocess.run([program, "run", "shop.yaml", "--trust", "code=shop.py", "--quiet"], cwd=tmp_path, env=environment(), check=True)
+    run = parley.open(tmp_path / "shop.parley")
+    assert [e["data"] for e in run.episodes()] == ['"It costs 4"']
+    assert [(c["kind"], c["seat"], c["agent"], c["label"]) for c in run.calls()] == [("ask", "buyer", "s", ""), ("act", "", "", "look"), ("ask", "buyer", "s", "")]
+    shown = subprocess.run([program, "show", "shop.parley", "--episode", "0"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert "  the world, look  [1:0]\n" in shown
 
 
 LEAK = """

@@ -109,7 +109,7 @@ def replay(episode: Episode, db: sqlite3.Connection, number: int, notes: dict[st
 
 
 def test_same_words() -> None:
-    assert (EXAMPLES / "secret_words.txt").read_bytes() == (ROOT / "worlds" / "secrets" / "words" / "words.txt").read_bytes()
+    assert (EXAMPLES / "secret_words.txt").read_bytes() == (ROOT / "worlds" / "secrets" / "words.txt").read_bytes()
 
 
 def test_reveal_in_linear_time() -> None:

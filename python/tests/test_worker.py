@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+import parley
 import parley.errors
 from conftest import Start
 from parley import _watchdog, guard
@@ -163,7 +164,7 @@ def test_forks_acts_and_talks(start: Start) -> None:
     result = e.ask("act", episode="e", strand="", index=0, act=act["act"])
     assert result == {"result": {"q": "x", "at": True}}
     act = e.reply({"json": result["result"]})["ask"][0]
-    assert act == {"seat": "a", "act": {"name": "tools.later", "body": {"args": [], "kwargs": {"n": 2}}}}
+    assert act == {"seat": "", "act": {"name": "tools.later", "body": {"args": [], "kwargs": {"n": 2}}}}
     assert e.ask("act", episode="e", strand="", index=0, act=act["act"]) == {"result": [2]}
     assert "does not wait for a call 7" in e.ask("act", episode="e", strand="", index=7, act=act["act"])["error"]["text"]
     e.reply({"json": [2]})
@@ -171,6 +172,51 @@ def test_forks_acts_and_talks(start: Start) -> None:
     got = e.reply({"failed": "server"})["end"]["data"]
     assert got[0][0][1] == ["r00", "r01"] and got[0][1][1] == ["r10", "r11"] and got[1:] == ["hi", "ho", {"q": "x", "at": True}, [2], "server"]
     assert e.end() == "searching\n"
+
+
+def test_refused_calls_and_tools(start: Start) -> None:
+    """The engine says what is wrong with a call, and the world raises in the line that made it. A tool call has attributes."""
+    e = start("""
+        talk = t.talk("a")
+        reply = await talk.say("x", tools=[{"name": "price"}])
+        (call,) = reply.tool_calls
+        talk.add({"role": "tool", "tool_call_id": call.id, "content": f"{call.name} {call.values['item']}"})
+        await talk.say(
+            temperature=9,
+        )
+    """)
+    e.begin()
+    call = {"id": "7", "name": "price", "arguments": '{"item":"lamp"}'}
+    said = e.reply({"tool_calls": [call], "finish": "tool_calls"})["ask"][0]["messages"]
+    assert said == [{"role": "assistant", "content": "", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "7", "content": "price lamp"}]
+    error = e.ask("refused", episode="e", strand="", text="temperature 9: use 0 to 2")["error"]
+    assert error["text"] == "w.py:10: Misuse: temperature 9: use 0 to 2" and "await talk.say(" in error["trace"]
+
+
+def test_arguments_of_a_tool_call() -> None:
+    assert parley.ToolCall("1", "f", "").values == {}
+    for wrong in ("{", "[1]", "[" * 100_000):
+        with pytest.raises(parley.Failed, match="the arguments of f are not a JSON object") as e:
+            print(parley.ToolCall("1", "f", wrong).values)
+        assert e.value.kind == "invalid"
+
+
+def test_stand_in_calls(start: Start) -> None:
+    """A stand-in may call tools. If it is wrong, the user is told once."""
+    e = start(whole="""
+        import parley
+        class W(parley.World):
+            def seats(self): return ['a']
+            async def play(self, t): ...
+            @classmethod
+            def stand_in(cls, model, request, seed):
+                return [{"name": "price", "arguments": {"item": "lamp"}}] if model == "small" else [{"function": "\x1b"}]
+    """)
+    assert e.ask("answer", model="small", request={}, seed="1") == {"calls": [{"name": "price", "arguments": '{"item":"lamp"}'}]}
+    for _ in range(2):
+        assert "want {\"name\":" in e.ask("answer", model="large", request={}, seed="1")["error"]["text"]
+    told = e.end()
+    assert told.count("W.stand_in failed, so the simulated provider makes up the answer: ") == 1 and "\x1b" not in told
 
 
 ERRORS = [

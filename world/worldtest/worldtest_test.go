@@ -218,7 +218,7 @@ func TestExerciseFindsKinds(t *testing.T) {
 		{"describes itself", `it says kind: "chess", want kind: test`, with(func(d *Simple[params]) { d.Kind.Example = "kind: chess" })},
 		{"describes itself", "lacks params: rounds", with(func(d *Simple[params]) { d.Kind.Example = "kind: test # has rounds\n" })},
 		{"describes itself", `params: unknown field "round"; did you mean rounds? want one of rounds`, with(func(d *Simple[params]) { d.Kind.Example = "kind: test\nparams: {round: 1}\n" })},
-		{"describes itself", "params: rounds: found string, want int", with(func(d *Simple[params]) { d.Kind.Example = "kind: test\nparams: {rounds: many}\n" })},
+		{"describes itself", "params: rounds: found string, want whole number", with(func(d *Simple[params]) { d.Kind.Example = "kind: test\nparams: {rounds: many}\n" })},
 		{"describes itself", "the param rounds has no doc tag", world.Define(Simple[struct {
 			Rounds int `json:"rounds"`
 		}]{Sits: []string{"a"}, Kind: simple(good).Kind})},

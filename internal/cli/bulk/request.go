@@ -173,24 +173,10 @@ func CheckRequest(req *llm.Request) error {
 	if p, m := llm.SplitModel(req.Model); p == "" || m == "" {
 		return fmt.Errorf("model %q: write it provider/model", req.Model)
 	}
-	if req.Effort != "" && !slices.Contains(llm.Efforts(), req.Effort) {
-		return fmt.Errorf("unknown effort %q; want one of %v", req.Effort, llm.Efforts())
-	}
-	if req.MaxTokens < 0 {
-		return fmt.Errorf("max_tokens %d: use a number above zero", req.MaxTokens)
-	}
-	if t := req.Temperature; t != nil && !(*t >= 0 && *t <= 2) { // as in a plan
-		return fmt.Errorf("temperature %v: use 0 to 2", *t)
-	}
 	if req.Sample < 0 {
 		return fmt.Errorf("sample %d: use zero or more", req.Sample)
 	}
-	for i, t := range req.Tools {
-		if err := llm.CheckSchema(t.Parameters); err != nil {
-			return fmt.Errorf("tools[%d] %q: parameters: %w", i, t.Name, err)
-		}
-	}
-	return nil
+	return req.Check()
 }
 
 // parseID returns the id for the record: a string or a number.

@@ -52,7 +52,7 @@ func (r *run) complete(ep *episode, at journal.Turn, calls []world.Call) ([]*cal
 		c := &calls[i]
 		name, ok := ep.spec.Lineup[c.Seat]
 		a := r.agents[name]
-		if !ok {
+		if !ok && (c.Act == nil || c.Seat != "") {
 			return nil, fmt.Errorf("episode %d: the world asks seat %q, which has no agent", ep.number, c.Seat)
 		}
 		var made *call

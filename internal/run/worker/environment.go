@@ -45,11 +45,7 @@ func (s *Sessions) StandIn(model string, req *llm.Request, seed uint64) (string,
 
 // StandInCalls asks the class to call tools for the simulated provider.
 func (s *Sessions) StandInCalls(model string, req *llm.Request, seed uint64) ([]llm.ToolCall, bool) {
-	a := s.pool.standInAnswer(model, req, seed)
-	if a == nil {
-		return nil, false
-	}
-	return a.Calls, len(a.Calls) > 0
+	return s.pool.standInCalls(model, req, seed)
 }
 
 // Do carries out an operation in a session, or in none.

@@ -83,10 +83,12 @@ func (e *episode) strand(t *world.Table, path string, next *request) *answer {
 				e.strand(t, fmt.Sprintf("%s%d.%d/", path, turn, i), &request{Op: "strand", Of: path, Index: i})
 			})
 			next = &request{Op: "joined"}
+		case a.refused != nil:
+			e.refuse(path, a.refused)
 		case len(a.Ask) > 0:
 			calls, err := e.calls(path, a.Ask)
 			if err != nil {
-				e.fault = &fault{Text: err.Error()}
+				e.refuse(path, err)
 				continue
 			}
 			next = &request{Op: "replies", Replies: t.Ask(calls...)}
@@ -97,12 +99,20 @@ func (e *episode) strand(t *world.Table, path string, next *request) *answer {
 	return nil
 }
 
+// refuse fails the episode because of a call that cannot be made. The worker knows in which line the world makes it.
+func (e *episode) refuse(path string, why error) {
+	e.fault = e.step(&request{Op: "refused", Episode: e.key, Strand: path, Text: why.Error()}).Error
+	if e.fault == nil {
+		e.fault = &fault{Text: why.Error()}
+	}
+}
+
 // calls makes the calls of a step.
 func (e *episode) calls(path string, asked []call) ([]world.Call, error) {
 	calls := make([]world.Call, len(asked))
 	for i := range asked {
 		c := &asked[i]
-		if !slices.Contains(e.seats, c.Seat) {
+		if !slices.Contains(e.seats, c.Seat) && (c.Act == nil || c.Seat != "") {
 			return nil, fmt.Errorf("the world asks the seat %q: want one of %q", c.Seat, e.seats)
 		}
 		calls[i] = world.Call{Seat: c.Seat, Label: c.Label, Ask: c.Request}
@@ -111,6 +121,9 @@ func (e *episode) calls(path string, asked []call) ([]world.Call, error) {
 			act.Do = func(ctx context.Context, key string) (json.RawMessage, error) { return e.act(ctx, path, i, act, key) }
 			calls[i].Act, calls[i].Ask = &act, llm.Request{}
 			continue
+		}
+		if err := c.Check(); err != nil {
+			return nil, c.refused(err)
 		}
 		messages, err := c.continued(e.talks)
 		if err != nil {

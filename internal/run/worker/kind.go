@@ -169,6 +169,20 @@ func (s *simulated) StandIn(model string, req *llm.Request, seed uint64) (string
 	return s.pool.standIn(model, req, seed)
 }
 
+// StandInCalls asks a worker to call tools.
+func (s *simulated) StandInCalls(model string, req *llm.Request, seed uint64) ([]llm.ToolCall, bool) {
+	return s.pool.standInCalls(model, req, seed)
+}
+
+// standInCalls asks a worker to answer a request by calls of tools, if the class can.
+func (p *Pool) standInCalls(model string, req *llm.Request, seed uint64) ([]llm.ToolCall, bool) {
+	a := p.standInAnswer(model, req, seed)
+	if a == nil {
+		return nil, false
+	}
+	return a.Calls, len(a.Calls) > 0
+}
+
 // standIn asks a worker to answer a request, if the class can.
 func (p *Pool) standIn(model string, req *llm.Request, seed uint64) (string, bool) {
 	a := p.standInAnswer(model, req, seed)

@@ -227,9 +227,31 @@ func (p *Pool) ask(ctx context.Context, r *request) (*answer, error) {
 func parse(line []byte) (*answer, error) {
 	var a answer
 	if err := json.Unmarshal(line, &a); err != nil {
+		if a, ok := refusable(line); ok {
+			return a, nil
+		}
 		return nil, fmt.Errorf("the worker's answer is malformed: %w: %.200s", err, line)
 	}
 	return &a, nil
+}
+
+// refusable returns a step with a call that cannot be read, such as one whose temperature is a text, and says what is
+// wrong with it in the words of the author.
+func refusable(line []byte) (a *answer, ok bool) {
+	var step struct {
+		Notes []note            `json:"notes"`
+		Ask   []json.RawMessage `json:"ask"`
+	}
+	if json.Unmarshal(line, &step) != nil {
+		return nil, false
+	}
+	for _, raw := range step.Ask {
+		var c call
+		if err := world.DecodeStrict(raw, &c); err != nil {
+			return &answer{Notes: step.Notes, refused: c.refused(err)}, true
+		}
+	}
+	return nil, false
 }
 
 // Code describes the code that the workers play.

@@ -70,6 +70,7 @@ type request struct {
 	Request *llm.Request      `json:"request,omitempty"`
 	Args    any               `json:"args,omitempty"`
 	Played  json.RawMessage   `json:"played,omitempty"`
+	Text    string            `json:"text,omitempty"` // why calls are refused
 }
 
 // answer is what a worker answers to any request. Its id is read before.
@@ -88,6 +89,8 @@ type answer struct {
 	Text     *string         `json:"text"`
 	Calls    []llm.ToolCall  `json:"calls"`  // of a stand-in that calls tools
 	Memory   int64           `json:"memory"` // bytes that the worker has in use, at the end of an episode
+
+	refused error // what is wrong with a call of Ask, which was not read
 }
 
 // note is a note of a world, or the phase that begins where it stands.
@@ -122,6 +125,14 @@ type call struct {
 	Keep  int        `json:"keep"`
 	Act   *world.Act `json:"act"`
 	llm.Request
+}
+
+// refused says what is wrong with the call.
+func (c *call) refused(err error) error {
+	if c.Label == "" {
+		return fmt.Errorf("the call to the seat %q: %w", c.Seat, err)
+	}
+	return fmt.Errorf("the call %q to the seat %q: %w", c.Label, c.Seat, err)
 }
 
 // continued returns the messages of a call, and stores them if they are a talk.

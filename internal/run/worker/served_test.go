@@ -171,6 +171,8 @@ func (s *served) answer(episodes map[string]*live, r object, line []byte) object
 		s.acts++
 		s.mu.Unlock()
 		return object{"result": r["act"].(object)["body"]}
+	case "refused":
+		return object{"error": object{"text": "game.py:3: " + text(r["text"]), "trace": "Traceback"}}
 	case "leave":
 		if ep != nil {
 			ep.stop()
@@ -277,7 +279,7 @@ func (game) World(p *gameParams, _ world.Lineup) (world.World, error) {
 				sum += v
 			}
 			body, _ := json.Marshal([]int{round})
-			if got := t.One(world.Call{Seat: "b", Label: "act", Act: &world.Act{Name: "echo", Body: body, Do: nil}}); string(got.JSON) == string(body) {
+			if got := t.One(world.Call{Seat: []string{"", "b"}[round%2], Label: "act", Act: &world.Act{Name: "echo", Body: body, Do: nil}}); string(got.JSON) == string(body) {
 				done++
 			}
 		}

@@ -122,6 +122,11 @@ func TestFaults(t *testing.T) {
 				calls[0]["seat"] = "nobody"
 			}
 		}, nil, `asks the seat "nobody"`},
+		{"setting of another type", asking("temperature", "hot"), nil, `game.py:3: the call "talk" to the seat "a": temperature: found string, want number`},
+		{"setting out of range", asking("temperature", 9), nil, `game.py:3: the call "talk" to the seat "a": temperature 9: use 0 to 2`},
+		{"tool with a wrong key", asking("tools", []object{{"nme": "price"}}), nil, `game.py:3: the call "talk" to the seat "a": tools: unknown key "nme"; want one of description, name,`},
+		{"tool without a name", asking("tools", []object{{}}), nil, `game.py:3: the call "talk" to the seat "a": tools[0]: name is missing`},
+		{"message of another type", asking("messages", []object{{"role": "user", "content": 5}}), nil, `content: want a string or a list of parts`},
 		{"score of an unknown seat", func(_ string, step map[string]any) {
 			if step["end"] != nil {
 				step["end"] = object{"scores": []object{{"name": "sum", "seat": "a", "value": 1}, {"name": "sum", "seat": "nobody", "value": 1}}}
@@ -160,6 +165,15 @@ func TestFaults(t *testing.T) {
 				t.Errorf("failed with %q, want %q", e.Outcome.Failed, c.want)
 			}
 		})
+	}
+}
+
+// asking returns a twist that sets a key of the first call.
+func asking(key string, value any) func(op string, step map[string]any) {
+	return func(_ string, step map[string]any) {
+		if calls, ok := step["ask"].([]object); ok && calls[0]["act"] == nil {
+			calls[0][key] = value
+		}
 	}
 }
 

@@ -9,7 +9,7 @@ from .env import Env, Observation, Prompt, Step
 from .errors import Error, Failed, Impure, Interrupted, Invalid, Misuse
 from .rand import Rand
 from .scorer import Played, PlayedCall, PlayedNote, Scorer
-from .values import Call, Measure, Message, Outcome, Reply, Score
+from .values import Call, Measure, Message, Outcome, Reply, Score, ToolCall
 from .world import Table, Talk, World
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Answer", "Call", "Env", "Error", "Failed", "Impure", "Interrupted", "Invalid", "Measure", "Message", "Misuse", "Observation", "Outcome", "Played", "PlayedCall", "PlayedNote", "Prompt", "Rand", "Reply", "Report", "Rows", "Run", "Score", "Scorer",
-    "Step", "Summary", "Table", "Talk", "World", "act_key", "ask", "map", "open", "run",
+    "Step", "Summary", "Table", "Talk", "ToolCall", "World", "act_key", "ask", "map", "open", "run",
 ]  # fmt: skip
 
 _LATER = {

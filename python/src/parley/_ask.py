@@ -125,8 +125,11 @@ def ask_many(
     """
     if isinstance(requests, (str, Mapping)):
         raise Misuse("map takes a list of requests: for one, use parley.ask")
-    if budget is not None and not budget > 0:
-        raise Misuse(f"budget {budget}: want an amount above 0, or None for no limit")
+    if budget is not None and not (isinstance(budget, (int, float)) and budget > 0):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise Misuse(f"budget {budget!r:.40}: want an amount above 0, or None for no limit")
+    samples = options.get("samples") or 1
+    if not isinstance(samples, int) or samples < 1:
+        raise Misuse(f"samples {samples!r:.40}: want a whole number, 1 or more")
     made = form(schema) if schema is not None else None
     with tempfile.TemporaryDirectory() as folder:
         source = os.path.join(folder, "requests.jsonl")
@@ -135,7 +138,6 @@ def ask_many(
         if not ids:
             return []
         command = [binary.find(), "ask", source, *_flags({"model": model, "budget": budget, **options}), "--quiet"]
-        samples = int(options.get("samples") or 1)
         count = len(ids) * samples
         with binary.Interrupts() as interrupts:  # until the answers are there: Ctrl-C at any moment loses none
             full = command if out is None else [*command, f"--out={os.fspath(out)}"]
@@ -149,7 +151,8 @@ def ask_many(
                 raise Error(f"parley ask gave {len(records)} records for {len(ids)} requests")
             answers = [Answer(r, made) for r in records]
     if interrupts.came:
-        raise Interrupted(answers)
+        given = sum(a.ok for a in answers)
+        raise Interrupted(f"{given:,} of {len(answers):,} requests were answered: the attribute answers of this exception has them. In a notebook: sys.last_value.answers", answers)
     if done.code not in (0, 1, 3):
         raise binary.ProgramError(done.text, done.code, answers if done.lines and done.code != 2 else [])
     return answers
@@ -189,7 +192,11 @@ class _Asked:
             return line.sub(lambda m: b"request %d" % (int(m[1]) - 1), text)
 
         lines = [plain(x) if b'"error"' in x else x for x in self.lines]
-        return dataclasses.replace(self, lines=lines, text=plain(self.text.encode()).decode())
+        text = plain(self.text.encode()).decode()
+        if self.code == 2:  # it names flags: the caller wrote options
+            text = re.sub(r"\nusage: .*", "", text, flags=re.DOTALL).replace("parley: ask: unknown flag", "parley: unknown option")
+            text = re.sub(r"--([a-z][a-z-]*)", lambda m: m[1].replace("-", "_"), text)
+        return dataclasses.replace(self, lines=lines, text=text)
 
 
 def _ask(command: list[str], out: str | os.PathLike[str] | None, progress: Progress, count: int, interrupts: binary.Interrupts | None = None) -> _Asked:
@@ -197,6 +204,7 @@ def _ask(command: list[str], out: str | os.PathLike[str] | None, progress: Progr
     lines: list[bytes] = []
     errors: list[bytes] = []
     counted = _Counted(out)
+    before = os.path.getsize(out) if out is not None and os.path.isfile(out) else -1
     code: int | None = None
     process = binary.start(command)
     if interrupts is not None:
@@ -210,7 +218,7 @@ def _ask(command: list[str], out: str | os.PathLike[str] | None, progress: Progr
         try:
             code = process.wait(0.2)
         except subprocess.TimeoutExpired:
-            progress.show(f"asked {len(lines) if out is None else counted.look():,} of {count:,}")
+            progress.show(f"answered {len(lines) if out is None else counted.look():,} of {count:,}")
     for r in readers:
         r.join()
     binary.close(process)
@@ -221,7 +229,8 @@ def _ask(command: list[str], out: str | os.PathLike[str] | None, progress: Progr
     lines = [line for line in lines if line.endswith(b"\n")]  # the last one is cut off if the program was killed
     if code in (0, 1, 3):
         failed = sum(b'"error":{"kind"' in line for line in lines)
-        progress.show(f"asked {len(lines):,} of {count:,}" + (f", {failed:,} failed" if failed else "") + (f": {text}" if code == 3 else ""), final=True)
+        told = ", all of them before: nothing was asked" if out is not None and os.path.getsize(out) == before else ""
+        progress.show(f"answered {len(lines) - failed:,} of {count:,}{told}" + (f", {failed:,} failed" if failed else "") + (f": {text}" if code == 3 else ""), final=True)
     return _Asked(lines, code, text)
 
 

@@ -7,7 +7,7 @@ import importlib
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from . import _json, binary
@@ -75,7 +75,8 @@ def _import(name: str, rows: Rows) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise Error(f"{name} is not installed: pip install {name}, or iterate over the rows for dicts") from None
+        needs = "polars" if name == "polars" else "'parley-llm[data]'"
+        raise Error(f"{name} is not installed: pip install {needs}, or iterate over the rows for dicts") from None
 
 
 class Report:
@@ -133,10 +134,39 @@ class Run:
                 return Report(f.read())
 
     def _repr_html_(self) -> str:
-        return self.report()._repr_html_()  # pyright: ignore[reportPrivateUsage]
+        rows = [_show(p) for p in self._paths[:20]]
+        more = f"<p>and {len(self._paths) - 20} more files</p>" if len(self._paths) > 20 else ""
+        return table(rows, ("run", "kind", "state", "episodes", "failed", "calls", "cost")) + more + "<p>.report() is the page; .scores(), .episodes() and .calls() are tables</p>"
 
     def __repr__(self) -> str:
         return f"<run {', '.join(self._paths)}: .episodes(), .calls(), .messages(), .scores(), .report()>"
+
+
+def _show(path: str) -> tuple[str, ...]:
+    """Return the row of a run file."""
+    made = cast("dict[str, Any]", _json.loads(binary.run(["show", path, "--json"], allowed=(0, 1)).stdout))
+    episodes = made["episodes"]
+    return os.path.basename(path), made["kind"], made["state"], f"{episodes['total']:,}", f"{episodes['failed']:,}", f"{made['calls']:,}", dollars(made)
+
+
+def dollars(summary: Mapping[str, Any]) -> str:
+    """Return what a run cost."""
+    cost = summary.get("cost_usd")
+    return "cost unknown" if cost is None else "$" + (f"{cost:,.6f}".rstrip("0").rstrip("."))
+
+
+def interval(ends: Any) -> str:
+    """Return an interval of a summary."""
+    return f"{ends['low']:.4g} to {ends['high']:.4g}" if ends and ends.get("low") is not None and ends.get("high") is not None else ""
+
+
+def table(rows: Sequence[tuple[str, ...]], head: tuple[str, ...] = ()) -> str:
+    """Return a small table for a notebook. Its texts are from files that others may have written."""
+
+    def row(cells: tuple[str, ...], tag: str) -> str:
+        return "<tr>" + "".join(f'<{tag} style="text-align:left">{html.escape(str(c)[:200])}</{tag}>' for c in cells) + "</tr>"
+
+    return "<table>" + (row(head, "th") if head else "") + "".join(row(r, "td") for r in rows) + "</table>"
 
 
 def open_run(path: str | os.PathLike[str], *more: str | os.PathLike[str]) -> Run:

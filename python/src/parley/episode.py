@@ -36,11 +36,6 @@ class Episode:
         self.played: Any = None  # of a scorer: the episode that is scored
         self.over = False  # its first strand has ended, or one of them failed
 
-    def first_seat(self) -> str:
-        """Return the seat of acts that name none."""
-        seats = self.world.seats()
-        return seats[0] if seats else ""
-
     def known(self, seat: str, what: str) -> None:
         """Refuse a seat that the world does not have."""
         if seat in self.lineup:
@@ -94,6 +89,10 @@ class Episode:
             raise LookupError(f"strand {name!r} waits for {len(table._calls)} replies, not {len(replies)}")
         return resume(table, replies)
 
+    def refused(self, name: str, text: str) -> bytes:
+        """Raise in the line of a strand that made a call which the engine refuses."""
+        return resume(self.table(name), Misuse(text))
+
     def close(self) -> None:
         """End all strands."""
         for table in reversed(list(self.strands.values())):
@@ -122,12 +121,13 @@ def _leave() -> None:
 
 
 def resume(table: Table, value: Any, start: Any = None) -> bytes:
-    """Play one step of a strand and return it as the end of an answer: everything after the id."""
+    """Play one step of a strand with a value, or with an error to raise, and return it as the end of an answer: everything after the id."""
     try:
         _enter(table)
         if start is not None:
             table._coro = _coroutine(start())
-        what = cast(Any, table._coro).send(value)
+        coro = cast(Any, table._coro)
+        what = coro.throw(value) if isinstance(value, Misuse) else coro.send(value)
         _leave()
     except StopIteration as stop:
         _leave()

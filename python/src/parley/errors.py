@@ -41,12 +41,16 @@ class Failed(Error):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C ended parley.map. ``answers`` are in the order of the requests; those that were not asked have ``failed == "canceled"``."""
+    """Ctrl-C ended parley.map or parley.run.
 
-    def __init__(self, answers: list[Any]) -> None:
-        given = sum(bool(a.ok) for a in answers)
-        super().__init__(f"{given:,} of {len(answers):,} requests were answered: the attribute answers of this exception has them. In a notebook: sys.last_value.answers")
-        self.answers = answers
+    ``answers`` are those of map in the order of the requests; those that were not asked have ``failed == "canceled"``. ``run``
+    is what run would have returned.
+    """
+
+    def __init__(self, text: str, answers: list[Any] | None = None, run: Any = None) -> None:
+        super().__init__(text)
+        self.answers = answers or []
+        self.run = run
 
 
 class Stuck(BaseException):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, TypedDict, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar, cast
 
+from .errors import Failed
 from .schema import Form
 
 T = TypeVar("T")
@@ -74,6 +76,26 @@ class Call(Generic[T]):
         self.act = act
 
 
+@dataclasses.dataclass(frozen=True)
+class ToolCall:
+    """A tool that a model wants called. ``arguments`` is JSON as the model wrote it, so it may be malformed."""
+
+    id: str
+    name: str
+    arguments: str
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The arguments by name. Raises parley.Failed if the model did not write a JSON object."""
+        try:
+            made = json.loads(self.arguments or "{}")
+        except (ValueError, RecursionError):
+            made = None
+        if not isinstance(made, dict):
+            raise Failed(f"the arguments of {self.name} are not a JSON object: {self.arguments[:200]!r}", "invalid")
+        return cast("dict[str, Any]", made)
+
+
 class Reply(Generic[T]):
     """The answer to a call. A failure is a reply too: ``failed`` is its kind, and everything else is empty."""
 
@@ -120,9 +142,9 @@ class Reply(Generic[T]):
         return self._raw.get("finish", "")
 
     @property
-    def tool_calls(self) -> list[dict[str, Any]]:
-        """The tools that the model wants called: dicts with id, name and arguments, which is JSON as the model wrote it."""
-        return self._raw.get("tool_calls", [])
+    def tool_calls(self) -> list[ToolCall]:
+        """The tools that the model wants called."""
+        return [ToolCall(c.get("id", ""), c.get("name", ""), c.get("arguments", "")) for c in self._raw.get("tool_calls", ())]
 
     @property
     def thoughts(self) -> list[dict[str, Any]]:

@@ -138,6 +138,7 @@ class Session:
         self._envs: env.Sessions | None = None
         self._pool: concurrent.futures.ThreadPoolExecutor | None = None
         self._ended = 0
+        self._told: set[str] = set()  # errors of stand-ins
         self._watchdog = Watchdog()
 
     def serve(self) -> None:
@@ -273,6 +274,8 @@ class Session:
             return self._episode(m).strand(m["strand"], m["of"], m["index"])
         if op == "joined":
             return self._episode(m).joined(m["strand"])
+        if op == "refused":
+            return self._episode(m).refused(m["strand"], m["text"])
         if op == "seats":
             return self._seats(m)
         raise ValueError("unknown op")
@@ -299,9 +302,12 @@ class Session:
                 return b""
             if isinstance(said, str):
                 return _json.record({"text": said}, "answer")[1:]
-            calls = [{"name": c["name"], "arguments": _json.record(c["arguments"], "arguments").decode()} for c in said]
-            return _json.record({"calls": calls}, "answer")[1:]
+            return _json.record({"calls": [_called(c) for c in said]}, "answer")[1:]
         except BaseException as e:
+            text = "".join(c if c.isprintable() else " " for c in describe(e)["text"])  # it may have the text of a model
+            if text not in self._told and len(self._told) < 10:  # the engine cannot: it asks for very many answers
+                self._told.add(text)
+                print(f"{self._class.__name__}.stand_in failed, so the simulated provider makes up the answer: {text}", file=sys.stderr, flush=True)
             return error_step(e)
 
     def _act(self, m: Mapping[str, Any]) -> None:
@@ -325,6 +331,14 @@ class Session:
             self._send(b'{"id":%d,' % number, step, b"\n")
         except OSError:
             pass  # the engine has ended
+
+
+def _called(call: Any) -> dict[str, str]:
+    """Return a tool call of a stand-in as the protocol has it."""
+    if not isinstance(call, Mapping) or set(cast("Mapping[str, Any]", call)) != {"name", "arguments"}:
+        raise Misuse(f'stand_in returned the call {call!r:.80}: want {{"name": "price", "arguments": {{"item": "kettle"}}}}')
+    given = cast("Mapping[str, Any]", call)
+    return {"name": str(given["name"]), "arguments": _json.record(given["arguments"], "arguments").decode()}
 
 
 def _too_long(step: bytes) -> bytes:

@@ -47,8 +47,11 @@ class World:
         raise NotImplementedError(f"{type(self).__name__} has no method play: add async def play(self, t)")
 
     @classmethod
-    def stand_in(cls, model: str, request: Mapping[str, Any], seed: int) -> str | None:
-        """Answer a request for the simulated provider, or return None if it is not one of this world."""
+    def stand_in(cls, model: str, request: Mapping[str, Any], seed: int) -> str | Sequence[Mapping[str, Any]] | None:
+        """Answer a request for the simulated provider, or return None if it is not one of this world.
+
+        To call tools, return a list such as ``[{"name": "price", "arguments": {"item": "kettle"}}]``.
+        """
         return None
 
 
@@ -168,7 +171,6 @@ class Table:
         act = record({"name": name, "body": body}, f"the arguments of {name}")
         if seat:
             self._know(seat)
-        seat = seat or self._episode.first_seat()
         head = _heads.get((seat, label)) or _head(seat, label)
         return Call(head + b',"act":' + act + b"}", None, (fn, args, kwargs))
 
@@ -343,5 +345,4 @@ def _assistant(reply: Reply[Any]) -> bytes:
     calls = reply.tool_calls
     if not calls:
         return b'{"role":"assistant","content":' + _json.quote(reply.text) + b"}"
-    made = [{"id": c.get("id", ""), "type": "function", "function": {"name": c.get("name", ""), "arguments": c.get("arguments", "")}} for c in calls]
-    return record({"role": "assistant", "content": reply.text, "tool_calls": made}, "a reply")
+    return record({"role": "assistant", "content": reply.text, "tool_calls": calls}, "a reply")

@@ -259,7 +259,7 @@ func TestBadParams(t *testing.T) {
 		{"arithmetic", `{"problem":1}`, `params: unknown field "problem"; did you mean problems? want one of dataset, largest, problems, terms`},
 		{"arithmetic", `{"sizee":3}`, `params: unknown field "sizee"; want one of dataset, largest, problems, terms`},
 		{"maze", `{"sizee":3}`, `params: unknown field "sizee"; did you mean size? want one of moves, size, step_cost`},
-		{"maze", `{"size":"big"}`, "params: size: found string, want int"},
+		{"maze", `{"size":"big"}`, "params: size: found string, want whole number"},
 		{"arithmetic", `{"dataset":{"answer":"1"}}`, "want a problem"},
 		{"arithmetic", `[]`, "params"},
 		{"maze", `{"size":1}`, "params.size"},
