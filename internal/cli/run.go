@@ -48,7 +48,7 @@ type playFlags struct {
 	Detach      bool           `help:"Play in the background: print a JSON line with the file, the id of the process and its log, when it plays."`
 	Quiet       bool           `help:"Print no progress and no summary."`
 	JSON        bool           `help:"Print the summary as one JSON object."`
-	Verbose     bool           `help:"Print a line for each episode that ends, each wave, each decision of a scenario, and each step of a rollout."`
+	Verbose     bool           `help:"Print a line for each episode that ends, each wave, each decision, and each step that has a reward."`
 	metricsFlags
 	clusterFlags
 	trustFlags
