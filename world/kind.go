@@ -76,8 +76,9 @@ type Loader[P any] interface {
 
 // Converter converts folders of an earlier system, for parley init --from.
 type Converter interface {
-	// Convert reads a folder and changes no file.
-	Convert(files Files, folder string) (Converted, error)
+	// Convert reads a folder and changes no file. name is that of the plan, without its extension: a folder beside it has
+	// the same. Empty: as the folder that is read.
+	Convert(files Files, folder, name string) (Converted, error)
 }
 
 // Converted is what a Converter makes of a folder.

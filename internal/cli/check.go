@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"text/tabwriter"
 	"time"
 
@@ -33,6 +34,7 @@ type checkCmd struct {
 	Set      []string      `sep:"none" placeholder:"KEY=VALUE" help:"Set a key of the plan, such as agents.bold.temperature=0.2. Repeatable."`
 	Episodes int           `default:"32" placeholder:"N" help:"About how many episodes to play on the simulated provider, with at least two for each cell that is tried. Default: ${default}."`
 	Latency  time.Duration `default:"5s" placeholder:"DURATION" help:"How long a call is assumed to take. Default: ${default}."`
+	Timeout  time.Duration `placeholder:"DURATION" help:"How long it may take, such as 1m. Then it ends with an error. Default: as long as it needs."`
 	Act      bool          `help:"Play in the environments on the servers that the plan names. Without it, these servers are only asked whether they are up."`
 	JSON     bool          `name:"json" help:"Print JSON."`
 	trustFlags
@@ -50,7 +52,23 @@ func (c *checkCmd) Run(ctx context.Context, s *State) error {
 		return exit.Usagef("--episodes must be 2 or more: one episode does not show how much episodes differ")
 	case c.Latency <= 0:
 		return exit.Usagef("--latency must be above 0, such as 5s")
+	case c.Timeout < 0:
+		return exit.Usagef("--timeout must be above 0, such as 1m")
 	}
+	if c.Timeout == 0 {
+		return c.checkPlan(ctx, s)
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	err := c.checkPlan(ctx, s)
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return &exit.Error{Code: exit.Failed, Err: fmt.Errorf("%s: the check did not end within %v: raise --timeout, or lower --episodes", c.Plan, c.Timeout)}
+	}
+	return err
+}
+
+// checkPlan checks a plan and prints the estimate.
+func (c *checkCmd) checkPlan(ctx context.Context, s *State) error {
 	keys, err := c.gate(s)
 	if err != nil {
 		return err
@@ -84,7 +102,10 @@ func (c *checkCmd) estimate(ctx context.Context, s *State, keys *keyGate, of est
 	}
 	ctx, end := untilSignal(ctx, s)
 	defer end()
-	e, err := app.Check{Plan: plan, Episodes: c.Episodes, Latency: c.Latency, Act: c.Act, Env: s.Env, Trust: keys.Gate}.Run(ctx)
+	var done sampleProgress
+	endProgress := done.show(s)
+	e, err := app.Check{Plan: plan, Episodes: c.Episodes, Latency: c.Latency, Watch: done.set, Act: c.Act, Env: s.Env, Trust: keys.Gate}.Run(ctx)
+	endProgress()
 	switch {
 	case ctx.Err() != nil:
 		return exit.Silent(exit.Interrupted)
@@ -104,6 +125,35 @@ func (c *checkCmd) estimate(ctx context.Context, s *State, keys *keyGate, of est
 	c.print(&b, e, of.command)
 	_, err = io.WriteString(s.Stdout, b.String())
 	return err
+}
+
+// sampleProgress is how far the sample of an estimate is played.
+type sampleProgress struct{ played, of atomic.Int64 }
+
+func (p *sampleProgress) set(played, of int) {
+	p.played.Store(int64(played))
+	p.of.Store(int64(of))
+}
+
+// line says how far it is.
+func (p *sampleProgress) line(time.Time) []string {
+	played, of := int(p.played.Load()), int(p.of.Load())
+	switch {
+	case of == 0:
+		return []string{"checking the plan"}
+	case played < of:
+		return []string{fmt.Sprintf("playing on the simulated provider: %s of %s", terminal.Number(played), terminal.Several(of, "episode", "episodes"))}
+	default:
+		return []string{"estimating from " + terminal.Several(of, "episode", "episodes")}
+	}
+}
+
+// show shows it on a terminal until end is called. Elsewhere nobody waits for it.
+func (p *sampleProgress) show(s *State) (end func()) {
+	if !s.err.Escapes {
+		return func() {}
+	}
+	return terminal.ShowProgress(s.err, p.line)
 }
 
 // compareWithFile compares a plan with its run file.

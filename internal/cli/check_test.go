@@ -2,14 +2,18 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
+	"parley/internal/run/planfile"
+	"parley/worlds"
 )
 
 // paidPlan has two real models play against each other; one has a limit on its answers.
@@ -123,6 +127,40 @@ func TestCheckInterrupted(t *testing.T) {
 	got := parley(t, State{Signals: signals}, "check", plan, "--episodes", "2000", "--set", "episodes=2000").want(t, exit.Interrupted)
 	if got.stdout != "" {
 		t.Errorf("stdout %q", got.stdout)
+	}
+}
+
+// TestCheckTimeout checks that a check ends in time, says why, and prints no estimate.
+func TestCheckTimeout(t *testing.T) {
+	t.Parallel()
+	plan := write(t, "plan.yaml", strings.Replace(paidPlan, "messages: 2", "messages: 100", 1))
+	got := parley(t, State{}, "check", plan, "--episodes", "2000", "--set", "episodes=2000", "--timeout", "1ns").want(t, exit.Failed)
+	if got.stdout != "" {
+		t.Errorf("stdout %q", got.stdout)
+	}
+	got.wantErr(t, plan+": the check did not end within 1ns: raise --timeout, or lower --episodes")
+	parley(t, State{}, "check", plan, "--timeout=-1s").want(t, exit.Misuse).wantErr(t, "--timeout must be above 0")
+}
+
+// TestCheckProgress checks what is shown of a check while the sample is played.
+func TestCheckProgress(t *testing.T) {
+	t.Parallel()
+	var p sampleProgress
+	got := p.line(time.Time{})
+	plan, err := planfile.Parse("plan.yaml", []byte(paidPlan), worlds.Standard(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := app.Check{Plan: plan, Episodes: 4, Latency: time.Second, Watch: func(played, of int) {
+		p.set(played, of)
+		got = append(got, p.line(time.Time{})...)
+	}}.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := e.Episodes.Played
+	if len(got) != n+1 || got[0] != "checking the plan" || got[1] != fmt.Sprintf("playing on the simulated provider: 1 of %d episodes", n) || got[n] != fmt.Sprintf("estimating from %d episodes", n) {
+		t.Errorf("%q", got)
 	}
 }
 

@@ -67,9 +67,28 @@ func (c *initCmd) Run(ctx context.Context, s *State) error {
 			return err
 		}
 	}
+	if c.From != "" {
+		if err := checkConverted(ctx, s, files); err != nil {
+			return err
+		}
+	}
 	_, err = fmt.Fprintf(s.Stdout, "%s\nnext:  parley check %s   what it will take; nothing is asked\n       parley run %s     play it\n",
 		wroteText(files, wrote), terminal.ShellWord(plan), terminal.ShellWord(plan))
 	return err
+}
+
+// checkConverted reads the plans among the files that were written, as check does.
+func checkConverted(ctx context.Context, s *State, files []output.Template) error {
+	dir := filepath.Dir(files[0].Path)
+	for _, f := range files {
+		if filepath.Dir(f.Path) != dir || !isPlan(f.Path) || filepath.Base(f.Path) == planfile.SchemaName {
+			continue
+		}
+		if _, err := planfile.Load(ctx, f.Path, s.Kinds, nil, planfile.Reach{}); err != nil {
+			return &exit.Error{Code: exit.Failed, Err: fmt.Errorf("the converted files were written, but cannot be played: correct this, then run parley check %s\n%w", terminal.ShellWord(f.Path), err)}
+		}
+	}
+	return nil
 }
 
 // wroteText says which of the files were written: the plan, its schema and others.
@@ -98,7 +117,11 @@ func (c *initCmd) convert(ctx context.Context, kind world.Kind, plan string) (wo
 	if err != nil {
 		return world.Converted{}, err
 	}
-	made, err := converter.Convert(files, filepath.Base(from))
+	name := ""
+	if c.Out != "" {
+		name = strings.TrimSuffix(filepath.Base(plan), filepath.Ext(plan))
+	}
+	made, err := converter.Convert(files, filepath.Base(from), name)
 	if err != nil {
 		return made, fmt.Errorf("--from: %w", err)
 	}

@@ -45,7 +45,7 @@ func TestInitFrom(t *testing.T) {
 	sequential(t)
 	old := filepath.Join(t.TempDir(), "towns")
 	for name, text := range map[string]string{
-		"scenario.yaml":    "name: Towns\ninitial_world_state: Two towns share one bridge.\nturn_duration: 1 month\nnum_turns: 2\nactors: [east.yaml]\nmood: grim\n",
+		"scenario.yaml":    "name: Towns\ninitial_world_state: Two towns share one bridge.\nparameters: {max_turns: 2, turn_duration: 1 month}\nactors: [east.yaml]\nmood: grim\n",
 		"actors/east.yaml": "name: East\nllm_model: openai/gpt-4o-mini\n",
 	} {
 		path := filepath.Join(old, filepath.FromSlash(name))
@@ -57,13 +57,21 @@ func TestInitFrom(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	plan := filepath.Join(dir, "plan.yaml")
+	plan := filepath.Join(dir, "Two Towns.yaml")
 	got := parley(t, State{}, "init", "scenario", "--from", old, "--out", plan).want(t, exit.OK)
-	if !strings.Contains(got.stdout, filepath.Join(old, "scenario.yaml")+":6:1: mood: has no counterpart and is left out\n") {
+	if !strings.Contains(got.stdout, filepath.Join(old, "scenario.yaml")+":5:1: mood: has no counterpart and is left out\n") {
 		t.Errorf("it does not say what is lost:\n%s", got.stdout)
 	}
+	if text := read(t, filepath.Join(dir, "two-towns", "scenario.yaml")); !strings.Contains(text, "turns: 2\n") || !strings.Contains(text, "turn_duration: \"1 month\"\n") || strings.Contains(got.stdout, "parameters") {
+		t.Errorf("%s\n%s", text, got.stdout)
+	}
 	parley(t, State{}, "run", plan, "--set", "agents={all: sim/large}", "--out", filepath.Join(dir, "a.parley")).want(t, exit.OK)
-	parley(t, State{}, "init", "scenario", "--from", old, "--out", filepath.Join(old, "..", "plan.yaml")).want(t, exit.Misuse).wantErr(t, "would be written into the folder that is read")
+	parley(t, State{}, "init", "scenario", "--from", old, "--out", filepath.Join(old, "..", "towns.yaml")).want(t, exit.Misuse).wantErr(t, "would be written into the folder that is read")
+	if err := os.WriteFile(filepath.Join(old, "scenario.yaml"), []byte("name: Towns\nturn_duration: 1 month\nactors: [east.yaml]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	broken := parley(t, State{}, "init", "scenario", "--from", old, "--out", filepath.Join(dir, "broken.yaml")).want(t, exit.Failed)
+	broken.wantErr(t, "were written, but cannot be played", "initial_world_state")
 	parley(t, State{}, "init", "secrets", "--from", old).want(t, exit.Misuse).wantErr(t, "--from", "secrets does not convert")
 	parley(t, State{}, "init", "scenario", "--from", dir, "--out", plan).want(t, exit.Misuse).wantErr(t, "there is no scenario.yaml in it")
 }

@@ -156,7 +156,7 @@ func converted(t *testing.T, of map[string]string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := definition{}.Convert(files, "s")
+	made, err := definition{}.Convert(files, "s", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func FuzzConvert(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		made, err := definition{}.Convert(files, "s")
+		made, err := definition{}.Convert(files, "s", "")
 		if err != nil {
 			return
 		}

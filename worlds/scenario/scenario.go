@@ -65,8 +65,8 @@ func (definition) Load(p *Params, files world.Files) ([]string, error) {
 }
 
 // Convert converts a folder of the earlier Scenario Lab.
-func (definition) Convert(files world.Files, folder string) (world.Converted, error) {
-	return earlier.Convert(files, folder)
+func (definition) Convert(files world.Files, folder, name string) (world.Converted, error) {
+	return earlier.Convert(files, folder, name)
 }
 
 // script returns the scenario with its changes, or what is wrong with them.

@@ -29,6 +29,8 @@ type Check struct {
 	// Episodes and Latency are those of estimate.Config.
 	Episodes int
 	Latency  time.Duration
+	// Watch is that of estimate.Config.
+	Watch func(played, of int)
 	// Act plays the sample in the plan's environments on their servers.
 	// Default: the servers are only asked whether they answer.
 	Act bool
@@ -106,7 +108,7 @@ func (c Check) Run(ctx context.Context) (*Estimate, error) {
 		e.Begun.Run = "check-" + newID() // sessions on servers carry this name
 		return setActor(e, c.Plan, e.Begun.Run)
 	}
-	e, err := estimate.Config{Plan: c.Plan, Prices: prices, Episodes: c.Episodes, Latency: c.Latency, Actors: actors}.Run(ctx)
+	e, err := estimate.Config{Plan: c.Plan, Prices: prices, Episodes: c.Episodes, Latency: c.Latency, Watch: c.Watch, Actors: actors}.Run(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -42,6 +42,8 @@ type Config struct {
 	Episodes int
 	// Latency is the assumed duration of a call. Default: 5 seconds.
 	Latency time.Duration
+	// Watch is called when an episode of the sample has ended, with how many have, of how many. It must not block.
+	Watch func(played, of int)
 	// Actors carries out the acts of episodes. Default: every act fails, and the estimate warns
 	// that it does not cover what follows an act.
 	Actors Actors
@@ -143,7 +145,7 @@ func (c Config) Run(ctx context.Context) (*Estimate, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &trial{plan: c.Plan, prices: c.Prices, actors: c.Actors}
+	t := &trial{plan: c.Plan, prices: c.Prices, actors: c.Actors, watch: c.Watch}
 	if err := t.play(ctx, o.sample); err != nil {
 		return nil, err
 	}

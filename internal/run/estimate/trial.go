@@ -33,8 +33,9 @@ type trial struct {
 	rooms     map[string]Room // in the budget, for the most expensive call of each model
 	acts      int
 	actors    Actors
-	idle      bool     // no actor carries out acts
-	refused   []string // what no server of an agent would do, and what to do about it
+	watch     func(played, of int) // nil: nobody watches
+	idle      bool                 // no actor carries out acts
+	refused   []string             // what no server of an agent would do, and what to do about it
 }
 
 // blind reports whether the world acted and no actor carried it out. What the world would ask
@@ -174,6 +175,15 @@ func (t *trial) play(ctx context.Context, sample []world.Spec) error {
 	t.worst = models.Worst
 	memory := &journal.Memory{}
 	c := engine.Config{Journal: memory, Plan: world.List(sample...), Models: models}
+	if t.watch != nil {
+		played := 0
+		c.Watch = func(e engine.Event) {
+			if e.Ended != nil {
+				played++
+				t.watch(played, len(sample))
+			}
+		}
+	}
 	if _, err := t.actors.play(ctx, &c, "check", t.plan); err != nil {
 		return err
 	}

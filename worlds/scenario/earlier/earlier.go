@@ -6,6 +6,7 @@
 package earlier
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -32,10 +33,10 @@ type converter struct {
 	order   []string
 }
 
-// Convert converts a folder.
-func Convert(files world.Files, folder string) (world.Converted, error) {
+// Convert converts a folder to one with a name. Empty: it keeps its name.
+func Convert(files world.Files, folder, name string) (world.Converted, error) {
 	c := &converter{
-		files: files, from: path.Clean(folder), to: slug(path.Base(path.Clean(folder)), '-'),
+		files: files, from: path.Clean(folder), to: slug(cmp.Or(name, path.Base(path.Clean(folder))), '-'),
 		out: world.Converted{Files: map[string]string{}}, short: map[string]string{}, metrics: map[string]fields{},
 	}
 	if c.find("scenario") == "" {

@@ -1,6 +1,7 @@
 package earlier
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -16,6 +17,7 @@ type situation struct {
 	*mapping
 	out    fields
 	length *mapping // scenario_length, whose condition needs the metrics
+	params *mapping // parameters, where some folders have what others have at the top
 }
 
 // defaultTurns is how many turns Scenario Lab played if nothing said how many.
@@ -34,8 +36,12 @@ func (c *converter) scenario() *situation {
 	s.out.Add("system_prompt", s.text("system_prompt"))
 	s.out.Add("initial_world_state", s.text("initial_world_state"))
 	s.out.Add("background_information", s.texts("background_information"))
-	s.out.Add("turn_duration", s.text("turn_duration"))
+	if s.params = s.inside("parameters"); s.params == nil {
+		s.params = &mapping{c: c, doc: s.doc, values: map[string]any{}}
+	}
+	s.out.Add("turn_duration", cmp.Or(s.text("turn_duration"), s.params.text("turn_duration")))
 	s.readTurns()
+	s.params.rest()
 	s.readCast()
 	s.readModel()
 	s.out.Add("context_window_size", s.whole("context_window_size", "context_window"))
@@ -61,7 +67,7 @@ func (s *situation) readModel() {
 // readTurns reads the number of turns.
 func (s *situation) readTurns() {
 	s.length = s.inside("scenario_length")
-	n := s.whole("turns", "num_turns")
+	n := cmp.Or(s.whole("turns", "num_turns", "max_turns"), s.params.whole("max_turns", "num_turns", "turns"))
 	if s.length != nil {
 		if l := s.length.whole("turns"); n == 0 {
 			n = l
@@ -393,7 +399,7 @@ func (b *batch) models(m *mapping, actor string, models []string) {
 // parameter varies a key of the scenario.
 func (b *batch) parameter(_ *mapping, name string, values []string) {
 	switch name {
-	case "num_turns":
+	case "num_turns", "max_turns":
 		name = "turns"
 	case "context_window":
 		name = "context_window_size"
