@@ -574,9 +574,9 @@ func (v *runView) liveState(now time.Time) control.LiveState {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	st := v.stats()
-	steered, budget := v.steered()
+	_, budget := v.steered()
 	s := control.LiveState{
-		At: now, Steered: steered, InFlight: st.InFlight, Waiting: st.Waiting, RateLimited: st.RateLimited,
+		At: now, InFlight: st.InFlight, Waiting: st.Waiting, RateLimited: st.RateLimited,
 		Spent: v.spent.Plus(st.Cost).Plus(st.Uncertain), Budget: budget, Left: v.timeLeft(now),
 		Status: append(v.statusLines(), v.insideTexts()...), Waits: terminal.Waits(v.calls, now), Models: modelStates(st),
 	}
