@@ -346,6 +346,10 @@ func placeNames() []string { return []string{"phase", "turn", "round", "year", "
 // noted keeps where a world says that it is.
 func (m *episodeProgress) noted(t *journal.Turned) {
 	for _, note := range slices.Backward(t.Notes) {
+		if name := note.Phase(); name != "" {
+			m.where = name
+			return
+		}
 		var data map[string]json.RawMessage
 		if json.Unmarshal(note.Data, &data) != nil {
 			continue
