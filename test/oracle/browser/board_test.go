@@ -30,8 +30,8 @@ func pictureOf(t *testing.T, browser, page, scheme string, height int) image.Ima
 	args := []string{"--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
 		"--user-data-dir=" + dir, "--blink-settings=preferredColorScheme=" + number, size, "--screenshot=" + file, page}
 	if strings.HasPrefix(browser, "firefox") {
-		dark := map[string]string{"dark": "1", "light": "0"}[scheme] // frames follow the desktop
-		settings := `user_pref("layout.css.prefers-color-scheme.content-override", ` + number + ");\n" + `user_pref("ui.systemUsesDarkTheme", ` + dark + ");\n"
+		desktop := map[string]string{"dark": "1", "light": "0"}[scheme] // which frames follow
+		settings := `user_pref("layout.css.prefers-color-scheme.content-override", ` + number + ");\n" + `user_pref("ui.systemUsesDarkTheme", ` + desktop + ");\n"
 		if err := os.WriteFile(filepath.Join(dir, "user.js"), []byte(settings), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -163,7 +163,7 @@ func TestExhibitsHaveColours(t *testing.T) {
 				picture := pictureOf(t, browser, page, scheme, (len(all)+cellsInRow-1)/cellsInRow*cellHeight)
 				for i, d := range all {
 					at := image.Pt(i%cellsInRow*cellWidth, i/cellsInRow*cellHeight)
-					d.look(t, picture, image.Rectangle{at, at.Add(image.Pt(cellWidth, cellHeight))}, scheme == "dark")
+					d.look(t, picture, image.Rectangle{at, at.Add(image.Pt(cellWidth, cellHeight))}, scheme)
 				}
 			})
 		}
@@ -171,7 +171,7 @@ func TestExhibitsHaveColours(t *testing.T) {
 }
 
 // look checks the colours of a part of a picture.
-func (d drawn) look(t *testing.T, picture image.Image, in image.Rectangle, dark bool) {
+func (d drawn) look(t *testing.T, picture image.Image, in image.Rectangle, scheme string) {
 	t.Helper()
 	paper := color.GrayModel.Convert(picture.At(in.Min.X+2, in.Min.Y+2)).(color.Gray).Y
 	black, ink, colours := 0, 0, map[[3]uint32]bool{}
@@ -190,7 +190,7 @@ func (d drawn) look(t *testing.T, picture image.Image, in image.Rectangle, dark 
 			}
 		}
 	}
-	if black > cellWidth*cellHeight/50 || ink < 40 || len(colours) < d.colours || (paper < 128) != dark {
+	if black > cellWidth*cellHeight/50 || ink < 40 || len(colours) < d.colours || (paper < 128) != (scheme == "dark") {
 		t.Errorf("%s: %d of %d points are black, %d differ from the paper, which has the brightness %d, and there are %d colours; want %d", d.name, black, cellWidth*cellHeight, ink, paper, len(colours), d.colours)
 	}
 }
