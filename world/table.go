@@ -72,11 +72,11 @@ func (t *Table) Note(kind, seat string, v any) {
 }
 
 // Phase begins a phase of the episode with the world's own name for it, such as F1902M or round 2: what the strand does
-// from now on belongs to it. People use the name to say where to fork an episode. It changes nothing in play and is not
-// recorded. Only phases of the first strand count.
+// from now on belongs to it. Readers see the name, and people use it to say where to fork an episode, which only phases
+// of the first strand can. It is recorded as a note, and changes nothing in play.
 func (t *Table) Phase(name string) {
 	t.check("Phase")
-	t.strand.turn.Phases = append(t.strand.turn.Phases, name)
+	t.Note(phaseKind, "", name)
 }
 
 // check panics unless the table's strand is being played: not one that waits for its forks, nor another of the same
@@ -132,8 +132,6 @@ type Strand struct {
 type Turn struct {
 	Number int // from 0, in its strand
 	Notes  []Note
-	// Phases are the names of the phases that begin before its calls.
-	Phases []string
 	// Calls are what it waits for.
 	Calls []Call
 	// Forks are the strands it waits for.

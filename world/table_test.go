@@ -29,22 +29,29 @@ func TestNotesComeWithTheirTurn(t *testing.T) {
 	}
 }
 
-// TestPhases: a phase begins with the turn in which the world names it. Several can begin with one turn.
+// TestPhases: a phase begins with the turn in which the world names it. Several can begin with one turn, and other notes
+// are no phases.
 func TestPhases(t *testing.T) {
 	t.Parallel()
 	s := world.Begin(world.Func(func(t *world.Table) world.Outcome {
 		t.Phase("S1901M")
 		t.One(ask("a"))
 		t.Phase("S1901R")
+		t.Note("phase", "", map[string]int{"units": 3})
+		t.Note("year", "", "1901")
 		t.Phase("F1901M")
 		t.One(ask("a"))
 		return world.Outcome{}
 	}), world.Deal{})
 	var got [][]string
 	for _, replies := range [][]world.Reply{nil, {{}}, {{}}} {
-		got = append(got, s.Next(replies).Phases)
+		var names []string
+		for _, n := range s.Next(replies).Notes {
+			names = append(names, n.Phase())
+		}
+		got = append(got, names)
 	}
-	if want := [][]string{{"S1901M"}, {"S1901R", "F1901M"}, nil}; !reflect.DeepEqual(got, want) {
+	if want := [][]string{{"S1901M"}, {"S1901R", "", "", "F1901M"}, nil}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

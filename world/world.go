@@ -129,6 +129,17 @@ type Note struct {
 	Data json.RawMessage `json:"data"`
 }
 
+// phaseKind is the kind of the notes with which phases begin. Their data is the name.
+const phaseKind = "phase"
+
+// Phase returns the name of the phase that begins with the note: see Table.Phase. It is empty for other notes.
+func (n Note) Phase() (name string) {
+	if n.Kind != phaseKind || json.Unmarshal(n.Data, &name) != nil {
+		return ""
+	}
+	return name
+}
+
 // NotesOf returns the notes of a transcript, in order.
 func NotesOf(transcript []TranscriptEntry) []Note {
 	var notes []Note

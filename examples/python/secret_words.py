@@ -336,6 +336,7 @@ class Game:
         self.deal(t)
         pairs = Pairing(self.p.pairing, len(self.players), t.rand)
         for round in range(1, self.p.rounds + 1):
+            t.phase(f"round {round}")
             matches, sits = pairs.next(self.standings.totals())
             talks = [Conversation(self, round, m) for m in matches]
             if not self.simple():

@@ -12,6 +12,7 @@ import (
 	"parley/internal/cli/terminal"
 	"parley/internal/kit/files"
 	"parley/internal/run/control"
+	"parley/internal/run/results"
 	"parley/internal/run/seat"
 	"parley/journal"
 )
@@ -54,7 +55,7 @@ func ctlError(ctx context.Context, file string, err error) error {
 		switch {
 		case bad != nil:
 			return bad
-		case w.State == string(journal.Complete):
+		case w.State.Complete():
 			return exit.Usagef("%s: %w: it is complete", file, control.ErrNotPlayed)
 		}
 		return exit.Usagef("%s: %w (%s): resume it with %s", file, control.ErrNotPlayed, w.State, commandOf([]string{"resume", file}))
@@ -103,7 +104,7 @@ func steerHandler(s *State, o app.Opened, g *exit.Gate, stop context.CancelCause
 		}
 		a := steerAnswer(state, o)
 		if g.Closed() {
-			a.State = control.Stopping
+			a.State = results.StateStopping
 		}
 		s.tell(r.By + ": " + a.Text())
 		return a, nil
@@ -119,13 +120,13 @@ const (
 func steerAnswer(state control.SteerState, o app.Opened) control.SteerAnswer {
 	st := o.App.Stats()
 	spent, _ := o.App.Budget().Spent()
-	a := control.SteerAnswer{State: control.Playing, InFlight: st.InFlight, Spent: spent, Budget: state.Budget, Concurrency: state.Concurrency, Draining: state.Draining != nil}
+	a := control.SteerAnswer{State: results.StatePlaying, InFlight: st.InFlight, Spent: spent, Budget: state.Budget, Concurrency: state.Concurrency, Draining: state.Draining != nil}
 	by := state.Paused
 	switch {
 	case by != nil:
-		a.State = control.Paused
+		a.State = results.StatePaused
 	case state.Draining != nil:
-		by, a.State = state.Draining, control.Draining
+		by, a.State = state.Draining, results.StateDraining
 	}
 	if by != nil {
 		a.By, a.At = by.By, &by.At

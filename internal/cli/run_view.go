@@ -362,6 +362,10 @@ func placeNames() []string { return []string{"phase", "turn", "round", "year", "
 // noted keeps where a world says that it is.
 func (m *episodeProgress) noted(t *journal.Turned) {
 	for _, note := range slices.Backward(t.Notes) {
+		if name := note.Phase(); name != "" {
+			m.where = name
+			return
+		}
 		var data map[string]json.RawMessage
 		if json.Unmarshal(note.Data, &data) != nil {
 			continue
@@ -687,9 +691,9 @@ func (v *runView) liveState(now time.Time) control.LiveState {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	st := v.stats()
-	steered, budget := v.steered()
+	_, budget := v.steered()
 	s := control.LiveState{
-		At: now, Steered: steered, InFlight: st.InFlight, Waiting: st.Waiting, RateLimited: st.RateLimited,
+		At: now, InFlight: st.InFlight, Waiting: st.Waiting, RateLimited: st.RateLimited,
 		Spent: v.spent.Plus(st.Cost).Plus(st.Uncertain), Budget: budget, Left: v.timeLeft(now),
 		Status: append(v.statusLines(), v.insideTexts()...), Waits: terminal.Waits(v.calls, now), Models: modelStates(st),
 	}

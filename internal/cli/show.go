@@ -21,7 +21,6 @@ import (
 	"parley/internal/cli/terminal"
 	"parley/internal/read/report"
 	"parley/internal/read/score"
-	"parley/internal/run/control"
 	"parley/internal/run/planfile"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
@@ -201,9 +200,8 @@ type shownRun struct {
 	// Again has an entry for each time that failed episodes were played again.
 	Again []journal.Again `json:"again,omitempty"`
 	// Steered has what people changed while the run was played.
-	Steered  []steeredRow   `json:"steered,omitempty"`
-	State    string         `json:"state"`
-	Reason   string         `json:"reason,omitempty"`
+	Steered []steeredRow `json:"steered,omitempty"`
+	results.Status
 	Agents   []world.Agent  `json:"agents"`
 	Episodes results.Counts `json:"episodes"`
 	Calls    int            `json:"calls"`          // of models and people
@@ -236,19 +234,11 @@ func (v *showReader) run(ctx context.Context, want runfile.Listing) (*shownRun, 
 	o, b := v.about, v.about.Begun
 	r := &shownRun{
 		File: v.file, Run: b.Run, Tool: b.Tool, Kind: b.Kind, KindVersion: b.KindVersion, Seed: b.Seed, Begun: b.At.UTC(),
-		Closed: o.Last.At, Fork: b.Fork, Grown: b.Grown, Code: b.Code, Edited: b.Edited, Again: b.Again, State: string(o.Last.State), Reason: o.Last.Reason.String(), Agents: b.Agents,
+		Closed: o.Last.At, Fork: b.Fork, Grown: b.Grown, Code: b.Code, Edited: b.Edited, Again: b.Again, Status: results.StatusOf(o, runfile.Played(v.file)), Agents: b.Agents,
 		Cost: o.Spent, Batches: o.Batches, From: want.From, List: []episodeRow{}, some: want.Failed || want.Cell != "",
 	}
 	for _, s := range o.Steered {
 		r.Steered = append(r.Steered, steeredRow{s.At.UTC(), s.Verb, s.By, s.Detail})
-	}
-	switch {
-	case o.Open && runfile.Played(v.file):
-		r.State = control.Playing
-	case o.Open:
-		r.State = control.CutOff
-	case r.State == "":
-		r.State = results.StateNew
 	}
 	r.Episodes = results.Counts{Total: o.Episodes, Ended: o.Ended, Failed: o.Failed, Playing: o.Playing, Waiting: o.Episodes - o.Ended - o.Failed - o.Playing}
 	recorded, err := v.store.Count(ctx)
@@ -357,7 +347,7 @@ func (r *shownRun) print(p *terminal.Page) {
 	for _, s := range r.Steered[max(0, len(r.Steered)-maxSteered):] {
 		p.Fact("steered", stamp(s.At)+": "+journal.Steered{Verb: s.Verb, By: s.By, Detail: s.Detail}.String())
 	}
-	p.Fact("state", r.stateText())
+	p.InkedFact(classInk(r.State.Class()), "state", r.stateText())
 	for _, a := range r.Agents {
 		p.Fact("agent", agentLine(a))
 	}
@@ -409,18 +399,14 @@ func (r *shownRun) printRest(p *terminal.Page) {
 }
 
 func (r *shownRun) stateText() string {
-	switch text := r.State; {
-	case text == results.StateNew:
-		return "new: not played yet"
-	case text == control.Playing:
-		return "playing: a process plays it"
-	case text == control.CutOff:
-		return "cut off: the process that played it was killed; parley resume continues it"
-	case r.Reason != "":
-		return text + " " + stamp(r.Closed) + ": " + r.Reason
-	default:
-		return text + " " + stamp(r.Closed)
+	text := string(r.State)
+	if !r.Closed.IsZero() {
+		text += " " + stamp(r.Closed)
 	}
+	if r.Reason != "" {
+		text += ": " + r.Reason
+	}
+	return text
 }
 
 // rows returns the table of episodes. It leaves out cells that only repeat the lineup, and failures if
@@ -468,6 +454,23 @@ func (e *episodeRow) row(acts, failures, cells bool) []terminal.Cell {
 	return append(row, terminal.Cell{Text: terminal.OrDash(scoresText(e.Scores), len(e.Scores) == 0)})
 }
 
+// classInk returns the colour of the state of a run.
+func classInk(class results.Class) terminal.Ink {
+	switch class {
+	case results.ClassGood:
+		return terminal.InkGood
+	case results.ClassBad:
+		return terminal.InkBad
+	case results.ClassWarning:
+		return terminal.InkWarn
+	case results.ClassBusy:
+		return terminal.InkName
+	default:
+		return terminal.InkPlain
+	}
+}
+
+// stateInk returns the colour of the state of an episode.
 func stateInk(state string) terminal.Ink {
 	switch state {
 	case "failed":

@@ -315,6 +315,11 @@ func (t *shownTurn) print(p *terminal.Page, printed map[string]bool, all bool) {
 	p.Line()
 	indent += "  "
 	for _, n := range t.Notes {
+		if name := n.Phase(); name != "" {
+			p.Put(terminal.InkHead, indent+terminal.OneLine("phase "+name))
+			p.Line()
+			continue
+		}
 		who := ""
 		if n.Seat != "" {
 			who = ", " + n.Seat

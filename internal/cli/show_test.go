@@ -137,7 +137,49 @@ func TestShowFailedActs(t *testing.T) {
 	}
 }
 
-var ourColours = regexp.MustCompile("\x1b\\[(0|1|2|31|32|36)m")
+// TestOneState checks that show and wait say the same of a run, whatever became of it, and that the colour says how good it is.
+func TestOneState(t *testing.T) {
+	t.Parallel()
+	sequential(t)
+	for _, c := range []struct {
+		name, failed string // which episodes fail: f, or . for one that ends
+		last         journal.Closed
+		want, ink    string
+		code         int
+	}{
+		{"complete", "..", journal.Closed{State: journal.Complete}, "complete", "32", exit.OK},
+		{"some failed", ".f", journal.Closed{State: journal.Complete}, "some failed: it is complete, and 1 of 2 episodes failed", "33", exit.Failed},
+		{"all failed", "ff", journal.Closed{State: journal.Complete}, "all failed: it is complete, and all 2 episodes failed", "31", exit.Failed},
+		{"stopped", "..", journal.Closed{State: journal.Stopped, Reason: journal.Reason{Kind: journal.ByBudget, Detail: "$1.00 is spent"}}, "stopped: budget: $1.00 is spent", "33", exit.Budget},
+		{"error", "..", journal.Closed{State: journal.Failed, Reason: journal.Reason{Kind: journal.ByError, Detail: "episode 1 has diverged"}}, "failed: episode 1 has diverged", "31", exit.Failed},
+		{"killed", "..", journal.Closed{}, "cut off: the process that played it was killed", "31", exit.Failed},
+	} {
+		entries := []journal.Entry{&journal.Begun{Version: journal.Version, Run: "r"}, &journal.Opened{}, &journal.Staged{Specs: world.Repeat(world.Spec{}, len(c.failed))}}
+		for i, f := range c.failed {
+			end := &journal.Ended{Episode: i}
+			if f == 'f' {
+				end.Outcome.Failed = "no answer"
+			}
+			entries = append(entries, end)
+		}
+		if c.last.State != "" {
+			entries = append(entries, &c.last)
+		}
+		file := runfiletest.File(t, entries...)
+		state, why, _ := strings.Cut(c.want, ": ")
+		for _, args := range [][]string{{"show", file}, {"show", file, "--json"}, {"wait", file}, {"wait", file, "--json"}} {
+			got := parley(t, State{}, args...)
+			if !strings.Contains(got.stdout, state) || !strings.Contains(got.stdout, why) || args[0] == "wait" && got.code != c.code {
+				t.Errorf("%s: %v: code %d, want %d and %s: %s", c.name, args, got.code, c.code, c.want, got.stdout)
+			}
+		}
+		if got := parley(t, atTerminal(nil), "show", file).stdout; !strings.Contains(got, "\x1b["+c.ink+"m"+state) {
+			t.Errorf("%s: the colour is not %s: %q", c.name, c.ink, got)
+		}
+	}
+}
+
+var ourColours = regexp.MustCompile("\x1b\\[(0|1|2|31|32|33|36)m")
 
 // atTerminal returns a state with a very wide terminal.
 func atTerminal(env map[string]string) State {

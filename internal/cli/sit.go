@@ -17,9 +17,9 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/run/control"
+	"parley/internal/run/results"
 	"parley/internal/run/runfile"
 	"parley/internal/run/seat"
-	"parley/journal"
 )
 
 // sitCmd takes a seat of a run.
@@ -181,15 +181,11 @@ func (s *seatPlayer) openQuestions(ctx context.Context) ([]seat.Question, error)
 // state returns the state of the run. ended is whether no process will ask anything.
 func (s *seatPlayer) state(ctx context.Context) (state string, ended bool, err error) {
 	o, err := s.store.Outline(ctx)
-	switch {
-	case err != nil:
+	if err != nil || o.Open || o.Last.State == "" {
 		return "", false, err
-	case o.Open || o.Last.State == "":
-		return "", false, nil
-	case o.Last.State == journal.Complete:
-		return string(o.Last.State), true, nil
 	}
-	return fmt.Sprintf("%s: %s", o.Last.State, o.Last.Reason), true, nil
+	now := results.StatusOf(o, false)
+	return strings.TrimSuffix(fmt.Sprintf("%s: %s", now.State, now.Reason), ": "), true, nil
 }
 
 // waitToPoll waits until it is time to look again.

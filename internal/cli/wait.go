@@ -9,8 +9,8 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/run/control"
+	"parley/internal/run/results"
 	"parley/internal/run/runfile"
-	"parley/journal"
 	"parley/llm"
 )
 
@@ -23,14 +23,13 @@ type waitCmd struct {
 
 // waitResult is how a run ended.
 type waitResult struct {
-	File     string         `json:"file"`
-	State    string         `json:"state"`
-	Reason   journal.Reason `json:"reason,omitzero"`
-	Episodes int            `json:"episodes"`
-	Ended    int            `json:"ended"` // the failed ones included
-	Failed   int            `json:"failed"`
-	Cost     llm.Money      `json:"cost_usd"`
-	Code     int            `json:"exit_code"`
+	File string `json:"file"`
+	results.Status
+	Episodes int       `json:"episodes"`
+	Ended    int       `json:"ended"` // the failed ones included
+	Failed   int       `json:"failed"`
+	Cost     llm.Money `json:"cost_usd"`
+	Code     int       `json:"exit_code"`
 }
 
 // waitEvery is how often runs are looked at.
@@ -91,16 +90,13 @@ func runEnd(ctx context.Context, file string) (_ *waitResult, err error) {
 	if err != nil {
 		return nil, playError(file, err)
 	}
-	w := &waitResult{File: file, State: string(o.Last.State), Reason: o.Last.Reason, Episodes: o.Episodes, Ended: o.Ended + o.Failed, Failed: o.Failed, Cost: o.Spent}
-	switch {
-	case o.Begun == nil:
+	if o.Begun == nil {
 		return nil, exit.Usagef("%s holds no run yet: play a plan into it first", file)
-	case o.Open || w.State == "":
-		w.State, w.Code = control.CutOff, exit.Failed
-	default:
-		w.Code = playCode(o.Last.State, o.Last.Reason, o.Failed)
 	}
-	return w, nil
+	return &waitResult{
+		File: file, Status: results.StatusOf(o, false), Episodes: o.Episodes, Ended: o.Ended + o.Failed, Failed: o.Failed, Cost: o.Spent,
+		Code: playCode(o.Last.State, o.Last.Reason, o.Failed),
+	}, nil
 }
 
 func (c *waitCmd) print(s *State, w *waitResult) error {
@@ -112,8 +108,8 @@ func (c *waitCmd) print(s *State, w *waitResult) error {
 		text += fmt.Sprintf(", %s failed", terminal.Number(w.Failed))
 	}
 	text += fmt.Sprintf(", %v", w.Cost)
-	if why := w.Reason.String(); why != "" {
-		text += ": " + terminal.Safe(terminal.OneLine(why))
+	if w.Reason != "" {
+		text += ": " + terminal.Safe(terminal.OneLine(w.Reason))
 	}
 	_, err := fmt.Fprintln(s.Stdout, text)
 	return err

@@ -266,7 +266,7 @@ def test_errors_of_worlds(start: Start, play: str, want: str) -> None:
 
 def test_phases_are_between_the_notes(start: Start) -> None:
     got = start("t.note('n', 1)\nt.phase('round 1')\nawait t.one('a', 'x')\n").begin()
-    assert got["notes"] == [{"kind": "n", "data": 1}, {"phase": "round 1"}]
+    assert got["notes"] == [{"kind": "n", "data": 1}, {"kind": "phase", "data": "round 1"}]
     assert "name must be a text" in start("t.phase(1)\n").begin()["error"]["text"]
 
 

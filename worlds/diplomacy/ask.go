@@ -23,7 +23,7 @@ type promptContext struct {
 func (g *game) call(p *player, label, template string, form *llm.Schema, m promptContext) world.Call {
 	value := g.values(p, m)
 	own := p.set.fill(promptSelf, value) + "\n\n" + p.set.fill(template, value)
-	return world.Call{Seat: p.seat, Label: label, Ask: llm.Request{
+	return world.Call{Seat: p.seat, Label: label, Offer: g.offer(p, nil), Ask: llm.Request{
 		Messages: []llm.Message{llm.System(p.shared), llm.User(own)}, Prefix: 1, Schema: form,
 	}}
 }

@@ -280,8 +280,8 @@ func (s *orderSheet) done() []given {
 	return s.orders
 }
 
-// offer returns the legal orders of a person's units and a picture of the board. open are the
-// provinces that need orders. It returns nil for other players: the prompt is enough for them.
+// offer returns a picture of the board for a person, and the legal orders of the person's units in open, the provinces
+// that need orders. It returns nil for other players: the prompt is enough for them.
 func (g *game) offer(p *player, open []rules.Province) *world.Offer {
 	if !p.person {
 		return nil

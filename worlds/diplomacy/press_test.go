@@ -366,3 +366,20 @@ func FuzzSort(f *testing.F) {
 		}
 	})
 }
+
+// TestPersonSeesBoard: every question to a person has a picture of the board, and only those for orders have choices. Models get
+// none.
+func TestPersonSeesBoard(t *testing.T) {
+	t.Parallel()
+	asked := map[string]bool{}
+	playGame(t, 1, world.Lineup{"FRANCE": {Name: "me", Model: world.Human}}, func(c world.Call) world.Reply {
+		asked[c.Label+" "+c.Seat] = true
+		if o := c.Offer; (o != nil) != (c.Seat == "FRANCE") || o != nil && (!strings.HasPrefix(o.Picture.SVG, "<svg") || o.Picture.Alt == "" || (len(o.Choices) > 0) != (c.Label == "orders" || c.Label == "again")) {
+			t.Errorf("%s of %s: %+v", c.Label, c.Seat, o)
+		}
+		return simulated(c)
+	}, func(p *Params) { p.EndPhase, p.Rounds = "S1901M", 1 })
+	if !asked["message FRANCE"] || !asked["orders FRANCE"] || !asked["message ITALY"] {
+		t.Errorf("%v", asked)
+	}
+}

@@ -129,6 +129,7 @@ func TestNotes(t *testing.T) {
 	want := []string{
 		fmt.Sprintf("secret first %q", a),
 		fmt.Sprintf("secret second %q", b),
+		`phase  "round 1"`,
 		`message first {"round":1,"number":1,"to":"second","text":"It is ` + a + `.","reveals":"said"}`,
 		`silence second {"round":1,"number":2,"to":"first","failed":"timeout"}`,
 		`message first {"round":1,"number":3,"to":"second","text":"Well?"}`,
@@ -152,8 +153,10 @@ func TestManyNotes(t *testing.T) {
 	}
 	want := []string{
 		fmt.Sprintf("target player2 %q", p.secrets["player2"]),
+		`phase  "round 1"`,
 		`round  {"round":1,"pairs":[["player2","player3"]],"sits":"player1"}`,
 		`standings  {"points":{"player1":0,"player2":1,"player3":6},"round":1}`,
+		`phase  "round 2"`,
 		`round  {"round":2,"pairs":[["player1","player2"]],"sits":"player3"}`,
 		`standings  {"points":{"player1":6,"player2":2,"player3":6},"round":2}`,
 	}

@@ -422,8 +422,10 @@ func (r *replay) strand(s *world.Strand, until int) error {
 		replies = nil
 		at := position{s.Path, t.Number}
 		if s.Path == "" {
-			for _, name := range t.Phases {
-				r.phases = append(r.phases, phase{name, t.Number})
+			for _, n := range t.Notes {
+				if name := n.Phase(); name != "" {
+					r.phases = append(r.phases, phase{name, t.Number})
+				}
 			}
 		}
 		switch {

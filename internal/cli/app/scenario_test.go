@@ -13,6 +13,7 @@ import (
 	"parley/journal"
 	"parley/journal/journaltest"
 	"parley/llm"
+	"parley/world"
 	"parley/worlds"
 )
 
@@ -205,13 +206,7 @@ func TestScenarioBranch(t *testing.T) {
 	was, is := readRun(t, from), readRun(t, file)
 	worlds := func(r recordedRun, episode int) (all []string) {
 		for turn := range 12 {
-			var notes []struct {
-				Kind string
-				Data struct {
-					State string
-					Name  string
-				}
-			}
+			var notes []world.Note
 			text := r.notes[fmt.Sprintf("%d %d", episode, turn)]
 			if text == "" {
 				continue
@@ -220,10 +215,12 @@ func TestScenarioBranch(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, n := range notes {
+				var data struct{ State, Name string }
+				_ = json.Unmarshal(n.Data, &data) // the name of a phase is not an object
 				if n.Kind == "world" {
-					all = append(all, n.Data.State)
+					all = append(all, data.State)
 				}
-				if n.Kind == "event" && n.Data.Name == "council_session" {
+				if n.Kind == "event" && data.Name == "council_session" {
 					all = append(all, "council")
 				}
 			}

@@ -16,6 +16,7 @@ const (
 	InkFaint Ink = "2"  // secondary text
 	InkBad   Ink = "31" // failures
 	InkGood  Ink = "32" // success
+	InkWarn  Ink = "33" // what needs a look
 	InkName  Ink = "36" // speakers
 )
 
@@ -77,9 +78,13 @@ func (p *Page) Behind(i Ink, mark, text string) {
 }
 
 // Fact adds a line with a name and a text.
-func (p *Page) Fact(name, text string) {
-	p.Put(InkFaint, "  "+name+strings.Repeat(" ", max(0, 9-len(name))))
-	p.Line(" ", OneLine(text))
+func (p *Page) Fact(name, text string) { p.InkedFact(InkPlain, name, text) }
+
+// InkedFact adds a line with a name and a text in a colour.
+func (p *Page) InkedFact(i Ink, name, text string) {
+	p.Put(InkFaint, "  "+name+strings.Repeat(" ", max(0, 9-len(name)))+" ")
+	p.Put(i, OneLine(text))
+	p.Line()
 }
 
 // Flush prints the page.

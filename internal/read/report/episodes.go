@@ -21,6 +21,7 @@ const (
 	maxLine        = 6000    // characters of a line
 	maxAsked       = 2000    // characters of a line of a client's request
 	maxLines       = 400     // lines of a transcript
+	maxNoteLines   = 20      // lines of a note that is not folded
 	maxReportWords = 4 << 20 // characters of all transcripts, with their stories
 )
 
@@ -122,7 +123,7 @@ func newTranscript(e results.Episode, read *results.Transcript, lines []results.
 		Title: fmt.Sprintf("Episode %d", e.Number), State: e.State, Scores: scoresText(e.Scores),
 	}
 	for _, l := range read.Lines {
-		if l.Said != results.LineNote && l.Said != results.LineAsked && !slices.Contains(t.Seats, l.Seat) {
+		if l.Said != results.LineNote && l.Said != results.LinePhase && l.Said != results.LineAsked && !slices.Contains(t.Seats, l.Seat) {
 			t.Seats = append(t.Seats, l.Seat) // the first speaker is at the left
 		}
 	}
@@ -141,11 +142,11 @@ func newTranscript(e results.Episode, read *results.Transcript, lines []results.
 		if at := slices.Index(t.Seats, l.Seat); at >= 0 {
 			line.Class, line.Right = colours.Seat(l.Seat, at), at%2 == 1
 		}
-		words := l.Text
-		if l.Said == results.LineAnswer {
-			words = results.Readable(words)
-		}
+		words := l.Words()
 		line.Data = l.Said != results.LineAsked && results.IsData(words)
+		if l.Said == results.LineNote && strings.Count(words, "\n") > maxNoteLines {
+			words, line.Data = l.Text, true // a whole board, as that of Diplomacy
+		}
 		line.Text = text.Excerpt(words, min(limit, *left))
 		line.Cut = len(line.Text) != len(words)
 		*left -= utf8.RuneCountInString(line.Text)

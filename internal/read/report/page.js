@@ -56,6 +56,9 @@
         }
         const title = replay.querySelector("section h4");
         out.textContent = range.value + " of " + range.max + (title ? ": " + title.textContent : "");
+        for (const b of all("[data-step]", replay)) { // not disabled: that would take the focus from who uses the keyboard
+          b.setAttribute("aria-disabled", range.value === (Number(b.dataset.step) < 0 ? range.min : range.max));
+        }
       };
       const step = (by) => {
         range.value = Number(range.value) + by;

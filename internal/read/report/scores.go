@@ -43,7 +43,7 @@ func headline(source Source, several bool) Section {
 			NumberColumn("failed calls"), NumberColumn("acts"), NumberColumn("failed acts"), NumberColumn("tokens in"), NumberColumn("tokens out"), NumberColumn("cost"), NumberColumn("played"), {Name: "copies", Detail: true},
 		},
 		Rows: [][]Cell{{
-			Word(b.Kind), Word(strings.TrimSuffix(r.State+": "+r.Reason, ": ")), whole(e.Ended), distinctCell(r.Head), countOrDash(e.Failed), countOrDash(e.Playing + e.Waiting),
+			Word(b.Kind), Word(strings.TrimSuffix(string(r.State)+": "+r.Reason, ": ")), whole(e.Ended), distinctCell(r.Head), countOrDash(e.Failed), countOrDash(e.Playing + e.Waiting),
 			whole(all.Calls), countOrDash(all.Failed), countOrDash(acts.Calls), countOrDash(acts.Failed), whole(all.Usage.Input), whole(all.Usage.Output), money(all.Cost), seconds(r.Played), Word(results.CopiesNote(r.Head)),
 		}},
 	}})
@@ -134,7 +134,7 @@ func facts(r *results.Run) Block {
 	cost, each := costFact(r, all)
 	facts := []Fact{
 		{Name: "kind", Value: b.Kind, More: agentsText(r)},
-		{Name: "state", Value: r.State, More: r.Reason},
+		{Name: "state", Value: string(r.State), More: r.Reason},
 		{Name: "episodes", Value: text.GroupDigits(e.Ended), More: episodesText(e)},
 		{Name: "calls", Value: text.GroupDigits(all.Calls), More: failedText(all.Failed)},
 		{Name: "cost", Value: cost, More: each},

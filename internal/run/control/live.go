@@ -28,9 +28,6 @@ type LiveState struct {
 	At      time.Time `json:"at"`
 	Process int       `json:"process"` // its id
 
-	// Steered says that the run is paused or draining, by whom and since when, such as "paused by ctl
-	// at 10:31". Empty: it is played as usual. It may be hostile.
-	Steered         string    `json:"steered,omitempty"`
 	InFlight        int64     `json:"in_flight"` // calls
 	Waiting         int64     `json:"waiting"`   // for a provider's limits
 	CallsPerSecond  float64   `json:"calls_per_second"`
@@ -166,9 +163,7 @@ const (
 
 // shorten shortens lists and texts.
 func (s *LiveState) shorten() {
-	for _, text := range []*string{&s.Steered, &s.Left} {
-		shortenText(text)
-	}
+	shortenText(&s.Left)
 	s.Status, s.Waits = slices.Clone(s.Status[:min(len(s.Status), maxRows)]), slices.Clone(s.Waits[:min(len(s.Waits), maxRows)])
 	for _, list := range [][]string{s.Status, s.Waits} {
 		for i := range list {

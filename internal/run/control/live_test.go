@@ -85,7 +85,7 @@ func TestBound(t *testing.T) {
 	t.Parallel()
 	run := filepath.Join(t.TempDir(), "run.parley")
 	text := strings.Repeat("\x1b\u2028é", 1000)
-	s := LiveState{At: time.Now(), Steered: text, Left: text}
+	s := LiveState{At: time.Now(), Left: text}
 	for range 10 * maxRows {
 		m := Model{Name: text, Errors: map[llm.Kind]LiveError{llm.Kind(text): {}}}
 		for _, kind := range llm.Kinds() {
@@ -102,7 +102,7 @@ func TestBound(t *testing.T) {
 		t.Fatalf("%v: %d %d %d %d %d", ok, len(got.Status), len(got.Waits), len(got.Models), len(got.Servers), len(got.Batches))
 	}
 	m, one, b := got.Models[0], got.Servers[0], got.Batches[0]
-	for _, short := range []string{got.Steered, got.Left, got.Status[0], got.Waits[0], m.Name, m.Errors[llm.KindServer].Example, one.Provider, one.Address, one.Models, b.Provider, b.Model, b.Trouble} {
+	for _, short := range []string{got.Left, got.Status[0], got.Waits[0], m.Name, m.Errors[llm.KindServer].Example, one.Provider, one.Address, one.Models, b.Provider, b.Model, b.Trouble} {
 		if len(short) < maxText/2 || len(short) > 2*maxText || !strings.HasPrefix(text, strings.TrimSuffix(short, "…")) {
 			t.Errorf("%q", short)
 		}

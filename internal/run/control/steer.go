@@ -13,6 +13,7 @@ import (
 	"parley/internal/ask/dispatch/budget"
 	"parley/internal/run/engine"
 	"parley/internal/run/planfile"
+	"parley/internal/run/results"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -329,40 +330,27 @@ type SteerRequest struct {
 	Sets []string          `json:"sets,omitempty"` // with SteerSet, such as budget=20
 }
 
-// The states of a run that is played, and of one whose process was killed.
-const (
-	CutOff   = "cut off"
-	Playing  = "playing"
-	Paused   = "paused"
-	Draining = "draining"
-	Stopping = "stopping"
-)
-
 // SteerAnswer is how a run is played after a request.
 type SteerAnswer struct {
-	State       string     `json:"state"`
-	Draining    bool       `json:"draining,omitempty"` // it begins no more episodes, also while it is paused
-	By          string     `json:"by,omitempty"`       // who paused or drained it
-	At          *time.Time `json:"at,omitempty"`       // when
-	InFlight    int64      `json:"in_flight"`          // calls
-	Spent       llm.Money  `json:"spent_usd"`
-	Budget      llm.Money  `json:"budget_usd,omitempty"`
-	Concurrency int        `json:"concurrency,omitempty"`
+	State       results.State `json:"state"`
+	Draining    bool          `json:"draining,omitempty"` // it begins no more episodes, also while it is paused
+	By          string        `json:"by,omitempty"`       // who paused or drained it
+	At          *time.Time    `json:"at,omitempty"`       // when
+	InFlight    int64         `json:"in_flight"`          // calls
+	Spent       llm.Money     `json:"spent_usd"`
+	Budget      llm.Money     `json:"budget_usd,omitempty"`
+	Concurrency int           `json:"concurrency,omitempty"`
 }
 
 // Text returns the answer as a line.
 func (a SteerAnswer) Text() string {
-	text := a.State
-	switch a.State {
-	case Paused:
-		text = "paused: no call is sent until it is resumed"
-		if a.Draining {
-			text = "paused and draining: no call is sent until it is resumed; then episodes that have begun are played to their end, and no more begin"
-		}
-	case Draining:
-		text = "draining: episodes that have begun are played to their end, and no more begin"
-	case Stopping:
-		text = "stopping: no more calls are sent"
+	text := string(a.State)
+	switch {
+	case a.State == results.StatePlaying:
+	case a.State == results.StatePaused && a.Draining:
+		text = fmt.Sprintf("paused and draining: %s; then %s", a.State.Effect(), results.StateDraining.Effect())
+	default:
+		text += ": " + a.State.Effect()
 	}
 	text += fmt.Sprintf("; %d in flight, %v", a.InFlight, a.Spent)
 	if a.Budget > 0 {

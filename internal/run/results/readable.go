@@ -12,10 +12,15 @@ import (
 // Readable returns a structured answer as lines, one for each field, in their order. Empty fields are left out. A
 // text that is not a JSON object is returned unchanged.
 func Readable(text string) string {
-	trimmed := strings.TrimSpace(text)
-	if !strings.HasPrefix(trimmed, "{") {
+	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
 		return text
 	}
+	return readableData(text)
+}
+
+// readableData returns a JSON object or array as lines, as Readable does.
+func readableData(text string) string {
+	trimmed := strings.TrimSpace(text)
 	d := json.NewDecoder(strings.NewReader(trimmed))
 	lines, err := readFields(d, 0)
 	if _, more := d.Token(); err != nil || !errors.Is(more, io.EOF) || len(lines) == 0 {

@@ -23,14 +23,9 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/world"
-)
-
-// The states of a run beside those of a journal.
-const (
-	StateNew  = "new"  // no process has played it
-	stateOpen = "open" // a process plays it, or was cut off
 )
 
 // ErrEmpty is returned for a journal without a run.
@@ -38,11 +33,12 @@ var ErrEmpty = errors.New("holds no run yet")
 
 // Run is a run for readers.
 type Run struct {
-	File, State, Reason string
-	Head                *journal.Head // its Begun is set
-	Processes           int
-	Played              time.Duration // by all processes
-	Episodes            Counts
+	File string
+	Status
+	Head      *journal.Head // its Begun is set
+	Processes int
+	Played    time.Duration // by all processes
+	Episodes  Counts
 
 	Accounts []KeyedAccount
 	Times    []ModelTimes
@@ -105,14 +101,11 @@ func Fold(ctx context.Context, j journal.Journal, file string) (*Run, error) {
 	if head.Begun == nil {
 		return nil, fmt.Errorf("%s %w", file, ErrEmpty)
 	}
-	r := &Run{File: file, Head: head, State: string(head.Last.State), Reason: head.Last.Reason.String()}
-	switch {
-	case head.Cut:
-		r.State = stateOpen
-	case r.State == "":
-		r.State = StateNew
-	}
+	r := &Run{File: file, Head: head, Status: Status{State: stateOpen}}
 	r.count()
+	if !head.Cut {
+		r.Status = StatusOf(runfile.Outline{Last: head.Last, Ended: r.Episodes.Ended, Failed: r.Episodes.Failed}, false)
+	}
 	builder := newAccountBuilder(r)
 	if b, ok := j.(journal.Briefer); ok {
 		err = b.Brief(ctx, builder.add)

@@ -186,11 +186,15 @@ func (t *Transcript) turnByTurn(p world.Played) []world.Exhibit {
 	if t.Playing {
 		frames = append(frames, omittedFrame("Earlier", moreLines(rest))...)
 	}
-	turn, began := "", false
+	turn, phase, began := "", "", false
 	for _, l := range lines {
+		if l.phase {
+			phase, began = " · "+l.Text, false
+			continue
+		}
 		if !began || l.turn != turn {
 			turn, began = l.turn, true
-			frames = append(frames, world.Frame{Title: "Turn " + turn})
+			frames = append(frames, world.Frame{Title: "Turn " + turn + phase})
 		}
 		last := &frames[len(frames)-1]
 		last.Lines = append(last.Lines, l.FrameLine)
@@ -210,7 +214,8 @@ func (t *Transcript) turnByTurn(p world.Played) []world.Exhibit {
 // turnLine is a line of an account, with its turn. Strands belong to the turn that forked them.
 type turnLine struct {
 	world.FrameLine
-	turn string
+	turn  string
+	phase bool // its text is the name of the phase that begins
 }
 
 // chooseLines returns the lines that an account tells, and how many it leaves out.
@@ -220,7 +225,7 @@ func (t *Transcript) chooseLines() (lines []turnLine, rest int) {
 		order, left = slices.Backward(t.Lines), maxPlaying
 	}
 	for _, l := range order {
-		line := turnLine{FrameLine: storyLine(&l)}
+		line := turnLine{FrameLine: storyLine(&l), phase: l.Said == LinePhase}
 		line.turn, _, _ = strings.Cut(l.Turn, ".")
 		if left -= sizeOf(line.FrameLine); left < 0 {
 			break
@@ -258,17 +263,19 @@ func storyLine(l *Line) world.FrameLine {
 	if l.Agent != "" && l.Agent != l.Seat {
 		who += " (" + l.Agent + ")"
 	}
-	text, limit := Readable(l.Text), maxText
+	text, limit := l.Words(), maxText
 	switch l.Said {
 	case LineNote:
-		if who, text = l.Seat, strings.TrimSpace(strings.ReplaceAll(text, "\n", "; ")); text == "null" {
-			text = "" // the kind of the note says everything
+		who, text = l.Seat, strings.TrimSpace(strings.ReplaceAll(text, "\n", "; "))
+		if l.Text == text || !strings.HasPrefix(text, l.kindText()) { // its first field may have the name of its kind
+			text = strings.TrimSuffix(l.Label+": "+text, ": ")
 		}
-		text = strings.TrimSuffix(l.Label+": "+text, ": ")
+	case LinePhase:
+		limit = maxName
 	case LineThought:
 		text = "(thinks) " + text
 	case lineAct:
-		text = "does " + l.Label + ": " + text
+		text = "does " + l.Label + ": " + Readable(text)
 	case LineFailed:
 		text = "failed: " + text
 	case LineAsked:

@@ -34,7 +34,7 @@ type Line struct {
 	Agent string // see Answerer
 	Label string // of the call, or the kind of the note
 	Said  LineType
-	Text  string           // for a failure its kind, never its message
+	Text  string           // for a failure its kind, never its message; for a note its data: see Words
 	To    string           // who can read it besides its writer, if not everybody
 	Mark  string           // the kind's remark on the line: see world.Marker
 	Reply *journal.Replied // that it is from; nil for a note
@@ -51,6 +51,7 @@ const (
 	lineAct     LineType = "act"     // the result of an act
 	LineFailed  LineType = "failed"
 	LineNote    LineType = "note"
+	LinePhase   LineType = "phase" // its text is the name of the phase that begins
 )
 
 // ReadTranscript reads the transcript of an episode. kind is the kind that played it, or zero. The
@@ -90,11 +91,12 @@ func NewTranscript(begun *journal.Begun, entries []journal.Entry, attempt int, k
 	t := &Transcript{Lines: make([]Line, 0, n), Entries: make([]world.TranscriptEntry, 0, n), lines: make([]int, 0, n)}
 	said := make(map[string]int, n) // the lines of texts, from 1
 	recorded, isRecord := world.As[world.Recorded](kind)
+	_, hasStory := world.As[world.Storyteller](kind)
 	var diff MessageDiff
 	for _, turn := range Turns(entries, attempt) {
 		if turn.Turned != nil {
 			for _, n := range turn.Turned.Notes {
-				t.addNote(turn.Name(), n, said, isRecord && t.hidden(kind, recorded, n))
+				t.addNote(turn.Name(), n, said, isRecord && t.hidden(kind, recorded, n), hasStory)
 			}
 		}
 		for _, e := range turn.Replies {
@@ -122,15 +124,20 @@ func (t *Transcript) hidden(kind world.Kind, recorded world.Recorded, n world.No
 	return hidden
 }
 
-// addNote adds a note, and a line unless the note is hidden or repeats a line.
-func (t *Transcript) addNote(turn string, n world.Note, said map[string]int, hidden bool) {
+// addNote adds a note, and a line unless the note is hidden or only repeats a line. If the kind has a story, that has what
+// else is in a note that repeats a line.
+func (t *Transcript) addNote(turn string, n world.Note, said map[string]int, hidden, story bool) {
 	t.Notes = append(t.Notes, n)
 	t.Entries, t.lines = append(t.Entries, world.TranscriptEntry{Note: &n}), append(t.lines, 0)
 	if hidden {
 		return
 	}
-	text, to, repeats := noteText(n, said)
-	if repeats > 0 {
+	if name := n.Phase(); name != "" {
+		t.Lines = append(t.Lines, Line{Turn: turn, Label: n.Kind, Said: LinePhase, Text: name})
+		return
+	}
+	text, to, repeats, only := noteText(n, said)
+	if repeats > 0 && (only || story) && (n.Seat == "" || n.Seat == t.Lines[repeats-1].Seat) {
 		t.Lines[repeats-1].To = to
 		return
 	}
@@ -239,17 +246,18 @@ func toolCalls(calls []llm.ToolCall) (out []string) {
 	return out
 }
 
-// noteText returns the text of a note, to whom it was said, if its data has that, and the line that it only repeats, or 0.
-func noteText(n world.Note, said map[string]int) (text, to string, repeats int) {
+// noteText returns the text of a note, to whom it was said, if its data has that, and the line whose words it repeats, or 0.
+// only means that the note says nothing else.
+func noteText(n world.Note, said map[string]int) (text, to string, repeats int, only bool) {
 	if json.Unmarshal(n.Data, &text) == nil {
-		return text, "", said[strings.TrimSpace(text)]
+		return text, "", said[strings.TrimSpace(text)], true
 	}
 	var fields struct {
 		Text string          `json:"text"`
 		To   json.RawMessage `json:"to"`
 	}
 	if json.Unmarshal(n.Data, &fields) != nil {
-		return compact(n.Data), "", 0
+		return compact(n.Data), "", 0, false
 	}
 	var many []string
 	if json.Unmarshal(fields.To, &to) != nil && json.Unmarshal(fields.To, &many) == nil {
@@ -258,7 +266,41 @@ func noteText(n world.Note, said map[string]int) (text, to string, repeats int) 
 	if fields.Text != "" {
 		repeats = said[strings.TrimSpace(fields.Text)]
 	}
-	return compact(n.Data), to, repeats
+	var all map[string]json.RawMessage
+	_ = json.Unmarshal(n.Data, &all) // fields has its text
+	text = compact(n.Data)
+	if repeats > 0 {
+		text = strings.Replace(text, string(all["text"]), `"…"`, 1)
+	}
+	delete(all, "text")
+	delete(all, "to")
+	return text, to, repeats, len(all) == 0
+}
+
+// kindText returns the kind of a note as Readable writes a field of that name.
+func (l *Line) kindText() string { return strings.ReplaceAll(l.Label, "_", " ") + ": " }
+
+// Words returns the text of the line for people: a structured answer, and the data of a note, as lines. A note whose data only
+// repeats its kind, as {"role":"wolf"} of the kind role, has only the value.
+func (l *Line) Words() string {
+	switch l.Said {
+	case LineAnswer:
+		return Readable(l.Text)
+	case LineNote:
+		text := l.Text
+		if IsData(text) {
+			text = readableData(text)
+		}
+		if text == "null" {
+			return "" // the kind of the note says everything
+		}
+		if value, ok := strings.CutPrefix(text, l.kindText()); ok && text != l.Text && !strings.Contains(value, "\n") {
+			return value
+		}
+		return text
+	default:
+		return l.Text
+	}
 }
 
 func compact(raw json.RawMessage) string {

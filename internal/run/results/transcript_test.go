@@ -36,7 +36,7 @@ func head(t *testing.T, j journal.Journal) *journal.Head {
 }
 
 // TestTranscript: strands come one after the other, replies in call order, from the last attempt
-// only, and without notes that repeat a line.
+// only, and without notes that only repeat a line of their seat. Phases have lines of their own.
 func TestTranscript(t *testing.T) {
 	t.Parallel()
 	at := func(attempt int, strand string, n int) journal.Turn {
@@ -54,7 +54,9 @@ func TestTranscript(t *testing.T) {
 		askTranscript(at(0, "", 0), "left", "given up"),
 		&journal.Turned{Turn: at(1, "", 0), Notes: []world.Note{{Kind: "deal", Data: json.RawMessage(`"ace"`)}}},
 		second, askTranscript(at(1, "", 0), "left", "first"),
-		&journal.Turned{Turn: at(1, "", 1), Notes: []world.Note{{Kind: "message", Seat: "left", Data: json.RawMessage(`{"text":"first","n":1}`)}, {Kind: "board", Data: json.RawMessage(`{"at": [1, 2]}`)}}},
+		&journal.Turned{Turn: at(1, "", 1), Notes: []world.Note{
+			{Kind: "message", Seat: "left", Data: json.RawMessage(`{"text":"first","to":"right"}`)}, {Kind: "message", Seat: "left", Data: json.RawMessage(`{"text":"first","n":1}`)},
+			{Kind: "vote", Seat: "right", Data: json.RawMessage(`"first"`)}, {Kind: "phase", Data: json.RawMessage(`"round 2"`)}, {Kind: "board", Data: json.RawMessage(`{"at": [1, 2]}`)}}},
 		askTranscript(at(1, "1.1/", 0), "right", "in strand 1"), thinking, failed, act)...)
 	if err != nil {
 		t.Fatal(err)
@@ -68,14 +70,14 @@ func TestTranscript(t *testing.T) {
 		got = append(got, strings.TrimSpace(strings.Join([]string{l.Turn, string(l.Said), l.Seat, l.Text}, " ")))
 	}
 	want := []string{
-		"0 note  ace", "0 answer left first", "0 answer right second", `1 note  {"at":[1,2]}`,
+		"0 note  ace", "0 answer left first", "0 answer right second", `1 note left {"text":"…","n":1}`, "1 note right first", "1 phase  round 2", `1 note  {"at":[1,2]}`,
 		"1.0/0 thought left hm", "1.0/0 answer left in strand 0", "1.1/0 answer right in strand 1",
 		"2 failed left rate limited", `3 act left {"r":1}`,
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q\nwant\n%q", got, want)
 	}
-	if len(tr.Notes) != 3 {
+	if len(tr.Notes) != 6 {
 		t.Errorf("%d notes", len(tr.Notes))
 	}
 }
@@ -115,12 +117,19 @@ func TestAccount(t *testing.T) {
 		{Turn: "1.1/0", Seat: "right", Said: LineFailed, Text: "timeout"},
 		{Turn: "2", Seat: "left", Label: "board", Said: LineNote, Text: `{"a":1,"b":2}`},
 		{Turn: "2", Label: "rain", Said: LineNote, Text: "null"},
+		{Turn: "2", Label: "phase", Said: LinePhase, Text: "night 1"},
+		{Turn: "2", Seat: "left", Label: "role", Said: LineNote, Text: `{"role":"wolf"}`},
+		{Turn: "2", Seat: "left", Label: "role", Said: LineNote, Text: "role: plain words"},
+		{Turn: "3", Label: "order", Said: LineNote, Text: `["left","right"]`},
+		{Turn: "3", Seat: "left", Label: "vote_for", Said: LineNote, Text: `{"vote_for":"right","sure":true}`},
 	}}
 	played := world.Played{Outcome: world.Outcome{Failed: "no more", Scores: []world.Score{{Name: "points", Seat: "left", Value: 2}}}}
 	want := []string{
 		"Turn 0", "user: (asks) why?", "left (ann): (thinks) hm", "left (ann) to right: word: ace *slip",
 		"Turn 1", "right: does step: moved", "right: failed: timeout",
 		"Turn 2", "left: board: a: 1; b: 2", ": rain",
+		"Turn 2 · night 1", "left: role: wolf", "left: role: role: plain words",
+		"Turn 3 · night 1", ": order: - left; - right", "left: vote for: right; sure: true",
 		"The end", ": failed: no more", "left: points 2",
 	}
 	for name, c := range map[string]struct {

@@ -31,6 +31,27 @@ type Outline struct {
 	Spent                  llm.Money
 	Batches                int // that are open, and that their providers have accepted
 	Steered                []journal.Steered
+	// Paused, Draining and Stopping are who holds a run that is Open, and since when. Nil: nobody does.
+	Paused, Draining, Stopping *journal.Steered
+}
+
+// steer applies what the process that has the run open was told.
+func (o *Outline) steer(e journal.Entry) {
+	switch e := e.(type) {
+	case *journal.Opened, *journal.Closed:
+		o.Paused, o.Draining, o.Stopping = nil, nil, nil
+	case *journal.Steered:
+		switch e.Verb {
+		case journal.SteerPause:
+			o.Paused = cmp.Or(o.Paused, e)
+		case journal.SteerResume:
+			o.Paused = nil
+		case journal.SteerDrain:
+			o.Draining = e
+		case journal.SteerStop:
+			o.Stopping = e
+		}
+	}
 }
 
 // Outline reads an Outline. It takes a moment, however long the run is: it reads no calls and
@@ -42,11 +63,15 @@ func (s *Store) Outline(ctx context.Context) (o Outline, err error) {
 		if err := cmp.Or(context.Cause(ctx), err); err != nil {
 			return err
 		}
-		n, err := r.events(everything(), func(_ int64, e journal.Entry) { h.Add(e) })
 		o = Outline{
-			Begun: h.Begun, Last: h.Last, Open: h.Cut, Replies: int(t.calls), Spent: max(0, llm.Money(t.spent)), Batches: h.Accepted(), Steered: h.Steered,
+			Replies: int(t.calls), Spent: max(0, llm.Money(t.spent)),
 			Episodes: int(t.episodes), Playing: int(t.states[statePlaying]), Ended: int(t.states[stateEnded]), Failed: int(t.states[stateFailed]),
 		}
+		n, err := r.events(everything(), func(_ int64, e journal.Entry) {
+			h.Add(e)
+			o.steer(e)
+		})
+		o.Begun, o.Last, o.Open, o.Batches, o.Steered = h.Begun, h.Last, h.Cut, h.Accepted(), h.Steered
 		return cmp.Or(err, r.complete(n, t.events, "events"), r.checkBegun(h.Begun, t))
 	})
 	if err != nil {

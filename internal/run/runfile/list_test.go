@@ -119,6 +119,29 @@ func TestListIsHead(t *testing.T) {
 	}
 }
 
+// TestOutlineSteered: an outline says what holds the process that has the run open, and nothing that held an earlier one.
+func TestOutlineSteered(t *testing.T) {
+	t.Parallel()
+	steer := func(verb journal.SteerVerb, by string) journal.Entry { return &journal.Steered{Verb: verb, By: by} }
+	for name, c := range map[string]struct {
+		steered                    []journal.Entry
+		paused, draining, stopping bool
+	}{
+		"nothing":               {},
+		"paused":                {steered: []journal.Entry{steer(journal.SteerPause, "first"), steer(journal.SteerPause, "cut"), steer(journal.SteerSet, "ctl")}, paused: true},
+		"resumed":               {steered: []journal.Entry{steer(journal.SteerPause, "first"), steer(journal.SteerResume, "ctl")}},
+		"paused and draining":   {steered: []journal.Entry{steer(journal.SteerDrain, "ctl"), steer(journal.SteerPause, "first")}, paused: true, draining: true},
+		"stopping":              {steered: []journal.Entry{steer(journal.SteerStop, "ctl")}, stopping: true},
+		"of the process before": {steered: []journal.Entry{steer(journal.SteerPause, "first"), steer(journal.SteerDrain, "ctl"), steer(journal.SteerStop, "ctl"), &journal.Opened{}}},
+		"closed":                {steered: []journal.Entry{steer(journal.SteerPause, "first"), &journal.Closed{State: journal.Stopped}}},
+	} {
+		o, err := kept(t, append([]journal.Entry{&journal.Begun{Version: journal.Version}, &journal.Opened{}}, c.steered...)).Outline(t.Context())
+		if err != nil || (o.Paused != nil) != c.paused || (o.Draining != nil) != c.draining || (o.Stopping != nil) != c.stopping || c.paused && o.Paused.By != "first" {
+			t.Errorf("%s: %v %v %v, %v", name, o.Paused, o.Draining, o.Stopping, err)
+		}
+	}
+}
+
 func checkListed(t *testing.T, s *Store, head *journal.Head, l *Listed, want *Spending) {
 	t.Helper()
 	stage := head.Stages[l.Stage]

@@ -67,10 +67,6 @@ func (e *episode) strand(t *world.Table, path string, next *request) *answer {
 		next.Episode, next.Strand = e.key, path
 		a := e.step(next)
 		for _, n := range a.Notes {
-			if n.Phase != "" {
-				t.Phase(n.Phase)
-				continue
-			}
 			t.Note(n.Kind, n.Seat, n.Data)
 		}
 		switch {

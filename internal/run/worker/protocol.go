@@ -78,10 +78,10 @@ type answer struct {
 	Error *fault `json:"error"`
 
 	// A step: notes, and one of Ask, Fork and End.
-	Notes []note   `json:"notes"`
-	Ask   []call   `json:"ask"`
-	Fork  int      `json:"fork"`
-	End   *outcome `json:"end"`
+	Notes []world.Note `json:"notes"`
+	Ask   []call       `json:"ask"`
+	Fork  int          `json:"fork"`
+	End   *outcome     `json:"end"`
 
 	Seats    []string        `json:"seats"`
 	Measures []world.Measure `json:"measures"`
@@ -91,12 +91,6 @@ type answer struct {
 	Memory   int64           `json:"memory"` // bytes that the worker has in use, at the end of an episode
 
 	refused error // what is wrong with a call of Ask, which was not read
-}
-
-// note is a note of a world, or the phase that begins where it stands.
-type note struct {
-	world.Note
-	Phase string `json:"phase"`
 }
 
 // outcome is the result of an episode.

@@ -193,9 +193,6 @@ func (l *live) next(path string, replies []world.Reply) object {
 	t := l.strands[path].Next(replies)
 	step := object{}
 	var notes []any
-	for _, name := range t.Phases {
-		notes = append(notes, object{"phase": name})
-	}
 	for _, n := range t.Notes {
 		notes = append(notes, n)
 	}

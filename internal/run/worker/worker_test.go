@@ -242,7 +242,7 @@ func TestLeakingWorkersAreReplaced(t *testing.T) {
 	}
 }
 
-// TestPhases: the phases that a world in a worker begins are those of its turns, and are not notes.
+// TestPhases: the phases that a world in a worker begins are those of its turns.
 func TestPhases(t *testing.T) {
 	t.Parallel()
 	_, k := open(t, &served{kind: world.Define(game{})}, 1)
@@ -256,7 +256,7 @@ func TestPhases(t *testing.T) {
 	}
 	s := world.Begin(w, world.Deal{})
 	defer s.Stop()
-	if turn := s.Next(nil); len(turn.Phases) != 1 || turn.Phases[0] != "round 1" || len(turn.Notes) != 0 {
+	if turn := s.Next(nil); len(turn.Notes) != 1 || turn.Notes[0].Phase() != "round 1" {
 		t.Errorf("%+v", turn)
 	}
 }

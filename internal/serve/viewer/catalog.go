@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"parley/internal/kit/statmath"
-	"parley/internal/run/control"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
 	"parley/journal"
@@ -29,7 +28,7 @@ type runEntry struct {
 	Changed time.Time
 	Known   bool // the file was read; otherwise the rest is empty
 	Kind    string
-	State   string
+	results.Status
 	Problem string // why it cannot be read
 	Outline runfile.Outline
 	Scores  mainScore
@@ -97,7 +96,7 @@ func (c *catalog) List(ctx context.Context) (all []*runEntry, more bool) {
 		e := f.entry
 		e.Name, e.Changed = name, state.Changed()
 		if e.Outline.Open { // the file does not change when its process is killed
-			e.State = runStateOf(e.Outline, at)
+			e.Status = results.StatusOf(e.Outline, runfile.Played(at))
 		}
 		all = append(all, &e)
 	}
@@ -255,27 +254,13 @@ func readOutline(ctx context.Context, path string) (e runEntry) {
 		e.Problem = readProblem(err)
 		return e
 	}
-	e.State = runStateOf(o, path)
+	e.Status = results.StatusOf(o, runfile.Played(path))
 	if b := o.Begun; b != nil {
 		e.Kind, e.run, e.Fork = b.Kind, b.Run, b.Fork
 	}
 	o.Begun, o.Steered = nil, nil // a plan can be long
 	e.Outline = o
 	return e
-}
-
-// runStateOf returns the state of the run at a path, for people.
-func runStateOf(o runfile.Outline, path string) string {
-	switch {
-	case o.Open && runfile.Played(path):
-		return control.Playing
-	case o.Open:
-		return control.CutOff
-	case o.Last.State == "":
-		return results.StateNew
-	default:
-		return string(o.Last.State)
-	}
 }
 
 // readProblem says in plain words why a run file cannot be read.
@@ -392,10 +377,10 @@ func (f runFilter) Page(all []*runEntry) (page []*runEntry, passed int, next str
 }
 
 func (f runFilter) passes(e *runEntry, words []string) bool {
-	if f.State != "" && e.State != f.State {
+	if f.State != "" && string(e.State) != f.State {
 		return false
 	}
-	text := e.Name + " " + e.Kind + " " + e.State + " " + e.Origin
+	text := e.Name + " " + e.Kind + " " + string(e.State) + " " + e.Origin
 	if e.Fork != nil {
 		text += " fork " + e.Fork.File
 	}
@@ -481,8 +466,8 @@ func (v *Viewer) list(req *http.Request) (*screen, error) {
 	d := runList{Filter: newRunFilter(req.URL.Query()), All: len(all), More: more, Pairs: v.static && len(pairs(all)) > 0}
 	d.Rows, d.Passed, d.Next = d.Filter.Page(all)
 	for _, e := range all {
-		if e.State != "" && !slices.Contains(d.States, e.State) {
-			d.States = append(d.States, e.State)
+		if state := string(e.State); state != "" && !slices.Contains(d.States, state) {
+			d.States = append(d.States, state)
 		}
 	}
 	slices.Sort(d.States)

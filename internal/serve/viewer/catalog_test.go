@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/internal/run/results"
 	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/llm"
@@ -139,7 +140,7 @@ func TestPages(t *testing.T) {
 	t.Parallel()
 	var all []*runEntry
 	for i := range 2*runsPerPage + 7 {
-		all = append(all, &runEntry{Name: fmt.Sprintf("a run %d & more", i), State: "complete"})
+		all = append(all, &runEntry{Name: fmt.Sprintf("a run %d & more", i), Status: results.Status{State: "complete"}})
 	}
 	f, seen := runFilter{State: "complete"}, 0
 	for pages := 0; ; pages++ {

@@ -257,3 +257,32 @@ func TestManyLabels(t *testing.T) {
 		t.Errorf("%d of %d labels", len(seen), n)
 	}
 }
+
+// TestNotesAndPhases checks that the page of an episode has its phases, and the notes of a world as words, each once. Only long
+// data is folded.
+func TestNotesAndPhases(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	store, err := runfile.Open(t.Context(), filepath.Join(folder, "a.parley"), runfile.Create)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	note := func(kind, data string) world.Note { return world.Note{Kind: kind, Seat: "ann", Data: []byte(data)} }
+	err = store.Append(t.Context(), &journal.Begun{Version: journal.Version, Run: "r"}, &journal.Opened{}, &journal.Staged{Specs: world.Repeat(world.Spec{}, 1)},
+		&journal.Turned{Notes: []world.Note{
+			note("role", `{"role":"wolf"}`), note("phase", `"night 1 <b>"`), note("bite", `{"hit":true,"of":["bob"]}`), note("board", "["+strings.Repeat("1,", 50)+"1]"),
+		}}, &journal.Ended{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, body, _ := serve(t, folder).get("/run/a.parley/episodes/0?story=1")
+	for _, want := range []string{"role: wolf", ">wolf</div>", `<h4 class="phase"><bdi>night 1 &lt;b&gt;</bdi>`, "<h4>Turn 0 · night 1 &lt;b&gt;</h4>", "hit: true\nof:\n  - bob</div>", "<summary>data</summary><div class=\"words\" dir=\"auto\">[1,1"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("no %s in %s", want, body)
+		}
+	}
+	if strings.Contains(body, "role: role") || strings.Count(body, "<summary>data") != 1 {
+		t.Errorf("a note is doubled, or folded: %s", body)
+	}
+}

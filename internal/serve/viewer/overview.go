@@ -85,14 +85,12 @@ func (v *Viewer) open(req *http.Request, here string) (*Run, *screen, error) {
 // overviewPage is what is known of a run without its calls.
 type overviewPage struct {
 	runfile.Outline
-	State    string
-	Why      string // it ended, if it did not end normally
+	results.Status
 	Waiting  int
-	Share    float64 // of the episodes that are done
 	Agents   []world.Agent
 	Sections []report.Section
 	Live     *dashboard // what its process is doing; nil: nothing plays it
-	Steer    string     // where the run can be steered; empty: it cannot
+	Steer    *steering  // how the run can be steered; nil: it cannot
 	Report   string
 	Short    bool // the report has more
 	// Of the statistics: whether they are being computed, and of how many entries they lack.
@@ -112,17 +110,11 @@ func (v *Viewer) overview(req *http.Request) (*screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := overviewPage{Outline: o, State: runStateOf(o, r.Path), Waiting: o.Episodes - o.Ended - o.Failed - o.Playing, Agents: o.Begun.Agents, Report: runPath(r.Name, "report")}
-	if o.Last.State != journal.Complete {
-		n.Why = o.Last.Reason.String()
-	}
-	if o.Episodes > 0 {
-		n.Share = float64(o.Ended+o.Failed) / float64(o.Episodes)
-	}
-	if playing, ok := control.ReadLive(req.Context(), r.Path); ok && n.State == control.Playing {
+	n := overviewPage{Outline: o, Status: results.StatusOf(o, runfile.Played(r.Path)), Waiting: o.Episodes - o.Ended - o.Failed - o.Playing, Agents: o.Begun.Agents, Report: runPath(r.Name, "report")}
+	if playing, ok := control.ReadLive(req.Context(), r.Path); ok && n.State.Played() {
 		n.Live = newDashboard(&playing)
 		if !v.static && control.Played(req.Context(), r.Path) {
-			n.Steer = runPath(r.Name, "steer")
+			n.Steer = newSteering(runPath(r.Name, "steer"), o)
 		}
 	}
 	entries, err := r.Store.Entries()
@@ -164,6 +156,11 @@ func (v *Viewer) linked(r *Run, sections []report.Section) []report.Section {
 		}
 	}
 	return report.Linked(sections, func(episode int) string { return runPath(run, "episodes", strconv.Itoa(episode)) })
+}
+
+// Percent returns a part of the episodes in percent.
+func (n overviewPage) Percent(part int) string {
+	return strconv.FormatFloat(100*float64(part)/float64(max(1, n.Outline.Episodes)), 'f', 2, 64)
 }
 
 // Model returns what answers for an agent.
@@ -314,6 +311,46 @@ func roundDigits(x float64) float64 {
 	return math.Round(x/unit) * unit
 }
 
+// steering is the buttons that steer a run.
+type steering struct {
+	To      string // where they lead
+	Buttons []steerButton
+	Set     string // why the limits cannot be changed; empty: they can
+}
+
+// steerButton is a button that steers a run. Why is why it cannot act now; empty: it can.
+type steerButton struct {
+	Verb journal.SteerVerb
+	Why  string
+}
+
+// Name returns the text of the button.
+func (b steerButton) Name() string { return strings.ToUpper(string(b.Verb[:1])) + string(b.Verb[1:]) }
+
+func newSteering(to string, o runfile.Outline) *steering {
+	s := &steering{To: to, Set: steerProblem(journal.SteerSet, o)}
+	for _, verb := range []journal.SteerVerb{journal.SteerPause, journal.SteerResume, journal.SteerDrain, journal.SteerStop} {
+		s.Buttons = append(s.Buttons, steerButton{verb, steerProblem(verb, o)})
+	}
+	return s
+}
+
+// steerProblem says why a verb would change nothing in a run that is played; empty: it would.
+func steerProblem(verb journal.SteerVerb, o runfile.Outline) string {
+	switch {
+	case o.Stopping != nil:
+		return "the run is stopping"
+	case verb == journal.SteerPause && o.Paused != nil:
+		return "the run is paused"
+	case verb == journal.SteerResume && o.Paused == nil:
+		return "the run is not paused"
+	case verb == journal.SteerDrain && o.Draining != nil:
+		return "the run is draining"
+	default:
+		return ""
+	}
+}
+
 // steer asks a person to confirm that a run is steered. A POST request is the confirmation.
 func (v *Viewer) steer(req *http.Request) (*screen, error) {
 	req.Body = http.MaxBytesReader(nil, req.Body, maxForm)
@@ -333,6 +370,8 @@ func (v *Viewer) steer(req *http.Request) (*screen, error) {
 		if done {
 			return &screen{to: f.Back}, nil
 		}
+	} else if f.Refused, err = f.refusal(req.Context(), r); err != nil {
+		return nil, err
 	}
 	if f.Problem != "" {
 		p.status = http.StatusConflict
@@ -347,6 +386,19 @@ type steerForm struct {
 	Effect   string
 	Sets     []string
 	Problem  string // why the run was not steered
+	Refused  string // why it cannot be steered so; empty: it can
+}
+
+// refusal says why the run cannot be steered as the form asks; empty: it can.
+func (f *steerForm) refusal(ctx context.Context, r *Run) (string, error) {
+	if f.Verb == journal.SteerSet && len(f.Sets) == 0 {
+		return "nothing is filled in: go back, and fill in a budget, the calls in flight, or both", nil
+	}
+	if !control.Played(ctx, r.Path) {
+		return control.ErrNotPlayed.Error(), nil
+	}
+	o, err := r.Store.Outline(ctx)
+	return steerProblem(f.Verb, o), err
 }
 
 // steerEffect says what a verb does; empty: there is no such verb.

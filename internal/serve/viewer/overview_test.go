@@ -14,8 +14,11 @@ import (
 	"time"
 
 	"parley/internal/run/control"
+	"parley/internal/run/results"
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/llm"
+	"parley/world"
 )
 
 // TestMoney checks when the budget is spent, and whether it suffices.
@@ -74,6 +77,77 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// TestRunStates checks the badge, the bar and the buttons of runs in several states.
+func TestRunStates(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	s := serve(t, folder)
+	begin := func(name string, entries ...journal.Entry) (path string, add func(...journal.Entry)) {
+		path = filepath.Join(folder, name)
+		store, err := runfile.Open(t.Context(), path, runfile.Create)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = store.Close() })
+		add = func(entries ...journal.Entry) {
+			t.Helper()
+			if err := store.Append(context.Background(), entries...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		add(append([]journal.Entry{&journal.Begun{Version: journal.Version, Run: name}, &journal.Opened{}, &journal.Staged{Specs: world.Repeat(world.Spec{}, 2)}}, entries...)...)
+		return path, add
+	}
+	failed := func(i int) journal.Entry {
+		return &journal.Ended{Episode: i, Outcome: world.Outcome{Failed: "no answer"}}
+	}
+	shows := func(where string, parts ...string) {
+		t.Helper()
+		_, body, _ := s.get(where)
+		for _, part := range parts {
+			if !strings.Contains(body, part) {
+				t.Errorf("%s has no %s:\n%s", where, part, body)
+			}
+		}
+	}
+	begin("bad.parley", failed(0), failed(1), &journal.Closed{State: journal.Complete})
+	begin("part.parley", failed(0), &journal.Ended{Episode: 1}, &journal.Closed{State: journal.Complete})
+	begin("error.parley", failed(0), &journal.Closed{State: journal.Failed, Reason: journal.Reason{Kind: journal.ByError, Detail: "it diverged" + attack}})
+	shows("/", `class="state bad">all failed<`, `class="state warning">some failed<`, `class="state bad">failed<`)
+	shows("/?state=all+failed", "1 of 3 runs")
+	shows("/run/bad.parley", `class="state bad">all failed<`, `class="ended" width="0.00"`, `class="failed" x="0.00" width="100.00"`, "all 2 episodes failed")
+	shows("/run/part.parley", `class="state warning">some failed<`, `class="ended" width="50.00"`, `class="failed" x="50.00" width="50.00"`)
+	shows("/run/error.parley", `class="state bad">failed<`, "it diverged")
+
+	path, tell := begin("held.parley")
+	shows("/run/held.parley", `class="state busy">playing<`)
+	end, err := control.Serve(t.Context(), path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end()
+	hide := control.ShowLive(path, func(now time.Time) control.LiveState { return control.LiveState{At: now} })
+	defer hide()
+	for !strings.Contains(func() string { _, body, _ := s.get("/run/held.parley"); return body }(), "calls in flight") {
+		if t.Context().Err() != nil {
+			t.Fatal("the page never shows what its process is doing")
+		}
+	}
+	const off = ` disabled aria-describedby=`
+	shows("/run/held.parley", `value="pause">Pause<`, `value="resume"`+off+`"why-resume">Resume</button><small id="why-resume">the run is not paused<`, `value="stop">Stop<`, `value="set">Change<`)
+	shows("/run/held.parley/steer?verb=pause", `<button type="submit">Yes, pause<`)
+	shows("/run/held.parley/steer?verb=resume", `<button type="submit"`+off+`"refused">Yes, resume<`, "the run is not paused")
+	shows("/run/held.parley/steer?verb=set", `<button type="submit"`+off+`"refused">Yes, set<`, "nothing is filled in")
+	shows("/run/bad.parley/steer?verb=pause", `<button type="submit"`+off+`"refused">Yes, pause<`, "no process plays this run")
+	tell(&journal.Steered{Verb: journal.SteerPause, By: attack})
+	shows("/run/held.parley", `class="state warning">paused<`, `value="pause"`+off, `value="resume">Resume<`)
+	shows("/", `class="state warning">paused<`)
+	tell(&journal.Steered{Verb: journal.SteerDrain, By: "ctl"}, &journal.Steered{Verb: journal.SteerResume, By: "ctl"})
+	shows("/run/held.parley", `class="state warning">draining<`, `value="drain"`+off, `value="pause">Pause<`)
+	tell(&journal.Steered{Verb: journal.SteerStop, By: "ctl"})
+	shows("/run/held.parley", `class="state warning">stopping<`, `value="pause"`+off, `value="stop"`+off, `value="set"`+off)
+}
+
 // TestSteer pauses a run from its page and changes its budget: after a question, only from pages of this server, and
 // only while it is played.
 func TestSteer(t *testing.T) {
@@ -101,17 +175,17 @@ func TestSteer(t *testing.T) {
 			return nil, errors.New("not now " + attack)
 		}
 		got = append(got, r)
-		return control.SteerAnswer{State: control.Paused}, nil
+		return control.SteerAnswer{State: results.StatePaused}, nil
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	hide := control.ShowLive(path, func(now time.Time) control.LiveState {
-		return control.LiveState{At: now, Steered: "paused by ctl at 10:31" + attack, Servers: []control.Server{{Provider: "lab", Requests: control.Rate{Limit: 7000, Unknown: true}, Output: control.Rate{Now: 1234}}}}
+		return control.LiveState{At: now, Status: []string{"year 1902" + attack}, Servers: []control.Server{{Provider: "lab", Requests: control.Rate{Limit: 7000, Unknown: true}, Output: control.Rate{Now: 1234}}}}
 	})
-	for !strings.Contains(func() string { _, body, _ := s.get(page); return body }(), "paused by ctl at 10:31") {
+	for !strings.Contains(func() string { _, body, _ := s.get(page); return body }(), "year 1902") {
 		if t.Context().Err() != nil {
-			t.Fatal("the page never shows that the run is paused")
+			t.Fatal("the page never shows what its process is doing")
 		}
 	}
 	_, body, _ := s.get(page)

@@ -245,13 +245,15 @@ type seatPage struct {
 	Past     []seat.Exchange // the latest first
 	Earlier  int             // how many others there are
 	Problem  string          // why an answer was not accepted
+	Unplayed string          // why no answer can be sent; empty: it can
 	Style    template.CSS    // of the picture
 }
 
 // question is a question with its form.
 type question struct {
 	seat.Question
-	New     []seat.Message
+	Asked   string         // the end of the prompt, which says what is wanted
+	Prompt  []seat.Message // what is new in it, unless Asked is all of that
 	Known   []seat.Message // that the seat has seen
 	Picture template.HTML
 	Alt     string
@@ -281,7 +283,7 @@ func readSeatPage(ctx context.Context, r *Run, name string) (*seatPage, error) {
 	case !o.Open:
 		p.State = "The run was stopped. This page changes when it is resumed."
 	case !played:
-		p.State = "The run is not being played at the moment. This page changes when it is resumed."
+		p.State, p.Unplayed = "The run is not being played at the moment. This page changes when it is resumed.", "nobody plays the run at the moment"
 	case len(open) == 0:
 		p.State = "It is not your turn. This page changes when you are asked."
 	default:
@@ -324,8 +326,14 @@ func seatEpisode(ctx context.Context, r *Run, name string, open []seat.Question)
 
 // ask fills in the question.
 func (p *seatPage) ask(q seat.Question, past *seat.Past) {
-	out := &question{Question: q, New: past.Fresh(q)}
-	if n := len(q.Messages) - len(out.New); n > 0 {
+	fresh := past.Fresh(q)
+	out := &question{Question: q, Prompt: fresh}
+	if n := len(fresh); n > 0 {
+		if out.Asked = lastParagraphs(fresh[n-1].Text, maxAskedText); n == 1 && out.Asked == fresh[0].Text {
+			out.Prompt = nil
+		}
+	}
+	if n := len(q.Messages) - len(fresh); n > 0 {
 		out.Known = q.Messages[:n]
 	}
 	if o := q.Offer; o != nil && o.Picture.SVG != "" {
@@ -343,6 +351,25 @@ func (p *seatPage) ask(q seat.Question, past *seat.Past) {
 		return
 	}
 	out.Inputs = inputs(f.Fields, "", func(string) []string { return nil }, nil)
+}
+
+// maxAskedText is how many bytes of a prompt are above the form: what a person has to answer should be seen without scrolling.
+const maxAskedText = 600
+
+// lastParagraphs returns the last paragraphs of a text that are not longer than limit together, or the end of the last one.
+func lastParagraphs(all string, limit int) string {
+	if len(all) <= limit {
+		return all
+	}
+	end := strings.TrimSpace(all)
+	if len(end) > limit {
+		end = strings.ToValidUTF8(end[len(end)-limit:], "")
+		if _, after, ok := strings.Cut(end, "\n\n"); ok {
+			return strings.TrimSpace(after)
+		}
+		return "…" + end
+	}
+	return end
 }
 
 // input is a field of a form in a page.

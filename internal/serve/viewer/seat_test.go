@@ -46,6 +46,7 @@ type game struct {
 	store *runfile.Store
 	open  *seat.Open
 	held  atomic.Pointer[chan struct{}] // answers wait until it is closed
+	end   func()                        // takes no more answers
 }
 
 // newGame records a run with people in the seats FRANCE and a/b, and a model in ITALY, and takes answers.
@@ -76,7 +77,8 @@ func newGame(t *testing.T, file string) *game {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { end(); g.open.Drain(); _ = store.Close() })
+	g.end = sync.OnceFunc(end)
+	t.Cleanup(func() { g.end(); g.open.Drain(); _ = store.Close() })
 	return g
 }
 
@@ -178,6 +180,49 @@ func id(body string) string {
 	return html.UnescapeString(m[1])
 }
 
+// TestLastParagraphs checks what of a prompt is above the form of a seat.
+func TestLastParagraphs(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ all, want string }{
+		{"Say one word.", "Say one word."},
+		{strings.Repeat("The board. ", 100) + "\n\nYour orders?", "Your orders?"},
+		{strings.Repeat("The board. ", 100) + "\n\nThe talks.\n\nYour orders?\n", "The talks.\n\nYour orders?"},
+		{strings.Repeat("é", 1000), "…" + strings.Repeat("é", maxAskedText/2)},
+	} {
+		if got := lastParagraphs(c.all, maxAskedText); got != c.want {
+			t.Errorf("%.20s: %q, want %q", c.all, got, c.want)
+		}
+	}
+}
+
+// TestUnplayedSeat: while nobody plays the run, an open question has a button that cannot be pressed, and its whole prompt is
+// folded below the form.
+func TestUnplayedSeat(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	file := filepath.Join(folder, "a.parley")
+	g := newGame(t, file)
+	q := engine.Question{Turn: journal.Turn{Turn: 9}, Seat: "FRANCE", Agent: "me", Label: "message", Request: &llm.Request{Messages: []llm.Message{llm.User(strings.Repeat("The board. ", 100) + "\n\nWrite messages.")}}, Offer: &world.Offer{Picture: world.Figure{SVG: "<svg><g/></svg>"}}}
+	go func() { _, _ = g.open.Ask(context.WithoutCancel(t.Context()), q) }()
+	s := serve(t, folder)
+	me := s.follow(s.links("a.parley")["FRANCE"])
+	visit := func() (body string) {
+		for body == "" || id(body) == "" {
+			_, body, _ = me.visit("GET", "/run/a.parley/seats/FRANCE", nil)
+		}
+		return body
+	}
+	body := visit()
+	form, prompt := strings.Index(body, `<form method="post"`), strings.Index(body, "The whole prompt</summary>")
+	if asked := strings.Index(body, ">Write messages.</div>"); asked < 0 || form < asked || prompt < form || strings.Index(body, "The board.") < prompt || strings.Contains(body, "Click a place") || !strings.Contains(body, `<button type="submit">Answer`) {
+		t.Errorf("the question is not first: %s", body)
+	}
+	g.end()
+	if body = visit(); !strings.Contains(body, `<button type="submit" disabled aria-describedby="seat-unplayed">Answer</button><small id="seat-unplayed">nobody plays the run`) {
+		t.Errorf("an answer can be sent to nobody: %s", body)
+	}
+}
+
 // TestSeat: a person sees the seat's history and question, is told what is wrong with an answer beside its field, and
 // keeps what was filled in; the first right answer counts.
 func TestSeat(t *testing.T) {
@@ -196,6 +241,14 @@ func TestSeat(t *testing.T) {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page has no %q", want)
 		}
+	}
+	last := 0
+	for _, part := range []string{"Question: orders", "now FRANCE", `data-at="PAR"`, "Click a place", `<form method="post"`, "Answer</button>", "What you were told before (1)"} {
+		at := strings.Index(body, part)
+		if at < last {
+			t.Errorf("%q is not there, or too early", part)
+		}
+		last = at
 	}
 	if status != 200 || strings.Contains(body, "<script>") || strings.Contains(body, "onclick") || strings.Contains(body, "\x1b") || !strings.Contains(h.Get("Content-Security-Policy"), "default-src 'none'") {
 		t.Errorf("%d %v\n%s", status, h, body)

@@ -254,15 +254,11 @@ class Table:
             self._notes.append(made)
 
     def phase(self, name: str) -> None:
-        """Begin a phase of the episode with your own name for it, such as "round 2". People use it with parley fork --phase."""
+        """Begin a phase of the episode with your own name for it, such as "round 2". Readers see it, and people use it with parley fork --phase."""
         self._check("t.phase")
         if not isinstance(name, str) or not name:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise Misuse("t.phase(name): name must be a text")
-        made = b'{"phase":' + record(name, "phase") + b"}"
-        if self._notes is None:
-            self._notes = [made]
-        else:
-            self._notes.append(made)
+        self.note("phase", name)
 
     def _new_talk(self) -> int:
         """Return the number of a new talk. It does not depend on what other strands do."""

@@ -152,18 +152,18 @@ func TestSteer(t *testing.T) {
 	until(t, ctx, `document.querySelector("h1").textContent === "pause?" && document.readyState === "complete"`)
 	press(t, ctx, kb.Escape)
 	until(t, ctx, `location.pathname.endsWith("/run.parley") && document.querySelector("button[value=pause]") !== null`)
-	if eval[bool](t, ctx, `document.body.textContent.includes("paused by")`) {
+	if eval[bool](t, ctx, `document.body.textContent.includes("by view at")`) {
 		t.Error("Escape pauses the run")
 	}
 	tabTo(t, ctx, "button[value=pause]")
 	press(t, ctx, kb.Enter)
 	confirm(t, ctx, "pause")
-	until(t, ctx, `document.querySelector("#now").textContent.includes("paused by view")`)
+	until(t, ctx, `document.querySelector("#now .state").textContent === "paused" && document.querySelector("#now").textContent.includes("by view at")`)
 
 	tabTo(t, ctx, "button[value=resume]")
 	press(t, ctx, kb.Enter)
 	confirm(t, ctx, "resume")
-	until(t, ctx, `!document.querySelector("#now").textContent.includes("paused by view")`)
+	until(t, ctx, `document.querySelector("#now .state").textContent === "playing"`)
 	tabTo(t, ctx, "input[name=budget]")
 	press(t, ctx, "5")
 	tabTo(t, ctx, "input[name=concurrency]")

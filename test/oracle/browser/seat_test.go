@@ -20,9 +20,7 @@ func TestSeat(t *testing.T) {
 	ctx := tab(t)
 	bin, folder := program(t), t.TempDir()
 	plan, file := filepath.Join(folder, "plan.yaml"), filepath.Join(folder, "run.parley")
-	text := "kind: diplomacy\nagents: {me: {model: human, deadline: 10m}, crowd: sim/small}\n" +
-		"lineup: {AUSTRIA: crowd, ENGLAND: crowd, FRANCE: me, GERMANY: crowd, ITALY: crowd, RUSSIA: crowd, TURKEY: crowd}\nparams: {rounds: 1, end_phase: S1901M, diary: false}\n"
-	if err := os.WriteFile(plan, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(plan, []byte(board("human, deadline: 10m")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	play := exec.CommandContext(t.Context(), bin, "run", plan, "--out", file, "--quiet")
@@ -54,10 +52,27 @@ func TestSeat(t *testing.T) {
 	}
 }
 
+// board is a plan of a short game of Diplomacy with this model in the seat of France.
+func board(france string) string {
+	return "kind: diplomacy\nagents: {me: {model: " + france + "}, crowd: sim/small}\n" +
+		"lineup: {AUSTRIA: crowd, ENGLAND: crowd, FRANCE: me, GERMANY: crowd, ITALY: crowd, RUSSIA: crowd, TURKEY: crowd}\nparams: {rounds: 1, end_phase: S1901M, diary: false}\n"
+}
+
 // linkOf returns the link of the only seat, from the page of the owner.
 func linkOf(t *testing.T, site, key string) string {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, site+"/run/run.parley/seats", http.NoBody)
+	body := fetch(t, site+"/run/run.parley/seats", key)
+	m := regexp.MustCompile(`href="([^"]*#key=[^"]*)"`).FindStringSubmatch(body)
+	if m == nil {
+		t.Fatalf("no link: %s", body)
+	}
+	return site + html.UnescapeString(m[1])
+}
+
+// fetch returns a page of a viewer, as its owner sees it.
+func fetch(t *testing.T, address, key string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,12 +83,8 @@ func linkOf(t *testing.T, site, key string) string {
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s, %v: %s", address, resp.Status, err, b)
 	}
-	m := regexp.MustCompile(`href="([^"]*#key=[^"]*)"`).FindSubmatch(b)
-	if m == nil {
-		t.Fatalf("no link: %s", b)
-	}
-	return site + html.UnescapeString(string(m[1]))
+	return string(b)
 }

@@ -151,7 +151,7 @@ func TestView(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = play.Wait()
-	until(t, ctx, `document.querySelector("#now .state").textContent === "cut off" && document.body.textContent.includes("The process that played this run was killed")`)
+	until(t, ctx, `document.querySelector("#now .state").textContent === "cut off" && document.body.textContent.includes("the process that played it was killed")`)
 	resume := exec.CommandContext(t.Context(), bin, "resume", file, "--quiet")
 	if out, err := resume.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
