@@ -239,7 +239,7 @@ func parse(line []byte) (*answer, error) {
 // wrong with it in the words of the author.
 func refusable(line []byte) (a *answer, ok bool) {
 	var step struct {
-		Notes []note            `json:"notes"`
+		Notes []world.Note      `json:"notes"`
 		Ask   []json.RawMessage `json:"ask"`
 	}
 	if json.Unmarshal(line, &step) != nil {
