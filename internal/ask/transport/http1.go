@@ -29,6 +29,7 @@ const (
 	// idleFor is how long a connection is kept without use. Load balancers close theirs after a minute, and a request that
 	// is sent just then may have been seen.
 	idleFor  = 50 * time.Second
+	staleFor = time.Second
 	readSize = 4 << 10 // of a reader; most answers fit
 )
 
@@ -60,6 +61,8 @@ type http1Client struct {
 	idle   []*conn // the one used last comes last
 	sweep  *time.Timer
 	closed bool // connections are not kept any more
+	// staleUntil is until when only new connections are used, since the server has closed others.
+	staleUntil time.Time
 
 	readers sync.Pool // *bufio.Reader
 	heads   sync.Pool // *[]byte
@@ -99,7 +102,7 @@ func (c *http1Client) RoundTrip(req *http.Request) (*http.Response, error) {
 		if failed, ok := errors.AsType[*exchangeError](err); !ok || !failed.reused || ctx.Err() != nil {
 			return nil, err
 		}
-		c.closeIdle() // the server may have closed the others too
+		c.noteStale()
 		if req.Method != http.MethodGet || req.Body != nil {
 			return nil, err
 		}
@@ -203,7 +206,7 @@ func (c *http1Client) take(ctx context.Context) (*conn, error) {
 	for {
 		c.mu.Lock()
 		n := len(c.idle) - 1
-		if n < 0 {
+		if n < 0 || time.Now().Before(c.staleUntil) {
 			c.mu.Unlock()
 			return c.dial(ctx)
 		}
@@ -271,6 +274,14 @@ func (c *http1Client) prune() {
 func (c *http1Client) Close() {
 	c.mu.Lock()
 	c.closed = true
+	c.mu.Unlock()
+	c.closeIdle()
+}
+
+// noteStale notes that the server has closed a connection that was kept. It may have closed the others too.
+func (c *http1Client) noteStale() {
+	c.mu.Lock()
+	c.staleUntil = time.Now().Add(staleFor)
 	c.mu.Unlock()
 	c.closeIdle()
 }

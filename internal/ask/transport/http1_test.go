@@ -148,7 +148,7 @@ func TestAgain(t *testing.T) {
 		scripts  [][]string
 		dials    int64
 		requests int64
-		fails    int  // which of the two calls fails
+		fails    int // which of the two calls fails
 		get      bool
 	}{
 		{"kept", [][]string{{whole, whole}}, 1, 2, 0, false},

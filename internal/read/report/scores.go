@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -321,12 +322,14 @@ func countCells(s *world.Sample, q statmath.Quantity) []Cell {
 	return []Cell{{Text: digits(sum), Value: sum}, whole(values), whole(s.Episodes()), whole(q.N)}
 }
 
-// overall returns the scores of all agents together, if several have the same score.
+// overall returns the scores of all agents together, if several have the same score and the episode has none of that name.
 func overall(r *results.Run, byAgent []results.Score) []results.Score {
 	agents := map[string]int{}
 	for _, s := range byAgent {
 		if s.Agent != "" {
 			agents[s.Score]++
+		} else {
+			agents[s.Score] = math.MinInt32
 		}
 	}
 	return slices.DeleteFunc(r.Scores(func(g results.Group) results.Group { return results.Group{Score: g.Score} }),
