@@ -171,3 +171,36 @@ func TestInitRefuses(t *testing.T) {
 		parley(t, State{}, append([]string{"init"}, c.args...)...).want(t, exit.Misuse).wantErr(t, c.says...)
 	}
 }
+
+// TestInitFromPrompts converts a folder of prompts of the earlier Diplomacy program, which plays on the simulated provider.
+func TestInitFromPrompts(t *testing.T) {
+	t.Parallel()
+	sequential(t)
+	old, dir := filepath.Join(t.TempDir(), "bold"), t.TempDir()
+	if err := os.Mkdir(old, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(old, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("context_prompt.txt", "You are {power_name}.\n\nHome: {home_centers}\n\nUnits:\n{all_unit_locations}\n\nOrders:\n{possible_orders}\n")
+	write("italy_system_prompt.txt", "Take Vienna.\n")
+	plan := filepath.Join(dir, "bold.yaml")
+	got := parley(t, State{}, "init", "diplomacy", "--from", old, "--out", plan).want(t, exit.OK)
+	if !strings.Contains(got.stdout, "bold/context_prompt.txt:3: {home_centers} has no counterpart; the line is left out\n") {
+		t.Errorf("it does not say what is lost:\n%s", got.stdout)
+	}
+	if text := read(t, plan); !strings.Contains(text, `templates: {ALL: "bold", ITALY: "bold/italy"}`) {
+		t.Errorf("the plan does not name the prompts:\n%s", text)
+	}
+	parley(t, State{}, "check", plan).want(t, exit.OK)
+	parley(t, State{}, "run", plan, "--set", "episodes=1", "--set", "params.max_year=1901", "--out", filepath.Join(dir, "a.parley")).want(t, exit.OK)
+
+	write("context_prompt.txt", "You are {{power_name}{.\n")
+	broken := parley(t, State{}, "init", "diplomacy", "--from", old, "--out", filepath.Join(dir, "broken.yaml")).want(t, exit.Failed)
+	broken.wantErr(t, "were written, but cannot be played", "broken/self.txt: line 1")
+	parley(t, State{}, "init", "diplomacy", "--from", dir, "--out", filepath.Join(dir, "none.yaml")).want(t, exit.Misuse).wantErr(t, "there is no prompt in it")
+}
