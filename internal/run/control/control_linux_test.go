@@ -22,7 +22,7 @@ func TestOtherUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(filepath.Dir(filepath.Dir(run)), 0o755); err != nil { //nolint:gosec // others come as far as the run
+	if err := os.Chmod(filepath.Dir(filepath.Dir(run)), 0o755); err != nil { // others come as far as the run
 		t.Fatal(err)
 	}
 	send := func() (err error) {
@@ -51,7 +51,7 @@ func TestOtherUser(t *testing.T) {
 	if err := send(); !errors.Is(err, ErrNotPlayed) {
 		t.Errorf("%v, want %v", err, ErrNotPlayed)
 	}
-	if err := os.Chmod(run+Suffix, 0o700); err != nil { //nolint:gosec // a folder
+	if err := os.Chmod(run+Suffix, 0o700); err != nil {
 		t.Fatal(err)
 	}
 }

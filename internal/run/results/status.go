@@ -109,7 +109,8 @@ func StatusOf(o runfile.Outline, played bool) Status {
 
 // playedStatus returns the state of a run that a process plays.
 func playedStatus(o runfile.Outline) Status {
-	state, by := StatePlaying, (*journal.Steered)(nil)
+	var state State
+	var by *journal.Steered
 	switch {
 	case o.Stopping != nil:
 		state, by = StateStopping, o.Stopping
@@ -118,7 +119,7 @@ func playedStatus(o runfile.Outline) Status {
 	case o.Draining != nil:
 		state, by = StateDraining, o.Draining
 	default:
-		return Status{state, state.Effect()}
+		return Status{StatePlaying, StatePlaying.Effect()}
 	}
 	return Status{state, fmt.Sprintf("by %s at %s: %s", by.By, by.At.UTC().Format("15:04:05 UTC"), state.Effect())}
 }

@@ -366,7 +366,7 @@ func (v *Viewer) steer(req *http.Request) (*screen, error) {
 	p.template, p.Title, p.Live, p.Data = "steer", "Steer "+r.Name, "", &f
 	if req.Method == http.MethodPost {
 		done := false
-		v.slots.without(func() { done = f.Send(req.Context(), r.Path) })
+		v.slots.without(func() { done = f.Send(req.Context(), r.Path) }) //nolint:contextcheck // it is that of the request
 		if done {
 			return &screen{to: f.Back}, nil
 		}

@@ -21,7 +21,7 @@ func TestGoogleVersions(t *testing.T) {
 		status                           int
 		says                             string
 	}{
-		{"the same answer", http.MethodPost, "/v1/models/m:generateContent", body, "genai", 200, string(old.at(t, "candidates.0.content.parts.0.text").(string))},
+		{"the same answer", http.MethodPost, "/v1/models/m:generateContent", body, "genai", 200, old.at(t, "candidates.0.content.parts.0.text").(string)},
 		{"without a header", http.MethodPost, "/v1/models/m:generateContent", body, "", 200, "candidates"},
 		{"stream", http.MethodPost, "/v1/models/m:streamGenerateContent?alt=sse", body, "genai", 200, "data: "},
 		{"models", http.MethodGet, "/v1/models", "", "genai", 200, `"models/small"`},
