@@ -38,7 +38,7 @@ func good(int, []world.Reply) world.Outcome {
 func played(t *testing.T, kind world.Kind, want int, args ...string) (sum struct {
 	Digest   string
 	Episodes struct{ Complete, Failed int }
-	Calls    struct{ Total, Asked, Replayed, Failed int }
+	Calls    struct{ Total, Earlier, Asked, Replayed, Failed int }
 	Again    []journal.Again
 	Cost     float64 `json:"cost_usd"`
 }) {
@@ -76,14 +76,14 @@ func TestPlayFailedAgain(t *testing.T) {
 	fresh := endingPlan(t, "sim/small")
 	whole := played(t, ending("And?", good), exit.OK, fresh)
 	mended := played(t, ending("And?", good), exit.OK, plan, "--failed")
-	if mended.Calls.Asked != 0 || mended.Episodes.Failed != 0 || mended.Digest != whole.Digest || mended.Cost != whole.Cost || len(mended.Again) != 2 || mended.Again[1].Episodes != 10 {
+	if mended.Calls.Asked != 0 || mended.Calls.Total != mended.Calls.Earlier || mended.Episodes.Failed != 0 || mended.Digest != whole.Digest || mended.Cost != whole.Cost || len(mended.Again) != 2 || mended.Again[1].Episodes != 10 {
 		t.Errorf("mended: %+v, want no calls and the outcomes of %+v", mended, whole)
 	}
 	if none := played(t, ending("And?", good), exit.OK, plan, "--failed"); none.Calls.Asked != 0 || len(none.Again) != 2 {
 		t.Errorf("nothing had failed: %+v", none)
 	}
 	for _, args := range [][]string{{"show"}, {"report"}} {
-		if got := parleyOf(t, broken, append(args, strings.TrimSuffix(plan, ".yaml")+".parley")...); !strings.Contains(got.stdout, "played again") || !strings.Contains(got.stdout, "10 episodes") {
+		if got := parleyOf(t, broken, append(args, strings.TrimSuffix(plan, ".yaml")+".parley")...); !strings.Contains(got.stdout, "again") || !strings.Contains(got.stdout, "10 episodes") {
 			t.Errorf("%v does not say it:\n%s", args, got.stdout)
 		}
 	}

@@ -342,7 +342,7 @@ func (r *shownRun) print(p *terminal.Page) {
 		p.Fact("edited", fmt.Sprintf("%s, when %s had begun", stamp(g.At.UTC()), terminal.Several(g.Episodes, "episode", "episodes")))
 	}
 	for _, g := range r.Again {
-		p.Fact("played again", stamp(g.At.UTC())+", "+g.String())
+		p.Fact("again", "played "+stamp(g.At.UTC())+", "+g.String())
 	}
 	for _, s := range r.Steered[max(0, len(r.Steered)-maxSteered):] {
 		p.Fact("steered", stamp(s.At)+": "+journal.Steered{Verb: s.Verb, By: s.By, Detail: s.Detail}.String())

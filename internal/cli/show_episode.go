@@ -281,7 +281,7 @@ func (t *shownTranscript) print(p *terminal.Page) {
 	p.Put(stateInk(t.State), t.State)
 	p.Line()
 	if t.Attempt > 0 {
-		p.Fact("attempt", fmt.Sprintf("%d: those before were given up", t.Attempt))
+		p.Fact("attempt", fmt.Sprintf("%d: those before failed, or were given up", t.Attempt))
 	}
 	if t.Cell != "" && t.Cell != results.LineupText(t.Lineup) {
 		p.Fact("cell", t.Cell)

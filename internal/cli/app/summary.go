@@ -57,7 +57,7 @@ type Summary struct {
 	// Calls are questions to models and people.
 	Calls struct {
 		Total    int `json:"total"`    // recorded
-		Earlier  int `json:"earlier"`  // of them: recorded by earlier processes, or copied by a fork
+		Earlier  int `json:"earlier"`  // of them: recorded by earlier processes, or copied by a fork or for another attempt
 		Asked    int `json:"asked"`    // made by this process
 		Replayed int `json:"replayed"` // read back instead of asked for; acts and answers of bots too
 		Cached   int `json:"cached"`   // answered by the cache
@@ -158,7 +158,7 @@ func (p process) counts(head *journal.Head, recorded journal.Counts) *Summary {
 	}
 	s.Episodes.Total, s.Episodes.Failed = r.Episodes, r.Failed
 	s.Episodes.Complete = r.Ended - r.Failed
-	s.Calls.Total, s.Calls.Earlier, s.Calls.Asked, s.Calls.Replayed = recorded.Asks, p.earlier, r.Asked, r.Replayed
+	s.Calls.Total, s.Calls.Earlier, s.Calls.Asked, s.Calls.Replayed = recorded.Asks, p.earlier+r.Copied, r.Asked, r.Replayed
 	s.Acts.Total, s.Acts.Asked, s.Acts.Failed, s.Bots = recorded.Acts, r.Acted, r.FailedActs, recorded.Bots
 	s.Calls.Cached, s.Calls.Failed, s.Calls.Repeated = int(d.Cached), r.FailedCalls, r.Lost
 	s.Tokens.Input, s.Tokens.Cached, s.Tokens.Output = d.Usage.Input, d.Usage.Cached, d.Usage.Output

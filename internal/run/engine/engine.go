@@ -143,8 +143,9 @@ type Result struct {
 	// Digest is of all outcomes in episode order.
 	Digest string
 	// Asked is how many questions this process put to models and people, and Acted how many acts it made. Replayed is
-	// how many replies it read back instead, to any call.
-	Asked, Acted, Replayed int
+	// how many replies it read back instead, to any call. Copied is how many of these, of models and people, it recorded again for another
+	// attempt at an episode that had failed.
+	Asked, Acted, Replayed, Copied int
 	// FailedCalls and FailedActs are how many of Asked and of Acted are recorded as failures.
 	FailedCalls, FailedActs int
 	// Lost is how many calls had no recorded reply when the previous process, or a worker, was killed.

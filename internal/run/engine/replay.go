@@ -125,6 +125,7 @@ type replay struct {
 	playing map[int]journal.Progress
 	billed  bool         // the bills of replies are needed
 	replies atomic.Int64 // that worlds were given from the journal
+	copies  atomic.Int64 // of these, those of models and people that are recorded again, for another attempt
 
 	parts chan map[int]*recorded // closed when all is read, or reading failed
 	err   error                  // valid when parts is closed
@@ -312,6 +313,9 @@ func (r *run) copied(c *call, was *journal.Replied) world.Reply {
 	rep.Turn, rep.Agent, rep.Copied = c.at, c.agent, true
 	r.rec.Write(nil, &rep)
 	r.replay.replies.Add(1)
+	if c.act == nil {
+		r.replay.copies.Add(1)
+	}
 	return rep.Reply()
 }
 

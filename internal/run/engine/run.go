@@ -285,7 +285,7 @@ func (r *run) work(ctx context.Context, players *sync.WaitGroup, done step) {
 func (r *run) result(ctx context.Context, end ending) (Result, error) {
 	res := Result{
 		State: end.state, Reason: end.reason, Cause: end.cause,
-		Asked: r.sched.asked, Replayed: int(r.replay.replies.Load()), FailedCalls: r.sched.fails, Acted: r.sched.acted, FailedActs: r.sched.actFails,
+		Asked: r.sched.asked, Replayed: int(r.replay.replies.Load()), Copied: int(r.replay.copies.Load()), FailedCalls: r.sched.fails, Acted: r.sched.acted, FailedActs: r.sched.actFails,
 	}
 	res.Lost = int(r.lost.Load())
 	if r.head.Cut {
