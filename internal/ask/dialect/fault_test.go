@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -280,18 +281,18 @@ func staleServer(t *testing.T, f format) string {
 		t.Fatal(err)
 	}
 	body := strings.Join(f.stream(answerTo(question{})), "")
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	var open sync.WaitGroup
+	open.Go(func() {
 		for {
 			c, err := l.Accept()
 			if err != nil {
 				return
 			}
-			serveOnce(c, body)
+			open.Go(func() { serveOnce(c, body) })
 		}
-	}()
-	t.Cleanup(func() { l.Close(); <-done })
+	})
+	t.Cleanup(open.Wait) // once the client has closed its connections
+	t.Cleanup(func() { l.Close() })
 	return "http://" + l.Addr().String()
 }
 
