@@ -48,13 +48,13 @@ func Unpriced(req *llm.Request, priced func(tier string) bool, audioPriced bool)
 			return m.name
 		}
 	}
-	if raw := req.Extra["modalities"]; isSet(raw) {
+	for _, name := range []string{"modalities", "responseModalities"} {
 		var list []string
-		if json.Unmarshal(raw, &list) != nil || slices.ContainsFunc(list, func(s string) bool { return s != "text" }) {
-			return "modalities"
+		if raw := req.Extra[name]; isSet(raw) && (json.Unmarshal(raw, &list) != nil || slices.ContainsFunc(list, func(s string) bool { return !strings.EqualFold(s, "text") })) {
+			return name
 		}
 	}
-	if raw := req.Extra["tools"]; isSet(raw) && hosted(raw) {
+	if raw := req.Extra["tools"]; isSet(raw) && Hosted(raw) {
 		return "tools"
 	}
 	return ""
@@ -116,14 +116,24 @@ func plainTier(tier string) bool {
 	return slices.Contains([]string{"", "auto", "default", "standard", "standard_only", "on_demand", "flex"}, tier)
 }
 
-// hosted reports whether a list has tools that the provider runs.
-func hosted(tools json.RawMessage) bool {
-	var list []struct{ Type string }
+// Hosted reports whether a list has tools that the provider runs.
+func Hosted(tools json.RawMessage) bool {
+	var list []map[string]json.RawMessage
 	if json.Unmarshal(tools, &list) != nil {
 		return true
 	}
 	for _, t := range list {
-		name, _, _ := strings.Cut(t.Type, "_20") // Anthropic's have a date
+		var kind string
+		if raw := t["type"]; isSet(raw) && json.Unmarshal(raw, &kind) != nil {
+			return true
+		}
+		if kind == "" && t["name"] == nil { // Gemini's: each member is a tool, or the list of functions
+			if len(t) > 1 || len(t) == 1 && t["functionDeclarations"] == nil {
+				return true
+			}
+			continue
+		}
+		name, _, _ := strings.Cut(kind, "_20") // Anthropic's have a date
 		switch name {
 		case "", "function", "custom", "local_shell", "apply_patch", "bash", "text_editor", "computer", "memory":
 		default:

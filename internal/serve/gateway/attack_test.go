@@ -407,8 +407,27 @@ func messageTricks(a, b string) map[string][]string {
 	return out
 }
 
+// geminiTricks do the same in Gemini's format.
+func geminiTricks(a, b string) map[string][]string {
+	data := func(part, rest string) string {
+		return `data: {"candidates":[{"content":{"parts":[` + part + `]}` + rest + "}]}\n\n"
+	}
+	text := func(s string) string { return `{"text":"` + s + `"}` }
+	thought := func(s string) string { return `{"text":"` + s + `","thought":true}` }
+	const end = `,"finishReason":"STOP"`
+	return map[string][]string{
+		"two texts":    {data(text(a), ""), data(text(b), ""), data(text(""), end)},
+		"in the last":  {data(text(a), ""), data(text(b), end)},
+		"two parts":    {data(text(a)+","+text(b), end)},
+		"two thoughts": {data(thought(a), ""), data(thought(b), ""), data(text("hi"), end)},
+	}
+}
+
 // wholeTricks are whole answers, by the format of the provider.
 func wholeTricks(dialect, a, b string) map[string]string {
+	if dialect == "gemini" {
+		return map[string]string{"parts": `{"candidates":[{"content":{"parts":[{"text":"` + a + `"},{"text":"` + b + `"}]},"finishReason":"STOP"}]}`}
+	}
 	if dialect == "openai" {
 		return map[string]string{
 			"parts":    `{"choices":[{"index":0,"message":{"role":"assistant","content":[{"type":"text","text":"` + a + `"},{"type":"text","text":"` + b + `"}]},"finish_reason":"stop"}]}`,
@@ -465,8 +484,11 @@ func TestSplitKey(t *testing.T) {
 	t.Setenv("GATEWAY_SPLIT_KEY", key)
 	for _, at := range []int{11, 17} {
 		a, b := key[:at], key[at:]
-		for _, dialect := range []string{"openai", "anthropic"} {
+		for _, dialect := range []string{"openai", "anthropic", "gemini"} {
 			streams := messageTricks(a, b)
+			if dialect == "gemini" {
+				streams = geminiTricks(a, b)
+			}
 			if dialect == "openai" {
 				streams = chatTricks(a, b)
 				for name := range streams {
@@ -485,7 +507,7 @@ func TestSplitKey(t *testing.T) {
 	}
 }
 
-// splitKey asks a provider that answers with step, in both formats.
+// splitKey asks a provider that answers with step, in all formats.
 func splitKey(t *testing.T, key, name, dialect, more string, step http.HandlerFunc) {
 	t.Helper()
 	folder := t.TempDir()
@@ -496,8 +518,11 @@ func splitKey(t *testing.T, key, name, dialect, more string, step http.HandlerFu
 	p := upstream(dialect, serving(t, script(step)))
 	p.KeyEnv = "GATEWAY_SPLIT_KEY"
 	l := start(t, Config{Upstreams: []provider.Provider{p}, Cache: store, Retries: NoRetries})
-	sent := ""
-	for path, body := range map[string]string{chatPath: chatOf("m", "hi", more), "/v1/sessions/s/messages": messageOf("m", "hi", more), "/v1/sessions/s/models": ""} {
+	sent, google := "", geminiPath
+	if more != "" {
+		google = geminiStream
+	}
+	for path, body := range map[string]string{chatPath: chatOf("m", "hi", more), "/v1/sessions/s/messages": messageOf("m", "hi", more), "/v1/sessions/s" + google: contentsOf("hi"), "/v1/sessions/s/models": ""} {
 		r := l.post(path, body)
 		sent += r.body + "\n" + joined(r.body) + "\n"
 	}
@@ -629,6 +654,9 @@ func TestBadRequests(t *testing.T) {
 	l.post("/v1/files", `{}`).want(t, 404, "POST /v1/chat/completions")
 	l.post("/v1/chat/completions", chatOf("m", "hi"), "X-Parley-Session", strings.Repeat("s", 300)).want(t, 400, "at most 200 characters")
 	l.post("/v1/messages/count_tokens", chatOf("m", "hi")).want(t, 404, "only a provider of Anthropic's format counts tokens")
+	l.post("/v1beta/models/m:countTokens", contentsOf("hi")).want(t, 404, "only a provider of Gemini's format counts tokens", `"status":"NOT_FOUND"`)
+	l.post("/v1beta/models/m:embedContent", contentsOf("hi")).want(t, 404, "unknown_url", ":streamGenerateContent")
+	l.post("/v1beta/models", "").want(t, 404, "unknown_url")
 }
 
 // TestSlowClients checks that a client has limited time to send its request.

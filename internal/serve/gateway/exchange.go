@@ -113,8 +113,12 @@ func (x *exchange) read(r *http.Request) bool {
 		x.fail(status, code, err.Error())
 		return false
 	}
-	if x.call, err = format.Decode(x.rt.API, x.body); err != nil {
+	if x.call, err = format.DecodeAt(x.rt.API, x.rt.At, x.body); err != nil {
 		x.fail(http.StatusBadRequest, "body_invalid", err.Error())
+		return false
+	}
+	if x.rt.At.Stream && r.URL.Query().Get("alt") != "sse" {
+		x.fail(http.StatusBadRequest, "stream_unsupported", "a stream that is a JSON list is not served: add ?alt=sse to the address")
 		return false
 	}
 	if x.rt.API == format.Models { // it has no body to hash
@@ -234,8 +238,12 @@ func (g *Gateway) tell(text string, args ...any) {
 func (x *exchange) fetch(ctx context.Context, cancel context.CancelCauseFunc) {
 	t, e := x.g.target(x.rt.API, x.call.Request.Model)
 	rec := &Call{Act: &world.Act{Name: string(x.rt.API) + x.rt.Suffix}}
-	if e == nil && x.rt.API.Anthropic() && !t.upstream.Speaks(x.rt.API) {
-		e = &llm.Error{Kind: llm.KindBadRequest, Status: http.StatusNotFound, Message: "only a provider of Anthropic's format counts tokens, and " + t.model + " has another"}
+	if e == nil && x.rt.API.Counts() && !t.upstream.Speaks(x.rt.API) {
+		vendor := "Anthropic's"
+		if x.rt.API.Google() {
+			vendor = "Gemini's"
+		}
+		e = &llm.Error{Kind: llm.KindBadRequest, Status: http.StatusNotFound, Message: "only a provider of " + vendor + " format counts tokens for this client, and " + t.model + " has another"}
 	}
 	if e == nil {
 		x.prepare(t, cancel)

@@ -347,6 +347,8 @@ func TestSteps(t *testing.T) {
 		{"rs", "/responses", `{"model":"m","input":"hi","stream":true}`, "event: response.completed"},
 		{"m", "/messages", messageOf("m", "hi"), `"stop_reason":"end_turn"`},
 		{"ms", "/messages", messageOf("m", "hi", streamed), "event: message_stop"},
+		{"g", "/v1beta/models/m:generateContent", contentsOf("hi"), `"finishReason":"STOP"`},
+		{"gs", "/v1beta/models/m:streamGenerateContent?alt=sse", contentsOf("hi"), `"finishReason":"STOP"`},
 	} {
 		path := "/v1/sessions/" + c.session + c.path
 		for range 2 {
@@ -360,7 +362,7 @@ func TestSteps(t *testing.T) {
 		}
 		l.post("/v1/sessions/"+c.session, "").want(t, 200, `"llm_step_count":2`, `"truncated":true`, `"truncate_reason":"max_steps"`, `"stop_responses_sent":1`)
 		// Another model has its own steps.
-		l.post(path, strings.Replace(c.body, `"m"`, `"other"`, 1), anthropicVersion()...).want(t, 200)
+		l.post(strings.Replace(path, "/m:", "/other:", 1), strings.Replace(c.body, `"m"`, `"other"`, 1), anthropicVersion()...).want(t, 200)
 	}
 }
 

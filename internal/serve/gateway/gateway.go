@@ -1,4 +1,4 @@
-// Package gateway serves the APIs of OpenAI and Anthropic to other programs, sends their calls to providers
+// Package gateway serves the APIs of OpenAI, Anthropic and Gemini to other programs, sends their calls to providers
 // through dispatch, and records every call in a run.
 //
 // It promises that an answer reaches its client as the provider sent it, byte for byte, unless it had to be

@@ -154,7 +154,7 @@ func (p *replay) closest(c *format.Call) (int, *servedCall) {
 			continue
 		}
 		if was.Request == nil {
-			if c.API == format.Count {
+			if c.API.Counts() {
 				return i, &servedCall{How: howNearest, Difference: "the record does not have what was counted, so the next recorded token count is served"}
 			}
 			continue

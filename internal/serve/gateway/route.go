@@ -30,24 +30,25 @@ type route struct {
 	Session string // may be empty
 	What    string // routeCall, routeStatus or routeClose
 	API     format.API
+	At      format.Address
 	Suffix  string // follows the endpoint
 }
 
 // parseRoute reads an escaped path: /v1/chat/completions, or with a session /v1/sessions/{id}/chat/completions or
-// /v1/{id}/chat/completions. The /v1 may be missing, or come again after the session, since SDKs differ.
+// /v1/{id}/chat/completions. The /v1 may be missing, or come again after the session, since SDKs differ. Gemini's may be /v1beta.
 func parseRoute(method, path string) (_ *route, ok bool) {
-	rt := &route{}
-	rest := unversioned(path)
-	if api, suffix, ok := parseEndpoint(method, rest); ok {
-		return &route{What: routeCall, API: api, Suffix: suffix}, true
+	rt := &route{What: routeCall}
+	if rt.parseEndpoint(method, path) {
+		return rt, true
 	}
+	rest := unversioned(path)
 	in, named := strings.CutPrefix(rest, "/sessions/")
 	if !named {
 		in = strings.TrimPrefix(rest, "/")
 	}
 	id, rest, more := strings.Cut(in, "/")
 	id, err := url.PathUnescape(id)
-	if id == "" || err != nil {
+	if id == "" || err != nil || id == betaVersion && !named {
 		return rt, false
 	}
 	rt.Session = id
@@ -59,10 +60,11 @@ func parseRoute(method, path string) (_ *route, ok bool) {
 		rt.What = routeClose
 		return rt, true
 	}
-	rt.What = routeCall
-	rt.API, rt.Suffix, ok = parseEndpoint(method, unversioned("/"+rest))
-	return rt, ok && more
+	return rt, more && rt.parseEndpoint(method, "/"+rest)
 }
+
+// betaVersion is the version of Gemini's API that its SDKs use.
+const betaVersion = "v1beta"
 
 func unversioned(path string) string {
 	if rest, ok := strings.CutPrefix(path, "/v1"); ok && strings.HasPrefix(rest, "/") {
@@ -71,20 +73,36 @@ func unversioned(path string) string {
 	return path
 }
 
-func parseEndpoint(method, path string) (api format.API, suffix string, ok bool) {
-	if method == http.MethodGet {
-		suffix, ok = strings.CutPrefix(path, format.Models.Path())
-		return format.Models, suffix, ok && (suffix == "" || suffix[0] == '/' && staysBelow(suffix))
+// parseEndpoint reads the endpoint of a path, with its version if it has one.
+func (rt *route) parseEndpoint(method, path string) (ok bool) {
+	if rest, beta := strings.CutPrefix(path, "/"+betaVersion); beta {
+		return method == http.MethodPost && rt.parseGemini(rest)
 	}
-	if method != http.MethodPost {
-		return "", "", false
+	path = unversioned(path)
+	switch method {
+	case http.MethodGet:
+		rt.API = format.Models
+		rt.Suffix, ok = strings.CutPrefix(path, format.Models.Path())
+		return ok && (rt.Suffix == "" || rt.Suffix[0] == '/' && staysBelow(rt.Suffix))
+	case http.MethodPost:
+		return rt.parsePost(path)
 	}
+	return false
+}
+
+func (rt *route) parsePost(path string) bool {
 	for _, api := range []format.API{format.Chat, format.Responses, format.Embeddings, format.Messages, format.Count, format.Tokens, format.Generate} {
 		if path == api.Path() {
-			return api, "", true
+			rt.API = api
+			return true
 		}
 	}
-	return "", "", false
+	return rt.parseGemini(path)
+}
+
+func (rt *route) parseGemini(path string) (ok bool) {
+	rt.API, rt.At, ok = format.ParseGemini(path)
+	return ok && staysBelow(path)
 }
 
 // staysBelow reports whether an escaped path stays below its parent: however often it is unescaped, it has no
@@ -105,7 +123,7 @@ func staysBelow(path string) bool {
 
 // endpoints lists what is served, for errors.
 func endpoints() string {
-	return "POST /v1/chat/completions, /v1/responses, /v1/embeddings, /v1/messages, /v1/messages/count_tokens, /inference/v1/generate, /generate; GET /v1/models; " +
+	return "POST /v1/chat/completions, /v1/responses, /v1/embeddings, /v1/messages, /v1/messages/count_tokens, /v1beta/models/{model}:generateContent, :streamGenerateContent and :countTokens, /inference/v1/generate, /generate; GET /v1/models; " +
 		"the same below /v1/sessions/{id} or /v1/{id}; GET /v1/sessions/{id}; POST /v1/sessions/{id}/close"
 }
 

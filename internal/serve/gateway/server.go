@@ -24,6 +24,7 @@ func (g *Gateway) httpServer(base context.Context) *http.Server {
 	var srv *http.Server
 	take := func(x *exchange, w http.ResponseWriter, r *http.Request) bool { return g.take(base, srv, x, w, r) }
 	srv = guard.Server(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.handle(w, r, take) }))
+	srv.Handler = moveKey(srv.Handler)
 	srv.BaseContext = func(net.Listener) context.Context { return base }
 	srv.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 250}
 	srv.Protocols = &http.Protocols{}
@@ -31,6 +32,23 @@ func (g *Gateway) httpServer(base context.Context) *http.Server {
 	srv.Protocols.SetHTTP1(true)
 	srv.Protocols.SetUnencryptedHTTP2(true)
 	return srv
+}
+
+// moveKey moves a key in the address, where Gemini's clients may send it, to its header. So the guard checks it, and no address with a
+// key gets further than this.
+func moveKey(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.RawQuery != "" {
+			query := r.URL.Query()
+			if key := query.Get("key"); key != "" && r.Header.Get("X-Goog-Api-Key") == "" {
+				r.Header.Set("X-Goog-Api-Key", key)
+			}
+			query.Del("key")
+			r.URL.RawQuery = query.Encode()
+			r.RequestURI = r.URL.RequestURI()
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // needsNoKey reports whether a request needs no key.

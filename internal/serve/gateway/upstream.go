@@ -97,8 +97,10 @@ func (u *relay) Speaks(api format.API) bool {
 	switch u.provider.Dialect {
 	case "anthropic":
 		return api.Anthropic()
+	case "gemini":
+		return api.Google()
 	case "openai", "responses":
-		return !api.Anthropic()
+		return !api.Anthropic() && !api.Google()
 	}
 	return false
 }
@@ -226,7 +228,7 @@ func (u *relay) outgoing(f *flight, model string) (*outgoing, error) {
 	if !u.Speaks(c.API) {
 		return u.translated(f, model)
 	}
-	out := &outgoing{api: c.API, client: c.API, codec: u.codecs[c.API], path: c.API.Path(), body: format.CutIDs(f.Body, signatureMark)}
+	out := &outgoing{api: c.API, client: c.API, codec: u.codecs[c.API], path: c.API.PathOf(model, c.Stream), body: format.CutIDs(f.Body, signatureMark)}
 	switch {
 	case u.vertex && c.API != format.Messages:
 		return nil, fault.BadRequest("%s does not answer %s", u.provider.Name, c.API)
@@ -236,7 +238,7 @@ func (u *relay) outgoing(f *flight, model string) (*outgoing, error) {
 	case u.provider.APIVersion != "" && !c.API.Exact():
 		out.path = dialect.AzurePath(u.provider.APIVersion, out.path, model)
 	}
-	if model != c.Request.Model {
+	if model != c.Request.Model && !c.API.Google() {
 		out.body = format.SetModel(out.body, model)
 	}
 	if c.API == format.Chat && c.Stream && !c.Usage && !u.capability(model).NoStreamOptions {
@@ -276,14 +278,14 @@ func addHeaderInfo(err error, a *transport.Answer) error {
 // Fetch sends a flight that asks no model: it has no price and no limits. The answer is in the flight.
 func (u *relay) Fetch(ctx context.Context, f *flight, model string) *llm.Error {
 	f.reset(u)
-	if (!u.Speaks(f.Call.API) && f.Call.API != format.Models) || u.codec.PathOf != nil {
+	if (!u.Speaks(f.Call.API) && f.Call.API != format.Models) || u.codec.PathOf != nil && !f.Call.API.Google() {
 		e := &llm.Error{Kind: llm.KindBadRequest, Status: http.StatusNotFound, Message: string(f.Call.API) + ": " + u.provider.Name + " does not have this in a format of the gateway's"}
 		return u.failed(f, e, model, nil)
 	}
-	call := transport.Request{Path: f.Call.API.Path() + f.Suffix, Header: u.header(f, false), Hide: f.hide}
+	call := transport.Request{Path: f.Call.API.PathOf(model, false) + f.Suffix, Header: u.header(f, false), Hide: f.hide}
 	if f.Call.API == format.Models {
 		call.Method = http.MethodGet
-	} else if call.Body = format.CutIDs(f.Body, signatureMark); model != f.Call.Request.Model {
+	} else if call.Body = format.CutIDs(f.Body, signatureMark); model != f.Call.Request.Model && !f.Call.API.Google() {
 		call.Body = format.SetModel(call.Body, model)
 	}
 	a, status, err := u.transport.Raw(ctx, call)
@@ -438,9 +440,14 @@ func (u *relay) header(f *flight, translated bool) http.Header {
 			delete(out, "Anthropic-Version") // it is in the body
 		}
 		if key := f.vendorKey(); key != "" {
-			if f.Call.API.Anthropic() {
+			switch {
+			case f.Call.API.Anthropic():
 				out["X-Api-Key"] = []string{key}
-			} else {
+			case f.Call.API.Google():
+				if out["X-Goog-Api-Key"] == nil {
+					out["X-Goog-Api-Key"] = []string{key}
+				}
+			default:
 				out["Authorization"] = []string{"Bearer " + key}
 			}
 		}
@@ -505,7 +512,7 @@ func isNoiseHeader(name string) bool {
 	switch name {
 	case "Accept", "Accept-Language", "Accept-Charset", "Baggage", "Cache-Control", "Dnt", "Idempotency-Key", "Pragma", "Priority",
 		"Sentry-Trace", "Traceparent", "Tracestate", "User-Agent", "X-App", "X-Client-Request-Id", "X-Request-Id", "Request-Id",
-		"Session-Id", "Thread-Id", "X-Claude-Code-Session-Id", "X-Codex-Turn-Metadata", "X-Codex-Window-Id", "X-Session-Affinity":
+		"Session-Id", "Thread-Id", "X-Claude-Code-Session-Id", "X-Gemini-Api-Privileged-User-Id", "X-Goog-Api-Client", "X-Codex-Turn-Metadata", "X-Codex-Window-Id", "X-Session-Affinity":
 		return true
 	}
 	return strings.HasPrefix(name, "X-Stainless-") || strings.HasPrefix(name, "X-B3-") || strings.HasPrefix(name, "X-Datadog-")
@@ -536,7 +543,7 @@ func (u *relay) translated(f *flight, model string) (*outgoing, error) {
 	switch {
 	case c.API == format.Responses:
 		return nil, fault.BadRequest("responses cannot be translated to the format of %s: use /v1/chat/completions or /v1/messages, or route the model to a provider that has responses", u.provider.Name)
-	case c.API == format.Embeddings || c.API == format.Count || c.API.Exact():
+	case c.API == format.Embeddings || c.API.Counts() || c.API.Exact():
 		return nil, fault.BadRequest("%s cannot be translated to the format of %s: route the model to a provider that has %[1]s", c.API, u.provider.Name)
 	case len(c.Strange) > 0:
 		return nil, fault.BadRequest("this cannot be said in the format of %s: %s", u.provider.Name, strings.Join(c.Strange, ", "))
@@ -553,6 +560,9 @@ func (u *relay) translated(f *flight, model string) (*outgoing, error) {
 		out.api = format.Messages
 	case "openai", "responses":
 		out.api, out.codec, out.path = format.Chat, u.codecs[format.Chat], format.Chat.Path()
+	}
+	if c.API.Google() {
+		req.Messages = withoutThoughts(req.Messages)
 	}
 	req.Messages = unpackIDs(req.Messages, u.provider.Dialect == "gemini")
 	switch {
@@ -571,6 +581,16 @@ func (u *relay) translated(f *flight, model string) (*outgoing, error) {
 		out.header = out.codec.Header(&req)
 	}
 	return out, nil
+}
+
+// withoutThoughts returns messages without their thoughts, and leaves ms as it is. What a client of Gemini sends back is Gemini's, or
+// lacks what another provider wants with it.
+func withoutThoughts(ms []llm.Message) []llm.Message {
+	out := slices.Clone(ms)
+	for i := range out {
+		out[i].Thoughts = nil
+	}
+	return out
 }
 
 // signatureMark begins the signature of Gemini in the id of a tool call. Gemini wants it back with the call, and clients of other

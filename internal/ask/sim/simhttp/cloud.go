@@ -169,20 +169,20 @@ func vertexWriter(m openai.Meta) openai.CompletionWriter {
 
 // geminiAddress reads the model, and whether to stream.
 func geminiAddress(r *http.Request, a *Ask) *Error {
-	model, method, _ := strings.Cut(r.PathValue("call"), ":")
+	model, method := gemini.SplitCall(r.PathValue("call"))
 	switch {
-	case method == "streamGenerateContent" && r.URL.Query().Get("alt") != "sse":
+	case method == gemini.Stream && r.URL.Query().Get("alt") != "sse":
 		return invalid("", "A stream that is a JSON array is not simulated: use alt=sse")
-	case model == "" || method != "generateContent" && method != "streamGenerateContent":
+	case model == "" || method != gemini.Generate && method != gemini.Stream:
 		return notFound(sim.Google, "", "models/"+model+" is not found for API version v1beta, or is not supported for "+method+".")
 	}
-	a.Request.Model, a.Stream = model, method == "streamGenerateContent"
+	a.Request.Model, a.Stream = model, method == gemini.Stream
 	return nil
 }
 
 // vertexAddress reads the model. A stream is asked for in the body too.
 func vertexAddress(r *http.Request, a *Ask) *Error {
-	model, method, _ := strings.Cut(r.PathValue("call"), ":")
+	model, method := gemini.SplitCall(r.PathValue("call"))
 	if model == "" || method != "rawPredict" && method != "streamRawPredict" || (method == "streamRawPredict") != a.Stream {
 		return notFound(sim.Google, "", "Publisher Model "+model+" was not found, or does not support "+method+".")
 	}

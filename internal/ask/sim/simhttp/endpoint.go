@@ -71,7 +71,7 @@ func tooMany(style sim.Style, r *sim.Refusal) *Error {
 		return e
 	}
 	if style == sim.Google {
-		e.Type, e.Message = googleStatus(e.Status), fmt.Sprintf("You exceeded your current quota of %.0f %s. Please retry in %s.", r.Limit, r.What, duration(r.After))
+		e.Type, e.Message = gemini.Status(e.Status), fmt.Sprintf("You exceeded your current quota of %.0f %s. Please retry in %s.", r.Limit, r.What, duration(r.After))
 		return e
 	}
 	if style == sim.Anthropic {
@@ -158,26 +158,6 @@ func outOfCredit(style sim.Style) *Error {
 	}
 }
 
-// googleStatus returns Google's name of a status.
-func googleStatus(status int) string {
-	switch status {
-	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
-		return "INVALID_ARGUMENT"
-	case http.StatusUnauthorized:
-		return "UNAUTHENTICATED"
-	case http.StatusForbidden:
-		return "PERMISSION_DENIED"
-	case http.StatusNotFound:
-		return "NOT_FOUND"
-	case http.StatusTooManyRequests:
-		return "RESOURCE_EXHAUSTED"
-	case http.StatusServiceUnavailable:
-		return "UNAVAILABLE"
-	default:
-		return "INTERNAL"
-	}
-}
-
 // amazonType returns the name of AWS for an error.
 func (e *Error) amazonType() string {
 	switch e.Status {
@@ -213,7 +193,7 @@ func (e *Error) InEvent(style sim.Style, requestID string) openai.Error {
 		if e.Refusal != nil && e.Refusal.After > 0 {
 			wait = strconv.FormatFloat(math.Ceil(e.Refusal.After.Seconds()*1000)/1000, 'f', -1, 64) + "s"
 		}
-		return openai.Error{Type: googleStatus(e.Status), Message: e.Message, Code: strconv.Itoa(e.Status), Param: wait}
+		return openai.Error{Type: gemini.Status(e.Status), Message: e.Message, Code: strconv.Itoa(e.Status), Param: wait}
 	}
 	return openai.Error{Type: e.Type, Message: e.Message, Code: e.Code, Param: e.Param}
 }

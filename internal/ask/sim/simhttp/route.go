@@ -139,11 +139,11 @@ func googleRequest(r *http.Request) *http.Request {
 
 // geminiCall answers what is asked of one of Gemini's models.
 func (s *Server) geminiCall(w http.ResponseWriter, r *http.Request) *Error {
-	model, method, _ := strings.Cut(r.PathValue("call"), ":")
+	model, method := gemini.SplitCall(r.PathValue("call"))
 	switch method {
 	case "batchGenerateContent":
 		return s.batches.CreateGemini(w, r, model)
-	case "countTokens":
+	case gemini.Count:
 		return s.geminiCount(w, r)
 	case "embedContent", "batchEmbedContents":
 		return s.geminiEmbeddings(w, r, model, method == "batchEmbedContents")

@@ -14,16 +14,38 @@ package gemini
 
 import (
 	"net/url"
+	"strings"
 
 	"parley/llm"
+)
+
+// The methods of a model.
+const (
+	Generate = "generateContent"
+	Stream   = "streamGenerateContent"
+	Count    = "countTokens"
 )
 
 // Path returns the endpoint of a model below a provider's base URL.
 func Path(model string, stream bool) string {
 	if stream {
-		return "/models/" + url.PathEscape(model) + ":streamGenerateContent?alt=sse"
+		return path(model, Stream) + "?alt=sse"
 	}
-	return "/models/" + url.PathEscape(model) + ":generateContent"
+	return path(model, Generate)
+}
+
+// CountPath returns the endpoint that counts the tokens of a prompt.
+func CountPath(model string) string { return path(model, Count) }
+
+func path(model, method string) string { return "/models/" + url.PathEscape(model) + ":" + method }
+
+// SplitCall splits the end of a path, as in m:generateContent, into the model and the method. Names of models may have colons.
+func SplitCall(call string) (model, method string) {
+	i := strings.LastIndexByte(call, ':')
+	if i < 0 {
+		return call, ""
+	}
+	return call[:i], call[i+1:]
 }
 
 // textID is the ID of the Thought that has the signature of a text.

@@ -58,7 +58,7 @@ func TestRequest(t *testing.T) {
 		}
 	}
 	want, got := *req, r.Request
-	want.Model = ""
+	want.Model, want.Refers = "", true // what is at an address without a media type may be a video
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("read as\n%+v, want\n%+v", got, want)
 	}
@@ -98,7 +98,7 @@ func TestContents(t *testing.T) {
 			t.Errorf("%v: %s, want %s", err, b, c.want)
 		}
 	}
-	if got := Path("a b/c", false) + " " + Path("m", true); got != "/models/a%20b%2Fc:generateContent /models/m:streamGenerateContent?alt=sse" {
+	if got := Path("a b/c", false) + " " + Path("m", true) + " " + CountPath("m"); got != "/models/a%20b%2Fc:generateContent /models/m:streamGenerateContent?alt=sse /models/m:countTokens" {
 		t.Error(got)
 	}
 	stored := &llm.Request{Model: "g/m", Messages: []llm.Message{llm.System("s"), llm.User("a")}, Extra: map[string]json.RawMessage{"cachedContent": json.RawMessage(`"cachedContents/1"`)}}
@@ -117,6 +117,56 @@ func TestContents(t *testing.T) {
 	}
 }
 
+// TestReads checks what a Reader holds of requests that AppendRequest does not write, and what it notes or leaves to its caller.
+func TestReads(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		key, value string
+		held       bool
+		strange    string
+		want       func(r *request.Reader) bool
+	}{
+		{"contents", `[{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}},{"functionCall":{"name":"g"}},{"functionCall":{"name":"f"}}]},
+			{"role":"user","parts":[{"functionResponse":{"name":"g","response":{"result":"G"}}},{"functionResponse":{"name":"f","response":{"result":"1"}}},{"functionResponse":{"name":"f","response":{"result":"2"}}}]}]`, true, "",
+			func(r *request.Reader) bool { // ids are made for calls and results that have none
+				m := r.Request.Messages
+				c := m[0].ToolCalls
+				return len(m) == 4 && c[0].ID != c[1].ID && c[0].ID != c[2].ID && m[1].ToolCallID == c[1].ID && m[2].ToolCallID == c[0].ID && m[3].ToolCallID == c[2].ID && m[3].Text() == "2"
+			}},
+		{"contents", `[{"role":"model","parts":[{"text":"hm","thought":true},{"text":"Yes."}]}]`, true, "",
+			func(r *request.Reader) bool {
+				return r.Request.Messages[0].Text() == "Yes." && r.Request.Messages[0].Thoughts[0].Text == "hm"
+			}},
+		{"contents", `[{"parts":[{"inlineData":{"mimeType":"video/mp4","data":"AAAA"}}]}]`, true, "contents[0]", func(r *request.Reader) bool { return r.Audio }},
+		{"contents", `[{"parts":[{"fileData":{"mimeType":"video/mp4","fileUri":"https://x/files/1"}}]}]`, true, "contents[0]", func(r *request.Reader) bool { return r.Audio && r.Request.Refers }},
+		{"contents", `[{"parts":[{"fileData":{"mimeType":"image/png","fileUri":"https://x/y.png"}}]}]`, true, "", func(r *request.Reader) bool { return !r.Request.Refers }},
+		{"contents", `[{"parts":[{"functionResponse":{"id":"1","name":"f","response":{},"parts":[{"inlineData":{"data":"AAAA"}}]}}]}]`, true, "contents[0].parts of a functionResponse", func(r *request.Reader) bool { return r.Unread > 20 }},
+		{"systemInstruction", `{"parts":{"text":"Be brief."}}`, false, "systemInstruction", nil},
+		{"tools", `[{"functionDeclarations":[{"name":"f"}]},{"googleSearch":{}}]`, false, "tool googleSearch", func(r *request.Reader) bool { return len(r.Request.Tools) == 1 }},
+		{"toolConfig", `{"functionCallingConfig":{"mode":"ANY","allowedFunctionNames":["f","g"]}}`, false, "", func(r *request.Reader) bool { return r.Request.ToolChoice == "required" }},
+		{"toolConfig", `{"functionCallingConfig":{"mode":"VALIDATED"}}`, false, "", nil},
+		{"generationConfig", `{"candidateCount":3,"maxOutputTokens":5}`, true, "", func(r *request.Reader) bool { return r.Choices == 3 && r.Request.MaxTokens == 5 }},
+		{"generationConfig", `{"responseModalities":["IMAGE"],"maxOutputTokens":5}`, false, "", func(r *request.Reader) bool { return r.Request.MaxTokens == 5 }},
+		{"generationConfig", `{"responseMimeType":"application/json"}`, false, "", nil},
+		{"generationConfig", `{"thinkingConfig":{"thinkingBudget":5000}}`, false, "", func(r *request.Reader) bool { return r.Request.Effort == llm.EffortMedium }},
+		{"generationConfig", `{"thinkingConfig":{"includeThoughts":true}}`, false, "", nil},
+	} {
+		var r request.Reader
+		if held := ReadMember(&r, c.key, []byte(c.value)); held != c.held || strings.Join(r.Strange, " ") != c.strange || c.want != nil && !c.want(&r) {
+			t.Errorf("%s: held is %v, strange %q: %+v", c.value, held, r.Strange, r)
+		}
+	}
+	for call, want := range map[string]string{"m:generateContent": "m generateContent", "qwen3:8b:countTokens": "qwen3:8b countTokens", "m": "m "} {
+		if model, method := SplitCall(call); model+" "+method != want {
+			t.Errorf("%s: %s %s", call, model, method)
+		}
+	}
+	const refused = `{"error":{"code":402,"message":"no","status":"FAILED_PRECONDITION","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"budget"},{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"1s"}]}}`
+	if got := string(AppendError(nil, openai.Error{Type: Status(402), Code: "402", Message: "no", Reason: "budget", Param: "1s"})); got != refused {
+		t.Error(got)
+	}
+}
+
 // TestAnswers checks the reading of whole answers.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
@@ -129,6 +179,7 @@ func TestAnswers(t *testing.T) {
 			llm.Response{Text: "Hi", Thoughts: []llm.Thought{{Text: "hm"}, {ID: textID, Signature: "S"}}, Finish: llm.FinishStop, Usage: llm.Usage{Input: 11, Cached: 4, Output: 5, Reasoning: 3}, Model: "m-1", ID: "r", Tier: "flex"}},
 		{"calls", `{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f"},"thoughtSignature":"S"},{"functionCall":{"id":"x","name":"g","args":{"a":1}}}]},"finishReason":"STOP"}]}`,
 			llm.Response{Finish: llm.FinishTools, ToolCalls: []llm.ToolCall{{ID: "call-0", Name: "f", Arguments: "{}"}, {ID: "x", Name: "g", Arguments: `{"a":1}`}}, Thoughts: []llm.Thought{{ID: "call-0", Signature: "S"}}}},
+		{"several", `{"candidates":[{"index":1,"content":{"parts":[{"text":"B"}]},"finishReason":"MAX_TOKENS"},{"index":0,"content":{"parts":[{"text":"A"}]},"finishReason":"STOP"}]}`, llm.Response{Text: "A", Finish: llm.FinishStop}},
 		{"cut", `{"candidates":[{"finishReason":"MAX_TOKENS"}]}`, llm.Response{Finish: llm.FinishLength}},
 		{"unsafe", `{"candidates":[{"content":{"parts":[{"text":"I"}]},"finishReason":"SAFETY","finishMessage":"no"}]}`, llm.Response{Text: "I", Finish: llm.FinishRefused, Refusal: "the answer was blocked: SAFETY no"}},
 		{"blocked", `{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"},"usageMetadata":{"promptTokenCount":3}}`,

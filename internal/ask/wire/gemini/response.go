@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,6 +27,7 @@ type wireResponse struct {
 }
 
 type wireCandidate struct {
+	Index   int `json:"index"`
 	Content struct {
 		Parts []wirePart `json:"parts"`
 	} `json:"content"`
@@ -144,10 +146,11 @@ func (a *Assembler) Event(e sse.Event) (bool, error) {
 	if w.Feedback.Reason != "" {
 		a.blocked, a.finish, a.why = true, w.Feedback.Reason, w.Feedback.Message
 	}
-	if len(w.Candidates) == 0 {
+	first := slices.IndexFunc(w.Candidates, func(c wireCandidate) bool { return c.Index == 0 }) // clients of the gateway may ask for several
+	if first < 0 {
 		return false, nil
 	}
-	c := &w.Candidates[0]
+	c := &w.Candidates[first]
 	for i := range c.Content.Parts {
 		if err := a.part(&c.Content.Parts[i]); err != nil {
 			return false, err

@@ -2,10 +2,12 @@ package gemini
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,13 +26,7 @@ type reader struct{ *request.Reader }
 func (c reader) read(key string, v []byte) bool {
 	switch key {
 	case "systemInstruction":
-		m := llm.Message{Role: llm.RoleSystem}
-		ok := body.Elements(request.Member(v, "parts"), func(p []byte) bool {
-			m.Parts = append(m.Parts, llm.Part{Text: request.Str(p, "text")})
-			return true
-		})
-		c.Request.Messages = append([]llm.Message{m}, c.Request.Messages...)
-		return ok
+		return c.system(v)
 	case "contents":
 		return c.List(v, c.turn)
 	case "tools":
@@ -38,12 +34,30 @@ func (c reader) read(key string, v []byte) bool {
 	case "toolConfig":
 		return c.choice(request.Member(v, "functionCallingConfig"))
 	case "generationConfig":
-		return body.Members(v, c.config)
+		all := true
+		return ReadConfig(c.Reader, v, func(_, _ []byte) { all = false }) && all
 	case "serviceTier":
 		return request.Text(v, &c.Request.Tier)
 	default:
 		return false
 	}
+}
+
+// system puts the system message first, whatever the order of the members.
+func (c reader) system(v []byte) bool {
+	m := llm.Message{Role: llm.RoleSystem}
+	ok := body.Elements(request.Member(v, "parts"), func(p []byte) bool {
+		var text string
+		ok := request.Text(request.Member(p, "text"), &text)
+		m.Parts = append(m.Parts, llm.Part{Text: text})
+		return ok
+	})
+	if !ok {
+		c.Note("systemInstruction")
+		return false
+	}
+	c.Request.Messages = append([]llm.Message{m}, c.Request.Messages...)
+	return true
 }
 
 // turn reads a message. Each result of a tool in it becomes its own message, before the rest.
@@ -52,22 +66,37 @@ func (c reader) turn(i int, b []byte) bool {
 	if request.Str(b, "role") == "model" {
 		m.Role = llm.RoleAssistant
 	}
+	open := c.openCalls()
 	ok := body.Elements(request.Member(b, "parts"), func(p []byte) bool {
 		if f := request.Member(p, "functionResponse"); f != nil {
-			c.Request.Messages = append(c.Request.Messages, result(f))
+			r := result(f)
+			if r.ToolCallID == "" {
+				r.ToolCallID = take(&open, request.Str(f, "name"))
+			}
+			if media := request.Member(f, "parts"); media != nil {
+				c.unread(fmt.Sprintf("contents[%d].parts of a functionResponse", i), media)
+				c.Unread += len(media)
+			}
+			c.Request.Messages = append(c.Request.Messages, r)
 			return true
 		}
 		id := textID
 		if f := request.Member(p, "functionCall"); f != nil {
-			id = request.Str(f, "id")
+			id = cmp.Or(request.Str(f, "id"), fmt.Sprintf("call-%d-%d", i, len(m.ToolCalls)))
 			m.ToolCalls = append(m.ToolCalls, llm.ToolCall{ID: id, Name: request.Str(f, "name"), Arguments: string(request.Member(f, "args"))})
 		} else {
 			part, known := readPart(p)
 			if !known {
-				c.Note(fmt.Sprintf("contents[%d]", i))
-				c.Refer(p)
+				c.unread(fmt.Sprintf("contents[%d]", i), p)
 			}
-			m.Parts = append(m.Parts, part)
+			if u := request.Member(p, "fileData"); u != nil && !strings.HasPrefix(request.Str(u, "mimeType"), "image/") {
+				c.Request.Refers = true // it may be of any size, as a video
+			}
+			if isThought(p) && part.IsText() {
+				m.Thoughts = append(m.Thoughts, llm.Thought{Text: part.Text})
+			} else {
+				m.Parts = append(m.Parts, part)
+			}
 		}
 		if s := request.Str(p, "thoughtSignature"); s != "" {
 			m.Thoughts = append(m.Thoughts, llm.Thought{ID: id, Signature: s})
@@ -78,6 +107,34 @@ func (c reader) turn(i int, b []byte) bool {
 		c.Request.Messages = append(c.Request.Messages, m)
 	}
 	return ok
+}
+
+func isThought(p []byte) (is bool) { return request.Flag(request.Member(p, "thought"), &is) && is }
+
+// unread notes a part that llm.Request cannot represent. Media that are neither images nor files are videos, which have sound.
+func (c reader) unread(what string, p []byte) {
+	c.Note(what)
+	c.Refer(p)
+	c.Audio = c.Audio || request.Member(p, "inlineData") != nil || request.Member(p, "fileData") != nil
+}
+
+// openCalls returns the tool calls of the last message. Older models give their calls no id, and results name the tool then.
+func (c reader) openCalls() []llm.ToolCall {
+	if n := len(c.Request.Messages); n > 0 {
+		return slices.Clone(c.Request.Messages[n-1].ToolCalls)
+	}
+	return nil
+}
+
+// take returns the id of the first call of a tool, and removes that call from the list.
+func take(open *[]llm.ToolCall, name string) string {
+	i := slices.IndexFunc(*open, func(c llm.ToolCall) bool { return c.Name == name })
+	if i < 0 {
+		return name
+	}
+	id := (*open)[i].ID
+	*open = slices.Delete(*open, i, i+1)
+	return id
 }
 
 // result reads the result of a tool: the reverse of writer.result.
@@ -105,11 +162,11 @@ func readPart(p []byte) (llm.Part, bool) {
 	}
 	if v := request.Member(p, "inlineData"); v != nil {
 		data, err := base64.StdEncoding.DecodeString(request.Str(v, "data"))
-		if err == nil && len(data) > 0 {
-			return llm.Part{Image: &llm.Image{MediaType: request.Str(v, "mimeType"), Data: data}}, true
+		if media := request.Str(v, "mimeType"); err == nil && len(data) > 0 && strings.HasPrefix(media, "image/") {
+			return llm.Part{Image: &llm.Image{MediaType: media, Data: data}}, true
 		}
 	}
-	if v := request.Member(p, "fileData"); v != nil {
+	if v := request.Member(p, "fileData"); v != nil && (strings.HasPrefix(request.Str(v, "mimeType"), "image/") || request.Member(v, "mimeType") == nil) {
 		return llm.Part{Image: &llm.Image{URL: request.Str(v, "fileUri")}}, true
 	}
 	var text string
@@ -119,9 +176,19 @@ func readPart(p []byte) (llm.Part, bool) {
 	return llm.Part{Text: string(p)}, false
 }
 
+// tools reads the tools. It returns false if the provider runs one of them, so that the caller keeps the whole list.
 func (c reader) tools(v []byte) bool {
-	return body.Elements(v, func(t []byte) bool {
-		return body.Elements(request.Member(t, "functionDeclarations"), func(f []byte) bool {
+	all := true
+	ok := body.Elements(v, func(t []byte) bool {
+		body.Members(t, func(key, _ []byte) bool {
+			if string(key) != "functionDeclarations" {
+				c.Note("tool " + string(key))
+				all = false
+			}
+			return true
+		})
+		declared := request.Member(t, "functionDeclarations")
+		return declared == nil || body.Elements(declared, func(f []byte) bool {
 			tool, ok := request.Function(f, "parametersJsonSchema")
 			if schema := request.Member(f, "parameters_json_schema"); schema != nil { // of Google's SDKs
 				tool.Parameters = request.Raw(schema)
@@ -135,8 +202,10 @@ func (c reader) tools(v []byte) bool {
 			return ok
 		})
 	})
+	return ok && all
 }
 
+// choice reads which tool the model must call. A choice of several cannot be represented.
 func (c reader) choice(v []byte) bool {
 	switch request.Str(v, "mode") {
 	case "AUTO":
@@ -149,14 +218,31 @@ func (c reader) choice(v []byte) bool {
 		if request.Texts(request.Member(v, "allowedFunctionNames"), &names) && len(names) == 1 {
 			c.Request.ToolChoice = names[0]
 		}
+		return len(names) < 2
+	default:
+		return false
 	}
 	return true
 }
 
+// ReadConfig reads generationConfig, and calls keep with each member of it that r does not hold. It returns false if v is not an object.
+func ReadConfig(r *request.Reader, v []byte, keep func(key, value []byte)) bool {
+	schema := request.Member(v, "responseJsonSchema") != nil || request.Member(v, "responseSchema") != nil
+	return body.Members(v, func(key, value []byte) bool {
+		implied := schema && string(key) == "responseMimeType"
+		if string(value) != "null" && !implied && !(reader{r}).config(string(key), value) {
+			keep(key, value)
+		}
+		return true
+	})
+}
+
 // config reads a member of generationConfig.
-func (c reader) config(key, v []byte) bool {
+func (c reader) config(key string, v []byte) bool {
 	q := &c.Request
-	switch string(key) {
+	switch key {
+	case "candidateCount":
+		return c.Answers(key, v, &c.Choices)
 	case "maxOutputTokens":
 		return c.Tokens("maxOutputTokens", v)
 	case "temperature":
@@ -184,7 +270,9 @@ func (c reader) config(key, v []byte) bool {
 			q.Schema = &llm.Schema{Name: "answer", JSON: jsonSchema(v)}
 		}
 	case "thinkingConfig":
-		c.thinking(v)
+		return c.thinking(v)
+	default:
+		return false
 	}
 	return true
 }
@@ -221,15 +309,15 @@ func lowerTypes(v any) {
 	}
 }
 
-// thinking reads a level, or turns a budget of tokens into an effort: the reverse of budgets.
-func (c reader) thinking(v []byte) {
+// thinking reads a level, or turns a budget of tokens into an effort: the reverse of budgets. It returns false if an effort says less.
+func (c reader) thinking(v []byte) bool {
 	q, n := &c.Request, 0
 	if level := request.Str(v, "thinkingLevel"); level != "" {
 		q.Effort = llm.Effort(strings.ToLower(level))
-		return
+		return true
 	}
 	if !request.Whole(request.Member(v, "thinkingBudget"), &n) || n < 0 {
-		return
+		return false
 	}
 	switch {
 	case n == 0:
@@ -241,6 +329,7 @@ func (c reader) thinking(v []byte) {
 	default:
 		q.Effort = llm.EffortHigh
 	}
+	return int64(n) == budgets(string(q.Effort))
 }
 
 // AppendResponse appends a whole answer.
@@ -279,7 +368,11 @@ func open(b []byte) []byte { return append(b, `{"candidates":[{"content":{"parts
 // finish appends the end of an answer.
 func finish(b []byte, m *openai.Meta, r *llm.Response) []byte {
 	b = append(b, `],"role":"model"}`...)
-	b = append(body.Int(body.Str(b, "finishReason", finishReason(r)), "index", 0), '}', ']')
+	b = body.Str(b, "finishReason", finishReason(r))
+	if r.Refusal != "" {
+		b = body.Str(b, "finishMessage", r.Refusal)
+	}
+	b = append(body.Int(b, "index", 0), '}', ']')
 	return end(b, m, &r.Usage)
 }
 
@@ -365,6 +458,30 @@ func (w *Writer) End(b []byte, r *llm.Response) []byte {
 	return sse.End(finish(b, &w.meta, r))
 }
 
+// Status returns Google's name of a status of HTTP.
+func Status(status int) string {
+	switch status {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
+		return "INVALID_ARGUMENT"
+	case http.StatusUnauthorized:
+		return "UNAUTHENTICATED"
+	case http.StatusForbidden:
+		return "PERMISSION_DENIED"
+	case http.StatusNotFound:
+		return "NOT_FOUND"
+	case http.StatusTooManyRequests:
+		return "RESOURCE_EXHAUSTED"
+	case http.StatusServiceUnavailable:
+		return "UNAVAILABLE"
+	case http.StatusGatewayTimeout:
+		return "DEADLINE_EXCEEDED"
+	}
+	if status < http.StatusInternalServerError {
+		return "FAILED_PRECONDITION"
+	}
+	return "INTERNAL"
+}
+
 // AppendError appends the body of an error. Code is the status of HTTP, and Type its name. Param is the time to wait.
 func AppendError(b []byte, e openai.Error) []byte {
 	code, err := strconv.Atoi(e.Code)
@@ -373,9 +490,17 @@ func AppendError(b []byte, e openai.Error) []byte {
 	}
 	b = body.Int(append(b, `{"error":{`...), "code", int64(code))
 	b = body.Str(body.Str(b, "message", e.Message), "status", e.Type)
-	if e.Param != "" {
-		b = append(body.Key(b, "details"), `[{"@type":"type.googleapis.com/google.rpc.RetryInfo"`...)
-		b = append(body.Str(b, "retryDelay", e.Param), '}', ']')
+	if e.Param+e.Reason != "" {
+		b = body.Open(body.Key(b, "details"), '[')
+		if e.Reason != "" {
+			b = append(body.Open(b, '{'), `"@type":"type.googleapis.com/google.rpc.ErrorInfo"`...)
+			b = append(body.Str(b, "reason", e.Reason), '}')
+		}
+		if e.Param != "" {
+			b = append(body.Open(b, '{'), `"@type":"type.googleapis.com/google.rpc.RetryInfo"`...)
+			b = append(body.Str(b, "retryDelay", e.Param), '}')
+		}
+		b = append(b, ']')
 	}
 	return append(b, '}', '}')
 }

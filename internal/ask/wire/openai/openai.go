@@ -111,6 +111,7 @@ type Error struct {
 	Type, Message string
 	Code, Param   string // may be empty
 	RequestID     string // if the format has it
+	Reason        string // the same
 }
 
 // Logprob is a token as OpenAI's formats write it.

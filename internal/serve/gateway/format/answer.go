@@ -3,9 +3,11 @@ package format
 import (
 	"bytes"
 	"net/http"
+	"strconv"
 
 	"parley/internal/ask/wire/anthropic"
 	"parley/internal/ask/wire/body"
+	"parley/internal/ask/wire/gemini"
 	"parley/internal/ask/wire/openai"
 	"parley/internal/ask/wire/request"
 	"parley/internal/ask/wire/responses"
@@ -20,6 +22,8 @@ func (a API) NewWriter(m openai.Meta) openai.CompletionWriter {
 		return anthropic.NewWriter(m)
 	case Responses:
 		return responses.NewWriter(m)
+	case Gemini:
+		return gemini.NewWriter(m)
 	default:
 		return openai.NewWriter(m)
 	}
@@ -32,6 +36,8 @@ func (a API) AppendResponse(b []byte, m openai.Meta, r *llm.Response) []byte {
 		return anthropic.AppendResponse(b, m, r)
 	case Responses:
 		return responses.AppendResponse(b, m, r)
+	case Gemini:
+		return gemini.AppendResponse(b, m, r)
 	default:
 		return openai.AppendResponse(b, m, r)
 	}
@@ -42,7 +48,14 @@ func (a API) AppendError(b []byte, status int, code, message string) []byte {
 	if a.Anthropic() {
 		return anthropic.AppendError(b, openai.Error{Type: anthropicType(status), Message: message, Code: code})
 	}
+	if a.Google() {
+		return gemini.AppendError(b, geminiError(status, code, message))
+	}
 	return openai.AppendError(b, openai.Error{Type: openAIType(status), Message: message, Code: code})
+}
+
+func geminiError(status int, code, message string) openai.Error {
+	return openai.Error{Type: gemini.Status(status), Message: message, Code: strconv.Itoa(status), Reason: code}
 }
 
 // AppendErrorEvent appends an error as the last event of a stream.
@@ -51,6 +64,8 @@ func (a API) AppendErrorEvent(b []byte, status int, code, message string) []byte
 	switch a {
 	case Responses:
 		return responses.AppendErrorEvent(b, e)
+	case Gemini:
+		return gemini.AppendErrorEvent(b, geminiError(status, code, message))
 	case Messages:
 		e.Type = anthropicType(status)
 		return anthropic.AppendErrorEvent(b, e)
@@ -103,6 +118,8 @@ func (a API) Ends(e sse.Event) bool {
 		return saysFinish(e.Data, `"finish_reason"`)
 	case Messages:
 		return saysFinish(e.Data, `"stop_reason"`)
+	case Gemini:
+		return saysFinish(e.Data, `"finishReason"`) || saysFinish(e.Data, `"blockReason"`)
 	default:
 		return false
 	}

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"parley/internal/ask/wire/anthropic"
+	"parley/internal/ask/wire/gemini"
 	"parley/internal/ask/wire/openai"
 	"parley/internal/ask/wire/responses"
 	"parley/internal/kit/sse"
@@ -31,7 +33,7 @@ func TestAnswers(t *testing.T) {
 	t.Parallel()
 	m := openai.Meta{ID: "id-1", Model: "m", Created: 1_800_000_000, Usage: true}
 	for api, decode := range map[API]func([]byte) (*llm.Response, error){
-		Chat: openai.DecodeResponse, Messages: anthropic.DecodeResponse, Responses: responses.DecodeResponse,
+		Chat: openai.DecodeResponse, Messages: anthropic.DecodeResponse, Responses: responses.DecodeResponse, Gemini: gemini.DecodeResponse,
 	} {
 		for name, want := range answers() {
 			whole := api.AppendResponse(nil, m, want)
@@ -65,6 +67,10 @@ func gather(t *testing.T, api API, stream []byte, each func(openai.Delta)) *llm.
 		a = m
 	case Responses:
 		a = responses.NewAssembler()
+	case Gemini:
+		g := gemini.NewAssembler()
+		g.Each(each)
+		a = g
 	default:
 		c := openai.NewAssembler()
 		c.Each(each)
@@ -82,8 +88,10 @@ func gather(t *testing.T, api API, stream []byte, each func(openai.Delta)) *llm.
 	return r
 }
 
-// said returns the text, or the refusal.
-func said(r *llm.Response) string { return cmp.Or(r.Text, r.Refusal) }
+// said returns the text, or the refusal. Gemini's has a reason before it.
+func said(r *llm.Response) string {
+	return cmp.Or(r.Text, strings.TrimPrefix(r.Refusal, "the answer was blocked: SAFETY "))
+}
 
 func same(t *testing.T, api API, name string, got, want *llm.Response) {
 	t.Helper()
@@ -112,7 +120,8 @@ func TestReaders(t *testing.T) {
 	t.Parallel()
 	m := openai.Meta{ID: "id-1", Model: "m", Usage: true}
 	for name, want := range answers() {
-		for from, to := range map[API]API{Chat: Messages, Messages: Chat} {
+		for _, pair := range [][2]API{{Chat, Messages}, {Messages, Chat}, {Messages, Gemini}} {
+			from, to := pair[0], pair[1]
 			w := to.NewWriter(m)
 			out := w.Begin(nil)
 			gather(t, from, openai.AppendStream(nil, from.NewWriter(m), want), func(d openai.Delta) { out = w.Add(out, d) })

@@ -18,11 +18,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
+	"strconv"
+	"strings"
 
 	"parley/internal/ask/provider"
 	"parley/internal/ask/wire/anthropic"
 	"parley/internal/ask/wire/body"
+	"parley/internal/ask/wire/gemini"
 	"parley/internal/ask/wire/openai"
 	"parley/internal/ask/wire/request"
 	"parley/internal/ask/wire/responses"
@@ -42,14 +46,29 @@ const (
 	Count      API = "count_tokens" // Anthropic's
 	Tokens     API = "tokens"       // vLLM's, from token ids to token ids
 	Generate   API = "generate"     // SGLang's, from token ids to token ids
+
+	Gemini      API = "generate_content"    // Gemini's
+	GeminiCount API = "gemini_count_tokens" // Gemini's
 )
 
 // APIs returns all endpoints.
 func APIs() []API {
-	return []API{Chat, Responses, Embeddings, Models, Messages, Count, Tokens, Generate}
+	return []API{Chat, Responses, Embeddings, Models, Messages, Count, Tokens, Generate, Gemini, GeminiCount}
 }
 
-// Path returns the path of the endpoint below a base URL.
+// PathOf returns the path of the endpoint below a base URL. Only Gemini's depends on the model.
+func (a API) PathOf(model string, stream bool) string {
+	switch a {
+	case Gemini:
+		return gemini.Path(model, stream)
+	case GeminiCount:
+		return gemini.CountPath(model)
+	default:
+		return a.Path()
+	}
+}
+
+// Path is PathOf for an endpoint whose path does not depend on the model.
 func (a API) Path() string {
 	switch a {
 	case Chat:
@@ -70,7 +89,7 @@ func (a API) Path() string {
 // Asks reports whether a model answers this endpoint, so that a call has a price.
 func (a API) Asks() bool {
 	switch a {
-	case Chat, Responses, Messages, Embeddings, Tokens, Generate:
+	case Chat, Responses, Messages, Embeddings, Tokens, Generate, Gemini:
 		return true
 	default:
 		return false
@@ -82,6 +101,8 @@ func (a API) Dialect() string {
 	switch a {
 	case Messages, Count:
 		return "anthropic"
+	case Gemini, GeminiCount:
+		return "gemini"
 	case Responses:
 		return "responses"
 	default:
@@ -89,8 +110,14 @@ func (a API) Dialect() string {
 	}
 }
 
-// Anthropic reports whether the endpoint has Anthropic's format, and not OpenAI's.
+// Anthropic reports whether the endpoint has Anthropic's format.
 func (a API) Anthropic() bool { return a == Messages || a == Count }
+
+// Google reports whether the endpoint has Gemini's format.
+func (a API) Google() bool { return a == Gemini || a == GeminiCount }
+
+// Counts reports whether the endpoint counts tokens.
+func (a API) Counts() bool { return a == Count || a == GeminiCount }
 
 // Exact reports whether prompts and answers are token ids. Such an endpoint is at the root of a server's address, and names
 // no model.
@@ -127,17 +154,48 @@ func (c *Call) MaxTokens() int {
 
 var errNoObject = errors.New("the body is not a JSON object")
 
-// Decode reads the body of a call.
-func Decode(api API, b []byte) (*Call, error) {
+// Address is what the address of a call says, in formats that do not say it in the body.
+type Address struct {
+	Model  string
+	Stream bool
+}
+
+// ParseGemini reads the escaped path of a method of Gemini's models, without its version: /models/m:generateContent.
+func ParseGemini(path string) (api API, at Address, ok bool) {
+	call, ok := strings.CutPrefix(path, "/models/")
+	name, method := gemini.SplitCall(call)
+	model, err := url.PathUnescape(name)
+	if !ok || err != nil || model == "" {
+		return "", at, false
+	}
+	at.Model = model
+	switch method {
+	case gemini.Generate, gemini.Stream:
+		at.Stream = method == gemini.Stream
+		return Gemini, at, true
+	case gemini.Count:
+		return GeminiCount, at, true
+	}
+	return "", at, false
+}
+
+// Decode is DecodeAt for a format that says everything in the body.
+func Decode(api API, b []byte) (*Call, error) { return DecodeAt(api, Address{}, b) }
+
+// DecodeAt reads the body of a call.
+func DecodeAt(api API, at Address, b []byte) (*Call, error) {
 	c := &Call{API: api, Reader: request.Reader{Choices: 1}}
 	if api == Models {
 		return c, nil
 	}
-	if err := checkBody(b); err != nil {
+	if err := checkBody(api, b); err != nil {
 		return nil, err
 	}
 	set := c.setter()
 	members := make([]field, 0, 16)
+	if api.Google() {
+		c.Request.Model, c.Stream = at.Model, at.Stream
+	}
 	ok := body.Members(b, func(key, value []byte) bool {
 		members = append(members, field{key, value})
 		if string(value) != "null" && !set(string(key), value) {
@@ -179,12 +237,22 @@ func (c *Call) setter() func(key string, value []byte) bool {
 		read = responses.ReadMember
 	case Messages, Count:
 		read = anthropic.ReadMember
+	case Gemini, GeminiCount:
+		return c.gemini
 	case Embeddings:
 		return c.embeddings
 	case Tokens, Generate:
 		return func(key string, value []byte) bool { return openai.ReadGenerate(&c.Reader, c.API.Path(), key, value) }
 	}
 	return func(key string, value []byte) bool { return read(&c.Reader, key, value) }
+}
+
+// gemini reads a member of a request in Gemini's format. Members of generationConfig that are not read are kept by their own names.
+func (c *Call) gemini(key string, v []byte) bool {
+	if key == "generationConfig" {
+		return gemini.ReadConfig(&c.Reader, v, func(key, value []byte) { c.extra(string(key), value) })
+	}
+	return gemini.ReadMember(&c.Reader, key, v)
 }
 
 // field is a member of the body.
@@ -201,6 +269,10 @@ func (c *Call) digest(members []field) {
 		h.Write(b)
 	}
 	add([]byte(c.API)) // the same body for another endpoint is another question
+	if c.API.Google() {
+		add([]byte(c.Request.Model))
+		add(strconv.AppendBool(nil, c.Stream))
+	}
 	for _, m := range members {
 		if personal(string(m.key)) {
 			continue
@@ -252,14 +324,18 @@ const (
 )
 
 // checkBody refuses a body that servers could read in different ways.
-func checkBody(b []byte) error {
+func checkBody(api API, b []byte) error {
 	if bytes.HasPrefix(b, []byte("\xef\xbb\xbf")) {
 		return fmt.Errorf("%w: it begins with a byte order mark", errNoObject)
 	}
 	if t := bytes.TrimLeft(b, " \t\r\n"); len(t) == 0 || t[0] != '{' {
 		return errNoObject
 	}
-	if err := body.CheckNames(b, checkName); err != nil {
+	check := checkName
+	if api.Google() {
+		check = checkGeminiName
+	}
+	if err := body.CheckNames(b, check); err != nil {
 		return fmt.Errorf("%w that all servers read alike: %w", errNoObject, err)
 	}
 	return nil
@@ -292,6 +368,39 @@ func checkName(state int, key []byte) (int, error) {
 		return theirs, nil
 	}
 	return ours, nil
+}
+
+// checkGeminiName is checkName for Gemini's format. Its servers read a name with underscores too, as in generation_config.
+func checkGeminiName(state int, key []byte) (int, error) {
+	if state == theirs {
+		return theirs, nil
+	}
+	plain := strings.ReplaceAll(string(key), "_", "")
+	for _, word := range geminiNames() {
+		if string(key) != word && strings.EqualFold(plain, word) && string(key) != "parameters_json_schema" { // of Google's SDKs, and read
+			return 0, fmt.Errorf("the name %q: write it %q, so that it is read in one way only", key, word)
+		}
+	}
+	switch string(key) {
+	case "model":
+		if state == outermost {
+			return 0, errors.New("\"model\": the model is in the address: leave it out of the body")
+		}
+	case "args", "response", "parameters", "parametersJsonSchema", "parameters_json_schema", "responseJsonSchema", "responseSchema", "labels":
+		return theirs, nil
+	}
+	return ours, nil
+}
+
+// geminiNames returns the names of members that are read here, or that change the price of a call.
+func geminiNames() []string {
+	return []string{
+		"contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "serviceTier", "cachedContent", "model", "role", "parts",
+		"text", "thought", "thoughtSignature", "functionCall", "functionResponse", "inlineData", "fileData", "mimeType", "data", "fileUri", "id", "name", "args",
+		"response", "functionDeclarations", "description", "parameters", "parametersJsonSchema", "functionCallingConfig", "mode", "allowedFunctionNames",
+		"maxOutputTokens", "candidateCount", "temperature", "topP", "topK", "frequencyPenalty", "presencePenalty", "seed", "stopSequences",
+		"responseLogprobs", "logprobs", "responseMimeType", "responseJsonSchema", "responseSchema", "responseModalities", "thinkingConfig", "thinkingLevel", "thinkingBudget",
+	}
 }
 
 // isLower reports whether a name has neither an upper case letter nor one beyond ASCII.

@@ -9,6 +9,7 @@ import (
 
 	"parley/internal/ask/provider"
 	"parley/internal/ask/wire/anthropic"
+	"parley/internal/ask/wire/gemini"
 	"parley/internal/ask/wire/openai"
 	"parley/internal/ask/wire/responses"
 	"parley/internal/kit/sse"
@@ -34,15 +35,18 @@ func question() *llm.Request {
 func TestDecode(t *testing.T) {
 	t.Parallel()
 	type writer = func([]byte, *llm.Request, provider.Capability, bool) ([]byte, []string, error)
-	for api, write := range map[API]writer{Chat: openai.AppendRequest, Responses: responses.AppendRequest, Messages: anthropic.AppendRequest} {
+	for api, write := range map[API]writer{Chat: openai.AppendRequest, Responses: responses.AppendRequest, Messages: anthropic.AppendRequest, Gemini: gemini.AppendRequest} {
 		want := question()
 		b, _, err := write(nil, want, provider.Capability{}, true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := Decode(api, b)
+		c, err := DecodeAt(api, Address{Model: "m", Stream: true}, b)
 		if err != nil {
 			t.Fatalf("%s: %v: %s", api, err, b)
+		}
+		if api == Gemini { // it has neither
+			want.OneTool, want.Tools[0].Strict = false, false
 		}
 		got := c.Request
 		if !c.Stream || len(c.Strange) > 0 {
@@ -122,6 +126,56 @@ func TestDigest(t *testing.T) {
 	}
 	if of(Messages, `{"model":"m","messages":[],"x":1}`) == want {
 		t.Error("another endpoint, and the same digest")
+	}
+	seen := map[[32]byte]Address{}
+	for _, at := range []Address{{"m", false}, {"m", true}, {"n", false}, {"mfalse", false}} {
+		c, err := DecodeAt(Gemini, at, []byte(`{"contents":[]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other, ok := seen[c.Digest]; ok {
+			t.Errorf("%+v and %+v have one digest", at, other)
+		}
+		seen[c.Digest] = at
+	}
+}
+
+// TestGemini checks the paths of Gemini's format, the members of its configuration, and the names that its servers read in two ways.
+func TestGemini(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{
+		"/models/m:generateContent": "generate_content m false", "/models/lab/m%20x:streamGenerateContent": "generate_content lab/m x true",
+		"/models/qwen3:8b:countTokens": "gemini_count_tokens qwen3:8b false", "/models/m:embedContent": "", "/models/m": "", "/models/:generateContent": "", "/m:generateContent": "", "/models/%zz:generateContent": "",
+	} {
+		api, at, ok := ParseGemini(path)
+		if got := fmt.Sprintf("%s %s %v", api, at.Model, at.Stream); ok != (want != "") || ok && got != want {
+			t.Errorf("%s: %s %v, want %q", path, got, ok, want)
+		}
+	}
+	c, err := DecodeAt(Gemini, Address{Model: "m"}, []byte(`{"contents":[{"parts":[{"text":"hi"}]}],"cachedContent":"c/1","generationConfig":{"maxOutputTokens":7,"candidateCount":2,"mediaResolution":"HIGH","topK":null},"tools":[{"googleSearch":{}}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := c.Request
+	if c.MaxTokens() != 14 || q.Model != "m" || len(q.Extra) != 3 || string(q.Extra["mediaResolution"]) != `"HIGH"` || q.Extra["cachedContent"] == nil || q.Extra["tools"] == nil {
+		t.Errorf("%+v", c)
+	}
+	for body, want := range map[string]string{
+		`{"contents":[],"generation_config":{"maxOutputTokens":9}}`:  `"generation_config": write it "generationConfig"`,
+		`{"contents":[],"generationConfig":{"max_output_tokens":9}}`: `generationConfig: the name "max_output_tokens": write it "maxOutputTokens"`,
+		`{"contents":[{"parts":[{"inline_data":{}}]}]}`:              `"inline_data": write it "inlineData"`,
+		`{"contents":[],"GenerationConfig":{}}`:                      `write it "generationConfig"`,
+		`{"contents":[],"model":"models/other"}`:                     `the model is in the address`,
+		`{"contents":[],"generationConfig":{"maxOutputTokens":"9"}}`: `want a whole number`,
+		`{"contents":[],"contents":[]}`:                              `"contents" is given twice`,
+	} {
+		if _, err := DecodeAt(Gemini, Address{Model: "m"}, []byte(body)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", body, err, want)
+		}
+	}
+	const fine = `{"contents":[{"parts":[{"functionCall":{"name":"f","args":{"max_output_tokens":1,"Model":2}}}]}],"tools":[{"functionDeclarations":[{"name":"f","parameters_json_schema":{"properties":{"inline_data":{}}}}]}]}`
+	if c, err := DecodeAt(Gemini, Address{Model: "m"}, []byte(fine)); err != nil || c.Request.Tools[0].Parameters == nil {
+		t.Errorf("%+v %v", c, err)
 	}
 }
 
@@ -267,6 +321,10 @@ func TestEnds(t *testing.T) {
 		{Messages, "event: error\ndata: {\"type\":\"error\"}\n\n", false, false, true},
 		{Responses, "data: {\"type\":\"response.completed\",\"response\":{}}\n\n", false, true, false},
 		{Responses, "event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"error\":null}}\n\n", false, true, false},
+		{Gemini, "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"\\\"finishReason\\\":\\\"STOP\\\"\"}]}}]}\n\n", false, false, false},
+		{Gemini, "data: {\"candidates\":[{\"finishReason\": \"STOP\"}]}\n\n", true, false, false},
+		{Gemini, "data: {\"promptFeedback\":{\"blockReason\":\"SAFETY\"}}\n\n", true, false, false},
+		{Gemini, "data: {\"error\":{\"code\":503}}\n\n", false, false, true},
 	} {
 		e := sse.Parse([]byte(c.event))
 		if c.api.Ends(e) != c.ends || c.api.Last(e) != c.last || c.api.Fails(e) != c.fails {
@@ -283,7 +341,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, api := range []API{Chat, Responses, Messages, Count, Embeddings} {
+		for _, api := range []API{Chat, Responses, Messages, Count, Embeddings, Gemini} {
 			c, err := Decode(api, b)
 			if err != nil {
 				continue

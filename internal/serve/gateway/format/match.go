@@ -52,7 +52,8 @@ func programRules() []string {
 		`re:x-anthropic-billing-header: [^\n]*`, // Claude Code
 		`re:Today's date is [0-9-]+`,
 		`re:running in background with ID: \w+\. Output is being written to: \S+`,
-		`re:Today's date: \w+ \w+ [0-9]+ [0-9]+`, // opencode
+		`re:Today's date: \w+ \w+ [0-9]+ [0-9]+`,     // opencode
+		`re:Today's date is \w+, \w+ [0-9]+, [0-9]+`, // Gemini CLI
 	}
 }
 

@@ -64,6 +64,7 @@ func TestMatchDigest(t *testing.T) {
 		{nil, asked("<current_date>2026-11-18</current_date>"), asked("<current_date>2027-01-02</current_date>"), true},
 		{nil, asked("x-anthropic-billing-header: cc_version=2.1.197.eb2;\na"), asked("x-anthropic-billing-header: cc_version=2.1.197.35a;\na"), true},
 		{nil, asked("Today's date is 2026-11-18."), asked("Today's date is 2027-01-02."), true},
+		{nil, asked("Today's date is Wednesday, November 18, 2026 (formatted"), asked("Today's date is Friday, January 1, 2027 (formatted"), true},
 		{nil, asked("Today's date: Wed Nov 18 2026\n"), asked("Today's date: Thu Nov 19 2026\n"), true},
 		{nil, asked("Command running in background with ID: b1. Output is being written to: /tmp/x/tasks/b1.output. You"), asked("Command running in background with ID: b2. Output is being written to: /tmp/y/tasks/b2.output. You"), true},
 		{nil, asked("a"), with(asked("a"), func(q *llm.Request) {
