@@ -120,7 +120,7 @@ type ownVerbs struct {
 	Models  modelsCmd  `group:"models" help:"List known providers, and the prices of their models."`
 	Probe   probeCmd   `group:"models" help:"Test what a model server supports."`
 	Sim     simCmd     `group:"models" help:"Serve the simulated provider over HTTP."`
-	Gateway gatewayCmd `group:"models" help:"Serve the APIs of OpenAI, Anthropic and Gemini, and record calls."`
+	Gateway gatewayCmd `group:"models" help:"Serve OpenAI's, Anthropic's and Gemini's APIs, and record calls."`
 
 	Wait       waitCmd       `group:"shell" help:"Wait until runs end."`
 	Completion completionCmd `group:"shell" help:"Print completions for bash, zsh or fish."`

@@ -52,7 +52,7 @@ func TestAccess(t *testing.T) {
 	bin := program(t)
 	site, key, _ := strings.Cut(serve(t, bin, "view", played(t, bin)), "/#key=")
 	do(t, ctx, chromedp.Navigate(site+"/run/one.parley/episodes/3#key="+key))
-	until(t, ctx, `document.querySelector("details.labelling") !== null`)
+	until(t, ctx, `document.querySelector("[name=by]") !== null`)
 	eval[bool](t, ctx, `document.querySelector("details.labelling").open = true; document.querySelector("[name=verdict]").value = "pass"; document.querySelector("[name=tag]").value = "kind"; document.querySelector("[name=by]").value = "Eva"; document.querySelector(".labelling button").click(); true`)
 	until(t, ctx, `document.querySelector("#labels .label.pass") !== null && document.querySelector("[name=by]").value === "Eva"`)
 	eval[bool](t, ctx, `document.querySelector("a.quiet").click(); true`)

@@ -104,7 +104,7 @@ func TestRuns(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	do(t, ctx, chromedp.Navigate(site+"/run/long.parley/episodes/0"))
-	until(t, ctx, `document.querySelectorAll("#said .lines > .said").length === 50 && document.body.textContent.includes("lines 1 to 50 of more")`)
+	until(t, ctx, `document.querySelectorAll("#said .lines > *").length === 50 && document.body.textContent.includes("lines 1 to 50 of more")`)
 	until(t, ctx, `document.getElementById("story") !== null && document.querySelector("[data-load]") === null`) // the whole episode was read
 }
 
