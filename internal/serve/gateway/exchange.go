@@ -113,7 +113,7 @@ func (x *exchange) read(r *http.Request) bool {
 		x.fail(status, code, err.Error())
 		return false
 	}
-	if x.call, err = format.DecodeAt(x.rt.API, x.rt.At, x.body); err != nil {
+	if x.call, err = format.Decode(x.rt.API, x.rt.At, x.body); err != nil {
 		x.fail(http.StatusBadRequest, "body_invalid", err.Error())
 		return false
 	}

@@ -401,7 +401,7 @@ func TestPast(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := format.Decode(format.Chat, b)
+		c, err := format.Decode(format.Chat, format.Address{}, b)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -179,11 +179,8 @@ func ParseGemini(path string) (api API, at Address, ok bool) {
 	return "", at, false
 }
 
-// Decode is DecodeAt for a format that says everything in the body.
-func Decode(api API, b []byte) (*Call, error) { return DecodeAt(api, Address{}, b) }
-
-// DecodeAt reads the body of a call.
-func DecodeAt(api API, at Address, b []byte) (*Call, error) {
+// Decode reads the body of a call.
+func Decode(api API, at Address, b []byte) (*Call, error) {
 	c := &Call{API: api, Reader: request.Reader{Choices: 1}}
 	if api == Models {
 		return c, nil

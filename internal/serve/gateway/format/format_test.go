@@ -41,7 +41,7 @@ func TestDecode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := DecodeAt(api, Address{Model: "m", Stream: true}, b)
+		c, err := Decode(api, Address{Model: "m", Stream: true}, b)
 		if err != nil {
 			t.Fatalf("%s: %v: %s", api, err, b)
 		}
@@ -79,7 +79,7 @@ func encodeFormat(t *testing.T, v any) string {
 // TestDecodeKeeps checks that unknown members, and members of the wrong type, are kept.
 func TestDecodeKeeps(t *testing.T) {
 	t.Parallel()
-	c, err := Decode(Chat, []byte(`{"model":"m","temperature":"hot","odd":{"a":1},"stream":null,"n":2,"seed":7,"top_k":5,
+	c, err := Decode(Chat, Address{}, []byte(`{"model":"m","temperature":"hot","odd":{"a":1},"stream":null,"n":2,"seed":7,"top_k":5,
 		"response_format":{"type":"json_schema","json_schema":{"name":"x","schema":{"type":"object"}}},"stop":["a","b"],
 		"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"x"}}]},{"role":"alien","content":"?"},7,{"role":"assistant","content":"","reasoning_content":"Hm.","refusal":"No."}]}`))
 	if err != nil {
@@ -96,7 +96,7 @@ func TestDecodeKeeps(t *testing.T) {
 		t.Errorf("%q", c.Strange)
 	}
 	for _, bad := range []string{"", "[]", "null", `{"model":`, "\x00", `{"a":"`} {
-		if _, err := Decode(Chat, []byte(bad)); err == nil {
+		if _, err := Decode(Chat, Address{}, []byte(bad)); err == nil {
 			t.Errorf("%q was read", bad)
 		}
 	}
@@ -105,7 +105,7 @@ func TestDecodeKeeps(t *testing.T) {
 func TestDigest(t *testing.T) {
 	t.Parallel()
 	of := func(api API, body string) [32]byte {
-		c, err := Decode(api, []byte(body))
+		c, err := Decode(api, Address{}, []byte(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,7 @@ func TestDigest(t *testing.T) {
 	}
 	seen := map[[32]byte]Address{}
 	for _, at := range []Address{{"m", false}, {"m", true}, {"n", false}, {"mfalse", false}} {
-		c, err := DecodeAt(Gemini, at, []byte(`{"contents":[]}`))
+		c, err := Decode(Gemini, at, []byte(`{"contents":[]}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +152,7 @@ func TestGemini(t *testing.T) {
 			t.Errorf("%s: %s %v, want %q", path, got, ok, want)
 		}
 	}
-	c, err := DecodeAt(Gemini, Address{Model: "m"}, []byte(`{"contents":[{"parts":[{"text":"hi"}]}],"cachedContent":"c/1","generationConfig":{"maxOutputTokens":7,"candidateCount":2,"mediaResolution":"HIGH","topK":null},"tools":[{"googleSearch":{}}]}`))
+	c, err := Decode(Gemini, Address{Model: "m"}, []byte(`{"contents":[{"parts":[{"text":"hi"}]}],"cachedContent":"c/1","generationConfig":{"maxOutputTokens":7,"candidateCount":2,"mediaResolution":"HIGH","topK":null},"tools":[{"googleSearch":{}}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,12 +169,12 @@ func TestGemini(t *testing.T) {
 		`{"contents":[],"generationConfig":{"maxOutputTokens":"9"}}`: `want a whole number`,
 		`{"contents":[],"contents":[]}`:                              `"contents" is given twice`,
 	} {
-		if _, err := DecodeAt(Gemini, Address{Model: "m"}, []byte(body)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Decode(Gemini, Address{Model: "m"}, []byte(body)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", body, err, want)
 		}
 	}
 	const fine = `{"contents":[{"parts":[{"functionCall":{"name":"f","args":{"max_output_tokens":1,"Model":2}}}]}],"tools":[{"functionDeclarations":[{"name":"f","parameters_json_schema":{"properties":{"inline_data":{}}}}]}]}`
-	if c, err := DecodeAt(Gemini, Address{Model: "m"}, []byte(fine)); err != nil || c.Request.Tools[0].Parameters == nil {
+	if c, err := Decode(Gemini, Address{Model: "m"}, []byte(fine)); err != nil || c.Request.Tools[0].Parameters == nil {
 		t.Errorf("%+v %v", c, err)
 	}
 }
@@ -188,7 +188,7 @@ func TestDigestCannotBeForged(t *testing.T) {
 		`{"model":"m"}`, `{"model":"m","a":1,"b":1}`, `{"model":"m","a":1}`, `{"model":"m","b":1}`, `{"model":"m","a":"1,b:1"}`, `{"model":"m","ab":1}`,
 		`{"model":"m","a":[1],"b":[2]}`, `{"model":"m","a":[2],"b":[1]}`, `{"model":"m","a\u000012":1}`, `{"model":"m","a":121}`,
 	} {
-		c, err := Decode(Chat, []byte(body))
+		c, err := Decode(Chat, Address{}, []byte(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -234,7 +234,7 @@ func TestStrict(t *testing.T) {
 		`{"model":"a",` + m + `,"max_tokens":1000000,"best_of":1000000}`:                `1000000 answers`,
 	} {
 		body = strings.ReplaceAll(body, `\xff`, "\xff")
-		_, err := Decode(Chat, []byte(body))
+		_, err := Decode(Chat, Address{}, []byte(body))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.200s: %v, want %s", body, err, want)
 		}
@@ -243,7 +243,7 @@ func TestStrict(t *testing.T) {
 	for i := range 1000 {
 		fmt.Fprintf(&many, `"k%d":1,`, i)
 	}
-	if _, err := Decode(Chat, []byte(`{"model":"a","x":{`+many.String()+`"k7":2}}`)); err == nil || !strings.Contains(err.Error(), `x: "k7" is given twice`) {
+	if _, err := Decode(Chat, Address{}, []byte(`{"model":"a","x":{`+many.String()+`"k7":2}}`)); err == nil || !strings.Contains(err.Error(), `x: "k7" is given twice`) {
 		t.Errorf("%v", err)
 	}
 	for _, fine := range []string{
@@ -252,7 +252,7 @@ func TestStrict(t *testing.T) {
 		`{"model":"a","x":{"\u00e9":1,"a<\u003cb":2,"e":3},` + m + `}`,
 		`{"model":"a","x":{` + many.String() + `"z":1},` + m + `}`,
 	} {
-		if _, err := Decode(Chat, []byte(fine)); err != nil {
+		if _, err := Decode(Chat, Address{}, []byte(fine)); err != nil {
 			t.Errorf("%.200s: %v", fine, err)
 		}
 	}
@@ -271,12 +271,12 @@ func TestLimits(t *testing.T) {
 		{Chat, `,"max_tokens":null,"max_completion_tokens":70`, 70}, {Chat, `,"max_tokens":1e3,"n":2.0`, 2000}, {Chat, `,"max_tokens":5,"n":0`, 5}, {Chat, `,"max_tokens":5,"n":2,"best_of":3`, 15},
 		{Responses, `,"max_output_tokens":9,"max_tokens":100`, 9}, {Messages, `,"max_tokens":2147483647`, 2147483647},
 	} {
-		got, err := Decode(c.api, []byte(`{"model":"m"`+c.more+`}`))
+		got, err := Decode(c.api, Address{}, []byte(`{"model":"m"`+c.more+`}`))
 		if err != nil || got.MaxTokens() != c.max {
 			t.Errorf("%s %s: %+v, %v", c.api, c.more, got, err)
 		}
 	}
-	c, err := Decode(Chat, []byte(`{"model":"m","messages":[{"role":"assistant","content":null,"function_call":{"arguments":"12345"}}]}`))
+	c, err := Decode(Chat, Address{}, []byte(`{"model":"m","messages":[{"role":"assistant","content":null,"function_call":{"arguments":"12345"}}]}`))
 	if err != nil || c.Unread != len(`{"arguments":"12345"}`) {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -342,7 +342,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, api := range []API{Chat, Responses, Messages, Count, Embeddings, Gemini} {
-			c, err := Decode(api, b)
+			c, err := Decode(api, Address{}, b)
 			if err != nil {
 				continue
 			}
@@ -377,7 +377,7 @@ func TestRefers(t *testing.T) {
 		{Messages, `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[{"type":"document","citations":{"enabled":true},"source":{"type":"url","url":"https://a.example/b.pdf"}}]}]}`, true},
 		{Messages, `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[{"type":"document","source":{"type":"text","data":"words"}}]}]}`, false},
 	} {
-		c, err := Decode(tt.api, []byte(tt.body))
+		c, err := Decode(tt.api, Address{}, []byte(tt.body))
 		if err != nil || c.Request.Refers != tt.want {
 			t.Errorf("%s: %+v, %v", tt.body, c, err)
 		}
