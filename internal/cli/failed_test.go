@@ -87,6 +87,10 @@ func TestPlayFailedAgain(t *testing.T) {
 			t.Errorf("%v does not say it:\n%s", args, got.stdout)
 		}
 	}
+	runFile := func(plan string) string { return strings.TrimSuffix(plan, ".yaml") + ".parley" }
+	if got := parleyOf(t, broken, "compare", runFile(plan), runFile(fresh)); !strings.Contains(got.stdout, "played again") {
+		t.Errorf("compare does not say it:\n%s%s", got.stdout, got.stderr)
+	}
 
 	plan = endingPlan(t, "sim/small")
 	played(t, broken, exit.Failed, plan)
