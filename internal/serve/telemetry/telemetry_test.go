@@ -136,7 +136,7 @@ func openTo(t *testing.T, c *collector, env map[string]string) *Exporter {
 
 func callOf(t *testing.T) *format.Call {
 	t.Helper()
-	call, err := format.Decode(format.Chat, []byte(`{"model":"m","max_tokens":9,"temperature":0.5,"stream":true,"n":2,"messages":[{"role":"user","content":"a secret"}]}`))
+	call, err := format.Decode(format.Chat, format.Address{}, []byte(`{"model":"m","max_tokens":9,"temperature":0.5,"stream":true,"n":2,"messages":[{"role":"user","content":"a secret"}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
