@@ -13,9 +13,8 @@ import (
 	"parley/internal/ask/dispatch/limiter"
 	"parley/internal/cli/exit"
 	"parley/internal/run/cluster"
-	"parley/internal/run/cluster/allot"
 	"parley/internal/run/cluster/hub"
-	"parley/internal/run/cluster/share"
+	"parley/internal/run/cluster/lease"
 	"parley/internal/serve/telemetry"
 	"parley/llm"
 	"parley/worlds"
@@ -101,8 +100,8 @@ func TestDivided(t *testing.T) {
 	t.Parallel()
 	st := cluster.Status{
 		Run: "r", Lots: cluster.Lots{Waiting: 5, Leased: 2, Done: 7}, Workers: 2, Lag: 9,
-		Accounts: map[string]share.Account{"lab http://x *": {Rates: limiter.Units{Requests: 60, Output: 1000}, Shares: map[string]float64{"s1": 0.25, "s2": 0.75}, Waiting: 4}},
-		Money:    &allot.Sums{Limit: 5 * llm.Dollar, Spent: llm.Dollar, Allotted: map[string]llm.Money{"s1": llm.Dollar, "s2": llm.Dollar}, AtRisk: llm.Dollar / 2},
+		Accounts: map[string]lease.Account{"lab http://x *": {Rates: limiter.Units{Requests: 60, Output: 1000}, Shares: map[string]float64{"s1": 0.25, "s2": 0.75}, Waiting: 4}},
+		Money:    &lease.Sums{Limit: 5 * llm.Dollar, Spent: llm.Dollar, Allotted: map[string]llm.Money{"s1": llm.Dollar, "s2": llm.Dollar}, AtRisk: llm.Dollar / 2},
 	}
 	c := &cluster.Coordinator{}
 	d, page := watchDivision(c), &telemetry.Page{}

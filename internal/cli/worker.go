@@ -18,8 +18,8 @@ import (
 	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
 	"parley/internal/run/cluster"
-	"parley/internal/run/cluster/allot"
 	"parley/internal/run/cluster/hub"
+	"parley/internal/run/cluster/lease"
 	"parley/internal/run/engine"
 	"parley/internal/run/planfile"
 	"parley/internal/serve/telemetry"
@@ -125,7 +125,7 @@ func (c *workerCmd) player(all *State, gate *keyGate, count *workerCounts, sessi
 		p.Sets = append(p.Sets, "limits.concurrency="+strconv.Itoa(*c.Concurrency))
 	}
 	l, err := p.OpenLots(begun, session, func(whole llm.Money) *budget.Budget {
-		o.Money = allot.NewMember(session, whole)
+		o.Money = lease.NewMoneyMember(session, whole)
 		return o.Money.Budget()
 	})
 	if err != nil {

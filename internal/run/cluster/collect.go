@@ -10,7 +10,7 @@ import (
 
 	"parley/internal/run/cluster/chain"
 	"parley/internal/run/cluster/hub"
-	"parley/internal/run/cluster/share"
+	"parley/internal/run/cluster/lease"
 	"parley/journal"
 	"parley/llm"
 )
@@ -38,7 +38,7 @@ func (l *log) collect(ctx context.Context) error {
 	}
 	defer reading.Stop()
 	readers := map[string]*chain.Reader{}
-	tick := time.NewTicker(share.Interval)
+	tick := time.NewTicker(lease.Interval)
 	defer tick.Stop()
 	for {
 		var b batch

@@ -22,10 +22,9 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"parley/internal/run/cluster/allot"
 	"parley/internal/run/cluster/chain"
 	"parley/internal/run/cluster/hub"
-	"parley/internal/run/cluster/share"
+	"parley/internal/run/cluster/lease"
 	"parley/internal/run/cluster/tally"
 	"parley/internal/run/engine"
 	"parley/journal"
@@ -159,8 +158,8 @@ type play struct {
 	read    uint64               // the last message that was read
 	pending int                  // batches that are not taken yet
 	epoch   uint64               // of the keepers
-	shares  *share.Keeper
-	money   *allot.Keeper      // nil: there is no budget
+	shares  *lease.LimitsKeeper
+	money   *lease.MoneyKeeper // nil: there is no budget
 	spent   llm.Money          // as far as it is recorded
 	stopped bool               // there are no more lots
 	ended   int                // episodes
@@ -310,9 +309,9 @@ type Status struct {
 	// Lag is how many messages of the log are not in the run file yet.
 	Lag uint64 `json:"lag"`
 	// Accounts is how the limits of each account are divided, by name.
-	Accounts map[string]share.Account `json:"accounts"`
+	Accounts map[string]lease.Account `json:"accounts"`
 	// Money is how the budget is divided. Nil: there is none.
-	Money *allot.Sums `json:"money,omitempty"`
+	Money *lease.Sums `json:"money,omitempty"`
 }
 
 // Lots counts lots: those that wait for a worker, those that one plays, and those that are done since this process began.

@@ -11,10 +11,9 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"parley/internal/run/cluster/allot"
 	"parley/internal/run/cluster/chain"
 	"parley/internal/run/cluster/hub"
-	"parley/internal/run/cluster/share"
+	"parley/internal/run/cluster/lease"
 	"parley/internal/run/cluster/tally"
 	"parley/journal"
 	"parley/llm"
@@ -29,7 +28,7 @@ func (c *Coordinator) UseTally(t *tally.Tally) { c.tally = t }
 // keep makes the keepers of what workers share: the limits of accounts, and the budget. epoch is higher than that of any keeper
 // that the workers of the log know.
 func (p *play) keep(head *journal.Head, epoch uint64) {
-	p.shares = share.NewKeeper(epoch, p.Alone || head.Collected.Log == 0)
+	p.shares = lease.NewLimitsKeeper(epoch, p.Alone || head.Collected.Log == 0)
 	p.spent = head.Spent.Plus(head.Risked).Plus(head.Owed)
 	for _, amount := range head.Allotted {
 		p.spent = p.spent.Minus(amount) // it counts as allotted
@@ -41,7 +40,7 @@ func (p *play) keep(head *journal.Head, epoch uint64) {
 	for name := range head.Allotted {
 		p.workers[name] = time.Now() // it is lost if it says nothing
 	}
-	p.money = allot.NewKeeper(allot.Config{
+	p.money = lease.NewMoneyKeeper(lease.MoneyConfig{
 		Epoch: epoch, Limit: p.budget(), Spent: p.spent, Exposed: maps.Clone(head.Allotted),
 		Durable: func(worker string, amount llm.Money) error {
 			return p.record(&journal.Exposed{Worker: worker, Worst: amount})
@@ -58,7 +57,7 @@ func (l *log) serve() (end func(), err error) {
 		}
 	}
 	for name, receive := range map[string]func(*nats.Msg){
-		hub.StatsSubject(l.name.Run): func(m *nats.Msg) { l.receiveReport(m.Data) }, hub.LimitsSubject(l.name.Run): l.answerLimits, hub.MoneySubject(l.name.Run): l.answerMoney,
+		hub.StatsSubject(l.name.Run): func(m *nats.Msg) { l.receiveReport(m.Data) }, hub.LeaseSubject(l.name.Run, hub.Limits): l.answerLimits, hub.LeaseSubject(l.name.Run, hub.Money): l.answerMoney,
 		hub.StatusSubject(l.name.Run): func(m *nats.Msg) { l.answer(m, true, "", l.status()) },
 	} {
 		sub, err := l.Conn.Subscribe(name, func(m *nats.Msg) {
@@ -81,7 +80,7 @@ func (l *log) serve() (end func(), err error) {
 }
 
 func (l *log) answerLimits(m *nats.Msg) {
-	var r share.Report
+	var r lease.LimitsReport
 	if !l.name.Asks(m) || json.Unmarshal(m.Data, &r) != nil || r.Worker == "" {
 		return // not one of ours
 	}
@@ -89,22 +88,22 @@ func (l *log) answerLimits(m *nats.Msg) {
 		return // it must begin another session
 	}
 	for _, g := range l.shares.Answer(r) {
-		l.answer(m, g.Worker == r.Worker, hub.ShareSubject(l.name.Run, g.Worker), g)
+		l.answer(m, g.Worker == r.Worker, hub.GrantSubject(l.name.Run, hub.Limits, g.Worker), g)
 	}
 }
 
 func (l *log) answerMoney(m *nats.Msg) {
-	var a allot.Ask
-	if l.money == nil || !l.name.Asks(m) || json.Unmarshal(m.Data, &a) != nil || a.Worker == "" {
+	var r lease.MoneyReport
+	if l.money == nil || !l.name.Asks(m) || json.Unmarshal(m.Data, &r) != nil || r.Worker == "" {
 		return // not one of ours
 	}
-	grants, err := l.money.Answer(a)
+	grants, err := l.money.Answer(r)
 	if err != nil {
 		l.fail(err)
 		return
 	}
 	for _, g := range grants {
-		l.answer(m, g.Worker == a.Worker, hub.AllotmentSubject(l.name.Run, g.Worker), g)
+		l.answer(m, g.Worker == r.Worker, hub.GrantSubject(l.name.Run, hub.Money, g.Worker), g)
 	}
 }
 
@@ -137,7 +136,7 @@ func (p *play) charge(b *batch) {
 
 // sawWorker notes that a worker is there. The lock is held.
 func (p *play) sawWorker(session string) {
-	if !p.workers[session].IsZero() || len(p.workers) < share.MaxWorkers {
+	if !p.workers[session].IsZero() || len(p.workers) < lease.MaxWorkers {
 		p.workers[session] = time.Now()
 	}
 }
@@ -291,7 +290,7 @@ func (p *play) noteClaim(from int, c *chain.Claim, before bool) {
 	}
 	p.noteGivenBack(from, true)
 	r := p.records[c.Session]
-	if r == nil && len(p.records) < share.MaxWorkers {
+	if r == nil && len(p.records) < lease.MaxWorkers {
 		r = &record{open: before}
 		p.records[c.Session] = r
 	}
@@ -349,7 +348,7 @@ func (p *play) settleLost(lost []string) error {
 		}
 	}
 	for session, r := range p.records {
-		if !r.lost.IsZero() && time.Since(r.lost) > 2*share.Lease && r.settled() {
+		if !r.lost.IsZero() && time.Since(r.lost) > 2*lease.Lease && r.settled() {
 			settled = append(settled, session)
 			delete(p.records, session)
 		}

@@ -15,10 +15,9 @@ import (
 	"parley/internal/ask/dispatch"
 	"parley/internal/ask/dispatch/budget"
 	"parley/internal/ask/dispatch/limiter"
-	"parley/internal/run/cluster/allot"
 	"parley/internal/run/cluster/clustertest"
 	"parley/internal/run/cluster/hub"
-	"parley/internal/run/cluster/share"
+	"parley/internal/run/cluster/lease"
 	"parley/internal/run/cluster/tally"
 	"parley/internal/run/engine"
 	"parley/journal"
@@ -141,9 +140,9 @@ func TestRisk(t *testing.T) {
 	for session, exposed := range map[string]llm.Money{"done": 3 * llm.Dollar, "playing": 5 * llm.Dollar, "owes": 7 * llm.Dollar, "left": 11 * llm.Dollar} {
 		l.session = session
 		x := l.take(name)
-		ask, err := json.Marshal(allot.Ask{Worker: session, Seq: 1, Stake: budget.Stake{AtStake: exposed}, Exposed: exposed})
+		ask, err := json.Marshal(lease.MoneyReport{Header: lease.Header{Worker: session, Seq: 1}, Stake: budget.Stake{AtStake: exposed}, Exposed: exposed})
 		if err == nil {
-			_, err = l.conn.RequestMsgWithContext(t.Context(), name.Ask(hub.MoneySubject(name.Run), ask))
+			_, err = l.conn.RequestMsgWithContext(t.Context(), name.Ask(hub.LeaseSubject(name.Run, hub.Money), ask))
 		}
 		if err == nil && session == "done" {
 			err = l.end(x)
@@ -206,7 +205,7 @@ func TestStatus(t *testing.T) {
 	l.play()
 	name := l.name()
 	status := l.status(name)
-	l.reportLimits(name, share.Report{Worker: "w", Accounts: map[string]share.Need{"lab": {Demand: limiter.Demand{Waiting: 3, Rates: limiter.Units{Requests: 60}}}}})
+	l.reportLimits(name, lease.LimitsReport{Header: lease.Header{Worker: "w"}, Accounts: map[string]lease.Need{"lab": {Demand: limiter.Demand{Waiting: 3, Rates: limiter.Units{Requests: 60}}}}})
 	x := l.take(name)
 	s := status(func(s Status) bool { return s.Lots.Leased == 1 && s.Lots.Waiting > 0 }) // the next lot may be cut later
 	if a := s.Accounts["lab"]; s.Run != name.Run || s.Lots.Done != 0 || a.Shares["w"] != 1 || a.Waiting != 3 || a.Rates.Requests != 60 {
@@ -221,13 +220,13 @@ func TestStatus(t *testing.T) {
 }
 
 // reportLimits sends a report of limits until it is answered.
-func (l *lab) reportLimits(name hub.Log, r share.Report) {
+func (l *lab) reportLimits(name hub.Log, r lease.LimitsReport) {
 	l.Helper()
 	for began := time.Now(); ; {
 		r.Seq++
 		data, err := json.Marshal(r)
 		if err == nil {
-			_, err = l.conn.RequestMsg(name.Ask(hub.LimitsSubject(name.Run), data), share.Interval)
+			_, err = l.conn.RequestMsg(name.Ask(hub.LeaseSubject(name.Run, hub.Limits), data), lease.Interval)
 		}
 		if err == nil {
 			return
@@ -245,14 +244,14 @@ func TestSessionOfAnotherLog(t *testing.T) {
 	l := newLab(t, hub.Config{})
 	l.play()
 	name := l.name()
-	old, err := json.Marshal(share.Report{Worker: "old", Seq: 7, Epoch: 9, Number: 3})
+	old, err := json.Marshal(lease.LimitsReport{Header: lease.Header{Worker: "old", Seq: 7, Epoch: 9, Number: 3}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := hub.Log{Run: name.Run, Number: name.Number + 1}
-	if err := l.conn.PublishMsg(before.Ask(hub.LimitsSubject(name.Run), old)); err != nil {
+	if err := l.conn.PublishMsg(before.Ask(hub.LeaseSubject(name.Run, hub.Limits), old)); err != nil {
 		t.Fatal(err)
 	}
-	l.reportLimits(name, share.Report{Worker: "w", Accounts: map[string]share.Need{"lab": {Demand: limiter.Demand{Waiting: 1}}}})
+	l.reportLimits(name, lease.LimitsReport{Header: lease.Header{Worker: "w"}, Accounts: map[string]lease.Need{"lab": {Demand: limiter.Demand{Waiting: 1}}}})
 	l.finish()
 }

@@ -18,7 +18,7 @@ import (
 	"parley/internal/ask/dispatch/tokens"
 	"parley/internal/run/cluster/clustertest"
 	"parley/internal/run/cluster/hub"
-	"parley/internal/run/cluster/share"
+	"parley/internal/run/cluster/lease"
 	"parley/internal/run/engine"
 	"parley/journal"
 )
@@ -160,7 +160,7 @@ func (g *granted) next() {
 	<-g.more
 }
 
-// TestCutOff: a worker that is cut off from the hub has no share after share.Lease, and loses its lots to others. When it is back, it can
+// TestCutOff: a worker that is cut off from the hub has no share after lease.Lease, and loses its lots to others. When it is back, it can
 // record nothing of them, and plays others.
 func TestCutOff(t *testing.T) {
 	t.Parallel()
@@ -181,7 +181,7 @@ func TestCutOff(t *testing.T) {
 		cut = time.Now()
 	}, func() string {
 		g.mu.Lock()
-		if last := cut.Add(share.Lease); g.until.After(last) {
+		if last := cut.Add(lease.Lease); g.until.After(last) {
 			t.Errorf("its share is valid until %v, want at most %v", g.until, last)
 		}
 		g.mu.Unlock()

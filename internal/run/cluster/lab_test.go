@@ -92,7 +92,7 @@ func (l *lab) play() {
 	conn, steered := clustertest.Connect(l.T, l.hub), make(chan *engine.Steering, 1)
 	c := l.config()
 	c.Steer = func(s *engine.Steering) { steered <- s }
-	remote := &Coordinator{Conn: conn, Build: "build", AckWait: lease, Retain: l.retain, Alone: true, Room: l.room}
+	remote := &Coordinator{Conn: conn, Build: "build", AckWait: ackWait, Retain: l.retain, Alone: true, Room: l.room}
 	if l.budget > 0 {
 		remote.UseBudget(func() llm.Money { return l.budget })
 	}
@@ -109,8 +109,8 @@ func (l *lab) play() {
 	l.steer = <-steered
 }
 
-// lease is how long a worker of a lab may keep a lot without a sign of life.
-const lease = 300 * time.Millisecond
+// ackWait is how long a worker of a lab may keep a lot without a sign of life.
+const ackWait = 300 * time.Millisecond
 
 // beat returns the next beat that is ok.
 func (l *lab) beat(ok func(hub.Beating) bool) (b hub.Beating) {

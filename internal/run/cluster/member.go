@@ -14,10 +14,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"parley/internal/ask/dispatch"
-	"parley/internal/run/cluster/allot"
 	"parley/internal/run/cluster/chain"
 	"parley/internal/run/cluster/hub"
-	"parley/internal/run/cluster/share"
+	"parley/internal/run/cluster/lease"
 	"parley/journal"
 )
 
@@ -363,24 +362,16 @@ func (w *watermark) wait(ctx context.Context, n uint64) error {
 }
 
 // answerTimeout is how long an answer may take before the next report.
-const answerTimeout = share.Interval
+const answerTimeout = lease.Interval
 
 // limits keeps the limits of the worker within its shares, until ctx is done.
 func (m *member) limits(ctx context.Context) {
-	s := share.NewMember(m.session, m.opened.Limits)
-	again := make(chan struct{}, 1)
-	apply := func(data []byte) {
-		var g share.Grant
-		if json.Unmarshal(data, &g) == nil && g.Worker == m.session && s.Apply(g) {
-			kick(again)
-		}
-	}
-	m.keepAsking(ctx, share.Interval, again, nil, hub.ShareSubject(m.name.Run, m.session), apply, func(ctx context.Context) {
+	s := lease.NewLimitsMember(m.session, m.opened.Limits)
+	keepLease(ctx, m, hub.Limits, nil, s.Apply, func(send func(any) (nobody bool)) {
 		if s.Expired() > m.first.AckWait/2 && !m.checkLots(ctx) {
 			return
 		}
-		r := s.Report()
-		if m.ask(ctx, hub.LimitsSubject(m.name.Run), r, apply) {
+		if r := s.Report(); send(r) {
 			s.Unanswered(r.Seq)
 		}
 	})
@@ -392,7 +383,7 @@ func (m *member) checkLots(ctx context.Context) bool {
 	if !m.dropFenced(ctx) {
 		return false
 	}
-	sleep(ctx, share.Interval) // the hub may have been away too: then others take lots over only now
+	sleep(ctx, lease.Interval) // the hub may have been away too: then others take lots over only now
 	return m.dropFenced(ctx)
 }
 
@@ -417,35 +408,37 @@ func (m *member) dropFenced(ctx context.Context) bool {
 // money keeps the budget of the worker within its allotment, until ctx is done.
 func (m *member) money(ctx context.Context) {
 	s := m.opened.Money
-	again := make(chan struct{}, 1)
-	apply := func(data []byte) {
-		var g allot.Grant
-		switch {
-		case json.Unmarshal(data, &g) != nil || g.Worker != m.session:
-		case g.Lost:
+	apply := func(g lease.MoneyGrant) bool {
+		if g.Lost && g.Worker == m.session {
 			m.leave() // its money counts as lost: another session gets other money
-		case s.Apply(g):
+			return false
+		}
+		return s.Apply(g)
+	}
+	keepLease(ctx, m, hub.Money, s.Short(), apply, func(send func(any) bool) { send(s.Report()) })
+}
+
+// keepLease calls report every interval, when apply says so, and when something is sent to short. It calls apply with the grants that come, asked or not.
+func keepLease[Grant any](ctx context.Context, m *member, what string, short <-chan struct{}, apply func(Grant) (again bool), report func(send func(any) (nobody bool))) {
+	again := make(chan struct{}, 1)
+	receive := func(data []byte) {
+		var g Grant
+		if json.Unmarshal(data, &g) == nil && apply(g) {
 			kick(again)
 		}
 	}
-	m.keepAsking(ctx, allot.Interval, again, s.Short(), hub.AllotmentSubject(m.name.Run, m.session), apply, func(ctx context.Context) {
-		m.ask(ctx, hub.MoneySubject(m.name.Run), s.Ask(), apply)
-	})
-}
-
-// keepAsking calls ask every interval, and when somebody wants it, and apply with what comes unasked.
-func (m *member) keepAsking(ctx context.Context, every time.Duration, again, short <-chan struct{}, unasked string, apply func([]byte), ask func(context.Context)) {
-	sub, err := m.Conn.Subscribe(unasked, func(msg *nats.Msg) { apply(msg.Data) })
+	send := func(r any) bool { return m.ask(ctx, hub.LeaseSubject(m.name.Run, what), r, receive) }
+	sub, err := m.Conn.Subscribe(hub.GrantSubject(m.name.Run, what, m.session), func(msg *nats.Msg) { receive(msg.Data) })
 	if err != nil {
 		m.Log.Error("subscribe", "run", m.name.Run, "why", err)
 		m.leave()
 		return
 	}
 	defer func() { _ = sub.Unsubscribe() }()
-	tick := time.NewTicker(every)
+	tick := time.NewTicker(lease.Interval)
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		ask(ctx)
+		report(send)
 		select {
 		case <-ctx.Done():
 		case <-tick.C:
@@ -455,7 +448,7 @@ func (m *member) keepAsking(ctx context.Context, every time.Duration, again, sho
 	}
 }
 
-// ask sends what a member says, and applies the answer. It reports whether nobody is there to answer.
+// ask sends a report, and applies the answer. It reports whether nobody is there to answer.
 func (m *member) ask(ctx context.Context, to string, say any, apply func([]byte)) (nobody bool) {
 	data, err := json.Marshal(say)
 	if err != nil {

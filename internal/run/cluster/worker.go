@@ -14,9 +14,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"parley/internal/run/cluster/allot"
 	"parley/internal/run/cluster/hub"
-	"parley/internal/run/cluster/share"
+	"parley/internal/run/cluster/lease"
 	"parley/internal/run/cluster/tally"
 	"parley/internal/run/engine"
 	"parley/journal"
@@ -46,9 +45,9 @@ type Opened struct {
 	// BeforeActs, if set, gets what the first act of the run waits for. Calls says from then on that more may be in flight.
 	BeforeActs func(tell func())
 	// Limits are what is shared with other workers. Nil: nothing is.
-	Limits share.Limits
+	Limits lease.Limits
 	// Money is the worker's part of the budget. Nil: there is no budget.
-	Money *allot.Member
+	Money *lease.MoneyMember
 }
 
 // Worker plays lots for the coordinators of a hub. It joins every run of its own build that it may see, and leaves it when the run

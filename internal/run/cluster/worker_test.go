@@ -20,7 +20,7 @@ import (
 	"parley/internal/kit/testkit"
 	"parley/internal/run/cluster/clustertest"
 	"parley/internal/run/cluster/hub"
-	"parley/internal/run/cluster/share"
+	"parley/internal/run/cluster/lease"
 	"parley/internal/run/cluster/tally"
 	"parley/internal/run/engine"
 	"parley/journal"
@@ -36,7 +36,7 @@ type hooks struct {
 	hold   func(on bool)
 	full   func() bool
 	beside func(needEpisodes func()) // a lot is played, and another could be
-	limits share.Limits
+	limits lease.Limits
 	calls  func() tally.Report
 }
 

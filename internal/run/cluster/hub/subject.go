@@ -82,10 +82,10 @@ func (l Log) ReadTaken(b []byte) (through uint64, ok bool) {
 	return through, n > 0
 }
 
-// logHeader names the log in a message for LimitsSubject or MoneySubject.
+// logHeader names the log in a report for LeaseSubject.
 const logHeader = "Parley-Log"
 
-// Ask returns a message for LimitsSubject or MoneySubject. It names the log, so that a coordinator ignores the sessions of an earlier log: the epochs
+// Ask returns a message for LeaseSubject. It names the log, so that a coordinator ignores the sessions of an earlier log: the epochs
 // of keepers grow only within one log.
 func (l Log) Ask(to string, data []byte) *nats.Msg {
 	return &nats.Msg{Subject: to, Data: data, Header: nats.Header{logHeader: {strconv.FormatInt(l.Number, 10)}}}
@@ -99,20 +99,22 @@ func (l Log) Asks(m *nats.Msg) bool {
 // StatsSubject returns the subject of what workers report.
 func StatsSubject(run string) string { return "p." + run + ".stats" }
 
-// LimitsSubject returns the subject at which a coordinator answers what workers ask about limits.
-func LimitsSubject(run string) string { return "p." + run + ".limits" }
+// What is leased to workers: limits of accounts, and money.
+const (
+	Limits = "limits"
+	Money  = "money"
+)
 
-// MoneySubject returns the subject at which a coordinator answers what workers ask about the budget.
-func MoneySubject(run string) string { return "p." + run + ".money" }
+// LeaseSubject returns the subject at which a coordinator answers the reports of workers about what is leased to them.
+func LeaseSubject(run, what string) string { return "p." + run + "." + what }
+
+// GrantSubject returns the subject of what a coordinator grants a worker unasked.
+func GrantSubject(run, what, worker string) string {
+	return "p." + run + ".grant." + what + "." + worker
+}
 
 // StatusSubject returns the subject at which a coordinator answers how the run is divided.
 func StatusSubject(run string) string { return "p." + run + ".status" }
-
-// ShareSubject returns the subject of what a coordinator tells a worker unasked about its limits.
-func ShareSubject(run, worker string) string { return "p." + run + ".share." + worker }
-
-// AllotmentSubject returns the subject of what a coordinator tells a worker unasked about its money.
-func AllotmentSubject(run, worker string) string { return "p." + run + ".allotment." + worker }
 
 // BeatInterval is how often beats and stats are sent. Silent is how long somebody may say nothing who is not gone.
 const (

@@ -1,4 +1,4 @@
-package share
+package lease
 
 import (
 	"cmp"
@@ -12,22 +12,20 @@ import (
 	"parley/internal/ask/dispatch/tokens"
 )
 
-// Keeper divides accounts among workers. It may be used from several goroutines.
-type Keeper struct {
+// LimitsKeeper divides accounts among workers. It may be used from several goroutines.
+type LimitsKeeper struct {
 	epoch uint64
 
 	mu      sync.Mutex
 	over    bool      // another keeper has replaced this one
 	sure    time.Time // nothing is granted from then on, unless Renew is called
 	settled time.Time // before, no share grows: another keeper's may be in force
-	workers map[string]*worker
+	workers map[string]*limitsWorker
 }
 
 // worker is what the keeper knows of a worker.
-type worker struct {
-	name   string
-	seq    uint64
-	number uint64
+type limitsWorker struct {
+	session
 	at     time.Time // of its last report
 	needs  map[string]Need
 	guess  map[string]tokens.Guess
@@ -41,12 +39,12 @@ type given struct {
 	parts  map[string]Part
 }
 
-// NewKeeper returns a Keeper, which has just become the only one: see Renew. Its epoch must be higher than
+// NewLimitsKeeper returns a keeper, which has just become the only one: see Renew. Its epoch must be higher than
 // that of every earlier keeper that a member has heard of. fresh means that no worker can have a share yet. Otherwise no share grows
 // until those of another keeper have expired.
-func NewKeeper(epoch uint64, fresh bool) *Keeper {
+func NewLimitsKeeper(epoch uint64, fresh bool) *LimitsKeeper {
 	now := time.Now()
-	k := &Keeper{epoch: epoch, workers: map[string]*worker{}, sure: now.Add(Lease)}
+	k := &LimitsKeeper{epoch: epoch, workers: map[string]*limitsWorker{}, sure: now.Add(Lease)}
 	if !fresh {
 		k.settled = now.Add(Lease + expiry)
 	}
@@ -55,7 +53,7 @@ func NewKeeper(epoch uint64, fresh bool) *Keeper {
 
 // Renew notes that k was the only keeper at a time, for example because a write succeeded then that fails
 // after another has taken over. Without it, k grants nothing after Lease. at must be taken before the write.
-func (k *Keeper) Renew(at time.Time) {
+func (k *LimitsKeeper) Renew(at time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.sure = at.Add(Lease)
@@ -63,7 +61,7 @@ func (k *Keeper) Renew(at time.Time) {
 
 // Answer answers a report, and other workers whose share changes because of it. There is no answer to a
 // report that is older than another that was answered, and none if another keeper may have replaced k.
-func (k *Keeper) Answer(r Report) []Grant {
+func (k *LimitsKeeper) Answer(r LimitsReport) []LimitsGrant {
 	now := time.Now()
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -76,21 +74,21 @@ func (k *Keeper) Answer(r Report) []Grant {
 	case w == nil && len(k.workers) >= MaxWorkers:
 		return nil
 	case w == nil:
-		w = &worker{name: r.Worker}
+		w = &limitsWorker{session: session{name: r.Worker}}
 		k.workers[r.Worker] = w
 	}
-	if r.Seq <= w.seq {
+	if !w.receive(r.Header, k.epoch) {
 		return nil
 	}
-	w.seq, w.at, w.needs, w.guess = r.Seq, now, r.Accounts, r.Guesses
+	w.at, w.needs, w.guess = now, r.Accounts, r.Guesses
 	if r.Epoch == k.epoch {
 		w.grants = slices.DeleteFunc(w.grants, func(g given) bool { return g.number < r.Number })
 	}
-	targets := map[string]map[*worker]float64{}
+	targets := map[string]map[*limitsWorker]float64{}
 	for account := range r.Accounts {
 		targets[account] = k.targets(account)
 	}
-	grants := []Grant{k.grant(w, targets, now)}
+	grants := []LimitsGrant{k.grant(w, targets, now)}
 	for _, other := range k.workers {
 		if other != w && k.differs(other, targets, now) {
 			grants = append(grants, k.grant(other, targets, now))
@@ -100,7 +98,7 @@ func (k *Keeper) Answer(r Report) []Grant {
 }
 
 // grant gives a worker its shares, as an answer to its last report.
-func (k *Keeper) grant(w *worker, targets map[string]map[*worker]float64, now time.Time) Grant {
+func (k *LimitsKeeper) grant(w *limitsWorker, targets map[string]map[*limitsWorker]float64, now time.Time) LimitsGrant {
 	parts := map[string]Part{}
 	if n := len(w.grants); n > 0 {
 		maps.Copy(parts, w.grants[n-1].parts)
@@ -110,13 +108,13 @@ func (k *Keeper) grant(w *worker, targets map[string]map[*worker]float64, now ti
 			parts[account] = Part{Share: k.share(account, w, t[w], now), Rates: k.rates(account)}
 		}
 	}
-	w.number++
-	w.grants = append(w.grants, given{number: w.number, at: now, parts: parts})
-	return Grant{Workers: len(k.workers), Message: Message[Part]{Worker: w.name, Seq: w.seq, Epoch: k.epoch, Number: w.number, Accounts: parts, Guesses: k.guesses()}}
+	g := LimitsGrant{Header: w.session.grant(k.epoch), Workers: len(k.workers), Accounts: parts, Guesses: k.guesses()}
+	w.grants = append(w.grants, given{number: g.Number, at: now, parts: parts})
+	return g
 }
 
 // differs reports whether a worker should be told of another share before its next report.
-func (k *Keeper) differs(w *worker, targets map[string]map[*worker]float64, now time.Time) bool {
+func (k *LimitsKeeper) differs(w *limitsWorker, targets map[string]map[*limitsWorker]float64, now time.Time) bool {
 	if len(w.grants) == 0 || now.Sub(w.at) > Interval {
 		return false // it may be gone
 	}
@@ -130,14 +128,14 @@ func (k *Keeper) differs(w *worker, targets map[string]map[*worker]float64, now 
 }
 
 // Leave notes that a worker uses nothing any more.
-func (k *Keeper) Leave(worker string) {
+func (k *LimitsKeeper) Leave(worker string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.workers, worker)
 }
 
 // expire forgets grants and workers that cannot be in force any more.
-func (k *Keeper) expire(now time.Time) {
+func (k *LimitsKeeper) expire(now time.Time) {
 	for name, w := range k.workers {
 		w.grants = slices.DeleteFunc(w.grants, func(g given) bool { return now.Sub(g.at) >= expiry })
 		if len(w.grants) == 0 && now.Sub(w.at) >= expiry {
@@ -147,7 +145,7 @@ func (k *Keeper) expire(now time.Time) {
 }
 
 // highest returns the largest share of an account that a worker may have in force.
-func (w *worker) highest(account string) float64 {
+func (w *limitsWorker) highest(account string) float64 {
 	n := w.needs[account]
 	highest := max(0, n.Held, n.Busy)
 	for _, g := range w.grants {
@@ -158,7 +156,7 @@ func (w *worker) highest(account string) float64 {
 
 // share returns the share of an account that a worker gets: its target, or less if others still have
 // too much.
-func (k *Keeper) share(account string, w *worker, target float64, now time.Time) float64 {
+func (k *LimitsKeeper) share(account string, w *limitsWorker, target float64, now time.Time) float64 {
 	free := 1.0
 	for _, other := range k.workers {
 		if other != w {
@@ -181,7 +179,7 @@ const (
 
 // demand is what a worker could use of an account.
 type demand struct {
-	*worker
+	*limitsWorker
 	want   float64
 	hungry bool
 	share  float64 // that it gets
@@ -189,7 +187,7 @@ type demand struct {
 
 // targets divides an account. Nobody gets more than it could use, and nobody who could use more gets
 // less than another.
-func (k *Keeper) targets(account string) map[*worker]float64 {
+func (k *LimitsKeeper) targets(account string) map[*limitsWorker]float64 {
 	var all []demand
 	least := 0.0
 	for _, w := range k.workers {
@@ -199,7 +197,7 @@ func (k *Keeper) targets(account string) map[*worker]float64 {
 			if hungry {
 				want = 1
 			}
-			all = append(all, demand{worker: w, want: want, hungry: hungry})
+			all = append(all, demand{limitsWorker: w, want: want, hungry: hungry})
 			least = math.Max(least, n.Least)
 		}
 	}
@@ -214,9 +212,9 @@ func (k *Keeper) targets(account string) map[*worker]float64 {
 	if least > 0 {
 		whole(all, least)
 	}
-	out := make(map[*worker]float64, len(all))
+	out := make(map[*limitsWorker]float64, len(all))
 	for _, d := range all {
-		out[d.worker] = d.share
+		out[d.limitsWorker] = d.share
 	}
 	return out
 }
@@ -238,7 +236,7 @@ func whole(all []demand, least float64) {
 }
 
 // rates returns the limits of an account that any worker knows.
-func (k *Keeper) rates(account string) (r limiter.Units) {
+func (k *LimitsKeeper) rates(account string) (r limiter.Units) {
 	for _, w := range k.workers {
 		r = r.Max(w.needs[account].Rates)
 	}
@@ -247,7 +245,7 @@ func (k *Keeper) rates(account string) (r limiter.Units) {
 
 // guesses returns what all workers know of the tokens that models take: the mean, weighted by what it
 // was learned from.
-func (k *Keeper) guesses() map[string]tokens.Guess {
+func (k *LimitsKeeper) guesses() map[string]tokens.Guess {
 	all := map[string]tokens.Guess{}
 	for _, w := range k.workers {
 		for model, g := range w.guess {
@@ -268,7 +266,7 @@ type Account struct {
 }
 
 // Accounts returns how each account is divided, by name.
-func (k *Keeper) Accounts() map[string]Account {
+func (k *LimitsKeeper) Accounts() map[string]Account {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	all := map[string]Account{}

@@ -1,4 +1,4 @@
-package allot
+package lease
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"parley/llm"
 )
 
-// Config configures a Keeper.
-type Config struct {
+// MoneyConfig configures a MoneyKeeper.
+type MoneyConfig struct {
 	// Epoch must be higher than that of every earlier keeper that a member has heard of.
 	Epoch uint64
 	// Limit is the budget of the run: more than 0.
@@ -24,8 +24,8 @@ type Config struct {
 	Durable func(worker string, amount llm.Money) error
 }
 
-// Keeper divides a budget among workers. It may be used from several goroutines.
-type Keeper struct {
+// MoneyKeeper divides a budget among workers. It may be used from several goroutines.
+type MoneyKeeper struct {
 	epoch   uint64
 	durable func(worker string, amount llm.Money) error
 	turn    chan struct{} // holds a value while something may be made durable: nothing is then given or taken
@@ -33,38 +33,38 @@ type Keeper struct {
 	mu      sync.Mutex
 	limit   llm.Money
 	spent   llm.Money
-	workers map[string]*worker
+	workers map[string]*moneyWorker
 }
 
 // worker is what the keeper knows of a worker.
-type worker struct {
-	Ask               // the last
-	known   bool      // it has asked this keeper, and ignores others from then on
-	lost    bool      // nothing more will come
-	left    bool      // it has ended, and has nothing
-	number  uint64    // of the last grant
-	agreed  uint64    // the last ask whose exposure is durable
-	given   llm.Money // since the epoch began
-	exposed llm.Money // durable
-	charged llm.Money // recorded as spent since the epoch began
-	before  llm.Money // what the worker knew to be recorded then
-	risk    llm.Money // what it may have spent and nobody recorded, if it is lost
-	denied  time.Time // since then it could not be given what it needs, although nothing was in flight
-	refused time.Time // when it was told that there is no more; what it gives back is not known yet
-	noRoom  time.Time // since then it may not send what it says, although nothing else was in flight
+type moneyWorker struct {
+	session
+	MoneyReport           // the last
+	known       bool      // it has asked this keeper, and ignores others from then on
+	lost        bool      // nothing more will come
+	left        bool      // it has ended, and has nothing
+	durable     uint64    // the last report whose exposure is durable
+	given       llm.Money // since the epoch began
+	exposed     llm.Money // durable
+	charged     llm.Money // recorded as spent since the epoch began
+	before      llm.Money // what the worker knew to be recorded then
+	risk        llm.Money // what it may have spent and nobody recorded, if it is lost
+	denied      time.Time // since then it could not be given what it needs, although nothing was in flight
+	refused     time.Time // when it was told that there is no more; what it gives back is not known yet
+	noRoom      time.Time // since then it may not send what it says, although nothing else was in flight
 }
 
-// NewKeeper returns a Keeper.
-func NewKeeper(c Config) *Keeper {
-	k := &Keeper{epoch: c.Epoch, durable: c.Durable, turn: make(chan struct{}, 1), limit: c.Limit, spent: c.Spent, workers: map[string]*worker{}}
+// NewMoneyKeeper returns a keeper.
+func NewMoneyKeeper(c MoneyConfig) *MoneyKeeper {
+	k := &MoneyKeeper{epoch: c.Epoch, durable: c.Durable, turn: make(chan struct{}, 1), limit: c.Limit, spent: c.Spent, workers: map[string]*moneyWorker{}}
 	for name, amount := range c.Exposed {
-		k.workers[name] = &worker{exposed: amount}
+		k.workers[name] = &moneyWorker{session: session{name: name}, exposed: amount}
 	}
 	return k
 }
 
 // begin waits until nobody else gives or takes. The caller must call the function that it returns.
-func (k *Keeper) begin() (end func()) {
+func (k *MoneyKeeper) begin() (end func()) {
 	k.turn <- struct{}{}
 	k.mu.Lock()
 	return func() {
@@ -74,22 +74,22 @@ func (k *Keeper) begin() (end func()) {
 }
 
 // secure makes durable what the calls of a worker can cost. Others may read and change sums meanwhile.
-func (k *Keeper) secure(name string, w *worker, amount llm.Money) error {
+func (k *MoneyKeeper) secure(w *moneyWorker, amount llm.Money) error {
 	if amount == w.exposed {
 		return nil
 	}
 	k.mu.Unlock()
-	err := k.durable(name, amount)
+	err := k.durable(w.name, amount)
 	k.mu.Lock()
 	if err != nil {
-		return fmt.Errorf("%v for worker %s: %w", amount, name, err)
+		return fmt.Errorf("%v for worker %s: %w", amount, w.name, err)
 	}
 	w.exposed = amount
 	return nil
 }
 
 // atStake returns the most that a worker can still add to what is recorded as spent.
-func (w *worker) atStake() llm.Money {
+func (w *moneyWorker) atStake() llm.Money {
 	switch {
 	case w.left:
 		return 0
@@ -102,20 +102,20 @@ func (w *worker) atStake() llm.Money {
 	}
 }
 
-// unheard returns what is recorded as spent of which the worker did not know when it asked.
-func (w *worker) unheard() llm.Money {
+// unheard returns what is recorded as spent of which the worker did not know when it reported.
+func (w *moneyWorker) unheard() llm.Money {
 	return max(0, w.charged.Minus(w.Stake.Recorded.Minus(w.before)))
 }
 
 // unrecorded returns the most that calls of a worker which are not recorded can cost now.
-func (w *worker) unrecorded() llm.Money { return min(w.exposed, w.atStake()) }
+func (w *moneyWorker) unrecorded() llm.Money { return min(w.exposed, w.atStake()) }
 
-// onTheWay returns what a worker was given and did not know of when it asked.
-func (w *worker) onTheWay() llm.Money { return max(0, w.given.Minus(w.Given)) }
+// onTheWay returns what a worker was given and did not know of when it reported.
+func (w *moneyWorker) onTheWay() llm.Money { return max(0, w.given.Minus(w.Given)) }
 
 // live yields the workers that are neither lost nor have left.
-func (k *Keeper) live() iter.Seq[*worker] {
-	return func(yield func(*worker) bool) {
+func (k *MoneyKeeper) live() iter.Seq[*moneyWorker] {
+	return func(yield func(*moneyWorker) bool) {
 		for _, w := range k.workers {
 			if !w.lost && !w.left && !yield(w) {
 				return
@@ -125,7 +125,7 @@ func (k *Keeper) live() iter.Seq[*worker] {
 }
 
 // free returns what is neither spent nor allotted.
-func (k *Keeper) free() llm.Money {
+func (k *MoneyKeeper) free() llm.Money {
 	free := k.limit.Minus(k.spent)
 	for _, w := range k.workers {
 		free = free.Minus(w.atStake())
@@ -135,7 +135,7 @@ func (k *Keeper) free() llm.Money {
 
 // SetLimit changes the limit. If it becomes less than what is spent and allotted, what is spare is recalled
 // as workers ask.
-func (k *Keeper) SetLimit(limit llm.Money) {
+func (k *MoneyKeeper) SetLimit(limit llm.Money) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.limit = limit
@@ -143,7 +143,7 @@ func (k *Keeper) SetLimit(limit llm.Money) {
 
 // Spent sets what is recorded as spent, and what is at risk for other reasons. by is what is new of it, by the worker that
 // spent it. Call it before workers are told that their calls are recorded.
-func (k *Keeper) Spent(total llm.Money, by map[string]llm.Money) {
+func (k *MoneyKeeper) Spent(total llm.Money, by map[string]llm.Money) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.spent = total
@@ -160,7 +160,7 @@ func (k *Keeper) Spent(total llm.Money, by map[string]llm.Money) {
 
 // Lost notes that nothing more will come from a worker's session. What it may have sent stays at risk. Call it also for
 // workers of Config.Exposed that do not ask: until then they may have calls in flight.
-func (k *Keeper) Lost(worker string) error {
+func (k *MoneyKeeper) Lost(worker string) error {
 	defer k.begin()()
 	w := k.workers[worker]
 	if w == nil || w.lost || w.left {
@@ -168,15 +168,15 @@ func (k *Keeper) Lost(worker string) error {
 	}
 	w.risk = w.unrecorded() // it has sent no more than is durable
 	w.lost = true
-	return k.secure(worker, w, w.risk)
+	return k.secure(w, w.risk)
 }
 
 // SecureRisk makes durable what is at risk of lost workers, which becomes less as their calls are recorded.
-func (k *Keeper) SecureRisk() error {
+func (k *MoneyKeeper) SecureRisk() error {
 	defer k.begin()()
-	for name, w := range k.workers {
+	for _, w := range k.workers {
 		if w.lost {
-			if err := k.secure(name, w, w.risk); err != nil {
+			if err := k.secure(w, w.risk); err != nil {
 				return err
 			}
 		}
@@ -185,7 +185,7 @@ func (k *Keeper) SecureRisk() error {
 }
 
 // IsLost reports whether a worker's session counts as lost.
-func (k *Keeper) IsLost(worker string) bool {
+func (k *MoneyKeeper) IsLost(worker string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	w := k.workers[worker]
@@ -193,72 +193,72 @@ func (k *Keeper) IsLost(worker string) bool {
 }
 
 // Settled notes that everything that a lost worker spent is recorded: nothing of it is at risk.
-func (k *Keeper) Settled(worker string) error {
+func (k *MoneyKeeper) Settled(worker string) error {
 	defer k.begin()()
 	w := k.workers[worker]
 	if w == nil || !w.lost {
 		return nil
 	}
 	w.risk = 0
-	return k.secure(worker, w, 0)
+	return k.secure(w, 0)
 }
 
 // Leave notes that a worker has ended, with everything that it spent recorded. Of one that counts as lost, nobody knows that.
-func (k *Keeper) Leave(worker string) error {
+func (k *MoneyKeeper) Leave(worker string) error {
 	defer k.begin()()
 	w := k.workers[worker]
 	if w == nil || w.left || w.lost {
 		return nil
 	}
-	if err := k.secure(worker, w, 0); err != nil {
+	if err := k.secure(w, 0); err != nil {
 		return err
 	}
 	w.left = true
 	return nil
 }
 
-// Answer answers an ask, and tells other workers to give back what they do not need if it is needed. There is
-// no answer to an ask that is older than another that was answered.
-func (k *Keeper) Answer(a Ask) ([]Grant, error) {
+// Answer answers a report, and tells other workers to give back what they do not need if it is needed. There is
+// no answer to a report that is older than another that was answered.
+func (k *MoneyKeeper) Answer(r MoneyReport) ([]MoneyGrant, error) {
 	defer k.begin()()
-	w := k.workers[a.Worker]
+	w := k.workers[r.Worker]
 	switch {
 	case w == nil && len(k.workers) >= maxSessions:
 		return nil, nil
 	case w == nil:
-		w = &worker{known: true} // it has sent nothing: an earlier keeper would have made that durable
-		k.workers[a.Worker] = w
+		w = &moneyWorker{session: session{name: r.Worker}, known: true} // it has sent nothing: an earlier keeper would have made that durable
+		k.workers[r.Worker] = w
 	}
+	first := w.seq == 0
 	switch {
-	case a.Seq <= w.Seq || a.Epoch > k.epoch || w.left:
+	case w.left || !w.receive(r.Header, k.epoch):
 		return nil, nil
 	case w.lost:
-		w.Worker = a.Worker
 		g := k.grant(w)
 		g.Lost, g.Recall = true, false
-		return []Grant{g}, nil
+		return []MoneyGrant{g}, nil
 	}
-	if a.Epoch == k.epoch {
+	if r.Epoch == k.epoch {
 		w.known = true
 	} else {
-		a.Given = 0
+		r.Given = 0
 	}
-	if w.Seq == 0 {
-		w.before = a.Stake.Recorded.Minus(w.charged)
+	if first {
+		w.before = r.Stake.Recorded.Minus(w.charged)
 	}
-	w.Ask, w.refused = a, time.Time{}
+	w.MoneyReport, w.refused = r, time.Time{}
 	noRoom, err := k.agree(w)
 	if err != nil {
 		return nil, err
 	}
 	if !w.known {
-		return []Grant{k.grant(w)}, nil // once it has heard of this keeper, its stake is sure
+		return []MoneyGrant{k.grant(w)}, nil // once it has heard of this keeper, its stake is sure
 	}
 	more, recall := k.want(w)
 	w.given = w.given.Plus(more)
-	grants := []Grant{k.grant(w)}
+	grants := []MoneyGrant{k.grant(w)}
 	if noRoom {
-		grants[0].NoRoom = w.Seq
+		grants[0].NoRoom = w.seq
 	}
 	if recall {
 		grants = append(grants, k.recall(w)...)
@@ -271,7 +271,7 @@ func (k *Keeper) Answer(a Ask) ([]Grant, error) {
 
 // agree makes durable what a worker says that its calls can cost, if there is room for that. There is, unless earlier keepers gave more than
 // is free now. noRoom means that there never will be.
-func (k *Keeper) agree(w *worker) (noRoom bool, err error) {
+func (k *MoneyKeeper) agree(w *moneyWorker) (noRoom bool, err error) {
 	says, room, alone := max(0, w.Exposed), k.limit.Minus(k.spent), true
 	for _, o := range k.workers {
 		if o != w {
@@ -291,22 +291,21 @@ func (k *Keeper) agree(w *worker) (noRoom bool, err error) {
 	if !w.known {
 		says = max(says, w.exposed) // the ask may be older than one that an earlier keeper agreed to
 	}
-	if err := k.secure(w.Worker, w, says); err != nil {
+	if err := k.secure(w, says); err != nil {
 		return false, err
 	}
-	w.agreed = w.Seq
+	w.durable = w.seq
 	return false, nil
 }
 
-func (k *Keeper) grant(w *worker) Grant {
-	w.number++
-	return Grant{
-		Worker: w.Worker, Epoch: k.epoch, Number: w.number, Seq: w.agreed, Given: w.given, Limit: k.limit,
+func (k *MoneyKeeper) grant(w *moneyWorker) MoneyGrant {
+	return MoneyGrant{
+		Header: w.session.grant(k.epoch), Durable: w.durable, Given: w.given, Limit: k.limit,
 		Recall: k.limit.Minus(k.spent) < k.allotted() && w.Stake.Spare > 0,
 	}
 }
 
-func (k *Keeper) allotted() (sum llm.Money) {
+func (k *MoneyKeeper) allotted() (sum llm.Money) {
 	for _, w := range k.workers {
 		sum = sum.Plus(w.atStake())
 	}
@@ -321,7 +320,7 @@ const (
 )
 
 // want returns what a worker gets, and whether others must give back what they do not need.
-func (k *Keeper) want(w *worker) (more llm.Money, recall bool) {
+func (k *MoneyKeeper) want(w *moneyWorker) (more llm.Money, recall bool) {
 	s, free, workers := w.Stake, k.free(), 0
 	for range k.live() {
 		workers++
@@ -349,7 +348,7 @@ func (k *Keeper) want(w *worker) (more llm.Money, recall bool) {
 
 // deny reports whether nothing is in flight anywhere and nobody has anything to give back: then what w needs
 // will never be there. Because a call may be counted twice for a moment, that must hold for an Interval.
-func (k *Keeper) deny(w *worker) bool {
+func (k *MoneyKeeper) deny(w *moneyWorker) bool {
 	now := time.Now()
 	for o := range k.live() {
 		recent := now.Sub(o.refused) < 2*Interval
@@ -365,7 +364,7 @@ func (k *Keeper) deny(w *worker) bool {
 }
 
 // recall tells all other workers to give back what they do not need.
-func (k *Keeper) recall(w *worker) (all []Grant) {
+func (k *MoneyKeeper) recall(w *moneyWorker) (all []MoneyGrant) {
 	for o := range k.live() {
 		if o != w && o.known && o.Stake.Spare > 0 {
 			g := k.grant(o)
@@ -387,7 +386,7 @@ type Sums struct {
 }
 
 // Sums returns what the budget is divided into.
-func (k *Keeper) Sums() Sums {
+func (k *MoneyKeeper) Sums() Sums {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	s := Sums{Limit: k.limit, Spent: k.spent, Allotted: map[string]llm.Money{}}

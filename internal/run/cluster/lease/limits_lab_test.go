@@ -1,4 +1,4 @@
-package share
+package lease
 
 import (
 	"context"
@@ -123,13 +123,13 @@ func (a *account) Ask(ctx context.Context, req *llm.Request) (*llm.Response, err
 }
 
 // lab is a keeper, its workers, and a network that loses, delays and doubles messages.
-type lab struct {
+type limitsLab struct {
 	t       *testing.T
 	account *account
 	given   provider.Provider
 	kept    sync.Mutex
-	keeper  *Keeper // nil: it is gone
-	hub     bool    // messages are carried
+	keeper  *LimitsKeeper // nil: it is gone
+	hub     bool          // messages are carried
 	loss    float64
 
 	mu      sync.Mutex
@@ -138,13 +138,13 @@ type lab struct {
 }
 
 type labWorker struct {
-	*Member
+	*LimitsMember
 	dispatcher *dispatch.Dispatcher
 	stop       context.CancelFunc
 }
 
 // deliver calls f after a while, mostly once.
-func (l *lab) deliver(f func()) {
+func (l *limitsLab) deliver(f func()) {
 	l.account.mu.Lock()
 	r := l.account.rand
 	times, delay := 1, time.Duration(r.Int64N(int64(20*time.Millisecond)))
@@ -166,7 +166,7 @@ func (l *lab) deliver(f func()) {
 }
 
 // report sends a report, and whatever follows from it.
-func (l *lab) report(w *labWorker) {
+func (l *limitsLab) report(w *labWorker) {
 	r := w.Report()
 	l.kept.Lock()
 	hub := l.hub
@@ -190,7 +190,7 @@ func (l *lab) report(w *labWorker) {
 }
 
 // grant delivers a grant.
-func (l *lab) grant(g Grant) {
+func (l *limitsLab) grant(g LimitsGrant) {
 	l.mu.Lock()
 	w := l.workers[g.Worker]
 	l.mu.Unlock()
@@ -200,14 +200,14 @@ func (l *lab) grant(g Grant) {
 }
 
 // join starts a worker, which asks as much as it may until it is stopped.
-func (l *lab) join(ctx context.Context, name string, wg *sync.WaitGroup) {
+func (l *limitsLab) join(ctx context.Context, name string, wg *sync.WaitGroup) {
 	d, err := dispatch.New(dispatch.Config{Shared: true, Lanes: []dispatch.Lane{{Provider: l.given, Model: l.account}}})
 	if err != nil {
 		l.t.Error(err)
 		return
 	}
 	ctx, stop := context.WithCancel(ctx)
-	w := &labWorker{Member: NewMember(name, d), dispatcher: d, stop: stop}
+	w := &labWorker{LimitsMember: NewLimitsMember(name, d), dispatcher: d, stop: stop}
 	l.mu.Lock()
 	l.workers[name] = w
 	l.mu.Unlock()
@@ -228,7 +228,7 @@ func (l *lab) join(ctx context.Context, name string, wg *sync.WaitGroup) {
 }
 
 // sum returns what the shares in force add up to.
-func (l *lab) sum() (sum float64) {
+func (l *limitsLab) sum() (sum float64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, w := range l.workers {
@@ -244,7 +244,7 @@ func (l *lab) sum() (sum float64) {
 }
 
 // watch checks the sum of shares until ctx ends.
-func (l *lab) watch(ctx context.Context) {
+func (l *limitsLab) watch(ctx context.Context) {
 	for wait(ctx, 7*time.Millisecond) == nil {
 		if s := l.sum(); s > 1+1e-9 {
 			l.t.Errorf("the shares add up to %v", s)
@@ -253,20 +253,20 @@ func (l *lab) watch(ctx context.Context) {
 	}
 }
 
-// newLab returns a lab without workers.
-func newLab(t *testing.T, limits sim.Limits, given provider.Limits, silent bool, seed uint64) *lab {
+// newLimitsLab returns a lab without workers.
+func newLimitsLab(t *testing.T, limits sim.Limits, given provider.Limits, silent bool, seed uint64) *limitsLab {
 	style, counting := sim.OpenAI, provider.CountMax
 	if limits.ITPM > 0 || limits.OTPM > 0 {
 		style, counting = sim.Anthropic, provider.CountUsed
 	}
-	return &lab{
-		t: t, workers: map[string]*labWorker{}, keeper: NewKeeper(1, true), hub: true, loss: 0.01,
+	return &limitsLab{
+		t: t, workers: map[string]*labWorker{}, keeper: NewLimitsKeeper(1, true), hub: true, loss: 0.01,
 		account: &account{quota: sim.NewQuota(limits, style, time.Now()), silent: silent, latency: time.Second, rand: rand.New(rand.NewPCG(seed, 22))},
 		given:   provider.Provider{Name: "lab", Dialect: "openai", BaseURL: "https://lab.example/v1", Counting: counting, Limits: given},
 	}
 }
 
-func (l *lab) kill(name string) {
+func (l *limitsLab) kill(name string) {
 	l.mu.Lock()
 	w := l.workers[name]
 	delete(l.workers, name)
@@ -281,7 +281,7 @@ const (
 
 // play runs four workers for a minute. One dies and another joins. It returns what was used of each limit
 // from playFrom on.
-func (l *lab) play(ctx context.Context) (used [3]float64) {
+func (l *limitsLab) play(ctx context.Context) (used [3]float64) {
 	ctx, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	for i := range 4 {

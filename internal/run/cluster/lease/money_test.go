@@ -1,4 +1,4 @@
-package allot
+package lease
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 func alwaysDurable(string, llm.Money) error { return nil }
 
 // answer returns the grant of the worker that asks.
-func answer(t *testing.T, k *Keeper, a Ask) Grant {
+func answer(t *testing.T, k *MoneyKeeper, a MoneyReport) MoneyGrant {
 	t.Helper()
 	grants, err := k.Answer(a)
 	if err != nil || len(grants) == 0 || grants[0].Worker != a.Worker {
@@ -28,11 +28,11 @@ func answer(t *testing.T, k *Keeper, a Ask) Grant {
 func TestRefusedLast(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		k := NewKeeper(Config{Epoch: 1, Limit: 1000, Durable: alwaysDurable})
+		k := NewMoneyKeeper(MoneyConfig{Epoch: 1, Limit: 1000, Durable: alwaysDurable})
 		seq := uint64(0)
-		short := func() Grant {
+		short := func() MoneyGrant {
 			seq++
-			return answer(t, k, Ask{Worker: "short", Seq: seq, Epoch: 1, Stake: budget.Stake{Short: 500, Idle: true}})
+			return answer(t, k, MoneyReport{Header: Header{Worker: "short", Seq: seq, Epoch: 1}, Stake: budget.Stake{Short: 500, Idle: true}})
 		}
 		for i, other := range []struct {
 			stake budget.Stake
@@ -42,7 +42,7 @@ func TestRefusedLast(t *testing.T) {
 			{budget.Stake{AtStake: 900, Spare: 700, Idle: true}, false}, // it will give back
 			{budget.Stake{AtStake: 900, Idle: true}, true},
 		} {
-			answer(t, k, Ask{Worker: "other", Seq: uint64(i + 1), Epoch: 1, Given: 1000, Stake: other.stake})
+			answer(t, k, MoneyReport{Header: Header{Worker: "other", Seq: uint64(i + 1), Epoch: 1}, Given: 1000, Stake: other.stake})
 			for range 3 {
 				short()
 				time.Sleep(Interval)
@@ -64,8 +64,8 @@ func TestRefusedLast(t *testing.T) {
 // keeper knows to be durable. A grant of the keeper before may still arrive.
 func TestStakeOfAnotherKeeper(t *testing.T) {
 	t.Parallel()
-	k := NewKeeper(Config{Epoch: 2, Limit: 1000, Spent: 100, Exposed: map[string]llm.Money{"a": 700, "b": 100}, Durable: alwaysDurable})
-	ask := Ask{Worker: "a", Seq: 9, Epoch: 1, Given: 700, Stake: budget.Stake{AtStake: 10, Short: 200}}
+	k := NewMoneyKeeper(MoneyConfig{Epoch: 2, Limit: 1000, Spent: 100, Exposed: map[string]llm.Money{"a": 700, "b": 100}, Durable: alwaysDurable})
+	ask := MoneyReport{Header: Header{Worker: "a", Seq: 9, Epoch: 1}, Given: 700, Stake: budget.Stake{AtStake: 10, Short: 200}}
 	if g := answer(t, k, ask); g.Given != 0 || k.Sums().Allotted["a"] != 700 {
 		t.Errorf("%+v, %v", g, k.Sums())
 	}
@@ -76,7 +76,7 @@ func TestStakeOfAnotherKeeper(t *testing.T) {
 	if err := k.Lost("b"); err != nil || k.Sums().AtRisk != 100 {
 		t.Errorf("%v, %v", k.Sums(), err)
 	}
-	if g := answer(t, k, Ask{Worker: "b", Seq: 1, Epoch: 2}); !g.Lost || k.Sums().AtRisk != 100 || !k.IsLost("b") || k.IsLost("a") {
+	if g := answer(t, k, MoneyReport{Header: Header{Worker: "b", Seq: 1, Epoch: 2}}); !g.Lost || k.Sums().AtRisk != 100 || !k.IsLost("b") || k.IsLost("a") {
 		t.Errorf("%+v, %v", g, k.Sums())
 	}
 	if err := k.Leave("b"); err != nil || k.Sums().AtRisk != 100 {
@@ -92,9 +92,9 @@ func TestStakeOfAnotherKeeper(t *testing.T) {
 func TestNotDurable(t *testing.T) {
 	t.Parallel()
 	full := errors.New("disk full")
-	k := NewKeeper(Config{Epoch: 1, Limit: 1000, Durable: func(string, llm.Money) error { return full }})
-	grants, err := k.Answer(Ask{Worker: "a", Seq: 1, Stake: budget.Stake{AtStake: 5}, Exposed: 5})
-	if len(grants) > 0 || !errors.Is(err, full) || k.workers["a"].agreed != 0 {
+	k := NewMoneyKeeper(MoneyConfig{Epoch: 1, Limit: 1000, Durable: func(string, llm.Money) error { return full }})
+	grants, err := k.Answer(MoneyReport{Header: Header{Worker: "a", Seq: 1}, Stake: budget.Stake{AtStake: 5}, Exposed: 5})
+	if len(grants) > 0 || !errors.Is(err, full) || k.workers["a"].durable != 0 {
 		t.Errorf("%+v, %v, %v", grants, err, k.Sums())
 	}
 }
@@ -104,9 +104,9 @@ func TestNotDurable(t *testing.T) {
 func TestExposedIsKnown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		k := NewKeeper(Config{Epoch: 1, Limit: 1000, Durable: alwaysDurable})
-		m := NewMember("a", 1000)
-		m.Apply(answer(t, k, m.Ask())) // from now on it knows the keeper
+		k := NewMoneyKeeper(MoneyConfig{Epoch: 1, Limit: 1000, Durable: alwaysDurable})
+		m := NewMoneyMember("a", 1000)
+		m.Apply(answer(t, k, m.Report())) // from now on it knows the keeper
 		raise := func(ctx context.Context, to llm.Money) <-chan error {
 			done := make(chan error, 1)
 			go func() { done <- m.expose(ctx, to) }()
@@ -129,26 +129,26 @@ func TestExposedIsKnown(t *testing.T) {
 			}
 		}
 		first := raise(t.Context(), 20)
-		m.Apply(Grant{Worker: "a", Epoch: 1, Number: 50, Seq: 1}) // to the ask before
+		m.Apply(MoneyGrant{Header: Header{Worker: "a", Epoch: 1, Number: 50}, Durable: 1}) // to the ask before
 		synctest.Wait()
 		if len(first) > 0 {
 			t.Error("an old answer was taken for a new one")
 		}
 		k.workers["a"].number = 50
-		late := answer(t, k, m.Ask())
-		m.Apply(answer(t, k, m.Ask()))
+		late := answer(t, k, m.Report())
+		m.Apply(answer(t, k, m.Report()))
 		known(first, nil)
 		if err := m.expose(t.Context(), 5); err != nil { // less needs no answer
 			t.Error(err)
 		}
-		answer(t, k, m.Ask())
+		answer(t, k, m.Report())
 		ctx, cancel := context.WithCancel(t.Context())
 		second := raise(ctx, 15)
 		m.Apply(late)
 		cancel()
 		known(second, context.Canceled)
 		third := raise(t.Context(), 15)
-		m.Apply(answer(t, k, Ask{Worker: "a", Seq: 90, Epoch: 1, Given: m.given, Stake: budget.Stake{AtStake: 300}, Exposed: 15}))
+		m.Apply(answer(t, k, MoneyReport{Header: Header{Worker: "a", Seq: 90, Epoch: 1}, Given: m.given, Stake: budget.Stake{AtStake: 300}, Exposed: 15}))
 		known(third, nil)
 		if err := k.Lost("a"); err != nil || k.Sums().AtRisk != 15 {
 			t.Errorf("%+v, %v", k.Sums(), err)

@@ -1,4 +1,4 @@
-package share
+package lease
 
 import (
 	"fmt"
@@ -49,7 +49,7 @@ func TestSharedLimits(t *testing.T) {
 				meanWhole, meanReached, meanRefused := 0.0, 0.0, 0.0
 				for seed := range plays {
 					synctest.Test(t, func(t *testing.T) {
-						l := newLab(t, tt.server, tt.given, tt.silent, uint64(plays*i+seed))
+						l := newLimitsLab(t, tt.server, tt.given, tt.silent, uint64(plays*i+seed))
 						l.account.latency, l.account.short = latency, strings.HasPrefix(tt.name, "short")
 						later, all := l.play(t.Context()), l.account.total()
 						reached, whole := 0.0, 0.0
@@ -88,7 +88,7 @@ func TestSharedConcurrency(t *testing.T) {
 		t.Run(fmt.Sprint(allowed), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				l := newLab(t, sim.Limits{}, provider.Limits{Concurrency: allowed}, false, 1)
+				l := newLimitsLab(t, sim.Limits{}, provider.Limits{Concurrency: allowed}, false, 1)
 				l.account.latency = time.Second
 				used := l.play(t.Context())
 				mean := used[0] / (playFor - playFrom).Seconds() * 1.03 // seconds that a call takes

@@ -1,4 +1,4 @@
-package share
+package lease
 
 import (
 	"fmt"
@@ -41,16 +41,16 @@ func (f *fixed) share() float64 {
 // message is one in flight: a report, a grant, or the news that nobody answers a report.
 type message struct {
 	at     time.Time
-	report *Report
-	grant  *Grant
+	report *LimitsReport
+	grant  *LimitsGrant
 	gone   uint64 // seq of the report
 	to     *player
 }
 
 // player is a worker or a keeper, which can be stopped for a while.
 type player struct {
-	*Member
-	keeper *Keeper
+	*LimitsMember
+	keeper *LimitsKeeper
 	limits *fixed
 	next   time.Time // report
 	resume time.Time // it is stopped until then
@@ -100,7 +100,7 @@ func (h *history) report(w *player) {
 // start starts a keeper.
 func (h *history) start() {
 	h.epoch++
-	h.keepers = append(h.keepers, &player{keeper: NewKeeper(h.epoch, h.epoch == 1)})
+	h.keepers = append(h.keepers, &player{keeper: NewLimitsKeeper(h.epoch, h.epoch == 1)})
 }
 
 // event makes something happen, rarely.
@@ -112,7 +112,7 @@ func (h *history) event() {
 	case 0, 1, 2: // a worker joins
 		if len(h.workers) < 6 {
 			f := &fixed{rand: h.rand}
-			h.workers = append(h.workers, &player{Member: NewMember(fmt.Sprint("w", now.UnixNano()), f), limits: f})
+			h.workers = append(h.workers, &player{LimitsMember: NewLimitsMember(fmt.Sprint("w", now.UnixNano()), f), limits: f})
 		}
 	case 3, 4: // one is stopped for a while
 		if i < len(h.workers) {
@@ -237,10 +237,10 @@ func TestSharesNeverExceedTheWhole(t *testing.T) {
 func TestGone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		limits, keeper := &fixed{}, NewKeeper(1, true)
-		member := NewMember("w", limits)
-		keeper.Answer(Report{Worker: "other", Seq: 1, Accounts: map[string]Need{"x": {}}})
-		keeper.Answer(Report{Worker: "other", Seq: 2, Epoch: 1, Number: 2, Accounts: map[string]Need{"x": {}}})
+		limits, keeper := &fixed{}, NewLimitsKeeper(1, true)
+		member := NewLimitsMember("w", limits)
+		keeper.Answer(LimitsReport{Header: Header{Worker: "other", Seq: 1}, Accounts: map[string]Need{"x": {}}})
+		keeper.Answer(LimitsReport{Header: Header{Worker: "other", Seq: 2, Epoch: 1, Number: 2}, Accounts: map[string]Need{"x": {}}})
 		member.Apply(keeper.Answer(member.Report())[0])
 		if s := limits.share(); s < 0.9 {
 			t.Fatalf("a share of %v beside a worker that needs nothing", s)

@@ -1,4 +1,4 @@
-package allot
+package lease
 
 import (
 	"cmp"
@@ -13,19 +13,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"parley/internal/ask/dispatch"
 	"parley/internal/ask/price"
 	"parley/internal/ask/provider"
 	"parley/llm"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
 // lab is a run with a budget: a provider that bills, workers, a keeper, and a network that loses, delays and
 // doubles messages.
-type lab struct {
+type moneyLab struct {
 	t      *testing.T
 	ctx    context.Context
 	limit  llm.Money
@@ -41,24 +37,24 @@ type lab struct {
 	allotted map[string]llm.Money // durable
 	writes   int
 	epoch    uint64
-	keeper   *Keeper // nil: it is gone
+	keeper   *MoneyKeeper // nil: it is gone
 	workers  map[string]*station
 	gone     map[string]bool
 }
 
 // station is a worker of the lab.
 type station struct {
-	*Member
+	*MoneyMember
 	name string
 	stop context.CancelFunc
 }
 
-func newLab(t *testing.T, limit llm.Money, seed uint64) *lab {
+func newMoneyLab(t *testing.T, limit llm.Money, seed uint64) *moneyLab {
 	prices, err := price.Read(strings.NewReader(`{"lab/any": {"input_cost_per_token": 1e-6, "output_cost_per_token": 4e-6, "max_output_tokens": 1000, "litellm_provider": "lab"}}`), "prices.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &lab{
+	l := &moneyLab{
 		t: t, limit: limit, prices: prices, rand: rand.New(rand.NewPCG(seed, 7)),
 		allotted: map[string]llm.Money{}, workers: map[string]*station{}, gone: map[string]bool{},
 	}
@@ -69,7 +65,7 @@ func newLab(t *testing.T, limit llm.Money, seed uint64) *lab {
 var errReplaced = errors.New("another keeper writes")
 
 // durable returns what keeps exposures, after a moment, while no other keeper has begun.
-func (l *lab) durable(epoch uint64) func(worker string, amount llm.Money) error {
+func (l *moneyLab) durable(epoch uint64) func(worker string, amount llm.Money) error {
 	return func(worker string, amount llm.Money) error {
 		time.Sleep(2 * time.Millisecond)
 		l.mu.Lock()
@@ -84,18 +80,18 @@ func (l *lab) durable(epoch uint64) func(worker string, amount llm.Money) error 
 }
 
 // restart starts a keeper that knows only what is durable.
-func (l *lab) restart() {
+func (l *moneyLab) restart() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.epoch++
-	l.keeper = NewKeeper(Config{Epoch: l.epoch, Limit: l.limit, Spent: l.recorded, Exposed: maps.Clone(l.allotted), Durable: l.durable(l.epoch)})
+	l.keeper = NewMoneyKeeper(MoneyConfig{Epoch: l.epoch, Limit: l.limit, Spent: l.recorded, Exposed: maps.Clone(l.allotted), Durable: l.durable(l.epoch)})
 	for name := range l.gone {
 		l.lose(l.keeper, name)
 	}
 }
 
 // lose tells a keeper that a worker is lost.
-func (l *lab) lose(k *Keeper, name string) {
+func (l *moneyLab) lose(k *MoneyKeeper, name string) {
 	l.wg.Go(func() {
 		if err := k.Lost(name); err != nil && !errors.Is(err, errReplaced) {
 			l.t.Error(err)
@@ -103,21 +99,21 @@ func (l *lab) lose(k *Keeper, name string) {
 	})
 }
 
-func (l *lab) current() *Keeper {
+func (l *moneyLab) current() *MoneyKeeper {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.keeper
 }
 
 // intn returns a random number.
-func (l *lab) intn(n int) int {
+func (l *moneyLab) intn(n int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.rand.IntN(n)
 }
 
 // deliver calls f after a while, mostly once.
-func (l *lab) deliver(f func()) {
+func (l *moneyLab) deliver(f func()) {
 	times, delay := 1, time.Duration(1+l.intn(20))*time.Millisecond
 	switch l.intn(30) {
 	case 0:
@@ -136,8 +132,8 @@ func (l *lab) deliver(f func()) {
 }
 
 // ask sends an ask, and whatever follows from it.
-func (l *lab) ask(w *station) {
-	a := w.Ask()
+func (l *moneyLab) ask(w *station) {
+	a := w.Report()
 	l.deliver(func() {
 		keeper := l.current()
 		if keeper == nil {
@@ -162,14 +158,14 @@ func (l *lab) ask(w *station) {
 }
 
 // check checks that no more is billed than there is, and that nothing is promised twice.
-func (l *lab) check() {
+func (l *moneyLab) check() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	sum := l.recorded - l.transit
 	for name, w := range l.workers {
-		w.Member.mu.Lock()
+		w.MoneyMember.mu.Lock()
 		sends := w.exposed // more waits for the keeper
-		w.Member.mu.Unlock()
+		w.MoneyMember.mu.Unlock()
 		sum = sum.Plus(min(sends, w.Budget().Stake().Owed))
 		if sends > l.allotted[name] {
 			l.t.Errorf("%s may send %v, and %v is durable", name, sends, l.allotted[name])
@@ -187,7 +183,7 @@ func (l *lab) check() {
 }
 
 // Ask answers and bills, even if nobody waits for it any more.
-func (l *lab) Ask(ctx context.Context, _ *llm.Request) (*llm.Response, error) {
+func (l *moneyLab) Ask(ctx context.Context, _ *llm.Request) (*llm.Response, error) {
 	u := llm.Usage{Input: 20 + l.intn(30), Output: 1 + l.intn(200)}
 	latency := time.Duration(100+l.intn(2000)) * time.Millisecond
 	done := make(chan struct{})
@@ -210,7 +206,7 @@ func (l *lab) Ask(ctx context.Context, _ *llm.Request) (*llm.Response, error) {
 }
 
 // record records a call after a while: first for the keeper, then for the worker.
-func (l *lab) record(w *station, cost llm.Money) {
+func (l *moneyLab) record(w *station, cost llm.Money) {
 	time.Sleep(time.Duration(l.intn(30)) * time.Millisecond)
 	l.mu.Lock()
 	if l.gone[w.name] {
@@ -231,8 +227,8 @@ func (l *lab) record(w *station, cost llm.Money) {
 }
 
 // join starts a worker that makes calls in flight until it has no money.
-func (l *lab) join(name string, inFlight int, wg *sync.WaitGroup) {
-	w := &station{Member: NewMember(name, l.limit), name: name}
+func (l *moneyLab) join(name string, inFlight int, wg *sync.WaitGroup) {
+	w := &station{MoneyMember: NewMoneyMember(name, l.limit), name: name}
 	d, err := dispatch.New(dispatch.Config{
 		Budget: w.Budget(), Prices: l.prices,
 		Lanes: []dispatch.Lane{{Provider: provider.Provider{Name: "lab", Dialect: "openai", Limits: provider.Limits{Concurrency: cmp.Or(l.sends, inFlight)}}, Model: l}},
@@ -274,7 +270,7 @@ func (l *lab) join(name string, inFlight int, wg *sync.WaitGroup) {
 }
 
 // leave ends a worker that has recorded everything.
-func (l *lab) leave(name string) {
+func (l *moneyLab) leave(name string) {
 	for {
 		l.mu.Lock()
 		k, gone := l.keeper, l.gone[name]
@@ -298,7 +294,7 @@ func (l *lab) leave(name string) {
 }
 
 // calls makes calls until there is no money.
-func (l *lab) calls(ctx context.Context, d *dispatch.Dispatcher, w *station) {
+func (l *moneyLab) calls(ctx context.Context, d *dispatch.Dispatcher, w *station) {
 	schema := &llm.Schema{Name: "x", JSON: []byte(`{"type":"object","properties":{"yes":{"type":"boolean"}},"required":["yes"]}`)}
 	for ctx.Err() == nil {
 		resp, err := d.Ask(ctx, &llm.Request{Model: "lab/any", Messages: []llm.Message{llm.User("Say yes.")}, MaxTokens: 200, Schema: schema, Sample: l.intn(1 << 30)})
@@ -319,7 +315,7 @@ func (l *lab) calls(ctx context.Context, d *dispatch.Dispatcher, w *station) {
 }
 
 // kill kills a worker: what it has not recorded is lost.
-func (l *lab) kill(name string) {
+func (l *moneyLab) kill(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w := l.workers[name]
@@ -363,7 +359,7 @@ func TestOneBudget(t *testing.T) {
 			t.Run(fmt.Sprint(tt.name, " ", seed), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					l := newLab(t, tt.limit, seed)
+					l := newMoneyLab(t, tt.limit, seed)
 					l.sends = tt.sends
 					l.play(tt.workers, tt.width, tt.kills, tt.restarts)
 					sums := l.keeper.Sums()
@@ -385,7 +381,7 @@ func TestOneBudget(t *testing.T) {
 }
 
 // play plays until the budget is exhausted.
-func (l *lab) play(workers, width, kills, restarts int) {
+func (l *moneyLab) play(workers, width, kills, restarts int) {
 	ctx, end := context.WithTimeout(l.t.Context(), 5*time.Minute)
 	defer end()
 	l.ctx = ctx

@@ -1,4 +1,4 @@
-package share
+package lease
 
 import (
 	"maps"
@@ -18,35 +18,31 @@ type Limits interface {
 	Adopt(known map[string]tokens.Guess)
 }
 
-// Member keeps the limits of a worker within its shares. It may be used from several goroutines.
-type Member struct {
-	worker string
+// LimitsMember keeps the limits of a worker within its shares. It may be used from several goroutines.
+type LimitsMember struct {
 	limits Limits
 
-	mu      sync.Mutex
-	seq     uint64
+	mu sync.Mutex
+	reporter
 	sent    [4]time.Time // when the last reports were made, by seq
-	epoch   uint64
-	since   uint64 // reports up to this one were made under another keeper, if there was one
-	number  uint64
+	since   uint64       // reports up to this one were made under another keeper, if there was one
 	workers int
 	until   time.Time // the shares are valid before
 	parts   map[string]Part
 }
 
-// NewMember returns the member of a worker's session, which has no share yet.
-func NewMember(worker string, limits Limits) *Member {
-	return &Member{worker: worker, limits: limits}
+// NewLimitsMember returns the member of a worker's session, which has no share yet.
+func NewLimitsMember(worker string, limits Limits) *LimitsMember {
+	return &LimitsMember{reporter: reporter{worker: worker}, limits: limits}
 }
 
 // Report returns a report, which must be sent at once. Call it every Interval, and when Apply says so.
-func (m *Member) Report() Report {
+func (m *LimitsMember) Report() LimitsReport {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
-	m.seq++
+	r := LimitsReport{Header: m.report(), Accounts: map[string]Need{}, Guesses: m.limits.Guesses()}
 	m.sent[m.seq%uint64(len(m.sent))] = now
-	r := Report{Worker: m.worker, Seq: m.seq, Epoch: m.epoch, Number: m.number, Accounts: map[string]Need{}, Guesses: m.limits.Guesses()}
 	for name, d := range m.limits.Demands() {
 		n := Need{Demand: d}
 		if now.Before(m.until) {
@@ -58,7 +54,7 @@ func (m *Member) Report() Report {
 }
 
 // sentAt returns when a report was made; ok is false if that was long ago or never.
-func (m *Member) sentAt(seq uint64) (t time.Time, ok bool) {
+func (m *LimitsMember) sentAt(seq uint64) (t time.Time, ok bool) {
 	if seq == 0 || seq > m.seq || m.seq-seq >= uint64(len(m.sent)) {
 		return t, false
 	}
@@ -67,7 +63,7 @@ func (m *Member) sentAt(seq uint64) (t time.Time, ok bool) {
 
 // Expired returns how long ago the report was made that the shares were for, if they have expired. Otherwise, and before the first
 // grant, it is 0.
-func (m *Member) Expired() time.Duration {
+func (m *LimitsMember) Expired() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if now := time.Now(); m.epoch > 0 && !now.Before(m.until) {
@@ -78,17 +74,17 @@ func (m *Member) Expired() time.Duration {
 
 // Apply applies a grant. It reports whether a share became smaller: then others wait for the next
 // report, which should be sent at once.
-func (m *Member) Apply(g Grant) (confirm bool) {
+func (m *LimitsMember) Apply(g LimitsGrant) (confirm bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at, ok := m.sentAt(g.Seq)
-	old := g.Epoch < m.epoch || g.Epoch == m.epoch && g.Number <= m.number
-	if until := at.Add(Lease); !ok || old || !time.Now().Before(until) {
+	if until := at.Add(Lease); !ok || !m.isNew(g.Header) || !time.Now().Before(until) {
 		return false
 	}
-	if g.Epoch > m.epoch {
+	first := m.epoch == 0
+	if m.reporter.apply(g.Header) {
 		m.since = 0
-		if m.epoch > 0 {
+		if !first {
 			m.since = m.seq
 		}
 	}
@@ -106,7 +102,7 @@ func (m *Member) Apply(g Grant) (confirm bool) {
 	if !time.Now().Before(m.until) {
 		confirm = false // they had expired
 	}
-	m.epoch, m.number, m.workers, m.until = g.Epoch, g.Number, g.Workers, at.Add(Lease)
+	m.workers, m.until = g.Workers, at.Add(Lease)
 	m.parts = parts
 	m.limits.Adopt(g.Guesses)
 	m.set()
@@ -115,7 +111,7 @@ func (m *Member) Apply(g Grant) (confirm bool) {
 
 // Unanswered notes that nobody is there to answer a report: the hub works, and the keeper is gone. Do
 // not call it when an answer is merely late. The shares in force stay valid, up to an equal part.
-func (m *Member) Unanswered(seq uint64) {
+func (m *LimitsMember) Unanswered(seq uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at, ok := m.sentAt(seq)
@@ -132,7 +128,7 @@ func (m *Member) Unanswered(seq uint64) {
 }
 
 // set tells the limits.
-func (m *Member) set() {
+func (m *LimitsMember) set() {
 	parts := make(map[string]limiter.Part, len(m.parts))
 	for name, p := range m.parts {
 		parts[name] = limiter.Part{Share: p.Share, Until: m.until, Rates: p.Rates}
