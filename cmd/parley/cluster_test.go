@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,6 +25,7 @@ type process struct {
 	t    *testing.T
 	args []string
 	env  []string
+	dir  string // its current folder; "": that of the test
 	cmd  *exec.Cmd
 	out  *printed
 	err  *printed
@@ -53,7 +54,13 @@ func (o *printed) Bytes() []byte { return []byte(o.String()) }
 
 func start(t *testing.T, token string, args ...string) *process {
 	t.Helper()
-	p := &process{t: t, args: args, env: append(os.Environ(), beParley+"=1", "PARLEY_CLUSTER_TOKEN="+token)}
+	return startIn(t, "", token, args...)
+}
+
+// startIn is start in a folder.
+func startIn(t *testing.T, dir, token string, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, args: args, dir: dir, env: append(os.Environ(), beParley+"=1", "PARLEY_CLUSTER_TOKEN="+token)}
 	p.start()
 	t.Cleanup(func() { p.kill() })
 	return p
@@ -66,7 +73,7 @@ func (p *process) start() {
 		p.t.Fatal(err)
 	}
 	p.cmd, p.out, p.err, p.done = exec.Command(self, p.args...), &printed{}, &printed{}, make(chan error, 1)
-	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = p.env, p.out, p.err
+	p.cmd.Dir, p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = p.dir, p.env, p.out, p.err
 	p.cmd.WaitDelay = time.Second
 	if err := p.cmd.Start(); err != nil {
 		p.t.Fatal(err)
@@ -183,7 +190,7 @@ func TestKilledBudget(t *testing.T) {
 	hubs, address := hubOf(t, 1)
 	var workers []*process
 	for range members {
-		workers = append(workers, start(t, "secret", "worker", "--cluster", address, "--quiet", "--allow-files", filepath.Dir(prices)))
+		workers = append(workers, start(t, "secret", "worker", "--cluster", address, "--quiet"))
 	}
 	run := start(t, "secret", "run", file, "--out", out, "--json", "--quiet", "--lease", "500ms", "--cluster", address,
 		"--budget", fmt.Sprint(budget), "--set", "episodes=2000", "--set", fmt.Sprint("limits.concurrency=", members*inFlight), "--set", "agents.quiet.max_tokens=60", "--set", "agents.bold.max_tokens=60", "--set", "prices="+prices, "--allow-files", filepath.Dir(prices))
@@ -211,6 +218,28 @@ func TestKilledBudget(t *testing.T) {
 		t.Errorf("%+v; the provider bills %g, want at most %g", got, billed, budget)
 	}
 	t.Logf("%+v; billed %g of %g; at most %d calls in flight", got, billed, budget, server.Stats().InFlightMax)
+}
+
+// TestPricesTravel: a worker in another folder, without the file of prices that the plan names, charges what the file says.
+func TestPricesTravel(t *testing.T) {
+	t.Parallel()
+	url, server := serve(t, simhttp.Config{})
+	file := plan(t, url)
+	if err := os.Rename(priced(t, 100), filepath.Join(filepath.Dir(file), "my-prices.json")); err != nil {
+		t.Fatal(err)
+	}
+	listen := freePorts(t, 1)[0]
+	run := start(t, "secret", "run", file, "--out", filepath.Join(t.TempDir(), "run.parley"), "--json", "--listen", listen, "--budget", "1000", "--set", "episodes=3",
+		"--set", "prices=my-prices.json", "--set", "agents.quiet.max_tokens=60", "--set", "agents.bold.max_tokens=60")
+	worker := startIn(t, t.TempDir(), "secret", "worker", "--cluster", "nats://"+listen)
+	var got spending
+	if err := errors.Join(run.wait(), json.Unmarshal(run.out.Bytes(), &got)); err != nil {
+		t.Fatalf("%v: %s%s", err, run.err, worker.err)
+	}
+	billed := float64(server.Stats().Tokens.Output) * 1000 / 1e6
+	if got.State != "complete" || billed == 0 || math.Abs(got.Cost-billed) > 1e-9 || got.Risked != 0 {
+		t.Errorf("%+v; the provider bills %g", got, billed)
+	}
 }
 
 // TestBudgetSurvivesKills kills everything at random moments, in a run with a budget of five times what it costs. It
@@ -347,12 +376,8 @@ func killedRun(t *testing.T, file string, nodes, enough int, more ...string) (ki
 		hubs, url := hubOf(t, nodes)
 		args = append(args, "--cluster", url)
 		parts = append(parts, hubs...)
-		worker := []string{"worker", "--cluster", url, "--quiet"}
-		if i := slices.Index(more, "--allow-files"); i >= 0 {
-			worker = append(worker, more[i:i+2]...)
-		}
 		for range 3 {
-			parts = append(parts, start(t, "secret", worker...))
+			parts = append(parts, start(t, "secret", "worker", "--cluster", url, "--quiet"))
 		}
 	}
 	run := start(t, "secret", args...)

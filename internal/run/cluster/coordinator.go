@@ -14,6 +14,7 @@ package cluster
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -62,6 +63,7 @@ type Coordinator struct {
 
 	budget func() llm.Money // nil: there is none
 	tally  *tally.Tally
+	prices map[string]json.RawMessage // what calls cost, by model
 }
 
 const (

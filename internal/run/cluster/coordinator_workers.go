@@ -26,6 +26,9 @@ func (c *Coordinator) UseBudget(limit func() llm.Money) { c.budget = limit }
 // UseTally makes t count the calls of the workers.
 func (c *Coordinator) UseTally(t *tally.Tally) { c.tally = t }
 
+// UsePrices tells workers what calls cost, by model: journal.Begun.Prices of now.
+func (c *Coordinator) UsePrices(byModel map[string]json.RawMessage) { c.prices = byModel }
+
 // keep makes the keepers of what workers share: the limits of accounts, and the budget. epoch is higher than that of any keeper
 // that the workers of the log know.
 func (p *play) keep(head *journal.Head, epoch uint64) {

@@ -37,6 +37,7 @@ type log struct {
 // begin finds the log that the journal was collected from, or makes a new one.
 func (p *play) begin(ctx context.Context, head *journal.Head) (*log, error) {
 	begun := p.run.Begun()
+	begun.Prices = p.prices
 	l := &log{play: p, name: hub.Log{Run: begun.Run, Number: head.Collected.Log}, head: head, ends: map[int]uint64{}}
 	if l.name.Number != 0 && !p.forked {
 		found, err := l.find(ctx)
