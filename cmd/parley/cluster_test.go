@@ -242,6 +242,76 @@ func TestPricesTravel(t *testing.T) {
 	}
 }
 
+// TestDrainedWorker drains one of two workers. It ends without an error, the other plays its lots, and the provider is asked nothing twice. All that
+// parley cluster prints agrees.
+func TestDrainedWorker(t *testing.T) {
+	t.Parallel()
+	direct, _ := provider(t)
+	want, _ := program(t, 0, "run", plan(t, direct), "--out", filepath.Join(t.TempDir(), "whole.parley"), "--json", "--quiet")
+	url, server, quick := slowed(t)
+	_, address := hubOf(t, 1)
+	workers := map[int]*process{}
+	for range 2 {
+		p := start(t, "secret", "worker", "--cluster", address, "--quiet")
+		workers[p.cmd.Process.Pid] = p
+	}
+	run := start(t, "secret", "run", plan(t, url), "--out", filepath.Join(t.TempDir(), "run.parley"), "--json", "--quiet", "--cluster", address)
+	var view struct {
+		Runs []struct {
+			Workers []struct {
+				Worker  string
+				Process int
+			}
+			Lots struct {
+				Waiting, Leased int
+				Open            []struct{ Worker string }
+			}
+		}
+		Drained string
+	}
+	look := func(args ...string) {
+		t.Helper()
+		p := start(t, "secret", append([]string{"cluster", "--cluster", address, "--json"}, args...)...)
+		if err := errors.Join(p.wait(), json.Unmarshal(p.out.Bytes(), &view)); err != nil {
+			t.Fatalf("%v: %s%s", err, p.out, p.err)
+		}
+	}
+	run.until(func() bool {
+		if server.Stats().OK < 20 {
+			return false
+		}
+		look()
+		return len(view.Runs) == 1 && len(view.Runs[0].Workers) == 2 && view.Runs[0].Lots.Leased > 1
+	})
+	if run.over() {
+		t.Fatal(run.err)
+	}
+	of := view.Runs[0]
+	played := 0
+	for _, lot := range of.Lots.Open {
+		if lot.Worker != "" {
+			played++
+		}
+	}
+	if played != of.Lots.Leased || played+of.Lots.Waiting != len(of.Lots.Open) {
+		t.Errorf("%+v: the list and the numbers differ", of)
+	}
+	drained := of.Workers[0]
+	unknown := start(t, "secret", "cluster", "--cluster", address, "drain", "NOBODY")
+	if err := unknown.wait(); err == nil || !strings.Contains(unknown.err.String(), "no run has a worker of this name") {
+		t.Errorf("%v: %s", err, unknown.err)
+	}
+	look("drain", drained.Worker)
+	if err := workers[drained.Process].wait(); err != nil || view.Drained != drained.Worker || len(view.Runs) != 1 || len(view.Runs[0].Workers) != 1 {
+		t.Errorf("%v: %+v: %s", err, view, workers[drained.Process].err)
+	}
+	quick()
+	var got summary
+	if err := errors.Join(run.wait(), json.Unmarshal(run.out.Bytes(), &got)); err != nil || got.State != "complete" || got.Digest != want.Digest || int(server.Stats().Requests) != want.Calls.Total {
+		t.Errorf("%v: %+v with %d requests, want %+v: %s", err, got, server.Stats().Requests, want, run.err)
+	}
+}
+
 // TestBudgetSurvivesKills kills everything at random moments, in a run with a budget of five times what it costs. It
 // completes, within the budget by the provider's own count, and no more is at risk than the calls that were open at the kills can have cost: those
 // in flight, and as many that were answered and not recorded yet.
@@ -327,10 +397,10 @@ func TestRebuilt(t *testing.T) {
 	left := start(t, "secret", "cluster", "--cluster", hub, "--json")
 	_ = left.wait()
 	var view struct {
-		Left   []string
-		Status []any // a list even if no run answers
+		Left []string
+		Runs []any // a list even if no run answers
 	}
-	if err := json.Unmarshal(left.out.Bytes(), &view); err != nil || len(view.Left) != 1 || view.Status == nil {
+	if err := json.Unmarshal(left.out.Bytes(), &view); err != nil || len(view.Left) != 1 || view.Runs == nil {
 		t.Fatalf("%v: %s%s", err, left.out, left.err)
 	}
 	again := start(t, "secret", "resume", filepath.Join(t.TempDir(), "again.parley"), "--cluster", hub, "--rebuild", view.Left[0], "--json", "--quiet")

@@ -153,6 +153,9 @@ func (l *log) give(ctx context.Context) error {
 	again := slices.Collect(maps.Values(l.open))
 	l.mu.Unlock()
 	for _, lot := range again {
+		l.mu.Lock()
+		l.waits[lot.First] = time.Now()
+		l.mu.Unlock()
 		if err := l.put(ctx, &lot); err != nil {
 			return err
 		}
@@ -171,7 +174,7 @@ func (l *log) give(ctx context.Context) error {
 			break
 		}
 		l.mu.Lock()
-		l.open[lot.First] = lot
+		l.open[lot.First], l.waits[lot.First] = lot, time.Now()
 		l.mu.Unlock()
 		if err := l.put(ctx, &lot); err != nil {
 			return err
