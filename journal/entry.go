@@ -43,8 +43,8 @@ type Begun struct {
 	// Measures are the scores that the kind declares for this plan, for readers that do not have the kind: each once, with
 	// the bounds that hold in all cells.
 	Measures []world.Measure `json:",omitempty"`
-	// Prices are digests of the prices at the beginning, by model.
-	Prices map[string]string `json:",omitempty"`
+	// Prices are the prices at the beginning, by model: null for one without a price. Workers get those of now.
+	Prices map[string]json.RawMessage `json:",omitempty"`
 }
 
 // Code is code that a plan names.

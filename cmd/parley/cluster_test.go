@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,6 +25,7 @@ type process struct {
 	t    *testing.T
 	args []string
 	env  []string
+	dir  string // its current folder; "": that of the test
 	cmd  *exec.Cmd
 	out  *printed
 	err  *printed
@@ -53,7 +54,13 @@ func (o *printed) Bytes() []byte { return []byte(o.String()) }
 
 func start(t *testing.T, token string, args ...string) *process {
 	t.Helper()
-	p := &process{t: t, args: args, env: append(os.Environ(), beParley+"=1", "PARLEY_CLUSTER_TOKEN="+token)}
+	return startIn(t, "", token, args...)
+}
+
+// startIn is start in a folder.
+func startIn(t *testing.T, dir, token string, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, args: args, dir: dir, env: append(os.Environ(), beParley+"=1", "PARLEY_CLUSTER_TOKEN="+token)}
 	p.start()
 	t.Cleanup(func() { p.kill() })
 	return p
@@ -66,7 +73,7 @@ func (p *process) start() {
 		p.t.Fatal(err)
 	}
 	p.cmd, p.out, p.err, p.done = exec.Command(self, p.args...), &printed{}, &printed{}, make(chan error, 1)
-	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = p.env, p.out, p.err
+	p.cmd.Dir, p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = p.dir, p.env, p.out, p.err
 	p.cmd.WaitDelay = time.Second
 	if err := p.cmd.Start(); err != nil {
 		p.t.Fatal(err)
@@ -183,7 +190,7 @@ func TestKilledBudget(t *testing.T) {
 	hubs, address := hubOf(t, 1)
 	var workers []*process
 	for range members {
-		workers = append(workers, start(t, "secret", "worker", "--cluster", address, "--quiet", "--allow-files", filepath.Dir(prices)))
+		workers = append(workers, start(t, "secret", "worker", "--cluster", address, "--quiet"))
 	}
 	run := start(t, "secret", "run", file, "--out", out, "--json", "--quiet", "--lease", "500ms", "--cluster", address,
 		"--budget", fmt.Sprint(budget), "--set", "episodes=2000", "--set", fmt.Sprint("limits.concurrency=", members*inFlight), "--set", "agents.quiet.max_tokens=60", "--set", "agents.bold.max_tokens=60", "--set", "prices="+prices, "--allow-files", filepath.Dir(prices))
@@ -211,6 +218,98 @@ func TestKilledBudget(t *testing.T) {
 		t.Errorf("%+v; the provider bills %g, want at most %g", got, billed, budget)
 	}
 	t.Logf("%+v; billed %g of %g; at most %d calls in flight", got, billed, budget, server.Stats().InFlightMax)
+}
+
+// TestPricesTravel: a worker in another folder, without the file of prices that the plan names, charges what the file says.
+func TestPricesTravel(t *testing.T) {
+	t.Parallel()
+	url, server := serve(t, simhttp.Config{})
+	file := plan(t, url)
+	if err := os.Rename(priced(t, 100), filepath.Join(filepath.Dir(file), "my-prices.json")); err != nil {
+		t.Fatal(err)
+	}
+	listen := freePorts(t, 1)[0]
+	run := start(t, "secret", "run", file, "--out", filepath.Join(t.TempDir(), "run.parley"), "--json", "--listen", listen, "--budget", "1000", "--set", "episodes=3",
+		"--set", "prices=my-prices.json", "--set", "agents.quiet.max_tokens=60", "--set", "agents.bold.max_tokens=60")
+	worker := startIn(t, t.TempDir(), "secret", "worker", "--cluster", "nats://"+listen)
+	var got spending
+	if err := errors.Join(run.wait(), json.Unmarshal(run.out.Bytes(), &got)); err != nil {
+		t.Fatalf("%v: %s%s", err, run.err, worker.err)
+	}
+	billed := float64(server.Stats().Tokens.Output) * 1000 / 1e6
+	if got.State != "complete" || billed == 0 || math.Abs(got.Cost-billed) > 1e-9 || got.Risked != 0 {
+		t.Errorf("%+v; the provider bills %g", got, billed)
+	}
+}
+
+// TestDrainedWorker drains one of two workers. It ends without an error, the other plays its lots, and the provider is asked nothing twice. All that
+// parley cluster prints agrees.
+func TestDrainedWorker(t *testing.T) {
+	t.Parallel()
+	direct, _ := provider(t)
+	want, _ := program(t, 0, "run", plan(t, direct), "--out", filepath.Join(t.TempDir(), "whole.parley"), "--json", "--quiet")
+	url, server, quick := slowed(t)
+	_, address := hubOf(t, 1)
+	workers := map[int]*process{}
+	for range 2 {
+		p := start(t, "secret", "worker", "--cluster", address, "--quiet")
+		workers[p.cmd.Process.Pid] = p
+	}
+	run := start(t, "secret", "run", plan(t, url), "--out", filepath.Join(t.TempDir(), "run.parley"), "--json", "--quiet", "--cluster", address)
+	var view struct {
+		Runs []struct {
+			Workers []struct {
+				Worker  string
+				Process int
+			}
+			Lots struct {
+				Waiting, Leased int
+				Open            []struct{ Worker string }
+			}
+		}
+		Drained string
+	}
+	look := func(args ...string) {
+		t.Helper()
+		p := start(t, "secret", append([]string{"cluster", "--cluster", address, "--json"}, args...)...)
+		if err := errors.Join(p.wait(), json.Unmarshal(p.out.Bytes(), &view)); err != nil {
+			t.Fatalf("%v: %s%s", err, p.out, p.err)
+		}
+	}
+	run.until(func() bool {
+		if server.Stats().OK < 20 {
+			return false
+		}
+		look()
+		return len(view.Runs) == 1 && len(view.Runs[0].Workers) == 2 && view.Runs[0].Lots.Leased > 1
+	})
+	if run.over() {
+		t.Fatal(run.err)
+	}
+	of := view.Runs[0]
+	played := 0
+	for _, lot := range of.Lots.Open {
+		if lot.Worker != "" {
+			played++
+		}
+	}
+	if played != of.Lots.Leased || played+of.Lots.Waiting != len(of.Lots.Open) {
+		t.Errorf("%+v: the list and the numbers differ", of)
+	}
+	drained := of.Workers[0]
+	unknown := start(t, "secret", "cluster", "--cluster", address, "drain", "NOBODY")
+	if err := unknown.wait(); err == nil || !strings.Contains(unknown.err.String(), "no run has a worker of this name") {
+		t.Errorf("%v: %s", err, unknown.err)
+	}
+	look("drain", drained.Worker)
+	if err := workers[drained.Process].wait(); err != nil || view.Drained != drained.Worker || len(view.Runs) != 1 || len(view.Runs[0].Workers) != 1 {
+		t.Errorf("%v: %+v: %s", err, view, workers[drained.Process].err)
+	}
+	quick()
+	var got summary
+	if err := errors.Join(run.wait(), json.Unmarshal(run.out.Bytes(), &got)); err != nil || got.State != "complete" || got.Digest != want.Digest || int(server.Stats().Requests) != want.Calls.Total {
+		t.Errorf("%v: %+v with %d requests, want %+v: %s", err, got, server.Stats().Requests, want, run.err)
+	}
 }
 
 // TestBudgetSurvivesKills kills everything at random moments, in a run with a budget of five times what it costs. It
@@ -298,10 +397,10 @@ func TestRebuilt(t *testing.T) {
 	left := start(t, "secret", "cluster", "--cluster", hub, "--json")
 	_ = left.wait()
 	var view struct {
-		Left   []string
-		Status []any // a list even if no run answers
+		Left []string
+		Runs []any // a list even if no run answers
 	}
-	if err := json.Unmarshal(left.out.Bytes(), &view); err != nil || len(view.Left) != 1 || view.Status == nil {
+	if err := json.Unmarshal(left.out.Bytes(), &view); err != nil || len(view.Left) != 1 || view.Runs == nil {
 		t.Fatalf("%v: %s%s", err, left.out, left.err)
 	}
 	again := start(t, "secret", "resume", filepath.Join(t.TempDir(), "again.parley"), "--cluster", hub, "--rebuild", view.Left[0], "--json", "--quiet")
@@ -347,12 +446,8 @@ func killedRun(t *testing.T, file string, nodes, enough int, more ...string) (ki
 		hubs, url := hubOf(t, nodes)
 		args = append(args, "--cluster", url)
 		parts = append(parts, hubs...)
-		worker := []string{"worker", "--cluster", url, "--quiet"}
-		if i := slices.Index(more, "--allow-files"); i >= 0 {
-			worker = append(worker, more[i:i+2]...)
-		}
 		for range 3 {
-			parts = append(parts, start(t, "secret", worker...))
+			parts = append(parts, start(t, "secret", "worker", "--cluster", url, "--quiet"))
 		}
 	}
 	run := start(t, "secret", args...)

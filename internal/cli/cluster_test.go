@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"parley/internal/cli/exit"
+	"parley/internal/run/cluster/hub"
 )
 
 // TestClusterRefused: what cannot work, or is not safe, is refused before a process, a hub or a run file exists.
@@ -56,6 +57,7 @@ func TestClusterRefused(t *testing.T) {
 		{"worker --cluster nats://192.0.2.2:4222", "address 1 of 1 is not on this machine"},
 		{"cluster --cluster ws://127.0.0.1:4222", "want nats://HOST:PORT or tls://HOST:PORT"},
 		{"cluster --cluster nats://127.0.0.1:1 --worker-token a.b>", "has only letters and digits"},
+		{"cluster drain --cluster nats://127.0.0.1:1", "drain: which worker?"},
 		{"worker --cluster nats://127.0.0.1:1 --concurrency 2000000000", "--concurrency 2000000000: want 1 to 1000000"},
 		{"worker --cluster nats://127.0.0.1:1 --concurrency 0", "--concurrency 0: want 1 to 1000000"},
 	} {
@@ -71,6 +73,8 @@ func TestClusterRefused(t *testing.T) {
 	if files, err := filepath.Glob(out + "*"); err != nil || len(files) > 0 {
 		t.Errorf("%v %v, want no files", files, err)
 	}
+	ofRun := ofToken(token, hub.WorkerToken("secret", "a1"))
+	parley(t, ofRun, "cluster", "drain", "W", "--cluster", "nats://127.0.0.1:1").want(t, exit.Misuse).wantErr(t, "drain: the token of the hub is needed, and not that of a run")
 	got := parley(t, State{}, "hub", "--listen", "127.0.0.1:0")
 	got.want(t, exit.Misuse).wantErr(t, "a hub needs a token")
 }

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -135,20 +134,28 @@ func TestClusterOfOneRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	ctx, stop := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for ; ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
-			for _, run := range []string{"a1", "b2"} {
-				_ = nc.Publish(hub.BeatSubject(run), []byte(`{"run":"`+run+`"}`))
-				_ = nc.Publish(hub.StatsSubject(run), []byte(`{"session":"s","run":"`+run+`","lots":3,"waits":["lab is unreachable\u001b[2J"]}`))
-			}
+	for _, run := range []string{"a1", "b2"} {
+		_, err := nc.Subscribe(hub.StatusSubject(run), func(m *nats.Msg) {
+			_ = m.Respond([]byte(`{"run":"` + run + `","state":"playing","workers":[{"worker":"W\u001b[2J","session":"s","lots":3,"waits":["lab is unreachable\u001b[2J"]}],
+				"lots":{"waiting":1,"leased":2,"open":[{"first":0,"last":31,"worker":"W","session":"s","age_s":61,"deaths":2},{"first":32,"last":40,"session":"t"},{"first":41,"last":41}]}}`))
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
 	got := parley(t, ofToken(s, hub.WorkerToken("secret", "a1")), "cluster", "--cluster", url).want(t, exit.OK)
-	stop()
-	wg.Wait()
-	if !strings.Contains(got.stdout, "run a1  playing") || !strings.Contains(got.stdout, "3 lots lab is unreachable") || strings.Contains(got.stdout, "\x1b") || strings.Contains(got.stdout, "b2") || got.stderr != "" {
+	for _, want := range []string{
+		"run a1  playing  0 episodes ended here  lots: 1 waiting, 2 played, 0 done  1 worker", "3 lots; lab is unreachable",
+		"lot 0–31  worker W  1m1s  2 workers died at it\n", "lot 32–40  a worker that says nothing", "lot 41–41  waits",
+	} {
+		if !strings.Contains(got.stdout, want) {
+			t.Errorf("want %q", want)
+		}
+	}
+	if strings.Contains(got.stdout, "\x1b") || strings.Contains(got.stdout, "b2") || got.stderr != "" || t.Failed() {
 		t.Errorf("%s%s", got.stdout, got.stderr)
 	}
 }

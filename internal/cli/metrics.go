@@ -208,7 +208,7 @@ func (d *divisionMetrics) add(p *telemetry.Page) {
 	gauge("lots", lots, float64(st.Lots.Waiting), "state", "waiting")
 	gauge("lots", lots, float64(st.Lots.Leased), "state", "leased")
 	gauge("lots", lots, float64(st.Lots.Done), "state", "done")
-	gauge("workers", "Workers that play the run.", float64(st.Workers))
+	gauge("workers", "Workers that play the run.", float64(st.Playing()))
 	gauge("log_lag_messages", "Messages of workers that are not in the run file yet.", float64(st.Lag))
 	for _, name := range slices.Sorted(maps.Keys(st.Accounts)) {
 		a := st.Accounts[name]

@@ -99,7 +99,8 @@ func TestTelemetryOfCommands(t *testing.T) {
 func TestDivided(t *testing.T) {
 	t.Parallel()
 	st := cluster.Status{
-		Run: "r", Lots: cluster.Lots{Waiting: 5, Leased: 2, Done: 7}, Workers: 2, Lag: 9,
+		Run: "r", State: "playing", Ended: 3, Lots: cluster.Lots{Waiting: 5, Leased: 2, Done: 7}, Lag: 9,
+		Workers:  []hub.Working{{Worker: "W1", Session: "s1", Process: 11, Host: "here", Lots: 1}, {Worker: "W2", Session: "s2"}, {Worker: "W3", Session: "s3", Refused: "another build"}},
 		Accounts: map[string]lease.Account{"lab http://x *": {Rates: limiter.Units{Requests: 60, Output: 1000}, Shares: map[string]float64{"s1": 0.25, "s2": 0.75}, Waiting: 4}},
 		Money:    &lease.Sums{Limit: 5 * llm.Dollar, Spent: llm.Dollar, Allotted: map[string]llm.Money{"s1": llm.Dollar, "s2": llm.Dollar}, AtRisk: llm.Dollar / 2},
 	}
@@ -122,10 +123,13 @@ func TestDivided(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	printStatus(&out, st, []hub.Working{{Session: "s1", Run: "r", Process: 11}, {Session: "s2", Run: "r", Process: 12}, {Session: "s2", Run: "other", Process: 13}})
-	want := `run r  lots: 5 waiting, 2 played, 7 done  the run file is 9 messages behind
+	printStatus(&out, st)
+	want := `run r  playing  3 episodes ended here  lots: 5 waiting, 2 played, 7 done  2 workers  the run file is 9 messages behind
 run r  budget $5.00: $1.00 spent, $2.00 allotted, $0.50 at risk
-run r  account lab http://x *: 4 calls wait, 60 requests a minute, 1000 output tokens a minute, worker 11 has 25%, worker 12 has 75%
+run r  account lab http://x *: 4 calls wait, 60 requests a minute, 1000 output tokens a minute, worker W1 has 25%, worker W2 has 75%
+run r  worker W1  process 11 on here  1 lot
+run r  worker W2  process 0 on   0 lots
+run r  worker W3  process 0 on   0 lots; another build
 `
 	if out.String() != want {
 		t.Errorf("%s", out.String())

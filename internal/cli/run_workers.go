@@ -207,7 +207,7 @@ func (j *runCluster) close() {
 // restartDelay is how long after its death a worker process is started again.
 const restartDelay = 500 * time.Millisecond
 
-// superviseWorker keeps a worker process running until ctx is done. The files that the plan names are in folders, and its paths are
+// superviseWorker keeps a worker process running until ctx is done, or an operator drains it. The files that the plan names are in folders, and its paths are
 // relative to folder.
 func (f *playFlags) superviseWorker(ctx context.Context, s *State, url, token, folder string, folders []string) {
 	args := []string{"worker", "--cluster", url, "--attached", "--quiet", "--folder", folder}
@@ -224,7 +224,11 @@ func (f *playFlags) superviseWorker(ctx context.Context, s *State, url, token, f
 		args = append(args, "--tls-name", f.TLSName)
 	}
 	for ctx.Err() == nil {
-		if err := runWorker(ctx, s, args, token); err != nil && ctx.Err() == nil {
+		err := runWorker(ctx, s, args, token)
+		if err == nil {
+			return // it was drained
+		}
+		if ctx.Err() == nil {
 			s.tell("a worker process ended, and is started again: " + err.Error())
 		}
 		select {

@@ -22,7 +22,7 @@ func Run(seed uint64, n int) []journal.Entry {
 	g.add(&journal.Begun{
 		Version: journal.Version, Run: "r" + g.word(), Tool: "parley 0", At: g.time(), Kind: "secrets", KindVersion: 3,
 		Seed: g.Uint64(), Agents: []world.Agent{{Name: "a", Model: "sim/small", Temperature: g.float()}, {Name: "b", Bot: "silent"}},
-		Plan: json.RawMessage("{\n  \"kept\": \"to the <byte>\"\n}"), Prices: map[string]string{"sim/small": g.word()},
+		Plan: json.RawMessage("{\n  \"kept\": \"to the <byte>\"\n}"), Prices: map[string]json.RawMessage{"sim/small": json.RawMessage(`{"Input":0.5}`), "sim/new": json.RawMessage("null")},
 	}, &journal.Opened{At: g.time()})
 	g.stage()
 	for len(g.entries) < n {

@@ -1,8 +1,6 @@
 package price
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -251,27 +249,81 @@ func (t *Table) Retired(models ...string) (says []string) {
 	return says
 }
 
-// Digests returns a digest of the price of each model, so that a change of prices can be noticed. That of a model without
-// a price is none.
-func (t *Table) Digests(models []string) map[string]string {
-	digests := make(map[string]string, len(models))
+// Of returns the price of each model, for Recorded. That of a model without a price is null.
+func (t *Table) Of(models []string) map[string]json.RawMessage {
+	all := make(map[string]json.RawMessage, len(models))
 	for _, model := range models {
-		digests[model] = "none"
+		all[model] = json.RawMessage("null")
 		if p, ok := t.Find(model); ok {
-			p.MaxOutput, p.Context, p.Retired = 0, 0, false // not prices
-			b, err := json.Marshal(p)
-			if err != nil {
-				continue // not reached: it is a plain struct
+			if b, err := json.Marshal(p); err == nil { // it is a plain struct
+				all[model] = b
 			}
-			sum := sha256.Sum256(b)
-			digests[model] = hex.EncodeToString(sum[:digestSize])
 		}
 	}
-	return digests
+	return all
 }
 
-// digestSize is how many bytes of a hash tell two prices of one model apart.
-const digestSize = 8
+// Recorded returns a table with what Of returned, and nothing else.
+func Recorded(prices map[string]json.RawMessage) (*Table, error) {
+	known := make(map[string]Price, len(prices))
+	for model, raw := range prices {
+		var p *Price
+		if err := json.Unmarshal(raw, &p); err != nil {
+			return nil, fmt.Errorf("the price of %s: %w", model, err)
+		}
+		if p == nil {
+			continue
+		}
+		if err := p.check(); err != nil {
+			return nil, fmt.Errorf("the price of %s: %w", model, err)
+		}
+		known[model] = *p
+	}
+	return newTable("", known), nil
+}
+
+// check refuses what Load never makes.
+func (p *Price) check() error {
+	tiers := append([]Tier{{Rates: p.Rates, Batch: p.Batch, Flex: p.Flex, Priority: p.Priority}}, p.Above...)
+	for i, t := range tiers {
+		for _, r := range []Rates{t.Rates, t.Batch, t.Flex, t.Priority} {
+			for _, m := range []llm.Money{r.Input, r.Cached, r.CacheWrite, r.CacheWriteLong, r.Output, r.Audio} {
+				if m < 0 || m > maxRate {
+					return fmt.Errorf("%v is not a price", m)
+				}
+			}
+		}
+		if i > 0 && t.Over <= tiers[i-1].Over {
+			return fmt.Errorf("over: %d is not more than the tier before", t.Over)
+		}
+	}
+	if p.MaxOutput < 0 || p.Context < 0 {
+		return fmt.Errorf("max_output %d, context %d: want numbers of tokens", p.MaxOutput, p.Context)
+	}
+	return nil
+}
+
+// Repriced returns the models, sorted, that cost something else than what Of returned then.
+func (t *Table) Repriced(models []string, then map[string]json.RawMessage) (changed []string) {
+	for _, model := range models {
+		raw, known := then[model]
+		if !known {
+			continue
+		}
+		old, err := Recorded(map[string]json.RawMessage{model: raw})
+		if err != nil {
+			changed = append(changed, model)
+			continue
+		}
+		was, had := old.Find(model)
+		is, has := t.Find(model)
+		if had != has || was.Rates != is.Rates || was.Batch != is.Batch || was.Flex != is.Flex || was.Priority != is.Priority || !slices.Equal(was.Above, is.Above) {
+			changed = append(changed, model)
+		}
+	}
+	slices.Sort(changed)
+	return changed
+}
 
 // Savings says what the providers' prompt caches saved of a run, or is "" if they held nothing. used is the usage by model. A
 // run records what calls cost, and not the prices, so it is worked out from the tokens at the table's prices, without those

@@ -1,6 +1,8 @@
 package price
 
 import (
+	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -232,6 +234,40 @@ func TestSavings(t *testing.T) {
 	} {
 		if got := table.Savings(c.used); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q", c.name, got)
+		}
+	}
+}
+
+// TestRecorded: a recorded price is the same price again, a change of it is noticed, and one that no file could have is refused.
+func TestRecorded(t *testing.T) {
+	t.Parallel()
+	read := func(input string) *Table {
+		table, err := Read(strings.NewReader(`{"models": {"lab/a": {"input": `+input+`, "output": 0.000000007, "batch": 0.5, "above": [{"over": 10, "input": 3, "output": 9}], "max_output": 60, "context": 100}}}`), "prices")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return table
+	}
+	models := []string{"lab/a", "lab/unknown"}
+	first := read("1")
+	recorded := first.Of(models)
+	again, err := Recorded(recorded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _ := first.Find("lab/a")
+	if got, ok := again.Find("lab/a"); !ok || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if _, ok := again.Find("lab/unknown"); ok {
+		t.Error("a model without a price has one")
+	}
+	if same, other := first.Repriced(models, recorded), read("2").Repriced(models, recorded); len(same) > 0 || !slices.Equal(other, models[:1]) {
+		t.Errorf("repriced: %v, want none; %v, want %v", same, other, models[:1])
+	}
+	for _, bad := range []string{`{"Input": -1}`, `{"Above": [{"Over": 0}]}`, `{"Output": 2000000}`, `{"MaxOutput": -5}`, `7`} {
+		if table, err := Recorded(map[string]json.RawMessage{"lab/a": json.RawMessage(bad)}); err == nil {
+			t.Errorf("%s: %v", bad, table)
 		}
 	}
 }

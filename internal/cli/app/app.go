@@ -54,6 +54,8 @@ type Config struct {
 	Shared bool
 	// Prices is a file of prices that override the embedded ones. Default: none.
 	Prices string
+	// Table has all prices, instead of Prices and the embedded ones. Default: none.
+	Table *price.Table
 	// Cache is a folder for answers. Default: no cache.
 	Cache string
 
@@ -100,9 +102,12 @@ func Open(c Config) (*App, error) {
 			return nil, err
 		}
 	}
-	prices, err := Prices(c.Providers, c.Prices)
-	if err != nil {
-		return nil, err
+	prices := c.Table
+	if prices == nil {
+		var err error
+		if prices, err = Prices(c.Providers, c.Prices); err != nil {
+			return nil, err
+		}
 	}
 	a := &App{limit: c.Concurrency, providers: c.Providers, prices: prices}
 	if c.Cache != "" {

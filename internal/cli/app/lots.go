@@ -14,6 +14,7 @@ import (
 	"parley/internal/ask/dispatch"
 	"parley/internal/ask/dispatch/budget"
 	"parley/internal/ask/dispatch/limiter"
+	"parley/internal/ask/price"
 	"parley/internal/ask/sim"
 	"parley/internal/run/cluster/tally"
 	"parley/internal/run/engine"
@@ -51,6 +52,11 @@ type lotPlay struct {
 // such as limits.concurrency. part returns the part of a budget that may be spent.
 func (p Play) OpenLots(begun *journal.Begun, name string, part func(whole llm.Money) *budget.Budget) (*Lots, error) {
 	p.File, p.Folder = "run "+begun.Run, cmp.Or(p.Folder, ".") // for errors
+	prices, err := price.Recorded(begun.Prices)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.File, err)
+	}
+	p.prices, p.Sets = prices, append(slices.Clip(p.Sets), "prices=") // its file need not be here
 	c, err := p.choose(&journal.Head{Begun: begun})
 	if err != nil {
 		return nil, err
@@ -71,7 +77,7 @@ func (p Play) OpenLots(begun *journal.Begun, name string, part func(whole llm.Mo
 	}
 	l.app, err = Open(Config{
 		Sim:       sim.Config{StandIns: sim.StandIns(plan.Kind)},
-		Providers: plan.Providers, Prices: plan.Prices, Cache: plan.Cache, Concurrency: plan.Concurrency, Part: l.part, Shared: true,
+		Providers: plan.Providers, Table: prices, Cache: plan.Cache, Concurrency: plan.Concurrency, Part: l.part, Shared: true,
 		Rests: p.Rests, Notices: p.notices(plan, false), Trust: p.Trust, Levels: p.Levels,
 		Retry: dispatch.Retry{Unreachable: plan.Unreachable}, Outages: func(o dispatch.Outage) { l.outage(p, o) },
 	})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -89,6 +90,8 @@ type Play struct {
 	Failed bool
 	// Journal stores the run instead of File. Default: File.
 	Journal journal.Journal
+
+	prices *price.Table // nil: those of the plan
 }
 
 // Opened is a run that is about to be played.
@@ -217,7 +220,7 @@ func (p Play) ready(plan *planfile.Plan, file string) error {
 	if err := p.Trust.Check(Needs(plan, file, p.Plan == nil)...); err != nil {
 		return usageError{err}
 	}
-	a, err := Open(Config{Providers: plan.Providers, Budget: cmp.Or(plan.Budget, plan.EpisodeBudget), Prices: plan.Prices, Trust: p.Trust, Models: p.Models}) // both kinds of budget need prices
+	a, err := Open(Config{Providers: plan.Providers, Budget: cmp.Or(plan.Budget, plan.EpisodeBudget), Prices: plan.Prices, Table: p.prices, Trust: p.Trust, Models: p.Models}) // both kinds of budget need prices
 	if err != nil {
 		return usageError{err}
 	}
@@ -294,6 +297,9 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 	}
 	p.useBudget(a.Budget(), &c)
 	p.useTally(a, done)
+	if elsewhere, ok := p.Remote.(priceSender); ok {
+		elsewhere.UsePrices(a.prices.Of(modelsOf(plan.Agents)))
+	}
 	c.EpisodeBudget, c.Prices, c.Unreachable, c.Wakes = plan.EpisodeBudget, a, a.Away, func(f func()) { changed.Store(&f) }
 	if a.hasSessions() {
 		c.Released = a.Release
@@ -386,6 +392,11 @@ type callCounter interface {
 	UseTally(*tally.Tally)
 }
 
+// priceSender is a Remote that tells the processes that play what calls cost.
+type priceSender interface {
+	UsePrices(byModel map[string]json.RawMessage)
+}
+
 // useTally makes a show the calls of other processes, if these play.
 func (p Play) useTally(a *App, done bool) {
 	if elsewhere, ok := p.Remote.(callCounter); ok && !done {
@@ -449,7 +460,7 @@ func (p Play) begun(plan *planfile.Plan, prices *price.Table, head *journal.Head
 	return journal.Begun{
 		Version: journal.Version, Run: newID(), Tool: p.Tool, At: time.Now(),
 		Kind: plan.Kind.Name, KindVersion: plan.Kind.Version, Seed: plan.Seed, Agents: plan.Agents, Plan: plan.JSON(), Code: p.Code, Measures: growth.Measures(plan),
-		Prices: prices.Digests(modelsOf(plan.Agents)),
+		Prices: prices.Of(modelsOf(plan.Agents)),
 	}
 }
 
@@ -466,13 +477,8 @@ func (p Play) repriced(a *App, plan *planfile.Plan, head *journal.Head, done boo
 	if head.Begun == nil || done {
 		return nil
 	}
-	var models []string
-	for model, now := range a.prices.Digests(modelsOf(plan.Agents)) {
-		if then, known := head.Begun.Prices[model]; known && then != now {
-			models = append(models, model)
-		}
-	}
-	if slices.Sort(models); len(models) > 0 && p.Notices != nil {
+	models := a.prices.Repriced(modelsOf(plan.Agents), head.Begun.Prices)
+	if len(models) > 0 && p.Notices != nil {
 		p.Notices(dispatch.Notice{Model: models[0], Text: "The price of " + strings.Join(models, ", ") +
 			" has changed since the run began. The budget counts what was spent then, and counts calls from now on by the new price."})
 	}

@@ -142,15 +142,15 @@ func (l *log) add(b *batch, readers map[string]*chain.Reader, m jetstream.Msg) e
 		switch e := item.(type) {
 		case *chain.Claim:
 			if lot {
-				l.claim(from, e, sequence <= l.since)
+				l.claim(from, to, e, sequence <= l.since)
 			}
 		case *chain.Released:
 			if lot {
-				l.claim(from, nil, false)
+				l.claim(from, to, nil, false)
 			}
 		case *chain.Halted:
 			b.halted = e
-			l.claim(from, nil, true)
+			l.claim(from, to, nil, true)
 		case *chain.Done:
 			delete(readers, name)
 			if lot {
@@ -177,18 +177,18 @@ func (l *log) add(b *batch, readers map[string]*chain.Reader, m jetstream.Msg) e
 func (l *log) playing(from int) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.claimed[from]
+	return l.claimed[from].session
 }
 
 // claim notes who plays a lot. c is nil if it was given back. open means that calls of the worker may have no record: it left some, or
 // claimed before this process began.
-func (l *log) claim(from int, c *chain.Claim, open bool) {
+func (l *log) claim(from, to int, c *chain.Claim, open bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c == nil {
 		l.noteGivenBack(from, open)
 	} else {
-		l.noteClaim(from, c, open)
+		l.noteClaim(from, to, c, open)
 		if l.workers[c.Session].IsZero() {
 			l.sawWorker(c.Session)
 		}
@@ -336,8 +336,8 @@ func (l *log) anyWorker() bool {
 
 // beingPlayed reports whether a worker that is there plays a lot. The lock is held.
 func (l *log) beingPlayed() bool {
-	for _, session := range l.claimed {
-		if time.Since(l.workers[session]) < hub.Silent {
+	for _, c := range l.claimed {
+		if time.Since(l.workers[c.session]) < hub.Silent {
 			return true
 		}
 	}

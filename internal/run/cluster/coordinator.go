@@ -14,8 +14,12 @@ package cluster
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -61,6 +65,7 @@ type Coordinator struct {
 
 	budget func() llm.Money // nil: there is none
 	tally  *tally.Tally
+	prices map[string]json.RawMessage // what calls cost, by model
 }
 
 const (
@@ -81,7 +86,7 @@ func (c *Coordinator) Play(ctx context.Context, run *engine.RemoteRun) error {
 	if err := c.checkHub(ctx, js, run.Stopped, hubStarts); err != nil || run.Stopped() {
 		return err
 	}
-	p := &play{Coordinator: *c, js: js, run: run, lots: make(chan engine.Lot), open: map[int]engine.Lot{}, claimed: map[int]string{}, records: map[string]*record{}, workers: map[string]time.Time{}}
+	p := &play{Coordinator: *c, js: js, run: run, lots: make(chan engine.Lot), open: map[int]engine.Lot{}, reports: map[string]reported{}, records: map[string]*record{}, workers: map[string]time.Time{}}
 	p.setDefaults()
 	var cutting sync.WaitGroup
 	over := make(chan struct{})
@@ -151,7 +156,10 @@ type play struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	open    map[int]engine.Lot   // lots that were given out and are not done, by first episode
-	claimed map[int]string       // the sessions of the workers that play lots, by first episode
+	claimed map[int]holding      // who plays which lots, by first episode
+	waits   map[int]time.Time    // since when each open lot that nobody plays waits, by first episode
+	deaths  map[int]int          // how many workers did not finish a lot, and did not give it back, by first episode
+	reports map[string]reported  // what each worker last reported, by name of the process
 	records map[string]*record   // what the log shows of the calls of workers, by session
 	workers map[string]time.Time // when each worker last said something, by session
 	taken   uint64               // the message up to which everything is in the journal
@@ -215,7 +223,8 @@ func (p *play) playLog(ctx context.Context) error {
 		return asGone(err)
 	}
 	p.mu.Lock()
-	p.taken, p.read, p.err, p.claimed, p.records = l.since, 0, nil, map[int]string{}, map[string]*record{}
+	p.taken, p.read, p.err, p.records = l.since, 0, nil, map[string]*record{}
+	p.claimed, p.waits, p.deaths = map[int]holding{}, map[int]time.Time{}, map[int]int{} // the log has them again
 	p.mu.Unlock()
 	if err := p.record(&journal.Collected{Log: l.name.Number, Through: int64(l.since)}); err != nil {
 		return err
@@ -300,12 +309,16 @@ func (p *play) record(e journal.Entry) error {
 	return <-done
 }
 
-// Status is how a run is divided among its workers.
+// Status is how a run is divided among its workers. All numbers are of the same moment.
 type Status struct {
-	Run  string `json:"run"`
-	Lots Lots   `json:"lots"`
-	// Workers is how many workers there are.
-	Workers int `json:"workers"`
+	Run string `json:"run"`
+	// State is playing, paused or stopping.
+	State string `json:"state"`
+	// Ended is how many episodes have ended since this process began.
+	Ended int  `json:"episodes_ended"`
+	Lots  Lots `json:"lots"`
+	// Workers are those that play the run, and those that refuse to, by name.
+	Workers []hub.Working `json:"workers"`
 	// Lag is how many messages of the log are not in the run file yet.
 	Lag uint64 `json:"lag"`
 	// Accounts is how the limits of each account are divided, by name.
@@ -314,26 +327,89 @@ type Status struct {
 	Money *lease.Sums `json:"money,omitempty"`
 }
 
+// Playing counts the workers that play the run.
+func (s *Status) Playing() (n int) {
+	for _, w := range s.Workers {
+		if w.Refused == "" {
+			n++
+		}
+	}
+	return n
+}
+
 // Lots counts lots: those that wait for a worker, those that one plays, and those that are done since this process began.
 type Lots struct {
 	Waiting int `json:"waiting"`
 	Leased  int `json:"leased"`
 	Done    int `json:"done"`
+	// Open lists those that are not done, by first episode.
+	Open []Lot `json:"open"`
+}
+
+// Lot is a lot that is not done.
+type Lot struct {
+	First int `json:"first"`
+	Last  int `json:"last"`
+	// Worker names the process that plays it, and Session its part in the run. Empty: nobody does, or its name is not known yet.
+	Worker  string `json:"worker,omitempty"`
+	Session string `json:"session,omitempty"`
+	// Age is for how many seconds the worker has it or, if nobody has, it waits.
+	Age float64 `json:"age_s"`
+	// Deaths counts the workers that had it, and neither finished it nor gave it back.
+	Deaths int `json:"deaths"`
 }
 
 // status returns how the run is divided.
 func (p *play) status() Status {
-	s := Status{Run: p.run.Begun().Run, Accounts: p.shares.Accounts()}
+	s := Status{Run: p.run.Begun().Run, State: "playing", Accounts: p.shares.Accounts(), Workers: []hub.Working{}}
 	if p.money != nil {
 		sums := p.money.Sums()
 		s.Money = &sums
 	}
+	held := p.run.Held()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s.Lots = Lots{Waiting: max(0, p.waiting()), Leased: len(p.claimed), Done: p.done}
-	s.Workers = len(p.workers)
+	switch {
+	case p.stopped:
+		s.State = "stopping"
+	case held:
+		s.State = "paused"
+	}
+	s.Ended, s.Lots = p.ended, p.listLots()
+	names := map[string]string{}
+	for name, r := range p.reports {
+		if p.isThere(r) {
+			s.Workers = append(s.Workers, r.Working)
+			names[r.Session] = name
+		}
+	}
+	slices.SortFunc(s.Workers, func(a, b hub.Working) int { return strings.Compare(a.Worker, b.Worker) })
+	for i := range s.Lots.Open {
+		s.Lots.Open[i].Worker = names[s.Lots.Open[i].Session]
+	}
 	if p.last > p.taken {
 		s.Lag = p.last - p.taken
 	}
 	return s
+}
+
+// listLots lists and counts the lots. The lock is held.
+func (p *play) listLots() Lots {
+	all, open := Lots{Done: p.done, Open: []Lot{}}, map[int]Lot{}
+	for first, lot := range p.open {
+		open[first] = Lot{First: first, Last: first + lot.Specs.Len() - 1, Age: time.Since(p.waits[first]).Seconds()}
+	}
+	for first, c := range p.claimed {
+		open[first] = Lot{First: first, Last: c.to - 1, Session: c.session, Age: time.Since(c.since).Seconds()}
+	}
+	for _, first := range slices.Sorted(maps.Keys(open)) {
+		lot := open[first]
+		lot.Deaths = p.deaths[first]
+		if all.Open = append(all.Open, lot); lot.Session == "" {
+			all.Waiting++
+		} else {
+			all.Leased++
+		}
+	}
+	return all
 }

@@ -65,7 +65,7 @@ func TestHubLost(t *testing.T) {
 	if err := half.play(t.Context(), half.from); err != nil {
 		t.Fatal(err)
 	}
-	l.beat(func(b hub.Beating) bool { return b.Episodes == done.to-done.from+1 })
+	l.status(name)(func(s Status) bool { return s.Ended == done.to-done.from+1 })
 	for _, stream := range []string{name.Lots(), name.Stream()} {
 		if err := l.js.DeleteStream(t.Context(), stream); err != nil {
 			t.Fatal(err)
@@ -87,7 +87,7 @@ func TestQueueLost(t *testing.T) {
 	l := newLab(t, hub.Config{})
 	l.play()
 	name := l.name()
-	l.beat(func(b hub.Beating) bool { return b.Open == episodes/2 }) // every lot was put into it
+	l.status(name)(func(s Status) bool { return len(s.Lots.Open) == episodes/2 }) // every lot was put into it
 	if err := l.js.DeleteStream(t.Context(), name.Lots()); err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func TestRebuild(t *testing.T) {
 		if err := errors.Join(l.end(done), half.play(t.Context(), half.from)); err != nil {
 			t.Fatal(err)
 		}
-		l.beat(func(b hub.Beating) bool { return b.Episodes == done.to-done.from+1 })
+		l.status(name)(func(s Status) bool { return s.Ended == done.to-done.from+1 })
 		l.abort()
 		<-l.done
 		l.journal = &disk{ended: map[int]int{}}

@@ -25,6 +25,9 @@ func (c *Coordinator) UseBudget(limit func() llm.Money) { c.budget = limit }
 // UseTally makes t count the calls of the workers.
 func (c *Coordinator) UseTally(t *tally.Tally) { c.tally = t }
 
+// UsePrices tells workers what calls cost, by model: journal.Begun.Prices of now.
+func (c *Coordinator) UsePrices(byModel map[string]json.RawMessage) { c.prices = byModel }
+
 // keep makes the keepers of what workers share: the limits of accounts, and the budget. epoch is higher than that of any keeper
 // that the workers of the log know.
 func (p *play) keep(head *journal.Head, epoch uint64) {
@@ -145,6 +148,7 @@ func (p *play) sawWorker(session string) {
 func (p *play) checkWorkers() error {
 	var lost []string
 	p.mu.Lock()
+	maps.DeleteFunc(p.reports, func(_ string, r reported) bool { return !p.isThere(r) })
 	for session, at := range p.workers {
 		if time.Since(at) > hub.Silent {
 			delete(p.workers, session)
@@ -227,7 +231,7 @@ func (l *log) beat(ended bool) error {
 	l.mu.Lock()
 	b := hub.Beating{
 		Run: l.name.Run, Log: l.name.Number, Build: l.Build, Durable: l.Replicas > 1, Taken: l.taken, Draining: l.stopped, Ended: ended,
-		AckWait: l.AckWait, Episodes: l.ended, Open: len(l.open), Waiting: l.waiting(),
+		AckWait: l.AckWait,
 	}
 	l.mu.Unlock()
 	b.Paused = l.run.Held()
@@ -251,6 +255,7 @@ func (l *log) receiveReport(data []byte) {
 	} else {
 		l.sawWorker(w.Session)
 	}
+	l.noteReport(w)
 	l.mu.Unlock()
 	calls := tally.Report{Partial: len(w.Calls) == 0}
 	if w.Refused == "" && (len(w.Calls) == 0 || json.Unmarshal(w.Calls, &calls) == nil) {
@@ -268,6 +273,38 @@ func (l *log) receiveReport(data []byte) {
 	}
 }
 
+// reported is what a worker said about itself, and when.
+type reported struct {
+	hub.Working
+	at time.Time
+}
+
+// noteReport notes what a worker reports, for people. The lock is held.
+func (p *play) noteReport(w hub.Working) {
+	w.Calls = nil // counted
+	if _, known := p.reports[w.Worker]; w.Leaves {
+		delete(p.reports, w.Worker)
+	} else if known || len(p.reports) < lease.MaxWorkers {
+		p.reports[w.Worker] = reported{w, time.Now()}
+	}
+}
+
+// isThere reports whether a worker has said something recently. One that refuses the run says so again only when it tries again.
+func (p *play) isThere(r reported) bool {
+	limit := hub.Silent
+	if r.Refused != "" {
+		limit += rejoinAfter
+	}
+	return time.Since(r.at) < limit
+}
+
+// holding is who plays a lot: up to, but not including, to.
+type holding struct {
+	session string
+	to      int
+	since   time.Time
+}
+
 // record is what the log shows of the calls of a worker's session.
 type record struct {
 	lots  int       // that it has claimed, and neither finished nor given back
@@ -281,12 +318,15 @@ func (r *record) settled() bool { return r.lots == 0 && !r.open }
 
 // noteClaim notes that a worker claims a lot. Whoever had the lot may have left calls. So may a session that began before this process, which
 // does not know all that it claimed. The lock is held.
-func (p *play) noteClaim(from int, c *chain.Claim, before bool) {
-	if c.Alone && p.claimed[from] == c.Session {
+func (p *play) noteClaim(from, to int, c *chain.Claim, before bool) {
+	if c.Alone && p.claimed[from].session == c.Session {
 		return // the next episode of the same lot
 	}
 	if !before {
 		p.run.Lost(p.leftInFlight(from, c))
+	}
+	if p.claimed[from].session != "" {
+		p.deaths[from]++
 	}
 	p.noteGivenBack(from, true)
 	r := p.records[c.Session]
@@ -297,19 +337,19 @@ func (p *play) noteClaim(from int, c *chain.Claim, before bool) {
 	if r != nil {
 		r.lots++
 	}
-	p.claimed[from] = c.Session
+	p.claimed[from] = holding{c.Session, to, time.Now()}
 }
 
 // leftInFlight returns how many calls whoever had a lot left in flight, given who claims it now. Of the calls without a reply, many may have waited for
 // money or limits, so there are no more than its worker last reported for all its lots. The lock is held.
 func (p *play) leftInFlight(from int, c *chain.Claim) int {
-	r := p.records[p.claimed[from]]
-	reported, known := p.tally.InFlight(p.claimed[from])
+	r := p.records[p.claimed[from].session]
+	reported, known := p.tally.InFlight(p.claimed[from].session)
 	if r == nil || !known {
 		return c.Lost
 	}
 	n := min(c.Lost, max(0, reported-r.calls))
-	if p.claimed[from] != c.Session {
+	if p.claimed[from].session != c.Session {
 		r.calls += n
 	}
 	return n
@@ -317,11 +357,17 @@ func (p *play) leftInFlight(from int, c *chain.Claim) int {
 
 // noteGivenBack notes that whoever has a lot plays it no more. open means that it may have left calls. The lock is held.
 func (p *play) noteGivenBack(from int, open bool) {
-	if r := p.records[p.claimed[from]]; r != nil {
+	if r := p.records[p.claimed[from].session]; r != nil {
 		r.lots--
 		r.open = r.open || open
 	}
 	delete(p.claimed, from)
+	if _, open := p.open[from]; open {
+		p.waits[from] = time.Now()
+	} else {
+		delete(p.waits, from)
+		delete(p.deaths, from)
+	}
 }
 
 // noteFailed notes that the worker that has a lot may have left calls, if e is the end of an episode that failed: it does not wait for
@@ -332,7 +378,7 @@ func (p *play) noteFailed(from int, e journal.Entry) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if r := p.records[p.claimed[from]]; r != nil {
+	if r := p.records[p.claimed[from].session]; r != nil {
 		r.open = true
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -207,7 +208,12 @@ func TestStatus(t *testing.T) {
 	status := l.status(name)
 	l.reportLimits(name, lease.LimitsReport{Header: lease.Header{Worker: "w"}, Accounts: map[string]lease.Need{"lab": {Demand: limiter.Demand{Waiting: 3, Rates: limiter.Units{Requests: 60}}}}})
 	x := l.take(name)
-	s := status(func(s Status) bool { return s.Lots.Leased == 1 && s.Lots.Waiting > 0 }) // the next lot may be cut later
+	s := status(func(s Status) bool { return s.Lots.Leased == 1 && s.Lots.Waiting > 0 && len(s.Workers) == 1 }) // the next lot may be cut later
+	if len(s.Lots.Open) != s.Lots.Leased+s.Lots.Waiting || !slices.ContainsFunc(s.Lots.Open, func(o Lot) bool {
+		return o.First == x.from && o.Last == x.to-1 && o.Session == s.Workers[0].Session && o.Worker == s.Workers[0].Worker && o.Deaths == 0
+	}) {
+		t.Errorf("%+v, want lot %d-%d with its worker", s, x.from, x.to)
+	}
 	if a := s.Accounts["lab"]; s.Run != name.Run || s.Lots.Done != 0 || a.Shares["w"] != 1 || a.Waiting != 3 || a.Rates.Requests != 60 {
 		t.Errorf("%+v", s)
 	}
@@ -216,6 +222,12 @@ func TestStatus(t *testing.T) {
 	}
 	_ = x.msg.Ack()
 	status(func(s Status) bool { return s.Lots.Leased == 0 && s.Lots.Done == 1 })
+	dead := l.take(name)
+	for again := l.take(name); again.from != dead.from; again = l.take(name) { // nobody keeps it
+	}
+	status(func(s Status) bool {
+		return slices.ContainsFunc(s.Lots.Open, func(o Lot) bool { return o.First == dead.from && o.Deaths > 0 && o.Session != "" })
+	})
 	l.finish()
 }
 

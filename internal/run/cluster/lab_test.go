@@ -211,7 +211,7 @@ func (l *lab) tryTake(name hub.Log) (*lot, error) {
 // report says once a second that a worker is there, until the test ends.
 func (l *lab) report(session string) {
 	l.Helper()
-	data, err := json.Marshal(hub.Working{Session: session, Run: clustertest.Run})
+	data, err := json.Marshal(hub.Working{Worker: session, Session: session, Run: clustertest.Run})
 	if err != nil {
 		l.Fatal(err)
 	}
@@ -257,7 +257,7 @@ func (l *lab) fillDisk(name hub.Log) {
 		}
 		_ = x.msg.Ack()
 		if !l.journal.full.Load() {
-			l.beat(func(b hub.Beating) bool { return b.Episodes == x.to-x.from }) // so the stage is recorded
+			l.status(name)(func(s Status) bool { return s.Ended == x.to-x.from }) // so the stage is recorded
 			l.journal.full.Store(true)
 		}
 	}

@@ -37,6 +37,7 @@ type log struct {
 // begin finds the log that the journal was collected from, or makes a new one.
 func (p *play) begin(ctx context.Context, head *journal.Head) (*log, error) {
 	begun := p.run.Begun()
+	begun.Prices = p.prices
 	l := &log{play: p, name: hub.Log{Run: begun.Run, Number: head.Collected.Log}, head: head, ends: map[int]uint64{}}
 	if l.name.Number != 0 && !p.forked {
 		found, err := l.find(ctx)
@@ -152,6 +153,9 @@ func (l *log) give(ctx context.Context) error {
 	again := slices.Collect(maps.Values(l.open))
 	l.mu.Unlock()
 	for _, lot := range again {
+		l.mu.Lock()
+		l.waits[lot.First] = time.Now()
+		l.mu.Unlock()
 		if err := l.put(ctx, &lot); err != nil {
 			return err
 		}
@@ -170,7 +174,7 @@ func (l *log) give(ctx context.Context) error {
 			break
 		}
 		l.mu.Lock()
-		l.open[lot.First] = lot
+		l.open[lot.First], l.waits[lot.First] = lot, time.Now()
 		l.mu.Unlock()
 		if err := l.put(ctx, &lot); err != nil {
 			return err

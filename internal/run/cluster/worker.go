@@ -52,7 +52,7 @@ type Opened struct {
 
 // Worker plays lots for the coordinators of a hub. It joins every run of its own build that it may see, and leaves it when the run
 // ends. It plays a lot only while nobody else has claimed it, and records everything before a world sees it. When it is told to
-// drain, it begins nothing, records what is in flight, and gives its lots back.
+// drain, by a signal or by an operator, it begins nothing, records what is in flight, and gives its lots back.
 type Worker struct {
 	// Conn is a connection to the hub.
 	Conn *nats.Conn
@@ -70,6 +70,7 @@ type Worker struct {
 
 const (
 	defaultLots = 256
+	nameSize    = 8                // letters of the name of a worker
 	maxRuns     = 256              // played at once
 	rejoinAfter = 10 * time.Second // after which a run that could not be joined is tried again
 )
@@ -83,7 +84,7 @@ func (w *Worker) Serve(ctx, drain context.Context) error {
 	if err != nil {
 		return fmt.Errorf("worker: %w", err)
 	}
-	s := &serving{Worker: *w, js: js, runs: map[string]*member{}, beats: make(chan hub.Beating, 64)}
+	s := &serving{Worker: *w, js: js, name: rand.Text()[:nameSize], runs: map[string]*member{}, beats: make(chan hub.Beating, 64)}
 	if s.Worker.Lots == 0 {
 		s.Worker.Lots = defaultLots
 	}
@@ -104,6 +105,17 @@ func (w *Worker) Serve(ctx, drain context.Context) error {
 		return fmt.Errorf("worker: %w", err)
 	}
 	defer func() { _ = sub.Unsubscribe() }()
+	drain, stop := context.WithCancelCause(drain)
+	defer stop(context.Canceled)
+	told, err := w.Conn.Subscribe(hub.DrainSubject(s.name), func(m *nats.Msg) {
+		if hub.Drains(m, s.name) {
+			stop(errors.New("an operator drains the worker"))
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("worker: %w", err)
+	}
+	defer func() { _ = told.Unsubscribe() }()
 	return s.loop(ctx, drain)
 }
 
@@ -111,6 +123,7 @@ func (w *Worker) Serve(ctx, drain context.Context) error {
 type serving struct {
 	Worker
 	js    jetstream.JetStream
+	name  string // of this process
 	beats chan hub.Beating
 	runs  map[string]*member // by run
 	alone sync.RWMutex       // held to read by each lot; to write, by one that may kill the process
@@ -191,7 +204,7 @@ func (s *serving) forget() bool {
 
 // report tells the coordinator about this worker.
 func (s *serving) report(session, run string, w hub.Working) {
-	w.Session, w.Build, w.Run, w.Process = session, s.Build, run, os.Getpid()
+	w.Worker, w.Session, w.Build, w.Run, w.Process = s.name, session, s.Build, run, os.Getpid()
 	w.Host, _ = os.Hostname()
 	if data, err := json.Marshal(w); err == nil {
 		_ = s.Conn.Publish(hub.StatsSubject(run), data) // the next one may arrive

@@ -23,13 +23,13 @@ type (
 		Seed        string        `json:"seed"` // a text, because many tools cannot read so large a number
 		Agents      []world.Agent `json:"agents"`
 
-		Fork   *journal.Origin   `json:"fork,omitempty"`
-		Grown  []journal.Growth  `json:"grown,omitempty"`
-		Cells  map[string]string `json:"cells,omitempty"`
-		Code   []journal.Code    `json:"code,omitempty"`
-		Edited []journal.Growth  `json:"edited,omitempty"`
-		Again  []journal.Again   `json:"again,omitempty"`
-		Prices map[string]string `json:"prices,omitempty"`
+		Fork   *journal.Origin            `json:"fork,omitempty"`
+		Grown  []journal.Growth           `json:"grown,omitempty"`
+		Cells  map[string]string          `json:"cells,omitempty"`
+		Code   []journal.Code             `json:"code,omitempty"`
+		Edited []journal.Growth           `json:"edited,omitempty"`
+		Again  []journal.Again            `json:"again,omitempty"`
+		Prices map[string]json.RawMessage `json:"prices,omitempty"`
 
 		Measures []world.Measure `json:"measures,omitempty"`
 	}

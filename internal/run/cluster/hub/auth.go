@@ -54,7 +54,7 @@ func Options(token string) (options []nats.Option, run string) {
 }
 
 // permissions are those of a worker: of the subjects of its run, what it needs to read and append,
-// and nothing that creates or deletes.
+// and nothing that creates or deletes. It can be drained, and drains nobody.
 func permissions(run string) *server.Permissions {
 	log, lots := "P_"+run+"_LOG", "P_"+run+"_LOTS"
 	return &server.Permissions{
@@ -65,6 +65,6 @@ func permissions(run string) *server.Permissions {
 			"$JS.API.CONSUMER.INFO." + lots + ".>", "$JS.API.CONSUMER.MSG.NEXT." + lots + ".>",
 			"$JS.ACK." + lots + ".>",
 		}},
-		Subscribe: &server.SubjectPermission{Allow: []string{inbox(run) + ".>", "p." + run + ".>"}},
+		Subscribe: &server.SubjectPermission{Allow: []string{inbox(run) + ".>", "p." + run + ".>", DrainSubject("*")}},
 	}
 }

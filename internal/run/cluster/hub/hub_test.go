@@ -165,6 +165,45 @@ func TestOneRun(t *testing.T) {
 	}
 }
 
+// TestDrains: who has the hub's token drains a worker. With the token of a run, a worker can be told, but tells nobody: what it publishes does not
+// arrive, and what it has others answer there is no such message.
+func TestDrains(t *testing.T) {
+	t.Parallel()
+	h := begin(t, Config{})
+	operator, err := connect(t, h.URL(), h.Token())
+	if err != nil {
+		t.Fatal(err)
+	}
+	worker, err := connect(t, h.URL(), WorkerToken(h.Token(), "a1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	told, err := worker.SubscribeSync(DrainSubject("W"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := operator.Subscribe(StatusSubject("a1"), func(m *nats.Msg) { _ = m.Respond(m.Data) }); err != nil { // at worst, what it says is answered
+		t.Fatal(err)
+	}
+	for _, err := range []error{
+		operator.Flush(), worker.Flush(), Drain(worker, "W"), worker.PublishRequest(StatusSubject("a1"), DrainSubject("W"), []byte(`{"run":"a1"}`)), worker.Flush(),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := told.NextMsg(time.Minute)
+	if err != nil || Drains(m, "W") {
+		t.Fatalf("%v %v: want the answer, and not what the worker's token published", m, err)
+	}
+	if err := Drain(operator, "W"); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := told.NextMsg(time.Minute); err != nil || !Drains(m, "W") || Drains(m, "V") {
+		t.Errorf("%v %v", m, err)
+	}
+}
+
 // subscribe returns why a subject cannot be subscribed to.
 func subscribe(nc *nats.Conn, name string) error {
 	sub, err := nc.SubscribeSync(name)

@@ -116,6 +116,22 @@ func GrantSubject(run, what, worker string) string {
 // StatusSubject returns the subject at which a coordinator answers how the run is divided.
 func StatusSubject(run string) string { return "p." + run + ".status" }
 
+// DrainSubject returns the subject at which a worker is told to drain. It is outside of what the tokens of runs may publish to.
+func DrainSubject(worker string) string { return "drain." + worker }
+
+// Drain tells a worker to drain.
+func Drain(nc *nats.Conn, worker string) error {
+	return nc.Publish(DrainSubject(worker), []byte(drainText))
+}
+
+const drainText = "drain"
+
+// Drains reports whether an operator sent m to drain a worker. Who has the token of a run can have other messages sent to DrainSubject, as the
+// answers to its requests.
+func Drains(m *nats.Msg, worker string) bool {
+	return m.Subject == DrainSubject(worker) && string(m.Data) == drainText
+}
+
 // BeatInterval is how often beats and stats are sent. Silent is how long somebody may say nothing who is not gone.
 const (
 	BeatInterval = time.Second
@@ -138,15 +154,12 @@ type Beating struct {
 	Ended    bool `json:"ended,omitempty"`
 	// AckWait is how long a worker may keep a lot without a sign of life.
 	AckWait time.Duration `json:"ack_wait"`
-
-	// For people: episodes that ended, lots that are given out and not done, and those of them that nobody plays.
-	Episodes int `json:"episodes"`
-	Open     int `json:"open"`
-	Waiting  int `json:"waiting"`
 }
 
 // Working is what a worker says about itself and a run.
 type Working struct {
+	// Worker names the process, and Session its part in the run.
+	Worker  string `json:"worker"`
 	Session string `json:"session"`
 	Host    string `json:"host"`
 	Process int    `json:"process"`
