@@ -119,7 +119,7 @@ func hubOf(t *testing.T, nodes int, folders ...string) ([]*process, string) {
 	t.Helper()
 	listen := freePorts(t, 2*nodes)
 	if nodes == 1 {
-		return []*process{start(t, "secret", "hub", "--listen", listen[0])}, "nats://" + listen[0]
+		return []*process{start(t, "secret-secret-secret", "hub", "--listen", listen[0])}, "nats://" + listen[0]
 	}
 	var all []*process
 	routes := strings.Join(listen[nodes:], ",")
@@ -127,7 +127,7 @@ func hubOf(t *testing.T, nodes int, folders ...string) ([]*process, string) {
 		if i == len(folders) {
 			folders = append(folders, t.TempDir())
 		}
-		all = append(all, start(t, "secret", "hub", "--listen", listen[i], "--join", routes, "--route", listen[nodes+i], "--folder", folders[i]))
+		all = append(all, start(t, "secret-secret-secret", "hub", "--listen", listen[i], "--join", routes, "--route", listen[nodes+i], "--folder", folders[i]))
 	}
 	return all, "nats://" + strings.Join(listen[:nodes], ",nats://")
 }
@@ -183,9 +183,9 @@ func TestKilledBudget(t *testing.T) {
 	hubs, address := hubOf(t, 1)
 	var workers []*process
 	for range members {
-		workers = append(workers, start(t, "secret", "worker", "--cluster", address, "--quiet", "--allow-files", filepath.Dir(prices)))
+		workers = append(workers, start(t, "secret-secret-secret", "worker", "--cluster", address, "--quiet", "--allow-files", filepath.Dir(prices)))
 	}
-	run := start(t, "secret", "run", file, "--out", out, "--json", "--quiet", "--lease", "500ms", "--cluster", address,
+	run := start(t, "secret-secret-secret", "run", file, "--out", out, "--json", "--quiet", "--lease", "500ms", "--cluster", address,
 		"--budget", fmt.Sprint(budget), "--set", "episodes=2000", "--set", fmt.Sprint("limits.concurrency=", members*inFlight), "--set", "agents.quiet.max_tokens=60", "--set", "agents.bold.max_tokens=60", "--set", "prices="+prices, "--allow-files", filepath.Dir(prices))
 	for kills := range 3 {
 		run.until(func() bool { return server.Stats().Requests >= int64(members*inFlight/2*(kills+1)) })
@@ -260,9 +260,9 @@ func TestSharedQuota(t *testing.T) {
 	_, address := hubOf(t, 1)
 	var workers []*process
 	for range 3 {
-		workers = append(workers, start(t, "secret", "worker", "--cluster", address, "--quiet"))
+		workers = append(workers, start(t, "secret-secret-secret", "worker", "--cluster", address, "--quiet"))
 	}
-	run := start(t, "secret", "run", plan(t, url), "--out", filepath.Join(t.TempDir(), "run.parley"), "--json", "--quiet", "--lease", "1s", "--cluster", address,
+	run := start(t, "secret-secret-secret", "run", plan(t, url), "--out", filepath.Join(t.TempDir(), "run.parley"), "--json", "--quiet", "--lease", "1s", "--cluster", address,
 		"--set", fmt.Sprint("episodes=", episodes), "--set", "params.messages=1", "--set", fmt.Sprint("providers.lab.limits.rpm=", rpm), "--set", "limits.concurrency=100")
 	run.until(func() bool { return server.Stats().Requests >= episodes*calls/3 })
 	workers[0].kill()
@@ -286,16 +286,16 @@ func TestRebuilt(t *testing.T) {
 	address, release := gated(t)
 	_, hub := hubOf(t, 3)
 	for range 2 {
-		start(t, "secret", "worker", "--cluster", hub, "--quiet")
+		start(t, "secret-secret-secret", "worker", "--cluster", hub, "--quiet")
 	}
 	out := filepath.Join(t.TempDir(), "run.parley")
-	run := start(t, "secret", "run", plan(t, address), "--out", out, "--quiet", "--cluster", hub, "--retain")
+	run := start(t, "secret-secret-secret", "run", plan(t, address), "--out", out, "--quiet", "--cluster", hub, "--retain")
 	for callsIn(t, out) == 0 && !run.over() {
 		time.Sleep(10 * time.Millisecond)
 	}
 	run.kill()
 	release()
-	left := start(t, "secret", "cluster", "--cluster", hub, "--json")
+	left := start(t, "secret-secret-secret", "cluster", "--cluster", hub, "--json")
 	_ = left.wait()
 	var view struct {
 		Left   []string
@@ -304,7 +304,7 @@ func TestRebuilt(t *testing.T) {
 	if err := json.Unmarshal(left.out.Bytes(), &view); err != nil || len(view.Left) != 1 || view.Status == nil {
 		t.Fatalf("%v: %s%s", err, left.out, left.err)
 	}
-	again := start(t, "secret", "resume", filepath.Join(t.TempDir(), "again.parley"), "--cluster", hub, "--rebuild", view.Left[0], "--json", "--quiet")
+	again := start(t, "secret-secret-secret", "resume", filepath.Join(t.TempDir(), "again.parley"), "--cluster", hub, "--rebuild", view.Left[0], "--json", "--quiet")
 	err := again.wait()
 	var got summary
 	if err := errors.Join(err, json.Unmarshal(again.out.Bytes(), &got)); err != nil || got.State != "complete" || got.Digest != want.Digest || got.Calls.Total != want.Calls.Total {
@@ -352,10 +352,10 @@ func killedRun(t *testing.T, file string, nodes, enough int, more ...string) (ki
 			worker = append(worker, more[i:i+2]...)
 		}
 		for range 3 {
-			parts = append(parts, start(t, "secret", worker...))
+			parts = append(parts, start(t, "secret-secret-secret", worker...))
 		}
 	}
-	run := start(t, "secret", args...)
+	run := start(t, "secret-secret-secret", args...)
 	parts = append(parts, run)
 	for before := -1; !run.over() && kills < enough; {
 		time.Sleep(time.Duration(200+rand.IntN(700)) * time.Millisecond) // kills come at random moments

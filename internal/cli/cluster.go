@@ -48,6 +48,9 @@ func (c *clusterCmd) Run(ctx context.Context, s *State) error {
 		if token == "" || hub.RunOf(token) != "" {
 			return exit.Usagef("--worker-token: the token of the hub is needed: set PARLEY_CLUSTER_TOKEN, or name a file with --token-file")
 		}
+		if err := checkToken(token); err != nil {
+			return err
+		}
 		if !hub.IsRun(c.WorkerToken) {
 			return exit.Usagef("--worker-token %s: want the name of a run, which has only letters and digits; parley cluster shows them", c.WorkerToken)
 		}

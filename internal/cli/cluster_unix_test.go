@@ -79,7 +79,7 @@ func clusterOf(t *testing.T, s State, workers int, flags ...string) string {
 }
 
 // withToken adds the token of a hub to the environment.
-func withToken(s State) State { return ofToken(s, "secret") }
+func withToken(s State) State { return ofToken(s, "a secret for tests") }
 
 // ofToken adds a token to the environment.
 func ofToken(s State, token string) State {
@@ -115,7 +115,7 @@ func playedTwice(t *testing.T, s State, url string, args ...string) {
 // TestTokenWithDots: a hub's token may have dots. One that looks like a run's is refused.
 func TestTokenWithDots(t *testing.T) {
 	t.Parallel()
-	s := ofToken(self(t), "my.secret.token")
+	s := ofToken(self(t), "my.secret.token.has.dots")
 	url := clusterOf(t, s, 1)
 	plan := write(t, "plan.yaml", "kind: secrets\nepisodes: 1\nagents: {small: sim/small}\nlineup: {first: small, second: small}\n")
 	parley(t, s, "run", plan, "--cluster", url, "--quiet").want(t, exit.OK)
@@ -130,7 +130,7 @@ func TestClusterOfOneRun(t *testing.T) {
 	t.Parallel()
 	s := withToken(self(t))
 	url := clusterOf(t, s, 0)
-	nc, err := nats.Connect(url, nats.Token("secret"))
+	nc, err := nats.Connect(url, nats.Token("a secret for tests"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestClusterOfOneRun(t *testing.T) {
 			}
 		}
 	})
-	got := parley(t, ofToken(s, hub.WorkerToken("secret", "a1")), "cluster", "--cluster", url).want(t, exit.OK)
+	got := parley(t, ofToken(s, hub.WorkerToken("a secret for tests", "a1")), "cluster", "--cluster", url).want(t, exit.OK)
 	stop()
 	wg.Wait()
 	if !strings.Contains(got.stdout, "run a1  playing") || !strings.Contains(got.stdout, "3 lots lab is unreachable") || strings.Contains(got.stdout, "\x1b") || strings.Contains(got.stdout, "b2") || got.stderr != "" {
