@@ -56,9 +56,9 @@ func TestFullNodes(t *testing.T) {
 		disks = append(disks, disk(t))
 	}
 	hubs, address := hubOf(t, 3, disks...)
-	run := start(t, "secret", "run", plan(t, url), "--out", filepath.Join(t.TempDir(), "run.parley"), "--json", "--quiet", "--cluster", address)
+	run := start(t, "secret-secret-secret", "run", plan(t, url), "--out", filepath.Join(t.TempDir(), "run.parley"), "--json", "--quiet", "--cluster", address)
 	for range 2 {
-		start(t, "secret", "worker", "--cluster", address, "--quiet")
+		start(t, "secret-secret-secret", "worker", "--cluster", address, "--quiet")
 	}
 	answered := func(more int64) {
 		t.Helper()

@@ -126,7 +126,7 @@ func hubOf(t *testing.T, nodes int, folders ...string) ([]*process, string) {
 	t.Helper()
 	listen := freePorts(t, 2*nodes)
 	if nodes == 1 {
-		return []*process{start(t, "secret", "hub", "--listen", listen[0])}, "nats://" + listen[0]
+		return []*process{start(t, "secret-secret-secret", "hub", "--listen", listen[0])}, "nats://" + listen[0]
 	}
 	var all []*process
 	routes := strings.Join(listen[nodes:], ",")
@@ -134,7 +134,7 @@ func hubOf(t *testing.T, nodes int, folders ...string) ([]*process, string) {
 		if i == len(folders) {
 			folders = append(folders, t.TempDir())
 		}
-		all = append(all, start(t, "secret", "hub", "--listen", listen[i], "--join", routes, "--route", listen[nodes+i], "--folder", folders[i]))
+		all = append(all, start(t, "secret-secret-secret", "hub", "--listen", listen[i], "--join", routes, "--route", listen[nodes+i], "--folder", folders[i]))
 	}
 	return all, "nats://" + strings.Join(listen[:nodes], ",nats://")
 }
@@ -190,9 +190,9 @@ func TestKilledBudget(t *testing.T) {
 	hubs, address := hubOf(t, 1)
 	var workers []*process
 	for range members {
-		workers = append(workers, start(t, "secret", "worker", "--cluster", address, "--quiet"))
+		workers = append(workers, start(t, "secret-secret-secret", "worker", "--cluster", address, "--quiet"))
 	}
-	run := start(t, "secret", "run", file, "--out", out, "--json", "--quiet", "--lease", "500ms", "--cluster", address,
+	run := start(t, "secret-secret-secret", "run", file, "--out", out, "--json", "--quiet", "--lease", "500ms", "--cluster", address,
 		"--budget", fmt.Sprint(budget), "--set", "episodes=2000", "--set", fmt.Sprint("limits.concurrency=", members*inFlight), "--set", "agents.quiet.max_tokens=60", "--set", "agents.bold.max_tokens=60", "--set", "prices="+prices, "--allow-files", filepath.Dir(prices))
 	for kills := range 3 {
 		run.until(func() bool { return server.Stats().Requests >= int64(members*inFlight/2*(kills+1)) })
@@ -229,9 +229,9 @@ func TestPricesTravel(t *testing.T) {
 		t.Fatal(err)
 	}
 	listen := freePorts(t, 1)[0]
-	run := start(t, "secret", "run", file, "--out", filepath.Join(t.TempDir(), "run.parley"), "--json", "--listen", listen, "--budget", "1000", "--set", "episodes=3",
+	run := start(t, "secret-secret-secret", "run", file, "--out", filepath.Join(t.TempDir(), "run.parley"), "--json", "--listen", listen, "--budget", "1000", "--set", "episodes=3",
 		"--set", "prices=my-prices.json", "--set", "agents.quiet.max_tokens=60", "--set", "agents.bold.max_tokens=60")
-	worker := startIn(t, t.TempDir(), "secret", "worker", "--cluster", "nats://"+listen)
+	worker := startIn(t, t.TempDir(), "secret-secret-secret", "worker", "--cluster", "nats://"+listen)
 	var got spending
 	if err := errors.Join(run.wait(), json.Unmarshal(run.out.Bytes(), &got)); err != nil {
 		t.Fatalf("%v: %s%s", err, run.err, worker.err)
@@ -252,10 +252,10 @@ func TestDrainedWorker(t *testing.T) {
 	_, address := hubOf(t, 1)
 	workers := map[int]*process{}
 	for range 2 {
-		p := start(t, "secret", "worker", "--cluster", address, "--quiet")
+		p := start(t, "secret-secret-secret", "worker", "--cluster", address, "--quiet")
 		workers[p.cmd.Process.Pid] = p
 	}
-	run := start(t, "secret", "run", plan(t, url), "--out", filepath.Join(t.TempDir(), "run.parley"), "--json", "--quiet", "--cluster", address)
+	run := start(t, "secret-secret-secret", "run", plan(t, url), "--out", filepath.Join(t.TempDir(), "run.parley"), "--json", "--quiet", "--cluster", address)
 	var view struct {
 		Runs []struct {
 			Workers []struct {
@@ -271,7 +271,7 @@ func TestDrainedWorker(t *testing.T) {
 	}
 	look := func(args ...string) {
 		t.Helper()
-		p := start(t, "secret", append([]string{"cluster", "--cluster", address, "--json"}, args...)...)
+		p := start(t, "secret-secret-secret", append([]string{"cluster", "--cluster", address, "--json"}, args...)...)
 		if err := errors.Join(p.wait(), json.Unmarshal(p.out.Bytes(), &view)); err != nil {
 			t.Fatalf("%v: %s%s", err, p.out, p.err)
 		}
@@ -297,7 +297,7 @@ func TestDrainedWorker(t *testing.T) {
 		t.Errorf("%+v: the list and the numbers differ", of)
 	}
 	drained := of.Workers[0]
-	unknown := start(t, "secret", "cluster", "--cluster", address, "drain", "NOBODY")
+	unknown := start(t, "secret-secret-secret", "cluster", "--cluster", address, "drain", "NOBODY")
 	if err := unknown.wait(); err == nil || !strings.Contains(unknown.err.String(), "no run has a worker of this name") {
 		t.Errorf("%v: %s", err, unknown.err)
 	}
@@ -359,9 +359,9 @@ func TestSharedQuota(t *testing.T) {
 	_, address := hubOf(t, 1)
 	var workers []*process
 	for range 3 {
-		workers = append(workers, start(t, "secret", "worker", "--cluster", address, "--quiet"))
+		workers = append(workers, start(t, "secret-secret-secret", "worker", "--cluster", address, "--quiet"))
 	}
-	run := start(t, "secret", "run", plan(t, url), "--out", filepath.Join(t.TempDir(), "run.parley"), "--json", "--quiet", "--lease", "1s", "--cluster", address,
+	run := start(t, "secret-secret-secret", "run", plan(t, url), "--out", filepath.Join(t.TempDir(), "run.parley"), "--json", "--quiet", "--lease", "1s", "--cluster", address,
 		"--set", fmt.Sprint("episodes=", episodes), "--set", "params.messages=1", "--set", fmt.Sprint("providers.lab.limits.rpm=", rpm), "--set", "limits.concurrency=100")
 	run.until(func() bool { return server.Stats().Requests >= episodes*calls/3 })
 	workers[0].kill()
@@ -385,16 +385,16 @@ func TestRebuilt(t *testing.T) {
 	address, release := gated(t)
 	_, hub := hubOf(t, 3)
 	for range 2 {
-		start(t, "secret", "worker", "--cluster", hub, "--quiet")
+		start(t, "secret-secret-secret", "worker", "--cluster", hub, "--quiet")
 	}
 	out := filepath.Join(t.TempDir(), "run.parley")
-	run := start(t, "secret", "run", plan(t, address), "--out", out, "--quiet", "--cluster", hub, "--retain")
+	run := start(t, "secret-secret-secret", "run", plan(t, address), "--out", out, "--quiet", "--cluster", hub, "--retain")
 	for callsIn(t, out) == 0 && !run.over() {
 		time.Sleep(10 * time.Millisecond)
 	}
 	run.kill()
 	release()
-	left := start(t, "secret", "cluster", "--cluster", hub, "--json")
+	left := start(t, "secret-secret-secret", "cluster", "--cluster", hub, "--json")
 	_ = left.wait()
 	var view struct {
 		Left []string
@@ -403,7 +403,7 @@ func TestRebuilt(t *testing.T) {
 	if err := json.Unmarshal(left.out.Bytes(), &view); err != nil || len(view.Left) != 1 || view.Runs == nil {
 		t.Fatalf("%v: %s%s", err, left.out, left.err)
 	}
-	again := start(t, "secret", "resume", filepath.Join(t.TempDir(), "again.parley"), "--cluster", hub, "--rebuild", view.Left[0], "--json", "--quiet")
+	again := start(t, "secret-secret-secret", "resume", filepath.Join(t.TempDir(), "again.parley"), "--cluster", hub, "--rebuild", view.Left[0], "--json", "--quiet")
 	err := again.wait()
 	var got summary
 	if err := errors.Join(err, json.Unmarshal(again.out.Bytes(), &got)); err != nil || got.State != "complete" || got.Digest != want.Digest || got.Calls.Total != want.Calls.Total {
@@ -447,10 +447,10 @@ func killedRun(t *testing.T, file string, nodes, enough int, more ...string) (ki
 		args = append(args, "--cluster", url)
 		parts = append(parts, hubs...)
 		for range 3 {
-			parts = append(parts, start(t, "secret", "worker", "--cluster", url, "--quiet"))
+			parts = append(parts, start(t, "secret-secret-secret", "worker", "--cluster", url, "--quiet"))
 		}
 	}
-	run := start(t, "secret", args...)
+	run := start(t, "secret-secret-secret", args...)
 	parts = append(parts, run)
 	for before := -1; !run.over() && kills < enough; {
 		time.Sleep(time.Duration(200+rand.IntN(700)) * time.Millisecond) // kills come at random moments

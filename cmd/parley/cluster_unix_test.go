@@ -52,10 +52,10 @@ func TestStoppedCluster(t *testing.T) {
 				_, address = hubOf(t, c.nodes)
 				args = append(args, "--cluster", address)
 			}
-			run := start(t, "secret", args...)
+			run := start(t, "secret-secret-secret", args...)
 			var workers []*process
 			for range 2 {
-				workers = append(workers, start(t, "secret", "worker", "--cluster", address, "--quiet"))
+				workers = append(workers, start(t, "secret-secret-secret", "worker", "--cluster", address, "--quiet"))
 			}
 			answered := func(n int64) { run.until(func() bool { return server.Stats().OK >= n }) }
 			answered(int64(want.Calls.Total / 10))

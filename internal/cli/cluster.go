@@ -80,6 +80,8 @@ func (c *clusterCmd) check(token string) error {
 		return exit.Usagef("--worker-token: the token of the hub is needed: set %s, or name a file with --token-file", tokenEnv)
 	case c.WorkerToken != "" && !hub.IsRun(c.WorkerToken):
 		return exit.Usagef("--worker-token %s: want the name of a run, which has only letters and digits; parley cluster shows them", c.WorkerToken)
+	case c.WorkerToken != "":
+		return checkToken(token)
 	case c.Verb == "":
 		return nil
 	case c.Worker == "":

@@ -21,7 +21,7 @@ func TestClusterRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer used.Close()
-	token := State{Env: func(name string) (string, bool) { return "secret", name == tokenEnv }}
+	token := State{Env: func(name string) (string, bool) { return "a token that is long", name == tokenEnv }}
 	for _, c := range []struct {
 		args string
 		want string
@@ -73,8 +73,27 @@ func TestClusterRefused(t *testing.T) {
 	if files, err := filepath.Glob(out + "*"); err != nil || len(files) > 0 {
 		t.Errorf("%v %v, want no files", files, err)
 	}
-	ofRun := ofToken(token, hub.WorkerToken("secret", "a1"))
+	ofRun := ofToken(token, hub.WorkerToken("a secret for tests", "a1"))
 	parley(t, ofRun, "cluster", "drain", "W", "--cluster", "nats://127.0.0.1:1").want(t, exit.Misuse).wantErr(t, "drain: the token of the hub is needed, and not that of a run")
 	got := parley(t, State{}, "hub", "--listen", "127.0.0.1:0")
-	got.want(t, exit.Misuse).wantErr(t, "a hub needs a token")
+	got.want(t, exit.Misuse).wantErr(t, "a hub needs a token", "openssl rand -hex 32")
+}
+
+// TestShortToken: whoever begins a hub with a token that can be guessed is told how to make a better one, without the token.
+func TestShortToken(t *testing.T) {
+	t.Parallel()
+	sequential(t)
+	plan := write(t, "plan.yaml", "kind: secrets\nepisodes: 2\nagents: {a: sim/small}\n")
+	file := write(t, "token", "fifteen letters\n")
+	env := State{Env: func(name string) (string, bool) { return "quince", name == tokenEnv }}
+	for _, args := range [][]string{
+		{"hub", "--listen", "127.0.0.1:0"}, {"hub", "--listen", "127.0.0.1:0", "--token-file", file},
+		{"run", plan, "--listen", "127.0.0.1:0"}, {"run", plan, "--workers", "2", "--token-file", file},
+		{"cluster", "--cluster", "nats://127.0.0.1:1", "--worker-token", "a1"},
+	} {
+		got := parley(t, env, args...).want(t, exit.Misuse).wantErr(t, "the token of the hub (PARLEY_CLUSTER_TOKEN, --token-file) has ", " characters", "want 16 or more", "openssl rand -hex 32")
+		if strings.Contains(got.stderr, "quince") || strings.Contains(got.stderr, "fifteen letters") {
+			t.Errorf("%v prints the token: %s", args, got.stderr)
+		}
+	}
 }

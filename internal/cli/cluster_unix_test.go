@@ -78,7 +78,7 @@ func clusterOf(t *testing.T, s State, workers int, flags ...string) string {
 }
 
 // withToken adds the token of a hub to the environment.
-func withToken(s State) State { return ofToken(s, "secret") }
+func withToken(s State) State { return ofToken(s, "a secret for tests") }
 
 // ofToken adds a token to the environment.
 func ofToken(s State, token string) State {
@@ -114,11 +114,11 @@ func playedTwice(t *testing.T, s State, url string, args ...string) {
 // TestTokenWithDots: a hub's token may have dots. One that looks like a run's is refused.
 func TestTokenWithDots(t *testing.T) {
 	t.Parallel()
-	s := ofToken(self(t), "my.secret.token")
+	s := ofToken(self(t), "my.secret.token.has.dots")
 	url := clusterOf(t, s, 1)
 	plan := write(t, "plan.yaml", "kind: secrets\nepisodes: 1\nagents: {small: sim/small}\nlineup: {first: small, second: small}\n")
 	parley(t, s, "run", plan, "--cluster", url, "--quiet").want(t, exit.OK)
-	like := ofToken(s, hub.WorkerToken("secret", "a1"))
+	like := ofToken(s, hub.WorkerToken("a secret for tests", "a1"))
 	for _, args := range [][]string{{"hub", "--listen", "127.0.0.1:0"}, {"run", plan, "--listen", "127.0.0.1:0", "--out", plan + ".parley"}} {
 		parley(t, like, args...).want(t, exit.Misuse).wantErr(t, "has the form of one for the workers of a run")
 	}
@@ -129,7 +129,7 @@ func TestClusterOfOneRun(t *testing.T) {
 	t.Parallel()
 	s := withToken(self(t))
 	url := clusterOf(t, s, 0)
-	nc, err := nats.Connect(url, nats.Token("secret"))
+	nc, err := nats.Connect(url, nats.Token("a secret for tests"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestClusterOfOneRun(t *testing.T) {
 	if err := nc.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	got := parley(t, ofToken(s, hub.WorkerToken("secret", "a1")), "cluster", "--cluster", url).want(t, exit.OK)
+	got := parley(t, ofToken(s, hub.WorkerToken("a secret for tests", "a1")), "cluster", "--cluster", url).want(t, exit.OK)
 	for _, want := range []string{
 		"run a1  playing  0 episodes ended here  lots: 1 waiting, 2 played, 0 done  1 worker", "3 lots; lab is unreachable",
 		"lot 0–31  worker W  1m1s  2 workers died at it\n", "lot 32–40  a worker that says nothing", "lot 41–41  waits",

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"parley/internal/cli/exit"
 	"parley/internal/run/cluster/hub"
@@ -33,7 +34,10 @@ func (c *hubCmd) Run(ctx context.Context, s *State) error {
 		return err
 	}
 	if token == "" {
-		return exit.Usagef("a hub needs a token: set PARLEY_CLUSTER_TOKEN, or name a file with --token-file; parley hub --help explains it")
+		return exit.Usagef("a hub needs a token: set PARLEY_CLUSTER_TOKEN, or name a file with --token-file; %s", goodToken)
+	}
+	if err := checkToken(token); err != nil {
+		return err
 	}
 	if err := c.checkNodes(); err != nil {
 		return err
@@ -114,6 +118,20 @@ func hubPage(h *hub.Hub, began time.Time) *telemetry.Page {
 
 // tokenEnv is the environment variable with the token of a hub, or of the workers of one run.
 const tokenEnv = "PARLEY_CLUSTER_TOKEN"
+
+// minToken is how many characters the token of a hub has at least. Who guesses it can read all prompts and spend all money.
+const minToken = 16
+
+// goodToken says how to make a token.
+const goodToken = "this makes a good one: openssl rand -hex 32 > token"
+
+// checkToken refuses a token that is too short for a hub. An empty one is none.
+func checkToken(token string) error {
+	if n := utf8.RuneCountInString(token); n > 0 && n < minToken {
+		return exit.Usagef("the token of the hub (%s, --token-file) has %d characters, and who guesses it can use the hub: want %d or more; %s", tokenEnv, n, minToken, goodToken)
+	}
+	return nil
+}
 
 // hubFlags say how to reach a hub, or to be one.
 type hubFlags struct {

@@ -104,7 +104,7 @@ func (f *playFlags) openCluster(ctx context.Context, s *State, p *app.Play) (_ *
 	}()
 	if url == "" {
 		secure, err := f.serverTLS()
-		if err != nil {
+		if err := cmp.Or(err, checkToken(token)); err != nil {
 			return nil, err
 		}
 		if j.hub, err = hub.Start(hub.Config{Listen: f.Listen, Token: token, TLS: secure}); err != nil {

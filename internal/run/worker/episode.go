@@ -8,6 +8,7 @@ import (
 	"hash/maphash"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"parley/llm"
@@ -22,6 +23,9 @@ type episode struct {
 	played func() (json.RawMessage, []string, error) // of a scorer: the episode that is scored, and its seats
 	fault  *fault                                    // what the world's code raised; its strands end
 	talks  map[int][]llm.Message                     // a step holds mu
+	open   struct{ strands, calls, messages int }    // that the worker made, and that have not ended
+	sent   int                                       // messages of all its calls; those of a talk once
+	bytes  int                                       // of its steps and their requests
 
 	exchange
 }
@@ -66,6 +70,10 @@ func (e *episode) strand(t *world.Table, path string, next *request) *answer {
 	for turn := 0; e.fault == nil; turn++ {
 		next.Episode, next.Strand = e.key, path
 		a := e.step(next)
+		if err := a.verb(); err != nil {
+			e.fault = stepFault(path, turn, err)
+			break
+		}
 		for _, n := range a.Notes {
 			t.Note(n.Kind, n.Seat, n.Data)
 		}
@@ -74,26 +82,61 @@ func (e *episode) strand(t *world.Table, path string, next *request) *answer {
 			e.fault = a.Error
 		case a.End != nil:
 			return a
-		case a.Fork > 0:
-			t.Fork(a.Fork, func(i int, t *world.Table) {
+		case a.Fork != nil:
+			n := *a.Fork
+			if err := e.mayFork(path, n); err != nil {
+				e.fault = stepFault(path, turn, err)
+				break
+			}
+			e.open.strands += n
+			t.Fork(n, func(i int, t *world.Table) {
 				e.strand(t, fmt.Sprintf("%s%d.%d/", path, turn, i), &request{Op: "strand", Of: path, Index: i})
 			})
+			e.open.strands -= n
 			next = &request{Op: "joined"}
 		case a.refused != nil:
 			e.refuse(path, a.refused)
-		case len(a.Ask) > 0:
-			calls, err := e.calls(path, a.Ask)
+		default:
+			if n := len(a.Ask) + e.open.calls; n > maxCalls {
+				e.fault = stepFault(path, turn, fmt.Errorf("its ask has %d calls, and with it %d calls of the episode would wait for replies: at most %d may", len(a.Ask), n, maxCalls))
+				break
+			}
+			calls, messages, err := e.calls(path, a.Ask)
+			if errors.Is(err, errMessages) {
+				e.fault = stepFault(path, turn, err)
+				break
+			}
 			if err != nil {
 				e.refuse(path, err)
 				continue
 			}
-			next = &request{Op: "replies", Replies: t.Ask(calls...)}
-		default:
-			e.fault = &fault{Text: "the worker's step has no ask, fork, end or error"}
+			e.open.calls, e.open.messages = e.open.calls+len(calls), e.open.messages+messages
+			replies := t.Ask(calls...)
+			e.open.calls, e.open.messages = e.open.calls-len(calls), e.open.messages-messages
+			next = &request{Op: "replies", Replies: replies}
 		}
 	}
 	return nil
 }
+
+// stepFault returns the fault of a step that breaks a rule of the protocol.
+func stepFault(path string, turn int, rule error) *fault {
+	return &fault{Text: fmt.Sprintf("step %s%d of the worker: %v (the page worker-protocol has the rules)", path, turn, rule)}
+}
+
+// mayFork returns an error if a strand may not fork into so many.
+func (e *episode) mayFork(path string, n int) error {
+	if all := 1 + e.open.strands; n > maxStrands-all {
+		return fmt.Errorf("its fork is %d, and the episode has %d strands that have not ended: at most %d may be open", n, all, maxStrands)
+	}
+	if strings.Count(path, "/") >= maxDepth {
+		return fmt.Errorf("it forks inside of %d forks: at most %d may be inside each other", maxDepth, maxDepth)
+	}
+	return nil
+}
+
+// errMessages means that the calls of an episode have too many messages.
+var errMessages = fmt.Errorf("with its ask, the calls of the episode that wait for replies would have more than %d messages, or all its calls have sent more", maxMessages)
 
 // refuse fails the episode because of a call that cannot be made. The worker knows in which line the world makes it.
 func (e *episode) refuse(path string, why error) {
@@ -103,13 +146,13 @@ func (e *episode) refuse(path string, why error) {
 	}
 }
 
-// calls makes the calls of a step.
-func (e *episode) calls(path string, asked []call) ([]world.Call, error) {
-	calls := make([]world.Call, len(asked))
+// calls makes the calls of a step, and returns how many messages they have.
+func (e *episode) calls(path string, asked []call) (calls []world.Call, sum int, err error) {
+	calls = make([]world.Call, len(asked))
 	for i := range asked {
 		c := &asked[i]
 		if !slices.Contains(e.seats, c.Seat) && (c.Act == nil || c.Seat != "") {
-			return nil, fmt.Errorf("the world asks the seat %q: want one of %q", c.Seat, e.seats)
+			return nil, 0, fmt.Errorf("the world asks the seat %q: want one of %q", c.Seat, e.seats)
 		}
 		calls[i] = world.Call{Seat: c.Seat, Label: c.Label, Ask: c.Request}
 		if c.Act != nil {
@@ -119,15 +162,19 @@ func (e *episode) calls(path string, asked []call) ([]world.Call, error) {
 			continue
 		}
 		if err := c.Check(); err != nil {
-			return nil, c.refused(err)
+			return nil, 0, c.refused(err)
 		}
 		messages, err := c.continued(e.talks)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
+		}
+		sum, e.sent = sum+len(messages), e.sent+len(c.Messages)
+		if sum+e.open.messages > maxMessages || e.sent > maxMessages {
+			return nil, 0, errMessages
 		}
 		calls[i].Ask.Messages = messages
 	}
-	return calls, nil
+	return calls, sum, nil
 }
 
 // step asks the worker for the next step of a strand. It panics with world.Abort if there is no worker.
@@ -148,6 +195,9 @@ func (e *episode) step(r *request) *answer {
 				return &answer{Error: fault}
 			}
 			continue
+		}
+		if e.bytes += len(body) + len(line); e.bytes > maxBytes {
+			return &answer{broken: fmt.Errorf("its steps, with what they were answered, have more than %d MiB together: an episode may not have more", maxBytes>>20)}
 		}
 		a, err := parse(line)
 		if err != nil {

@@ -241,6 +241,9 @@ func refusable(line []byte) (a *answer, ok bool) {
 	var step struct {
 		Notes []world.Note      `json:"notes"`
 		Ask   []json.RawMessage `json:"ask"`
+		Fork  *int              `json:"fork"`
+		End   *outcome          `json:"end"`
+		Error *fault            `json:"error"`
 	}
 	if json.Unmarshal(line, &step) != nil {
 		return nil, false
@@ -248,7 +251,7 @@ func refusable(line []byte) (a *answer, ok bool) {
 	for _, raw := range step.Ask {
 		var c call
 		if err := world.DecodeStrict(raw, &c); err != nil {
-			return &answer{Notes: step.Notes, refused: c.refused(err)}, true
+			return &answer{Notes: step.Notes, Fork: step.Fork, End: step.End, Error: step.Error, refused: c.refused(err)}, true
 		}
 	}
 	return nil, false

@@ -2,8 +2,10 @@ package worker
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"parley/llm"
 	"parley/world"
@@ -80,7 +82,7 @@ type answer struct {
 	// A step: notes, and one of Ask, Fork and End.
 	Notes []world.Note `json:"notes"`
 	Ask   []call       `json:"ask"`
-	Fork  int          `json:"fork"`
+	Fork  *int         `json:"fork"`
 	End   *outcome     `json:"end"`
 
 	Seats    []string        `json:"seats"`
@@ -91,6 +93,43 @@ type answer struct {
 	Memory   int64           `json:"memory"` // bytes that the worker has in use, at the end of an episode
 
 	refused error // what is wrong with a call of Ask, which was not read
+	broken  error // a rule that the step breaks
+}
+
+// Limits of what a worker may make the engine hold: see docs/reference/worker-protocol.md.
+const (
+	maxStrands  = 10_000    // of an episode that have not ended
+	maxDepth    = 100       // forks inside each other
+	maxCalls    = 10_000    // of an episode that wait for replies
+	maxMessages = 1_000_000 // of these calls together, and that a worker sends in all
+	maxBytes    = 256 << 20 // of all steps of an episode and what they answer
+)
+
+// verb returns an error if the step breaks a rule, such as to do exactly one thing.
+func (a *answer) verb() error {
+	if a.broken != nil {
+		return a.broken
+	}
+	var has []string
+	for _, v := range []struct {
+		name  string
+		there bool
+	}{{"ask", a.Ask != nil || a.refused != nil}, {"fork", a.Fork != nil}, {"end", a.End != nil}, {"error", a.Error != nil}} {
+		if v.there {
+			has = append(has, v.name)
+		}
+	}
+	switch {
+	case len(has) == 0:
+		return errors.New("it has no ask, fork, end or error: a step has one of them")
+	case len(has) > 1:
+		return fmt.Errorf("it has %s: a step has only one of ask, fork, end and error", strings.Join(has, " and "))
+	case a.Ask != nil && len(a.Ask) == 0:
+		return errors.New("its ask has no calls: want one or more")
+	case a.Fork != nil && *a.Fork < 1:
+		return fmt.Errorf("its fork is %d: want 1 or more strands", *a.Fork)
+	}
+	return nil
 }
 
 // outcome is the result of an episode.

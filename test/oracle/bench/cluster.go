@@ -84,7 +84,7 @@ func (b *bench) member(args ...string) (*member, error) {
 
 func (m *member) start() error {
 	m.cmd, m.stderr, m.done = exec.Command(m.program, m.args...), &bytes.Buffer{}, make(chan struct{})
-	m.cmd.Env = append(os.Environ(), "PARLEY_CLUSTER_TOKEN=bench")
+	m.cmd.Env = append(os.Environ(), "PARLEY_CLUSTER_TOKEN=bench bench bench")
 	m.cmd.Stderr = m.stderr
 	if err := m.cmd.Start(); err != nil {
 		return err
