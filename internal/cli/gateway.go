@@ -245,7 +245,7 @@ func (c *gatewayCmd) report(s *State, sum gateway.Summary) {
 	}
 	parts = append(parts, terminal.Number(sum.Sessions)+" sessions")
 	if c.Replay == "" {
-		parts = append(parts, sum.Spent.String())
+		parts = append(parts, sum.Money.Text())
 	}
 	fmt.Fprintln(s.Stderr, strings.Join(parts, "; "))
 }

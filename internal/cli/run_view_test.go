@@ -75,9 +75,9 @@ func TestWaitingIsSaid(t *testing.T) {
 		t.Error(first)
 	}
 	v.calls = func(time.Time) []dispatch.Wait {
-		return []dispatch.Wait{{Money: &budget.Shortage{Calls: 1021, Model: "lab/large", Amount: llm.Dollars(0.006828), Exceeds: true}}}
+		return []dispatch.Wait{{Money: &budget.Shortage{Calls: 1021, Model: "lab/large", Amount: llm.Dollars(0.006828), Why: "max_tokens: 900"}}}
 	}
-	if got, want := strings.Join(v.progressLine(now), ", "), "0 of 0 episodes, $0.00, 1,021 wait for room in the budget ($0.0068 set aside for each), 0 in flight"; !strings.HasPrefix(got, want) {
+	if got, want := strings.Join(v.progressLine(now), ", "), "0 of 0 episodes, $0.00, 1,021 wait for room in the budget (max_tokens: 900 sets aside $0.0068 for each), 0 in flight"; !strings.HasPrefix(got, want) {
 		t.Errorf("%q does not begin with %q", got, want)
 	}
 	v.calls = nil
@@ -280,7 +280,7 @@ func TestState(t *testing.T) {
 		out:      terminal.NewStream(&bytes.Buffer{}, func(string) (string, bool) { return "", false }, func(any) int { return 0 }),
 		episodes: 100, playing: map[int]*episodeProgress{}, failed: map[llm.Kind]int{}, resumed: map[int]bool{7: true}, budget: 5 * llm.Dollar, spent: llm.Dollar,
 		calls: func(time.Time) []dispatch.Wait {
-			return []dispatch.Wait{{Money: &budget.Shortage{Calls: 1021, Model: "lab/large", Amount: llm.Dollars(0.006828), Exceeds: true}}}
+			return []dispatch.Wait{{Money: &budget.Shortage{Calls: 1021, Model: "lab/large", Amount: llm.Dollars(0.006828), Why: "max_tokens: 900"}}}
 		},
 		batches: func() batch.Progress {
 			return batch.Progress{Open: []batch.Standing{{Provider: "lab", ID: "b1", Model: "small", Began: began, Lines: 10, Answered: 3, Failed: 1}}}
@@ -333,7 +333,7 @@ func TestState(t *testing.T) {
 	if m := s.Models[0]; m.Name != "lab/small" || m.Input != 200*89 || m.Cost != llm.Dollars(0.89) || m.P95 < 90*time.Millisecond || m.P95 > 100*time.Millisecond || m.Errors[llm.KindServer].Example != "500" {
 		t.Errorf("%+v", m)
 	}
-	if want := "1021 calls wait for money: the budget sets aside $0.006828 for a call of lab/large, whose server is not known to stop at max_tokens"; len(s.Waits) != 1 || s.Waits[0] != want {
+	if want := "1021 calls wait for room in the budget: max_tokens: 900 sets aside $0.006828 for a call of lab/large"; len(s.Waits) != 1 || s.Waits[0] != want {
 		t.Errorf("%q, want %q", s.Waits, want)
 	}
 	if b := s.Batches[0]; b.Requests != 10 || b.Answered != 4 || b.Provider != "lab" {
