@@ -48,6 +48,11 @@ type Config struct {
 	// Fallbacks lists models, as provider/model, that are asked in turn when one cannot answer.
 	Fallbacks map[string][]string
 
+	// MaxOutput is the most tokens that a call may ask for as the answer, and AliasOutput the same for the calls that name a model by an
+	// alias. Of two limits, the lower counts. Default: 0, what the client asks for.
+	MaxOutput   int
+	AliasOutput map[string]int
+
 	// Journal is where calls are recorded, or the record that is served.
 	Journal journal.Journal
 	// Begin describes the run.
