@@ -14,6 +14,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"parley/internal/ask/dispatch/budget"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/run/cluster"
@@ -98,7 +99,8 @@ func (c *clusterCmd) Run(ctx context.Context, s *State) error {
 func printStatus(w io.Writer, st cluster.Status, workers []hub.Working) {
 	fmt.Fprintf(w, "run %s  lots: %d waiting, %d played, %d done  the run file is %d messages behind\n", st.Run, st.Lots.Waiting, st.Lots.Leased, st.Lots.Done, st.Lag)
 	if m := st.Money; m != nil {
-		fmt.Fprintf(w, "run %s  budget %v: %v spent, %v allotted, %v at risk\n", st.Run, m.Limit, m.Spent, m.AllAllotted(), m.AtRisk)
+		sums := budget.Sums{Spent: m.Spent, AtRisk: m.AtRisk, Aside: m.AllAllotted(), Limit: m.Limit}
+		fmt.Fprintf(w, "run %s  budget: %s\n", st.Run, sums.Text())
 	}
 	for _, name := range slices.Sorted(maps.Keys(st.Accounts)) {
 		a := st.Accounts[name]

@@ -125,7 +125,7 @@ func TestDivided(t *testing.T) {
 	var out bytes.Buffer
 	printStatus(&out, st, []hub.Working{{Session: "s1", Run: "r", Process: 11}, {Session: "s2", Run: "r", Process: 12}, {Session: "s2", Run: "other", Process: 13}})
 	want := `run r  lots: 5 waiting, 2 played, 7 done  the run file is 9 messages behind
-run r  budget $5.00: $1.00 spent, $2.00 allotted, $0.50 at risk
+run r  budget: $1.00 spent, $0.50 at risk, $2.00 set aside, $1.50 left of $5.00
 run r  account lab http://x *: 4 calls wait, 60 requests a minute, 1000 output tokens a minute, worker 11 has 25%, worker 12 has 75%
 `
 	if out.String() != want {

@@ -67,6 +67,9 @@ func TestWaitingIsSaid(t *testing.T) {
 	why := ""
 	v.begin(app.Opened{App: &app.App{}, Plan: &planfile.Plan{}, Head: &journal.Head{}, Waiting: func() string { return why }})
 	v.stats = func() dispatch.Snapshot { return dispatch.Snapshot{} }
+	v.money = func() budget.Sums {
+		return budget.Sums{Spent: llm.Dollar, AtRisk: llm.Dollar / 2, Aside: llm.Dollar / 4, Limit: 5 * llm.Dollar}
+	}
 	now := time.Now()
 	v.calls = func(now time.Time) []dispatch.Wait {
 		return []dispatch.Wait{{Says: dispatch.Outage{Provider: "lab", URL: "http://x/v1", Why: "503 \x1b[2JLoading", Since: now.Add(-40 * time.Second), Limit: 10 * time.Minute}.Text(now)}}
@@ -77,7 +80,7 @@ func TestWaitingIsSaid(t *testing.T) {
 	v.calls = func(time.Time) []dispatch.Wait {
 		return []dispatch.Wait{{Money: &budget.Shortage{Calls: 1021, Model: "lab/large", Amount: llm.Dollars(0.006828), Why: "max_tokens: 900"}}}
 	}
-	if got, want := strings.Join(v.progressLine(now), ", "), "0 of 0 episodes, $0.00, 1,021 wait for room in the budget (max_tokens: 900 sets aside $0.0068 for each), 0 in flight"; !strings.HasPrefix(got, want) {
+	if got, want := strings.Join(v.progressLine(now), ", "), "0 of 0 episodes, $1.00 spent, $0.50 at risk, $0.25 set aside, $3.25 left of $5.00, 1,021 wait for room in the budget (max_tokens: 900 sets aside $0.0068 for each), 0 in flight"; !strings.HasPrefix(got, want) {
 		t.Errorf("%q does not begin with %q", got, want)
 	}
 	v.calls = nil
@@ -278,7 +281,7 @@ func TestState(t *testing.T) {
 	seconds := 0.0
 	v := &runView{
 		out:      terminal.NewStream(&bytes.Buffer{}, func(string) (string, bool) { return "", false }, func(any) int { return 0 }),
-		episodes: 100, playing: map[int]*episodeProgress{}, failed: map[llm.Kind]int{}, resumed: map[int]bool{7: true}, budget: 5 * llm.Dollar, spent: llm.Dollar,
+		episodes: 100, playing: map[int]*episodeProgress{}, failed: map[llm.Kind]int{}, resumed: map[int]bool{7: true},
 		calls: func(time.Time) []dispatch.Wait {
 			return []dispatch.Wait{{Money: &budget.Shortage{Calls: 1021, Model: "lab/large", Amount: llm.Dollars(0.006828), Why: "max_tokens: 900"}}}
 		},
@@ -295,6 +298,9 @@ func TestState(t *testing.T) {
 			m.Latency.Add(time.Duration(i+1) * time.Millisecond)
 		}
 		return dispatch.Snapshot{InFlight: 3, ModelStats: m, Models: map[string]dispatch.ModelStats{"lab/small": m}}
+	}
+	v.money = func() budget.Sums {
+		return budget.Sums{Spent: llm.Dollar.Plus(llm.Dollars(seconds / 100)), Limit: 5 * llm.Dollar}
 	}
 	v.limits = func() []dispatch.Limit {
 		b := limiter.Bounds{InFlight: 2, Concurrency: 8, Requests: 600, Charged: limiter.Units{Requests: 4 * seconds, Output: 100 * seconds}}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/internal/ask/dispatch"
+	"parley/internal/ask/dispatch/budget"
 	"parley/llm"
 )
 
@@ -125,16 +126,13 @@ func Queue(s dispatch.Snapshot) (parts []string) {
 	return parts
 }
 
-// CostText formats the cost, and says if some or all of it is not known.
-func CostText(c, budget llm.Money, s dispatch.Snapshot) string {
-	text := c.String()
-	if budget > 0 {
-		text += " of " + budget.String()
-	}
+// MoneyText formats sums, and says if some or all of what was spent is not known.
+func MoneyText(sums budget.Sums, s dispatch.Snapshot) string {
+	text := sums.Text()
 	switch {
 	case s.Unpriced == 0:
 		return text
-	case s.Unpriced == s.Attempts && c == 0:
+	case s.Unpriced == s.Attempts && sums.Spent == 0:
 		return "unpriced"
 	default:
 		return text + " and what is unpriced"

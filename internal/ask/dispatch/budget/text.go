@@ -5,7 +5,6 @@ import (
 	"sort"
 	"strings"
 
-	"parley/internal/ask/price"
 	"parley/internal/kit/text"
 	"parley/llm"
 )
@@ -72,6 +71,12 @@ func (t Terms) Why(limit string) string {
 	}
 }
 
+// WhyWorst is Why for Worst, which is all that is set aside if the server is trusted to keep the limit.
+func (t Terms) WhyWorst(limit string) string {
+	t.exceeding = 0
+	return t.Why(limit)
+}
+
 // longest returns how many output tokens the call could ask for with an amount of money. 0: none, or it would not help.
 func (t Terms) longest(left llm.Money) int {
 	if t.model == nil || t.model.conduct.output.Load() > 0 {
@@ -98,9 +103,7 @@ func (r *Refusal) Error() string { return r.Text("max_tokens", "max_tokens") }
 // Text says what makes the call expensive, what is left, and what to do. limit is the name of the limit on output tokens in the call, and
 // set is what to set it with.
 func (r *Refusal) Text(limit, set string) string {
-	terms := r.terms
-	terms.exceeding = 0 // not even Worst has room
-	why := terms.Why(limit)
+	why := r.terms.WhyWorst(limit) // not even that has room
 	if why == "" {
 		why = "the call"
 	}
@@ -112,10 +115,4 @@ func (r *Refusal) Text(limit, set string) string {
 		return fmt.Sprintf("%s; set %s to at most %d, or raise the budget", s, set, n)
 	}
 	return s + "; raise the budget"
-}
-
-// WhyAside says what makes a call of a model expensive: see Terms.Why.
-func WhyAside(p price.Price, req *llm.Request, limit string) string {
-	m := &Model{Price: p, OK: true, conduct: &conduct{keepsLimit: true}}
-	return m.Terms(req, false).Why(limit)
 }
