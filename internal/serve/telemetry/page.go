@@ -253,7 +253,8 @@ func AddCalls(p *Page, prefix string, stats dispatch.Snapshot) {
 	counter("attempts_total", "Calls sent to providers.", func(s *dispatch.ModelStats) float64 { return float64(s.Attempts) })
 	counter("retries_total", "Calls sent again after a failure.", func(s *dispatch.ModelStats) float64 { return float64(s.Retried) })
 	counter("rate_limited_total", "Calls that a provider refused for its limits.", func(s *dispatch.ModelStats) float64 { return float64(s.RateLimited) })
-	counter("cost_dollars_total", "Cost of calls.", func(s *dispatch.ModelStats) float64 { return s.Cost.Dollars() })
+	counter("cost_dollars_total", "Cost of calls, with what failed attempts, second attempts and repairs cost or may have cost.",
+		func(s *dispatch.ModelStats) float64 { return s.Cost.Plus(s.Uncertain).Dollars() })
 	counter("tokens_total", "Tokens of calls.", func(s *dispatch.ModelStats) float64 { return float64(s.Usage.Input) }, "type", "input")
 	counter("tokens_total", "Tokens of calls.", func(s *dispatch.ModelStats) float64 { return float64(s.Usage.Output) }, "type", "output")
 }
