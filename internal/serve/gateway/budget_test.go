@@ -90,9 +90,9 @@ func TestUnpricedMembers(t *testing.T) {
 	for member, rest := range map[string]string{
 		"service_tier": `,"service_tier":"priority"`,
 		"models":       `,"models":["m","dear"]`,
-		"tools":        `,"tools":[{"type":"web_search_preview"}]`,
-		"audio":        `,"audio":{"voice":"alloy","format":"wav"}`,
-		"input_audio":  `,"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"AAAA","format":"wav"}}]}]`,
+		`tools[0] of type \"web_search_preview\"`: `,"tools":[{"type":"web_search_preview"}]`,
+		"audio":       `,"audio":{"voice":"alloy","format":"wav"}`,
+		"input_audio": `,"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"AAAA","format":"wav"}}]}]`,
 	} {
 		body := strings.Replace(chatOf("m", "hello", rest), `"messages":[{"role":"user","content":"hello"}],"messages"`, `"messages"`, 1)
 		r := paid.post(chatPath, body).want(t, http.StatusBadRequest, "price_unknown", member+": it changes what the call costs", "leave it out, or set no budget")
@@ -105,6 +105,7 @@ func TestUnpricedMembers(t *testing.T) {
 	if spent, reserved := paid.g.dispatch.Budget().Spent(); spent != 0 || reserved != 0 {
 		t.Errorf("spent %v, %v set aside", spent, reserved)
 	}
+	paid.post(chatPath, chatOf("m", "hello", `,"max_tokens":50,"tools":[{"type":"namespace","name":"crm","description":"d","tools":[{"type":"function","name":"f"}]}]`)).want(t, http.StatusOK, "yes")
 	paid.post(chatPath, chatOf("m", "hello", `,"max_tokens":50,"service_tier":"flex","tools":[{"type":"function","function":{"name":"f"}}]`)).want(t, http.StatusOK, "yes")
 }
 
@@ -425,5 +426,22 @@ func TestRoomIsWaitedFor(t *testing.T) {
 	}
 	if page := metricsOf(t, l); !strings.Contains(page, "parley_gateway_waiting_for_budget 0\n") {
 		t.Errorf("%s", page)
+	}
+}
+
+// TestEveryChargeIsMeasured: what attempts may have cost that failed is in the metrics of cost, by model.
+func TestEveryChargeIsMeasured(t *testing.T) {
+	t.Parallel()
+	_, prices := hostile(t, "")
+	up := upstream("openai", serving(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		panic(http.ErrAbortHandler)
+	})))
+	l := start(t, Config{Upstreams: []provider.Provider{up}, Prices: prices, Budget: llm.Dollar, Retries: NoRetries})
+	l.post(chatPath, chatOf("m", "hello", `,"max_tokens":50`)).want(t, http.StatusBadGateway)
+	spent := l.g.dispatch.Budget().Sums().Spent
+	want := fmt.Sprintf("parley_gateway_cost_dollars_total{model=\"openai/m\"} %v\n", spent.Dollars())
+	if page := metricsOf(t, l); spent == 0 || !strings.Contains(page, want) {
+		t.Errorf("%v spent, no %s in\n%s", spent, want, page)
 	}
 }

@@ -282,7 +282,7 @@ func refers(req *llm.Request) bool {
 func isReference(key string, v json.RawMessage) bool {
 	switch key {
 	case "tools":
-		return price.Hosted(v)
+		return price.Hosted(v) != ""
 	case "previous_response_id", "conversation", "prompt", "web_search_options", "search_parameters", "enable_search", "mcp_servers",
 		"container", "plugins", "data_sources", "cached_content", "cachedcontent", "extra_body", "google", "attachments", "file_ids", "tool_resources":
 		return string(v) != "null"
