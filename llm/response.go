@@ -124,7 +124,7 @@ type Metadata struct {
 	Estimated bool          `json:"estimated,omitempty"`  // a part of Cost is an estimate: the provider reported no usage
 	FirstByte time.Duration `json:"first_byte,omitempty"` // from sending the last attempt to its first event or byte
 	Latency   time.Duration `json:"latency,omitempty"`    // of the last attempt, until its end
-	Waited    time.Duration `json:"waited,omitempty"`     // in queues and pauses, over all attempts
+	Waited    time.Duration `json:"waited,omitempty"`     // for room in the budget, in queues and in pauses, over all attempts
 }
 
 // Rate is what a server reported about its limits in the headers of an answer or error.

@@ -99,7 +99,7 @@ type summary struct {
 	Digest string
 	Calls  struct{ Total, Asked, Repeated int }
 	Cost   float64 `json:"cost_usd"`
-	Risked float64 `json:"risked_usd"`
+	Risked float64 `json:"at_risk_usd"`
 }
 
 // parley runs the program; it is killed after a while, if that is given. killed says
@@ -264,7 +264,7 @@ func readLost(t *testing.T, s *runfile.Store) (lost int) {
 type spending struct {
 	State, Reason string
 	Cost          float64 `json:"cost_usd"`
-	Risked        float64 `json:"risked_usd"`
+	Risked        float64 `json:"at_risk_usd"`
 }
 
 // priced writes a price table for the models of plan, in which a token of output costs a thousandth of a dollar.

@@ -14,6 +14,7 @@ import (
 
 	"parley/internal/ask/answer"
 	"parley/internal/ask/dispatch"
+	"parley/internal/ask/dispatch/budget"
 	"parley/internal/ask/sim"
 	"parley/internal/ask/trust"
 	"parley/internal/cli/app"
@@ -282,7 +283,10 @@ func (c *askCmd) askFile(ctx context.Context, s *State, g *exit.Gate, cfg app.Co
 	if a, ok := a.(bulk.Spender); ok {
 		m.Recorded = a.Budget().Recorded
 	}
-	p := &bulk.Progress{Out: s.err, Tally: t, Stats: a.Stats, Share: in.Share, Budget: cfg.Budget, Spent: cfg.Spent, Began: time.Now()}
+	p := &bulk.Progress{Out: s.err, Tally: t, Stats: a.Stats, Share: in.Share, Began: time.Now(), Money: func() budget.Sums { return budget.Sums{} }}
+	if a, ok := a.(bulk.Spender); ok {
+		p.Money = a.Budget().Sums
+	}
 	if a, ok := a.(bulk.Waiter); ok {
 		p.Waits = a.Waits
 	}
@@ -292,7 +296,7 @@ func (c *askCmd) askFile(ctx context.Context, s *State, g *exit.Gate, cfg app.Co
 	}
 	note := w.ask(ctx, s, a, m)
 	end()
-	c.report(s, t, a.Stats(), cfg, time.Since(p.Began), note)
+	c.report(s, t, a.Stats(), cfg, p.Money(), time.Since(p.Began), note)
 	c.tellUnasked(s, g, t.Now().Unasked)
 	return errors.Join(m.Verdict(), a.Close(), in.Close())
 }
@@ -323,7 +327,7 @@ func (c *askCmd) sink(ctx context.Context, s *State, in string, ids bulk.Keyer, 
 }
 
 // report prints the summary to standard error. With --json and --out, it goes to standard output.
-func (c *askCmd) report(s *State, t *bulk.Tally, st dispatch.Snapshot, cfg app.Config, took time.Duration, note string) {
+func (c *askCmd) report(s *State, t *bulk.Tally, st dispatch.Snapshot, cfg app.Config, money budget.Sums, took time.Duration, note string) {
 	n := t.Now()
 	if note != "" {
 		fmt.Fprintln(s.Stderr, "parley: "+note)
@@ -347,7 +351,7 @@ func (c *askCmd) report(s *State, t *bulk.Tally, st dispatch.Snapshot, cfg app.C
 			fmt.Fprintf(s.Stderr, "parley: failed most often (%s): %s\n", terminal.Number(times), terminal.Safe(why))
 		}
 		c.tellSimulated(s, n, cfg)
-		fmt.Fprintln(s.Stderr, sum.Line(cfg.Budget, cfg.Spent, took, st))
+		fmt.Fprintln(s.Stderr, sum.Line(money, took, st))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"parley/internal/ask/dispatch/budget"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/run/cluster"
@@ -181,7 +182,8 @@ func printStatus(w io.Writer, st cluster.Status) {
 	fmt.Fprintf(w, "run %s  %s  %s ended here  lots: %d waiting, %d played, %d done  %s  the run file is %d messages behind\n", st.Run, terminal.Safe(st.State),
 		terminal.Several(st.Ended, "episode", "episodes"), st.Lots.Waiting, st.Lots.Leased, st.Lots.Done, terminal.Several(st.Playing(), "worker", "workers"), st.Lag)
 	if m := st.Money; m != nil {
-		fmt.Fprintf(w, "run %s  budget %v: %v spent, %v allotted, %v at risk\n", st.Run, m.Limit, m.Spent, m.AllAllotted(), m.AtRisk)
+		sums := budget.Sums{Spent: m.Spent, AtRisk: m.AtRisk, Aside: m.AllAllotted(), Limit: m.Limit}
+		fmt.Fprintf(w, "run %s  budget: %s\n", st.Run, sums.Text())
 	}
 	for _, name := range slices.Sorted(maps.Keys(st.Accounts)) {
 		a := st.Accounts[name]

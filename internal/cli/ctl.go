@@ -119,8 +119,7 @@ const (
 
 func steerAnswer(state control.SteerState, o app.Opened) control.SteerAnswer {
 	st := o.App.Stats()
-	spent, _ := o.App.Budget().Spent()
-	a := control.SteerAnswer{State: results.StatePlaying, InFlight: st.InFlight, Spent: spent, Budget: state.Budget, Concurrency: state.Concurrency, Draining: state.Draining != nil}
+	a := control.SteerAnswer{State: results.StatePlaying, InFlight: st.InFlight, Sums: o.App.Budget().Sums(), Concurrency: state.Concurrency, Draining: state.Draining != nil}
 	by := state.Paused
 	switch {
 	case by != nil:

@@ -38,6 +38,7 @@ type gatewayCmd struct {
 	Idle     time.Duration `group:"sessions" placeholder:"DURATION" help:"Close a session after this time without a call. Default: never."`
 
 	Budget      *float64       `group:"care" placeholder:"USD" help:"Maximum cost of all calls in the run file."`
+	MaxOutput   int            `group:"care" name:"max-output-tokens" placeholder:"N" help:"Ask for at most this many tokens for an answer, whatever the client asks for. A budget then sets aside less for a call. Default: max_tokens of the plan's agent, or no limit."`
 	Prices      string         `group:"care" placeholder:"FILE" help:"File of prices that override the built-in ones."`
 	Cache       string         `group:"care" placeholder:"DIR" help:"Cache answers in this folder, and reuse them."`
 	Retries     *int           `group:"care" placeholder:"N" help:"How often to retry a call that fails before its first byte. Default: 4."`
@@ -87,7 +88,7 @@ func (c *gatewayCmd) Run(ctx context.Context, s *State) (err error) {
 // config returns the configuration that the flags and the plan give.
 func (c *gatewayCmd) config(ctx context.Context, s *State) (gateway.Config, error) {
 	cfg := gateway.Config{
-		Replay: c.Replay != "", Resume: c.Resume, MaxSteps: c.MaxSteps, Idle: c.Idle,
+		Replay: c.Replay != "", Resume: c.Resume, MaxSteps: c.MaxSteps, Idle: c.Idle, MaxOutput: c.MaxOutput,
 		Deadline: c.Deadline, Grace: c.Grace, ClientTimeout: c.ClientTimeout, MaxBody: c.MaxBody,
 		Notices: s.notice, Outages: s.outage, Nearest: c.Nearest, Tell: s.tell,
 	}
@@ -137,6 +138,8 @@ func (c *gatewayCmd) checkFlags() error {
 		return errors.New("--unreachable must not be negative")
 	case c.ClientTimeout <= 0:
 		return fmt.Errorf("--client-timeout %s: want a time above 0, such as 1m", c.ClientTimeout)
+	case c.MaxOutput < 0:
+		return errors.New("--max-output-tokens must not be negative")
 	case c.MaxSteps < 0 || c.Idle < 0 || c.Deadline < 0 || c.Grace < 0 || c.MaxBody < 0:
 		return errors.New("--max-steps, --idle, --deadline, --grace and --max-body must not be negative")
 	default:
@@ -199,7 +202,7 @@ func refuseGateway(ctx context.Context, file string) error {
 func (c *gatewayCmd) plan(cfg *gateway.Config) []byte {
 	b, err := terminal.Marshal(map[string]any{
 		"upstreams": cfg.Upstreams, "aliases": cfg.Aliases, "fallbacks": cfg.Fallbacks, "budget": cfg.Budget,
-		"max_steps": cfg.MaxSteps, "idle": cfg.Idle.String(), "deadline": cfg.Deadline.String(),
+		"max_output_tokens": cfg.MaxOutput, "alias_max_output_tokens": cfg.AliasOutput, "max_steps": cfg.MaxSteps, "idle": cfg.Idle.String(), "deadline": cfg.Deadline.String(),
 	})
 	if err != nil {
 		return nil // cannot happen: all of it is plain data
@@ -245,7 +248,7 @@ func (c *gatewayCmd) report(s *State, sum gateway.Summary) {
 	}
 	parts = append(parts, terminal.Number(sum.Sessions)+" sessions")
 	if c.Replay == "" {
-		parts = append(parts, sum.Spent.String())
+		parts = append(parts, sum.Money.Text())
 	}
 	fmt.Fprintln(s.Stderr, strings.Join(parts, "; "))
 }

@@ -36,7 +36,7 @@ type upstreamFlags struct {
 
 // upstreams sets the providers that are called and what they may cost.
 func (c *gatewayCmd) upstreams(ctx context.Context, s *State, plan string, cfg *gateway.Config) error {
-	cfg.Aliases, cfg.Fallbacks = map[string]string{}, map[string][]string{}
+	cfg.Aliases, cfg.AliasOutput, cfg.Fallbacks = map[string]string{}, map[string]int{}, map[string][]string{}
 	var places map[string]string
 	if plan != "" {
 		var err error
@@ -138,7 +138,7 @@ func (c *gatewayCmd) fromPlan(ctx context.Context, s *State, file string, cfg *g
 		if a.Model == "" || a.Human() {
 			continue
 		}
-		cfg.Aliases[a.Name] = a.Model
+		cfg.Aliases[a.Name], cfg.AliasOutput[a.Name] = a.Model, a.MaxTokens
 		if len(a.Fallbacks) > 0 {
 			cfg.Fallbacks[a.Model] = a.Fallbacks
 		}

@@ -218,6 +218,6 @@ func (d *divisionMetrics) add(p *telemetry.Page) {
 	}
 	if m := st.Money; m != nil {
 		gauge("allotted_dollars", "What workers may spend.", m.AllAllotted().Dollars())
-		gauge("at_risk_dollars", "What lost workers may have spent.", m.AtRisk.Dollars())
+		gauge("workers_at_risk_dollars", "What lost workers may have spent.", m.AtRisk.Dollars())
 	}
 }

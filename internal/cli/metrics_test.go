@@ -116,7 +116,7 @@ func TestDivided(t *testing.T) {
 	page.Serve(w)
 	for _, want := range []string{
 		`parley_lots{state="waiting"} 5`, `parley_lots{state="leased"} 2`, `parley_lots{state="done"} 7`, "parley_workers 2", "parley_log_lag_messages 9",
-		`parley_share{account="lab http://x *",worker="s1"} 0.25`, "parley_allotted_dollars 2", "parley_at_risk_dollars 0.5",
+		`parley_share{account="lab http://x *",worker="s1"} 0.25`, "parley_allotted_dollars 2", "parley_workers_at_risk_dollars 0.5",
 	} {
 		if !strings.Contains(w.Body.String(), want+"\n") {
 			t.Errorf("no %s in\n%s", want, w.Body)
@@ -125,7 +125,7 @@ func TestDivided(t *testing.T) {
 	var out bytes.Buffer
 	printStatus(&out, st)
 	want := `run r  playing  3 episodes ended here  lots: 5 waiting, 2 played, 7 done  2 workers  the run file is 9 messages behind
-run r  budget $5.00: $1.00 spent, $2.00 allotted, $0.50 at risk
+run r  budget: $1.00 spent, $0.50 at risk, $2.00 set aside, $1.50 left of $5.00
 run r  account lab http://x *: 4 calls wait, 60 requests a minute, 1000 output tokens a minute, worker W1 has 25%, worker W2 has 75%
 run r  worker W1  process 11 on here  1 lot
 run r  worker W2  process 0 on   0 lots

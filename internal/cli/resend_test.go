@@ -105,7 +105,7 @@ func TestNothingIsSentBehindTheUsersBack(t *testing.T) {
 						State    string
 						Attempts int64
 						Cost     float64 `json:"cost_usd"`
-						Risked   float64 `json:"risked_usd"`
+						Risked   float64 `json:"at_risk_usd"`
 					}
 					got := parleyOf(t, ending("And?", good), "run", plan, "--json", "--quiet", "--budget", "100", "--allow-files", filepath.Dir(prices))
 					if err := json.Unmarshal([]byte(got.stdout), &sum); err != nil || sum.State != "complete" {

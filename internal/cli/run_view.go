@@ -16,6 +16,7 @@ import (
 
 	"parley/internal/ask/batch"
 	"parley/internal/ask/dispatch"
+	"parley/internal/ask/dispatch/budget"
 	"parley/internal/ask/dispatch/limiter"
 	"parley/internal/ask/dispatch/replica"
 	"parley/internal/cli/app"
@@ -42,9 +43,8 @@ type runView struct {
 	calls    func(now time.Time) []dispatch.Wait // what calls wait for; hostile
 	batches  func() batch.Progress               // nil if the run is not in waves
 	steering *control.Steering                   // nil if nothing is left to play
-	budget   llm.Money                           // of a run without steering
-	spent    llm.Money                           // before this process
-	episodes int                                 // planned so far
+	money    func() budget.Sums
+	episodes int // planned so far
 	ended    int
 	failed   map[llm.Kind]int
 	lost     int                      // episodes that ended as failures
@@ -75,11 +75,11 @@ type runView struct {
 func (v *runView) begin(o app.Opened) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.stats, v.steering, v.budget, v.waiting, v.calls, v.limits = o.App.Stats, o.Steering, o.Plan.Budget, o.Waiting, o.App.Waits, o.App.Limits
+	v.stats, v.steering, v.waiting, v.calls, v.limits = o.App.Stats, o.Steering, o.Waiting, o.App.Waits, o.App.Limits
+	v.money = func() budget.Sums { return o.App.Budget().Sums() }
 	if o.Plan.Pace == "wave" {
 		v.batches = o.App.Batches
 	}
-	v.spent = o.Head.Spent.Plus(o.Head.Risked)
 	v.ended, v.lost = o.Head.Ended.Len(), o.Head.Ended.Failed()
 	v.playing, v.resumed = map[int]*episodeProgress{}, map[int]bool{}
 	for n := range o.Head.Playing {
@@ -213,7 +213,7 @@ func (v *runView) progressLine(now time.Time) []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	st := v.stats()
-	steered, budget := v.steered()
+	steered := v.steered()
 	trouble, money := terminal.Reasons(v.calls, now)
 	parts := append(trouble, v.statusLines()...)
 	parts = append(parts, v.insideTexts()...)
@@ -230,7 +230,7 @@ func (v *runView) progressLine(now time.Time) []string {
 	if v.batches != nil {
 		parts = append(parts, batchTexts(v.batches(), now)...)
 	}
-	parts = append(append(parts, terminal.CostText(v.spent.Plus(st.Cost).Plus(st.Uncertain), budget, st)), money...)
+	parts = append(append(parts, terminal.MoneyText(v.money(), st)), money...)
 	if s := failureKinds(v.failed); s != "" {
 		parts = append(parts, s)
 	}
@@ -246,10 +246,10 @@ func (v *runView) progressLine(now time.Time) []string {
 	return append(parts, terminal.Queue(st)...)
 }
 
-// steered says whether the run is paused or draining, and returns its budget.
-func (v *runView) steered() (text string, budget llm.Money) {
+// steered says whether the run is paused or draining.
+func (v *runView) steered() string {
 	if v.steering == nil {
-		return "", v.budget
+		return ""
 	}
 	s := v.steering.State()
 	var all []string
@@ -260,7 +260,7 @@ func (v *runView) steered() (text string, budget llm.Money) {
 	}
 	add("paused", s.Paused)
 	add("draining", s.Draining)
-	return terminal.Safe(terminal.OneLine(strings.Join(all, "; "))), s.Budget
+	return terminal.Safe(terminal.OneLine(strings.Join(all, "; ")))
 }
 
 // waitText returns what external thing the run waits for.
@@ -579,7 +579,7 @@ func printFigures(w io.Writer, sum *app.Summary) {
 	fmt.Fprint(w, actsAndBotsText(sum.Acts.Total, sum.Bots))
 	spent := "unpriced"
 	if sum.Cost != nil {
-		spent = sum.Cost.String()
+		spent = sum.Sums().Text()
 	}
 	if sum.Saved > 0 {
 		spent += ", prompt caches saved " + sum.Saved.String()
@@ -609,8 +609,8 @@ func printTrouble(w io.Writer, sum *app.Summary) {
 	if sum.Batches > 0 {
 		fmt.Fprintf(w, "%s with the providers: they continue, and are collected when the run is resumed\n", terminal.Several(sum.Batches, "batch is", "batches are"))
 	}
-	if sum.Risked > 0 {
-		fmt.Fprintf(w, "calls that were cut off in flight may have cost up to %v more, which the budget counts\n", sum.Risked)
+	if sum.AtRisk > 0 {
+		fmt.Fprintf(w, "at risk: calls that were cut off in flight may have cost up to %v; the budget counts it\n", sum.AtRisk)
 	}
 	if why := sum.Reason.String(); why != "" {
 		fmt.Fprintf(w, "why: %s\n", exit.Plain(why))
@@ -691,10 +691,9 @@ func (v *runView) liveState(now time.Time) control.LiveState {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	st := v.stats()
-	_, budget := v.steered()
 	s := control.LiveState{
 		At: now, InFlight: st.InFlight, Waiting: st.Waiting, RateLimited: st.RateLimited,
-		Spent: v.spent.Plus(st.Cost).Plus(st.Uncertain), Budget: budget, Left: v.timeLeft(now),
+		Sums: v.money(), Left: v.timeLeft(now),
 		Status: append(v.statusLines(), v.insideTexts()...), Waits: terminal.Waits(v.calls, now), Models: modelStates(st),
 	}
 	s.Projected = v.projected(s.Spent)

@@ -67,6 +67,9 @@ func TestWaitingIsSaid(t *testing.T) {
 	why := ""
 	v.begin(app.Opened{App: &app.App{}, Plan: &planfile.Plan{}, Head: &journal.Head{}, Waiting: func() string { return why }})
 	v.stats = func() dispatch.Snapshot { return dispatch.Snapshot{} }
+	v.money = func() budget.Sums {
+		return budget.Sums{Spent: llm.Dollar, AtRisk: llm.Dollar / 2, Aside: llm.Dollar / 4, Limit: 5 * llm.Dollar}
+	}
 	now := time.Now()
 	v.calls = func(now time.Time) []dispatch.Wait {
 		return []dispatch.Wait{{Says: dispatch.Outage{Provider: "lab", URL: "http://x/v1", Why: "503 \x1b[2JLoading", Since: now.Add(-40 * time.Second), Limit: 10 * time.Minute}.Text(now)}}
@@ -75,9 +78,9 @@ func TestWaitingIsSaid(t *testing.T) {
 		t.Error(first)
 	}
 	v.calls = func(time.Time) []dispatch.Wait {
-		return []dispatch.Wait{{Money: &budget.Shortage{Calls: 1021, Model: "lab/large", Amount: llm.Dollars(0.006828), Exceeds: true}}}
+		return []dispatch.Wait{{Money: &budget.Shortage{Calls: 1021, Model: "lab/large", Amount: llm.Dollars(0.006828), Why: "max_tokens: 900"}}}
 	}
-	if got, want := strings.Join(v.progressLine(now), ", "), "0 of 0 episodes, $0.00, 1,021 wait for room in the budget ($0.0068 set aside for each), 0 in flight"; !strings.HasPrefix(got, want) {
+	if got, want := strings.Join(v.progressLine(now), ", "), "0 of 0 episodes, $1.00 spent, $0.50 at risk, $0.25 set aside, $3.25 left of $5.00, 1,021 wait for room in the budget (max_tokens: 900 sets aside $0.0068 for each), 0 in flight"; !strings.HasPrefix(got, want) {
 		t.Errorf("%q does not begin with %q", got, want)
 	}
 	v.calls = nil
@@ -278,9 +281,9 @@ func TestState(t *testing.T) {
 	seconds := 0.0
 	v := &runView{
 		out:      terminal.NewStream(&bytes.Buffer{}, func(string) (string, bool) { return "", false }, func(any) int { return 0 }),
-		episodes: 100, playing: map[int]*episodeProgress{}, failed: map[llm.Kind]int{}, resumed: map[int]bool{7: true}, budget: 5 * llm.Dollar, spent: llm.Dollar,
+		episodes: 100, playing: map[int]*episodeProgress{}, failed: map[llm.Kind]int{}, resumed: map[int]bool{7: true},
 		calls: func(time.Time) []dispatch.Wait {
-			return []dispatch.Wait{{Money: &budget.Shortage{Calls: 1021, Model: "lab/large", Amount: llm.Dollars(0.006828), Exceeds: true}}}
+			return []dispatch.Wait{{Money: &budget.Shortage{Calls: 1021, Model: "lab/large", Amount: llm.Dollars(0.006828), Why: "max_tokens: 900"}}}
 		},
 		batches: func() batch.Progress {
 			return batch.Progress{Open: []batch.Standing{{Provider: "lab", ID: "b1", Model: "small", Began: began, Lines: 10, Answered: 3, Failed: 1}}}
@@ -295,6 +298,9 @@ func TestState(t *testing.T) {
 			m.Latency.Add(time.Duration(i+1) * time.Millisecond)
 		}
 		return dispatch.Snapshot{InFlight: 3, ModelStats: m, Models: map[string]dispatch.ModelStats{"lab/small": m}}
+	}
+	v.money = func() budget.Sums {
+		return budget.Sums{Spent: llm.Dollar.Plus(llm.Dollars(seconds / 100)), Limit: 5 * llm.Dollar}
 	}
 	v.limits = func() []dispatch.Limit {
 		b := limiter.Bounds{InFlight: 2, Concurrency: 8, Requests: 600, Charged: limiter.Units{Requests: 4 * seconds, Output: 100 * seconds}}
@@ -333,7 +339,7 @@ func TestState(t *testing.T) {
 	if m := s.Models[0]; m.Name != "lab/small" || m.Input != 200*89 || m.Cost != llm.Dollars(0.89) || m.P95 < 90*time.Millisecond || m.P95 > 100*time.Millisecond || m.Errors[llm.KindServer].Example != "500" {
 		t.Errorf("%+v", m)
 	}
-	if want := "1021 calls wait for money: the budget sets aside $0.006828 for a call of lab/large, whose server is not known to stop at max_tokens"; len(s.Waits) != 1 || s.Waits[0] != want {
+	if want := "1021 calls wait for room in the budget: max_tokens: 900 sets aside $0.006828 for a call of lab/large"; len(s.Waits) != 1 || s.Waits[0] != want {
 		t.Errorf("%q, want %q", s.Waits, want)
 	}
 	if b := s.Batches[0]; b.Requests != 10 || b.Answered != 4 || b.Provider != "lab" {

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/ask/dispatch/budget"
 	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
@@ -210,6 +211,8 @@ type shownRun struct {
 	// Failures are the failed calls and acts, by model and kind.
 	Failures []results.Failure `json:"failures"`
 	Cost     llm.Money         `json:"cost_usd"`
+	AtRisk   llm.Money         `json:"at_risk_usd"`
+	Budget   llm.Money         `json:"budget_usd,omitempty"`
 	Batches  int               `json:"batches_open"` // still with their providers
 	From     int               `json:"from"`
 	List     []episodeRow      `json:"list"`
@@ -235,7 +238,7 @@ func (v *showReader) run(ctx context.Context, want runfile.Listing) (*shownRun, 
 	r := &shownRun{
 		File: v.file, Run: b.Run, Tool: b.Tool, Kind: b.Kind, KindVersion: b.KindVersion, Seed: b.Seed, Begun: b.At.UTC(),
 		Closed: o.Last.At, Fork: b.Fork, Grown: b.Grown, Code: b.Code, Edited: b.Edited, Again: b.Again, Status: results.StatusOf(o, runfile.Played(v.file)), Agents: b.Agents,
-		Cost: o.Spent, Batches: o.Batches, From: want.From, List: []episodeRow{}, some: want.Failed || want.Cell != "",
+		Cost: o.Spent, AtRisk: o.AtRisk, Budget: budgetIn(b.Plan), Batches: o.Batches, From: want.From, List: []episodeRow{}, some: want.Failed || want.Cell != "",
 	}
 	for _, s := range o.Steered {
 		r.Steered = append(r.Steered, steeredRow{s.At.UTC(), s.Verb, s.By, s.Detail})
@@ -353,7 +356,7 @@ func (r *shownRun) print(p *terminal.Page) {
 	}
 	e := r.Episodes
 	p.Fact("episodes", fmt.Sprintf("%s: %s ended, %s failed, %s playing, %s waiting", terminal.Number(e.Total), terminal.Number(e.Ended), terminal.Number(e.Failed), terminal.Number(e.Playing), terminal.Number(e.Waiting)))
-	p.Fact("calls", terminal.Number(r.Calls)+", "+costText(r.Calls, r.Cost))
+	p.Fact("calls", terminal.Number(r.Calls)+", "+costText(r.Calls, budget.Sums{Spent: r.Cost, AtRisk: r.AtRisk, Limit: r.Budget}))
 	printActsAndBots(p, r.Acts, r.Bots)
 	for i, line := range failureLines(r.Failures, r.Calls, r.Acts) {
 		p.Fact([]string{"failed", "", ""}[i], line)
@@ -374,11 +377,20 @@ func (r *shownRun) print(p *terminal.Page) {
 }
 
 // costText formats the recorded cost of calls. A model without a known price records none.
-func costText(calls int, cost llm.Money) string {
-	if cost == 0 && calls > 0 {
+func costText(calls int, money budget.Sums) string {
+	if money.Spent == 0 && money.AtRisk == 0 && calls > 0 {
 		return "no cost recorded"
 	}
-	return cost.String()
+	return money.Text()
+}
+
+// budgetIn returns the budget of a recorded plan, or 0.
+func budgetIn(plan json.RawMessage) llm.Money {
+	var p struct{ Budget llm.Money }
+	if json.Unmarshal(plan, &p) != nil {
+		return 0
+	}
+	return p.Budget
 }
 
 // printRest says how to see the episodes that are not listed.
@@ -631,7 +643,7 @@ func (f *summaryFlags) writeSummary(ctx context.Context, s *State, file string, 
 		err = f.failure(ctx, about, out)
 	}
 	if err == nil && about.Replies > 0 {
-		s.tell("the summary: " + costText(about.Replies, about.Spent) + ", recorded in " + out)
+		s.tell("the summary: " + costText(about.Replies, budget.Sums{Spent: about.Spent}) + ", recorded in " + out)
 	}
 	return err
 }

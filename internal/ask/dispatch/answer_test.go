@@ -215,7 +215,7 @@ func TestSchemaIsReserved(t *testing.T) {
 	if real := budget.Worst(found, sent, false); real > worst {
 		t.Errorf("%v may be spent, and %v was set aside", real, worst)
 	}
-	if _, err := open(worst-1).Ask(t.Context(), req); llm.KindOf(err) != llm.KindBudget || !strings.Contains(err.Error(), "may cost up to") {
+	if _, err := open(worst-1).Ask(t.Context(), req); llm.KindOf(err) != llm.KindBudget || !strings.Contains(err.Error(), " sets aside ") {
 		t.Errorf("one less is refused only when it was begun: %v", err)
 	}
 }

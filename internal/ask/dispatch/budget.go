@@ -3,6 +3,8 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"sync/atomic"
+	"time"
 
 	"parley/internal/ask/dispatch/budget"
 	"parley/llm"
@@ -20,7 +22,8 @@ type budgeted struct {
 // ask sets aside the most that the first attempt can cost, asks, and spends what the call cost. If
 // the budget gets its limit before an attempt, the call is asked again under that.
 func (b *budgeted) ask(ctx context.Context, c *call) (resp *llm.Response, err error) {
-	w := budget.Want{Request: c.req, Sent: b.asked(c.req), Batched: b.batched(c)}
+	c.waited = new(atomic.Int64)
+	w := budget.Want{Request: c.req, Sent: b.asked(c.req), Batched: b.batched(c), Waited: c.waited}
 	if c.inWave != nil {
 		w.Wave = c.inWave
 	}
@@ -36,11 +39,12 @@ func (b *budgeted) ask(ctx context.Context, c *call) (resp *llm.Response, err er
 		more, guessed := a.Close(ctx)
 		cost, estimated = cost.Plus(more), estimated || guessed
 	}
+	waited := time.Duration(c.waited.Load())
 	if err != nil {
 		e := *llm.AsError(err)
-		e.Metadata.Cost, e.Metadata.Estimated = cost, estimated
+		e.Metadata.Cost, e.Metadata.Estimated, e.Metadata.Waited = cost, estimated, waited
 		return nil, &e
 	}
-	resp.Metadata.Cost, resp.Metadata.Estimated = cost, estimated
+	resp.Metadata.Cost, resp.Metadata.Estimated, resp.Metadata.Waited = cost, estimated, waited
 	return resp, nil
 }

@@ -280,7 +280,8 @@ func TestDrainWhileCrowded(t *testing.T) {
 	})
 }
 
-// TestWaitsForMoney: what is reported says that calls wait for the budget, how much it sets aside for one, and why.
+// TestWaitsForMoney: what is reported says that calls wait for the budget, how much it sets aside for one, and why. The time
+// is counted.
 func TestWaitsForMoney(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -290,8 +291,8 @@ func TestWaitsForMoney(t *testing.T) {
 		room  int
 		want  []string
 	}{
-		"a server that is not known":     {false, 3 * llm.Dollar, "", 6, []string{" calls wait for money: the budget sets aside $", " for a call of lab/any, whose server is not known to stop at max_tokens"}},
-		"a server that keeps its limits": {true, llm.Dollars(0.001), "max_tokens", 1, []string{" calls wait for money: the budget sets aside $", " for a call of lab/any"}},
+		"a server that is not known":     {false, 3 * llm.Dollar, "", 6, []string{" calls wait for room in the budget: a server that is not known to stop at max_tokens (an answer may have 128,000 tokens) sets aside $", " for a call of lab/any"}},
+		"a server that keeps its limits": {true, llm.Dollars(0.001), "max_tokens", 1, []string{" calls wait for room in the budget: the prompt (it may have ", " tokens) sets aside $", " for a call of lab/any"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -307,7 +308,14 @@ func TestWaitsForMoney(t *testing.T) {
 					cfg.Budget, cfg.Prices = budget.New(c.limit, 0), table
 				})
 				var wg sync.WaitGroup
-				wg.Go(func() { d.All(t.Context(), asked(40, 50, 50)) })
+				var longest time.Duration
+				wg.Go(func() {
+					for _, r := range d.All(t.Context(), asked(40, 50, 50)) {
+						if r.Err == nil {
+							longest = max(longest, r.Response.Metadata.Waited)
+						}
+					}
+				})
 				time.Sleep(time.Second / 2)
 				got := strings.Join(WaitTexts(d.Waits(time.Now())), "|")
 				if s := d.budget.Shortage(); s.Room != c.room {
@@ -324,6 +332,9 @@ func TestWaitsForMoney(t *testing.T) {
 				wg.Wait()
 				if got := d.Waits(time.Now()); len(got) > 0 {
 					t.Errorf("nothing waits any more: %+v", got)
+				}
+				if longest < time.Second {
+					t.Errorf("calls waited for room, and at most %v is counted", longest)
 				}
 			})
 		})

@@ -42,6 +42,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley/internal/ask/answer"
@@ -298,11 +299,12 @@ type layer interface {
 }
 
 // call is one call on its way through the layers, and everything that they share about it. A layer
-// does not change the call that it is given, except that budgeted sets its account: if the layers below need something else, it gives them
+// does not change the call that it is given, except that budgeted sets its account and its clock: if the layers below need something else, it gives them
 // a changed copy. So any number of attempts can use one call at the same time.
 type call struct {
 	req      *llm.Request    // the current request: a repair or a fallback has another than the caller's
 	account  *budget.Account // what attempts draw on, shared by all copies; set by budgeted, the outermost layer
+	waited   *atomic.Int64   // how long it waited so far, for room in the budget, for limits and in pauses; shared and set as account is
 	inWave   *inWave         // its part in a wave; nil: none
 	hasty    bool            // there is a model to fall back to: do not wait for an unreachable provider, and count refusals as failures
 	admitted func()          // called for each attempt that may be sent, from any goroutine; may be nil
@@ -314,6 +316,9 @@ func (c *call) with(req *llm.Request) *call {
 	next.req = req
 	return &next
 }
+
+// waitedSince notes that the call has waited since began.
+func (c *call) waitedSince(began time.Time) { c.waited.Add(int64(time.Since(began))) }
 
 // admit reports that an attempt may be sent.
 func (c *call) admit() {

@@ -134,12 +134,12 @@ func (l *limit) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.waited.Add(int64(p.Waited()))
 	c.admit()
 	l.guess.Open(c.req.Model)
 	resp, err := l.next.ask(ctx, c)
 	l.guess.Close(c.req.Model)
 	if resp != nil {
-		resp.Metadata.Waited += p.Waited()
 		l.guess.Learn(c.req, size, resp.Usage)
 	}
 	l.Release(p, resp, err)

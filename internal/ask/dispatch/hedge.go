@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"parley/internal/ask/dispatch/budget"
@@ -76,7 +77,9 @@ func (h *hedge) ask(ctx context.Context, c *call) (*llm.Response, error) {
 		case <-timer.C:
 			h.stats.count(c.req.Model, func(m *ModelStats) { m.Hedged++ })
 			out++
-			go ask(c)
+			second := *c
+			second.waited = new(atomic.Int64) // the call does not wait while its first attempt is out
+			go ask(&second)
 		case r := <-answers:
 			out--
 			if r.Err == nil {

@@ -132,7 +132,7 @@ func (r *reach) refuseWaiting(e *llm.Error) {
 // hasty does not wait.
 func (r *reach) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	for {
-		probe, err := r.enter(ctx, c.hasty)
+		probe, err := r.enter(ctx, c)
 		if err != nil {
 			return nil, err
 		}
@@ -163,7 +163,7 @@ func (r *reach) try(ctx context.Context, c *call, there bool) (*llm.Response, er
 
 // enter waits until a call may be sent, unless it is hasty. probe reports whether the call is the
 // one that probes.
-func (r *reach) enter(ctx context.Context, hasty bool) (probe bool, err error) {
+func (r *reach) enter(ctx context.Context, c *call) (probe bool, err error) {
 	if !r.trouble.Load() {
 		return false, nil
 	}
@@ -188,14 +188,16 @@ func (r *reach) enter(ctx context.Context, hasty bool) (probe bool, err error) {
 			r.probing = true
 			r.mu.Unlock()
 			return true, nil
-		case !now.Before(end), hasty:
+		case !now.Before(end), c.hasty:
 			e := r.failure(now)
 			r.mu.Unlock()
 			return false, e
 		}
 		changed := r.changed
 		r.mu.Unlock()
-		if err := r.wait(ctx, next.Sub(now), changed); err != nil {
+		err := r.wait(ctx, next.Sub(now), changed)
+		c.waitedSince(now)
+		if err != nil {
 			return false, err
 		}
 	}

@@ -222,7 +222,7 @@ func TestRetryWaitsForRoom(t *testing.T) {
 					switch {
 					case r.Err == nil:
 						ok++
-					case llm.KindOf(r.Err) != llm.KindBudget || !strings.Contains(r.Err.Error(), "this call may cost up to"):
+					case llm.KindOf(r.Err) != llm.KindBudget || !strings.Contains(r.Err.Error(), "max_tokens: 500 sets aside "):
 						t.Errorf("got %v", r.Err)
 					}
 				}

@@ -177,7 +177,10 @@ func (r *retry) tryModel(ctx context.Context, c *call, tries *int) (*llm.Respons
 			waits = true
 			r.stats.count(model, func(m *ModelStats) { m.refusedCalls++ })
 		}
-		if err := r.pause(ctx, e, n); err != nil {
+		began := time.Now()
+		err = r.pause(ctx, e, n)
+		c.waitedSince(began)
+		if err != nil {
 			return nil, withPartial(c, r.finalError(ctx, e, true))
 		}
 		r.stats.count(model, func(m *ModelStats) { m.Retried++ })

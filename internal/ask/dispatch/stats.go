@@ -3,6 +3,7 @@ package dispatch
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -172,6 +173,9 @@ func (s *counters) count(model string, f func(*ModelStats)) {
 }
 
 func (s *counters) forModel(model string) *ModelStats {
+	if len(model) > maxName {
+		model = strings.Clone(model[:maxName])
+	}
 	m := s.models[model]
 	if m == nil {
 		if len(s.models) >= maxModels {
@@ -188,7 +192,8 @@ func (s *counters) forModel(model string) *ModelStats {
 
 const (
 	maxModels   = 1000 // counted separately; made-up names must not use up the memory
-	otherModels = "other/models"
+	maxName     = 256  // bytes of the name of one of them
+	otherModels = "other"
 )
 
 // call counts a call that ended after d.

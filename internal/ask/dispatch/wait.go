@@ -25,9 +25,9 @@ func (w Wait) Text() string {
 	if m == nil {
 		return w.Says
 	}
-	text := fmt.Sprintf("%s for money: the budget sets aside %v for a call of %s", callsWait(int64(m.Calls)), m.Amount, m.Model)
-	if m.Exceeds {
-		text += ", whose server is not known to stop at max_tokens"
+	text := fmt.Sprintf("%s for room in the budget: %v is set aside for a call of %s", callsWait(int64(m.Calls)), m.Amount, m.Model)
+	if m.Why != "" {
+		text = fmt.Sprintf("%s for room in the budget: %s sets aside %v for a call of %s", callsWait(int64(m.Calls)), m.Why, m.Amount, m.Model)
 	}
 	return text
 }

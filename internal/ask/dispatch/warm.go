@@ -57,11 +57,13 @@ func (w *warm) ask(ctx context.Context, c *call) (*llm.Response, error) {
 			waited = true
 			w.stats.count(c.req.Model, func(m *ModelStats) { m.Warmed++ })
 		}
+		began := time.Now()
 		select {
 		case <-p.begun:
 		case <-ctx.Done():
 			return nil, llm.ContextError(ctx)
 		}
+		c.waitedSince(began)
 	}
 }
 

@@ -3,13 +3,16 @@ package price
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"parley/internal/kit/text"
 	"parley/llm"
 )
 
-// Unpriced returns the name of a field of a request that can make it cost more than its tokens at the prices of a table:
+// Unpriced returns the name of a field of a request, or the place in it, that can make it cost more than its tokens at the prices of a table:
 // a more expensive tier that priced does not report as known, tools that the provider runs and charges for, other models,
 // sound whose price is not known. It is "" without such a field.
 func Unpriced(req *llm.Request, priced func(tier string) bool, audioPriced bool) string {
@@ -54,8 +57,8 @@ func Unpriced(req *llm.Request, priced func(tier string) bool, audioPriced bool)
 			return name
 		}
 	}
-	if raw := req.Extra["tools"]; isSet(raw) && Hosted(raw) {
-		return "tools"
+	if raw := req.Extra["tools"]; isSet(raw) {
+		return Hosted(raw)
 	}
 	return ""
 }
@@ -116,29 +119,49 @@ func plainTier(tier string) bool {
 	return slices.Contains([]string{"", "auto", "default", "standard", "standard_only", "on_demand", "flex"}, tier)
 }
 
-// Hosted reports whether a list has tools that the provider runs.
-func Hosted(tools json.RawMessage) bool {
+// Hosted describes the first tool of a list that the provider runs: `tools[1] of type "web_search", "find"`. It is "" if the client runs
+// all of them. A namespace is a group of tools of OpenAI's responses; the client runs those in it.
+func Hosted(tools json.RawMessage) string { return hosted("tools", tools, true) }
+
+func hosted(at string, tools json.RawMessage, groups bool) string {
 	var list []map[string]json.RawMessage
 	if json.Unmarshal(tools, &list) != nil {
-		return true
+		return at
 	}
-	for _, t := range list {
-		var kind string
+	for i, t := range list {
+		at := fmt.Sprintf("%s[%d]", at, i)
+		var kind, name string
 		if raw := t["type"]; isSet(raw) && json.Unmarshal(raw, &kind) != nil {
-			return true
+			return at
 		}
 		if kind == "" && t["name"] == nil { // Gemini's: each member is a tool, or the list of functions
-			if len(t) > 1 || len(t) == 1 && t["functionDeclarations"] == nil {
-				return true
+			for _, member := range slices.Sorted(maps.Keys(t)) {
+				if member != "functionDeclarations" {
+					return fmt.Sprintf("%s of type %q", at, text.Excerpt(member, maxToolName))
+				}
 			}
 			continue
 		}
-		name, _, _ := strings.Cut(kind, "_20") // Anthropic's have a date
-		switch name {
+		dateless, _, _ := strings.Cut(kind, "_20") // Anthropic's have a date
+		switch dateless {
 		case "", "function", "custom", "local_shell", "apply_patch", "bash", "text_editor", "computer", "memory":
-		default:
-			return true
+			continue
+		case "namespace":
+			if groups {
+				if inner := hosted(at+".tools", t["tools"], false); inner != "" {
+					return inner
+				}
+				continue
+			}
 		}
+		at = fmt.Sprintf("%s of type %q", at, text.Excerpt(kind, maxToolName))
+		if json.Unmarshal(t["name"], &name) == nil {
+			at += fmt.Sprintf(", %q", text.Excerpt(name, maxToolName))
+		}
+		return at
 	}
-	return false
+	return ""
 }
+
+// maxToolName bounds what an error quotes of a client's tool.
+const maxToolName = 60

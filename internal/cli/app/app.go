@@ -44,8 +44,9 @@ type Config struct {
 	Providers []provider.Provider
 	// Models answer for the providers of dialect go, by the provider's name.
 	Models map[string]llm.Model
-	// Budget is the most that may be spent, and Spent what was already spent of it. Default: no limit.
-	Budget, Spent llm.Money
+	// Budget is the most that may be spent, and Spent what was already spent of it, AtRisk included: what calls whose end is unknown may
+	// have cost. Default: no limit.
+	Budget, Spent, AtRisk llm.Money
 	// Expose is that of budget.Budget. Default: nothing is made durable.
 	Expose func(ctx context.Context, worst llm.Money) error
 	// Part is a part of a larger budget, instead of Budget. Default: none.
@@ -120,6 +121,7 @@ func Open(c Config) (*App, error) {
 	spending := c.Part
 	if spending == nil {
 		spending = budget.New(c.Budget, c.Spent)
+		spending.Lost(c.AtRisk)
 		spending.Expose = c.Expose
 	}
 	d, err := dispatch.New(dispatch.Config{

@@ -284,7 +284,7 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 	var changed atomic.Pointer[func()]
 	a, err := Open(Config{
 		Sim:       sim.Config{StandIns: sim.StandIns(plan.Kind)},
-		Providers: plan.Providers, Models: p.Models, Budget: plan.Budget, Spent: spentOf(head), Prices: plan.Prices, Cache: plan.Cache,
+		Providers: plan.Providers, Models: p.Models, Budget: plan.Budget, Spent: spentOf(head), AtRisk: atRiskOf(head), Prices: plan.Prices, Cache: plan.Cache,
 		Concurrency: plan.Concurrency, Batch: w.policy, Batches: w.open, Record: w.record, Rests: p.Rests, Notices: p.notices(plan, !done), Trust: p.Trust, Levels: p.Levels,
 		Retry: dispatch.Retry{Unreachable: plan.Unreachable}, Outages: func(o dispatch.Outage) { p.outage(o, changed.Load()) },
 	})
@@ -329,7 +329,7 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 	}
 	sum, sumErr := process{
 		file: p.File, plan: plan, result: res, earlier: earlier, grown: choice.Grown,
-		stats: a.Stats(), servers: a.Servers(), models: modelsOf(plan.Agents), unpriced: a.Unpriced(plan.Agents), repriced: repriced,
+		stats: a.Stats(), aside: a.Budget().Sums().Aside, servers: a.Servers(), models: modelsOf(plan.Agents), unpriced: a.Unpriced(plan.Agents), repriced: repriced,
 	}.summarize(context.WithoutCancel(ctx), store)
 	if err == nil || !errors.Is(sumErr, results.ErrEmpty) {
 		err = errors.Join(err, sumErr)
@@ -426,8 +426,11 @@ func eachOutcome(ctx context.Context, store journal.Journal, head *journal.Head,
 
 // spentOf returns what earlier processes of the run spent, or may have spent.
 func spentOf(head *journal.Head) llm.Money {
-	return head.Spent.Plus(head.Risked).Plus(head.Owed)
+	return head.Spent.Plus(atRiskOf(head))
 }
+
+// atRiskOf returns what calls of earlier processes may have cost that have no recorded reply.
+func atRiskOf(head *journal.Head) llm.Money { return head.Risked.Plus(head.Owed) }
 
 // modelsOf returns the models that agents may ask, each once.
 func modelsOf(agents []world.Agent) []string {

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"parley/internal/ask/dispatch"
+	"parley/internal/ask/dispatch/budget"
 	"parley/internal/ask/dispatch/replica"
 	"parley/internal/kit/statmath"
 	"parley/internal/run/engine"
@@ -83,14 +84,25 @@ type Summary struct {
 	Unpriced []string   `json:"unpriced"`
 	// Repriced are the models whose price is not that of the beginning of the run.
 	Repriced []string  `json:"repriced,omitempty"`
-	Saved    llm.Money `json:"saved_usd"`    // by the providers' prompt caches, in this process; negative where writing to them cost more
-	Batches  int       `json:"batches_open"` // still with their providers; the run collects them when it is resumed
-	Risked   llm.Money `json:"risked_usd"`   // the most that calls cut off in flight may have cost; it counts against the budget
-	Servers  []Server  `json:"servers"`      // of models that have several
+	Saved    llm.Money `json:"saved_usd"`     // by the providers' prompt caches, in this process; negative where writing to them cost more
+	Batches  int       `json:"batches_open"`  // still with their providers; the run collects them when it is resumed
+	AtRisk   llm.Money `json:"at_risk_usd"`   // the most that calls cut off in flight may have cost; it counts against the budget
+	Aside    llm.Money `json:"set_aside_usd"` // for open batches
+	Budget   llm.Money `json:"budget_usd,omitempty"`
+	Servers  []Server  `json:"servers"` // of models that have several
 	Wall     float64   `json:"wall_s"`
 	Digest   string    `json:"digest"`
 	Scores   []Score   `json:"scores"`
 	Agents   []Score   `json:"agents"` // the same, by agent alone
+}
+
+// Sums returns the money of the run.
+func (s *Summary) Sums() budget.Sums {
+	m := budget.Sums{AtRisk: s.AtRisk, Aside: s.Aside, Limit: s.Budget}
+	if s.Cost != nil {
+		m.Spent = *s.Cost
+	}
+	return m
 }
 
 // Server counts the calls of one of several servers of a model.
@@ -110,6 +122,7 @@ type process struct {
 	earlier int
 	grown   *growth.Growth
 	stats   dispatch.Snapshot
+	aside   llm.Money // what its budget still sets aside
 	servers []replica.State
 	// models are those of the plan, and unpriced those whose price is not known.
 	models, unpriced []string
@@ -153,7 +166,7 @@ func (p process) summarize(ctx context.Context, j journal.Journal) (*Summary, er
 func (p process) counts(head *journal.Head, recorded journal.Counts) *Summary {
 	r, d := p.result, p.stats
 	s := &Summary{
-		File: p.file, State: r.State, Reason: r.Reason, Grown: p.grown, Unpriced: p.unpriced, Repriced: p.repriced, Saved: d.Saved, Batches: head.Accepted(), Risked: head.Risked,
+		File: p.file, State: r.State, Reason: r.Reason, Grown: p.grown, Unpriced: p.unpriced, Repriced: p.repriced, Saved: d.Saved, Batches: head.Accepted(), AtRisk: atRiskOf(head), Aside: p.aside, Budget: p.plan.Budget,
 		Attempts: int(d.Attempts), RateLimited: int(d.RateLimited), Digest: r.Digest, Wall: r.Wall.Seconds(),
 	}
 	s.Episodes.Total, s.Episodes.Failed = r.Episodes, r.Failed

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/internal/ask/dispatch"
+	"parley/internal/ask/dispatch/budget"
 	"parley/internal/cli/terminal"
 	"parley/internal/run/results"
 	"parley/llm"
@@ -94,14 +95,13 @@ func (t *Tally) Now() Counts {
 
 // Progress shows the progress of a run.
 type Progress struct {
-	Out    *terminal.Stream
-	Tally  *Tally
-	Stats  func() dispatch.Snapshot
-	Share  func() float64                      // fraction of the input that was read; negative if not known
-	Waits  func(now time.Time) []dispatch.Wait // what calls wait for; hostile
-	Budget llm.Money
-	Spent  llm.Money // of it, by earlier runs
-	Began  time.Time
+	Out   *terminal.Stream
+	Tally *Tally
+	Stats func() dispatch.Snapshot
+	Share func() float64                      // fraction of the input that was read; negative if not known
+	Waits func(now time.Time) []dispatch.Wait // what calls wait for; hostile
+	Money func() budget.Sums
+	Began time.Time
 
 	// The values of the last update, to compute the speed.
 	last   time.Time
@@ -126,7 +126,7 @@ func (p *Progress) line(now time.Time) []string {
 	if bad := n.Failed + n.Rejected; bad > 0 {
 		parts = append(parts, terminal.Number(bad)+" failed")
 	}
-	parts = append(append(parts, terminal.CostText(n.Cost.Plus(p.Spent), p.Budget, l)), money...)
+	parts = append(append(parts, terminal.MoneyText(p.Money(), l)), money...)
 	parts = append(parts, terminal.Number(int(l.InFlight))+" in flight")
 	if s := now.Sub(p.last).Seconds(); s > 0 {
 		requests, tokens := float64(n.Answered-p.counts.Answered), float64(n.Usage.Total()-p.counts.Usage.Total())
@@ -160,8 +160,8 @@ func NewSummary(n Counts, s dispatch.Snapshot) Summary {
 	return sum
 }
 
-// Line returns the last line of a run's output. Earlier runs have spent some of the budget.
-func (n Summary) Line(budget, spent llm.Money, took time.Duration, s dispatch.Snapshot) string {
+// Line returns the last line of a run's output.
+func (n Summary) Line(money budget.Sums, took time.Duration, s dispatch.Snapshot) string {
 	parts, lines := []string{terminal.Number(n.Answered) + " answered"}, "lines rejected"
 	if n.Rejected == 1 {
 		lines = "line rejected"
@@ -175,7 +175,7 @@ func (n Summary) Line(budget, spent llm.Money, took time.Duration, s dispatch.Sn
 		}
 	}
 	text := fmt.Sprintf("%s; %s tokens in, %s out; %s; %s", strings.Join(parts, ", "),
-		terminal.Number(n.Usage.Input), terminal.Number(n.Usage.Output), terminal.CostText(n.Counts.Cost.Plus(spent), budget, s), took.Round(10*time.Millisecond))
+		terminal.Number(n.Usage.Input), terminal.Number(n.Usage.Output), terminal.MoneyText(money, s), took.Round(10*time.Millisecond))
 	if s.Saved > 0 {
 		text += "; prompt caches saved " + s.Saved.String()
 	}

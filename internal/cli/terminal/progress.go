@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/internal/ask/dispatch"
+	"parley/internal/ask/dispatch/budget"
 	"parley/llm"
 )
 
@@ -55,12 +56,13 @@ func ShowProgress(out *Stream, line func(now time.Time) []string) (end func()) {
 }
 
 // Reasons returns what calls wait for: trouble, which belongs at the front of a line, and that they wait for room in the budget, in short: "21
-// wait: the budget has room for 3 calls at a time ($0.80 set aside for each)". waits may be nil.
+// wait: the budget has room for 3 calls at a time (max_tokens: 8000 sets aside $0.80 for each)". waits may be nil.
 func Reasons(waits func(time.Time) []dispatch.Wait, now time.Time) (trouble, money []string) {
 	if waits == nil {
 		return nil, nil
 	}
 	var calls, several, room int
+	var why string
 	var low, high llm.Money
 	for _, w := range waits(now) {
 		m := w.Money
@@ -73,7 +75,7 @@ func Reasons(waits func(time.Time) []dispatch.Wait, now time.Time) (trouble, mon
 			low = amount
 		}
 		calls, low, high = llm.AddTokens(calls, m.Calls), min(low, amount), max(high, amount)
-		several, room = several+1, m.Room
+		several, room, why = several+1, m.Room, Quoted(m.Why)
 	}
 	if calls == 0 {
 		return trouble, nil
@@ -86,7 +88,11 @@ func Reasons(waits func(time.Time) []dispatch.Wait, now time.Time) (trouble, mon
 	if several == 1 && room > 0 {
 		what = ": the budget has room for " + Several(room, "call", "calls") + " at a time"
 	}
-	return trouble, []string{Several(calls, "waits", "wait") + what + " (" + each + " set aside for each)"}
+	aside := each + " set aside for each"
+	if several == 1 && why != "" {
+		aside = why + " sets aside " + each + " for each"
+	}
+	return trouble, []string{Several(calls, "waits", "wait") + what + " (" + aside + ")"}
 }
 
 // twoDigits returns m with two digits, or in cents.
@@ -120,16 +126,13 @@ func Queue(s dispatch.Snapshot) (parts []string) {
 	return parts
 }
 
-// CostText formats the cost, and says if some or all of it is not known.
-func CostText(c, budget llm.Money, s dispatch.Snapshot) string {
-	text := c.String()
-	if budget > 0 {
-		text += " of " + budget.String()
-	}
+// MoneyText formats sums, and says if some or all of what was spent is not known.
+func MoneyText(sums budget.Sums, s dispatch.Snapshot) string {
+	text := sums.Text()
 	switch {
 	case s.Unpriced == 0:
 		return text
-	case s.Unpriced == s.Attempts && c == 0:
+	case s.Unpriced == s.Attempts && sums.Spent == 0:
 		return "unpriced"
 	default:
 		return text + " and what is unpriced"

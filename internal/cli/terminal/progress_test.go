@@ -27,6 +27,7 @@ func TestReasons(t *testing.T) {
 		"cents":         {waits: []dispatch.Wait{money(775, "lab/a", 12.3456)}, money: []string{"775 wait for room in the budget ($12.35 set aside for each)"}},
 		"tiny":          {waits: []dispatch.Wait{money(2, "lab/a", 0.0000123)}, money: []string{"2 wait for room in the budget ($0.000012 set aside for each)"}},
 		"equal amounts": {waits: []dispatch.Wait{money(1, "lab/a", 0.00682), money(1020, "lab/b", 0.00683)}, money: []string{"1,021 wait for room in the budget ($0.0068 set aside for each)"}},
+		"why":           {waits: []dispatch.Wait{{Money: &budget.Shortage{Calls: 2, Amount: llm.Dollar, Why: "max_tokens: 64000\x1b"}}}, money: []string{`2 wait for room in the budget (max_tokens: 64000\u001b sets aside $1.00 for each)`}},
 		"known room":    {waits: []dispatch.Wait{{Money: &budget.Shortage{Calls: 15, Amount: llm.Dollars(0.66), Room: 1}}}, money: []string{"15 wait: the budget has room for 1 call at a time ($0.66 set aside for each)"}},
 		"all": {
 			waits: []dispatch.Wait{money(20, "lab/a", 0.8), away, money(1, "lab/b", 0.0068)}, trouble: []string{`lab is unreachable \u001b[2J`},

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/internal/ask/dispatch/budget"
 	"parley/internal/kit/files"
 	"parley/llm"
 )
@@ -28,16 +29,15 @@ type LiveState struct {
 	At      time.Time `json:"at"`
 	Process int       `json:"process"` // its id
 
-	InFlight        int64     `json:"in_flight"` // calls
-	Waiting         int64     `json:"waiting"`   // for a provider's limits
-	CallsPerSecond  float64   `json:"calls_per_second"`
-	TokensPerSecond float64   `json:"tokens_per_second"`
-	ErrorsPerSecond float64   `json:"errors_per_second"` // failed attempts
-	RateLimited     int64     `json:"rate_limited"`      // attempts of this process that were refused for a limit
-	Spent           llm.Money `json:"spent_usd"`
-	Budget          llm.Money `json:"budget_usd,omitempty"`
-	Burn            llm.Money `json:"burn_usd"`                // a minute, of late
-	Projected       llm.Money `json:"projected_usd,omitempty"` // of all known episodes, if the rest cost as much as those that ended; 0: unknown
+	InFlight        int64   `json:"in_flight"` // calls
+	Waiting         int64   `json:"waiting"`   // for a provider's limits
+	CallsPerSecond  float64 `json:"calls_per_second"`
+	TokensPerSecond float64 `json:"tokens_per_second"`
+	ErrorsPerSecond float64 `json:"errors_per_second"` // failed attempts
+	RateLimited     int64   `json:"rate_limited"`      // attempts of this process that were refused for a limit
+	budget.Sums
+	Burn      llm.Money `json:"burn_usd"`                // a minute, of late
+	Projected llm.Money `json:"projected_usd,omitempty"` // of all known episodes, if the rest cost as much as those that ended; 0: unknown
 	// Left is the estimated time until the run is complete, such as "2m to 5m left"; empty: unknown.
 	Left string `json:"left,omitempty"`
 	// Status is the kind's own status, and Waits is what calls wait for. Both may be hostile.

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/internal/ask/dispatch/budget"
 	"parley/llm"
 )
 
@@ -62,7 +63,7 @@ func TestHistory(t *testing.T) {
 	var h History
 	const states = 10_000
 	for i := range int64(states) {
-		h.add(&LiveState{InFlight: i, CallsPerSecond: 2, ErrorsPerSecond: float64(i % 2), Spent: llm.Money(i) * llm.Dollar})
+		h.add(&LiveState{InFlight: i, CallsPerSecond: 2, ErrorsPerSecond: float64(i % 2), Sums: budget.Sums{Spent: llm.Money(i) * llm.Dollar}})
 		if n := len(h.Points); n >= maxPoints || n > 0 && time.Duration(n)*h.Every > time.Duration(i+1)*liveEvery {
 			t.Fatalf("%d points of %v after %d seconds", n, h.Every, i+1)
 		}

@@ -293,8 +293,9 @@ func (s *Steering) checkBudget(plan *planfile.Plan) error {
 	if unknown := s.calls.Unpriced(plan.Agents); len(unknown) > 0 {
 		return fmt.Errorf("a budget needs the price of every model, and that of %s is unknown: stop the run, and resume it with a file of prices", strings.Join(unknown, ", "))
 	}
-	if spent, reserved := s.calls.Budget().Spent(); plan.Budget < spent.Plus(reserved) {
-		return fmt.Errorf("the budget cannot be lower than %v now: %v is spent, and %v is reserved for calls in flight; pause the run to wait for these, or stop it", spent.Plus(reserved), spent, reserved)
+	sums := s.calls.Budget().Sums()
+	if least := sums.Spent.Plus(sums.AtRisk).Plus(sums.Aside); plan.Budget < least {
+		return fmt.Errorf("the budget cannot be lower than %v now: %s; pause the run to wait for the calls that are open, or stop it", least, sums.Text())
 	}
 	return nil
 }
@@ -332,14 +333,13 @@ type SteerRequest struct {
 
 // SteerAnswer is how a run is played after a request.
 type SteerAnswer struct {
-	State       results.State `json:"state"`
-	Draining    bool          `json:"draining,omitempty"` // it begins no more episodes, also while it is paused
-	By          string        `json:"by,omitempty"`       // who paused or drained it
-	At          *time.Time    `json:"at,omitempty"`       // when
-	InFlight    int64         `json:"in_flight"`          // calls
-	Spent       llm.Money     `json:"spent_usd"`
-	Budget      llm.Money     `json:"budget_usd,omitempty"`
-	Concurrency int           `json:"concurrency,omitempty"`
+	State    results.State `json:"state"`
+	Draining bool          `json:"draining,omitempty"` // it begins no more episodes, also while it is paused
+	By       string        `json:"by,omitempty"`       // who paused or drained it
+	At       *time.Time    `json:"at,omitempty"`       // when
+	InFlight int64         `json:"in_flight"`          // calls
+	budget.Sums
+	Concurrency int `json:"concurrency,omitempty"`
 }
 
 // Text returns the answer as a line.
@@ -352,10 +352,7 @@ func (a SteerAnswer) Text() string {
 	default:
 		text += ": " + a.State.Effect()
 	}
-	text += fmt.Sprintf("; %d in flight, %v", a.InFlight, a.Spent)
-	if a.Budget > 0 {
-		text += fmt.Sprintf(" of %v", a.Budget)
-	}
+	text += fmt.Sprintf("; %d in flight, %s", a.InFlight, a.Sums.Text())
 	if a.Concurrency > 0 {
 		text += fmt.Sprintf(", concurrency %d", a.Concurrency)
 	}

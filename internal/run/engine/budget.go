@@ -130,9 +130,9 @@ func (b budgets) afford(s *strand) (n int, err error) {
 func (b budgets) tooExpensive(c *call, left llm.Money) string {
 	hint := ""
 	if c.billed().MaxTokens == 0 {
-		hint = "; a limit on output tokens (max_tokens) would lower that"
+		hint = ": it has no max_tokens; set agents." + c.agent + ".max_tokens"
 	}
-	return fmt.Sprintf("budget: an episode may cost %v: %v is left, and %s of %s in turn %s%d may cost up to %v%s", b.each, left, c.label, c.seat, c.at.Strand, c.at.Turn, c.maxCost, hint)
+	return fmt.Sprintf("budget: an episode may cost %v: %v is left, and %s of %s in turn %s%d sets aside %v%s", b.each, left, c.label, c.seat, c.at.Strand, c.at.Turn, c.maxCost, hint)
 }
 
 // refused reports whether a call of the turn was given up because its limit was too low for another

@@ -309,6 +309,12 @@ func calledOff(ctx context.Context, c *call, err error) bool {
 	return c.act != nil && ctx.Err() == nil && llm.KindOf(err) == llm.KindCanceled
 }
 
+// refusal is why a call does not fit a budget: see budget.Refusal.
+type refusal interface {
+	error
+	Text(limit, set string) string
+}
+
 // stopsRun reports whether an error is about the run and not only about the call, and how the run then
 // ends.
 func stopsRun(ctx context.Context, c *call, err error) (_ ending, ok bool) {
@@ -325,6 +331,9 @@ func stopsRun(ctx context.Context, c *call, err error) (_ ending, ok bool) {
 	case errors.Is(e, llm.ErrMaxCost): // the episode's own
 		return ending{}, false
 	case e.Kind == llm.KindBudget:
+		if r, ok := errors.AsType[refusal](e.Err); ok {
+			return stopped(journal.ByBudget, r.Text("max_tokens", "agents."+c.agent+".max_tokens"))
+		}
 		return stopped(journal.ByBudget, e.Message)
 	case e.Kind == llm.KindCanceled:
 		return stopped(journal.ByCall, e.Message)

@@ -118,7 +118,7 @@ type BudgetUse struct {
 	Limit llm.Money `json:"limit_usd"`
 	// Covers is yes, no, maybe, or unknown if a price is missing.
 	Covers string `json:"covers"`
-	// Call is about the most that one call can cost. The run reserves it before the call, so a
+	// Call is about the most that one call can cost. The run sets it aside before the call, so a
 	// run with a smaller budget stops there.
 	Call llm.Money `json:"call_usd_max"`
 	// Rooms say how many calls of each model the budget has room for at once, by model.
@@ -128,8 +128,8 @@ type BudgetUse struct {
 // Room is how many calls of a model the budget has room for at once, at first.
 type Room struct {
 	Model  string    `json:"model"`
-	AtOnce int       `json:"at_once"`   // 0: none
-	Aside  llm.Money `json:"aside_usd"` // what is set aside for each
+	AtOnce int       `json:"at_once"`       // 0: none
+	Aside  llm.Money `json:"set_aside_usd"` // what is set aside for each
 	// Exceeds means that its server is not known to stop at max_tokens, so its longest answer is set aside. Once it has shown that
 	// it does, there is more room.
 	Exceeds bool `json:"exceeds"`
@@ -255,7 +255,7 @@ func (c Config) episodeBudget(t *trial, e *Estimate) string {
 	case limit == 0 || e.Cost == nil:
 		return ""
 	case t.maxCall > limit:
-		return fmt.Sprintf("one call can cost up to about %v, which is more than the episode_budget of %v, so episodes would end there: set max_tokens", t.maxCall, limit)
+		return fmt.Sprintf("%s sets aside about %v for one call, more than the episode_budget of %v, so episodes would end there: set a lower %s, or a higher episode_budget", t.maxWhy, t.maxCall, limit, t.maxLimit)
 	case llm.Dollars(e.Cost.Episode.Mean)+t.maxCall > limit:
 		return fmt.Sprintf("an episode costs about %v, and a call is made only if the most that it can cost (up to about %v) is left: an episode_budget of %v would stop some episodes", llm.Dollars(e.Cost.Episode.Mean), t.maxCall, limit)
 	default:
@@ -273,7 +273,7 @@ func (c Config) warn(t *trial, e *Estimate) {
 	}
 	e.Warnings = append(e.Warnings, t.prices.Retired(slices.Sorted(maps.Keys(t.models))...)...)
 	if b := e.Budget; b != nil && b.Call > b.Limit {
-		add("one call can cost up to about %v, which is more than the budget of %v, so the run would stop there: set max_tokens", b.Call, b.Limit)
+		add("%s sets aside about %v for one call, more than the budget of %v, so the run would stop there: set a lower %s, or a higher budget", t.maxWhy, b.Call, b.Limit, t.maxLimit)
 	}
 	if says := c.episodeBudget(t, e); says != "" {
 		add("%s", says)

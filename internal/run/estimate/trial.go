@@ -28,6 +28,8 @@ type trial struct {
 	models    map[string]bool
 	unbounded map[string]bool                       // agents asked without max_tokens
 	maxCall   llm.Money                             // the most that one call can cost
+	maxWhy    string                                // what makes it so expensive
+	maxLimit  string                                // the key that limits its output
 	worst     func(*llm.Request) (llm.Money, error) // the most that a request can cost, as a run sets it aside
 	money     *budget.Prices
 	rooms     map[string]Room // in the budget, for the most expensive call of each model
@@ -256,10 +258,11 @@ func (t *trial) replied(e *journal.Replied, seen map[journal.Turn]bool) {
 		s.open = 1
 		t.unbounded[e.Agent] = true
 	}
-	if worst, err := t.worst(req); err == nil {
-		t.maxCall = max(t.maxCall, worst)
-	}
 	terms := t.money.Lookup(req.Model).Terms(req, false)
+	if worst, err := t.worst(req); err == nil && worst > t.maxCall {
+		t.maxCall, t.maxLimit = worst, "agents."+e.Agent+".max_tokens"
+		t.maxWhy = terms.WhyWorst(t.maxLimit)
+	}
 	if aside, exceeds := terms.Reserve(); t.plan.Budget > 0 && aside > t.rooms[req.Model].Aside {
 		t.rooms[req.Model] = Room{Model: req.Model, AtOnce: terms.AtOnce(t.plan.Budget), Aside: aside, Exceeds: exceeds}
 	}

@@ -29,7 +29,8 @@ type Outline struct {
 	Ended, Failed, Playing int // of these
 	Replies                int // to calls, acts and bots' calls; failures too
 	Spent                  llm.Money
-	Batches                int // that are open, and that their providers have accepted
+	AtRisk                 llm.Money // what calls without a recorded reply may have cost, those of a process that plays it included
+	Batches                int       // that are open, and that their providers have accepted
 	Steered                []journal.Steered
 	// Paused, Draining and Stopping are who holds a run that is Open, and since when. Nil: nobody does.
 	Paused, Draining, Stopping *journal.Steered
@@ -72,6 +73,7 @@ func (s *Store) Outline(ctx context.Context) (o Outline, err error) {
 			o.steer(e)
 		})
 		o.Begun, o.Last, o.Open, o.Batches, o.Steered = h.Begun, h.Last, h.Cut, h.Accepted(), h.Steered
+		o.AtRisk = h.Risked.Plus(h.Owed)
 		return cmp.Or(err, r.complete(n, t.events, "events"), r.checkBegun(h.Begun, t))
 	})
 	if err != nil {

@@ -90,9 +90,9 @@ func TestUnpricedMembers(t *testing.T) {
 	for member, rest := range map[string]string{
 		"service_tier": `,"service_tier":"priority"`,
 		"models":       `,"models":["m","dear"]`,
-		"tools":        `,"tools":[{"type":"web_search_preview"}]`,
-		"audio":        `,"audio":{"voice":"alloy","format":"wav"}`,
-		"input_audio":  `,"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"AAAA","format":"wav"}}]}]`,
+		`tools[0] of type \"web_search_preview\"`: `,"tools":[{"type":"web_search_preview"}]`,
+		"audio":       `,"audio":{"voice":"alloy","format":"wav"}`,
+		"input_audio": `,"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"AAAA","format":"wav"}}]}]`,
 	} {
 		body := strings.Replace(chatOf("m", "hello", rest), `"messages":[{"role":"user","content":"hello"}],"messages"`, `"messages"`, 1)
 		r := paid.post(chatPath, body).want(t, http.StatusBadRequest, "price_unknown", member+": it changes what the call costs", "leave it out, or set no budget")
@@ -105,6 +105,7 @@ func TestUnpricedMembers(t *testing.T) {
 	if spent, reserved := paid.g.dispatch.Budget().Spent(); spent != 0 || reserved != 0 {
 		t.Errorf("spent %v, %v set aside", spent, reserved)
 	}
+	paid.post(chatPath, chatOf("m", "hello", `,"max_tokens":50,"tools":[{"type":"namespace","name":"crm","description":"d","tools":[{"type":"function","name":"f"}]}]`)).want(t, http.StatusOK, "yes")
 	paid.post(chatPath, chatOf("m", "hello", `,"max_tokens":50,"service_tier":"flex","tools":[{"type":"function","function":{"name":"f"}}]`)).want(t, http.StatusOK, "yes")
 }
 
@@ -377,5 +378,70 @@ func opened(t *testing.T, c Config) (g *Gateway, done func()) {
 			t.Error(err)
 		}
 		_ = g.closeUpstreams()
+	}
+}
+
+// TestRoomIsWaitedFor: a call that waits for room in the budget is shown with the reason, and its record has the time.
+func TestRoomIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	prices, err := price.Read(strings.NewReader(`{"models":{"openai/m":{"input":1,"output":20,"context":100000}}}`), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	arrived, answer := make(chan struct{}, 2), make(chan struct{})
+	url := serving(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		arrived <- struct{}{}
+		<-answer
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"id":"a","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"yes"},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":1}}`)
+	}))
+	told := make(chan string, 10)
+	l := start(t, Config{Upstreams: []provider.Provider{upstream("openai", url)}, Prices: prices, Budget: 2 * llm.Dollar, Tell: func(text string) { told <- text }})
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			l.post("/v1/sessions/one/chat/completions", chatOf("m", "hello", `,"max_tokens":64000`)).want(t, http.StatusOK, "yes")
+		})
+	}
+	<-arrived
+	const why = "1 call waits for room in the budget: a server that is not known to stop at max_tokens (an answer may have 100,000 tokens) sets aside $2.02"
+	if text := <-told; !strings.Contains(text, why) || !strings.Contains(text, "--max-output-tokens") {
+		t.Errorf("told %q", text)
+	}
+	l.post("/v1/sessions/one", "").want(t, http.StatusOK, why)
+	if page := metricsOf(t, l); !strings.Contains(page, "parley_gateway_waiting_for_budget 1\n") || !strings.Contains(page, "parley_gateway_set_aside_dollars 1.28") {
+		t.Errorf("%s", page)
+	}
+	close(answer)
+	wg.Wait()
+	var waited []time.Duration
+	err = l.g.cfg.Journal.Read(t.Context(), journal.Whole(), func(e journal.Entry) error {
+		if r, ok := e.(*journal.Replied); ok {
+			waited = append(waited, r.Response.Metadata.Waited)
+		}
+		return nil
+	})
+	if err != nil || len(waited) != 2 || max(waited[0], waited[1]) == 0 {
+		t.Errorf("waited %v; %v", waited, err)
+	}
+	if page := metricsOf(t, l); !strings.Contains(page, "parley_gateway_waiting_for_budget 0\n") {
+		t.Errorf("%s", page)
+	}
+}
+
+// TestEveryChargeIsMeasured: what attempts may have cost that failed is in the metrics of cost, by model.
+func TestEveryChargeIsMeasured(t *testing.T) {
+	t.Parallel()
+	_, prices := hostile(t, "")
+	up := upstream("openai", serving(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		panic(http.ErrAbortHandler)
+	})))
+	l := start(t, Config{Upstreams: []provider.Provider{up}, Prices: prices, Budget: llm.Dollar, Retries: NoRetries})
+	l.post(chatPath, chatOf("m", "hello", `,"max_tokens":50`)).want(t, http.StatusBadGateway)
+	spent := l.g.dispatch.Budget().Sums().Spent
+	want := fmt.Sprintf("parley_gateway_cost_dollars_total{model=\"openai/m\"} %v\n", spent.Dollars())
+	if page := metricsOf(t, l); spent == 0 || !strings.Contains(page, want) {
+		t.Errorf("%v spent, no %s in\n%s", spent, want, page)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/internal/ask/dispatch/budget"
 	"parley/internal/ask/wire/openai"
 	"parley/internal/kit/auth"
 	"parley/internal/serve/gateway/format"
@@ -312,7 +313,7 @@ func (x *exchange) ask(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 	resp, err := x.g.dispatch.Ask(withFlight(ctx, x.flight), req)
 	if err != nil {
-		e := llm.AsError(err)
+		e := x.refusal(llm.AsError(err))
 		x.g.misplaced(e)
 		x.finish(rec, x.localFailure(ctx, e))
 		return
@@ -322,11 +323,23 @@ func (x *exchange) ask(ctx context.Context, cancel context.CancelCauseFunc) {
 	x.cacheAnswer(rec)
 }
 
+// refusal returns the error of a call that does not fit the budget in the words of the client's format. Others it returns as they are.
+func (x *exchange) refusal(e *llm.Error) *llm.Error {
+	r, ok := errors.AsType[*budget.Refusal](e.Err)
+	if !ok {
+		return e
+	}
+	out, name := *e, x.call.LimitName()
+	out.Message = r.Text(name, name+", or --max-output-tokens of the gateway,")
+	return &out
+}
+
 // findTarget finds the model that answers.
 func (x *exchange) findTarget() (*target, *llm.Error) {
 	t, e := x.g.target(x.rt.API, x.call.Request.Model)
 	x.target = t
 	if e == nil {
+		x.call.LimitOutput(t.maxOutput)
 		x.span = x.g.cfg.Telemetry.Start(x.header, x.rt.API, &t.upstream.provider, x.session.ID, x.call)
 	}
 	return t, e
@@ -545,15 +558,16 @@ type cachedAnswer struct {
 }
 
 // cacheKey hashes everything that can change the answer, and who may get it: the account that pays, the
-// endpoint, the model, every member of the body, and the number of the draw in the session.
+// endpoint, the model, every member of the body, the gateway's limit on it, and the number of the draw in the session.
 func (x *exchange) cacheKey(t *target, sample int) [32]byte {
 	h := sha256.New()
 	account, model := t.upstream.Account(x.flight), sha256.Sum256([]byte(t.model))
-	h.Write([]byte("gateway 2\x00"))
+	h.Write([]byte("gateway 3\x00"))
 	h.Write(account[:])
 	h.Write(model[:])
 	h.Write(x.call.Digest[:]) // includes the endpoint
 	h.Write(binary.AppendVarint(nil, int64(sample)))
+	h.Write(binary.AppendVarint(nil, int64(x.call.Limited)))
 	var key [32]byte
 	h.Sum(key[:0])
 	return key

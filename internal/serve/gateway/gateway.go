@@ -48,6 +48,11 @@ type Config struct {
 	// Fallbacks lists models, as provider/model, that are asked in turn when one cannot answer.
 	Fallbacks map[string][]string
 
+	// MaxOutput is the most tokens that a call may ask for as the answer, and AliasOutput the same for the calls that name a model by an
+	// alias. Of two limits, the lower counts. Default: 0, what the client asks for.
+	MaxOutput   int
+	AliasOutput map[string]int
+
 	// Journal is where calls are recorded, or the record that is served.
 	Journal journal.Journal
 	// Begin describes the run.
@@ -141,6 +146,8 @@ type Gateway struct {
 	missed      atomic.Int64 // calls that were not in the record
 	loose       atomic.Int64 // replayed calls that differ as the rules allow
 	nearest     atomic.Int64 // calls answered by the nearest recorded one
+	shortOf     sync.Map     // models whose calls have waited for room in the budget
+	shortages   atomic.Int64 // how many
 	misplacedAt sync.Map     // names of upstreams whose servers do not know our path
 	calls       sync.WaitGroup
 	streams     takenConns
@@ -168,7 +175,7 @@ func Open(ctx context.Context, c Config) (_ *Gateway, err error) {
 		Anybody: c.Replay && len(c.Keys) == 0, Rules: c.Rules, Nearest: c.Nearest, Aliases: aliasesOf(c, state), Tell: c.Tell,
 	}, g.ledger, state)
 	if !c.Replay {
-		if err := g.openDispatch(state.Spent); err != nil {
+		if err := g.openDispatch(state.Spent, state.AtRisk); err != nil {
 			return nil, err
 		}
 	}
@@ -217,9 +224,11 @@ func (g *Gateway) openRecord(ctx context.Context) (state *ledgerContents, err er
 	return state, err
 }
 
-func (g *Gateway) openDispatch(spent llm.Money) error {
+func (g *Gateway) openDispatch(spent, atRisk llm.Money) error {
 	spending := budget.New(g.cfg.Budget, spent)
+	spending.Lost(atRisk)
 	if g.cfg.Budget > 0 {
+		spending.Short = g.tellShortage
 		spending.Expose = func(_ context.Context, worst llm.Money) error { return g.ledger.Expose(worst) }
 	}
 	lanes := make([]dispatch.Lane, len(g.order))
@@ -235,6 +244,20 @@ func (g *Gateway) openDispatch(spent llm.Money) error {
 	return err
 }
 
+// tellShortage reports, once for each model, that calls wait for room in the budget, and why: their clients see nothing of it.
+func (g *Gateway) tellShortage(s budget.Shortage) {
+	if g.shortages.Load() >= maxShortages {
+		return
+	}
+	if _, told := g.shortOf.LoadOrStore(s.Model, true); !told {
+		g.shortages.Add(1)
+		g.tell("%s; --max-output-tokens lowers what a call sets aside", dispatch.Wait{Money: &s}.Text())
+	}
+}
+
+// maxShortages bounds how many models are reported: clients choose their names.
+const maxShortages = 100
+
 // Summary counts what a gateway did.
 type Summary struct {
 	Recorded int // calls
@@ -245,7 +268,7 @@ type Summary struct {
 	Missed   int // calls that were not in the record
 	Refused  int // calls that were not sent
 	Sessions int
-	Spent    llm.Money // earlier processes included
+	Money    budget.Sums // earlier processes included
 }
 
 // Summary counts since Open.
@@ -257,7 +280,7 @@ func (g *Gateway) Summary() Summary {
 		Loose: int(g.loose.Load()), Nearest: int(g.nearest.Load()), Missed: int(g.missed.Load()),
 	}
 	if g.dispatch != nil {
-		sum.Spent, _ = g.dispatch.Budget().Spent()
+		sum.Money = g.dispatch.Budget().Sums()
 	}
 	return sum
 }

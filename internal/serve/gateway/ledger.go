@@ -94,9 +94,9 @@ type ledgerContents struct {
 	Sessions map[sessionName][]int
 	// Ended has the ends of episodes.
 	Ended journal.Ends
-	// Spent is the cost of all calls, including the maximum cost of calls that were in flight when a process
+	// Spent is the cost of all calls, with AtRisk: the maximum cost of calls that were in flight when a process
 	// was killed.
-	Spent llm.Money
+	Spent, AtRisk llm.Money
 	// Calls is the number of calls.
 	Calls int
 	// Aliases are the other names of models in the plan of the record.
@@ -167,10 +167,11 @@ func readContents(head *journal.Head) (s *ledgerContents, next int, err error) {
 	if head.Begun != nil && head.Begun.Kind != KindName {
 		return nil, 0, fmt.Errorf("it is a run of kind %q, not the record of a gateway", head.Begun.Kind)
 	}
-	s = &ledgerContents{Sessions: map[sessionName][]int{}, Ended: head.Ended, Calls: head.Calls, Spent: head.Spent.Plus(head.Risked)}
+	s = &ledgerContents{Sessions: map[sessionName][]int{}, Ended: head.Ended, Calls: head.Calls, AtRisk: head.Risked}
 	if head.Cut {
-		s.Spent = s.Spent.Plus(head.Owed)
+		s.AtRisk = s.AtRisk.Plus(head.Owed)
 	}
+	s.Spent = head.Spent.Plus(s.AtRisk)
 	if head.Begun != nil {
 		var plan struct{ Aliases map[string]string }
 		if json.Unmarshal(head.Begun.Plan, &plan) == nil { // otherwise it has no aliases

@@ -113,10 +113,8 @@ func (m *metrics) state(p *telemetry.Page) {
 		return
 	}
 	stats := m.g.dispatch.Stats()
-	spent, reserved := m.g.dispatch.Budget().Spent()
 	gauge("upstream_in_flight", "Calls sent to providers and not answered.", float64(stats.InFlight))
 	gauge("waiting", "Calls that wait for a provider's limits.", float64(stats.Waiting))
-	gauge("spent_dollars", "Spent in all, earlier processes included.", spent.Dollars())
-	gauge("reserved_dollars", "Set aside for calls in flight.", reserved.Dollars())
+	telemetry.AddMoney(p, metricsPrefix, m.g.dispatch)
 	telemetry.AddCalls(p, metricsPrefix, stats)
 }

@@ -176,12 +176,14 @@ type target struct {
 	upstream  *relay
 	model     string // as provider/model
 	fallbacks []string
+	maxOutput int // tokens of an answer; 0: no limit
 }
 
 // target finds the model of a call: an alias, a provider named before a slash, or the first upstream of the
 // call's family.
 func (g *Gateway) target(api format.API, model string) (*target, *llm.Error) {
 	model = cmp.Or(model, api.Served())
+	named := g.cfg.AliasOutput[model]
 	if to, ok := g.cfg.Aliases[model]; ok {
 		model = to
 	}
@@ -190,7 +192,7 @@ func (g *Gateway) target(api format.API, model string) (*target, *llm.Error) {
 	if u == nil || rest == "" {
 		u, rest = g.firstUpstream(api), model
 	}
-	t := &target{upstream: u, model: u.provider.Name + "/" + rest}
+	t := &target{upstream: u, model: u.provider.Name + "/" + rest, maxOutput: cmp.Or(min(named, g.cfg.MaxOutput), named, g.cfg.MaxOutput)}
 	if model == "" && api != format.Models {
 		return t, &llm.Error{Kind: llm.KindBadRequest, Status: http.StatusBadRequest, Code: "model_missing", Message: "the request names no model"}
 	}

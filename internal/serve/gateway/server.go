@@ -9,10 +9,12 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"parley/internal/ask/dispatch"
 	"parley/internal/ask/wire/body"
 	"parley/internal/kit/auth"
 	"parley/internal/serve/gateway/format"
@@ -160,7 +162,12 @@ func (g *Gateway) serveStatus(w http.ResponseWriter, r *http.Request, rt *route)
 		g.sessionMissing(w, rt.Session, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, s.Status())
+	status := s.Status()
+	if g.dispatch != nil && status.Active > 0 {
+		waits := slices.DeleteFunc(g.dispatch.Waits(time.Now()), func(w dispatch.Wait) bool { return w.Money == nil }) // the rest is about the calls of others
+		status.Waits = dispatch.WaitTexts(waits)
+	}
+	writeJSON(w, http.StatusOK, status)
 }
 
 func (g *Gateway) sessionMissing(w http.ResponseWriter, id string, err error) {

@@ -109,7 +109,8 @@ type sessionStatus struct {
 	Mode      string       `json:"completion_mode,omitempty"`
 
 	Active       int            `json:"active"`
-	Connections  int            `json:"connections"` // open ones
+	Waits        []string       `json:"waits,omitempty"` // for room in the budget, while calls of the session are active; hostile
+	Connections  int            `json:"connections"`     // open ones
 	Requests     int            `json:"requests"`
 	Errors       int            `json:"errors"`
 	LastModel    string         `json:"last_model,omitempty"`

@@ -222,13 +222,13 @@ func (u *relay) lookUp(model string) any {
 }
 
 // outgoing returns the call as it is sent: unchanged except for the model's name, a request for the usage of a
-// stream and the signatures of Gemini, or in the provider's format.
+// stream, a limit on output tokens and the signatures of Gemini, or in the provider's format.
 func (u *relay) outgoing(f *flight, model string) (*outgoing, error) {
 	c := f.Call
 	if !u.Speaks(c.API) {
 		return u.translated(f, model)
 	}
-	out := &outgoing{api: c.API, client: c.API, codec: u.codecs[c.API], path: c.API.PathOf(model, c.Stream), body: format.CutIDs(f.Body, signatureMark)}
+	out := &outgoing{api: c.API, client: c.API, codec: u.codecs[c.API], path: c.API.PathOf(model, c.Stream), body: c.SetLimit(format.CutIDs(f.Body, signatureMark), u.limitName(model))}
 	switch {
 	case u.vertex && c.API != format.Messages:
 		return nil, fault.BadRequest("%s does not answer %s", u.provider.Name, c.API)
@@ -245,6 +245,14 @@ func (u *relay) outgoing(f *flight, model string) (*outgoing, error) {
 		out.body, out.usage = format.AskUsage(out.body), true
 	}
 	return out, nil
+}
+
+// limitName returns the member of a chat completion that limits the tokens of an answer at the provider.
+func (u *relay) limitName(model string) string {
+	if u.capability(model).UseMaxTokens {
+		return "max_tokens"
+	}
+	return "max_completion_tokens"
 }
 
 // finish adds what the header says. It leaves out the limits of a client's own account, since limits are

@@ -163,6 +163,7 @@ func formatNumber(v float64) string {
 // Calls counts the calls of a process. Package dispatch implements it.
 type Calls interface {
 	Stats() dispatch.Snapshot
+	Waits(now time.Time) []dispatch.Wait
 	Budget() *budget.Budget
 	Limits() []dispatch.Limit
 }
@@ -183,10 +184,7 @@ func RunPage(calls Calls, run func() RunState, began time.Time) *Page {
 	gauge := func(name, help string, v float64, labels ...string) {
 		p.Add(Gauge, Prefix+name, help, v, labels...)
 	}
-	spent, reserved := calls.Budget().Spent()
-	gauge("spent_dollars", "Spent in all, earlier processes included.", spent.Dollars())
-	gauge("reserved_dollars", "Set aside for calls in flight.", reserved.Dollars())
-	gauge("budget_dollars", "What may be spent in all; 0 is no limit.", calls.Budget().Limit().Dollars())
+	AddMoney(p, Prefix, calls)
 	addLimits(p, calls.Limits())
 	if run != nil {
 		r := run()
@@ -198,6 +196,29 @@ func RunPage(calls Calls, run func() RunState, began time.Time) *Page {
 	}
 	p.AddProcess(began)
 	return p
+}
+
+// AddMoney adds the sums of a budget, and how many calls wait for room in it.
+func AddMoney(p *Page, prefix string, calls interface {
+	Waits(now time.Time) []dispatch.Wait
+	Budget() *budget.Budget
+}) {
+	gauge := func(name, help string, v float64) { p.Add(Gauge, prefix+name, help, v) }
+	s := calls.Budget().Sums()
+	gauge("spent_dollars", "Spent in all, earlier processes included.", s.Spent.Dollars())
+	gauge("at_risk_dollars", "What calls whose end is unknown may have cost.", s.AtRisk.Dollars())
+	gauge("set_aside_dollars", "Set aside for calls that are open.", s.Aside.Dollars())
+	gauge("budget_dollars", "What may be spent in all; 0 is no limit.", s.Limit.Dollars())
+	if s.Limit > 0 {
+		gauge("left_dollars", "What is left of the budget.", s.Left().Dollars())
+	}
+	waiting := 0
+	for _, w := range calls.Waits(time.Now()) {
+		if w.Money != nil {
+			waiting = llm.AddTokens(waiting, w.Money.Calls)
+		}
+	}
+	gauge("waiting_for_budget", "Calls that wait for room in the budget.", float64(waiting))
 }
 
 // AddStats adds the calls of a process: those that ended, by model, and those that have not.
@@ -232,7 +253,8 @@ func AddCalls(p *Page, prefix string, stats dispatch.Snapshot) {
 	counter("attempts_total", "Calls sent to providers.", func(s *dispatch.ModelStats) float64 { return float64(s.Attempts) })
 	counter("retries_total", "Calls sent again after a failure.", func(s *dispatch.ModelStats) float64 { return float64(s.Retried) })
 	counter("rate_limited_total", "Calls that a provider refused for its limits.", func(s *dispatch.ModelStats) float64 { return float64(s.RateLimited) })
-	counter("cost_dollars_total", "Cost of calls.", func(s *dispatch.ModelStats) float64 { return s.Cost.Dollars() })
+	counter("cost_dollars_total", "Cost of calls, with what failed attempts, second attempts and repairs cost or may have cost.",
+		func(s *dispatch.ModelStats) float64 { return s.Cost.Plus(s.Uncertain).Dollars() })
 	counter("tokens_total", "Tokens of calls.", func(s *dispatch.ModelStats) float64 { return float64(s.Usage.Input) }, "type", "input")
 	counter("tokens_total", "Tokens of calls.", func(s *dispatch.ModelStats) float64 { return float64(s.Usage.Output) }, "type", "output")
 }

@@ -91,14 +91,21 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // sample is a dispatcher with one of everything.
 type sample struct{}
 
-func (sample) Budget() *budget.Budget { return budget.New(5*llm.Dollar, llm.Dollar) }
+func (sample) Budget() *budget.Budget {
+	b := budget.New(5*llm.Dollar, llm.Dollar)
+	b.Lost(llm.Dollar / 4)
+	return b
+}
+func (sample) Waits(time.Time) []dispatch.Wait {
+	return []dispatch.Wait{{Says: "an outage"}, {Money: &budget.Shortage{Calls: 2}}, {Money: &budget.Shortage{Calls: 3}}}
+}
 
 func (sample) Limits() []dispatch.Limit {
 	return []dispatch.Limit{{Provider: "lab", Server: "http://127.0.0.1:1/v1", Bounds: limiter.Bounds{InFlight: 3, Concurrency: 16, Requests: 600}}}
 }
 
 func (sample) Stats() dispatch.Snapshot {
-	m := dispatch.ModelStats{Calls: 4, Failed: 1, Attempts: 5, Retried: 1, RateLimited: 1, Cost: llm.Dollar, Errors: map[llm.Kind]int64{llm.KindServer: 2}, LastError: map[llm.Kind]string{llm.KindServer: "a secret text"}}
+	m := dispatch.ModelStats{Calls: 4, Failed: 1, Attempts: 5, Retried: 1, RateLimited: 1, Cost: llm.Dollar, Uncertain: llm.Dollar / 2, Errors: map[llm.Kind]int64{llm.KindServer: 2}, LastError: map[llm.Kind]string{llm.KindServer: "a secret text"}}
 	for _, d := range []time.Duration{time.Millisecond, time.Second, 3 * time.Second} {
 		m.Latency.Add(d)
 	}
@@ -121,7 +128,8 @@ func TestMonitorPage(t *testing.T) {
 	t.Parallel()
 	text := monitorTextOf(page())
 	for _, want := range []string{
-		`parley_episodes{state="ended"} 7`, `parley_paused 1`, `parley_draining 0`, `parley_in_flight 3`, `parley_budget_dollars 5`, `parley_spent_dollars 1`,
+		`parley_episodes{state="ended"} 7`, `parley_paused 1`, `parley_draining 0`, `parley_in_flight 3`, `parley_budget_dollars 5`, `parley_spent_dollars 0.75`, `parley_cost_dollars_total{model="lab/small"} 1.5`,
+		`parley_at_risk_dollars 0.25`, `parley_set_aside_dollars 0`, `parley_left_dollars 4`, `parley_waiting_for_budget 5`,
 		`parley_errors_total{model="lab/small",kind="server"} 2`, `parley_latency_seconds_count{model="lab/small"} 3`, `parley_latency_seconds_bucket{model="lab/small",le="2.5"} 2`,
 		`parley_server_concurrency{provider="lab",server="http://127.0.0.1:1/v1",models=""} 16`, `unit="requests"} 600`,
 	} {

@@ -172,7 +172,7 @@ func (n overviewPage) Model(a world.Agent) string {
 // both were before.
 type dashboard struct {
 	*control.LiveState
-	Share  float64 // of the budget that is spent
+	Share  float64 // of the budget that is spent or at risk
 	Errors []modelErrors
 	// Exhausted is the time until the budget is spent, at the current rate; 0: unknown.
 	Exhausted time.Duration
@@ -195,10 +195,10 @@ type trend struct {
 // newDashboard returns the dashboard of a state.
 func newDashboard(s *control.LiveState) *dashboard {
 	d := &dashboard{LiveState: s, Trends: trends(&s.History)}
-	if s.Budget > 0 {
-		d.Share = s.Spent.Dollars() / s.Budget.Dollars()
-		d.Short = s.Projected > s.Budget
-		if minutes := s.Budget.Minus(s.Spent).Dollars() / s.Burn.Dollars(); s.Burn > 0 && minutes > 0 && minutes < maxMinutes {
+	if s.Limit > 0 {
+		d.Share = s.Spent.Plus(s.AtRisk).Dollars() / s.Limit.Dollars()
+		d.Short = s.Projected > s.Limit
+		if minutes := s.Limit.Minus(s.Spent).Minus(s.AtRisk).Dollars() / s.Burn.Dollars(); s.Burn > 0 && minutes > 0 && minutes < maxMinutes {
 			d.Exhausted = time.Duration(minutes * float64(time.Minute)).Round(time.Second)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/internal/ask/dispatch/budget"
 	"parley/internal/run/control"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
@@ -40,7 +41,7 @@ func TestMoney(t *testing.T) {
 		{"in a thousand years", 0, llm.Money(math.MaxInt64), 1, 1, 0, 0, false},
 		{"less than nothing", math.MinInt64, math.MaxInt64, math.MinInt64, math.MinInt64, 0, -1, false},
 	} {
-		d := newDashboard(&control.LiveState{Spent: c.spent, Budget: c.budget, Burn: c.burn, Projected: c.projected})
+		d := newDashboard(&control.LiveState{Sums: budget.Sums{Spent: c.spent, Limit: c.budget}, Burn: c.burn, Projected: c.projected})
 		if d.Exhausted != c.exhausted || math.Abs(d.Share-c.share) > 1e-9 || d.Short != c.short {
 			t.Errorf("%s: in %v, %v, %v", c.name, d.Exhausted, d.Share, d.Short)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"parley/llm"
 )
@@ -24,6 +25,7 @@ type Account struct {
 	cost      llm.Money
 	estimated bool      // an attempt was charged by an estimate
 	maxCost   llm.Money // of the call; 0: no limit of its own
+	waited    *atomic.Int64
 }
 
 // Bounded reports whether the cost of attempts must be known in advance.
@@ -148,7 +150,7 @@ func (a *Account) Await(ctx context.Context, req *llm.Request) error {
 	a.Release(ctx)
 	a.mu.Lock()
 	lacks := a.lacks
-	w := Want{Request: req, Sent: req, Batched: a.batched, Wave: a.wave, lacks: &lacks}
+	w := Want{Request: req, Sent: req, Batched: a.batched, Wave: a.wave, Waited: a.waited, lacks: &lacks}
 	a.mu.Unlock()
 	h, err := a.budget.reserve(ctx, nil, w)
 	if err != nil {
@@ -205,6 +207,8 @@ type Want struct {
 	Sent    *llm.Request // Request as it is first sent
 	Batched bool         // it goes over a batch API
 	Wave    Wave         // nil: the call is not part of a wave
+	// Waited gets the nanoseconds that the call waits for room, those of Await included. nil: nobody counts them.
+	Waited *atomic.Int64
 
 	lacks *Terms // what an attempt after the first needs; nil: it is the first
 }
@@ -263,29 +267,12 @@ func (b *Budget) Open(ctx context.Context, prices *Prices, w Want) (*Account, er
 		if risk, ok := w.Wave.Adopt(worst); ok {
 			free := max(risk, worst) // several of its attempts may be in the batch
 			b.adoptRisk(risk, free)
-			return &Account{budget: b, free: free, batched: true, adopted: true, wave: w.Wave, maxCost: req.MaxCost}, nil
+			return &Account{budget: b, free: free, batched: true, adopted: true, wave: w.Wave, maxCost: req.MaxCost, waited: w.Waited}, nil
 		}
 	}
 	h, err := b.reserve(ctx, prices, w)
 	if err != nil {
-		return nil, withHint(err, req, m)
+		return nil, err
 	}
-	return &Account{budget: b, free: h.amount, trusted: h.trusted, unlimited: h.unlimited, batched: w.Batched, wave: w.Wave, maxCost: req.MaxCost}, nil
-}
-
-// withHint adds what would make room, if the request does not limit its output or the model does not
-// keep to the limit.
-func withHint(err error, req *llm.Request, m *Model) error {
-	was := llm.AsError(err)
-	if was.Kind != llm.KindBudget {
-		return err
-	}
-	c := *was
-	switch {
-	case m.conduct.output.Load() > 0:
-		c.Message += fmt.Sprintf("; %s has given longer answers than it was asked for, so the longest that is possible is paid for in advance", req.Model)
-	case req.MaxTokens <= 0:
-		c.Message += "; a limit on output tokens (max_tokens) would lower what it may cost"
-	}
-	return &c
+	return &Account{budget: b, free: h.amount, trusted: h.trusted, unlimited: h.unlimited, batched: w.Batched, wave: w.Wave, maxCost: req.MaxCost, waited: w.Waited}, nil
 }

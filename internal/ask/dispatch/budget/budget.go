@@ -8,7 +8,7 @@
 // believed only as far as it is possible.
 //
 // budget.go is the amount itself, account.go one call's share of it, prices.go what an attempt can cost
-// at most, and settle.go what it did cost. It is not for prices: package price knows them.
+// at most, settle.go what it did cost, and text.go how all of it is told. It is not for prices: package price knows them.
 package budget
 
 import (
@@ -18,6 +18,7 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"parley/internal/kit/queue"
 	"parley/llm"
@@ -35,6 +36,9 @@ type Budget struct {
 	// less is needed meanwhile. Call Recorded for every call that is recorded.
 	Expose func(ctx context.Context, worst llm.Money) error
 
+	// Short, if set, is called when a call begins to wait for room.
+	Short func(Shortage)
+
 	exposing chan struct{} // has a value while Expose is called
 
 	mu       sync.Mutex
@@ -43,6 +47,7 @@ type Budget struct {
 	unsent   llm.Money // the same for attempts that wait for Expose
 	limit    llm.Money // 0: no limit
 	spent    llm.Money
+	lost     llm.Money // the part of spent that calls of earlier processes may have cost, or not
 	reserved llm.Money // for live calls
 	// unrecorded is spent on calls that may not be recorded yet.
 	unrecorded llm.Money
@@ -70,11 +75,32 @@ func New(limit, spent llm.Money) *Budget {
 	return b
 }
 
-// Spent returns what is spent for good, and what is set aside for calls in flight and open batches.
-func (b *Budget) Spent() (spent, reserved llm.Money) {
+// Lost notes that calls of earlier processes may have cost a part of what New got as spent: it is at risk.
+func (b *Budget) Lost(amount llm.Money) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.spent, b.reserved.Plus(b.batched).Plus(b.risk)
+	b.lost = min(b.spent, max(0, amount))
+}
+
+// Sums returns the sums. The limit of a part is that of the whole, and the rest its own.
+func (b *Budget) Sums() Sums {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.sums()
+}
+
+func (b *Budget) sums() Sums {
+	s := Sums{Spent: b.spent.Minus(b.lost), AtRisk: b.lost, Aside: b.reserved.Plus(b.batched).Plus(b.risk), Limit: b.limit}
+	if b.part != nil {
+		s.Limit = b.part.whole
+	}
+	return s
+}
+
+// Spent returns what is spent or at risk, and what is set aside.
+func (b *Budget) Spent() (spent, aside llm.Money) {
+	s := b.Sums()
+	return s.Spent.Plus(s.AtRisk), s.Aside
 }
 
 // Mirror makes the budget show what is spent and set aside elsewhere. Nothing may be taken from it here.
@@ -85,14 +111,7 @@ func (b *Budget) Mirror(spent, reserved llm.Money) {
 }
 
 // Limit returns the limit; 0 is no limit. That of a part is the limit of the whole.
-func (b *Budget) Limit() llm.Money {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.part != nil {
-		return b.part.whole
-	}
-	return b.limit
-}
+func (b *Budget) Limit() llm.Money { return b.Sums().Limit }
 
 // unlimited reports whether the budget only counts.
 func (b *Budget) unlimited() bool { return b.limit == 0 && b.part == nil }
@@ -175,7 +194,14 @@ func (b *Budget) reserve(ctx context.Context, prices *Prices, w Want) (hold, err
 	d := &waiter{Want: w, prices: prices, ready: make(chan struct{}), resumed: w.aside()}
 	b.queue.Push(d, w.Sent.Order)
 	b.pump()
+	waits, short := d.index >= 0, b.shortage()
 	b.mu.Unlock()
+	if b.Short != nil && waits {
+		b.Short(short)
+	}
+	if began := time.Now(); w.Waited != nil {
+		defer func() { w.Waited.Add(int64(time.Since(began))) }()
+	}
 	select {
 	case <-d.ready:
 	case <-ctx.Done():
@@ -186,10 +212,14 @@ func (b *Budget) reserve(ctx context.Context, prices *Prices, w Want) (hold, err
 			q = &b.crowd
 		}
 		if d.index >= 0 {
+			t := w.terms(prices)
 			q.Remove(d.index)
 			d.resumed()
 			b.pump()
-			return hold{}, llm.ContextError(ctx)
+			e := *llm.ContextError(ctx)
+			amount, _ := t.Reserve()
+			e.Message += fmt.Sprintf("; the call waited for room in the budget: %s sets aside %v, and there is %s", t.Why("max_tokens"), amount, b.sums().Text())
+			return hold{}, &e
 		}
 	}
 	return d.got, d.err
@@ -347,7 +377,8 @@ func (b *Budget) serve(q *queue.Queue[*waiter]) (served, crowded bool) {
 	case b.part.more():
 		return false, false
 	case b.idle():
-		d.err = b.refusal(t.Worst)
+		r := &Refusal{terms: t, sums: b.sums(), part: b.part != nil}
+		d.err = &llm.Error{Kind: llm.KindBudget, Message: r.Error(), Err: r}
 	default:
 		return false, false
 	}
@@ -359,15 +390,6 @@ func (b *Budget) serve(q *queue.Queue[*waiter]) (served, crowded bool) {
 
 // idle reports whether no call has anything set aside that it could give back.
 func (b *Budget) idle() bool { return b.reserved == 0 && b.batched == 0 }
-
-// refusal returns the error for a call that does not fit.
-func (b *Budget) refusal(worst llm.Money) *llm.Error {
-	msg := fmt.Sprintf("this call may cost up to %v; %v of the budget of %v is spent", worst, b.spent, b.limit)
-	if b.part != nil {
-		msg = fmt.Sprintf("this call may cost up to %v, and the budget of %v has less left", worst, b.part.whole)
-	}
-	return &llm.Error{Kind: llm.KindBudget, Message: msg}
-}
 
 // Drain refuses the calls that wait, and all later ones, with e.
 func (b *Budget) Drain(e *llm.Error) {
@@ -382,16 +404,20 @@ type Shortage struct {
 	Calls  int       `json:"calls"`
 	Model  string    `json:"model"`  // of the first
 	Amount llm.Money `json:"amount"` // that is set aside for it
-	// Exceeds means that the model's server is not known to stop at max_tokens.
-	Exceeds bool `json:"exceeds,omitempty"`
+	// Why says what makes it expensive: see Terms.Why.
+	Why string `json:"why,omitempty"`
 	// Room is how many such calls the budget has room for at once. 0: not known, since it is a part of a larger one.
 	Room int `json:"room,omitempty"`
 }
 
 // Shortage says how many calls wait for room. Calls is 0 if none does.
-func (b *Budget) Shortage() (s Shortage) {
+func (b *Budget) Shortage() Shortage {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.shortage()
+}
+
+func (b *Budget) shortage() (s Shortage) {
 	n, q := b.queue.Len()+b.crowd.Len(), &b.crowd
 	if n == 0 {
 		return s
@@ -401,8 +427,8 @@ func (b *Budget) Shortage() (s Shortage) {
 	}
 	d := q.Head()
 	t := d.terms(d.prices)
-	s = Shortage{Calls: n, Model: d.Sent.Model}
-	s.Amount, s.Exceeds = t.Reserve()
+	s = Shortage{Calls: n, Model: d.Sent.Model, Why: t.Why("max_tokens")}
+	s.Amount, _ = t.Reserve()
 	if b.part == nil {
 		s.Room = t.AtOnce(b.left().Plus(b.reserved))
 	}

@@ -164,6 +164,10 @@ type Terms struct {
 
 	exceeding  llm.Money // the most if the limit is exceeded; 0 where that is not possible
 	maxTrusted int       // how many calls for which only Worst is set aside may be in flight; 0: any number
+
+	model   *Model // whose attempt it is; nil: it is not known
+	req     *llm.Request
+	batched bool
 }
 
 // mayExceed reports whether the attempt may cost more than Worst.
@@ -198,7 +202,7 @@ func (t Terms) beside(u Terms) Terms {
 
 // Terms returns the terms of an attempt at req.
 func (m *Model) Terms(req *llm.Request, batched bool) Terms {
-	t, p := Terms{Worst: Worst(m.Price, req, batched)}, Reserved(m.Price, req)
+	t, p := Terms{Worst: Worst(m.Price, req, batched), model: m, req: req, batched: batched}, Reserved(m.Price, req)
 	output, input := int(m.conduct.output.Load()), int(m.conduct.input.Load())
 	longest := MaxOutput(m.Price, req)
 	if output > 0 {
@@ -278,7 +282,7 @@ func refers(req *llm.Request) bool {
 func isReference(key string, v json.RawMessage) bool {
 	switch key {
 	case "tools":
-		return price.Hosted(v)
+		return price.Hosted(v) != ""
 	case "previous_response_id", "conversation", "prompt", "web_search_options", "search_parameters", "enable_search", "mcp_servers",
 		"container", "plugins", "data_sources", "cached_content", "cachedcontent", "extra_body", "google", "attachments", "file_ids", "tool_resources":
 		return string(v) != "null"

@@ -262,9 +262,11 @@ func (t *Tally) Waits() (all []dispatch.Wait) {
 			case w.gone || m != nil && m.Calls <= 0:
 			case m != nil:
 				s := short[m.Model]
-				short[m.Model] = budget.Shortage{
-					Calls: llm.AddTokens(s.Calls, m.Calls), Model: m.Model, Amount: max(s.Amount, m.Amount), Exceeds: s.Exceeds || m.Exceeds,
+				if s.Calls == 0 || m.Amount > s.Amount {
+					s.Model, s.Amount, s.Why = m.Model, m.Amount, m.Why
 				}
+				s.Calls = llm.AddTokens(s.Calls, m.Calls)
+				short[m.Model] = s
 			default:
 				count[wait.About]++
 				says[wait.About] = cmp.Or(says[wait.About], wait.Says)

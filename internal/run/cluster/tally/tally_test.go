@@ -170,7 +170,7 @@ func TestWaits(t *testing.T) {
 		return r
 	}
 	money := func(calls int, model string) dispatch.Wait {
-		return dispatch.Wait{Money: &budget.Shortage{Calls: calls, Model: model, Amount: llm.Dollar}}
+		return dispatch.Wait{Money: &budget.Shortage{Calls: calls, Model: model, Amount: llm.Dollar, Why: "max_tokens: 900"}}
 	}
 	tally.Reported("w0", wire(dispatch.Wait{About: "lab is unreachable", Says: "lab is unreachable for 2s: refused"}, dispatch.Wait{About: "other is unreachable", Says: "other is unreachable: refused"}, money(158, "lab/a")))
 	tally.Reported("w1", wire(dispatch.Wait{About: "lab is unreachable", Says: "lab is unreachable for 3s: refused"}, money(160, "lab/a")))
@@ -178,7 +178,7 @@ func TestWaits(t *testing.T) {
 	tally.Reported("w3", wire(money(-7, "lab/a"), money(0, "lab/c")))
 	want := []string{
 		"lab is unreachable for 2s: refused (2 workers)", "other is unreachable: refused",
-		"318 calls wait for money: the budget sets aside $1.00 for a call of lab/a", "160 calls wait for money: the budget sets aside $1.00 for a call of lab/b",
+		"318 calls wait for room in the budget: max_tokens: 900 sets aside $1.00 for a call of lab/a", "160 calls wait for room in the budget: max_tokens: 900 sets aside $1.00 for a call of lab/b",
 	}
 	if got := dispatch.WaitTexts(tally.Waits()); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)

@@ -139,6 +139,10 @@ type Call struct {
 	request.Reader
 	// Digest hashes everything that can change the answer.
 	Digest [sha256.Size]byte
+	// Limited is the limit on the tokens of an answer that LimitOutput has set; 0: the call has its own.
+	Limited int
+	// limit is the member of the body that limits them, as the client wrote it.
+	limit string
 }
 
 // Turn returns the part of the digest that identifies the call in the record of a session.
@@ -150,6 +154,42 @@ func (c *Call) Turn() (d [16]byte) {
 // MaxTokens returns the maximum number of tokens of all answers together. 0: the request does not say.
 func (c *Call) MaxTokens() int {
 	return llm.MulTokens(c.Request.MaxTokens, max(c.Choices, c.Drafts))
+}
+
+// LimitOutput makes the call ask for at most n tokens for each answer, also where it does not say how many it wants. Its Digest is about
+// what the client sent. 0: there is no limit.
+func (c *Call) LimitOutput(n int) {
+	if n > 0 && c.API.Asks() && c.API != Embeddings && (c.Request.MaxTokens == 0 || c.Request.MaxTokens > n) {
+		c.Request.MaxTokens, c.Limited = n, n
+	}
+}
+
+// LimitName returns the name of the member that limits the tokens of an answer, for errors.
+func (c *Call) LimitName() string {
+	if c.limit != "" {
+		return c.limit
+	}
+	within, names := limitMembers(c.API, "max_completion_tokens")
+	return strings.TrimPrefix(within+"."+names[0], ".")
+}
+
+// limitMembers returns the members that limit the tokens of an answer, and the object that has them; empty: the body itself. The first is the
+// one to add to a body without any; of chat completions it depends on the server.
+func limitMembers(api API, chat string) (within string, names []string) {
+	switch api {
+	case Responses:
+		return "", []string{"max_output_tokens"}
+	case Messages:
+		return "", []string{"max_tokens"}
+	case Gemini:
+		return "generationConfig", []string{"maxOutputTokens"}
+	case Tokens:
+		return "sampling_params", []string{"max_tokens", "max_new_tokens"}
+	case Generate:
+		return "sampling_params", []string{"max_new_tokens", "max_tokens"}
+	default:
+		return "", []string{chat, "max_tokens", "max_completion_tokens"}
+	}
 }
 
 var errNoObject = errors.New("the body is not a JSON object")
@@ -195,6 +235,9 @@ func Decode(api API, at Address, b []byte) (*Call, error) {
 	}
 	ok := body.Members(b, func(key, value []byte) bool {
 		members = append(members, field{key, value})
+		if k := string(key); k == "max_tokens" || k == "max_completion_tokens" {
+			c.limit = k
+		}
 		if string(value) != "null" && !set(string(key), value) {
 			c.extra(string(key), value)
 		}
@@ -443,6 +486,55 @@ func AskUsage(b []byte) []byte {
 	}
 	return insertMember(b, `"stream_options":`+ask)
 }
+
+// SetLimit returns the body b of the call with the limit of LimitOutput, and every other byte unchanged. chat is the member to add to a chat
+// completion without a limit.
+func (c *Call) SetLimit(b []byte, chat string) []byte {
+	if c.Limited == 0 {
+		return b
+	}
+	within, names := limitMembers(c.API, chat)
+	if within == "" {
+		return c.limitThinking(c.limitIn(b, names))
+	}
+	switch inner := request.Member(b, within); {
+	case inner != nil:
+		return setMember(b, within, c.limitIn(inner, names))
+	case hasMember(b, within): // null
+		return setMember(b, within, c.limitIn([]byte("{}"), names))
+	default:
+		return insertMember(b, `"`+within+`":`+string(c.limitIn([]byte("{}"), names)))
+	}
+}
+
+// limitIn lowers the limits in the object b that are too high, or adds one.
+func (c *Call) limitIn(b []byte, names []string) []byte {
+	limit, found := strconv.AppendInt(nil, int64(c.Limited), 10), false
+	for _, name := range names {
+		if hasMember(b, name) {
+			found = true
+			if n, err := strconv.ParseFloat(string(request.Member(b, name)), 64); err != nil || n < 1 || n > float64(c.Limited) {
+				b = setMember(b, name, limit)
+			}
+		}
+	}
+	if !found {
+		b = insertMember(b, `"`+names[0]+`":`+string(limit))
+	}
+	return b
+}
+
+// limitThinking lowers the tokens that Anthropic's models may think with to half of the limit: Anthropic refuses as many as the limit, and fewer
+// than minThinking.
+func (c *Call) limitThinking(b []byte) []byte {
+	thinking, n := request.Member(b, "thinking"), 0
+	if c.API != Messages || thinking == nil || !request.Whole(request.Member(thinking, "budget_tokens"), &n) || n < c.Limited {
+		return b
+	}
+	return setMember(b, "thinking", setMember(thinking, "budget_tokens", strconv.AppendInt(nil, int64(max(minThinking, c.Limited/2)), 10)))
+}
+
+const minThinking = 1024
 
 // ForVertex returns the body b of messages as Vertex AI wants it: with its version and without the model, which is in the address.
 func ForVertex(b []byte) []byte {

@@ -411,3 +411,55 @@ func TestCutIDs(t *testing.T) {
 		}
 	}
 }
+
+// TestLimitOutput: a call asks for no more tokens than the gateway allows, in every format, and every other byte of its body is as the client
+// wrote it.
+func TestLimitOutput(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		api        API
+		body, want string
+	}{
+		{Chat, `{ "model":"m", "max_tokens" : 64000, "x":[1 ,2]}`, `{ "model":"m", "max_tokens" : 8000, "x":[1 ,2]}`},
+		{Chat, `{"model":"m","max_completion_tokens":6.4e4}`, `{"model":"m","max_completion_tokens":8000}`},
+		{Chat, `{"model":"m","max_tokens":10,"max_completion_tokens":64000}`, `{"model":"m","max_tokens":10,"max_completion_tokens":8000}`},
+		{Chat, `{"model":"m"}`, `{"max_tokens":8000,"model":"m"}`},
+		{Chat, `{"model":"m","max_tokens":null}`, `{"model":"m","max_tokens":8000}`},
+		{Chat, `{"model":"m","max_tokens":-1}`, `{"model":"m","max_tokens":8000}`},
+		{Chat, `{"model":"m","max_tokens":8000}`, `{"model":"m","max_tokens":8000}`},
+		{Chat, `{"model":"m","max_tokens":7}`, `{"model":"m","max_tokens":7}`},
+		{Responses, `{"model":"m","max_output_tokens":64000,"input":"max_output_tokens"}`, `{"model":"m","max_output_tokens":8000,"input":"max_output_tokens"}`},
+		{Responses, `{"model":"m","input":"x"}`, `{"max_output_tokens":8000,"model":"m","input":"x"}`},
+		{Messages, `{"model":"m","max_tokens":64000,"thinking":{"type":"enabled","budget_tokens":31999}}`, `{"model":"m","max_tokens":8000,"thinking":{"type":"enabled","budget_tokens":4000}}`},
+		{Messages, `{"model":"m","max_tokens":64000,"thinking":{"type":"enabled","budget_tokens":2000}}`, `{"model":"m","max_tokens":8000,"thinking":{"type":"enabled","budget_tokens":2000}}`},
+		{Gemini, `{"generationConfig": {"topP":1,"maxOutputTokens":64000}, "contents":[]}`, `{"generationConfig": {"topP":1,"maxOutputTokens":8000}, "contents":[]}`},
+		{Gemini, `{"generationConfig":{"topP":1}}`, `{"generationConfig":{"maxOutputTokens":8000,"topP":1}}`},
+		{Gemini, `{"generationConfig":null}`, `{"generationConfig":{"maxOutputTokens":8000}}`},
+		{Gemini, `{"contents":[]}`, `{"generationConfig":{"maxOutputTokens":8000},"contents":[]}`},
+		{Tokens, `{"token_ids":[1],"sampling_params":{"max_tokens":64000}}`, `{"token_ids":[1],"sampling_params":{"max_tokens":8000}}`},
+		{Generate, `{"input_ids":[1]}`, `{"sampling_params":{"max_new_tokens":8000},"input_ids":[1]}`},
+		{Embeddings, `{"model":"m","input":"x"}`, `{"model":"m","input":"x"}`},
+	} {
+		at := Address{}
+		if c.api.Google() {
+			at.Model = "m"
+		}
+		call, err := Decode(c.api, at, []byte(c.body))
+		if err != nil {
+			t.Errorf("%s: %v", c.body, err)
+			continue
+		}
+		digest := call.Digest
+		call.LimitOutput(0)
+		if got := string(call.SetLimit([]byte(c.body), "max_tokens")); got != c.body {
+			t.Errorf("without a limit, %s became %s", c.body, got)
+		}
+		call.LimitOutput(8000)
+		if got := string(call.SetLimit([]byte(c.body), "max_tokens")); got != c.want || call.Digest != digest {
+			t.Errorf("%s became %s, want %s", c.body, got, c.want)
+		}
+		if n := call.MaxTokens(); n > 8000 || n == 0 && c.api != Embeddings {
+			t.Errorf("%s: %d tokens are set aside", c.body, n)
+		}
+	}
+}
