@@ -207,7 +207,9 @@ func (p *play) playLog(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if head.Collected.Log == l.name.Number {
+	if head.Collected.Log != l.name.Number {
+		p.run.Lost(p.leftInLog(head))
+	} else {
 		l.since = uint64(head.Collected.Through)
 		l.cursor = l.since
 	}

@@ -252,6 +252,9 @@ func (l *log) receiveReport(data []byte) {
 	} else {
 		l.sawWorker(w.Session)
 	}
+	if r := l.records[w.Session]; r != nil {
+		r.calls = 0 // it was not killed, and says what it has in flight now
+	}
 	l.mu.Unlock()
 	calls := tally.Report{Partial: len(w.Calls) == 0}
 	if w.Refused == "" && (len(w.Calls) == 0 || json.Unmarshal(w.Calls, &calls) == nil) {
@@ -274,7 +277,7 @@ type record struct {
 	lots  int       // that it has claimed, and neither finished nor given back
 	open  bool      // it may have sent calls that nobody recorded, whatever it finishes
 	lost  time.Time // when it counted as lost; zero: it is there
-	calls int       // that it left in flight, as far as others claimed its lots
+	calls int       // that it left in flight since its last report, as far as others claimed its lots
 }
 
 // settled reports whether all calls of the session are recorded: a lot is done when all its calls are.
@@ -312,6 +315,23 @@ func (p *play) leftInFlight(from int, c *chain.Claim) int {
 	n := min(c.Lost, max(0, reported-r.calls))
 	if p.claimed[from] != c.Session {
 		r.calls += n
+	}
+	return n
+}
+
+// leftInLog returns how many calls were in flight when the log before was lost. Workers drop its lots. Head is what the journal has.
+func (p *play) leftInLog(head *journal.Head) (n int) {
+	if p.epoch == 0 {
+		return p.run.CutOff() // of workers that another process knew
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for from := range p.claimed {
+		lot, open := p.open[from], 0
+		for i := range lot.Specs.Len() {
+			open += head.Playing[from+i].Open
+		}
+		n += p.leftInFlight(from, &chain.Claim{Lost: open})
 	}
 	return n
 }

@@ -114,6 +114,9 @@ func ShareSubject(run, worker string) string { return "p." + run + ".share." + w
 // AllotmentSubject returns the subject of what a coordinator tells a worker unasked about its money.
 func AllotmentSubject(run, worker string) string { return "p." + run + ".allotment." + worker }
 
+// PlaysSubject returns the subject at which a worker answers whether it plays a lot.
+func PlaysSubject(run, worker string) string { return "p." + run + ".plays." + worker }
+
 // BeatInterval is how often beats and stats are sent. Silent is how long somebody may say nothing who is not gone.
 const (
 	BeatInterval = time.Second
