@@ -208,10 +208,15 @@ func (l *log) beats(ctx context.Context) error {
 	}
 }
 
-// checkStreams returns errGone if the log or the queue is gone. The queue may be, once there are no more lots.
+// checkStreams returns errGone if the log or the queue is gone, and errTaken if another coordinator has taken the run. The queue may be gone, once there are no more lots.
 func (l *log) checkStreams(ctx context.Context) error {
 	_, queueErr := l.queue.Info(ctx)
 	info, err := l.stream.Info(ctx)
+	if err == nil && (!l.isIn(info) || errors.Is(l.own.Check(ctx), journal.ErrFenced)) {
+		if _, err = l.stream.Info(ctx); err == nil { // the log is there, and this is not its coordinator
+			return errTaken
+		}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(queueErr, jetstream.ErrStreamNotFound) && !l.stopped {
