@@ -5,7 +5,9 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -77,5 +79,33 @@ func TestStoppedCluster(t *testing.T) {
 			}
 			t.Logf("%d calls were answered more than once", twice)
 		})
+	}
+}
+
+// TestTakenWhilePaused stops a coordinator, and lets another play a copy of its run file on the same hub. When the first continues, it ends and says why.
+func TestTakenWhilePaused(t *testing.T) {
+	t.Parallel()
+	url, server, quick := slowed(t)
+	_, address := hubOf(t, 1)
+	folder := t.TempDir()
+	first := start(t, "secret", "run", plan(t, url), "--out", filepath.Join(folder, "run.parley"), "--quiet", "--cluster", address)
+	start(t, "secret", "worker", "--cluster", address, "--quiet")
+	first.until(func() bool { return server.Stats().OK >= planCalls })
+	first.signal(syscall.SIGSTOP)
+	copied := t.TempDir()
+	if err := os.CopyFS(copied, os.DirFS(folder)); err != nil {
+		t.Fatal(err)
+	}
+	second := start(t, "secret", "resume", filepath.Join(copied, "run.parley"), "--json", "--quiet", "--cluster", address)
+	before := server.Stats().OK
+	second.until(func() bool { return server.Stats().OK >= before+2*planCalls }) // it plays
+	first.signal(syscall.SIGCONT)
+	if err := first.wait(); err == nil || !strings.Contains(first.err.String(), "another coordinator took this run") {
+		t.Errorf("%v: %s", err, first.err)
+	}
+	quick()
+	var got summary
+	if err := errors.Join(second.wait(), json.Unmarshal(second.out.Bytes(), &got)); err != nil || got.State != "complete" {
+		t.Errorf("%v: %+v: %s", err, got, second.err)
 	}
 }

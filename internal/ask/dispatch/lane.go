@@ -373,6 +373,14 @@ func (d *Dispatcher) Share(parts map[string]limiter.Part) {
 	})
 }
 
+// Unsaved notes that so many answers more have arrived and are not durable yet, or less if n is negative. They count as calls in flight.
+func (d *Dispatcher) Unsaved(n int) {
+	d.stats.gauge.AddUnsaved(n)
+	if n < 0 {
+		d.lanes.accounts(func(_ string, lim *limiter.Limiter) { lim.Saved() })
+	}
+}
+
 // Full reports whether so many calls wait at every account that was opened that more cannot help.
 func (d *Dispatcher) Full() bool {
 	all, full := 0, 0

@@ -36,6 +36,7 @@ type Lots struct {
 	acted   atomic.Bool    // an act or a question to a person begins: no provider counts those
 	first   sync.Once      // the first of those
 	tell    func()         // called before it; nil: nothing is
+	unsaved atomic.Int64   // answers that are not durable yet
 
 	mu    sync.Mutex
 	held  bool
@@ -86,7 +87,7 @@ func (p Play) OpenLots(begun *journal.Begun, name string, part func(whole llm.Mo
 	}
 	l.config = engine.Config{
 		Begun: *begun, Kind: plan.Kind, Models: sharedModels{l.app}, Live: plan.Live, Calls: plan.Concurrency,
-		EpisodeBudget: plan.EpisodeBudget, Prices: l.app, Unreachable: l.app.Away, BeforeAct: l.beforeAct,
+		EpisodeBudget: plan.EpisodeBudget, Prices: l.app, Unreachable: l.app.Away, BeforeAct: l.beforeAct, Unsaved: l.addUnsaved,
 	}
 	if l.app.hasSessions() {
 		l.config.Released = l.app.Release
@@ -246,7 +247,13 @@ func (l *Lots) beforeAct() {
 // Report says what the calls of all lots are so far.
 func (l *Lots) Report() tally.Report {
 	_, reserved := l.app.Budget().Spent()
-	return tally.Report{Snapshot: l.app.Stats(), Reserved: reserved, Partial: l.actor != nil || l.acted.Load(), Waits: l.app.Waits(time.Now())}
+	return tally.Report{Snapshot: l.app.Stats(), Reserved: reserved, Unsaved: l.unsaved.Load(), Partial: l.actor != nil || l.acted.Load(), Waits: l.app.Waits(time.Now())}
+}
+
+// addUnsaved notes that so many answers more are not durable yet.
+func (l *Lots) addUnsaved(n int) {
+	l.unsaved.Add(int64(n))
+	l.app.Unsaved(n)
 }
 
 // Stats counts the calls of all lots.

@@ -77,6 +77,9 @@ const (
 // errGone says that the hub has lost the log: a new one must begin.
 var errGone = errors.New("the log of the run is gone")
 
+// errTaken says that another process plays the same run on the same hub. It comes from a copy of the run file: the file itself is locked.
+var errTaken = errors.New("another coordinator took this run: it plays a copy of this run file on the same hub. Let it finish, and use its file; or stop it, and resume this file")
+
 // Play plays run with workers.
 func (c *Coordinator) Play(ctx context.Context, run *engine.RemoteRun) error {
 	js, err := jetstream.New(c.Conn)
@@ -214,7 +217,9 @@ func (p *play) playLog(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if head.Collected.Log == l.name.Number {
+	if head.Collected.Log != l.name.Number {
+		p.run.Lost(p.leftInLog(head))
+	} else {
 		l.since = uint64(head.Collected.Through)
 		l.cursor = l.since
 	}
@@ -268,7 +273,7 @@ func (p *play) settle() {
 // claimRun claims the chain of the run, and makes the keepers. Their epoch is the number of the claim, so it is higher than those that
 // workers know from coordinators before. It returns the sequence of a message that is not before the claim.
 func (l *log) claimRun(ctx context.Context) (uint64, error) {
-	_, past, err := chain.Open(ctx, chain.Config{JetStream: l.js, Stream: l.stream, Subject: l.name.Begun(), Session: rand.Text(), Number: l.epoch})
+	own, past, err := chain.Open(ctx, chain.Config{JetStream: l.js, Stream: l.stream, Subject: l.name.Begun(), Session: rand.Text(), Number: l.epoch})
 	if err != nil {
 		return 0, err
 	}
@@ -278,7 +283,7 @@ func (l *log) claimRun(ctx context.Context) (uint64, error) {
 			l.Began(l.status)
 		}
 	}
-	l.epoch = past.Number
+	l.epoch, l.own = past.Number, own
 	info, err := chain.Retry(ctx, func(ctx context.Context) (*jetstream.StreamInfo, error) { return l.stream.Info(ctx) })
 	if err != nil {
 		return 0, err

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -290,4 +291,35 @@ func TestAloneBetween(t *testing.T) {
 	}
 	l.play()
 	l.complete()
+}
+
+// TestTaken: of two coordinators that play copies of a run file on one hub, the first ends and says why. The other plays the run to its end.
+func TestTaken(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"the copy is older than the log", "the copy has the same log"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t, hub.Config{})
+			l.play()
+			x := l.take(l.name())
+			if err := l.end(x); err != nil {
+				t.Fatal(err)
+			}
+			_ = x.msg.Ack()
+			l.status(l.name())(func(s Status) bool { return s.Ended == x.to-x.from })
+			other := *l
+			other.journal = &disk{ended: map[int]int{}}
+			if strings.HasSuffix(name, "same log") {
+				err := l.journal.Read(t.Context(), journal.Whole(), func(e journal.Entry) error { return other.journal.Append(t.Context(), e) })
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			other.play()
+			if res := <-l.done; !errors.Is(l.err, errTaken) {
+				t.Errorf("%+v %v, want it to say that another took the run", res, l.err)
+			}
+			other.finish()
+		})
+	}
 }

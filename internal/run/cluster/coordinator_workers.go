@@ -211,10 +211,15 @@ func (l *log) beats(ctx context.Context) error {
 	}
 }
 
-// checkStreams returns errGone if the log or the queue is gone. The queue may be, once there are no more lots.
+// checkStreams returns errGone if the log or the queue is gone, and errTaken if another coordinator has taken the run. The queue may be gone, once there are no more lots.
 func (l *log) checkStreams(ctx context.Context) error {
 	_, queueErr := l.queue.Info(ctx)
 	info, err := l.stream.Info(ctx)
+	if err == nil && (!l.isIn(info) || errors.Is(l.own.Check(ctx), journal.ErrFenced)) {
+		if _, err = l.stream.Info(ctx); err == nil { // the log is there, and this is not its coordinator
+			return errTaken
+		}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(queueErr, jetstream.ErrStreamNotFound) && !l.stopped {
@@ -256,6 +261,9 @@ func (l *log) receiveReport(data []byte) {
 		l.sawWorker(w.Session)
 	}
 	l.noteReport(w)
+	if r := l.records[w.Session]; r != nil {
+		r.calls = 0 // it was not killed, and says what it has in flight now
+	}
 	l.mu.Unlock()
 	calls := tally.Report{Partial: len(w.Calls) == 0}
 	if w.Refused == "" && (len(w.Calls) == 0 || json.Unmarshal(w.Calls, &calls) == nil) {
@@ -310,7 +318,7 @@ type record struct {
 	lots  int       // that it has claimed, and neither finished nor given back
 	open  bool      // it may have sent calls that nobody recorded, whatever it finishes
 	lost  time.Time // when it counted as lost; zero: it is there
-	calls int       // that it left in flight, as far as others claimed its lots
+	calls int       // that it left in flight since its last report, as far as others claimed its lots
 }
 
 // settled reports whether all calls of the session are recorded: a lot is done when all its calls are.
@@ -351,6 +359,23 @@ func (p *play) leftInFlight(from int, c *chain.Claim) int {
 	n := min(c.Lost, max(0, reported-r.calls))
 	if p.claimed[from].session != c.Session {
 		r.calls += n
+	}
+	return n
+}
+
+// leftInLog returns how many calls were in flight when the log before was lost. Workers drop its lots. Head is what the journal has.
+func (p *play) leftInLog(head *journal.Head) (n int) {
+	if p.epoch == 0 {
+		return p.run.CutOff() // of workers that another process knew
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for from := range p.claimed {
+		lot, open := p.open[from], 0
+		for i := range lot.Specs.Len() {
+			open += head.Playing[from+i].Open
+		}
+		n += p.leftInFlight(from, &chain.Claim{Lost: open})
 	}
 	return n
 }

@@ -28,6 +28,7 @@ type log struct {
 	head   *journal.Head // before it began
 	stream jetstream.Stream
 	queue  jetstream.Stream
+	own    *chain.Chain   // that of the run
 	retain bool           // nothing of it is deleted before the run is over
 	since  uint64         // the message up to which the journal had everything
 	cursor uint64         // the last one that was recorded; collect has it
@@ -70,7 +71,16 @@ func (l *log) find(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	l.stream, l.retain = s, s.CachedInfo().Config.Metadata[metaRetained] != ""
-	return s.CachedInfo().Config.Metadata[metaNumber] == strconv.FormatInt(l.name.Number, 10), nil
+	found := l.isIn(s.CachedInfo())
+	if !found && l.epoch > 0 {
+		return false, errTaken // this process made the last one
+	}
+	return found, nil
+}
+
+// isIn reports whether a stream is of this log: another coordinator may have made another one.
+func (l *log) isIn(s *jetstream.StreamInfo) bool {
+	return s.Config.Metadata[metaNumber] == strconv.FormatInt(l.name.Number, 10)
 }
 
 // make makes a stream, unless it exists.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"parley/internal/run/cluster/chain"
@@ -35,6 +36,11 @@ func (m *member) lot(msg jetstream.Msg) {
 		return
 	}
 	c := chain.Config{JetStream: m.js, Stream: m.stream, Subject: m.name.Chain(from, to), Session: m.session, Room: &m.room}
+	// A hub that loses a node gives out again what is being played. It does so once more after the lease, if nobody plays it then.
+	if m.plays(c.Subject) {
+		return
+	}
+	c.Plays = func(ctx context.Context, session string) bool { return m.playedBy(ctx, session, c.Subject) }
 	if !m.first.Durable || m.opened.Money != nil { // money is spent when the coordinator knows of it
 		c.Taken = m.taken.wait
 	}
@@ -42,6 +48,8 @@ func (m *member) lot(msg jetstream.Msg) {
 	switch {
 	case past.Done:
 		_ = msg.Ack()
+		return
+	case errors.Is(err, chain.ErrPlayed):
 		return
 	case err != nil:
 		m.problem(ctx, "claim", err)
@@ -67,6 +75,45 @@ func (m *member) hold(j *chain.Chain, drop context.CancelCauseFunc) (release fun
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		delete(m.chains, j)
+	}
+}
+
+// plays reports whether this worker plays the lot of a chain.
+func (m *member) plays(subject string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for j := range m.chains {
+		if j.Subject() == subject {
+			return true
+		}
+	}
+	return false
+}
+
+// answerPlays tells another worker whether this one plays a lot.
+func (m *member) answerPlays(msg *nats.Msg) {
+	answer := "no"
+	if m.plays(string(msg.Data)) {
+		answer = "yes"
+	}
+	_ = msg.Respond([]byte(answer)) // it is asked again
+}
+
+// reconnects is how long a worker may take to find another node of the hub.
+const reconnects = 2 * time.Second
+
+// playedBy reports whether another worker plays the lot of a chain. It asks for some time: the other may have lost its node too.
+func (m *member) playedBy(ctx context.Context, session, subject string) bool {
+	ctx, cancel := context.WithTimeout(ctx, min(reconnects, m.first.AckWait))
+	defer cancel()
+	for {
+		msg, err := m.Conn.RequestWithContext(ctx, hub.PlaysSubject(m.name.Run, session), []byte(subject))
+		if err == nil {
+			return string(msg.Data) == "yes"
+		}
+		if !sleep(ctx, fullWait) {
+			return false
+		}
 	}
 }
 
@@ -109,7 +156,7 @@ func (m *member) play(ctx context.Context, cancel context.CancelCauseFunc, j *ch
 	if err != nil {
 		return err
 	}
-	lj := &lotJournal{Chain: j, begun: m.begun, lot: ctx, fenced: cancel}
+	lj := &lotJournal{Chain: j, begun: m.begun, link: m.link, lot: ctx, fenced: cancel}
 	var suspects []int // in order
 	for i := range lot.Specs.Len() {
 		if n := lot.First + i; n == past.Tried || past.Deaths(n) >= aloneAfter {
@@ -215,6 +262,7 @@ func (m *member) oneByOne(ctx context.Context, j *lotJournal, lot engine.Lot, pa
 type lotJournal struct {
 	*chain.Chain
 	begun  *journal.Begun
+	link   *link
 	lot    context.Context //nolint:containedctx // ends when the lot is dropped
 	fenced context.CancelCauseFunc
 }
@@ -242,7 +290,9 @@ func (j *lotJournal) Append(_ context.Context, entries ...journal.Entry) error {
 	if len(kept) == 0 {
 		return nil
 	}
+	end := j.link.write()
 	err := j.Chain.Append(j.lot, kept...) //nolint:contextcheck // the engine records what it has, even when it is aborted
+	end(err)
 	if errors.Is(err, journal.ErrFenced) {
 		j.fenced(err)
 	}

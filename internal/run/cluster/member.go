@@ -33,6 +33,7 @@ type member struct {
 	session  string // names this worker in the run
 	taken    watermark
 	room     chain.Room
+	link     *link
 	done     chan struct{} // closed when serve has returned
 	wantsLot chan struct{} // has one if another lot could be played
 	playing  sync.WaitGroup
@@ -50,7 +51,7 @@ type member struct {
 }
 
 func newMember(ctx context.Context, s *serving, b hub.Beating) *member {
-	m := &member{serving: s, name: hub.Log{Run: b.Run, Number: b.Log}, first: b, began: time.Now(), lastBeat: time.Now(), done: make(chan struct{}), wantsLot: make(chan struct{}, 1), session: rand.Text(), chains: map[*chain.Chain]context.CancelCauseFunc{}}
+	m := &member{serving: s, name: hub.Log{Run: b.Run, Number: b.Log}, first: b, began: time.Now(), lastBeat: time.Now(), done: make(chan struct{}), wantsLot: make(chan struct{}, 1), session: rand.Text(), link: newLink(), chains: map[*chain.Chain]context.CancelCauseFunc{}}
 	m.taken.init()
 	m.room.Tell = m.tellRoom
 	m.ctx, m.cancel = context.WithCancelCause(ctx)
@@ -73,6 +74,7 @@ func (m *member) leave() { m.cancel(errLeft) }
 
 // receiveBeat applies what the coordinator says.
 func (m *member) receiveBeat(b hub.Beating) {
+	m.link.hear()
 	m.taken.raise(b.Taken)
 	switch {
 	case b.Ended:
@@ -141,10 +143,13 @@ func (m *member) serve() {
 	if m.opened.Money != nil {
 		wg.Go(func() { m.money(reporting) })
 	}
-	sub, err := m.Conn.Subscribe(hub.TakenSubject(m.name.Run), func(msg *nats.Msg) {
-		if n, ok := m.name.ReadTaken(msg.Data); ok {
-			m.taken.raise(n)
-		}
+	end, err := m.subscribe(map[string]func(*nats.Msg){
+		hub.TakenSubject(m.name.Run): func(msg *nats.Msg) {
+			if n, ok := m.name.ReadTaken(msg.Data); ok {
+				m.taken.raise(n)
+			}
+		},
+		hub.PlaysSubject(m.name.Run, m.session): m.answerPlays,
 	})
 	if err == nil {
 		err = m.pull()
@@ -153,9 +158,7 @@ func (m *member) serve() {
 		m.player.Drain()
 	}
 	m.playing.Wait() // lots may wait until the coordinator has taken what they recorded
-	if sub != nil {
-		_ = sub.Unsubscribe()
-	}
+	end()
 	stop()
 	wg.Wait()
 	m.tell(true)
@@ -164,6 +167,24 @@ func (m *member) serve() {
 	} else {
 		m.Log.Info("left", "run", m.name.Run)
 	}
+}
+
+// subscribe calls each function with the messages of its subject, until end is called.
+func (s *serving) subscribe(to map[string]func(*nats.Msg)) (end func(), err error) {
+	var subs []*nats.Subscription
+	end = func() {
+		for _, sub := range subs {
+			_ = sub.Unsubscribe()
+		}
+	}
+	for name, receive := range to {
+		sub, err := s.Conn.Subscribe(name, receive)
+		if err != nil {
+			return end, err
+		}
+		subs = append(subs, sub)
+	}
+	return end, nil
 }
 
 // join reads how the run was set up, and prepares to play it.
@@ -367,6 +388,9 @@ const answerTimeout = lease.Interval
 // limits keeps the limits of the worker within its shares, until ctx is done.
 func (m *member) limits(ctx context.Context) {
 	s := lease.NewLimitsMember(m.session, m.opened.Limits)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	watching.Go(func() { m.watchLink(ctx, s) })
 	keepLease(ctx, m, hub.Limits, nil, s.Apply, func(send func(any) (nobody bool)) {
 		if s.Expired() > m.first.AckWait/2 && !m.checkLots(ctx) {
 			return
@@ -457,8 +481,11 @@ func (m *member) ask(ctx context.Context, to string, say any, apply func([]byte)
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	msg, err := m.Conn.RequestMsgWithContext(ctx, m.name.Ask(to, data))
+	if nobody = errors.Is(err, nats.ErrNoResponders); nobody || err == nil {
+		m.link.hear()
+	}
 	if err != nil {
-		return errors.Is(err, nats.ErrNoResponders)
+		return nobody
 	}
 	apply(msg.Data)
 	return false

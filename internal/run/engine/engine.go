@@ -77,6 +77,8 @@ type Config struct {
 	Remote Remote
 	// Lot plays only some episodes of a run. Plan must be the lot's. Default: all that Plan asks for.
 	Lot *Lot
+	// Unsaved, if set, is called with how many answers more, or less if it is negative, have arrived and are not durable yet. It must not block.
+	Unsaved func(n int)
 	// NeedEpisodes, if set, is called when more episodes could be played than Plan asks for. It must not block.
 	NeedEpisodes func()
 	// Wave plays in waves: calls are made only when every live strand waits for one, all of them

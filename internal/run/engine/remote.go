@@ -77,6 +77,15 @@ func (x *RemoteRun) Stop(state journal.State, why journal.Reason, err error) {
 // Stopped reports whether the run is to end.
 func (x *RemoteRun) Stopped() bool { return x.run.stop.stopped.Load() }
 
+// CutOff returns how many calls were in flight when the last process was killed, as far as the journal tells. They are lost if the workers
+// were killed too, or have lost what they recorded.
+func (x *RemoteRun) CutOff() int {
+	if n := x.run.lostBefore(); x.run.Calls <= 0 || n < x.run.Calls {
+		return n
+	}
+	return x.run.Calls // the others waited
+}
+
 // Lost counts calls that a worker had in flight when it was killed. They are made again.
 func (x *RemoteRun) Lost(calls int) { x.run.lost.Add(int64(max(0, calls))) }
 

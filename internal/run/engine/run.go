@@ -72,7 +72,7 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 	if c.People != nil {
 		r.stop.drains = append(r.stop.drains, c.People.Drain)
 	}
-	b := bounds{maxLive: c.Live, room: c.Capacity, maxCalls: c.Calls, wave: c.Wave, onWave: func(calls int) { r.watch(Event{Wave: calls}) }, unreachable: c.Unreachable, needEpisodes: c.NeedEpisodes}
+	b := bounds{maxLive: c.Live, room: c.Capacity, maxCalls: c.Calls, wave: c.Wave, onWave: func(calls int) { r.watch(Event{Wave: calls}) }, unreachable: c.Unreachable, unsaved: c.Unsaved, needEpisodes: c.NeedEpisodes}
 	readCtx := context.WithoutCancel(ctx) // an abort stops the run by itself
 	read := func(from, to int, each func(*journal.Ended) error) error {
 		return head.Ended.Outcomes(readCtx, c.Journal, from, to, each)
@@ -281,6 +281,14 @@ func (r *run) work(ctx context.Context, players *sync.WaitGroup, done step) {
 	}
 }
 
+// lostBefore returns how many calls the last process left in flight, if it was killed, as far as the journal tells.
+func (r *run) lostBefore() int {
+	if !r.head.Cut {
+		return 0
+	}
+	return r.head.Lost
+}
+
 // result returns the result of the run when Run ends.
 func (r *run) result(ctx context.Context, end ending) (Result, error) {
 	res := Result{
@@ -288,8 +296,8 @@ func (r *run) result(ctx context.Context, end ending) (Result, error) {
 		Asked: r.sched.asked, Replayed: int(r.replay.replies.Load()), Copied: int(r.replay.copies.Load()), FailedCalls: r.sched.fails, Acted: r.sched.acted, FailedActs: r.sched.actFails,
 	}
 	res.Lost = int(r.lost.Load())
-	if r.head.Cut {
-		res.Lost += r.head.Lost
+	if r.Remote == nil {
+		res.Lost += r.lostBefore()
 	}
 	a := r.sched.agenda
 	res.Episodes, res.Ended, res.Failed = a.first+a.stage.Len(), a.outcomes.ended, a.outcomes.failed

@@ -51,6 +51,7 @@ type bounds struct {
 	room              func() int
 	wave              bool
 	onWave            func(calls int) // it is sent next
+	unsaved           func(n int)
 	needEpisodes      func()
 	unreachable       func(provider string) bool
 }
@@ -317,7 +318,7 @@ func (s *scheduler) retire(ep *episode, outcome bool) []*strand {
 	}
 	ep.strands = nil
 	if outcome {
-		s.saving++
+		s.save(1)
 	} else {
 		delete(s.live, ep)
 	}
@@ -526,8 +527,16 @@ func (s *scheduler) landed() {
 
 func (s *scheduler) land() {
 	s.flying--
-	s.saving++
+	s.save(1)
 	s.wake.Broadcast()
+}
+
+// save adds to what is not durable yet.
+func (s *scheduler) save(n int) {
+	s.saving += n
+	if s.unsaved != nil && n != 0 {
+		s.unsaved(n)
+	}
 }
 
 // done notes that the reply to a call is durable, or will not be recorded.

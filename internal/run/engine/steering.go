@@ -133,7 +133,7 @@ func (s *scheduler) quiet() <-chan struct{} {
 
 // saved notes that n replies or outcomes became durable.
 func (s *scheduler) saved(n int) {
-	s.saving -= n
+	s.save(-n)
 	if s.flying > 0 || s.saving > 0 {
 		return
 	}

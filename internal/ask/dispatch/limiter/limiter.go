@@ -46,11 +46,21 @@ type Limiter struct {
 	drained  *llm.Error // nothing is sent any more
 	held     *llm.Error // nothing is sent for now
 	timer    *time.Timer
+	landed   *time.Timer
 }
 
 // Gauge counts the calls of any number of limiters.
 type Gauge struct {
 	InFlight, Waiting, InFlightMax atomic.Int64
+	unsaved                        atomic.Int64
+	saves                          atomic.Bool // AddUnsaved is called for every answer
+}
+
+// AddUnsaved notes that so many answers more are not durable yet, or less if n is negative: then call Limiter.Saved. They count as calls in flight: if the process
+// is killed, or cut off, they are lost as well.
+func (g *Gauge) AddUnsaved(n int) {
+	g.saves.Store(true)
+	g.unsaved.Add(int64(n))
 }
 
 func (g *Gauge) sent() {
@@ -161,7 +171,7 @@ func (l *Limiter) blocked(p *Permit, now time.Time) time.Duration {
 	if l.shared.over(now) {
 		return forever
 	}
-	if !l.adapt.allows(l.inFlight, l.pace(p), now) {
+	if !l.adapt.allows(l.taken(), l.pace(p), now) {
 		return l.adapt.next(now)
 	}
 	wait := l.pause.Sub(now)
@@ -170,6 +180,11 @@ func (l *Limiter) blocked(p *Permit, now time.Time) time.Duration {
 		wait = max(wait, l.buckets[i].wait(p.need[i]))
 	}
 	return max(0, wait)
+}
+
+// taken returns how many calls in flight count.
+func (l *Limiter) taken() int {
+	return l.inFlight + int(l.gauge.unsaved.Load())
 }
 
 // pace returns how many calls like p must be in flight to use up the known rates, with as many
@@ -275,7 +290,30 @@ func (l *Limiter) Release(p *Permit, resp *llm.Response, err error) {
 	l.inFlight--
 	l.gauge.InFlight.Add(-1)
 	l.permits.Put(p)
+	if err == nil && l.gauge.saves.Load() {
+		l.lands() // the next call is sent when the answer is durable: see Saved
+		return
+	}
 	l.pump(now)
+}
+
+// landing is how long it takes at most until AddUnsaved is called for an answer.
+const landing = 100 * time.Millisecond
+
+// lands pumps in a while. Most answers are saved sooner, but nobody saves that of an attempt which is not the last.
+func (l *Limiter) lands() {
+	if l.landed != nil {
+		l.landed.Reset(landing)
+		return
+	}
+	l.landed = time.AfterFunc(landing, l.Saved)
+}
+
+// Saved notes that answers became durable.
+func (l *Limiter) Saved() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pump(time.Now())
 }
 
 func (l *Limiter) failed(e *llm.Error, p *Permit, now time.Time) {

@@ -132,7 +132,7 @@ func (l *Limiter) Demand() Demand {
 		l.shared.sums[i] = b.sum
 	}
 	if l.adapt.chosen > 0 {
-		d.Busy, d.Least = float64(l.inFlight)/l.adapt.chosen, 1/l.adapt.chosen
+		d.Busy, d.Least = float64(l.taken())/l.adapt.chosen, 1/l.adapt.chosen
 	}
 	l.shared.asked, l.shared.waiting = now, l.queue.Len()
 	return d

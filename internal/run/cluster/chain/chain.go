@@ -57,6 +57,9 @@ type Config struct {
 	Number uint64
 	// Taken, if set, makes Append wait until it returns for the last message.
 	Taken func(ctx context.Context, sequence uint64) error
+	// Plays, if set, reports whether another session, which claimed the chain and did not release it, still plays the lot. Then
+	// Open returns ErrPlayed.
+	Plays func(ctx context.Context, session string) bool
 	// Room, if set, notes whether writes wait for room.
 	Room *Room
 }
@@ -65,7 +68,10 @@ func (c *Config) chain() *Chain {
 	return &Chain{js: c.JetStream, stream: c.Stream, subject: c.Subject, session: c.Session, id: rand.Text(), room: c.Room}
 }
 
-// Open claims a chain, unless its lot is done: whoever wrote to it before cannot write any more.
+// ErrPlayed says that a lot was not claimed because another session plays it.
+var ErrPlayed = errors.New("another worker plays the lot")
+
+// Open claims a chain, unless its lot is done or played: whoever wrote to it before cannot write any more.
 func Open(ctx context.Context, c Config) (*Chain, Past, error) {
 	j := c.chain()
 	j.taken = c.Taken
@@ -73,6 +79,9 @@ func Open(ctx context.Context, c Config) (*Chain, Past, error) {
 		past, r, err := j.load(ctx)
 		if err != nil || past.Done {
 			return nil, past, err
+		}
+		if past.held && past.last != c.Session && c.Plays != nil && c.Plays(ctx, past.last) {
+			return nil, past, ErrPlayed
 		}
 		j.last, j.writer = r.last, r.decoder.Continue()
 		past.Number = max(past.Number+1, c.Number)
@@ -173,6 +182,9 @@ func (j *Chain) Put(ctx context.Context, items ...any) error {
 	}
 	return j.err
 }
+
+// Subject returns where the chain is.
+func (j *Chain) Subject() string { return j.subject }
 
 // Check finds out whether another has claimed the chain: then it returns journal.ErrFenced, as a write would. While somebody writes
 // it returns nil.

@@ -1,8 +1,10 @@
 package chain
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -127,6 +129,36 @@ func TestSameSession(t *testing.T) {
 	var got []string
 	if err := entries.Read(t.Context(), journal.Whole(), func(e journal.Entry) error { got = append(got, e.(*journal.Ended).Stack); return nil }); err != nil || len(got) != 1 || got[0] != want {
 		t.Errorf("%q %v, want what the second wrote", got, err)
+	}
+}
+
+// TestPlays: a chain is not claimed while somebody else plays its lot. Who has it may claim it again, and nobody has one that was released.
+func TestPlays(t *testing.T) {
+	t.Parallel()
+	js, stream := newStream(t)
+	asked := []string{}
+	c := Config{JetStream: js, Stream: stream, Subject: "log.a", Session: "first", Plays: func(_ context.Context, session string) bool {
+		asked = append(asked, session)
+		return true
+	}}
+	open := func(session string, want error) *Chain {
+		t.Helper()
+		c.Session = session
+		j, _, err := Open(t.Context(), c)
+		if !errors.Is(err, want) {
+			t.Fatalf("%s: %v, want %v", session, err, want)
+		}
+		return j
+	}
+	open("first", nil)
+	first := open("first", nil)
+	open("second", ErrPlayed)
+	if err := first.Put(t.Context(), &Released{}); err != nil {
+		t.Fatal(err)
+	}
+	open("second", nil)
+	if !slices.Equal(asked, []string{"first"}) {
+		t.Errorf("asked whether %q play it", asked)
 	}
 }
 

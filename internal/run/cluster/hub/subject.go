@@ -132,6 +132,9 @@ func Drains(m *nats.Msg, worker string) bool {
 	return m.Subject == DrainSubject(worker) && string(m.Data) == drainText
 }
 
+// PlaysSubject returns the subject at which a worker answers whether it plays a lot.
+func PlaysSubject(run, worker string) string { return "p." + run + ".plays." + worker }
+
 // BeatInterval is how often beats and stats are sent. Silent is how long somebody may say nothing who is not gone.
 const (
 	BeatInterval = time.Second

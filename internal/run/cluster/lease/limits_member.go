@@ -29,6 +29,7 @@ type LimitsMember struct {
 	workers int
 	until   time.Time // the shares are valid before
 	parts   map[string]Part
+	held    time.Time // nothing is sent since then; zero: it is
 }
 
 // NewLimitsMember returns the member of a worker's session, which has no share yet.
@@ -127,11 +128,30 @@ func (m *LimitsMember) Unanswered(seq uint64) {
 	m.set()
 }
 
+// Hold sends nothing, although the shares stay this member's, or uses them again.
+func (m *LimitsMember) Hold(on bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case on == !m.held.IsZero():
+		return
+	case on:
+		m.held = time.Now()
+	default:
+		m.held = time.Time{}
+	}
+	m.set()
+}
+
 // set tells the limits.
 func (m *LimitsMember) set() {
+	until := m.until
+	if !m.held.IsZero() && m.held.Before(until) {
+		until = m.held
+	}
 	parts := make(map[string]limiter.Part, len(m.parts))
 	for name, p := range m.parts {
-		parts[name] = limiter.Part{Share: p.Share, Until: m.until, Rates: p.Rates}
+		parts[name] = limiter.Part{Share: p.Share, Until: until, Rates: p.Rates}
 	}
 	m.limits.Share(parts)
 }

@@ -24,6 +24,8 @@ type Report struct {
 	dispatch.Snapshot
 	// Reserved is what is set aside for calls in flight.
 	Reserved llm.Money `json:"reserved"`
+	// Unsaved is how many answers have arrived and are not durable yet.
+	Unsaved int64 `json:"unsaved,omitempty"`
 	// Partial means that more may be in flight: acts, or calls of a worker that does not say.
 	Partial bool `json:"partial,omitempty"`
 	// Waits is what calls wait for; hostile.
@@ -118,7 +120,7 @@ func (t *Tally) Lost(session string) {
 	}
 }
 
-// InFlight returns how many calls a worker had in flight when it last reported, also if it is lost since. It returns false if that is not
+// InFlight returns how many calls a worker had in flight, or had answers of that it had not recorded, when it last reported, also if it is lost since. It returns false if that is not
 // known.
 func (t *Tally) InFlight(session string) (n int, ok bool) {
 	t.mu.Lock()
@@ -127,7 +129,7 @@ func (t *Tally) InFlight(session string) (n int, ok bool) {
 	if w == nil || w.Partial {
 		return 0, false
 	}
-	return int(max(0, w.Snapshot.InFlight)), true
+	return int(max(0, w.Snapshot.InFlight) + max(0, w.Unsaved)), true
 }
 
 // Spent notes what is spent in all, earlier processes included.
