@@ -26,6 +26,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"parley/internal/ask/cache"
 	"parley/internal/run/cluster/allot"
 	"parley/internal/run/cluster/chain"
 	"parley/internal/run/cluster/hub"
@@ -67,6 +68,7 @@ type Coordinator struct {
 	budget func() llm.Money // nil: there is none
 	tally  *tally.Tally
 	prices map[string]json.RawMessage // what calls cost, by model
+	cache  *cache.Store               // nil: there is none
 }
 
 const (
@@ -177,6 +179,7 @@ type play struct {
 	err     error              // why this log ended
 	hubRoom *chain.Room        // nil: nobody wants to know
 	stats   *nats.Subscription // of what workers report; nil: none yet
+	answers *answers           // nil: there is no cache
 	forked  bool               // the log before cannot be read to its end
 }
 
@@ -197,6 +200,9 @@ func (p *play) setDefaults() {
 		p.tally = &tally.Tally{}
 	}
 	p.changed = sync.NewCond(&p.mu)
+	if p.cache != nil {
+		p.answers = &answers{p.cache}
+	}
 	if p.Room != nil {
 		p.hubRoom = &chain.Room{Tell: p.Room}
 	}

@@ -108,6 +108,9 @@ func MoneySubject(run string) string { return "p." + run + ".money" }
 // StatusSubject returns the subject at which a coordinator answers how the run is divided.
 func StatusSubject(run string) string { return "p." + run + ".status" }
 
+// CacheSubject returns the subject at which a coordinator answers what workers ask about the cache of the run.
+func CacheSubject(run string) string { return "p." + run + ".cache" }
+
 // ShareSubject returns the subject of what a coordinator tells a worker unasked about its limits.
 func ShareSubject(run, worker string) string { return "p." + run + ".share." + worker }
 
