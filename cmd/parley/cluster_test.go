@@ -242,6 +242,32 @@ func TestPricesTravel(t *testing.T) {
 	}
 }
 
+// TestSharedCache: three workers in folders of their own share the cache of a run. What they paid for is not paid again by three others in another
+// run: the provider gets each question once.
+func TestSharedCache(t *testing.T) {
+	t.Parallel()
+	url, server := provider(t)
+	file := plan(t, url)
+	var first summary
+	for n := range 2 {
+		listen := freePorts(t, 1)[0]
+		run := start(t, "secret", "run", file, "--out", filepath.Join(t.TempDir(), "run.parley"), "--json", "--listen", listen, "--set", "episodes=100", "--set", "cache=answers")
+		for range 3 {
+			startIn(t, t.TempDir(), "secret", "worker", "--cluster", "nats://"+listen, "--quiet")
+		}
+		var got summary
+		if err := errors.Join(run.wait(), json.Unmarshal(run.out.Bytes(), &got)); err != nil {
+			t.Fatalf("%v: %s", err, run.err)
+		}
+		if n == 0 {
+			first = got
+		}
+		if got.State != "complete" || got.Digest != first.Digest || got.Calls.Total == 0 || got.Calls.Cached != n*first.Calls.Total || int(server.Stats().Requests) != first.Calls.Total {
+			t.Errorf("run %d: %+v, with %d requests so far; the first: %+v", n, got, server.Stats().Requests, first)
+		}
+	}
+}
+
 // TestDrainedWorker drains one of two workers. It ends without an error, the other plays its lots, and the provider is asked nothing twice. All that
 // parley cluster prints agrees.
 func TestDrainedWorker(t *testing.T) {

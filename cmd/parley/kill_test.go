@@ -97,7 +97,7 @@ limits: {concurrency: %d}
 type summary struct {
 	State  string
 	Digest string
-	Calls  struct{ Total, Asked, Repeated int }
+	Calls  struct{ Total, Asked, Cached, Repeated int }
 	Cost   float64 `json:"cost_usd"`
 	Risked float64 `json:"at_risk_usd"`
 }

@@ -141,7 +141,7 @@ func (f *playFlags) openCluster(ctx context.Context, s *State, p *app.Play) (_ *
 	ctx, j.stop = context.WithCancel(ctx)
 	for range f.Workers {
 		j.local.Go(func() {
-			f.superviseWorker(ctx, s, url, token, app.FolderOf(p.File), append(slices.Clone(s.codeFolders), filepath.Dir(cmp.Or(p.PlanFile, p.File))))
+			f.superviseWorker(ctx, s, url, token, append(slices.Clone(s.codeFolders), filepath.Dir(cmp.Or(p.PlanFile, p.File))))
 		})
 	}
 	return j, nil
@@ -207,10 +207,9 @@ func (j *runCluster) close() {
 // restartDelay is how long after its death a worker process is started again.
 const restartDelay = 500 * time.Millisecond
 
-// superviseWorker keeps a worker process running until ctx is done, or an operator drains it. The files that the plan names are in folders, and its paths are
-// relative to folder.
-func (f *playFlags) superviseWorker(ctx context.Context, s *State, url, token, folder string, folders []string) {
-	args := []string{"worker", "--cluster", url, "--attached", "--quiet", "--folder", folder}
+// superviseWorker keeps a worker process running until ctx is done, or an operator drains it. The code that the plan names is in folders.
+func (f *playFlags) superviseWorker(ctx context.Context, s *State, url, token string, folders []string) {
+	args := []string{"worker", "--cluster", url, "--attached", "--quiet"}
 	for _, t := range f.Trust {
 		args = append(args, "--trust", t)
 	}

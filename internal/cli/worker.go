@@ -33,7 +33,6 @@ type workerCmd struct {
 	Concurrency *int   `placeholder:"N" help:"Maximum number of calls in flight. Default: the plan's."`
 	Quiet       bool   `help:"Print only errors."`
 	Attached    bool   `hidden:"" help:"End when standard input ends."`
-	Folder      string `hidden:"" help:"The folder that the paths of the plan are relative to. Default: the current one."`
 	hubFlags
 	metricsFlags
 	trustFlags
@@ -90,7 +89,7 @@ func (c *workerCmd) Run(ctx context.Context, s *State) error {
 	_, run := hub.Options(token)
 	w := cluster.Worker{Conn: nc.Conn, Build: buildID(), Run: run, Log: slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: level}))}
 	w.Open = func(_ context.Context, session string, begun *journal.Begun) (cluster.Opened, error) {
-		return c.player(s, gate, count, session, begun)
+		return c.player(s, gate, count, nc.Conn, session, begun)
 	}
 	err = w.Serve(ctx, drain)
 	if ctx.Err() != nil && c.Attached {
@@ -100,7 +99,7 @@ func (c *workerCmd) Run(ctx context.Context, s *State) error {
 }
 
 // player prepares to play a run. Several runs may be prepared at once, each with its own code.
-func (c *workerCmd) player(all *State, gate *keyGate, count *workerCounts, session string, begun *journal.Begun) (o cluster.Opened, err error) {
+func (c *workerCmd) player(all *State, gate *keyGate, count *workerCounts, nc *nats.Conn, session string, begun *journal.Begun) (o cluster.Opened, err error) {
 	own := *all
 	s := &own
 	defer func() {
@@ -120,7 +119,7 @@ func (c *workerCmd) player(all *State, gate *keyGate, count *workerCounts, sessi
 	if err != nil {
 		return o, err
 	}
-	p := app.Play{Kinds: s.Kinds, Folder: c.Folder, Code: s.code(), Reach: reach, Trust: gate.Gate, Notices: s.notice, Levels: s.levels(), Outages: s.outage}
+	p := app.Play{Kinds: s.Kinds, Code: s.code(), Answers: cluster.Answers{Conn: nc, Run: begun.Run}, Trust: gate.Gate, Notices: s.notice, Levels: s.levels(), Outages: s.outage}
 	if c.Concurrency != nil {
 		p.Sets = append(p.Sets, "limits.concurrency="+strconv.Itoa(*c.Concurrency))
 	}

@@ -6,12 +6,15 @@
 // not stop the run. Any number of goroutines and processes may use one directory at once. Memory
 // and disk each hold the most recently used entries, up to a size.
 //
+// A process that plays for another has a store over a Remote instead of a directory: the directory is where the other process is.
+//
 // It is only a cache: an entry may be gone at any time, and the journal keeps committed replies. Do
 // not store secrets in it, though only the user can read its files.
 package cache
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -45,7 +48,8 @@ type Stats struct {
 type Store struct {
 	now    func() time.Time
 	memory *memory
-	disk   *disk // nil: memory only
+	disk   *disk  // nil: memory only, or remote
+	remote Remote // nil: there is none
 
 	hits, memoryHits, misses, writes, errors atomic.Int64
 }
@@ -69,8 +73,23 @@ func Open(dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
+// Remote is a cache in another process. What it returns is hostile.
+type Remote interface {
+	// Load returns what Frame made of the value of key, or nil.
+	Load(ctx context.Context, key [32]byte) (framed []byte, err error)
+	// Save stores what Frame made of a value.
+	Save(key [32]byte, framed []byte) error
+}
+
+// Over returns a store whose values are in r, and the most recently used ones in memory.
+func Over(r Remote, o Options) *Store {
+	s, _ := Open("", o) // without a directory, nothing can fail
+	s.remote = r
+	return s
+}
+
 // Load returns the value of key. The caller must not modify it.
-func (s *Store) Load(key [32]byte) ([]byte, bool) {
+func (s *Store) Load(ctx context.Context, key [32]byte) ([]byte, bool) {
 	now := s.now()
 	if value, stale, ok := s.memory.get(key, now); ok {
 		s.hits.Add(1)
@@ -80,26 +99,46 @@ func (s *Store) Load(key [32]byte) ([]byte, bool) {
 		}
 		return value, true
 	}
-	if s.disk != nil {
-		value, err := s.disk.read(key, now)
-		if err != nil {
-			s.errors.Add(1)
-		}
-		if value != nil {
-			s.hits.Add(1)
-			s.memory.put(key, value, now)
-			return value, true
-		}
+	value, err := s.read(ctx, key, now)
+	if err != nil {
+		s.errors.Add(1)
+	}
+	if value != nil {
+		s.hits.Add(1)
+		s.memory.put(key, value, now)
+		return value, true
 	}
 	s.misses.Add(1)
 	return nil, false
 }
 
-// Save stores a copy of value under key. An error is about the disk: the value is in memory
+// read reads a value from where it is if not in memory. It returns nil if there is none.
+func (s *Store) read(ctx context.Context, key [32]byte, now time.Time) ([]byte, error) {
+	switch {
+	case s.disk != nil:
+		return s.disk.read(key, now)
+	case s.remote == nil:
+		return nil, nil
+	}
+	framed, err := s.remote.Load(ctx, key)
+	if framed == nil || err != nil {
+		return nil, err
+	}
+	return Unframe(key, framed)
+}
+
+// Save stores a copy of value under key. An error is about the disk, or the process that has it: the value is in memory
 // nevertheless.
 func (s *Store) Save(key [32]byte, value []byte) error {
 	s.writes.Add(1)
 	s.memory.put(key, slices.Clone(value), s.now())
+	if s.remote != nil {
+		if err := s.remote.Save(key, Frame(key, value)); err != nil {
+			s.errors.Add(1)
+			return fmt.Errorf("save: %w", err)
+		}
+		return nil
+	}
 	if s.disk == nil {
 		return nil
 	}

@@ -2,13 +2,17 @@ package cache
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -48,7 +52,7 @@ func save(t testing.TB, s *Store, name string, value []byte) {
 
 func wantValue(t testing.TB, s *Store, name string, want []byte) {
 	t.Helper()
-	got, ok := s.Load(keyOf(name))
+	got, ok := s.Load(t.Context(), keyOf(name))
 	if !ok || !bytes.Equal(got, want) {
 		t.Fatalf("%s: found %v, %d bytes, want %d", name, ok, len(got), len(want))
 	}
@@ -56,7 +60,7 @@ func wantValue(t testing.TB, s *Store, name string, want []byte) {
 
 func wantNone(t testing.TB, s *Store, name string) {
 	t.Helper()
-	if got, ok := s.Load(keyOf(name)); ok {
+	if got, ok := s.Load(t.Context(), keyOf(name)); ok {
 		t.Fatalf("%s: found %d bytes, want none", name, len(got))
 	}
 }
@@ -256,7 +260,7 @@ func exercise(t testing.TB, s *Store, seed int) {
 	for i := range 200 {
 		name := fmt.Sprint((i*7 + seed) % 100)
 		want := valueOf(name+".", 3000)
-		if got, ok := s.Load(keyOf(name)); ok && !bytes.Equal(got, want) {
+		if got, ok := s.Load(t.Context(), keyOf(name)); ok && !bytes.Equal(got, want) {
 			t.Errorf("%s holds another value", name)
 			return
 		}
@@ -305,7 +309,7 @@ func child(dir string) {
 	for i := range 400 {
 		name := fmt.Sprint((i * 3) % 100)
 		want := valueOf(name+".", 3000)
-		if got, ok := s.Load(keyOf(name)); ok && !bytes.Equal(got, want) {
+		if got, ok := s.Load(context.Background(), keyOf(name)); ok && !bytes.Equal(got, want) {
 			fmt.Println(name, "holds another value")
 			os.Exit(1)
 		}
@@ -351,5 +355,51 @@ func TestTouch(t *testing.T) {
 	wantValue(t, fresh, "a", []byte("one"))
 	if d := used().Sub(clock).Abs(); d > time.Minute {
 		t.Errorf("not marked as used: %v off", d)
+	}
+}
+
+// remote is a Remote that returns one thing for every key, and keeps what is saved.
+type remote struct {
+	load  []byte
+	err   error
+	saved map[[32]byte][]byte
+}
+
+func (r *remote) Load(context.Context, [32]byte) ([]byte, error) { return r.load, r.err }
+
+func (r *remote) Save(key [32]byte, framed []byte) error {
+	r.saved[key] = framed
+	return r.err
+}
+
+// TestOver: of another process only what belongs to the key is taken, and the rest is a miss.
+func TestOver(t *testing.T) {
+	t.Parallel()
+	key, value := keyOf("a"), []byte("answer")
+	whole := Frame(key, value)
+	changed := slices.Clone(whole)
+	changed[len(changed)-1]++
+	for _, c := range []struct {
+		name   string
+		load   []byte
+		err    error
+		ok     bool
+		errors int64
+	}{
+		{"whole", whole, nil, true, 0}, {"none", nil, nil, false, 0}, {"changed", changed, nil, false, 1}, {"short", whole[:len(whole)-1], nil, false, 1},
+		{"of another key", Frame(keyOf("b"), value), nil, false, 1}, {"too short", []byte("x"), nil, false, 1}, {"away", nil, io.ErrUnexpectedEOF, false, 1},
+	} {
+		r := &remote{load: c.load, err: c.err, saved: map[[32]byte][]byte{}}
+		s := Over(r, Options{})
+		got, ok := s.Load(t.Context(), key)
+		if ok != c.ok || ok && !bytes.Equal(got, value) || s.Stats().Errors != c.errors {
+			t.Errorf("%s: %q %v %+v", c.name, got, ok, s.Stats())
+		}
+		if err := s.Save(key, value); !errors.Is(err, c.err) || !bytes.Equal(r.saved[key], whole) {
+			t.Errorf("%s: %v %q", c.name, err, r.saved[key])
+		}
+		if got, ok := s.Load(t.Context(), key); !ok || !bytes.Equal(got, value) {
+			t.Errorf("%s: what was saved is not in memory: %q", c.name, got)
+		}
 	}
 }

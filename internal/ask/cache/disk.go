@@ -45,6 +45,17 @@ const (
 	maxValue   = 1 << 30
 )
 
+// Frame returns a value as it is stored and sent: with its key and a checksum.
+func Frame(key [32]byte, value []byte) []byte { return append(header(key, value), value...) }
+
+// Unframe returns the value that Frame made b of, or an error if b is damaged or of another key.
+func Unframe(key [32]byte, b []byte) ([]byte, error) {
+	if len(b) < headerSize || !bytes.Equal(b[:headerSize], header(key, b[headerSize:])) {
+		return nil, errors.New("damaged: wrong checksum")
+	}
+	return b[headerSize:], nil
+}
+
 func header(key [32]byte, value []byte) []byte {
 	h := make([]byte, 0, headerSize)
 	h = append(h, magic...)
@@ -96,11 +107,8 @@ func readFile(f *os.File, key [32]byte) (value []byte, used time.Time, err error
 	if _, err := io.ReadFull(f, all); err != nil {
 		return nil, used, err
 	}
-	value = all[headerSize:]
-	if !bytes.Equal(all[:headerSize], header(key, value)) {
-		return nil, used, errors.New("damaged: wrong checksum")
-	}
-	return value, info.ModTime(), nil
+	value, err = Unframe(key, all)
+	return value, info.ModTime(), err
 }
 
 // touch marks a file as used. It may fail on a read-only directory, which does no harm.

@@ -32,7 +32,7 @@ func TestTrimDropsWhatWasUsedLongestAgo(t *testing.T) {
 	s.disk.limit = 60 * size
 	s.disk.trim()
 	for i := range 100 {
-		if _, ok := s.Load(keyOf(fmt.Sprint(i))); ok != (i < 48) {
+		if _, ok := s.Load(t.Context(), keyOf(fmt.Sprint(i))); ok != (i < 48) {
 			t.Errorf("entry %d, %d hours old: kept is %v", i, i, ok)
 		}
 	}
@@ -162,7 +162,7 @@ func BenchmarkMemoryLoad(b *testing.B) {
 	}
 	b.RunParallel(func(pb *testing.PB) {
 		for i := 0; pb.Next(); i++ {
-			s.Load(keys[i%len(keys)])
+			s.Load(b.Context(), keys[i%len(keys)])
 		}
 	})
 }
@@ -175,6 +175,6 @@ func BenchmarkDisk(b *testing.B) {
 		if err := s.Save(key, value); err != nil {
 			b.Fatal(err)
 		}
-		s.Load(key)
+		s.Load(b.Context(), key)
 	}
 }

@@ -71,7 +71,7 @@ func (k *cached) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	if err != nil {
 		return k.next.ask(ctx, c) // the next layers report what is wrong with the provider
 	}
-	if b, ok := k.store.Load(key); ok {
+	if b, ok := k.store.Load(ctx, key); ok {
 		var resp llm.Response
 		if json.Unmarshal(b, &resp) == nil {
 			resp.Metadata = llm.Metadata{Cached: true, Parsed: resp.Metadata.Parsed}

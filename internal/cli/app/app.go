@@ -59,6 +59,8 @@ type Config struct {
 	Table *price.Table
 	// Cache is a folder for answers. Default: no cache.
 	Cache string
+	// Answers has the cache of a run whose folder Cache is in another process. Default: the folder is here.
+	Answers cache.Remote
 
 	// Concurrency is the most calls in flight at one provider. Default: as many as it answers.
 	Concurrency int
@@ -111,7 +113,9 @@ func Open(c Config) (*App, error) {
 		}
 	}
 	a := &App{limit: c.Concurrency, providers: c.Providers, prices: prices}
-	if c.Cache != "" {
+	if c.Cache != "" && c.Answers != nil {
+		a.cache = cache.Over(c.Answers, cache.Options{})
+	} else if c.Cache != "" {
 		store, err := cache.Open(c.Cache, cache.Options{})
 		if err != nil {
 			return nil, err

@@ -57,7 +57,7 @@ func (p Play) OpenLots(begun *journal.Begun, name string, part func(whole llm.Mo
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.File, err)
 	}
-	p.prices, p.Sets = prices, append(slices.Clip(p.Sets), "prices=") // its file need not be here
+	p.prices, p.Reach = prices, nil // the files that the plan names are where the run file is
 	c, err := p.choose(&journal.Head{Begun: begun})
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (p Play) OpenLots(begun *journal.Begun, name string, part func(whole llm.Mo
 	}
 	l.app, err = Open(Config{
 		Sim:       sim.Config{StandIns: sim.StandIns(plan.Kind)},
-		Providers: plan.Providers, Table: prices, Cache: plan.Cache, Concurrency: plan.Concurrency, Part: l.part, Shared: true,
+		Providers: plan.Providers, Table: prices, Cache: plan.Cache, Answers: p.Answers, Concurrency: plan.Concurrency, Part: l.part, Shared: true,
 		Rests: p.Rests, Notices: p.notices(plan, false), Trust: p.Trust, Levels: p.Levels,
 		Retry: dispatch.Retry{Unreachable: plan.Unreachable}, Outages: func(o dispatch.Outage) { l.outage(p, o) },
 	})

@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"parley/internal/ask/cache"
 	"parley/internal/ask/dialect"
 	"parley/internal/ask/dispatch"
 	"parley/internal/ask/dispatch/budget"
@@ -90,6 +91,9 @@ type Play struct {
 	Failed bool
 	// Journal stores the run instead of File. Default: File.
 	Journal journal.Journal
+
+	// Answers is that of Config, for a process that plays lots.
+	Answers cache.Remote
 
 	prices *price.Table // nil: those of the plan
 }
@@ -300,6 +304,9 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 	if elsewhere, ok := p.Remote.(priceSender); ok {
 		elsewhere.UsePrices(a.prices.Of(modelsOf(plan.Agents)))
 	}
+	if elsewhere, ok := p.Remote.(cacheSharer); ok && a.cache != nil {
+		elsewhere.UseCache(a.cache)
+	}
 	c.EpisodeBudget, c.Prices, c.Unreachable, c.Wakes = plan.EpisodeBudget, a, a.Away, func(f func()) { changed.Store(&f) }
 	if a.hasSessions() {
 		c.Released = a.Release
@@ -395,6 +402,11 @@ type callCounter interface {
 // priceSender is a Remote that tells the processes that play what calls cost.
 type priceSender interface {
 	UsePrices(byModel map[string]json.RawMessage)
+}
+
+// cacheSharer is a Remote whose processes share a cache.
+type cacheSharer interface {
+	UseCache(*cache.Store)
 }
 
 // useTally makes a show the calls of other processes, if these play.

@@ -26,6 +26,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"parley/internal/ask/cache"
 	"parley/internal/run/cluster/chain"
 	"parley/internal/run/cluster/hub"
 	"parley/internal/run/cluster/lease"
@@ -66,6 +67,7 @@ type Coordinator struct {
 	budget func() llm.Money // nil: there is none
 	tally  *tally.Tally
 	prices map[string]json.RawMessage // what calls cost, by model
+	cache  *cache.Store               // nil: there is none
 }
 
 const (
@@ -179,6 +181,7 @@ type play struct {
 	err     error              // why this log ended
 	hubRoom *chain.Room        // nil: nobody wants to know
 	stats   *nats.Subscription // of what workers report; nil: none yet
+	answers *answers           // nil: there is no cache
 	forked  bool               // the log before cannot be read to its end
 }
 
@@ -199,6 +202,9 @@ func (p *play) setDefaults() {
 		p.tally = &tally.Tally{}
 	}
 	p.changed = sync.NewCond(&p.mu)
+	if p.cache != nil {
+		p.answers = &answers{p.cache}
+	}
 	if p.Room != nil {
 		p.hubRoom = &chain.Room{Tell: p.Room}
 	}

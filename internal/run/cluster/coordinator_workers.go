@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"parley/internal/ask/cache"
 	"parley/internal/run/cluster/chain"
 	"parley/internal/run/cluster/hub"
 	"parley/internal/run/cluster/lease"
@@ -27,6 +28,9 @@ func (c *Coordinator) UseTally(t *tally.Tally) { c.tally = t }
 
 // UsePrices tells workers what calls cost, by model: journal.Begun.Prices of now.
 func (c *Coordinator) UsePrices(byModel map[string]json.RawMessage) { c.prices = byModel }
+
+// UseCache lets the workers share a cache.
+func (c *Coordinator) UseCache(s *cache.Store) { c.cache = s }
 
 // keep makes the keepers of what workers share: the limits of accounts, and the budget. epoch is higher than that of any keeper
 // that the workers of the log know.
@@ -59,10 +63,14 @@ func (l *log) serve() (end func(), err error) {
 			_ = sub.Unsubscribe()
 		}
 	}
-	for name, receive := range map[string]func(*nats.Msg){
+	subjects := map[string]func(*nats.Msg){
 		hub.StatsSubject(l.name.Run): func(m *nats.Msg) { l.receiveReport(m.Data) }, hub.LeaseSubject(l.name.Run, hub.Limits): l.answerLimits, hub.LeaseSubject(l.name.Run, hub.Money): l.answerMoney,
 		hub.StatusSubject(l.name.Run): func(m *nats.Msg) { l.answer(m, true, "", l.status()) },
-	} {
+	}
+	if l.answers != nil {
+		subjects[hub.CacheSubject(l.name.Run)] = l.answers.receive
+	}
+	for name, receive := range subjects {
 		sub, err := l.Conn.Subscribe(name, func(m *nats.Msg) {
 			// A worker of another run can have messages of its own sent here, as the answer to a request. They keep their subject.
 			if m.Subject == name {

@@ -107,7 +107,7 @@ func (w *Worker) Serve(ctx, drain context.Context) error {
 	defer func() { _ = sub.Unsubscribe() }()
 	drain, stop := context.WithCancelCause(drain)
 	defer stop(context.Canceled)
-	told, err := w.Conn.Subscribe(hub.DrainSubject(s.name), func(m *nats.Msg) {
+	drainSub, err := w.Conn.Subscribe(hub.DrainSubject(s.name), func(m *nats.Msg) {
 		if hub.Drains(m, s.name) {
 			stop(errors.New("an operator drains the worker"))
 		}
@@ -115,7 +115,7 @@ func (w *Worker) Serve(ctx, drain context.Context) error {
 	if err != nil {
 		return fmt.Errorf("worker: %w", err)
 	}
-	defer func() { _ = told.Unsubscribe() }()
+	defer func() { _ = drainSub.Unsubscribe() }()
 	return s.loop(ctx, drain)
 }
 

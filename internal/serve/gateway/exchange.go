@@ -579,7 +579,7 @@ func (x *exchange) cached(t *target, rec *Call) bool {
 		return false
 	}
 	x.key = x.cacheKey(t, x.session.Sample(x.call.Turn()))
-	b, ok := x.g.cfg.Cache.Load(x.key)
+	b, ok := x.g.cfg.Cache.Load(context.Background(), x.key)
 	if !ok {
 		return false
 	}

@@ -178,7 +178,7 @@ func TestDrains(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told, err := worker.SubscribeSync(DrainSubject("W"))
+	drains, err := worker.SubscribeSync(DrainSubject("W"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,14 +192,14 @@ func TestDrains(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	m, err := told.NextMsg(time.Minute)
+	m, err := drains.NextMsg(time.Minute)
 	if err != nil || Drains(m, "W") {
 		t.Fatalf("%v %v: want the answer, and not what the worker's token published", m, err)
 	}
 	if err := Drain(operator, "W"); err != nil {
 		t.Fatal(err)
 	}
-	if m, err := told.NextMsg(time.Minute); err != nil || !Drains(m, "W") || Drains(m, "V") {
+	if m, err := drains.NextMsg(time.Minute); err != nil || !Drains(m, "W") || Drains(m, "V") {
 		t.Errorf("%v %v", m, err)
 	}
 }

@@ -116,6 +116,9 @@ func GrantSubject(run, what, worker string) string {
 // StatusSubject returns the subject at which a coordinator answers how the run is divided.
 func StatusSubject(run string) string { return "p." + run + ".status" }
 
+// CacheSubject returns the subject at which a coordinator answers what workers ask about the cache of the run.
+func CacheSubject(run string) string { return "p." + run + ".cache" }
+
 // DrainSubject returns the subject at which a worker is told to drain. It is outside of what the tokens of runs may publish to.
 func DrainSubject(worker string) string { return "drain." + worker }
 
