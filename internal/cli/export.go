@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,6 +35,7 @@ type exportCmd struct {
 	Out     string   `placeholder:"FILE" help:"The file to write; with --table all or --format folder, the folder. Default: standard output."`
 	Columns []string `placeholder:"COLUMN,…" help:"Write only these columns, which is faster. Default: all."`
 	Force   bool     `help:"Overwrite existing files."`
+	MaxSize int64    `placeholder:"MB" help:"Write at most so many megabytes for each file, before they are compressed. A text that many calls repeat is in the run file once, and is written as often as it occurs. Default: 64 times the size of the run files, and at least 256."`
 
 	File string `kong:"-"` // the first of Files
 }
@@ -44,6 +46,9 @@ const tableAll = "all"
 // Run writes the tables.
 func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
 	c.File = c.Files[0]
+	if c.MaxSize < 0 || c.MaxSize > math.MaxInt64/1_000_000 {
+		return exit.Usagef("--max-size %d: want a number of megabytes", c.MaxSize)
+	}
 	if done, err := c.exportByKind(ctx, s); done {
 		return err
 	}
@@ -85,8 +90,8 @@ func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
 	}
 	if c.Out == "" {
 		before := lostIn(runs)
-		_, err := export.Write(ctx, s.Stdout, runs, export.Table(c.Table), format, c.Columns...)
-		err = cmp.Or(pipeEnd(playError(c.File, err)), reportLosses(s, stores...))
+		_, err := export.Write(ctx, s.Stdout, runs, export.Table(c.Table), format, c.sizeLimit(), c.Columns...)
+		err = cmp.Or(pipeEnd(playError(c.File, moreWith(err))), reportLosses(s, stores...))
 		if !slices.Equal(lostIn(runs), before) {
 			s.tell("whole rows of these episodes may have been written before the damage was found; with --out there are none")
 		}
@@ -97,10 +102,21 @@ func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
 	}
 	for _, f := range files {
 		if err := c.writeFile(ctx, s, runs, f, format); err != nil {
-			return playError(c.File, err)
+			return playError(c.File, moreWith(err))
 		}
 	}
 	return reportLosses(s, stores...)
+}
+
+// sizeLimit returns how many bytes each file may have; 0: as many as is usual.
+func (c *exportCmd) sizeLimit() int64 { return c.MaxSize * 1e6 }
+
+// moreWith adds to a SizeError how to write more.
+func moreWith(err error) error {
+	if large, ok := errors.AsType[*export.SizeError](err); ok {
+		return exit.Usagef("%w; choose columns without them (--columns), or allow more with --max-size MB", large)
+	}
+	return err
 }
 
 // checkTable refuses a table that a run of the kind does not have, and columns that the table does not have.
@@ -218,7 +234,7 @@ func (c *exportCmd) writeFile(ctx context.Context, s *State, runs []export.Run, 
 	write := func() error {
 		before := lostIn(runs)
 		return c.output(f.path).Write(func(w io.Writer) (err error) {
-			rows, err = export.Write(ctx, w, runs, f.table, format, c.Columns...)
+			rows, err = export.Write(ctx, w, runs, f.table, format, c.sizeLimit(), c.Columns...)
 			if err == nil && !slices.Equal(lostIn(runs), before) {
 				err = runfile.ErrDamaged // rows of an episode found to be damaged only now may already be written
 			}
@@ -330,21 +346,21 @@ func (c *exportCmd) inspect(ctx context.Context, s *State) (err error) {
 	ctx, end := untilSignal(ctx, s)
 	defer end()
 	if c.Out == "" {
-		got, err := export.WriteInspect(ctx, s.Stdout, store, s.kindOf(about.Begun))
+		got, err := export.WriteInspect(ctx, s.Stdout, store, s.kindOf(about.Begun), c.sizeLimit())
 		if err == nil && got.LeftOut > 0 {
 			fmt.Fprintln(s.Stderr, "parley: "+notEnded(got.LeftOut))
 		}
-		return pipeEnd(playError(c.File, err))
+		return pipeEnd(playError(c.File, moreWith(err)))
 	}
 	var got export.InspectWritten
 	left := readUndamaged(ctx, s, store, func() error {
 		return c.output(c.Out).Write(func(w io.Writer) (err error) {
-			got, err = export.WriteInspect(ctx, w, store, s.kindOf(about.Begun))
+			got, err = export.WriteInspect(ctx, w, store, s.kindOf(about.Begun), c.sizeLimit())
 			return err
 		})
 	})
 	if left != nil && store.Lost() == nil {
-		return playError(c.File, left)
+		return playError(c.File, moreWith(left))
 	}
 	more := ""
 	if got.LeftOut > 0 {

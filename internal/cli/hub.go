@@ -125,7 +125,7 @@ const minToken = 16
 // goodToken says how to make a token.
 const goodToken = "this makes a good one: openssl rand -hex 32 > token"
 
-// checkToken refuses a token that is too short for a hub. An empty one is none.
+// checkToken refuses a token that is too short for a hub. There may be none.
 func checkToken(token string) error {
 	if n := utf8.RuneCountInString(token); n > 0 && n < minToken {
 		return exit.Usagef("the token of the hub (%s, --token-file) has %d characters, and who guesses it can use the hub: want %d or more; %s", tokenEnv, n, minToken, goodToken)

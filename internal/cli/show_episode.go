@@ -33,6 +33,8 @@ type shownTranscript struct {
 	Outcome *shownOutcome   `json:"outcome,omitempty"`
 	Texts   []score.Text    `json:"texts,omitempty"` // written about it afterwards
 
+	fill func(...*journal.Replied) error // reads the messages of requests
+
 	// The filters, if not everything is shown.
 	Seat       string `json:"only_seat,omitempty"`
 	OnlyFailed bool   `json:"only_failed,omitempty"`
@@ -85,13 +87,14 @@ type shownCall struct {
 	Response  *llm.Response `json:"response,omitempty"`
 	Error     *llm.Error    `json:"error,omitempty"`
 	who       string        // the agent in the seat, in words
+	replied   *journal.Replied
 }
 
 func newShownCall(begun *journal.Begun, r *journal.Replied) *shownCall {
 	c := &shownCall{
 		Call: results.TurnName(r.Strand, r.Turn.Turn) + ":" + strconv.Itoa(r.Index), Episode: r.Episode, Attempt: r.Attempt,
 		Strand: r.Strand, Turn: r.Turn.Turn, Index: r.Index, Seat: r.Seat, Label: r.Label, Agent: r.Agent, Fallback: results.Fallback(begun, r), Kind: "bot",
-		At: r.At.UTC(), Copied: r.Copied, Cost: r.Cost(), Request: r.Request, Act: r.Act, Response: r.Response, Error: r.Error,
+		At: r.At.UTC(), Copied: r.Copied, Cost: r.Cost(), Request: r.Request, Act: r.Act, Response: r.Response, Error: r.Error, replied: r,
 	}
 	c.who = results.Answerer(begun, r)
 	switch {
@@ -123,10 +126,21 @@ func (v *showReader) transcript(ctx context.Context, episode int, seat string, f
 	if err := t.filter(seat, failed); err != nil {
 		return nil, err
 	}
+	size := int64(0)
 	for _, turn := range t.Turns {
+		for _, n := range turn.Notes {
+			size += int64(len(n.Data))
+		}
 		for _, r := range turn.Replies {
 			r.Request = nil
+			size += results.MessagesSize(r.Asked)
+			if r.Response != nil {
+				size += int64(len(r.Response.Text) + len(r.Response.JSON))
+			}
 		}
+	}
+	if err := v.tooMuch(fmt.Sprintf("episode %d", episode), size, "--call shows one call, and parley export --table calls --max-size MB writes all"); err != nil {
+		return nil, err
 	}
 	if !failed {
 		t.Texts, err = v.texts(ctx, episode)
@@ -153,11 +167,11 @@ func (v *showReader) readTranscript(ctx context.Context, n int) (*shownTranscrip
 	if err != nil {
 		return nil, err
 	}
-	entries, err := journal.Episode(ctx, v.store, n)
+	entries, fill, err := v.entries(ctx, n)
 	if err != nil {
 		return nil, err
 	}
-	t := &shownTranscript{File: v.file, episodeRow: e, Params: l.Spec.Params, Turns: turnsOf(v.about.Begun, entries, e.Attempt)}
+	t := &shownTranscript{fill: fill, File: v.file, episodeRow: e, Params: l.Spec.Params, Turns: turnsOf(v.about.Begun, entries, e.Attempt)}
 	if recorded, ok := world.As[world.Recorded](v.kind); ok {
 		var failed error
 		t.hideNotes(func(n world.Note) (hidden bool) {
@@ -173,6 +187,26 @@ func (v *showReader) readTranscript(ctx context.Context, n int) (*shownTranscrip
 		t.Outcome.Data, _ = end.Outcome.Data.(json.RawMessage)
 	}
 	return t, nil
+}
+
+// entries reads an episode: that of a record with its requests, another one without their messages, which fill reads.
+func (v *showReader) entries(ctx context.Context, n int) (entries []journal.Entry, fill func(...*journal.Replied) error, err error) {
+	if _, isRecord := world.As[world.Recorded](v.kind); !isRecord {
+		return v.store.Sparing(ctx, n)
+	}
+	entries, err = journal.Episode(ctx, v.store, n)
+	return entries, func(...*journal.Replied) error { return nil }, err
+}
+
+// maxShown is how many bytes are shown. More than that is for a file.
+const maxShown = 256e6
+
+// tooMuch returns an error if so many bytes cannot be shown.
+func (v *showReader) tooMuch(what string, size int64, instead string) error {
+	if size <= maxShown {
+		return nil
+	}
+	return exit.Usagef("%s: %s has %s MB when its texts are written out, and at most %s MB are shown; %s", v.file, what, terminal.Number(int(size/1e6)), terminal.Number(int(maxShown/1e6)), instead)
 }
 
 // mark adds the kind's descriptions of replies. Its error is one of results.CallKind.
@@ -487,7 +521,11 @@ func (v *showReader) call(ctx context.Context, episode int, want string) (*shown
 	for _, turn := range t.Turns {
 		for _, r := range turn.Replies {
 			if r.Call == name {
-				return r, nil
+				if err := t.fill(r.replied); err != nil {
+					return nil, err
+				}
+				r.Request = r.replied.Request
+				return r, v.tooMuch(fmt.Sprintf("call %s of episode %d", name, episode), results.Size(r.replied), "parley export --table messages --max-size MB writes all")
 			}
 			names = append(names, r.Call)
 		}

@@ -324,7 +324,14 @@ func ofEpisode(n int, entries []journal.Entry) []journal.Entry {
 type episodePast struct {
 	// last is the last turn of the first strand that made calls or forked. -1: no turn did.
 	last    int
-	replies map[position][]*journal.Replied // by index; nil where there is no reply
+	calls   map[position]int // how many a turn made, as the file says
+	replies map[call]*journal.Replied
+}
+
+// call is a call of a turn.
+type call struct {
+	at    position
+	index int
 }
 
 // position is a turn of a strand.
@@ -340,7 +347,7 @@ func (p position) journalTurn() journal.Turn { return journal.Turn{Strand: p.str
 
 // readPast collects the entries of an attempt.
 func readPast(entries []journal.Entry, attempt int) *episodePast {
-	p := &episodePast{last: -1, replies: map[position][]*journal.Replied{}}
+	p := &episodePast{last: -1, calls: map[position]int{}, replies: map[call]*journal.Replied{}}
 	for _, e := range entries {
 		switch e := e.(type) {
 		case *journal.Turned:
@@ -348,9 +355,9 @@ func readPast(entries []journal.Entry, attempt int) *episodePast {
 				p.addTurn(e)
 			}
 		case *journal.Replied:
-			replies := p.replies[position{e.Strand, e.Turn.Turn}]
-			if e.Attempt == attempt && e.Index >= 0 && e.Index < len(replies) {
-				replies[e.Index] = e
+			at := position{e.Strand, e.Turn.Turn}
+			if n := p.calls[at]; e.Attempt == attempt && e.Index >= 0 && e.Index < n {
+				p.replies[call{at, e.Index}] = e
 			}
 		}
 	}
@@ -358,7 +365,7 @@ func readPast(entries []journal.Entry, attempt int) *episodePast {
 }
 
 func (p *episodePast) addTurn(e *journal.Turned) {
-	p.replies[position{e.Strand, e.Turn.Turn}] = make([]*journal.Replied, max(0, e.Calls))
+	p.calls[position{e.Strand, e.Turn.Turn}] = max(0, e.Calls)
 	turn := e.Turn.Turn
 	if e.Strand != "" {
 		// The path of every other strand begins with the first strand's turn: 4.2/…
@@ -476,13 +483,13 @@ func stopStrands(strands []*world.Strand) {
 
 // copy copies the recorded replies to the calls of a turn.
 func (r *replay) copy(at position, calls []world.Call) ([]world.Reply, error) {
-	recorded, ok := r.replies[at]
-	if !ok || len(recorded) != len(calls) {
-		return nil, fmt.Errorf("turn %s now makes %d calls, and made %d", at, len(calls), len(recorded))
+	recorded, ok := r.calls[at]
+	if !ok || recorded != len(calls) {
+		return nil, fmt.Errorf("turn %s now makes %d calls, and made %d", at, len(calls), recorded)
 	}
 	replies := make([]world.Reply, len(calls))
 	for i, c := range calls {
-		switch reply := recorded[i]; {
+		switch reply := r.replies[call{at, i}]; {
 		case reply == nil:
 			return nil, fmt.Errorf("call %s:%d has no reply", at, i)
 		case reply.Seat != c.Seat || reply.Label != c.Label || (reply.Act != nil) != (c.Act != nil):

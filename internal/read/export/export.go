@@ -111,10 +111,48 @@ type Run struct {
 	Added map[int][]world.Score
 }
 
+// SizeError means that more would be written than allowed.
+type SizeError struct {
+	Path string // of the run file
+	Max  int64  // bytes
+}
+
+// Error implements error.
+func (e *SizeError) Error() string {
+	return fmt.Sprintf("%s: its calls repeat texts that the file has once: written out, they have more than %d MB", e.Path, e.Max/1e6)
+}
+
+// allowance is how many bytes may still be written, before they are compressed.
+type allowance struct{ left, max int64 }
+
+// newAllowance returns an allowance of so many bytes; 0: what is usual for the runs.
+func newAllowance(limit int64, stores ...*runfile.Store) *allowance {
+	if limit == 0 {
+		for _, s := range stores {
+			limit += s.Expanded()
+		}
+	}
+	return &allowance{limit, limit}
+}
+
+// take takes bytes of the run at path.
+func (a *allowance) take(path string, n int64) error {
+	if a.left -= n; a.left < 0 {
+		return &SizeError{path, a.max}
+	}
+	return nil
+}
+
 // Write writes a table of runs, one after the other, and returns the number of rows. If only names
 // columns, the others are left out. If a file is damaged, it continues without the damaged episodes: see runfile.Store.Lost. Rows of these
-// episodes that are already written are correct, but incomplete.
-func Write(ctx context.Context, w io.Writer, runs []Run, t Table, f Format, only ...string) (rows int, err error) {
+// episodes that are already written are correct, but incomplete. It ends with a SizeError if it writes more than so many bytes; 0:
+// as many as runfile.Store.Expanded allows.
+func Write(ctx context.Context, w io.Writer, runs []Run, t Table, f Format, limit int64, only ...string) (rows int, err error) {
+	var stores []*runfile.Store
+	for _, r := range runs {
+		stores = append(stores, r.Store)
+	}
+	allowed := newAllowance(limit, stores...)
 	pick, columns, err := choose(ColumnsOf(runs[0].Kind, t), only)
 	if err != nil {
 		return 0, err
@@ -124,7 +162,7 @@ func Write(ctx context.Context, w io.Writer, runs []Run, t Table, f Format, only
 		return 0, err
 	}
 	for _, r := range runs {
-		n, err := r.write(ctx, e, t, pick)
+		n, err := r.write(ctx, e, t, pick, allowed)
 		if rows += n; err != nil {
 			return rows, err
 		}
@@ -147,7 +185,7 @@ func choose(all []Column, only []string) (pick []int, chosen []Column, err error
 	return pick, chosen, nil
 }
 
-func (r Run) write(ctx context.Context, e encoder, t Table, pick []int) (rows int, err error) {
+func (r Run) write(ctx context.Context, e encoder, t Table, pick []int, allowed *allowance) (rows int, err error) {
 	about, err := r.Store.Outline(ctx)
 	if err != nil {
 		return 0, err
@@ -155,7 +193,7 @@ func (r Run) write(ctx context.Context, e encoder, t Table, pick []int) (rows in
 	if about.Begun == nil {
 		return 0, fmt.Errorf("%s holds no run yet", r.Store.Path())
 	}
-	x := &export{store: r.Store, kind: r.Kind, without: r.Without, added: r.Added, run: about.Begun.Run, agents: about.Begun.Agents, variation: results.Variations(about.Begun.Plan), episodes: about.Episodes, encoder: e, pick: pick}
+	x := &export{store: r.Store, kind: r.Kind, without: r.Without, added: r.Added, run: about.Begun.Run, agents: about.Begun.Agents, variation: results.Variations(about.Begun.Plan), episodes: about.Episodes, encoder: e, pick: pick, allowed: allowed}
 	switch t {
 	case Calls:
 		err = x.writeCalls(ctx)
@@ -193,6 +231,7 @@ type export struct {
 	pick      []int // the indexes of the columns to write
 	rows      int
 	cells     []cell
+	allowed   *allowance
 }
 
 // replies reads the replies of the run. If the file is damaged, it continues without the damaged
@@ -272,8 +311,14 @@ func plainColumns[T any](columns []column[T]) []Column {
 // put writes a row about v.
 func put[T any](x *export, columns []column[T], v *T) error {
 	x.cells = x.cells[:0]
+	size := int64(0)
 	for _, i := range x.pick {
-		x.cells = append(x.cells, columns[i].of(v))
+		c := columns[i].of(v)
+		x.cells = append(x.cells, c)
+		size += int64(len(columns[i].Name) + len(c.text)) // JSON lines repeat the name
+	}
+	if err := x.allowed.take(x.store.Path(), size); err != nil {
+		return err
 	}
 	x.rows++
 	return x.encoder.row(x.cells)

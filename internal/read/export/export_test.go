@@ -102,7 +102,7 @@ func recorded(t testing.TB, entries ...journal.Entry) *runfile.Store {
 func written(t testing.TB, s *runfile.Store, table Table, f Format) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	rows, err := Write(t.Context(), &b, []Run{{Store: s}}, table, f)
+	rows, err := Write(t.Context(), &b, []Run{{Store: s}}, table, f, 0)
 	if err != nil {
 		t.Fatalf("%s as %s: %v", table, f, err)
 	}

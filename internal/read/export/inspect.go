@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/run/results"
 	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/llm"
@@ -34,8 +35,8 @@ type InspectWritten struct {
 // The log is in Inspect's .eval format: a zip archive with a header, a summary of every sample, and a file for each sample. A sample is an
 // episode that ended or failed, or a session of a gateway, even if it was not closed. Its messages are what was said to and by each seat,
 // its events are all calls and notes in order, its scores are those of the outcome. Samples are written as they are read, so memory holds
-// only their summaries. The same run gives the same bytes.
-func WriteInspect(ctx context.Context, w io.Writer, store *runfile.Store, kind world.Kind) (InspectWritten, error) {
+// only their summaries. The same run gives the same bytes. It ends with a SizeError as Write does.
+func WriteInspect(ctx context.Context, w io.Writer, store *runfile.Store, kind world.Kind, limit int64) (InspectWritten, error) {
 	about, err := store.Outline(ctx)
 	if err != nil {
 		return InspectWritten{}, err
@@ -46,7 +47,7 @@ func WriteInspect(ctx context.Context, w io.Writer, store *runfile.Store, kind w
 	z := zip.NewWriter(w)
 	z.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) { return flate.NewWriter(out, flate.BestSpeed) })
 	_, isRecord := world.As[world.Recorded](kind)
-	l := &inspectLog{zip: z, store: store, about: about, isRecord: isRecord, usage: map[string]*modelUsage{}, totals: map[string]*scoreTotal{}}
+	l := &inspectLog{zip: z, store: store, about: about, isRecord: isRecord, allowed: newAllowance(limit, store), usage: map[string]*modelUsage{}, totals: map[string]*scoreTotal{}}
 	for _, step := range []func(context.Context) error{l.start, l.samples, l.finish} {
 		if err := step(ctx); err != nil {
 			return l.written(), err
@@ -65,6 +66,7 @@ type inspectLog struct {
 	about runfile.Outline
 	// isRecord is whether the run records other programs: see world.Recorded.
 	isRecord bool
+	allowed  *allowance
 
 	summaries []sampleSummary
 	completed int // samples that ended without an error
@@ -132,6 +134,9 @@ func (l *inspectLog) sample(ctx context.Context, e *runfile.Listed) error {
 	}
 	s := newSample(l.about.Begun, e)
 	for _, entry := range entries {
+		if err := l.allowed.take(l.store.Path(), results.Size(entry)); err != nil {
+			return err
+		}
 		s.add(entry)
 	}
 	s.close()

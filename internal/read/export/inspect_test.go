@@ -80,7 +80,7 @@ func inspectWritten(t *testing.T, entries []journal.Entry) (whole []byte, member
 	if begun, ok := entries[0].(*journal.Begun); ok && begun.Kind == gateway.KindName {
 		kind = gateway.Kind()
 	}
-	got, err := WriteInspect(t.Context(), &b, s, kind)
+	got, err := WriteInspect(t.Context(), &b, s, kind, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

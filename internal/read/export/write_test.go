@@ -58,7 +58,7 @@ func TestEmpty(t *testing.T) {
 		if got := written(t, begun, table, Parquet); !bytes.HasPrefix(got, []byte("PAR1")) || !bytes.HasSuffix(got, []byte("PAR1")) {
 			t.Errorf("%s: %q", table, got)
 		}
-		if _, err := Write(t.Context(), io.Discard, []Run{{Store: none}}, table, JSONL); err == nil || !strings.Contains(err.Error(), "holds no run yet") {
+		if _, err := Write(t.Context(), io.Discard, []Run{{Store: none}}, table, JSONL, 0); err == nil || !strings.Contains(err.Error(), "holds no run yet") {
 			t.Error(err)
 		}
 	}
@@ -66,7 +66,7 @@ func TestEmpty(t *testing.T) {
 		table  Table
 		format Format
 	}{{"nothing", JSONL}, {Calls, "xml"}} {
-		if _, err := Write(t.Context(), io.Discard, []Run{{Store: begun}}, bad.table, bad.format); err == nil {
+		if _, err := Write(t.Context(), io.Discard, []Run{{Store: begun}}, bad.table, bad.format, 0); err == nil {
 			t.Errorf("%v is written", bad)
 		}
 	}
@@ -136,11 +136,11 @@ func TestFailures(t *testing.T) {
 	for _, table := range tables() {
 		for _, f := range Formats() {
 			for _, left := range []int{0, 10, 300} {
-				if _, err := Write(t.Context(), &brokenWriter{left}, []Run{{Store: s}}, table, f); !errors.Is(err, errBroken) {
+				if _, err := Write(t.Context(), &brokenWriter{left}, []Run{{Store: s}}, table, f, 0); !errors.Is(err, errBroken) {
 					t.Errorf("%s as %s after %d bytes: %v", table, f, left, err)
 				}
 			}
-			if _, err := Write(ended, io.Discard, []Run{{Store: s}}, table, f); !errors.Is(err, errBroken) {
+			if _, err := Write(ended, io.Discard, []Run{{Store: s}}, table, f, 0); !errors.Is(err, errBroken) {
 				t.Errorf("%s as %s: a context that ended: %v", table, f, err)
 			}
 		}
@@ -222,7 +222,7 @@ func TestFlatMemory(t *testing.T) {
 	var before runtime.MemStats
 	runtime.ReadMemStats(&before)
 	g := &gauge{collect: true}
-	if _, err := Write(t.Context(), g, []Run{{Store: s}}, Messages, JSONL); err != nil {
+	if _, err := Write(t.Context(), g, []Run{{Store: s}}, Messages, JSONL, 0); err != nil {
 		t.Fatal(err)
 	}
 	peak := int(g.peak) - int(before.HeapAlloc)
@@ -250,7 +250,7 @@ func BenchmarkWrite(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%s", table, f), func(b *testing.B) {
 				rows, g := 0, &gauge{}
 				for b.Loop() {
-					n, err := Write(context.Background(), g, []Run{{Store: s}}, table, f)
+					n, err := Write(context.Background(), g, []Run{{Store: s}}, table, f, 0)
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -270,7 +270,7 @@ func TestChosenColumns(t *testing.T) {
 	s := recorded(t, exportSample()...)
 	for _, f := range Formats() {
 		var b bytes.Buffer
-		rows, err := Write(t.Context(), &b, []Run{{Store: s}}, Calls, f, "text", "seat", "call")
+		rows, err := Write(t.Context(), &b, []Run{{Store: s}}, Calls, f, 0, "text", "seat", "call")
 		if err != nil || rows == 0 {
 			t.Fatalf("%s: %d rows, %v", f, rows, err)
 		}
@@ -288,7 +288,7 @@ func TestChosenColumns(t *testing.T) {
 			t.Errorf("the columns are not in the order of the table: %.80s", b.String())
 		}
 	}
-	if _, err := Write(t.Context(), io.Discard, []Run{{Store: s}}, Calls, JSONL, "nothing"); err == nil {
+	if _, err := Write(t.Context(), io.Discard, []Run{{Store: s}}, Calls, JSONL, 0, "nothing"); err == nil {
 		t.Error("an unknown column is written")
 	}
 }

@@ -26,7 +26,7 @@ import (
 var indexSchema string
 
 // indexVersion changes when the tables do, or what is in them.
-const indexVersion = 3
+const indexVersion = 4
 
 // IndexSuffix is added to the name of a run file to name its index.
 const IndexSuffix = "-view"
@@ -43,7 +43,9 @@ type Index struct {
 	mu     sync.Mutex
 	conn   *db.Conn
 	path   string // of the database
-	meta   struct{ entries, texts int }
+	meta   struct{ entries, texts, bytes int }
+	limit  func() int64    // how many bytes of texts it may have
+	room   int64           // limit, when texts were added last
 	wanted map[string]bool // columns that were sorted by
 	made   map[string]bool // of these, columns with an index
 }
@@ -66,7 +68,7 @@ const openTimeout = 5 * time.Second
 // OpenIndex opens the index of a run, or begins a new one. run identifies the run. Only an index of ours is ever
 // changed or removed: with anything else in its place, the index is made in memory.
 func OpenIndex(ctx context.Context, store *runfile.Store, run string) (*Index, error) {
-	x := &Index{store: store, wanted: map[string]bool{}}
+	x := &Index{store: store, limit: store.Expanded, wanted: map[string]bool{}}
 	path := files.Beside(store.Path(), IndexSuffix)
 	info, err := os.Lstat(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
@@ -120,7 +122,7 @@ func (x *Index) open(ctx context.Context, path, run string) (err error) {
 		if err := sqlitex.ExecuteScript(c, indexSchema, nil); err != nil {
 			return err
 		}
-		return x.exec(`INSERT INTO meta VALUES (1, ?, ?, 0, 0)`, indexVersion, run)
+		return x.exec(`INSERT INTO meta VALUES (1, ?, ?, 0, 0, 0)`, indexVersion, run)
 	})
 }
 
@@ -158,8 +160,8 @@ func (x *Index) check(tables map[string]string, run string) error {
 		return errOther
 	}
 	found := false
-	err = x.query(`SELECT entries, texts FROM meta WHERE version = ? AND run = ?`, []any{indexVersion, run}, func(s *db.Stmt) {
-		x.meta.entries, x.meta.texts, found = s.ColumnInt(0), s.ColumnInt(1), true
+	err = x.query(`SELECT entries, texts, bytes FROM meta WHERE version = ? AND run = ?`, []any{indexVersion, run}, func(s *db.Stmt) {
+		x.meta.entries, x.meta.texts, x.meta.bytes, found = s.ColumnInt(0), s.ColumnInt(1), s.ColumnInt(2), true
 	})
 	if err != nil {
 		return err
@@ -283,8 +285,8 @@ func (x *Index) step(ctx context.Context) (entries int, more bool, err error) {
 
 // readMeta reads how much of the run is in the index: another process may have added to it.
 func (x *Index) readMeta() error {
-	return x.query(`SELECT entries, texts FROM meta`, nil, func(s *db.Stmt) {
-		x.meta.entries, x.meta.texts = s.ColumnInt(0), s.ColumnInt(1)
+	return x.query(`SELECT entries, texts, bytes FROM meta`, nil, func(s *db.Stmt) {
+		x.meta.entries, x.meta.texts, x.meta.bytes = s.ColumnInt(0), s.ColumnInt(1), s.ColumnInt(2)
 	})
 }
 

@@ -33,17 +33,32 @@ func (x *Index) UpdateTexts(ctx context.Context, limit int) (entries int, err er
 		if err := x.readMeta(); err != nil {
 			return err
 		}
-		last, err = x.store.ReadPart(ctx, x.meta.texts, limit, x.putTexts)
+		if x.room = x.limit(); x.full() {
+			last, err = x.store.Entries()
+		} else {
+			last, err = x.store.ReadPart(ctx, x.meta.texts, limit, x.putTexts)
+		}
 		if err != nil || last == x.meta.texts {
 			return err
 		}
-		return x.exec(`UPDATE meta SET texts = ?`, last)
+		return x.exec(`UPDATE meta SET texts = ?, bytes = ?`, last, x.meta.bytes)
 	})
 	if err != nil {
 		return x.meta.texts, err
 	}
 	x.meta.texts = last
 	return last, nil
+}
+
+// full reports whether the texts are as large as they may get. A text that many calls repeat is in the run file once, and in the
+// index as often as it is new to a call.
+func (x *Index) full() bool { return int64(x.meta.bytes) > x.room }
+
+// Full reports whether texts are left out of the search, since there are too many.
+func (x *Index) Full() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.full()
 }
 
 // putTexts adds the texts of an entry.
@@ -108,14 +123,16 @@ func newMessages(messages []llm.Message) int {
 const maxIndexText = 1 << 20
 
 func (x *Index) putText(t journal.Turn, call, what, seat, text string) error {
-	if strings.TrimSpace(text) == "" {
+	if strings.TrimSpace(text) == "" || x.full() {
 		return nil
 	}
+	text = text[:min(len(text), maxIndexText)]
+	x.meta.bytes += len(text)
 	name := TurnName(t.Strand, t.Turn) + call
 	if err := x.exec(`INSERT INTO hits (episode, call, what, seat) VALUES (?, ?, ?, ?)`, t.Episode, name, what, seat); err != nil {
 		return err
 	}
-	return x.exec(`INSERT INTO said (rowid, text) VALUES (last_insert_rowid(), ?)`, text[:min(len(text), maxIndexText)])
+	return x.exec(`INSERT INTO said (rowid, text) VALUES (last_insert_rowid(), ?)`, text)
 }
 
 // Search lists up to limit texts that have all the words, from the first after the given hit.

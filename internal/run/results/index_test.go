@@ -193,6 +193,23 @@ func TestFollows(t *testing.T) {
 	}
 }
 
+// TestSearchFull: an index whose texts are as large as they may get takes no more, says so, and does not wait for the others.
+func TestSearchFull(t *testing.T) {
+	t.Parallel()
+	store, _ := record(t, 8)
+	x := open(t, store, "r1")
+	x.limit = func() int64 { return 20 }
+	for range 2 {
+		if n, err := x.UpdateTexts(t.Context(), 1<<20); err != nil || n == 0 || !x.Full() || x.meta.bytes > 1000 {
+			t.Errorf("%d entries, %d bytes, full: %v, %v", n, x.meta.bytes, x.Full(), err)
+		}
+	}
+	x.limit = func() int64 { return 1 << 30 }
+	if n, err := x.UpdateTexts(t.Context(), 1<<20); err != nil || x.Full() {
+		t.Errorf("with more room: %d entries, %v", n, err)
+	}
+}
+
 // TestSearch finds words in answers, notes and new messages, and takes operators of FTS5 as words.
 func TestSearch(t *testing.T) {
 	t.Parallel()

@@ -72,6 +72,48 @@ func MessageText(m *llm.Message) string {
 	return strings.Join(append(parts, toolCalls(m.ToolCalls)...), "\n")
 }
 
+// Size returns about how many bytes an entry has when it is written out: its notes; or the texts of its request, as far as they were
+// read, and of its answer.
+func Size(entry journal.Entry) (n int64) {
+	switch e := entry.(type) {
+	case *journal.Turned:
+		for _, note := range e.Notes {
+			n += int64(len(note.Data))
+		}
+	case *journal.Replied:
+		if e.Request != nil {
+			n += MessagesSize(e.Request.Messages)
+		}
+		if e.Response != nil {
+			n += int64(len(e.Response.Text) + len(e.Response.JSON))
+		}
+	}
+	return n
+}
+
+// MessagesSize returns about how many bytes messages have.
+func MessagesSize(messages []llm.Message) (n int64) {
+	for i := range messages {
+		n += 32 // a role, and what is around a text
+		for _, p := range messages[i].Parts {
+			n += 32 + int64(len(p.Text))
+			if p.Image != nil {
+				n += int64(len(p.Image.Data))
+			}
+			if p.File != nil {
+				n += int64(len(p.File.Data))
+			}
+		}
+		for _, c := range messages[i].ToolCalls {
+			n += int64(len(c.Arguments))
+		}
+		for _, t := range messages[i].Thoughts {
+			n += int64(len(t.Text))
+		}
+	}
+	return n
+}
+
 // NewSince returns what is new in a request since an earlier one of the same seat, which may be nil: the messages after
 // those that both begin with, without the answers of the model and without those that follow in the earlier one too, in the
 // same order, and how many both begin with. So a message that is sent a second time is new, but not one that is left of
@@ -82,7 +124,8 @@ func NewSince(before, now *llm.Request) (fresh []llm.Message, same, lines int) {
 	if before != nil {
 		old = before.Messages
 	}
-	for same < min(len(old), len(now.Messages)) && equalMessages(&old[same], &now.Messages[same]) {
+	texts := messageTexts{}
+	for same < min(len(old), len(now.Messages)) && texts.equal(&old[same], &now.Messages[same]) {
 		same++
 	}
 	rest := old[same:] // what may still be repeated
@@ -90,12 +133,12 @@ func NewSince(before, now *llm.Request) (fresh []llm.Message, same, lines int) {
 		if m.Role == llm.RoleAssistant && len(old) > 0 {
 			continue
 		}
-		if at := slices.IndexFunc(rest, func(o llm.Message) bool { return repeats(&m, &o) }); at >= 0 {
+		if at := slices.IndexFunc(rest, func(o llm.Message) bool { return texts.repeats(&m, &o) }); at >= 0 {
 			rest = rest[at+1:]
 			continue
 		}
 		if at := same + i; i == 0 && at < len(old) && old[at].Role == m.Role {
-			if rest, n := sinceLine(MessageText(&old[at]), MessageText(&m)); n > 0 {
+			if rest, n := sinceLine(texts.of(&old[at]), texts.of(&m)); n > 0 {
 				m, lines = llm.Message{Role: m.Role, Parts: []llm.Part{{Text: rest}}}, n
 			}
 		}
@@ -104,16 +147,41 @@ func NewSince(before, now *llm.Request) (fresh []llm.Message, same, lines int) {
 	return fresh, same, lines
 }
 
-func equalMessages(a, b *llm.Message) bool {
-	return a.Role == b.Role && MessageText(a) == MessageText(b)
+// messageTexts has the texts of messages. A run file gives equal messages the same parts: their text is made once.
+type messageTexts map[messageParts]string
+
+// messageParts identifies the parts and tool calls of a message.
+type messageParts struct {
+	part         *llm.Part
+	call         *llm.ToolCall
+	parts, calls int
 }
 
+// of returns MessageText of m.
+func (t messageTexts) of(m *llm.Message) string {
+	key := messageParts{parts: len(m.Parts), calls: len(m.ToolCalls)}
+	if key.parts > 0 {
+		key.part = &m.Parts[0]
+	}
+	if key.calls > 0 {
+		key.call = &m.ToolCalls[0]
+	}
+	text, ok := t[key]
+	if !ok {
+		text = MessageText(m)
+		t[key] = text
+	}
+	return text
+}
+
+func (t messageTexts) equal(a, b *llm.Message) bool { return a.Role == b.Role && t.of(a) == t.of(b) }
+
 // repeats reports whether a message is another one, with all of its lines or only the first of them.
-func repeats(m, other *llm.Message) bool {
+func (t messageTexts) repeats(m, other *llm.Message) bool {
 	if m.Role != other.Role {
 		return false
 	}
-	rest, ok := strings.CutPrefix(MessageText(other), MessageText(m))
+	rest, ok := strings.CutPrefix(t.of(other), t.of(m))
 	return ok && (rest == "" || rest[0] == '\n')
 }
 

@@ -3,7 +3,8 @@ CREATE TABLE meta (
     version INTEGER NOT NULL,
     run     TEXT NOT NULL,
     entries INTEGER NOT NULL, -- of the run that are in episodes and scores
-    texts   INTEGER NOT NULL  -- of the run that are in said
+    texts   INTEGER NOT NULL, -- of the run that are in said
+    bytes   INTEGER NOT NULL  -- of the texts in said
 );
 CREATE TABLE episodes (
     episode INTEGER PRIMARY KEY,

@@ -57,11 +57,11 @@ const (
 // ReadTranscript reads the transcript of an episode. kind is the kind that played it, or zero. The
 // transcript of a record also has what was asked: see world.Recorded.
 func ReadTranscript(ctx context.Context, j journal.Journal, head *journal.Head, kind world.Kind, episode int) (*Transcript, error) {
-	entries, err := journal.Episode(ctx, j, episode)
+	part, err := ReadLines(ctx, j, head.Begun, kind, episode, head.Progress(episode).Attempt, Wanted{})
 	if err != nil {
 		return nil, err
 	}
-	return NewTranscript(head.Begun, entries, head.Progress(episode).Attempt, kind), nil
+	return part.Transcript, nil
 }
 
 // Fallback returns the agent whose model was asked because the person in the seat did not answer in time, or "".

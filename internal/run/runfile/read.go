@@ -161,18 +161,19 @@ func openReader(path string, k []*textKeys, name func(path string) string, flags
 const readAtOnce = 2048
 
 // chunks calls f for every n entries after the given one, each time with one state of the
-// file, and then calls then without one. t is from the beginning.
-func (s *Store) chunks(ctx context.Context, after, n int64, f func(r *reader, in span, t totals) error, then func() error) error {
+// file, and then calls then without one. t is from the beginning. f returns the number of the last entry that it read: it may leave
+// entries to the next call.
+func (s *Store) chunks(ctx context.Context, after, n int64, f func(r *reader, in span, t totals) (to int64, err error), then func() error) error {
 	var t totals
 	if err := s.read(func(r *reader) (err error) { t, err = readTotals(r.conn); return err }); err != nil {
 		return err
 	}
-	for ; after < t.seq; after += n {
+	for after < t.seq {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
 		in := span{after, min(after+n, t.seq)}
-		if err := s.read(func(r *reader) error { return f(r, in, t) }); err != nil {
+		if err := s.read(func(r *reader) (err error) { after, err = f(r, in, t); return err }); err != nil {
 			return err
 		}
 		if err := then(); err != nil {
@@ -237,9 +238,9 @@ func (s *Store) Read(ctx context.Context, in journal.Span, each func(journal.Ent
 		return s.episodes(ctx, in, each)
 	}
 	var entries []journal.Entry
-	fill := func(r *reader, in span, _ totals) error {
-		entries = make([]journal.Entry, in.to-in.after)
-		return r.entries(in, entries)
+	fill := func(r *reader, in span, _ totals) (to int64, err error) {
+		entries, to, err = r.entries(in)
+		return to, err
 	}
 	// No state of the file is held while each runs, so a slow consumer does not make the log grow.
 	return s.chunks(ctx, max(0, int64(in.Since)-1), readAtOnce, fill, func() error {
@@ -269,8 +270,10 @@ func (s *Store) ReadPart(ctx context.Context, after, limit int, each func(journa
 			return err
 		}
 		in := span{int64(after), min(int64(after)+int64(limit), t.seq)}
-		last, entries = int(in.to), make([]journal.Entry, in.to-in.after)
-		return r.entries(in, entries)
+		var to int64
+		entries, to, err = r.entries(in)
+		last = int(to)
+		return err
 	})
 	for _, e := range entries {
 		if err = cmp.Or(err, context.Cause(ctx)); err == nil && e != nil {
@@ -280,18 +283,27 @@ func (s *Store) ReadPart(ctx context.Context, after, limit int, each func(journa
 	return last, err
 }
 
-// entries reads a span into out.
-func (r *reader) entries(in span, out []journal.Entry) error {
+// entries reads a span as far as its replies go: see replies.
+func (r *reader) entries(in span) (out []journal.Entry, to int64, err error) {
+	replies, to, err := r.replies(in, true)
+	if err != nil {
+		return nil, in.after, err
+	}
+	in.to = to
+	out = make([]journal.Entry, in.to-in.after)
 	keep := func(seq int64, e journal.Entry) { out[seq-in.after-1] = e }
-	for _, read := range []func(span, keepFunc) (int64, error){r.events, r.stages, r.turns, r.replies, r.outcomes} {
+	for _, p := range replies {
+		keep(p.seq, p.Replied)
+	}
+	for _, read := range []func(span, keepFunc) (int64, error){r.events, r.stages, r.turns, r.outcomes} {
 		if _, err := read(in, keep); err != nil {
-			return err
+			return nil, in.after, err
 		}
 	}
 	if i := slices.Index(out, nil); i >= 0 && r.lost == nil {
-		return errMissing("entry %d", in.after+int64(i)+1)
+		return nil, in.after, errMissing("entry %d", in.after+int64(i)+1)
 	}
-	return nil
+	return out, to, nil
 }
 
 // live reads the episodes that are being played. Their number shows whether one is missing;

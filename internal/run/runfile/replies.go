@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
+	"parley/internal/kit/files"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -246,26 +248,29 @@ func encodeAnswer(a *llm.Response) (string, error) {
 	return encode(answerRest{a.Refusal, a.Thoughts, a.ToolCalls, a.Logprobs, a.TokenIDs, a.PromptTokenIDs, a.WeightVersion, a.Dropped, a.Spans, a.Usage.Audio})
 }
 
-func (r *reader) replies(in span, keep keepFunc) (n int64, err error) {
-	var all []unfilled
+// replies reads the replies of a span, up to about batchMemory of them, and returns the number of the last.
+func (r *reader) replies(in span, prompts bool) (all []unfilled, to int64, err error) {
 	err = r.scan(repliesSQL+inSpan, in, func(c rowReader) error {
-		p, _, err := readReplied(c, true)
-		if err != nil || r.lost.Has(p.Episode) {
-			return err
+		p, _, err := readReplied(c, prompts)
+		if p.seq = c.Key; err == nil && !r.lost.Has(p.Episode) {
+			all = append(all, p)
 		}
-		all = append(all, p)
-		keep(c.Key, p.Replied)
-		return nil
+		return err
 	})
 	if err != nil {
-		return 0, err
+		return nil, 0, err
 	}
-	return int64(len(all)), r.fillAll(all)
+	n, err := r.fillSome(all, batchMemory, math.MaxInt64)
+	if n < len(all) {
+		return all[:n], all[n].seq - 1, err
+	}
+	return all, in.to, err
 }
 
 // unfilled is a Replied without its texts. The texts of many are read together.
 type unfilled struct {
 	*journal.Replied
+	seq              int64 // of some
 	settings, answer int64 // ids of texts, or 0
 	prompt           []int64
 	roles            string
@@ -404,24 +409,63 @@ func callName(t journal.Turn, index int) string {
 	return fmt.Sprintf("episode %d, turn %s%d, call %d", t.Episode, strand, t.Turn, index)
 }
 
-// fillAll reads the texts of replies.
+// A text that many calls share is stored once, so a small file can stand for very much. These are limits of what is read at once.
+const (
+	// maxMemory is how much memory the replies of an episode may take. A file of some megabytes cannot reach it with messages
+	// alone: each takes at least two bytes of the file, and a hundred of memory.
+	maxMemory = 512 << 20
+	// maxWritten is how many bytes the texts of an episode may have when each is written as often as it occurs. The session of a
+	// program that repeats its whole conversation in every request has some gigabytes.
+	maxWritten    = 16 << 30
+	messageMemory = 128 // of a message, without its text
+	// batchMemory is how much memory the replies that are read together may take, as far as each does not take more.
+	batchMemory = 64 << 20
+)
+
+// weight is what replies take that are read together.
+type weight struct {
+	memory  int64 // about how many bytes, without the texts of messages, which are shared
+	written int64 // how many bytes the texts of their messages have, each as often as it occurs
+}
+
+// tooLarge returns the error for an episode whose calls are more than limit.
+func tooLarge(what string, limit int64) error {
+	return fmt.Errorf("%w: its calls %s more than %s", ErrLarge, what, files.Size(limit))
+}
+
+// fillAll reads the texts of the replies of one episode.
 func (r *reader) fillAll(all []unfilled) error {
+	_, err := r.fillSome(all, math.MaxInt64, maxWritten)
+	return err
+}
+
+// fillSome reads the texts of replies until they take more than so much memory, and returns of how many: of one at least.
+func (r *reader) fillSome(all []unfilled, memory, written int64) (n int, err error) {
 	var ids []int64
 	for i := range all {
 		ids = append(append(ids, all[i].settings, all[i].answer), all[i].prompt...)
 	}
 	if err := r.fetch(ids); err != nil {
-		return err
+		return 0, err
 	}
+	var w weight
 	for i := range all {
-		if err := r.fill(&all[i]); err != nil {
-			return fmt.Errorf("%s: %w", callName(all[i].Turn, all[i].Index), err)
+		err := r.fill(&all[i], &w)
+		if err == nil && w.written > written {
+			err = tooLarge("repeat texts that have, written out,", written)
+		}
+		if err != nil {
+			return i, fmt.Errorf("%s: %w", callName(all[i].Turn, all[i].Index), err)
+		}
+		if w.memory > memory {
+			return i + 1, nil
 		}
 	}
-	return nil
+	return len(all), nil
 }
 
-func (r *reader) fill(p *unfilled) error {
+// fill reads the texts of a reply, and adds what it takes to w.
+func (r *reader) fill(p *unfilled, w *weight) error {
 	if p.answer != 0 && p.Response != nil {
 		t, err := r.text(p.answer)
 		if err != nil {
@@ -431,6 +475,13 @@ func (r *reader) fill(p *unfilled) error {
 		if p.jsonIsText {
 			p.Response.JSON = json.RawMessage(t.words)
 		}
+	}
+	w.memory += 1<<10 + int64(len(p.prompt))*messageMemory
+	if p.Response != nil {
+		w.memory += int64(len(p.Response.Text) + len(p.Response.JSON)) // most readers make another text of it
+	}
+	if w.memory > maxMemory {
+		return tooLarge("take", maxMemory)
 	}
 	if p.Request == nil {
 		return nil
@@ -445,9 +496,11 @@ func (r *reader) fill(p *unfilled) error {
 		q.Messages = make([]llm.Message, len(p.prompt))
 	}
 	for i, id := range p.prompt {
-		if q.Messages[i], err = r.message(id, p.roles[i]); err != nil {
+		var bytes int64
+		if q.Messages[i], bytes, err = r.message(id, p.roles[i]); err != nil {
 			return err
 		}
+		w.written += bytes
 	}
 	*p.Request = q
 	return nil

@@ -282,6 +282,21 @@ func checkLog(path, target string) error {
 // Path returns the path of the file.
 func (s *Store) Path() string { return s.path }
 
+// Size returns how many bytes the file and its shards have.
+func (s *Store) Size() (n int64) {
+	for _, file := range filesOf(files.Resolve(s.path)) {
+		if info, err := os.Stat(file); err == nil { // a file that is gone has none
+			n += info.Size()
+		}
+	}
+	return n
+}
+
+// Expanded returns how many bytes readers may make of the file unless their user asks for more. A text that many calls share is
+// stored once: a conversation that repeats itself in every call becomes many times as large, and a file that somebody made for
+// it, a million times.
+func (s *Store) Expanded() int64 { return max(256e6, 64*s.Size()) }
+
 // Append makes entries durable, all or none. It returns journal.ErrFenced if another process
 // has taken over the run.
 func (s *Store) Append(ctx context.Context, entries ...journal.Entry) error {

@@ -21,12 +21,12 @@ const briefSQL = `SELECT seq, sum, sum2, ` + coreColumns + `, ` + accountColumns
 // read into the same memory.
 func (s *Store) Brief(ctx context.Context, each func(journal.Entry) error) error {
 	b := newBriefReader(each)
-	err := s.chunks(ctx, 0, briefAtOnce, func(r *reader, in span, t totals) error {
+	err := s.chunks(ctx, 0, briefAtOnce, func(r *reader, in span, t totals) (int64, error) {
 		err := b.read(r, in)
 		if err == nil && in.to == t.seq {
 			err = cmp.Or(r.complete(b.replies, t.calls, "replies"), r.complete(b.seen, t.events, "events"))
 		}
-		return err
+		return in.to, err
 	}, func() error { return nil })
 	return cmp.Or(b.stopped, err)
 }
@@ -230,12 +230,12 @@ func passAll(batches <-chan []Recorded, each func(Recorded) error) error {
 func (s *Store) readAhead(ctx context.Context, after int64, prompts bool, to chan<- []Recorded) error {
 	var batch []Recorded
 	n := int64(0)
-	read := func(r *reader, in span, t totals) (err error) {
-		batch, err = r.recorded(prompts, in)
-		if n += int64(len(batch)); err == nil && after == 0 && in.to == t.seq {
+	read := func(r *reader, in span, t totals) (to int64, err error) {
+		batch, to, err = r.recorded(prompts, in)
+		if n += int64(len(batch)); err == nil && after == 0 && to == t.seq {
 			err = r.complete(n, t.calls, "replies")
 		}
-		return err
+		return to, err
 	}
 	return s.chunks(ctx, after, readAtOnce, read, func() error {
 		select {
@@ -247,25 +247,15 @@ func (s *Store) readAhead(ctx context.Context, after int64, prompts bool, to cha
 	})
 }
 
-func (r *reader) recorded(prompts bool, in span) (out []Recorded, err error) {
-	var all []unfilled
-	err = r.scan(repliesSQL+inSpan, in, func(c rowReader) error {
-		p, _, err := readReplied(c, prompts)
-		if err == nil && !r.lost.Has(p.Episode) {
-			all, out = append(all, p), append(out, Recorded{Call: c.Key, Replied: p.Replied})
-		}
-		return err
-	})
-	if err == nil {
-		err = r.fillAll(all)
-	}
+func (r *reader) recorded(prompts bool, in span) (out []Recorded, to int64, err error) {
+	all, to, err := r.replies(in, prompts)
 	for i := 0; err == nil && i < len(all); i++ {
 		var settings *storedText
 		if settings, err = r.text(all[i].settings); err == nil {
-			out[i].Settings = settings.words
+			out = append(out, Recorded{Call: all[i].seq, Settings: settings.words, Replied: all[i].Replied})
 		}
 	}
-	return out, err
+	return out, to, err
 }
 
 // Count counts the replies by what was asked. It reads no texts, so it takes as long as Failed.

@@ -16,8 +16,9 @@ import (
 // A textKey identifies equal content, so that a writer stores it once.
 type storedText struct {
 	words   string
-	parts   []llm.Part
+	parts   []llm.Part // of a message: all messages with the text share them
 	rest    *messageRest
+	bytes   int64        // of words and rest
 	request *llm.Request // words as settings, once they are read as such
 	added   bool         // the message was added to the writer's keys
 }
@@ -112,18 +113,17 @@ func newRest(m *llm.Message) messageRest {
 	return r
 }
 
-// Message returns the message with the given text and letter of its role.
-func (r *messageRest) Message(text string, letter byte) llm.Message {
-	m := llm.Message{Role: roleOf(letter, r), Thoughts: r.Thoughts, ToolCalls: r.ToolCalls, ToolCallID: r.ToolCallID, ToolFailed: r.ToolFailed}
+// parts returns the parts of the message with the given text.
+func (r *messageRest) parts(text string) (out []llm.Part) {
 	switch {
 	case len(r.Parts) > 0:
 		for _, p := range r.Parts {
-			m.Parts = append(m.Parts, llm.Part{Text: p.Text, Image: (*llm.Image)(p.Image), File: (*llm.File)(p.File)})
+			out = append(out, llm.Part{Text: p.Text, Image: (*llm.Image)(p.Image), File: (*llm.File)(p.File)})
 		}
 	case !r.Empty:
-		m.Parts = []llm.Part{{Text: text}}
+		out = []llm.Part{{Text: text}}
 	}
-	return m
+	return out
 }
 
 // Size returns about how many bytes of memory the parts take.
@@ -331,12 +331,13 @@ func (r *reader) readText(c rowReader) (*storedText, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	t := &storedText{words: words, parts: []llm.Part{{Text: words}}}
+	t := &storedText{words: words, parts: []llm.Part{{Text: words}}, bytes: int64(len(words) + len(rest))}
 	if rest != "" {
 		t.rest = &messageRest{}
 		if err := json.Unmarshal([]byte(rest), t.rest); err != nil {
 			return nil, c.Bad("cannot be read: " + err.Error())
 		}
+		t.parts = t.rest.parts(words)
 	} else if k := r.keysOf(c.Key); k != nil {
 		k.Add(r.hasher.Text(words), c.Key)
 	}
@@ -344,21 +345,22 @@ func (r *reader) readText(c rowReader) (*storedText, error) {
 	return t, nil
 }
 
-// message returns a text as a message of the role with the given letter.
-func (r *reader) message(id int64, letter byte) (llm.Message, error) {
+// message returns a text as a message of the role with the given letter, and how many bytes it has in the file.
+func (r *reader) message(id int64, letter byte) (m llm.Message, bytes int64, err error) {
 	t, err := r.text(id)
 	if err != nil {
-		return llm.Message{}, err
+		return m, 0, err
 	}
+	m = llm.Message{Role: roleOf(letter, t.rest), Parts: t.parts}
 	if t.rest == nil {
-		return llm.Message{Role: roleOf(letter, nil), Parts: t.parts}, nil
+		return m, t.bytes, nil
 	}
-	m := t.rest.Message(t.words, letter)
+	m.Thoughts, m.ToolCalls, m.ToolCallID, m.ToolFailed = t.rest.Thoughts, t.rest.ToolCalls, t.rest.ToolCallID, t.rest.ToolFailed
 	if k := r.keysOf(id); k != nil && !t.added {
 		t.added = true
 		k.Add(r.hasher.Message(&m), id)
 	}
-	return m, nil
+	return m, t.bytes, nil
 }
 
 // settings returns a text as a request without messages.

@@ -359,6 +359,7 @@ type callDetails struct {
 	Agent   string // see results.Answerer
 	Kind    string
 	Asked   []requestMessage
+	LeftOut int // messages before those of Asked
 	Answer  Words
 	Thought []Words
 	JSON    string
@@ -380,6 +381,7 @@ type requestMessage struct {
 // newCallPage returns the page of a call, which is at an address. Texts are formatted if f is not nil.
 func newCallPage(begun *journal.Begun, name, at string, e *journal.Replied, f *formatter) callDetails {
 	d := callDetails{Name: name, Replied: e, Agent: results.Answerer(begun, e), Kind: "bot", Failure: e.Error, At: e.At}
+	images := 0 // that are left out
 	switch {
 	case e.Act != nil:
 		d.Kind = "act"
@@ -392,6 +394,13 @@ func newCallPage(begun *journal.Begun, name, at string, e *journal.Replied, f *f
 				last = i
 			}
 		}
+		if d.LeftOut = leaveOut(e.Request.Messages); d.LeftOut > 0 {
+			request, shown := *e.Request, *e
+			images = len(imagesOf(&llm.Request{Messages: request.Messages[:d.LeftOut]}))
+			request.Messages = request.Messages[d.LeftOut:]
+			shown.Request = &request
+			e, last = &shown, last-d.LeftOut
+		}
 		for i := range e.Request.Messages {
 			m := &e.Request.Messages[i]
 			d.Asked = append(d.Asked, requestMessage{Role: string(m.Role), Words: Words{Text: results.MessageText(m)}, New: i > last})
@@ -400,7 +409,7 @@ func newCallPage(begun *journal.Begun, name, at string, e *journal.Replied, f *f
 	if e.Request != nil {
 		for i, im := range imagesOf(e.Request) {
 			if _, ok := imageType(im); ok {
-				d.Images = append(d.Images, fmt.Sprintf("%s?image=%d", at, i))
+				d.Images = append(d.Images, fmt.Sprintf("%s?image=%d", at, images+i))
 			}
 		}
 	}
@@ -423,6 +432,20 @@ func newCallPage(begun *journal.Begun, name, at string, e *journal.Replied, f *f
 		d.Raw = string(b)
 	}
 	return d
+}
+
+// maxCallText is how many bytes of the messages of a request its page shows.
+const maxCallText = 16e6
+
+// leaveOut returns how many messages the page of a call leaves out: the first of those that have more than maxCallText together.
+func leaveOut(messages []llm.Message) int {
+	left := int64(maxCallText)
+	for i := range slices.Backward(messages) {
+		if left -= results.MessagesSize(messages[i : i+1]); left < 0 {
+			return i + 1
+		}
+	}
+	return 0
 }
 
 // indentJSON returns JSON for people, or the text as it is.

@@ -32,6 +32,7 @@ type searchPage struct {
 	Next  string
 	// How many entries can be searched, and how many there are.
 	Indexed, Entries int
+	Full             bool // texts are left out
 }
 
 func (v *Viewer) search(req *http.Request) (*screen, error) {
@@ -53,6 +54,7 @@ func (v *Viewer) search(req *http.Request) (*screen, error) {
 	if err != nil {
 		return nil, fmt.Errorf("after: %w: want a number", errBadRequest)
 	}
+	d.Full = r.Index.Full()
 	found, err := r.Index.Search(req.Context(), words, after, hitsPerPage)
 	if err != nil {
 		return nil, err
@@ -97,6 +99,7 @@ type foundIn struct {
 	Search     string // the page that searches it alone
 	// How many entries can be searched, and how many there are.
 	Indexed, Entries int
+	Full             bool // texts are left out
 }
 
 // Behind reports whether texts of a run are still being added to its index.
@@ -185,6 +188,7 @@ func (f *foundIn) search(ctx context.Context, r *Run, words string) (err error) 
 	if f.Indexed, f.Entries, err = r.Search(ctx, textsPerRun); err != nil {
 		return err
 	}
+	f.Full = r.Index.Full()
 	found, err := r.Index.Search(ctx, words, 0, hitsPerRun+1)
 	if len(found) > hitsPerRun {
 		found, f.More = found[:hitsPerRun], f.Search
