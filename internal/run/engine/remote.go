@@ -77,6 +77,15 @@ func (x *RemoteRun) Stop(state journal.State, why journal.Reason, err error) {
 // Stopped reports whether the run is to end.
 func (x *RemoteRun) Stopped() bool { return x.run.stop.stopped.Load() }
 
+// Drain is done when the caller wants the run to stop.
+func (x *RemoteRun) Drain() context.Context { return x.run.Drain }
+
+// Drained ends a run that is to stop, without waiting for what is in flight elsewhere.
+func (x *RemoteRun) Drained() {
+	x.run.stop.stop(stoppedBy(x.run.Drain))
+	x.run.sched.wakeAll()
+}
+
 // Lost counts calls that a worker had in flight when it was killed. They are made again.
 func (x *RemoteRun) Lost(calls int) { x.run.lost.Add(int64(max(0, calls))) }
 
