@@ -54,7 +54,7 @@ func (c *clusterCmd) Run(ctx context.Context, s *State) error {
 	}
 	ctx, end := untilSignal(ctx, s)
 	defer end()
-	nc, err := c.connectAndWait(ctx, c.Cluster, token, s.tell)
+	nc, err := c.connectAndWait(ctx, nil, c.Cluster, token, s.tell)
 	if err != nil {
 		return err
 	}

@@ -183,8 +183,8 @@ func (f *hubFlags) unreachable(ctx context.Context, nc *nats.Conn, nodes []strin
 	return nil
 }
 
-// connectAndWait connects to a hub, and waits until it answers.
-func (f *hubFlags) connectAndWait(ctx context.Context, addresses, token string, tell func(string)) (*hubConn, error) {
+// connectAndWait connects to a hub, and waits until it answers, or stop is closed.
+func (f *hubFlags) connectAndWait(ctx context.Context, stop <-chan struct{}, addresses, token string, tell func(string)) (*hubConn, error) {
 	nc, err := f.connect(ctx, addresses, token, connectTimeout, tell)
 	if err != nil {
 		return nil, err
@@ -192,9 +192,13 @@ func (f *hubFlags) connectAndWait(ctx context.Context, addresses, token string, 
 	wait, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	for !nc.IsConnected() {
+		if ctx.Err() != nil {
+			nc.Close()
+			return nil, context.Cause(ctx)
+		}
 		if nc.IsClosed() || wait.Err() != nil {
 			err := nc.watch.reported()
-			if err == nil && ctx.Err() == nil {
+			if err == nil {
 				err = nc.watch.why()
 			}
 			err = cmp.Or(err, fmt.Errorf("--cluster: the hub does not answer: %w", cmp.Or(context.Cause(wait), nc.LastError())))
@@ -202,6 +206,9 @@ func (f *hubFlags) connectAndWait(ctx context.Context, addresses, token string, 
 			return nil, exit.AsUsage(err)
 		}
 		select {
+		case <-stop:
+			nc.Close()
+			return nil, &exit.Error{Code: exit.Interrupted, Err: errors.New("interrupted while it waited for the hub: nothing was played")}
 		case <-wait.Done():
 		case <-time.After(20 * time.Millisecond):
 		}

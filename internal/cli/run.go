@@ -183,7 +183,7 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 		return err
 	}
 	p.Kinds, p.Trust, p.Code, p.ChangedCode, p.Failed = s.Kinds, keys.Gate, s.code(), f.ChangedCode, f.Failed
-	joint, err := f.openCluster(ctx, s, &p)
+	joint, err := f.openCluster(ctx, s, g, &p)
 	if err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ func (s *State) refuseWorkers() error {
 }
 
 // openCluster connects the run with its workers, and starts those on this machine. It returns nil without workers.
-func (f *playFlags) openCluster(ctx context.Context, s *State, p *app.Play) (_ *runCluster, err error) {
+func (f *playFlags) openCluster(ctx context.Context, s *State, g *exit.Gate, p *app.Play) (_ *runCluster, err error) {
 	if !f.withWorkers() {
 		return nil, nil
 	}
@@ -122,7 +122,7 @@ func (f *playFlags) openCluster(ctx context.Context, s *State, p *app.Play) (_ *
 			return nil, err
 		}
 		j.conn = &hubConn{nc, &hubWatch{cancel: func() {}}}
-	} else if j.conn, err = f.connectAndWait(ctx, url, token, s.tell); err != nil {
+	} else if j.conn, err = f.connectAndWait(ctx, g.Shut, url, token, s.tell); err != nil {
 		return nil, err
 	}
 	if f.Retain && j.conn.ConnectedClusterName() == "" {
@@ -271,7 +271,7 @@ func (f *playFlags) rebuild(ctx context.Context, s *State, run, file string) (er
 	}
 	ctx, end := untilSignal(ctx, s)
 	defer end()
-	nc, err := f.connectAndWait(ctx, f.Cluster, token, s.tell)
+	nc, err := f.connectAndWait(ctx, nil, f.Cluster, token, s.tell)
 	if err != nil {
 		return err
 	}

@@ -288,7 +288,9 @@ func (l *log) finish(ctx context.Context) error {
 		err = errors.Join(err, l.money.SecureRisk())
 	}
 	_ = l.beat(true)
-	_ = l.Conn.FlushTimeout(removeTimeout)
+	flush, cancel := context.WithTimeout(ctx, removeTimeout)
+	defer cancel()
+	_ = l.Conn.FlushWithContext(flush)
 	l.drainReports(ctx, removeTimeout)
 	return err
 }

@@ -88,6 +88,9 @@ func (c *Coordinator) Play(ctx context.Context, run *engine.RemoteRun) error {
 	if err != nil {
 		return err
 	}
+	whole := ctx
+	ctx, end := c.unlessAway(ctx, js, run)
+	defer end()
 	if err := c.checkHub(ctx, js, run.Stopped, hubStarts); err != nil || run.Stopped() {
 		return err
 	}
@@ -100,6 +103,9 @@ func (c *Coordinator) Play(ctx context.Context, run *engine.RemoteRun) error {
 		p.forked = errors.Is(err, chain.ErrForked)
 		err = p.playLog(ctx)
 	}
+	if ctx.Err() != nil && whole.Err() == nil {
+		err = nil // the run was to stop, and what workers recorded meanwhile is for the next process
+	}
 	if err != nil {
 		run.Stop(journal.Failed, journal.Reason{Kind: journal.ByError, Detail: err.Error()}, err) // so that cut ends
 	} else if ctx.Err() != nil {
@@ -108,6 +114,39 @@ func (c *Coordinator) Play(ctx context.Context, run *engine.RemoteRun) error {
 	close(over)
 	cutting.Wait()
 	return err
+}
+
+// unlessAway returns a context that ends if the hub is away when the run is to stop: nobody can say when it is back. The caller must call end.
+func (c *Coordinator) unlessAway(ctx context.Context, js jetstream.JetStream, run *engine.RemoteRun) (_ context.Context, end func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-run.Drain().Done():
+		}
+		for {
+			try, cancelTry := context.WithTimeout(ctx, hub.Silent)
+			away := !c.Conn.IsConnected()
+			if !away {
+				_, err := js.AccountInfo(try)
+				away = err != nil
+			}
+			cancelTry()
+			if away {
+				run.Drained()
+				cancel(errors.New("the hub is away"))
+			}
+			if !sleep(ctx, hub.BeatInterval/4) {
+				return
+			}
+		}
+	})
+	return ctx, func() {
+		cancel(context.Canceled)
+		wg.Wait()
+	}
 }
 
 // hubStarts is how long a hub may take until it keeps messages.

@@ -86,6 +86,15 @@ func (x *RemoteRun) CutOff() int {
 	return x.run.Calls // the others waited
 }
 
+// Drain is done when the caller wants the run to stop.
+func (x *RemoteRun) Drain() context.Context { return x.run.Drain }
+
+// Drained ends a run that is to stop, without waiting for what is in flight elsewhere.
+func (x *RemoteRun) Drained() {
+	x.run.stop.stop(stoppedBy(x.run.Drain))
+	x.run.sched.wakeAll()
+}
+
 // Lost counts calls that a worker had in flight when it was killed. They are made again.
 func (x *RemoteRun) Lost(calls int) { x.run.lost.Add(int64(max(0, calls))) }
 

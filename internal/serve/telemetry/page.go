@@ -198,11 +198,14 @@ func RunPage(calls Calls, run func() RunState, began time.Time) *Page {
 	return p
 }
 
-// AddMoney adds the sums of a budget, and how many calls wait for room in it.
-func AddMoney(p *Page, prefix string, calls interface {
+// Budgeted are calls that share a budget. A dispatch.Dispatcher implements it.
+type Budgeted interface {
 	Waits(now time.Time) []dispatch.Wait
 	Budget() *budget.Budget
-}) {
+}
+
+// AddMoney adds the sums of a budget, and how many calls wait for room in it.
+func AddMoney(p *Page, prefix string, calls Budgeted) {
 	gauge := func(name, help string, v float64) { p.Add(Gauge, prefix+name, help, v) }
 	s := calls.Budget().Sums()
 	gauge("spent_dollars", "Spent in all, earlier processes included.", s.Spent.Dollars())
