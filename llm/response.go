@@ -114,7 +114,7 @@ type Logprob struct {
 
 // Metadata says how an answer was obtained. Dispatch sets it; a dialect sets only the times.
 type Metadata struct {
-	Attempts  int    `json:"attempts,omitempty"`  // including repairs, without hedges
+	Attempts  int    `json:"attempts,omitempty"`  // that reached a provider: retries, repairs and second attempts included
 	Cached    bool   `json:"cached,omitempty"`    // from our own cache: nothing was paid
 	Coalesced bool   `json:"coalesced,omitempty"` // shared with an equal call in flight: nothing was paid
 	Hedged    bool   `json:"hedged,omitempty"`    // a second attempt overtook the first

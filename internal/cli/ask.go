@@ -279,14 +279,8 @@ func (c *askCmd) askFile(ctx context.Context, s *State, g *exit.Gate, cfg app.Co
 		return errors.Join(err, in.Close())
 	}
 	t := &bulk.Tally{}
-	m := &bulk.Asking{Source: in, Sink: out, Samples: c.Samples, Keys: ids, Gate: g, Tally: t}
-	if a, ok := a.(bulk.Spender); ok {
-		m.Recorded = a.Budget().Recorded
-	}
-	p := &bulk.Progress{Out: s.err, Tally: t, Stats: a.Stats, Share: in.Share, Began: time.Now(), Money: func() budget.Sums { return budget.Sums{} }}
-	if a, ok := a.(bulk.Spender); ok {
-		p.Money = a.Budget().Sums
-	}
+	m := &bulk.Asking{Source: in, Sink: out, Samples: c.Samples, Keys: ids, Gate: g, Tally: t, Recorded: a.Budget().Recorded}
+	p := &bulk.Progress{Out: s.err, Tally: t, Stats: a.Stats, Share: in.Share, Began: time.Now(), Money: a.Budget().Sums}
 	if a, ok := a.(bulk.Waiter); ok {
 		p.Waits = a.Waits
 	}
@@ -467,4 +461,5 @@ func (noAsker) Each(ctx context.Context, reqs iter.Seq[*llm.Request], done func(
 
 func (noAsker) Drain()                   {}
 func (noAsker) Stats() dispatch.Snapshot { return dispatch.Snapshot{} }
+func (noAsker) Budget() *budget.Budget   { return budget.New(0, 0) }
 func (noAsker) Close() error             { return nil }

@@ -57,7 +57,7 @@ func TestLines(t *testing.T) {
 	}, "\n"))
 	got := parley(t, echo().state(), "ask", in, "--system", "from the flag").want(t, exit.Failed)
 	golden(t, "lines", strings.ReplaceAll(got.stdout, filepath.ToSlash(filepath.Dir(in)), "DIR"))
-	if got.wantErr(t, in+":5: ", in+":7: "); !strings.Contains(got.stderr, "parley: and 15 more: the records have the reasons\n"+simulatedNotice+"5 answered, 18 lines rejected; 15 tokens in, 10 out; $0.000005; ") {
+	if got.wantErr(t, in+":5: ", in+":7: "); !strings.Contains(got.stderr, "parley: and 15 more: the records have the reasons\n"+simulatedNotice+"5 answered, 18 lines rejected; 15 tokens in, 10 out; $0.000005 spent; ") {
 		t.Errorf("summary: %s", got.stderr)
 	}
 }

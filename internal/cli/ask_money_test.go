@@ -77,12 +77,12 @@ func TestAskBudgetOfFile(t *testing.T) {
 	if n == 0 || n == 20 {
 		t.Fatalf("asked %d times", n)
 	}
-	ask(budget).want(t, exit.Budget).wantErr(t, "0 answered", "of the budget of $0.001 is spent")
+	ask(budget).want(t, exit.Budget).wantErr(t, "0 answered", " left of $0.001 ($")
 	if len(*asked) != n {
 		t.Errorf("asked %d times, and %d times after the same command", n, len(*asked))
 	}
-	ask("1").want(t, exit.OK).wantErr(t, fmt.Sprintf("%d answered, %d kept from before", 20-n, n), "$0.0017 of $1.00")           // 20 answers of $0.000085
-	for _, line := range []string{`"response":{"metadata":{"cost":-1}}`, `"error":{"metadata":{"cost":-9e9}},"response":null`} { // hostile
+	ask("1").want(t, exit.OK).wantErr(t, fmt.Sprintf("%d answered, %d kept from before", 20-n, n), "$0.0017 spent, $0.9983 left of $1.00") // 20 answers of $0.000085
+	for _, line := range []string{`"response":{"metadata":{"cost":-1}}`, `"error":{"metadata":{"cost":-9e9}},"response":null`} {           // hostile
 		if err := os.WriteFile(out, []byte(`{"id":1,`+line+"}\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -210,7 +210,7 @@ func TestAskBudgetOfCallsInFlight(t *testing.T) {
 				t.Errorf("killed: %t: %d calls were billed, and the budget is for %d", killed, n, calls)
 			}
 		}
-		ask(State{}, out, "1").want(t, exit.OK).wantErr(t, "of $1.00")
+		ask(State{}, out, "1").want(t, exit.OK).wantErr(t, " left of $1.00")
 		if _, err := os.Stat(out + ".open"); err == nil {
 			t.Error("a complete run left its stake behind")
 		}

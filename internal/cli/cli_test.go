@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"parley/internal/ask/dispatch"
+	"parley/internal/ask/dispatch/budget"
 	"parley/internal/cli/app"
 	"parley/internal/cli/bulk"
 	"parley/internal/kit/testkit"
@@ -126,6 +127,7 @@ type fake struct {
 	mu       sync.Mutex
 	asked    []*llm.Request
 	settings app.Config
+	budget   *budget.Budget
 	drained  chan struct{}
 }
 
@@ -150,7 +152,7 @@ func (f *fake) state() State {
 	return State{open: func(cfg app.Config) (bulk.Asker, error) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.settings = cfg
+		f.settings, f.budget = cfg, budget.New(cfg.Budget, cfg.Spent)
 		return f, nil
 	}}
 }
@@ -174,6 +176,10 @@ func (f *fake) Each(ctx context.Context, reqs iter.Seq[*llm.Request], done func(
 			resp, err := f.answer(ctx, req)
 			mu.Lock()
 			defer mu.Unlock()
+			if resp != nil {
+				spent, _ := f.budget.Spent()
+				f.budget.Mirror(spent.Plus(resp.Metadata.Cost), 0)
+			}
 			done(n, llm.Result{Response: resp, Err: err})
 		})
 	}
@@ -183,6 +189,7 @@ func (f *fake) Each(ctx context.Context, reqs iter.Seq[*llm.Request], done func(
 
 func (f *fake) Drain()                   { close(f.drained) }
 func (f *fake) Stats() dispatch.Snapshot { return dispatch.Snapshot{} }
+func (f *fake) Budget() *budget.Budget   { return f.budget }
 func (f *fake) Close() error             { return nil }
 
 // prompts lists what was asked, in order.

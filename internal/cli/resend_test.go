@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"parley/internal/ask/sim"
+	"parley/internal/ask/sim/simhttp"
 	"parley/internal/cli/exit"
 	"parley/internal/run/runfile"
 	"parley/journal"
@@ -25,6 +27,38 @@ type hangup struct {
 	url    string
 	seen   atomic.Int64 // requests
 	worked atomic.Int64 // requests that it read to their end, and bills
+
+	// pairFrom is after how many answers it keeps connections, and answers one request at a time only when the same one has come again. 0: never.
+	pairFrom int64
+	answered atomic.Int64
+	pairs    atomic.Int64
+	mu       sync.Mutex
+	first    string        // the request that waits for its second; empty: none
+	second   chan struct{} // closed when the second has come
+}
+
+// awaitPair waits until the same request has come again, if it is late enough for that and no other one waits: there must be room for the second.
+func (h *hangup) awaitPair(r *http.Request, body string) {
+	if h.pairFrom == 0 || h.answered.Load() < h.pairFrom {
+		return
+	}
+	h.mu.Lock()
+	switch h.first {
+	case body:
+		h.first = ""
+		h.pairs.Add(1)
+		close(h.second)
+	case "":
+		h.first, h.second = body, make(chan struct{})
+		second := h.second
+		h.mu.Unlock()
+		select {
+		case <-second:
+		case <-r.Context().Done():
+		}
+		return
+	}
+	h.mu.Unlock()
 }
 
 // used counts the requests of a connection.
@@ -42,12 +76,13 @@ func hangingUp(t *testing.T, when string) *hangup {
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.seen.Add(1)
 		c := r.Context().Value(usedKey{}).(*used)
-		hangs := c.requests.Add(1) == 3
+		hangs := c.requests.Add(1) == 3 && (h.pairFrom == 0 || h.answered.Load() < h.pairFrom)
 		if hangs && when == "before the body" {
 			_ = c.Close()
 			return
 		}
-		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
 			return // the connection has ended: it does not work on half a request
 		}
 		h.worked.Add(1)
@@ -58,6 +93,8 @@ func hangingUp(t *testing.T, when string) *hangup {
 			_ = c.Close()
 			return
 		}
+		h.awaitPair(r, string(body))
+		h.answered.Add(1)
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, `{"model":"any","choices":[{"message":{"role":"assistant","content":"Yes."},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":50}}`)
 	}))
@@ -136,6 +173,22 @@ func TestNothingIsSentBehindTheUsersBack(t *testing.T) {
 					}
 					h.checkSent(t, attempts, spent)
 				})
+				t.Run("hedged", func(t *testing.T) {
+					t.Parallel()
+					h := hangingUp(t, when)
+					h.pairFrom = 200 // hedging begins with the calls that are taken after 100 answers, and some are taken ahead
+					got := parley(t, State{}, "ask", requests(t, 260), "--model", "lab/any", "--base-url", h.url, "--max-tokens", "50", "--retries", "0",
+						"--prices", dearPrices(t), "--concurrency", "2", "--hedge", "0.5", "--quiet").want(t, exit.OK)
+					attempts, spent := int64(0), 0.0
+					for _, r := range records(t, got.stdout) {
+						attempts += int64(r.Response.Metadata.Attempts)
+						spent += r.Response.Metadata.Cost.Dollars()
+					}
+					if h.pairs.Load() == 0 {
+						t.Error("nothing was sent a second time")
+					}
+					h.checkSent(t, attempts, spent)
+				})
 				t.Run("gateway", func(t *testing.T) {
 					t.Parallel()
 					h, file, prices := hangingUp(t, when), filepath.Join(t.TempDir(), "run.parley"), dearPrices(t)
@@ -178,5 +231,44 @@ func TestNothingIsSentBehindTheUsersBack(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// TestBatchesAreCountedOnce: a batch that a server created, and did not say so, is found again. Every line that it bills is an attempt that
+// is counted, and the cost of all is spent or at risk.
+func TestBatchesAreCountedOnce(t *testing.T) {
+	t.Parallel()
+	s, err := simhttp.New(simhttp.Config{Batch: simhttp.BatchConfig{Latency: sim.Fixed(5 * time.Millisecond)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lost atomic.Int64
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/batches") && lost.Add(1) == 1 {
+			s.ServeHTTP(httptest.NewRecorder(), r)
+			panic(http.ErrAbortHandler) // it has created the batch, and hangs up
+		}
+		s.ServeHTTP(w, r)
+	}))
+	t.Cleanup(front.Close)
+	prices := write(t, "prices.json", `{"models": {"lab/any": {"input": 1000, "output": 1000}}}`)
+	plan := write(t, "plan.yaml", fmt.Sprintf("kind: ending\nepisodes: 20\nprices: %s\nproviders: {lab: {dialect: openai, base_url: %s/v1, batch: {}}}\n"+
+		"agents: {x: {model: lab/any, max_tokens: 50}}\nlineup: {a: x, b: x}\npace: wave\nbatch: {route: batch, poll: 10ms}\n", prices, front.URL))
+	var sum struct {
+		State    string
+		Attempts int64
+		Calls    struct{ Total int64 }
+		Cost     float64 `json:"cost_usd"`
+		AtRisk   float64 `json:"at_risk_usd"`
+	}
+	got := parleyOf(t, ending("And?", good), "run", plan, "--json", "--quiet", "--budget", "1000", "--allow-files", filepath.Dir(prices))
+	if err := json.Unmarshal([]byte(got.stdout), &sum); err != nil || sum.State != "complete" {
+		t.Fatalf("%v: %s%s", err, got.stdout, got.stderr)
+	}
+	st := s.Stats()
+	bill := float64(st.Tokens.Input+st.Tokens.Output) * 1000e-6
+	if st.Batches.Requests != sum.Attempts || sum.Attempts != sum.Calls.Total || lost.Load() < 2 || bill > sum.Cost+sum.AtRisk+1e-9 || bill == 0 {
+		t.Errorf("the server has %d lines in %d batches and bills $%.4f; %d attempts at %d calls were counted, and $%.4f; at risk $%.4f",
+			st.Batches.Requests, st.Batches.Created, bill, sum.Attempts, sum.Calls.Total, sum.Cost, sum.AtRisk)
 	}
 }

@@ -620,7 +620,7 @@ func TestShowSummary(t *testing.T) {
 	if err := json.Unmarshal([]byte(before), &spent); err != nil || spent.Cost == 0 {
 		t.Fatal(err, before)
 	}
-	ran.wantErr(t, "the summary: "+spent.Cost.String()+", recorded in "+files[0])
+	ran.wantErr(t, "the summary: "+spent.Cost.String()+" spent, recorded in "+files[0])
 	if again := parley(t, State{}, with...).want(t, exit.OK).stdout; again != first {
 		t.Errorf("the second time:\n%s\nthe first time:\n%s", again, first)
 	}
@@ -649,7 +649,7 @@ func TestShowSummary(t *testing.T) {
 		t.Error("a provider of the plan is listed twice:", unknown)
 	}
 	parley(t, State{}, "show", file, "--episode", "2", "--story", "--summary", "sim/small", "--budget", "0.0001").want(t, exit.Budget).
-		wantErr(t, "sim/small wrote no summary: budget: this call may cost up to", " is spent. Give a larger --budget\n")
+		wantErr(t, "sim/small wrote no summary: budget: ", " sets aside $", " left of $0.0001 ($", ". Give a larger --budget\n")
 }
 
 // TestShowNoSummary checks that show says in one line why a model wrote no summary, each time.

@@ -42,17 +42,15 @@ func (a *answers) structured(ctx context.Context, c *call) (*llm.Response, error
 	}
 	ask := a.schemas.asked(req)
 	var spent llm.Usage
-	for n, tries := 0, 0; ; n++ {
+	for n := 0; ; n++ {
 		resp, err := a.next.ask(ctx, c.with(ask))
 		if err != nil {
 			e := *llm.AsError(err)
 			e.Usage = e.Usage.Plus(spent)
-			e.Metadata.Attempts += tries
 			return nil, &e
 		}
-		tries += resp.Metadata.Attempts
 		spent = spent.Plus(resp.Usage)
-		resp.Usage, resp.Metadata.Attempts = spent, tries
+		resp.Usage = spent
 		if len(resp.ToolCalls) > 0 && resp.Text == "" {
 			return resp, nil // it calls tools first; the answer comes in a later turn
 		}

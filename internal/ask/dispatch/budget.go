@@ -22,7 +22,7 @@ type budgeted struct {
 // ask sets aside the most that the first attempt can cost, asks, and spends what the call cost. If
 // the budget gets its limit before an attempt, the call is asked again under that.
 func (b *budgeted) ask(ctx context.Context, c *call) (resp *llm.Response, err error) {
-	c.waited = new(atomic.Int64)
+	c.waited, c.attempts = new(atomic.Int64), new(atomic.Int64)
 	w := budget.Want{Request: c.req, Sent: b.asked(c.req), Batched: b.batched(c), Waited: c.waited}
 	if c.inWave != nil {
 		w.Wave = c.inWave
@@ -39,12 +39,12 @@ func (b *budgeted) ask(ctx context.Context, c *call) (resp *llm.Response, err er
 		more, guessed := a.Close(ctx)
 		cost, estimated = cost.Plus(more), estimated || guessed
 	}
-	waited := time.Duration(c.waited.Load())
+	waited, attempts := time.Duration(c.waited.Load()), int(c.attempts.Load())
 	if err != nil {
 		e := *llm.AsError(err)
-		e.Metadata.Cost, e.Metadata.Estimated, e.Metadata.Waited = cost, estimated, waited
+		e.Metadata.Cost, e.Metadata.Estimated, e.Metadata.Waited, e.Metadata.Attempts = cost, estimated, waited, attempts
 		return nil, &e
 	}
-	resp.Metadata.Cost, resp.Metadata.Estimated, resp.Metadata.Waited = cost, estimated, waited
+	resp.Metadata.Cost, resp.Metadata.Estimated, resp.Metadata.Waited, resp.Metadata.Attempts = cost, estimated, waited, attempts
 	return resp, nil
 }

@@ -299,11 +299,12 @@ type layer interface {
 }
 
 // call is one call on its way through the layers, and everything that they share about it. A layer
-// does not change the call that it is given, except that budgeted sets its account and its clock: if the layers below need something else, it gives them
+// does not change the call that it is given, except that budgeted sets its account and its counts: if the layers below need something else, it gives them
 // a changed copy. So any number of attempts can use one call at the same time.
 type call struct {
 	req      *llm.Request    // the current request: a repair or a fallback has another than the caller's
 	account  *budget.Account // what attempts draw on, shared by all copies; set by budgeted, the outermost layer
+	attempts *atomic.Int64   // how many were made so far; shared and set as account is
 	waited   *atomic.Int64   // how long it waited so far, for room in the budget, for limits and in pauses; shared and set as account is
 	inWave   *inWave         // its part in a wave; nil: none
 	hasty    bool            // there is a model to fall back to: do not wait for an unreachable provider, and count refusals as failures

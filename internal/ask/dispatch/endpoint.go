@@ -182,6 +182,13 @@ func (m *meter) ask(ctx context.Context, c *call) (*llm.Response, error) {
 // settle decides what an attempt cost, and counts it.
 func (m *meter) settle(c *call, a *attempt, resp *llm.Response, err error) (*llm.Response, error) {
 	req, model := c.req, a.model
+	unsent := false
+	if was := llm.AsError(err); was == nil || !was.Unserved() {
+		// A second attempt may be canceled before it is sent: no server sees it.
+		if unsent = was != nil && was.Kind == llm.KindCanceled && !was.Uncertain; !unsent {
+			c.attempts.Add(1)
+		}
+	}
 	if err == nil {
 		m.fill(resp, req, time.Since(a.began))
 	} else if model.OK && a.terms.Worst == 0 && llm.AsError(err).Uncertain {
@@ -197,7 +204,9 @@ func (m *meter) settle(c *call, a *attempt, resp *llm.Response, err error) (*llm
 	c.account.End(a.held, paid)
 	m.notices.settled(model, req, a.terms.Worst, paid)
 	m.notices.answered(req, resp)
-	m.count(req, resp, e, paid, model.OK)
+	if !unsent {
+		m.count(req, resp, e, paid, model.OK)
+	}
 	if e != nil {
 		return nil, e
 	}

@@ -88,30 +88,23 @@ func (r *retry) ask(ctx context.Context, c *call) (*llm.Response, error) { //nol
 		defer bounded.stop()
 		ctx = bounded
 	}
-	tries := 0
 	if len(req.Fallbacks) > 0 {
 		c = c.with(req)
 		c.hasty = true
 	}
-	resp, err := r.tryModel(ctx, c, &tries)
+	resp, err := r.tryModel(ctx, c)
 	for i := 0; err != nil && i < len(req.Fallbacks) && fallsBack(err) && ctx.Err() == nil; i++ {
 		other := *req
 		other.Model, other.Begun = req.Fallbacks[i], nil
 		next := c.with(&other)
 		next.hasty = i+1 < len(req.Fallbacks)
-		if resp, err = r.tryModel(ctx, next, &tries); err != nil {
+		if resp, err = r.tryModel(ctx, next); err != nil {
 			e := *llm.AsError(err)
 			e.Partial = nil // the tokens of another model cannot be continued
 			err = &e
 		}
 	}
-	if err != nil {
-		e := *llm.AsError(err)
-		e.Metadata.Attempts = tries
-		return nil, &e
-	}
-	resp.Metadata.Attempts = tries
-	return resp, nil
+	return resp, err
 }
 
 func deadlineError(d time.Duration) error {
@@ -131,7 +124,7 @@ func fallsBack(err error) bool {
 
 // tryModel tries one model. If the call is hasty, a refusal counts as a failed attempt; otherwise it
 // is waited out.
-func (r *retry) tryModel(ctx context.Context, c *call, tries *int) (*llm.Response, error) {
+func (r *retry) tryModel(ctx context.Context, c *call) (*llm.Response, error) {
 	model := c.req.Model
 	failures, stale, waits := 0, 0, false
 	defer func() {
@@ -141,7 +134,6 @@ func (r *retry) tryModel(ctx context.Context, c *call, tries *int) (*llm.Respons
 	}()
 	first := c
 	for n := 0; ; n++ {
-		*tries++
 		resp, err := r.attempt(ctx, c)
 		cut := err == nil && resp.Finish == llm.FinishAborted
 		if err == nil && !cut {

@@ -172,6 +172,7 @@ func (p *enqueue) ask(ctx context.Context, c *call, live func() (*llm.Response, 
 		paid := t.end(req, &f)
 		p.notices.settled(t.model, req, t.held, paid)
 		if !f.Live {
+			c.attempts.Add(1)
 			p.count(req, f, paid, t.model.OK)
 			if f.Err != nil {
 				return nil, f.Err

@@ -251,12 +251,11 @@ type Asker interface {
 	Drain()
 	// Stats returns the current figures.
 	Stats() dispatch.Snapshot
+	// Budget is what the requests draw on.
+	Budget() *budget.Budget
 	// Close releases the resources of Each. Nothing may be in flight.
 	Close() error
 }
-
-// Spender is an asker with a budget.
-type Spender interface{ Budget() *budget.Budget }
 
 // Waiter is an asker that lists what its calls wait for, such as a provider that cannot be reached.
 type Waiter interface {

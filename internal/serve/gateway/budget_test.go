@@ -395,8 +395,8 @@ func TestRoomIsWaitedFor(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, `{"id":"a","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"yes"},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":1}}`)
 	}))
-	said := make(chan string, 10)
-	l := start(t, Config{Upstreams: []provider.Provider{upstream("openai", url)}, Prices: prices, Budget: 2 * llm.Dollar, Tell: func(text string) { said <- text }})
+	messages := make(chan string, 10)
+	l := start(t, Config{Upstreams: []provider.Provider{upstream("openai", url)}, Prices: prices, Budget: 2 * llm.Dollar, Tell: func(text string) { messages <- text }})
 	var wg sync.WaitGroup
 	for range 2 {
 		wg.Go(func() {
@@ -405,7 +405,7 @@ func TestRoomIsWaitedFor(t *testing.T) {
 	}
 	<-arrived
 	const why = "1 call waits for room in the budget: a server that is not known to stop at max_tokens (an answer may have 100,000 tokens) sets aside $2.02"
-	if text := <-said; !strings.Contains(text, why) || !strings.Contains(text, "--max-output-tokens") {
+	if text := <-messages; !strings.Contains(text, why) || !strings.Contains(text, "--max-output-tokens") {
 		t.Errorf("told %q", text)
 	}
 	l.post("/v1/sessions/one", "").want(t, http.StatusOK, why)

@@ -249,7 +249,7 @@ func (g *Gateway) tellShortage(s budget.Shortage) {
 	if g.shortages.Load() >= maxShortages {
 		return
 	}
-	if _, known := g.shortOf.LoadOrStore(s.Model, true); !known {
+	if _, reported := g.shortOf.LoadOrStore(s.Model, true); !reported {
 		g.shortages.Add(1)
 		g.tell("%s; --max-output-tokens lowers what a call sets aside", dispatch.Wait{Money: &s}.Text())
 	}

@@ -162,10 +162,15 @@ func formatNumber(v float64) string {
 
 // Calls counts the calls of a process. Package dispatch implements it.
 type Calls interface {
+	Spender
 	Stats() dispatch.Snapshot
+	Limits() []dispatch.Limit
+}
+
+// Spender has a budget that its calls may wait for. Package dispatch implements it.
+type Spender interface {
 	Waits(now time.Time) []dispatch.Wait
 	Budget() *budget.Budget
-	Limits() []dispatch.Limit
 }
 
 // RunState is the state of a run.
@@ -198,14 +203,8 @@ func RunPage(calls Calls, run func() RunState, began time.Time) *Page {
 	return p
 }
 
-// Budgeted are calls that share a budget. A dispatch.Dispatcher implements it.
-type Budgeted interface {
-	Waits(now time.Time) []dispatch.Wait
-	Budget() *budget.Budget
-}
-
 // AddMoney adds the sums of a budget, and how many calls wait for room in it.
-func AddMoney(p *Page, prefix string, calls Budgeted) {
+func AddMoney(p *Page, prefix string, calls Spender) {
 	gauge := func(name, help string, v float64) { p.Add(Gauge, prefix+name, help, v) }
 	s := calls.Budget().Sums()
 	gauge("spent_dollars", "Spent in all, earlier processes included.", s.Spent.Dollars())
