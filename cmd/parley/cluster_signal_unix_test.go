@@ -39,7 +39,7 @@ func TestCoordinatorObeysSignals(t *testing.T) {
 			"hub gone": func(t *testing.T) *process {
 				provider, server, _ := slowed(t)
 				hubs, address := hubOf(t, 1)
-				start(t, "secret", "worker", "--cluster", address, "--quiet")
+				start(t, "secret-secret-secret", "worker", "--cluster", address, "--quiet")
 				run := waitingRun(t, provider, "--cluster", address)
 				run.until(func() bool { return server.Stats().Requests > 0 })
 				hubs[0].kill()
@@ -68,13 +68,13 @@ func TestCoordinatorObeysSignals(t *testing.T) {
 // waitingRun starts a run that other processes are to play.
 func waitingRun(t *testing.T, provider string, more ...string) *process {
 	t.Helper()
-	return start(t, "secret", append([]string{"run", plan(t, provider), "--out", filepath.Join(t.TempDir(), "run.parley")}, more...)...)
+	return start(t, "secret-secret-secret", append([]string{"run", plan(t, provider), "--out", filepath.Join(t.TempDir(), "run.parley")}, more...)...)
 }
 
 // bareHub starts a NATS server without JetStream, and returns its address. Clients gets something when one is connected.
 func bareHub(t *testing.T, clients chan<- struct{}) string {
 	t.Helper()
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, Authorization: "secret", NoSigs: true, NoLog: true})
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, Authorization: "secret-secret-secret", NoSigs: true, NoLog: true})
 	if err != nil {
 		t.Fatal(err)
 	}

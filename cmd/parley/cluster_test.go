@@ -251,9 +251,9 @@ func TestSharedCache(t *testing.T) {
 	var first summary
 	for n := range 2 {
 		listen := freePorts(t, 1)[0]
-		run := start(t, "secret", "run", file, "--out", filepath.Join(t.TempDir(), "run.parley"), "--json", "--listen", listen, "--set", "episodes=100", "--set", "cache=answers")
+		run := start(t, "secret-secret-secret", "run", file, "--out", filepath.Join(t.TempDir(), "run.parley"), "--json", "--listen", listen, "--set", "episodes=100", "--set", "cache=answers")
 		for range 3 {
-			startIn(t, t.TempDir(), "secret", "worker", "--cluster", "nats://"+listen, "--quiet")
+			startIn(t, t.TempDir(), "secret-secret-secret", "worker", "--cluster", "nats://"+listen, "--quiet")
 		}
 		var got summary
 		if err := errors.Join(run.wait(), json.Unmarshal(run.out.Bytes(), &got)); err != nil {

@@ -88,15 +88,15 @@ func TestTakenWhilePaused(t *testing.T) {
 	url, server, quick := slowed(t)
 	_, address := hubOf(t, 1)
 	folder := t.TempDir()
-	first := start(t, "secret", "run", plan(t, url), "--out", filepath.Join(folder, "run.parley"), "--quiet", "--cluster", address)
-	start(t, "secret", "worker", "--cluster", address, "--quiet")
+	first := start(t, "secret-secret-secret", "run", plan(t, url), "--out", filepath.Join(folder, "run.parley"), "--quiet", "--cluster", address)
+	start(t, "secret-secret-secret", "worker", "--cluster", address, "--quiet")
 	first.until(func() bool { return server.Stats().OK >= planCalls })
 	first.signal(syscall.SIGSTOP)
 	copied := t.TempDir()
 	if err := os.CopyFS(copied, os.DirFS(folder)); err != nil {
 		t.Fatal(err)
 	}
-	second := start(t, "secret", "resume", filepath.Join(copied, "run.parley"), "--json", "--quiet", "--cluster", address)
+	second := start(t, "secret-secret-secret", "resume", filepath.Join(copied, "run.parley"), "--json", "--quiet", "--cluster", address)
 	before := server.Stats().OK
 	second.until(func() bool { return server.Stats().OK >= before+2*planCalls }) // it plays
 	first.signal(syscall.SIGCONT)

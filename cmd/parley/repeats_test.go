@@ -172,9 +172,9 @@ func (x *repeats) play(t *testing.T, nodes, failures int, fail func(*repeats)) (
 		first = "nats://" + x.cable.Addr().String()
 	}
 	for _, at := range []string{first, address} {
-		start(t, "secret", "worker", "--cluster", at, "--quiet")
+		start(t, "secret-secret-secret", "worker", "--cluster", at, "--quiet")
 	}
-	x.run = start(t, "secret", "run", plan(t, x.server.URL+"/v1"), "--out", filepath.Join(t.TempDir(), "run.parley"), "--json", "--quiet", "--lease", "2s", "--cluster", address,
+	x.run = start(t, "secret-secret-secret", "run", plan(t, x.server.URL+"/v1"), "--out", filepath.Join(t.TempDir(), "run.parley"), "--json", "--quiet", "--lease", "2s", "--cluster", address,
 		"--set", fmt.Sprint("episodes=", episodes*failures))
 	for n := range failures {
 		x.run.until(func() bool { seen, _ := x.server.seen(); return seen >= (n*episodes+episodes/4)*each })
