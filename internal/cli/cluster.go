@@ -204,13 +204,13 @@ func printStatus(w io.Writer, st cluster.Status) {
 		fmt.Fprintf(w, "run %s  account %s: %d calls wait, %s\n", st.Run, terminal.Safe(strings.TrimSpace(name)), a.Waiting, strings.Join(parts, ", "))
 	}
 	for _, worker := range st.Workers {
-		line := terminal.Several(worker.Lots, "lot", "lots")
+		says := []string{terminal.Several(worker.Lots, "lot", "lots")}
 		for _, why := range append([]string{whyIdle(worker)}, worker.Waits[:min(len(worker.Waits), 8)]...) {
 			if why != "" {
-				line += "; " + why
+				says = append(says, why)
 			}
 		}
-		fmt.Fprintf(w, "run %s  worker %s  process %d on %s  %s\n", st.Run, terminal.Safe(worker.Worker), worker.Process, terminal.Safe(worker.Host), terminal.Quoted(line))
+		fmt.Fprintf(w, "run %s  worker %s  process %d on %s  %s\n", st.Run, terminal.Safe(worker.Worker), worker.Process, terminal.Safe(worker.Host), terminal.Quoted(strings.Join(says, "; ")))
 	}
 	printLots(w, st)
 }

@@ -309,7 +309,7 @@ func calledOff(ctx context.Context, c *call, err error) bool {
 	return c.act != nil && ctx.Err() == nil && llm.KindOf(err) == llm.KindCanceled
 }
 
-// refusal is why a call does not fit a budget: see budget.Refusal.
+// refusal is why a call does not fit a budget: see budget.RefusalError.
 type refusal interface {
 	error
 	Text(limit, set string) string

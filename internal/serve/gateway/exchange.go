@@ -302,7 +302,7 @@ func (x *exchange) ask(ctx context.Context, cancel context.CancelCauseFunc) {
 		return
 	}
 	x.prepare(t, cancel)
-	if x.cached(t, rec) {
+	if x.cached(ctx, t, rec) {
 		x.finish(rec, nil)
 		return
 	}
@@ -325,7 +325,7 @@ func (x *exchange) ask(ctx context.Context, cancel context.CancelCauseFunc) {
 
 // refusal returns the error of a call that does not fit the budget in the words of the client's format. Others it returns as they are.
 func (x *exchange) refusal(e *llm.Error) *llm.Error {
-	r, ok := errors.AsType[*budget.Refusal](e.Err)
+	r, ok := errors.AsType[*budget.RefusalError](e.Err)
 	if !ok {
 		return e
 	}
@@ -574,12 +574,12 @@ func (x *exchange) cacheKey(t *target, sample int) [32]byte {
 }
 
 // cached answers from the cache, if it can.
-func (x *exchange) cached(t *target, rec *Call) bool {
+func (x *exchange) cached(ctx context.Context, t *target, rec *Call) bool {
 	if x.g.cfg.Cache == nil {
 		return false
 	}
 	x.key = x.cacheKey(t, x.session.Sample(x.call.Turn()))
-	b, ok := x.g.cfg.Cache.Load(context.Background(), x.key)
+	b, ok := x.g.cfg.Cache.Load(ctx, x.key)
 	if !ok {
 		return false
 	}

@@ -377,7 +377,7 @@ func (b *Budget) serve(q *queue.Queue[*waiter]) (served, crowded bool) {
 	case b.part.more():
 		return false, false
 	case b.idle():
-		r := &Refusal{terms: t, sums: b.sums(), part: b.part != nil}
+		r := &RefusalError{terms: t, sums: b.sums(), part: b.part != nil}
 		d.err = &llm.Error{Kind: llm.KindBudget, Message: r.Error(), Err: r}
 	default:
 		return false, false

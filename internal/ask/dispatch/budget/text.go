@@ -90,19 +90,19 @@ func (t Terms) longest(left llm.Money) int {
 	return sort.Search(MaxOutput(p, t.req), func(n int) bool { return p.Worst(input, n+1, t.batched) > left })
 }
 
-// Refusal is why a call does not fit a budget.
-type Refusal struct {
+// RefusalError is why a call does not fit a budget.
+type RefusalError struct {
 	terms Terms
 	sums  Sums
 	part  bool // the budget is a part of one with the limit of sums, and does not know the rest
 }
 
 // Error implements error.
-func (r *Refusal) Error() string { return r.Text("max_tokens", "max_tokens") }
+func (r *RefusalError) Error() string { return r.Text("max_tokens", "max_tokens") }
 
 // Text says what makes the call expensive, what is left, and what to do. limit is the name of the limit on output tokens in the call, and
 // set is what to set it with.
-func (r *Refusal) Text(limit, set string) string {
+func (r *RefusalError) Text(limit, set string) string {
 	why := r.terms.WhyWorst(limit) // not even that has room
 	if why == "" {
 		why = "the call"

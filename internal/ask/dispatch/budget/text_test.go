@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -48,7 +49,7 @@ func TestWhy(t *testing.T) {
 		b.Lost(llm.Dollars(0.02))
 		_, err := b.Open(t.Context(), prices, Want{Request: &c.req, Sent: &c.req})
 		e := llm.AsError(err)
-		r, ok := e.Err.(*Refusal) //nolint:errorlint // it is not wrapped further
+		r, ok := errors.AsType[*RefusalError](e.Err)
 		if !ok || e.Kind != llm.KindBudget || !strings.HasPrefix(r.Text("max_tokens", "agents.x.max_tokens"), c.want) {
 			t.Errorf("%s: %v", name, err)
 			continue
