@@ -73,7 +73,7 @@ func TestClusterRefused(t *testing.T) {
 	if files, err := filepath.Glob(out + "*"); err != nil || len(files) > 0 {
 		t.Errorf("%v %v, want no files", files, err)
 	}
-	ofRun := ofToken(token, hub.WorkerToken("a secret for tests", "a1"))
+	ofRun := State{Env: func(name string) (string, bool) { return hub.WorkerToken("a secret for tests", "a1"), name == tokenEnv }}
 	parley(t, ofRun, "cluster", "drain", "W", "--cluster", "nats://127.0.0.1:1").want(t, exit.Misuse).wantErr(t, "drain: the token of the hub is needed, and not that of a run")
 	got := parley(t, State{}, "hub", "--listen", "127.0.0.1:0")
 	got.want(t, exit.Misuse).wantErr(t, "a hub needs a token", "openssl rand -hex 32")
