@@ -100,6 +100,7 @@ type Reader struct {
 	decoder decoder
 	parts   []byte
 	begun   bool   // a message was complete
+	cut     bool   // its first messages are missing: they are purged once a lot is done
 	last    uint64 // the sequence of the last message
 	id      string // its Msg-Id
 }
@@ -124,6 +125,7 @@ func (r *Reader) Add(sequence uint64, header nats.Header, data []byte) ([]any, e
 	}
 	kind, rest := data[0], data[1:]
 	want := header.Get(jetstream.ExpectedLastSubjSeqHeader)
+	r.cut = r.cut || after == 0 && want != "" && want != "0"
 	switch {
 	case after == 0 || want == "" || want == strconv.FormatUint(after, 10):
 	case isDone(rest): // what is before it may be purged while it is read
@@ -131,6 +133,15 @@ func (r *Reader) Add(sequence uint64, header nats.Header, data []byte) ([]any, e
 	default:
 		return nil, fmt.Errorf("%w: it was written after message %s, and comes after %d", ErrForked, want, after)
 	}
+	items, err := r.read(kind, rest)
+	if err != nil && r.cut {
+		err = fmt.Errorf("%w: it is the first that is there: %w", ErrForked, err)
+	}
+	return items, err
+}
+
+// read reads a message of a kind.
+func (r *Reader) read(kind byte, rest []byte) ([]any, error) {
 	switch kind {
 	case whole:
 		r.parts, r.begun = nil, true

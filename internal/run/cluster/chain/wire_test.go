@@ -290,3 +290,26 @@ func message(t *testing.T, items ...any) []byte {
 	}
 	return splitMessage(b, 1<<20)[0]
 }
+
+// TestCut: a chain whose first messages were purged while it was read is one that the hub did not keep, and not one that nobody wrote.
+func TestCut(t *testing.T) {
+	t.Parallel()
+	text := strings.Repeat("long enough to be numbered ", 2)
+	e := &encoder{}
+	var data [2][]byte
+	for i := range data {
+		b, err := e.Append([]byte{whole}, &Claim{Session: text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		data[i] = b
+	}
+	var r Reader
+	if _, err := r.Add(9, nats.Header{jetstream.ExpectedLastSubjSeqHeader: {"7"}}, data[1]); !errors.Is(err, ErrForked) {
+		t.Errorf("%v, want ErrForked", err)
+	}
+	r = Reader{}
+	if _, err := r.Add(9, nats.Header{jetstream.ExpectedLastSubjSeqHeader: {"0"}}, data[1]); err == nil || errors.Is(err, ErrForked) {
+		t.Errorf("%v, want another error than ErrForked for a chain that has no first text", err)
+	}
+}
