@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -14,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"parley/internal/run/cluster/clustertest"
 )
 
 // counting is a server of the standard library alone. It counts requests, and answers each after a while, always in the same way.
@@ -55,55 +56,6 @@ func (c *counting) seen() (requests, open int) {
 	return c.requests, c.open
 }
 
-// cable is a connection to a hub that can be cut: then nothing arrives, and nobody is told.
-type cable struct {
-	net.Listener
-	cut sync.RWMutex // held to write while it is cut
-}
-
-func newCable(t *testing.T, to string) *cable {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &cable{Listener: l}
-	t.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			from, err := l.Accept()
-			if err != nil {
-				return
-			}
-			other, err := net.Dial("tcp", to)
-			if err != nil {
-				_ = from.Close()
-				continue
-			}
-			go c.copy(from, other)
-			go c.copy(other, from)
-		}
-	}()
-	return c
-}
-
-func (c *cable) copy(to, from net.Conn) {
-	defer func() { _, _ = to.Close(), from.Close() }()
-	b := make([]byte, 1<<16)
-	for {
-		n, err := from.Read(b)
-		if err != nil {
-			return
-		}
-		c.cut.RLock()
-		_, err = to.Write(b[:n])
-		c.cut.RUnlock()
-		if err != nil {
-			return
-		}
-	}
-}
-
 // TestKilledRepeats kills, or cuts off, one part of a cluster again and again, and a server counts the requests. No more calls are made again than
 // were in flight, none where workers and their log go on, and the summary says how many. Its log is the table of docs/how-to/cluster.md.
 func TestKilledRepeats(t *testing.T) {
@@ -116,9 +68,9 @@ func TestKilledRepeats(t *testing.T) {
 	}{
 		{"a hub of one node is killed", 1, planCalls, func(x *repeats) { x.hubs[0].kill(); x.hubs[0].start() }},
 		{"a worker is cut off", 1, planCalls, func(x *repeats) {
-			x.cable.cut.Lock()
+			x.cable.Cut.Lock()
 			time.Sleep(outlastsLot)
-			x.cable.cut.Unlock()
+			x.cable.Cut.Unlock()
 		}},
 		{"the coordinator is killed", 1, 0, func(x *repeats) { x.run.kill(); x.run.start() }},
 		{"a node of three is killed", 3, 0, func(x *repeats) {
@@ -156,8 +108,8 @@ type repeats struct {
 	server *counting
 	hubs   []*process
 	run    *process
-	cable  *cable // of the first worker; nil: it has none
-	next   int    // the node that is killed next
+	cable  *clustertest.Cable // of the first worker; nil: it has none
+	next   int                // the node that is killed next
 }
 
 // play plays a run in which something fails so often. It returns how many calls the server had not answered at the failures, how many it got more than the
@@ -169,7 +121,7 @@ func (x *repeats) play(t *testing.T, nodes, failures int, fail func(*repeats)) (
 	x.hubs, address = hubOf(t, nodes)
 	first := address
 	if nodes == 1 {
-		x.cable = newCable(t, strings.TrimPrefix(address, "nats://"))
+		x.cable = clustertest.NewCable(t, strings.TrimPrefix(address, "nats://"))
 		first = "nats://" + x.cable.Addr().String()
 	}
 	for _, at := range []string{first, address} {

@@ -217,7 +217,7 @@ func (d *divisionMetrics) add(p *telemetry.Page) {
 		}
 	}
 	if m := st.Money; m != nil {
-		gauge("allotted_dollars", "What workers may spend.", m.AllAllotted().Dollars())
+		gauge("workers_set_aside_dollars", "What is set aside for workers: what they may still spend.", m.AllAllotted().Dollars())
 		gauge("workers_at_risk_dollars", "What lost workers may have spent.", m.AtRisk.Dollars())
 	}
 }

@@ -116,7 +116,7 @@ func TestDivided(t *testing.T) {
 	page.Serve(w)
 	for _, want := range []string{
 		`parley_lots{state="waiting"} 5`, `parley_lots{state="leased"} 2`, `parley_lots{state="done"} 7`, "parley_workers 2", "parley_log_lag_messages 9",
-		`parley_share{account="lab http://x *",worker="s1"} 0.25`, "parley_allotted_dollars 2", "parley_workers_at_risk_dollars 0.5",
+		`parley_share{account="lab http://x *",worker="s1"} 0.25`, "parley_workers_set_aside_dollars 2", "parley_workers_at_risk_dollars 0.5",
 	} {
 		if !strings.Contains(w.Body.String(), want+"\n") {
 			t.Errorf("no %s in\n%s", want, w.Body)

@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"errors"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -81,57 +80,6 @@ func takeover(t *testing.T, h *hub.Hub, playing func(), back func() string) {
 	other.Wait()
 }
 
-// cable is a connection between a worker and a hub that can be cut.
-type cable struct {
-	net.Listener
-	cut sync.RWMutex // held to write while it is cut
-}
-
-// newCable returns a cable to an address.
-func newCable(t *testing.T, to string) *cable {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &cable{Listener: l}
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for {
-			from, err := l.Accept()
-			if err != nil {
-				return
-			}
-			other, err := net.Dial("tcp", to)
-			if err != nil {
-				_ = from.Close()
-				continue
-			}
-			wg.Go(func() { c.copy(from, other) })
-			wg.Go(func() { c.copy(other, from) })
-		}
-	})
-	t.Cleanup(func() { _ = l.Close(); wg.Wait() })
-	return c
-}
-
-func (c *cable) copy(to, from net.Conn) {
-	defer func() { _, _ = to.Close(), from.Close() }()
-	b := make([]byte, 1<<16)
-	for {
-		n, err := from.Read(b)
-		if err != nil {
-			return
-		}
-		c.cut.RLock()
-		_, err = to.Write(b[:n])
-		c.cut.RUnlock()
-		if err != nil {
-			return
-		}
-	}
-}
-
 // granted notes the shares of a worker.
 type granted struct {
 	mu    sync.Mutex
@@ -165,7 +113,7 @@ func (g *granted) next() {
 func TestCutOff(t *testing.T) {
 	t.Parallel()
 	h := clustertest.Hub(t, hub.Config{})
-	c := newCable(t, strings.TrimPrefix(h.URL(), "nats://"))
+	c := clustertest.NewCable(t, strings.TrimPrefix(h.URL(), "nats://"))
 	g := &granted{more: make(chan struct{}, 1)}
 	playing, back, said := make(chan struct{}), make(chan struct{}), make(chan string, 1)
 	hook := slow(func() { close(playing); <-back }, func(text string) { said <- text })
@@ -177,7 +125,7 @@ func TestCutOff(t *testing.T) {
 	takeover(t, h, func() {
 		<-playing
 		g.next()
-		c.cut.Lock()
+		c.Cut.Lock()
 		cut = time.Now()
 	}, func() string {
 		g.mu.Lock()
@@ -185,7 +133,7 @@ func TestCutOff(t *testing.T) {
 			t.Errorf("its share is valid until %v, want at most %v", g.until, last)
 		}
 		g.mu.Unlock()
-		c.cut.Unlock()
+		c.Cut.Unlock()
 		g.next()
 		close(back)
 		return <-said
