@@ -15,7 +15,7 @@ type Cable struct {
 // NewCable returns a cable to an address.
 func NewCable(t *testing.T, to string) *Cable {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func NewCable(t *testing.T, to string) *Cable {
 			if err != nil {
 				return
 			}
-			other, err := net.Dial("tcp", to)
+			other, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", to)
 			if err != nil {
 				_ = from.Close()
 				continue
