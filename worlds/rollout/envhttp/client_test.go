@@ -58,8 +58,11 @@ func TestOnce(t *testing.T) {
 // the end of a chunked body for another request.
 func TestNoBody(t *testing.T) {
 	t.Parallel()
-	answered := make(chan struct{})
+	arrived := make(chan struct{}, 1)
 	c := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/late" {
+			arrived <- struct{}{}
+		}
 		if len(r.TransferEncoding) > 0 || r.ContentLength != 0 {
 			t.Errorf("%s: %v, %d bytes", r.Method, r.TransferEncoding, r.ContentLength)
 		}
@@ -68,22 +71,21 @@ func TestNoBody(t *testing.T) {
 		if err := c.Do(t.Context(), method, "/envs", "", nil, nil); err != nil {
 			t.Error(err)
 		}
-		req, err := http.NewRequestWithContext(t.Context(), method, c.base+"/envs", nil)
+		req, err := http.NewRequestWithContext(t.Context(), method, c.base+"/late", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		setBody(req, nil)
-		req.Body = io.NopCloser(lateReader{req.Body, answered})
+		req.Body = io.NopCloser(lateReader{req.Body, arrived})
 		resp, err := c.transport.RoundTrip(req)
 		if err != nil {
 			t.Fatal(err)
 		}
 		_ = resp.Body.Close()
 	}
-	close(answered)
 }
 
-// lateReader is read only when a channel is closed.
+// lateReader is read only when the request has arrived.
 type lateReader struct {
 	io.Reader
 	when <-chan struct{}
