@@ -84,6 +84,7 @@ def trl():
 
         class Server(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
+                self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(page)))
                 self.end_headers()

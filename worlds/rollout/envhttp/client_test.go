@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -76,7 +77,7 @@ func TestNoBody(t *testing.T) {
 			t.Fatal(err)
 		}
 		setBody(req, nil)
-		req.Body = io.NopCloser(lateReader{req.Body, arrived})
+		req.Body = io.NopCloser(&lateReader{Reader: req.Body, when: arrived})
 		resp, err := c.transport.RoundTrip(req)
 		if err != nil {
 			t.Fatal(err)
@@ -89,10 +90,11 @@ func TestNoBody(t *testing.T) {
 type lateReader struct {
 	io.Reader
 	when <-chan struct{}
+	once sync.Once
 }
 
-func (r lateReader) Read(b []byte) (int, error) {
-	<-r.when
+func (r *lateReader) Read(b []byte) (int, error) {
+	r.once.Do(func() { <-r.when })
 	return r.Reader.Read(b)
 }
 
