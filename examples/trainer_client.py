@@ -94,11 +94,11 @@ def main():
     trainer.ask("POST", "/v1/start", {} if args.episodes is None else {"episodes": args.episodes})
     for groups, cursor in trainer.groups(store.state["cursor"], trainable="true"):
         for group in groups:
-            returns = [row["return"] for row in group["rows"]]
-            mean = sum(returns) / len(returns)
-            # Train: group["rows"] has messages, response, tokens and loss_mask where the
-            # server gave them, and the advantage of a row is its return less the mean.
-            print(f"{group['group_id']}: {len(returns)} rows, mean return {mean:.2f}", group.get("closed", ""))
+            returns = {(row["episode"], row["agent_id"]): row["return"] for row in group["rows"]}  # an episode may have several rows
+            mean = sum(returns.values()) / max(1, len(returns))
+            # Train: group["rows"] has messages, response and advantage, and tokens and loss_mask
+            # where the server gave them.
+            print(f"{group['group_id']}: {len(group['rows'])} rows, mean return {mean:.2f}", group.get("closed", ""))
         store.add(groups, cursor)
 
 

@@ -21,7 +21,7 @@ import urllib.parse
 import torch
 
 import model as lm
-from loop import HERE, free_port, listening, run
+from loop import HERE, check_program, free_port, listening, run
 from train import ask
 
 
@@ -148,6 +148,7 @@ def main():
     p.add_argument("--groups", type=int, default=100, help="groups of eight episodes")
     p.add_argument("--device", default="cpu")
     args = p.parse_args()
+    check_program(p, args)
     if os.path.isdir(args.out) and os.listdir(args.out):
         p.error(f"{args.out} is not empty: name another folder with --out")
     os.makedirs(args.out, exist_ok=True)

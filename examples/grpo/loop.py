@@ -23,7 +23,15 @@ COLOURS = {"all answers": "#0072b2", "last answers only": "#d55e00", "shuffled r
 
 def run(*args):
     print("$ " + " ".join(map(str, args)), flush=True)
-    subprocess.run([str(a) for a in args], check=True)
+    code = subprocess.run([str(a) for a in args]).returncode
+    if code:
+        raise SystemExit(f"{args[0]} ended with exit code {code}: see above")
+
+
+def check_program(p, args):
+    """Ends with an error if there is no program parley."""
+    if shutil.which(args.parley) is None:
+        p.error(f"there is no program {args.parley}: install Parley, or name the program with --parley PATH")
 
 
 def free_port():
@@ -136,6 +144,7 @@ def main():
     p.add_argument("--large", action="store_true", help="a larger model, larger mazes")
     p.add_argument("--device")
     args = p.parse_args()
+    check_program(p, args)
     args.on = ["--device", args.device] if args.device else []
     args.maze, args.rate, size, bots = "{size: 3, moves: 12}", 5e-4, ["--width", "64", "--layers", "2"], 4000
     if args.large:

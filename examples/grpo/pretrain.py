@@ -17,7 +17,7 @@ import model as lm
 
 def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    p.add_argument("conversations", help="JSON lines with messages")
+    p.add_argument("conversations", help="JSON lines with prompt and completion")
     p.add_argument("--out", default="base.pt")
     p.add_argument("--epochs", type=int, default=3)
     p.add_argument("--batch", type=int, default=32)
@@ -31,15 +31,15 @@ def main():
     torch.manual_seed(args.seed)
     device = lm.device(args.device)
     with open(args.conversations) as f:
-        talks = [json.loads(line)["messages"] for line in f]
-    words = lm.Tokenizer.of(lm.text_of(m) for talk in talks for m in talk)
+        talks = [(talk["prompt"], talk["completion"]) for talk in map(json.loads, f)]
+    words = lm.Tokenizer.of(lm.text_of(m) for prompt, completion in talks for m in prompt + completion)
     rows = []
-    for talk in talks:
+    for prompt, completion in talks:
         ids, mask = [], []
-        for m in talk:
+        for n, m in enumerate(prompt + completion):
             part = words.message(m["role"], lm.text_of(m))
             ids += part
-            mask += [0] + [1] * (len(part) - 1) if m["role"] == "assistant" else [0] * len(part)
+            mask += [0] + [1] * (len(part) - 1) if n >= len(prompt) and m["role"] == "assistant" else [0] * len(part)
         rows.append((ids, mask))
     model = lm.Model(len(words.words), args.width, args.layers).to(device)
     rows = [(ids, mask) for ids, mask in rows if len(ids) < model.shape["context"]]

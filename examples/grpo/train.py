@@ -61,26 +61,20 @@ class Groups:
 
 
 def samples(groups, args):
-    """Every part of every episode, with its advantage: how much better it was than its group."""
-    out, rewards = [], []
-    for rows in groups:
-        by_episode = {row["episode"]: row["return"] for row in rows}
-        rewards.append(list(by_episode.values()))
-    dealt = [r for one in rewards for r in one]
+    """Every part of every episode that was better or worse than its group, with its advantage."""
+    out, rewards = [], [list({row["episode"]: row["return"] for row in rows}.values()) for rows in groups]
+    given = {row["episode"]: row["advantage"] for rows in groups for row in rows}
     if args.shuffle:
+        dealt = list(given.values())
         random.shuffle(dealt)
-    dealt = iter(dealt)
-    for rows in groups:
-        given = {episode: next(dealt) for episode in {row["episode"]: None for row in rows}}
-        mean = sum(given.values()) / len(given)
-        spread = math.sqrt(sum((r - mean) ** 2 for r in given.values()) / len(given))
-        for row in rows:
-            if spread == 0 or "tokens" not in row:
-                continue
-            mask = list(row["loss_mask"])
-            if args.rows == "last":
-                mask = [0] * row["answer_starts"][-1] + mask[row["answer_starts"][-1]:]
-            out.append((row["tokens"], mask, row["logprobs"], (given[row["episode"]] - mean) / (spread + 1e-4)))
+        given = dict(zip(given, dealt))
+    for row in (row for rows in groups for row in rows):
+        if given[row["episode"]] == 0 or "tokens" not in row:
+            continue
+        mask = list(row["loss_mask"])
+        if args.rows == "last":
+            mask = [0] * row["answer_starts"][-1] + mask[row["answer_starts"][-1]:]
+        out.append((row["tokens"], mask, row["logprobs"], given[row["episode"]]))
     return out, rewards
 
 

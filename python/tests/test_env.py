@@ -247,6 +247,26 @@ def test_plans_of_examples(program: str, library: str, tmp_path: Path) -> None: 
         assert json.loads(done.stdout)["state"] == "complete"
 
 
+def test_textarena_rewards(program: str, tmp_path: Path) -> None:  # noqa: F811
+    """A game pays at its end: the reward and the flags of the end are on the last answer of each player."""
+    pytest.importorskip("textarena")
+    folder, file = tmp_path / "copy", tmp_path / "game.parley"
+    shutil.copytree(EXAMPLES, folder)
+    args = [program, "run", "textarena_env.yaml", "--out", str(file), "--quiet", "--trust", "code=textarena_env.py"]
+    subprocess.run(args, cwd=folder, env=environment(), capture_output=True, check=True)
+    text = subprocess.run([program, "trajectories", str(file)], env=environment(), capture_output=True, text=True, check=True).stdout
+    players: dict[tuple[int, str], list[dict[str, Any]]] = {}
+    for row in map(json.loads, text.splitlines()):
+        if row["status"] == "completed":
+            players.setdefault((row["episode"], row["agent_id"]), []).append(row)
+    assert players
+    for rows in players.values():
+        for row in rows:
+            last = row is rows[-1]
+            assert [row["is_terminal"], row["is_session_completed"], not row["no_reward"]] == [last] * 3, row
+            assert row["step_reward"] == row["reward"] == (row["return"] if last else 0), row
+
+
 MORTAL = """
 import os
 import wordle

@@ -30,7 +30,7 @@ def written(program: str, run: Path, shape: str) -> Path:  # noqa: F811
     return out
 
 
-@pytest.mark.parametrize(("shape", "columns"), [("trl-sft", ["messages"]), ("trl-dpo", ["prompt", "chosen", "rejected"]), ("trl-grpo", ["prompt"])])
+@pytest.mark.parametrize(("shape", "columns"), [("trl-sft", ["prompt", "completion"]), ("trl-dpo", ["prompt", "chosen", "rejected"]), ("trl-grpo", ["prompt"])])
 def test_trl(program: str, run: Path, shape: str, columns: list[str]) -> None:  # noqa: F811
     datasets, data, transformers = pytest.importorskip("datasets"), pytest.importorskip("trl.data_utils"), pytest.importorskip("transformers")
     tokenizers = pytest.importorskip("tokenizers")
@@ -58,7 +58,7 @@ def test_openai_fine_tuning(program: str, run: Path) -> None:  # noqa: F811
         assert set(line) == {"messages", "tools"} and line["tools"][0]["type"] == "function"
         waiting: list[str] = []
         for m in line["messages"]:
-            assert set(m) <= {"role", "content", "tool_calls", "tool_call_id"} and m["role"] in ("system", "user", "assistant", "tool")
+            assert set(m) <= {"role", "content", "tool_calls", "tool_call_id", "weight"} and m["role"] in ("system", "user", "assistant", "tool")
             if m["role"] == "tool":
                 waiting.remove(m["tool_call_id"])
                 continue

@@ -132,6 +132,34 @@ func playSteered(t *testing.T, j *journal.Memory, model *slowModel, f func(*stee
 	return played(t, p)
 }
 
+// TestPauseBeforePlay: a run that is paused before play begins sends no call until it is resumed.
+func TestPauseBeforePlay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		model, j := newSlowModel(t), &journal.Memory{}
+		opened := make(chan Opened, 1)
+		p := Play{Kinds: worlds.Standard(), Plan: parsed(t, steeredPlan), Journal: j, Models: map[string]llm.Model{"openai": model}, Opened: func(o Opened) {
+			if _, err := o.Steering.Do(journal.SteerPause, "a test", nil); err != nil {
+				t.Error(err)
+			}
+			opened <- o
+		}}
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			o := <-opened
+			time.Sleep(time.Hour)
+			if sent, _ := model.state(); sent > 0 || o.Steering.State().Paused == nil {
+				t.Errorf("%d calls were sent", sent)
+			}
+			(&steeredRun{t, o.Steering, model, o.App, j}).do(journal.SteerResume)
+		})
+		defer wg.Wait()
+		if sum := played(t, p); sum.Episodes.Complete != 60 {
+			t.Errorf("%+v", sum.Episodes)
+		}
+	})
+}
+
 // TestPauseSendsNothing: while a run is paused, no call is sent, and those in flight are recorded. However long it
 // takes, no call fails for it, and none is sent twice.
 func TestPauseSendsNothing(t *testing.T) {

@@ -45,6 +45,7 @@ type Steering struct {
 	mu     sync.Mutex
 	engine *engine.Steering // nil before play begins
 	until  int              // the first episode that must not begin yet; 0: there is none
+	first  *journal.Steered // a pause that was asked for before play begins
 	plan   *planfile.Plan
 	state  SteerState
 	shown  atomic.Pointer[SteerState] // the state after the last change
@@ -81,6 +82,11 @@ func (s *Steering) Begin(e *engine.Steering) {
 	s.engine = e
 	if s.until > 0 {
 		e.Until(s.until)
+	}
+	if s.first != nil {
+		_ = s.pause(s.first, false) // if it cannot be recorded, nothing can, and the run ends
+		changed := s.state
+		s.shown.Store(&changed)
 	}
 }
 
@@ -135,10 +141,15 @@ func (s *Steering) Quiet(ctx context.Context) error {
 var errNotBegun = errors.New("the run has not begun to play yet: try again")
 
 // Do carries out a verb. by says from where it came. sets are those of SteerSet, such as budget=20.
-// SteerStop is only recorded: the caller ends the context that drains the run.
+// SteerStop is only recorded: the caller ends the context that drains the run. A pause before play begins has its effect then, before the
+// first call.
 func (s *Steering) Do(verb journal.SteerVerb, by string, sets []string) (SteerState, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.engine == nil && verb == journal.SteerPause {
+		s.first = &journal.Steered{At: time.Now(), Verb: verb, By: by}
+		return s.state, nil
+	}
 	if s.engine == nil {
 		return s.state, errNotBegun
 	}

@@ -2,13 +2,27 @@ package control
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"parley/internal/run/engine"
 	"parley/internal/run/planfile"
+	"parley/journal"
 )
+
+// TestPauseBeforePlay: a pause before play begins is not refused; what else changes a run is.
+func TestPauseBeforePlay(t *testing.T) {
+	t.Parallel()
+	s := NewSteering(nil, &planfile.Plan{}, nil)
+	if _, err := s.Do(journal.SteerPause, "a test", nil); err != nil || s.first == nil {
+		t.Error(err)
+	}
+	if _, err := s.Do(journal.SteerResume, "a test", nil); !errors.Is(err, errNotBegun) {
+		t.Error(err)
+	}
+}
 
 // TestAwaitBegin: a request that comes before play begins waits for that, but not longer than its context or some seconds.
 func TestAwaitBegin(t *testing.T) {

@@ -70,12 +70,7 @@ func (c *Client) Do(ctx context.Context, method, path, key string, body, into an
 	if err != nil {
 		return &llm.Error{Kind: llm.KindBadRequest, Provider: c.base, Message: "is no address", Err: err}
 	}
-	// With a body that cannot be read again net/http never sends a request twice, not even a GET, which
-	// changes some environments. An empty body is not sent.
-	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(payload)), int64(len(payload))
-	if len(payload) == 0 {
-		req.ContentLength = -1
-	}
+	setBody(req, payload)
 	req.Header = http.Header{"User-Agent": {"parley"}}
 	if body != nil {
 		req.Header["Content-Type"] = []string{"application/json"}
@@ -106,6 +101,16 @@ func (c *Client) Do(ctx context.Context, method, path, key string, body, into an
 		return decodeError(c.base, text, fmt.Errorf("%s: %w", what, err))
 	}
 	return nil
+}
+
+// setBody gives a request a body that cannot be read again. Then net/http never sends it twice, not even a GET, which changes some
+// environments. Of an empty body nothing is sent: without "identity", net/http tries to read from a body of unknown length, and sends chunks if
+// that takes a fifth of a second, as on a busy machine.
+func setBody(req *http.Request, payload []byte) {
+	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(payload)), int64(len(payload))
+	if len(payload) == 0 {
+		req.ContentLength, req.TransferEncoding = -1, []string{"identity"}
+	}
 }
 
 // readAnswer reads an answer, up to one byte beyond the limit.

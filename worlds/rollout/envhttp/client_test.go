@@ -3,9 +3,11 @@ package envhttp
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -51,6 +53,49 @@ func TestOnce(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestNoBody: a request without a body has none on the wire, however long it takes to see that the body is empty: some servers take
+// the end of a chunked body for another request.
+func TestNoBody(t *testing.T) {
+	t.Parallel()
+	arrived := make(chan struct{}, 1)
+	c := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/late" {
+			arrived <- struct{}{}
+		}
+		if len(r.TransferEncoding) > 0 || r.ContentLength != 0 {
+			t.Errorf("%s: %v, %d bytes", r.Method, r.TransferEncoding, r.ContentLength)
+		}
+	})
+	for _, method := range []string{http.MethodGet, http.MethodDelete} {
+		if err := c.Do(t.Context(), method, "/envs", "", nil, nil); err != nil {
+			t.Error(err)
+		}
+		req, err := http.NewRequestWithContext(t.Context(), method, c.base+"/late", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		setBody(req, nil)
+		req.Body = io.NopCloser(&lateReader{Reader: req.Body, when: arrived})
+		resp, err := c.transport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+	}
+}
+
+// lateReader is read only when the request has arrived.
+type lateReader struct {
+	io.Reader
+	when <-chan struct{}
+	once sync.Once
+}
+
+func (r *lateReader) Read(b []byte) (int, error) {
+	r.once.Do(func() { <-r.when })
+	return r.Reader.Read(b)
 }
 
 func TestFailures(t *testing.T) {

@@ -286,11 +286,7 @@ func (s *MCPSession) send(ctx context.Context, method string, payload []byte) (*
 	if err != nil {
 		return nil, err
 	}
-	// A body that cannot be read again is never sent twice, not even by net/http.
-	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(payload)), int64(len(payload))
-	if len(payload) == 0 {
-		req.Body = http.NoBody
-	}
+	setBody(req, payload)
 	req.Header = http.Header{"User-Agent": {"parley"}, "Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
 	if s.id != "" {
 		req.Header.Set("Mcp-Session-Id", s.id)

@@ -15,8 +15,9 @@ type Row struct {
 	// StepReward is the reward of the answer, and Reward the sum of its seat up to then.
 	StepReward float64 `json:"step_reward"`
 	Reward     float64 `json:"reward"`
-	Terminal   bool    `json:"is_terminal,omitempty"`
-	Truncated  bool    `json:"is_truncated,omitempty"`
+	// Terminal and Truncated mark the last row of a seat: the environment ended after it, or was cut off.
+	Terminal  bool `json:"is_terminal,omitempty"`
+	Truncated bool `json:"is_truncated,omitempty"`
 	// Completed marks the last row of a seat in an episode that ended.
 	Completed bool `json:"is_session_completed,omitempty"`
 	Trainable bool `json:"is_trainable,omitempty"`
@@ -26,8 +27,8 @@ type Row struct {
 	Weights string `json:"weight_version,omitempty"`
 }
 
-// rewardLedger keeps the answers of an episode and assigns rewards to them: a reward is for the oldest answer of
-// its seat without one. Every answer is in exactly one row.
+// rewardLedger keeps the answers of an episode and assigns rewards to them. During the episode, a reward is for the oldest answer of
+// its seat without one; at the end, for the last answer. Every answer is in exactly one row.
 type rewardLedger struct {
 	// total is what each seat was paid.
 	total map[string]float64
@@ -37,6 +38,8 @@ type rewardLedger struct {
 	rows    []*Row // in the order of the asks
 	waiting map[string][]*Row
 	paid    map[string]bool
+
+	terminated, truncated bool // the environment, in its last step
 }
 
 // newLedger returns the ledger of an episode with these seats.
@@ -71,9 +74,10 @@ func (l *rewardLedger) versions(seats map[string]bool) (oldest, newest int) {
 // addAnswer adds an answer. One that was cut off ends the episode and gets no reward.
 func (l *rewardLedger) addAnswer(r Row, cutOff bool) {
 	row := &r
+	row.Reward = l.total[r.Seat]
 	l.rows = append(l.rows, row)
 	if cutOff {
-		row.Reward, row.Terminal, row.Truncated = l.total[r.Seat], true, true
+		row.Terminal, row.Truncated = true, true
 		return
 	}
 	row.NoReward = true
@@ -88,9 +92,14 @@ func (l *rewardLedger) addToolAnswer(r Row) {
 
 // pay assigns the rewards of a step, by seat.
 func (l *rewardLedger) pay(rewards map[string]float64, terminated, truncated bool) {
+	l.terminated, l.truncated = terminated, truncated
 	for seat, reward := range rewards {
-		l.total[seat] += reward
 		l.paid[seat] = true
+		if (terminated || truncated) && l.acted(seat) {
+			l.addToLast(seat, reward)
+			continue
+		}
+		l.total[seat] += reward
 		waiting := l.waiting[seat]
 		if len(waiting) == 0 {
 			if reward != 0 {
@@ -101,11 +110,10 @@ func (l *rewardLedger) pay(rewards map[string]float64, terminated, truncated boo
 		row := waiting[0]
 		l.waiting[seat] = waiting[1:]
 		row.StepReward, row.Reward, row.NoReward = reward, l.total[seat], false
-		row.Terminal, row.Truncated = terminated, truncated
 	}
 }
 
-// addToLast adds a reward to the last answer of a seat, which must have acted: what a judge gives at the end.
+// addToLast adds a reward to the last answer of a seat, which must have acted: what the environment or a judge gives at the end.
 func (l *rewardLedger) addToLast(seat string, reward float64) {
 	l.total[seat] += reward
 	for _, r := range slices.Backward(l.rows) {
@@ -140,18 +148,14 @@ type ending struct {
 func (l *rewardLedger) close(e ending, trains map[string]bool) []Row {
 	last := map[string]*Row{}
 	for _, r := range l.rows {
-		if r.NoReward {
-			r.Reward = l.total[r.Seat]
-		}
 		last[r.Seat] = r
 	}
 	out := make([]Row, 0, len(l.rows))
 	for _, r := range l.rows {
-		final := !e.Failed && last[r.Seat] == r
-		if final && e.Cut {
-			r.Truncated = true
+		if last[r.Seat] == r {
+			r.Terminal, r.Truncated = r.Terminal || l.terminated, r.Truncated || l.truncated || e.Cut && !e.Failed
+			r.Completed = !e.Failed
 		}
-		r.Completed = !e.Failed && (final || r.Terminal || r.Truncated)
 		r.Trainable = !e.Failed && trains[r.Seat] && (e.Every || r.Completed)
 		out = append(out, *r)
 	}

@@ -213,7 +213,7 @@ func TestSeveralAgents(t *testing.T) {
 	for _, r := range d.Rows {
 		rows = append(rows, fmt.Sprintf("%d %d%s %s", r.Ask, r.Step, r.Seat, flags(r)))
 	}
-	want := []string{"0 1a 2/2", "1 1b 1/1", "2 2a 3/5 TCL", "3 3b 5/6 TC", "4 3c 0/4 CL"}
+	want := []string{"0 1a 2/2", "1 1b 1/1", "2 2a 3/5 TCL", "3 3b 5/6 TC", "4 3c 0/4 TCL"}
 	if !slices.Equal(rows, want) || d.Unmatched != 1 || !d.Rows[4].NoReward {
 		t.Errorf("rows %q, unmatched %d", rows, d.Unmatched)
 	}
@@ -222,6 +222,38 @@ func TestSeveralAgents(t *testing.T) {
 	}
 	if s.asked[0].Seat != "a" || s.asked[1].Seat != "b" || len(s.asked) != 5 {
 		t.Errorf("asked %v", s.asked)
+	}
+}
+
+// TestRewardAtTheEnd: in a game that pays at its end, as those of TextArena do, the reward and the flags of the end are on the last answer of
+// each agent, also of one that did not make the last move.
+func TestRewardAtTheEnd(t *testing.T) {
+	t.Parallel()
+	turn := func(step int) string { return []string{"player0", "player1"}[(step-1)%2] }
+	for _, c := range []struct {
+		name string
+		end  Result
+		want []string
+	}{
+		{"an end", Result{Reward: Rewards{"player0": 1, "player1": -1}, Terminated: true},
+			[]string{"player0 0/0", "player1 0/0", "player0 0/0", "player1 -1/-1 TCL", "player0 1/1 TCL"}},
+		{"cut off", Result{Reward: Rewards{"player0": 0, "player1": 1}, Truncated: true},
+			[]string{"player0 0/0", "player1 0/0", "player0 0/0", "player1 1/1 UCL", "player0 0/0 UCL"}},
+	} {
+		s := &script{steps: []Result{{}, {}, {}, {}, c.end}, prompts: func(step int) Prompt {
+			return Prompt{turn(step): {Messages: []llm.Message{llm.User("move")}}}
+		}}
+		_, d := play(t, `{"seats":["player0","player1"]}`, nil, s)
+		var rows []string
+		for i, r := range d.Rows {
+			rows = append(rows, r.Seat+" "+flags(r))
+			if paid := i >= 3; r.NoReward == paid {
+				t.Errorf("%s: %+v", c.name, r)
+			}
+		}
+		if !slices.Equal(rows, c.want) || d.Unmatched != 0 {
+			t.Errorf("%s: %q, want %q; %d unmatched", c.name, rows, c.want, d.Unmatched)
+		}
 	}
 }
 

@@ -106,6 +106,7 @@ type extraInfo struct {
 	StepReward    float64 `json:"step_reward"`
 	AgentID       string  `json:"agent_id"`
 	PolicyID      string  `json:"policy_id"`
+	Advantage     float64 `json:"advantage"` // as in a row
 }
 
 func bufferItemOf(r *Row) *bufferItem {
@@ -121,8 +122,11 @@ func bufferItemOf(r *Row) *bufferItem {
 	if r.IsTruncated {
 		x.FinishReason = "length"
 	}
+	if r.Advantage != nil {
+		x.Advantage = *r.Advantage
+	}
 	return &bufferItem{
-		UID: fmt.Sprintf("%s-%d-%s", r.SessionID, r.StepID, r.AgentID), InstanceID: r.GroupID,
+		UID: fmt.Sprintf("%s-%d-%s", r.SessionID, r.StepID, r.AgentID), InstanceID: peers(r.GroupID, r.AgentID),
 		Messages: r.Messages, Reward: r.Return, ExtraInfo: x, Tokens: r.Tokens, LossMask: r.LossMask, Logprobs: r.Logprobs,
 	}
 }
@@ -138,6 +142,8 @@ type metaInfo struct {
 	// not depend on the server's position.
 	Left   map[string]int `json:"left_groups,omitempty"`
 	Cursor string         `json:"cursor"`
+
+	groups int
 }
 
 func (m *metaInfo) add(i *bufferItem) {
@@ -218,7 +224,7 @@ func (s *Server) writeItems(w http.ResponseWriter, r *http.Request, in *reading,
 		if err := m.group(&out, g); err != nil {
 			return err
 		}
-		if len(m.Finished) == limit || out.Len() >= maxBytes {
+		if m.groups == limit || out.Len() >= maxBytes {
 			break
 		}
 		if g, err = in.next(r.Context()); err != nil {
@@ -244,6 +250,7 @@ func (s *Server) writeItems(w http.ResponseWriter, r *http.Request, in *reading,
 
 // group writes the items of a group.
 func (m *metaInfo) group(out *bytes.Buffer, g *Group) error {
+	var finished []string
 	for _, t := range g.Members {
 		for i := range t.Rows {
 			it := bufferItemOf(&t.Rows[i])
@@ -256,8 +263,12 @@ func (m *metaInfo) group(out *bytes.Buffer, g *Group) error {
 			}
 			out.Write(b)
 			m.add(it)
+			if !slices.Contains(finished, it.InstanceID) {
+				finished = append(finished, it.InstanceID)
+			}
 		}
 	}
-	m.Finished = append(m.Finished, g.ID)
+	m.groups++
+	m.Finished = append(m.Finished, finished...)
 	return nil
 }

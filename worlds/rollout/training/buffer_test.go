@@ -48,13 +48,13 @@ func TestBuffer(t *testing.T) {
 	l.end(1, 0, 2)
 	_, raw := s.ask("POST", "/get_rollout_data", `{"max_groups":"x"}`)
 	const want = `{"data":{"data":[` +
-		`{"uid":"r1-0-0-1-agent","instance_id":"maze:1","messages":[{"role":"user","content":"episode 0?"},{"role":"assistant","content":"\u003canswer 0\u003e"}],"reward":0,` +
+		`{"uid":"r1-0-0-1-agent","instance_id":"maze:1/agent","messages":[{"role":"user","content":"episode 0?"},{"role":"assistant","content":"\u003canswer 0\u003e"}],"reward":0,` +
 		`"extra_info":{"timestamp":1,"steps":1,"finish_reason":"stop","session_id":"r1-0-0","env_id":"r1-0-0","group_id":"maze:1","weight_version":7,"truncated":false,` +
-		`"is_session_completed":true,"step_reward":0,"agent_id":"agent","policy_id":"x"},"tokens":[1,2,3],"loss_mask":[0,0,1]},` +
-		`{"uid":"r1-1-0-1-agent","instance_id":"maze:1","messages":[{"role":"user","content":"episode 1?"},{"role":"assistant","content":"\u003canswer 1\u003e"}],"reward":1,` +
+		`"is_session_completed":true,"step_reward":0,"agent_id":"agent","policy_id":"x","advantage":-0.7071057811879616},"tokens":[1,2,3],"loss_mask":[0,0,1]},` +
+		`{"uid":"r1-1-0-1-agent","instance_id":"maze:1/agent","messages":[{"role":"user","content":"episode 1?"},{"role":"assistant","content":"\u003canswer 1\u003e"}],"reward":1,` +
 		`"extra_info":{"timestamp":1,"steps":1,"finish_reason":"stop","session_id":"r1-1-0","env_id":"r1-1-0","group_id":"maze:1","weight_version":7,"truncated":false,` +
-		`"is_session_completed":true,"step_reward":1,"agent_id":"agent","policy_id":"x"},"tokens":[1,2,3],"loss_mask":[0,0,1]}` +
-		`],"meta_info":{"total_samples":2,"avg_reward":0.5,"finished_groups":["maze:1"],"avg_weight_version":7,"max_weight_version":7,"cursor":"r1.9"}},` +
+		`"is_session_completed":true,"step_reward":1,"agent_id":"agent","policy_id":"x","advantage":0.7071057811879616},"tokens":[1,2,3],"loss_mask":[0,0,1]}` +
+		`],"meta_info":{"total_samples":2,"avg_reward":0.5,"finished_groups":["maze:1/agent"],"avg_weight_version":7,"max_weight_version":7,"cursor":"r1.9"}},` +
 		`"success":true,"message":"Successfully read 2 items"}`
 	if raw != want {
 		t.Errorf("%s\nwant\n%s", raw, want)

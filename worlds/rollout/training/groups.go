@@ -24,6 +24,35 @@ type Group struct {
 	Short string
 }
 
+// compare sets the advantage of each seat that is trained: (return − mean) / (standard deviation + 1e-6) over the episodes of
+// the group. An episode counts once, whatever the number of its parts. Without another to compare it with, it has 0.
+func (g *Group) compare() {
+	of := map[string][]*Trajectory{}
+	for _, t := range g.Members {
+		t.Advantage = map[string]float64{}
+		for seat := range t.Return {
+			if t.trains(seat) {
+				of[seat] = append(of[seat], t)
+			}
+		}
+	}
+	for seat, all := range of {
+		n, first, mean, squares := float64(len(all)), all[0].Return[seat], 0.0, 0.0
+		for _, t := range all { // from the first, so that equal returns differ by exactly 0
+			mean += (t.Return[seat] - first) / n
+		}
+		for _, t := range all {
+			squares += math.Pow(t.Return[seat]-first-mean, 2)
+		}
+		for _, t := range all {
+			t.Advantage[seat] = 0
+			if a := (t.Return[seat] - first - mean) / (math.Sqrt(squares/max(1, n-1)) + 1e-6); !math.IsNaN(a) { // of returns too large for the sum
+				t.Advantage[seat] = a
+			}
+		}
+	}
+}
+
 // Failed counts the episodes of g that failed.
 func (g *Group) Failed() (n int) {
 	for _, m := range g.Members {
@@ -479,6 +508,7 @@ func (g *groupIndex) read(ctx context.Context, src journal.Parts, of *group, f F
 			return nil, leftUnfinished, err
 		}
 	}
+	out.compare() // before members are dropped: what is written does not change what an episode is worth
 	if why := f.dropMembers(out); why != "" {
 		return nil, why, nil
 	}

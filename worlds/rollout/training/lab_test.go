@@ -32,7 +32,9 @@ type lab struct {
 
 	until  atomic.Int64 // as Until said
 	paused atomic.Bool
-	busy   atomic.Bool // calls are in flight that never end
+	// pausedFirst means that the run was paused when it began.
+	pausedFirst atomic.Bool
+	busy        atomic.Bool // calls are in flight that never end
 	// changed describes the last change of the plan.
 	changed atomic.Pointer[string]
 }
@@ -96,6 +98,7 @@ func (l *lab) play(ctx, drain context.Context, begun func(program.Control), ende
 		return program.Ending{}, err
 	}
 	begun(l)
+	l.pausedFirst.Store(l.paused.Load())
 	for ; left > 0; left-- {
 		select {
 		case n := <-l.ends:

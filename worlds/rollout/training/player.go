@@ -66,7 +66,9 @@ type player struct {
 	state  State
 	reason string
 	what   string // of the current play
-	paused bool
+	paused bool   // by a trainer, also if an earlier process was told so
+	// remember makes paused durable.
+	remember func(paused bool) error
 	// control changes the run that is played. Nil: none is.
 	control program.Control
 	stop    context.CancelCauseFunc
@@ -143,7 +145,10 @@ func (p *player) play(ctx, drain context.Context, w playRequest) {
 	end, err := w.play(ctx, own, func(c program.Control) {
 		begun = true
 		p.mu.Lock()
-		p.control, p.paused = c, false
+		p.control = c
+		if p.paused && c != nil { // weights may be loading
+			_ = c.Pause(ctx, byTrainer, program.HoldCalls) // before play begins, it only notes it
+		}
 		p.mu.Unlock()
 		p.source.begun(c)
 		p.source.hasRun.Store(true)
@@ -178,7 +183,7 @@ func (p *player) finish(end program.Ending, err error) {
 
 func (p *player) set(state State, reason string) {
 	p.mu.Lock()
-	p.state, p.reason, p.stop, p.control, p.paused = state, reason, nil, nil, false
+	p.state, p.reason, p.stop, p.control = state, reason, nil, nil
 	p.mu.Unlock()
 	p.source.changed()
 }
@@ -227,8 +232,11 @@ func (p *player) reserve(what string) (was State, reason string, err error) {
 	return was, reason, nil
 }
 
-// errIdle means that no run is being played.
-var errIdle = errors.New("no run is being played")
+// Errors of what changes a run.
+var (
+	errIdle     = errors.New("no run is being played")
+	errNotBegun = errors.New("the run has not begun to play yet: try again")
+)
 
 // pause pauses the run. Unless calls in flight are held, it waits until there are none.
 func (p *player) pause(ctx context.Context, calls program.InFlight) error {
@@ -237,35 +245,47 @@ func (p *player) pause(ctx context.Context, calls program.InFlight) error {
 		err = control.Pause(ctx, byTrainer, calls)
 	}
 	if err == nil || ctx.Err() != nil { // it is paused even if calls are still in flight
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.paused = p.control != nil
+		if keep := p.setPaused(true); keep != nil {
+			return keep
+		}
 	}
 	return err
 }
 
-// unpause resumes the run.
-func (p *player) unpause() error {
+// setPaused notes that the run is paused, or not. The server that comes after a kill does the same.
+func (p *player) setPaused(paused bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.control == nil {
-		return errIdle
-	}
-	if err := p.control.Resume(byTrainer); err != nil {
+	if err := p.remember(paused); err != nil {
 		return err
 	}
-	p.paused = false
+	p.paused = paused
 	return nil
+}
+
+// unpause resumes the run.
+func (p *player) unpause() error {
+	control, err := p.currentControl()
+	if err == nil {
+		err = control.Resume(byTrainer)
+	}
+	if err == nil {
+		err = p.setPaused(false)
+	}
+	return err
 }
 
 // currentControl returns what changes the run that is played.
 func (p *player) currentControl() (program.Control, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.control == nil {
-		return nil, errIdle
+	switch {
+	case p.control != nil:
+		return p.control, nil
+	case p.state == Playing || p.state == Stopping:
+		return nil, errNotBegun
 	}
-	return p.control, nil
+	return nil, errIdle
 }
 
 // byTrainer is who changes the run, for its record.
@@ -284,7 +304,7 @@ func (p *player) change(c rules.Change, raw json.RawMessage) error {
 func (p *player) isPaused() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.paused
+	return p.paused && !p.state.over()
 }
 
 // drain stops play, if any: begun episodes are finished.

@@ -561,8 +561,8 @@ func (a *queryReader) statuses(key string, into *[]Status) {
 	}
 }
 
-// position is what the server remembers in a file: the position of a client without a cursor, and the version of the
-// weights that a trainer has.
+// position is what the server remembers in a file: the position of a client without a cursor, the version of the
+// weights that a trainer has, and whether it paused the run.
 type position struct {
 	path  string // empty: in memory only
 	mu    sync.Mutex
@@ -571,8 +571,9 @@ type position struct {
 
 type savedPosition struct {
 	Cursor string `json:"cursor"`
-	// Weights is the version that POST /v1/weights said, and Run the run that was played then.
+	// Weights is the version that POST /v1/weights said, Paused whether the run is paused, and Run the run that both are about.
 	Weights *int   `json:"weight_version,omitempty"`
+	Paused  bool   `json:"paused,omitempty"`
 	Run     string `json:"run,omitempty"`
 }
 
@@ -615,10 +616,26 @@ func (p *position) save(cursor string) error {
 
 // saveWeights makes the version of the weights durable.
 func (p *position) saveWeights(version int, run string) error {
-	if err := p.change(func(k *savedPosition) { k.Weights, k.Run = &version, run }); err != nil {
+	if err := p.change(func(k *savedPosition) { k.of(run).Weights = &version }); err != nil {
 		return fmt.Errorf("trainer: the version of the weights: %w", err)
 	}
 	return nil
+}
+
+// savePaused makes durable whether the run is paused.
+func (p *position) savePaused(paused bool, run string) error {
+	if err := p.change(func(k *savedPosition) { k.of(run).Paused = paused }); err != nil {
+		return fmt.Errorf("trainer: whether the run is paused: %w", err)
+	}
+	return nil
+}
+
+// of forgets what was said about another run.
+func (k *savedPosition) of(run string) *savedPosition {
+	if k.Run != run {
+		k.Weights, k.Paused, k.Run = nil, false, run
+	}
+	return k
 }
 
 // change makes a change durable: the file has what was before or what is now, never a part.
@@ -650,4 +667,11 @@ func (p *position) weights(run string) *int {
 		return nil
 	}
 	return p.saved.Weights
+}
+
+// paused reports whether this run is paused.
+func (p *position) paused(run string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return run != "" && p.saved.Run == run && p.saved.Paused
 }

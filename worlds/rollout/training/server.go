@@ -56,7 +56,7 @@ type Config struct {
 	// Staleness, if set, is how many versions the weights of answers may be behind those that POST /v1/weights said.
 	// Groups with older ones are left out, unless a reader asks otherwise. Default: nil, none is.
 	Staleness *int
-	// Position is the file with the position of POST /get_rollout_data and the version of POST /v1/weights. Default:
+	// Position is the file with the position of POST /get_rollout_data, the version of POST /v1/weights and whether the run is paused. Default:
 	// none, they are lost when Run ends.
 	Position string
 
@@ -118,11 +118,19 @@ func New(c Config) (*Server, error) {
 		position: at, readers: make(chan struct{}, c.Readers), buffer: make(chan *position, 1), stopping: make(chan struct{}),
 	}
 	s.buffer <- at
-	if at.saved.Weights != nil && c.Begun {
+	s.player.remember = func(paused bool) error {
+		run, err := f.run(context.Background())
+		if err == nil {
+			err = at.savePaused(paused, run)
+		}
+		return err
+	}
+	if at.saved.Run != "" && c.Begun {
 		if _, _, _, err := f.count(context.Background()); err != nil {
 			return nil, errors.Join(err, f.close())
 		}
 		s.version.Store(at.weights(f.groups.run))
+		s.player.paused = at.paused(f.groups.run)
 	}
 	s.mux.HandleFunc("GET /health", s.health)
 	s.mux.HandleFunc("POST /v1/start", withBody(s.start))
@@ -381,7 +389,11 @@ func (s *Server) tasks(w http.ResponseWriter, r *http.Request) {
 		fault(w, http.StatusBadRequest, err)
 		return
 	}
-	if err := s.player.change(c, body); err != nil {
+	switch err := s.player.change(c, body); {
+	case errors.Is(err, errNotBegun):
+		fault(w, http.StatusServiceUnavailable, err)
+		return
+	case err != nil:
 		fault(w, http.StatusConflict, err)
 		return
 	}

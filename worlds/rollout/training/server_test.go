@@ -386,6 +386,47 @@ func TestPauseAndWeights(t *testing.T) {
 	s.want("GET", "/v1/groups?max_lag=1", "", 200, `"left":{"weight lag":1}`)
 }
 
+// TestPauseSurvives: a run that a trainer paused is paused in the next process too, from the first call on, until it is resumed. Before play
+// begins, requests are asked to come again.
+func TestPauseSurvives(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, 2)
+	s := l.serve(t, nil)
+	s.want("POST", "/v1/start", "", 202, `"playing"`)
+	s.want("POST", "/v1/pause", "", 200, `"paused":true`)
+	if err := s.stop(); err != nil {
+		t.Fatal(err)
+	}
+	l.paused.Store(false) // another process knows nothing of it
+	begin := make(chan struct{})
+	again := func(c *Config) {
+		c.Begun, c.Resume = true, true
+		plan := c.Plan
+		c.Plan = func(o Override) (Prepared, error) { <-begin; return plan(o) }
+	}
+	s = l.serve(t, again)
+	for _, path := range []string{"/v1/resume", "/v1/pause"} {
+		s.want("POST", path, "", 503, "try again")
+	}
+	s.want("POST", "/v1/tasks", `{"remove":["maze:1"]}`, 503, "try again")
+	s.want("GET", "/v1/status", "", 200, `"paused":true`)
+	close(begin)
+	l.end(0) // it plays
+	s.want("POST", "/v1/resume", "", 200, `"playing"`)
+	if !l.pausedFirst.Load() || l.paused.Load() {
+		t.Error("the run was not paused when it began, or is still paused")
+	}
+	if err := s.stop(); err != nil {
+		t.Fatal(err)
+	}
+	s = l.serve(t, again)
+	l.end(1)
+	if l.pausedFirst.Load() {
+		t.Error("a run that was resumed is paused again")
+	}
+	s.want("GET", "/v1/status", "", 200, `"read":0`)
+}
+
 // TestPauseFinishes: a pause may wait for the calls in flight, but not forever.
 func TestPauseFinishes(t *testing.T) {
 	t.Parallel()

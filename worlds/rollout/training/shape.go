@@ -15,6 +15,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"parley/journal"
+	"parley/llm"
 	"parley/worlds/rollout/rules"
 )
 
@@ -25,7 +26,7 @@ type Shape string
 const (
 	Rows      Shape = "rows"      // answers, as Row
 	Sequences Shape = "sequences" // parts with token ids, as Sequence
-	TRLSFT    Shape = "trl-sft"   // conversations, for TRL's SFTTrainer
+	TRLSFT    Shape = "trl-sft"   // prompts and what follows, for TRL's SFTTrainer
 	TRLDPO    Shape = "trl-dpo"   // the best and the worst of a group, for TRL's DPOTrainer
 	TRLGRPO   Shape = "trl-grpo"  // the prompts of groups, for TRL's GRPOTrainer
 	Slime     Shape = "slime"     // parts, with the names of slime's Sample
@@ -57,6 +58,7 @@ type Sequence struct {
 	// EnvironmentReward and JudgeScore are the parts of Reward, if there is a judge.
 	EnvironmentReward *float64 `json:"environment_reward,omitempty" parquet:"environment_reward,optional"`
 	JudgeScore        *float64 `json:"judge_score,omitempty" parquet:"judge_score,optional"`
+	Advantage         float64  `json:"advantage" parquet:"advantage"` // of the seat in the episode, as in Row
 	Status            string   `json:"status" parquet:"status,dict"`
 	// Tokens, LossMask and Logprobs have one length. Logprobs is missing if the server did not return them.
 	Tokens   []int     `json:"tokens" parquet:"tokens,list"`
@@ -72,11 +74,15 @@ type Sequence struct {
 func sequences(g *Group) (all []Sequence) {
 	for _, r := range g.parts() {
 		if len(r.Tokens) > 0 {
-			all = append(all, Sequence{
+			s := Sequence{
 				Run: r.JobID, Group: r.GroupID, Episode: r.Episode, Attempt: r.Attempt, Agent: r.AgentID, Policy: r.PolicyID, Part: r.Part,
 				Reward: r.Return, EnvironmentReward: r.EnvironmentReward, JudgeScore: r.JudgeScore, Status: r.Status, Tokens: r.Tokens, LossMask: r.LossMask, Logprobs: r.Logprobs,
 				Starts: r.Starts, Versions: r.Versions, Rewards: r.Rewards,
-			})
+			}
+			if r.Advantage != nil {
+				s.Advantage = *r.Advantage
+			}
+			all = append(all, s)
 		}
 	}
 	return all
@@ -94,8 +100,11 @@ func (g *Group) parts() (all []*Row) {
 	return all
 }
 
+// written counts what was written before, for programs whose names are numbers.
+type written struct{ groups, rollouts, records int }
+
 // shaped returns what another program reads of a group. It calls left with the reason for each record that is not made.
-func shaped(g *Group, as Shape, left func(why string)) (all []any, err error) {
+func shaped(g *Group, as Shape, before *written, left func(why string)) (all []any, err error) {
 	switch as {
 	case TRLSFT, OpenAIFT:
 		return g.conversations().whole(as == OpenAIFT)
@@ -104,8 +113,22 @@ func shaped(g *Group, as Shape, left func(why string)) (all []any, err error) {
 	case TRLGRPO:
 		return g.conversations().prompts(g.ID, left)
 	default:
+		groups, rollouts := map[string]int{}, map[string]int{}
+		number := func(of map[string]int, key string, next *int) int {
+			n, ok := of[key]
+			if !ok {
+				n = *next
+				of[key], *next = n, n+1
+			}
+			return n
+		}
 		for _, s := range sequences(g) {
-			all = append(all, s.shaped(as))
+			at := written{
+				groups: number(groups, s.Agent, &before.groups), records: before.records,
+				rollouts: number(rollouts, fmt.Sprint(s.Episode, " ", s.Agent), &before.rollouts),
+			}
+			before.records++
+			all = append(all, s.shaped(as, at))
 		}
 	}
 	return all, nil
@@ -125,27 +148,31 @@ func (g *Group) conversations() (all conversationGroup) {
 	return all
 }
 
+// peers names what an episode is compared with: the same seat in the group's other episodes.
+func peers(group, seat string) string { return group + "/" + seat }
+
 // shaped returns s with the names of another program.
-func (s *Sequence) shaped(as Shape) any {
+func (s *Sequence) shaped(as Shape, at written) any {
 	from := s.Starts[0] // everything after the first prompt is the response
 	tail := func(of []float64) []float64 { return of[min(from, len(of)):] }
 	switch as {
 	case Slime:
 		return map[string]any{
-			"group_index": s.Group, "index": s.Episode, "tokens": s.Tokens, "response_length": len(s.Tokens) - from, "loss_mask": s.LossMask[from:],
-			"rollout_log_probs": tail(s.Logprobs), "weight_versions": s.Versions, "reward": s.Reward, "status": s.Status,
-			"metadata": map[string]any{"run": s.Run, "group": s.Group, "agent": s.Agent, "part": s.Part},
+			"group_index": at.groups, "index": at.records, "rollout_id": at.rollouts, "tokens": s.Tokens, "response_length": len(s.Tokens) - from, "loss_mask": s.LossMask[from:],
+			"rollout_log_probs": tail(s.Logprobs), "weight_versions": append([]string{}, s.Versions...), "reward": s.Reward, "status": s.Status,
+			"metadata": map[string]any{"run": s.Run, "group": peers(s.Group, s.Agent), "episode": s.Episode, "agent": s.Agent, "part": s.Part, "advantage": s.Advantage},
 		}
 	case VeRL:
 		return map[string]any{
 			"prompt_ids": s.Tokens[:from], "response_ids": s.Tokens[from:], "response_mask": s.LossMask[from:], "response_logprobs": tail(s.Logprobs),
-			"reward_score": s.Reward, "num_turns": 2 * s.answers(), "uid": s.Group,
-			"extra_fields": map[string]any{"run": s.Run, "episode": s.Episode, "agent": s.Agent, "part": s.Part, "weight_versions": s.Versions},
+			"reward_score": s.Reward, "num_turns": 2 * s.answers(), "uid": peers(s.Group, s.Agent),
+			"metrics":      map[string]any{"generate_sequences": 0.0, "tool_calls": 0.0, "compute_score": 0.0}, // it has no default
+			"extra_fields": map[string]any{"run": s.Run, "episode": s.Episode, "agent": s.Agent, "part": s.Part, "weight_versions": s.Versions, "advantage": s.Advantage},
 		}
 	default: // AReaL
 		return map[string]any{
 			"input_ids": s.Tokens, "loss_mask": s.LossMask, "logprobs": s.Logprobs, "versions": s.versions(), "attention_mask": ones(len(s.Tokens)),
-			"rewards": s.Reward, "group": s.Group, "episode": s.Episode, "part": s.Part,
+			"rewards": s.Reward, "advantage": s.Advantage, "group": peers(s.Group, s.Agent), "episode": s.Episode, "agent": s.Agent, "part": s.Part,
 		}
 	}
 }
@@ -298,11 +325,20 @@ func (g conversationGroup) prompts(id string, left func(why string)) (all []any,
 	return all, nil
 }
 
-// whole returns every part, for OpenAI or for TRL.
+// whole returns every part, for OpenAI or for TRL. Earlier parts have the answers of its first prompt: those are not trained
+// on again. TRL has them in the prompt, and for OpenAI their weight is 0.
 func (g conversationGroup) whole(openAI bool) (all []any, err error) {
 	for _, parts := range g {
 		for i := range parts {
-			record, err := parts[i].record(openAI, map[string]json.RawMessage{"messages": parts[i].Messages})
+			prompt, rest, err := parts[i].split()
+			if err != nil {
+				return nil, err
+			}
+			of := map[string]json.RawMessage{"prompt": prompt, "completion": rest}
+			if openAI {
+				of = map[string]json.RawMessage{"messages": parts[i].Messages}
+			}
+			record, err := parts[i].record(openAI, of)
 			if err != nil {
 				return nil, err
 			}
@@ -330,7 +366,7 @@ func (p *conversationPart) split() (prompt, rest json.RawMessage, err error) {
 func (p *conversationPart) record(openAI bool, conversations map[string]json.RawMessage) (map[string]any, error) {
 	out := map[string]any{}
 	for name, raw := range conversations {
-		ms, err := conventional(raw, !openAI)
+		ms, err := p.conventional(raw, !openAI)
 		if err != nil {
 			return nil, err
 		}
@@ -347,9 +383,10 @@ func (p *conversationPart) record(openAI bool, conversations map[string]json.Raw
 }
 
 // conventional returns messages without what only Parley has. For a chat template, as TRL uses, the arguments of calls are objects, as chat templates
-// want them, and every message has a content.
-func conventional(raw json.RawMessage, template bool) (any, error) {
-	if !bytes.Contains(raw, []byte(`"tool`)) && !bytes.Contains(raw, []byte(`"thoughts"`)) {
+// want them, and every message has a content. For OpenAI, answers of the first prompt have the weight 0.
+func (p *conversationPart) conventional(raw json.RawMessage, template bool) (any, error) {
+	answered := !template && bytes.Contains(raw, []byte(`"assistant"`))
+	if !answered && !bytes.Contains(raw, []byte(`"tool`)) && !bytes.Contains(raw, []byte(`"thoughts"`)) {
 		return raw, nil
 	}
 	var ms []struct {
@@ -357,12 +394,16 @@ func conventional(raw json.RawMessage, template bool) (any, error) {
 		Content    any        `json:"content,omitempty"`
 		ToolCalls  []wireCall `json:"tool_calls,omitempty"`
 		ToolCallID string     `json:"tool_call_id,omitempty"`
+		Weight     *int       `json:"weight,omitempty"`
 	}
 	if err := json.Unmarshal(raw, &ms); err != nil {
 		return nil, err
 	}
 	for i := range ms {
 		if !template {
+			if i < p.Prompt && ms[i].Role == string(llm.RoleAssistant) {
+				ms[i].Weight = new(int)
+			}
 			continue
 		}
 		if ms[i].Content == nil {
@@ -470,6 +511,7 @@ func newLines(w io.Writer, as Shape, left func(why string)) (put func(*Group) (i
 	out := bufio.NewWriter(w)
 	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false) // what models write is full of < and >
+	var before written
 	put = func(g *Group) (int, error) {
 		var all []any
 		var err error
@@ -483,7 +525,7 @@ func newLines(w io.Writer, as Shape, left func(why string)) (put func(*Group) (i
 				all = append(all, s)
 			}
 		default:
-			if all, err = shaped(g, as, left); err != nil {
+			if all, err = shaped(g, as, &before, left); err != nil {
 				return 0, err
 			}
 		}

@@ -2,6 +2,7 @@ package training
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -59,31 +60,43 @@ func talks(t *testing.T) *journal.Memory {
 	return j
 }
 
-// TestShapes: every token that the model wrote is trained on once, in each shape.
+// TestShapes: each shape has the names and types that its program wants.
 func TestShapes(t *testing.T) {
 	t.Parallel()
-	const talk = `{"role":"user","content":"where?"},{"role":"assistant","content":"left"},{"role":"user","content":"and now?"},{"role":"assistant","content":"left"}`
-	const last = `,{"role":"user","content":"and now?"},{"role":"assistant","content":"left"}`
+	const (
+		said  = `{"role":"assistant","content":"left"}`
+		again = `,{"role":"user","content":"and now?"},`
+		old   = `{"role":"assistant","content":"left","weight":0}`
+		where = `{"role":"user","content":"where?"}`
+	)
 	for _, c := range []struct {
 		as   Shape
 		want []string
 	}{
 		{Sequences, []string{
-			`{"run":"r1","group":"maze:1","episode":0,"attempt":0,"agent":"agent","policy":"x","part":0,"reward":0,"status":"completed","tokens":[1,2,3,4,5,6,7],"loss_mask":[0,1,1,0,1,0,1],"logprobs":[0,-2,-3,0,-5,0,-7],"answer_starts":[1,4,6],"weight_versions":["0","0","1"],"step_rewards":[0,0,0]}`,
-			`{"run":"r1","group":"maze:1","episode":1,"attempt":0,"agent":"agent","policy":"x","part":0,"reward":3,"status":"completed","tokens":[1,2,3,4,5],"loss_mask":[0,1,1,0,1],"logprobs":[0,-2,-3,0,-5],"answer_starts":[1,4],"weight_versions":["0","0"],"step_rewards":[1,1]}`,
-			`{"run":"r1","group":"maze:1","episode":1,"attempt":0,"agent":"agent","policy":"x","part":1,"reward":3,"status":"completed","tokens":[1,23,4,5,6,7],"loss_mask":[0,0,0,0,0,1],"logprobs":[0,0,0,0,0,-7],"answer_starts":[5],"weight_versions":["1"],"step_rewards":[1]}`,
+			`{"run":"r1","group":"maze:1","episode":0,"attempt":0,"agent":"agent","policy":"x","part":0,"reward":0,"advantage":-0.7071064478533713,"status":"completed","tokens":[1,2,3,4,5,6,7],"loss_mask":[0,1,1,0,1,0,1],"logprobs":[0,-2,-3,0,-5,0,-7],"answer_starts":[1,4,6],"weight_versions":["0","0","1"],"step_rewards":[0,0,0]}`,
+			`{"run":"r1","group":"maze:1","episode":1,"attempt":0,"agent":"agent","policy":"x","part":0,"reward":3,"advantage":0.7071064478533713,"status":"completed","tokens":[1,2,3,4,5],"loss_mask":[0,1,1,0,1],"logprobs":[0,-2,-3,0,-5],"answer_starts":[1,4],"weight_versions":["0","0"],"step_rewards":[1,1]}`,
+			`{"run":"r1","group":"maze:1","episode":1,"attempt":0,"agent":"agent","policy":"x","part":1,"reward":3,"advantage":0.7071064478533713,"status":"completed","tokens":[1,23,4,5,6,7],"loss_mask":[0,0,0,0,0,1],"logprobs":[0,0,0,0,0,-7],"answer_starts":[5],"weight_versions":["1"],"step_rewards":[1]}`,
 		}},
-		{TRLSFT, []string{`{"messages":[` + talk + last + `]}`, `{"messages":[` + talk + `]}`, `{"messages":[` + talk + last + `]}`}},
-		{OpenAIFT, []string{`{"messages":[` + talk + last + `]}`, `{"messages":[` + talk + `]}`, `{"messages":[` + talk + last + `]}`}},
+		{TRLSFT, []string{
+			`{"completion":[` + said + again + said + again + said + `],"prompt":[` + where + `]}`,
+			`{"completion":[` + said + again + said + `],"prompt":[` + where + `]}`,
+			`{"completion":[` + said + `],"prompt":[` + where + `,` + said + again + said + again[:len(again)-1] + `]}`,
+		}},
+		{OpenAIFT, []string{
+			`{"messages":[` + where + `,` + said + again + said + again + said + `]}`,
+			`{"messages":[` + where + `,` + said + again + said + `]}`,
+			`{"messages":[` + where + `,` + old + again + old + again + said + `]}`,
+		}},
 		{TRLGRPO, []string{`{"agent":"agent","env":"maze","group":"maze:1","prompt":[{"role":"user","content":"where?"}]}`}},
 		{Slime, []string{
-			`{"group_index":"maze:1","index":0,"loss_mask":[1,1,0,1,0,1],"metadata":{"agent":"agent","group":"maze:1","part":0,"run":"r1"},"response_length":6,"reward":0,"rollout_log_probs":[-2,-3,0,-5,0,-7],"status":"completed","tokens":[1,2,3,4,5,6,7],"weight_versions":["0","0","1"]}`,
+			`{"group_index":0,"index":0,"loss_mask":[1,1,0,1,0,1],"metadata":{"advantage":-0.7071064478533713,"agent":"agent","episode":0,"group":"maze:1/agent","part":0,"run":"r1"},"response_length":6,"reward":0,"rollout_id":0,"rollout_log_probs":[-2,-3,0,-5,0,-7],"status":"completed","tokens":[1,2,3,4,5,6,7],"weight_versions":["0","0","1"]}`,
 		}},
 		{VeRL, []string{
-			`{"extra_fields":{"agent":"agent","episode":0,"part":0,"run":"r1","weight_versions":["0","0","1"]},"num_turns":6,"prompt_ids":[1],"response_ids":[2,3,4,5,6,7],"response_logprobs":[-2,-3,0,-5,0,-7],"response_mask":[1,1,0,1,0,1],"reward_score":0,"uid":"maze:1"}`,
+			`{"extra_fields":{"advantage":-0.7071064478533713,"agent":"agent","episode":0,"part":0,"run":"r1","weight_versions":["0","0","1"]},"metrics":{"compute_score":0,"generate_sequences":0,"tool_calls":0},"num_turns":6,"prompt_ids":[1],"response_ids":[2,3,4,5,6,7],"response_logprobs":[-2,-3,0,-5,0,-7],"response_mask":[1,1,0,1,0,1],"reward_score":0,"uid":"maze:1/agent"}`,
 		}},
 		{AReaL, []string{
-			`{"attention_mask":[1,1,1,1,1,1,1],"episode":0,"group":"maze:1","input_ids":[1,2,3,4,5,6,7],"logprobs":[0,-2,-3,0,-5,0,-7],"loss_mask":[0,1,1,0,1,0,1],"part":0,"rewards":0,"versions":[-1,0,0,-1,0,-1,1]}`,
+			`{"advantage":-0.7071064478533713,"agent":"agent","attention_mask":[1,1,1,1,1,1,1],"episode":0,"group":"maze:1/agent","input_ids":[1,2,3,4,5,6,7],"logprobs":[0,-2,-3,0,-5,0,-7],"loss_mask":[0,1,1,0,1,0,1],"part":0,"rewards":0,"versions":[-1,0,0,-1,0,-1,1]}`,
 		}},
 	} {
 		var out bytes.Buffer
@@ -95,6 +108,137 @@ func TestShapes(t *testing.T) {
 		if a.Joins.Whole != 3 || a.Joins.Drift != 1 || a.Joins.History != 0 {
 			t.Errorf("%s: %+v", c.as, a.Joins)
 		}
+	}
+}
+
+// TestTrainedOnce: each of the six answers of talks is trained on once, in every shape that trains on answers. Masks and
+// messages say which those are.
+func TestTrainedOnce(t *testing.T) {
+	t.Parallel()
+	ones := func(mask any) (n int) {
+		list, _ := mask.([]any)
+		for i, one := range list {
+			if one == 1.0 && (i == 0 || list[i-1] == 0.0) {
+				n++
+			}
+		}
+		return n
+	}
+	answers := func(messages any) (n int) {
+		list, _ := messages.([]any)
+		for _, m := range list {
+			m, _ := m.(map[string]any)
+			if m["role"] == "assistant" && m["weight"] != 0.0 {
+				n++
+			}
+		}
+		return n
+	}
+	for as, trained := range map[Shape]func(record map[string]any) int{
+		Rows:      func(r map[string]any) int { return ones(r["loss_mask"]) },
+		Sequences: func(r map[string]any) int { return ones(r["loss_mask"]) },
+		Slime:     func(r map[string]any) int { return ones(r["loss_mask"]) },
+		VeRL:      func(r map[string]any) int { return ones(r["response_mask"]) },
+		AReaL:     func(r map[string]any) int { return ones(r["loss_mask"]) },
+		TRLSFT:    func(r map[string]any) int { return answers(r["completion"]) },
+		OpenAIFT:  func(r map[string]any) int { return answers(r["messages"]) },
+	} {
+		n := 0
+		for _, record := range recordsOf(t, talks(t), Filter{}, as) {
+			n += trained(record)
+		}
+		if n != 6 {
+			t.Errorf("%s: %d answers are trained on, want 6", as, n)
+		}
+	}
+}
+
+// recordsOf returns the records of a shape.
+func recordsOf(t *testing.T, j journal.Journal, f Filter, as Shape) (all []map[string]any) {
+	t.Helper()
+	var out bytes.Buffer
+	if _, err := Write(t.Context(), &out, j, f, as, JSONL); err != nil {
+		t.Fatal(err)
+	}
+	for d := json.NewDecoder(&out); d.More(); {
+		var one map[string]any
+		if err := d.Decode(&one); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// TestAdvantage: an episode is compared with the same seat in the group's other episodes, and counts once. Seat a always gets 1.25, so that
+// it learns nothing. Seat b gets 3 in an episode of three parts, and 0 in two others.
+func TestAdvantage(t *testing.T) {
+	t.Parallel()
+	j := &journal.Memory{}
+	write := func(e journal.Entry) {
+		if err := j.Append(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	spec := world.Spec{Kind: "rollout", Params: json.RawMessage(`{"env":"maze"}`)}
+	write(&journal.Begun{Run: "r1", Kind: "rollout"})
+	write(&journal.Staged{Specs: world.List(spec, spec, spec)})
+	for n, reward := range []float64{3, 0, 0} {
+		rows := []rules.Row{}
+		for turn := range 4 { // seat a answers once, seat b one or three times, each time to another prompt
+			seat := "b"
+			if turn == 0 {
+				seat = "a"
+			} else if turn > 1 && n > 0 {
+				break
+			}
+			last := turn == 0 || turn == 3 || n > 0
+			write(&journal.Replied{
+				Turn: journal.Turn{Episode: n, Turn: turn}, Seat: seat, Agent: "x", Request: &llm.Request{Messages: []llm.Message{llm.User(fmt.Sprint("turn ", turn))}},
+				Response: &llm.Response{Text: "left", PromptTokenIDs: []int{turn}, TokenIDs: []int{9}},
+			})
+			rows = append(rows, rules.Row{Ask: turn, Step: turn + 1, Seat: seat, Completed: last, Trainable: last})
+		}
+		d, err := json.Marshal(rules.Data{Env: "maze", Stop: rules.StopTerminated, Rows: rows})
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(&journal.Ended{Episode: n, Outcome: world.Outcome{
+			Data: json.RawMessage(d), Scores: []world.Score{{Seat: "a", Name: "reward", Value: 1.25}, {Seat: "b", Name: "reward", Value: reward}},
+		}})
+	}
+	// The returns of b are 3, 0 and 0: their mean is 1 and their standard deviation the square root of 3.
+	want := map[string]string{"a 0": "0.000", "a 1": "0.000", "a 2": "0.000", "b 0": "1.155", "b 1": "-0.577", "b 2": "-0.577"}
+	for _, as := range []Shape{Rows, Sequences, Slime, VeRL, AReaL} {
+		for _, f := range []Filter{{}, {MinReward: new(float64)}} { // what is left out does not change it
+			records := recordsOf(t, j, f, as)
+			peers := map[any]string{}
+			for _, r := range records {
+				from, group := r, any(nil)
+				switch as {
+				case Slime:
+					from, group = r["metadata"].(map[string]any), r["group_index"]
+				case VeRL:
+					from, group = r["extra_fields"].(map[string]any), r["uid"]
+				case AReaL:
+					group = r["group"]
+				}
+				seat := fmt.Sprint(cmp.Or(from["agent"], from["agent_id"]))
+				if got := fmt.Sprintf("%.3f", from["advantage"]); got != want[fmt.Sprint(seat, " ", from["episode"])] {
+					t.Errorf("%s: seat %s in episode %v: %s", as, seat, from["episode"], got)
+				}
+				if other := peers[group]; group != nil && other != "" && other != seat {
+					t.Errorf("%s: seats %s and %s are in group %v", as, seat, other, group)
+				}
+				peers[group] = seat
+			}
+			if len(records) != 8 {
+				t.Errorf("%s: %d records, want 8", as, len(records))
+			}
+		}
+	}
+	if slime := recordsOf(t, j, Filter{}, Slime); slime[1]["rollout_id"] != slime[3]["rollout_id"] || slime[0]["rollout_id"] == slime[1]["rollout_id"] || slime[1]["index"] == slime[3]["index"] {
+		t.Errorf("parts of a seat in an episode are one rollout: %v", slime)
 	}
 }
 
@@ -125,10 +269,10 @@ func TestToolShapes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for as, want := range map[Shape]string{
-		OpenAIFT: `{"messages":[` + head + `{"role":"assistant","tool_calls":` + call + `},{"role":"tool","content":"dark","tool_call_id":"1"},` + tail + `],"tools":` + tools + `}`,
-		TRLSFT:   `{"messages":[` + head + `{"role":"assistant","content":"","tool_calls":` + parts + `},{"role":"tool","content":"dark","tool_call_id":"1"},` + tail + `],"tools":` + string(text) + `}`,
+		OpenAIFT: `{"messages":[` + head + `{"role":"assistant","tool_calls":` + call + `,"weight":0},{"role":"tool","content":"dark","tool_call_id":"1"},` + tail + `],"tools":` + tools + `}`,
+		TRLSFT:   `{"completion":[` + tail + `],"prompt":[` + head + `{"role":"assistant","content":"","tool_calls":` + parts + `},{"role":"tool","content":"dark","tool_call_id":"1"}],"tools":` + string(text) + `}`,
 	} {
-		all, err := shaped(&Group{Members: []*Trajectory{{Rows: []Row{r}}}}, as, func(string) {})
+		all, err := shaped(&Group{Members: []*Trajectory{{Rows: []Row{r}}}}, as, &written{}, func(string) {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,14 +328,14 @@ func TestPairs(t *testing.T) {
 		{nil, "null", "[]"},
 	} {
 		left := []string{}
-		all, err := shaped(&Group{Members: c.members}, TRLDPO, func(why string) { left = append(left, why) })
+		all, err := shaped(&Group{Members: c.members}, TRLDPO, &written{}, func(why string) { left = append(left, why) })
 		got, _ := json.Marshal(all)
 		if err != nil || string(got) != c.want || fmt.Sprint(left) != c.left {
 			t.Errorf("%s %v %v, want %s %s", got, left, err, c.want, c.left)
 		}
 	}
 	left := []string{}
-	if all, err := shaped(&Group{Members: []*Trajectory{split}}, TRLGRPO, func(why string) { left = append(left, why) }); err != nil || len(all) > 0 || fmt.Sprint(left) != "[several parts]" {
+	if all, err := shaped(&Group{Members: []*Trajectory{split}}, TRLGRPO, &written{}, func(why string) { left = append(left, why) }); err != nil || len(all) > 0 || fmt.Sprint(left) != "[several parts]" {
 		t.Errorf("prompts: %v %v %v", all, left, err)
 	}
 }

@@ -46,7 +46,9 @@ type Trajectory struct {
 	Data             rules.Data
 	// Return is what each seat was paid in all.
 	Return map[string]float64
-	Rows   []Row
+	// Advantage is how much better each seat that is trained did than in the other episodes of the group.
+	Advantage map[string]float64
+	Rows      []Row
 	// Joins counts how the answers of each seat followed each other.
 	Joins Joins
 }
@@ -78,6 +80,8 @@ type Row struct {
 	StepReward float64 `json:"step_reward" parquet:"step_reward"`
 	Reward     float64 `json:"reward" parquet:"reward"` // of the seat, up to here
 	Return     float64 `json:"return" parquet:"return"` // of the seat, in all
+	// Advantage is that of the seat in the episode, in each of its rows. It is missing if the episode is not trained on.
+	Advantage *float64 `json:"advantage,omitempty" parquet:"advantage,optional"`
 	// EnvironmentReward and JudgeScore are the parts of Return, if there is a judge.
 	EnvironmentReward  *float64 `json:"environment_reward,omitempty" parquet:"environment_reward,optional"`
 	JudgeScore         *float64 `json:"judge_score,omitempty" parquet:"judge_score,optional"`
@@ -157,6 +161,9 @@ func (s *stamp) rows(t *Trajectory, entries []journal.Entry, f Filter) error {
 		row.Failed = validText(t.Failed)
 		row.verdict(t)
 		row.Return, row.Info, row.Dataset = t.Return[r.Seat], env.Info[r.Step], env.Dataset
+		if advantage, ok := t.Advantage[r.Seat]; ok {
+			row.Advantage = &advantage
+		}
 		answers[r.Seat], places[r.Seat] = append(answers[r.Seat], answer), append(places[r.Seat], i)
 	}
 	for _, seat := range slices.Sorted(maps.Keys(answers)) {

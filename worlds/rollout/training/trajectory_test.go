@@ -97,7 +97,7 @@ func TestRow(t *testing.T) {
 	want := Row{
 		JobID: "r1", SessionID: "r1-0-1", StepID: 2, Attempt: 1, EnvName: "maze", GroupID: "maze:5", GroupSize: 1, AgentID: "agent", PolicyID: "x", LLMModel: "m",
 		Messages: json.RawMessage(`[{"role":"user","content":"second?"},{"role":"assistant","content":"second"}]`), Response: "second", FinishReason: "stop",
-		StepReward: 2, Reward: 2, Return: 2, IsTerminal: true, IsSessionCompleted: true, IsTrainable: true, Status: "completed", Stop: "terminated",
+		StepReward: 2, Reward: 2, Return: 2, Advantage: new(float64), IsTerminal: true, IsSessionCompleted: true, IsTrainable: true, Status: "completed", Stop: "terminated",
 		EnvState: `{"weight_version":"12"}`, WeightVersion: "12", Tokens: []int{5, 6, 7, 8, 9}, LossMask: []int{0, 0, 1, 1, 1}, Logprobs: []float64{0, 0, -1, -2, -3},
 		Part: 1, Starts: []int{2}, Versions: []string{"12"}, Rewards: []float64{2},
 		At: time.Unix(9, 0).UTC(),
