@@ -225,7 +225,7 @@ func untilAgrees(t *testing.T, run *results.Run, want []app.Score) {
 		})
 		for width, ends := range map[float64]bool{half * 1.001: true, half * 0.999: false} {
 			plan, err := planner.Until{
-				Cells: []world.Spec{played[0].Spec}, Score: s.Score, Bounds: run.Bounds[s.Score], Width: width, Confidence: results.Confidence, Min: len(played), Max: 10 * len(played),
+				Cells: []world.Spec{played[0].Spec}, Score: s.Score, Bounds: run.Bounds[s.Score], Width: width, Confidence: results.Confidence, Min: max(2, s.Episodes), Max: 10 * len(played), Step: 1,
 			}.Plan()
 			if err != nil {
 				t.Fatal(err)
