@@ -597,8 +597,10 @@ func printTrouble(w io.Writer, sum *app.Summary) {
 		}
 		fmt.Fprintln(w, "not reached: "+terminal.Safe(text))
 	}
-	if sum.CopiesNote != "" {
-		fmt.Fprintln(w, terminal.Safe(sum.CopiesNote))
+	for _, note := range []string{sum.CountedNote, sum.CopiesNote} {
+		if note != "" {
+			fmt.Fprintln(w, terminal.Safe(note))
+		}
 	}
 	if f := sum.Fault; f != nil {
 		fmt.Fprintf(w, "failed most often (%s): %s\n", terminal.Number(f.Episodes), terminal.Safe(f.String()))
