@@ -119,7 +119,7 @@ func Interval(q statmath.Quantity) string {
 		return digits(q.Value) + " [unknown]"
 	}
 	n := decimals(half)
-	f := func(x float64) string { return strconv.FormatFloat(x, 'f', n, 64) }
+	f := func(x float64) string { return text.Decimals(x, n) }
 	return fmt.Sprintf("%s [%s, %s]", f(q.Value), f(q.Low), f(q.High))
 }
 
