@@ -199,7 +199,7 @@ func below(p float64) string {
 func (r *CompareResult) table() Section {
 	t := &Table{Name: "comparisons", Title: "All comparisons", Grouped: true, Track: 6, Filter: len(r.Comparisons) > 30, Columns: []Column{
 		KeyColumn("score"), KeyColumn("of"), KeyColumn("a"), KeyColumn("b"), NumberColumn("mean of a"), NumberColumn("mean of b"),
-		NumberColumn("difference"), detail(NumberColumn("effect")), detail(NumberColumn("p")), NumberColumn("adjusted p"), NumberColumn("n"), textColumn("unit"), textColumn("test"), textColumn("finding"), NumberColumn("more"), NumberColumn("needs at least"), NumberColumn("episodes"), NumberColumn("failed of a"), NumberColumn("failed of b"), textColumn("caution"), detail(textColumn("note")),
+		NumberColumn("difference"), NumberColumn("effect"), detail(NumberColumn("p")), NumberColumn("adjusted p"), NumberColumn("n"), textColumn("unit"), textColumn("test"), textColumn("finding"), NumberColumn("more"), NumberColumn("needs at least"), NumberColumn("episodes"), NumberColumn("failed of a"), NumberColumn("failed of b"), textColumn("caution"), detail(textColumn("note")),
 	}}
 	for i := range r.Comparisons {
 		c := &r.Comparisons[i]

@@ -74,6 +74,11 @@ func TestCompareSaysWhatFailed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			for _, column := range result.table().Blocks[0].Table.Columns {
+				if column.Detail && column.Name == "effect" {
+					t.Error("people do not see the effect")
+				}
+			}
 			one := result.Comparisons[0]
 			if one.FailedA != c.a || one.FailedB != c.b || (one.Caution == "") != (c.caution == "") || !strings.Contains(one.Caution, c.caution) {
 				t.Errorf("%d and %d failed: %q", one.FailedA, one.FailedB, one.Caution)
