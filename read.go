@@ -226,7 +226,7 @@ const (
 )
 
 // Estimates returns the means of the scores of all episodes that did not fail, with 95% intervals, by score and by these
-// parts. They are the numbers of parley report, without labels and scores that were added later.
+// parts. They are the numbers of parley report, without labels and scores that were added later: while the run is not complete, whole deals count, in the order of the plan.
 func (r *Reader) Estimates(ctx context.Context, by ...Part) ([]Estimate, error) {
 	head, err := r.Head(ctx)
 	if err != nil {

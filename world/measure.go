@@ -2,6 +2,7 @@ package world
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 
 	"parley/stats"
@@ -75,6 +76,30 @@ func (b Bounds) Any() bool { return b.Low == b.High }
 
 // finite reports whether there is a lowest and a highest value.
 func (b Bounds) finite() bool { return !b.Any() && !math.IsInf(b.High-b.Low, 0) }
+
+// Holds reports whether a value is possible. A value that misses a bound by less than rounding errors make is.
+func (b Bounds) Holds(value float64) bool {
+	const rounding = 1e-9
+	if b.Any() || math.IsNaN(value) {
+		return true // a value that is no number counts nowhere
+	}
+	room := rounding * max(1, math.Abs(value))
+	return value >= b.Low-room && value <= b.High+room
+}
+
+// String describes the bounds: 0 to 1.
+func (b Bounds) String() string {
+	switch {
+	case b.Any(), math.IsInf(b.Low, -1) && math.IsInf(b.High, 1):
+		return "any number"
+	case math.IsInf(b.High, 1):
+		return fmt.Sprintf("%g or more", b.Low)
+	case math.IsInf(b.Low, -1):
+		return fmt.Sprintf("%g or less", b.High)
+	default:
+		return fmt.Sprintf("%g to %g", b.Low, b.High)
+	}
+}
 
 // Hold cuts an interval around a value to the bounds. The true value is within them, so the confidence stays the
 // same. It does not change an infinite end, nor an interval whose value is out of bounds.

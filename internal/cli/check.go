@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -325,18 +326,23 @@ func facts(e *app.Estimate) [][2]string {
 // balanceFacts says in which ways the lineups are balanced, and which agents have most and least where they are
 // not.
 func balanceFacts(b *planfile.Balance) [][2]string {
+	var out [][2]string
+	one, two, seats := "every agent", "every two agents", "every seat"
+	for _, seat := range slices.Sorted(maps.Keys(b.Fixed)) {
+		one, two, seats = "every agent that moves", "every two agents that move", "every other seat"
+		out = append(out, [2]string{"balance", fmt.Sprintf("%s always sits in %s", terminal.OneLine(b.Fixed[seat]), terminal.OneLine(seat))})
+	}
 	var even []string
 	for _, part := range []struct {
 		is   bool
 		what string
 	}{
-		{b.Seats, "every agent sits in every seat"}, {b.Meetings, "every two agents meet"}, {b.Neighbours, "every agent follows every other one"},
+		{b.Seats, one + " sits in " + seats}, {b.Meetings, two + " meet"}, {b.Neighbours, one + " follows every other one"},
 	} {
 		if part.is {
 			even = append(even, part.what)
 		}
 	}
-	var out [][2]string
 	if len(even) > 0 {
 		out = append(out, [2]string{"balance", fmt.Sprintf("of %s lineups: %s equally often", terminal.Number(b.Lineups), strings.Join(even, ", and "))})
 	}

@@ -22,6 +22,7 @@ type compareCmd struct {
 	Against    string   `placeholder:"NAME" help:"Compare all others with this one. Default: every pair."`
 	Correction string   `enum:"holm,bh,none" default:"holm" placeholder:"METHOD" help:"How to correct p for the number of comparisons: holm, bh (Benjamini and Hochberg) or none. Default: ${default}."`
 	All        bool     `help:"Show every comparison. Default: at most the 20 most interesting."`
+	CountAll   bool     `help:"Count every episode that ended, also if a run is not complete. Short episodes end first, so the numbers are biased."`
 	tableFlags
 }
 
@@ -45,8 +46,11 @@ func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
 	if err != nil {
 		return err
 	}
+	countAll(sources, c.CountAll)
 	runs := make([]*results.Run, len(sources))
+	biased := false
 	for i := range sources {
+		biased = biased || sources[i].Run.Biased()
 		runs[i] = sources[i].Run
 		if left := report.TagsLeftOut(runs[i]); left != "" {
 			notes = append(notes, left)
@@ -74,7 +78,11 @@ func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
 		if err != nil {
 			return factorError(err)
 		}
-		d.Sections = append(d.Sections, report.EffectsSection(report.AnalyzeFactors(runs, factors, c.Score, c.Correction)))
+		effects := []report.Section{report.EffectsSection(report.AnalyzeFactors(runs, factors, c.Score, c.Correction))}
+		if biased {
+			report.Caution(effects, results.BiasedNote)
+		}
+		d.Sections = append(d.Sections, effects...)
 	}
 	if err := c.show(s, d, c.Files); err != nil {
 		return err

@@ -95,3 +95,13 @@ func TestCompareProblems(t *testing.T) {
 		}
 	}
 }
+
+// TestCompareByPreset checks that --by knows a param that the plan varies and that episodes do not have.
+func TestCompareByPreset(t *testing.T) {
+	t.Parallel()
+	sequential(t)
+	plan := write(t, "plan.yaml", "kind: evolve\nagents: {model: sim/solver}\nparams: {population_size: 4, max_generations: 1, problems: {train: 4, validation: 0, test: 8}, baselines: {seeds: 0}}\nplan: {matrix: {params: {preset: [quick, random_search]}, repeat: 2}}\n")
+	file := filepath.Join(t.TempDir(), "run.parley")
+	parley(t, State{}, "run", plan, "--out", file, "--quiet").want(t, exit.OK)
+	parley(t, State{}, "compare", file, "--by", "preset").want(t, exit.OK).wantOut(t, "quick and random_search")
+}

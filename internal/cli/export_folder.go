@@ -50,6 +50,7 @@ func (c *exportCmd) folders(ctx context.Context, s *State) (err error) {
 		}
 		kind := s.kindOf(run.Head.Begun)
 		run.Know(kind)
+		run.Everything = true // an export has the data, and computes nothing
 		if _, ok := world.As[world.FileMaker](kind); !ok {
 			return exit.Usagef("--format folder: %s has no files to read: export a table, or see parley show", cmp.Or(kind.Name, run.Head.Begun.Kind+", as it was played,"))
 		}

@@ -26,6 +26,7 @@ type reportCmd struct {
 	Separate    bool     `help:"Show runs side by side, even if they are parts of the same experiment."`
 	Episodes    int      `default:"500" placeholder:"N" help:"Maximum number of episodes to list on the page. Default: ${default}."`
 	By          []string `placeholder:"FACTOR" help:"Also group scores by this factor, and show its effect: a tag, a param, file, agent, model, seat, lineup, cell or variation. Give several, separated by commas, for interactions."`
+	CountAll    bool     `help:"Count every episode that ended, also if the run is not complete. Short episodes end first, so the numbers are biased."`
 	Transcripts int      `default:"20" placeholder:"N" help:"Maximum number of transcripts on the page. Default: ${default}."`
 	tableFlags
 }
@@ -60,6 +61,7 @@ func (c *reportCmd) Run(ctx context.Context, s *State) (err error) {
 				return err
 			}
 		}
+		countAll(runs, c.CountAll)
 		d, err = report.Build(ctx, runs, report.Options{Tool: Version(), Episodes: c.Episodes, Transcripts: c.Transcripts, By: c.By})
 		return factorError(err)
 	})
@@ -71,6 +73,13 @@ func (c *reportCmd) Run(ctx context.Context, s *State) (err error) {
 		return err
 	}
 	return reportLosses(s, stores...)
+}
+
+// countAll sets whether all episodes count that ended.
+func countAll(runs []report.Source, all bool) {
+	for _, r := range runs {
+		r.Run.Everything = all
+	}
 }
 
 // merged reads runs as one if they are parts of one experiment. Otherwise it says why they are shown side by

@@ -255,6 +255,8 @@ func TestCheckBalance(t *testing.T) {
 			t.Errorf("%s: it does not say %q:\n%s", rotate, want, got)
 		}
 	}
+	fixed := write(t, "fixed.yaml", "kind: secrets\nagents: {a: sim/a, b: sim/b, c: sim/c}\nparams: {players: 3}\nplan: {matrix: {lineups: [{player1: a, player2: b, player3: c}, {player1: b, player2: a, player3: c}]}}\n")
+	parley(t, State{}, "check", fixed, "--episodes", "2").want(t, exit.OK).wantOut(t, "c always sits in player3", "every agent that moves sits in every other seat")
 	got := parley(t, State{}, "check", plan, "--episodes", "2", "--json").want(t, exit.OK).stdout
 	if !strings.Contains(got, `"neighbours": true`) && !strings.Contains(got, `"neighbours":true`) {
 		t.Error(got)

@@ -22,6 +22,7 @@ import (
 	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
+	"parley/internal/kit/text"
 	"parley/internal/run/control"
 	"parley/internal/run/engine"
 	"parley/internal/run/growth"
@@ -558,9 +559,9 @@ func (v *runView) printAgents(w io.Writer, sum *app.Summary) {
 	for _, sc := range sum.Agents {
 		interval := "not known"
 		if !math.IsInf(sc.Interval.Half(), 0) {
-			interval = fmt.Sprintf("%.3f to %.3f", sc.Interval.Low, sc.Interval.High)
+			interval = text.Decimals(sc.Interval.Low, 3) + " to " + text.Decimals(sc.Interval.High, 3)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%.3f\t%s\t\n", sc.Agent, sc.Score, terminal.Number(sc.Episodes), terminal.Number(sc.N), sc.Mean, interval)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t\n", sc.Agent, sc.Score, terminal.Number(sc.Episodes), terminal.Number(sc.N), text.Decimals(sc.Mean, 3), interval)
 	}
 	_ = t.Flush()
 	fmt.Fprintln(w)
@@ -597,8 +598,10 @@ func printTrouble(w io.Writer, sum *app.Summary) {
 		}
 		fmt.Fprintln(w, "not reached: "+terminal.Safe(text))
 	}
-	if sum.CopiesNote != "" {
-		fmt.Fprintln(w, terminal.Safe(sum.CopiesNote))
+	for _, note := range []string{sum.CountedNote, sum.CopiesNote} {
+		if note != "" {
+			fmt.Fprintln(w, terminal.Safe(note))
+		}
 	}
 	if f := sum.Fault; f != nil {
 		fmt.Fprintf(w, "failed most often (%s): %s\n", terminal.Number(f.Episodes), terminal.Safe(f.String()))

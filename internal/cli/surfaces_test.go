@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"parley/internal/cli/app"
@@ -225,7 +226,7 @@ func untilAgrees(t *testing.T, run *results.Run, want []app.Score) {
 		})
 		for width, ends := range map[float64]bool{half * 1.001: true, half * 0.999: false} {
 			plan, err := planner.Until{
-				Cells: []world.Spec{played[0].Spec}, Score: s.Score, Bounds: run.Bounds[s.Score], Width: width, Confidence: results.Confidence, Min: len(played), Max: 10 * len(played),
+				Cells: []world.Spec{played[0].Spec}, Score: s.Score, Bounds: run.Bounds[s.Score], Width: width, Confidence: results.Confidence, Min: max(2, s.Episodes), Max: 10 * len(played), Step: 1,
 			}.Plan()
 			if err != nil {
 				t.Fatal(err)
@@ -243,4 +244,48 @@ func TestFactorsLeaveOut(t *testing.T) {
 	t.Parallel()
 	file := duel(t, "x.parley", "agents.small={model: sim/small, tags: {size: s}}")
 	parley(t, State{}, "report", file, "--by", "size").want(t, exit.OK).wantOut(t, "Left out because they do not have a level of every factor", "scores of large")
+}
+
+// TestStoppedSurfaces checks that the summary of a run, report and compare count the same episodes of a stopped run, that they say
+// what does not count, and that --count-all counts it with a caution.
+func TestStoppedSurfaces(t *testing.T) {
+	t.Parallel()
+	sequential(t)
+	var specs []world.Spec
+	var ends []journal.Entry
+	for i := range 40 {
+		agent := []string{"a", "b"}[i%2]
+		specs = append(specs, world.Spec{Kind: "other.py:Other", Lineup: map[string]string{"s": agent}, Deal: i / 2})
+		if i != 20 { // of deal 10
+			ends = append(ends, &journal.Ended{Episode: i, Outcome: world.Outcome{Scores: []world.Score{{Seat: "s", Name: "points", Value: float64(i % 7)}}}})
+		}
+	}
+	file := runfiletest.File(t, append([]journal.Entry{
+		&journal.Begun{Version: journal.Version, Run: "r", Kind: "other.py:Other", Plan: json.RawMessage(`{}`), Agents: []world.Agent{{Name: "a", Model: "sim/a"}, {Name: "b", Model: "sim/b"}}},
+		&journal.Opened{}, &journal.Staged{Specs: world.List(specs...)},
+	}, append(ends, &journal.Closed{State: journal.Stopped})...)...)
+	const note, biased = "39 of 40 episodes have ended. 19 of these do not count", "short episodes ended first"
+	for _, verb := range []string{"report", "compare"} {
+		got := parley(t, State{}, verb, file).want(t, exit.OK).wantOut(t, note)
+		if strings.Contains(got.stdout, biased) {
+			t.Errorf("%s: %s", verb, got.stdout)
+		}
+		parley(t, State{}, verb, file, "--count-all").want(t, exit.OK).wantOut(t, "All of these count", biased)
+	}
+	store, err := runfile.OpenRead(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	head, err := store.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d tables
+	d.read(t, parley(t, State{}, "report", file, "--json").want(t, exit.OK).stdout)
+	want := app.ByAgent(results.Outcomes(head, world.Kind{}))
+	d.same(t, "report", "scores", want)
+	if want[0].Episodes != 10 {
+		t.Errorf("%+v", want)
+	}
 }

@@ -217,8 +217,8 @@ func (g *game) check(sc world.Score) {
 	switch {
 	case at < 0:
 		g.fail("the outcome has a score %s of %q, which the kind does not declare", sc.Name, sc.Seat)
-	case !g.declared[at].Any() && (sc.Value < g.declared[at].Low || sc.Value > g.declared[at].High):
-		g.fail("score %s of %q is %v, and is declared to be from %v to %v", sc.Name, sc.Seat, sc.Value, g.declared[at].Low, g.declared[at].High)
+	case !g.declared[at].Holds(sc.Value):
+		g.fail("score %s of %q is %v, and its declared range is %s", sc.Name, sc.Seat, sc.Value, g.declared[at].Bounds)
 	}
 }
 

@@ -234,7 +234,7 @@ func TestExerciseFindsKinds(t *testing.T) {
 			d.Scores = []world.Measure{{Name: "length"}} // of the whole episode
 		})},
 		{"plays twice the same", "does not declare", with(func(d *Simple[params]) { d.Scores = []world.Measure{} })},
-		{"plays twice the same", "declared to be from 0 to 0.5", with(func(d *Simple[params]) {
+		{"plays twice the same", "its declared range is 0 to 0.5", with(func(d *Simple[params]) {
 			d.Scores = []world.Measure{{Name: "length", Seats: []string{"a"}, Bounds: world.Bounds{High: 0.5}}}
 		})},
 		{"plays the same beside another", "beside deal 1", kindOf(func(_ *params, t *world.Table) world.Outcome {

@@ -49,6 +49,8 @@ type Summary struct {
 	Again []journal.Again `json:"again,omitempty"`
 	// CopiesNote says why there are copies and what to do. Empty: there are no copies.
 	CopiesNote string `json:"copies_note"`
+	// CountedNote says which episodes that ended are not in Scores and Agents, and why. Empty: all are.
+	CountedNote string `json:"counted_note"`
 	// Unreached names the cells that ended before their score was as precise as plan.until asks.
 	Unreached []string `json:"unreached,omitempty"`
 
@@ -147,7 +149,7 @@ func (p process) summarize(ctx context.Context, j journal.Journal) (*Summary, er
 	outcomes := results.Outcomes(head, p.plan.Kind)
 	s.Distinct, s.Copies = results.Distinct(head)
 	s.Again = head.Begun.Again
-	s.CopiesNote = results.CopiesNote(head)
+	s.CopiesNote, s.CountedNote = results.CopiesNote(head), outcomes.CountedNote()
 	s.Scores, s.Agents = Scores(outcomes), ByAgent(outcomes)
 	if p.plan.Until != nil && s.State == journal.Complete {
 		s.Unreached = unreached(outcomes, p.plan)

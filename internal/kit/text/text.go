@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -127,6 +128,14 @@ func GroupDigits(n int) string {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
+}
+
+// Decimals formats a number with so many decimals, or a very large one with an exponent.
+func Decimals(x float64, decimals int) string {
+	if math.Abs(x) >= 1e12 {
+		return strconv.FormatFloat(x, 'g', 4, 64)
+	}
+	return strconv.FormatFloat(x, 'f', decimals, 64)
 }
 
 // Ranges formats numbers in ascending order as "1, 2, 5 to 9". It writes at most limit ranges, and how many numbers are left out; 0: all.

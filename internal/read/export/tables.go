@@ -489,6 +489,7 @@ func (x *export) writeNotes(ctx context.Context, t *world.NoteTable) error {
 		return err
 	}
 	run.Know(x.kind)
+	run.Everything = true // an export has the data, and computes nothing
 	columns := noteColumns(t)
 	return run.EachWithData(ctx, x.store, func(p world.Played) error {
 		if x.without[p.Episode] {

@@ -76,6 +76,9 @@ type Comparison struct {
 	Beyond int
 	Played int    // episodes of both sides
 	Note   string // a caveat
+	// FailedA and FailedB are how many episodes of the groups failed. They have no score.
+	FailedA, FailedB int
+	Caution          string // why the numbers may be wrong; empty: nothing is known
 
 	perDeal int // episodes
 	pairs   pairing
@@ -91,6 +94,7 @@ type CompareResult struct {
 	Groups      []string
 	Comparisons []Comparison // the most interesting first if there are more than shown
 	Copies      []string     // which runs have copies of episodes, why, and what to do
+	Notes       []string     // what is not counted or compared, and why
 
 	all bool // show all
 }
@@ -117,7 +121,7 @@ func Compare(runs []*results.Run, names []string, c CompareConfig) (*CompareResu
 		return nil, err
 	}
 	if len(found.groups) < 2 {
-		return nil, fmt.Errorf("by %s: %w: %s", c.By, ErrNothingToCompare, oneGroup(c, names, found.groups))
+		return nil, fmt.Errorf("by %s: %w: %s", c.By, ErrNothingToCompare, strings.Join(append([]string{oneGroup(c, names, found.groups)}, found.onlyFailed()...), "; "))
 	}
 	if err := refuseUnknown(c.By, []string{c.Against}, found.groups); c.Against != "" && err != nil {
 		return nil, err
@@ -127,13 +131,23 @@ func Compare(runs []*results.Run, names []string, c CompareConfig) (*CompareResu
 		return nil, fmt.Errorf("by %s: %w: no two groups have the same score", c.By, ErrNothingToCompare)
 	}
 	r := &CompareResult{By: c.By, Correct: c.Correct, Groups: found.groups, all: c.All}
+	biased := false
 	for i, one := range runs {
 		if note := results.CopiesNote(one.Head); note != "" {
 			r.Copies = append(r.Copies, names[i]+": "+note)
 		}
+		if note := one.CountedNote(); note != "" {
+			r.Notes = append(r.Notes, names[i]+": "+note)
+		}
+		biased = biased || one.Biased()
 	}
+	r.Notes = append(r.Notes, found.onlyFailed()...)
 	for _, m := range matches {
-		r.Comparisons = append(r.Comparisons, m.compare(bounds(runs, m.score), len(matches)))
+		one := m.compare(bounds(runs, m.score), len(matches))
+		if biased {
+			one.Caution = join(results.BiasedNote, one.Caution)
+		}
+		r.Comparisons = append(r.Comparisons, one)
 	}
 	r.adjust()
 	r.plan()
@@ -191,6 +205,7 @@ func (m match) compare(within world.Bounds, matches int) Comparison {
 	if d := c.MeanA.Value - c.MeanB.Value - c.Difference.Value; math.Abs(d) > 1e-9*(math.Abs(c.MeanA.Value)+math.Abs(c.MeanB.Value)) {
 		c.Note = join("the means are over all episodes, the difference only over what both played alike", c.Note)
 	}
+	c.countFailed(m)
 	return c
 }
 

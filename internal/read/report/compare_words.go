@@ -36,6 +36,9 @@ const maxWords = 12
 // words returns the findings: what differs, what cannot be shown yet, and where there is no sign of a difference.
 func (r *CompareResult) words() Section {
 	s := Section{ID: "findings", Title: "Findings"}
+	for _, note := range r.Notes {
+		s.Blocks = append(s.Blocks, Block{Text: note})
+	}
 	all := slices.Clone(r.Comparisons)
 	if r.common() != "" { // it is stated below the table
 		for i := range all {
@@ -134,12 +137,16 @@ func (c *Comparison) beyond() string {
 	return fmt.Sprintf("; to show a difference as small as this takes more than %s", plural(c.Beyond, c.unit()))
 }
 
-// caveat returns the end of a sentence, with the caveat if there is one.
+// caveat returns the end of a sentence, with the caveat and the caution if there are any.
 func (c *Comparison) caveat() string {
-	if c.Note == "" {
-		return "."
+	end := "."
+	if c.Note != "" {
+		end = "; " + c.Note + "."
 	}
-	return "; " + c.Note + "."
+	if c.Caution != "" {
+		end += " Caution: " + c.Caution + "."
+	}
+	return end
 }
 
 func (c *Comparison) unit() string { return cmp.Or(c.Unit, "deal") }
@@ -192,14 +199,14 @@ func below(p float64) string {
 func (r *CompareResult) table() Section {
 	t := &Table{Name: "comparisons", Title: "All comparisons", Grouped: true, Track: 6, Filter: len(r.Comparisons) > 30, Columns: []Column{
 		KeyColumn("score"), KeyColumn("of"), KeyColumn("a"), KeyColumn("b"), NumberColumn("mean of a"), NumberColumn("mean of b"),
-		NumberColumn("difference"), detail(NumberColumn("effect")), detail(NumberColumn("p")), NumberColumn("adjusted p"), NumberColumn("n"), textColumn("unit"), textColumn("test"), textColumn("finding"), NumberColumn("more"), NumberColumn("needs at least"), NumberColumn("episodes"), detail(textColumn("note")),
+		NumberColumn("difference"), NumberColumn("effect"), detail(NumberColumn("p")), NumberColumn("adjusted p"), NumberColumn("n"), textColumn("unit"), textColumn("test"), textColumn("finding"), NumberColumn("more"), NumberColumn("needs at least"), NumberColumn("episodes"), NumberColumn("failed of a"), NumberColumn("failed of b"), textColumn("caution"), detail(textColumn("note")),
 	}}
 	for i := range r.Comparisons {
 		c := &r.Comparisons[i]
 		t.Rows = append(t.Rows, []Cell{
 			Word(c.Score), Word(c.Of), Word(c.A), Word(c.B), Quantity(c.MeanA), Quantity(c.MeanB),
 			Quantity(c.Difference), Quantity(c.Effect), pValue(c.Test.P), pValue(c.Adjusted), whole(c.N),
-			Word(c.unit() + "s"), Word(c.how()), Word(c.finding()), c.more(), countOrDash(c.Least), whole(c.Played), Word(c.Note),
+			Word(c.unit() + "s"), Word(c.how()), Word(c.finding()), c.more(), countOrDash(c.Least), whole(c.Played), countOrDash(c.FailedA), countOrDash(c.FailedB), Word(c.Caution), Word(c.Note),
 		})
 	}
 	if !r.all && len(t.Rows) > maxComparisons {

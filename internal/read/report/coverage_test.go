@@ -103,6 +103,67 @@ func clustered(bounds world.Bounds, deals, each int, one func(r *rand.Rand, luck
 	}
 }
 
+// stopped plays a plan of so many deals, some at once, in order, and stops it when a number of episodes has ended. An episode
+// that scores 1 is short. It returns nil if no deal counts.
+func stopped(r *rand.Rand, deals, atOnce, stop int, share float64) *results.Run {
+	all, ends := make([]drawn, deals), make([]float64, deals)
+	free := make([]float64, atOnce) // when each place is free again
+	for i := range all {
+		place := slices.Index(free, slices.Min(free))
+		took := 10 * r.ExpFloat64()
+		if all[i] = (drawn{deal: i}); r.Float64() < share {
+			all[i].value, took = 1, r.ExpFloat64()
+		}
+		free[place] += took
+		ends[i] = free[place]
+	}
+	at := slices.Sorted(slices.Values(ends))[stop-1]
+	run := scored(world.Share(), 1, all...)
+	for i, end := range ends {
+		if end > at {
+			run.Head.Ended.Delete(i)
+		}
+	}
+	if ends[0] > at {
+		return nil
+	}
+	return results.Outcomes(run.Head, run.Kind())
+}
+
+// stoppedShare estimates the mean of stopped runs in which something counts.
+func stoppedShare(deals, atOnce, stop int) func(*rand.Rand) (statmath.Quantity, float64) {
+	return func(r *rand.Rand) (statmath.Quantity, float64) {
+		for {
+			if run := stopped(r, deals, atOnce, stop, 0.54); run != nil {
+				return estimated(run), 0.54
+			}
+		}
+	}
+}
+
+// TestStopped checks that the mean of a stopped run is not that of its short episodes, unless everything counts, and that this
+// is said.
+func TestStopped(t *testing.T) {
+	t.Parallel()
+	run := stopped(rand.New(rand.NewPCG(16, 8)), 200, 50, 52, 0.54)
+	if q := estimated(run); !q.Holds(0.54) || !strings.Contains(run.CountedNote(), "52 of 200 episodes have ended") {
+		t.Errorf("%v: %s", q, run.CountedNote())
+	}
+	run.Everything = true
+	if q := estimated(run); q.Holds(0.54) || q.N != 52 || !run.Biased() {
+		t.Errorf("everything: %v, biased: %v", q, run.Biased())
+	}
+	d, err := Build(t.Context(), []Source{{Run: run, Journal: &journal.Memory{}, Kind: run.Kind()}}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range d.Tables() {
+		if table.Name == "scores" && (table.Columns[len(table.Columns)-1].Name != "caution" || table.Rows[0][len(table.Columns)-1].Text != results.BiasedNote) {
+			t.Errorf("%+v", table)
+		}
+	}
+}
+
 // versus estimates the difference of a and b on the same deals, or on separate deals.
 func versus(bounds world.Bounds, deals, each int, same bool, one func(r *rand.Rand, luck, gain float64) float64, truth float64) func(*rand.Rand) (statmath.Quantity, float64) {
 	return func(r *rand.Rand) (statmath.Quantity, float64) {
@@ -143,6 +204,8 @@ func means95() []setup {
 			why: "so few episodes have only a few possible shares, so intervals jump", low: 97, high: 99.5},
 		{name: "share of 1", size: "20 episodes", trial: alone(world.Share(), 20, func(*rand.Rand) float64 { return 1 }, 1),
 			why: "at the bound every sample is the same, and its interval ends there", low: 100, high: 100},
+		{name: "share, stopped when 100 of 200 had ended", size: "20 at once", trial: stoppedShare(200, 20, 100)},
+		{name: "share, stopped when 52 of 200 had ended", size: "50 at once", trial: stoppedShare(200, 50, 52)},
 		{name: "score from 0 to 34, skewed", size: "16 episodes", trial: alone(world.Bounds{Low: 0, High: 34}, 16, func(r *rand.Rand) float64 { return 34 * math.Pow(r.Float64(), 4) }, 34.0/5)},
 		{name: "score from 0 to 5, far from both", size: "8 episodes", trial: alone(world.Bounds{Low: 0, High: 5}, 8, func(r *rand.Rand) float64 { return 3 + 2*r.Float64() }, 4)},
 		{name: "whole numbers from 0 to 10", size: "12 episodes", trial: alone(world.Bounds{Low: 0, High: 10}, 12, func(r *rand.Rand) float64 { return float64(r.IntN(11)) }, 5)},

@@ -158,6 +158,7 @@ func TestWords(t *testing.T) {
 	for got, want := range map[string]string{
 		Interval(interval(0.421, 0.354, 0.486)):    "0.42 [0.35, 0.49]",
 		Interval(interval(0.0012, 0.0010, 0.0014)): "0.0012 [0.0010, 0.0014]",
+		Interval(interval(1e300, 9e299, 2e300)):    "1e+300 [9e+299, 2e+300]",
 		Interval(interval(1234.5, 1000, 1500)):     "1234 [1000, 1500]",
 		Interval(interval(0.5, math.Inf(-1), 1)):   "0.5 [unknown]",
 		Interval(statmath.Unknown(0, "")):          "–",

@@ -219,6 +219,9 @@ type series struct {
 	score, of string
 	share     bool // all values are 0 or 1
 	by        map[string][]observation
+	seats     map[string]bool         // that have the score
+	failed    map[string]*failedGroup // by group too
+	spent     map[int]results.Spending
 }
 
 type collection struct {
@@ -237,18 +240,28 @@ func collect(runs []*results.Run, names []string, c CompareConfig) (*collection,
 		return nil, err
 	}
 	out, from := &collection{}, pasts(runs)
+	spent := map[int]results.Spending{} // by episode, numbered across runs
 	at := map[[2]string]*series{}
 	subject, where := subjects(runs, factors), stratumOf(factors)
 	plays := playNumbers{}
 	episodes := 0
+	var failed []failedEpisode
+	group := func(run int, spec world.Spec, seat string) (string, bool) {
+		levels, ok := factors.Of(run, spec, seat)
+		return strings.Join(levels[:len(factors.Names)], ", "), ok
+	}
 	for i, r := range runs {
 		deals := r.Deals()
 		r.Each(func(p world.Played) {
 			episodes++
+			deal, play := deals.Of(p.Spec), plays.of(r, p)
+			if p.Episode < len(r.Spent) {
+				spent[episodes] = r.Spent[p.Episode]
+			}
 			if p.Outcome.Failed != "" {
+				failed = append(failed, failedEpisode{i, episodes, p.Spec, deal})
 				return
 			}
-			deal, play := deals.Of(p.Spec), plays.of(r, p)
 			for _, s := range p.Outcome.Scores {
 				if !slices.Contains(out.scores, s.Name) {
 					out.scores = append(out.scores, s.Name)
@@ -256,16 +269,16 @@ func collect(runs []*results.Run, names []string, c CompareConfig) (*collection,
 				if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) || (len(c.Scores) > 0 && !slices.Contains(c.Scores, s.Name)) {
 					continue
 				}
-				levels, ok := factors.Of(i, p.Spec, s.Seat)
+				group, ok := group(i, p.Spec, s.Seat)
 				if !ok {
 					continue
 				}
-				group := strings.Join(levels[:len(factors.Names)], ", ")
 				key := [2]string{s.Name, subject(p.Spec, s.Seat)}
 				if at[key] == nil {
-					at[key] = &series{score: key[0], of: key[1], share: true, by: map[string][]observation{}}
+					at[key] = &series{score: key[0], of: key[1], share: true, by: map[string][]observation{}, seats: map[string]bool{}, spent: spent}
 					out.series = append(out.series, at[key])
 				}
+				at[key].seats[s.Seat] = true
 				at[key].share = at[key].share && (s.Value == 0 || s.Value == 1)
 				at[key].by[group] = append(at[key].by[group], observation{
 					deal: deal, play: play, stratum: where(p.Spec, s.Seat), episode: episodes, value: s.Value,
@@ -277,6 +290,7 @@ func collect(runs []*results.Run, names []string, c CompareConfig) (*collection,
 			}
 		})
 	}
+	out.addFailed(failed, group, subject)
 	out.sort()
 	return out, nil
 }

@@ -86,6 +86,9 @@ func Build(ctx context.Context, sources []Source, o Options) (*Document, error) 
 		if err != nil {
 			return nil, err
 		}
+		if s.Run.Biased() {
+			Caution(sections, results.BiasedNote)
+		}
 		if len(sources) > 1 {
 			for j := range sections {
 				sections[j].Label(names[i])

@@ -26,7 +26,7 @@ func headline(source Source, several bool) Section {
 		s.Blocks = append(s.Blocks, facts(r))
 	}
 	b, all, acts, e := r.Head.Begun, r.Total("ask"), r.Total("act"), r.Episodes
-	for _, text := range []string{runfile.LostText(source.Journal), forkText(b.Fork), mergedText(source), grownText(b.Grown, e.Total), editedText(b.Edited), AgainText(b.Again), TagsLeftOut(source.Run)} {
+	for _, text := range []string{runfile.LostText(source.Journal), forkText(b.Fork), mergedText(source), grownText(b.Grown, e.Total), editedText(b.Edited), AgainText(b.Again), TagsLeftOut(source.Run), r.CountedNote()} {
 		if text != "" {
 			s.Blocks = append(s.Blocks, Block{Text: text})
 		}
@@ -218,8 +218,11 @@ func stamp(t time.Time) string {
 
 // scores returns the tables of scores: first by agent, and then by whatever else
 // varies in this run.
-func scores(r *results.Run, colours *Palette) Section {
-	s := Section{ID: "scores", Title: "Scores", Text: "Means over episodes with 95% intervals. An episode counts once in a group; failed episodes do not count. Total is the sum of all values, which of a share is how often; independent is the number of independent observations: episodes with the same deal, and copies of one play, count as one."}
+func scores(r *results.Run, colours *Palette) (s Section) {
+	s = Section{ID: "scores", Title: "Scores", Text: "Means over episodes with 95% intervals. An episode counts once in a group; failed episodes do not count. Total is the sum of all values, which of a share is how often; independent is the number of independent observations: episodes with the same deal, and copies of one play, count as one."}
+	if t := failedTable(r, colours); len(t.Rows) > 0 {
+		defer func() { s.Blocks = append(s.Blocks, Block{Title: t.Title, Table: t}) }()
+	}
 	agents := r.Scores(func(g results.Group) results.Group {
 		return results.Group{Score: g.Score, Agent: g.Agent, Model: g.Model}
 	})

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -75,6 +76,28 @@ func seconds(d time.Duration) Cell { return Cell{Text: Duration(d), Value: d.Sec
 // Quantity returns a cell with a number and its interval.
 func Quantity(q statmath.Quantity) Cell { return Cell{Text: Interval(q), Value: q} }
 
+// Caution adds a column with a caution to each table of sections that has a number with an interval.
+func Caution(sections []Section, caution string) {
+	for _, s := range sections {
+		for _, b := range s.Blocks {
+			if b.Table != nil {
+				b.Table.caution(caution)
+			}
+		}
+	}
+}
+
+func (t *Table) caution(text string) {
+	estimate := func(c Cell) bool { _, ok := c.Value.(statmath.Quantity); return ok }
+	if !slices.ContainsFunc(t.Rows, func(row []Cell) bool { return slices.ContainsFunc(row, estimate) }) {
+		return
+	}
+	t.Columns = append(slices.Clip(t.Columns), textColumn("caution"))
+	for i, row := range t.Rows {
+		t.Rows[i] = append(slices.Clip(row), Word(text))
+	}
+}
+
 // sampleEstimate returns the estimate of a sample. A share is from 0 to 1.
 func sampleEstimate(s *world.Sample, share bool) statmath.Quantity {
 	if s == nil {
@@ -96,7 +119,7 @@ func Interval(q statmath.Quantity) string {
 		return digits(q.Value) + " [unknown]"
 	}
 	n := decimals(half)
-	f := func(x float64) string { return strconv.FormatFloat(x, 'f', n, 64) }
+	f := func(x float64) string { return text.Decimals(x, n) }
 	return fmt.Sprintf("%s [%s, %s]", f(q.Value), f(q.Low), f(q.High))
 }
 

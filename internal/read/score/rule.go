@@ -142,6 +142,14 @@ func options() []expr.Option {
 
 // Eval applies a rule to a seat of an episode, or to the whole episode if seat is empty. ok is false if there is no score.
 func (c *compiledRule) Eval(of *Episode, seat string) (value float64, ok bool, err error) {
+	value, ok, err = c.eval(of, seat)
+	if ok && c.Low != nil && c.High != nil && !c.Bounds().Holds(value) { // no other rule can leave its range
+		return 0, false, fmt.Errorf("the value is %g, and the rule's range is %s: correct the rule, low or high", value, c.Bounds())
+	}
+	return value, ok, err
+}
+
+func (c *compiledRule) eval(of *Episode, seat string) (value float64, ok bool, err error) {
 	switch {
 	case c.program != nil:
 		return c.express(of, seat)

@@ -47,3 +47,18 @@ func TestInfinite(t *testing.T) {
 		}
 	}
 }
+
+// TestOutOfRange: a value outside of the range of a rule is no score, and the reason says so.
+func TestOutOfRange(t *testing.T) {
+	t.Parallel()
+	low, high := 0.0, 5.0
+	for expr, want := range map[string]string{"5": "", "7": "the value is 7, and the rule's range is 0 to 5", "-1e300": "the value is -1e+300"} {
+		c, err := Rule{Expr: expr, Low: &low, High: &high}.Compile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok, err := c.Eval(&Episode{}, ""); ok != (want == "") || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, %v, want %s", expr, ok, err, want)
+		}
+	}
+}

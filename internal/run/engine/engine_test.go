@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -235,6 +236,31 @@ func TestStops(t *testing.T) {
 				t.Errorf("resumed: %+v, %v", got, err)
 			}
 		})
+	}
+}
+
+// TestScoresStayInRange checks that an episode whose score is outside of its declared range fails, and says where and how.
+func TestScoresStayInRange(t *testing.T) {
+	t.Parallel()
+	for value, failed := range map[float64]string{
+		0.5: "", 1 + 1e-12: "", math.NaN(): "",
+		1.5:    "episode 0: the score share of a is 1.5, and its declared range is 0 to 1: correct the world or the range",
+		-1e300: "episode 0: the score share of a is -1e+300, and its declared range is 0 to 1: correct the world or the range",
+	} {
+		k := crowd()
+		k.Scores = []world.Measure{{Name: "share", Seats: []string{"a"}, Bounds: world.Share()}, {Name: "any", Bounds: world.Anything()}}
+		k.Play = func(*turns, *world.Table) world.Outcome {
+			return world.Outcome{Scores: []world.Score{{Name: "any", Value: 1e300}, {Name: "undeclared", Value: -1}, {Seat: "a", Name: "share", Value: value}}}
+		}
+		j := &journal.Memory{}
+		c := config(&models{width: 2}, j, 1)
+		c.Kind = world.Define(k)
+		if got, err := Run(t.Context(), c); err != nil || got.Ended != 1 {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		if o := journaltest.Ends(t, j)[0].Outcome; o.Failed != failed || (len(o.Scores) == 0) != (failed != "") {
+			t.Errorf("%v: %+v", value, o)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +20,7 @@ type episode struct {
 	number   int
 	attempt  int
 	spec     world.Spec
+	params   world.Params
 	draw     planner.Draw
 	session  string
 	recorded *recorded            // what the journal has of this attempt, without turns that were replayed
@@ -114,9 +116,9 @@ func (r *run) world(ep *episode, lineup world.Lineup, exited func(world.World)) 
 			exited(panicking("the kind called runtime.Goexit, or Fatal of a test"))
 		}
 	}()
-	params, err := r.Kind.Read(ep.spec.Params)
+	ep.params, err = r.Kind.Read(ep.spec.Params)
 	if err == nil {
-		w, err = r.Kind.World(params, lineup)
+		w, err = r.Kind.World(ep.params, lineup)
 	}
 	returned = true
 	return w, err
@@ -286,6 +288,11 @@ func (r *run) end(s *strand, o world.Outcome, stack string) {
 	if err != nil {
 		o.Failed, data = "outcome: "+err.Error(), nil
 	}
+	if o.Failed == "" {
+		if err := r.checkScores(ep, o.Scores); err != nil {
+			o.Failed, o.Scores = err.Error(), nil
+		}
+	}
 	o.Data = json.RawMessage(data)
 	e := &journal.Ended{Episode: ep.number, Attempt: ep.attempt, Outcome: o, At: time.Now(), Stack: stack}
 	e.Play, e.Chance = s.play(o)
@@ -301,6 +308,36 @@ func (r *run) end(s *strand, o world.Outcome, stack string) {
 		r.sched.ended(ep, e, line)
 	}, e)
 	stopAll(all) // after a panic, some may still wait
+}
+
+// checkScores refuses scores outside of what the kind declares: an interval that stays within the bounds would be wrong. The kind
+// may panic.
+func (r *run) checkScores(ep *episode, scores []world.Score) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("kind %s: Measures panicked: %v", r.Kind.Name, p)
+		}
+	}()
+	if len(scores) == 0 {
+		return nil
+	}
+	declared := r.Kind.Measures(ep.params)
+	for _, s := range scores {
+		i := slices.IndexFunc(declared, func(m world.Measure) bool { return m.Name == s.Name })
+		if i < 0 || declared[i].Holds(s.Value) {
+			continue
+		}
+		return fmt.Errorf("episode %d: the score %s is %g, and its declared range is %s: correct the world or the range", ep.number, scoreOf(s), s.Value, declared[i].Bounds)
+	}
+	return nil
+}
+
+// scoreOf names a score: points, or points of first.
+func scoreOf(s world.Score) string {
+	if s.Seat == "" {
+		return s.Name
+	}
+	return s.Name + " of " + s.Seat
 }
 
 // marshal encodes a world's value. The world's own code may panic.

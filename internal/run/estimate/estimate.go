@@ -166,10 +166,10 @@ func (c Config) estimate(t *trial, o *outlook) *Estimate {
 		if !priced {
 			e.Unpriced = append(e.Unpriced, model)
 		}
-		e.Models = append(e.Models, ModelUse{Model: model, Use: o.use(of, o.parts, priced), charged: o.amount(o.parts, values(of, func(s spent) float64 { return s.charged }))})
+		e.Models = append(e.Models, ModelUse{Model: model, Use: o.use(of, o.parts, priced, c.Plan.Batches(model)), charged: o.amount(o.parts, values(of, func(s spent) float64 { return s.charged }))})
 	}
 	known := len(e.Unpriced) < len(e.Models) || len(e.Models) == 0
-	e.Use = o.use(t.of(func(string) bool { return true }), o.parts, known)
+	e.Use = o.use(t.of(func(string) bool { return true }), o.parts, known, t.anyBatches())
 	if o.foreseen && len(o.parts) > 1 {
 		e.Parts = t.partUses(o, known)
 	}
@@ -186,8 +186,18 @@ func (c Config) estimate(t *trial, o *outlook) *Estimate {
 	return e
 }
 
+// anyBatches reports whether some model can be asked through a batch API. The others then cost as much as live.
+func (t *trial) anyBatches() bool {
+	for model := range t.models {
+		if t.plan.Batches(model) {
+			return true
+		}
+	}
+	return false
+}
+
 // use adds up what the episodes of the sample used.
-func (o *outlook) use(of []spent, parts []part, priced bool) Use {
+func (o *outlook) use(of []spent, parts []part, priced, batches bool) Use {
 	sum := func(get func(spent) float64) Amount { return o.amount(parts, values(of, get)) }
 	maybe := func(known bool, get func(spent) float64) *Amount {
 		if !known {
@@ -206,7 +216,7 @@ func (o *outlook) use(of []spent, parts []part, priced bool) Use {
 		Output:    sum(func(s spent) float64 { return s.output }),
 		OutputMax: maybe(bounded, func(s spent) float64 { return s.outputMax }),
 		Cost:      maybe(priced, func(s spent) float64 { return s.cost.Dollars() }),
-		Batch:     maybe(priced, func(s spent) float64 { return s.batch.Dollars() }),
+		Batch:     maybe(priced && batches, func(s spent) float64 { return s.batch.Dollars() }),
 		CostMax:   maybe(priced && bounded, func(s spent) float64 { return s.worst.Dollars() }),
 	}
 }
@@ -460,7 +470,7 @@ func (t *trial) partUses(o *outlook, priced bool) []PartUse {
 			u.Episodes.High += p.high
 		}
 		u.Stages = int(maxOfCells(same, func(p part) float64 { return float64(p.stages) }))
-		u.Use = o.use(of, same, priced)
+		u.Use = o.use(of, same, priced, t.anyBatches())
 	}
 	return uses
 }

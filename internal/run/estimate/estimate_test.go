@@ -67,11 +67,24 @@ plan: {matrix: {agents: [a, b, c], repeat: 20}}
 			t.Errorf("%s: %v is not in %v", c.what, is, c.part.Total)
 		}
 	}
-	if part.Cost.Episode.Mean <= part.Batch.Episode.Mean || part.CostMax != nil {
-		t.Errorf("cost %+v, in batches %+v, at most %+v", part.Cost, part.Batch, part.CostMax)
+	if part.Batch != nil || part.CostMax != nil {
+		t.Errorf("no provider has batches: %+v, at most %+v", part.Batch, part.CostMax)
 	}
 	if len(part.Unpriced) != 1 || part.Unpriced[0] != "lab/x" || len(part.Unbounded) != 0 {
 		t.Errorf("unpriced %v, unbounded %v", part.Unpriced, part.Unbounded)
+	}
+}
+
+// TestEstimateBatches prices batches where providers have them, and the calls of the others live.
+func TestEstimateBatches(t *testing.T) {
+	t.Parallel()
+	e := estimated(t, worlds.Standard(), "kind: secrets\nagents: {a: {model: openai/gpt-4.1-mini, max_tokens: 50}, b: {model: sim/small, max_tokens: 50}}\nlineup: {first: a, second: b}\nepisodes: 2\n", Config{Episodes: 2})
+	batched, live := e.Models[0], e.Models[1]
+	if batched.Batch == nil || batched.Batch.Episode.Mean >= batched.Cost.Episode.Mean || live.Batch != nil || live.Cost == nil {
+		t.Fatalf("%+v, %+v", batched.Use, live.Use)
+	}
+	if want := batched.Batch.Episode.Mean + live.Cost.Episode.Mean; math.Abs(e.Batch.Episode.Mean-want) > 1e-12 {
+		t.Errorf("%v, want %v", e.Batch.Episode.Mean, want)
 	}
 }
 

@@ -252,7 +252,7 @@ func (t *trial) replied(e *journal.Replied, seen map[journal.Turn]bool) {
 	s := spent{
 		calls: 1, input: float64(used.Input), output: float64(used.Output), outputMax: float64(req.MaxTokens),
 		charged: float64(t.charged(req, used)),
-		cost:    p.Cost(used, false), batch: p.Cost(used, true), worst: p.Cost(llm.Usage{Input: used.Input, Audio: used.Audio, Output: req.MaxTokens}, false),
+		cost:    p.Cost(used, false), batch: p.Cost(used, t.plan.Batches(req.Model)), worst: p.Cost(llm.Usage{Input: used.Input, Audio: used.Audio, Output: req.MaxTokens}, false),
 	}
 	if req.MaxTokens <= 0 {
 		s.open = 1

@@ -99,7 +99,7 @@ func untilKeys() *Shape {
 		Key{Name: "agent", Shape: nonEmptyText(), Default: "the score of the whole episode", Doc: "Whose score, wherever it sits. Not together with seat."},
 		Key{Name: "width", Shape: &Shape{Form: yamltree.Number, Min: 0, Max: math.MaxFloat64, Above: true}, Required: true, Doc: "Half the width of the interval to reach: 0.05 for ±0.05."},
 		Key{Name: "confidence", Shape: &Shape{Form: yamltree.Number, Min: 0, Max: 1, Above: true, Below: true}, Default: "0.95", Doc: "The confidence of the interval."},
-		Key{Name: "min", Shape: intShape(2, world.MaxEpisodes), Default: "30", Doc: "The smallest number of episodes of a cell."},
+		Key{Name: "min", Shape: intShape(2, world.MaxEpisodes), Default: "30", Doc: "The smallest number of episodes of a cell that have the score."},
 		Key{Name: "max", Shape: intShape(2, world.MaxEpisodes), Default: "1000", Doc: "The largest number of episodes of a cell."},
 		Key{Name: "step", Shape: intShape(1, world.MaxEpisodes), Default: "min", Doc: "How many more episodes to play at a time."},
 	)

@@ -379,6 +379,8 @@ type Balance struct {
 	Seats      bool `json:"seats"`
 	Meetings   bool `json:"meetings"`
 	Neighbours bool `json:"neighbours"`
+	// Fixed are the seats in which one agent always sits, with that agent: the rest is about the other seats.
+	Fixed map[string]string `json:"fixed,omitempty"`
 	// Uneven lists what is not balanced: the pairs with the highest and the lowest count.
 	Uneven []string `json:"uneven,omitempty"`
 }
@@ -399,7 +401,17 @@ func (m *Matrix) Balance(seats []string) *Balance {
 	if agents := slices.Compact(slices.Sorted(slices.Values(m.AgentNames()))); len(moved) < 2 || len(agents) > maxBalanced {
 		return nil
 	}
-	return balance(moved, lineups)
+	b := balance(moved, lineups)
+	for _, seat := range seats {
+		if slices.Contains(moved, seat) {
+			continue
+		}
+		if b.Fixed == nil {
+			b.Fixed = map[string]string{}
+		}
+		b.Fixed[seat] = lineups[0][seat]
+	}
+	return b
 }
 
 func balance(seats []string, lineups []map[string]string) *Balance {

@@ -235,6 +235,13 @@ func (p *Plan) ParamsError(err error) error {
 	return p.checker.ParamsError(p.Kind.Name, err, yamltree.Path{"params"}, nil)
 }
 
+// Batches reports whether the provider of a model has a batch API.
+func (p *Plan) Batches(model string) bool {
+	account, _ := llm.SplitModel(model)
+	i := slices.IndexFunc(p.Providers, func(one provider.Provider) bool { return one.Name == account })
+	return i >= 0 && p.Providers[i].Batch != nil
+}
+
 // Agent returns the agent of that name.
 func (p *Plan) Agent(name string) (world.Agent, bool) {
 	i := slices.IndexFunc(p.Agents, func(a world.Agent) bool { return a.Name == name })

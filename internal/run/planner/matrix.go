@@ -42,6 +42,17 @@ func VariationOf(cell string) string {
 	return name
 }
 
+// LabelValue returns what the label of a cell says about a param, such as quick for preset in "preset=quick: generation 1", or "".
+func LabelValue(cell, param string) string {
+	cell, _, _ = strings.Cut(cell, ": ") // a kind's own plan adds to the label
+	for part := range strings.SplitSeq(cell, ", ") {
+		if value, ok := strings.CutPrefix(part, param+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
 // Plan checks m and makes it a plan. It plays the first repetition of every cell, then the second, and so on, so that an
 // interrupted run has played all cells equally often.
 func (m Matrix) Plan() (world.Plan, error) {

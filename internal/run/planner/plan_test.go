@@ -280,15 +280,15 @@ func TestUntilStopsWhenNarrow(t *testing.T) {
 func TestUntilStopsEachCellAlone(t *testing.T) {
 	t.Parallel()
 	u := planner.Until{
-		Cells: []world.Spec{{Cell: "steady"}, {Cell: "wild"}, {Cell: "mute"}}, Score: "s",
-		Width: 0.5, Min: 4, Max: 10, Step: 4,
+		Cells: []world.Spec{{Cell: "steady"}, {Cell: "wild"}, {Cell: "mute"}, {Cell: "frail"}}, Score: "s",
+		Width: 0.5, Min: 4, Max: 10, Step: 2,
 	}
 	played := map[string]int{}
 	for _, stage := range follow(t, u.Plan, func(_ int, s world.Spec) world.Outcome {
-		switch s.Cell {
-		case "steady":
+		switch {
+		case s.Cell == "steady", s.Cell == "frail" && s.Deal%2 == 0: // of frail, every other fails
 			return world.Outcome{Scores: []world.Score{{Name: "s", Value: 5}}}
-		case "wild":
+		case s.Cell == "wild":
 			return world.Outcome{Scores: []world.Score{{Name: "s", Value: float64(100 * (s.Deal % 2))}}}
 		default:
 			return world.Outcome{Failed: "mute"}
@@ -301,7 +301,7 @@ func TestUntilStopsEachCellAlone(t *testing.T) {
 			played[p.Spec.Cell]++
 		}
 	}
-	if want := map[string]int{"steady": 4, "wild": 10, "mute": 4}; !reflect.DeepEqual(played, want) {
+	if want := map[string]int{"steady": 4, "wild": 10, "mute": 4, "frail": 8}; !reflect.DeepEqual(played, want) {
 		t.Errorf("played %v, want %v", played, want)
 	}
 }

@@ -31,15 +31,16 @@ type Until struct {
 	Width float64 `json:"width"`
 	// Confidence is that of the interval. Default: 0.95.
 	Confidence float64 `json:"confidence"`
-	// Min and Max bound the repetitions of a cell, and Step is how many more to play at a time. Default: 30, 1,000 and Min.
+	// Min is how many episodes of a cell must have the score, Max the most repetitions of a cell, and Step how many more to
+	// play at a time. Default: 30, 1,000 and Min.
 	Min  int `json:"min"`
 	Max  int `json:"max"`
 	Step int `json:"step"`
 }
 
-// Plan checks u and makes it a plan. A cell ends when the interval of its score is narrow enough, after Max repetitions,
-// or when more would show nothing: after Min repetitions, none had the score, all were copies of one play, or a score
-// without bounds was always the same. Failed episodes do not count. If no episode has the score although some succeeded,
+// Plan checks u and makes it a plan. A cell ends after Max repetitions, or earlier with Min episodes that have the score: when
+// its interval is narrow enough, or when more would show nothing, because all are copies of one play, or a score without bounds
+// was always the same. It also ends if none of Min repetitions has the score. Failed episodes do not count. If no episode has the score although some succeeded,
 // its name is wrong: the plan ends after the first stage, and Err lists the scores.
 func (u Until) Plan() (world.Plan, error) {
 	u = u.WithDefaults()
@@ -212,7 +213,12 @@ func (p *untilPlan) done(c *untilCell) bool {
 	if c.dealt < p.Min || c.dealt < p.Max && (c.dealt-p.Min)%p.Step != 0 {
 		return false // it is not checked yet
 	}
-	if c.sample.Episodes() == 0 || c.sample.Hopeless() {
+	switch n := c.sample.Episodes(); {
+	case n == 0:
+		return true
+	case n < p.Min:
+		return false // the others failed
+	case c.sample.Hopeless():
 		return true
 	}
 	return c.sample.Estimate(p.Confidence).Half() <= p.Width

@@ -161,10 +161,11 @@ func (t *ModelTimes) add(meta llm.Metadata) {
 
 // Spending is the calls, tokens and cost of an episode.
 type Spending struct {
-	Calls  int       `json:"calls"` // of models and people
-	Acts   int       `json:"acts,omitempty"`
-	Tokens int       `json:"tokens"`
-	Cost   llm.Money `json:"cost_usd"`
+	Calls       int       `json:"calls"` // of models and people
+	FailedCalls int       `json:"failed_calls,omitempty"`
+	Acts        int       `json:"acts,omitempty"`
+	Tokens      int       `json:"tokens"`
+	Cost        llm.Money `json:"cost_usd"`
 }
 
 // Batch is a batch at a provider.
@@ -227,6 +228,7 @@ func (b *accountBuilder) reply(e *journal.Replied) {
 	if b.has(e.Episode) {
 		s := &b.run.Spent[e.Episode]
 		s.Calls += oneIf(k.Kind == "ask")
+		s.FailedCalls += oneIf(k.Kind == "ask" && e.Error != nil)
 		s.Acts += oneIf(k.Kind == "act")
 		s.Tokens = llm.AddTokens(s.Tokens, usage.Total())
 		s.Cost = s.Cost.Plus(e.Cost())

@@ -205,6 +205,13 @@ func (f *Factors) find(runs []*Run, name string) (factor, bool) {
 			return factor{name, OfParam, level}, true
 		}
 	}
+	// A kind that plans its own episodes may not give them the param: then the name of the cell has it.
+	level = func(_ *runFactors, s world.Spec, _ string) string { return planner.LabelValue(s.Cell, path) }
+	for i, spec := range specsOf(runs) {
+		if level(f.runs[i], spec, "") != "" {
+			return factor{name, OfCell, level}, true
+		}
+	}
 	return factor{}, false
 }
 

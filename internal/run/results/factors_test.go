@@ -66,6 +66,7 @@ func TestFactors(t *testing.T) {
 		{"set.of.it", "", [3]string{"true", "true", ""}},
 		{"text", "", [3]string{"#10a9270a", "y", ""}},
 		{"prompt,n", "first", [3]string{"terse,2", "long,10", ""}},
+		{"second", "", [3]string{"b", "b", ""}}, // the name of a cell has it
 	} {
 		f, err := FactorsOf([]*Run{r}, []string{"run.parley"}, strings.Split(c.by, ","))
 		if err != nil {

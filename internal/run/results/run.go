@@ -1,7 +1,7 @@
 // Package results reads runs for those who look at them: reports, exports, pages and tables.
 //
 // Fold makes a Run of a journal: episodes, scores (scores.go, factors.go), costs and times (accounts.go), failures and what to do about
-// them (failures.go), and which episodes are independent evidence (units.go). ReadTranscript reads one episode in the order of a
+// them (failures.go), which episodes are independent evidence (units.go), and which count while a run is not complete (counted.go). ReadTranscript reads one episode in the order of a
 // story. An Index lists, filters and searches a million episodes without folding the run.
 //
 // What it promises: the same run gives the same view, whatever its concurrency, because
@@ -50,6 +50,8 @@ type Run struct {
 	Spent []Spending
 	took  []world.Took // by episode too
 	units *runUnits    // nil: not found yet
+	// Everything counts all episodes that ended, also if the run is not complete: see CountedNote.
+	Everything bool
 	// Bounds are the possible values of scores, by name, as far as the kind declares them: see Know.
 	Bounds   map[string]world.Bounds
 	Plans    []json.RawMessage // of the runs that it consists of, if several are read as one
@@ -130,7 +132,7 @@ func (r *Run) count() {
 	r.Episodes.Waiting = r.Episodes.Total - r.Head.Ended.Len() - r.Episodes.Playing
 }
 
-// Each calls f with every episode that ended, in episode order, with its Labels and Added scores, without the Data of its outcome.
+// Each calls f with every episode that ended and counts (see CountedNote), in episode order, with its Labels and Added scores, without the Data of its outcome.
 func (r *Run) Each(f func(world.Played)) {
 	r.each(func(p world.Played, _ world.Unit) { f(p) })
 }
@@ -138,26 +140,33 @@ func (r *Run) Each(f func(world.Played)) {
 // each also passes what of its unit an episode shares with others.
 func (r *Run) each(f func(p world.Played, shared world.Unit)) {
 	r.FindUnits()
-	i := 0
+	i := -1
 	for spec, e := range r.Head.Played() {
+		if i++; r.leaves(i) {
+			continue
+		}
 		unit, shared := r.units.of(i, &e)
 		p := r.played(spec, &e, unit)
 		if added, labels := r.Added[p.Episode], r.Labels[p.Episode]; len(added)+len(labels) > 0 {
 			p.Outcome.Scores = slices.Concat(p.Outcome.Scores, added, labels)
 		}
 		f(p, shared)
-		i++
 	}
 }
+
+// leaves reports whether an episode does not count. place is its place among those that ended.
+func (r *Run) leaves(place int) bool { return !r.Everything && r.units.left.has(place) }
 
 // EachWithData does the same with the Data of outcomes, which it reads from j, and without Labels, until f fails.
 func (r *Run) EachWithData(ctx context.Context, j journal.Journal, f func(world.Played) error) error {
 	r.FindUnits()
-	i := 0
+	i := -1
 	return r.Head.PlayedOutcomes(ctx, j, func(spec world.Spec, e *journal.Ended) error {
+		if i++; r.leaves(i) {
+			return nil
+		}
 		end, _ := r.Head.Ended.Of(e.Episode) // its play is what the head says
 		unit, _ := r.units.of(i, &end)
-		i++
 		return f(r.played(spec, e, unit))
 	})
 }

@@ -32,7 +32,7 @@ func TestTook(t *testing.T) {
 	j := &journal.Memory{}
 	err := j.Append(t.Context(),
 		&journal.Begun{Version: journal.Version, Run: "r", Kind: "k", Plan: json.RawMessage("{}"), At: start},
-		&journal.Staged{Specs: world.List(world.Spec{Kind: "k"}, world.Spec{Kind: "k"})},
+		&journal.Staged{Specs: world.List(world.Spec{Kind: "k"}, world.Spec{Kind: "k", Deal: 1})},
 		&journal.Opened{At: start},
 		&journal.Turned{Turn: journal.Turn{Attempt: 0}, Calls: 1},
 		reply(0, 0, 5, nil, 4, 0), // given up when the process ended

@@ -100,6 +100,7 @@ func (u *Units) of(r *Run, d Deal, play journal.Digest, chance bool) (unit world
 type runUnits struct {
 	deals, plays firsts
 	fork         bool // all episodes have one deal, and the question is how it can end
+	left         uncounted
 }
 
 // of returns the unit of an episode, and what of it other episodes share: a deal or play that is only its own is 0 there.
@@ -115,13 +116,13 @@ func (u *runUnits) of(place int, e *journal.Ended) (unit, shared world.Unit) {
 	return unit, shared
 }
 
-// FindUnits finds which episodes share a deal or a play. After it, several goroutines may read the run.
+// FindUnits finds which episodes share a deal or a play, and which do not count. After it, several goroutines may read the run.
 func (r *Run) FindUnits() {
 	if r.units != nil {
 		return
 	}
 	n := r.Head.Ended.Len()
-	r.units = &runUnits{fork: r.Head.Begun.Fork != nil}
+	r.units = &runUnits{fork: r.Head.Begun.Fork != nil, left: r.findUncounted()}
 	if !r.units.fork {
 		r.units.deals = findCopies(n, r.dealKeys())
 	}

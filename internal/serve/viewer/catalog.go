@@ -392,8 +392,9 @@ func (f runFilter) passes(e *runEntry, words []string) bool {
 type mainScore struct {
 	Name string
 	Of   []agentScore
-	More int  // agents that are left out
-	Many bool // the run has too many episodes to compute it here
+	More int    // agents that are left out
+	Note string // which episodes do not count; empty: all do
+	Many bool   // the run has too many episodes to compute it here
 }
 
 // agentScore is the mean of an agent with its interval. The agent is empty if the score is of the whole episode.
@@ -431,7 +432,7 @@ func (c *catalog) scores(ctx context.Context, path string) (s mainScore) {
 	if len(all) == 0 {
 		return s
 	}
-	s.Name = all[0].Score
+	s.Name, s.Note = all[0].Score, r.CountedNote()
 	all = slices.DeleteFunc(all, func(one results.Score) bool { return one.Score != s.Name })
 	place := func(one results.Score) int {
 		return slices.IndexFunc(head.Begun.Agents, func(a world.Agent) bool { return a.Name == one.Agent })
