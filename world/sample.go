@@ -107,15 +107,39 @@ func (s *Sample) SD() float64 { return statmath.Mean(s.values, 0.5).SD }
 //     same form, but its variance is cluster-robust (CR2, with the degrees of freedom of Bell and McCaffrey). If there are both shared deals and
 //     copies, the wider of the two intervals counts.
 func (s *Sample) Estimate(confidence float64) stats.Quantity {
+	return s.Bounds.Quantity(s.wider(func(g groups) stats.Quantity { return s.clustered(g, confidence) }))
+}
+
+// wider returns the estimate by deals, or that by plays if some are copies and its interval is wider.
+func (s *Sample) wider(of func(groups) stats.Quantity) stats.Quantity {
 	deals, plays := groupsOf(s.deals), groupsOf(s.plays)
-	q := s.clustered(deals, confidence)
+	q := of(deals)
 	if plays.repeated() {
-		p := s.clustered(plays, confidence)
+		p := of(plays)
 		if !deals.repeated() || !(p.Half() <= q.Half()) || p.Half() == q.Half() && p.N < q.N {
 			q = p
 		}
 	}
-	return s.Bounds.Quantity(q)
+	return q
+}
+
+// Clustered estimates something other than a mean, such as how far raters agree, from observations with these units. It calls of with the
+// number of the cluster of each observation, from 0: by deal, and also by play if some are copies. As for a mean, the wider interval counts.
+func Clustered(units []Unit, of func(clusters []int) stats.Quantity) stats.Quantity {
+	var s Sample
+	for _, u := range units {
+		s.Add(u, 0)
+	}
+	return s.wider(func(g groups) stats.Quantity {
+		clusters := make([]int, len(units))
+		for i := range clusters {
+			clusters[i] = i
+			if g.of != nil {
+				clusters[i] = int(g.of[i])
+			}
+		}
+		return of(clusters)
+	})
 }
 
 // groups numbers clusters in the order in which they first occur.
@@ -245,16 +269,7 @@ func Paired(a, b []float64, confidence float64, seed uint64) (stats.Quantity, st
 	if len(a) == len(b) && zeroOne(a) && zeroOne(b) {
 		var p statmath.Pairs
 		for i := range a {
-			switch {
-			case a[i] == 1 && b[i] == 1:
-				p.Both++
-			case a[i] == 1:
-				p.OnlyA++
-			case b[i] == 1:
-				p.OnlyB++
-			default:
-				p.Neither++
-			}
+			p.Count(a[i], b[i])
 		}
 		return statmath.PairedShareDifference(p, confidence), statmath.McNemar(p)
 	}

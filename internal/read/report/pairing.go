@@ -11,7 +11,6 @@ import (
 
 	"parley/internal/run/planner"
 	"parley/internal/run/results"
-	"parley/journal"
 	"parley/world"
 )
 
@@ -239,7 +238,7 @@ func collect(runs []*results.Run, names []string, c CompareConfig) (*collection,
 	out, from := &collection{}, pasts(runs)
 	at := map[[2]string]*series{}
 	subject, where := subjects(runs, factors), stratumOf(factors)
-	plays := playNumbers{}
+	units := results.NewUnits() // across runs
 	episodes := 0
 	for i, r := range runs {
 		deals := r.Deals()
@@ -248,7 +247,7 @@ func collect(runs []*results.Run, names []string, c CompareConfig) (*collection,
 			if p.Outcome.Failed != "" {
 				return
 			}
-			deal, play := deals.Of(p.Spec), plays.of(r, p)
+			deal, play := deals.Of(p.Spec), units.Play(r, deals, p)
 			for _, s := range p.Outcome.Scores {
 				if !slices.Contains(out.scores, s.Name) {
 					out.scores = append(out.scores, s.Name)
@@ -518,21 +517,6 @@ func recounted(all []observation, unit func(observation) results.Deal) []observa
 		out[i].deal = unit(out[i])
 	}
 	return out
-}
-
-// playNumbers numbers the plays of all runs, so that copies have the same number.
-type playNumbers map[journal.Digest]int
-
-// of returns the number of an episode's play, or 0 if the same play can occur by chance.
-func (p playNumbers) of(r *results.Run, played world.Played) int {
-	if played.Unit.Play == 0 {
-		return 0
-	}
-	play := r.Head.Ended.Play(played.Episode)
-	if p[play] == 0 {
-		p[play] = len(p) + 1
-	}
-	return p[play]
 }
 
 // alike counts the deals that two groups without a common episode played word for word the same.

@@ -140,7 +140,7 @@ func (r *Run) each(f func(p world.Played, shared world.Unit)) {
 	r.FindUnits()
 	i := 0
 	for spec, e := range r.Head.Played() {
-		unit, shared := r.units.of(i, &e)
+		unit, shared := r.units.of(i, spec, &e)
 		p := r.played(spec, &e, unit)
 		if added, labels := r.Added[p.Episode], r.Labels[p.Episode]; len(added)+len(labels) > 0 {
 			p.Outcome.Scores = slices.Concat(p.Outcome.Scores, added, labels)
@@ -156,7 +156,7 @@ func (r *Run) EachWithData(ctx context.Context, j journal.Journal, f func(world.
 	i := 0
 	return r.Head.PlayedOutcomes(ctx, j, func(spec world.Spec, e *journal.Ended) error {
 		end, _ := r.Head.Ended.Of(e.Episode) // its play is what the head says
-		unit, _ := r.units.of(i, &end)
+		unit, _ := r.units.of(i, spec, &end)
 		i++
 		return f(r.played(spec, e, unit))
 	})
