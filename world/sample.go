@@ -99,10 +99,10 @@ func (s *Sample) SD() float64 { return statmath.Mean(s.values, 0.5).SD }
 // Estimate returns the mean over episodes with its interval. Its N is the number of independent units.
 //
 //   - If every value is 0 or 1, and can be nothing else, the interval is Wilson's.
+//   - If all values are the same otherwise, the interval is unknown: they do not show how much others would differ.
 //   - If the number has a lowest and a highest value, it is Wilson's between these, for as many zeros and ones as
 //     would vary as much: it never leaves the bounds.
-//   - Otherwise, and for differences, it is Student's, cut to the bounds. If all values are the same it is unknown:
-//     they do not show how much others would vary.
+//   - Otherwise, and for differences, it is Student's, cut to the bounds.
 //   - If several episodes share a deal or are copies of one play, they form clusters. The interval is of the
 //     same form, but its variance is cluster-robust (CR2, with the degrees of freedom of Bell and McCaffrey). If there are both shared deals and
 //     copies, the wider of the two intervals counts.
@@ -194,12 +194,12 @@ func (s *Sample) clustered(ids groups, confidence float64) stats.Quantity {
 		return statmath.EstimateMean(s.values, confidence).Quantity()
 	case s.binary():
 		return c.Between(0, 1, confidence)
-	case s.Bounds.finite() && !s.Bounds.difference && s.within():
-		return c.Between(s.Bounds.Low, s.Bounds.High, confidence)
 	case s.constant():
-		q := statmath.Unknown(c.N(), "t")
+		q := statmath.Unknown(c.N(), stats.Constant)
 		q.Value = s.values[0]
 		return q
+	case s.Bounds.finite() && !s.Bounds.difference && s.within():
+		return c.Between(s.Bounds.Low, s.Bounds.High, confidence)
 	default:
 		return c.Mean(confidence)
 	}
@@ -223,10 +223,10 @@ func (s *Sample) constant() bool {
 }
 
 // Hopeless reports whether more such episodes will not narrow the interval: all are copies of one play, or nothing
-// varies and there are no bounds.
+// varies and the values are no shares.
 func (s *Sample) Hopeless() bool {
 	copies := s.plays != nil && !slices.ContainsFunc(s.plays, func(p int32) bool { return p == 0 || p != s.plays[0] })
-	return len(s.values) > 1 && s.constant() && (copies || s.Bounds.difference || s.Bounds.Any() && !s.binary() || !s.Bounds.Any() && !s.Bounds.finite())
+	return len(s.values) > 1 && s.constant() && (copies || !s.binary())
 }
 
 // clusters returns the values of each cluster.
