@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/run/planner"
 	"parley/journal"
 	"parley/world"
 )
@@ -188,10 +189,36 @@ func (r *Run) FindUnits() {
 }
 
 // copyable returns a function that returns the play of an episode, and whether others with the same play are its copies.
-func (d *Deals) copyable(_ *journal.Head) func(world.Spec, *journal.Ended) (journal.Digest, bool) {
+func (d *Deals) copyable(head *journal.Head) func(world.Spec, *journal.Ended) (journal.Digest, bool) {
+	type asked struct {
+		cell    string
+		opening uint64
+	}
+	short := func(yield func(int, asked) bool) {
+		i := 0
+		for spec, e := range head.Plays() {
+			if play, chance := d.play(spec, &e); chance && e.Outcome.Failed == "" && !yield(i, asked{spec.Cell, planner.Opening(play)}) {
+				return
+			}
+			i++
+		}
+	}
+	var copies planner.Copies
+	if again := findCopies(0, short); again != nil {
+		i := 0
+		for spec, e := range head.Plays() {
+			if play, chance := d.play(spec, &e); chance && e.Outcome.Failed == "" && again.At(i) != 0 {
+				copies.See(spec.Cell, play)
+			}
+			i++
+		}
+	}
 	return func(spec world.Spec, e *journal.Ended) (journal.Digest, bool) {
 		play, chance := d.play(spec, e)
-		return play, !chance && play != (journal.Digest{})
+		if chance {
+			return play, copies.Copied(spec.Cell, play)
+		}
+		return play, play != (journal.Digest{})
 	}
 }
 
@@ -222,8 +249,9 @@ func numberOf[K comparable](known map[K]int, key K) int {
 // episodes that copy an earlier one: word for word the same, and not by chance. A copy is not
 // independent evidence. Of a run of scores, the plays are those of the episodes that it scores.
 func Distinct(head *journal.Head) (distinct, copies int) {
-	first := findCopies(head.Ended.Len(), playDigests(knownPlays(head)))
-	for i, p := range knownPlays(head) {
+	plays := knownPlays(head)
+	first := findCopies(head.Ended.Len(), playDigests(plays))
+	for i, p := range plays {
 		switch first.At(i) {
 		case 0, i + 1:
 			distinct++
@@ -299,8 +327,9 @@ func whyCopies(head *journal.Head) (why, remedy string) {
 	deals := map[int]int{} // of the first episode of several with one play
 	sameDeal := true
 	agents := map[string]bool{}
-	first := findCopies(head.Ended.Len(), playDigests(knownPlays(head)))
-	for i, p := range knownPlays(head) {
+	plays := knownPlays(head)
+	first := findCopies(head.Ended.Len(), playDigests(plays))
+	for i, p := range plays {
 		same := first.At(i)
 		if same == 0 || !p.copyable {
 			continue
