@@ -313,8 +313,8 @@ func unlessRounding(variance float64, xs ...float64) float64 {
 	return variance
 }
 
-// AtMost returns the largest share that can have another value, with a confidence, if n independent observations all have the same.
-func AtMost(n int, confidence float64) float64 { return 1 - math.Pow(1-confidence, 1/float64(n)) }
+// OtherShare returns the largest share that can have another value, with a confidence, if n independent observations all have the same.
+func OtherShare(n int, confidence float64) float64 { return 1 - math.Pow(1-confidence, 1/float64(n)) }
 
 // Stratum is a part of a population, sampled separately.
 type Stratum struct {

@@ -106,7 +106,7 @@ func UnknownInterval(q statmath.Quantity) string {
 	if q.Method != stats.Constant || q.N < 2 {
 		return "unknown"
 	}
-	return fmt.Sprintf("all equal; ≤%.2g%% differ", 100*statmath.AtMost(q.N, results.Confidence))
+	return fmt.Sprintf("all equal; ≤%.2g%% differ", 100*statmath.OtherShare(q.N, results.Confidence))
 }
 
 // decimals returns the number of decimals for a number that is known to ±half: usually two, so
