@@ -170,11 +170,11 @@ type Ended struct {
 	// Stack is where the world panicked, if it did.
 	Stack string
 	// Play identifies what was asked, answered and scored: episodes with the same Play are
-	// identical. Zero: it was not recorded.
+	// identical. Its first half identifies what models were asked first, and is zero if none was asked. Zero: it was not recorded.
 	Play Digest
 	// Chance means that independent episodes may have the same Play, since a model wrote little of
-	// it. Otherwise the second of two is a copy of the first, as from a model at temperature 0 or a
-	// server that ignores the temperature.
+	// it, unless the run shows that its models have no randomness. Otherwise the second of two is a copy of the first, as from a model at
+	// temperature 0 or a server that ignores the temperature.
 	Chance bool
 }
 

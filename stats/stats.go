@@ -49,6 +49,10 @@ type Quantity struct {
 	Method   string  // how the interval was computed, such as "wilson", "t", "cluster wilson" or "cluster t"
 }
 
+// Constant is the Method of a mean of values that are all equal, unless they are shares of 0 or 1: they do not show how much others would
+// differ, so its interval is unknown.
+const Constant = "constant"
+
 // Unknown returns a quantity without a value, from n observations.
 func Unknown(n int, method string) Quantity {
 	return Quantity{Value: math.NaN(), Interval: Everything(), N: n, Method: method}

@@ -142,7 +142,7 @@ func (k Kind) Forecast(p Params, cell Spec, seed uint64) ([]Part, error) {
 func (k Kind) Uniform(p Params) bool { return k.typeless().uniform(p) }
 
 // TaskName names the task that the params give to an episode. See TaskNamer.
-func (k Kind) TaskName(p Params) (name string, whole bool) { return k.typeless().taskName(p) }
+func (k Kind) TaskName(p Params) Task { return k.typeless().taskName(p) }
 
 // Status returns the progress of a run with these params. Nil: only the number of episodes is known.
 func (k Kind) Status(p Params) Status { return k.typeless().status(p) }
@@ -208,7 +208,7 @@ type untypedPlan interface {
 	plan(p Params, cell Spec, seed uint64) (Plan, error)
 	forecast(p Params, cell Spec, seed uint64) ([]Part, error)
 	uniform(p Params) bool
-	taskName(p Params) (name string, whole bool)
+	taskName(p Params) Task
 }
 
 type untypedReading interface {
@@ -343,11 +343,11 @@ func (t typed[P]) uniform(p Params) bool {
 	return ok && give(t, p, d.Uniform)
 }
 
-func (t typed[P]) taskName(p Params) (name string, whole bool) {
+func (t typed[P]) taskName(p Params) Task {
 	d, ok := t.Definition.(TaskNamer[P])
 	own, err := t.of(p)
 	if !ok || err != nil {
-		return "", false
+		return Task{}
 	}
 	return d.TaskName(own)
 }

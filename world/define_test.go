@@ -50,9 +50,9 @@ func (full) Plan(p *coins, cell world.Spec, _ uint64) (world.Plan, error) {
 func (full) Forecast(p *coins, _ world.Spec, _ uint64) ([]world.Part, error) {
 	return make([]world.Part, p.Count), nil
 }
-func (full) Uniform(p *coins) bool            { return p.Count == 3 }
-func (full) TaskName(p *coins) (string, bool) { return fmt.Sprint(p.Count), true }
-func (full) Status(p *coins) world.Status     { return status{p} }
+func (full) Uniform(p *coins) bool        { return p.Count == 3 }
+func (full) TaskName(p *coins) world.Task { return world.Task{Name: fmt.Sprint(p.Count), Whole: true} }
+func (full) Status(p *coins) world.Status { return status{p} }
 func (full) Actor(p *coins, run string) (world.Actor, error) {
 	return nil, fmt.Errorf("actor of %s: %d", run, p.Count)
 }
@@ -77,9 +77,9 @@ func asked(t *testing.T, k world.Kind, p world.Params) string {
 	_, actorErr := k.Actor(p, "r")
 	plan, err3 := k.Plan(p, cell, 1)
 	parts, err4 := k.Forecast(p, cell, 1)
-	what, whole := k.TaskName(p)
+	task := k.TaskName(p)
 	said := fmt.Sprintf("seats %v, measures %d, chooses models %v %v, plans %v, parts %d, uniform %v, task %q %v, external %v, local %v, servers %d; %v",
-		seats, len(k.Measures(p)), k.ChoosesModels(), k.Models(p), k.Plans(), len(parts), k.Uniform(p), what, whole, k.External(), k.Local(p), len(k.Probe(t.Context(), p)), actorErr)
+		seats, len(k.Measures(p)), k.ChoosesModels(), k.Models(p), k.Plans(), len(parts), k.Uniform(p), task.Name, task.Whole, k.External(), k.Local(p), len(k.Probe(t.Context(), p)), actorErr)
 	if s := k.Status(p); s != nil {
 		said += fmt.Sprint("; status ", s.Line())
 	}
@@ -169,7 +169,7 @@ func (misnamed) Mesures(*coins) []world.Measure                     { return nil
 func (extra) Zzyzx()                                                {}
 func (mistyped) Story(world.Played, []world.Note) []world.Exhibit   { return nil }
 func (halfway) Plan(*coins, world.Spec, uint64) (world.Plan, error) { return nil, nil }
-func (ofOthers) TaskName(*struct{}) (string, bool)                  { return "", false }
+func (ofOthers) TaskName(*struct{}) world.Task                      { return world.Task{} }
 func (*byPointer) Story(world.Played, []world.Note) []world.Exhibit { return nil }
 func (unexported) story()                                           {}
 
@@ -186,7 +186,7 @@ func TestDefineRefuses(t *testing.T) {
 		{"another purpose", extra{simple()}, "world: Define: kind coins: no part of a kind has a method Zzyzx: make it a function, or do not export it"},
 		{"another signature", mistyped{simple()}, "world: Define: kind coins: the method Story does not fit world.Storyteller, which has Story(world.Played, []world.TranscriptEntry) []world.Exhibit"},
 		{"half of a part", halfway{simple()}, "which has Forecast(*world_test.coins, world.Spec, uint64) ([]world.Part, error) and Plan(*world_test.coins, world.Spec, uint64) (world.Plan, error)"},
-		{"params of another type", ofOthers{simple()}, "which has TaskName(*world_test.coins) (string, bool)"},
+		{"params of another type", ofOthers{simple()}, "which has TaskName(*world_test.coins) world.Task"},
 		{"a pointer's method, of a pointer", &byPointer{simple()}, "the method Story does not fit world.Storyteller"},
 		{"a pointer's method, of a value", byPointer{simple()}, "world: Define: kind coins: the method Story has a pointer receiver: give Define a pointer"},
 		{"not exported", unexported{simple()}, ""},

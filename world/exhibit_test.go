@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"parley/internal/kit/statmath"
+	"parley/stats"
 	"parley/world"
 )
 
@@ -50,7 +51,7 @@ func TestSampleUnvaried(t *testing.T) {
 	}{
 		{"share", world.Share(), 1, false, statmath.Wilson(5, 5, 0.95)},
 		{"share of copies", world.Share(), 1, true, statmath.Wilson(1, 1, 0.95)},
-		{"bounded", world.Bounds{Low: 0, High: 10}, 10, false, statmath.Interval{Low: 10 * statmath.Wilson(5, 5, 0.95).Low, High: 10}},
+		{"bounded", world.Bounds{Low: 0, High: 10}, 3, false, statmath.Interval{Low: math.Inf(-1), High: math.Inf(1)}},
 		{"anything", world.Bounds{}, 5.8, false, statmath.Interval{Low: math.Inf(-1), High: math.Inf(1)}},
 		{"difference of shares", world.Share().Difference(), 0, false, statmath.Interval{Low: math.Inf(-1), High: math.Inf(1)}},
 		{"difference of counts", world.AtLeast0().Difference(), 1, false, statmath.Interval{Low: math.Inf(-1), High: math.Inf(1)}},
@@ -64,8 +65,9 @@ func TestSampleUnvaried(t *testing.T) {
 			}
 			s.Add(u, c.value)
 		}
-		if got := s.Estimate(0.95); got.Interval != c.want || got.Value != c.value {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		got := s.Estimate(0.95)
+		if got.Interval != c.want || got.Value != c.value || (got.Method == stats.Constant) != math.IsInf(got.Half(), 1) || s.Hopeless() != (got.Method == stats.Constant || c.copies) {
+			t.Errorf("%s: %v, want %v; hopeless %v", c.name, got, c.want, s.Hopeless())
 		}
 	}
 }

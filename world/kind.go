@@ -114,8 +114,17 @@ type UniformPlanner[P any] interface {
 // TaskNamer names the task that the params give to an episode, such as a problem or a set of problems. The task does not
 // include what is drawn at random. Episodes are compared in pairs only if their tasks have the same name.
 type TaskNamer[P any] interface {
-	// TaskName returns the name; "": there is none. whole means that nothing else matters, not even the seed and the deal.
-	TaskName(params *P) (name string, whole bool)
+	TaskName(params *P) Task
+}
+
+// Task is a task that params give to an episode. The zero value is none.
+type Task struct {
+	Name string
+	// Whole means that nothing else matters, not even the seed and the deal.
+	Whole bool
+	// Of is the number, from 1, of what the task is a part of, such as an evolution. If a run has several of them, these are independent of
+	// each other, and the tasks of one are not. 0: it is a part of nothing.
+	Of int
 }
 
 // StatusMaker reports the progress of a run, beyond the number of episodes.

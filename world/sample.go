@@ -99,23 +99,47 @@ func (s *Sample) SD() float64 { return statmath.Mean(s.values, 0.5).SD }
 // Estimate returns the mean over episodes with its interval. Its N is the number of independent units.
 //
 //   - If every value is 0 or 1, and can be nothing else, the interval is Wilson's.
+//   - If all values are the same otherwise, the interval is unknown: they do not show how much others would differ.
 //   - If the number has a lowest and a highest value, it is Wilson's between these, for as many zeros and ones as
 //     would vary as much: it never leaves the bounds.
-//   - Otherwise, and for differences, it is Student's, cut to the bounds. If all values are the same it is unknown:
-//     they do not show how much others would vary.
+//   - Otherwise, and for differences, it is Student's, cut to the bounds.
 //   - If several episodes share a deal or are copies of one play, they form clusters. The interval is of the
 //     same form, but its variance is cluster-robust (CR2, with the degrees of freedom of Bell and McCaffrey). If there are both shared deals and
 //     copies, the wider of the two intervals counts.
 func (s *Sample) Estimate(confidence float64) stats.Quantity {
+	return s.Bounds.Quantity(s.wider(func(g groups) stats.Quantity { return s.clustered(g, confidence) }))
+}
+
+// wider returns the estimate by deals, or that by plays if some are copies and its interval is wider.
+func (s *Sample) wider(of func(groups) stats.Quantity) stats.Quantity {
 	deals, plays := groupsOf(s.deals), groupsOf(s.plays)
-	q := s.clustered(deals, confidence)
+	q := of(deals)
 	if plays.repeated() {
-		p := s.clustered(plays, confidence)
+		p := of(plays)
 		if !deals.repeated() || !(p.Half() <= q.Half()) || p.Half() == q.Half() && p.N < q.N {
 			q = p
 		}
 	}
-	return s.Bounds.Quantity(q)
+	return q
+}
+
+// Clustered estimates something other than a mean, such as how far raters agree, from observations with these units. It calls of with the
+// number of the cluster of each observation, from 0: by deal, and also by play if some are copies. As for a mean, the wider interval counts.
+func Clustered(units []Unit, of func(clusters []int) stats.Quantity) stats.Quantity {
+	var s Sample
+	for _, u := range units {
+		s.Add(u, 0)
+	}
+	return s.wider(func(g groups) stats.Quantity {
+		clusters := make([]int, len(units))
+		for i := range clusters {
+			clusters[i] = i
+			if g.of != nil {
+				clusters[i] = int(g.of[i])
+			}
+		}
+		return of(clusters)
+	})
 }
 
 // groups numbers clusters in the order in which they first occur.
@@ -170,12 +194,12 @@ func (s *Sample) clustered(ids groups, confidence float64) stats.Quantity {
 		return statmath.EstimateMean(s.values, confidence).Quantity()
 	case s.binary():
 		return c.Between(0, 1, confidence)
-	case s.Bounds.finite() && !s.Bounds.difference && s.within():
-		return c.Between(s.Bounds.Low, s.Bounds.High, confidence)
 	case s.constant():
-		q := statmath.Unknown(c.N(), "t")
+		q := statmath.Unknown(c.N(), stats.Constant)
 		q.Value = s.values[0]
 		return q
+	case s.Bounds.finite() && !s.Bounds.difference && s.within():
+		return c.Between(s.Bounds.Low, s.Bounds.High, confidence)
 	default:
 		return c.Mean(confidence)
 	}
@@ -199,10 +223,10 @@ func (s *Sample) constant() bool {
 }
 
 // Hopeless reports whether more such episodes will not narrow the interval: all are copies of one play, or nothing
-// varies and there are no bounds.
+// varies and the values are no shares.
 func (s *Sample) Hopeless() bool {
 	copies := s.plays != nil && !slices.ContainsFunc(s.plays, func(p int32) bool { return p == 0 || p != s.plays[0] })
-	return len(s.values) > 1 && s.constant() && (copies || s.Bounds.difference || s.Bounds.Any() && !s.binary() || !s.Bounds.Any() && !s.Bounds.finite())
+	return len(s.values) > 1 && s.constant() && (copies || !s.binary())
 }
 
 // clusters returns the values of each cluster.
@@ -245,16 +269,7 @@ func Paired(a, b []float64, confidence float64, seed uint64) (stats.Quantity, st
 	if len(a) == len(b) && zeroOne(a) && zeroOne(b) {
 		var p statmath.Pairs
 		for i := range a {
-			switch {
-			case a[i] == 1 && b[i] == 1:
-				p.Both++
-			case a[i] == 1:
-				p.OnlyA++
-			case b[i] == 1:
-				p.OnlyB++
-			default:
-				p.Neither++
-			}
+			p.Count(a[i], b[i])
 		}
 		return statmath.PairedShareDifference(p, confidence), statmath.McNemar(p)
 	}

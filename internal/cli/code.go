@@ -20,6 +20,7 @@ import (
 	"parley/internal/cli/terminal"
 	"parley/internal/read/score"
 	"parley/internal/run/planfile"
+	"parley/internal/run/results"
 	"parley/internal/run/worker"
 	"parley/journal"
 	"parley/world"
@@ -77,7 +78,7 @@ func (s *State) recordedCode(ctx context.Context, p app.Play) error {
 		return nil //nolint:nilerr // whoever opens the file to play it reports the error
 	}
 	origin := codeOrigin{file: p.File, folders: []string{filepath.Dir(p.File), "."}, Named: planfile.PeekJSON(about.Begun.Plan), reach: *p.Reach}
-	if what, err := score.ScoredOf(about.Begun); err == nil && what.Run != "" {
+	if what, err := results.ScoredOf(about.Begun); err == nil && what.Run != "" {
 		return s.resumeScorer(ctx, what, origin)
 	}
 	if err := s.openKind(origin); err != nil {

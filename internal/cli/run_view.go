@@ -23,12 +23,14 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/kit/text"
+	"parley/internal/read/report"
 	"parley/internal/run/control"
 	"parley/internal/run/engine"
 	"parley/internal/run/growth"
 	"parley/internal/serve/telemetry"
 	"parley/journal"
 	"parley/llm"
+	"parley/stats"
 	"parley/world"
 )
 
@@ -557,7 +559,7 @@ func (v *runView) printAgents(w io.Writer, sum *app.Summary) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "agent\tscore\tepisodes\tindependent\tmean\t95% interval\t")
 	for _, sc := range sum.Agents {
-		interval := "not known"
+		interval := report.UnknownInterval(stats.Quantity{N: sc.N, Method: sc.Method})
 		if !math.IsInf(sc.Interval.Half(), 0) {
 			interval = text.Decimals(sc.Interval.Low, 3) + " to " + text.Decimals(sc.Interval.High, 3)
 		}

@@ -112,7 +112,7 @@ func (s *State) openScorer(ctx context.Context, name, run string, origin codeOri
 		}
 		raw, err := json.Marshal(played)
 		return raw, played.Seats(), err
-	})
+	}, from.of)
 	if err != nil {
 		return nil, exit.Usagef("%s: %s", origin.Place, terminal.Safe(err.Error()))
 	}
@@ -125,6 +125,7 @@ func (s *State) openScorer(ctx context.Context, name, run string, origin codeOri
 type scoredRun struct {
 	head   *journal.Head
 	played func(episode int) (*score.Episode, error)
+	of     results.Scorable
 }
 
 // openScored opens the run that is scored.
@@ -138,7 +139,11 @@ func (s *State) openScored(ctx context.Context, run string) (*scoredRun, error) 
 	if err != nil {
 		return nil, playError(run, err)
 	}
-	return &scoredRun{head, func(episode int) (*score.Episode, error) { return score.Played(ctx, store, head, episode) }}, nil
+	return &scoredRun{
+		head:   head,
+		played: func(episode int) (*score.Episode, error) { return score.Played(ctx, store, head, episode) },
+		of:     results.Outcomes(head, s.kindOf(head.Begun)).Scorable(),
+	}, nil
 }
 
 // resumeScorer starts the scorer of a run of a scorer that is resumed.
@@ -171,7 +176,7 @@ func (c *scoreCmd) begun(ctx context.Context, s *State, of *scorer) (was results
 		}
 		was = results.Scored{}
 		if about.Begun != nil {
-			if was, err = score.ScoredOf(about.Begun); err != nil {
+			if was, err = results.ScoredOf(about.Begun); err != nil {
 				return was, playError(file, err)
 			}
 			if was.Run != of.head.Begun.Run {

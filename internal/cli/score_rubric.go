@@ -25,7 +25,7 @@ func (s *State) openRubric(ctx context.Context, run string) (*scorer, error) {
 	if err != nil {
 		return nil, err
 	}
-	kind := score.RubricKind(from.played)
+	kind := score.RubricKind(from.played, from.of)
 	s.Kinds = append(slices.Clip(s.Kinds), kind)
 	return &scorer{kind: kind, head: from.head}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -278,5 +279,34 @@ func TestCategoriesLink(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(site, filepath.FromSlash(l[1]))); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestScoreIndependent: the report of the scores has the cells, means, intervals and independent units of the run that is scored.
+func TestScoreIndependent(t *testing.T) {
+	t.Parallel()
+	sequential(t)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "run.parley")
+	parley(t, State{}, "run", "../../examples/secrets.yaml", "--set", "plan.matrix.repeat=3", "--out", file).want(t, 0)
+	with := write(t, "rules.yaml", "kind: rubric\nparams: {rules: {length: {expr: 'len(answers[0])'}}}\n")
+	parley(t, State{}, "score", file, "--with", with).want(t, 0)
+	means := func(file, name string) (all []string) {
+		var report tables
+		report.read(t, parley(t, State{}, "report", file, "--json").want(t, 0).stdout)
+		for _, table := range report.Tables {
+			for _, row := range table.Rows {
+				if table.Name == "scores-by-cell" && word(row["score"]) == name {
+					all = append(all, fmt.Sprintf("%s %s %s", row["cell"], row["seat"], row["mean"]))
+				}
+			}
+		}
+		return all
+	}
+	got, want := means(filepath.Join(dir, "run.scores", "rules.parley"), "length"), means(file, "rules.length")
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) || len(want) == 0 {
+		t.Errorf("the scores have\n%s\nand the run\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }

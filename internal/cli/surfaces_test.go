@@ -1,17 +1,21 @@
 package cli
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"html/template"
+	"io/fs"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
+	"parley/internal/read/report"
 	"parley/internal/run/planner"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
@@ -34,12 +38,16 @@ func randomRun(t *testing.T, r *rand.Rand, kind world.Kind) []journal.Entry {
 	begun := &journal.Begun{Version: 1, Run: kind.Name, Kind: kind.Name, KindVersion: kind.Version, Seed: 3, Agents: []world.Agent{{Name: "x", Model: "lab/x"}, {Name: "y", Model: "lab/y"}, {Name: "z", Bot: "z"}}}
 	var specs []world.Spec
 	var ends []journal.Entry
-	deals, plays := 2+r.IntN(12), 1+r.IntN(30)
+	deals, plays, openings := 2+r.IntN(12), 1+r.IntN(30), 1+r.IntN(40) // a play with the opening 0 is of bots
 	for i := range 20 + r.IntN(40) {
 		spec := world.Spec{Kind: kind.Name, Params: raw, Lineup: map[string]string{}, Deal: r.IntN(deals), Cell: fmt.Sprint("cell ", i%2)}
+		if kind.Name == "evolve" && deals%2 == 0 { // trials of several evolutions
+			spec.Params = fmt.Appendf(nil, `{"episode":{"trial":{"purpose":"test","evolution":%d,"problems":[{"question":"%d","answer":"1"}]}}}`, r.IntN(deals), spec.Deal)
+		}
 		e := &journal.Ended{Episode: i}
 		if r.IntN(3) > 0 {
-			binary.PutVarint(e.Play[:], int64(1+r.IntN(plays)))
+			play := 1 + r.IntN(plays)
+			e.Play, e.Chance = journal.Digest{byte(play % openings), 15: byte(play)}, r.IntN(3) == 0
 		}
 		for _, m := range measures {
 			for _, seat := range append(slices.Clone(m.Seats), "")[:max(1, len(m.Seats))] {
@@ -70,11 +78,13 @@ func within(r *rand.Rand, b world.Bounds) float64 {
 	}
 }
 
-// TestSurfaces checks that run, report, compare and until give the same mean and interval of a score.
+// TestSurfaces checks that run, report, compare, until, a run of scores, agreement with people, the pages of view and exported tables give
+// the same mean, interval and number of independent units of a score.
 func TestSurfaces(t *testing.T) {
 	t.Parallel()
 	sequential(t)
 	r := rand.New(rand.NewPCG(16, 2))
+	agreed := 0
 	for _, kind := range worlds.Standard() {
 		if len(kind.Measures(kind.Defaults())) == 0 {
 			continue
@@ -107,7 +117,16 @@ func TestSurfaces(t *testing.T) {
 				compared.sides(t, kind.Name+": compare", app.ByAgent(outcomes))
 			}
 			untilAgrees(t, run, app.Scores(outcomes))
+			exportAgrees(t, file, kind.Name, outcomes)
+			scoreAgrees(t, kind.Name, outcomes)
+			if i == 0 {
+				pagesAgree(t, file, kind.Name, outcomes)
+			}
+			agreed += peopleAgree(t, file, kind.Name, outcomes)
 		}
+	}
+	if agreed == 0 {
+		t.Error("no score is compared with people")
 	}
 }
 
@@ -235,6 +254,123 @@ func untilAgrees(t *testing.T, run *results.Run, want []app.Score) {
 			if next := plan.Next(played); (next.Len() == 0) != ends {
 				t.Errorf("until: %s of %v to ±%v: %d more episodes", s.Score, s.Interval, width, next.Len())
 			}
+		}
+	}
+}
+
+// exportAgrees checks that what the table of scores says about units gives the estimates that run shows.
+func exportAgrees(t *testing.T, file, what string, run *results.Run) {
+	t.Helper()
+	samples := map[[4]string]*world.Sample{}
+	type row struct {
+		Episode, Unit, Play            int
+		Name, Cell, Agent, Seat, State string
+		Value                          float64
+	}
+	of := func(r row) [4]string { return [4]string{r.Name, r.Cell, r.Agent, r.Seat} }
+	for line := range strings.Lines(parley(t, State{}, "export", file, "--table", "scores").want(t, exit.OK).stdout) {
+		var r row
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatal(err)
+		}
+		if r.State != "ended" {
+			continue
+		}
+		s := samples[of(r)]
+		if s == nil {
+			s = &world.Sample{Bounds: run.Bounds[r.Name]}
+			samples[of(r)] = s
+		}
+		s.Add(world.Unit{Deal: r.Unit, Play: r.Play}, r.Value)
+	}
+	for _, want := range app.Scores(run) {
+		s := samples[[4]string{want.Score, want.Cell, want.Agent, want.Seat}]
+		if s == nil {
+			t.Errorf("%s: export has no %v", what, want)
+			continue
+		}
+		raw, err := json.Marshal(s.Estimate(results.Confidence))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameEstimate(t, what+": export", raw, want)
+	}
+}
+
+// scoreAgrees checks that the report of a run that gives every episode the scores that it has shows the estimates of that run.
+func scoreAgrees(t *testing.T, what string, run *results.Run) {
+	t.Helper()
+	measures, err := json.Marshal(map[string]any{"params": map[string]any{results.ScoredParam: results.NewScored(run.Head.Begun.Run, []int{0}, run.Measures())}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := *run.Head.Begun
+	begun.Run, begun.Kind, begun.Plan, begun.Measures = "scores", "other.py:Scorer", measures, run.Measures()
+	var specs []world.Spec
+	var ends []journal.Entry
+	specOf := run.Scorable()
+	run.Each(func(p world.Played) {
+		if p.Outcome.Failed != "" {
+			return
+		}
+		spec, err := specOf(world.Spec{Kind: begun.Kind, Lineup: p.Spec.Lineup}, results.Scored{Run: run.Head.Begun.Run}, p.Episode, func(s results.Scored) (json.RawMessage, error) {
+			return json.Marshal(map[string]any{results.ScoredParam: s})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends = append(ends, &journal.Ended{Episode: len(specs), Play: journal.Digest{9, byte(p.Episode)}, Outcome: p.Outcome})
+		specs = append(specs, spec)
+	})
+	scored := runfiletest.File(t, append([]journal.Entry{&begun, &journal.Opened{}, &journal.Staged{Specs: world.List(specs...)}}, ends...)...)
+	var report tables
+	report.read(t, parley(t, State{}, "report", scored, "--json").want(t, exit.OK).stdout)
+	report.same(t, what+": scores", "scores", app.ByAgent(run))
+	report.same(t, what+": scores", "scores-by-cell", app.Scores(run))
+}
+
+// peopleAgree checks that the share of episodes in which a score agrees with people who pass all of them is the mean of the score. It labels
+// the run.
+func peopleAgree(t *testing.T, file, what string, run *results.Run) (seen int) {
+	t.Helper()
+	rows := "episode,verdict\n"
+	run.Each(func(p world.Played) { rows += fmt.Sprintf("%d,pass\n", p.Episode) })
+	parley(t, State{}, "label", file, write(t, "people.csv", rows)).want(t, exit.OK)
+	var report tables
+	report.read(t, parley(t, State{}, "report", file, "--json").want(t, exit.OK).stdout)
+	for _, s := range run.Scores(func(g results.Group) results.Group { return results.Group{Score: g.Score, Seat: g.Seat} }) {
+		q := s.Estimate()
+		for _, table := range report.Tables {
+			for _, row := range table.Rows {
+				if table.Name == "agreement" && run.Bounds[s.Score] == world.Share() && word(row["score"]) == s.Score && word(row["seat"]) == s.Seat {
+					sameEstimate(t, what+": agreement", row["agree"], app.Score{Score: s.Score, N: q.N, Mean: q.Value, Interval: q.Interval, Method: q.Method})
+					seen++
+				}
+			}
+		}
+	}
+	return seen
+}
+
+// pagesAgree checks that the pages of a run have its estimates.
+func pagesAgree(t *testing.T, file, what string, run *results.Run) {
+	t.Helper()
+	site, pages := filepath.Join(t.TempDir(), "site"), ""
+	parley(t, State{}, "view", filepath.Dir(file), "--export", site).want(t, exit.OK)
+	err := filepath.WalkDir(site, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".html" {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		pages += string(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range run.Scores(func(g results.Group) results.Group { return results.Group{Score: g.Score, Agent: g.Agent} }) {
+		if text := template.HTMLEscapeString(report.Interval(s.Estimate())); !strings.Contains(pages, text) {
+			t.Errorf("%s: no page has %s of %s: %s", what, s.Score, s.Agent, text)
 		}
 	}
 }

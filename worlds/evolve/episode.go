@@ -468,10 +468,11 @@ func measures(solvers int) []world.Measure {
 
 // TaskName identifies the content of a trial independently of the seed, so that runs can be compared trial by trial. A test
 // is identified by its problem. An earlier trial is identified by its prompt too, because there a prompt is only
-// compared with itself. A verdict depends on chance and has no identity.
-func (definition) TaskName(p *Params) (name string, whole bool) {
+// compared with itself. A verdict depends on chance and has no identity. All trials of an evolution are parts of it: if there are several
+// evolutions, they are what differs by chance.
+func (definition) TaskName(p *Params) world.Task {
 	if p.Episode == nil || p.Episode.Trial == nil {
-		return "", false
+		return world.Task{}
 	}
 	t := p.Episode.Trial
 	var about []any
@@ -483,8 +484,8 @@ func (definition) TaskName(p *Params) (name string, whole bool) {
 	}
 	b, err := json.Marshal(about)
 	if err != nil {
-		return "", false // not reached: these are strings
+		return world.Task{} // not reached: these are strings
 	}
 	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:8]), true
+	return world.Task{Name: hex.EncodeToString(sum[:8]), Whole: true, Of: 1 + t.Evolution}
 }

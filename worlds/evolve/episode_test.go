@@ -14,13 +14,13 @@ import (
 func TestTaskName(t *testing.T) {
 	t.Parallel()
 	of := func(purpose, prompt, id, question string) string {
-		what, whole := definition{}.TaskName(&Params{Episode: &Episode{Trial: &Trial{
-			Purpose: purpose, Prompt: Prompt{Text: prompt}, Problems: []problem.Problem{{ID: id, Question: question, Answer: "4"}},
+		task := definition{}.TaskName(&Params{Episode: &Episode{Trial: &Trial{
+			Purpose: purpose, Prompt: Prompt{Text: prompt, Evolution: 4}, Problems: []problem.Problem{{ID: id, Question: question, Answer: "4"}},
 		}}})
-		if what == "" || !whole {
-			t.Errorf("%s of %s: %q, %v", purpose, question, what, whole)
+		if task.Name == "" || !task.Whole || task.Of != 5 {
+			t.Errorf("%s of %s: %+v", purpose, question, task)
 		}
-		return what
+		return task.Name
 	}
 	two := of(purposeTest, "Think.", "1", "2+2?")
 	if two != of(purposeTest, "Guess.", "9", "2+2?") {
@@ -33,8 +33,8 @@ func TestTaskName(t *testing.T) {
 		t.Error("two prompts of a race are the same")
 	}
 	for _, params := range []*Params{{}, {Episode: &Episode{Verdict: &Verdict{}}}} {
-		if what, whole := (definition{}).TaskName(params); what != "" || whole {
-			t.Errorf("%+v: %q, %v", params, what, whole)
+		if task := (definition{}).TaskName(params); task != (world.Task{}) {
+			t.Errorf("%+v: %+v", params, task)
 		}
 	}
 }

@@ -147,12 +147,12 @@ func (definition) World(p *Params, _ world.Lineup) (world.World, error) {
 }
 
 // TaskName returns the name of the scenario. What a plan sets in it may differ between compared episodes.
-func (definition) TaskName(p *Params) (name string, whole bool) {
+func (definition) TaskName(p *Params) world.Task {
 	s, err := p.script()
 	if err != nil {
-		return "", false
+		return world.Task{}
 	}
-	return s.Name, false
+	return world.Task{Name: s.Name}
 }
 
 // StandIn answers for the simulated provider.

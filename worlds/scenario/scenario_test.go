@@ -182,7 +182,8 @@ func TestTaskName(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		what, whole := Kind().TaskName(p.Params)
+		task := Kind().TaskName(p.Params)
+		what, whole := task.Name, task.Whole
 		if what == "" || whole {
 			t.Errorf("%v: %q, %v", sets, what, whole)
 		}
@@ -194,8 +195,8 @@ func TestTaskName(t *testing.T) {
 	if as, other := of(), of("params.set={name: Another}"); as == other {
 		t.Errorf("%q and %q", as, other)
 	}
-	if what, whole := (definition{}).TaskName(&Params{}); what != "" || whole {
-		t.Errorf("nothing: %q", what)
+	if task := (definition{}).TaskName(&Params{}); task != (world.Task{}) {
+		t.Errorf("nothing: %+v", task)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"parley/internal/ask/dispatch/budget"
 	"parley/internal/ask/dispatch/replica"
 	"parley/internal/kit/statmath"
+	"parley/internal/read/report"
 	"parley/internal/run/engine"
 	"parley/internal/run/growth"
 	"parley/internal/run/planfile"
@@ -269,7 +270,7 @@ func unreached(r *results.Run, plan *planfile.Plan) (out []string) {
 		}
 		known := fmt.Sprintf("known to ±%.3g", q.Half())
 		if math.IsInf(q.Half(), 0) {
-			known = "not known"
+			known = report.UnknownInterval(q)
 		}
 		text := fmt.Sprintf("%s is %s after %d episodes, and plan.until asks for ±%g", s.Score, known, s.Sample.Episodes(), u.Width)
 		if s.Cell != "" {

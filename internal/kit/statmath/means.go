@@ -239,7 +239,7 @@ func (c *Clusters) Mean(confidence float64) Quantity {
 
 // Between returns the mean of observations that lie between low and high. The interval is Wilson's, scaled to these
 // bounds, for the number of independent zeros and ones that would vary as much. It never leaves the
-// bounds. If all observations are equal, each cluster counts as one.
+// bounds. If all clusters have the same mean, each counts as one.
 func (c *Clusters) Between(low, high, confidence float64) Quantity {
 	method := "cluster wilson"
 	if float64(len(c.sizes)) == c.n {
@@ -312,6 +312,9 @@ func unlessRounding(variance float64, xs ...float64) float64 {
 	}
 	return variance
 }
+
+// OtherShare returns the largest share that can have another value, with a confidence, if n independent observations all have the same.
+func OtherShare(n int, confidence float64) float64 { return 1 - math.Pow(1-confidence, 1/float64(n)) }
 
 // Stratum is a part of a population, sampled separately.
 type Stratum struct {

@@ -2,6 +2,7 @@ package statmath
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -169,8 +170,9 @@ func (a *alpha) distance(x, y int) float64 {
 
 // Spearman returns the correlation of ranks of two lists of the same length. The interval is that of Bonett and
 // Wright (2000). At a correlation of 1 or -1, where theirs would have no width, it is that of the value just inside: see innerCorrelation.
-// It is unknown if one list is constant.
-func Spearman(xs, ys []float64, confidence float64) Quantity {
+// It is unknown if one list is constant. clusters has the cluster of each place, and nil means that each is its own: otherwise the
+// interval is for as many independent places as would vary as much, with the degrees of freedom of the clusters.
+func Spearman(xs, ys []float64, clusters []int, confidence float64) Quantity {
 	q := Quantity{Value: math.NaN(), Interval: Interval{Low: -1, High: 1}, N: len(xs), Method: "spearman"}
 	if len(xs) != len(ys) || len(xs) < 4 || slices.ContainsFunc(slices.Concat(xs, ys), func(x float64) bool { return !isFinite(x) }) {
 		return q
@@ -182,14 +184,47 @@ func Spearman(xs, ys []float64, confidence float64) Quantity {
 	}
 	q.Value = max(-1, min(1, ab/math.Sqrt(aa*bb)))
 	rho := innerCorrelation(q.Value, a)
-	z := math.Sqrt2 * math.Erfinv(confidence) * fisherError(rho, len(xs))
-	if confidence > 0 && confidence < 1 {
-		q.Interval = Interval{Low: math.Tanh(math.Atanh(rho) - z), High: math.Tanh(math.Atanh(rho) + z)}
+	n, df := effectivePairs(a, b, clusters)
+	quantile := normalQuantile(confidence)
+	if !math.IsInf(df, 1) {
+		quantile = tQuantile(df, confidence)
+	}
+	if half := quantile * fisherError(rho, n); confidence > 0 && confidence < 1 && !math.IsNaN(half) {
+		q.Interval = Interval{Low: math.Tanh(math.Atanh(rho) - half), High: math.Tanh(math.Atanh(rho) + half)}
 		if rho != q.Value { // the interval reaches to the value itself
 			q.Low, q.High = min(q.Low, q.Value), max(q.High, q.Value)
 		}
 	}
 	return q
+}
+
+// effectivePairs returns how many independent pairs of ranks would give a correlation that varies as much as that of these, and the degrees of
+// freedom. The variance between clusters is that of the linearised correlation. If it is always 1 or -1, each cluster counts as one.
+func effectivePairs(a, b []float64, clusters []int) (n, df float64) {
+	n = float64(len(a))
+	sums := map[int]float64{}
+	for _, c := range clusters {
+		sums[c] = 0
+	}
+	if len(clusters) != len(a) || len(sums) == len(a) {
+		return n, math.Inf(1)
+	}
+	aa, bb, ab := dotProduct(a, a), dotProduct(b, b), dotProduct(a, b)
+	root := math.Sqrt(aa * bb)
+	var alone, together float64
+	for i, c := range clusters {
+		part := a[i]*b[i]/root - ab/root/2*(a[i]*a[i]/aa+b[i]*b[i]/bb)
+		alone += float64(part * part)
+		sums[c] += part
+	}
+	for _, c := range slices.Sorted(maps.Keys(sums)) {
+		together += float64(sums[c] * sums[c])
+	}
+	g := float64(len(sums))
+	if alone < 1e-20 || g < 2 {
+		return g, g - 1
+	}
+	return n / max(1, together/alone*g/(g-1)*(n-1)/n), g - 1
 }
 
 // innerCorrelation returns a correlation of ranks that Fisher's transformation can take. In place of 1 or -1 it is halfway to the next
@@ -214,18 +249,30 @@ const exactOrders = 9
 
 // Unrelated returns the p-value of no correlation of ranks. Up to 9 values it is exact: the share of all orders whose correlation
 // is as far from 0. Otherwise it is the least share by which confidence must be below 1 for the interval of Spearman to leave out
-// 0, but at least the share of orders that equal values make the same as this one. It is NaN if the correlation is unknown.
-func Unrelated(xs, ys []float64) float64 {
-	q := Spearman(xs, ys, 0)
+// 0, but at least the share of orders that equal values make the same as this one, or of orders of clusters. It is NaN if the correlation is
+// unknown, or the clusters are too few for an interval.
+func Unrelated(xs, ys []float64, clusters []int) float64 {
+	q := Spearman(xs, ys, nil, 0)
 	if !q.Known() {
 		return math.NaN()
 	}
-	if q.N <= exactOrders {
-		return exactShare(centredRanks(xs), centredRanks(ys))
+	a, b := centredRanks(xs), centredRanks(ys)
+	n, df := effectivePairs(a, b, clusters)
+	independent := math.IsInf(df, 1)
+	if independent && q.N <= exactOrders {
+		return exactShare(a, b)
+	}
+	se := fisherError(q.Value, n)
+	if math.IsNaN(se) || math.IsInf(se, 1) {
+		return math.NaN()
+	}
+	far := math.Abs(math.Atanh(q.Value)) / se // infinite at a correlation of 1
+	if !independent {
+		orders, _ := math.Lgamma(df + 2)
+		return max(tTails(far, df), math.Exp(-orders))
 	}
 	all, _ := math.Lgamma(float64(q.N + 1))
-	p := math.Erfc(math.Abs(math.Atanh(q.Value)) / math.Sqrt2 / fisherError(q.Value, q.N)) // 0 at a correlation of 1
-	return max(p, math.Exp(max(logEqualOrders(xs), logEqualOrders(ys))-all))
+	return max(math.Erfc(far/math.Sqrt2), math.Exp(max(logEqualOrders(xs), logEqualOrders(ys))-all))
 }
 
 // exactShare returns the share of orders of b in which the product with a is as far from 0 as it is now.
@@ -261,7 +308,7 @@ func logEqualOrders(values []float64) (sum float64) {
 }
 
 // fisherError is the standard error of a correlation of ranks after Fisher's transformation.
-func fisherError(rho float64, n int) float64 { return math.Sqrt((1 + rho*rho/2) / float64(n-3)) }
+func fisherError(rho, n float64) float64 { return math.Sqrt((1 + rho*rho/2) / (n - 3)) }
 
 // centredRanks returns the ranks of values, less their mean.
 func centredRanks(values []float64) []float64 {
@@ -387,8 +434,18 @@ func (k *kappa) distance(x, y int) float64 {
 
 // Kappa returns Cohen's kappa: how much more often two raters agree than by chance, as a share of what is left above
 // chance. A pair is one thing that both rated. The interval is that of Fleiss, Cohen and Everitt (1969). Where it has no
-// width, it is Wilson's for how often they agree. Kappa is unknown if both gave one and the same rating to everything.
-func Kappa(p Pairs, confidence float64) Quantity {
+// width, it is Wilson's for how often they agree. Kappa is unknown if both gave one and the same rating to everything. Pairs are in
+// clusters: if some have several, the variance is that between clusters, with Student's quantile, and no less than that of
+// independent pairs.
+func Kappa(clusters []Pairs, confidence float64) Quantity {
+	var p Pairs
+	size := 0.0
+	for _, c := range clusters {
+		p.Both, p.OnlyA, p.OnlyB, p.Neither = p.Both+c.Both, p.OnlyA+c.OnlyA, p.OnlyB+c.OnlyB, p.Neither+c.Neither
+		if c.N() > 0 {
+			size++
+		}
+	}
 	n := float64(p.N())
 	q := Quantity{Value: math.NaN(), Interval: Interval{Low: -1, High: 1}, N: max(0, p.N()), Method: "cohen's kappa"}
 	if n <= 0 || !p.valid() {
@@ -405,19 +462,28 @@ func Kappa(p Pairs, confidence float64) Quantity {
 	q.Value = (agree - chance) / (1 - chance)
 	k := 1 - q.Value
 	var variance float64
+	var part [2][2]float64 // what a pair of ratings adds to kappa
 	for i := range 2 {
-		own := 1 - float64((a[i]+b[i])*k)
-		variance += float64(cell[i][i] * own * own)
-		other := b[i] + a[1-i]
-		variance += float64(k * k * cell[i][1-i] * other * other)
+		part[i][i] = 1 - float64((a[i]+b[i])*k)
+		part[i][1-i] = -float64(k * (b[i] + a[1-i]))
+		variance += float64(cell[i][i]*part[i][i]*part[i][i]) + float64(cell[i][1-i]*part[i][1-i]*part[i][1-i])
 	}
 	rest := q.Value - float64(chance*k)
 	variance = (variance - float64(rest*rest)) / float64((1-chance)*(1-chance)*n)
 	z := normalQuantile(confidence)
+	if size < n {
+		together := 0.0
+		for _, c := range clusters {
+			sum := float64(c.Both)*part[0][0] + float64(c.OnlyA)*part[0][1] + float64(c.OnlyB)*part[1][0] + float64(c.Neither)*part[1][1] - float64(c.N())*rest
+			together += float64(sum * sum)
+		}
+		variance = max(variance, together*size/(size-1)/float64((1-chance)*(1-chance)*n*n))
+		z = tQuantile(size-1, confidence)
+	}
 	switch {
-	case math.IsInf(z, 1):
-	case agree == 0 || agree == 1 || variance <= 0:
-		i := wilsonShare(agree, n, confidence)
+	case math.IsInf(z, 1) || math.IsNaN(z):
+	case agree == 0 || agree == 1 || !(variance > 0):
+		i := wilsonShare(agree, size, confidence)
 		q.Interval = Interval{Low: max(-1, (i.Low-chance)/(1-chance)), High: (i.High - chance) / (1 - chance)}
 	default:
 		half := z * math.Sqrt(variance)

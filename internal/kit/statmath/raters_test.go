@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"os"
+	"slices"
 	"testing"
 )
 
@@ -118,19 +119,19 @@ func TestSpearman(t *testing.T) {
 		X, Y      []float64
 		Rho, P, T float64
 	}](t, "spearman") {
-		q := Spearman(c.X, c.Y, 0.95)
+		q := Spearman(c.X, c.Y, nil, 0.95)
 		ratersSame(t, "rho", q.Value, c.Rho, 1e-12)
 		if !(q.Low < q.Value && q.Value < q.High) {
 			t.Errorf("interval %+v", q)
 		}
-		p := Unrelated(c.X, c.Y)
+		p := Unrelated(c.X, c.Y, nil)
 		if len(c.X) <= exactOrders {
 			ratersSame(t, "exact p", p, c.P, 1e-12)
 			continue
 		}
 		ratersSame(t, "p", p, c.P, 0.01) // SciPy's is of orders by chance
 		ratersSame(t, "p of Student's t", p, c.T, 0.01)
-		if at := Spearman(c.X, c.Y, 1-p); !(p > 0 && p < 1) || min(math.Abs(at.Low), math.Abs(at.High)) > 1e-9 {
+		if at := Spearman(c.X, c.Y, nil, 1-p); !(p > 0 && p < 1) || min(math.Abs(at.Low), math.Abs(at.High)) > 1e-9 {
 			t.Errorf("p is %v, and the interval at 1 - p is %+v", p, at)
 		}
 	}
@@ -147,16 +148,16 @@ func TestSpearman(t *testing.T) {
 		"ten in order":   {ten, ten, 1.0 / 3628800}, // at least: the reversed order is not counted
 		"ten, one apart": {[]float64{0, 0, 0, 0, 0, 0, 0, 0, 0, 1}, []float64{0, 0, 0, 0, 0, 0, 0, 0, 0, 7}, 1.0 / 10},
 	} {
-		if p := Unrelated(c.x, c.y); math.Abs(p/c.want-1) > 1e-9 {
+		if p := Unrelated(c.x, c.y, nil); math.Abs(p/c.want-1) > 1e-9 {
 			t.Errorf("%s: p is %v, want %v", name, p, c.want)
 		}
 	}
-	ratersSame(t, "same order", Spearman([]float64{1, 2, 3, 9}, []float64{2, 4, 5, 6}, 0.95).Value, 1, 1e-12)
+	ratersSame(t, "same order", Spearman([]float64{1, 2, 3, 9}, []float64{2, 4, 5, 6}, nil, 0.95).Value, 1, 1e-12)
 	for name, c := range map[string][2][]float64{
 		"constant": {{1, 1, 1, 1}, {1, 2, 3, 4}}, "few": {{1, 2}, {1, 2}}, "lengths": {{1, 2, 3, 4}, {1, 2, 3}},
 		"not a number": {{1, 2, 3, math.NaN()}, {1, 2, 3, 4}},
 	} {
-		if q := Spearman(c[0], c[1], 0.95); q.Known() || !math.IsNaN(Unrelated(c[0], c[1])) {
+		if q := Spearman(c[0], c[1], nil, 0.95); q.Known() || !math.IsNaN(Unrelated(c[0], c[1], nil)) {
 			t.Errorf("%s: %+v", name, q)
 		}
 	}
@@ -183,7 +184,7 @@ func TestPerfectSpearman(t *testing.T) {
 		{"two groups", groups, groups, 1, 1, 0.7205371256625184},
 		{"four", up[:4], up[:4], 1, 1, -0.6915803986939829},
 	} {
-		q := Spearman(c.x, c.y, 0.95)
+		q := Spearman(c.x, c.y, nil, 0.95)
 		low, high := q.Low, q.High
 		if c.rho < 0 {
 			low, high = high, low
@@ -192,7 +193,7 @@ func TestPerfectSpearman(t *testing.T) {
 		ratersSame(t, c.name+": far end", high, c.outer, 0)
 		ratersSame(t, c.name+": near end", low, c.low, 1e-12)
 	}
-	if p := Unrelated(groups, groups); !(p > 5.4e-6 && p < 5.5e-6) { // 10! 10! / 20!
+	if p := Unrelated(groups, groups, nil); !(p > 5.4e-6 && p < 5.5e-6) { // 10! 10! / 20!
 		t.Errorf("two groups: p is %v", p)
 	}
 }
@@ -206,7 +207,7 @@ func TestKappa(t *testing.T) {
 		OnlyB            int `json:"only_b"`
 		Kappa, Low, High float64
 	}](t, "kappa") {
-		q := Kappa(Pairs{c.Both, c.OnlyA, c.OnlyB, c.Neither}, 0.95)
+		q := Kappa(apart(Pairs{c.Both, c.OnlyA, c.OnlyB, c.Neither}), 0.95)
 		same(t, "kappa", q.Value, c.Kappa, 1e-12)
 		same(t, "kappa low", q.Low, max(-1, c.Low), 1e-12)
 		same(t, "kappa high", q.High, min(1, c.High), 1e-12)
@@ -222,12 +223,56 @@ func TestKappa(t *testing.T) {
 		"never agree":        {Pairs{OnlyA: 5, OnlyB: 5}, -1},
 		"one always says so": {Pairs{Both: 5, OnlyA: 5}, 0},
 	} {
-		q := Kappa(c.of, 0.95)
+		q := Kappa(apart(c.of), 0.95)
 		if math.IsNaN(q.Value) != math.IsNaN(c.want) || !math.IsNaN(c.want) && q.Value != c.want {
 			t.Errorf("%s: %v, want %v", name, q.Value, c.want)
 		}
 		if !(q.Low >= -1 && q.High <= 1 && q.Low < q.High) || q.Known() && !(q.Low <= q.Value && q.Value <= q.High) {
 			t.Errorf("%s: %+v", name, q)
 		}
+	}
+}
+
+// apart returns pairs that are independent: each is its own cluster.
+func apart(p Pairs) (all []Pairs) {
+	if !p.valid() {
+		return []Pairs{p}
+	}
+	all = append(all, slices.Repeat([]Pairs{{Both: 1}}, p.Both)...)
+	all = append(all, slices.Repeat([]Pairs{{OnlyA: 1}}, p.OnlyA)...)
+	all = append(all, slices.Repeat([]Pairs{{OnlyB: 1}}, p.OnlyB)...)
+	return append(all, slices.Repeat([]Pairs{{Neither: 1}}, p.Neither)...)
+}
+
+// TestRatersClusters: ratings that are repeated within clusters say no more than the clusters do.
+func TestRatersClusters(t *testing.T) {
+	t.Parallel()
+	const copies = 9
+	var once, often []Pairs
+	var x, y, xs, ys []float64
+	var clusters []int
+	for i := range 40 {
+		p := []Pairs{{Both: 1}, {OnlyA: 1}, {OnlyB: 1}, {Neither: 1}, {Both: 1}, {Neither: 1}}[i%6]
+		once = append(once, p)
+		often = append(often, Pairs{copies * p.Both, copies * p.OnlyA, copies * p.OnlyB, copies * p.Neither})
+		x, y = append(x, float64(i)), append(y, float64(i*7%40+i/2))
+		for range copies {
+			clusters, xs, ys = append(clusters, i), append(xs, x[i]), append(ys, y[i])
+		}
+	}
+	for name, q := range map[string][2]Quantity{
+		"kappa":    {Kappa(once, 0.95), Kappa(often, 0.95)},
+		"spearman": {Spearman(x, y, nil, 0.95), Spearman(xs, ys, clusters, 0.95)},
+	} {
+		if ratio := q[1].Half() / q[0].Half(); math.Abs(q[0].Value-q[1].Value) > 0.01 || ratio < 0.99 || ratio > 1.15 {
+			t.Errorf("%s: once %+v, often %+v", name, q[0], q[1])
+		}
+	}
+	p := Unrelated(xs, ys, clusters)
+	if q := Spearman(xs, ys, clusters, 1-p); min(math.Abs(q.Low), math.Abs(q.High)) > 1e-6 {
+		t.Errorf("p %v: the interval %+v does not end at 0", p, q)
+	}
+	if q := Kappa([]Pairs{{Both: 5, Neither: 5}, {Both: 4}, {Neither: 6}}, 0.95); q.Value != 1 || q.Low > 0.4 || q.Low == q.High {
+		t.Errorf("three clusters that always agree: %+v", q)
 	}
 }

@@ -60,6 +60,20 @@ type Pairs struct {
 // N returns the number of pairs.
 func (p Pairs) N() int { return p.Both + p.OnlyA + p.OnlyB + p.Neither }
 
+// Count counts a pair. 1 is a win, and anything else is not.
+func (p *Pairs) Count(a, b float64) {
+	switch {
+	case a == 1 && b == 1:
+		p.Both++
+	case a == 1:
+		p.OnlyA++
+	case b == 1:
+		p.OnlyB++
+	default:
+		p.Neither++
+	}
+}
+
 func (p Pairs) valid() bool {
 	return p.Both >= 0 && p.OnlyA >= 0 && p.OnlyB >= 0 && p.Neither >= 0
 }

@@ -350,6 +350,9 @@ func textOrNull(s string) cell {
 
 func integer(n int) cell { return cell{there: true, n: int64(n)} }
 
+// integerOrNull returns null for 0.
+func integerOrNull(n int) cell { return cell{there: n != 0, n: int64(n)} }
+
 func double(f float64) cell { return cell{there: true, f: f} }
 
 func boolean(yes bool) cell {

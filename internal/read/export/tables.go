@@ -364,23 +364,49 @@ type scoreRow struct {
 	*runfile.Listed
 	agent     *world.Agent
 	variation map[string]string // tags
+	unit      world.Unit
 	world.Score
 }
 
 func (x *export) writeScores(ctx context.Context) error {
 	columns := scoreColumns()
+	units, err := x.units(ctx)
+	if err != nil {
+		return err
+	}
 	return x.each(ctx, func(l *runfile.Listed) error {
 		if l.Ended == nil {
 			return nil
 		}
+		var unit world.Unit
+		if l.Episode < len(units) { // otherwise it ended since
+			unit = units[l.Episode]
+		}
 		for _, s := range slices.Concat(l.Ended.Outcome.Scores, x.added[l.Episode]) {
-			row := scoreRow{run: x.run, Listed: l, Score: s, agent: x.agent(l.Spec.Lineup[s.Seat]), variation: x.variation(l.Spec.Cell)}
+			row := scoreRow{run: x.run, Listed: l, Score: s, unit: unit, agent: x.agent(l.Spec.Lineup[s.Seat]), variation: x.variation(l.Spec.Cell)}
 			if err := put(x, columns, &row); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// units returns what decides whether episodes are independent, by episode: as every mean is computed with.
+func (x *export) units(ctx context.Context) ([]world.Unit, error) {
+	head, err := x.store.Head(ctx)
+	if x.salvaged(ctx, err) {
+		return x.units(ctx)
+	}
+	if err != nil || head.Begun == nil {
+		return nil, err
+	}
+	var out []world.Unit
+	results.Outcomes(head, x.kind).Each(func(p world.Played) {
+		out = append(out, make([]world.Unit, max(0, p.Episode+1-len(out)))...)
+		out[p.Episode] = p.Unit
+	})
+	return out, nil
 }
 
 // agent returns the agent with a name.
@@ -408,6 +434,8 @@ func scoreColumns() []column[scoreRow] {
 		few("kind", "the kind of the world", func(s *scoreRow) cell { return text(s.Spec.Kind) }),
 		few("cell", "the cell of the matrix that the episode repeats", func(s *scoreRow) cell { return textOrNull(s.Spec.Cell) }),
 		col("deal", Integer, "what the episode's random draws depend on: compare episodes with the same deal", func(s *scoreRow) cell { return integer(s.Spec.Deal) }),
+		col("unit", Integer, "scores with the same unit are not independent: their episodes have one deal, or score episodes of one deal, or are of one evolution. null: no other has it", func(s *scoreRow) cell { return integerOrNull(s.unit.Deal) }),
+		col("play", Integer, "episodes with the same play are copies, word for word. null: it is not a copy", func(s *scoreRow) cell { return integerOrNull(s.unit.Play) }),
 		few("state", "the state of the episode: `ended` or `failed`", func(s *scoreRow) cell { return text(s.State()) }),
 		few("seat", "the seat that has the score; null for the whole episode", func(s *scoreRow) cell { return textOrNull(s.Seat) }),
 		few("agent", "the name of the agent in the seat", func(s *scoreRow) cell { return textOrNull(s.agent.Name) }),

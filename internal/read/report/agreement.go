@@ -12,6 +12,7 @@ import (
 	"parley/internal/read/score"
 	"parley/internal/run/label"
 	"parley/internal/run/results"
+	"parley/stats"
 	"parley/world"
 )
 
@@ -21,7 +22,26 @@ type rated struct {
 	statmath.Pairs
 	agree            world.Sample
 	values, verdicts []float64
+	units            []world.Unit
 	other            bool // a value was neither 0 nor 1
+}
+
+// kappa returns Cohen's kappa. Like the share beside it, it depends on the number of independent units.
+func (r *rated) kappa() stats.Quantity {
+	return world.Clustered(r.units, func(clusters []int) stats.Quantity {
+		pairs := make([]statmath.Pairs, len(clusters))
+		for i, c := range clusters {
+			pairs[c].Count(r.values[i], r.verdicts[i])
+		}
+		return statmath.Kappa(pairs, results.Confidence)
+	})
+}
+
+// correlation returns Spearman's.
+func (r *rated) correlation() stats.Quantity {
+	return world.Clustered(r.units, func(clusters []int) stats.Quantity {
+		return statmath.Spearman(r.values, r.verdicts, clusters, results.Confidence)
+	})
 }
 
 // AttachLabels adds labels to a run, as scores from 0 to 1. Call it after Know.
@@ -58,9 +78,9 @@ func agreementBlocks(r *results.Run, judged score.Judged) (all []Block) {
 		switch {
 		case !s.other && !(scorers[s.name] && onScale(r.Bounds[s.name])):
 			same.Rows = append(same.Rows, append(about, whole(s.Both), whole(s.OnlyA), whole(s.OnlyB), whole(s.Neither),
-				Quantity(sampleEstimate(&s.agree, true)), Quantity(statmath.Kappa(s.Pairs, results.Confidence))))
+				Quantity(sampleEstimate(&s.agree, true)), Quantity(s.kappa())))
 		case scorers[s.name]:
-			related.Rows = append(related.Rows, append(about, Quantity(statmath.Spearman(s.values, s.verdicts, results.Confidence))))
+			related.Rows = append(related.Rows, append(about, Quantity(s.correlation())))
 		}
 	}
 	for _, b := range []Block{
@@ -151,7 +171,7 @@ func verdictOn(name string, labels map[string]float64) (verdict float64, ok bool
 }
 
 func (r *rated) add(unit world.Unit, value, verdict float64) {
-	r.values, r.verdicts = append(r.values, value), append(r.verdicts, verdict)
+	r.values, r.verdicts, r.units = append(r.values, value), append(r.verdicts, verdict), append(r.units, unit)
 	if value != 0 && value != 1 {
 		r.other = true
 		return
@@ -161,14 +181,5 @@ func (r *rated) add(unit world.Unit, value, verdict float64) {
 		same = 1
 	}
 	r.agree.Add(unit, same)
-	switch {
-	case value == 1 && verdict == 1:
-		r.Both++
-	case value == 1:
-		r.OnlyA++
-	case verdict == 1:
-		r.OnlyB++
-	default:
-		r.Neither++
-	}
+	r.Count(value, verdict)
 }

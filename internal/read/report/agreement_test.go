@@ -106,3 +106,21 @@ func TestJudges(t *testing.T) {
 		t.Errorf("rows\n%s\nwant\n%s", strings.Join(rows, "\n"), strings.Join(want, "\n"))
 	}
 }
+
+// TestAgreementByDeal: kappa and the correlation depend on the number of deals, as the share beside them does.
+func TestAgreementByDeal(t *testing.T) {
+	t.Parallel()
+	halves := func(episodes int) (kappa, correlation float64) {
+		var all rated
+		for i := range episodes {
+			deal := i % 12
+			all.add(world.Unit{Deal: 1 + deal}, float64(deal%2), float64(min(deal%3, 1)))
+		}
+		return all.kappa().Half(), all.correlation().Half()
+	}
+	k1, c1 := halves(12)
+	k20, c20 := halves(240)
+	if k20 < k1 || c20 < c1 || k20 > 1.3*k1 || c20 > 1.3*c1 {
+		t.Errorf("half an interval of 12 episodes: kappa %.2f, correlation %.2f; of 240 episodes of the same 12 deals: %.2f, %.2f", k1, c1, k20, c20)
+	}
+}

@@ -356,16 +356,7 @@ func differences(p pairing) []float64 {
 
 func tally(a, b []float64) (n statmath.Pairs) {
 	for i := range a {
-		switch {
-		case a[i] == 1 && b[i] == 1:
-			n.Both++
-		case a[i] == 1:
-			n.OnlyA++
-		case b[i] == 1:
-			n.OnlyB++
-		default:
-			n.Neither++
-		}
+		n.Count(a[i], b[i])
 	}
 	return n
 }

@@ -397,7 +397,9 @@ type (
 	}
 )
 
-func (asking) TaskName(q *question) (string, bool) { return q.Question, q.Question != "" }
+func (asking) TaskName(q *question) world.Task {
+	return world.Task{Name: q.Question, Whole: q.Question != ""}
+}
 
 // quizzed returns a run of n questions of a book, the first of which has deal number first. A
 // question is equally hard for all agents.

@@ -65,6 +65,54 @@ func estimated(r *results.Run) statmath.Quantity {
 	return r.Scores(func(g results.Group) results.Group { return results.Group{Score: g.Score} })[0].Estimate()
 }
 
+// testTrial is what an episode of a run of several evolutions is about.
+type testTrial struct {
+	Evolution int `json:"evolution"`
+	Problem   int `json:"problem"`
+}
+
+type parted struct{ worldtest.Simple[testTrial] }
+
+func (parted) TaskName(p *testTrial) world.Task {
+	return world.Task{Name: fmt.Sprint(p.Problem), Whole: true, Of: 1 + p.Evolution}
+}
+
+// evolved returns a run of several evolutions, whose prompts solve each test problem or not. Problems are the same in all, and evolutions
+// differ in how good their prompts are.
+func evolved(r *rand.Rand, seed uint64, evolutions, problems int) *results.Run {
+	kind := world.Define(parted{worldtest.Simple[testTrial]{Kind: world.About{Name: "evolved"}, Scores: []world.Measure{{Name: "x", Seats: []string{"s"}, Bounds: world.Share()}}}})
+	head := &journal.Head{Begun: &journal.Begun{Run: fmt.Sprint(seed), Kind: "evolved", KindVersion: kind.Version, Seed: seed, Agents: []world.Agent{{Name: "a", Model: "lab/a"}}}}
+	var specs []world.Spec
+	for e := range evolutions {
+		luck := r.NormFloat64()
+		for p := range problems {
+			specs = append(specs, world.Spec{Kind: "evolved", Params: fmt.Appendf(nil, `{"evolution":%d,"problem":%d}`, e, p), Lineup: map[string]string{"s": "a"}, Deal: p})
+			head.Ended.Put(0, &journal.Ended{Episode: len(specs) - 1, Outcome: world.Outcome{Scores: []world.Score{{Seat: "s", Name: "x", Value: zeroOne(r.Float64() < logistic(luck))}}}})
+		}
+	}
+	head.Stages = []journal.Staged{{Specs: world.List(specs...)}}
+	return results.Outcomes(head, kind)
+}
+
+// rescored returns the run of a scorer that gives every episode of a run the score that it has.
+func rescored(of *results.Run) *results.Run {
+	kind := world.Define(worldtest.Simple[struct{}]{Kind: world.About{Name: "rubric"}, Scores: []world.Measure{{Name: "x", Seats: []string{"s"}, Bounds: of.Bounds["x"]}}})
+	head := &journal.Head{Begun: &journal.Begun{Run: "scores", Kind: "rubric", Plan: json.RawMessage(`{"params":{"scored":{"run":"of"}}}`), Agents: of.Head.Begun.Agents}}
+	specOf, specs := of.Scorable(), []world.Spec(nil)
+	of.Each(func(p world.Played) {
+		spec, err := specOf(world.Spec{Kind: "rubric", Lineup: p.Spec.Lineup}, results.Scored{Run: "of"}, p.Episode, func(s results.Scored) (json.RawMessage, error) {
+			return json.Marshal(map[string]any{results.ScoredParam: s})
+		})
+		if err != nil {
+			panic(err)
+		}
+		specs = append(specs, spec)
+		head.Ended.Put(0, &journal.Ended{Episode: p.Episode, Play: journal.Digest{1, byte(p.Episode), byte(p.Episode >> 8)}, Outcome: p.Outcome})
+	})
+	head.Stages = []journal.Staged{{Specs: world.List(specs...)}}
+	return results.Outcomes(head, kind)
+}
+
 // difference returns the difference of agents a and b as compare shows it.
 func difference(r *results.Run) statmath.Quantity {
 	found, _ := collect([]*results.Run{r}, []string{"x"}, CompareConfig{By: ByAgent}) // every run has agents
@@ -235,6 +283,30 @@ func means95() []setup {
 	}
 }
 
+// parts95 returns designs in which what is independent is not the episode: scores in runs of their own, and several evolutions.
+func parts95() []setup {
+	return []setup{
+		{name: "scores of a scorer, 36 episodes a deal", size: "5 deals", trial: func(r *rand.Rand) (statmath.Quantity, float64) {
+			var all []drawn
+			for d := range 5 {
+				luck := r.NormFloat64()
+				for range 36 {
+					all = append(all, drawn{deal: d, value: luck + r.NormFloat64()})
+				}
+			}
+			return estimated(rescored(scored(world.Bounds{}, 1, all...))), 0
+		}},
+		{name: "share of test problems, several evolutions", size: "8 evolutions, 12 problems", trial: func(r *rand.Rand) (statmath.Quantity, float64) {
+			return estimated(evolved(r, 1, 8, 12)), 0.5
+		}},
+		{name: "difference of evolutions, the same problems", size: "6 evolutions each, 12 problems", trial: func(r *rand.Rand) (statmath.Quantity, float64) {
+			a, b := evolved(r, 1, 6, 12), evolved(r, 2, 6, 12)
+			found, _ := collect([]*results.Run{a, b}, []string{"a", "b"}, CompareConfig{By: ByFile})
+			return matches(found, "")[0].compare(a.Bounds["x"], 1).Difference, 0
+		}},
+	}
+}
+
 // differences95 returns designs for differences of two agents.
 func differences95() []setup {
 	anything := world.Bounds{}
@@ -291,7 +363,7 @@ func TestCoverage(t *testing.T) {
 		trials, room = n, 0
 	}
 	page := filepath.Join("..", "..", "..", "docs", "reference", "statistics.md")
-	all := append(means95(), differences95()...)
+	all := slices.Concat(means95(), parts95(), differences95())
 	held := make([]float64, len(all))
 	t.Run("designs", func(t *testing.T) {
 		for i, d := range all {

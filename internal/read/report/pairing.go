@@ -11,7 +11,6 @@ import (
 
 	"parley/internal/run/planner"
 	"parley/internal/run/results"
-	"parley/journal"
 	"parley/world"
 )
 
@@ -243,7 +242,7 @@ func collect(runs []*results.Run, names []string, c CompareConfig) (*collection,
 	spent := map[int]results.Spending{} // by episode, numbered across runs
 	at := map[[2]string]*series{}
 	subject, where := subjects(runs, factors), stratumOf(factors)
-	plays := playNumbers{}
+	units := results.NewUnits() // across runs
 	episodes := 0
 	var failed []failedEpisode
 	group := func(run int, spec world.Spec, seat string) (string, bool) {
@@ -254,7 +253,7 @@ func collect(runs []*results.Run, names []string, c CompareConfig) (*collection,
 		deals := r.Deals()
 		r.Each(func(p world.Played) {
 			episodes++
-			deal, play := deals.Of(p.Spec), plays.of(r, p)
+			deal, play := deals.Of(p.Spec), units.Play(r, deals, p)
 			if p.Episode < len(r.Spent) {
 				spent[episodes] = r.Spent[p.Episode]
 			}
@@ -532,21 +531,6 @@ func recounted(all []observation, unit func(observation) results.Deal) []observa
 		out[i].deal = unit(out[i])
 	}
 	return out
-}
-
-// playNumbers numbers the plays of all runs, so that copies have the same number.
-type playNumbers map[journal.Digest]int
-
-// of returns the number of an episode's play, or 0 if the same play can occur by chance.
-func (p playNumbers) of(r *results.Run, played world.Played) int {
-	if played.Unit.Play == 0 {
-		return 0
-	}
-	play := r.Head.Ended.Play(played.Episode)
-	if p[play] == 0 {
-		p[play] = len(p) + 1
-	}
-	return p[play]
 }
 
 // alike counts the deals that two groups without a common episode played word for word the same.

@@ -534,3 +534,22 @@ func TestRatings(t *testing.T) {
 		t.Error("agents are rated without a score")
 	}
 }
+
+// TestAllEqual: values that are all equal have no interval that the possible values alone make. The cell says what follows from the number
+// of deals.
+func TestAllEqual(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		value    float64
+		episodes int
+		want     string
+	}{{3, 30, "3 [all equal; ≤9.5% differ]"}, {0, 5, "0 [all equal; ≤45% differ]"}, {1, 80, "1 [all equal; ≤3.7% differ]"}, {1, 1, "1 [unknown]"}} {
+		var all []drawn
+		for i := range c.episodes {
+			all = append(all, drawn{deal: i, value: c.value})
+		}
+		if got := Interval(estimated(scored(world.Bounds{High: 1000}, 1, all...))); got != c.want {
+			t.Errorf("%d times %g: %s, want %s", c.episodes, c.value, got, c.want)
+		}
+	}
+}

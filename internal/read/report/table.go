@@ -16,6 +16,7 @@ import (
 	"parley/internal/read/chart"
 	"parley/internal/run/results"
 	"parley/llm"
+	"parley/stats"
 	"parley/world"
 )
 
@@ -116,11 +117,19 @@ func Interval(q statmath.Quantity) string {
 	}
 	half := q.Half()
 	if math.IsInf(half, 0) || math.IsNaN(half) {
-		return digits(q.Value) + " [unknown]"
+		return digits(q.Value) + " [" + UnknownInterval(q) + "]"
 	}
 	n := decimals(half)
 	f := func(x float64) string { return text.Decimals(x, n) }
 	return fmt.Sprintf("%s [%s, %s]", f(q.Value), f(q.Low), f(q.High))
+}
+
+// UnknownInterval says why an interval is unknown. Equal values show only how many others there can be.
+func UnknownInterval(q statmath.Quantity) string {
+	if q.Method != stats.Constant || q.N < 2 {
+		return "unknown"
+	}
+	return fmt.Sprintf("all equal; ≤%.2g%% differ", 100*statmath.OtherShare(q.N, results.Confidence))
 }
 
 // decimals returns the number of decimals for a number that is known to ±half: usually two, so

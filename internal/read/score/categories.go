@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"parley/internal/run/results"
 	"parley/llm"
 	"parley/world"
 )
@@ -27,6 +28,7 @@ const (
 type staged struct {
 	Params
 	cell    world.Spec
+	of      results.Scorable
 	numbers []int
 	stage   int
 	err     error
@@ -85,7 +87,7 @@ func (s *staged) reasoning() ([]world.Spec, error) {
 		q.Categories, q.Text = 0, true
 		of.Questions[n] = q
 	}
-	return specsOf(of, s.cell, s.sample(), nil)
+	return s.specs(of, s.sample(), nil)
 }
 
 // reasons returns what was answered, by question.
@@ -114,7 +116,7 @@ func (s *staged) naming(reasons map[string][]string) ([]world.Spec, error) {
 	}
 	of := s.Params
 	of.Judges, of.Reasons = s.judges()[:1], reasons
-	return specsOf(of, s.cell, s.numbers[:1], nil)
+	return s.specs(of, s.numbers[:1], nil)
 }
 
 // name takes the categories that the judge made.
@@ -137,33 +139,34 @@ func (s *staged) judging() ([]world.Spec, error) {
 	}
 	of := s.Params
 	of.Scored = of.Scored.With((&definition{}).Measures(&of))
-	return specsOf(of, s.cell, s.numbers, s.sample())
+	return s.specs(of, s.numbers, s.sample())
 }
 
-// specsOf returns an episode for each that is scored. Judges answer twice in those of again.
-func specsOf(p Params, cell world.Spec, numbers, again []int) (specs []world.Spec, err error) {
+// specs returns an episode for each that is scored. Judges answer twice in those of again.
+func (s *staged) specs(p Params, numbers, again []int) (specs []world.Spec, err error) {
 	specs = make([]world.Spec, len(numbers))
-	p.Source = "" // as in Scored.Of: an episode does not depend on it
+	p.Source = "" // an episode does not depend on it
+	what := p.Scored
 	for i, n := range numbers {
-		one := p
-		one.Scored = p.Scored.Of(n)
-		_, one.Again = slices.BinarySearch(again, n)
-		specs[i] = cell
-		specs[i].Deal = n
-		if specs[i].Params, err = json.Marshal(one); err != nil {
-			return nil, err
+		_, p.Again = slices.BinarySearch(again, n)
+		specs[i], err = s.of(s.cell, what, n, func(one results.Scored) (json.RawMessage, error) {
+			p.Scored = one
+			return json.Marshal(p)
+		})
+		if err != nil {
+			return nil, fmt.Errorf("rubric: %w", err)
 		}
 	}
 	return specs, nil
 }
 
 // Forecast describes the stages, if there are several.
-func (*definition) Forecast(p *Params, cell world.Spec, _ uint64) (parts []world.Part, err error) {
+func (d *definition) Forecast(p *Params, cell world.Spec, _ uint64) (parts []world.Part, err error) {
 	numbers, err := p.Scored.Numbers()
 	if err != nil || !p.categorises() {
 		return nil, err
 	}
-	s := &staged{Params: *p, cell: cell, numbers: numbers}
+	s := &staged{Params: *p, cell: cell, of: d.of, numbers: numbers}
 	add := func(name string, specs []world.Spec, cause error) {
 		if err = errors.Join(err, cause); err == nil {
 			parts = append(parts, world.Part{Name: name, Like: specs[:min(len(specs), 8)], Low: len(specs), High: len(specs), Stages: 1})

@@ -11,11 +11,18 @@ import (
 	"parley/world"
 )
 
+// anyRun makes specs for episodes of a run of which nothing is known.
+func anyRun(own world.Spec, s results.Scored, episode int, params func(results.Scored) (json.RawMessage, error)) (_ world.Spec, err error) {
+	s.Episode, s.Episodes, own.Deal = episode, "", episode
+	own.Params, err = params(s)
+	return own, err
+}
+
 // follow plays all stages of the plan of params, and adds the episodes to the exhibitor. It returns the sizes of the stages and the
 // episodes of the last.
 func follow(t *testing.T, p *Params, answer func(c world.Call) world.Reply, e world.Exhibitor) (sizes []int, last []world.Played, err error) {
 	t.Helper()
-	d := &definition{func(int) (*Episode, error) { return talk(), nil }}
+	d := &definition{func(int) (*Episode, error) { return talk(), nil }, anyRun}
 	plan, err := d.Plan(p, world.Spec{Kind: RubricName}, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +84,7 @@ func TestCategories(t *testing.T) {
 	if err != nil || !slices.Equal(sizes, []int{sampled, 1, 100}) {
 		t.Fatalf("stages of %v, %v", sizes, err)
 	}
-	parts, err := (&definition{}).Forecast(why(), world.Spec{Kind: RubricName}, 1)
+	parts, err := (&definition{of: anyRun}).Forecast(why(), world.Spec{Kind: RubricName}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

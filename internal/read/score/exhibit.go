@@ -30,13 +30,33 @@ type exhibitor struct {
 // question is what judges or seats answered to one question.
 type question struct {
 	Question
-	things []statmath.Rated
+	things rated
 	judges [][]string // of each thing, in the order of its values
 	rating map[string]*judged
-	again  map[string][]statmath.Rated // by judge: what it chose both times
-	chosen []*cluster                  // by choice, if they are categories
-	count  int                         // of texts
-	texts  [][]any                     // rows of the first of them
+	again  map[string]*rated // by judge: what it chose both times
+	chosen []*cluster        // by choice, if they are categories
+	count  int               // of texts
+	texts  [][]any           // rows of the first of them
+}
+
+// rated is things that were rated several times, with what decides whether they are independent.
+type rated struct {
+	things []statmath.Rated
+	units  []world.Unit
+}
+
+func (r *rated) add(unit world.Unit, values ...float64) {
+	r.things, r.units = append(r.things, statmath.Rated{Values: values}), append(r.units, unit)
+}
+
+// agreement returns what of computes of the things and their clusters.
+func (r *rated) agreement(of func([]statmath.Rated, statmath.Scale, float64) stats.Quantity, scale statmath.Scale) stats.Quantity {
+	return world.Clustered(r.units, func(clusters []int) stats.Quantity {
+		for i, c := range clusters {
+			r.things[i].Cluster = c
+		}
+		return of(r.things, scale, confidence)
+	})
 }
 
 // cluster is the answers of one category.
@@ -60,6 +80,7 @@ const maxTexts = 20
 // judged is what one judge answered.
 type judged struct {
 	values, lengths []float64
+	units           []world.Unit
 	listed          int          // answers that are choices
 	first           world.Sample // whether the first of them was chosen
 }
@@ -81,7 +102,7 @@ func (e *exhibitor) Add(p world.Played) {
 		}
 		q, ok := e.by[key]
 		if !ok {
-			q = &question{Question: params.Questions[r.Question], rating: map[string]*judged{}, again: map[string][]statmath.Rated{}}
+			q = &question{Question: params.Questions[r.Question], rating: map[string]*judged{}, again: map[string]*rated{}}
 			e.by[key] = q
 		}
 		if q.Text {
@@ -91,17 +112,19 @@ func (e *exhibitor) Add(p world.Played) {
 			continue
 		}
 		if r.Again {
-			q.repeat(p.Episode, r, data.Ratings)
+			q.repeat(p.Unit, r, data.Ratings)
 			continue
 		}
 		q.cluster(p.Unit, params.Scored.Episode, r)
 		at, ok := things[[2]string{r.Question, r.Seat}]
 		if !ok {
-			at = len(q.things)
+			at = len(q.judges)
 			things[[2]string{r.Question, r.Seat}] = at
-			q.things, q.judges = append(q.things, statmath.Rated{Cluster: p.Episode}), append(q.judges, nil)
+			q.things.add(p.Unit)
+			q.judges = append(q.judges, nil)
 		}
-		q.things[at].Values, q.judges[at] = append(q.things[at].Values, r.Value), append(q.judges[at], r.Judge)
+		thing := &q.things.things[at]
+		thing.Values, q.judges[at] = append(thing.Values, r.Value), append(q.judges[at], r.Judge)
 		j := q.rating[r.Judge]
 		if j == nil {
 			j = &judged{first: world.Sample{Bounds: world.Share()}}
@@ -112,10 +135,13 @@ func (e *exhibitor) Add(p world.Played) {
 }
 
 // repeat takes a second choice of a judge, beside its first.
-func (q *question) repeat(cluster int, r Rating, all []Rating) {
+func (q *question) repeat(unit world.Unit, r Rating, all []Rating) {
 	for _, first := range all {
 		if !first.Again && first.Question == r.Question && first.Seat == r.Seat && first.Judge == r.Judge {
-			q.again[r.Judge] = append(q.again[r.Judge], statmath.Rated{Cluster: cluster, Values: []float64{first.Value, r.Value}})
+			if q.again[r.Judge] == nil {
+				q.again[r.Judge] = &rated{}
+			}
+			q.again[r.Judge].add(unit, first.Value, r.Value)
 		}
 	}
 }
@@ -166,7 +192,7 @@ func (e *exhibitor) fail(episode int, all []failedRule) {
 }
 
 func (j *judged) add(unit world.Unit, r Rating) {
-	j.values, j.lengths = append(j.values, r.Value), append(j.lengths, float64(r.Length))
+	j.values, j.lengths, j.units = append(j.values, r.Value), append(j.lengths, float64(r.Length)), append(j.units, unit)
 	if r.Position == 0 {
 		return
 	}
@@ -192,12 +218,12 @@ func (e *exhibitor) Exhibits() []world.Exhibit {
 			found.Rows = append(found.Rows, []any{n, q.Choices[k], c.count, &c.share, c.episodes, c.reason})
 		}
 		for _, judge := range slices.Sorted(maps.Keys(q.again)) {
-			a := statmath.Alpha(q.again[judge], statmath.Nominal, confidence)
+			a := q.again[judge].agreement(statmath.Alpha, statmath.Nominal)
 			again.Rows = append(again.Rows, append([]any{n, judge, a.N}, quantity(a)...))
 		}
 		texts.Rows = append(texts.Rows, q.texts...)
 		if len(q.rating) > 1 && q.by() == byJudges {
-			a := statmath.Alpha(q.things, q.scale(), confidence)
+			a := q.things.agreement(statmath.Alpha, q.scale())
 			agree.Rows = append(agree.Rows, append([]any{n, len(q.rating), a.N}, quantity(a)...))
 			pairs.Rows = append(pairs.Rows, q.pairs(n)...)
 		}
@@ -262,14 +288,14 @@ func (q *question) pairs(name string) (rows [][]any) {
 	judges := slices.Sorted(maps.Keys(q.rating))
 	for i, a := range judges {
 		for _, b := range judges[i+1:] {
-			var both []statmath.Rated
-			for k, thing := range q.things {
+			var both rated
+			for k, thing := range q.things.things {
 				x, y := slices.Index(q.judges[k], a), slices.Index(q.judges[k], b)
 				if x >= 0 && y >= 0 {
-					both = append(both, statmath.Rated{Cluster: thing.Cluster, Values: []float64{thing.Values[x], thing.Values[y]}})
+					both.add(q.things.units[k], thing.Values[x], thing.Values[y])
 				}
 			}
-			kappa := statmath.RaterKappa(both, q.scale(), confidence)
+			kappa := both.agreement(statmath.RaterKappa, q.scale())
 			rows = append(rows, append([]any{name, a, b, kappa.N}, quantity(kappa)...))
 		}
 	}
@@ -295,7 +321,7 @@ func (b *biasTests) add(name string, q *question) {
 		case len(q.Choices) > 0:
 			b.choices(name, judge, q.Choices, j)
 		default:
-			b.length = append(b.length, lengthTest(name, judge, j.lengths, j.values))
+			b.length = append(b.length, lengthTest(name, judge, j, j.values))
 		}
 		if len(q.Choices) > 0 && j.listed > 0 {
 			expected := 1 / float64(len(q.Choices))
@@ -312,15 +338,19 @@ func (b *biasTests) choices(name, judge string, choices []string, j *judged) {
 		}
 		chosen := chose(j.values, k)
 		if slices.Contains(chosen, 0) && slices.Contains(chosen, 1) {
-			b.choice = append(b.choice, lengthTest(choiceName(name, choice), judge, j.lengths, chosen))
+			b.choice = append(b.choice, lengthTest(choiceName(name, choice), judge, j, chosen))
 		}
 	}
 }
 
 // lengthTest tests whether values go with the length.
-func lengthTest(name, judge string, lengths, values []float64) biasTest {
-	c := statmath.Spearman(lengths, values, confidence)
-	return biasTest{append([]any{name, judge, len(values)}, quantity(c)...), statmath.Unrelated(lengths, values)}
+func lengthTest(name, judge string, j *judged, values []float64) biasTest {
+	p := 0.0 // as for intervals, what is less certain counts
+	c := world.Clustered(j.units, func(clusters []int) stats.Quantity {
+		p = max(p, statmath.Unrelated(j.lengths, values, clusters))
+		return statmath.Spearman(j.lengths, values, clusters, confidence)
+	})
+	return biasTest{append([]any{name, judge, len(values)}, quantity(c)...), p}
 }
 
 // differs returns the p-value of an expected mean: the least share by which confidence must be below 1 for the interval to

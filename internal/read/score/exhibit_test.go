@@ -70,8 +70,9 @@ func TestFamilies(t *testing.T) {
 		scale.lengths, scale.values = append(scale.lengths, length), append(scale.values, float64(r.IntN(100)+n/5))
 		pick.lengths, pick.values = append(pick.lengths, length), append(pick.values, float64(r.IntN(20)))
 		pick.first.Add(world.Unit{}, float64(n%2))
+		scale.units, pick.units = append(scale.units, world.Unit{}), append(pick.units, world.Unit{})
 	}
-	want := statmath.Unrelated(scale.lengths, scale.values)
+	want := statmath.Unrelated(scale.lengths, scale.values, nil)
 	var tests biasTests
 	tests.add("good", &question{Question: Question{Scale: []int{0, 200}}, rating: map[string]*judged{"j": scale}})
 	tests.add("pick", &question{Question: Question{Choices: make([]string, 20)}, rating: map[string]*judged{"j": pick}})
@@ -82,7 +83,7 @@ func TestFamilies(t *testing.T) {
 	if row := length.Rows[0]; row[0] != "good" || row[6] != want || row[7] != "yes" {
 		t.Errorf("scale: %v, want p %v", row, want)
 	}
-	if row := length.Rows[1]; row[6] == statmath.Unrelated(pick.lengths, chose(pick.values, 0)) {
+	if row := length.Rows[1]; row[6] == statmath.Unrelated(pick.lengths, chose(pick.values, 0), nil) {
 		t.Errorf("choices are not corrected: %v", row)
 	}
 	if row := position.Rows[0]; row[5] != differs(&pick.first, 0.05) {
@@ -107,7 +108,7 @@ func TestDiffers(t *testing.T) {
 	if p := differs(&world.Sample{}, 0.5); !math.IsNaN(p) {
 		t.Errorf("nothing: p %v", p)
 	}
-	if p := statmath.Unrelated(nil, nil); !math.IsNaN(p) {
+	if p := statmath.Unrelated(nil, nil, nil); !math.IsNaN(p) {
 		t.Errorf("nothing: p %v", p)
 	}
 }

@@ -77,13 +77,15 @@ func Source(plan json.RawMessage) (digest string, order []string) {
 	return p.Params.Source, p.Params.Order
 }
 
-// RubricKind returns the kind. played returns an episode of the run that is scored.
-func RubricKind(played func(episode int) (*Episode, error)) world.Kind {
-	return world.Define(&definition{played})
+// RubricKind returns the kind. played returns an episode of the run that is scored, and of makes specs for its episodes. A kind that only
+// reads runs of scores has neither.
+func RubricKind(played func(episode int) (*Episode, error), of results.Scorable) world.Kind {
+	return world.Define(&definition{played, of})
 }
 
 type definition struct {
 	played func(episode int) (*Episode, error)
+	of     results.Scorable
 }
 
 // About describes the kind.
@@ -231,15 +233,16 @@ func (*definition) Measures(p *Params) (all []world.Measure) {
 func (*definition) Models(*Params) map[string]string { return nil }
 
 // Plan makes an episode for each one that is scored.
-func (*definition) Plan(p *Params, cell world.Spec, _ uint64) (world.Plan, error) {
+func (d *definition) Plan(p *Params, cell world.Spec, _ uint64) (world.Plan, error) {
 	numbers, err := p.Scored.Numbers()
 	if err != nil {
 		return nil, fmt.Errorf("%w: start it with parley score RUN --with FILE", err)
 	}
+	s := &staged{Params: *p, cell: cell, of: d.of, numbers: numbers}
 	if p.categorises() {
-		return &staged{Params: *p, cell: cell, numbers: numbers}, nil
+		return s, nil
 	}
-	specs, err := specsOf(*p, cell, numbers, nil)
+	specs, err := s.specs(*p, numbers, nil)
 	return world.List(specs...), err
 }
 

@@ -174,7 +174,7 @@ func play(t *testing.T, p *Params, answer func(c world.Call) world.Reply) world.
 // playOf scores an episode.
 func playOf(t *testing.T, of *Episode, p *Params, answer func(c world.Call) world.Reply) world.Outcome {
 	t.Helper()
-	w, err := (&definition{func(int) (*Episode, error) { return of, nil }}).World(p, nil)
+	w, err := (&definition{func(int) (*Episode, error) { return of, nil }, anyRun}).World(p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -98,7 +98,7 @@ func (s *Set) add(ctx context.Context, file, name, id string) (err error) {
 	if err != nil || head.Begun == nil {
 		return err
 	}
-	what, err := ScoredOf(head.Begun)
+	what, err := results.ScoredOf(head.Begun)
 	if err != nil || what.Run != id {
 		return err
 	}
@@ -106,7 +106,7 @@ func (s *Set) add(ctx context.Context, file, name, id string) (err error) {
 		s.Bounds[name+"."+measure] = bounds
 	}
 	for spec, ended := range head.Played() {
-		of, err := scoredInParams(spec.Params)
+		of, err := results.ScoredIn(spec.Params)
 		if err != nil {
 			return err
 		}
@@ -121,25 +121,6 @@ func (s *Set) add(ctx context.Context, file, name, id string) (err error) {
 		}
 	}
 	return nil
-}
-
-// ScoredOf returns what the run of a scorer scores. It is empty for any other run.
-func ScoredOf(b *journal.Begun) (results.Scored, error) {
-	var plan struct {
-		Params json.RawMessage `json:"params"`
-	}
-	if err := json.Unmarshal(b.Plan, &plan); err != nil {
-		return results.Scored{}, err
-	}
-	return scoredInParams(plan.Params)
-}
-
-func scoredInParams(params json.RawMessage) (results.Scored, error) {
-	var p struct {
-		Scored results.Scored `json:"scored"`
-	}
-	err := json.Unmarshal(params, &p)
-	return p.Scored, err
 }
 
 // Merge adds the scores that are attached to a run, with other numbers of episodes. ok is false for an episode to leave out.
@@ -277,7 +258,7 @@ func outcomes(ctx context.Context, file, id string, episodes []int, f func(b *jo
 	if err != nil || about.Begun == nil {
 		return err
 	}
-	what, err := ScoredOf(about.Begun)
+	what, err := results.ScoredOf(about.Begun)
 	if err != nil || what.Run != id || len(planQuestions(about.Begun)) == 0 {
 		return err
 	}
@@ -287,12 +268,12 @@ func outcomes(ctx context.Context, file, id string, episodes []int, f func(b *jo
 	}
 	for _, episode := range episodes {
 		for _, st := range head.Stages { // several, if the scores have grown, or there are categories
-			place := sort.Search(st.Specs.Len(), func(i int) bool { return st.Specs.At(i).Deal >= episode }) // see Scored.Of
+			place := sort.Search(st.Specs.Len(), func(i int) bool { return st.Specs.At(i).Deal >= episode }) // see Run.Scorable
 			if place == st.Specs.Len() {
 				continue
 			}
 			spec := st.Specs.At(place)
-			if of, err := scoredInParams(spec.Params); err != nil || of.Episode != episode {
+			if of, err := results.ScoredIn(spec.Params); err != nil || of.Episode != episode {
 				continue
 			}
 			ended, err := head.Ended.Outcome(ctx, store, st.First+place)

@@ -39,10 +39,12 @@ type agenda struct {
 	early    map[int]early          // ends of episodes that were not taken yet
 	outcomes digest                 // of the run
 	plays    map[journal.Digest]int // numbers the plays whose repetitions are copies
+	copies   planner.Copies         // whether short plays are copies too
+	short    map[int]journal.Digest // by episode: the short plays of the stage
 }
 
 func newAgenda(kind world.Kind, plan world.Plan, lot *Lot, head *journal.Head, read readFunc) *agenda {
-	a := &agenda{kind: kind, plan: plan, lot: lot, head: head, past: pastOutcomes{read: read}, draws: planner.NewDraws(kind), outcomes: newDigest(maxWaiting), plays: map[journal.Digest]int{}}
+	a := &agenda{kind: kind, plan: plan, lot: lot, head: head, past: pastOutcomes{read: read}, draws: planner.NewDraws(kind), outcomes: newDigest(maxWaiting), plays: map[journal.Digest]int{}, short: map[int]journal.Digest{}}
 	if p, ok := plan.(world.FixedPlan); ok {
 		a.fixed = p.Fixed()
 	}
@@ -114,12 +116,19 @@ func (a *agenda) count(e *journal.Ended, line []byte) {
 	}
 	unit := world.Unit{}
 	if !e.Chance && e.Play != (journal.Digest{}) {
-		if a.plays[e.Play] == 0 {
-			a.plays[e.Play] = len(a.plays) + 1
-		}
-		unit.Play = a.plays[e.Play]
+		unit.Play = a.playNumber(e.Play)
+	} else if e.Chance && e.Outcome.Failed == "" {
+		a.copies.See(a.stage.At(e.Episode-a.first).Cell, e.Play)
+		a.short[e.Episode] = e.Play
 	}
 	a.played = append(a.played, world.Played{Episode: e.Episode, Spec: a.stage.At(e.Episode - a.first), Outcome: e.Outcome, Unit: unit})
+}
+
+func (a *agenda) playNumber(play journal.Digest) int {
+	if a.plays[play] == 0 {
+		a.plays[play] = len(a.plays) + 1
+	}
+	return a.plays[play]
 }
 
 // advance asks the plan for the next stage; nil means that the plan is complete. recorded reports
@@ -129,6 +138,12 @@ func (a *agenda) advance() (st *journal.Staged, recorded bool, err error) {
 	if err := a.catchUp(); err != nil {
 		return nil, false, err
 	}
+	for i, p := range a.played { // only now it is known whether models vary
+		if play, ok := a.short[p.Episode]; ok && a.copies.Copied(p.Spec.Cell, play) {
+			a.played[i].Unit.Play = a.playNumber(play)
+		}
+	}
+	clear(a.short)
 	a.first += a.stage.Len()
 	a.stage = a.plan.Next(a.played)
 	a.next, a.ended, a.played = 0, 0, nil

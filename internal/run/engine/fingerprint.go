@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/zeebo/xxh3"
@@ -13,13 +14,15 @@ import (
 )
 
 // enoughText is how many bytes of sampled text two plays must share before one counts as a copy of
-// the other. Two independent samples often agree on one word, and never on several sentences.
+// the other, whatever else the run shows. Two independent samples often agree on one word, and never on several sentences.
 const enoughText = 200
 
 // fingerprint identifies what a strand asked and was answered, independent of its place in the run.
 // Episodes with the same fingerprint are the same play.
 type fingerprint struct {
 	sum     journal.Digest
+	opening uint64           // what was asked first; of several strands, all that they asked first
+	opened  bool             // it does not change any more
 	forks   []journal.Digest // of the strands it waits for, by number
 	asks    int              // asked of models
 	acts    int
@@ -33,6 +36,10 @@ type fingerprint struct {
 // asked adds the calls of a turn.
 func (f *fingerprint) asked(digest journal.Digest, calls []*call) {
 	f.digest = digest
+	if !f.opened && slices.ContainsFunc(calls, func(c *call) bool { return c.req != nil }) {
+		b := append(append(make([]byte, 0, 2*len(digest)), f.sum[:]...), digest[:]...)
+		f.opening, f.opened = max(1, xxh3.Hash(b)), true
+	}
 	f.chance = f.chance[:0]
 	for _, c := range calls {
 		switch {
@@ -68,6 +75,7 @@ func (f *fingerprint) answered(replies []world.Reply) {
 		b = append(b, sum[:]...)
 	}
 	f.sum = xxh3.Hash128(b).Bytes()
+	f.opened = f.opening != 0
 	f.digest, f.forks = journal.Digest{}, nil
 }
 
@@ -98,13 +106,16 @@ func appendReply(b []byte, r world.Reply) (_ []byte, size int) {
 // add adds the play of a forked strand.
 func (f *fingerprint) add(child *fingerprint, number int) {
 	f.forks[number] = child.sum
+	if !f.opened {
+		f.opening ^= child.opening
+	}
 	f.asks += child.asks
 	f.acts += child.acts
 	f.sampled += child.sampled
 }
 
-// play returns a digest of an episode with its outcome, and whether independent episodes may have
-// the same digest by chance.
+// play returns a digest of an episode with its outcome, which begins with what was asked first, and whether independent episodes may
+// have the same digest by chance.
 func (f *fingerprint) play(o world.Outcome) (play journal.Digest, chance bool) {
 	b := append(make([]byte, 0, 256), f.sum[:]...)
 	for _, s := range o.Scores {
@@ -113,6 +124,8 @@ func (f *fingerprint) play(o world.Outcome) (play journal.Digest, chance bool) {
 		b = binary.BigEndian.AppendUint64(b, math.Float64bits(s.Value))
 	}
 	b = append(b, o.Failed...)
-	chance = f.asks == 0 || f.acts > 0 || (f.sampled > 0 && f.sampled < enoughText)
-	return xxh3.Hash128(b).Bytes(), chance
+	chance = f.asks == 0 || f.acts+f.sampled > 0 && f.sampled < enoughText
+	play = xxh3.Hash128(b).Bytes()
+	binary.BigEndian.PutUint64(play[:8], f.opening)
+	return play, chance
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/run/planner"
 	"parley/journal"
 	"parley/journal/journaltest"
 	"parley/llm"
@@ -67,6 +68,13 @@ func TestCopies(t *testing.T) {
 			if e.Chance != c.chance || e.Play == (journal.Digest{}) {
 				t.Errorf("%s: episode %d: chance is %v", c.name, n, e.Chance)
 			}
+		}
+		openings := map[uint64]bool{}
+		for play := range plays {
+			openings[planner.Opening(play)] = true
+		}
+		if len(openings) != c.distinct || openings[0] {
+			t.Errorf("%s: %v are asked first, want %d", c.name, openings, c.distinct)
 		}
 		if len(plays) != c.distinct {
 			t.Errorf("%s: %d distinct plays, want %d", c.name, len(plays), c.distinct)

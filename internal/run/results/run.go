@@ -145,7 +145,7 @@ func (r *Run) each(f func(p world.Played, shared world.Unit)) {
 		if i++; r.leaves(i) {
 			continue
 		}
-		unit, shared := r.units.of(i, &e)
+		unit, shared := r.units.of(i, spec, &e)
 		p := r.played(spec, &e, unit)
 		if added, labels := r.Added[p.Episode], r.Labels[p.Episode]; len(added)+len(labels) > 0 {
 			p.Outcome.Scores = slices.Concat(p.Outcome.Scores, added, labels)
@@ -166,7 +166,7 @@ func (r *Run) EachWithData(ctx context.Context, j journal.Journal, f func(world.
 			return nil
 		}
 		end, _ := r.Head.Ended.Of(e.Episode) // its play is what the head says
-		unit, _ := r.units.of(i, &end)
+		unit, _ := r.units.of(i, spec, &end)
 		return f(r.played(spec, e, unit))
 	})
 }

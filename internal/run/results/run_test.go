@@ -182,7 +182,7 @@ func TestScores(t *testing.T) {
 		got[s.Score+" "+s.Agent] = fmt.Sprintf("%v %.3f n=%d %s", s.Model, s.Estimate().Value, s.Sample.Episodes(), s.Estimate().Method)
 	}
 	// ann sat left in 0 and 2 and right in 1, and won all of them.
-	want := map[string]string{"won ann": "lab/a 1.000 n=3 cluster wilson", "won bob": "bot parrot 0.333 n=3 cluster wilson", "length ": " 2.500 n=4 t"}
+	want := map[string]string{"won ann": "lab/a 1.000 n=3 cluster wilson", "won bob": "bot parrot 0.333 n=3 cluster wilson", "length ": " 2.500 n=4 constant"}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%v\nwant %v", got, want)
 	}

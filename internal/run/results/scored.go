@@ -1,6 +1,8 @@
 package results
 
 import (
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -8,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"parley/journal"
 	"parley/world"
 )
 
@@ -21,6 +24,10 @@ type Scored struct {
 	Measures []Measure `json:"measures"`
 	// Episode is the one that this episode scores.
 	Episode int `json:"episode"`
+	// Deal and Play are those of that episode: scores of episodes that are not independent are not independent either.
+	Deal   Deal   `json:"deal,omitzero"`
+	Play   string `json:"play,omitempty"`
+	Chance bool   `json:"chance,omitempty"` // as in journal.Ended
 }
 
 // ScoredParam is the name of the param that holds Scored.
@@ -106,12 +113,55 @@ func ranges(episodes []int) string {
 	return strings.Join(parts, ",")
 }
 
-// Of returns s for the episode that scores the one with this number. It does not depend on which others are scored, so that
-// the run of a scorer can grow with the run that it scores. The deal of that episode is the number too, and numbers rise within a stage.
-func (s Scored) Of(episode int) Scored {
-	s.Episode, s.Episodes = episode, ""
-	return s
+// ScoredOf returns what the run of a scorer scores. It is empty for any other run.
+func ScoredOf(b *journal.Begun) (Scored, error) {
+	var plan struct {
+		Params json.RawMessage `json:"params"`
+	}
+	if b == nil {
+		return Scored{}, nil
+	}
+	if err := json.Unmarshal(b.Plan, &plan); err != nil {
+		return Scored{}, err
+	}
+	return ScoredIn(plan.Params)
 }
+
+// ScoredIn returns what params say about what is scored.
+func ScoredIn(params json.RawMessage) (Scored, error) {
+	var p struct {
+		Scored Scored `json:"scored"`
+	}
+	err := json.Unmarshal(params, &p)
+	return p.Scored, err
+}
+
+// Scorable returns a function that makes the spec of the episode that scores the one with a number: in its cell, with what decides
+// whether it is independent. It does not depend on which others are scored, so that the run of a scorer can grow with the run that it
+// scores. Its deal is the number, and numbers rise within a stage.
+func (r *Run) Scorable() Scorable {
+	deals := r.Deals()
+	return func(own world.Spec, s Scored, episode int, params func(Scored) (json.RawMessage, error)) (_ world.Spec, err error) {
+		spec, ok := r.Spec(episode)
+		if !ok {
+			return own, fmt.Errorf("the run has no episode %d", episode)
+		}
+		s.Episode, s.Episodes = episode, ""
+		s.Deal = deals.Of(spec)
+		if r.Head.Begun.Fork != nil { // all have one deal, and the question is how it can end
+			s.Deal = Deal{Run: r.Head.Begun.Run, Kind: spec.Kind, Number: episode}
+		}
+		if e, ended := r.Head.Ended.Of(episode); ended {
+			s.Play, s.Chance = hex.EncodeToString(e.Play[:]), e.Chance
+		}
+		own.Cell, own.Deal = spec.Cell, episode
+		own.Params, err = params(s)
+		return own, err
+	}
+}
+
+// Scorable makes the spec of the episode that scores another: see Run.Scorable. params writes the params with what is scored.
+type Scorable func(own world.Spec, s Scored, episode int, params func(Scored) (json.RawMessage, error)) (world.Spec, error)
 
 // With returns s with other measures.
 func (s Scored) With(measures []world.Measure) Scored {

@@ -2,6 +2,7 @@ package results
 
 import (
 	"cmp"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"hash/maphash"
@@ -9,17 +10,18 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/run/planner"
 	"parley/journal"
 	"parley/world"
 )
 
 // Deal is what an episode depends on before it is played. Episodes with the same deal can be paired, and are not independent.
 type Deal struct {
-	Run    string // set if the episode shares its deal with no episode of another run, as in a fork
-	Kind   string
-	What   string // what else the kind deals, such as a problem
-	Seed   uint64 // with Number, what chance depends on
-	Number int
+	Run    string `json:"run,omitempty"` // set if the episode shares its deal with no episode of another run, as in a fork
+	Kind   string `json:"kind,omitempty"`
+	What   string `json:"what,omitempty"` // what else the kind deals, such as a problem
+	Seed   uint64 `json:"seed,omitempty"` // with Number, what chance depends on
+	Number int    `json:"number,omitempty"`
 }
 
 // Compare orders deals.
@@ -30,46 +32,91 @@ func (d Deal) Compare(other Deal) int {
 
 // Deals finds the deals of a run's episodes.
 type Deals struct {
-	seed  uint64
-	kind  world.Kind
-	given map[string]task // by params
-}
-
-// task is the task that the params of an episode give it: see world.TaskNamer.
-type task struct {
-	what  string
-	whole bool
+	seed   uint64
+	kind   world.Kind
+	given  map[string]world.Task // by params
+	parts  bool                  // tasks are parts of several things, such as evolutions: these have the deals
+	scores bool                  // the run scores another: its episodes have the deals and plays of those that they score
 }
 
 // Deals returns the deals of r. It uses the kind only if it is the one that played r.
 func (r *Run) Deals() *Deals {
-	d := &Deals{seed: r.Head.Begun.Seed, given: map[string]task{}}
+	d := newDeals(r.Head.Begun)
 	if k := r.kind; k.Name == r.Head.Begun.Kind && k.Version == r.Head.Begun.KindVersion {
 		d.kind = k
+		d.findParts(r.Head)
+	}
+	return d
+}
+
+func newDeals(b *journal.Begun) *Deals {
+	s, err := ScoredOf(b)
+	d := &Deals{given: map[string]world.Task{}, scores: err == nil && s.Run != ""}
+	if b != nil {
+		d.seed = b.Seed
 	}
 	return d
 }
 
 // Of returns the deal of an episode.
 func (d *Deals) Of(spec world.Spec) Deal {
-	g, ok := d.given[string(spec.Params)]
-	if !ok {
-		g = d.read(spec.Params)
-		d.given[string(spec.Params)] = g
+	if d.scores {
+		if s, err := ScoredIn(spec.Params); err == nil && s.Deal != (Deal{}) { // a run file may hold anything
+			return s.Deal
+		}
 	}
-	if g.whole {
-		return Deal{Kind: spec.Kind, What: g.what}
+	g := d.task(spec.Params)
+	switch {
+	case d.parts && g.Of > 0:
+		return Deal{Kind: spec.Kind, Seed: d.seed, Number: g.Of - 1}
+	case g.Whole:
+		return Deal{Kind: spec.Kind, What: g.Name}
 	}
-	return Deal{Kind: spec.Kind, What: g.what, Seed: d.seed, Number: spec.Deal}
+	return Deal{Kind: spec.Kind, What: g.Name, Seed: d.seed, Number: spec.Deal}
 }
 
-func (d *Deals) read(raw json.RawMessage) (g task) {
+func (d *Deals) task(params json.RawMessage) world.Task {
+	g, ok := d.given[string(params)]
+	if !ok {
+		g = d.read(params)
+		d.given[string(params)] = g
+	}
+	return g
+}
+
+// findParts finds whether tasks are parts of several things.
+func (d *Deals) findParts(head *journal.Head) {
+	first := 0
+	for spec := range head.Plays() {
+		of := d.task(spec.Params).Of
+		if first == 0 {
+			first = of
+		}
+		if d.parts = of != 0 && of != first; d.parts {
+			return
+		}
+	}
+}
+
+// play returns what an episode has in common with its copies, and whether others may have it too and be no copies: see journal.Ended.
+func (d *Deals) play(spec world.Spec, e *journal.Ended) (play journal.Digest, chance bool) {
+	if !d.scores {
+		return e.Play, e.Chance
+	}
+	s, err := ScoredIn(spec.Params)
+	raw, cause := hex.DecodeString(s.Play)
+	if err != nil || cause != nil || len(raw) != len(play) {
+		return journal.Digest{}, true // a run file may hold anything
+	}
+	return journal.Digest(raw), s.Chance
+}
+
+func (d *Deals) read(raw json.RawMessage) (g world.Task) {
 	params, err := d.kind.Read(raw)
 	if err != nil {
 		return g // a run file may hold anything
 	}
-	g.what, g.whole = d.kind.TaskName(params)
-	return g
+	return d.kind.TaskName(params)
 }
 
 // Units numbers the deals and plays of one or several runs.
@@ -82,34 +129,38 @@ type Units struct {
 func NewUnits() *Units { return &Units{map[Deal]int{}, map[journal.Digest]int{}} }
 
 // Of returns the unit of an episode of r, as Each passes it. d are the deals of r.
-func (u *Units) Of(r *Run, d *Deals, p world.Played) world.Unit {
-	return u.of(r, d.Of(p.Spec), r.Head.Ended.Play(p.Episode), p.Unit.Play == 0)
+func (u *Units) Of(r *Run, d *Deals, p world.Played) (unit world.Unit) {
+	if r.Head.Begun.Fork == nil { // all episodes of a fork have one deal, and the question is how it can end
+		unit.Deal = numberOf(u.deals, d.Of(p.Spec))
+	}
+	unit.Play = u.Play(r, d, p)
+	return unit
 }
 
-func (u *Units) of(r *Run, d Deal, play journal.Digest, chance bool) (unit world.Unit) {
-	if r.Head.Begun.Fork == nil { // all episodes of a fork have one deal, and the question is how it can end
-		unit.Deal = numberOf(u.deals, d)
+// Play returns the number of the play of an episode of r; 0: it has no copy. d are the deals of r.
+func (u *Units) Play(r *Run, d *Deals, p world.Played) int {
+	if p.Unit.Play == 0 {
+		return 0
 	}
-	if !chance && play != (journal.Digest{}) {
-		unit.Play = numberOf(u.plays, play)
-	}
-	return unit
+	play, _ := d.play(p.Spec, &journal.Ended{Play: r.Head.Ended.Play(p.Episode)})
+	return numberOf(u.plays, play)
 }
 
 // runUnits are the units of the episodes of a run that ended, by their place among these.
 type runUnits struct {
 	deals, plays firsts
+	copyable     func(world.Spec, *journal.Ended) (journal.Digest, bool)
 	fork         bool // all episodes have one deal, and the question is how it can end
 	left         uncounted
 }
 
 // of returns the unit of an episode, and what of it other episodes share: a deal or play that is only its own is 0 there.
-func (u *runUnits) of(place int, e *journal.Ended) (unit, shared world.Unit) {
+func (u *runUnits) of(place int, spec world.Spec, e *journal.Ended) (unit, shared world.Unit) {
 	if !u.fork {
 		shared.Deal = u.deals.At(place)
 		unit.Deal = cmp.Or(shared.Deal, place+1)
 	}
-	if !e.Chance && e.Play != (journal.Digest{}) {
+	if _, ok := u.copyable(spec, e); ok {
 		shared.Play = u.plays.At(place)
 		unit.Play = cmp.Or(shared.Play, place+1)
 	}
@@ -122,14 +173,15 @@ func (r *Run) FindUnits() {
 		return
 	}
 	n := r.Head.Ended.Len()
-	r.units = &runUnits{fork: r.Head.Begun.Fork != nil, left: r.findUncounted()}
+	deals := r.Deals()
+	r.units = &runUnits{fork: r.Head.Begun.Fork != nil, copyable: deals.copyable(r.Head), left: r.findUncounted()}
 	if !r.units.fork {
-		r.units.deals = findCopies(n, r.dealKeys())
+		r.units.deals = findCopies(n, r.dealKeys(deals))
 	}
 	r.units.plays = findCopies(n, func(yield func(int, journal.Digest) bool) {
 		i := 0
-		for _, e := range r.Head.Plays() {
-			if !e.Chance && e.Play != (journal.Digest{}) && !yield(i, e.Play) {
+		for spec, e := range r.Head.Plays() {
+			if play, ok := r.units.copyable(spec, &e); ok && !yield(i, play) {
 				return
 			}
 			i++
@@ -137,10 +189,44 @@ func (r *Run) FindUnits() {
 	})
 }
 
+// copyable returns a function that returns the play of an episode, and whether others with the same play are its copies.
+func (d *Deals) copyable(head *journal.Head) func(world.Spec, *journal.Ended) (journal.Digest, bool) {
+	type asked struct {
+		cell    string
+		opening uint64
+	}
+	short := func(yield func(int, asked) bool) {
+		i := 0
+		for spec, e := range head.Plays() {
+			if play, chance := d.play(spec, &e); chance && e.Outcome.Failed == "" && !yield(i, asked{spec.Cell, planner.Opening(play)}) {
+				return
+			}
+			i++
+		}
+	}
+	var copies planner.Copies
+	if again := findCopies(0, short); again != nil {
+		i := 0
+		for spec, e := range head.Plays() {
+			if play, chance := d.play(spec, &e); chance && e.Outcome.Failed == "" && again.At(i) != 0 {
+				copies.See(spec.Cell, play)
+			}
+			i++
+		}
+	}
+	return func(spec world.Spec, e *journal.Ended) (journal.Digest, bool) {
+		play, chance := d.play(spec, e)
+		if chance {
+			return play, copies.Copied(spec.Cell, play)
+		}
+		return play, play != (journal.Digest{})
+	}
+}
+
 // dealKeys yields the deals of the episodes that ended: a number for all but the number of the deal, and that.
-func (r *Run) dealKeys() iter.Seq2[int, [2]int] {
+func (r *Run) dealKeys(deals *Deals) iter.Seq2[int, [2]int] {
 	return func(yield func(int, [2]int) bool) {
-		deals, kinds, i := r.Deals(), map[Deal]int{}, 0
+		kinds, i := map[Deal]int{}, 0
 		for spec := range r.Head.Plays() {
 			d := deals.Of(spec)
 			of := d.Number
@@ -162,15 +248,16 @@ func numberOf[K comparable](known map[K]int, key K) int {
 
 // Distinct counts the different plays of the episodes that ended without failing, and the
 // episodes that copy an earlier one: word for word the same, and not by chance. A copy is not
-// independent evidence.
+// independent evidence. Of a run of scores, the plays are those of the episodes that it scores.
 func Distinct(head *journal.Head) (distinct, copies int) {
-	first := findCopies(head.Ended.Len(), playDigests(knownPlays(head)))
-	for i, e := range knownPlays(head) {
+	plays := knownPlays(head)
+	first := findCopies(head.Ended.Len(), playDigests(plays))
+	for i, p := range plays {
 		switch first.At(i) {
 		case 0, i + 1:
 			distinct++
 		default:
-			if !e.Chance {
+			if p.copyable {
 				copies++
 			}
 		}
@@ -178,15 +265,24 @@ func Distinct(head *journal.Head) (distinct, copies int) {
 	return distinct, copies
 }
 
+// knownPlay is the play of an episode that did not fail.
+type knownPlay struct {
+	play     journal.Digest
+	copyable bool // others that are the same are copies
+	spec     world.Spec
+}
+
 // knownPlays yields the episodes that did not fail and whose play is known, with their places among these.
-func knownPlays(head *journal.Head) iter.Seq2[int, journal.Ended] {
-	return func(yield func(int, journal.Ended) bool) {
+func knownPlays(head *journal.Head) iter.Seq2[int, knownPlay] {
+	copyable := newDeals(head.Begun).copyable(head)
+	return func(yield func(int, knownPlay) bool) {
 		i := 0
-		for _, e := range head.Plays() {
+		for spec, e := range head.Plays() {
 			if e.Outcome.Failed != "" || e.Play == (journal.Digest{}) {
 				continue
 			}
-			if !yield(i, e) {
+			play, ok := copyable(spec, &e)
+			if !yield(i, knownPlay{play, ok, spec}) {
 				return
 			}
 			i++
@@ -195,10 +291,10 @@ func knownPlays(head *journal.Head) iter.Seq2[int, journal.Ended] {
 }
 
 // playDigests yields the plays of episodes.
-func playDigests(episodes iter.Seq2[int, journal.Ended]) iter.Seq2[int, journal.Digest] {
+func playDigests(episodes iter.Seq2[int, knownPlay]) iter.Seq2[int, journal.Digest] {
 	return func(yield func(int, journal.Digest) bool) {
-		for i, e := range episodes {
-			if !yield(i, e.Play) {
+		for i, p := range episodes {
+			if !yield(i, p.play) {
 				return
 			}
 		}
@@ -216,11 +312,14 @@ func CopiesNote(head *journal.Head) string {
 	for range knownPlays(head) {
 		episodes++
 	}
-	why, remedy := whyCopies(head)
 	are := "are exact copies of others and do"
 	if copies == 1 {
 		are = "is an exact copy of another and does"
 	}
+	if newDeals(head.Begun).scores {
+		return fmt.Sprintf("Of %d scored episodes, %d %s not count.", episodes, copies, are)
+	}
+	why, remedy := whyCopies(head)
 	return fmt.Sprintf("Of %d episodes, %d %s not count. %s: to get new plays, %s.", episodes, copies, are, why, remedy)
 }
 
@@ -229,28 +328,20 @@ func whyCopies(head *journal.Head) (why, remedy string) {
 	deals := map[int]int{} // of the first episode of several with one play
 	sameDeal := true
 	agents := map[string]bool{}
-	i := -1
-	first := findCopies(head.Ended.Len(), func(yield func(int, journal.Digest) bool) {
-		n := -1
-		for _, e := range head.Plays() {
-			if n++; !yield(n, e.Play) {
-				return
-			}
-		}
-	})
-	for spec, e := range head.Plays() {
-		i++
+	plays := knownPlays(head)
+	first := findCopies(head.Ended.Len(), playDigests(plays))
+	for i, p := range plays {
 		same := first.At(i)
-		if same == 0 || e.Chance || e.Outcome.Failed != "" {
+		if same == 0 || !p.copyable {
 			continue
 		}
 		deal, known := deals[same]
 		if !known {
-			deals[same] = spec.Deal
+			deals[same] = p.spec.Deal
 			continue
 		}
-		sameDeal = sameDeal && deal == spec.Deal
-		for _, name := range spec.Lineup {
+		sameDeal = sameDeal && deal == p.spec.Deal
+		for _, name := range p.spec.Lineup {
 			agents[name] = true
 		}
 	}

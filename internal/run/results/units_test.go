@@ -14,7 +14,7 @@ import (
 func TestDistinct(t *testing.T) {
 	t.Parallel()
 	ended := func(play byte, chance bool, failed string) journal.Ended {
-		return journal.Ended{Play: journal.Digest{play}, Chance: chance, Outcome: world.Outcome{Failed: failed}}
+		return journal.Ended{Play: journal.Digest{15: play}, Chance: chance, Outcome: world.Outcome{Failed: failed}}
 	}
 	head := &journal.Head{}
 	head.Add(&journal.Staged{Specs: world.Repeat(world.Spec{}, 9)})
@@ -88,4 +88,35 @@ func TestFind(t *testing.T) {
 			rt.Fatalf("%v for %v", got, keys)
 		}
 	})
+}
+
+// TestShortCopies: equal plays in which little was said are copies if models answer the same whenever they are asked the same, and
+// chance if somewhere in the cell they do not.
+func TestShortCopies(t *testing.T) {
+	t.Parallel()
+	play := func(asked, answered byte) (d journal.Digest) {
+		d[0], d[15] = asked, answered
+		return d
+	}
+	for _, c := range []struct {
+		name        string
+		plays       func(i int) journal.Digest
+		independent int
+	}{
+		{"always the same", func(int) journal.Digest { return play(1, 1) }, 1},
+		{"two questions", func(i int) journal.Digest { return play(byte(1+i%2), 1) }, 2},
+		{"answers vary", func(i int) journal.Digest { return play(1, byte(1+i%2)) }, 40},
+		{"answers vary once", func(i int) journal.Digest { return play(byte(1+i%2), byte(1+i/39)) }, 40},
+		{"only bots", func(int) journal.Digest { return play(0, 1) }, 40},
+	} {
+		head := &journal.Head{Begun: &journal.Begun{Run: "r"}, Stages: []journal.Staged{{Specs: world.Repeat(world.Spec{Kind: "duel"}, 41)}}}
+		for i := range 40 {
+			head.Ended.Put(0, &journal.Ended{Episode: i, Play: c.plays(i), Chance: true, Outcome: world.Outcome{Scores: []world.Score{{Name: "x", Value: float64(c.plays(i)[0] + c.plays(i)[15])}}}})
+		}
+		head.Ended.Put(0, &journal.Ended{Episode: 40, Play: play(1, 99), Chance: true, Outcome: world.Outcome{Failed: "no answer"}}) // it shows nothing
+		q := Outcomes(head, world.Kind{}).Scores(func(g Group) Group { return g })[0].Estimate()
+		if _, copies := Distinct(head); q.N != c.independent || copies != 40-c.independent {
+			t.Errorf("%s: independent %d, copies %d; want %d", c.name, q.N, copies, c.independent)
+		}
+	}
 }

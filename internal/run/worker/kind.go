@@ -370,11 +370,12 @@ func (s *shape) defaults() (*classParams, error) {
 
 // scoredField describes the param of a scorer that says what is scored.
 const scoredField = `{"name":"scored","type":{"fields":[{"name":"run","type":"str","default":""},{"name":"episodes","type":"str","default":""},` +
-	`{"name":"measures","type":{"list":"any"},"default":[]},{"name":"episode","type":"int","default":0}]},"default":{},"doc":"What is scored."}`
+	`{"name":"measures","type":{"list":"any"},"default":[]},{"name":"episode","type":"int","default":0},{"name":"deal","type":"any","default":{}},` +
+	`{"name":"play","type":"str","default":""},{"name":"chance","type":"bool","default":false}]},"default":{},"doc":"What is scored."}`
 
 // OpenScorer starts a worker with the class of a scorer and returns the kind whose episodes score episodes of another run.
-// played returns an episode of that run as JSON, and its seats.
-func OpenScorer(c Config, played func(episode int) (json.RawMessage, []string, error)) (*Pool, world.Kind, error) {
+// played returns an episode of that run as JSON, and its seats. of makes specs for its episodes.
+func OpenScorer(c Config, played func(episode int) (json.RawMessage, []string, error), of results.Scorable) (*Pool, world.Kind, error) {
 	p, err := open(c, roleScorer)
 	if err != nil {
 		return nil, world.Kind{}, err
@@ -388,11 +389,14 @@ func OpenScorer(c Config, played func(episode int) (json.RawMessage, []string, e
 		return nil, world.Kind{}, errors.Join(fmt.Errorf("%s: %w", c.Name, err), p.Close())
 	}
 	d.played = played
-	return p, world.Define(&scorer{d}), nil
+	return p, world.Define(&scorer{d, of}), nil
 }
 
 // scorer is the kind of a scorer.
-type scorer struct{ *definition }
+type scorer struct {
+	*definition
+	of results.Scorable
+}
 
 // Models returns the models of the judges that the class names.
 func (s *scorer) Models(*classParams) map[string]string {
@@ -406,24 +410,25 @@ func (s *scorer) StandIn(model string, req *llm.Request, seed uint64) (string, b
 
 // Plan makes an episode for each one that is scored.
 func (s *scorer) Plan(p *classParams, cell world.Spec, _ uint64) (world.Plan, error) {
-	own, of, err := s.split(p)
+	own, what, err := s.split(p)
 	if err != nil {
 		return nil, err
 	}
-	numbers, err := of.Numbers()
+	numbers, err := what.Numbers()
 	if err != nil {
 		return nil, err
 	}
 	specs := make([]world.Spec, len(numbers))
 	for i, n := range numbers {
-		raw, err := json.Marshal(of.Of(n))
+		specs[i], err = s.of(cell, what, n, func(one results.Scored) (json.RawMessage, error) {
+			raw, err := json.Marshal(one)
+			if err != nil {
+				return nil, err
+			}
+			own[results.ScoredParam] = raw
+			return json.Marshal(own)
+		})
 		if err != nil {
-			return nil, err
-		}
-		own[results.ScoredParam] = raw
-		specs[i] = cell
-		specs[i].Deal = n
-		if specs[i].Params, err = json.Marshal(own); err != nil {
 			return nil, err
 		}
 	}

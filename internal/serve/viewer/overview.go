@@ -149,7 +149,7 @@ func (v *Viewer) overview(req *http.Request) (*screen, error) {
 // linked links the episodes that sections name to their pages: in the run, or in the one that it scores if that is here too.
 func (v *Viewer) linked(r *Run, sections []report.Section) []report.Section {
 	run := r.Name
-	if of, err := score.ScoredOf(r.Begun); err == nil && of.Run != "" {
+	if of, err := results.ScoredOf(r.Begun); err == nil && of.Run != "" {
 		run = filepath.ToSlash(score.Origin(r.Name))
 		if _, ok := v.runs.File(run); !ok {
 			return sections

@@ -215,7 +215,7 @@ func (p *try) outcome() world.Outcome {
 
 // TaskName returns the environment and, for a task of a file, its params: tasks have the same numbers in any
 // file. Everything else that an environment draws is chance, unless the plan sets a seed.
-func (Definition) TaskName(p *Params) (name string, whole bool) {
+func (Definition) TaskName(p *Params) world.Task {
 	about := struct {
 		Env    string
 		Params json.RawMessage
@@ -226,7 +226,7 @@ func (Definition) TaskName(p *Params) (name string, whole bool) {
 	}
 	b, err := json.Marshal(about)
 	if err != nil {
-		return p.Env, false // params that are no JSON
+		return world.Task{Name: p.Env} // params that are no JSON
 	}
-	return string(b), false
+	return world.Task{Name: string(b)}
 }

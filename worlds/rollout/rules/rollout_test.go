@@ -599,8 +599,8 @@ func TestTaskName(t *testing.T) {
 		"another seed":        {Params{Env: "maze"}, Params{Env: "maze", Seed: &seed}, false},
 		"not JSON":            {Params{Env: "maze", EnvParams: json.RawMessage("{"), Task: &Task{}}, Params{Env: "maze"}, false},
 	} {
-		a, whole := Definition{}.TaskName(&test.a)
-		b, _ := Definition{}.TaskName(&test.b)
+		first, second := Definition{}.TaskName(&test.a), Definition{}.TaskName(&test.b)
+		a, b, whole := first.Name, second.Name, first.Whole
 		if a == "" || whole || (a == b) != test.same {
 			t.Errorf("%s: %q and %q", name, a, b)
 		}
