@@ -1,15 +1,16 @@
-"""The whole loop in one command: bots, pre-training, and GRPO in three ways, two of them made unable to learn well.
+"""The whole loop in one command: bots, pre-training, and GRPO in four ways, three of them made unable to learn well.
 
     python examples/grpo/loop.py --out grpo-loop
 
 It needs PyTorch and the program parley, and no network. It runs on a CPU in minutes; --large is for a GPU. The result is
-results.json, reward.svg and a table on standard output.
+results.json, reward.svg and a table on standard output. If it is stopped, run the same command again: it goes on.
 """
 
 import argparse
 import json
 import math
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -17,8 +18,8 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ARMS = {"all answers": [], "last answers only": ["--rows", "last"], "shuffled rewards": ["--shuffle"]}
-COLOURS = {"all answers": "#0072b2", "last answers only": "#d55e00", "shuffled rewards": "#767676"}
+ARMS = {"all answers": [], "last answers only": ["--rows", "last"], "shuffled rewards": ["--shuffle"], "no updates": ["--frozen"]}
+COLOURS = {"all answers": "#0072b2", "last answers only": "#d55e00", "shuffled rewards": "#767676", "no updates": "#009e73"}
 
 
 def run(*args):
@@ -40,6 +41,14 @@ def free_port():
         return s.getsockname()[1]
 
 
+def port_of(plan):
+    """The port of the model server: that of the plan, if the run has begun, because a run is continued with its own plan."""
+    if not os.path.exists(plan):
+        return free_port()
+    with open(plan) as f:
+        return int(re.search(r"http://127\.0\.0\.1:(\d+)/v1", f.read())[1])
+
+
 def listening(process, name):
     line = process.stdout.readline()
     if not line.startswith("listening on "):
@@ -52,32 +61,44 @@ class Arm:
 
     def __init__(self, name, flags, args, base, number):
         part = os.path.join(args.out, f"{name.replace(' ', '-')}-{number}")
-        self.name, self.log, plan = name, part + ".jsonl", part + ".yaml"
-        port = free_port()
+        self.name, self.args, self.log = name, args, part + ".jsonl"
+        port = port_of(part + ".yaml")
         self.server = subprocess.Popen([sys.executable, os.path.join(HERE, "serve.py"), base, "--port", str(port), *args.on], stdout=subprocess.PIPE, text=True)
         server = listening(self.server, "serve.py")
-        with open(os.path.join(HERE, "train.yaml")) as f:
-            text = f.read().replace("http://127.0.0.1:8300/v1", server + "/v1").replace("{size: 3, moves: 12}", args.maze)
-            text = text.replace("seed: 2", f"seed: {number + 2}")
-        with open(plan, "w") as f:
-            f.write(text)
+        plan = self.plan("train.yaml", part + ".yaml", server, seed=number + 2)
+        self.eval, self.tested = self.plan("eval.yaml", part + "-eval.yaml", server), part + "-eval.parley"
         self.parley = subprocess.Popen(
-            [args.parley, "trainer", plan, "--addr", "127.0.0.1:0", "--max-ahead", str(args.groups), "--out", plan.replace(".yaml", ".parley")],
+            [args.parley, "trainer", plan, "--addr", "127.0.0.1:0", "--max-ahead", str(args.groups), "--out", part + ".parley"],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.trainer = subprocess.Popen([
             sys.executable, os.path.join(HERE, "train.py"), base, "--trainer", listening(self.parley, "parley trainer"), "--server", server,
             "--updates", str(args.updates), "--groups", str(args.groups), "--rate", str(args.rate), "--seed", str(number + 1), "--log", self.log, *args.on, *flags,
         ])
 
+    def plan(self, name, path, server, seed=None):
+        """Writes a plan for this server."""
+        with open(os.path.join(HERE, name)) as f:
+            text = f.read().replace("http://127.0.0.1:8300/v1", server + "/v1").replace("{size: 3, moves: 12}", self.args.maze)
+        if seed is not None:
+            text = text.replace("seed: 2", f"seed: {seed}")
+        with open(path, "w") as f:
+            f.write(text)
+        return path
+
     def wait(self):
+        """Waits for the training, and lets the model that it made play the mazes of eval.yaml. Returns the log, and the mean there."""
         failed = self.trainer.wait()
-        for p in (self.parley, self.server):
-            p.terminate()
-            p.wait()
+        self.parley.terminate()
+        self.parley.wait()
         if failed:
             raise SystemExit(f"{self.name}: the trainer failed")
+        told = subprocess.run([self.args.parley, "run", self.eval, "--out", self.tested, "--quiet", "--json"], stdout=subprocess.PIPE, text=True)
+        self.server.terminate()
+        self.server.wait()
+        if told.returncode:
+            raise SystemExit(f"{self.name}: the evaluation failed")
         with open(self.log) as f:
-            return [json.loads(line) for line in f]
+            return [json.loads(line) for line in f], next(s["mean"] for s in json.loads(told.stdout)["agents"] if s["score"] == "reward")
 
 
 # Student's t for a 95% interval of so many values.
@@ -141,6 +162,7 @@ def main():
     p.add_argument("--updates", type=int, default=40)
     p.add_argument("--groups", type=int, default=16)
     p.add_argument("--repeat", type=int, default=1, help="trainings of each kind, which begin with the same model")
+    p.add_argument("--at-once", type=int, default=len(ARMS), help="how many trainings at once")
     p.add_argument("--large", action="store_true", help="a larger model, larger mazes")
     p.add_argument("--device")
     args = p.parse_args()
@@ -149,9 +171,13 @@ def main():
     args.maze, args.rate, size, bots = "{size: 3, moves: 12}", 5e-4, ["--width", "64", "--layers", "2"], 4000
     if args.large:
         args.maze, args.rate, size, bots = "{size: 4, moves: 20}", 2e-4, ["--width", "256", "--layers", "6"], 20000
-    if os.path.isdir(args.out) and os.listdir(args.out):
-        p.error(f"{args.out} is not empty: name another folder with --out, so that old answers are not taken for new ones")
     os.makedirs(args.out, exist_ok=True)
+    settings, asked = os.path.join(args.out, "settings.json"), json.dumps([args.maze, args.updates, args.groups, args.repeat])
+    if os.listdir(args.out):
+        if not os.path.exists(settings) or open(settings).read() != asked:
+            p.error(f"{args.out} has something else: name another folder with --out, so that old answers are not taken for new ones")
+    with open(settings, "w") as f:
+        f.write(asked)
     base, began = os.path.join(args.out, "base.pt"), time.monotonic()
     talk = os.path.join(args.out, "bots.jsonl")
     plan = os.path.join(args.out, "bots.yaml")
@@ -159,21 +185,26 @@ def main():
         text = f.read().replace("{size: 3, moves: 12}", args.maze).replace("episodes: 4000", f"episodes: {bots}")
     with open(plan, "w") as f:
         f.write(text)
-    run(args.parley, "run", plan, "--out", os.path.join(args.out, "bots.parley"), "--quiet")
-    run(args.parley, "trajectories", os.path.join(args.out, "bots.parley"), "--shape", "trl-sft", "--out", talk, "--force")
-    run(sys.executable, os.path.join(HERE, "pretrain.py"), talk, "--out", base, *size, *args.on)
-    logs = {name: [] for name in ARMS}
-    for n in range(args.repeat):
-        for arm in [Arm(name, flags, args, base, n) for name, flags in ARMS.items()]:
-            logs[arm.name].append(arm.wait())
+    if not os.path.exists(base):
+        run(args.parley, "run", plan, "--out", os.path.join(args.out, "bots.parley"), "--quiet")
+        run(args.parley, "trajectories", os.path.join(args.out, "bots.parley"), "--shape", "trl-sft", "--out", talk, "--force")
+        run(sys.executable, os.path.join(HERE, "pretrain.py"), talk, "--out", base, *size, *args.on)
+    logs, tests = {name: [] for name in ARMS}, {name: [] for name in ARMS}
+    todo = [(name, flags, n) for n in range(args.repeat) for name, flags in ARMS.items()]
+    for at in range(0, len(todo), args.at_once):
+        for arm in [Arm(name, flags, args, base, n) for name, flags, n in todo[at:at + args.at_once]]:
+            log, test = arm.wait()
+            logs[arm.name].append(log)
+            tests[arm.name].append(test)
     last = max(1, args.updates // 4)
     picture(logs, os.path.join(args.out, "reward.svg"))
     with open(os.path.join(args.out, "results.json"), "w") as f:
-        json.dump({"maze": args.maze, "updates": args.updates, "groups": args.groups, "seconds": time.monotonic() - began, "logs": logs}, f)
-    print(f"\n{'trained on':20} {'first update':>14} {'last ' + str(last) + ' updates':>24}")
+        json.dump({"maze": args.maze, "updates": args.updates, "groups": args.groups, "seconds": time.monotonic() - began, "logs": logs, "tests": tests}, f)
+    print(f"\n{'trained on':20} {'first update':>14} {'last ' + str(last) + ' updates':>24} {'held-out mazes':>20}")
     for name, trainings in logs.items():
-        mean, half = ending(trainings, last)
-        print(f"{name:20} {interval([log[0]['reward'] for log in trainings])[0]:>14.3f} {f'{mean:.3f} ± {half:.3f}':>24}")
+        (mean, half), (test, wide) = ending(trainings, last), interval(tests[name])
+        held = f"{test:.3f} ± {wide:.3f}" if len(trainings) > 1 else f"{test:.3f}"
+        print(f"{name:20} {interval([log[0]['reward'] for log in trainings])[0]:>14.3f} {f'{mean:.3f} ± {half:.3f}':>24} {held:>20}")
 
 
 if __name__ == "__main__":

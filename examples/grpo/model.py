@@ -1,6 +1,7 @@
 """A small transformer and its tokenizer, made from scratch: one token for each word, and PyTorch for the rest."""
 
 import math
+import os
 import re
 
 import torch
@@ -93,8 +94,10 @@ class Model(nn.Module):
         return self.head(self.last(x)), kept
 
 
-def save(path, model, tokenizer):
-    torch.save({"shape": model.shape, "words": tokenizer.words, "weights": model.state_dict()}, path)
+def save(path, model, tokenizer, **more):
+    """Writes a model, and what else belongs to it, in one step: a process that is killed leaves the file as it was or as it is now."""
+    torch.save({"shape": model.shape, "words": tokenizer.words, "weights": model.state_dict(), **more}, path + ".new")
+    os.replace(path + ".new", path)
 
 
 def load(path, device):

@@ -5,8 +5,11 @@
     python examples/grpo/train.py base.pt --updates 40 --log grpo.jsonl
 
 Each update takes groups of episodes with the same maze. An episode is better than its group or worse, and every token that
-the model wrote in it becomes more likely or less. --rows last trains only the last answer of each episode, and
---shuffle gives the rewards to other episodes: two ways not to learn, to compare with.
+the model wrote in it becomes more likely or less. --rows last trains only the last answer of each episode,
+--shuffle gives the rewards to other episodes, and --frozen changes nothing: three ways not to learn, to compare with.
+
+After each update it writes LOG.pt: the weights, the optimizer, the log and the cursor of the groups that it has trained on. If it is
+stopped or killed, run the same command again: it goes on from there, and no group is trained on twice or left out.
 """
 
 import argparse
@@ -44,8 +47,8 @@ def ask(url, body=None, patience=120):
 class Groups:
     """The groups of a run, as they become complete."""
 
-    def __init__(self, url):
-        self.url, self.cursor = url, ""
+    def __init__(self, url, cursor):
+        self.url, self.cursor = url, cursor
         ask(url + "/v1/start", {})
 
     def take(self, count):
@@ -120,6 +123,7 @@ def main():
     p.add_argument("--clip", type=float, default=0.2)
     p.add_argument("--rows", choices=["all", "last"], default="all")
     p.add_argument("--shuffle", action="store_true")
+    p.add_argument("--frozen", action="store_true", help="take groups, and change no weights")
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--log", default="grpo.jsonl")
     p.add_argument("--device")
@@ -127,28 +131,56 @@ def main():
     random.seed(args.seed)
     torch.manual_seed(args.seed)
     device = lm.device(args.device)
+    saved = os.path.abspath(args.log) + ".pt"
     model, words = lm.load(args.weights, device)
     best = torch.optim.AdamW(model.parameters(), args.rate, weight_decay=0.0)
-    groups, began = Groups(args.trainer), time.monotonic()
-    saved = os.path.abspath(args.log) + ".pt"
-    with open(args.log, "w") as log:
-        for n in range(args.updates):
-            taken = groups.take(args.groups)
-            batch, rewards = samples(taken, args)
-            oldest = min(int(v) for rows in taken for row in rows for v in row.get("weight_versions", [str(n)]))
-            for _ in range(args.passes):
-                update(model, best, batch, args, device)
-            lm.save(saved, model, words)
-            ask(args.server + "/update_weights", {"path": saved, "version": n + 1})
-            ask(args.trainer + "/v1/weights", {"version": n + 1})
-            mean, low, high = interval(rewards)
-            log.write(json.dumps({
-                "update": n, "reward": mean, "low": low, "high": high, "samples": len(batch), "lag": n - oldest,
-                "trained_tokens": sum(sum(s[1]) for s in batch), "seconds": time.monotonic() - began,
-            }) + "\n")
-            log.flush()
-            print(f"update {n + 1}: reward {mean:.3f} [{low:.3f}, {high:.3f}]", flush=True)
+    log, cursor = resume(saved, model, best, device) if os.path.exists(saved) else ([], "")
+    if log:
+        announce(args, saved, len(log))  # the server may have begun again with the first weights
+        print(f"continues after update {len(log)}", flush=True)
+    groups, began = Groups(args.trainer, cursor), time.monotonic()
+    before = log[-1]["seconds"] if log else 0.0
+    for n in range(len(log), args.updates):
+        taken = groups.take(args.groups)
+        batch, rewards = samples(taken, args)
+        oldest = min(int(v) for rows in taken for row in rows for v in row.get("weight_versions", [str(n)]))
+        for _ in range(0 if args.frozen else args.passes):
+            update(model, best, batch, args, device)
+        mean, low, high = interval(rewards)
+        log.append({
+            "update": n, "reward": mean, "low": low, "high": high, "samples": len(batch), "lag": n - oldest,
+            "trained_tokens": 0 if args.frozen else sum(sum(s[1]) for s in batch), "seconds": before + time.monotonic() - began,
+        })
+        lm.save(saved, model, words, optimizer=best.state_dict(), cursor=groups.cursor, log=json.dumps(log), dice=[json.dumps(random.getstate()), torch.get_rng_state()])
+        write(args.log, log)
+        announce(args, saved, n + 1)
+        print(f"update {n + 1}: reward {mean:.3f} [{low:.3f}, {high:.3f}]", flush=True)
+    write(args.log, log)
     ask(args.trainer + "/v1/stop", {})
+
+
+def announce(args, saved, version):
+    """Tells the server which weights to use, and the trainer that it does."""
+    if not args.frozen:
+        ask(args.server + "/update_weights", {"path": saved, "version": version})
+        ask(args.trainer + "/v1/weights", {"version": version})
+
+
+def resume(saved, model, best, device):
+    """Sets everything as it was after the last update. Returns the log and the cursor."""
+    kept = torch.load(saved, map_location=device, weights_only=True)
+    model.load_state_dict(kept["weights"])
+    best.load_state_dict(kept["optimizer"])
+    python, torch_dice = kept["dice"]
+    version, numbers, rest = json.loads(python)
+    random.setstate((version, tuple(numbers), rest))
+    torch.set_rng_state(torch_dice.cpu())
+    return json.loads(kept["log"]), kept["cursor"]
+
+
+def write(path, log):
+    with open(path, "w") as f:
+        f.writelines(json.dumps(point) + "\n" for point in log)
 
 
 if __name__ == "__main__":
