@@ -594,6 +594,33 @@ def test_failures_of_a_run(program: str, tmp_path: Path, capsys: pytest.CaptureF
     assert done.failures in capsys.readouterr().err
 
 
+def test_scores_out_of_range(program: str, tmp_path: Path) -> None:
+    """An episode whose score is outside of what its class declares fails, and says which and why."""
+    (tmp_path / "w.py").write_text(
+        "import parley\nclass W(parley.World):\n    def seats(self): return ['a']\n    def measures(self): return [parley.Measure('x', low=0, high=1)]\n"
+        "    async def play(self, t): return parley.Outcome({'x': 1.5})\n"
+    )
+    done = parley.run(f"{tmp_path / 'w.py'}:W", agents={"x": "sim/small"}, episodes=1, seed=1, out=tmp_path / "run.parley", progress=False)
+    assert done.code == 1 and "the score x is 1.5, and its declared range is 0 to 1" in done.failures
+
+
+def test_numbers_are_those_of_report(program: str, tmp_path: Path) -> None:
+    """A summary has the means, intervals and independent counts of the report, and the tables have the same means."""
+    done = parley.run("secrets", agents={"a": "sim/small"}, episodes=40, out=tmp_path / "run.parley", progress=False)
+    told = json.loads(subprocess.run([program, "report", str(tmp_path / "run.parley"), "--json"], check=True, capture_output=True, text=True).stdout)
+    rows = next(t["rows"] for t in told["tables"] if t["name"] == "scores")
+    values: dict[str, dict[int, list[float]]] = {}
+    for s in done.data.scores("name", "episode", "value"):
+        values.setdefault(s["name"], {}).setdefault(s["episode"], []).append(s["value"])
+    assert len(done.summary["agents"]) == len(rows) > 3
+    for mine, row in zip(sorted(done.summary["agents"], key=lambda s: s["score"]), sorted(rows, key=lambda r: r["score"]), strict=True):
+        mean = row["mean"]
+        assert (mine["score"], mine["mean"], mine["n"]) == (row["score"], mean["value"], mean["n"]), (mine, row)
+        assert mine["interval"] == {"low": mean["low"], "high": mean["high"]}, (mine, row)
+        each = [sum(v) / len(v) for v in values[mine["score"]].values()]
+        assert abs(sum(each) / len(each) - mine["mean"]) < 1e-9
+
+
 def test_run_in_a_world(program: str, tmp_path: Path) -> None:
     class Inner(parley.World):
         def seats(self) -> list[str]:
