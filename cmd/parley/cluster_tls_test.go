@@ -44,15 +44,15 @@ func authority(t *testing.T, host string) (ca, cert, key string) {
 	from, until := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
 	root := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Lab"}, NotBefore: from, NotAfter: until, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
 	rootKey, der := made(root, root, nil)
-	ca = put("ca.pem", "CERTIFICATE", der)
+	ca = put("ca.crt", "CERTIFICATE", der)
 	leaf := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host}, NotBefore: from, NotAfter: until, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
 	leafKey, der := made(leaf, root, rootKey)
-	cert = put("cert.pem", "CERTIFICATE", der)
+	cert = put("tls.crt", "CERTIFICATE", der)
 	secret, err := x509.MarshalPKCS8PrivateKey(leafKey)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return ca, cert, put("key.pem", "PRIVATE KEY", secret)
+	return ca, cert, put("tls.key", "PRIVATE KEY", secret)
 }
 
 // TestListenWithACertificate: a run listens at all addresses with a certificate of a private authority, which names none of these. Its own

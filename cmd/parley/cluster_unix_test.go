@@ -5,6 +5,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -82,30 +83,46 @@ func TestStoppedCluster(t *testing.T) {
 	}
 }
 
-// TestTakenWhilePaused stops a coordinator, and lets another play a copy of its run file on the same hub. When the first continues, it ends and says why.
+// TestTakenWhilePaused stops a coordinator, and lets another play a copy of its run file on the same hub. When the first continues, while
+// the other plays or after it has finished, it ends and says why, and asks nothing again.
 func TestTakenWhilePaused(t *testing.T) {
 	t.Parallel()
-	url, server, quick := slowed(t)
-	_, address := hubOf(t, 1)
-	folder := t.TempDir()
-	first := start(t, "secret-secret-secret", "run", plan(t, url), "--out", filepath.Join(folder, "run.parley"), "--quiet", "--cluster", address)
-	start(t, "secret-secret-secret", "worker", "--cluster", address, "--quiet")
-	first.until(func() bool { return server.Stats().OK >= planCalls })
-	first.signal(syscall.SIGSTOP)
-	copied := t.TempDir()
-	if err := os.CopyFS(copied, os.DirFS(folder)); err != nil {
-		t.Fatal(err)
-	}
-	second := start(t, "secret-secret-secret", "resume", filepath.Join(copied, "run.parley"), "--json", "--quiet", "--cluster", address)
-	before := server.Stats().OK
-	second.until(func() bool { return server.Stats().OK >= before+2*planCalls }) // it plays
-	first.signal(syscall.SIGCONT)
-	if err := first.wait(); err == nil || !strings.Contains(first.err.String(), "another coordinator took this run") {
-		t.Errorf("%v: %s", err, first.err)
-	}
-	quick()
-	var got summary
-	if err := errors.Join(second.wait(), json.Unmarshal(second.out.Bytes(), &got)); err != nil || got.State != "complete" {
-		t.Errorf("%v: %+v: %s", err, got, second.err)
+	for _, finished := range []bool{false, true} {
+		t.Run(fmt.Sprintf("finished %t", finished), func(t *testing.T) {
+			t.Parallel()
+			url, server, quick := slowed(t)
+			_, address := hubOf(t, 1)
+			folder := t.TempDir()
+			first := start(t, "secret-secret-secret", "run", plan(t, url), "--out", filepath.Join(folder, "run.parley"), "--quiet", "--cluster", address)
+			start(t, "secret-secret-secret", "worker", "--cluster", address, "--quiet")
+			first.until(func() bool { return server.Stats().OK >= planCalls })
+			first.signal(syscall.SIGSTOP)
+			copied := t.TempDir()
+			if err := os.CopyFS(copied, os.DirFS(folder)); err != nil {
+				t.Fatal(err)
+			}
+			second := start(t, "secret-secret-secret", "resume", filepath.Join(copied, "run.parley"), "--json", "--quiet", "--cluster", address)
+			before := server.Stats().OK
+			second.until(func() bool { return server.Stats().OK >= before+2*planCalls }) // it plays
+			if finished {
+				quick()
+				_ = second.wait()
+			}
+			asked := server.Stats().Requests
+			first.signal(syscall.SIGCONT)
+			first.until(func() bool { return finished && server.Stats().Requests > asked })
+			if first.kill() || !strings.Contains(first.err.String(), "another coordinator took this run") {
+				t.Errorf("it asks again, or says nothing: %s", first.err)
+			}
+			if !finished {
+				quick()
+			} else if again := server.Stats().Requests - asked; again != 0 {
+				t.Errorf("%d requests after the run was over", again)
+			}
+			var got summary
+			if err := errors.Join(second.wait(), json.Unmarshal(second.out.Bytes(), &got)); err != nil || got.State != "complete" {
+				t.Errorf("%v: %+v: %s", err, got, second.err)
+			}
+		})
 	}
 }

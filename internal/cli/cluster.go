@@ -152,6 +152,8 @@ func printLots(w io.Writer, st cluster.Status) {
 	for _, lot := range st.Lots.Open {
 		who := "waits"
 		switch {
+		case lot.Waits:
+			who = "waits for another lot of worker " + terminal.Safe(lot.Worker)
 		case lot.Worker != "":
 			who = "worker " + terminal.Safe(lot.Worker)
 		case lot.Session != "":

@@ -58,35 +58,6 @@ func TestDocumentedCommandsParse(t *testing.T) {
 	}
 }
 
-// TestManifestCommandsParse parses the arguments of every container in the documents.
-func TestManifestCommandsParse(t *testing.T) {
-	t.Parallel()
-	sequential(t)
-	seen := 0
-	for line := range strings.Lines(read(t, "../../docs/how-to/cluster.md")) {
-		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		words := strings.Fields(value)
-		switch key {
-		case "command":
-		case "args":
-			words = strings.Split(strings.ReplaceAll(strings.Trim(value, "[]"), `"`, ""), ", ")
-		default:
-			continue
-		}
-		seen++
-		k, err := newParser(&State{Stdout: io.Discard, Stderr: io.Discard, Kinds: standard()}, &grammar{}, "")
-		if err == nil {
-			_, err = k.Parse(words)
-		}
-		if err != nil {
-			t.Errorf("%s: %v", strings.TrimSpace(line), err)
-		}
-	}
-	if seen != 4 {
-		t.Errorf("%d containers, want 4: a coordinator and a worker, with docker compose and on Kubernetes", seen)
-	}
-}
-
 // documents lists README.md and every page below docs/.
 func documents(t *testing.T) []string {
 	t.Helper()

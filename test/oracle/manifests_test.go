@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,30 +13,23 @@ import (
 
 	"github.com/compose-spec/compose-go/v2/loader"
 	"github.com/compose-spec/compose-go/v2/types"
+	"github.com/moby/buildkit/frontend/dockerfile/instructions"
+	"github.com/moby/buildkit/frontend/dockerfile/parser"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 )
 
-// clusterPage shows how to run a cluster.
-const clusterPage = "../../docs/how-to/cluster.md"
-
-// sample returns the YAML below a heading of clusterPage.
-func sample(t *testing.T, heading string) string {
+// sample returns a file of the folder deploy.
+func sample(t *testing.T, name string) string {
 	t.Helper()
-	page, err := os.ReadFile(clusterPage)
+	text, err := os.ReadFile("../../deploy/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(page), "\n## "+heading+"\n")
-	part, _, _ := strings.Cut(rest, "\n## ")
-	_, code, _ := strings.Cut(part, "```yaml\n")
-	code, _, ok := strings.Cut(code, "```")
-	if !ok {
-		t.Fatalf("%s shows no YAML under %q", clusterPage, heading)
-	}
-	return code
+	return string(text)
 }
 
 // mistakes are wrong versions of a document: what to replace, and by what.
@@ -44,7 +39,7 @@ type mistakes [][2]string
 func refused(t *testing.T, text string, wrong mistakes, check func(text string) error) {
 	t.Helper()
 	if err := check(text); err != nil {
-		t.Errorf("%s: %v", clusterPage, err)
+		t.Error(err)
 	}
 	for _, w := range wrong {
 		if other := strings.Replace(text, w[0], w[1], 1); other == text || check(other) == nil {
@@ -56,7 +51,7 @@ func refused(t *testing.T, text string, wrong mistakes, check func(text string) 
 // TestComposeFile has the reader of docker compose read the documented file, with its own schema.
 func TestComposeFile(t *testing.T) {
 	t.Parallel()
-	refused(t, sample(t, "docker compose"), mistakes{
+	refused(t, sample(t, "compose.yaml"), mistakes{
 		{"replicas: 4", "replica: 4"},
 		{"replicas: 4", "replicas: many"},
 		{"stop_grace_period: 2m", "stop_grace_period: 2 turns"},
@@ -90,11 +85,12 @@ func TestComposeFile(t *testing.T) {
 
 // hubOf returns the host and the port of --cluster among the arguments of a worker.
 func hubOf(args []string) (host string, port int32, ok bool) {
-	i := slices.Index(args, "--cluster") + 1
-	if i == 0 || i == len(args) {
+	_, after, ok := strings.Cut(strings.ReplaceAll(strings.Join(args, " "), "=", " "), "--cluster tls://")
+	if !ok {
 		return "", 0, false
 	}
-	host, text, ok := strings.Cut(strings.TrimPrefix(args[i], "tls://"), ":")
+	address, _, _ := strings.Cut(after, " ")
+	host, text, ok := strings.Cut(address, ":")
 	n, err := strconv.Atoi(text)
 	return host, int32(n), ok && err == nil
 }
@@ -103,7 +99,7 @@ func hubOf(args []string) (host string, port int32, ok bool) {
 // kubectl apply --validate=strict. It also checks what the server would refuse or never start.
 func TestKubernetesManifests(t *testing.T) {
 	t.Parallel()
-	refused(t, sample(t, "Kubernetes"), mistakes{
+	refused(t, sample(t, "kubernetes.yaml"), mistakes{
 		{"replicas: 8", "replica: 8"},
 		{"replicas: 8", "replicas: many"},
 		{"readOnly: true", "readonly: true"},
@@ -112,17 +108,22 @@ func TestKubernetesManifests(t *testing.T) {
 		{"terminationGracePeriodSeconds", "terminationGracePeriod"},
 		{"volumeClaimTemplates:", "volumeClaimTemplate:"},
 		{"storage: 100Gi", "storage: much"},
+		{"kind: Job", "kind: Jobs"},
+		{"podFailurePolicy:", "podFailures:"},
+		{"claimName: parley-runs", "claimName: runs"},
+		{"tcpSocket: {port: 9101}", "tcpSocket: {port: 9109}"},
+		{"tcpSocket: {port: 9101}", "tcp: {port: 9101}"},
 		{"metadata: {labels: {app: parley-worker}}", "metadata: {labels: {app: worker}}"},
-		{"- metadata: {name: runs}", "- metadata: {name: run}"},
-		{"serviceName: parley", "serviceName: other"},
-		{"selector: {app: parley-coordinator}", "selector: {app: coordinator}"},
-		{"tls://parley:4222", "tls://parley:4223"},
+		{"- metadata: {name: messages}", "- metadata: {name: message}"},
+		{"serviceName: parley-hub", "serviceName: other"},
+		{"selector: {app: parley-hub}", "selector: {app: hub}"},
+		{"tls://parley-hub:4222", "tls://parley-hub:4223"},
 	}, checkManifests)
 }
 
 func checkManifests(text string) error {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, batchv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return err
 		}
@@ -146,6 +147,7 @@ type manifests struct {
 	services []*corev1.Service
 	sets     []*appsv1.StatefulSet
 	pods     []corev1.PodTemplateSpec
+	claims   []string
 }
 
 // add adds an object whose pods have the labels that it selects, and the volumes that they mount.
@@ -159,6 +161,11 @@ func (m *manifests) add(object runtime.Object) error {
 		return m.addPod(o.Spec.Selector.MatchLabels, o.Spec.Template, o.Spec.VolumeClaimTemplates)
 	case *appsv1.Deployment:
 		return m.addPod(o.Spec.Selector.MatchLabels, o.Spec.Template, nil)
+	case *batchv1.Job:
+		return m.addPod(o.Spec.Template.Labels, o.Spec.Template, nil) // the server makes its selector
+	case *corev1.PersistentVolumeClaim:
+		m.claims = append(m.claims, o.Name)
+		return nil
 	default:
 		return fmt.Errorf("%T is not checked: add it to the test", object)
 	}
@@ -179,6 +186,14 @@ func (m *manifests) addPod(selected map[string]string, pod corev1.PodTemplateSpe
 	for _, c := range pod.Spec.Containers {
 		if c.Name == "" || c.Image == "" {
 			return fmt.Errorf("container %q has the image %q", c.Name, c.Image)
+		}
+		for _, probe := range []*corev1.Probe{c.ReadinessProbe, c.LivenessProbe} {
+			if probe != nil && !strings.Contains(strings.Join(c.Args, " "), fmt.Sprintf(":%d", probe.TCPSocket.Port.IntValue())) {
+				return fmt.Errorf("container %s listens at no port %v", c.Name, probe.TCPSocket.Port)
+			}
+		}
+		if c.LivenessProbe == nil {
+			return fmt.Errorf("container %s has no probe", c.Name)
 		}
 		for _, mount := range c.VolumeMounts {
 			if !volumes[mount.Name] {
@@ -203,6 +218,11 @@ func (m *manifests) check() error {
 	}
 	hubs := 0
 	for _, p := range m.pods {
+		for _, v := range p.Spec.Volumes {
+			if c := v.PersistentVolumeClaim; c != nil && !slices.Contains(m.claims, c.ClaimName) {
+				return fmt.Errorf("volume %s is of the claim %s, which is not there", v.Name, c.ClaimName)
+			}
+		}
 		for _, c := range p.Spec.Containers {
 			host, port, ok := hubOf(c.Args)
 			if !ok {
@@ -230,4 +250,57 @@ func matches(selector, labels map[string]string) bool {
 		}
 	}
 	return len(selector) > 0
+}
+
+// TestUnits has systemd read its units.
+func TestUnits(t *testing.T) {
+	t.Parallel()
+	program, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip("systemd is not here")
+	}
+	for _, name := range []string{"parley-hub.service", "parley-worker.service", "parley-run@.service"} {
+		text := strings.ReplaceAll(sample(t, name), "/usr/bin/parley", "/bin/sh") // one that is here
+		refused(t, text, mistakes{{"ExecStart=", "ExecStarts="}, {"Restart=", "Restart=sometimes"}, {"LimitNOFILE=", "LimitFILES="}, {"[Service]", "[Services]"}}, func(text string) error {
+			file := filepath.Join(t.TempDir(), strings.Replace(name, "@", "@study", 1))
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				return err
+			}
+			out, err := exec.CommandContext(t.Context(), program, "verify", file).CombinedOutput()
+			if err == nil && len(out) > 0 {
+				err = errors.New("it warns")
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w: %s", name, err, out)
+			}
+			return nil
+		})
+	}
+}
+
+// TestDockerfiles has the parser of BuildKit read the Dockerfiles.
+func TestDockerfiles(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"python.Dockerfile", "../release/Dockerfile"} {
+		refused(t, sample(t, name), mistakes{{"ENTRYPOINT", "ENTRYPOINTS"}, {"\nFROM", "\nFORM"}, {"USER 65532:65532", "USER"}, {"COPY --from=", "COPY --of="}}, func(text string) error {
+			tree, err := parser.Parse(strings.NewReader(text))
+			if err != nil {
+				return err
+			}
+			stages, _, err := instructions.Parse(tree.AST, nil)
+			if err != nil {
+				return err
+			}
+			names := map[string]bool{}
+			for _, s := range stages {
+				for _, command := range s.Commands {
+					if c, ok := command.(*instructions.CopyCommand); ok && c.From != "" && !names[c.From] {
+						return fmt.Errorf("%s copies from %s, which is no stage", name, c.From)
+					}
+				}
+				names[s.Name] = true
+			}
+			return nil
+		})
+	}
 }

@@ -302,6 +302,9 @@ func (p *play) playLog(ctx context.Context) error {
 	}
 	removing, cancelRemoving := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 	defer cancelRemoving()
+	if l.other {
+		_ = l.markOver(removing) // it is a precaution
+	}
 	_ = l.remove(removing) // the next process removes what is left
 	return err
 }
@@ -387,7 +390,7 @@ func (s *Status) Playing() (n int) {
 	return n
 }
 
-// Lots counts lots: those that wait for a worker, those that one plays, and those that are done since this process began.
+// Lots counts lots: those that wait, for a worker or until their worker has played another with nothing beside it, those that one plays, and those that are done since this process began.
 type Lots struct {
 	Waiting int `json:"waiting"`
 	Leased  int `json:"leased"`
@@ -403,6 +406,8 @@ type Lot struct {
 	// Worker names the process that plays it, and Session its part in the run. Empty: nobody does, or its name is not known yet.
 	Worker  string `json:"worker,omitempty"`
 	Session string `json:"session,omitempty"`
+	// Waits means that the worker plays another lot first, with nothing beside it, because workers died at that one.
+	Waits bool `json:"waits,omitempty"`
 	// Age is for how many seconds the worker has it or, if nobody has, it waits.
 	Age float64 `json:"age_s"`
 	// Deaths counts the workers that had it, and neither finished it nor gave it back.
@@ -425,14 +430,17 @@ func (p *play) status() Status {
 	case held:
 		s.State = "paused"
 	}
-	s.Ended, s.Lots = p.ended, p.listLots()
-	names := map[string]string{}
+	names, waiting := map[string]string{}, map[int]string{}
 	for name, r := range p.reports {
 		if p.isThere(r) {
 			s.Workers = append(s.Workers, r.Working)
 			names[r.Session] = name
+			for _, first := range r.Waiting {
+				waiting[first] = r.Session
+			}
 		}
 	}
+	s.Ended, s.Lots = p.ended, p.listLots(waiting)
 	slices.SortFunc(s.Workers, func(a, b hub.Working) int { return strings.Compare(a.Worker, b.Worker) })
 	for i := range s.Lots.Open {
 		s.Lots.Open[i].Worker = names[s.Lots.Open[i].Session]
@@ -443,8 +451,8 @@ func (p *play) status() Status {
 	return s
 }
 
-// listLots lists and counts the lots. The lock is held.
-func (p *play) listLots() Lots {
+// listLots lists and counts the lots. Waiting are the sessions of those that have one and do not play it now, by first episode. The lock is held.
+func (p *play) listLots(waiting map[int]string) Lots {
 	all, open := Lots{Done: p.done, Open: []Lot{}}, map[int]Lot{}
 	for first, lot := range p.open {
 		open[first] = Lot{First: first, Last: first + lot.Specs.Len() - 1, Age: time.Since(p.waits[first]).Seconds()}
@@ -454,8 +462,8 @@ func (p *play) listLots() Lots {
 	}
 	for _, first := range slices.Sorted(maps.Keys(open)) {
 		lot := open[first]
-		lot.Deaths = p.deaths[first]
-		if all.Open = append(all.Open, lot); lot.Session == "" {
+		lot.Deaths, lot.Waits = p.deaths[first], lot.Session != "" && lot.Session == waiting[first]
+		if all.Open = append(all.Open, lot); lot.Session == "" || lot.Waits {
 			all.Waiting++
 		} else {
 			all.Leased++

@@ -335,8 +335,8 @@ func (r *record) settled() bool { return r.lots == 0 && !r.open }
 // noteClaim notes that a worker claims a lot. Whoever had the lot may have left calls. So may a session that began before this process, which
 // does not know all that it claimed. The lock is held.
 func (p *play) noteClaim(from, to int, c *chain.Claim, before bool) {
-	if c.Alone && p.claimed[from].session == c.Session {
-		return // the next episode of the same lot
+	if len(c.Trying) > 0 && p.claimed[from].session == c.Session {
+		return // the next episodes of the same lot
 	}
 	if !before {
 		p.run.Lost(p.leftInFlight(from, c))

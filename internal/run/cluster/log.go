@@ -30,6 +30,7 @@ type log struct {
 	queue  jetstream.Stream
 	own    *chain.Chain   // that of the run
 	retain bool           // nothing of it is deleted before the run is over
+	other  bool           // another process played the run before: it may only be paused
 	since  uint64         // the message up to which the journal had everything
 	cursor uint64         // the last one that was recorded; collect has it
 	ends   map[int]uint64 // by episode / 64: a bit for each that ended since the log began; collect has it
@@ -40,12 +41,16 @@ func (p *play) begin(ctx context.Context, head *journal.Head) (*log, error) {
 	begun := p.run.Begun()
 	begun.Prices = p.prices
 	l := &log{play: p, name: hub.Log{Run: begun.Run, Number: head.Collected.Log}, head: head, ends: map[int]uint64{}}
+	if err := l.checkOver(ctx); err != nil {
+		return nil, err
+	}
 	if l.name.Number != 0 && !p.forked {
 		found, err := l.find(ctx)
 		if err != nil {
 			return nil, err
 		}
 		if found {
+			l.other = p.epoch == 0
 			return l, l.makeQueue(ctx)
 		}
 	}
@@ -83,6 +88,43 @@ func (l *log) isIn(s *jetstream.StreamInfo) bool {
 	return s.Config.Metadata[metaNumber] == strconv.FormatInt(l.name.Number, 10)
 }
 
+// overAge is how long a hub keeps that a run is over.
+const overAge = 7 * 24 * time.Hour
+
+// markOver notes in the hub that the run is over, for a coordinator that played it before and may only be paused: it must not begin the
+// run again.
+func (l *log) markOver(ctx context.Context) error {
+	_, err := l.make(ctx, jetstream.StreamConfig{Name: hub.OverStream, Subjects: []string{hub.OverSubject("*")}, MaxAge: overAge, MaxMsgsPerSubject: 1})
+	if err == nil {
+		_, err = l.js.Publish(ctx, hub.OverSubject(l.name.Run), nil)
+	}
+	return err
+}
+
+// checkOver returns errTaken if another coordinator has finished the run since this one began. One that begins wants the run to be played, whoever finished it
+// before.
+func (l *log) checkOver(ctx context.Context) error {
+	s, err := chain.Retry(ctx, func(ctx context.Context) (jetstream.Stream, error) { return l.js.Stream(ctx, hub.OverStream) })
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if l.epoch == 0 {
+		return s.Purge(ctx, jetstream.WithPurgeSubject(hub.OverSubject(l.name.Run)))
+	}
+	_, err = s.GetLastMsgForSubject(ctx, hub.OverSubject(l.name.Run))
+	switch {
+	case err == nil:
+		return errTaken
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		return nil
+	default:
+		return err
+	}
+}
+
 // make makes a stream, unless it exists.
 func (l *log) make(ctx context.Context, c jetstream.StreamConfig) (jetstream.Stream, error) {
 	c.Replicas, c.Storage = l.Replicas, jetstream.MemoryStorage
@@ -98,6 +140,8 @@ func (l *log) make(ctx context.Context, c jetstream.StreamConfig) (jetstream.Str
 
 // create makes the streams, and removes those of an earlier log.
 func (l *log) create(ctx context.Context, begun *journal.Begun) (err error) {
+	_, err = chain.Retry(ctx, func(ctx context.Context) (jetstream.Stream, error) { return l.js.Stream(ctx, l.name.Stream()) })
+	l.other = err == nil && l.epoch == 0
 	if err := l.remove(ctx); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,9 +19,11 @@ import (
 )
 
 const (
-	// aloneAfter is after how many deaths an episode is played when the others of its lot have ended, and nothing beside it.
-	aloneAfter = 2
-	// failedAfter is after how many deaths at one episode it is recorded as failed.
+	// suspectAfter is after how many deaths an episode is a suspect: it is played when the others of its lot have ended, with nothing beside
+	// it but other suspects of the lot. A death is no evidence against each of them, so after each further one half as many are
+	// played at once.
+	suspectAfter = 2
+	// failedAfter is after how many deaths at one episode alone it is recorded as failed.
 	failedAfter = 3
 )
 
@@ -157,18 +160,20 @@ func (m *member) play(ctx context.Context, cancel context.CancelCauseFunc, j *ch
 		return err
 	}
 	lj := &lotJournal{Chain: j, begun: m.begun, link: m.link, lot: ctx, fenced: cancel}
-	var suspects []int // in order
+	suspects := slices.Clone(past.Tried) // again first, or their deaths would not be counted
 	for i := range lot.Specs.Len() {
-		if n := lot.First + i; n == past.Tried || past.Deaths(n) >= aloneAfter {
+		if n := lot.First + i; past.Deaths(n) >= suspectAfter && !slices.Contains(past.Tried, n) {
 			suspects = append(suspects, n)
 		}
 	}
+	m.setSuspects(lot.First, len(suspects))
+	defer m.setSuspects(lot.First, 0)
 	if len(suspects) < lot.Specs.Len() {
 		if err := m.together(ctx, lj, lot, suspects); err != nil {
 			return err
 		}
 	}
-	if err := m.oneByOne(ctx, lj, lot, past, suspects); err != nil {
+	if err := m.apart(ctx, lj, lot, past, suspects); err != nil {
 		return err
 	}
 	m.tell(false) // the coordinator may end the run as soon as it knows that the lot is done
@@ -190,12 +195,9 @@ func (m *member) lotOf(ctx context.Context, j *chain.Chain, past chain.Past) (lo
 
 // together plays the episodes of a lot but for the suspects.
 func (m *member) together(ctx context.Context, j *lotJournal, lot engine.Lot, suspects []int) error {
-	m.alone.RLock()
+	m.waitFor(lot.First, m.alone.RLock)
 	defer m.alone.RUnlock()
-	lot.Skip = func(n int) bool {
-		_, suspect := slices.BinarySearch(suspects, n)
-		return suspect
-	}
+	lot.Skip = func(n int) bool { return slices.Contains(suspects, n) }
 	return m.engine(ctx, j, lot)
 }
 
@@ -223,38 +225,65 @@ func (m *member) engine(ctx context.Context, j *lotJournal, lot engine.Lot) erro
 	return errReleased
 }
 
-// oneByOne plays the suspects of a lot one at a time, and nothing else meanwhile. An episode at which workers keep dying fails.
-func (m *member) oneByOne(ctx context.Context, j *lotJournal, lot engine.Lot, past chain.Past, suspects []int) error {
+// apart plays the suspects of a lot in groups, and nothing else meanwhile. An episode at which workers keep dying although it is alone fails.
+func (m *member) apart(ctx context.Context, j *lotJournal, lot engine.Lot, past chain.Past, suspects []int) error {
 	if len(suspects) == 0 {
 		return nil
 	}
-	m.alone.Lock()
+	m.waitFor(lot.First, m.alone.Lock)
 	defer m.alone.Unlock()
-	for _, n := range suspects {
-		if n == past.Tried && past.TriedDeaths >= failedAfter {
-			head, err := j.Head(ctx)
-			if err != nil {
-				return err
-			}
-			why := fmt.Sprintf("the process that plays it died %d times", past.TriedDeaths)
-			e := &journal.Ended{Episode: n, Attempt: head.Playing[n].Attempt, At: time.Now(), Outcome: world.Outcome{Failed: why}}
-			if err := j.Append(ctx, e); err != nil {
-				return err
-			}
-			continue
-		}
-		if !m.awaitBeat(ctx) { // without a coordinator the try could take long, and a kill would count as a death at the episode
-			return context.Cause(ctx)
-		}
-		if err := j.Put(ctx, &chain.Claim{Session: m.session, Alone: true, Trying: n}); err != nil {
+	size := cmp.Or(past.Group, len(suspects))
+	if past.Group == 1 && len(past.Tried) == 1 && past.TriedDeaths >= failedAfter {
+		head, err := j.Head(ctx)
+		if err != nil {
 			return err
 		}
-		lot.Skip = func(other int) bool { return other != n }
+		n, why := suspects[0], fmt.Sprintf("the process that plays it died %d times", past.TriedDeaths)
+		e := &journal.Ended{Episode: n, Attempt: head.Playing[n].Attempt, At: time.Now(), Outcome: world.Outcome{Failed: why}}
+		if err := j.Append(ctx, e); err != nil {
+			return err
+		}
+		suspects, size = suspects[1:], len(suspects) // it is found: the others are not suspects because of it
+	}
+	for len(suspects) > 0 {
+		m.setSuspects(lot.First, len(suspects))
+		group := suspects[:min(size, len(suspects))]
+		if !m.awaitBeat(ctx) { // without a coordinator the try could take long, and a kill would count as a death at the group
+			return context.Cause(ctx)
+		}
+		if err := j.Put(ctx, &chain.Claim{Session: m.session, Trying: group}); err != nil {
+			return err
+		}
+		lot.Skip = func(n int) bool { return !slices.Contains(group, n) }
 		if err := m.engine(ctx, j, lot); err != nil {
 			return err
 		}
+		suspects = suspects[len(group):]
 	}
 	return nil
+}
+
+// setSuspects notes how many suspects of a lot have not ended.
+func (m *member) setSuspects(first, n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.suspects[first] = n; n == 0 {
+		delete(m.suspects, first)
+	}
+}
+
+// waitFor notes that a lot waits, until lock returns.
+func (m *member) waitFor(first int, lock func()) {
+	set := func(waits bool) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if delete(m.waiting, first); waits {
+			m.waiting[first] = true
+		}
+	}
+	set(true)
+	lock()
+	set(false)
 }
 
 // lotJournal is the journal of a lot. It leaves out what a process says about itself: the coordinator records

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"parley/internal/run/cluster/chain"
 	"parley/internal/run/cluster/hub"
 	"parley/internal/run/cluster/lease"
+	"parley/internal/run/cluster/tally"
 	"parley/journal"
 )
 
@@ -45,13 +47,15 @@ type member struct {
 
 	mu       sync.Mutex
 	lots     int
+	suspects map[int]int                              // by the first episode of a lot that it plays: how many wait to be played apart
+	waiting  map[int]bool                             // lots, by first episode, that wait because one is played with nothing beside it
 	chains   map[*chain.Chain]context.CancelCauseFunc // of the lots that it plays: how each is dropped
 	paused   bool
 	lastBeat time.Time
 }
 
 func newMember(ctx context.Context, s *serving, b hub.Beating) *member {
-	m := &member{serving: s, name: hub.Log{Run: b.Run, Number: b.Log}, first: b, began: time.Now(), lastBeat: time.Now(), done: make(chan struct{}), wantsLot: make(chan struct{}, 1), session: rand.Text(), link: newLink(), chains: map[*chain.Chain]context.CancelCauseFunc{}}
+	m := &member{serving: s, name: hub.Log{Run: b.Run, Number: b.Log}, first: b, began: time.Now(), lastBeat: time.Now(), done: make(chan struct{}), wantsLot: make(chan struct{}, 1), session: rand.Text(), link: newLink(), chains: map[*chain.Chain]context.CancelCauseFunc{}, suspects: map[int]int{}, waiting: map[int]bool{}}
 	m.taken.init()
 	m.room.Tell = m.tellRoom
 	m.ctx, m.cancel = context.WithCancelCause(ctx)
@@ -242,13 +246,18 @@ func (m *member) reports(ctx context.Context) {
 // tell tells the coordinator what the worker does, or that it leaves.
 func (m *member) tell(leaves bool) {
 	m.mu.Lock()
-	w := hub.Working{Lots: m.lots, Leaves: leaves}
+	w := hub.Working{Lots: m.lots, Leaves: leaves, Waiting: slices.Sorted(maps.Keys(m.waiting))}
+	suspects := 0
+	for _, n := range m.suspects {
+		suspects += n
+	}
 	m.mu.Unlock()
 	w.HubFull = m.room.Full()
 	w.Owes = leaves && m.opened.Money != nil && m.opened.Money.Budget().Stake().Owed > 0
 	if m.opened.Calls != nil {
 		r := m.opened.Calls()
-		w.Waits = dispatch.WaitTexts(r.Waits)
+		r.Suspects = suspects
+		w.Waits = dispatch.WaitTexts(append(tally.WaitOfSuspects(suspects), r.Waits...))
 		if data, err := json.Marshal(r); err == nil { // without it, the rest is told
 			w.Calls = data
 		}

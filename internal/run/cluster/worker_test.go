@@ -73,7 +73,10 @@ func TestMain(m *testing.M) {
 	testkit.Main(m, func(arg string) error {
 		words := strings.Fields(arg)
 		h := hooks{before: poisoned(words[2] == "late")}
-		if words[2] == "slow" {
+		switch words[2] {
+		case "greedy":
+			h = hooks{beside: greedy()}
+		case "slow":
 			h = slow(func() { fmt.Println("playing"); _, _ = fmt.Scanln() }, func(text string) { fmt.Println(text) })
 		}
 		return serve(context.Background(), context.Background(), words[0], words[1], "build", h)
@@ -119,6 +122,18 @@ func poisoned(late bool) func(ctx context.Context, j journal.Journal, lot engine
 	}
 }
 
+// greedy takes all lots of a run, and then ends the process, as one that has no memory left.
+func greedy() func(needEpisodes func()) {
+	var lots atomic.Int64
+	return func(needEpisodes func()) {
+		if lots.Add(1) == 60 {
+			os.Exit(3)
+		}
+		needEpisodes()
+		select {}
+	}
+}
+
 // serve is a worker.
 func serve(ctx, drain context.Context, url, token, build string, h hooks) error {
 	nc, err := nats.Connect(url, nats.Token(token))
@@ -157,14 +172,15 @@ func run(t *testing.T, h *hub.Hub, episodes int, heard func(hub.Working), more .
 // TestPoison: an episode that kills every worker fails by itself after as many deaths as the documentation says. All others are played.
 func TestPoison(t *testing.T) {
 	t.Parallel()
-	poisonedRun(t, "poisoned", aloneAfter+failedAfter)
+	const halved = 3 // with 10 episodes, 5 and 2
+	poisonedRun(t, "poisoned", suspectAfter+halved+failedAfter)
 }
 
 // TestLatePoison: deaths at an episode count also if other episodes of its lot get on. Those are played together, before it is tried.
 func TestLatePoison(t *testing.T) {
 	t.Parallel()
 	const first = 1 // the worker that recorded where the episode is
-	said := poisonedRun(t, "late", first+aloneAfter+failedAfter)
+	said := poisonedRun(t, "late", first+suspectAfter+failedAfter)
 	want := []string{"poison false, skipped 1, ended 3, open 6"}
 	for range failedAfter {
 		want = append(want, "poison true, skipped 9, ended 9, open 1")
@@ -212,6 +228,49 @@ func poisonedRun(t *testing.T, kind string, want int) (said []string) {
 		t.Errorf("%+v; the poison: %+v", res, end)
 	}
 	return said
+}
+
+// TestDieTogether: workers that die with everything that they play are no evidence against each episode. The next worker plays one lot
+// after another, each at once, and says how many episodes wait for that. No episode fails.
+func TestDieTogether(t *testing.T) {
+	t.Parallel()
+	h := clustertest.Hub(t, hub.Config{})
+	var wg sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	said := make(chan struct{})
+	say := sync.OnceFunc(func() { close(said) })
+	var mu sync.Mutex
+	playing, most, tries := 0, 0, 0
+	wg.Go(func() {
+		for range suspectAfter {
+			p := testkit.Start(t, h.URL()+" "+h.Token()+" greedy")
+			p.Wait()
+		}
+		_ = serve(ctx, context.Background(), h.URL(), h.Token(), "build", hooks{
+			calls: func() tally.Report { return tally.Report{} },
+			before: func(context.Context, journal.Journal, engine.Lot) {
+				mu.Lock()
+				tries++
+				playing++
+				most = max(most, playing)
+				mu.Unlock()
+				<-said
+			},
+			after: func(error) { mu.Lock(); playing--; mu.Unlock() },
+		})
+	})
+	res, _ := run(t, h, 600, func(w hub.Working) { // in lots of ten
+		if slices.ContainsFunc(w.Waits, func(s string) bool {
+			return strings.Contains(s, "10 episodes wait to be played with nothing beside them")
+		}) {
+			say()
+		}
+	})
+	cancel()
+	wg.Wait()
+	if res.State != journal.Complete || res.Ended != 600 || res.Failed != 0 || most != 1 || tries != 60 {
+		t.Errorf("%+v; %d tries, %d lots at once; want 60, 1", res, tries, most)
+	}
 }
 
 // TestCallsAreCounted: when the run ends, the coordinator has counted the calls of all workers.

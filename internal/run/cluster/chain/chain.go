@@ -88,7 +88,7 @@ func Open(ctx context.Context, c Config) (*Chain, Past, error) {
 		switch err := j.publishItems(ctx, &Claim{Session: j.session, Number: past.Number, Lost: j.lostCalls(ctx, &past)}); {
 		case err == nil:
 			j.at = j.last
-			past.alive(j.session)
+			past.claimedBy(j.session)
 			return j, past, nil
 		case errors.Is(err, journal.ErrFenced) && !errors.Is(err, errGone): // somebody wrote meanwhile
 		default:
@@ -126,7 +126,7 @@ func Read(ctx context.Context, c Config) (journal.Journal, error) {
 
 // load reads the chain from the stream.
 func (j *Chain) load(ctx context.Context) (Past, *Reader, error) {
-	past, r, entries := Past{Tried: -1}, &Reader{}, &journal.Memory{}
+	past, r, entries := Past{}, &Reader{}, &journal.Memory{}
 	for {
 		m, err := Retry(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
 			return j.stream.GetMsg(ctx, r.last+1, jetstream.WithGetMsgSubject(j.subject))

@@ -14,6 +14,7 @@ import (
 	"parley/internal/run/cluster/hub"
 	"parley/journal"
 	"parley/journal/journaltest"
+	"parley/world"
 )
 
 // newStream returns a stream of a new hub.
@@ -220,8 +221,9 @@ func TestUnfinished(t *testing.T) {
 func TestDeaths(t *testing.T) {
 	t.Parallel()
 	alone := func(session string, episode int) *Claim {
-		return &Claim{Session: session, Alone: true, Trying: episode}
+		return &Claim{Session: session, Trying: []int{episode}}
 	}
+	group := func(session string, episodes ...int) *Claim { return &Claim{Session: session, Trying: episodes} }
 	claim := func(session string) *Claim { return &Claim{Session: session} }
 	turned := func(episode int) *journal.Turned { return &journal.Turned{Turn: journal.Turn{Episode: episode}} }
 	ended, released := &journal.Ended{Episode: 5}, &Released{}
@@ -231,36 +233,42 @@ func TestDeaths(t *testing.T) {
 		deaths [3]int // at the episodes 5, 6 and 7
 		want   Past
 	}{
-		{"a new chain", nil, [3]int{}, Past{Tried: -1}},
-		{"three died", []any{claim("a"), claim("b"), claim("c")}, [3]int{3, 3, 3}, Past{Tried: -1}},
-		{"one gave it back", []any{claim("a"), claim("b"), released}, [3]int{1, 1, 1}, Past{Tried: -1}},
-		{"one was slow and claimed it again", []any{claim("a"), claim("a"), claim("b"), claim("a")}, [3]int{2, 2, 2}, Past{Tried: -1}},
-		{"this one was slow", []any{claim("me"), claim("a"), claim("me")}, [3]int{1, 1, 1}, Past{Tried: -1}},
-		{"progress", []any{claim("a"), claim("b"), ended}, [3]int{}, Past{Tried: -1}},
-		{"died once after progress", []any{claim("a"), turned(5), turned(6), claim("b"), turned(6)}, [3]int{1, 0, 0}, Past{Tried: -1}},
-		{"progress of one that gave it back", []any{claim("a"), claim("b"), turned(5), released}, [3]int{}, Past{Tried: -1}},
-		{"progress of another episode", []any{claim("a"), turned(5), claim("b"), turned(6), claim("c"), turned(6), claim("d")}, [3]int{3, 1, 1}, Past{Tried: -1}},
-		{"progress of all episodes", []any{claim("a"), turned(5), turned(6), claim("b"), turned(6), turned(5)}, [3]int{}, Past{Tried: -1}},
-		{"the end of an episode", []any{claim("a"), turned(5), claim("b"), claim("c"), ended, claim("d"), claim("e")}, [3]int{0, 2, 2}, Past{Tried: -1}},
-		{"a reply after the end", []any{claim("a"), ended, claim("b"), turned(5), claim("c")}, [3]int{0, 2, 2}, Past{Tried: -1}},
-		{"progress in the run file", []any{turned(5), &Seeded{}, claim("a"), turned(6), claim("b"), turned(6)}, [3]int{2, 0, 0}, Past{Tried: -1}},
-		{"died at an episode", []any{claim("a"), alone("a", 5), claim("b"), alone("b", 5)}, [3]int{2, 2, 2}, Past{Tried: 5, TriedDeaths: 2}},
-		{"died at an episode with progress", []any{claim("a"), alone("a", 5), turned(5)}, [3]int{}, Past{Tried: 5}},
-		{"died after an episode", []any{claim("a"), alone("a", 5), turned(5), ended}, [3]int{}, Past{Tried: -1}},
-		{"this one was slow at an episode", []any{claim("a"), alone("a", 5), claim("me"), alone("me", 5), claim("me"), alone("me", 5)}, [3]int{1, 1, 1}, Past{Tried: 5, TriedDeaths: 1}},
-		{"died at another episode", []any{claim("a"), alone("a", 5), claim("b"), alone("b", 6)}, [3]int{2, 2, 2}, Past{Tried: 6, TriedDeaths: 1}},
-		{"gave an episode back", []any{claim("a"), alone("a", 5), released}, [3]int{}, Past{Tried: -1}},
-		{"died at an episode that another gave back", []any{claim("a"), alone("a", 5), claim("b"), alone("b", 5), released}, [3]int{1, 1, 1}, Past{Tried: 5, TriedDeaths: 1}},
-		{"one gave it back before it tried", []any{claim("a"), claim("b"), claim("c"), alone("c", 5), turned(5), claim("d"), released}, [3]int{}, Past{Tried: 5}},
-		{"done", []any{claim("a"), alone("a", 5), ended, &Done{}}, [3]int{}, Past{Done: true, Tried: -1}},
+		{"a new chain", nil, [3]int{}, Past{}},
+		{"three died", []any{claim("a"), claim("b"), claim("c")}, [3]int{3, 3, 3}, Past{}},
+		{"one gave it back", []any{claim("a"), claim("b"), released}, [3]int{1, 1, 1}, Past{}},
+		{"one was slow and claimed it again", []any{claim("a"), claim("a"), claim("b"), claim("a")}, [3]int{2, 2, 2}, Past{}},
+		{"this one was slow", []any{claim("me"), claim("a"), claim("me")}, [3]int{1, 1, 1}, Past{}},
+		{"progress", []any{claim("a"), claim("b"), ended}, [3]int{}, Past{}},
+		{"died once after progress", []any{claim("a"), turned(5), turned(6), claim("b"), turned(6)}, [3]int{1, 0, 0}, Past{}},
+		{"progress of one that gave it back", []any{claim("a"), claim("b"), turned(5), released}, [3]int{}, Past{}},
+		{"progress of another episode", []any{claim("a"), turned(5), claim("b"), turned(6), claim("c"), turned(6), claim("d")}, [3]int{3, 1, 1}, Past{}},
+		{"progress of all episodes", []any{claim("a"), turned(5), turned(6), claim("b"), turned(6), turned(5)}, [3]int{}, Past{}},
+		{"the end of an episode", []any{claim("a"), turned(5), claim("b"), claim("c"), ended, claim("d"), claim("e")}, [3]int{0, 2, 2}, Past{}},
+		{"a reply after the end", []any{claim("a"), ended, claim("b"), turned(5), claim("c")}, [3]int{0, 2, 2}, Past{}},
+		{"progress in the run file", []any{turned(5), &Seeded{}, claim("a"), turned(6), claim("b"), turned(6)}, [3]int{2, 0, 0}, Past{}},
+		{"died at an episode", []any{claim("a"), alone("a", 5), claim("b"), alone("b", 5)}, [3]int{2, 2, 2}, Past{Tried: []int{5}, TriedDeaths: 2, Group: 1}},
+		{"died at an episode with progress", []any{claim("a"), alone("a", 5), turned(5)}, [3]int{}, Past{Tried: []int{5}, Group: 1}},
+		{"died after an episode", []any{claim("a"), alone("a", 5), turned(5), ended}, [3]int{}, Past{Group: 1}},
+		{"this one was slow at an episode", []any{claim("a"), alone("a", 5), claim("me"), alone("me", 5), claim("me"), alone("me", 5)}, [3]int{1, 1, 1}, Past{Tried: []int{5}, TriedDeaths: 1, Group: 1}},
+		{"died at another episode", []any{claim("a"), alone("a", 5), claim("b"), alone("b", 6)}, [3]int{2, 2, 2}, Past{Tried: []int{6}, TriedDeaths: 1, Group: 1}},
+		{"gave an episode back", []any{claim("a"), alone("a", 5), released}, [3]int{}, Past{Group: 1}},
+		{"died at an episode that another gave back", []any{claim("a"), alone("a", 5), claim("b"), alone("b", 5), released}, [3]int{1, 1, 1}, Past{Tried: []int{5}, TriedDeaths: 1, Group: 1}},
+		{"one gave it back before it tried", []any{claim("a"), claim("b"), claim("c"), alone("c", 5), turned(5), claim("d"), released}, [3]int{}, Past{Tried: []int{5}, Group: 1}},
+		{"gave a group back", []any{claim("a"), group("a", 5, 6), released}, [3]int{}, Past{Group: 2}},
+		{"died at a group", []any{claim("a"), group("a", 5, 6, 7)}, [3]int{1, 1, 1}, Past{Tried: []int{5, 6, 7}, TriedDeaths: 1, Group: 1}},
+		{"died at a group with progress", []any{claim("a"), group("a", 5, 6, 7, 8), turned(6)}, [3]int{0, 0, 0}, Past{Tried: []int{5, 6, 7, 8}, Group: 2}},
+		{"died at a group after one ended", []any{claim("a"), group("a", 5, 6, 7, 8), ended}, [3]int{0, 0, 0}, Past{Tried: []int{6, 7, 8}, Group: 2}},
+		{"this one was slow at a group", []any{claim("me"), group("me", 5, 6)}, [3]int{}, Past{Tried: []int{5, 6}, Group: 2}},
+		{"found which one it was", []any{claim("a"), alone("a", 5), claim("b"), &journal.Ended{Episode: 5, Outcome: world.Outcome{Failed: "died"}}}, [3]int{}, Past{}},
+		{"done", []any{claim("a"), alone("a", 5), ended, &Done{}}, [3]int{}, Past{Done: true, Group: 1}},
 	} {
-		got := Past{Tried: -1}
+		var got Past
 		for _, item := range c.items {
 			got.see(item)
 		}
-		got.alive("me")
+		got.claimedBy("me")
 		deaths := [3]int{got.Deaths(5), got.Deaths(6), got.Deaths(7)}
-		if deaths != c.deaths || got.Tried != c.want.Tried || got.TriedDeaths != c.want.TriedDeaths || got.Done != c.want.Done {
+		if deaths != c.deaths || !slices.Equal(got.Tried, c.want.Tried) || got.TriedDeaths != c.want.TriedDeaths || got.Group != c.want.Group || got.Done != c.want.Done {
 			t.Errorf("%s: %v deaths, want %v; %+v, want %+v", c.name, deaths, c.deaths, got, c.want)
 		}
 	}

@@ -17,17 +17,21 @@ type Past struct {
 	Number uint64
 	// Seeded means that the chain has its beginning.
 	Seeded bool
-	// Tried is the episode that a worker tried alone, and neither ended nor gave back; -1 if there is none. TriedDeaths is how many
-	// others did so without an entry of it.
-	Tried, TriedDeaths int
+	// Tried are the episodes of the group that a worker tried last, and neither ended nor gave back. TriedDeaths is how many others tried
+	// this group without an entry of it.
+	Tried       []int
+	TriedDeaths int
+	// Group is how many episodes to try at once: half of those at which the last worker died. 0: all that wait.
+	Group int
 
 	last    string           // the session of the last claim
 	held    bool             // it was not released
 	claimed []string         // sessions that claimed it since the last entry, and may have died
 	at      map[int][]string // the same since the last entry of each episode that has entries and has not ended
 	ended   map[int]bool     // episodes that have
+	group   []int            // what was tried last, as it was claimed
 	tried   []string         // sessions that TriedDeaths counts
-	trier   string           // the last session that tried Tried
+	trier   string           // the last session that tried it; empty once it ended or was given back
 }
 
 // see notes who claimed the chain, and neither released it nor made progress.
@@ -38,8 +42,11 @@ func (p *Past) see(item any) {
 	case *Released:
 		p.held = false
 		p.alive(p.last)
-		if p.trier == p.last && len(p.tried) == 0 {
-			p.Tried = -1
+		if p.trier != p.last {
+			break
+		}
+		if p.trier = ""; len(p.tried) == 0 {
+			p.Tried = nil
 		}
 	case *Done:
 		p.Done = true
@@ -49,29 +56,41 @@ func (p *Past) see(item any) {
 		for n := range p.at {
 			p.at[n] = nil
 		}
-		*p = Past{Tried: -1, Nth: p.Nth, Seeded: true, Number: p.Number, at: p.at, ended: p.ended}
+		*p = Past{Nth: p.Nth, Seeded: true, Number: p.Number, at: p.at, ended: p.ended}
 	case *journal.Turned:
 		p.progress(e.Episode, false)
 	case *journal.Replied:
 		p.progress(e.Episode, false)
 	case *journal.Ended:
 		p.progress(e.Episode, true)
+		if e.Outcome.Failed != "" && p.Group == 1 {
+			p.Group = 0 // it was this one
+		}
 	}
 }
 
 func (p *Past) claim(c *Claim) {
 	p.last, p.held, p.Number = c.Session, true, max(p.Number, c.Number)
-	if !c.Alone {
+	if len(c.Trying) == 0 {
 		p.claimed = withSession(p.claimed, c.Session)
 		for n, sessions := range p.at {
 			p.at[n] = withSession(sessions, c.Session)
 		}
 		return
 	}
-	if c.Trying != p.Tried {
-		p.Tried, p.tried = c.Trying, nil
+	if !slices.Equal(c.Trying, p.group) {
+		p.group, p.tried = c.Trying, nil
 	}
+	p.Tried, p.Group = slices.Clone(c.Trying), len(c.Trying)
 	p.trier, p.tried = c.Session, withSession(p.tried, c.Session)
+}
+
+// claimedBy notes who claims the chain now. If it is not who tried a group, that one died.
+func (p *Past) claimedBy(session string) {
+	p.alive(session)
+	if p.trier != "" && p.trier != session {
+		p.Group = max(1, p.Group/2)
+	}
 }
 
 // progress notes an entry of an episode: whoever claimed the chain until now did not die where the episode is now, or was the first that
@@ -84,15 +103,20 @@ func (p *Past) progress(episode int, ended bool) {
 		p.at, p.ended = map[int][]string{}, map[int]bool{}
 	}
 	p.claimed, p.at[episode] = nil, nil
-	if episode == p.Tried {
+	of := slices.Contains(p.Tried, episode)
+	if of {
 		p.tried = nil
 	}
 	if !ended {
 		return
 	}
 	delete(p.at, episode)
-	if p.ended[episode] = true; episode == p.Tried {
-		p.Tried = -1
+	if p.ended[episode] = true; !of {
+		return
+	}
+	p.Tried = slices.DeleteFunc(p.Tried, func(n int) bool { return n == episode })
+	if len(p.Tried) == 0 {
+		p.trier = ""
 	}
 }
 

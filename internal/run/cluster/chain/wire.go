@@ -26,10 +26,8 @@ type Claim struct {
 	Session string
 	// Number is higher than that of every claim of the chain before.
 	Number uint64
-	// Alone means that the worker plays the episodes one at a time, since earlier workers died. Trying is
-	// the next one.
-	Alone  bool
-	Trying int
+	// Trying are the episodes that the worker plays next with nothing beside them, since earlier workers died. None: it claims the lot.
+	Trying []int
 	// Lost is how many calls have no reply, because whoever claimed the chain before did not release it.
 	Lost int
 }

@@ -61,6 +61,12 @@ func EpisodesOf(subject string) (from, to int, ok bool) {
 	return from, to, err == nil && lastErr == nil && 0 <= from && from < to
 }
 
+// OverStream is the stream of runs that are over, of all that more than one process coordinated.
+const OverStream = "P_OVER"
+
+// OverSubject returns the subject of a run in OverStream, or of any if it is *.
+func OverSubject(run string) string { return "p." + run + ".over" }
+
 // BeatSubject returns the subject of what a coordinator says about a run, or about any if it is *.
 func BeatSubject(run string) string { return "p." + run + ".beat" }
 
@@ -172,6 +178,8 @@ type Working struct {
 	Build   string `json:"build"`
 	Run     string `json:"run"`
 	Lots    int    `json:"lots"`
+	// Waiting are the first episodes of lots that the worker has and does not play now, because it plays another with nothing beside it.
+	Waiting []int `json:"waiting,omitempty"`
 	// Calls is what its calls are so far: a tally.Report. Waits says for people what they wait for, as a provider that cannot be reached; hostile.
 	Calls json.RawMessage `json:"calls,omitempty"`
 	Waits []string        `json:"waits,omitempty"`

@@ -28,6 +28,8 @@ type Report struct {
 	Unsaved int64 `json:"unsaved,omitempty"`
 	// Partial means that more may be in flight: acts, or calls of a worker that does not say.
 	Partial bool `json:"partial,omitempty"`
+	// Suspects is how many episodes wait until they are played with nothing beside them, because workers died at them.
+	Suspects int `json:"suspects,omitempty"`
 	// Waits is what calls wait for; hostile.
 	Waits []dispatch.Wait `json:"waits,omitempty"`
 }
@@ -256,9 +258,12 @@ func (t *Tally) recorded(reported dispatch.Snapshot) map[string]dispatch.ModelSt
 func (t *Tally) Waits() (all []dispatch.Wait) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	short, says, count := map[string]budget.Shortage{}, map[string]string{}, map[string]int{}
+	short, says, count, suspects := map[string]budget.Shortage{}, map[string]string{}, map[string]int{}, 0
 	for _, session := range slices.Sorted(maps.Keys(t.workers)) {
 		w := t.workers[session]
+		if !w.gone {
+			suspects = llm.AddTokens(suspects, max(0, w.Suspects))
+		}
 		for _, wait := range w.Waits[:min(len(w.Waits), maxWaits)] {
 			switch m := wait.Money; {
 			case w.gone || m != nil && m.Calls <= 0:
@@ -275,6 +280,7 @@ func (t *Tally) Waits() (all []dispatch.Wait) {
 			}
 		}
 	}
+	all = WaitOfSuspects(suspects)
 	for _, about := range slices.Sorted(maps.Keys(says)) {
 		text := says[about]
 		if n := count[about]; n > 1 {
@@ -287,6 +293,14 @@ func (t *Tally) Waits() (all []dispatch.Wait) {
 		all = append(all, dispatch.Wait{Money: &s})
 	}
 	return all[:min(len(all), maxWaits)]
+}
+
+// WaitOfSuspects says that so many episodes wait because workers died at them. It returns nothing for none.
+func WaitOfSuspects(n int) []dispatch.Wait {
+	if n <= 0 {
+		return nil
+	}
+	return []dispatch.Wait{{About: "suspects", Says: fmt.Sprintf("workers died: %d episodes wait to be played with nothing beside them", n)}}
 }
 
 // Waiting returns "workers" while there is none.
