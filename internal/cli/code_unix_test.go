@@ -37,13 +37,15 @@ func workerMain() int {
 	return 0
 }
 
-// playAlong plays the episodes of an engine.
+// playAlong plays the episodes of an engine. An episode has 2 points, and more by its deal if the param n is more than 1.
 func playAlong(conn net.Conn) {
-	in := bufio.NewScanner(conn)
+	in, points := bufio.NewScanner(conn), map[string]int{}
 	for first := true; in.Scan(); first = false {
 		var r struct {
-			ID       int
-			Op, File string
+			ID                int
+			Op, File, Episode string
+			Deal              int
+			Params            struct{ N int }
 		}
 		switch _ = json.Unmarshal(in.Bytes(), &r); {
 		case first:
@@ -54,9 +56,10 @@ func playAlong(conn net.Conn) {
 		case r.Op == "seats":
 			fmt.Fprintf(conn, "{\"id\":%d,\"seats\":[\"a\"],\"measures\":[{\"name\":\"points\",\"low\":0,\"high\":4}]}\n", r.ID)
 		case r.Op == "begin":
+			points[r.Episode] = 2 + r.Deal%max(1, r.Params.N)
 			fmt.Fprintf(conn, "{\"id\":%d,\"ask\":[{\"seat\":\"a\",\"label\":\"question\",\"messages\":[{\"role\":\"user\",\"content\":\"How many?\"}]}]}\n", r.ID)
 		case r.Op == "replies":
-			fmt.Fprintf(conn, "{\"id\":%d,\"end\":{\"scores\":[{\"name\":\"points\",\"value\":2}]}}\n", r.ID)
+			fmt.Fprintf(conn, "{\"id\":%d,\"end\":{\"scores\":[{\"name\":\"points\",\"value\":%d}]}}\n", r.ID, points[r.Episode])
 		}
 	}
 }
@@ -116,7 +119,7 @@ func TestMeasuresOfCode(t *testing.T) {
 	plan := codePlan(t, "game.py:Game")
 	file := strings.TrimSuffix(plan, ".yaml") + ".parley"
 	var played struct{ Scores []app.Score }
-	out := parley(t, self(t), "run", plan, "--trust", "code="+filepath.Join(filepath.Dir(plan), "game.py"), "--json").want(t, 0)
+	out := parley(t, self(t), "run", plan, "--trust", "code="+filepath.Join(filepath.Dir(plan), "game.py"), "--json", "--set", "params.n=2").want(t, 0)
 	if err := json.Unmarshal([]byte(out.stdout), &played); err != nil || len(played.Scores) != 1 || played.Scores[0].Method != "scaled wilson" {
 		t.Fatalf("%v, %s", err, out.stdout)
 	}

@@ -240,7 +240,7 @@ func TestDieTogether(t *testing.T) {
 	said := make(chan struct{})
 	say := sync.OnceFunc(func() { close(said) })
 	var mu sync.Mutex
-	playing, most, tries := 0, 0, 0
+	playing, together, tries := 0, 0, 0
 	wg.Go(func() {
 		for range suspectAfter {
 			p := testkit.Start(t, h.URL()+" "+h.Token()+" greedy")
@@ -252,7 +252,7 @@ func TestDieTogether(t *testing.T) {
 				mu.Lock()
 				tries++
 				playing++
-				most = max(most, playing)
+				together = max(together, playing)
 				mu.Unlock()
 				<-said
 			},
@@ -268,8 +268,8 @@ func TestDieTogether(t *testing.T) {
 	})
 	cancel()
 	wg.Wait()
-	if res.State != journal.Complete || res.Ended != 600 || res.Failed != 0 || most != 1 || tries != 60 {
-		t.Errorf("%+v; %d tries, %d lots at once; want 60, 1", res, tries, most)
+	if res.State != journal.Complete || res.Ended != 600 || res.Failed != 0 || together != 1 || tries != 60 {
+		t.Errorf("%+v; %d tries, %d lots at once; want 60, 1", res, tries, together)
 	}
 }
 
