@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,25 +31,25 @@ type process struct {
 	done chan error
 }
 
-// printed is what a process prints. It can be read while the process runs.
-type printed struct {
-	mu   sync.Mutex
-	text bytes.Buffer
+// printed is what a process prints, in a file: it can be read while the process runs, and a pipe would stay open as long as its children do.
+type printed struct{ *os.File }
+
+func newPrinted(t *testing.T) *printed {
+	t.Helper()
+	f, err := os.Create(filepath.Join(t.TempDir(), "printed"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	return &printed{f}
 }
 
-func (o *printed) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(b)
-}
+func (o *printed) String() string { return string(o.Bytes()) }
 
-func (o *printed) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
+func (o *printed) Bytes() []byte {
+	text, _ := os.ReadFile(o.Name()) // a test that ends removes it
+	return text
 }
-
-func (o *printed) Bytes() []byte { return []byte(o.String()) }
 
 func start(t *testing.T, token string, args ...string) *process {
 	t.Helper()
@@ -72,9 +71,8 @@ func (p *process) start() {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.cmd, p.out, p.err, p.done = exec.Command(self, p.args...), &printed{}, &printed{}, make(chan error, 1)
-	p.cmd.Dir, p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = p.dir, p.env, p.out, p.err
-	p.cmd.WaitDelay = time.Second
+	p.cmd, p.out, p.err, p.done = exec.Command(self, p.args...), newPrinted(p.t), newPrinted(p.t), make(chan error, 1)
+	p.cmd.Dir, p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = p.dir, p.env, p.out.File, p.err.File
 	if err := p.cmd.Start(); err != nil {
 		p.t.Fatal(err)
 	}
