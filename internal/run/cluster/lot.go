@@ -160,12 +160,17 @@ func (m *member) play(ctx context.Context, cancel context.CancelCauseFunc, j *ch
 		return err
 	}
 	lj := &lotJournal{Chain: j, begun: m.begun, link: m.link, lot: ctx, fenced: cancel}
-	suspects := slices.Clone(past.Tried) // again first, or their deaths would not be counted
+	var tried, suspects []int
 	for i := range lot.Specs.Len() {
-		if n := lot.First + i; past.Deaths(n) >= suspectAfter && !slices.Contains(past.Tried, n) {
+		switch n := lot.First + i; {
+		case slices.Contains(past.Tried, n): // a worker may have claimed anything
+			tried = append(tried, n)
+		case past.Deaths(n) >= suspectAfter:
 			suspects = append(suspects, n)
 		}
 	}
+	past.Tried = tried
+	suspects = slices.Concat(tried, suspects) // those again first, or their deaths would not be counted
 	m.setSuspects(lot.First, len(suspects))
 	defer m.setSuspects(lot.First, 0)
 	if len(suspects) < lot.Specs.Len() {
