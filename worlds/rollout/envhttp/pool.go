@@ -264,6 +264,21 @@ func (p *envPool) Close(ctx context.Context) {
 		p.drop(ctx, l)
 	}
 	p.work.Wait()
+	p.checkLast(ctx)
+}
+
+// checkLast closes what is left on hosts: a check at the start may have been cut short, a request to close may have failed, and a host
+// may have handled a request of a process that was killed later than the check.
+func (p *envPool) checkLast(ctx context.Context) {
+	for _, h := range p.hosts {
+		p.mu.Lock()
+		down := h.Down()
+		p.mu.Unlock()
+		if !down {
+			p.work.Go(func() { _ = p.probe(ctx, h) }) // if it fails, the host ends what is not used
+		}
+	}
+	p.work.Wait()
 }
 
 // background runs f in a goroutine that Close ends.

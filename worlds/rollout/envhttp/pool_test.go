@@ -534,6 +534,22 @@ func TestStrays(t *testing.T) {
 	}
 }
 
+// TestLateStrays checks that a session that a killed process asked for, and that the host made after the first check, is closed at the end.
+func TestLateStrays(t *testing.T) {
+	t.Parallel()
+	a := newFake("a")
+	withPool(t, poolConfig{}, []*fake{a}, func(t *testing.T, p *envPool) {
+		lease(t, p, 1).Release(t.Context())
+		synctest.Wait()
+		a.mu.Lock()
+		a.left = []string{"run-6-0-0", "other-6-0-0"}
+		a.mu.Unlock()
+	})
+	if want := []string{"other-6-0-0"}; !slices.Equal(a.left, want) {
+		t.Errorf("left %v, want %v", a.left, want)
+	}
+}
+
 // TestShare checks that a pool uses only its part of each host, until the part ends, and more when it gets more.
 func TestShare(t *testing.T) {
 	t.Parallel()
