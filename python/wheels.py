@@ -136,7 +136,7 @@ def runs(path: Path) -> bool:
     """Report whether a file is the program, and not a script that starts it somewhere else."""
     try:
         with path.open("rb") as f:
-            return f.read(2) != b"#!" and subprocess.run([path, "version"], capture_output=True, check=False, timeout=60).stdout.startswith(b"parley ")
+            return f.read(2) != b"#!" and subprocess.run([path, "--version"], capture_output=True, check=False, timeout=60).stdout.startswith(b"parley ")
     except (OSError, subprocess.TimeoutExpired):
         return False
 

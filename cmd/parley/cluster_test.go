@@ -427,7 +427,7 @@ func TestRebuilt(t *testing.T) {
 	if err := json.Unmarshal(left.out.Bytes(), &view); err != nil || len(view.Left) != 1 || view.Runs == nil {
 		t.Fatalf("%v: %s%s", err, left.out, left.err)
 	}
-	again := start(t, "secret-secret-secret", "resume", filepath.Join(t.TempDir(), "again.parley"), "--cluster", hub, "--rebuild", view.Left[0], "--json", "--quiet")
+	again := start(t, "secret-secret-secret", "run", filepath.Join(t.TempDir(), "again.parley"), "--cluster", hub, "--rebuild", view.Left[0], "--json", "--quiet")
 	err := again.wait()
 	var got summary
 	if err := errors.Join(err, json.Unmarshal(again.out.Bytes(), &got)); err != nil || got.State != "complete" || got.Digest != want.Digest || got.Calls.Total != want.Calls.Total {

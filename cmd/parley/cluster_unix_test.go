@@ -101,7 +101,7 @@ func TestTakenWhilePaused(t *testing.T) {
 			if err := os.CopyFS(copied, os.DirFS(folder)); err != nil {
 				t.Fatal(err)
 			}
-			second := start(t, "secret-secret-secret", "resume", filepath.Join(copied, "run.parley"), "--json", "--quiet", "--cluster", address)
+			second := start(t, "secret-secret-secret", "run", filepath.Join(copied, "run.parley"), "--json", "--quiet", "--cluster", address)
 			before := server.Stats().OK
 			second.until(func() bool { return server.Stats().OK >= before+2*planCalls }) // it plays
 			if finished {

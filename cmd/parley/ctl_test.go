@@ -139,7 +139,7 @@ func TestSteerAndKill(t *testing.T) {
 	command(t, "ctl", out, "set", "budget=").want(t, 2, "budget= has no number")
 	command(t, "ctl", out, "set", "concurrency=null").want(t, 2, "has no number")
 	command(t, "ctl", out, "set", "concurrency=3", "--json").want(t, 0, `"state":"paused"`, `"concurrency":3`)
-	command(t, "wait", out, "--timeout", "1ms").want(t, 1, "still played after 1ms")
+	command(t, "ctl", out, "wait", "--timeout", "1ms").want(t, 1, "still played after 1ms")
 	p, err := os.FindProcess(d.PID)
 	if err == nil {
 		err = p.Kill()
@@ -148,9 +148,9 @@ func TestSteerAndKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	release()
-	command(t, "wait", out).want(t, 1, "cut off")
-	command(t, "ctl", out, "resume").want(t, 2, "no process plays this run", "parley resume")
-	got, _ := program(t, 0, "resume", out, "--json", "--quiet")
+	command(t, "ctl", out, "wait").want(t, 1, "cut off")
+	command(t, "ctl", out, "resume").want(t, 2, "no process plays this run", "parley run")
+	got, _ := program(t, 0, "run", out, "--json", "--quiet")
 	if got.State != "complete" || got.Digest != want.Digest {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -166,14 +166,14 @@ func TestDetachAndWait(t *testing.T) {
 	command(t, "ctl", out, "pause").want(t, 0)
 	release()
 	command(t, "ctl", out, "resume").want(t, 0, "playing")
-	command(t, "wait", out).want(t, 0, "complete: 30 of 30 episodes ended")
-	command(t, "wait", out, out, "--json").want(t, 0, `"state":"complete"`, `"exit_code":0`)
+	command(t, "ctl", out, "wait").want(t, 0, "complete: 30 of 30 episodes ended")
+	command(t, "ctl", out, "wait", "--json").want(t, 0, `"state":"complete"`, `"exit_code":0`)
 	if log, err := os.ReadFile(d.Log); err != nil || d.File != out || !strings.Contains(string(log), "complete") {
 		t.Errorf("%+v: %s, %v", d, log, err)
 	}
 	command(t, "run", file, "--out", out, "--detach", "--seed", "9").want(t, 2, "was recorded with another plan")
 	command(t, "run", filepath.Join(t.TempDir(), "none.yaml"), "--detach").want(t, 2, "no such file")
-	command(t, "wait", file).want(t, 2)
+	command(t, "ctl", file, "wait").want(t, 2)
 }
 
 // TestDrainAndStopByCommand: both end the run as an interrupted one, which can be resumed.
@@ -186,8 +186,8 @@ func TestDrainAndStopByCommand(t *testing.T) {
 		background(t, "run", file, "--out", out, "--detach", "--quiet", "--set", "limits.live=2")
 		command(t, "ctl", out, verb).want(t, 0)
 		release()
-		command(t, "wait", out).want(t, 4, "stopped", "by ctl")
-		background(t, "resume", out, "--detach", "--quiet", "--set", "limits.live=200")
-		command(t, "wait", out).want(t, 0, "complete")
+		command(t, "ctl", out, "wait").want(t, 4, "stopped", "by ctl")
+		background(t, "run", out, "--detach", "--quiet", "--set", "limits.live=200")
+		command(t, "ctl", out, "wait").want(t, 0, "complete")
 	}
 }

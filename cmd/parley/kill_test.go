@@ -210,7 +210,7 @@ func killAfter(begins time.Duration, ms, tries int, enough bool) time.Duration {
 func startTime(t *testing.T) time.Duration {
 	t.Helper()
 	began := time.Now()
-	program(t, 0, "version", "--json")
+	program(t, 0, "--version", "--json")
 	return time.Since(began)
 }
 

@@ -21,7 +21,7 @@ import (
 // tree is the top folder, seen from here.
 const tree = "../.."
 
-// TestOutside follows docs/how-to/writing-a-world.md in a folder outside of the tree: the module that parley new writes is
+// TestOutside follows docs/how-to/writing-a-world.md in a folder outside of the tree: the module that parley init --go writes is
 // built, tested, played, killed, resumed, checked and reported.
 func TestOutside(t *testing.T) {
 	t.Parallel()
@@ -67,7 +67,7 @@ func TestNewNames(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for name, module := range map[string]string{"My-game_2": "", "time": "", "world": "", "string": "github.com/you/string/v2"} {
-		args := []string{"new", name, "--parley", abs(t, tree)}
+		args := []string{"init", name, "--go", "--parley", abs(t, tree)}
 		if module != "" {
 			args = append(args, "--module", module)
 		}
@@ -93,7 +93,7 @@ func follow(t *testing.T, dir, doc string) string {
 		case words[0] == "cd":
 			dir = filepath.Join(dir, words[1])
 		case words[0] == "parley" || words[0] == "go":
-			if words[0] == "parley" && words[1] == "new" { // a program that was built with -trimpath cannot find it
+			if words[0] == "parley" && words[1] == "init" { // a program that was built with -trimpath cannot find it
 				words = append(words, "--parley", abs(t, tree))
 			}
 			if strings.HasPrefix(strings.Join(words, " "), "go run ./cmd/parley ") {
@@ -207,7 +207,7 @@ func checkModule(t *testing.T, dir, kind string) {
 	cmd := exec.CommandContext(t.Context(), bin, "run", file, "--out", "cut.parley", "--quiet")
 	cmd.Dir = dir
 	lab.killAfter(t, want.Calls.Total/2, cmd)
-	got := decoded(t, shell(t, dir, []string{bin, "resume", "cut.parley", "--json", "--quiet"}))
+	got := decoded(t, shell(t, dir, []string{bin, "run", "cut.parley", "--json", "--quiet"}))
 	if got.State != "complete" || got.Digest != want.Digest || got.Calls.Total != want.Calls.Total || got.Calls.Asked >= got.Calls.Total {
 		t.Errorf("resumed: %+v, want %+v", got, want)
 	}
@@ -323,7 +323,7 @@ func TestPartsOutside(t *testing.T) {
 	_, rest, _ := strings.Cut(string(text), "```go\n")
 	file, rest, _ := strings.Cut(rest, "```")
 	dir := t.TempDir()
-	shell(t, dir, []string{"parley", "new", "auction", "--parley", abs(t, tree)})
+	shell(t, dir, []string{"parley", "init", "auction", "--go", "--parley", abs(t, tree)})
 	dir = filepath.Join(dir, "auction")
 	if err := os.WriteFile(filepath.Join(dir, "parts.go"), []byte(file), 0o600); err != nil {
 		t.Fatal(err)

@@ -12,35 +12,25 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/run/estimate"
+	"parley/internal/run/planfile"
 )
 
-// benchCmd runs a plan in several ways and compares how long they take.
-type benchCmd struct {
-	Plan        string    `arg:"" help:"The plan file." placeholder:"PLAN"`
-	Set         []string  `sep:"none" placeholder:"KEY=VALUE" help:"Set a key of the plan, such as episodes=300. Repeatable."`
-	Latency     sim.Delay `default:"lognormal:250ms,0.5" placeholder:"DELAY" help:"How long a call takes: 1s, 200ms..2s, lognormal:MEDIAN,SIGMA or exp:MEAN. Default: ${default}."`
-	Concurrency int       `default:"64" placeholder:"N" help:"Maximum number of calls in flight. Default: ${default}."`
-	OneByOne    int       `name:"one-by-one" default:"4" placeholder:"N" help:"How many episodes to also play one call at a time, for comparison. Default: ${default}."`
-	JSON        bool      `name:"json" help:"Print JSON."`
-	trustFlags
-	reachFlags
+// benchFlags are the flags of check that measure a plan.
+type benchFlags struct {
+	Bench       bool      `group:"bench" help:"Play the plan on the simulated provider in several ways, and compare how long they take."`
+	Delay       sim.Delay `group:"bench" default:"lognormal:250ms,0.5" placeholder:"DELAY" help:"How long a call takes: 1s, 200ms..2s, lognormal:MEDIAN,SIGMA or exp:MEAN. Default: ${default}."`
+	Concurrency int       `group:"bench" default:"64" placeholder:"N" help:"Maximum number of calls in flight. Default: ${default}."`
+	OneByOne    int       `group:"bench" name:"one-by-one" default:"4" placeholder:"N" help:"How many episodes to also play one call at a time, for comparison. Default: ${default}."`
 }
 
-// Run runs the plan on the simulated provider. It calls no other provider and costs nothing.
-func (c *benchCmd) Run(ctx context.Context, s *State) error {
+// bench plays the plan on the simulated provider. It calls no other provider and costs nothing.
+func (c *checkCmd) bench(ctx context.Context, s *State, plan *planfile.Plan) error {
 	if c.Concurrency < 1 || c.OneByOne < 1 {
 		return exit.Usagef("--concurrency and --one-by-one must be 1 or more")
 	}
-	if _, err := c.gate(s); err != nil {
-		return err
-	}
-	plan, err := loadPlan(ctx, s, c.Plan, c.Set, c.reach())
-	if err != nil {
-		return err
-	}
 	ctx, end := untilSignal(ctx, s)
 	defer end()
-	res, err := app.Bench(ctx, estimate.Bench{Plan: plan, Latency: c.Latency, Calls: c.Concurrency, OneByOne: c.OneByOne})
+	res, err := app.Bench(ctx, estimate.Bench{Plan: plan, Latency: c.Delay, Calls: c.Concurrency, OneByOne: c.OneByOne})
 	switch {
 	case ctx.Err() != nil:
 		return exit.Silent(exit.Interrupted)

@@ -38,6 +38,7 @@ type checkCmd struct {
 	Timeout  time.Duration `placeholder:"DURATION" help:"How long it may take, such as 1m. Then it ends with an error. Default: as long as it needs."`
 	Act      bool          `help:"Play in the environments on the servers that the plan names. Without it, these servers are only asked whether they are up."`
 	JSON     bool          `name:"json" help:"Print JSON."`
+	benchFlags
 	trustFlags
 	reachFlags
 }
@@ -77,6 +78,9 @@ func (c *checkCmd) checkPlan(ctx context.Context, s *State) error {
 	plan, err := loadPlan(ctx, s, c.Plan, c.Set, c.reach())
 	if err != nil {
 		return err
+	}
+	if c.Bench {
+		return c.bench(ctx, s, plan)
 	}
 	file, err := c.runFile(plan, c.Plan, "")
 	if err != nil {
@@ -589,7 +593,7 @@ func (v *verifyResult) text() string {
 		return b.String()
 	}
 	b.WriteString("\nKeep the file, and put back a copy if you have one. parley show, report, compare and export leave out the damaged\n" +
-		"episodes and read the others; parley resume refuses the file.\n")
+		"episodes and read the others; parley run refuses the file.\n")
 	return b.String()
 }
 

@@ -91,41 +91,31 @@ type grammar struct {
 
 // ownVerbs has the commands. Each is called as its field, in lower case.
 type ownVerbs struct {
-	Run    runCmd    `group:"play" help:"Run a plan. If the run file exists, resume it."`
-	Resume resumeCmd `group:"play" help:"Resume a run."`
-	Ctl    ctlCmd    `group:"play" help:"Pause, drain or stop a run that is played, or set its budget."`
-	Sit    sitCmd    `group:"play" help:"Take a seat of a run that is played: answer its questions."`
-	Check  checkCmd  `group:"play" help:"Validate a plan; estimate its calls, cost and time."`
-	Bench  benchCmd  `group:"play" help:"Time a plan on the simulated provider."`
-	Fork   forkCmd   `group:"play" help:"Continue an episode from one of its turns, with changes."`
-	Score  scoreCmd  `group:"play" help:"Score the episodes of a run by a plan file or a class in Python."`
+	Run   runCmd   `group:"play" help:"Run a plan, or resume a run."`
+	Ctl   ctlCmd   `group:"play" help:"Pause, drain, stop or wait for a run, or set its budget."`
+	Sit   sitCmd   `group:"play" help:"Take a seat of a run that is played: answer its questions."`
+	Check checkCmd `group:"play" help:"Validate a plan; estimate its calls, cost and time, or time it."`
+	Fork  forkCmd  `group:"play" help:"Continue an episode from one of its turns, with changes."`
+	Score scoreCmd `group:"play" help:"Score episodes by a rubric or in Python, or add labels."`
 
 	View    viewCmd    `group:"read" help:"Show runs as web pages, while they are played and afterwards."`
 	Show    showCmd    `group:"read" help:"Show the episodes of a run, a transcript, or a call."`
 	Report  reportCmd  `group:"read" help:"Summarize runs in tables, or on a page with charts."`
 	Compare compareCmd `group:"read" help:"Compare runs, agents, models or cells."`
 	Export  exportCmd  `group:"read" help:"Write a run as JSON lines, CSV or Parquet."`
-	Label   labelCmd   `group:"read" help:"Add labels of episodes from a table."`
 
 	Worker  workerCmd  `group:"cluster" help:"Play episodes of runs on other machines."`
 	Hub     hubCmd     `group:"cluster" help:"Connect runs with workers on other machines."`
 	Cluster clusterCmd `group:"cluster" help:"Show the runs and workers of a hub, or drain a worker."`
 	Merge   mergeCmd   `group:"cluster" help:"Write a run that has shards as one run file."`
 
-	Init   initCmd   `group:"begin" help:"Write a commented plan file to start from."`
-	New    newCmd    `group:"begin" help:"Write a Go module with a world of your own to start from."`
+	Init   initCmd   `group:"begin" help:"Write a plan file, or a world of your own in Go, to start from."`
 	Worlds worldsCmd `group:"begin" help:"List the kinds of worlds, or describe one."`
 
 	Ask     askCmd     `group:"models" help:"Ask a model a question, or every question in a file."`
-	Models  modelsCmd  `group:"models" help:"List known providers, and the prices of their models."`
-	Probe   probeCmd   `group:"models" help:"Test what a model server supports."`
+	Models  modelsCmd  `group:"models" help:"List providers and prices of models, or test a model server."`
 	Sim     simCmd     `group:"models" help:"Serve the simulated provider over HTTP."`
 	Gateway gatewayCmd `group:"models" help:"Serve OpenAI's, Anthropic's and Gemini's APIs, and record calls."`
-
-	Wait       waitCmd       `group:"shell" help:"Wait until runs end."`
-	Completion completionCmd `group:"shell" help:"Print completions for bash, zsh or fish."`
-	Man        manCmd        `group:"shell" help:"Print the man page."`
-	Version    versionCmd    `group:"shell" help:"Print the version."`
 }
 
 // options returns the commands for a parser: all, or only the one with this name.
@@ -220,16 +210,16 @@ func parseAndRun(ctx context.Context, s *State, measured *profiles) error {
 		args = []string{"--help"}
 	case args[0] == "help": // as in git and go
 		args = append(slices.Clone(args[1:]), "--help")
-	case args[0] == "--version":
-		args = append([]string{"version"}, args[1:]...)
-	}
-	only := args[0]
-	if only == "completion" || only == "man" { // they are about all commands
-		only = ""
 	}
 	var g grammar
-	parser, err := newParser(s, &g, only)
+	parser, err := newParser(s, &g, args[0])
 	if err != nil {
+		return err
+	}
+	if text, ok, err := aboutProgram(parser.Model, args); ok || err != nil {
+		if err == nil {
+			_, err = io.WriteString(s.Stdout, text)
+		}
 		return err
 	}
 	k, err := parser.Parse(args)
@@ -248,6 +238,24 @@ func parseAndRun(ctx context.Context, s *State, measured *profiles) error {
 	defer s.closeCode()
 	k.BindTo(ctx, (*context.Context)(nil))
 	return k.Run(s, k.Model)
+}
+
+// aboutProgram answers what is asked of the program without a command.
+func aboutProgram(app *kong.Application, args []string) (text string, ok bool, err error) {
+	switch args[0] {
+	case "--version":
+		text, err = versionText(args[1:])
+	case "--completion":
+		text, err = completionHook(args[1:])
+	case "--complete":
+		for _, offer := range completions(app, args[1:]) {
+			text += offer + "\n"
+		}
+		text = world.Visible(text)
+	default:
+		return "", false, nil
+	}
+	return text, err == nil, err
 }
 
 // readText reads an argument as it is. Kong's own reader replaces bytes that are not UTF-8, which names of files may have.
@@ -277,7 +285,7 @@ func newParser(s *State, g *grammar, only string) (*kong.Kong, error) {
 		kong.Description("Run very many interactions of language models at once, and analyze them."),
 		kong.NoDefaultHelp(),
 		kong.KindMapper(reflect.String, kong.MapperFunc(readText)),
-		kong.Vars{"faults": faultNames(), "shells": strings.Join(shells(), ",")},
+		kong.Vars{"faults": faultNames()},
 		kong.Help(printHelp),
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "play", Title: "Play:"},
@@ -285,7 +293,9 @@ func newParser(s *State, g *grammar, only string) (*kong.Kong, error) {
 			{Key: "read", Title: "Read:"},
 			{Key: "begin", Title: "Begin:"},
 			{Key: "models", Title: "Models:"},
-			{Key: "shell", Title: "Shell:"},
+			{Key: "bench", Title: "Measuring the time:"},
+			{Key: "module", Title: "A world of your own:"},
+			{Key: "probe", Title: "Testing a server:"},
 			{Key: "question", Title: "The question:"},
 			{Key: "provider", Title: "The provider of --model:"},
 			{Key: "care", Title: "Cost, time and failures:"},

@@ -94,7 +94,7 @@ func TestCodeOfPlan(t *testing.T) {
 	plan := codePlan(t, "game.py:Game")
 	file := strings.TrimSuffix(plan, ".yaml") + ".parley"
 	code := "code=" + filepath.Join(filepath.Dir(plan), "game.py")
-	for _, args := range [][]string{{"check", plan}, {"run", plan}, {"bench", plan}} { // nobody allowed it
+	for _, args := range [][]string{{"check", plan}, {"run", plan}, {"check", plan, "--bench"}} { // nobody allowed it
 		parley(t, self(t), args...).want(t, 2).wantErr(t, "plan.yaml:1:7: kind: would run the code of", "--trust code=")
 	}
 	parley(t, self(t), "check", plan, "--trust", code).want(t, 0).wantErr(t, "runs the code of", "game.py")
@@ -103,8 +103,8 @@ func TestCodeOfPlan(t *testing.T) {
 	if !strings.Contains(out.stdout, "points") || strings.Contains(out.stderr, "secret") {
 		t.Errorf("%s\n%s", out.stdout, out.stderr)
 	}
-	parley(t, self(t), "resume", file).want(t, 2).wantErr(t, "would run the code of")
-	parley(t, self(t), "resume", file, "--trust", code).want(t, 0)
+	parley(t, self(t), "run", file).want(t, 2).wantErr(t, "would run the code of")
+	parley(t, self(t), "run", file, "--trust", code).want(t, 0)
 	for _, args := range [][]string{{"show", file}, {"report", file}} { // they read, and run nothing
 		if out := parley(t, State{}, args...).want(t, 0); strings.Contains(out.stderr, "runs the code") {
 			t.Errorf("%v: %s", args, out.stderr)
@@ -327,8 +327,8 @@ func TestScore(t *testing.T) {
 	parley(t, self(t), append(with, "--judge", "a=sim/small")...).want(t, 0).wantErr(t, "nothing is left to play")
 	parley(t, self(t), append(with, "--judge", "a=sim/small", "--name", "Cheap", "--budget", "0.0001")...).want(t, 3)
 	cheap := filepath.Join(dir, "plan.scores", "Cheap.parley")
-	parley(t, self(t), "resume", cheap, "--budget", "1").want(t, 2).wantErr(t, "would run the code of")
-	parley(t, self(t), "resume", cheap, "--budget", "1", "--trust", "code="+game).want(t, 0)
+	parley(t, self(t), "run", cheap, "--budget", "1").want(t, 2).wantErr(t, "would run the code of")
+	parley(t, self(t), "run", cheap, "--budget", "1", "--trust", "code="+game).want(t, 0)
 	for _, c := range []struct {
 		args []string
 		want string

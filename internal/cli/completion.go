@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -12,277 +11,150 @@ import (
 	"parley/world"
 )
 
-// completionCmd prints the completion script of a shell.
-type completionCmd struct {
-	Shell string `arg:"" enum:"${shells}" help:"The shell: ${enum}."`
+// The scripts make a shell ask parley --complete for what it offers. If parley offers nothing, the shell offers files.
+const (
+	bashHook = `_parley() {
+	local IFS=$'\n'
+	COMPREPLY=($(parley --complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
 }
+complete -o bashdefault -o default -F _parley parley
+`
+	zshHook = `#compdef parley
+_parley() {
+	local -a offers
+	offers=(${(f)"$(parley --complete "${(@)words[2,CURRENT]}" 2>/dev/null)"})
+	if (( $#offers )); then compadd -a offers; else _files; fi
+}
+compdef _parley parley
+`
+	fishHook = `complete -c parley -a '(parley --complete (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'
+`
+)
 
-// Run prints the script.
-func (c completionCmd) Run(s *State, app *kong.Application) error {
-	script, ok := completion(app, c.Shell)
-	if !ok {
-		return exit.Usagef("completion: no completions for %q; want one of %s", c.Shell, strings.Join(shells(), ", "))
+// completionHook returns the script for a shell.
+func completionHook(args []string) (string, error) {
+	hooks := map[string]string{"bash": bashHook, "zsh": zshHook, "fish": fishHook}
+	if len(args) == 1 && hooks[args[0]] != "" {
+		return hooks[args[0]], nil
 	}
-	_, err := io.WriteString(s.Stdout, script)
-	return err
+	return "", exit.Usagef("--completion: want bash, zsh or fish")
 }
 
-// shells lists the shells that have completions.
-func shells() []string { return []string{"bash", "zsh", "fish"} }
-
-// completion returns the completion script for a shell. It returns false for an unknown shell.
-func completion(app *kong.Application, shell string) (string, bool) {
-	write := map[string]func(app *kong.Application) string{"bash": bashScript, "zsh": zshScript, "fish": fishScript}[shell]
-	if write == nil {
-		return "", false
+// completions returns what fits at the end of a command line, whose last word may be empty or begun.
+func completions(app *kong.Application, words []string) []string {
+	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "=" }) // bash takes --flag=value apart
+	if len(words) == 0 {
+		words = []string{""}
 	}
-	return world.Visible(write(app)), true
-}
-
-// bashScript finds the command in the words before the cursor, then offers what fits there.
-func bashScript(app *kong.Application) string {
-	var paths []string
-	var cases strings.Builder
-	for _, n := range commandTree(app.Node) {
-		for _, path := range spelledPaths(n) {
-			paths = append(paths, path)
-			fmt.Fprintf(&cases, "\t%q)\n", path)
-			bashCommand(&cases, n)
-			cases.WriteString("\t\t;;\n")
-		}
-	}
-	return fmt.Sprintf(`# Completions of %[1]s for bash.
-_%[1]s() {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} path=%[1]s words= i
-	if [[ $cur == = ]]; then
-		cur=
-	elif [[ $prev == = ]]; then
-		prev=${COMP_WORDS[COMP_CWORD - 2]}
-	fi
-	for ((i = 1; i < COMP_CWORD; i++)); do
-		case "$path ${COMP_WORDS[i]}" in
-		%[2]s) path="$path ${COMP_WORDS[i]}" ;;
-		esac
-	done
-	case $path in
-%[3]s	esac
-	COMPREPLY=($(compgen -W "$words" -- "$cur"))
-}
-complete -o bashdefault -o default -F _%[1]s %[1]s
-`, app.Name, quotedPaths(paths[1:]), cases.String())
-}
-
-// quotedPaths returns a bash pattern that matches any of the paths.
-func quotedPaths(paths []string) string {
-	quoted := make([]string, len(paths))
-	for i, p := range paths {
-		quoted[i] = fmt.Sprintf("%q", p)
-	}
-	return strings.Join(quoted, " | ")
-}
-
-// spelledPaths returns the ways to write a command: the program, its parent commands, and its name or an alias.
-func spelledPaths(n *kong.Node) []string {
-	if n.Parent == nil {
-		return []string{n.Name}
-	}
-	var out []string
-	for _, parent := range spelledPaths(n.Parent) {
-		for _, name := range commandNames(n) {
-			out = append(out, parent+" "+name)
-		}
-	}
-	return out
-}
-
-// bashCommand writes the completions after a command: values of flags, commands, arguments and flags.
-func bashCommand(b *strings.Builder, n *kong.Node) {
-	var offers, values, files, free []string
-	for _, f := range allFlags(n) {
-		names := strings.Join(spellings(f), " | ")
-		offers = append(offers, spellings(f)...)
+	node, value, arguments := app.Node, (*kong.Flag)(nil), 0
+	last := words[len(words)-1]
+	for _, w := range words[:len(words)-1] {
 		switch {
-		case !takesValue(f):
-		case len(choices(f.Value)) > 0:
-			values = append(values, fmt.Sprintf("\t\t%s) words=%q ;;\n", names, strings.Join(choices(f.Value), " ")))
-		case isPath(f.Value):
-			files = append(files, names)
+		case value != nil:
+			value = nil
+		case strings.HasPrefix(w, "-"):
+			value = valueFlag(node, w)
 		default:
-			free = append(free, names)
-		}
-	}
-	b.WriteString("\t\tcase $prev in\n")
-	b.WriteString(strings.Join(values, ""))
-	if len(files) > 0 {
-		fmt.Fprintf(b, "\t\t%s) return ;;\n", strings.Join(files, " | "))
-	}
-	if len(free) > 0 {
-		fmt.Fprintf(b, "\t\t%s) compopt +o default +o bashdefault 2>/dev/null; return ;;\n", strings.Join(free, " | "))
-	}
-	var words []string
-	for _, c := range visibleChildren(n) {
-		words = append(words, commandNames(c)...)
-	}
-	for _, p := range n.Positional {
-		words = append(words, choices(p)...)
-	}
-	fmt.Fprintf(b, "\t\t*) if [[ $cur == -* ]]; then words=%q; else words=%q; fi ;;\n\t\tesac\n", strings.Join(offers, " "), strings.Join(words, " "))
-}
-
-// zshScript writes one function for each command, based on zsh's _arguments.
-func zshScript(app *kong.Application) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "#compdef %s\n# Completions of %s for zsh.\n", app.Name, app.Name)
-	for _, n := range slices.Backward(commandTree(app.Node)) {
-		fmt.Fprintf(&b, "%s() {\n", zshFunction(n))
-		zshCommand(&b, n)
-		b.WriteString("}\n")
-	}
-	// If the file is sourced, it registers the function. If it is found in fpath, it is the function.
-	fmt.Fprintf(&b, "if [ \"$funcstack[1]\" = _%s ]; then\n\t_%s \"$@\"\nelse\n\tcompdef _%s %s\nfi\n", app.Name, app.Name, app.Name, app.Name)
-	return b.String()
-}
-
-// zshFunction returns the name of the function that completes a command.
-func zshFunction(n *kong.Node) string {
-	return "_" + strings.NewReplacer(" ", "_", "-", "_").Replace(spelledPaths(n)[0])
-}
-
-func zshCommand(b *strings.Builder, n *kong.Node) {
-	below := visibleChildren(n)
-	b.WriteString("\tlocal line state\n\t_arguments -C")
-	for _, f := range allFlags(n) {
-		for _, s := range zshFlag(f) {
-			b.WriteString(" \\\n\t\t" + zshQuote(s))
-		}
-	}
-	for i, p := range n.Positional {
-		at := fmt.Sprint(i + 1)
-		if p.IsCumulative() {
-			at = "*"
-		}
-		b.WriteString(" \\\n\t\t" + zshQuote(at+":"+escapeColons(p.Name)+":"+zshValue(p)))
-	}
-	if len(below) == 0 {
-		b.WriteString("\n")
-		return
-	}
-	b.WriteString(" \\\n\t\t'1:command:->command' \\\n\t\t'*::argument:->argument'\n\tcase $state in\n\tcommand)\n\t\tlocal -a commands=(\n")
-	for _, c := range below {
-		for _, name := range commandNames(c) {
-			fmt.Fprintf(b, "\t\t\t%s\n", zshQuote(escapeColons(name)+":"+firstSentence(c.Help)))
-		}
-	}
-	b.WriteString("\t\t)\n\t\t_describe command commands\n\t\t;;\n\targument)\n\t\tcase $line[1] in\n")
-	for _, c := range below {
-		fmt.Fprintf(b, "\t\t%s) %s ;;\n", strings.Join(commandNames(c), " | "), zshFunction(c))
-	}
-	b.WriteString("\t\tesac\n\t\t;;\n\tesac\n")
-}
-
-// zshFlag returns a flag in the syntax of _arguments, once for each spelling.
-func zshFlag(f *kong.Flag) []string {
-	help := "[" + strings.NewReplacer("[", `\[`, "]", `\]`, ":", `\:`).Replace(firstSentence(f.Help)) + "]"
-	all := spellings(f)
-	lead := ""
-	switch {
-	case f.IsCumulative():
-		lead = "*"
-	case len(all) > 1:
-		lead = "(" + strings.Join(all, " ") + ")"
-	}
-	var out []string
-	for _, s := range all {
-		switch {
-		case !takesValue(f):
-			out = append(out, lead+s+help)
-		case strings.HasPrefix(s, "--"):
-			out = append(out, lead+s+"="+help+":"+escapeColons(placeholder(f.Value))+":"+zshValue(f.Value))
-		default:
-			out = append(out, lead+s+"+"+help+":"+escapeColons(placeholder(f.Value))+":"+zshValue(f.Value))
-		}
-	}
-	return out
-}
-
-func zshValue(v *kong.Value) string {
-	switch {
-	case len(choices(v)) > 0:
-		return "(" + strings.Join(choices(v), " ") + ")"
-	case isPath(v):
-		return "_files"
-	}
-	return " "
-}
-
-func escapeColons(s string) string { return strings.ReplaceAll(s, ":", `\:`) }
-
-// zshQuote quotes a word for zsh.
-func zshQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-
-// fishScript lists what may follow each command.
-func fishScript(app *kong.Application) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# Completions of %s for fish.\ncomplete -c %s -f\n", app.Name, app.Name)
-	for _, n := range commandTree(app.Node) {
-		begin := fmt.Sprintf("complete -c %s -n %s", app.Name, fishQuote(fishCondition(n)))
-		for _, c := range visibleChildren(n) {
-			for _, name := range commandNames(c) {
-				fmt.Fprintf(&b, "%s -a %s -d %s\n", begin, fishQuote(name), fishQuote(firstSentence(c.Help)))
+			if child := childOf(node, w); child != nil {
+				node = child
+			} else {
+				arguments++
 			}
 		}
-		for _, p := range n.Positional {
-			if len(choices(p)) > 0 {
-				fmt.Fprintf(&b, "%s -a %s\n", begin, fishQuote(strings.Join(choices(p), " ")))
-			} else if isPath(p) {
-				fmt.Fprintf(&b, "%s -F\n", begin)
-			}
-		}
-		for _, f := range allFlags(n) {
-			fmt.Fprintf(&b, "%s%s -d %s\n", begin, fishFlag(f), fishQuote(firstSentence(f.Help)))
-		}
 	}
-	return b.String()
-}
-
-// fishCondition returns a fish condition: the command line names this command and none below it.
-func fishCondition(n *kong.Node) string {
 	var all []string
-	for at := n; at.Parent != nil; at = at.Parent {
-		all = append([]string{"__fish_seen_subcommand_from " + strings.Join(commandNames(at), " ")}, all...)
-	}
-	var below []string
-	for _, c := range visibleChildren(n) {
-		below = append(below, commandNames(c)...)
-	}
-	if len(below) > 0 {
-		all = append(all, "not __fish_seen_subcommand_from "+strings.Join(below, " "))
-	}
-	return strings.Join(all, "; and ")
-}
-
-func fishFlag(f *kong.Flag) string {
-	var out strings.Builder
-	for _, s := range spellings(f) {
-		if long, ok := strings.CutPrefix(s, "--"); ok {
-			out.WriteString(" -l " + long)
-		} else {
-			out.WriteString(" -s " + strings.TrimPrefix(s, "-"))
+	switch {
+	case value != nil:
+		all = choices(value.Value)
+	case strings.HasPrefix(last, "-"):
+		for _, f := range slices.Concat(node.AllFlags(true)...) {
+			all = append(all, spellings(f)...)
+		}
+	default:
+		for _, c := range visibleChildren(node) {
+			all = append(all, c.Name)
+		}
+		if arguments < len(node.Positional) {
+			all = append(all, choices(node.Positional[arguments])...)
 		}
 	}
-	switch {
-	case !takesValue(f):
-	case len(choices(f.Value)) > 0:
-		out.WriteString(" -x -a " + fishQuote(strings.Join(choices(f.Value), " ")))
-	case isPath(f.Value):
-		out.WriteString(" -r -F")
-	default:
-		out.WriteString(" -x")
-	}
-	return out.String()
+	all = slices.DeleteFunc(all, func(s string) bool { return !strings.HasPrefix(s, last) })
+	slices.Sort(all)
+	return all
 }
 
-// fishQuote quotes a word for fish, which interprets backslashes between single quotes.
-func fishQuote(s string) string {
-	return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(s) + "'"
+// valueFlag returns the flag of a command that is written like this, if the next word is its value.
+func valueFlag(n *kong.Node, word string) *kong.Flag {
+	for _, f := range slices.Concat(n.AllFlags(true)...) {
+		if slices.Contains(spellings(f), word) && !f.IsBool() && !f.IsCounter() {
+			return f
+		}
+	}
+	return nil
+}
+
+func childOf(n *kong.Node, name string) *kong.Node {
+	for _, c := range visibleChildren(n) {
+		if c.Name == name || slices.Contains(c.Aliases, name) {
+			return c
+		}
+	}
+	return nil
+}
+
+func visibleChildren(n *kong.Node) []*kong.Node {
+	return slices.DeleteFunc(slices.Clone(n.Children), func(c *kong.Node) bool { return c.Hidden || c.Type != kong.CommandNode })
+}
+
+// spellings returns the ways to write a flag: --out, -o.
+func spellings(f *kong.Flag) []string {
+	out := []string{"--" + f.Name}
+	for _, a := range f.Aliases {
+		out = append(out, "--"+a)
+	}
+	if f.Short != 0 {
+		out = append(out, "-"+string(f.Short))
+	}
+	return out
+}
+
+// choices returns the values that a flag or an argument with an enum can have.
+func choices(v *kong.Value) []string {
+	if v.Enum == "" {
+		return nil
+	}
+	return slices.DeleteFunc(v.EnumSlice(), func(s string) bool { return s == "" })
+}
+
+// overview returns the help of the whole application: one line for each command, by group. Commands
+// for several machines share a line: few people need them, and their names say what they do.
+// The help of a single command is kong's.
+func overview(app *kong.Application) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Usage: %s COMMAND [ARGUMENTS] [FLAGS]\n%s\n", app.Name, app.Help)
+	width, group := 0, ""
+	var cluster []string
+	for _, n := range visibleChildren(app.Node) {
+		width = max(width, len(n.Name))
+	}
+	for _, n := range visibleChildren(app.Node) {
+		title := ""
+		if n.Group != nil {
+			title = n.Group.Title
+			if n.Group.Key == "cluster" {
+				cluster = append(cluster, n.Name)
+				continue
+			}
+		}
+		if title != group {
+			fmt.Fprintf(&b, "\n%s\n", title)
+			group = title
+		}
+		fmt.Fprintf(&b, "  %-*s  %s\n", width, n.Name, n.Help)
+	}
+	if len(cluster) > 0 {
+		fmt.Fprintf(&b, "\nClusters: %s. Shell: --version, --completion SHELL.\n", strings.Join(cluster, ", "))
+	}
+	fmt.Fprintf(&b, "\"%s COMMAND --help\" explains a command, its arguments and its flags.\n", app.Name)
+	return world.Visible(b.String())
 }

@@ -1,11 +1,8 @@
 package cli
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"regexp"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -16,50 +13,6 @@ import (
 
 	"parley/internal/cli/exit"
 )
-
-// TestCompletionsAndManNameEverything wants every verb with every flag in the completions of every
-// shell and in the man page, in the part of that verb.
-func TestCompletionsAndManNameEverything(t *testing.T) {
-	t.Parallel()
-	sequential(t)
-	k, err := newParser(&State{Kinds: standard()}, &grammar{}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	// How the part of a verb begins and ends, and how a flag is written there.
-	forms := map[string]struct{ part, flag string }{
-		"bash": {`(?s)\n\t"parley VERB"\)\n.*?\n\t\t;;\n`, `--FLAG[ "]`},
-		"zsh":  {`(?s)\n_parley_VERB\(\) \{\n.*?\n\}\n`, `[')]--FLAG[=[]|'\*--FLAG=`},
-		"fish": {`(?m)(^complete -c parley -n '__fish_seen_subcommand_from VERB' .*\n)+`, ` -l FLAG `},
-		"man":  {`(?s)\n\.SS parley VERB\n.*?(\n\.SS |$)`, `\\fB\\-\\-FLAG\\fR`},
-	}
-	for _, s := range append(shells(), "man") {
-		args := []string{"completion", s}
-		if s == "man" {
-			args = args[1:]
-		}
-		text := parley(t, State{}, args...).want(t, exit.OK).stdout
-		for _, verb := range k.Model.Children {
-			part := regexp.MustCompile(strings.ReplaceAll(forms[s].part, "VERB", verb.Name)).FindString(text)
-			if part == "" {
-				t.Errorf("%s: no part of %s", s, verb.Name)
-			}
-			for _, f := range verb.Flags {
-				name := f.Name
-				if s == "man" {
-					name = strings.ReplaceAll(name, "-", `\\-`)
-				}
-				if regexp.MustCompile(strings.ReplaceAll(forms[s].flag, "FLAG", name)).MatchString(part) == f.Hidden {
-					t.Errorf("%s: %s: --%s, which is hidden: %v:\n%s", s, verb.Name, f.Name, f.Hidden, part)
-				}
-			}
-		}
-	}
-	got := parley(t, State{}, "completion", "csh").want(t, exit.Misuse)
-	if !strings.Contains(got.stderr, `"bash","zsh","fish"`) {
-		t.Errorf("%q", got.stderr)
-	}
-}
 
 // TestVersionOfABuild checks what is made of Go's record of a build.
 func TestVersionOfABuild(t *testing.T) {
@@ -124,143 +77,65 @@ func model(t *testing.T) *kong.Application {
 	return k.Model
 }
 
-// offers returns what a shell must offer at the end of each line.
-func offers() []struct{ line, want string } {
-	return []struct{ line, want string }{
-		{"toy ", "box go play"},
-		{"toy p", "play"},
-		{"toy -", "--loud -l"},
-		{"toy play -", "--loud --mode --out --set --to -l -o"},
-		{"toy go --m", "--mode"},
-		{"toy play --mode ", "fast slow"},
-		{"toy play --out here.", "here.txt"},
-		{"toy play -o here.", "here.txt"},
-		{"toy play --set here.", ""},
-		{"toy play here.", "here.txt"},
-		{"toy box ", "put take"},
-		{"toy box put ", "blue red"},
-		{"toy box put --d", "--deep"},
-		{"toy -l box t", "take"},
-	}
-}
-
-// shell runs a script in a shell, in a folder with the file here.txt, and returns its output. If the shell is
-// not installed, it skips the test.
-func shell(t *testing.T, name, script string) string {
-	t.Helper()
-	path, err := exec.LookPath(name)
-	if err != nil {
-		t.Skip(name, "is not installed")
-	}
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "here.txt"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), path, "-c", script)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+dir)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", name, err, out)
-	}
-	return string(out)
-}
-
-// check compares the offers of a shell, one block of lines for each of offers, with the expected ones.
-func check(t *testing.T, out string) {
-	t.Helper()
-	blocks := strings.Split(out, "==\n")[1:]
-	for i, o := range offers() {
-		var got []string
-		for line := range strings.Lines(blocks[i]) {
-			word, _, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-			got = append(got, word)
-		}
-		slices.Sort(got)
-		if g := strings.Join(slices.Compact(got), " "); g != o.want {
-			t.Errorf("%q: %q, want %q", o.line, g, o.want)
-		}
-	}
-}
-
-// TestBash checks the offers of bash. Bash itself completes file names if the function offers nothing and did
-// not disable that.
-func TestBash(t *testing.T) {
+// TestCompletions checks what is offered at the end of a line. Where nothing is offered, a shell completes names of files.
+func TestCompletions(t *testing.T) {
 	t.Parallel()
-	text, _ := completion(model(t), "bash")
-	script := "compopt() { files=; }\n" + text
-	for _, o := range offers() {
-		words := strings.Split(o.line, " ")
-		script += fmt.Sprintf("echo ==; COMP_WORDS=(%s); COMP_CWORD=%d; COMPREPLY=(); files=1; _toy\n", "'"+strings.Join(words, "' '")+"'", len(words)-1)
-		script += "if ((${#COMPREPLY[@]})); then printf '%s\\n' \"${COMPREPLY[@]}\"; elif [[ $files ]]; then compgen -f -- \"${COMP_WORDS[COMP_CWORD]}\"; fi\n"
-	}
-	check(t, shell(t, "bash", script+"true\n"))
-}
-
-// TestFish checks the offers of fish.
-func TestFish(t *testing.T) {
-	t.Parallel()
-	script, _ := completion(model(t), "fish")
-	for _, o := range offers() {
-		script += fmt.Sprintf("echo ==; complete -C '%s'\n", o.line)
-	}
-	check(t, shell(t, "fish", script))
-}
-
-// TestZsh loads the script in zsh and searches it for the offers: zsh completes only on a terminal.
-func TestZsh(t *testing.T) {
-	t.Parallel()
-	text, _ := completion(model(t), "zsh")
-	for _, want := range []string{
-		"#compdef toy\n", "'(--loud -l)-l[It'\\''s \\[loud\\]\\: '\\''very'\\'' $HOME \\ \"so\"]'",
-		"'--mode=[How]:MODE:(fast slow)'", "'*--set=[Again and again]:KEY=VALUE: '", "'(--out --to -o)-o+[Where]:FILE:_files'",
-		"'1:plan:_files'", "'1:what:(red blue)'", "play | go) _toy_play ;;", "put) _toy_box_put ;;", "'take:Takes'",
+	for line, want := range map[string]string{
+		"":                       "box play",
+		"p":                      "play",
+		"-":                      "--loud -l",
+		"play -":                 "--loud --mode --out --set --to -l -o",
+		"go --m":                 "--mode",
+		"play --mode ":           "fast slow",
+		"play --mode = f":        "fast",
+		"play --out here.":       "",
+		"play here.":             "",
+		"box ":                   "put take",
+		"box put ":               "blue red",
+		"box put red ":           "",
+		"box put --d":            "--deep",
+		"-l box t":               "take",
+		"play --mode fast --se":  "--set",
+		"play --out x --mode sl": "slow",
+		"s":                      "", // it is hidden
+		"nothing ":               "box play",
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %s in\n%s", want, text)
+		if got := strings.Join(completions(model(t), strings.Split(line, " ")), " "); got != want {
+			t.Errorf("%q: %q, want %q", line, got, want)
 		}
 	}
-	shell(t, "zsh", "compdef() { }\n"+text)
-}
-
-func TestHiddenStaysHidden(t *testing.T) {
-	t.Parallel()
-	all := manPage(model(t), "v1", "2026-01-02")
-	for _, s := range shells() {
-		text, ok := completion(model(t), s)
-		if !ok || text == "" {
-			t.Errorf("nothing for %s", s)
-		}
-		all += text
-	}
-	if strings.Contains(all, "secret") || strings.Contains(all, "veil") {
-		t.Error(all)
-	}
-	if _, ok := completion(model(t), "sh"); ok {
-		t.Error("completions for a shell that has none")
+	if got := completions(model(t), nil); !slices.Equal(got, []string{"box", "play"}) {
+		t.Errorf("of nothing: %q", got)
 	}
 }
 
-func TestPage(t *testing.T) {
+// TestShellHooks sources the scripts for shells that are installed, and asks them as a user does with a tab.
+func TestShellHooks(t *testing.T) {
 	t.Parallel()
-	page := manPage(model(t), "v1.2.3", "2026-01-02")
-	for _, want := range []string{
-		".TH TOY 1 \"2026\\-01\\-02\" \"toy v1.2.3\" \"User Commands\"\n", "toy \\- A toy\n", ".SS toy play (go)\n", ".SS toy box put\n",
-		"\n\\&.starts like a request\n", "\n\\fB\\-\\-out\\fR, \\fB\\-\\-to\\fR, \\fB\\-o\\fR=\\fIFILE\\fR\n", "$HOME \\e \\(dqso\\(dq",
+	sequential(t)
+	for shell, ask := range map[string]string{
+		"bash": `COMP_WORDS=(parley run --pa); COMP_CWORD=2; _parley; printf '%s\n' "${COMPREPLY[@]}"`,
+		"fish": `complete -C 'parley run --pa'`,
+		"zsh":  `words=(parley run --pa); CURRENT=3; compadd() { print -l $offers }; _parley`,
 	} {
-		if !strings.Contains(page, want) {
-			t.Errorf("no %q in\n%s", want, page)
+		hook := parley(t, State{}, "--completion", shell).want(t, exit.OK).stdout
+		path, err := exec.LookPath(shell)
+		if err != nil {
+			t.Logf("%s is not installed", shell)
+			continue
+		}
+		program := "parley() { test \"$1 $2 $3\" = '--complete run --pa' && echo --pace; }\ncompdef() { true; }\n"
+		if shell == "fish" {
+			program = "function parley; test \"$argv\" = '--complete run --pa'; and echo --pace; end\n"
+		}
+		cmd := exec.CommandContext(t.Context(), path, "-c", program+hook+ask)
+		cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--pace") {
+			t.Errorf("%s: %v: %s", shell, err, out)
 		}
 	}
-}
-
-func TestShort(t *testing.T) {
-	t.Parallel()
-	for help, want := range map[string]string{
-		"One. Two.": "One", "a\n  b.": "a b", "": "", strings.Repeat("é", 81): strings.Repeat("é", 79) + "…", strings.Repeat("é", 80): strings.Repeat("é", 80),
-	} {
-		if got := firstSentence(help); got != want {
-			t.Errorf("%q: %q, want %q", help, got, want)
-		}
+	parley(t, State{}, "--completion", "csh").want(t, exit.Misuse).wantErr(t, "bash, zsh or fish")
+	if got := parley(t, State{}, "--complete", "ctl", "x.parley", "w").want(t, exit.OK).stdout; got != "wait\n" {
+		t.Errorf("%q", got)
 	}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,9 +21,9 @@ import (
 // ctlCmd steers a run that another process plays.
 type ctlCmd struct {
 	File    string        `arg:"" help:"The run file." placeholder:"FILE"`
-	Verb    string        `arg:"" enum:"pause,resume,drain,stop,set" placeholder:"VERB" help:"pause: send no calls until resume. drain: play the episodes that have begun, and begin no more. stop: send no more calls, as Ctrl-C does. set: change the budget or the concurrency."`
+	Verb    string        `arg:"" enum:"pause,resume,drain,stop,set,wait" placeholder:"VERB" help:"pause: send no calls until resume. drain: play the episodes that have begun, and begin no more. stop: send no more calls, as Ctrl-C does. set: change the budget or the concurrency. wait: wait until no process plays the run, and end with its exit code."`
 	Sets    []string      `arg:"" optional:"" name:"sets" placeholder:"NAME=VALUE" help:"With set: budget=USD, concurrency=N, or both."`
-	Timeout time.Duration `default:"10s" placeholder:"DURATION" help:"How long to wait for the process. Default: ${default}."`
+	Timeout time.Duration `placeholder:"DURATION" help:"How long to wait for the process. Default: 10s; with wait, no limit."`
 	JSON    bool          `help:"Print the answer as one JSON object."`
 }
 
@@ -30,12 +31,16 @@ type ctlCmd struct {
 func (c *ctlCmd) Run(ctx context.Context, s *State) error {
 	ctx, end := untilSignal(ctx, s)
 	defer end()
+	if c.Verb == "wait" {
+		return c.wait(ctx, s)
+	}
+	timeout := cmp.Or(c.Timeout, 10*time.Second)
 	f, err := files.Open(c.File)
 	if err != nil {
 		return exit.AsUsage(err)
 	}
 	_ = f.Close() // only its name is needed
-	ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("the process did not answer within %v", c.Timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("the process did not answer within %v", timeout))
 	defer cancel()
 	a, err := control.Steer(ctx, c.File, control.SteerRequest{Verb: journal.SteerVerb(c.Verb), By: "ctl", Sets: c.Sets})
 	if err != nil {
@@ -58,7 +63,7 @@ func ctlError(ctx context.Context, file string, err error) error {
 		case w.State.Complete():
 			return exit.Usagef("%s: %w: it is complete", file, control.ErrNotPlayed)
 		}
-		return exit.Usagef("%s: %w (%s): resume it with %s", file, control.ErrNotPlayed, w.State, commandOf([]string{"resume", file}))
+		return exit.Usagef("%s: %w (%s): resume it with %s", file, control.ErrNotPlayed, w.State, commandOf([]string{"run", file}))
 	}
 	if _, refused := errors.AsType[*control.Error](err); refused || errors.Is(err, control.ErrOtherUser) {
 		return exit.Usagef("%s: %w", file, err)

@@ -83,7 +83,7 @@ func TestDamagedRun(t *testing.T) {
 	alter(t, file, `UPDATE texts SET text = text || '.' WHERE id = (SELECT answer FROM replies WHERE episode = 3 ORDER BY seq DESC LIMIT 1);
 		UPDATE outcomes SET scores = replace(scores, '1', '2') WHERE episode = 3;`)
 
-	parley(t, State{}, "check", file).want(t, exit.Failed).wantOut(t, "1 of 8 episodes cannot be read whole: 3.", "episode 3: ", "parley resume refuses")
+	parley(t, State{}, "check", file).want(t, exit.Failed).wantOut(t, "1 of 8 episodes cannot be read whole: 3.", "episode 3: ", "parley run refuses")
 	var found struct {
 		Whole    bool
 		Episodes []int `json:"damaged_episodes"`
@@ -109,7 +109,7 @@ func TestDamagedRun(t *testing.T) {
 	}
 	parley(t, State{}, "show", file, "--episode", "3").want(t, exit.Misuse).wantErr(t, "damaged", "episode 3", "parley check")
 	parley(t, State{}, "show", file, "--episode", "4").want(t, exit.OK)
-	parley(t, State{}, "resume", file).want(t, exit.Misuse).wantErr(t, "damaged", "parley check")
+	parley(t, State{}, "run", file).want(t, exit.Misuse).wantErr(t, "damaged", "parley check")
 	parley(t, State{}, "fork", file, "--episode", "3", "--turn", "1").want(t, exit.Misuse).wantErr(t, "damaged")
 	parley(t, State{}, "check", filepath.Join(t.TempDir(), "none.parley")).want(t, exit.Misuse).wantErr(t, "no such run file")
 	parley(t, State{}, "check", write(t, "no.parley", "dear diary")).want(t, exit.Misuse).wantErr(t, "not a run file")

@@ -124,7 +124,7 @@ func TestDiskRefuses(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.parley")
 	inChild(t, "limit "+tooLittle, "parley run "+plan+" --out "+file+" --quiet --concurrency 8").
 		want(t, exit.Broken).wantErr(t, "parley: "+file, "the disk fails", "nothing that was recorded is lost")
-	got, _ := summed(t, exit.OK, "resume", file)
+	got, _ := summed(t, exit.OK, "run", file)
 	wantGoesOn(t, got, want)
 }
 
@@ -154,7 +154,7 @@ func TestDiskFull(t *testing.T) {
 	file := filepath.Join(disk, "run.parley")
 	got := inChild(t,
 		"room "+disk+" "+tooLittle, "parley run "+plan+" --out "+file+" --quiet --concurrency 8",
-		"room "+disk+" "+enough, "parley resume "+file+" --quiet --json").
+		"room "+disk+" "+enough, "parley run "+file+" --quiet --json").
 		want(t, exit.OK).wantErr(t, "parley: "+file, "no space left", "nothing that was recorded is lost")
 	lines := strings.Split(got.stdout, "\n")
 	var sum app.Summary
@@ -206,7 +206,7 @@ func TestReadOnlyFolder(t *testing.T) {
 	fresh := filepath.Join(base, "new.parley")
 	inChild(t, "nobody", "parley run "+plan+" --out "+fresh).
 		want(t, exit.Broken).wantErr(t, "parley: "+fresh, "the folder cannot be written", "name a file in another folder")
-	got := inChild(t, "nobody", "parley resume "+file).want(t, exit.OK)
+	got := inChild(t, "nobody", "parley run "+file).want(t, exit.OK)
 	if !strings.Contains(got.stdout, "complete: 2 of 2 episodes") {
 		t.Error(got.stdout)
 	}

@@ -120,7 +120,7 @@ func unknownCommand(err error, args, verbs []string) error {
 	case isPlan(args[i]):
 		return exit.Usagef("unknown command %s; to run a plan: parley run %s", word, word)
 	case filepath.Ext(args[i]) == ".parley":
-		return exit.Usagef("unknown command %s; to look at a run: parley show %s; to resume it: parley resume %s", word, word, word)
+		return exit.Usagef("unknown command %s; to look at a run: parley show %s; to resume it: parley run %s", word, word, word)
 	}
 	return exit.Usagef("unknown command %s%s\nthe commands: %s; parley --help explains them", word, text.Suggest(args[i], verbs), strings.Join(verbs, ", "))
 }

@@ -46,7 +46,7 @@ func TestFork(t *testing.T) {
 	if list := parley(t, State{}, "show", file).stdout; !strings.Contains(list, "forked    from "+from+", episode 2, turn 3") {
 		t.Error(list)
 	}
-	parley(t, State{}, "resume", file, "--quiet").want(t, exit.OK)
+	parley(t, State{}, "run", file, "--quiet").want(t, exit.OK)
 
 	parley(t, State{}, "fork", from, "--episode", "2", "--turn", "3").want(t, exit.Misuse).wantErr(t, file+" exists already")
 	out := filepath.Join(t.TempDir(), "again.parley")

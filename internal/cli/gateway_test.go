@@ -141,7 +141,7 @@ func otherVerbs(t *testing.T, file string) {
 		t.Error(got.stderr)
 	}
 	plan := write(t, "plan.yaml", "kind: secrets\nagents: {bold: sim/small}\n")
-	for _, args := range [][]string{{"resume", file}, {"run", plan, "--out", file}, {"fork", file, "--episode", "0", "--turn", "0"}} {
+	for _, args := range [][]string{{"run", file}, {"run", plan, "--out", file}, {"fork", file, "--episode", "0", "--turn", "0"}} {
 		if got := parley(t, State{}, args...); got.code != exit.Misuse || !strings.Contains(got.stderr, "parley gateway --out ") {
 			t.Errorf("%v: exit code %d: %s", args, got.code, got.stderr)
 		}

@@ -18,14 +18,24 @@ import (
 
 // initCmd writes a plan file to start from.
 type initCmd struct {
-	Kind  string `arg:"" help:"The kind of world. parley worlds lists them." placeholder:"KIND"`
+	Kind  string `arg:"" help:"The kind of world. parley worlds lists them. With --go: the folder to create." placeholder:"KIND"`
 	Out   string `placeholder:"FILE" help:"The plan file to write. Default: KIND.yaml."`
 	From  string `placeholder:"FOLDER" help:"Convert a folder of an earlier system instead, and list what has no counterpart. The pages of kinds say which they know."`
 	Force bool   `help:"Overwrite existing files. A file that you changed is first copied to NAME.bak."`
+	moduleFlags
 }
 
 // Run writes the plan and the JSON Schema that its first line names.
 func (c *initCmd) Run(ctx context.Context, s *State) error {
+	if c.Go {
+		if c.Out != "" || c.From != "" || c.Force {
+			return exit.Usagef("--go writes a new folder: --out, --from and --force are for plans")
+		}
+		return c.writeModule(s, c.Kind) //nolint:contextcheck // it reads and writes a few small files
+	}
+	if c.Module != "" || c.Parley != "" {
+		return exit.Usagef("--module and --parley are for a world of your own: add --go")
+	}
 	all := s.Kinds
 	kind, err := planfile.FindKind(all, c.Kind)
 	if err != nil {

@@ -10,14 +10,8 @@ import (
 	"parley/internal/run/label"
 )
 
-// labelCmd adds labels of people.
-type labelCmd struct {
-	File  string `arg:"" placeholder:"FILE" help:"The run file. It is only read: labels are in a file beside it."`
-	Table string `arg:"" placeholder:"TABLE" help:"A .csv or .jsonl file with the columns episode, call, tag, verdict, note and by, as export --table labels writes it. Only episode is required, and one of tag, verdict and note."`
-}
-
-// Run adds the labels.
-func (c *labelCmd) Run(ctx context.Context, s *State) (err error) {
+// addLabels adds the labels of --labels, in a file beside the run file.
+func (c *scoreCmd) addLabels(ctx context.Context, s *State) (err error) {
 	ctx, end := untilSignal(ctx, s)
 	defer end()
 	store, about, err := openRun(ctx, c.File)
@@ -26,7 +20,7 @@ func (c *labelCmd) Run(ctx context.Context, s *State) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	run := about.Begun.Run
-	labels, err := label.ReadTable(ctx, c.Table, run, about.Episodes)
+	labels, err := label.ReadTable(ctx, c.Labels, run, about.Episodes)
 	if err != nil {
 		return exit.AsUsage(err)
 	}

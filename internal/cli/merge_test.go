@@ -45,7 +45,7 @@ func TestShards(t *testing.T) {
 			t.Errorf("%v:\n%s\nmerged:\n%s", args, many, merged)
 		}
 	}
-	again, _ := summed(t, exit.OK, "resume", at("merged"))
+	again, _ := summed(t, exit.OK, "run", at("merged"))
 	if again.Digest != one {
 		t.Errorf("digest %q of the merged file, want %q", again.Digest, one)
 	}
@@ -80,7 +80,7 @@ func TestShardsRefused(t *testing.T) {
 	if err := os.Rename(filepath.Join(other+".d", "02"), filepath.Join(file+".d", "02")); err != nil {
 		t.Fatal(err)
 	}
-	refused("a shard of another run", "resume", file)
+	refused("a shard of another run", "run", file)
 	refused("is missing", "show", other)
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"parley/internal/ask/dialect"
 	"parley/internal/ask/price"
@@ -24,10 +25,14 @@ type modelsCmd struct {
 
 	Live       string `placeholder:"PROVIDER" help:"Ask this provider which models the account can use, and list these."`
 	BaseURL    string `name:"base-url" placeholder:"URL" help:"Base URL of the provider of --live."`
-	KeyEnv     string `placeholder:"NAME" help:"Environment variable with the API key of the provider of --live."`
+	KeyEnv     string `placeholder:"NAME" help:"Environment variable with the API key of the provider of --live or --probe. Default for --probe: send no key."`
 	KeyCommand string `placeholder:"COMMAND" help:"Program that prints the API key of the provider of --live, and its arguments, separated by spaces. No shell reads it. Instead of --key-env."`
 	Dialect    string `placeholder:"NAME" help:"Wire format of the provider of --live. Default: that of a known provider, else openai."`
 	APIVersion string `name:"api-version" placeholder:"VERSION" help:"Version of Azure's older paths, such as 2024-10-21. --base-url then ends in /openai."`
+
+	Probe   string        `group:"probe" placeholder:"URL" help:"Test what the model server at this base URL supports, and print its entry for a plan. The URL is everything before /chat/completions, such as http://localhost:8000/v1."`
+	Model   string        `group:"probe" placeholder:"NAME" help:"The model to ask. Default: the first one that the server lists."`
+	Timeout time.Duration `group:"probe" placeholder:"DURATION" help:"Maximum time for each question. Default: 30s."`
 
 	JSON bool `name:"json" help:"Print JSON."`
 }
@@ -68,6 +73,15 @@ type modelList struct {
 
 // Run prints the tables.
 func (c *modelsCmd) Run(ctx context.Context, s *State) error {
+	if c.Probe != "" {
+		if c.Find+c.Prices+c.Update+c.Live+c.BaseURL+c.KeyCommand+c.Dialect+c.APIVersion != "" {
+			return exit.Usagef("--probe goes with --key-env, --model, --timeout and --json only")
+		}
+		return c.probe(ctx, s)
+	}
+	if c.Model != "" || c.Timeout != 0 {
+		return exit.Usagef("--model and --timeout are for --probe")
+	}
 	if c.Live == "" && (c.BaseURL != "" || c.KeyEnv != "" || c.KeyCommand != "" || c.Dialect != "" || c.APIVersion != "") {
 		return exit.Usagef("--base-url, --key-env, --key-command, --dialect and --api-version are for the provider of --live: name it with --live")
 	}

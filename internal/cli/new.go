@@ -14,16 +14,16 @@ import (
 	"parley/internal/run/planfile"
 )
 
-// newCmd writes a Go module with a world to start from.
-type newCmd struct {
-	Name   string `arg:"" help:"The folder to create. It names the world: my-game gives the package and the kind mygame." placeholder:"NAME"`
-	Module string `placeholder:"PATH" help:"The path of the new module, such as github.com/you/my-game. Default: example/NAME."`
-	Parley string `placeholder:"DIR" help:"A checkout of Parley to build with. Default: the one found here or above, else the version of this program."`
+// moduleFlags are the flags of a Go module with a world to start from.
+type moduleFlags struct {
+	Go     bool   `group:"module" help:"Write a Go module with a world of your own to start from. The folder names the world: my-game gives the package and the kind mygame."`
+	Module string `group:"module" placeholder:"PATH" help:"The path of the new module, such as github.com/you/my-game. Default: example/NAME."`
+	Parley string `group:"module" placeholder:"DIR" help:"A checkout of Parley to build with. Default: the one found here or above, else the version of this program."`
 }
 
-// Run writes the whole module or nothing.
-func (c *newCmd) Run(s *State) error {
-	dir, err := filepath.Abs(c.Name)
+// writeModule writes the whole module or nothing.
+func (c *moduleFlags) writeModule(s *State, name string) error {
+	dir, err := filepath.Abs(name)
 	if err != nil {
 		return exit.AsUsage(err)
 	}
@@ -48,15 +48,15 @@ func (c *newCmd) Run(s *State) error {
 		return exit.AsUsage(err)
 	}
 	if err := scaffold.Write(dir, files); err != nil {
-		return fmt.Errorf("new: %w", err)
+		return fmt.Errorf("init: %w", err)
 	}
-	return c.say(s, m)
+	return sayModule(s, name, m)
 }
 
-// say prints what was written and what to do next.
-func (c *newCmd) say(s *State, m scaffold.Module) error {
+// sayModule prints what was written and what to do next.
+func sayModule(s *State, name string, m scaffold.Module) error {
 	next := [][2]string{
-		{"cd " + terminal.ShellWord(c.Name), ""},
+		{"cd " + terminal.ShellWord(name), ""},
 		{"go test ./...", "hold the world to what every kind promises"},
 		{"go run ./cmd/parley run " + m.Package + ".yaml", "play it; no key is needed"},
 		{"go run ./cmd/parley report " + m.Package + ".parley", "summarize what was played"},
@@ -65,7 +65,7 @@ func (c *newCmd) say(s *State, m scaffold.Module) error {
 		next = slices.Insert(next, 1, [2]string{"go mod tidy", "fetch Parley"})
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "wrote %s: the kind %s with its test and a plan, and a parley that plays it\nParley's source: %s\n", c.Name, m.Package, m.Source)
+	fmt.Fprintf(&b, "wrote %s: the kind %s with its test and a plan, and a parley that plays it\nParley's source: %s\n", name, m.Package, m.Source)
 	lead, width := "\nnext:  ", len(next[len(next)-1][0])
 	for _, n := range next {
 		b.WriteString(strings.TrimRight(fmt.Sprintf("%s%-*s   %s", lead, width, n[0], n[1]), " ") + "\n")
@@ -76,7 +76,7 @@ func (c *newCmd) say(s *State, m scaffold.Module) error {
 }
 
 // source returns where the new module gets Parley from.
-func (c *newCmd) source(parent string) (scaffold.Source, error) {
+func (c *moduleFlags) source(parent string) (scaffold.Source, error) {
 	if c.Parley != "" {
 		return scaffold.Checkout(c.Parley)
 	}

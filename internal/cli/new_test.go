@@ -18,7 +18,7 @@ func TestNew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := parley(t, State{}, "new", dir, "--module", "github.com/you/my-game").want(t, exit.OK)
+	got := parley(t, State{}, "init", dir, "--go", "--module", "github.com/you/my-game").want(t, exit.OK)
 	for _, says := range []string{"kind mygame", checkout, "cd " + terminal.ShellWord(dir), "run mygame.yaml"} {
 		if !strings.Contains(got.stdout, says) {
 			t.Errorf("%q is not in\n%s", says, got.stdout)
@@ -50,7 +50,7 @@ func TestNewRefuses(t *testing.T) {
 		{[]string{in("game"), "--module", "no path"}, []string{`"no path"`, "github.com/you/my-game"}},
 		{[]string{in("game"), "--parley", parent}, []string{parent + " is not the top folder of a checkout of Parley"}},
 	} {
-		parley(t, State{}, append([]string{"new"}, c.args...)...).want(t, exit.Misuse).wantErr(t, c.says...)
+		parley(t, State{}, append([]string{"init", "--go"}, c.args...)...).want(t, exit.Misuse).wantErr(t, c.says...)
 	}
 	if left, err := os.ReadDir(parent); err != nil || len(left) > 0 {
 		t.Errorf("left %v, %v", left, err)

@@ -13,21 +13,18 @@ import (
 	"parley/internal/cli/terminal"
 )
 
-// probeCmd detects the features of a model server.
-type probeCmd struct {
-	URL     string        `arg:"" help:"Base URL of the server: everything before /chat/completions, such as http://localhost:8000/v1."`
-	KeyEnv  string        `placeholder:"NAME" help:"Environment variable with the API key. Default: send no key."`
-	Model   string        `placeholder:"NAME" help:"The model to ask. Default: the first one that the server lists."`
-	Timeout time.Duration `default:"30s" placeholder:"DURATION" help:"Maximum time for each question. Default: ${default}."`
-	JSON    bool          `name:"json" help:"Print JSON."`
-}
+// probeTime is how long a server may take for each question of a test.
+const probeTime = 30 * time.Second
 
-// Run probes the server and prints the result.
-func (c *probeCmd) Run(ctx context.Context, s *State) error {
-	if c.Timeout <= 0 {
+// probe tests the server of --probe and prints the result.
+func (c *modelsCmd) probe(ctx context.Context, s *State) error {
+	switch {
+	case c.Timeout == 0:
+		c.Timeout = probeTime
+	case c.Timeout < 0:
 		return exit.Usagef("--timeout must be longer than 0")
 	}
-	account := provider.Provider{Name: probe.Name, Dialect: "openai", BaseURL: c.URL, KeyEnv: c.KeyEnv}
+	account := provider.Provider{Name: probe.Name, Dialect: "openai", BaseURL: c.Probe, KeyEnv: c.KeyEnv}
 	if err := account.Validate(); err != nil {
 		return exit.AsUsage(err)
 	}
@@ -36,14 +33,14 @@ func (c *probeCmd) Run(ctx context.Context, s *State) error {
 	}
 	ctx, end := untilSignal(ctx, s)
 	defer end()
-	report, err := probe.Run(ctx, probe.Config{BaseURL: c.URL, KeyEnv: c.KeyEnv, Model: c.Model, Timeout: c.Timeout})
+	report, err := probe.Run(ctx, probe.Config{BaseURL: c.Probe, KeyEnv: c.KeyEnv, Model: c.Model, Timeout: c.Timeout})
 	if stopped := context.Cause(ctx); stopped != nil {
 		return stopped
 	}
 	if err != nil {
 		return &exit.Error{Code: exit.Failed, Err: err}
 	}
-	if err := c.print(s.Stdout, report); err != nil {
+	if err := c.printProbe(s.Stdout, report); err != nil {
 		return err
 	}
 	if report.Provider == nil {
@@ -52,7 +49,7 @@ func (c *probeCmd) Run(ctx context.Context, s *State) error {
 	return nil
 }
 
-func (c *probeCmd) print(w io.Writer, r *probe.Report) error {
+func (c *modelsCmd) printProbe(w io.Writer, r *probe.Report) error {
 	if c.JSON {
 		return terminal.PrintJSON(w, r)
 	}

@@ -36,7 +36,7 @@ func talker(t *testing.T, text string) string {
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	url := talker(t, "Hello \x1b]0;title\x07 there.")
-	got := parley(t, State{}, "probe", url).want(t, exit.OK)
+	got := parley(t, State{}, "models", "--probe", url).want(t, exit.OK)
 	for _, text := range []string{"max_tokens obeyed", "the answer has 500 tokens, but the limit was 16", "2048 tokens", "use_max_tokens"} {
 		if text == "use_max_tokens" == strings.Contains(got.stdout, text) {
 			t.Errorf("%q:\n%s", text, got.stdout)
@@ -53,7 +53,7 @@ func TestProbe(t *testing.T) {
 	parley(t, State{}, "check", plan).want(t, exit.OK)
 
 	var r probe.Report
-	js := parley(t, State{}, "probe", url+"/v1", "--json", "--model", "other").want(t, exit.OK)
+	js := parley(t, State{}, "models", "--probe", url+"/v1", "--json", "--model", "other").want(t, exit.OK)
 	if err := json.Unmarshal([]byte(js.stdout), &r); err != nil || r.Model != "other" || r.Provider == nil || r.Provider.BaseURL != url+"/v1" {
 		t.Errorf("%v\n%s", err, js.stdout)
 	}
@@ -62,15 +62,15 @@ func TestProbe(t *testing.T) {
 func TestProbeErrors(t *testing.T) {
 	t.Parallel()
 	sequential(t)
-	parley(t, State{}, "probe", deadURL).want(t, exit.Failed).wantErr(t, "no server listens there")
-	parley(t, State{}, "probe", "localhost:8000").want(t, exit.Misuse).wantErr(t, "http://")
-	parley(t, State{}, "probe", deadURL, "--key-env", "NO_SUCH_VARIABLE").want(t, exit.Misuse).wantErr(t, "--key-env")
-	parley(t, State{}, "probe", deadURL, "--timeout", "0s").want(t, exit.Misuse).wantErr(t, "--timeout")
-	parley(t, State{}, "probe").want(t, exit.Misuse)
+	parley(t, State{}, "models", "--probe", deadURL).want(t, exit.Failed).wantErr(t, "no server listens there")
+	parley(t, State{}, "models", "--probe", "localhost:8000").want(t, exit.Misuse).wantErr(t, "http://")
+	parley(t, State{}, "models", "--probe", deadURL, "--key-env", "NO_SUCH_VARIABLE").want(t, exit.Misuse).wantErr(t, "--key-env")
+	parley(t, State{}, "models", "--probe", deadURL, "--timeout=-1s").want(t, exit.Misuse).wantErr(t, "--timeout")
+	parley(t, State{}, "models", "--probe").want(t, exit.Misuse)
 
 	none := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(none.Close)
-	got := parley(t, State{}, "probe", none.URL, "--model", "m").want(t, exit.Failed)
+	got := parley(t, State{}, "models", "--probe", none.URL, "--model", "m").want(t, exit.Failed)
 	if !strings.Contains(got.stdout, "in none of the formats") {
 		t.Errorf("%s", got.stdout)
 	}
@@ -85,5 +85,5 @@ func TestProbeStops(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	t.Cleanup(ts.Close)
-	parley(t, State{Signals: signals}, "probe", ts.URL, "--timeout", "10m").want(t, exit.Interrupted)
+	parley(t, State{Signals: signals}, "models", "--probe", ts.URL, "--timeout", "10m").want(t, exit.Interrupted)
 }

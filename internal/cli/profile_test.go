@@ -41,7 +41,7 @@ func TestProfiles(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		code int
-	}{{[]string{"version"}, exit.OK}, {[]string{"show", filepath.Join(dir, "no.parley")}, exit.Misuse}} {
+	}{{[]string{"worlds"}, exit.OK}, {[]string{"show", filepath.Join(dir, "no.parley")}, exit.Misuse}} {
 		args := c.args
 		for f := range begins {
 			args = append(args, f, filepath.Join(dir, c.args[0]+f))
@@ -62,7 +62,7 @@ func TestProfiles(t *testing.T) {
 		{"cpu", dir, "is a folder"},
 		{"one", filepath.Join(dir, "one"), "--cpuprofile and --trace name the same file"},
 	} {
-		got := parley(t, State{}, "version", "--cpuprofile", filepath.Join(dir, c.cpu), "--trace", c.trace).want(t, exit.Misuse).wantErr(t, c.want)
+		got := parley(t, State{}, "worlds", "--cpuprofile", filepath.Join(dir, c.cpu), "--trace", c.trace).want(t, exit.Misuse).wantErr(t, c.want)
 		if now := files(); got.stdout != "" || len(now) != len(was) {
 			t.Errorf("%s: printed %q, files %q", c.want, got.stdout, now)
 		}

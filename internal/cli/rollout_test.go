@@ -184,10 +184,10 @@ func TestSignalWhileRowsAreRead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, verb := range []string{"run", "check", "bench", "trainer"} {
+	for _, verb := range []string{"run", "check", "check --bench", "trainer"} {
 		signals := make(chan os.Signal, 1)
 		signals <- os.Interrupt
-		parley(t, State{Signals: signals}, verb, filepath.Join(dir, "plan.yaml")).want(t, exit.Interrupted)
+		parley(t, State{Signals: signals}, append(strings.Fields(verb), filepath.Join(dir, "plan.yaml"))...).want(t, exit.Interrupted)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "plan.parley")); err == nil {
 		t.Error("a run was begun")

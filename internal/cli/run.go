@@ -22,22 +22,16 @@ import (
 
 // runCmd runs a plan.
 type runCmd struct {
-	Plan string  `arg:"" help:"The plan file." placeholder:"PLAN"`
+	Plan string  `arg:"" help:"The plan file, or the run file of a run to resume." placeholder:"PLAN"`
 	Out  string  `placeholder:"FILE" help:"The run file. If it exists, the run is resumed. Default: next to the plan, with the same name and the ending .parley."`
 	Seed *uint64 `placeholder:"N" help:"Use this seed instead of the plan's."`
 
-	Shards *int `placeholder:"N" help:"Write the calls of a new run to this many files beside the run file, in the folder FILE.d, so that several cores write at once. From 1 to 8. Default: no such files. parley merge joins them into one run file."`
-	playFlags
-}
-
-// resumeCmd resumes a run file.
-type resumeCmd struct {
-	File    string `arg:"" help:"The run file." placeholder:"FILE"`
+	Shards  *int   `placeholder:"N" help:"Write the calls of a new run to this many files beside the run file, in the folder FILE.d, so that several cores write at once. From 1 to 8. Default: no such files. parley merge joins them into one run file."`
 	Rebuild string `group:"cluster" placeholder:"RUN" help:"Rebuild a lost run file from what --retain kept in the hub, then resume it. parley cluster shows the names of runs."`
 	playFlags
 }
 
-// playFlags are the flags of run and resume: how to play, not what.
+// playFlags are the flags of run and score: how to play, not what.
 type playFlags struct {
 	Set         []string       `sep:"none" placeholder:"KEY=VALUE" help:"Set a key of the plan, such as agents.bold.temperature=0.2. Repeatable."`
 	Concurrency *int           `placeholder:"N" help:"Maximum number of calls in flight."`
@@ -86,10 +80,13 @@ func (f *playFlags) sets() []string {
 // unreachableSet is --unreachable as an override of the plan's key.
 func unreachableSet(d time.Duration) string { return "retry.unreachable=" + d.String() }
 
-// Run runs the plan.
+// Run runs the plan, or resumes the run.
 func (c *runCmd) Run(ctx context.Context, s *State) error {
 	if err := c.check(); err != nil {
 		return err
+	}
+	if c.Rebuild != "" || isRunFile(c.Plan) {
+		return c.resume(ctx, s)
 	}
 	shards := 0
 	if c.Shards != nil {
@@ -141,13 +138,13 @@ func (c *runCmd) load(ctx context.Context, s *State, g *exit.Gate, sets []string
 	}
 }
 
-// Run resumes the run.
-func (c *resumeCmd) Run(ctx context.Context, s *State) error {
-	if err := c.playFlags.check(); err != nil {
-		return err
+// resume resumes the run.
+func (c *runCmd) resume(ctx context.Context, s *State) error {
+	if c.Out != "" || c.Seed != nil || c.Shards != nil {
+		return exit.Usagef("%s is a run file: --out, --seed and --shards are for plans", c.Plan)
 	}
 	if c.Rebuild != "" {
-		if err := c.rebuild(ctx, s, c.Rebuild, c.File); err != nil {
+		if err := c.rebuild(ctx, s, c.Rebuild, c.Plan); err != nil {
 			return err
 		}
 	}
@@ -155,7 +152,7 @@ func (c *resumeCmd) Run(ctx context.Context, s *State) error {
 		g := exit.NewGate()
 		_, end := listen(ctx, s, g)
 		defer end()
-		return detach(s, g, c.File)
+		return detach(s, g, c.Plan)
 	}
 	if err := s.useBrought(ctx); err != nil {
 		return err
@@ -164,7 +161,7 @@ func (c *resumeCmd) Run(ctx context.Context, s *State) error {
 	if err != nil {
 		return err
 	}
-	return c.play(ctx, s, keys, app.Play{File: c.File, MustExist: true, Sets: c.sets(), Reach: c.recorded()})
+	return c.play(ctx, s, keys, app.Play{File: c.Plan, MustExist: true, Sets: c.sets(), Reach: c.recorded()})
 }
 
 // play plays p until a signal.
@@ -288,8 +285,8 @@ func playCode(state journal.State, why journal.Reason, failed int) int {
 // playFailed returns the command that plays the failed episodes of a run again.
 func playFailed(args []string, file string) string {
 	const flag = "--failed"
-	if len(args) == 0 || !slices.Contains([]string{"run", "resume", "score"}, args[0]) {
-		args = []string{"resume", file}
+	if len(args) == 0 || !slices.Contains([]string{"run", "score"}, args[0]) {
+		args = []string{"run", file}
 	}
 	words := slices.DeleteFunc(slices.Clone(args), func(word string) bool { return word == flag })
 	return commandOf(append(words, flag))

@@ -104,7 +104,7 @@ func TestResumeOfNothing(t *testing.T) {
 	file := conversation(t)
 	before := read(t, file)
 	shown := parley(t, State{}, "show", file).stdout
-	got := parley(t, State{}, "resume", file).want(t, exit.OK).wantErr(t, "is complete: nothing is left to play")
+	got := parley(t, State{}, "run", file).want(t, exit.OK).wantErr(t, "is complete: nothing is left to play")
 	if !strings.Contains(got.stdout, "complete: 3 of 3 episodes; ") || !strings.Contains(got.stdout, " calls, 0 of them new; ") {
 		t.Error(got.stdout)
 	}
@@ -122,8 +122,8 @@ func TestRaisedBudget(t *testing.T) {
 	plan := write(t, "plan.yaml", "kind: secrets\nepisodes: 20\nagents: {a: {model: sim/small, max_tokens: 50}}\nbudget: 0.0005\n")
 	file := filepath.Join(t.TempDir(), "run.parley")
 	parley(t, State{}, "run", plan, "--out", file, "--quiet").want(t, exit.Budget)
-	parley(t, State{}, "resume", file, "--quiet").want(t, exit.Budget)
-	parley(t, State{}, "resume", file, "--budget", "9", "--quiet").want(t, exit.OK)
+	parley(t, State{}, "run", file, "--quiet").want(t, exit.Budget)
+	parley(t, State{}, "run", file, "--budget", "9", "--quiet").want(t, exit.OK)
 	fork := filepath.Join(t.TempDir(), "fork.parley")
 	parley(t, State{}, "fork", file, "--episode", "0", "--turn", "1", "--repeat", "30", "--out", fork, "--quiet").want(t, exit.OK)
 }
@@ -176,7 +176,7 @@ func TestStoppedRunsSayWhatToDo(t *testing.T) {
 			file := strings.TrimSuffix(plan, ".yaml") + ".parley"
 			trust := "PATH=" + url
 			got := parley(t, State{}, "run", plan, "--trust", trust).want(t, exit.Failed).stdout
-			for _, want := range []string{"stopped: 0 of 3 episodes", c.why, "what to do: ", c.remedy, "parley resume " + terminal.ShellWord(file) + " --trust " + terminal.ShellWord(trust) + "\n"} {
+			for _, want := range []string{"stopped: 0 of 3 episodes", c.why, "what to do: ", c.remedy, "parley run " + terminal.ShellWord(file) + " --trust " + terminal.ShellWord(trust) + "\n"} {
 				if !strings.Contains(got, want) {
 					t.Errorf("%q is not in\n%s", want, got)
 				}
@@ -184,7 +184,7 @@ func TestStoppedRunsSayWhatToDo(t *testing.T) {
 			if strings.Contains(got, "parley show") {
 				t.Errorf("there is nothing to show:\n%s", got)
 			}
-			got = parley(t, State{}, "resume", file, "--trust", trust, "--json").want(t, exit.Failed).stdout
+			got = parley(t, State{}, "run", file, "--trust", trust, "--json").want(t, exit.Failed).stdout
 			var sum app.Summary
 			if err := json.Unmarshal([]byte(got), &sum); err != nil || sum.Cause == nil || sum.AttemptFailure != nil {
 				t.Fatalf("%v: %s", err, got)
@@ -248,11 +248,11 @@ func TestFailedRunsSayHowToPlayAgain(t *testing.T) {
 		t.Errorf("%q is not in\n%s", want, got)
 	}
 	before := asked.Load()
-	got = parley(t, State{}, "resume", file).want(t, exit.Failed).stdout
-	if asked.Load() != before || !strings.Contains(got, "parley resume "+terminal.ShellWord(file)+" --failed\n") {
+	got = parley(t, State{}, "run", file).want(t, exit.Failed).stdout
+	if asked.Load() != before || !strings.Contains(got, "parley run "+terminal.ShellWord(file)+" --failed\n") {
 		t.Errorf("%d calls more:\n%s", asked.Load()-before, got)
 	}
-	got = parley(t, State{}, "resume", file, "--failed", "--trust", trust).want(t, exit.Failed).stdout
+	got = parley(t, State{}, "run", file, "--failed", "--trust", trust).want(t, exit.Failed).stdout
 	if asked.Load() != 2*before || !strings.Contains(got, "--failed\n") {
 		t.Errorf("%d calls more, want %d:\n%s", asked.Load()-before, before, got)
 	}
@@ -266,13 +266,13 @@ func TestTheAddressMayChange(t *testing.T) {
 	plan := labPlan(t, wrong+"/v1")
 	parley(t, State{}, "run", plan, "--trust", "PATH="+wrong).want(t, exit.Failed)
 	file := strings.TrimSuffix(plan, ".yaml") + ".parley"
-	got := parley(t, State{}, "resume", file, "--set", "providers.lab.base_url="+right+"/v1", "--trust", "PATH="+right, "--json").want(t, exit.Failed).stdout
+	got := parley(t, State{}, "run", file, "--set", "providers.lab.base_url="+right+"/v1", "--trust", "PATH="+right, "--json").want(t, exit.Failed).stdout
 	var sum app.Summary
 	if err := json.Unmarshal([]byte(got), &sum); err != nil || asked.Load() == 0 || sum.State != "complete" || sum.Cause != nil {
 		t.Fatalf("%v: %d calls: %s", err, asked.Load(), got)
 	}
 	// The failures cover the whole run, even if this process made no calls.
-	got = parley(t, State{}, "resume", file, "--json").want(t, exit.Failed).stdout
+	got = parley(t, State{}, "run", file, "--json").want(t, exit.Failed).stdout
 	var again app.Summary
 	if err := json.Unmarshal([]byte(got), &again); err != nil || again.Calls.Asked != 0 || len(again.Failures) != 1 || again.Failures[0].Calls != sum.Calls.Total {
 		t.Errorf("%v: %s", err, got)
@@ -383,7 +383,7 @@ func TestPricesFromAnyFolder(t *testing.T) {
 	}
 	t.Chdir(filepath.Join(top, "b"))
 	run := filepath.Join("..", "a", "m", "plan.parley")
-	second, said := sum(exit.Budget, "resume", run, "--budget", "2.51")
+	second, said := sum(exit.Budget, "run", run, "--budget", "2.51")
 	if *second.Cost < *first.Cost || second.Episodes.Complete == 3 || strings.Contains(said, "changed") || len(second.Repriced) > 0 {
 		t.Errorf("another file of prices was used: %+v\n%s", second, said)
 	}
@@ -402,7 +402,7 @@ func TestPricesFromAnyFolder(t *testing.T) {
 	if err := os.WriteFile(filepath.Join("moved", "m", "p.json"), []byte(pricesOf("0.001")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	third, said := sum(exit.OK, "resume", run, "--budget", "5")
+	third, said := sum(exit.OK, "run", run, "--budget", "5")
 	if *third.Cost < *second.Cost || len(third.Repriced) != 1 || strings.Count(said, "parley: warning: The price of sim/small has changed since the run began") != 1 {
 		t.Errorf("%+v\n%s", third, said)
 	}
@@ -430,7 +430,7 @@ func TestPricesOutsideALinkedFolder(t *testing.T) {
 	}
 	run := filepath.Join(runs, "x.parley")
 	parley(t, State{}, "run", plan, "--out", run, "--budget", "2.5").want(t, exit.Budget)
-	parley(t, State{}, "resume", run, "--budget", "1000", "--allow-files", filepath.Dir(plan)).want(t, exit.OK)
+	parley(t, State{}, "run", run, "--budget", "1000", "--allow-files", filepath.Dir(plan)).want(t, exit.OK)
 }
 
 // TestGrow checks that check, run, show and report say how a run grows, and that nothing else changes.
@@ -450,7 +450,7 @@ func TestGrow(t *testing.T) {
 	parley(t, State{}, "report", file).want(t, exit.OK).wantOut(t, "The plan of this run was enlarged: it had 4 episodes until ", "and has 6 now.")
 	parley(t, State{}, "check", plan, "--set", "seed=9").want(t, exit.OK).wantOut(t, "run would refuse the plan: "+file+" was recorded with another plan: seed was 5, and is 9 in the plan; plan.matrix.repeat was 3, and is 20 in the plan. A run can grow")
 	parley(t, State{}, "run", plan, "--set", "plan.matrix.repeat=1").want(t, exit.Misuse).wantErr(t, "plan.matrix.repeat was 3, and is 1 in the plan", "--out")
-	if sum, _ := summed(t, exit.OK, "resume", file, "--set", "plan.matrix.repeat=5"); sum.Episodes.Complete != 10 || sum.Grown == nil || *sum.Grown.New != 4 {
+	if sum, _ := summed(t, exit.OK, "run", file, "--set", "plan.matrix.repeat=5"); sum.Episodes.Complete != 10 || sum.Grown == nil || *sum.Grown.New != 4 {
 		t.Errorf("%+v", sum)
 	}
 }
@@ -470,7 +470,7 @@ func TestNothingPlayed(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	parley(t, State{}, "check", plan, model).want(t, exit.OK).wantOut(t, "run would refuse the plan: "+want, "next:  delete "+file+", then parley run ")
-	parley(t, State{}, "resume", file, trust, model).want(t, exit.Misuse).wantErr(t, "Nothing is recorded in "+file+" yet: delete it, or play the plan into another file\n")
+	parley(t, State{}, "run", file, trust, model).want(t, exit.Misuse).wantErr(t, "Nothing is recorded in "+file+" yet: delete it, or play the plan into another file\n")
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}

@@ -540,7 +540,7 @@ func (v *runView) monitor() telemetry.RunState {
 }
 
 // printSummary prints the result of a run: scores, figures, failures, and the next commands. resumable reports
-// whether parley resume can continue it.
+// whether parley run can continue it.
 func (v *runView) printSummary(w io.Writer, sum *app.Summary, resumable bool) {
 	v.printAgents(w, sum)
 	printFigures(w, sum)
@@ -642,7 +642,7 @@ func (v *runView) printCommands(w io.Writer, sum *app.Summary, resumable bool) {
 		for _, t := range v.trusted { // --trust is valid for one command
 			more += " --trust " + terminal.ShellWord(t)
 		}
-		fmt.Fprintf(w, "to resume it:\n    parley resume %s%s\n", terminal.ShellWord(sum.File), more)
+		fmt.Fprintf(w, "to resume it:\n    parley run %s%s\n", terminal.ShellWord(sum.File), more)
 	case sum.Episodes.Failed > 0:
 		fmt.Fprintf(w, "to play the failed episodes again, without asking again what is answered:\n    %s\n", v.retry)
 	}

@@ -149,7 +149,7 @@ func TestClosingNamesTheCause(t *testing.T) {
 	if got := parley(t, State{}, "show", file).want(t, exit.OK).stdout; !strings.Contains(got, "what to do: raise max_tokens") {
 		t.Error(got)
 	}
-	got = parley(t, State{}, "resume", file, "--json").want(t, exit.Failed).stdout
+	got = parley(t, State{}, "run", file, "--json").want(t, exit.Failed).stdout
 	var sum app.Summary
 	if err := json.Unmarshal([]byte(got), &sum); err != nil || len(sum.Failures) != 2 {
 		t.Fatalf("%v: %s", err, got)
@@ -230,7 +230,7 @@ func TestEvolutionSummary(t *testing.T) {
 			t.Errorf("it does not say %q:\n%s", want, got)
 		}
 	}
-	again := parley(t, State{}, "resume", file).want(t, exit.OK).stdout
+	again := parley(t, State{}, "run", file).want(t, exit.OK).stdout
 	if _, end, _ := strings.Cut(got, "stopped by max"); !strings.HasSuffix(again, end) {
 		t.Errorf("%s\nand then\n%s", got, again)
 	}

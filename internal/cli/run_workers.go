@@ -30,7 +30,7 @@ type clusterFlags struct {
 	Listen  string        `group:"cluster" placeholder:"HOST:PORT" help:"Let workers on other machines join the run at this address."`
 	Cluster string        `group:"cluster" placeholder:"URL" help:"Play with the workers of this hub, such as tls://host:4222, or nats://127.0.0.1:4222 on this machine."`
 	Lease   time.Duration `group:"cluster" placeholder:"DURATION" help:"After how long without a sign of life a worker's episodes are given to others. Default: 15s."`
-	Retain  bool          `group:"cluster" help:"Keep everything in the hub until the run is over, so that a lost run file can be made again: see --rebuild of parley resume. It takes effect when the run begins."`
+	Retain  bool          `group:"cluster" help:"Keep everything in the hub until the run is over, so that a lost run file can be made again: see --rebuild of parley run. It takes effect when the run begins."`
 	hubFlags
 }
 

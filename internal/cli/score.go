@@ -27,9 +27,10 @@ import (
 // scoreCmd adds scores to a run.
 type scoreCmd struct {
 	File     string            `arg:"" help:"The run file whose episodes are scored. It is not changed." placeholder:"FILE"`
-	With     string            `required:"" placeholder:"SCORER" help:"The scorer: a plan file of the kind rubric, such as trust.yaml, or a class in Python, such as polite.py:Politeness."`
+	With     string            `xor:"with" required:"" placeholder:"SCORER" help:"The scorer: a plan file of the kind rubric, such as trust.yaml, or a class in Python, such as polite.py:Politeness."`
 	Name     string            `placeholder:"NAME" help:"Name of the scorer in reports, and of its run file. Default: the name of the class, or of the plan file without its ending."`
 	Judge    map[string]string `placeholder:"SEAT=MODEL" help:"The model of a judge. Default: the one that the scorer names. Repeatable."`
+	Labels   string            `xor:"with" required:"" placeholder:"TABLE" help:"Add labels of people from a .csv or .jsonl file with the columns episode, call, tag, verdict, note and by, as export --table labels writes it. Only episode is required, and one of tag, verdict and note."`
 	Estimate bool              `help:"Print what scoring would cost, as parley check does, and stop. Nothing is asked."`
 	playFlags
 }
@@ -37,6 +38,9 @@ type scoreCmd struct {
 // Run scores the episodes that have ended. The scores are a run of their own, in a file beside the run file: it is
 // resumed if it exists.
 func (c *scoreCmd) Run(ctx context.Context, s *State) error {
+	if c.Labels != "" {
+		return c.addLabels(ctx, s)
+	}
 	if c.Detach || c.View {
 		return exit.Usagef("--detach and --view: parley score has neither; look at its run file with parley view")
 	}

@@ -70,7 +70,7 @@ func TestRubric(t *testing.T) {
 	whole := score("--json").want(t, 0).wantOut(t, `"complete":6`, `"asked":24`)
 	score("--name", "cut", "--budget", "0.0008").want(t, 3)
 	cut := filepath.Join(dir, "run.scores", "cut.parley")
-	sameResult(t, parley(t, State{}, "resume", cut, "--budget", "1", "--json").want(t, 0), whole)
+	sameResult(t, parley(t, State{}, "run", cut, "--budget", "1", "--json").want(t, 0), whole)
 	rows := parley(t, State{}, "export", file, "--table", "scores").want(t, 0).stdout
 	for name, n := range map[string]int{`"trust.questions"`: 12, `"trust.messages","value":6`: 6, `"trust.friendly"`: 12, `"trust.tone: warm"`: 12} {
 		if strings.Count(rows, `"name":`+name) != n {
@@ -228,7 +228,7 @@ func TestInterview(t *testing.T) {
 	whole := parley(t, State{}, "score", file, "--with", with, "--json").want(t, 0).wantOut(t, `"complete":6`, `"asked":18`)
 	parley(t, State{}, "score", file, "--with", with, "--name", "cut", "--budget", "0.0008").want(t, 3)
 	cut := filepath.Join(dir, "run.scores", "cut.parley")
-	sameResult(t, parley(t, State{}, "resume", cut, "--budget", "1", "--json").want(t, 0), whole)
+	sameResult(t, parley(t, State{}, "run", cut, "--budget", "1", "--json").want(t, 0), whole)
 	rows := parley(t, State{}, "export", file, "--table", "scores").want(t, 0).stdout
 	for name, n := range map[string]int{"asked.trusted": 12, "asked.fair": 6, "asked.odd": 6, "asked.regret": 0} {
 		if got := strings.Count(rows, `"name":"`+name+`"`); got != n {
@@ -253,7 +253,7 @@ func TestCategories(t *testing.T) {
 	whole := parley(t, State{}, "score", file, "--with", with, "--json").want(t, 0).wantOut(t, `"complete":13`, `"asked":37`)
 	for name, budget := range map[string]string{"one": "0.0006", "two": "0.0016"} {
 		parley(t, State{}, "score", file, "--with", with, "--name", name, "--budget", budget).want(t, 3)
-		sameResult(t, parley(t, State{}, "resume", filepath.Join(dir, "run.scores", name+".parley"), "--budget", "1", "--json").want(t, 0), whole)
+		sameResult(t, parley(t, State{}, "run", filepath.Join(dir, "run.scores", name+".parley"), "--budget", "1", "--json").want(t, 0), whole)
 	}
 	parley(t, State{}, "report", filepath.Join(dir, "run.scores", "why.parley")).want(t, 0).wantOut(t, "Categories of reasons", "Agreement with the first choice")
 	parley(t, State{}, "report", file).want(t, 0).wantOut(t, "why.why: other")

@@ -167,9 +167,9 @@ func TestOneState(t *testing.T) {
 		}
 		file := runfiletest.File(t, entries...)
 		state, why, _ := strings.Cut(c.want, ": ")
-		for _, args := range [][]string{{"show", file}, {"show", file, "--json"}, {"wait", file}, {"wait", file, "--json"}} {
+		for _, args := range [][]string{{"show", file}, {"show", file, "--json"}, {"ctl", file, "wait"}, {"ctl", file, "wait", "--json"}} {
 			got := parley(t, State{}, args...)
-			if !strings.Contains(got.stdout, state) || !strings.Contains(got.stdout, why) || args[0] == "wait" && got.code != c.code {
+			if !strings.Contains(got.stdout, state) || !strings.Contains(got.stdout, why) || args[0] == "ctl" && got.code != c.code {
 				t.Errorf("%s: %v: code %d, want %d and %s: %s", c.name, args, got.code, c.code, c.want, got.stdout)
 			}
 		}

@@ -126,10 +126,10 @@ func TestRunInterrupted(t *testing.T) {
 	signals := make(chan os.Signal, 1)
 	signals <- os.Interrupt
 	got := parley(t, State{Signals: signals}, "run", plan, "--out", file).want(t, exit.Interrupted).wantErr(t, "finishing the calls in flight")
-	if !strings.Contains(got.stdout, "why: stopped by a signal") || !strings.Contains(got.stdout, "parley resume "+file) {
+	if !strings.Contains(got.stdout, "why: stopped by a signal") || !strings.Contains(got.stdout, "parley run "+file) {
 		t.Error(got.stdout)
 	}
-	if sum, _ := summed(t, exit.OK, "resume", file); sum.Episodes.Complete != 40 {
+	if sum, _ := summed(t, exit.OK, "run", file); sum.Episodes.Complete != 40 {
 		t.Errorf("%+v", sum)
 	}
 }

@@ -73,7 +73,7 @@ func (s *seatPlayer) ask(ctx context.Context, q seat.Question) error {
 			return err
 		}
 		refused, err := s.send(ctx, q, text, func() {
-			s.print("No process plays %s now. `parley resume` continues it, and gets your answer.\n", s.file)
+			s.print("No process plays %s now. `parley run` continues it, and gets your answer.\n", s.file)
 		})
 		if err != nil {
 			return err

@@ -148,7 +148,7 @@ func TestSit(t *testing.T) {
 			t.Errorf("exit code %d: %s", o.code, o.stderr)
 		}
 		for _, file := range []string{file, killed} {
-			ended, _ = background(t, nil, nil, "resume", file, "--json")
+			ended, _ = background(t, nil, nil, "run", file, "--json")
 			time.Sleep(time.Second)
 			again := 0
 			sitDown(t, file, "first", func(q seat.Question) []string { again++; return cliReply(q) })

@@ -58,7 +58,7 @@ func TestRunOfAnotherVersion(t *testing.T) {
 			{world.Define(stranger(2, "Hello.")), file + ": diverged: the run was recorded with stranger version 1, and this is stranger version 2: resume it with the version that recorded it, or begin a new run file (parley run PLAN --out FILE)\n"},
 			{brings("other"), "recorded plan: kind: this program does not have the kind stranger: use the program that recorded it (this one has other)\n"},
 		} {
-			for _, args := range [][]string{{"run", plan}, {"resume", file}, {"fork", file, "--episode", "0", "--turn", "0"}} {
+			for _, args := range [][]string{{"run", plan}, {"run", file}, {"fork", file, "--episode", "0", "--turn", "0"}} {
 				if args[1] == plan && c.kind.Name == "other" || args[0] == "fork" && c.kind.Name == "stranger" {
 					continue // refused for another reason
 				}
@@ -77,17 +77,17 @@ func TestDivergedRunIsNotResumed(t *testing.T) {
 	t.Parallel()
 	plan, file := strangerPlan(t)
 	got := parleyOf(t, world.Define(stranger(1, "Hello.")), "run", plan, "--budget", "0.0005").want(t, exit.Budget)
-	if !strings.Contains(got.stdout, "parley resume") {
+	if !strings.Contains(got.stdout, "to resume it:\n    parley run") {
 		t.Fatal(got.stdout)
 	}
 	got = parleyOf(t, world.Define(stranger(1, "Good day.")), "run", plan, "--budget", "9").want(t, exit.Misuse)
 	again := "to run the plan in a new run file:\n    parley run " + terminal.ShellWord(plan) + " --budget 9 --out " + terminal.ShellWord(strings.TrimSuffix(file, ".parley")+"-again.parley") + "\n"
-	if strings.Contains(got.stdout, "parley resume") || !strings.Contains(got.stdout, "asks something else") || !strings.Contains(got.stdout, again) {
+	if strings.Contains(got.stdout, "to resume it") || !strings.Contains(got.stdout, "asks something else") || !strings.Contains(got.stdout, again) {
 		t.Errorf("%s%s", got.stdout, got.stderr)
 	}
 	// Its state says what happened, not that the process was killed.
-	for _, verb := range []string{"show", "wait"} {
-		got := parleyOf(t, world.Define(stranger(1, "Hello.")), verb, file)
+	for _, verb := range [][]string{{"show", file}, {"ctl", file, "wait"}} {
+		got := parleyOf(t, world.Define(stranger(1, "Hello.")), verb...)
 		if !strings.Contains(got.stdout, "failed") || !strings.Contains(got.stdout, "asks something else") || strings.Contains(got.stdout, "cut off") {
 			t.Errorf("%s: %s%s", verb, got.stdout, got.stderr)
 		}
@@ -106,7 +106,7 @@ func TestCallsOfBots(t *testing.T) {
 		args []string
 	}{
 		{"complete: 20 of 20 episodes; 80 calls, 80 answers of bots; ", []string{"run", plan}},
-		{"complete: 20 of 20 episodes; 80 calls, 0 of them new, 80 answers of bots; ", []string{"resume", file}},
+		{"complete: 20 of 20 episodes; 80 calls, 0 of them new, 80 answers of bots; ", []string{"run", file}},
 		{"complete: 21 of 21 episodes; 84 calls, 4 of them new, 84 answers of bots; ", []string{"run", plan, "--set", "episodes=21"}},
 	} {
 		if got := parleyOf(t, kind, c.args...).want(t, exit.OK).stdout; !strings.Contains(got, c.want) {

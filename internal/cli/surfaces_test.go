@@ -335,7 +335,7 @@ func peopleAgree(t *testing.T, file, what string, run *results.Run) (seen int) {
 	t.Helper()
 	rows := "episode,verdict\n"
 	run.Each(func(p world.Played) { rows += fmt.Sprintf("%d,pass\n", p.Episode) })
-	parley(t, State{}, "label", file, write(t, "people.csv", rows)).want(t, exit.OK)
+	parley(t, State{}, "score", file, "--labels", write(t, "people.csv", rows)).want(t, exit.OK)
 	var report tables
 	report.read(t, parley(t, State{}, "report", file, "--json").want(t, exit.OK).stdout)
 	for _, s := range run.Scores(func(g results.Group) results.Group { return results.Group{Score: g.Score, Seat: g.Seat} }) {

@@ -101,14 +101,14 @@ func TestStrangersPlan(t *testing.T) {
 		t.Fatalf("%d requests, with the key: %v", n, all)
 	}
 	file := strings.TrimSuffix(plan, ".yaml") + ".parley"
-	for _, args := range [][]string{{"resume", file}, {"run", plan}, {"fork", file, "--episode", "0", "--turn", "0"}} {
+	for _, args := range [][]string{{"run", file}, {"run", plan}, {"fork", file, "--episode", "0", "--turn", "0"}} {
 		parley(t, s, args...).want(t, exit.Misuse).wantErr(t, "providers.lab.key_env", "parley "+strings.Join(args, " ")+" --trust "+flag)
 	}
-	parley(t, s, "resume", file).wantErr(t, file+": recorded plan: providers.lab.key_env")
+	parley(t, s, "run", file).wantErr(t, file+": recorded plan: providers.lab.key_env")
 	if now, _ := e.got(); now != n {
 		t.Errorf("%d more requests were sent", now-n)
 	}
-	parley(t, s, "resume", file, "--trust", flag)
+	parley(t, s, "run", file, "--trust", flag)
 	if now, all := e.got(); now == n || !all {
 		t.Errorf("%d more requests, with the key: %v", now-n, all)
 	}
@@ -331,8 +331,8 @@ func TestAllowFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	cache := filepath.Join(other, "cache")
-	for _, verb := range []string{"check", "run", "bench"} {
-		got := parley(t, State{}, verb, plan)
+	for _, verb := range []string{"check", "run", "check --bench"} {
+		got := parley(t, State{}, append(strings.Fields(verb), plan)...)
 		if got.code != exit.Misuse || !strings.Contains(got.stderr, "plan.yaml:5:8: cache: ") || !strings.Contains(got.stderr, cache) {
 			t.Errorf("%s: %d %s", verb, got.code, got.stderr)
 		}
@@ -344,7 +344,7 @@ func TestAllowFiles(t *testing.T) {
 	if got := parley(t, State{}, "run", plan, "--allow-files", other, "--quiet"); got.code != exit.OK {
 		t.Fatalf("%d %s", got.code, got.stderr)
 	}
-	for _, args := range [][]string{{"resume", file, "--set", "limits.concurrency=3"}, {"fork", file, "--episode", "0", "--turn", "0"}} {
+	for _, args := range [][]string{{"run", file, "--set", "limits.concurrency=3"}, {"fork", file, "--episode", "0", "--turn", "0"}} {
 		if got := parley(t, State{}, args...); got.code != exit.Misuse || !strings.Contains(got.stderr, "--allow-files "+other) {
 			t.Errorf("%v: %d %s", args, got.code, got.stderr)
 		}

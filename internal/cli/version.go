@@ -9,12 +9,9 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-)
 
-// versionCmd prints the version of the program.
-type versionCmd struct {
-	JSON bool `name:"json" help:"Print it as JSON."`
-}
+	"parley/internal/cli/exit"
+)
 
 // build describes the program's source. Version is the tag. Between tags and in a clone, Go derives it from the
 // last tag and the commit.
@@ -27,14 +24,16 @@ type build struct {
 	Platform string `json:"platform"`
 }
 
-// Run prints one line.
-func (c versionCmd) Run(s *State) error {
-	b := thisBuild()
-	if c.JSON {
-		return json.NewEncoder(s.Stdout).Encode(b)
+// versionText returns the version of the program in one line, with --json as JSON.
+func versionText(args []string) (string, error) {
+	switch {
+	case len(args) == 0:
+		return Version() + "\n", nil
+	case len(args) == 1 && args[0] == "--json":
+		b, err := json.Marshal(thisBuild())
+		return string(b) + "\n", err
 	}
-	_, err := fmt.Fprintln(s.Stdout, b)
-	return err
+	return "", exit.Usagef("--version: want nothing after it, or --json")
 }
 
 func (b build) String() string {

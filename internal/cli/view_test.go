@@ -101,7 +101,7 @@ func TestBytesInNames(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Skip("the file system has no such names:", err)
 	}
-	parley(t, State{}, "wait", file).want(t, exit.Misuse).wantErr(t, "it is empty")
+	parley(t, State{}, "ctl", file, "wait").want(t, exit.Misuse).wantErr(t, "it is empty")
 }
 
 // TestRunView checks that a run can show itself, and leaves no live file behind.
@@ -121,7 +121,7 @@ func TestRunView(t *testing.T) {
 func TestDetachedView(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "run.parley")
-	for _, args := range [][]string{{"run", "plan.yaml", "--out", file}, {"resume", file}} {
+	for _, args := range [][]string{{"run", "plan.yaml", "--out", file}, {"run", file}} {
 		parley(t, State{}, append(args, "--detach", "--view")...).want(t, exit.Misuse).wantErr(t, "--detach and --view", "parley view FILE")
 	}
 	if _, err := os.Stat(file + logSuffix); !os.IsNotExist(err) {

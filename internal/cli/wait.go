@@ -14,13 +14,6 @@ import (
 	"parley/llm"
 )
 
-// waitCmd waits until runs end.
-type waitCmd struct {
-	Files   []string      `arg:"" placeholder:"FILE" help:"Run files."`
-	Timeout time.Duration `placeholder:"DURATION" help:"Maximum time to wait, such as 10m. Default: no limit."`
-	JSON    bool          `help:"Print a JSON object for each run."`
-}
-
 // waitResult is how a run ended.
 type waitResult struct {
 	File string `json:"file"`
@@ -35,27 +28,21 @@ type waitResult struct {
 // waitEvery is how often runs are looked at.
 const waitEvery = 200 * time.Millisecond
 
-// Run waits for the runs, prints a line for each, and returns the highest of their exit codes.
-func (c *waitCmd) Run(ctx context.Context, s *State) error {
-	ctx, end := untilSignal(ctx, s)
-	defer end()
+// wait waits until no process plays the run, prints how it ended, and returns the exit code of the run.
+func (c *ctlCmd) wait(ctx context.Context, s *State) error {
 	if c.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, c.Timeout, &exit.Error{Code: exit.Failed, Err: fmt.Errorf("still played after %v", c.Timeout)})
 		defer cancel()
 	}
-	code := exit.OK
-	for _, file := range c.Files {
-		w, err := waitFor(ctx, file)
-		if err == nil {
-			err = c.print(s, w)
-		}
-		if err != nil {
-			return err
-		}
-		code = max(code, w.Code)
+	w, err := waitFor(ctx, c.File)
+	if err != nil {
+		return err
 	}
-	return exit.Silent(code)
+	if err := c.printEnd(s, w); err != nil {
+		return err
+	}
+	return exit.Silent(w.Code)
 }
 
 // waitFor waits until no process plays a run, and returns how it ended.
@@ -99,7 +86,7 @@ func runEnd(ctx context.Context, file string) (_ *waitResult, err error) {
 	}, nil
 }
 
-func (c *waitCmd) print(s *State, w *waitResult) error {
+func (c *ctlCmd) printEnd(s *State, w *waitResult) error {
 	if c.JSON {
 		return terminal.PrintJSON(s.Stdout, w)
 	}

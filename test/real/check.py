@@ -48,8 +48,8 @@ class Check:
         print(f"{self.server.title}: {feature}: {self.cells[feature]} ({time.monotonic() - began:.1f}s)", flush=True)
 
     def probe(self):
-        """Takes a row for each finding of parley probe."""
-        report = json.loads(self.parley("probe", self.server.url, "--model", self.server.model, "--json", "--timeout", "120s").stdout)
+        """Takes a row for each finding of parley models --probe."""
+        report = json.loads(self.parley("models", "--probe", self.server.url, "--model", self.server.model, "--json", "--timeout", "120s").stdout)
         for f in report["findings"]:
             self.cells[f["feature"]] = f["verdict"] if f["feature"] != "context length" or f["verdict"] != "yes" else f["detail"]
         self.entry = report["provider"]

@@ -77,7 +77,7 @@ func (p Play) choose(head *journal.Head) (*growth.Choice, error) {
 	}
 	c, err := growth.Continue(recorded, plan, head)
 	if changed, ok := errors.AsType[*growth.ChangedError](err); ok {
-		changed.File, changed.Todo = p.File, "use --out for another run file, resume the recorded plan with parley resume, or change one episode with parley fork"
+		changed.File, changed.Todo = p.File, "use --out for another run file, resume the recorded plan with parley run, or change one episode with parley fork"
 		changed.Empty = nothingPlayed(head)
 		switch {
 		case changed.Empty && p.Plan != nil:

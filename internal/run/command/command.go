@@ -133,8 +133,8 @@ func checkEmbedded(t reflect.Type, within []reflect.Type) error {
 func Own() map[string]string {
 	taken := map[string]string{}
 	for _, name := range []string{
-		"help", "run", "resume", "ctl", "wait", "sit", "check", "bench", "fork", "score", "view", "show", "report", "compare", "export", "init", "new", "worlds", "ask", "models", "probe",
-		"sim", "gateway", "worker", "hub", "cluster", "completion", "label", "man", "merge", "version",
+		"help", "run", "ctl", "sit", "check", "fork", "score", "view", "show", "report", "compare", "export", "init", "worlds", "ask", "models",
+		"sim", "gateway", "worker", "hub", "cluster", "merge",
 	} {
 		taken[name] = "parley itself"
 	}

@@ -91,7 +91,7 @@ func newReport(src *source, b []byte, limit int) *report {
 	rep := &report{Source: src}
 	switch {
 	case bytes.HasPrefix(b, []byte("SQLite format 3\x00")):
-		rep.Add(yamltree.Position{}, nil, "is a run file, not a plan: `parley resume` resumes it, `parley show` shows it")
+		rep.Add(yamltree.Position{}, nil, "is a run file, not a plan: `parley run` resumes it, `parley show` shows it")
 		return rep
 	case len(b) > limit:
 		rep.Add(yamltree.Position{}, nil, "is larger than %s: is it the right file?", files.Size(int64(limit)))

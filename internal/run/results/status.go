@@ -91,7 +91,7 @@ func (s State) Complete() bool { return s == StateComplete || s == StateSome || 
 func StatusOf(o runfile.Outline, played bool) Status {
 	switch {
 	case o.Open && !played:
-		return Status{StateCutOff, "the process that played it was killed, or runs where it cannot be seen; parley resume continues it"}
+		return Status{StateCutOff, "the process that played it was killed, or runs where it cannot be seen; parley run continues it"}
 	case o.Open:
 		return playedStatus(o)
 	case o.Last.State == "":

@@ -29,7 +29,7 @@ func TestStatusOf(t *testing.T) {
 	}{
 		{"not played yet", runfile.Outline{}, false, StateNew, ClassNone, "not played"},
 		{"played", runfile.Outline{Open: true}, true, StatePlaying, ClassBusy, "a process plays it"},
-		{"killed", runfile.Outline{Open: true, Paused: steered(journal.SteerPause)}, false, StateCutOff, ClassBad, "parley resume"},
+		{"killed", runfile.Outline{Open: true, Paused: steered(journal.SteerPause)}, false, StateCutOff, ClassBad, "parley run"},
 		{"paused", runfile.Outline{Open: true, Paused: steered(journal.SteerPause)}, true, StatePaused, ClassWarning, "by ctl at 10:31:00 UTC: no call is sent"},
 		{"draining", runfile.Outline{Open: true, Draining: steered(journal.SteerDrain)}, true, StateDraining, ClassWarning, "no more begin"},
 		{"paused and draining", runfile.Outline{Open: true, Paused: steered(journal.SteerPause), Draining: steered(journal.SteerDrain)}, true, StatePaused, ClassWarning, "until it is resumed"},

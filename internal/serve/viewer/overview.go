@@ -409,9 +409,9 @@ func steerEffect(verb journal.SteerVerb) string {
 	case journal.SteerResume:
 		return "The run sends calls again."
 	case journal.SteerDrain:
-		return "Episodes that have begun are played to their end, and no more begin. Then the run stops; parley resume continues it."
+		return "Episodes that have begun are played to their end, and no more begin. Then the run stops; parley run continues it."
 	case journal.SteerStop:
-		return "No more calls are sent. Calls in flight are finished and recorded, and the run stops; parley resume continues it."
+		return "No more calls are sent. Calls in flight are finished and recorded, and the run stops; parley run continues it."
 	case journal.SteerSet:
 		return "The run continues with these settings. They are recorded in its file."
 	default:

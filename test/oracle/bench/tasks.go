@@ -286,7 +286,7 @@ func (b *bench) taskStream() (string, error) {
 }
 
 func (b *bench) taskBuild() (string, error) {
-	first, err := b.command("go", "run", "./cmd/parley", "version")
+	first, err := b.command("go", "run", "./cmd/parley", "--version")
 	if err != nil {
 		return "", err
 	}

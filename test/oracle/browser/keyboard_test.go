@@ -183,7 +183,7 @@ func TestSteer(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "budget none → $5.00, concurrency 8 → 3") {
 		t.Errorf("%s, %v", out, err)
 	}
-	again := begin(t, bin, "resume", file, "--quiet")
+	again := begin(t, bin, "run", file, "--quiet")
 	until(t, ctx, `document.querySelector("#now").textContent.includes("of $5") && document.querySelector("button[value=pause]") !== null`)
 	if err := again.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -206,7 +206,7 @@ func TestEpisodeLive(t *testing.T) {
 	}
 	_ = play.Wait()
 	eval[bool](t, ctx, `window.first = `+answers+`; true`)
-	if out, err := exec.Command(bin, "resume", file, "--quiet").CombinedOutput(); err != nil {
+	if out, err := exec.Command(bin, "run", file, "--quiet").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	until(t, ctx, answers+` > window.first + 1 && document.querySelector("main .state").textContent === "ended"`)

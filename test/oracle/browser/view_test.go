@@ -152,7 +152,7 @@ func TestView(t *testing.T) {
 	}
 	_ = play.Wait()
 	until(t, ctx, `document.querySelector("#now .state").textContent === "cut off" && document.body.textContent.includes("the process that played it was killed")`)
-	resume := exec.CommandContext(t.Context(), bin, "resume", file, "--quiet")
+	resume := exec.CommandContext(t.Context(), bin, "run", file, "--quiet")
 	if out, err := resume.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
