@@ -16,34 +16,25 @@ const cachedContent = "cachedContent"
 
 // Agent sits in a seat: a model with its parameters, a bot, or a person.
 type Agent struct {
-	Name string `json:"name"`
-	// Model is written provider/model. It is Human for a person, and empty for a bot.
-	Model string `json:"model,omitempty"`
-	// Bot names one of the kind's bots. Empty for a model.
-	Bot string `json:"bot,omitempty"`
-	// System is put before all messages of the world.
-	System string `json:"system,omitempty"`
+	Name   string `json:"name"`
+	Model  string `json:"model,omitempty" doc:"The model, written provider/model, or 'human' for a person: see docs/how-to/play-a-seat.md. An agent has a model or a bot." filled:"true"`
+	Bot    string `json:"bot,omitempty" doc:"One of the kind's bots: an agent without a model behind it." filled:"true"`
+	System string `json:"system,omitempty" doc:"A system prompt, put before all messages of the world." default:"none" aliases:"prompt,system_prompt,instructions"`
 
-	Temperature *float64   `json:"temperature,omitempty"`
-	TopP        *float64   `json:"top_p,omitempty"`
-	MaxTokens   int        `json:"max_tokens,omitempty"`
-	Effort      llm.Effort `json:"effort,omitempty"`
-	// Tier is the provider's service tier (flex, priority, …), by its own name. Default: the account's.
-	Tier string `json:"tier,omitempty"`
-	// CachedContent names a prompt that the user stored at Gemini, which is read before all messages. Default: none.
-	CachedContent string `json:"cached_content,omitempty"`
+	Temperature   *float64   `json:"temperature,omitempty" doc:"The sampling temperature." default:"the provider's" aliases:"temp" range:"0..2"`
+	TopP          *float64   `json:"top_p,omitempty" doc:"Nucleus sampling: the share of probability that is drawn from." default:"the provider's" range:"0..1"`
+	MaxTokens     int        `json:"max_tokens,omitempty" doc:"The most tokens of an answer, reasoning included." default:"the world's, or the provider's" aliases:"max_output_tokens,max_completion_tokens" range:"1..2147483647"`
+	Effort        llm.Effort `json:"effort,omitempty" doc:"How long a reasoning model may think." default:"the provider's" aliases:"reasoning_effort,reasoning,thinking"`
+	Tier          string     `json:"tier,omitempty" doc:"The service tier, by the provider's own name: flex is cheaper and slower, priority dearer and faster. See docs/how-to/providers.md." default:"the account's" aliases:"service_tier" filled:"true"`
+	CachedContent string     `json:"cached_content,omitempty" doc:"A prompt that you stored at Gemini, by the name that Google gave it: cachedContents/ID. It is read before all messages, at the price of cached tokens. See docs/how-to/providers.md." default:"none" filled:"true"`
 
-	Seed      *int64   `json:"seed,omitempty"`
-	Stop      []string `json:"stop,omitempty"`
-	Fallbacks []string `json:"fallbacks,omitempty"`
-	// Trainable marks an agent whose turns are wanted as training data.
-	Trainable bool `json:"trainable,omitempty"`
-	// Deadline is how long a person may take to answer. Default: no limit.
-	Deadline time.Duration `json:"deadline,omitempty"`
-	// Fallback is the agent whose model answers for a person after the deadline. Default: none, and the call fails.
-	Fallback string `json:"fallback,omitempty"`
-	// Tags are the user's names and values to group scores by. They do not change how the agent plays.
-	Tags map[string]string `json:"tags,omitempty"`
+	Seed      *int64            `json:"seed,omitempty" doc:"A seed that is sent to providers that take one." default:"none"`
+	Stop      []string          `json:"stop,omitempty" doc:"Texts at which an answer ends." default:"none" filled:"true"`
+	Fallbacks []string          `json:"fallbacks,omitempty" doc:"Models to ask in turn if this one cannot answer." default:"none" filled:"true"`
+	Trainable bool              `json:"trainable,omitempty" doc:"Whether the agent's turns are wanted as training data." default:"false" aliases:"train"`
+	Deadline  time.Duration     `json:"deadline,omitempty" doc:"How long a person may take to answer a question, for 'model: human'." default:"none: the run waits"`
+	Fallback  string            `json:"fallback,omitempty" doc:"The agent whose model answers for a person after the deadline, for 'model: human'." default:"none: the call fails" filled:"true"`
+	Tags      map[string]string `json:"tags,omitempty" doc:"Names and values of your choice to group scores by, as 'prompt: terse': see '--by' of report and compare. They do not change how the agent plays." default:"none" aliases:"tag,labels,factors" filled:"true" free:"TAG"`
 }
 
 // ModelName returns a model as readers see it.

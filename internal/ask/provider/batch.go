@@ -8,11 +8,11 @@ import (
 
 // Batch describes a batch API and its limits. Zero means what is usual for the dialect, or for the API.
 type Batch struct {
-	API      string `json:"api,omitempty"`      // the vendor whose batch API it is. Default: that of the dialect
-	Requests int    `json:"requests,omitempty"` // of one batch. Default: 50,000, and 100,000 for anthropic
-	Bytes    int64  `json:"bytes,omitempty"`    // of one batch. Default: 200 MB, and 256 MB for anthropic
-	PerHour  int    `json:"per_hour,omitempty"` // batches created in an hour. Default: 2,000
-	Tokens   int    `json:"tokens,omitempty"`   // prompt tokens of one model that may wait. Default: learned when a batch is refused
+	API      string `json:"api,omitempty" doc:"The vendor whose batch API it is. mistral, together and xai go with the dialect openai." default:"the preset's, or the dialect's"`
+	Requests int    `json:"requests,omitempty" doc:"The most requests of one batch." default:"the API's: 50000 for openai, 100000 for anthropic" range:"1..1000000"`
+	Bytes    int64  `json:"bytes,omitempty" doc:"The most bytes of one batch." default:"the API's: 200 MB for openai, 256 MB for anthropic" range:"10000..1099511627776"`
+	PerHour  int    `json:"per_hour,omitempty" doc:"The most batches created in an hour." default:"2000" range:"1..1000000"`
+	Tokens   int    `json:"tokens,omitempty" doc:"The most prompt tokens of one model that may wait in batches." default:"learned when a batch is refused" aliases:"enqueued_tokens" range:"1..1125899906842624"`
 }
 
 // batchAPI is a batch API: who speaks it, and how much a batch may hold there.

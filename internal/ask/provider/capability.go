@@ -14,43 +14,41 @@ import (
 // Capability says what the models that match a pattern refuse or name differently. A zero field means the dialect's
 // normal behaviour.
 type Capability struct {
-	// Match is a pattern over provider/model, such as openai/gpt-5* or */claude-opus-*: * is any text, ? any one
-	// character; case does not matter.
-	Match string `json:"match"`
+	Match string `json:"match" doc:"A pattern over provider/model: * is any text, ? any one character." required:"true" filled:"true"`
 
-	NoSampling           bool `json:"no_sampling,omitempty"`             // temperature, top_p, top_k, penalties
-	SamplingAtEffortNone bool `json:"sampling_at_effort_none,omitempty"` // NoSampling does not hold at effort none
-	NoPenalties          bool `json:"no_penalties,omitempty"`            // frequency and presence penalties
-	NoStop               bool `json:"no_stop,omitempty"`                 // stop sequences
-	NoSeed               bool `json:"no_seed,omitempty"`                 // seed
-	NoPrefill            bool `json:"no_prefill,omitempty"`              // a last message of the assistant's
-	Prefix               bool `json:"prefix,omitempty"`                  // wants a prefilled answer marked as prefix
-	NoSchema             bool `json:"no_schema,omitempty"`               // native structured output
-	Schema               bool `json:"schema,omitempty"`                  // follows native schemas: the prompt need not hold them too
-	SchemaInPrompt       bool `json:"schema_in_prompt,omitempty"`        // does not see native schemas: the prompt holds them too
-	NoTools              bool `json:"no_tools,omitempty"`                // tool calls
-	NoForce              bool `json:"no_force,omitempty"`                // being made to call a tool
-	NoParallel           bool `json:"no_parallel,omitempty"`             // being asked for at most one tool call
-	ShortIDs             bool `json:"short_ids,omitempty"`               // wants ids of tool calls of nine letters and digits
-	NoToolEffort         bool `json:"no_tool_effort,omitempty"`          // thinking together with tools: effort none is sent
-	NoDocuments          bool `json:"no_documents,omitempty"`            // PDFs in messages
-	NoAudio              bool `json:"no_audio,omitempty"`                // recordings in messages
-	FileLinks            bool `json:"file_links,omitempty"`              // reads PDFs by their address, in the openai dialect
-	NoLogprobs           bool `json:"no_logprobs,omitempty"`             // log probabilities
-	NoSystem             bool `json:"no_system,omitempty"`               // a system message: it is put before the first user message
-	NoStreamOptions      bool `json:"no_stream_options,omitempty"`       // stream_options: usage is sent without being asked for
-	TokenIDs             bool `json:"token_ids,omitempty"`               // can give token ids (vLLM, SGLang)
-	SGLangTokenIDs       bool `json:"sglang_token_ids,omitempty"`        // gives token ids as SGLang does, in meta_info of whole answers only
-	TopK                 bool `json:"top_k,omitempty"`                   // knows top_k, in the openai dialect
-	CacheKey             bool `json:"cache_key,omitempty"`               // knows prompt_cache_key: Request.Session is sent as it
-	CachePoint           bool `json:"cache_point,omitempty"`             // caches prompts up to a cachePoint, in the bedrock dialect
-	SendReasoningBack    bool `json:"send_reasoning_back,omitempty"`     // wants its reasoning_content back
-	UseMaxTokens         bool `json:"use_max_tokens,omitempty"`          // spells it max_tokens, not max_completion_tokens
+	NoSampling           bool `json:"no_sampling,omitempty" doc:"Refuses temperature, top_p, top_k and penalties." default:"false"`
+	SamplingAtEffortNone bool `json:"sampling_at_effort_none,omitempty" doc:"no_sampling does not hold at effort none." default:"false"`
+	NoPenalties          bool `json:"no_penalties,omitempty" doc:"Refuses frequency and presence penalties." default:"false"`
+	NoStop               bool `json:"no_stop,omitempty" doc:"Refuses stop texts." default:"false"`
+	NoSeed               bool `json:"no_seed,omitempty" doc:"Refuses a seed." default:"false"`
+	NoPrefill            bool `json:"no_prefill,omitempty" doc:"Refuses an assistant message at the end." default:"false"`
+	Prefix               bool `json:"prefix,omitempty" doc:"Wants a last message of the assistant's marked with prefix: true, as Mistral does." default:"false"`
+	NoSchema             bool `json:"no_schema,omitempty" doc:"Has no native structured output." default:"false"`
+	Schema               bool `json:"schema,omitempty" doc:"Follows the JSON Schema of a request (vLLM, SGLang and llama.cpp do), so that the prompt need not hold it too. Known of the presets." default:"false"`
+	SchemaInPrompt       bool `json:"schema_in_prompt,omitempty" doc:"Enforces a schema that is sent natively, but does not see it: the prompt has it too." default:"false"`
+	NoTools              bool `json:"no_tools,omitempty" doc:"Refuses tools." default:"false"`
+	NoForce              bool `json:"no_force,omitempty" doc:"Refuses a forced tool call." default:"false"`
+	NoParallel           bool `json:"no_parallel,omitempty" doc:"Refuses parallel_tool_calls." default:"false"`
+	ShortIDs             bool `json:"short_ids,omitempty" doc:"Wants ids of tool calls that have nine letters and digits, as Mistral does. Others are replaced." default:"false"`
+	NoToolEffort         bool `json:"no_tool_effort,omitempty" doc:"Thinks without tools only: with tools, effort none is sent." default:"false"`
+	NoDocuments          bool `json:"no_documents,omitempty" doc:"Takes no PDFs in messages." default:"false"`
+	NoAudio              bool `json:"no_audio,omitempty" doc:"Takes no audio in messages." default:"false"`
+	FileLinks            bool `json:"file_links,omitempty" doc:"Reads PDFs by their address, in the openai dialect." default:"false"`
+	NoLogprobs           bool `json:"no_logprobs,omitempty" doc:"Reports no log probabilities." default:"false"`
+	NoSystem             bool `json:"no_system,omitempty" doc:"Refuses a system message: it is put before the first message of the user." default:"false"`
+	NoStreamOptions      bool `json:"no_stream_options,omitempty" doc:"Refuses stream_options." default:"false"`
+	TokenIDs             bool `json:"token_ids,omitempty" doc:"Can report token ids (vLLM, SGLang)." default:"false"`
+	SGLangTokenIDs       bool `json:"sglang_token_ids,omitempty" doc:"Reports token ids as SGLang does, only in answers that are not streamed." default:"false"`
+	TopK                 bool `json:"top_k,omitempty" doc:"Knows top_k, in the openai dialect." default:"false"`
+	CacheKey             bool `json:"cache_key,omitempty" doc:"Knows prompt_cache_key." default:"false"`
+	CachePoint           bool `json:"cache_point,omitempty" doc:"Caches the prompt up to a cachePoint, in the dialect 'bedrock'." default:"false"`
+	SendReasoningBack    bool `json:"send_reasoning_back,omitempty" doc:"Wants its reasoning_content back." default:"false"`
+	UseMaxTokens         bool `json:"use_max_tokens,omitempty" doc:"Uses max_tokens, not max_completion_tokens." default:"false"`
 
-	SeedField string   `json:"seed_field,omitempty"` // what it calls the seed. Default: seed
-	Thinking  Thinking `json:"thinking,omitempty"`   // how thinking is switched on and off, in the anthropic and gemini dialects
-	Efforts   []string `json:"efforts,omitempty"`    // the reasoning efforts it knows; empty: none
-	MaxOutput int      `json:"max_output,omitempty"` // most output tokens; used where max_tokens is mandatory
+	SeedField string   `json:"seed_field,omitempty" doc:"Its name for the seed." default:"seed"`
+	Thinking  Thinking `json:"thinking,omitempty" doc:"How thinking is switched on and off, in the anthropic dialect." default:"by dialect" oneof:"adaptive,always,budget,default"`
+	Efforts   []string `json:"efforts,omitempty" doc:"The reasoning efforts it knows." default:"none"`
+	MaxOutput int      `json:"max_output,omitempty" doc:"The largest number of output tokens." default:"not known" range:"0..2147483647"`
 }
 
 // Thinking is how thinking is switched on and off in the anthropic dialect. In the gemini dialect, it is budget for models

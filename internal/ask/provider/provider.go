@@ -20,60 +20,30 @@ import (
 // Provider is an account at an endpoint.
 type Provider struct {
 	// Name is the first half of a model's name: lab in lab/any.
-	Name string `json:"name,omitempty"`
-	// Dialect is the wire format: openai (chat completions), responses, anthropic, sim; or go, for models that are
-	// values of the Go program.
-	Dialect string `json:"dialect"`
-	// BaseURL is everything before /chat/completions, /responses or /messages: it usually ends in /v1.
-	BaseURL string `json:"base_url,omitempty"`
-	// BaseURLs are the addresses of several servers with the same models, instead of BaseURL. Limits hold for each.
-	BaseURLs []string `json:"base_urls,omitempty"`
+	Name     string   `json:"name,omitempty"`
+	Dialect  string   `json:"dialect" doc:"The wire format; go is for models that a Go program brings as values. Needed unless NAME is a preset." default:"the preset's" aliases:"type,format,api"`
+	BaseURL  string   `json:"base_url,omitempty" doc:"The address before /chat/completions, /responses or /messages: it ends in /v1 for most. Needed unless NAME is a preset or the dialect sim." default:"the preset's" aliases:"url,endpoint,api_base,host,address"`
+	BaseURLs []string `json:"base_urls,omitempty" doc:"The addresses of several servers with the same models, instead of base_url. The calls of an episode stay on one of them; limits hold for each." default:"none" aliases:"urls,replicas,servers" filled:"true"`
 	// Example is the form of BaseURL, for a preset whose address differs by account: capital letters are to be replaced.
-	Example string `json:"-"`
-	// APIVersion selects the older paths of Azure OpenAI: BaseURL/deployments/MODEL/chat/completions?api-version=…
-	// In the anthropic dialect, it is VertexVersion for the paths of Vertex AI. Default: the paths of the dialect.
-	APIVersion string `json:"api_version,omitempty"`
-	// Session is how a server learns which requests belong together. Default: not at all.
-	Session Session `json:"session,omitempty"`
-	// CloseSession notifies the server of the end of a session with a POST to BaseURL/SESSION/close. Default: false.
-	CloseSession bool `json:"close_session,omitempty"`
-	// Metrics is the path, from the server's root, of a Prometheus page of vLLM or SGLang. It controls the number of
-	// calls in flight. Default: none.
-	Metrics string `json:"metrics,omitempty"`
-	// KeyEnv names the environment variable that holds the key. Empty, and no KeyCommand: no key is sent.
-	KeyEnv string `json:"key_env,omitempty"`
-	// KeyCommand is a program that prints the key, with its arguments: see package credential. It is for keys that
-	// expire. Not together with KeyEnv.
-	KeyCommand []string `json:"key_command,omitempty"`
-	// Credentials is google for tokens from Google's Application Default Credentials. They go only to Vertex AI and to this
-	// machine. Not together with KeyEnv or KeyCommand. Default: none.
-	Credentials Credentials `json:"credentials,omitempty"`
-	// KeyHeader is the header that carries the key. Default: by dialect. In Authorization, the key follows "Bearer".
-	KeyHeader string `json:"key_header,omitempty"`
-	// Headers are sent with every request.
-	Headers map[string]string `json:"headers,omitempty"`
-	// Limits are what the account allows. Zero fields are learned from the server.
-	Limits Limits `json:"limits,omitzero"`
-	// ModelLimits are separate limits for models by pattern (gpt-5*). Models that match one pattern share it. All other
-	// models share Limits.
-	ModelLimits map[string]Limits `json:"model_limits,omitempty"`
-	// Counting is how the server counts tokens against its limits. Default: by dialect.
-	Counting Counting `json:"counting,omitempty"`
-	// Stream is auto, always or never. Default: auto, which streams long answers.
-	Stream string `json:"stream,omitempty"`
-	// HTTP2 multiplexes calls over HTTP/2 if the server offers it. The default, HTTP/1.1 with one connection per call in
-	// flight, is as fast and simpler up to some thousands of calls.
-	HTTP2 bool `json:"http2,omitempty"`
-	// Timeout limits one attempt: until the header of the answer, and from there until its end, or between two lines of
-	// a stream. Default: 10 minutes.
-	Timeout time.Duration `json:"timeout,omitempty"`
-	// Warm sends equal long prefixes once before they fan out, since the provider's prompt cache can be read only after
-	// the first response began.
-	Warm bool `json:"warm,omitempty"`
-	// Batch describes the account's batch API; nil: it has none. Default: the preset's.
-	Batch *Batch `json:"batch,omitempty"`
-	// Capabilities override the capability table, first match first.
-	Capabilities []Capability `json:"capabilities,omitempty"`
+	Example      string            `json:"-"`
+	APIVersion   string            `json:"api_version,omitempty" doc:"A version of Azure OpenAI, for its older paths: base_url/deployments/MODEL/chat/completions?api-version=VERSION. vertex-2023-10-16 is for Anthropic's models on Vertex AI." default:"none"`
+	Session      Session           `json:"session,omitempty" doc:"How a server learns which calls belong to one episode: header sends X-Session-Id, path puts the name into the address (base_url/SESSION/chat/completions)." default:"none" oneof:"none,header,path"`
+	CloseSession bool              `json:"close_session,omitempty" doc:"Whether to notify a server of the end of an episode, with a POST to base_url/SESSION/close. Requires session: path." default:"false"`
+	Metrics      string            `json:"metrics,omitempty" doc:"The path of a server's page for Prometheus (vLLM, SGLang: /metrics). The number of calls in flight then follows the server's queue and cache." default:"none"`
+	KeyEnv       string            `json:"key_env,omitempty" doc:"The name of the environment variable that holds the key; never the key itself." default:"the preset's, or no key is sent" aliases:"api_key,key,token,apikey,api_key_env,secret"`
+	KeyCommand   []string          `json:"key_command,omitempty" doc:"A program that prints the key, with its arguments: for keys that expire. No shell reads it. Instead of key_env." default:"none"`
+	Credentials  Credentials       `json:"credentials,omitempty" doc:"google for tokens from Google's Application Default Credentials, for Vertex AI only. Instead of key_env." default:"none"`
+	KeyHeader    string            `json:"key_header,omitempty" doc:"The header that carries the key. In authorization, it follows the word Bearer." default:"by dialect"`
+	Headers      map[string]string `json:"headers,omitempty" doc:"Sent with every request. No secrets: use key_env for these." default:"none" free:"HEADER"`
+	Limits       Limits            `json:"limits,omitzero" doc:"What the account allows, so that calls are paced before the server refuses them." default:"learned from the server"`
+	ModelLimits  map[string]Limits `json:"model_limits,omitempty" doc:"Separate limits for the models that match a pattern (gpt-5*). All other models share limits." default:"none" free:"PATTERN"`
+	Counting     Counting          `json:"counting,omitempty" doc:"How the server counts tokens against its limits: max counts max_tokens when a request arrives, used counts the tokens that are used." default:"by dialect" oneof:"max,used"`
+	Stream       string            `json:"stream,omitempty" doc:"Whether answers are streamed: auto streams long ones." default:"auto" oneof:"auto,always,never"`
+	HTTP2        bool              `json:"http2,omitempty" doc:"Whether to multiplex calls over HTTP/2." default:"false"`
+	Timeout      time.Duration     `json:"timeout,omitempty" doc:"How long one attempt may take until its answer begins, and then until its end, or until the next line of a stream. No stream lasts longer than an hour, or this." default:"10m"`
+	Warm         bool              `json:"warm,omitempty" doc:"Whether to send equal long prefixes once before the other calls, so that these can use the prompt cache." default:"the preset's, or false"`
+	Batch        *Batch            `json:"batch,omitempty" doc:"The account's batch API, at half the price, for waves. 'batch: {}' is one with the usual limits." default:"the preset's, or none"`
+	Capabilities []Capability      `json:"capabilities,omitempty" doc:"What models of this provider refuse or name differently. The first match counts." default:"the built-in table"`
 }
 
 // HasKey reports whether p sends a key of its own.
@@ -89,12 +59,11 @@ func (p *Provider) DropKey() { p.KeyEnv, p.KeyCommand, p.Credentials = "", nil, 
 
 // Limits are what an account allows. Zero means unknown: learned from the server's headers, or unlimited.
 type Limits struct {
-	RPM  float64 `json:"rpm,omitempty"`  // requests a minute
-	TPM  float64 `json:"tpm,omitempty"`  // tokens a minute, input and output together
-	ITPM float64 `json:"itpm,omitempty"` // input tokens a minute
-	OTPM float64 `json:"otpm,omitempty"` // output tokens a minute
-	// Concurrency limits the calls in flight. Default: found by trying, from 16 up.
-	Concurrency int `json:"concurrency,omitempty"`
+	RPM         float64 `json:"rpm,omitempty" doc:"Requests a minute." default:"learned from the server" range:"0"`
+	TPM         float64 `json:"tpm,omitempty" doc:"Tokens a minute, input and output together." default:"learned from the server" range:"0"`
+	ITPM        float64 `json:"itpm,omitempty" doc:"Input tokens a minute." default:"learned from the server" range:"0"`
+	OTPM        float64 `json:"otpm,omitempty" doc:"Output tokens a minute." default:"learned from the server" range:"0"`
+	Concurrency int     `json:"concurrency,omitempty" doc:"The most calls in flight." default:"found by trying, from 16 up" aliases:"parallel,workers" range:"0..1000000"`
 }
 
 // Session is how a server learns which requests belong together, such as those of an episode.

@@ -17,36 +17,23 @@ const maxCells = 100_000
 
 // Matrix plays agents in seats in every way, with every combination of params.
 type Matrix struct {
-	// Agents are put into seats. Default: none; the lineup does not change.
-	Agents []string `json:"agents,omitempty"`
-	// Seats are the seats for Agents. Default: those that the lineup leaves empty.
-	Seats []string `json:"seats,omitempty"`
-	// Lineup lists agents to try in a seat, by seat, independent of other seats. Default: none.
-	Lineup map[string][]string `json:"lineup,omitempty"`
-	// Lineups are the lineups to play, instead of Agents: seat to agent. Default: none.
-	Lineups []map[string]string `json:"lineups,omitempty"`
-	// Self allows an agent in several of the seats. Default: false.
-	Self bool `json:"self"`
-	// Swap also plays the same agents in other seats. Default: true.
-	Swap bool `json:"swap"`
-	// Rotate is latin or williams: see docs/reference/plan-file.md. Default: every order, or one, depending on Swap.
-	Rotate string `json:"rotate,omitempty"`
-	// Params lists values to try, by param. Default: none.
-	Params map[string][]any `json:"params,omitempty"`
-	// Variations are groups of settings, by name. Default: none.
-	Variations map[string]Variation `json:"variations,omitempty"`
-	// Repeat is the number of episodes of each cell. Default: 1; 0 under Until.
-	Repeat int `json:"repeat,omitempty"`
+	Agents     []string             `json:"agents,omitempty" doc:"The agents to put into the seats, in every way." default:"none; the lineup does not change" filled:"true" nonempty:"true"`
+	Seats      []string             `json:"seats,omitempty" doc:"The seats to put them into. All other seats are filled by lineup." default:"those that lineup leaves empty" filled:"true" nonempty:"true"`
+	Lineup     map[string][]string  `json:"lineup,omitempty" doc:"Agents to try in a seat, a list for each seat: every combination of them is played." default:"none" free:"SEAT" filled:"true" nonempty:"true"`
+	Lineups    []map[string]string  `json:"lineups,omitempty" doc:"The lineups to play, one by one, each a mapping of seats to agents. Not together with agents." default:"none" free:"SEAT" filled:"true" nonempty:"true"`
+	Self       bool                 `json:"self" doc:"Whether an agent may sit in several of the seats, and so play itself." default:"false"`
+	Swap       bool                 `json:"swap" doc:"Whether the same agents are also played in other seats: with two, both ways round." default:"true"`
+	Rotate     string               `json:"rotate,omitempty" doc:"Moves agents round the seats with few lineups, so that every agent sits in every seat equally often. latin: as many lineups as agents (a Latin square). williams: each agent also follows each other one equally often; twice as many lineups for an odd number of agents. With lineups, each of these is moved round its seats." default:"none: as swap says" oneof:"latin,williams"`
+	Params     map[string][]any     `json:"params,omitempty" doc:"Values to try, a list for each param or for a value within one, as 'set.turns'. Every combination is played." default:"none"`
+	Variations map[string]Variation `json:"variations,omitempty" doc:"Settings that belong together, by names of your choice: each is played with every lineup and every combination of params." default:"none" aliases:"variants,conditions,arms" free:"NAME"`
+	Repeat     int                  `json:"repeat,omitempty" doc:"How many episodes to play of each cell. Not together with until." default:"1" aliases:"episodes,repetitions" range:"1..2147483647"`
 }
 
 // Variation is a group of settings of a matrix.
 type Variation struct {
-	// Params override those of the plan; mappings are merged. Default: none.
-	Params map[string]any `json:"params,omitempty"`
-	// Lineup overrides that of the plan: seat to agent. Default: none.
-	Lineup map[string]string `json:"lineup,omitempty"`
-	// Tags group scores. Default: none.
-	Tags map[string]string `json:"tags,omitempty"`
+	Params map[string]any    `json:"params,omitempty" doc:"What differs from the plan's params. Mappings are merged; lists are replaced." default:"none"`
+	Lineup map[string]string `json:"lineup,omitempty" doc:"Who sits in seats that the matrix does not fill, instead of the plan's lineup." default:"none" filled:"true" free:"SEAT"`
+	Tags   map[string]string `json:"tags,omitempty" doc:"Names and values of your choice to group scores by, as for agents." default:"none" filled:"true" free:"TAG"`
 }
 
 // FillsSeats reports whether the matrix fills any seat. Otherwise it varies only params.

@@ -10,8 +10,8 @@
 //
 // A plan is read in these steps:
 //   - document.go turns text into a tree of YAML nodes, and override.go applies overrides to it;
-//   - check.go compares the tree with shapes (shape.go). The table in keys.go is the shape of a plan; the JSON Schema
-//     and docs/reference/plan-file.md are made from the same table, so they always agree;
+//   - check.go compares the tree with shapes (shape.go). The tags of structs are the shape of a plan (keys.go); the JSON Schema
+//     and docs/reference/plan-file.md are made from the same tags, so they always agree;
 //   - resolve.go makes a Plan of the values and checks what fits together, with providers.go, agents.go and
 //     resolve_plan.go for those keys, and matrix.go for the lineups and params of a matrix;
 //   - errors.go and secret.go report errors with their position and hide secrets;
@@ -100,11 +100,11 @@ const DefaultUnreachable = 10 * time.Minute
 
 // Batch says how waves use the providers' batch APIs. A zero field means the default of the batcher.
 type Batch struct {
-	Route    string        `json:"route,omitempty"` // auto, batch or live. Default: auto
-	Min      int           `json:"min,omitempty"`
-	Deadline time.Duration `json:"deadline,omitempty"`
-	Poll     time.Duration `json:"poll,omitempty"`
-	Cancel   bool          `json:"cancel,omitempty"`
+	Route    string        `json:"route,omitempty" doc:"auto: a wave's calls of a model use the batch API if there are many and there is time. batch: wherever there is a batch API. live: never; batches that are open are still collected." default:"auto" oneof:"auto,batch,live"`
+	Min      int           `json:"min,omitempty" doc:"The smallest number of calls of one model for a batch; fewer are made live." default:"100, and 2 with batch" range:"1..1000000"`
+	Deadline time.Duration `json:"deadline,omitempty" doc:"How long the batches of a wave may take. Calls that are not answered by then are cancelled and made live." default:"the provider's, a day"`
+	Poll     time.Duration `json:"poll,omitempty" doc:"How long to wait before checking a batch again; later checks are further apart, up to thirty times that." default:"2s"`
+	Cancel   bool          `json:"cancel,omitempty" doc:"Whether open batches are cancelled at the provider when the run is aborted with a second Ctrl-C. What they have answered is billed and collected later." default:"false"`
 }
 
 // Load reads the plan file at path. kinds are the kinds that the plan may name. sets are overrides

@@ -21,37 +21,37 @@ import (
 
 // decodedPlan is a plan file, decoded and not yet resolved.
 type decodedPlan struct {
-	Kind      string                     `json:"kind"`
-	Seed      *uint64                    `json:"seed"`
-	Episodes  int                        `json:"episodes"`
-	Plan      *planSection               `json:"plan"`
-	Providers map[string]json.RawMessage `json:"providers"`
-	Agents    map[string]world.Agent     `json:"agents"`
-	Lineup    map[string]string          `json:"lineup"`
-	Params    map[string]any             `json:"params"`
-	Limits    limits                     `json:"limits"`
-	Budget    llm.Money                  `json:"budget"`
-	Episode   llm.Money                  `json:"episode_budget"`
-	Cache     string                     `json:"cache"`
-	Pace      string                     `json:"pace"`
-	Batch     Batch                      `json:"batch"`
-	Retry     retry                      `json:"retry"`
-	Prices    string                     `json:"prices"`
-	Out       string                     `json:"out"`
+	Kind      string                     `json:"kind" doc:"What is played. 'parley worlds' lists the kinds." required:"true" aliases:"world,game,type"`
+	Seed      *uint64                    `json:"seed" doc:"Determines all chance in the run: the same plan with the same seed and the same replies has the same outcomes." default:"1" aliases:"random_seed"`
+	Episodes  int                        `json:"episodes" doc:"How many episodes to play with the lineup. Not together with plan." default:"1" aliases:"games,count,repeat,runs" range:"1..2147483647"`
+	Plan      *planSection               `json:"plan" doc:"Which episodes to play, if their number alone does not say it. Not together with episodes." default:"none"`
+	Providers map[string]json.RawMessage `json:"providers" doc:"Accounts at model endpoints. The presets (PRESETS) are known without being listed; listed under its name, a preset keeps what is not given." default:"the presets" aliases:"endpoints,provider" free:"NAME"`
+	Agents    map[string]world.Agent     `json:"agents" doc:"Who plays, by names of your choice. A text instead of the keys is the model: 'quiet: sim/small', or 'me: human' for a person." required:"true" aliases:"players,models,agent"`
+	Lineup    map[string]string          `json:"lineup" doc:"Which agent sits in which seat. The seats are the kind's; a matrix fills the seats that are left out." default:"the only agent, in every seat" aliases:"seats,roles" filled:"true" free:"SEAT"`
+	Params    map[string]any             `json:"params" doc:"The parameters of the kind. 'parley init KIND' writes them all with their meaning." default:"the kind's" aliases:"parameters,settings,options,config"`
+	Limits    limits                     `json:"limits" doc:"Limits of the whole run. Limits of an account are under providers.NAME.limits."`
+	Budget    llm.Money                  `json:"budget" doc:"The most the run may cost, in US dollars. When the next call might not fit, the run stops and can be resumed. A server that gives more than it was asked for can exceed it, within the bounds that docs/how-to/providers.md states." default:"none" aliases:"max_cost,cost" form:"dollars"`
+	Episode   llm.Money                  `json:"episode_budget" doc:"The most an episode may cost, in US dollars. An episode that might exceed it with its next calls fails with that reason; the others continue. It cannot change when a run is resumed." default:"none" aliases:"budget_per_episode,cost_per_run_limit,max_cost_per_episode" form:"dollars"`
+	Cache     string                     `json:"cache" doc:"A folder that keeps answers, so that other runs need not pay for them again; or off. The path is relative to the plan file's folder." default:"off" filled:"true"`
+	Pace      string                     `json:"pace" doc:"free: each episode continues as soon as its own turn is answered. wave: calls are made together, when every episode in progress waits for one." default:"free" oneof:"free,wave"`
+	Batch     Batch                      `json:"batch" doc:"How waves use the providers' batch APIs, at half the price." default:"auto"`
+	Retry     retry                      `json:"retry" doc:"How failed calls are retried."`
+	Prices    string                     `json:"prices" doc:"The path of a file of prices, from the plan file's folder." default:"the built-in prices" filled:"true"`
+	Out       string                     `json:"out" doc:"The path of the run file, from the plan file's folder." default:"beside the plan file, named after it" aliases:"output,file" filled:"true"`
 }
 
 type planSection struct {
-	Matrix *Matrix        `json:"matrix,omitempty"`
-	Until  *planner.Until `json:"until,omitempty"`
+	Matrix *Matrix        `json:"matrix,omitempty" doc:"Every way to put agents into seats, with every setting of params." form:"record"`
+	Until  *planner.Until `json:"until,omitempty" doc:"Plays more episodes until a score is known precisely enough. Together with matrix: in each of its cells."`
 }
 
 type retry struct {
-	Unreachable *time.Duration `json:"unreachable"`
+	Unreachable *time.Duration `json:"unreachable" doc:"How long to wait for a provider that cannot be reached: connections are refused, a proxy answers 502 to 504, or it is still loading its model. Calls to other providers continue. After that the run stops and can be resumed. 0s does not wait." default:"10m" form:"duration or zero"`
 }
 
 type limits struct {
-	Concurrency int `json:"concurrency,omitempty"`
-	Live        int `json:"live,omitempty"`
+	Concurrency int `json:"concurrency,omitempty" doc:"The largest number of calls in flight, over all providers." default:"what the providers allow" aliases:"calls,parallel,workers" range:"1..1000000"`
+	Live        int `json:"live,omitempty" doc:"The largest number of episodes in progress." default:"20000" range:"1..1000000"`
 }
 
 // resolver makes a Plan of a file, and reports what does not fit together.

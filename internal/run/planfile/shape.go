@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"parley/internal/kit/yamltree"
 	"parley/world"
@@ -63,9 +64,6 @@ type Key struct {
 // textShape returns the shape of a text; with oneOf, of one of these texts.
 func textShape(oneOf ...string) *Shape { return &Shape{Form: yamltree.Text, oneOf: oneOf} }
 
-// nonEmptyText returns the shape of a text that is not empty.
-func nonEmptyText() *Shape { return &Shape{Form: yamltree.Text, MinLen: 1} }
-
 func boolShape() *Shape { return &Shape{Form: yamltree.Boolean} }
 
 // durationShape returns the shape of a duration above 0.
@@ -82,9 +80,6 @@ func listShape(elem *Shape) *Shape { return &Shape{Form: yamltree.List, Elem: el
 func intShape(low int64, high uint64) *Shape {
 	return &Shape{Form: yamltree.Integer, low: low, high: high}
 }
-
-// countShape returns the shape of a whole number of 1 or more.
-func countShape() *Shape { return intShape(1, math.MaxInt32) }
 
 // numberShape returns the shape of a number from lo to hi.
 func numberShape(lo, hi float64) *Shape { return &Shape{Form: yamltree.Number, Min: lo, Max: hi} }
@@ -234,6 +229,9 @@ func shapeOf(t reflect.Type, preset reflect.Value, depth int) *Shape {
 		s.asText = true
 		return s
 	}
+	if t == reflect.TypeFor[time.Duration]() {
+		return durationShape()
+	}
 	if reads := reflect.PointerTo(t); depth > yamltree.MaxDepth || reads.Implements(reflect.TypeFor[json.Unmarshaler]()) {
 		return anyShape() // its own method reports errors when it is read
 	} else if reads.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
@@ -285,12 +283,68 @@ func structShape(t reflect.Type, preset reflect.Value, depth int) *Shape {
 			name = f.Name
 		}
 		k := Key{Name: name, Shape: shapeOf(f.Type, value, depth+1), Doc: f.Tag.Get("doc"), Default: showDefault(value)}
-		if allowed := f.Tag.Get("oneof"); allowed != "" {
-			k.Shape.oneOf = strings.Split(allowed, ",")
-		}
+		applyTags(&k, f)
 		s.Keys = append(s.Keys, k)
 	}
 	return s
+}
+
+// applyTags adds what the tags of a field say, apart from its name and its doc:
+//   - default describes the default where no value can show it, and aliases lists other names that people use;
+//   - required means that the key must be there;
+//   - oneof lists the texts that are allowed, and range has the bounds of numbers, as 1..10, >0 or >0..<1;
+//   - filled means that a text, or each text in a list or a mapping, is not empty, and nonempty that a list is not;
+//   - free is what documents call the keys of a mapping;
+//   - form is "dollars", "duration or zero", or "record" for a struct that decodes itself.
+func applyTags(k *Key, f reflect.StructField) {
+	k.Default = cmp.Or(f.Tag.Get("default"), k.Default)
+	k.Required = f.Tag.Get("required") != ""
+	if names := f.Tag.Get("aliases"); names != "" {
+		k.Aliases = strings.Split(names, ",")
+	}
+	switch f.Tag.Get("form") {
+	case "dollars":
+		k.Shape = Dollars()
+	case "duration or zero":
+		k.Shape = durationOrZero()
+	case "record":
+		k.Shape = structShape(f.Type.Elem(), reflect.Value{}, 0)
+	}
+	if allowed := f.Tag.Get("oneof"); allowed != "" {
+		k.Shape.oneOf = strings.Split(allowed, ",")
+	}
+	setRange(k.Shape, f.Tag.Get("range"))
+	within := k.Shape
+	for ; within.Elem != nil; within = within.Elem {
+		if free := f.Tag.Get("free"); free != "" && within.Free != "" {
+			within.Free = free
+		}
+		if f.Tag.Get("nonempty") != "" && within.Form == yamltree.List {
+			within.MinLen = 1
+		}
+	}
+	if f.Tag.Get("filled") != "" {
+		within.MinLen = 1
+	}
+}
+
+// setRange sets the bounds of numbers.
+func setRange(s *Shape, bounds string) {
+	if bounds == "" {
+		return
+	}
+	low, high, closed := strings.Cut(bounds, "..")
+	if s.Form == yamltree.Integer {
+		s.low, _ = strconv.ParseInt(low, 10, 64)
+		s.high, _ = strconv.ParseUint(high, 10, 64)
+		return
+	}
+	s.Above, s.Below = strings.HasPrefix(low, ">"), strings.HasPrefix(high, "<")
+	s.Min, _ = strconv.ParseFloat(strings.TrimPrefix(low, ">"), 64)
+	s.Max = math.MaxFloat64
+	if closed {
+		s.Max, _ = strconv.ParseFloat(strings.TrimPrefix(high, "<"), 64)
+	}
 }
 
 // showDefault writes a default for a reader. It omits long values.

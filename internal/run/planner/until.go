@@ -20,22 +20,16 @@ type Until struct {
 	// Cells has one spec for each cell, as Matrix.Cells returns them. Repetitions have the deals 0, 1, …, the same in
 	// every cell.
 	Cells []world.Spec `json:"-"`
-	// Score is the name of the score.
-	Score string `json:"score"`
-	// Seat has the score, or Agent in any seat. Default: it is a score of the whole episode.
-	Seat  string `json:"seat,omitempty"`
-	Agent string `json:"agent,omitempty"`
+	Score string       `json:"score" doc:"The name of the score." required:"true" filled:"true"`
+	Seat  string       `json:"seat,omitempty" doc:"Whose score. Not together with agent." default:"the score of the whole episode" filled:"true"`
+	Agent string       `json:"agent,omitempty" doc:"Whose score, wherever it sits. Not together with seat." default:"the score of the whole episode" filled:"true"`
 	// Bounds are the possible values of the score. Default: anything.
-	Bounds world.Bounds `json:"-"`
-	// Width is half the width of the interval to reach: 0.05 for ±0.05.
-	Width float64 `json:"width"`
-	// Confidence is that of the interval. Default: 0.95.
-	Confidence float64 `json:"confidence"`
-	// Min is how many episodes of a cell must have the score, Max the most repetitions of a cell, and Step how many more to
-	// play at a time. Default: 30, 1,000 and Min.
-	Min  int `json:"min"`
-	Max  int `json:"max"`
-	Step int `json:"step"`
+	Bounds     world.Bounds `json:"-"`
+	Width      float64      `json:"width" doc:"Half the width of the interval to reach: 0.05 for ±0.05." required:"true" range:">0"`
+	Confidence float64      `json:"confidence" doc:"The confidence of the interval." default:"0.95" range:">0..<1"`
+	Min        int          `json:"min" doc:"The smallest number of episodes of a cell that have the score." default:"30" range:"2..2147483647"`
+	Max        int          `json:"max" doc:"The largest number of episodes of a cell." default:"1000" range:"2..2147483647"`
+	Step       int          `json:"step" doc:"How many more episodes to play at a time." default:"min" range:"1..2147483647"`
 }
 
 // Plan checks u and makes it a plan. A cell ends after Max repetitions, or earlier with Min episodes that have the score: when
