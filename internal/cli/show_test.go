@@ -137,7 +137,7 @@ func TestShowFailedActs(t *testing.T) {
 	}
 }
 
-// TestOneState checks that show and wait say the same of a run, whatever became of it, and that the colour says how good it is.
+// TestOneState checks that show, wait and report say the same of a run, whatever became of it, and that the colour says how good it is.
 func TestOneState(t *testing.T) {
 	t.Parallel()
 	sequential(t)
@@ -172,6 +172,9 @@ func TestOneState(t *testing.T) {
 			if !strings.Contains(got.stdout, state) || !strings.Contains(got.stdout, why) || args[0] == "ctl" && got.code != c.code {
 				t.Errorf("%s: %v: code %d, want %d and %s: %s", c.name, args, got.code, c.code, c.want, got.stdout)
 			}
+		}
+		if got := parley(t, State{}, "report", file).stdout; !strings.Contains(got, state) {
+			t.Errorf("%s: report does not say %s: %s", c.name, state, got)
 		}
 		if got := parley(t, atTerminal(nil), "show", file).stdout; !strings.Contains(got, "\x1b["+c.ink+"m"+state) {
 			t.Errorf("%s: the colour is not %s: %q", c.name, c.ink, got)

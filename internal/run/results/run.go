@@ -103,11 +103,16 @@ func Fold(ctx context.Context, j journal.Journal, file string) (*Run, error) {
 	if head.Begun == nil {
 		return nil, fmt.Errorf("%s %w", file, ErrEmpty)
 	}
-	r := &Run{File: file, Head: head, Status: Status{State: stateOpen}}
+	r := &Run{File: file, Head: head}
 	r.count()
-	if !head.Cut {
-		r.Status = StatusOf(runfile.Outline{Last: head.Last, Ended: r.Episodes.Ended, Failed: r.Episodes.Failed}, false)
+	o, played := runfile.Outline{Open: head.Cut, Last: head.Last, Ended: r.Episodes.Ended, Failed: r.Episodes.Failed}, false
+	if store, ok := j.(*runfile.Store); ok { // other journals are not played
+		if o, err = store.Outline(ctx); err != nil {
+			return nil, err
+		}
+		played = runfile.Played(store.Path())
 	}
+	r.Status = StatusOf(o, played)
 	builder := newAccountBuilder(r)
 	if b, ok := j.(journal.Briefer); ok {
 		err = b.Brief(ctx, builder.add)

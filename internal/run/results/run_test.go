@@ -121,7 +121,7 @@ func TestFoldOfNothing(t *testing.T) {
 	if r := fold(t, begin(2)[0]); r.State != StateNew || r.Episodes.Total != 0 || len(r.Scores(func(g Group) Group { return g })) != 0 {
 		t.Errorf("%+v", r)
 	}
-	if r := fold(t, begin(2)...); r.State != stateOpen {
+	if r := fold(t, begin(2)...); r.State != StateCutOff {
 		t.Errorf("%s", r.State)
 	}
 }

@@ -31,8 +31,6 @@ const (
 	StateAll      State = "all failed"
 	StateStopped  State = "stopped" // by the user or a budget
 	StateFailed   State = "failed"  // something is wrong that a resumed run will meet again
-
-	stateOpen State = "open" // playing or cut off: the journal alone does not tell
 )
 
 // Class says how good a state is: its colour.
