@@ -1,5 +1,7 @@
 package world
 
+import "slices"
+
 // Exhibitor makes a kind's part of a report. Its exhibits depend only on the episodes that it is given. Each report
 // has its own, used by one goroutine.
 type Exhibitor interface {
@@ -161,6 +163,80 @@ func (Grid) show()      {}
 func (Text) show()      {}
 func (Figure) show()    {}
 func (Replay) show()    {}
+
+// Crossed has samples by two labels, such as a rate and an agent.
+type Crossed map[[2]string]*Sample
+
+// At returns the sample of two labels. If there is none, it is made with these bounds.
+func (c Crossed) At(a, b string, within Bounds) *Sample {
+	k := [2]string{a, b}
+	if c[k] == nil {
+		c[k] = &Sample{Bounds: within}
+	}
+	return c[k]
+}
+
+// Estimates adds rows to e: the samples that have values, in the order of the labels.
+func (c Crossed) Estimates(e Estimates, first, second []string) Estimates {
+	for _, a := range first {
+		for _, b := range second {
+			if s := c[[2]string{a, b}]; s != nil && s.Episodes() > 0 {
+				e.Rows = append(e.Rows, Estimated{Labels: []string{a, b}, Sample: s})
+			}
+		}
+	}
+	return e
+}
+
+// HeatMap sets the cells of m, by its rows and columns.
+func (c Crossed) HeatMap(m HeatMap) HeatMap {
+	for _, a := range m.Rows {
+		cells := make([]*Sample, len(m.Columns))
+		for i, b := range m.Columns {
+			cells[i] = c[[2]string{a, b}]
+		}
+		m.Cells = append(m.Cells, cells)
+	}
+	return m
+}
+
+// Counts are numbers by two labels, such as a reason and an agent.
+type Counts map[[2]string]int
+
+// Labels returns the first labels, in order, each once.
+func (c Counts) Labels() []string {
+	var all []string
+	for k := range c {
+		all = append(all, k[0])
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Bars adds a series to b for each of the second labels, with its counts at the labels of b.
+func (c Counts) Bars(b Bars, second []string) Bars {
+	for _, name := range second {
+		s := BarSeries{Name: name}
+		for _, label := range b.Labels {
+			s.Values = append(s.Values, float64(c[[2]string{label, name}]))
+		}
+		b.Series = append(b.Series, s)
+	}
+	return b
+}
+
+// Grid returns a table with a row for each of the first labels and a column for each of the second. name is that of the first column.
+func (c Counts) Grid(name string, first, second []string) Grid {
+	g := Grid{Columns: append([]string{name}, second...)}
+	for _, a := range first {
+		row := []any{a}
+		for _, b := range second {
+			row = append(row, c[[2]string{a, b}])
+		}
+		g.Rows = append(g.Rows, row)
+	}
+	return g
+}
 
 // NoteTable is a table of what the notes of episodes say, such as the orders of games. Export puts the columns run, episode, cell
 // and deal before its own.

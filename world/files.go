@@ -6,7 +6,7 @@ import (
 )
 
 // Files gives access to the files that params may name. Names are relative to the plan file's folder, with slashes.
-// The Files of a plan file also implement RowReader, FolderLister and journal.Opener; those of a test need not.
+// The Files of a plan file also implement RowReader and FolderLister; those of a test need not.
 type Files interface {
 	// Match lists the files that match a pattern such as talks/actors/*.yaml, in order.
 	Match(pattern string) []string

@@ -185,7 +185,6 @@ func TestSameWithWorkers(t *testing.T) {
 			"stages":         {"run", examples + "evolve-file.yaml"},
 			"rollouts here":  {"run", examples + "rollout.yaml", "--set", "episodes=5"},
 			"rollouts there": {"run", remote},
-			"experience":     {"run", examples + "rollout-experience.yaml"},
 			"code":           {"run", code, "--trust", grant},
 			"fork":           {"fork", base, "--episode", "1", "--turn", "1", "--repeat", "3"},
 			"episode budget": {"run", examples + "secrets.yaml", "--set", "episode_budget=0.001", "--set", "plan.matrix.repeat=2",

@@ -51,7 +51,6 @@ func TestPipesAreNotWaitedFor(t *testing.T) {
 		{"ask", "hello", "--model", "sim/small", "--prices", pipe("prices.json")},
 		{"models", "--prices", pipe("prices2.json")},
 		{"check", file("rollout.yaml", "kind: rollout\nparams: {environments: environments.yaml}\n"+rest)},
-		{"check", file("learn.yaml", "kind: rollout\nparams: {experience: {from: rows.jsonl}}\n"+rest)},
 		{"check", file("evolve.yaml", "kind: evolve\nparams: {problems: {source: file, file: problems.jsonl}}\n")},
 		{"check", file("scenario.yaml", "kind: scenario\nparams: {folder: talks}\n")},
 		{"check", file("diplomacy.yaml", "kind: diplomacy\nparams: {templates: {ALL: prompts}}\nagents: {a: sim/small}\n")},

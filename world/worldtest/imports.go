@@ -17,8 +17,8 @@ import (
 )
 
 // Imports checks that the package in dir, and those in folders below it, import and do nothing impure. Allowed imports
-// are parley/world, its packages program and worldsim, parley/llm, packages below dir, and packages of the standard library that
-// read no clock, open nothing and draw no chance. Go statements, channels, printing, and the global functions of
+// are parley/world, its packages program and worldsim, parley/llm, packages below dir, github.com/goccy/go-yaml, and packages of
+// the standard library that read no clock, open nothing and draw no chance. Go statements, channels, printing, and the global functions of
 // math/rand/v2 are refused.
 //
 // Package main is not checked: no package can import it.
@@ -145,9 +145,9 @@ func impure(set *token.FileSet, f *ast.File, own string) (problems []string) {
 			name = i.Name.Name
 		}
 		names[name] = p
-		ours := slices.Contains([]string{"parley/world", "parley/world/program", "parley/world/worldsim", "parley/llm"}, p) || strings.HasPrefix(p, own+"/")
+		ours := slices.Contains([]string{"parley/world", "parley/world/program", "parley/world/worldsim", "parley/llm", "github.com/goccy/go-yaml"}, p) || strings.HasPrefix(p, own+"/")
 		if !ours && !slices.Contains(pure(), p) {
-			say(i.Pos(), "imports %s: a world may import parley/world, parley/llm, packages of its own, and pure ones of the standard library", p)
+			say(i.Pos(), "imports %s: a world may import parley/world, parley/llm, packages of its own, github.com/goccy/go-yaml, and pure ones of the standard library", p)
 		}
 		if name == "." {
 			say(i.Pos(), "imports %s as a dot: what is used of it cannot be seen", p)

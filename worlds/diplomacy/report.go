@@ -21,30 +21,19 @@ type report struct {
 	years  []int
 	later  map[int]bool // years that are not the start of some game
 
-	scores    samples // by agent and power
-	centres   samples // by power and year
-	relations samples // by power and power
-	betrayals samples // by agent and agent: in a game
-	success   samples // by agent and kind of order
-	mix       samples // by agent and kind of order: its share
-	conduct   samples // by agent and score
-	ends      map[string]int
-	invalid   map[string]map[string]int // by agent and reason
+	scores    world.Crossed // by agent and power
+	centres   world.Crossed // by power and year
+	relations world.Crossed // by power and power
+	betrayals world.Crossed // by agent and agent: in a game
+	success   world.Crossed // by kind of order and agent
+	mix       world.Crossed // by kind of order and agent: its share
+	conduct   world.Crossed // by agent and score
+	ends      world.Counts
+	invalid   world.Counts // by reason and agent
 	moments   []episodeMoment
 }
 
 type pair = [2]string
-
-// samples holds numbers of episodes by two names.
-type samples map[pair]*world.Sample
-
-func (s samples) at(a, b string, within world.Bounds) *world.Sample {
-	k := pair{a, b}
-	if s[k] == nil {
-		s[k] = &world.Sample{Bounds: within}
-	}
-	return s[k]
-}
 
 // powerScores lists the names of the scores of each power.
 func powerScores() []string {
@@ -77,8 +66,8 @@ type episodeMoment struct {
 // newReport returns a report of no games.
 func newReport() world.Exhibitor {
 	return &report{
-		later: map[int]bool{}, scores: samples{}, centres: samples{}, relations: samples{}, betrayals: samples{}, success: samples{}, mix: samples{}, conduct: samples{},
-		ends: map[string]int{}, invalid: map[string]map[string]int{},
+		later: map[int]bool{}, scores: world.Crossed{}, centres: world.Crossed{}, relations: world.Crossed{}, betrayals: world.Crossed{}, success: world.Crossed{}, mix: world.Crossed{}, conduct: world.Crossed{},
+		ends: world.Counts{}, invalid: world.Counts{},
 	}
 }
 
@@ -97,7 +86,7 @@ func (r *report) Add(p world.Played) {
 	if p.Outcome.Failed != "" || json.Unmarshal(raw, &s) != nil || len(s.Powers) == 0 {
 		return
 	}
-	r.ends[s.Ended]++
+	r.ends[pair{s.Ended}]++
 	byAgent := map[string][]*powerStats{}
 	for _, power := range rules.PowerNames() {
 		st := s.Powers[power]
@@ -117,7 +106,7 @@ func (r *report) Add(p world.Played) {
 	r.addCentres(p.Unit, s.Centres)
 	for a, row := range s.Relations {
 		for b, v := range row {
-			r.relations.at(a, b, world.Bounds{Low: -2, High: 2}).Add(p.Unit, v)
+			r.relations.At(a, b, world.Bounds{Low: -2, High: 2}).Add(p.Unit, v)
 		}
 	}
 	r.addBetrayals(p, &s)
@@ -152,7 +141,7 @@ func (r *report) addBetrayals(p world.Played, s *gameSummary) {
 		}
 	}
 	for k, n := range count {
-		r.betrayals.at(k[0], k[1], world.AtLeast0()).Add(p.Unit, n)
+		r.betrayals.At(k[0], k[1], world.AtLeast0()).Add(p.Unit, n)
 	}
 }
 
@@ -167,11 +156,11 @@ func (r *report) addScores(p world.Played, scoring string) {
 		k := pair{agentOf(p, s.Seat), s.Name}
 		values[k] = append(values[k], s.Value)
 		if s.Name == "score" {
-			r.scores.at(k[0], s.Seat, scoreBounds(s.Name, scoring)).Add(p.Unit, s.Value)
+			r.scores.At(k[0], s.Seat, scoreBounds(s.Name, scoring)).Add(p.Unit, s.Value)
 		}
 	}
 	for k, list := range values {
-		r.conduct.at(k[0], k[1], scoreBounds(k[1], scoring)).Add(p.Unit, list...)
+		r.conduct.At(k[0], k[1], scoreBounds(k[1], scoring)).Add(p.Unit, list...)
 	}
 }
 
@@ -193,7 +182,7 @@ func (r *report) addCentres(u world.Unit, counts []centreCount) {
 			r.years = append(r.years, c.Year)
 		}
 		for _, power := range rules.PowerNames() {
-			r.centres.at(power, fmt.Sprint(c.Year), scoreBounds("centres", "")).Add(u, float64(c.Centres[power]))
+			r.centres.At(power, fmt.Sprint(c.Year), scoreBounds("centres", "")).Add(u, float64(c.Centres[power]))
 		}
 	}
 }
@@ -211,18 +200,15 @@ func (r *report) addAgent(u world.Unit, agent string, list []*powerStats) {
 				mix = append(mix, float64(n)/float64(all))
 			}
 		}
-		r.success.at(agent, kind, world.Share()).Add(u, success...)
-		r.mix.at(agent, kind, world.Share()).Add(u, mix...)
-	}
-	if r.invalid[agent] == nil {
-		r.invalid[agent] = map[string]int{}
+		r.success.At(kind, agent, world.Share()).Add(u, success...)
+		r.mix.At(kind, agent, world.Share()).Add(u, mix...)
 	}
 	for _, st := range list {
 		for reason, n := range st.Refused {
-			r.invalid[agent][reason] += n
+			r.invalid[pair{reason, agent}] += n
 		}
 		if st.Missing > 0 {
-			r.invalid[agent]["order: missing"] += st.Missing
+			r.invalid[pair{"order: missing", agent}] += st.Missing
 		}
 	}
 }
@@ -249,20 +235,20 @@ func (r *report) Exhibits() []world.Exhibit {
 	powers := rules.PowerNames()
 	out := []world.Exhibit{
 		{Name: "diplomacy-conduct", Title: "How agents did", Show: r.showConduct(), Caption: "Means over games; an agent in several seats of a game counts once for it. Success: share of moves, supports and convoys that succeeded. Invalid: share of written orders that were not legal. Betrayals: attacks on a power that called the attacker friendly or ally. Kept: share of checked promises that were kept."},
-		{Name: "diplomacy-powers", Title: "Score by power and agent", Show: heatMap("agent", "power", "score", r.agents, powers, r.scores), Caption: "The mean score of each agent with each power."},
+		{Name: "diplomacy-powers", Title: "Score by power and agent", Show: r.scores.HeatMap(world.HeatMap{Row: "agent", Column: "power", What: "score", Rows: r.agents, Columns: powers}), Caption: "The mean score of each agent with each power."},
 		{Name: "diplomacy-centres", Title: "Centres over the years", Show: r.showCentres(), Caption: "The mean number of supply centres of each power after each year; the first point is the start."},
-		{Name: "diplomacy-orders", Title: "Order success", Show: r.showOrders(r.success, "success"), Caption: "The share of orders of each kind that succeeded. A support succeeds if it is matched and not cut."},
-		{Name: "diplomacy-mix", Title: "Order mix", Show: r.showOrders(r.mix, "share"), Caption: "The share of each kind among the orders of movement phases."},
-		{Name: "diplomacy-ends", Title: "How games ended", Show: r.showEnds()},
+		{Name: "diplomacy-orders", Title: "Order success", Show: r.success.Estimates(world.Estimates{By: []string{"order", "agent"}, What: "success"}, orderKinds(), r.agents), Caption: "The share of orders of each kind that succeeded. A support succeeds if it is matched and not cut."},
+		{Name: "diplomacy-mix", Title: "Order mix", Show: r.mix.Estimates(world.Estimates{By: []string{"order", "agent"}, What: "share"}, orderKinds(), r.agents), Caption: "The share of each kind among the orders of movement phases."},
+		{Name: "diplomacy-ends", Title: "How games ended", Show: r.ends.Bars(world.Bars{X: "end", Y: "games", Labels: r.ends.Labels()}, []string{""})},
 	}
 	if len(r.relations) > 0 {
-		out = append(out, world.Exhibit{Name: "diplomacy-relations", Title: "How powers saw each other", Show: heatMap("power", "seen", "relation", powers, powers, r.relations), Caption: "How the power of the row saw the power of the column, from -2 (enemy) to 2 (ally): the mean over movement phases."})
+		out = append(out, world.Exhibit{Name: "diplomacy-relations", Title: "How powers saw each other", Show: r.relations.HeatMap(world.HeatMap{Row: "power", Column: "seen", What: "relation", Rows: powers, Columns: powers}), Caption: "How the power of the row saw the power of the column, from -2 (enemy) to 2 (ally): the mean over movement phases."})
 	}
 	if len(r.betrayals) > 0 {
-		out = append(out, world.Exhibit{Name: "diplomacy-betrayals", Title: "Who betrays whom", Show: heatMap("betrayer", "betrayed", "betrayals in a game", r.agents, r.agents, r.betrayals), Caption: "How often the agent of the row dislodged, or took a centre from, a power of the agent of the column that called it friendly or ally: the mean over games with both, over all of their seats."})
+		out = append(out, world.Exhibit{Name: "diplomacy-betrayals", Title: "Who betrays whom", Show: r.betrayals.HeatMap(world.HeatMap{Row: "betrayer", Column: "betrayed", What: "betrayals in a game", Rows: r.agents, Columns: r.agents}), Caption: "How often the agent of the row dislodged, or took a centre from, a power of the agent of the column that called it friendly or ally: the mean over games with both, over all of their seats."})
 	}
-	if grid := r.showInvalid(); len(grid.Rows) > 0 {
-		out = append(out, world.Exhibit{Name: "diplomacy-refused", Title: "What was rejected", Show: grid, Caption: "Orders, messages and relations that could not be used, by reason, over all games."})
+	if reasons := r.invalid.Labels(); len(reasons) > 0 {
+		out = append(out, world.Exhibit{Name: "diplomacy-refused", Title: "What was rejected", Show: r.invalid.Grid("reason", reasons, r.agents), Caption: "Orders, messages and relations that could not be used, by reason, over all games."})
 	}
 	if len(r.moments) > 0 {
 		out = append(out, world.Exhibit{Name: "diplomacy-moments", Title: "Key moments", Show: r.showMoments()})
@@ -286,18 +272,6 @@ func (r *report) showConduct() world.Grid {
 	return grid
 }
 
-func heatMap(row, column, what string, rows, columns []string, from samples) world.HeatMap {
-	m := world.HeatMap{Row: row, Column: column, What: what, Rows: rows, Columns: columns}
-	for _, a := range rows {
-		cells := make([]*world.Sample, len(columns))
-		for i, b := range columns {
-			cells[i] = from[pair{a, b}]
-		}
-		m.Cells = append(m.Cells, cells)
-	}
-	return m
-}
-
 func (r *report) showCentres() world.Curves {
 	c := world.Curves{X: "year", Y: "centres"}
 	for _, power := range rules.PowerNames() {
@@ -310,44 +284,6 @@ func (r *report) showCentres() world.Curves {
 		c.Curves = append(c.Curves, curve)
 	}
 	return c
-}
-
-func (r *report) showOrders(from samples, what string) world.Estimates {
-	e := world.Estimates{By: []string{"order", "agent"}, What: what}
-	for _, kind := range orderKinds() {
-		for _, a := range r.agents {
-			if s := from[pair{a, kind}]; s != nil && s.Episodes() > 0 {
-				e.Rows = append(e.Rows, world.Estimated{Labels: []string{kind, a}, Sample: s})
-			}
-		}
-	}
-	return e
-}
-
-func (r *report) showEnds() world.Bars {
-	b := world.Bars{X: "end", Y: "games", Labels: slices.Sorted(maps.Keys(r.ends)), Series: make([]world.BarSeries, 1)}
-	for _, l := range b.Labels {
-		b.Series[0].Values = append(b.Series[0].Values, float64(r.ends[l]))
-	}
-	return b
-}
-
-func (r *report) showInvalid() world.Grid {
-	grid := world.Grid{Columns: append([]string{"reason"}, r.agents...)}
-	reasons := map[string]bool{}
-	for _, counts := range r.invalid {
-		for reason := range counts {
-			reasons[reason] = true
-		}
-	}
-	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
-		row := []any{reason}
-		for _, a := range r.agents {
-			row = append(row, r.invalid[a][reason])
-		}
-		grid.Rows = append(grid.Rows, row)
-	}
-	return grid
 }
 
 func (r *report) showMoments() world.Grid {

@@ -1,13 +1,10 @@
 package rollout
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -26,12 +23,6 @@ type envCommand struct {
 	Idle     time.Duration `default:"1h" placeholder:"DURATION" help:"Close a session after this time without a request. Default: ${default}."`
 	JSON     bool          `name:"json" help:"Print the list as JSON."`
 
-	Image      string        `group:"Sandbox:" default:"docker.io/library/python:3-slim" placeholder:"IMAGE" help:"Image of the containers. Default: ${default}."`
-	Command    string        `group:"Sandbox:" default:"python3 -c" placeholder:"WORDS" help:"What runs a program in a container; the program is added as its last argument. Default: ${default}."`
-	Memory     int           `group:"Sandbox:" default:"256" placeholder:"MIB" help:"Memory of a container, in MiB. Default: ${default}."`
-	Timeout    time.Duration `group:"Sandbox:" name:"test-timeout" default:"10s" placeholder:"DURATION" help:"Maximum time of a program for one test. Default: ${default}."`
-	Containers int           `group:"Sandbox:" default:"0" placeholder:"N" help:"Maximum number of containers at a time. 0: one for each core. Default: ${default}."`
-
 	auth.Flags
 	ClientTimeout time.Duration `group:"clients" name:"client-timeout" default:"1m" placeholder:"DURATION" help:"Maximum time for a client to send a request. Default: ${default}."`
 }
@@ -42,7 +33,7 @@ func (c *envCommand) Run(_ context.Context, p *program.Program) error {
 	if len(c.Names) == 0 {
 		return c.list(p, all)
 	}
-	kinds, err := c.kinds(p.Stop, all) //nolint:contextcheck // Stop ends with ctx, or before
+	kinds, err := c.kinds(all)
 	if err != nil {
 		return program.UsageError{Err: err}
 	}
@@ -67,22 +58,14 @@ func (c *envCommand) Run(_ context.Context, p *program.Program) error {
 	return envhttp.NewEnvServer(envhttp.EnvServerConfig{Kinds: kinds, Sessions: c.Sessions, Idle: c.Idle, Hosts: allowed.Hosts, Origins: allowed.Origins, ClientTimeout: c.ClientTimeout}).Serve(p.Stop, ln) //nolint:contextcheck // Stop ends with ctx, or before
 }
 
-// kinds returns the environments with these names. The sandbox is served only by its own name: it runs programs.
-func (c *envCommand) kinds(ctx context.Context, all []env.Kind) (kinds []env.Kind, err error) {
+// kinds returns the environments with these names.
+func (c *envCommand) kinds(all []env.Kind) (kinds []env.Kind, err error) {
 	for _, name := range c.Names {
-		switch name {
-		case "all":
+		if name == "all" {
 			kinds = append(kinds, all...)
 			continue
-		case env.SandboxName:
-			s, err := env.OpenSandbox(ctx, env.SandboxConfig{Image: c.Image, Command: strings.Fields(c.Command), Memory: c.Memory, Timeout: c.Timeout, Containers: cmp.Or(c.Containers, runtime.NumCPU())})
-			if err != nil {
-				return nil, err
-			}
-			kinds = append(kinds, s.Kind())
-			continue
 		}
-		k, err := env.Find(append(slices.Clip(all), env.Kind{Name: env.SandboxName}), name)
+		k, err := env.Find(all, name)
 		if err != nil {
 			return nil, err
 		}
@@ -100,7 +83,7 @@ type knownEnv struct {
 
 func (c *envCommand) list(p *program.Program, all []env.Kind) error {
 	var known []knownEnv
-	for _, k := range append(slices.Clip(all), env.Kind{Name: env.SandboxName, Doc: env.SandboxDoc}) {
+	for _, k := range all {
 		e := knownEnv{k.Name, k.Doc, k.Seats}
 		if len(e.Seats) == 0 {
 			e.Seats = []string{"agent"}

@@ -627,27 +627,17 @@ func formatNumber(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) 
 func formatBrief(x float64) string { return strconv.FormatFloat(x, 'g', 3, 64) }
 
 func (g *exhibits) showStops() world.Show {
-	counts := map[rules.Stop]map[string]float64{}
+	counts := world.Counts{}
 	for _, e := range g.episodes {
-		if counts[e.stop] == nil {
-			counts[e.stop] = map[string]float64{}
-		}
-		counts[e.stop][e.env]++
+		counts[[2]string{string(e.stop), e.env}]++
 	}
 	b := world.Bars{X: "stop", Y: "episodes"}
-	for _, env := range g.envs {
-		b.Series = append(b.Series, world.BarSeries{Name: env})
-	}
 	for _, stop := range []rules.Stop{rules.StopTerminated, rules.StopTruncated, rules.StopEmpty, rules.StopLength, rules.StopTooLong, rules.StopMaxSteps, rules.StopFailed} {
-		if counts[stop] == nil {
-			continue
-		}
-		b.Labels = append(b.Labels, string(stop))
-		for i, env := range g.envs {
-			b.Series[i].Values = append(b.Series[i].Values, counts[stop][env])
+		if slices.Contains(counts.Labels(), string(stop)) {
+			b.Labels = append(b.Labels, string(stop))
 		}
 	}
-	return b
+	return counts.Bars(b, g.envs)
 }
 
 // minShare is the smallest share of the time that is shown.

@@ -3,8 +3,7 @@
 // and the server for trainers (training).
 //
 // Its own files have the commands env, trainer and trajectories, the part of a report that is special to
-// rollouts (exhibit.go), the lessons that later runs can use (experience.go), and a player for the simulated
-// provider (standin.go).
+// rollouts (exhibit.go), and a player for the simulated provider (standin.go).
 package rollout
 
 import (
@@ -32,11 +31,6 @@ func (definition) Code(p *rules.Params) []world.CodeName { return envhttp.CodeNa
 // WithCode returns the kind with its environments in Python.
 func (definition) WithCode(codes world.Codes) world.Kind {
 	return world.Define(definition{codes: codes})
-}
-
-// Load also reads lessons from run files.
-func (d definition) Load(p *rules.Params, files world.Files) (advice []string, err error) {
-	return d.Definition.Load(p, lessonFiles{files})
 }
 
 // Actor connects to the environments.

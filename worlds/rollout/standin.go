@@ -25,7 +25,7 @@ import (
 // Models with small, mini, nano or tiny in their names are a little worse than others, and those with large,
 // pro, max or huge a little better.
 func standInText(model string, req *llm.Request, seed uint64) (string, bool) {
-	rules := worldsim.Instructions(req) // lessons may follow the rules
+	rules := worldsim.Instructions(req)
 	if req.Schema != nil || len(req.Tools) > 0 && !strings.Contains(rules, shopSign) {
 		return "", false
 	}
@@ -122,8 +122,7 @@ func (t *turn) calculate() (string, bool) {
 		return t.estimate(), true
 	}
 	fields := strings.Fields(m[1])
-	// Without this hint it may calculate from left to right.
-	inOrder := !strings.Contains(t.rules, "products first") && t.fails(1-(1-t.skill)/3)
+	inOrder := t.fails(1 - (1-t.skill)/3)
 	var work strings.Builder
 	terms, signs := []int{parseDigits(fields[0])}, []string{}
 	for i := 1; i+1 < len(fields); i += 2 {

@@ -71,7 +71,7 @@ func (c *trainerCommand) config(p *program.Program, run program.Run) (cfg traini
 		}
 	}
 	cfg = training.Config{
-		Position: run.File() + "-position", ClientTimeout: c.ClientTimeout, Grace: c.Grace, Group: params.Group, Ahead: c.MaxAhead,
+		Memory: run.File() + "-trainer", ClientTimeout: c.ClientTimeout, Grace: c.Grace, Group: params.Group, Ahead: c.MaxAhead,
 		Plan: func(o training.Override) (training.Prepared, error) { return prepare(p.Stop, run, o) },
 		Open: func() (journal.Parts, func() error, error) {
 			file, err := openRun(p, run.File())

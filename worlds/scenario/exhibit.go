@@ -28,7 +28,7 @@ type exhibitor struct {
 	ends   [][]occurrence // by cell: why each episode ended
 	whys   []string
 
-	wrote   map[[2]string]*world.Sample
+	wrote   world.Crossed
 	conduct map[string]*conduct
 	pacts   []*pactCount
 	checks  []*checkCount
@@ -67,7 +67,7 @@ type (
 )
 
 func newExhibitor() world.Exhibitor {
-	return &exhibitor{points: map[point]*world.Sample{}, wrote: map[[2]string]*world.Sample{}, conduct: map[string]*conduct{}}
+	return &exhibitor{points: map[point]*world.Sample{}, wrote: world.Crossed{}, conduct: map[string]*conduct{}}
 }
 
 // Add adds an episode. For a failed episode, only its end and its checks count.
@@ -153,11 +153,7 @@ func (g *exhibitor) addActors(u world.Unit, r outcomeData) {
 			if other.Actor == a.Actor {
 				continue
 			}
-			k := [2]string{a.Actor, other.Actor}
-			if g.wrote[k] == nil {
-				g.wrote[k] = &world.Sample{Bounds: world.AtLeast0()}
-			}
-			g.wrote[k].Add(u, float64(a.Wrote[other.Actor]))
+			g.wrote.At(a.Actor, other.Actor, world.AtLeast0()).Add(u, float64(a.Wrote[other.Actor]))
 			messages += a.Wrote[other.Actor]
 		}
 		c.statements.Add(u, float64(a.Statements))
@@ -446,16 +442,14 @@ func (g *exhibitor) showEvents(names []string) world.Estimates {
 func (g *exhibitor) talk() []world.Exhibit {
 	var out []world.Exhibit
 	picture, spoke := newGraph(g.actors), false
-	heat := world.HeatMap{Row: "from", Column: "to", What: "messages in an episode", Rows: g.actors, Columns: g.actors}
-	for i, from := range g.actors {
-		cells := make([]*world.Sample, len(g.actors))
-		for j, to := range g.actors {
-			if s := g.wrote[[2]string{from, to}]; s != nil && s.Episodes() > 0 {
-				cells[j], picture.wrote[i][j] = s, s.Estimate(0.95).Value
+	heat := g.wrote.HeatMap(world.HeatMap{Row: "from", Column: "to", What: "messages in an episode", Rows: g.actors, Columns: g.actors})
+	for i, row := range heat.Cells {
+		for j, s := range row {
+			if s != nil {
+				picture.wrote[i][j] = s.Estimate(0.95).Value
 				spoke = spoke || picture.wrote[i][j] > 0
 			}
 		}
-		heat.Cells = append(heat.Cells, cells)
 	}
 	if spoke {
 		out = append(out,

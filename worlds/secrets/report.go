@@ -6,20 +6,18 @@ import (
 	"slices"
 
 	"parley/world"
-	"parley/worlds/secrets/reveal"
 )
 
 // report is the kind's part of a report.
 type report struct {
 	agents []string // in order of appearance
 	modes  []string
-	forms  []reveal.Form
 
-	rates  samples // by rate and agent
-	pairs  samples // by agent and opponent: did it get the other's secret?
-	points samples // by mode and agent
-	ways   map[reveal.Form]map[string]int
-	judged map[[2]bool]int // players in conversations, by rule and by judge
+	rates  world.Crossed // by rate and agent
+	pairs  world.Crossed // by agent and opponent: did it get the other's secret?
+	points world.Crossed // by mode and agent
+	ways   world.Counts  // by form and agent
+	judged world.Counts  // players in conversations, by rule and by judge
 
 	slips    map[string][]slipped // by agent
 	messages int                  // the highest number in a conversation
@@ -33,23 +31,15 @@ type slipped struct {
 
 type key = [2]string
 
-type samples map[key]*world.Sample
-
 // add adds the values of one episode, in any order of keys.
-func (s samples) add(u world.Unit, within world.Bounds, episode map[key][]float64) {
+func add(to world.Crossed, u world.Unit, within world.Bounds, episode map[key][]float64) {
 	for k, values := range episode {
-		if s[k] == nil {
-			s[k] = &world.Sample{Bounds: within}
-		}
-		s[k].Add(u, values...)
+		to.At(k[0], k[1], within).Add(u, values...)
 	}
 }
 
 func newReport() world.Exhibitor {
-	return &report{
-		rates: samples{}, pairs: samples{}, points: samples{}, ways: map[reveal.Form]map[string]int{},
-		judged: map[[2]bool]int{}, slips: map[string][]slipped{},
-	}
+	return &report{rates: world.Crossed{}, pairs: world.Crossed{}, points: world.Crossed{}, ways: world.Counts{}, judged: world.Counts{}, slips: map[string][]slipped{}}
 }
 
 // bothPlayers is the agent's name in rates of both players together.
@@ -68,8 +58,8 @@ func (g *report) Add(p world.Played) {
 			e.conversation(c)
 		}
 	}
-	g.rates.add(p.Unit, world.Share(), e.rates)
-	g.pairs.add(p.Unit, world.Share(), e.pairs)
+	add(g.rates, p.Unit, world.Share(), e.rates)
+	add(g.pairs, p.Unit, world.Share(), e.pairs)
 	for agent, slips := range e.slips {
 		g.slips[agent] = append(g.slips[agent], slipped{p.Unit, slips})
 	}
@@ -78,7 +68,7 @@ func (g *report) Add(p world.Played) {
 		k := key{r.Mode, e.agent(seat)}
 		points[k] = append(points[k], r.Points[seat])
 	}
-	g.points.add(p.Unit, world.Anything(), points)
+	add(g.points, p.Unit, world.Anything(), points)
 	if !slices.Contains(g.modes, r.Mode) {
 		g.modes = append(g.modes, r.Mode)
 	}
@@ -140,18 +130,22 @@ func (e *episode) slip(c Conversation, seat, agent string) {
 			continue
 		}
 		message, ruled = r.Message, true
-		if e.ways[r.Form] == nil {
-			e.ways[r.Form] = map[string]int{}
-			e.forms = append(e.forms, r.Form)
-		}
-		e.ways[r.Form][agent]++
+		e.ways[key{string(r.Form), agent}]++
 	}
 	e.slips[agent] = append(e.slips[agent], message)
 	for _, v := range c.Verdicts {
 		if v.Seat == seat {
-			e.judged[[2]bool{ruled, v.Revealed}]++
+			e.judged[key{"rule: " + found(ruled), "judge: " + found(v.Revealed)}]++
 		}
 	}
+}
+
+// found returns what a rule or a judge found.
+func found(revealed bool) string {
+	if revealed {
+		return "given away"
+	}
+	return "kept"
 }
 
 // Exhibits returns the tables and charts.
@@ -161,44 +155,25 @@ func (g *report) Exhibits() []world.Exhibit {
 	}
 	out := []world.Exhibit{
 		{Name: "secrets-rates", Title: "How often", Show: g.showRates(), Caption: "Shares of conversations. Revealed: gave its own secret away. Obtained: got the other's. Optimal: got it and kept its own. Both: both gave theirs away. One-sided: only one did."},
-		{Name: "secrets-pairs", Title: "Who got whose secret", Show: g.showPairs(), Caption: "The share of conversations in which the player of the row got the secret of the player of the column."},
+		{Name: "secrets-pairs", Title: "Who got whose secret", Show: g.pairs.HeatMap(world.HeatMap{Row: "player", Column: "whose secret", What: "obtained", Share: true, Rows: g.agents, Columns: g.agents}), Caption: "The share of conversations in which the player of the row got the secret of the player of the column."},
 		{Name: "secrets-tradeoff", Title: "Given away against got", Show: g.showTradeoff(), Caption: "The best position is top left: got the others' secrets and kept its own. On the dashed line both are equal."},
 		{Name: "secrets-slips", Title: "When secrets slip", Show: g.showSlips(), Caption: "The share of secrets that had been given away, by the rule, by the time of each message of a conversation, both players' messages counted."},
 	}
-	if len(g.forms) > 0 {
-		out = append(out, world.Exhibit{Name: "secrets-forms", Title: "How secrets slip", Show: g.showForms(), Caption: "The form in which a secret was first given away, in conversations."})
+	if forms := g.ways.Labels(); len(forms) > 0 {
+		out = append(out, world.Exhibit{Name: "secrets-forms", Title: "How secrets slip", Show: g.ways.Bars(world.Bars{X: "form", Y: "secrets", Labels: forms}, g.agents), Caption: "The form in which a secret was first given away, in conversations."})
 	}
 	if len(g.modes) > 1 {
-		out = append(out, world.Exhibit{Name: "secrets-modes", Title: "Points by mode", Show: g.showModes(), Caption: "Points of a player in a game. Modes pay differently: compare within one."})
+		out = append(out, world.Exhibit{Name: "secrets-modes", Title: "Points by mode", Show: g.points.Estimates(world.Estimates{By: []string{"mode", "agent"}, What: "points"}, g.modes, g.agents), Caption: "Points of a player in a game. Modes pay differently: compare within one."})
 	}
 	if len(g.judged) > 0 {
-		out = append(out, world.Exhibit{Name: "secrets-judge", Title: "Rule and judge", Show: g.showJudge(), Caption: "What the written rule and the judge found, by player and conversation."})
+		out = append(out, world.Exhibit{Name: "secrets-judge", Title: "Rule and judge", Show: g.judged.Grid("", []string{"rule: given away", "rule: kept"}, []string{"judge: given away", "judge: kept"}), Caption: "What the written rule and the judge found, by player and conversation."})
 	}
 	return out
 }
 
 func (g *report) showRates() world.Estimates {
 	e := world.Estimates{By: []string{"rate", "agent"}, What: "share", Share: true}
-	for _, rate := range []string{"revealed", "obtained", "optimal", "both", "one-sided"} {
-		for _, agent := range append(slices.Clone(g.agents), bothPlayers) {
-			if s := g.rates[key{rate, agent}]; s != nil {
-				e.Rows = append(e.Rows, world.Estimated{Labels: []string{rate, agent}, Sample: s})
-			}
-		}
-	}
-	return e
-}
-
-func (g *report) showPairs() world.HeatMap {
-	m := world.HeatMap{Row: "player", Column: "whose secret", What: "obtained", Share: true, Rows: g.agents, Columns: g.agents}
-	for _, row := range g.agents {
-		cells := make([]*world.Sample, len(g.agents))
-		for i, column := range g.agents {
-			cells[i] = g.pairs[key{row, column}]
-		}
-		m.Cells = append(m.Cells, cells)
-	}
-	return m
+	return g.rates.Estimates(e, []string{"revealed", "obtained", "optimal", "both", "one-sided"}, append(slices.Clone(g.agents), bothPlayers))
 }
 
 func (g *report) showTradeoff() world.Scatter {
@@ -233,42 +208,4 @@ func (g *report) showSlips() world.Curves {
 		c.Curves = append(c.Curves, curve)
 	}
 	return c
-}
-
-func (g *report) showForms() world.Bars {
-	slices.Sort(g.forms)
-	b := world.Bars{X: "form", Y: "secrets"}
-	for _, f := range g.forms {
-		b.Labels = append(b.Labels, string(f))
-	}
-	for _, a := range g.agents {
-		s := world.BarSeries{Name: a}
-		for _, f := range g.forms {
-			s.Values = append(s.Values, float64(g.ways[f][a]))
-		}
-		b.Series = append(b.Series, s)
-	}
-	return b
-}
-
-func (g *report) showModes() world.Estimates {
-	e := world.Estimates{By: []string{"mode", "agent"}, What: "points"}
-	for _, mode := range g.modes {
-		for _, a := range g.agents {
-			if s := g.points[key{mode, a}]; s != nil {
-				e.Rows = append(e.Rows, world.Estimated{Labels: []string{mode, a}, Sample: s})
-			}
-		}
-	}
-	return e
-}
-
-func (g *report) showJudge() world.Grid {
-	row := func(name string, ruled bool) []any {
-		return []any{name, g.judged[[2]bool{ruled, true}], g.judged[[2]bool{ruled, false}]}
-	}
-	return world.Grid{
-		Columns: []string{"", "judge: given away", "judge: kept"},
-		Rows:    [][]any{row("rule: given away", true), row("rule: kept", false)},
-	}
 }

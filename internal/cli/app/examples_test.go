@@ -34,7 +34,6 @@ func smaller() map[string][]string {
 		"evolve-reflect.yaml":            {"params.max_generations=2", "params.problems.validation=10", "params.problems.test=10"},
 		"evolve-against-random.yaml":     {"params.max_generations=1", "params.problems.test=10", "plan.matrix.repeat=1"},
 		"rollout.yaml":                   {"episodes=2"},
-		"rollout-experience.yaml":        {"episodes=2"},
 		"rollout-maze.yaml":              {"episodes=2"},
 		"rollout-negotiation.yaml":       {"episodes=2"},
 		"rollout-tools.yaml":             {"episodes=2"},
@@ -55,7 +54,7 @@ func smaller() map[string][]string {
 
 // elsewhere are examples that need a server beside them; their own tests play them.
 func elsewhere() []string {
-	return []string{"diplomacy-person.yaml", "replicas.yaml", "secrets-batch.yaml", "rollout-count.yaml", "rollout-openenv.yaml", "rollout-mcp.yaml", "rollout-sandbox.yaml"}
+	return []string{"diplomacy-person.yaml", "replicas.yaml", "secrets-batch.yaml", "rollout-count.yaml", "rollout-openenv.yaml", "rollout-mcp.yaml"}
 }
 
 // TestExamples plays every plan of the examples on the simulated provider, one call at a

@@ -16,8 +16,6 @@ import (
 	"parley/internal/kit/files"
 	"parley/internal/kit/yamltree"
 	"parley/internal/run/dataset"
-	"parley/internal/run/runfile"
-	"parley/journal"
 	"parley/world"
 )
 
@@ -190,7 +188,6 @@ var (
 	_ world.Files        = (*Files)(nil)
 	_ world.RowReader    = (*Files)(nil)
 	_ world.FolderLister = (*Files)(nil)
-	_ journal.Opener     = (*Files)(nil)
 	_ world.Document     = (*decodedFile)(nil)
 )
 
@@ -329,49 +326,4 @@ func (d *decodedFile) Fault(key, format string, args ...any) error {
 	one.Add(d.Position(p), p, format, args...)
 	d.Errs = append(d.Errs, &Error{Key: p.String()}) // so that it is not reported again
 	return one.Err()
-}
-
-// OpenRun opens a run file that the plan names. It can be read until the plan has been read.
-func (f *Files) OpenRun(name string) (journal.File, error) {
-	path, err := f.allowedPath(name)
-	if err != nil {
-		return nil, err
-	}
-	store, err := runfile.OpenRead(path)
-	if err != nil {
-		return nil, err
-	}
-	return runFile{store, f.ctx}, nil
-}
-
-// runFile is a run file that is read for a plan.
-type runFile struct {
-	*runfile.Store
-	plan context.Context //nolint:containedctx // of the call of Load that it is made for
-}
-
-// Head reads the head of the file.
-func (r runFile) Head(ctx context.Context) (*journal.Head, error) {
-	if err := context.Cause(ctx); err != nil {
-		return nil, err
-	}
-	return r.Store.Head(r.plan) //nolint:contextcheck // it ends when the plan has been read
-}
-
-// Outcomes reads ends of episodes.
-func (r runFile) Outcomes(ctx context.Context, entries []int, each func(*journal.Ended) error) error {
-	if err := context.Cause(ctx); err != nil {
-		return err
-	}
-	return r.Store.Outcomes(r.plan, entries, each) //nolint:contextcheck // it ends when the plan has been read
-}
-
-// Read reads entries of the file.
-func (r runFile) Read(ctx context.Context, in journal.Span, each func(journal.Entry) error) error {
-	return r.Store.Read(ctx, in, func(e journal.Entry) error {
-		if err := context.Cause(r.plan); err != nil {
-			return err
-		}
-		return each(e)
-	})
 }

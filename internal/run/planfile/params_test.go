@@ -28,8 +28,8 @@ func TestParamsAllAtOnce(t *testing.T) {
 			[]string{"params.rounds", "params.messages", "params.scoring", "params.templates.FRANCE", "params.templates.MARS", "params.start", "params.prompts.ALL.orders", "params.prompts.ALL.talk"},
 		},
 		"rollout": {
-			`{env: "a b", servers: [ftp://x, http://a, http://a], max_steps: 0, seats: [x, x], pool: {timeout: 0s}, experience: {count: 0, template: "{{lessons}}"}}`,
-			[]string{"params.env", "params.servers[0]", "params.servers[2]", "params.max_steps", "params.seats[1]", "params.pool.timeout", "params.experience.count", "params.experience.template"},
+			`{env: "a b", servers: [ftp://x, http://a, http://a], max_steps: 0, seats: [x, x], pool: {timeout: 0s}}`,
+			[]string{"params.env", "params.servers[0]", "params.servers[2]", "params.max_steps", "params.seats[1]", "params.pool.timeout"},
 		},
 		"scenario": {
 			`{folder: drought, set: {nothing: 1, events.hot_summer.probability: 7, metrics: {none: {unit: x}}}}`,

@@ -4,8 +4,6 @@
 //
 // An environment is plain Go that starts nothing and does not wait. The same params, seed and actions give the
 // same prompts and rewards. Any text is an action, if a bad one, and none makes it panic or grow without bound.
-//
-// The sandbox is the exception: it runs programs that models write, in containers, and is made only on request.
 package env
 
 import (
@@ -35,12 +33,6 @@ type Env interface {
 type Drawn interface {
 	// Draw returns its state as text, for people.
 	Draw() string
-}
-
-// Failing is an Env that can fail, such as one that starts programs.
-type Failing interface {
-	// Failure returns why the last step has no result, or nil.
-	Failure() error
 }
 
 // Kind is a family of environments.

@@ -246,10 +246,6 @@ func (s *Server) withSession(answer func(*serverSession, *http.Request) (any, er
 			return
 		}
 		out, err := answer(e, r)
-		if _, broken := errors.AsType[*brokenError](err); broken {
-			writeError(w, http.StatusInternalServerError, err)
-			return
-		}
 		if err != nil {
 			writeError(w, http.StatusBadRequest, err)
 			return
@@ -257,9 +253,6 @@ func (s *Server) withSession(answer func(*serverSession, *http.Request) (any, er
 		writeJSON(w, http.StatusOK, out)
 	}
 }
-
-// brokenError means that an environment failed, and not the request.
-type brokenError struct{ error }
 
 func (e *serverSession) prompt(*http.Request) (any, error) {
 	if p := e.env.Prompt(); p != nil {
@@ -283,9 +276,6 @@ func (e *serverSession) step(r *http.Request) (any, error) {
 		return nil, errors.New("action: is missing")
 	}
 	out := e.env.Step(*in.Action)
-	if f, ok := e.env.(env.Failing); ok && f.Failure() != nil {
-		return nil, &brokenError{f.Failure()}
-	}
 	e.steps++
 	e.done = out.Done()
 	if len(out.Observation) == 0 {

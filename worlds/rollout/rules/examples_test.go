@@ -22,8 +22,8 @@ func TestExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]int{
-		"rollout.yaml": 80, "rollout-maze.yaml": 50, "rollout-count.yaml": 40, "rollout-negotiation.yaml": 120, "rollout-openenv.yaml": 40, "rollout-tasks.yaml": 14, "rollout-refill.yaml": 24, "rollout-experience.yaml": 80, "rollout-tools.yaml": 80,
-		"rollout-judge.yaml": 40, "rollout-mcp.yaml": 20, "rollout-sandbox.yaml": 4, "rollout-compare.yaml": 40,
+		"rollout.yaml": 80, "rollout-maze.yaml": 50, "rollout-count.yaml": 40, "rollout-negotiation.yaml": 120, "rollout-openenv.yaml": 40, "rollout-tasks.yaml": 14, "rollout-refill.yaml": 24, "rollout-tools.yaml": 80,
+		"rollout-judge.yaml": 40, "rollout-mcp.yaml": 20, "rollout-compare.yaml": 40,
 	}
 	played := 0
 	for _, name := range names {

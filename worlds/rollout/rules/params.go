@@ -33,7 +33,6 @@ type Params struct {
 	Tools        Tools           `json:"tools" doc:"Tools for agents that the environment does not have."`
 	Judge        JudgeParams     `json:"judge" doc:"A model that gives a part of the rewards, after the last step."`
 	Judgement    *Group          `json:"judgement,omitempty" doc:"Group that the episode judges; set for each judgement."`
-	Experience   Experience      `json:"experience" doc:"Lessons from earlier episodes, for the agents that are trained."`
 	OpenEnv      OpenEnv         `json:"openenv" doc:"How observations become prompts and answers become actions, with protocol openenv."`
 	Pool         Pool            `json:"pool" doc:"Limits of the pool of environments."`
 }
@@ -73,8 +72,7 @@ func (Definition) Defaults() *Params {
 	return &Params{
 		Env: "arithmetic", Servers: []string{}, Protocol: ProtocolV1, EnvParams: json.RawMessage("{}"), Seats: []string{"agent"},
 		MaxSteps: 1000, MessageCut: -1, Retries: 2, MaxStaleness: -1, Stale: StaleDrop, OpenEnv: OpenEnv{Action: "message"},
-		Experience: Experience{Pick: PickBest, Count: 1, Template: "What earlier attempts taught:\n\n{lessons}"},
-		Refill:     refillDefaults(), Judge: judgeDefaults(),
+		Refill: refillDefaults(), Judge: judgeDefaults(),
 		Pool: Pool{Timeout: 5 * world.Minute, Patience: 2 * world.Minute},
 	}
 }
@@ -88,7 +86,6 @@ func (p *Params) check() error {
 	p.checkServers(c)
 	p.checkSizes(c)
 	p.checkSeats(c)
-	p.checkExperience(c)
 	p.checkTools(c)
 	p.Refill.check(c)
 	p.Judge.check(c, p.Seats, seatName.MatchString)

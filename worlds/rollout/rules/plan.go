@@ -3,7 +3,6 @@ package rules
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"parley/world"
@@ -14,37 +13,32 @@ import (
 // other, so that groups are complete early.
 //
 // With a judge of groups, the episodes of each stage are followed by judgements, one for each group.
-func (Definition) Plan(p *Params, cell world.Spec, seed uint64) (world.Plan, error) {
+func (Definition) Plan(p *Params, cell world.Spec, _ uint64) (world.Plan, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	plan, err := p.plan(cell, seed)
+	plan, err := p.plan(cell)
 	if err != nil || !p.Judge.comparesGroups() {
 		return plan, err
 	}
 	return p.judged(plan)
 }
 
-func (p *Params) plan(cell world.Spec, seed uint64) (_ world.Plan, err error) {
+func (p *Params) plan(cell world.Spec) (world.Plan, error) {
 	tasks, err := parseTasks(p.Tasks)
 	switch {
 	case err != nil:
 		return nil, paramErrorf("tasks", "%v", err)
 	case p.Refill.Useful > 0:
-		return p.refill(tasks, cell, seed)
-	case len(tasks) == 0 && p.Experience.Lessons == "":
-		return planGroups(group(cell, p.Group))
+		return p.refill(tasks, cell)
 	case len(tasks) == 0:
-		if cell, err = p.spec(cell, seed); err != nil {
-			return nil, err
-		}
 		return planGroups(group(cell, p.Group))
 	}
 	all := make([]world.Group, 0, len(tasks))
 	for i, task := range tasks {
 		task = task.nth(cell.Deal)
 		task.Index += cell.Deal * len(tasks)
-		g, err := p.played(task, cell.WithDeal(cell.Deal*len(tasks)+i), seed)
+		g, err := p.played(task, cell.WithDeal(cell.Deal*len(tasks)+i))
 		if err != nil {
 			return nil, err
 		}
@@ -54,7 +48,7 @@ func (p *Params) plan(cell world.Spec, seed uint64) (_ world.Plan, err error) {
 }
 
 // played returns the group of a task.
-func (p *Params) played(task Task, cell world.Spec, seed uint64) (world.Group, error) {
+func (p *Params) played(task Task, cell world.Spec) (world.Group, error) {
 	one := *p
 	one.Tasks, one.Environments, one.Refill = "", "", Refill{}
 	one.Env, one.EnvParams = task.Env, task.Params
@@ -63,13 +57,17 @@ func (p *Params) played(task Task, cell world.Spec, seed uint64) (world.Group, e
 		task.Params = nil
 		one.Task = &task
 	}
-	spec, err := one.spec(cell, seed)
-	return group(spec, size), err
+	params, err := json.Marshal(one)
+	if err != nil {
+		return world.Group{}, fmt.Errorf("rollout: params: %w", err)
+	}
+	cell.Params = params
+	return group(cell, size), nil
 }
 
 // refill returns a plan that plays groups of the tasks, or of the params' own environment if there are none, until
 // enough are useful.
-func (p *Params) refill(tasks []Task, cell world.Spec, seed uint64) (world.Plan, error) {
+func (p *Params) refill(tasks []Task, cell world.Spec) (world.Plan, error) {
 	own := len(tasks) == 0
 	if own {
 		tasks = []Task{{Env: p.Env, Params: p.EnvParams, Group: p.Env, Size: p.Group}}
@@ -86,7 +84,7 @@ func (p *Params) refill(tasks []Task, cell world.Spec, seed uint64) (world.Plan,
 		if own && t.Group == p.Env {
 			t.Group = "" // a new deal is a new task
 		}
-		return p.played(t, cell.WithDeal(deal), seed)
+		return p.played(t, cell.WithDeal(deal))
 	}), nil
 }
 
@@ -120,20 +118,9 @@ func (d Definition) Forecast(p *Params, cell world.Spec, seed uint64) ([]world.P
 	return []world.Part{part, {Name: "judgements", Like: []world.Spec{like}, Low: low, High: high, Stages: stages}}, err
 }
 
-// Uniform reports whether every deal is the same: tasks and lessons change with the deal, and a refill has only one.
+// Uniform reports whether every deal is the same: tasks change with the deal, and a refill has only one.
 func (Definition) Uniform(p *Params) bool {
-	return p.Tasks == "" && p.Experience.Lessons == "" && p.Refill.Useful == 0 && !p.Judge.comparesGroups()
-}
-
-// spec returns the spec of a task: cell with the params and the lessons.
-func (p Params) spec(cell world.Spec, seed uint64) (_ world.Spec, err error) {
-	if p.Experience, err = p.Experience.withLessons(p.Env, cell.Deal, seed); err != nil {
-		return cell, err
-	}
-	if cell.Params, err = json.Marshal(p); err != nil {
-		return cell, fmt.Errorf("rollout: params: %w", err)
-	}
-	return cell, nil
+	return p.Tasks == "" && p.Refill.Useful == 0 && !p.Judge.comparesGroups()
 }
 
 func group(spec world.Spec, n int) world.Group { return world.Group{Spec: spec, Size: max(1, n)} }
@@ -195,5 +182,5 @@ func (Definition) Load(p *Params, files world.Files) (advice []string, err error
 	if p.Environments != "" {
 		p.Tasks, advice, err = loadTasks(p.Environments, files)
 	}
-	return advice, errors.Join(err, p.loadLessons(files))
+	return advice, err
 }

@@ -27,7 +27,7 @@ func (d disk) YAML(name string, v any) (world.Document, error) {
 func (d disk) Rows(name string) iter.Seq2[json.RawMessage, error] {
 	text, ok := d[name]
 	if !ok {
-		return failedRows(errors.New("there is no " + name))
+		return func(yield func(json.RawMessage, error) bool) { yield(nil, errors.New("there is no "+name)) }
 	}
 	return func(yield func(json.RawMessage, error) bool) {
 		for line := range strings.Lines(text) {
@@ -114,8 +114,7 @@ func TestGroupsWithoutAFile(t *testing.T) {
 	}
 }
 
-// TestUniform checks that deals are the same if the kind reports so, and that it does not with tasks and
-// lessons.
+// TestUniform checks that deals are the same if the kind reports so, and that it does not with tasks.
 func TestUniform(t *testing.T) {
 	t.Parallel()
 	p := Definition{}.Defaults()
@@ -127,10 +126,10 @@ func TestUniform(t *testing.T) {
 	if !(Definition{}).Uniform(p) || !reflect.DeepEqual(first, later) {
 		t.Errorf("%v, %v", first, later)
 	}
-	tasks, lessons := *p, *p
-	tasks.Tasks, lessons.Experience.Lessons = "x", "x"
-	if (Definition{}).Uniform(&tasks) || (Definition{}).Uniform(&lessons) {
-		t.Error("tasks and lessons depend on the deal")
+	tasks := *p
+	tasks.Tasks = "x"
+	if (Definition{}).Uniform(&tasks) {
+		t.Error("tasks depend on the deal")
 	}
 }
 

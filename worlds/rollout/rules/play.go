@@ -180,9 +180,6 @@ func (p *try) round(t *world.Table, prompt Prompt, seats []string, action Action
 	var calls []world.Call
 	for _, seat := range seats {
 		if ms := cutMessages(p.aside.in(seat, prompt[seat].Messages), p.MessageCut); len(ms) > 0 {
-			if p.trains[seat] {
-				ms = p.Experience.addTo(ms)
-			}
 			calls = append(calls, world.Call{Seat: seat, Label: "action", Ask: llm.Request{
 				Messages: ms, Tools: p.offer(prompt[seat].Tools), TokenIDs: p.Tokens, Logprobs: p.Tokens,
 			}})

@@ -12,8 +12,8 @@
 //
 // play.go plays one try at an episode, ledger.go assigns rewards to answers, and judge.go lets a model add to
 // them. plan.go makes groups of episodes, from the tasks of a file (tasks.go) and, with a refill, from outcomes
-// (refill.go). experience.go picks lessons, story.go describes an episode, and protocol.go has the data that a
-// rollout and its environment exchange.
+// (refill.go). story.go describes an episode, and protocol.go has the data that a rollout and its environment
+// exchange.
 package rules
 
 import (
@@ -131,8 +131,6 @@ type Data struct {
 	Steps int    `json:"steps"` // taken by the environment
 	Tries int    `json:"tries"` // 1, and one more each time the environment was lost
 	Rows  []Row  `json:"rows"`
-	// Experience lists the names of the lessons that agents got.
-	Experience []string `json:"experience,omitempty"`
 	// Unmatched counts rewards for agents that had not acted.
 	Unmatched int `json:"unmatched,omitempty"`
 	// Verdicts are the parts of the rewards, if there is a judge. The rewards of rows are the whole ones: what a judge adds
@@ -177,7 +175,7 @@ func (p *try) outcome() world.Outcome {
 	d := Data{
 		Env: p.Env, Stop: p.stop, Steps: p.steps, Tries: p.opening.Try + 1,
 		Rows: p.rewards.close(ending, p.trains), Unmatched: p.rewards.unmatched,
-		Experience: p.Experience.pickedNames(), Verdicts: p.verdicts,
+		Verdicts: p.verdicts,
 	}
 	if p.Task != nil {
 		d.Group, d.Task = p.Task.Group, p.Task.Index

@@ -72,8 +72,7 @@ func (l *lab) order(i int) int {
 }
 
 // TestKilled kills servers with kill -9 while they play and stream. A client that returns with its last cursor
-// gets every row once, in the order of an undisturbed reader. A client without a cursor gets every row at least
-// once.
+// gets every row once, in the order of an undisturbed reader.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	groups := 40
@@ -83,17 +82,11 @@ func TestKilled(t *testing.T) {
 	l := newLab(t, 2*groups)
 	cursor, kills, midway := "", 0, 0
 	var got []string
-	buffered := map[string]int{}
 	for done := false; !done; kills++ {
 		server := testkit.Start(t, fmt.Sprintf("%d %s", l.episodes, l.file))
 		url := server.Line(t)
-		post(t, url+"/v1/start", nil)
+		start(t, url)
 		cursor, done = readStream(t, url, cursor, 1+kills%5, &got)
-		var b batch
-		post(t, url+"/get_rollout_data", &b)
-		for _, i := range b.Data.Data {
-			buffered[i.UID]++
-		}
 		if state(t, url) == Playing {
 			midway++
 		}
@@ -108,16 +101,8 @@ func TestKilled(t *testing.T) {
 	if !slices.Equal(got, want) || len(want) != groups {
 		t.Errorf("%d groups: %v\nwant %d: %v", len(got), got, len(want), want)
 	}
-	for _, i := range s.batch("").Data.Data {
-		buffered[i.UID]++
-	}
-	twice := 0
-	for _, n := range buffered {
-		twice += n - 1
-	}
-	t.Logf("%d kills, %d during play; without a cursor %d of %d rows were repeated", kills, midway, twice, len(buffered))
-	if len(buffered) != 2*groups || kills < 5 || midway == 0 {
-		t.Errorf("%d of %d rows, %d kills", len(buffered), 2*groups, kills)
+	if kills < 5 || midway == 0 {
+		t.Errorf("%d kills, %d during play", kills, midway)
 	}
 }
 
@@ -149,19 +134,13 @@ func readStream(t *testing.T, url, cursor string, limit int, got *[]string) (at 
 	return cursor, false
 }
 
-func post(t *testing.T, url string, into any) {
+func start(t *testing.T, url string) {
 	t.Helper()
-	res, err := http.Post(url, "application/json", strings.NewReader("{}"))
+	res, err := http.Post(url+"/v1/start", "application/json", strings.NewReader("{}"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer res.Body.Close()
-	if into == nil {
-		return
-	}
-	if err := json.NewDecoder(res.Body).Decode(into); err != nil {
-		t.Fatal(err)
-	}
+	res.Body.Close()
 }
 
 func state(t *testing.T, url string) State {

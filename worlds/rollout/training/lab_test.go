@@ -69,7 +69,7 @@ func newLab(t *testing.T, episodes int) *lab {
 // config is how the lab is served.
 func (l *lab) config() Config {
 	return Config{
-		Position: l.file + "-position",
+		Memory: l.file + "-trainer",
 		Plan: func(o Override) (Prepared, error) {
 			if g := o.Params["group"]; g != nil && string(g) != "2" {
 				return Prepared{}, fmt.Errorf("params.group: %s: want 2", g)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"net/http"
 	"slices"
@@ -16,9 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/internal/kit/files"
 	"parley/journal"
-	"parley/world"
 	"parley/world/program"
 )
 
@@ -559,119 +556,4 @@ func (a *queryReader) statuses(key string, into *[]Status) {
 		}
 		*into = append(*into, s)
 	}
-}
-
-// position is what the server remembers in a file: the position of a client without a cursor, the version of the
-// weights that a trainer has, and whether it paused the run.
-type position struct {
-	path  string // empty: in memory only
-	mu    sync.Mutex
-	saved savedPosition
-}
-
-type savedPosition struct {
-	Cursor string `json:"cursor"`
-	// Weights is the version that POST /v1/weights said, Paused whether the run is paused, and Run the run that both are about.
-	Weights *int   `json:"weight_version,omitempty"`
-	Paused  bool   `json:"paused,omitempty"`
-	Run     string `json:"run,omitempty"`
-}
-
-// maxPosition is the maximum size of the file.
-const maxPosition = 64 << 10
-
-func openPosition(path string) (*position, error) {
-	p := &position{path: path}
-	if path == "" {
-		return p, nil
-	}
-	b, err := files.Read(context.Background(), path, maxPosition)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return p, nil
-	case err == nil:
-		// Another file of that name must not be overwritten.
-		err = world.DecodeStrict(b, &p.saved)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("trainer: %s: how far /get_rollout_data has come, and the version of the weights, cannot be read: %w: move it away to begin at the start", path, err)
-	}
-	return p, nil
-}
-
-// cursor returns the position of the client.
-func (p *position) cursor() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.saved.Cursor
-}
-
-// save makes the position of the client durable.
-func (p *position) save(cursor string) error {
-	if err := p.change(func(k *savedPosition) { k.Cursor = cursor }); err != nil {
-		return fmt.Errorf("trainer: how far /get_rollout_data has come: %w", err)
-	}
-	return nil
-}
-
-// saveWeights makes the version of the weights durable.
-func (p *position) saveWeights(version int, run string) error {
-	if err := p.change(func(k *savedPosition) { k.of(run).Weights = &version }); err != nil {
-		return fmt.Errorf("trainer: the version of the weights: %w", err)
-	}
-	return nil
-}
-
-// savePaused makes durable whether the run is paused.
-func (p *position) savePaused(paused bool, run string) error {
-	if err := p.change(func(k *savedPosition) { k.of(run).Paused = paused }); err != nil {
-		return fmt.Errorf("trainer: whether the run is paused: %w", err)
-	}
-	return nil
-}
-
-// of forgets what was said about another run.
-func (k *savedPosition) of(run string) *savedPosition {
-	if k.Run != run {
-		k.Weights, k.Paused, k.Run = nil, false, run
-	}
-	return k
-}
-
-// change makes a change durable: the file has what was before or what is now, never a part.
-func (p *position) change(f func(*savedPosition)) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	next := p.saved
-	if f(&next); next == p.saved {
-		return nil
-	}
-	if p.path != "" {
-		b, err := json.Marshal(next)
-		if err != nil {
-			return err
-		}
-		if err := files.Replace(p.path, 0o600, append(b, '\n')); err != nil {
-			return err
-		}
-	}
-	p.saved = next
-	return nil
-}
-
-// weights returns the version of the weights, if it was said about this run.
-func (p *position) weights(run string) *int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if run == "" || p.saved.Run != run {
-		return nil
-	}
-	return p.saved.Weights
-}
-
-// paused reports whether this run is paused.
-func (p *position) paused(run string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return run != "" && p.saved.Run == run && p.saved.Paused
 }

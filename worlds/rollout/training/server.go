@@ -9,7 +9,7 @@
 // complete (groupIndex). It holds one group in memory, and a few numbers for each episode. shape.go writes the
 // records that other programs read.
 //
-// The server (server.go, reading.go, buffer.go, player.go) promises that a group is returned whole, in the
+// The server (server.go, reading.go, memory.go, player.go) promises that a group is returned whole, in the
 // order in which groups were committed; that a cursor is a position in the journal, so that a client that
 // returns with its last one gets exactly the rest, even after the server was killed; and that rows are those of
 // the export. Nothing is queued for a reader: each reads the run file at its own pace, holds one group at a
@@ -56,9 +56,9 @@ type Config struct {
 	// Staleness, if set, is how many versions the weights of answers may be behind those that POST /v1/weights said.
 	// Groups with older ones are left out, unless a reader asks otherwise. Default: nil, none is.
 	Staleness *int
-	// Position is the file with the position of POST /get_rollout_data, the version of POST /v1/weights and whether the run is paused. Default:
-	// none, they are lost when Run ends.
-	Position string
+	// Memory is the file with the version of POST /v1/weights and whether the run is paused. Default: none, they
+	// are lost when Run ends.
+	Memory string
 
 	// Keys are the keys of which clients must send one. Default: none, everybody is served.
 	Keys []string
@@ -96,9 +96,8 @@ type Server struct {
 	player   *player
 	version  atomic.Pointer[int] // of the weights, as a trainer said
 	readers  chan struct{}       // one slot each
-	position *position
-	buffer   chan *position // position, while no client of POST /get_rollout_data moves it
-	stopping chan struct{}  // closed when the server stops: nothing waits then
+	memory   *memory
+	stopping chan struct{} // closed when the server stops: nothing waits then
 }
 
 // New returns a server.
@@ -107,7 +106,7 @@ func New(c Config) (*Server, error) {
 	c.ClientTimeout = cmp.Or(max(0, c.ClientTimeout), time.Minute)
 	c.Grace = cmp.Or(max(0, c.Grace), 10*time.Second)
 	c.Group = cmp.Or(max(0, c.Group), 16)
-	at, err := openPosition(c.Position)
+	m, err := openMemory(c.Memory)
 	if err != nil {
 		return nil, err
 	}
@@ -115,22 +114,22 @@ func New(c Config) (*Server, error) {
 	f.hasRun.Store(c.Begun)
 	s := &Server{
 		cfg: c, keys: auth.HashKeys(c.Keys), mux: http.NewServeMux(), source: f, player: newPlayer(c, f),
-		position: at, readers: make(chan struct{}, c.Readers), buffer: make(chan *position, 1), stopping: make(chan struct{}),
+		memory: m, readers: make(chan struct{}, c.Readers), stopping: make(chan struct{}),
 	}
-	s.buffer <- at
 	s.player.remember = func(paused bool) error {
 		run, err := f.run(context.Background())
 		if err == nil {
-			err = at.savePaused(paused, run)
+			err = m.change(run, func(r *remembered) { r.Paused = paused })
 		}
 		return err
 	}
-	if at.saved.Run != "" && c.Begun {
+	if m.saved.Run != "" && c.Begun {
 		if _, _, _, err := f.count(context.Background()); err != nil {
 			return nil, errors.Join(err, f.close())
 		}
-		s.version.Store(at.weights(f.groups.run))
-		s.player.paused = at.paused(f.groups.run)
+		was := m.of(f.groups.run)
+		s.version.Store(was.Weights)
+		s.player.paused = was.Paused
 	}
 	s.mux.HandleFunc("GET /health", s.health)
 	s.mux.HandleFunc("POST /v1/start", withBody(s.start))
@@ -142,8 +141,6 @@ func New(c Config) (*Server, error) {
 	s.mux.HandleFunc("GET /v1/status", withBody(s.status))
 	s.mux.HandleFunc("GET /v1/groups", withBody(s.limitReaders(s.groups)))
 	s.mux.HandleFunc("GET /v1/stream", withBody(s.limitReaders(s.stream)))
-	s.mux.HandleFunc("POST /start_rollout", withBody(s.startRollout))
-	s.mux.HandleFunc("POST /get_rollout_data", withBody(s.limitReaders(s.rolloutData)))
 	s.mux.HandleFunc("/", withBody(notFound))
 	return s, nil
 }
@@ -230,7 +227,7 @@ func (s *Server) limitReaders(then http.HandlerFunc) http.HandlerFunc {
 
 func notFound(w http.ResponseWriter, r *http.Request) {
 	fault(w, http.StatusNotFound, errors.New("there is no "+r.Method+" "+r.URL.Path+
-		": use POST /v1/start, POST /v1/stop, POST /v1/pause, POST /v1/resume, POST /v1/weights, POST /v1/tasks, GET /v1/status, GET /v1/groups, GET /v1/stream, POST /start_rollout, POST /get_rollout_data, GET /health"))
+		": use POST /v1/start, POST /v1/stop, POST /v1/pause, POST /v1/resume, POST /v1/weights, POST /v1/tasks, GET /v1/status, GET /v1/groups, GET /v1/stream, GET /health"))
 }
 
 // status describes the run.
@@ -367,7 +364,7 @@ func (s *Server) weights(w http.ResponseWriter, r *http.Request) {
 	}
 	run, err := s.source.run(r.Context())
 	if err == nil {
-		err = s.position.saveWeights(*body.Version, run)
+		err = s.memory.change(run, func(r *remembered) { r.Weights = body.Version })
 	}
 	if err != nil {
 		fault(w, http.StatusInternalServerError, err)

@@ -142,7 +142,7 @@ func trajectoryOf(ended *journal.Ended) (*Trajectory, error) {
 
 // rows adds the rows of t that f selects, and the joins of its answers.
 func (s *stamp) rows(t *Trajectory, entries []journal.Entry, f Filter) error {
-	asks, env := Asks(entries, t.Attempt), readEnvRecord(entries, t.Attempt, t.Data.Tries-1)
+	asks, env := asksOf(entries, t.Attempt), readEnvRecord(entries, t.Attempt, t.Data.Tries-1)
 	rows := make([]Row, len(t.Data.Rows))
 	answers, places := map[string][]agentAnswer{}, map[string][]int{} // by seat
 	for i, r := range t.Data.Rows {
@@ -269,8 +269,8 @@ func (r *Row) read(of rules.Row, ask *journal.Replied) (a agentAnswer, err error
 	return a, nil
 }
 
-// Asks returns the asks of an attempt in the order in which the world made them.
-func Asks(entries []journal.Entry, attempt int) (asks []*journal.Replied) {
+// asksOf returns the asks of an attempt in the order in which the world made them.
+func asksOf(entries []journal.Entry, attempt int) (asks []*journal.Replied) {
 	for _, e := range entries {
 		if r, ok := e.(*journal.Replied); ok && r.Attempt == attempt && r.Act == nil {
 			asks = append(asks, r)
@@ -482,7 +482,7 @@ func (t *Trajectory) session(ended *journal.Ended, entries []journal.Entry) {
 	t.Status = statusOf(ended.Outcome, t.Data)
 	reward, paid := t.Return[""]
 	delete(t.Return, "")
-	for i, ask := range Asks(entries, t.Attempt) {
+	for i, ask := range asksOf(entries, t.Attempt) {
 		if ask.Response != nil {
 			t.Data.Rows = append(t.Data.Rows, rules.Row{Ask: i, Step: len(t.Data.Rows) + 1, Seat: ask.Seat, Weights: ask.Response.WeightVersion, NoReward: !paid})
 		}

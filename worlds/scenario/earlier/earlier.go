@@ -98,7 +98,7 @@ func (c *converter) read(file string) *mapping {
 // write adds a file, unless it is empty.
 func (c *converter) write(name string, f fields) {
 	if len(f) > 0 {
-		c.out.Files[c.to+"/"+name] = f.YAML()
+		c.out.Files[c.to+"/"+name] = c.yaml(f)
 	}
 }
 

@@ -2,6 +2,7 @@ package earlier
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"path"
@@ -287,7 +288,7 @@ func (c *converter) plans() {
 	c.out.Plan = fmt.Sprintf(`# The scenario %s, converted from a folder of the earlier Scenario Lab. The files name the models.
 # To try it without a key, put one simulated model into every seat: --set 'agents={all: sim/large}'
 
-`, c.to) + fields{{"kind", "scenario"}, {"seed", 1}, {"episodes", 1}, {"params", fields{{"folder", c.to}}}}.YAML()
+`, c.to) + c.yaml(fields{{"kind", "scenario"}, {"seed", 1}, {"episodes", 1}, {"params", fields{{"folder", c.to}}}})
 	for _, file := range c.matches("*.yaml", "*.yml") {
 		m := c.read(file)
 		if m == nil || m.values["experiment_name"] == nil && m.values["base_scenario"] == nil && m.values["variations"] == nil {
@@ -340,7 +341,7 @@ func (c *converter) batch(m *mapping) string {
 	for line := range strings.Lines(strings.TrimSpace(title + "\n" + about)) {
 		head.WriteString(strings.TrimRight("# "+strings.TrimSpace(line), " ") + "\n")
 	}
-	return head.String() + "\n" + out.YAML()
+	return head.String() + "\n" + c.yaml(out)
 }
 
 // batch collects the variations of a batch configuration.
@@ -407,8 +408,11 @@ func (b *batch) parameter(_ *mapping, name string, values []string) {
 	all := make([]any, len(values))
 	for i, v := range values {
 		all[i] = v
-		if _, err := strconv.ParseFloat(v, 64); err == nil || v == "true" || v == "false" {
-			all[i] = literal(v)
+		switch _, err := strconv.ParseFloat(v, 64); {
+		case err == nil:
+			all[i] = json.Number(v)
+		case v == "true", v == "false":
+			all[i] = v == "true"
 		}
 	}
 	b.params.Add("set."+name, all)
