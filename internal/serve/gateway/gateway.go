@@ -11,9 +11,9 @@
 // recorded.
 //
 // A request passes through the files in this order: server.go receives it, route.go finds out what it asks for,
-// exchange.go answers it; upstream.go sends it to a provider and answer.go receives the answer. session.go and
-// assign.go keep the sessions, ledger.go the record, and replay.go serves the record again. conn.go takes over
-// the connections of streams.
+// exchange.go answers it; upstream.go sends it to a provider and answer.go receives the answer. session.go
+// keeps the sessions, ledger.go the record, and replay.go serves the record again. conn.go takes over the
+// connections of streams.
 package gateway
 
 import (
@@ -66,9 +66,8 @@ type Config struct {
 	// Nearest is the share of words that a recorded call must have in common with a call to be replayed for
 	// it. Default: 0, only equal calls are replayed.
 	Nearest float64
-	// Tell receives messages of one line for the person who runs the gateway: a session that starts over, a
-	// call that is not in the record, one that differs from its replay. They contain text of clients. Default:
-	// nil.
+	// Tell receives messages of one line for the person who runs the gateway: a call that is not in the
+	// record, one that differs from its replay. They contain text of clients. Default: nil.
 	Tell func(text string)
 
 	// Budget is the maximum to spend, earlier processes included. Default: no limit.
@@ -172,7 +171,7 @@ func Open(ctx context.Context, c Config) (_ *Gateway, err error) {
 	}
 	g.sessions = newSessionSet(sessionConfig{
 		Journal: c.Journal, MaxSteps: c.MaxSteps, Idle: c.Idle, Draws: c.Cache != nil, Replay: c.Replay, Resume: c.Resume,
-		Anybody: c.Replay && len(c.Keys) == 0, Rules: c.Rules, Nearest: c.Nearest, Aliases: aliasesOf(c, state), Tell: c.Tell,
+		Anybody: c.Replay && len(c.Keys) == 0, Rules: c.Rules, Nearest: c.Nearest, Aliases: aliasesOf(c, state),
 	}, g.ledger, state)
 	if !c.Replay {
 		if err := g.openDispatch(state.Spent, state.AtRisk); err != nil {
