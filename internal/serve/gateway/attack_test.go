@@ -324,29 +324,6 @@ func TestSmuggling(t *testing.T) {
 	}
 }
 
-// TestLeavesAfterAByte checks that the call of a client ends that sends a byte of its next request and goes
-// away.
-func TestLeavesAfterAByte(t *testing.T) {
-	t.Parallel()
-	for _, more := range []string{"", streamed} {
-		asked, ended := make(chan struct{}), make(chan struct{})
-		l := to(t, script(func(_ http.ResponseWriter, r *http.Request) {
-			close(asked)
-			<-r.Context().Done()
-			close(ended)
-		}))
-		conn, _ := l.raw(post1(chatOf("m", "hi", more), ""))
-		<-asked
-		io.WriteString(conn, "P")
-		conn.Close()
-		<-ended
-		calls := l.calls("s")
-		if e := calls[0].Error; len(calls) != 1 || e == nil || e.Status != 499 || !strings.Contains(e.Message, "the client went away") {
-			t.Errorf("%q: %+v", more, calls)
-		}
-	}
-}
-
 // sending answers with bytes of a type.
 func sending(kind string, parts ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {

@@ -54,27 +54,16 @@ const (
 	endKinds // number of ends
 )
 
-// takeFunc answers a call over its connection, taken over from the server, if possible. It does not wait for
-// the answer.
-type takeFunc func(x *exchange, w http.ResponseWriter, r *http.Request) bool
-
-// serve answers a call. take gets the calls for a stream.
-func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, rt *route, take takeFunc) {
+// serve answers a call.
+func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, rt *route) {
 	x := &exchange{g: g, out: newClient(w, g.cfg.ClientTimeout), header: r.Header, rt: rt, began: time.Now()}
 	g.metrics.inFlight.Add(1)
-	if !x.read(r) {
-		x.count()
-		return
-	}
-	if x.call.Stream && take(x, w, r) {
-		return
-	}
 	defer x.count()
+	if !x.read(r) {
+		return
+	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
-	if r.ProtoMajor == 1 {
-		defer watchConn(ctx, func() { cancel(context.Canceled) })()
-	}
 	x.answer(ctx, cancel)
 }
 
@@ -490,7 +479,7 @@ func (x *exchange) send(unrecorded error) {
 	switch {
 	case x.out.gone:
 	case unrecorded != nil && f.begun:
-		x.out.abort()
+		panic(http.ErrAbortHandler) // closes the connection, so that the answer cannot be taken for a whole one
 	case unrecorded != nil:
 		x.fail(http.StatusInternalServerError, "record_failed", unrecorded.Error())
 	case f.begun:

@@ -12,8 +12,7 @@
 //
 // A request passes through the files in this order: server.go receives it, route.go finds out what it asks for,
 // exchange.go answers it; upstream.go sends it to a provider and answer.go receives the answer. session.go
-// keeps the sessions, ledger.go the record, and replay.go serves the record again. conn.go takes over the
-// connections of streams.
+// keeps the sessions, ledger.go the record, and replay.go serves the record again.
 package gateway
 
 import (
@@ -149,7 +148,6 @@ type Gateway struct {
 	shortages   atomic.Int64 // how many
 	misplacedAt sync.Map     // names of upstreams whose servers do not know our path
 	calls       sync.WaitGroup
-	streams     takenConns
 }
 
 // Open checks c, opens its providers and its record. Run must follow.
@@ -301,7 +299,7 @@ func (g *Gateway) Run(ctx, drain context.Context, ln net.Listener) error {
 	sweep, stopSweep := context.WithCancel(context.WithoutCancel(ctx))
 	wg.Go(func() { g.sessions.Sweep(sweep) })
 	served := make(chan error, 1)
-	wg.Go(func() { served <- srv.Serve(watchedListener(ln)) })
+	wg.Go(func() { served <- srv.Serve(ln) })
 
 	var err error
 	select {
@@ -330,25 +328,11 @@ func (g *Gateway) stop(ctx context.Context, srv *http.Server, abort context.Canc
 	}
 	grace, cancel := context.WithTimeout(ctx, g.cfg.Grace)
 	defer cancel()
-	g.streams.Close(false)
-	err := srv.Shutdown(grace)
-	ended := make(chan struct{})
-	go func() { // Shutdown does not wait for streams
-		defer close(ended)
-		g.calls.Wait()
-	}()
-	select {
-	case <-ended:
-	case <-grace.Done():
-	}
-	abort(errStopping)
-	if err != nil || grace.Err() != nil {
+	if srv.Shutdown(grace) != nil {
+		abort(errStopping)
 		_ = srv.Close() // ends the rest
-		g.streams.Close(true)
 	}
-	<-ended
-	g.calls.Wait() // calls that began meanwhile
-	g.streams.End()
+	g.calls.Wait() // Close does not
 }
 
 var errStopping = errors.New("the gateway stops")
