@@ -38,6 +38,7 @@ var modules = map[string]string{
 	"golang.org/x/term":                                     "BSD-3-Clause",
 	"gonum.org/v1/gonum":                                    "BSD-3-Clause",
 	"github.com/klauspost/compress":                         "BSD-3-Clause",
+	"github.com/microcosm-cc/bluemonday":                    "BSD-3-Clause",
 	"github.com/nats-io/nats-server/v2":                     "Apache-2.0",
 	"github.com/nats-io/nats.go":                            "Apache-2.0",
 	"github.com/parquet-go/parquet-go":                      "Apache-2.0",
