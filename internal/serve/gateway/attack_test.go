@@ -39,11 +39,6 @@ func (l *lab) raw(request string) (net.Conn, *bufio.Reader) {
 	return conn, bufio.NewReader(conn)
 }
 
-// post1 returns a request for a separate connection.
-func post1(body, header string) string {
-	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n%s\r\n%s", chatPath, len(body), header, body)
-}
-
 func statusOfRaw(t *testing.T, in *bufio.Reader) int {
 	t.Helper()
 	res, err := http.ReadResponse(in, nil)
