@@ -36,7 +36,7 @@ func TestGatewayNotDeterministic(t *testing.T) {
 
 	url, stop = serves(t, nil, "gateway", append(live, "--resume")...)
 	ask(url, "uvw").want(t, exit.OK)
-	stop().want(t, exit.OK).wantErr(t, "parley: session game: its first call is not in the record", "episode 1 begins", "0 of 1 calls were found in the record")
+	stop().want(t, exit.OK).wantErr(t, "parley: session game: a call is not in the record and is asked now", "0 of 1 calls were found in the record")
 
 	url, stop = serves(t, nil, "gateway", "--replay", file, "--nearest", "0.5")
 	if got := ask(url, "qqq").want(t, exit.OK); got.stdout != "say this, salted with abc\n" {

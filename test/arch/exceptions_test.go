@@ -19,7 +19,6 @@ var contextValues = map[string]string{
 	"llm/llm.go OnBegan":                             "tells a model behind any llm.Model that somebody waits for the beginning of its answer",
 	"internal/serve/gateway/upstream.go withFlight":  "a client's call as it came: llm.Request has no room for another format's bytes",
 	"internal/ask/credential/google.go searchGoogle": "golang.org/x/oauth2 takes its HTTP client from the context only",
-	"internal/serve/gateway/conn.go connContext":     "net/http hands a connection to its requests in their context only",
 }
 
 // modules lists what the project depends on directly, with its licence. A new one
@@ -39,6 +38,7 @@ var modules = map[string]string{
 	"golang.org/x/term":                                     "BSD-3-Clause",
 	"gonum.org/v1/gonum":                                    "BSD-3-Clause",
 	"github.com/klauspost/compress":                         "BSD-3-Clause",
+	"github.com/microcosm-cc/bluemonday":                    "BSD-3-Clause",
 	"github.com/nats-io/nats-server/v2":                     "Apache-2.0",
 	"github.com/nats-io/nats.go":                            "Apache-2.0",
 	"github.com/parquet-go/parquet-go":                      "Apache-2.0",

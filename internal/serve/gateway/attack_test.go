@@ -39,11 +39,6 @@ func (l *lab) raw(request string) (net.Conn, *bufio.Reader) {
 	return conn, bufio.NewReader(conn)
 }
 
-// post1 returns a request for a separate connection.
-func post1(body, header string) string {
-	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n%s\r\n%s", chatPath, len(body), header, body)
-}
-
 func statusOfRaw(t *testing.T, in *bufio.Reader) int {
 	t.Helper()
 	res, err := http.ReadResponse(in, nil)
@@ -321,29 +316,6 @@ func TestSmuggling(t *testing.T) {
 	h := up.heads[0]
 	if up.seen[0] != body || h.Get("Content-Type") != "application/json" || h.Get("Authorization") != "Bearer mine-0123" || h["Connection"] != nil || h["Transfer-Encoding"] != nil {
 		t.Errorf("%q %v", up.seen[0], h)
-	}
-}
-
-// TestLeavesAfterAByte checks that the call of a client ends that sends a byte of its next request and goes
-// away.
-func TestLeavesAfterAByte(t *testing.T) {
-	t.Parallel()
-	for _, more := range []string{"", streamed} {
-		asked, ended := make(chan struct{}), make(chan struct{})
-		l := to(t, script(func(_ http.ResponseWriter, r *http.Request) {
-			close(asked)
-			<-r.Context().Done()
-			close(ended)
-		}))
-		conn, _ := l.raw(post1(chatOf("m", "hi", more), ""))
-		<-asked
-		io.WriteString(conn, "P")
-		conn.Close()
-		<-ended
-		calls := l.calls("s")
-		if e := calls[0].Error; len(calls) != 1 || e == nil || e.Status != 499 || !strings.Contains(e.Message, "the client went away") {
-			t.Errorf("%q: %+v", more, calls)
-		}
 	}
 }
 

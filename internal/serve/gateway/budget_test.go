@@ -353,7 +353,7 @@ func FuzzBudget(f *testing.F) {
 				r.Header.Set(inputHeader, strconv.FormatInt(input, 10))
 				r.Header.Set(outputHeader, strconv.FormatInt(output, 10))
 			}
-			g.handle(httptest.NewRecorder(), r, func(*exchange, http.ResponseWriter, *http.Request) bool { return false })
+			g.handle(httptest.NewRecorder(), r)
 			spent, reserved := g.dispatch.Budget().Spent()
 			if spent < 0 || spent > g.cfg.Budget || reserved != 0 {
 				t.Fatalf("spent %v of %v, %v set aside: %.300s, reports %v %d %d", spent, g.cfg.Budget, reserved, body, reports, input, output)

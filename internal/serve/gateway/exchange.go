@@ -32,11 +32,9 @@ type exchange struct {
 	began   time.Time
 	body    []byte
 	call    *format.Call
-	client  *clientConn // nil if not known
 	session *session
-	note    string // for the record
-	callID  int    // in the session, while in flight
-	turn    int    // in the record; unused if served from there
+	callID  int // in the session, while in flight
+	turn    int // in the record; unused if served from there
 	target  *target
 	flight  *flight
 	span    *telemetry.Span
@@ -56,27 +54,16 @@ const (
 	endKinds // number of ends
 )
 
-// takeFunc answers a call over its connection, taken over from the server, if possible. It does not wait for
-// the answer.
-type takeFunc func(x *exchange, w http.ResponseWriter, r *http.Request) bool
-
-// serve answers a call. take gets the calls for a stream.
-func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, rt *route, take takeFunc) {
-	x := &exchange{g: g, out: newClient(w, g.cfg.ClientTimeout), header: r.Header, client: requestConn(r.Context()), rt: rt, began: time.Now()}
+// serve answers a call.
+func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, rt *route) {
+	x := &exchange{g: g, out: newClient(w, g.cfg.ClientTimeout), header: r.Header, rt: rt, began: time.Now()}
 	g.metrics.inFlight.Add(1)
-	if !x.read(r) {
-		x.count()
-		return
-	}
-	if x.call.Stream && take(x, w, r) {
-		return
-	}
 	defer x.count()
+	if !x.read(r) {
+		return
+	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
-	if r.ProtoMajor == 1 {
-		defer watchConn(ctx, func() { cancel(context.Canceled) })()
-	}
 	x.answer(ctx, cancel)
 }
 
@@ -140,7 +127,7 @@ func (x *exchange) enter(ctx context.Context, cancel context.CancelCauseFunc) bo
 		err = x.g.sessions.Match(ctx, name, x.call)
 	}
 	if err == nil {
-		x.session, x.note, err = x.g.sessions.Assign(ctx, name, x.call, x.client)
+		x.session, err = x.g.sessions.Find(ctx, name, true)
 	}
 	if err == nil {
 		x.callID, err = x.session.Enter(cancel)
@@ -464,7 +451,7 @@ func (x *exchange) finish(rec *Call, e *llm.Error) {
 	if x.target != nil {
 		rec.Request = x.recordedRequest()
 	}
-	rec.Episode, rec.Turn, rec.Note = x.session.Episode, x.turn, x.note
+	rec.Episode, rec.Turn = x.session.Episode, x.turn
 	rec.Label, rec.Digest, rec.At = string(x.rt.API), x.call.Turn(), time.Now()
 	rec.Wire = wireAnswer{Status: f.Status, Type: f.Answer.Get("Content-Type"), Body: f.Held, Cut: x.out.gone}
 	if f.begun {
@@ -492,7 +479,7 @@ func (x *exchange) send(unrecorded error) {
 	switch {
 	case x.out.gone:
 	case unrecorded != nil && f.begun:
-		x.out.abort()
+		panic(http.ErrAbortHandler) // closes the connection, so that the answer cannot be taken for a whole one
 	case unrecorded != nil:
 		x.fail(http.StatusInternalServerError, "record_failed", unrecorded.Error())
 	case f.begun:

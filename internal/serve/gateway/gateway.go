@@ -11,9 +11,8 @@
 // recorded.
 //
 // A request passes through the files in this order: server.go receives it, route.go finds out what it asks for,
-// exchange.go answers it; upstream.go sends it to a provider and answer.go receives the answer. session.go and
-// assign.go keep the sessions, ledger.go the record, and replay.go serves the record again. conn.go takes over
-// the connections of streams.
+// exchange.go answers it; upstream.go sends it to a provider and answer.go receives the answer. session.go
+// keeps the sessions, ledger.go the record, and replay.go serves the record again.
 package gateway
 
 import (
@@ -66,9 +65,8 @@ type Config struct {
 	// Nearest is the share of words that a recorded call must have in common with a call to be replayed for
 	// it. Default: 0, only equal calls are replayed.
 	Nearest float64
-	// Tell receives messages of one line for the person who runs the gateway: a session that starts over, a
-	// call that is not in the record, one that differs from its replay. They contain text of clients. Default:
-	// nil.
+	// Tell receives messages of one line for the person who runs the gateway: a call that is not in the
+	// record, one that differs from its replay. They contain text of clients. Default: nil.
 	Tell func(text string)
 
 	// Budget is the maximum to spend, earlier processes included. Default: no limit.
@@ -150,7 +148,6 @@ type Gateway struct {
 	shortages   atomic.Int64 // how many
 	misplacedAt sync.Map     // names of upstreams whose servers do not know our path
 	calls       sync.WaitGroup
-	streams     takenConns
 }
 
 // Open checks c, opens its providers and its record. Run must follow.
@@ -172,7 +169,7 @@ func Open(ctx context.Context, c Config) (_ *Gateway, err error) {
 	}
 	g.sessions = newSessionSet(sessionConfig{
 		Journal: c.Journal, MaxSteps: c.MaxSteps, Idle: c.Idle, Draws: c.Cache != nil, Replay: c.Replay, Resume: c.Resume,
-		Anybody: c.Replay && len(c.Keys) == 0, Rules: c.Rules, Nearest: c.Nearest, Aliases: aliasesOf(c, state), Tell: c.Tell,
+		Anybody: c.Replay && len(c.Keys) == 0, Rules: c.Rules, Nearest: c.Nearest, Aliases: aliasesOf(c, state),
 	}, g.ledger, state)
 	if !c.Replay {
 		if err := g.openDispatch(state.Spent, state.AtRisk); err != nil {
@@ -302,7 +299,7 @@ func (g *Gateway) Run(ctx, drain context.Context, ln net.Listener) error {
 	sweep, stopSweep := context.WithCancel(context.WithoutCancel(ctx))
 	wg.Go(func() { g.sessions.Sweep(sweep) })
 	served := make(chan error, 1)
-	wg.Go(func() { served <- srv.Serve(watchedListener(ln)) })
+	wg.Go(func() { served <- srv.Serve(ln) })
 
 	var err error
 	select {
@@ -331,25 +328,11 @@ func (g *Gateway) stop(ctx context.Context, srv *http.Server, abort context.Canc
 	}
 	grace, cancel := context.WithTimeout(ctx, g.cfg.Grace)
 	defer cancel()
-	g.streams.Close(false)
-	err := srv.Shutdown(grace)
-	ended := make(chan struct{})
-	go func() { // Shutdown does not wait for streams
-		defer close(ended)
-		g.calls.Wait()
-	}()
-	select {
-	case <-ended:
-	case <-grace.Done():
-	}
-	abort(errStopping)
-	if err != nil || grace.Err() != nil {
+	if srv.Shutdown(grace) != nil {
+		abort(errStopping)
 		_ = srv.Close() // ends the rest
-		g.streams.Close(true)
 	}
-	<-ended
-	g.calls.Wait() // calls that began meanwhile
-	g.streams.End()
+	g.calls.Wait() // Close does not
 }
 
 var errStopping = errors.New("the gateway stops")

@@ -193,9 +193,9 @@ func recorded(t testing.TB, file, session string) []Call {
 		t.Fatal(err)
 	}
 	var episodes []int // of all owners
-	for name, all := range state.Sessions {
+	for name, n := range state.Sessions {
 		if name.ID == session {
-			episodes = append(episodes, all...)
+			episodes = append(episodes, n)
 		}
 	}
 	if len(episodes) == 0 {

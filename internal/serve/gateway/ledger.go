@@ -44,8 +44,6 @@ type Call struct {
 	Error    *llm.Error
 	At       time.Time
 	Wire     wireAnswer
-	// Note is for readers of the record.
-	Note string
 }
 
 // Cost returns what the call cost.
@@ -90,8 +88,8 @@ type deferredSyncer interface {
 
 // ledgerContents is the state of a record.
 type ledgerContents struct {
-	// Sessions maps names to episodes, in the order in which they began.
-	Sessions map[sessionName][]int
+	// Sessions maps names to episodes.
+	Sessions map[sessionName]int
 	// Ended has the ends of episodes.
 	Ended journal.Ends
 	// Spent is the cost of all calls, with AtRisk: the maximum cost of calls that were in flight when a process
@@ -167,7 +165,7 @@ func readContents(head *journal.Head) (s *ledgerContents, next int, err error) {
 	if head.Begun != nil && head.Begun.Kind != KindName {
 		return nil, 0, fmt.Errorf("it is a run of kind %q, not the record of a gateway", head.Begun.Kind)
 	}
-	s = &ledgerContents{Sessions: map[sessionName][]int{}, Ended: head.Ended, Calls: head.Calls, AtRisk: head.Risked}
+	s = &ledgerContents{Sessions: map[sessionName]int{}, Ended: head.Ended, Calls: head.Calls, AtRisk: head.Risked}
 	if head.Cut {
 		s.AtRisk = s.AtRisk.Plus(head.Owed)
 	}
@@ -184,8 +182,7 @@ func readContents(head *journal.Head) (s *ledgerContents, next int, err error) {
 			if err := json.Unmarshal(spec.Params, &p); err != nil {
 				return nil, 0, fmt.Errorf("episode %d: %w", stage.First+i, err)
 			}
-			name := sessionName{p.Owner, p.Session}
-			s.Sessions[name] = append(s.Sessions[name], stage.First+i)
+			s.Sessions[sessionName{p.Owner, p.Session}] = stage.First + i
 			next = max(next, stage.First+i+1)
 		}
 	}
@@ -240,7 +237,7 @@ var errLedgerClosed = errors.New("it is closed")
 func (l *ledger) Keep(c *Call) error {
 	turn := journal.Turn{Episode: c.Episode, Turn: c.Turn}
 	return l.write(false,
-		&journal.Turned{Turn: turn, Digest: c.Digest, Calls: 1, Notes: c.notes(l.zip)},
+		&journal.Turned{Turn: turn, Digest: c.Digest, Calls: 1, Notes: c.Wire.notes(l.zip)},
 		&journal.Replied{
 			Turn: turn, Seat: clientSeat, Label: c.Label, Agent: clientSeat, Request: c.Request, Act: c.Act,
 			Response: c.Response, Error: c.Error, At: c.At,
@@ -313,28 +310,6 @@ type wireNote struct {
 // compressFrom is the length from which a body is compressed; a stream shrinks to a tenth.
 const compressFrom = 1 << 10
 
-// callNoteKind is the kind of the note that holds the Note of a call.
-const callNoteKind = "session"
-
-// notes returns the notes of the turn of c.
-func (c *Call) notes(zip *zstd.Encoder) []world.Note {
-	notes := c.Wire.notes(zip)
-	if c.Note != "" {
-		notes = append(notes, world.Note{Kind: callNoteKind, Data: body.String(nil, c.Note)})
-	}
-	return notes
-}
-
-// readCallNote returns the Note of a call.
-func readCallNote(notes []world.Note) (text string) {
-	for _, n := range notes {
-		if n.Kind == callNoteKind {
-			_ = json.Unmarshal(n.Data, &text) // anything else is ignored
-		}
-	}
-	return text
-}
-
 // notes returns the notes of w. Calls may share zip.
 func (w *wireAnswer) notes(zip *zstd.Encoder) []world.Note {
 	if w.Status == 0 && len(w.Body) == 0 {
@@ -402,7 +377,7 @@ func ReadCalls(ctx context.Context, j journal.Journal, episode int) ([]Call, err
 			if err != nil {
 				return nil, fmt.Errorf("%w (episode %d, turn %d)", err, episode, e.Turn.Turn)
 			}
-			byTurn[e.Turn.Turn] = &Call{Episode: episode, Turn: e.Turn.Turn, Digest: e.Digest, Wire: w, Note: readCallNote(e.Notes)}
+			byTurn[e.Turn.Turn] = &Call{Episode: episode, Turn: e.Turn.Turn, Digest: e.Digest, Wire: w}
 			order = append(order, e.Turn.Turn)
 		case *journal.Replied:
 			if c := byTurn[e.Turn.Turn]; c != nil {

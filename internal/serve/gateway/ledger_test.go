@@ -307,7 +307,7 @@ func TestKind(t *testing.T) {
 		t.Errorf("%v, %v", w, err)
 	}
 	record, ok := world.As[world.Recorded](k)
-	if !ok || !record.Hidden(world.Note{Kind: wireKind}) || record.Hidden(world.Note{Kind: callNoteKind}) {
+	if !ok || !record.Hidden(world.Note{Kind: wireKind}) || record.Hidden(world.Note{Kind: "note"}) {
 		t.Errorf("the bytes that were sent are shown, or what was noted is not: %v", ok)
 	}
 }

@@ -301,85 +301,39 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// TestSecondGame runs a program again in a gateway that continues the record of the first: its calls belong to
-// the first episode only if they continue it.
-func TestSecondGame(t *testing.T) {
+// TestNameIsReused runs several programs under one name, in several processes of the gateway: one name is one episode.
+func TestNameIsReused(t *testing.T) {
 	t.Parallel()
 	up, asked := counting()
 	file := filepath.Join(t.TempDir(), "run.parley")
-	ask := func(c Config, calls int, path, body string) *messages {
-		t.Helper()
-		heard := &messages{}
-		c.Upstreams, c.Tell = []provider.Provider{upstream("openai", serving(t, up))}, heard.tell
-		l := startAt(t, c, file)
-		l.post(path, body).want(t, 200)
-		if err := l.stop(); err != nil {
-			t.Fatal(err)
-		}
-		if asked() != calls {
-			t.Errorf("%s: asked %d times, want %d", body, asked(), calls)
-		}
-		return heard
-	}
-	talk := func(words ...string) string {
-		var all []string
-		for i, w := range words {
-			all = append(all, `{"role":"`+[]string{"user", "assistant"}[i%2]+`","content":"`+w+`"}`)
-		}
-		return `{"model":"m","messages":[` + strings.Join(all, ",") + `]}`
-	}
-	ask(Config{}, 1, chatPath, talk("game one")).want(t, 0)
-	ask(Config{}, 2, chatPath, talk("game one", "answer 1", "go on")).want(t, 1, "session s continues episode 0, which has 1 calls")
-	ask(Config{}, 3, chatPath, talk("game two")).want(t, 1, "its first call is not in the record", "episode 1 begins", "episode 0 stays")
-	ask(Config{Resume: true}, 4, chatPath, talk("game three")).want(t, 2, "episode 2 begins", "a call is not in the record")
-	ask(Config{Resume: true}, 4, chatPath, talk("game two")).want(t, 0)                                 // it is found
-	ask(Config{Resume: true}, 5, chatPath, talk("game one", "answer 1", "elsewhere")).want(t, 1)        // it continues the first
-	ask(Config{}, 6, chatPath, talk("game two", "answer 3", "go on")).want(t, 1, "continues episode 1") // not the last one
-	ask(Config{}, 7, "/v1/sessions/t/chat/completions", talk("game four")).want(t, 0)                   // no calls yet
-	ask(Config{}, 8, "/v1/sessions/t/chat/completions", talk("game four")).want(t, 1, "session t continues")
-	want := map[int]string{0: "game one, go on, elsewhere", 1: "game two, go on", 2: "game three"}
-	got := map[int]string{}
-	for _, c := range recorded(t, file, "s") {
-		words := c.Request.Messages[len(c.Request.Messages)-1].Text()
-		if got[c.Episode] != "" {
-			words = got[c.Episode] + ", " + words
-		}
-		got[c.Episode] = words
-		if c.Turn != strings.Count(words, ",") {
-			t.Errorf("episode %d: turn %d is %s", c.Episode, c.Turn, words)
-		}
-	}
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("%v, want %v", got, want)
-	}
-	again := startAt(t, Config{Replay: true}, file) // several episodes are replayed as recorded
-	again.post(chatPath, talk("game two")).want(t, 200, "answer 3")
-	again.post(chatPath, talk("game one")).want(t, 200, "answer 1")
-}
-
-// TestSecondGameAtOnce checks that one decision is made for calls that arrive together.
-func TestSecondGameAtOnce(t *testing.T) {
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "run.parley")
-	c := Config{Upstreams: []provider.Provider{upstream("openai", serving(t, script(saying("fine"))))}}
-	l := startAt(t, c, file)
-	l.post(chatPath, chatOf("m", "one")).want(t, 200)
-	if err := l.stop(); err != nil {
-		t.Fatal(err)
-	}
-	l = startAt(t, c, file)
-	var wg sync.WaitGroup
-	for i := range 8 {
-		wg.Go(func() {
-			if r, err := l.try(t.Context(), chatPath, chatOf("m", fmt.Sprint("other ", i))); err != nil || r.status != 200 {
-				t.Error(r, err)
+	for i, c := range []struct {
+		resume bool
+		asked  int
+		games  []string
+	}{
+		{false, 3, []string{"one", "two", "one"}},
+		{false, 4, []string{"three"}},
+		{true, 5, []string{"one", "one", "four", "three"}},
+	} {
+		l := startAt(t, Config{Upstreams: []provider.Provider{upstream("openai", serving(t, up))}, Resume: c.resume}, file)
+		for _, g := range c.games {
+			r := l.post(chatPath, chatOf("m", g)).want(t, 200)
+			if got := r.header.Get("X-Parley-Episode"); got != "0" {
+				t.Errorf("process %d, %s: episode %s", i, g, got)
 			}
-		})
-	}
-	wg.Wait()
-	for i, c := range l.calls("s") {
-		if want := min(i, 1); c.Episode != want {
-			t.Errorf("call %d is of episode %d", i, c.Episode)
+			l.client.CloseIdleConnections()
 		}
+		if err := l.stop(); err != nil || asked() != c.asked {
+			t.Errorf("process %d: asked %d times, want %d; %v", i, asked(), c.asked, err)
+		}
+	}
+	calls := recorded(t, file, "s")
+	for i, c := range calls {
+		if c.Turn != i || c.Episode != 0 {
+			t.Errorf("call %d is turn %d of episode %d", i, c.Turn, c.Episode)
+		}
+	}
+	if len(calls) != 5 {
+		t.Errorf("%d calls", len(calls))
 	}
 }

@@ -23,14 +23,11 @@ import (
 // httpServer returns the server of the gateway. Its requests live until base is done.
 func (g *Gateway) httpServer(base context.Context) *http.Server {
 	guard := &auth.Guard{Access: g.cfg.Access, Keys: g.keys, Public: needsNoKey, Refuse: g.refuse, ClientTimeout: g.cfg.ClientTimeout}
-	var srv *http.Server
-	take := func(x *exchange, w http.ResponseWriter, r *http.Request) bool { return g.take(base, srv, x, w, r) }
-	srv = guard.Server(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.handle(w, r, take) }))
+	srv := guard.Server(http.HandlerFunc(g.handle))
 	srv.Handler = moveKey(srv.Handler)
 	srv.BaseContext = func(net.Listener) context.Context { return base }
 	srv.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 250}
 	srv.Protocols = &http.Protocols{}
-	srv.ConnContext = connContext
 	srv.Protocols.SetHTTP1(true)
 	srv.Protocols.SetUnencryptedHTTP2(true)
 	return srv
@@ -65,37 +62,13 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, why auth.Refusa
 	newClient(w, g.cfg.ClientTimeout).whole(why.Status, api.AppendError(nil, why.Status, why.Code, why.Message), nil)
 }
 
-// take answers a call over its own connection: see takenConns.
-func (g *Gateway) take(base context.Context, srv *http.Server, x *exchange, w http.ResponseWriter, r *http.Request) bool {
-	l, ok := g.streams.Take(w, r)
-	if !ok {
-		return false
-	}
-	x.out = newClient(l, g.cfg.ClientTimeout)
-	x.out.drop = l.Drop
-	g.calls.Go(func() {
-		ctx, cancel := context.WithCancelCause(base)
-		defer cancel(nil)
-		l.Watch(func() { cancel(context.Canceled) })
-		defer l.Release(srv)
-		defer x.count()
-		defer func() {
-			if recover() != nil { // as in net/http, a panic ends only its call
-				l.Drop()
-			}
-		}()
-		x.answer(ctx, cancel)
-	})
-	return true
-}
-
 // handle answers one request.
-func (g *Gateway) handle(w http.ResponseWriter, r *http.Request, take takeFunc) {
+func (g *Gateway) handle(w http.ResponseWriter, r *http.Request) {
 	g.calls.Add(1)
 	defer g.calls.Done()
 	rt, ok := parseRoute(r.Method, r.URL.EscapedPath())
 	if ok && rt.What == routeCall {
-		g.serve(w, r, rt, take)
+		g.serve(w, r, rt)
 		return
 	}
 	g.serveOther(w, r, rt, ok)
@@ -218,7 +191,6 @@ type client struct {
 	rc      *http.ResponseController
 	timeout time.Duration
 	begun   func()   // called when the answer begins; may be nil
-	drop    func()   // closes the connection; nil: a panic does, as in net/http
 	episode []string // sent with the answer; may be nil
 	status  int      // 0 until it is sent
 	gone    bool
@@ -249,14 +221,7 @@ func (c *client) Begin(status int, h http.Header) {
 	c.head(h)
 	c.status = status
 	c.w.WriteHeader(status)
-	// net/http needs 3 KB of stack to write a head, which would double the stack of an open stream. So another
-	// goroutine writes it.
-	sent := make(chan struct{})
-	go func() {
-		defer close(sent)
-		_ = c.rc.Flush() // the first piece shows if the client is gone
-	}()
-	<-sent
+	_ = c.rc.Flush() // the first piece shows if the client is gone
 }
 
 // head returns the header of the answer, with h added.
@@ -304,12 +269,4 @@ func (c *client) whole(status int, b []byte, h http.Header) {
 // every answer sets it.
 func (c *client) setDeadline() {
 	_ = c.rc.SetWriteDeadline(time.Now().Add(c.timeout)) // a writer without deadlines needs none
-}
-
-// abort closes the connection, so that the answer cannot be taken for a whole one.
-func (c *client) abort() {
-	if c.drop == nil {
-		panic(http.ErrAbortHandler)
-	}
-	c.drop()
 }

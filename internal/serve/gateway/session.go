@@ -3,10 +3,10 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"maps"
 	"math"
 	"slices"
@@ -50,8 +50,6 @@ type sessionConfig struct {
 	Nearest float64
 	// Aliases maps other names of models.
 	Aliases map[string]string
-	// Tell receives messages for the person who runs the gateway. Default: nil.
-	Tell func(text string)
 }
 
 // session is what calls of one name have in common: an episode of the run.
@@ -65,10 +63,8 @@ type session struct {
 	// Next is its next position in a queue that is fair between sessions. The queue's lock guards it.
 	Next int64
 
-	restoring sync.Mutex // held while its state is restored or its episode is chosen
+	restoring sync.Mutex // held while its state is restored
 	ready     atomic.Bool
-	prior     []Call                  // recorded calls of its name; nil once its episode is chosen
-	placed    atomic.Pointer[session] // the session of its calls; nil until that is chosen
 
 	mu           sync.Mutex
 	state        sessionState
@@ -80,9 +76,6 @@ type session struct {
 	seen         map[[16]byte]int
 	steps        map[string]int // answers by model
 	info         sessionStatus
-	program      program
-	next         *session      // of the next program; may be nil
-	before       *session      // of the previous program, if it is open, for Sweep; guarded by sessionSet.mu
 	pendingClose *closeRequest // how it ends once nothing is in flight; nil: Close waits for that
 	ending       bool          // its end is being written
 }
@@ -110,7 +103,6 @@ type sessionStatus struct {
 
 	Active       int            `json:"active"`
 	Waits        []string       `json:"waits,omitempty"` // for room in the budget, while calls of the session are active; hostile
-	Connections  int            `json:"connections"`     // open ones
 	Requests     int            `json:"requests"`
 	Errors       int            `json:"errors"`
 	LastModel    string         `json:"last_model,omitempty"`
@@ -131,15 +123,13 @@ type sessionStatus struct {
 // sessionSet has all sessions of a gateway: which session a call belongs to, what its calls add up to, and how it
 // ends. It is safe for concurrent use.
 //
-// A session is one episode of the record, over any number of processes. A program that reuses the name of a session
-// gets its own episode, or that is reported: see Assign. Only its owner finds a session. Turns are numbered in the
-// order of the calls. A closed session takes no more calls and ends when none is in flight. A replayed session
-// starts over when it is closed.
+// A session is one episode of the record, over any number of processes. Its name alone decides which calls belong
+// to it. Only its owner finds a session. Turns are numbered in the order of the calls. A closed session takes no
+// more calls and ends when none is in flight. A replayed session starts over when it is closed.
 type sessionSet struct {
 	cfg    sessionConfig
 	ledger *ledger
 	found  *ledgerContents
-	seed   maphash.Seed
 
 	mu        sync.Mutex
 	byID      map[sessionName]*session
@@ -151,7 +141,7 @@ type sessionSet struct {
 
 // newSessionSet returns the sessions of a record. Without a ledger nothing is recorded.
 func newSessionSet(c sessionConfig, l *ledger, found *ledgerContents) *sessionSet {
-	return &sessionSet{cfg: c, ledger: l, found: found, seed: maphash.MakeSeed(), byID: map[sessionName]*session{}}
+	return &sessionSet{cfg: c, ledger: l, found: found, byID: map[sessionName]*session{}}
 }
 
 // errUnknown is returned for a session that does not exist.
@@ -193,12 +183,12 @@ func (a *sessionSet) recordedName(id sessionName) sessionName {
 		return id
 	}
 	best, at := id, -1
-	for name, episodes := range a.found.Sessions {
+	for name, episode := range a.found.Sessions {
 		if name == id {
 			return id
 		}
-		if name.ID == id.ID && (at < 0 || episodes[0] < at) {
-			best, at = name, episodes[0]
+		if name.ID == id.ID && (at < 0 || episode < at) {
+			best, at = name, episode
 		}
 	}
 	return best
@@ -323,7 +313,7 @@ func (s *session) Status() sessionStatus {
 // status is Status with Session.mu held.
 func (s *session) status() sessionStatus {
 	out := s.info
-	out.Status, out.Active, out.Connections = s.state, len(s.active), s.program.clients
+	out.Status, out.Active = s.state, len(s.active)
 	out.StepsByModel = maps.Clone(s.steps)
 	if s.past != nil {
 		out.Record = s.past.status()
@@ -354,12 +344,33 @@ func (s *session) outcome(scores []world.Score) (world.Outcome, error) {
 
 // opening is what a recorded session begins with.
 type opening struct {
-	name   sessionName
-	first  int // episode
-	api    string
-	calls  []fingerprint
-	served int      // how many sessions it was served to
-	last   *session // the last of them
+	name    sessionName
+	episode int
+	api     string
+	calls   []fingerprint
+	served  int      // how many sessions it was served to
+	last    *session // the last of them
+}
+
+// fingerprint identifies what a call asks: exactly, and by what the rules leave of it.
+type fingerprint struct {
+	exact [16]byte
+	loose *[sha256.Size]byte // nil without rules, or if the request is too large for them
+}
+
+func (a *sessionSet) fingerprint(digest [16]byte, api string, q *llm.Request) fingerprint {
+	f := fingerprint{exact: digest}
+	if a.cfg.Rules != nil {
+		if sum, ok := a.cfg.Rules.Digest(api, q); ok {
+			f.loose = &sum
+		}
+	}
+	return f
+}
+
+// equal reports whether two calls ask the same.
+func (f fingerprint) equal(g fingerprint) bool {
+	return f.exact == g.exact || f.loose != nil && g.loose != nil && *f.loose == *g.loose
 }
 
 // maxOpening is how many calls of a session are compared to find its record. Programs make their first calls at once, so that
@@ -406,9 +417,9 @@ func (a *sessionSet) Match(ctx context.Context, id sessionName, c *format.Call) 
 		a.serveTo(same, id)
 		return nil
 	case other == nil:
-		return nil // Assign does not know the session either
+		return nil // Find does not know the session either
 	}
-	calls, err := ReadCalls(context.WithoutCancel(ctx), a.cfg.Journal, other.first)
+	calls, err := ReadCalls(context.WithoutCancel(ctx), a.cfg.Journal, other.episode)
 	if err != nil {
 		return err
 	}
@@ -419,12 +430,13 @@ func (a *sessionSet) Match(ctx context.Context, id sessionName, c *format.Call) 
 func (a *sessionSet) has(id sessionName) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.byID[id] != nil || len(a.found.Sessions[id]) > 0
+	_, recorded := a.found.Sessions[id]
+	return recorded || a.byID[id] != nil
 }
 
 // serveTo serves a recorded session to another one. One that got all of it is forgotten: a program may run very often.
 func (a *sessionSet) serveTo(o *opening, id sessionName) {
-	s := a.newSession(id, o.first)
+	s := a.newSession(id, o.episode)
 	s.recorded = o.name
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -453,12 +465,12 @@ func (a *sessionSet) readOpenings(ctx context.Context) error {
 		return nil
 	}
 	var all []opening
-	for name, episodes := range a.found.Sessions {
-		calls, err := ReadCalls(context.WithoutCancel(ctx), a.cfg.Journal, episodes[0])
+	for name, episode := range a.found.Sessions {
+		calls, err := ReadCalls(context.WithoutCancel(ctx), a.cfg.Journal, episode)
 		if err != nil {
 			return err
 		}
-		o := opening{name: name, first: episodes[0]}
+		o := opening{name: name, episode: episode}
 		for i := range calls[:min(len(calls), maxOpening)] {
 			was := &calls[i]
 			o.api = cmp.Or(o.api, was.Label)
@@ -470,31 +482,24 @@ func (a *sessionSet) readOpenings(ctx context.Context) error {
 		}
 		all = append(all, o)
 	}
-	slices.SortFunc(all, func(x, y opening) int { return cmp.Compare(x.first, y.first) })
+	slices.SortFunc(all, func(x, y opening) int { return cmp.Compare(x.episode, y.episode) })
 	a.openings = all
 	return nil
 }
 
-// open returns a session for a name: of its last episode, or of a new one.
+// open returns a session for a name: of its recorded episode, or of a new one.
 func (a *sessionSet) open(id sessionName, begin bool) (*session, error) {
-	episodes := a.found.Sessions[id]
-	if len(episodes) > 0 {
-		return a.newSession(id, episodes[len(episodes)-1]), nil
+	if episode, ok := a.found.Sessions[id]; ok {
+		return a.newSession(id, episode), nil
 	}
 	if !begin || a.ledger == nil {
 		return nil, errUnknown
 	}
-	return a.begin(id)
-}
-
-// begin returns a session for a new episode.
-func (a *sessionSet) begin(id sessionName) (*session, error) {
 	episode, err := a.ledger.Begin(id)
 	if err != nil {
 		return nil, err
 	}
 	s := a.newSession(id, episode)
-	s.placed.Store(s)
 	if a.cfg.Resume {
 		s.past = newReplay(nil, &a.cfg)
 	}
@@ -514,23 +519,12 @@ func (a *sessionSet) newSession(id sessionName, episode int) *session {
 
 // restore restores the state of a recorded session.
 func (a *sessionSet) restore(ctx context.Context, s *session) error {
-	episodes := a.found.Sessions[s.recorded]
-	if !slices.Contains(episodes, s.Episode) {
+	if _, recorded := a.found.Sessions[s.recorded]; !recorded {
 		return nil
 	}
-	if !a.cfg.Replay && !a.cfg.Resume {
-		episodes = []int{s.Episode} // the others are read when needed
-	}
-	var all []Call
-	for _, episode := range episodes {
-		calls, err := ReadCalls(context.WithoutCancel(ctx), a.cfg.Journal, episode)
-		if err != nil {
-			return err
-		}
-		all = append(all, calls...)
-		if episode == s.Episode {
-			a.countRecorded(s, calls)
-		}
+	calls, err := ReadCalls(context.WithoutCancel(ctx), a.cfg.Journal, s.Episode)
+	if err != nil {
+		return err
 	}
 	end, err := a.found.Ended.Outcome(context.WithoutCancel(ctx), a.cfg.Journal, s.Episode)
 	if err != nil {
@@ -538,24 +532,18 @@ func (a *sessionSet) restore(ctx context.Context, s *session) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.countRecorded(calls)
 	if a.cfg.Replay || a.cfg.Resume {
-		s.past = newReplay(all, &a.cfg)
+		s.past = newReplay(calls, &a.cfg)
 	}
 	if end != nil && !a.cfg.Replay {
 		s.restoreEnd(end)
 	}
-	if a.cfg.Replay || s.state != stateOpen || len(all) == 0 {
-		s.placed.Store(s) // it takes no calls, or has none that a new one could be mixed with
-		return nil
-	}
-	s.prior = all
 	return nil
 }
 
 // countRecorded counts the recorded calls of the session.
-func (a *sessionSet) countRecorded(s *session, calls []Call) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *session) countRecorded(calls []Call) {
 	for i := range calls {
 		c := &calls[i]
 		s.turn = max(s.turn, c.Turn+1)
@@ -565,18 +553,9 @@ func (a *sessionSet) countRecorded(s *session, calls []Call) {
 		s.info.LastSeen = c.At
 		s.info.Requests++
 		s.count(c)
-		if c.Request != nil && a.ledger != nil {
-			a.remember(&s.program, c.Digest, c.Label, c.Request)
-		}
 		if s.seen != nil {
 			s.seen[c.Digest]++
 		}
-	}
-}
-
-func (a *sessionSet) tell(text string, args ...any) {
-	if a.cfg.Tell != nil {
-		a.cfg.Tell(fmt.Sprintf(text, args...))
 	}
 }
 
@@ -747,20 +726,11 @@ func (a *sessionSet) idle(since time.Time) (out []*session) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, s := range a.byID {
-		for at := &s; *at != nil; {
-			one := *at
-			one.mu.Lock()
-			open := one.state == stateOpen
-			if open && len(one.active) == 0 && one.ID != defaultSession && one.info.LastSeen.Before(since) {
-				out = append(out, one)
-			}
-			one.mu.Unlock()
-			if one != s && !open {
-				*at = one.before
-				continue
-			}
-			at = &one.before
+		s.mu.Lock()
+		if s.state == stateOpen && len(s.active) == 0 && s.ID != defaultSession && s.info.LastSeen.Before(since) {
+			out = append(out, s)
 		}
+		s.mu.Unlock()
 	}
 	return out
 }

@@ -32,7 +32,7 @@ func endedAs(t *testing.T, file string) (journal.Ended, bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := state.Ended.Outcome(t.Context(), s, state.Sessions[sessionName{ID: "s"}][0])
+	e, err := state.Ended.Outcome(t.Context(), s, state.Sessions[sessionName{ID: "s"}])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,38 +309,6 @@ func TestIdle(t *testing.T) {
 		}
 		busy, _ := all.Find(t.Context(), sessionName{ID: "busy"}, false)
 		all.Leave(busy, 0)
-	})
-}
-
-// TestIdleProgram checks that the session of an earlier program of the name is closed too.
-func TestIdleProgram(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		all, done := running(t, sessionConfig{Journal: &journal.Memory{}, Idle: time.Minute})
-		defer done()
-		chain := []*session{nil, nil, nil}
-		var err error
-		if chain[0], err = all.Find(t.Context(), sessionName{ID: "x"}, true); err != nil {
-			t.Fatal(err)
-		}
-		for i := range 2 {
-			if chain[i+1], err = all.beginNext(chain[i]); err != nil {
-				t.Fatal(err)
-			}
-			all.replace(chain[i], chain[i+1])
-		}
-		time.Sleep(2 * time.Minute)
-		synctest.Wait()
-		for i, s := range chain {
-			if got := s.Status().Status; got != stateClosed {
-				t.Errorf("session %d is %s", i, got)
-			}
-		}
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		if chain[2].before != nil {
-			t.Error("sessions that are closed are kept")
-		}
 	})
 }
 

@@ -40,7 +40,6 @@ type relay struct {
 	// codecs are those of endpoints whose calls are not translated. They are never changed.
 	codecs map[format.API]*transport.Codec
 	own    map[string]bool // headers that clients cannot replace
-	caps   sync.Map        // of *provider.Capability, by model
 	bufs   sync.Pool       // *[]byte, to read streams with
 	hide   atomic.Pointer[keyRedactor]
 }
@@ -207,20 +206,6 @@ func (o *outgoing) nameDropped(h http.Header) {
 	}
 }
 
-func (u *relay) capability(model string) provider.Capability {
-	c, ok := u.caps.Load(model)
-	if !ok {
-		c = u.lookUp(model)
-	}
-	return *c.(*provider.Capability)
-}
-
-func (u *relay) lookUp(model string) any {
-	c := u.provider.Capability(model)
-	u.caps.Store(model, &c)
-	return &c
-}
-
 // outgoing returns the call as it is sent: unchanged except for the model's name, a request for the usage of a
 // stream, a limit on output tokens and the signatures of Gemini, or in the provider's format.
 func (u *relay) outgoing(f *flight, model string) (*outgoing, error) {
@@ -241,7 +226,7 @@ func (u *relay) outgoing(f *flight, model string) (*outgoing, error) {
 	if model != c.Request.Model && !c.API.Google() {
 		out.body = format.SetModel(out.body, model)
 	}
-	if c.API == format.Chat && c.Stream && !c.Usage && !u.capability(model).NoStreamOptions {
+	if c.API == format.Chat && c.Stream && !c.Usage && !u.provider.Capability(model).NoStreamOptions {
 		out.body, out.usage = format.AskUsage(out.body), true
 	}
 	return out, nil
@@ -249,7 +234,7 @@ func (u *relay) outgoing(f *flight, model string) (*outgoing, error) {
 
 // limitName returns the member of a chat completion that limits the tokens of an answer at the provider.
 func (u *relay) limitName(model string) string {
-	if u.capability(model).UseMaxTokens {
+	if u.provider.Capability(model).UseMaxTokens {
 		return "max_tokens"
 	}
 	return "max_completion_tokens"
@@ -580,7 +565,7 @@ func (u *relay) translated(f *flight, model string) (*outgoing, error) {
 		out.path = dialect.AzurePath(u.provider.APIVersion, out.path, model)
 	}
 	var err error
-	out.body, out.dropped, err = out.codec.Append(nil, &req, u.capability(model), c.Stream)
+	out.body, out.dropped, err = out.codec.Append(nil, &req, u.provider.Capability(model), c.Stream)
 	if err != nil {
 		return nil, fault.BadRequest("%v", err)
 	}

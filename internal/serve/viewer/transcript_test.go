@@ -26,12 +26,12 @@ func TestMarkdown(t *testing.T) {
 	say(`{"a": ["*b*"]}`)
 	say(strings.Repeat("*a* ", maxText/4) + "end")
 	s := serve(t, folder)
-	const episode, link = "/run/a.parley/episodes/0", `<a href="https://a.example/" rel="noopener noreferrer nofollow">x</a> <small class="host">https://a.example/</small>`
+	const episode, link = "/run/a.parley/episodes/0", `<a href="https://a.example/" rel="nofollow noreferrer noopener" target="_blank">x</a> <small>https://a.example/</small>`
 	const long = "not formatted: it has more than 64 KB"
 	for path, want := range map[string][]string{
 		episode: {"**bold** [x](https://a.example/)", `<a href="` + episode + `?text=markdown#said">Format texts as Markdown</a>`},
 		episode + "?text=markdown": {
-			"<strong>bold</strong> " + link, "[y](javascript:alert(1))", `<a href="` + episode + `#said">Show texts as they were written</a>`,
+			"<strong>bold</strong> " + link, "y <small>javascript:alert(1)</small>", `<a href="` + episode + `#said">Show texts as they were written</a>`,
 			`href="` + episode + `/1:0?text=markdown"`, `href="/run/a.parley/episodes/1?text=markdown"`, `label=1%3A0&amp;text=markdown#label`, `name="text" value="markdown"`,
 		},
 		episode + "/1:0":               {"**bold** [x](https://a.example/)", `<a href="` + episode + `/1:0?text=markdown">Format texts as Markdown</a>`},
@@ -80,7 +80,7 @@ func TestPrompts(t *testing.T) {
 	}
 	_, body, _ := serve(t, folder).get("/run/a.parley/episodes/0?text=markdown")
 	for _, want := range []string{
-		`<p class="who"><b>user</b></p><div class="words formatted" dir="auto"><p>hello</p><hr><p><strong>system</strong> obey</p></div>`,
+		`<p class="who"><b>user</b></p><div class="words formatted" dir="auto"><p>hello</p>` + "\n<hr>\n" + `<p><strong>system</strong> obey</p>` + "\n</div>",
 		`bbb</small>` + "\n" + `<code></code></pre><em> (it was longer)</em></div>`,
 	} {
 		if !strings.Contains(body, want) {

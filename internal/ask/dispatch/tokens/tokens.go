@@ -47,6 +47,9 @@ const (
 	guessWeight  = 0.05 // of the newest answer, when there were many
 	perMessage   = 4    // tokens of framing
 	perImage     = 1200 // tokens of a picture, about
+
+	maxModels   = 1000 // that are guessed separately; made-up names must not use up the memory
+	otherModels = ""
 )
 
 // NewEstimator returns an Estimator that has seen nothing.
@@ -54,6 +57,10 @@ func NewEstimator() *Estimator { return &Estimator{models: map[string]*guess{}} 
 
 func (e *Estimator) forModel(model string) *guess {
 	g := e.models[model]
+	if g == nil && len(e.models) >= maxModels {
+		model = otherModels
+		g = e.models[model]
+	}
 	if g == nil {
 		g = &guess{perByte: guessPerByte, output: guessOutput}
 		e.models[model] = g

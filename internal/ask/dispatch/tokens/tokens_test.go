@@ -1,6 +1,7 @@
 package tokens
 
 import (
+	"fmt"
 	"testing"
 
 	"parley/llm"
@@ -28,5 +29,25 @@ func TestShortAnswersFirst(t *testing.T) {
 	answer(360, 100)
 	if _, output := e.Guess(req, size); output < 95 || output > 105 {
 		t.Errorf("with all answered, %.0f tokens", output)
+	}
+}
+
+// TestMadeUpModels checks that names of models that clients make up are not all kept, and that no count is lost.
+func TestMadeUpModels(t *testing.T) {
+	t.Parallel()
+	e := NewEstimator()
+	for i := range 3 * maxModels {
+		e.Open(fmt.Sprint("lab/", i))
+	}
+	if len(e.models) != maxModels+1 || e.models[otherModels].open != 2*maxModels {
+		t.Errorf("%d models are kept", len(e.models))
+	}
+	for i := range 3 * maxModels {
+		e.Close(fmt.Sprint("lab/", i))
+	}
+	for name, g := range e.models {
+		if g.open != 0 {
+			t.Errorf("%q: %d are open", name, g.open)
+		}
 	}
 }

@@ -128,21 +128,6 @@ func (r *Rules) Digest(api string, q *llm.Request) (sum [sha256.Size]byte, ok bo
 	return sum, true
 }
 
-// Continues reports whether a request begins with all messages of an earlier one and has more.
-func (r *Rules) Continues(q, earlier *llm.Request) bool {
-	n := len(earlier.Messages)
-	if n == 0 || n >= len(q.Messages) || textSize(q) > maxText || textSize(earlier) > maxText {
-		return false
-	}
-	for i := range n {
-		a, b := &llm.Request{Messages: q.Messages[i : i+1]}, &llm.Request{Messages: earlier.Messages[i : i+1]}
-		if q.Messages[i].Role != earlier.Messages[i].Role || !bytes.Equal(encodeJSON(r.reduce(a)), encodeJSON(r.reduce(b))) {
-			return false
-		}
-	}
-	return true
-}
-
 // reduce returns the members of a request without what the rules ignore.
 func (r *Rules) reduce(q *llm.Request) map[string]any {
 	c := *q

@@ -156,28 +156,6 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestContinues finds conversations that continue.
-func TestContinues(t *testing.T) {
-	t.Parallel()
-	r := rules(t, "re:[0-9]+")
-	for _, c := range []struct {
-		rules  *Rules
-		q, was *llm.Request
-		more   bool
-	}{
-		{nil, asked("a", "b", "c"), asked("a", "b"), true},
-		{nil, asked("a", "b"), asked("a", "b"), false},
-		{nil, asked("a", "x", "c"), asked("a", "b"), false},
-		{nil, asked("a"), asked(), false},
-		{nil, asked("a 1", "b"), asked("a 2"), false},
-		{r, asked("a 1", "b"), asked("a 2"), true},
-	} {
-		if c.rules.Continues(c.q, c.was) != c.more {
-			t.Errorf("%s after %s", encodeJSON(c.q), encodeJSON(c.was))
-		}
-	}
-}
-
 // TestShare measures how similar requests are.
 func TestShare(t *testing.T) {
 	t.Parallel()
