@@ -24,17 +24,13 @@ type batchAPI struct {
 }
 
 // batchAPIs lists the batch APIs. The limits are from the vendors' pages, as far as they could be read in November 2026: OpenAI, API
-// reference; Anthropic, Batch processing; Microsoft, Azure OpenAI batch deployments; Google, Batch API (2 GB; no number of requests); Mistral,
-// Batch inference; Together, Batch overview; xAI, Batch API.
+// reference; Anthropic, Batch processing; Microsoft, Azure OpenAI batch deployments; Google, Batch API (2 GB; no number of requests).
 func batchAPIs() []batchAPI {
 	return []batchAPI{
 		{"anthropic", []string{"anthropic"}, 100_000, 256_000_000},
 		{"azure", []string{"openai", "responses"}, 100_000, 200_000_000},
 		{"gemini", []string{"gemini"}, 100_000, 2_000_000_000},
-		{"mistral", []string{"openai"}, 1_000_000, 512_000_000},
 		{"openai", []string{"openai", "responses"}, 50_000, 200_000_000},
-		{"together", []string{"openai"}, 50_000, 100_000_000},
-		{"xai", []string{"openai"}, 50_000, 200_000_000},
 	}
 }
 

@@ -171,7 +171,7 @@ func providerKeys() *Shape {
 
 func batchKeys() *Shape {
 	return Record(
-		Key{Name: "api", Shape: textShape(provider.BatchAPIs()...), Default: "the preset's, or the dialect's", Doc: "The vendor whose batch API it is. mistral, together and xai go with the dialect openai."},
+		Key{Name: "api", Shape: textShape(provider.BatchAPIs()...), Default: "the preset's, or the dialect's", Doc: "The vendor whose batch API it is."},
 		Key{Name: "requests", Shape: intShape(1, 1_000_000), Default: "the API's: 50000 for openai, 100000 for anthropic", Doc: "The most requests of one batch."},
 		Key{Name: "bytes", Shape: intShape(10_000, 1<<40), Default: "the API's: 200 MB for openai, 256 MB for anthropic", Doc: "The most bytes of one batch."},
 		Key{Name: "per_hour", Shape: intShape(1, 1_000_000), Default: "2000", Doc: "The most batches created in an hour."},
@@ -196,8 +196,6 @@ func capabilityKeys() *Shape {
 		yes("no_tools", "Refuses tools."),
 		yes("no_force", "Refuses a forced tool call."),
 		yes("no_parallel", "Refuses parallel_tool_calls."),
-		yes("short_ids", "Wants ids of tool calls that have nine letters and digits, as Mistral does. Others are replaced."),
-		yes("prefix", "Wants a last message of the assistant's marked with prefix: true, as Mistral does."),
 		yes("schema_in_prompt", "Enforces a schema that is sent natively, but does not see it: the prompt has it too."),
 		yes("no_tool_effort", "Thinks without tools only: with tools, effort none is sent."),
 		yes("no_logprobs", "Reports no log probabilities."),
