@@ -65,15 +65,14 @@ func azureAddress(r *http.Request, a *Ask) *Error {
 	return nil
 }
 
-// azureError writes an error as Azure does: its code is the status, and there is no type.
+// azureError writes what Azure itself refuses as it does: the code is the status, and there is no type.
 func azureError(e *Error) *Error {
-	switch e.Status {
-	case http.StatusUnauthorized, http.StatusNotFound, http.StatusTooManyRequests:
-		out := *e
-		out.Type, out.Code = "", strconv.Itoa(e.Status)
-		return &out
+	if e.Refusal == nil && e.Status != http.StatusUnauthorized && e.Status != http.StatusNotFound {
+		return e
 	}
-	return e
+	out := *e
+	out.Type, out.Code = "", strconv.Itoa(e.Status)
+	return &out
 }
 
 // isVertex reports whether a request is for one of the paths of Vertex AI.
