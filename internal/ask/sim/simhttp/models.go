@@ -156,3 +156,19 @@ func geminiModels(w http.ResponseWriter, _ *http.Request) *Error {
 	writeJSON(w, map[string]any{"models": list})
 	return nil
 }
+
+// bedrockModels answers GET /foundation-models.
+func bedrockModels(w http.ResponseWriter, _ *http.Request) *Error {
+	var list []map[string]any
+	for _, name := range listed() {
+		list = append(list, map[string]any{"modelId": "sim." + name, "inferenceTypesSupported": []string{"ON_DEMAND"}, "outputModalities": []string{"TEXT"}})
+	}
+	writeJSON(w, map[string]any{"modelSummaries": list})
+	return nil
+}
+
+// bedrockProfiles answers GET /inference-profiles.
+func bedrockProfiles(w http.ResponseWriter, _ *http.Request) *Error {
+	writeJSON(w, map[string]any{"inferenceProfileSummaries": []any{}})
+	return nil
+}

@@ -255,7 +255,7 @@ OpenAI's format:    POST /v1/chat/completions, /v1/responses, /v1/embeddings, /v
 Anthropic's format: POST /v1/messages, /v1/messages/count_tokens, /v1/messages/batches
 Azure's paths:      POST /openai/v1/chat/completions, /openai/v1/responses, /openai/deployments/NAME/chat/completions?api-version=VERSION, /openai/responses?api-version=VERSION
 Vertex AI's paths:  POST /v1/projects/PROJECT/locations/REGION/publishers/google/models/MODEL:generateContent, …/publishers/anthropic/models/MODEL:rawPredict and their streams
-Bedrock's format:   POST /model/MODEL/converse, /model/MODEL/converse-stream
+Bedrock's format:   POST /model/MODEL/converse, /model/MODEL/converse-stream; GET /foundation-models, /inference-profiles
 Gemini's format:    POST /v1beta/models/MODEL:generateContent, :streamGenerateContent?alt=sse, :countTokens, :batchGenerateContent; GET /v1beta/batches, /v1beta/models; the same with /v1, as Google's SDKs ask
 As in engines:      the above below /v1/SESSION or /v1/sessions/SESSION too, and POST …/close; POST /update_weight_version with {"new_version": "2"}; GET /metrics
 What happened:      GET /stats
