@@ -216,8 +216,8 @@ func TestAskRefuses(t *testing.T) {
 		req  *llm.Request
 		want string
 	}{
-		"nil":              {nil, "provider/model, as sim/small; the providers are anthropic, azure, azure-responses, bedrock, cohere, deepseek, fireworks, gemini, gemini-openai, groq, mine, mistral"},
-		"no provider":      {&llm.Request{Model: "small"}, "groq, mine, mistral"},
+		"nil":              {nil, "provider/model, as sim/small; the providers are anthropic, azure, azure-responses, bedrock, deepseek, gemini, groq, mine, ollama"},
+		"no provider":      {&llm.Request{Model: "small"}, "groq, mine, ollama"},
 		"unknown provider": {&llm.Request{Model: "mni/small"}, `bad request: provider "mni" is not known; use one of anthropic`},
 		"did you mean":     {&llm.Request{Model: "mni/small"}, "did you mean mine?"},
 		"refuses":          {&llm.Request{Model: "mine/refuses"}, "not that"},

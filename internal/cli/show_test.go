@@ -644,7 +644,7 @@ func TestShowSummary(t *testing.T) {
 		"needs --episode and --story":       {"show", file, "--episode", "1", "--summary", "sim/small"},
 		"are for --summary":                 {"show", file, "--episode", "1", "--story", "--budget", "1"},
 		"episode 9 of " + file + " has not": {"show", file, "--episode", "9", "--story", "--summary", "sim/small"},
-		`--summary nowhere/x: plan: agents.summary.model: no provider "nowhere"; did you mean cohere? known: sim, anthropic,`: {"show", file, "--episode", "1", "--story", "--summary", "nowhere/x"},
+		`--summary nowhere/x: plan: agents.summary.model: no provider "nowhere"; known: sim, anthropic,`: {"show", file, "--episode", "1", "--story", "--summary", "nowhere/x"},
 	} {
 		parley(t, State{}, args...).want(t, exit.Misuse).wantErr(t, want)
 	}

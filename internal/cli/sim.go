@@ -45,14 +45,11 @@ type simCmd struct {
 	NoHeaders   bool          `group:"limits" name:"no-limit-headers" help:"Send no headers about limits, as many servers do."`
 	Queue       bool          `group:"limits" help:"Let requests beyond --concurrency wait instead of rejecting them."`
 
-	Faults     string        `group:"faults" placeholder:"NAME=SHARE,..." help:"Faults to inject, and how often: ${faults}."`
-	StallFor   time.Duration `group:"faults" placeholder:"DURATION" help:"How long a stalled answer hangs. Default: 10m."`
-	BadJSON500 bool          `group:"faults" name:"bad-json-500" help:"Answer a body that is not JSON with status 500 instead of 400."`
+	Faults   string        `group:"faults" placeholder:"NAME=SHARE,..." help:"Faults to inject, and how often: ${faults}."`
+	StallFor time.Duration `group:"faults" placeholder:"DURATION" help:"How long a stalled answer hangs. Default: 10m."`
 
 	BatchLatency     string `group:"batches" placeholder:"DELAY" help:"How long a batch takes. Default: 2s."`
 	BatchMaxRequests int    `group:"batches" placeholder:"N" help:"Maximum number of requests in a batch. Default: the vendors' limits."`
-	BatchPerHour     int    `group:"batches" placeholder:"N" help:"Batches per hour. Default: 2000."`
-	BatchTokens      int    `group:"batches" placeholder:"N" help:"Maximum number of prompt tokens of one model in waiting batches. Default: no limit."`
 }
 
 // Run serves until the first signal.
@@ -96,8 +93,8 @@ func (c *simCmd) config() (simhttp.Config, error) {
 			},
 			StallFor: c.StallFor,
 		},
-		KeyEnv: c.KeyEnv, TLS: c.TLS, ChunkTokens: c.ChunkTokens, Lax: c.Lax, NoLimitHeaders: c.NoHeaders, BadJSON500: c.BadJSON500, Grace: c.Grace, Patience: c.ClientTimeout,
-		Batch: simhttp.BatchConfig{MaxRequests: c.BatchMaxRequests, PerHour: c.BatchPerHour, EnqueuedTokens: c.BatchTokens},
+		KeyEnv: c.KeyEnv, TLS: c.TLS, ChunkTokens: c.ChunkTokens, Lax: c.Lax, NoLimitHeaders: c.NoHeaders, Grace: c.Grace, Patience: c.ClientTimeout,
+		Batch: simhttp.BatchConfig{MaxRequests: c.BatchMaxRequests},
 	}
 	for _, d := range []struct {
 		flag, text string

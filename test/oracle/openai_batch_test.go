@@ -17,7 +17,7 @@ import (
 	"parley/internal/ask/provider"
 )
 
-// TestOpenAIBatches plays batches with OpenAI's SDK, in its Azure mode and in the way that Groq's pages have it, and with our client. Both
+// TestOpenAIBatches plays batches with OpenAI's SDK, with Azure's v1 address and in the way that Groq's pages have it, and with our client. Both
 // send the same creation to the same address, and read the same answers.
 func TestOpenAIBatches(t *testing.T) {
 	t.Parallel()
@@ -27,9 +27,6 @@ func TestOpenAIBatches(t *testing.T) {
 		endpoint string // of a batch
 		done     string
 	}{
-		"azure, older paths": {azureClient, func(url string) provider.Provider {
-			return provider.Provider{Dialect: "openai", BaseURL: url + "/openai/v1", Batch: &provider.Batch{API: "azure"}}
-		}, "/chat/completions", "Completed"},
 		"azure": {
 			func(url string) openai.Client {
 				return openai.NewClient(openaiopt.WithBaseURL(url+"/openai/v1"), openaiopt.WithAPIKey("k"), openaiopt.WithMaxRetries(0))
@@ -83,7 +80,7 @@ func TestOpenAIBatches(t *testing.T) {
 	}
 }
 
-// sameCreation compares the creation of a batch by our client with that by the SDK. Azure's older paths have no v1, and a version.
+// sameCreation compares the creation of a batch by our client with that by the SDK.
 func sameCreation(t *testing.T, ours, theirs []asked) {
 	t.Helper()
 	pick := func(all []asked) asked {

@@ -1,10 +1,9 @@
 """Uses Google's SDK as a program does that asks Gemini: the SDK reads where to go from its own environment variables.
-Prints what it was answered. MODE says how much is asked: all, what a gateway serves, or what it translates."""
+Prints what it was answered. MODE says how much is asked: all, or what a gateway translates."""
 
 import json
 import os
 import sys
-import time
 
 from google import genai
 from google.genai import types
@@ -21,13 +20,6 @@ def show(name, *values):
 
 def ask(contents="Say something.", **config):
     return client.models.generate_content(model=MODEL, contents=contents, config=types.GenerateContentConfig(**config))
-
-
-def ended(batch):
-    while not batch.done:
-        time.sleep(0.05)
-        batch = client.batches.get(name=batch.name)
-    return batch
 
 
 class Place(BaseModel):
@@ -62,18 +54,3 @@ try:
     raise AssertionError("a wrong temperature was accepted")
 except genai.errors.ClientError as e:
     show("refused", e.code)
-if os.environ["MODE"] == "gateway":
-    sys.exit()
-
-vectors = client.models.embed_content(model=MODEL, contents=["a", "b"], config={"output_dimensionality": 8}).embeddings
-show("embeddings", [len(v.values) for v in vectors])
-show("models", [m.name for m in client.models.list()], client.models.get(model=MODEL).name)
-
-requests = [types.InlinedRequest(contents=f"Question {i}.", metadata={"key": f"k{i}"}) for i in range(3)]
-batch = ended(client.batches.create(model=MODEL, src=requests, config={"display_name": "inline"}))
-answers = batch.dest.inlined_responses
-assert [a.metadata["key"] for a in answers] == ["k0", "k1", "k2"], answers
-assert [a.response.text for a in answers] == [ask(f"Question {i}.").text for i in range(3)], answers
-show("inline batch", batch.state.name, len(answers))
-client.batches.delete(name=batch.name)
-assert not list(client.batches.list())

@@ -96,8 +96,7 @@ const (
 	Failed  Phase = "failed" // it never began, and nothing is billed
 )
 
-// State is what a provider reports of a batch. Anthropic counts only at the end, and Together does not
-// count.
+// State is what a provider reports of a batch. Anthropic counts only at the end.
 type State struct {
 	Phase                   Phase
 	Total, Answered, Failed int

@@ -22,8 +22,8 @@ import (
 // OpenBatches returns the batch API of a provider, which takes its keys from a source, or from the environment if that is nil. It opens no
 // connection. The result is also an io.Closer, which closes idle connections.
 //
-// There are three kinds: OpenAI's, which takes a file of requests, with what Groq, Mistral, Together and xAI made of it;
-// Gemini's, which takes a file too; and Anthropic's, which takes one long request. A draft is written while it is sent, and
+// There are three kinds: OpenAI's and Azure's, which take a file of requests; Gemini's, which takes a file too; and Anthropic's,
+// which takes one long request. A draft is written while it is sent, and
 // results are read as they arrive, so that neither is whole in memory. A creation is sent once, and its error says whether
 // the batch may exist. A result that cannot be read does not affect the others.
 func OpenBatches(p provider.Provider, keys *credential.Source) (batch.API, error) {
@@ -44,8 +44,7 @@ func OpenBatches(p provider.Provider, keys *credential.Source) (batch.API, error
 	case "gemini":
 		return newGeminiAPI(b)
 	}
-	forms := map[string]func() form{"azure": azureForm, "openai": openAIForm, "mistral": mistralForm, "together": togetherForm, "xai": xaiForm}
-	return &fileAPI{batchConn: b, form: forms[api](), endpoint: "/v1" + codec.Path}, nil
+	return &fileAPI{batchConn: b, azure: api == "azure", endpoint: "/v1" + codec.Path}, nil
 }
 
 const (

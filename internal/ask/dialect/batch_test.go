@@ -24,7 +24,7 @@ import (
 )
 
 func dialects() []string {
-	return []string{"openai", "responses", "anthropic", "azure", "gemini", "mistral", "together", "xai"}
+	return []string{"openai", "responses", "anthropic", "azure", "gemini"}
 }
 
 // at returns an account at a server with a batch API.
@@ -35,8 +35,6 @@ func at(name, url string) provider.Provider {
 		p.BaseURL = url + "/v1beta"
 	case "azure":
 		p.Dialect, p.BaseURL, p.Batch.API = "openai", url+"/openai/v1", name
-	case "mistral", "together", "xai":
-		p.Dialect, p.BaseURL, p.Batch.API = "openai", url+"/"+name+"/v1", name
 	}
 	return p
 }
@@ -110,7 +108,7 @@ func TestLife(t *testing.T) {
 					t.Fatalf("%+v %v", st, err)
 				}
 			}
-			if name != "together" && (st.Total != 3 || st.Answered != 3) || st.Failed != 0 {
+			if st.Total != 3 || st.Answered != 3 || st.Failed != 0 {
 				t.Errorf("%+v", st)
 			}
 			got := map[string]string{}
@@ -324,7 +322,7 @@ func TestOpenRefuses(t *testing.T) {
 		{Name: "sim", Dialect: "sim"}, {Name: "lab", Dialect: "openai", Batch: &provider.Batch{}},
 		{Name: "lab", Dialect: "openai", BaseURL: "http://x/v1", KeyEnv: "PARLEY_NO_SUCH_KEY", Batch: &provider.Batch{}},
 		{Name: "lab", Dialect: "openai", BaseURL: "http://x/v1"},
-		{Name: "lab", Dialect: "anthropic", BaseURL: "http://x/v1", Batch: &provider.Batch{API: "mistral"}},
+		{Name: "lab", Dialect: "anthropic", BaseURL: "http://x/v1", Batch: &provider.Batch{API: "azure"}},
 	} {
 		if d, err := OpenBatches(p, nil); err == nil || d != nil {
 			t.Errorf("%+v: %v", p, err)
@@ -343,7 +341,7 @@ const printsFile = "-prints-file"
 
 // uploads answers the upload of a file, and reports whether r was one.
 func uploads(w http.ResponseWriter, r *http.Request) bool {
-	if !strings.HasSuffix(r.URL.Path, "/files") && !strings.HasSuffix(r.URL.Path, "/files/upload") {
+	if !strings.HasSuffix(r.URL.Path, "/files") {
 		return false
 	}
 	w.Header().Set("X-Goog-Upload-Url", "http://"+r.Host+"/upload/v1beta/files?upload_id=1")
@@ -386,7 +384,7 @@ func TestKeyExpires(t *testing.T) {
 				if !strings.HasPrefix(string(body), "{") || int64(len(body)) != r.ContentLength {
 					t.Errorf("%d bytes: %.100q", len(body), body)
 				}
-				_, _ = fmt.Fprint(w, `{"id":"batch-1","name":"batches/1","batch_id":"batch-1"}`)
+				_, _ = fmt.Fprint(w, `{"id":"batch-1","name":"batches/1"}`)
 			}))
 			defer front.Close()
 			p := at(name, front.URL)
@@ -417,7 +415,7 @@ func TestCreatedOnce(t *testing.T) {
 				switch {
 				case uploads(w, r):
 				case r.Method == http.MethodGet: // it keeps the connection open
-					_, _ = w.Write([]byte(`{"id":"x","name":"batches/x","batch_id":"x"}`))
+					_, _ = w.Write([]byte(`{"id":"x","name":"batches/x"}`))
 				default:
 					asked.Add(1)
 					panic(http.ErrAbortHandler)

@@ -1,7 +1,6 @@
 package dialect_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,7 +15,6 @@ import (
 	"parley/internal/ask/provider"
 	"parley/internal/ask/sim/simhttp"
 	"parley/llm"
-	"parley/world"
 )
 
 // TestVertexTier checks that the tier of a request to Vertex AI is in the header, and that the answer names the one that was used.
@@ -42,58 +40,6 @@ func TestVertexTier(t *testing.T) {
 			}
 		}
 		m.(io.Closer).Close()
-	}
-}
-
-// TestCachedContent: an agent with cached content asks what the stored prompt and its own messages say together. The stored tokens are
-// read from the cache. Without the prompt, no call can be answered.
-func TestCachedContent(t *testing.T) {
-	t.Parallel()
-	s, err := simhttp.New(simhttp.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv := httptest.NewServer(s)
-	defer srv.Close()
-	m, err := dialect.Open(provider.Provider{Name: "lab", Dialect: "gemini", BaseURL: srv.URL + "/v1beta", Stream: "never"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.(io.Closer).Close()
-	post := func(text string) (made struct {
-		Name  string
-		Usage struct{ TotalTokenCount int } `json:"usageMetadata"`
-	}) {
-		body := `{"model":"models/m","ttl":"60s","contents":[{"role":"user","parts":[{"text":"` + text + `"}]}]}`
-		res, err := http.Post(srv.URL+"/v1beta/cachedContents", "application/json", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer res.Body.Close()
-		if err := json.NewDecoder(res.Body).Decode(&made); err != nil {
-			t.Fatal(err)
-		}
-		return made
-	}
-	long := strings.Repeat("All is written here. ", 400)
-	made := post(long)
-	if post("short").Name != "" || made.Usage.TotalTokenCount < 1024 {
-		t.Fatalf("%+v", made)
-	}
-	agent := world.Agent{Model: "lab/m", System: "Be brief.", CachedContent: made.Name}
-	req := agent.Request(llm.Request{MaxTokens: 50, Messages: []llm.Message{llm.User("Hello.")}})
-	got, err := m.Ask(t.Context(), &req)
-	if err != nil || got.Usage.Cached != made.Usage.TotalTokenCount || got.Usage.Input <= got.Usage.Cached {
-		t.Fatalf("%+v %v, stored %+v", got, err, made)
-	}
-	whole := llm.Request{Model: "lab/m", MaxTokens: 50, Messages: []llm.Message{llm.User(long), {Role: llm.RoleUser, Parts: []llm.Part{{Text: "Be brief."}, {Text: "Hello."}}}}}
-	if same, err := m.Ask(t.Context(), &whole); err != nil || same.Usage.Input < got.Usage.Input-2 || same.Usage.Input > got.Usage.Input+2 {
-		t.Errorf("%+v %v, want the tokens of %+v", same, err, got)
-	}
-	agent.CachedContent = "cachedContents/gone"
-	req = agent.Request(llm.Request{Messages: []llm.Message{llm.User("Hello.")}})
-	if _, err := m.Ask(t.Context(), &req); llm.KindOf(err) != llm.KindAuth || !strings.Contains(err.Error(), "CachedContent not found") {
-		t.Error(err)
 	}
 }
 

@@ -170,8 +170,8 @@ func TestModelsAndFiles(t *testing.T) {
 	for model, want := range map[string]string{ // what it takes
 		"openai/gpt-5.2": "pdf", "openai/gpt-audio-mini": "wav", "openai/gpt-4o": "pdf", "openai/gpt-3.5-turbo": "", "openai/o3-mini": "", "openai/o3": "pdf",
 		"openai-responses/gpt-5.2": "pdf", "azure/gpt-4o-audio-preview": "wav", "anthropic/claude-opus-4-6": "pdf", "anthropic/claude-3-haiku": "",
-		"gemini/gemini-2.5-flash": "pdf wav", "vertex/gemini-2.5-flash": "pdf wav", "gemini-openai/gemini-2.5-flash": "wav", "bedrock/us.anthropic.claude-sonnet-4-5": "pdf", "bedrock/mistral.voxtral-mini": "wav",
-		"vllm/voxtral": "wav", "deepseek/deepseek-chat": "", "groq/openai/gpt-oss-120b": "", "mistral/mistral-small": "", "openrouter/any": "pdf wav", "sim/small": "pdf wav",
+		"gemini/gemini-2.5-flash": "pdf wav", "vertex/gemini-2.5-flash": "pdf wav", "bedrock/us.anthropic.claude-sonnet-4-5": "pdf", "bedrock/mistral.voxtral-mini": "wav",
+		"vllm/voxtral": "wav", "deepseek/deepseek-chat": "", "groq/openai/gpt-oss-120b": "", "openrouter/any": "pdf wav", "sim/small": "pdf wav",
 	} {
 		name, model, _ := strings.Cut(model, "/")
 		p, _ := provider.Lookup(name)

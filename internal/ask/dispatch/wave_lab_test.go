@@ -74,8 +74,6 @@ func (l *lab) account(name string) provider.Provider {
 		p.BaseURL = l.url + "/v1beta"
 	case "azure":
 		p.Dialect, p.BaseURL, p.Batch.API = "openai", l.url+"/openai/v1", name
-	case "mistral", "together", "xai":
-		p.Dialect, p.BaseURL, p.Batch.API = "openai", l.url+"/"+name+"/v1", name
 	}
 	return p
 }
@@ -109,7 +107,7 @@ func (l *lab) dispatcher(t testing.TB, name string, change ...func(*dispatch.Con
 
 // creates reports whether a path creates batches.
 func creates(path string) bool {
-	return strings.HasSuffix(path, "/batches") || strings.HasSuffix(path, "/batch/jobs") || strings.HasSuffix(path, ":batchGenerateContent")
+	return strings.HasSuffix(path, "/batches") || strings.HasSuffix(path, ":batchGenerateContent")
 }
 
 // live returns how many calls were made live. Gemini's batches are created at the address of its
@@ -216,7 +214,7 @@ func with(j *journal) func(*dispatch.Config) {
 }
 
 func dialects() []string {
-	return []string{"openai", "responses", "anthropic", "azure", "gemini", "mistral", "together", "xai"}
+	return []string{"openai", "responses", "anthropic", "azure", "gemini"}
 }
 
 func faults(f sim.Faults) simhttp.Config { return simhttp.Config{Sim: sim.Config{Faults: f}} }

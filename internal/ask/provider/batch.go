@@ -8,7 +8,7 @@ import (
 
 // Batch describes a batch API and its limits. Zero means what is usual for the dialect, or for the API.
 type Batch struct {
-	API      string `json:"api,omitempty" doc:"The vendor whose batch API it is. mistral, together and xai go with the dialect openai." default:"the preset's, or the dialect's"`
+	API      string `json:"api,omitempty" doc:"The vendor whose batch API it is." default:"the preset's, or the dialect's"`
 	Requests int    `json:"requests,omitempty" doc:"The most requests of one batch." default:"the API's: 50000 for openai, 100000 for anthropic" range:"1..1000000"`
 	Bytes    int64  `json:"bytes,omitempty" doc:"The most bytes of one batch." default:"the API's: 200 MB for openai, 256 MB for anthropic" range:"10000..1099511627776"`
 	PerHour  int    `json:"per_hour,omitempty" doc:"The most batches created in an hour." default:"2000" range:"1..1000000"`
@@ -24,17 +24,13 @@ type batchAPI struct {
 }
 
 // batchAPIs lists the batch APIs. The limits are from the vendors' pages, as far as they could be read in November 2026: OpenAI, API
-// reference; Anthropic, Batch processing; Microsoft, Azure OpenAI batch deployments; Google, Batch API (2 GB; no number of requests); Mistral,
-// Batch inference; Together, Batch overview; xAI, Batch API.
+// reference; Anthropic, Batch processing; Microsoft, Azure OpenAI batch deployments; Google, Batch API (2 GB; no number of requests).
 func batchAPIs() []batchAPI {
 	return []batchAPI{
 		{"anthropic", []string{"anthropic"}, 100_000, 256_000_000},
 		{"azure", []string{"openai", "responses"}, 100_000, 200_000_000},
 		{"gemini", []string{"gemini"}, 100_000, 2_000_000_000},
-		{"mistral", []string{"openai"}, 1_000_000, 512_000_000},
 		{"openai", []string{"openai", "responses"}, 50_000, 200_000_000},
-		{"together", []string{"openai"}, 50_000, 100_000_000},
-		{"xai", []string{"openai"}, 50_000, 200_000_000},
 	}
 }
 

@@ -22,14 +22,12 @@ type Capability struct {
 	NoStop               bool `json:"no_stop,omitempty" doc:"Refuses stop texts." default:"false"`
 	NoSeed               bool `json:"no_seed,omitempty" doc:"Refuses a seed." default:"false"`
 	NoPrefill            bool `json:"no_prefill,omitempty" doc:"Refuses an assistant message at the end." default:"false"`
-	Prefix               bool `json:"prefix,omitempty" doc:"Wants a last message of the assistant's marked with prefix: true, as Mistral does." default:"false"`
 	NoSchema             bool `json:"no_schema,omitempty" doc:"Has no native structured output." default:"false"`
 	Schema               bool `json:"schema,omitempty" doc:"Follows the JSON Schema of a request (vLLM, SGLang and llama.cpp do), so that the prompt need not hold it too. Known of the presets." default:"false"`
 	SchemaInPrompt       bool `json:"schema_in_prompt,omitempty" doc:"Enforces a schema that is sent natively, but does not see it: the prompt has it too." default:"false"`
 	NoTools              bool `json:"no_tools,omitempty" doc:"Refuses tools." default:"false"`
 	NoForce              bool `json:"no_force,omitempty" doc:"Refuses a forced tool call." default:"false"`
 	NoParallel           bool `json:"no_parallel,omitempty" doc:"Refuses parallel_tool_calls." default:"false"`
-	ShortIDs             bool `json:"short_ids,omitempty" doc:"Wants ids of tool calls that have nine letters and digits, as Mistral does. Others are replaced." default:"false"`
 	NoToolEffort         bool `json:"no_tool_effort,omitempty" doc:"Thinks without tools only: with tools, effort none is sent." default:"false"`
 	NoDocuments          bool `json:"no_documents,omitempty" doc:"Takes no PDFs in messages." default:"false"`
 	NoAudio              bool `json:"no_audio,omitempty" doc:"Takes no audio in messages." default:"false"`
@@ -179,7 +177,7 @@ func abs(n int) int { return max(n, -n) }
 var capabilities = sync.OnceValue(func() []Capability {
 	return slices.Concat(
 		openRouterTable(), openAITable(), azureTable(), anthropicTable(),
-		overChat(geminiTable("gemini-openai/")), geminiTable("gemini*/"), geminiTable("vertex/"), compatibleTable(),
+		geminiTable("gemini/"), geminiTable("vertex/"), compatibleTable(),
 	)
 })
 
@@ -295,16 +293,8 @@ func geminiTable(prefix string) []Capability {
 	}
 }
 
-// overChat returns a table of Google's models for its endpoint of chat completions, whose documents have audio but no PDFs.
-func overChat(t []Capability) []Capability {
-	for i := range t {
-		t[i].NoDocuments = true
-	}
-	return t
-}
-
 // compatibleTable lists the other providers, which speak OpenAI's chat completions, each with gaps. Of files in messages,
-// most of their documents say nothing, or have a form of their own, as Mistral's document_url has: none are sent to them.
+// most of their documents say nothing: none are sent to them.
 func compatibleTable() []Capability {
 	t := []Capability{
 		// Which models of Bedrock follow a schema differs: say it with capabilities.
@@ -320,38 +310,13 @@ func compatibleTable() []Capability {
 		{Match: "bedrock/*voxtral*", NoSchema: true, NoDocuments: true},
 		{Match: "bedrock/*", NoSchema: true, NoAudio: true},
 
-		// Cohere: "Using Cohere models via the OpenAI SDK", whose lists name what is supported and what is not. They have no
-		// tool_choice, logprobs or stream_options. Only models that reason know an effort.
-		{Match: "cohere/*reasoning*", UseMaxTokens: true, NoStreamOptions: true, NoLogprobs: true, NoForce: true, NoParallel: true, Efforts: []string{"none", "high"}},
-		{Match: "cohere/*", UseMaxTokens: true, NoStreamOptions: true, NoLogprobs: true, NoForce: true, NoParallel: true},
-
-		// Fireworks: the types of fireworks-ai 1.2.30, and its pages "OpenAI compatibility" and "Structured response formatting":
-		// usage is in every stream, and models do not see a schema that is enforced. Efforts differ by model.
-		{Match: "fireworks/*gpt-oss*", UseMaxTokens: true, NoStreamOptions: true, SchemaInPrompt: true, TopK: true, CacheKey: true, Efforts: []string{"low", "medium", "high"}},
-		{Match: "fireworks/*minimax*", UseMaxTokens: true, NoStreamOptions: true, SchemaInPrompt: true, TopK: true, CacheKey: true, Efforts: []string{"low", "medium", "high"}},
-		{Match: "fireworks/*", UseMaxTokens: true, NoStreamOptions: true, SchemaInPrompt: true, TopK: true, CacheKey: true, Efforts: []string{"none", "low", "medium", "high"}},
-
 		// DeepSeek thinks by default, then ignores sampling, and knows JSON but no schema.
 		{Match: "deepseek/*", NoSeed: true, NoSchema: true, NoPenalties: true, UseMaxTokens: true, SendReasoningBack: true, Efforts: []string{"low", "high", "max"}},
-
-		mistral("magistral*", "none", "high"),
-		mistral("mistral-small*", "none", "high"),
-		mistral("mistral-medium*", "none", "high"),
-		mistral("*"),
 
 		{Match: "groq/openai/gpt-oss*", NoLogprobs: true, Efforts: []string{"low", "medium", "high"}, MaxOutput: 65_536},
 		{Match: "groq/qwen/*", NoLogprobs: true, NoSchema: true, Efforts: []string{"none"}},
 		{Match: "groq/moonshotai/*", NoLogprobs: true},
 		{Match: "groq/*", NoLogprobs: true, NoSchema: true},
-
-		{Match: "together/*", UseMaxTokens: true, TopK: true, Efforts: []string{"low", "medium", "high"}},
-
-		{Match: "xai/*non-reasoning*"},
-		{Match: "xai/grok-4.3*", NoPenalties: true, NoStop: true, NoLogprobs: true, Efforts: []string{"none", "low", "medium", "high"}},
-		{Match: "xai/grok-4.5*", NoPenalties: true, NoStop: true, NoLogprobs: true, Efforts: []string{"low", "medium", "high"}},
-		{Match: "xai/grok-3-mini*", NoPenalties: true, NoStop: true, Efforts: []string{"low", "high"}},
-		{Match: "xai/grok-3*"},
-		{Match: "xai/*", NoPenalties: true, NoStop: true, NoLogprobs: true},
 
 		// Ollama ignores tool_choice.
 		{Match: "ollama/*", UseMaxTokens: true, NoForce: true, Efforts: []string{"none", "low", "medium", "high"}},
@@ -364,15 +329,6 @@ func compatibleTable() []Capability {
 		}
 	}
 	return t
-}
-
-// mistral describes models of Mistral, which answers 422 to any field that it does not know. The fields are those of the types of
-// mistralai 3.7.0. It refuses ids of tool calls that other vendors gave.
-func mistral(match string, efforts ...string) Capability {
-	return Capability{
-		Match: "mistral/" + match, UseMaxTokens: true, SeedField: "random_seed", NoStreamOptions: true, TopK: true, CacheKey: true,
-		Prefix: true, ShortIDs: true, Efforts: efforts,
-	}
 }
 
 // maxBedrockBytes is how large a document of Bedrock's Converse API may be: 4.5 MB, as AWS documents.

@@ -168,24 +168,18 @@ func Presets() []Provider {
 		{Name: "azure", Dialect: "openai", Example: azureExample, KeyEnv: "AZURE_OPENAI_API_KEY", KeyHeader: "api-key", Counting: CountMax},
 		{Name: "azure-responses", Dialect: "responses", Example: azureExample, KeyEnv: "AZURE_OPENAI_API_KEY", KeyHeader: "api-key", Counting: CountMax},
 		{Name: "bedrock", Dialect: "bedrock", Example: "https://bedrock-runtime.REGION.amazonaws.com", Counting: CountMax},
-		{Name: "cohere", Dialect: "openai", BaseURL: "https://api.cohere.ai/compatibility/v1", KeyEnv: "COHERE_API_KEY"},
 		{Name: "deepseek", Dialect: "openai", BaseURL: "https://api.deepseek.com/v1", KeyEnv: "DEEPSEEK_API_KEY"},
-		{Name: "fireworks", Dialect: "openai", BaseURL: "https://api.fireworks.ai/inference/v1", KeyEnv: "FIREWORKS_API_KEY"},
 		{Name: "gemini", Dialect: "gemini", BaseURL: "https://generativelanguage.googleapis.com/v1beta", KeyEnv: "GEMINI_API_KEY", Batch: &Batch{}},
-		{Name: "gemini-openai", Dialect: "openai", BaseURL: "https://generativelanguage.googleapis.com/v1beta/openai", KeyEnv: "GEMINI_API_KEY"},
 		{Name: "groq", Dialect: "openai", BaseURL: "https://api.groq.com/openai/v1", KeyEnv: "GROQ_API_KEY", Batch: &Batch{Bytes: 100_000_000}},
-		{Name: "mistral", Dialect: "openai", BaseURL: "https://api.mistral.ai/v1", KeyEnv: "MISTRAL_API_KEY", Batch: &Batch{API: "mistral"}},
 		{Name: "ollama", Dialect: "openai", BaseURL: "http://localhost:11434/v1"},
 		{Name: "openai", Dialect: "openai", BaseURL: "https://api.openai.com/v1", KeyEnv: "OPENAI_API_KEY", Counting: CountMax, Batch: &Batch{}},
 		{Name: "openai-responses", Dialect: "responses", BaseURL: "https://api.openai.com/v1", KeyEnv: "OPENAI_API_KEY", Counting: CountMax, Batch: &Batch{}},
 		{Name: "openrouter", Dialect: "openai", BaseURL: "https://openrouter.ai/api/v1", KeyEnv: "OPENROUTER_API_KEY"},
 		{Name: "sglang", Dialect: "openai", BaseURL: "http://localhost:30000/v1"},
 		{Name: "sim", Dialect: "sim"},
-		{Name: "together", Dialect: "openai", BaseURL: "https://api.together.xyz/v1", KeyEnv: "TOGETHER_API_KEY", Batch: &Batch{API: "together"}},
 		{Name: "vertex", Dialect: "gemini", Example: vertexExample + "google", Credentials: CredentialsGoogle, KeyHeader: "authorization"},
 		{Name: "vertex-anthropic", Dialect: "anthropic", Example: vertexExample + "anthropic", APIVersion: VertexVersion, Credentials: CredentialsGoogle, KeyHeader: "authorization", Counting: CountUsed, Warm: true},
 		{Name: "vllm", Dialect: "openai", BaseURL: "http://localhost:8000/v1"},
-		{Name: "xai", Dialect: "openai", BaseURL: "https://api.x.ai/v1", KeyEnv: "XAI_API_KEY", Batch: &Batch{API: "xai"}},
 	}
 }
 
@@ -226,9 +220,8 @@ func PresetNames() []string {
 
 // Tiers returns the names of p's service tiers, and false if nothing is known about them: its server is not a preset's. From
 // the vendors' pages: OpenAI, Flex and Priority processing, 2026-08; Anthropic, Service tiers, 2026-08; Google, Gemini API
-// reference (serviceTier), 2026-09; Groq, Service tiers, 2026-09; xAI, Priority processing, 2026-08; Microsoft, Enable priority
-// processing for Microsoft Foundry models, 2026-11. Those of Mistral, Fireworks and AWS are from the types of their SDKs, mistralai
-// 3.7.0, fireworks-ai 1.2.30 and bedrockruntime 1.63.
+// reference (serviceTier), 2026-09; Groq, Service tiers, 2026-09; Microsoft, Enable priority processing for Microsoft Foundry
+// models, 2026-11. Those of AWS are from the types of its SDK, bedrockruntime 1.63.
 func (p Provider) Tiers() (names []string, known bool) {
 	if p.InProcess() || !p.atPreset() {
 		return nil, false
@@ -239,9 +232,7 @@ func (p Provider) Tiers() (names []string, known bool) {
 		return nil, false
 	case host == "api.openai.com":
 		return []string{"auto", "default", "flex", "priority"}, true
-	case host == "api.fireworks.ai": // it takes flex too, as default
-		return []string{"default", "priority"}, true
-	case host == "api.anthropic.com", host == "api.mistral.ai":
+	case host == "api.anthropic.com":
 		return []string{"auto", "standard_only"}, true
 	case preset.Name == "azure" || preset.Name == "azure-responses":
 		return []string{"auto", "default", "priority"}, true
@@ -251,8 +242,6 @@ func (p Provider) Tiers() (names []string, known bool) {
 		return []string{"flex", "priority", "standard"}, true
 	case host == "api.groq.com":
 		return []string{"auto", "flex", "on_demand", "performance"}, true
-	case host == "api.x.ai":
-		return []string{"default", "priority"}, true
 	case host == "openrouter.ai": // it passes the tier on
 		return nil, false
 	default:

@@ -26,7 +26,7 @@ func TestPresets(t *testing.T) {
 			t.Errorf("%s: base_url ends with a slash", p.Name)
 		}
 	}
-	for _, name := range []string{"openai", "anthropic", "openrouter", "gemini", "deepseek", "mistral", "groq", "together", "xai", "ollama", "vllm", "sglang"} {
+	for _, name := range []string{"openai", "anthropic", "openrouter", "gemini", "deepseek", "groq", "ollama", "vllm", "sglang"} {
 		if p, ok := Lookup(name); !ok || p.Name != name {
 			t.Errorf("there is no preset %s", name)
 		}
@@ -125,32 +125,28 @@ func TestCapability(t *testing.T) {
 		return Provider{Name: p}.Capability(m)
 	}
 	for name, ok := range map[string]func(Capability) bool{
-		"openai/gpt-5-mini":                                func(c Capability) bool { return c.NoSampling && !c.UseMaxTokens && len(c.Efforts) == 4 },
-		"openai/gpt-5.2":                                   func(c Capability) bool { return c.NoSampling && c.SamplingAtEffortNone },
-		"openai/gpt-5.6-sol":                               func(c Capability) bool { return c.NoToolEffort && !c.NoTools },
-		"openai/gpt-6-astra":                               func(c Capability) bool { return c.NoTools && !c.SamplingAtEffortNone },
-		"openai-responses/gpt-6-astra":                     func(c Capability) bool { return !c.NoTools && c.NoSampling && c.MaxOutput == 128_000 },
-		"openai/gpt-5.2-chat-latest":                       func(c Capability) bool { return len(c.Efforts) == 0 },
-		"openai/o3-mini":                                   func(c Capability) bool { return c.NoSampling && c.NoStop },
-		"openai/gpt-4.1":                                   func(c Capability) bool { return !c.NoSampling && c.CacheKey },
-		"anthropic/claude-opus-5-5":                        func(c Capability) bool { return c.Thinking == ThinkingAlways && c.NoForce && c.NoPrefill },
-		"anthropic/claude-opus-5":                          func(c Capability) bool { return c.Thinking == ThinkingDefault && !c.NoForce },
-		"anthropic/claude-haiku-5-5":                       func(c Capability) bool { return c.Thinking == ThinkingDefault },
-		"anthropic/claude-opus-4-7":                        func(c Capability) bool { return c.NoSampling && c.Thinking == ThinkingAdaptive },
-		"anthropic/claude-sonnet-4-6":                      func(c Capability) bool { return !c.NoSampling && c.NoPrefill },
-		"anthropic/claude-sonnet-4-5-20250929":             func(c Capability) bool { return c.Thinking == ThinkingBudget && !c.NoSchema && len(c.Efforts) == 0 },
-		"anthropic/claude-3-5-haiku-latest":                func(c Capability) bool { return c.NoSchema && c.MaxOutput == 8192 },
-		"openrouter/anthropic/claude-opus-5.5":             func(c Capability) bool { return c.UseMaxTokens && !c.NoSampling },
-		"mistral/mistral-large-latest":                     func(c Capability) bool { return c.SeedField == "random_seed" && c.NoStreamOptions && c.UseMaxTokens },
-		"cohere/command-a-03-2025":                         func(c Capability) bool { return c.NoParallel && !c.NoSchema && len(c.Efforts) == 0 },
-		"fireworks/accounts/fireworks/models/minimax-m2p5": func(c Capability) bool { return c.SchemaInPrompt && len(c.Efforts) == 3 },
-		"gemini/gemini-3.6-flash":                          func(c Capability) bool { return c.NoSeed && c.NoPenalties },
-		"deepseek/deepseek-v4-pro":                         func(c Capability) bool { return c.NoSchema && c.SendReasoningBack },
-		"groq/openai/gpt-oss-120b":                         func(c Capability) bool { return c.NoLogprobs && !c.NoSchema },
-		"groq/llama-3.3-70b-versatile":                     func(c Capability) bool { return c.NoSchema },
-		"xai/grok-4.5":                                     func(c Capability) bool { return c.NoStop && len(c.Efforts) == 3 },
-		"vllm/any":                                         func(c Capability) bool { return c.TokenIDs && c.TopK },
-		"lab/any":                                          func(c Capability) bool { return c.Match == "" },
+		"openai/gpt-5-mini":                    func(c Capability) bool { return c.NoSampling && !c.UseMaxTokens && len(c.Efforts) == 4 },
+		"openai/gpt-5.2":                       func(c Capability) bool { return c.NoSampling && c.SamplingAtEffortNone },
+		"openai/gpt-5.6-sol":                   func(c Capability) bool { return c.NoToolEffort && !c.NoTools },
+		"openai/gpt-6-astra":                   func(c Capability) bool { return c.NoTools && !c.SamplingAtEffortNone },
+		"openai-responses/gpt-6-astra":         func(c Capability) bool { return !c.NoTools && c.NoSampling && c.MaxOutput == 128_000 },
+		"openai/gpt-5.2-chat-latest":           func(c Capability) bool { return len(c.Efforts) == 0 },
+		"openai/o3-mini":                       func(c Capability) bool { return c.NoSampling && c.NoStop },
+		"openai/gpt-4.1":                       func(c Capability) bool { return !c.NoSampling && c.CacheKey },
+		"anthropic/claude-opus-5-5":            func(c Capability) bool { return c.Thinking == ThinkingAlways && c.NoForce && c.NoPrefill },
+		"anthropic/claude-opus-5":              func(c Capability) bool { return c.Thinking == ThinkingDefault && !c.NoForce },
+		"anthropic/claude-haiku-5-5":           func(c Capability) bool { return c.Thinking == ThinkingDefault },
+		"anthropic/claude-opus-4-7":            func(c Capability) bool { return c.NoSampling && c.Thinking == ThinkingAdaptive },
+		"anthropic/claude-sonnet-4-6":          func(c Capability) bool { return !c.NoSampling && c.NoPrefill },
+		"anthropic/claude-sonnet-4-5-20250929": func(c Capability) bool { return c.Thinking == ThinkingBudget && !c.NoSchema && len(c.Efforts) == 0 },
+		"anthropic/claude-3-5-haiku-latest":    func(c Capability) bool { return c.NoSchema && c.MaxOutput == 8192 },
+		"openrouter/anthropic/claude-opus-5.5": func(c Capability) bool { return c.UseMaxTokens && !c.NoSampling },
+		"gemini/gemini-3.6-flash":              func(c Capability) bool { return c.NoSeed && c.NoPenalties },
+		"deepseek/deepseek-v4-pro":             func(c Capability) bool { return c.NoSchema && c.SendReasoningBack },
+		"groq/openai/gpt-oss-120b":             func(c Capability) bool { return c.NoLogprobs && !c.NoSchema },
+		"groq/llama-3.3-70b-versatile":         func(c Capability) bool { return c.NoSchema },
+		"vllm/any":                             func(c Capability) bool { return c.TokenIDs && c.TopK },
+		"lab/any":                              func(c Capability) bool { return c.Match == "" },
 	} {
 		if c := of(name); !ok(c) {
 			t.Errorf("%s: %+v", name, c)
@@ -227,8 +223,8 @@ func TestBatchLimits(t *testing.T) {
 		{Provider{Dialect: "openai", Batch: &Batch{}}, Batch{Requests: 50_000, Bytes: 200_000_000, PerHour: 2000}, true},
 		{Provider{Dialect: "anthropic", Batch: &Batch{Tokens: 7}}, Batch{Requests: 100_000, Bytes: 256_000_000, PerHour: 2000, Tokens: 7}, true},
 		{Provider{Dialect: "gemini", Batch: &Batch{}}, Batch{Requests: 100_000, Bytes: 2_000_000_000, PerHour: 2000}, true},
-		{Provider{Dialect: "openai", Batch: &Batch{API: "mistral"}}, Batch{API: "mistral", Requests: 1_000_000, Bytes: 512_000_000, PerHour: 2000}, true},
-		{Provider{Dialect: "anthropic", Batch: &Batch{API: "mistral"}}, Batch{}, false},
+		{Provider{Dialect: "openai", Batch: &Batch{API: "azure"}}, Batch{API: "azure", Requests: 100_000, Bytes: 200_000_000, PerHour: 2000}, true},
+		{Provider{Dialect: "anthropic", Batch: &Batch{API: "azure"}}, Batch{}, false},
 		{Provider{Dialect: "bedrock", Batch: &Batch{}}, Batch{}, false},
 		{Provider{Dialect: "responses", Batch: &Batch{Requests: 5, Bytes: 6, PerHour: 7}}, Batch{Requests: 5, Bytes: 6, PerHour: 7}, true},
 	} {
@@ -279,8 +275,7 @@ func TestBatchAPIOf(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"anthropic": "anthropic", "gemini": "gemini", "groq": "openai", "mistral": "mistral", "openai": "openai",
-		"openai-responses": "openai", "together": "together", "xai": "xai",
+		"anthropic": "anthropic", "gemini": "gemini", "groq": "openai", "openai": "openai", "openai-responses": "openai",
 	} {
 		if with[name] != want {
 			t.Errorf("%s: %q, want %q", name, with[name], want)
@@ -294,7 +289,7 @@ func TestBatchAPIOf(t *testing.T) {
 			t.Errorf("%s on Vertex AI: %v", p.Dialect, err)
 		}
 	}
-	for api, want := range map[string]string{"mistral": "does not take requests of the dialect anthropic", "mistrall": "did you mean mistral"} {
+	for api, want := range map[string]string{"azure": "does not take requests of the dialect anthropic", "azur": "did you mean azure"} {
 		p := Provider{Name: "lab", Dialect: "anthropic", BaseURL: "https://x/v1", Batch: &Batch{API: api}}
 		if err := p.Validate(); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "batch.api") {
 			t.Errorf("%s: %v", api, err)
@@ -306,7 +301,7 @@ func TestTiers(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"openai": "auto default flex priority", "openai-responses": "auto default flex priority", "anthropic": "auto standard_only",
-		"gemini": "flex priority standard", "mistral": "auto standard_only", "fireworks": "default priority", "cohere": "", "together": "", "sim": "?", "vllm": "?", "openrouter": "?",
+		"gemini": "flex priority standard", "deepseek": "", "sim": "?", "vllm": "?", "openrouter": "?",
 		"azure": "auto default priority", "azure-responses": "auto default priority", "bedrock": "default flex priority reserved", "vertex": "flex priority standard",
 	} {
 		p, _ := Lookup(name)

@@ -1,15 +1,10 @@
 package simhttp
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
-	"io"
-	"math"
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"parley/internal/ask/provider"
 	"parley/internal/ask/sim"
@@ -29,17 +24,13 @@ func (s *Server) cloudRoutes(handle func(pattern string, style sim.Style, e Func
 		answer := s.answer(f)
 		handle("POST "+path, sim.OpenAI, func(w http.ResponseWriter, r *http.Request) *Error {
 			if err := answer(w, r); err != nil {
-				return azureError(err, r)
+				return azureError(err)
 			}
 			return nil
 		})
 	}
 	handle("GET /openai/v1/models", sim.OpenAI, openAIModels)
-	handle("GET /openai/models", sim.OpenAI, withAPIVersion(openAIModels))
-	s.batches.OpenAIRoutes("/openai/v1", func(pattern string, style sim.Style, e Func) { handle(pattern, style, azureBatch(e)) })
-	s.batches.OpenAIRoutes("/openai", func(pattern string, style sim.Style, e Func) {
-		handle(pattern, style, withAPIVersion(azureBatch(e)))
-	})
+	handle("GET /openai/models", sim.OpenAI, openAIModels)
 
 	handle("POST /model/{model}/converse", sim.Amazon, s.answer(&s.formats.bedrock))
 	handle("POST /model/{model}/converse-stream", sim.Amazon, s.answer(&s.formats.bedrock))
@@ -69,7 +60,7 @@ func isAzure(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/open
 // azureAddress reads the deployment in the address, which counts instead of the model in the body.
 func azureAddress(r *http.Request, a *Ask) *Error {
 	if r.URL.Query().Get("api-version") == "" {
-		return &Error{Status: http.StatusNotFound}
+		return notFound(sim.OpenAI, "", "There is no api-version.")
 	}
 	if model := r.PathValue("model"); model != "" {
 		a.Request.Model = model
@@ -77,40 +68,12 @@ func azureAddress(r *http.Request, a *Ask) *Error {
 	return nil
 }
 
-// withAPIVersion is an endpoint at one of Azure's older paths, which need a version.
-func withAPIVersion(inner Func) Func {
-	return func(w http.ResponseWriter, r *http.Request) *Error {
-		if r.URL.Query().Get("api-version") == "" {
-			return azureError(&Error{Status: http.StatusNotFound}, r)
-		}
-		return inner(w, r)
-	}
-}
-
-// azureError writes an error as Azure does: its code is the status, and there is no type.
-func azureError(e *Error, r *http.Request) *Error {
-	out := *e
-	switch e.Status {
-	case http.StatusUnauthorized:
-		out.Message = "Access denied due to invalid subscription key or wrong API endpoint. Make sure to provide a valid key for an active subscription and use a correct regional API endpoint for your resource."
-	case http.StatusNotFound:
-		out.Message = "Resource not found"
-	case http.StatusTooManyRequests:
-		if e.Refusal == nil {
-			return e
-		}
-		version, what := r.URL.Query().Get("api-version"), "token"
-		if version == "" {
-			version = "v1"
-		}
-		if e.Refusal.What == "requests" {
-			what = "call"
-		}
-		out.Message = fmt.Sprintf("Requests to the ChatCompletions_Create Operation under Azure OpenAI API version %s have exceeded %s rate limit of your current OpenAI S0 pricing tier. Please retry after %d seconds.",
-			version, what, int(math.Ceil(e.Refusal.After.Seconds())))
-	default:
+// azureError writes what Azure itself refuses as it does: the code is the status, and there is no type.
+func azureError(e *Error) *Error {
+	if e.Refusal == nil && e.Status != http.StatusUnauthorized && e.Status != http.StatusNotFound {
 		return e
 	}
+	out := *e
 	out.Type, out.Code = "", strconv.Itoa(e.Status)
 	return &out
 }
@@ -127,10 +90,10 @@ func vertexBody(read func([]byte) (*Ask, *Error)) func([]byte) (*Ask, *Error) {
 		}
 		var version string
 		if json.Unmarshal(members["anthropic_version"], &version) != nil || version != provider.VertexVersion {
-			return nil, invalid("", "anthropic_version: Field required")
+			return nil, invalid("", "anthropic_version: want %s", provider.VertexVersion)
 		}
 		if members["model"] != nil {
-			return nil, invalid("", "model: Extra inputs are not permitted")
+			return nil, invalid("", "model: it is in the address")
 		}
 		delete(members, "anthropic_version")
 		members["model"] = json.RawMessage(`"in the address"`)
@@ -146,10 +109,7 @@ func vertexBody(read func([]byte) (*Ask, *Error)) func([]byte) (*Ask, *Error) {
 // refuses a tier in the body.
 func vertexGeminiAddress(r *http.Request, a *Ask) *Error {
 	if a.Request.Tier != "" {
-		return &Error{
-			Status: http.StatusBadRequest, Type: "INVALID_ARGUMENT",
-			Message: fmt.Sprintf("Invalid value at 'service_tier' (type.googleapis.com/google.cloud.aiplatform.v1beta1.ServiceTier), %q", a.Request.Tier),
-		}
+		return invalid("", "serviceTier: want it in the header %s", gemini.TierHeader)
 	}
 	a.Request.Tier = r.Header.Get(gemini.TierHeader)
 	return geminiAddress(r, a)
@@ -187,66 +147,8 @@ func vertexAddress(r *http.Request, a *Ask) *Error {
 		return notFound(sim.Google, "", "Publisher Model "+model+" was not found, or does not support "+method+".")
 	}
 	a.Request.Model = model
-	return messagesHeader(r, a)
+	return nil
 }
-
-// azureBatch makes an endpoint of OpenAI's batches one of Azure's: a batch is created for an endpoint without /v1, its times are texts, and
-// its status begins with a capital letter. Files are as OpenAI's.
-func azureBatch(inner Func) Func {
-	return func(w http.ResponseWriter, r *http.Request) *Error {
-		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/batches") {
-			body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
-			if err != nil {
-				return invalid("", "The request cannot be read: %s", err)
-			}
-			r.Body = io.NopCloser(bytes.NewReader(bytes.Replace(body, []byte(`"endpoint":"/`), []byte(`"endpoint":"/v1/`), 1)))
-		}
-		if !strings.Contains(r.URL.Path, "/batches") {
-			return inner(w, r)
-		}
-		kept := &buffer{ResponseWriter: w}
-		if err := inner(kept, r); err != nil {
-			return err
-		}
-		var object map[string]any
-		if json.Unmarshal(kept.Bytes(), &object) != nil {
-			_, _ = w.Write(kept.Bytes())
-			return nil
-		}
-		list, _ := object["data"].([]any)
-		for _, one := range append(list, object) {
-			if b, ok := one.(map[string]any); ok && b["object"] == "batch" {
-				azureObject(b)
-			}
-		}
-		writeJSON(w, object)
-		return nil
-	}
-}
-
-// azureObject changes an object of OpenAI's to Azure's.
-func azureObject(b map[string]any) {
-	for _, name := range []string{"created_at", "expires_at"} {
-		if seconds, ok := b[name].(float64); ok {
-			b[name] = time.Unix(int64(seconds), 0).UTC().Format("2006-01-02T15:04:05.0000000+00:00")
-		}
-	}
-	if status, _ := b["status"].(string); status != "" {
-		b["status"] = strings.ToUpper(status[:1]) + status[1:]
-	}
-}
-
-// buffer keeps what is written.
-type buffer struct {
-	http.ResponseWriter
-	bytes.Buffer
-}
-
-// Write keeps b.
-func (k *buffer) Write(b []byte) (int, error) { return k.Buffer.Write(b) }
-
-// WriteHeader does nothing: only successes are written here.
-func (k *buffer) WriteHeader(int) {}
 
 // bedrockAddress reads the model, and whether to stream.
 func bedrockAddress(r *http.Request, a *Ask) *Error {

@@ -63,34 +63,19 @@ func tooLarge(style sim.Style, message string) *Error {
 	return e
 }
 
-// tooMany returns the error of a request that exceeds a rate limit.
+// tooMany returns the error of a request that exceeds a limit.
 func tooMany(style sim.Style, r *sim.Refusal) *Error {
-	e := &Error{Status: http.StatusTooManyRequests, Refusal: r}
-	if style == sim.Amazon {
-		e.Message = fmt.Sprintf("Too many %s, please wait before trying again.", r.What)
-		return e
-	}
-	if style == sim.Google {
-		e.Type, e.Message = gemini.Status(e.Status), fmt.Sprintf("You exceeded your current quota of %.0f %s. Please retry in %s.", r.Limit, r.What, duration(r.After))
-		return e
-	}
-	if style == sim.Anthropic {
+	e := &Error{Status: http.StatusTooManyRequests, Refusal: r, Message: fmt.Sprintf("The limit of %.0f %s is reached.", r.Limit, r.What)}
+	switch style {
+	case sim.Anthropic:
 		e.Type = "rate_limit_error"
-		e.Message = fmt.Sprintf("This request would exceed your organization's rate limit of %.0f %s per minute.", r.Limit, r.What)
-		if r.What == "concurrency" {
-			e.Message = "Number of concurrent connections has exceeded your rate limit. Please try again later."
+	case sim.OpenAI:
+		e.Type, e.Code = r.What, "rate_limit_exceeded"
+		if r.TooLarge {
+			e.Message = fmt.Sprintf("Request too large: the limit is %.0f %s, and %.0f were requested.", r.Limit, r.What, r.Asked)
+		} else if r.After > 0 {
+			e.Message += " Please try again in " + duration(r.After) + "."
 		}
-		return e
-	}
-	e.Type, e.Code = r.What, "rate_limit_exceeded"
-	unit := map[string]string{"requests": "requests per min (RPM)", "tokens": "tokens per min (TPM)"}[r.What]
-	switch {
-	case r.What == "concurrency":
-		e.Type, e.Message = "requests", fmt.Sprintf("Too many concurrent requests. Limit: %.0f.", r.Limit)
-	case r.TooLarge:
-		e.Message = fmt.Sprintf("Request too large on %s: Limit %.0f, Requested %.0f. The input or output tokens must be reduced in order to run successfully.", unit, r.Limit, r.Asked)
-	default:
-		e.Message = fmt.Sprintf("Rate limit reached on %s: Limit %.0f, Used %.0f, Requested %.0f. Please try again in %s.", unit, r.Limit, r.Used, r.Asked, duration(r.After))
 	}
 	return e
 }
@@ -105,31 +90,24 @@ func duration(d time.Duration) string {
 
 // serverError returns the error of a server that fails.
 func serverError(style sim.Style) *Error {
-	switch style {
-	case sim.Anthropic:
-		return &Error{Status: http.StatusInternalServerError, Type: "api_error", Message: "Internal server error"}
-	case sim.Amazon:
-		return &Error{Status: http.StatusInternalServerError, Message: "The system encountered an unexpected error during processing. Try your request again."}
-	case sim.Google:
-		return &Error{Status: http.StatusInternalServerError, Message: "An internal error has occurred. Please retry."}
+	e := &Error{Status: http.StatusInternalServerError, Type: "server_error", Message: "The server had an error."}
+	if style == sim.Anthropic {
+		e.Type = "api_error"
 	}
-	return &Error{Status: http.StatusInternalServerError, Type: "server_error", Message: "The server had an error while processing your request. Sorry about that!"}
+	return e
 }
 
 // overloaded returns the error of a server without free capacity. OpenAI's flex tier has its own
 // error, whose status is that of a rate limit.
 func overloaded(style sim.Style, flex bool) *Error {
+	e := &Error{Status: http.StatusServiceUnavailable, Type: "service_unavailable_error", Message: "The model is overloaded. Please try again later."}
 	switch {
-	case style == sim.Amazon:
-		return &Error{Status: http.StatusServiceUnavailable, Message: "Bedrock is unable to process your request."}
-	case style == sim.Google:
-		return &Error{Status: http.StatusServiceUnavailable, Message: "The model is overloaded. Please try again later."}
-	case flex:
-		return &Error{Status: http.StatusTooManyRequests, Type: "resource_unavailable", Code: "resource_unavailable", Message: "Resource Unavailable"}
 	case style == sim.Anthropic:
-		return &Error{Status: 529, Type: "overloaded_error", Message: "Overloaded"}
+		e.Status, e.Type = 529, "overloaded_error"
+	case style == sim.OpenAI && flex:
+		e.Status, e.Type, e.Code = http.StatusTooManyRequests, "resource_unavailable", "resource_unavailable"
 	}
-	return &Error{Status: http.StatusServiceUnavailable, Type: "service_unavailable_error", Message: "The engine is currently overloaded, please try again later."}
+	return e
 }
 
 // midStream returns the error that ends a stream.
@@ -242,6 +220,15 @@ func readBody(w http.ResponseWriter, r *http.Request, buf *bytes.Buffer, limit i
 		return invalid("", "The request body could not be read.")
 	}
 	return nil
+}
+
+// decodeSmall reads the body of a small request into v.
+func (s *Server) decodeSmall(w http.ResponseWriter, r *http.Request, v any) *Error {
+	var buf bytes.Buffer
+	if err := readBody(w, r, &buf, s.cfg.MaxBody, sim.OpenAI); err != nil {
+		return err
+	}
+	return decodeBody(buf.Bytes(), v, s.cfg.Lax)
 }
 
 // decodeBody reads the body of a small request into v, strictly unless lax.

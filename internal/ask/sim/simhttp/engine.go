@@ -1,7 +1,6 @@
 package simhttp
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"net/http"
@@ -75,14 +74,10 @@ func (s *Server) weightVersion() string {
 
 // updateWeightVersion answers POST /update_weight_version, as vLLM and SGLang do.
 func (s *Server) updateWeightVersion(w http.ResponseWriter, r *http.Request) *Error {
-	var buf bytes.Buffer
-	if err := readBody(w, r, &buf, s.cfg.MaxBody, sim.OpenAI); err != nil {
-		return err
-	}
 	var req struct {
 		NewVersion *string `json:"new_version"`
 	}
-	if err := decodeBody(buf.Bytes(), &req, true); err != nil || req.NewVersion == nil {
+	if err := s.decodeSmall(w, r, &req); err != nil || req.NewVersion == nil {
 		return invalid("body.new_version", "new_version must be a string")
 	}
 	s.engine.mu.Lock()

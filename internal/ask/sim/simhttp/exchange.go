@@ -2,10 +2,8 @@ package simhttp
 
 import (
 	"bytes"
-	"encoding/json"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"parley/internal/ask/sim"
@@ -62,7 +60,7 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request, f *format, star
 	}
 	c, bad := s.brain.Open(ask.Request)
 	if bad != nil {
-		return rep, invalid(schemaParam(f), "Invalid schema: %s", bad)
+		return rep, invalid("", "Invalid schema: %s", bad)
 	}
 	rep.cost = sim.Cost{Input: c.Input, Max: ask.Request.MaxTokens}
 	if refused := s.accounts[f.style].quota.Admit(start, rep.cost); refused != nil {
@@ -72,7 +70,6 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request, f *format, star
 	rep.fault, rep.flex = c.Fault, ask.Request.Tier == "flex"
 	s.stats.fault(c.Fault)
 	rep.reading = s.brain.ReadCache(&c, f.style, ask.Breaks, start)
-	rep.reading.Cached = max(rep.reading.Cached, min(ask.Stored, c.Input))
 	x := s.exchange(ask, &c, start)
 	x.Usage = c.Usage(x.Answer, rep.reading)
 	rep.usage = x.Usage
@@ -88,73 +85,10 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request, f *format, star
 	return rep, nil
 }
 
-func schemaParam(f *format) string {
-	if f.style == sim.OpenAI {
-		return "response_format"
-	}
-	return ""
-}
-
-// Answer answers a request in a batch as the live endpoint would, without limits.
-func (s *Server) Answer(url string, body []byte, now time.Time) (a Answer) {
-	f, model := &s.formats.batched, ""
-	switch url {
-	case "/v1/responses":
-		f = &s.formats.responses
-	case "/v1/chat/completions":
-		f = &s.formats.chat
-	case "/v1/messages":
-	default: // Gemini's, with the model
-		f = &s.formats.gemini
-		model, _, _ = strings.Cut(strings.TrimPrefix(url, "/v1beta/models/"), ":")
-	}
-	ask, err := f.decode(body)
-	if err != nil {
-		return Answer{Err: err}
-	}
-	if ask.LateSystem > 0 { // a request in a batch has no header
-		return Answer{Err: badRole(ask.LateSystem)}
-	}
-	if model != "" {
-		ask.Request.Model = model
-	}
-	c, bad := s.brain.Open(ask.Request)
-	if bad != nil {
-		return Answer{Err: invalid(schemaParam(f), "Invalid schema: %s", bad)}
-	}
-	a.Fault = s.brain.LineFault(&c)
-	s.stats.fault(a.Fault)
-	switch a.Fault {
-	case sim.FaultLineExpired:
-		return a
-	case sim.FaultLineErrored:
-		a.Err = serverError(f.style)
-		return a
-	}
-	x := s.exchange(ask, &c, now)
-	x.Batch = true
-	x.Usage = c.Usage(x.Answer, sim.Reading{})
-	s.stats.tokens(x.Usage)
-	a.Body, a.Usage = f.whole(nil, x), x.Usage
-	return a
-}
-
-// Fault draws a fault of a batch.
-func (s *Server) Fault(content []byte) sim.Fault {
-	f := s.brain.BatchFault(content)
-	s.stats.fault(f)
-	return f
-}
-
 // exchange makes up the answer to a request.
 func (s *Server) exchange(ask *Ask, c *sim.Case, now time.Time) *exchange {
-	var a sim.Answer
-	if ask.NoOutput {
-		a.Finish = llm.FinishLength
-	} else {
-		a = s.brain.Answer(c)
-		s.stats.fault(a.Fault)
-	}
+	a := s.brain.Answer(c)
+	s.stats.fault(a.Fault)
 	id := strconv.FormatUint(c.Digest, 36) + strconv.FormatUint(s.ids.Add(1), 36)
 	return &exchange{Ask: ask, Case: c, Answer: &a, ID: id, Created: now.Unix(), Chunk: s.cfg.ChunkTokens, WeightVersion: s.weightVersion()}
 }
@@ -178,9 +112,6 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, f *format) (*Ask, 
 		return nil, err
 	}
 	ask, err := f.decode(buf.Bytes()) // it copies what it keeps, so that buf can be used again
-	if err != nil && s.cfg.BadJSON500 && !json.Valid(buf.Bytes()) {
-		return nil, serverError(f.style)
-	}
 	if err == nil && f.address != nil {
 		err = f.address(r, ask)
 	}

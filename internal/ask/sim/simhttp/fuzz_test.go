@@ -3,14 +3,13 @@ package simhttp
 import (
 	"encoding/json"
 	"net/http"
-	"strings"
 	"testing"
 )
 
 // fuzzEndpoint sends random bodies, and wants an answer or an error in JSON.
 func fuzzEndpoint(f *testing.F, path string, seeds ...string) {
 	f.Helper()
-	s := newServer(f, Config{Batch: BatchConfig{PerHour: 1 << 30}})
+	s := newServer(f, Config{})
 	for _, seed := range seeds {
 		f.Add(seed)
 	}
@@ -18,7 +17,7 @@ func fuzzEndpoint(f *testing.F, path string, seeds ...string) {
 		if len(body) > 1<<16 {
 			return
 		}
-		a := call(t, s, http.MethodPost, path, body)
+		a := call(t, s, http.MethodPost, path, body, "Authorization", "Bearer x")
 		stream := a.header.Get("Content-Type") != "application/json"
 		if a.status != 200 && a.status != 400 && a.status != 404 || !stream && !json.Valid(a.body) {
 			t.Fatalf("%d %s", a.status, a.body)
@@ -53,8 +52,11 @@ func FuzzMessageBatch(f *testing.F) {
 	fuzzEndpoint(f, "/v1/messages/batches", messageBatchBody(2), `{"requests":[{"custom_id":"a","params":{}}]}`)
 }
 
-func FuzzCachedContents(f *testing.F) {
-	long := strings.Repeat("All is written here. ", 270)
-	fuzzEndpoint(f, "/v1beta/cachedContents", `{"model":"models/m","ttl":"60s","contents":[{"role":"user","parts":[{"text":"`+long+`"}]}]}`,
-		`{"model":"models/m","expireTime":"2000-01-01T00:00:00Z","systemInstruction":{"parts":[{"text":"`+long+`"}]},"tools":[{"functionDeclarations":[{"name":"f"}]}]}`)
+func FuzzGemini(f *testing.F) {
+	fuzzEndpoint(f, "/v1beta/models/m:generateContent", `{"contents":[{"role":"user","parts":[{"text":"hi"}]}],"generationConfig":{"temperature":1,"thinkingConfig":{"thinkingLevel":"low"}}}`,
+		`{"contents":[{"parts":[{"text":"x"}]}],"tools":[{"functionDeclarations":[{"name":"f"}]}],"toolConfig":{"functionCallingConfig":{"mode":"ANY"}}}`)
+}
+
+func FuzzBedrock(f *testing.F) {
+	fuzzEndpoint(f, "/model/m/converse", `{"messages":[{"role":"user","content":[{"text":"hi"},{"cachePoint":{"type":"default"}}]}],"inferenceConfig":{"maxTokens":9}}`)
 }

@@ -1,7 +1,6 @@
 package simhttp
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
@@ -9,7 +8,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/http"
-	"strings"
 	"time"
 
 	"parley/internal/ask/sim"
@@ -18,105 +16,43 @@ import (
 	"parley/llm"
 )
 
-// countTokens answers POST /v1/messages/count_tokens.
-func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) *Error {
-	ask, err := s.read(w, r, &s.formats.count)
-	if err != nil {
-		return err
-	}
-	c, bad := s.brain.Open(ask.Request)
-	if bad != nil {
-		return invalid("", "%s", bad)
-	}
-	writeJSON(w, map[string]int{"input_tokens": c.Input})
-	return nil
-}
-
-// geminiCount answers POST …:countTokens.
-func (s *Server) geminiCount(w http.ResponseWriter, r *http.Request) *Error {
-	ask, err := s.read(w, r, &s.formats.geminiCount)
-	if err != nil {
-		return err
-	}
-	c, bad := s.brain.Open(ask.Request)
-	if bad != nil {
-		return invalid("", "%s", bad)
-	}
-	writeJSON(w, map[string]any{"totalTokens": c.Input, "promptTokensDetails": []any{map[string]any{"modality": "TEXT", "tokenCount": c.Input}}})
-	return nil
-}
-
-// counted reads the body of …:countTokens: the contents, or a whole request.
-func counted(read Read) Read {
-	return func(b []byte) (*Ask, *Error) {
-		if whole := request.Member(b, "generateContentRequest"); whole != nil {
-			b = whole
-		}
-		return read(b)
-	}
-}
-
-// geminiEmbedding is a request for one of Gemini's embeddings.
-type geminiEmbedding struct {
-	Model   string `json:"model"`
-	Content struct {
-		Role  string `json:"role"`
-		Parts []struct {
-			Text string `json:"text"`
-		} `json:"parts"`
-	} `json:"content"`
-	TaskType   string `json:"taskType"`
-	Title      string `json:"title"`
-	Dimensions *int   `json:"outputDimensionality"`
-}
-
-// geminiEmbeddings answers POST …:embedContent, and …:batchEmbedContents if there are many.
-func (s *Server) geminiEmbeddings(w http.ResponseWriter, r *http.Request, model string, many bool) *Error {
-	var buf bytes.Buffer
-	if err := readBody(w, r, &buf, s.cfg.MaxBody, sim.Google); err != nil {
-		return err
-	}
-	var req struct {
-		Requests []geminiEmbedding `json:"requests"`
-	}
-	var err *Error
-	if many {
-		err = decodeBody(buf.Bytes(), &req, s.cfg.Lax)
-	} else {
-		req.Requests = make([]geminiEmbedding, 1)
-		err = decodeBody(buf.Bytes(), &req.Requests[0], s.cfg.Lax)
-	}
-	if err != nil {
-		return err
-	}
-	if n := len(req.Requests); n < 1 || n > 100 {
-		return invalid("", "* BatchEmbedContentsRequest.requests: want 1 to 100 requests, but got %d", n)
-	}
-	list := make([]any, len(req.Requests))
-	tokens := 0
-	for i, one := range req.Requests {
-		var text strings.Builder
-		for _, p := range one.Content.Parts {
-			text.WriteString(p.Text)
-		}
-		if text.Len() == 0 {
-			return invalid("", "* EmbedContentRequest.content: contents is not specified")
-		}
-		v, n, err := s.embed(model, text.String(), one.Dimensions, false)
+// countTokens answers how many tokens a prompt has.
+func (s *Server) countTokens(f *format) Func {
+	return func(w http.ResponseWriter, r *http.Request) *Error {
+		ask, err := s.read(w, r, f)
 		if err != nil {
 			return err
 		}
-		tokens += n
-		list[i] = map[string]any{"values": v}
+		c, bad := s.brain.Open(ask.Request)
+		if bad != nil {
+			return invalid("", "%s", bad)
+		}
+		if f.style == sim.Google {
+			writeJSON(w, map[string]int{"totalTokens": c.Input})
+		} else {
+			writeJSON(w, map[string]int{"input_tokens": c.Input})
+		}
+		return nil
 	}
-	s.stats.ok.Add(1)
-	s.stats.tokens(llm.Usage{Input: tokens})
-	if many {
-		writeJSON(w, map[string]any{"embeddings": list})
-	} else {
-		writeJSON(w, map[string]any{"embedding": list[0]})
+}
+
+// counted reads what is counted: in Anthropic's format a request without max_tokens, in Gemini's the contents or a whole request.
+func counted(read func([]byte) (*Ask, *Error)) func([]byte) (*Ask, *Error) {
+	return func(b []byte) (*Ask, *Error) {
+		if whole := request.Member(b, "generateContentRequest"); whole != nil {
+			return read(whole)
+		}
+		var members map[string]json.RawMessage
+		if json.Unmarshal(b, &members) != nil || members["messages"] == nil {
+			return read(b)
+		}
+		members["max_tokens"] = json.RawMessage("100000")
+		b, err := json.Marshal(members)
+		if err != nil {
+			return nil, invalid("", "%s", err)
+		}
+		return read(b)
 	}
-	return nil
 }
 
 type embeddingRequest struct {
@@ -129,48 +65,35 @@ type embeddingRequest struct {
 
 // embeddings answers POST /v1/embeddings with unit vectors that depend on the text.
 func (s *Server) embeddings(w http.ResponseWriter, r *http.Request) *Error {
-	var buf bytes.Buffer
-	if err := readBody(w, r, &buf, s.cfg.MaxBody, sim.OpenAI); err != nil {
-		return err
-	}
 	var req embeddingRequest
-	if err := decodeBody(buf.Bytes(), &req, s.cfg.Lax); err != nil {
+	if err := s.decodeSmall(w, r, &req); err != nil {
 		return err
 	}
 	texts, err := embeddingInput(&req)
 	if err != nil {
 		return err
 	}
+	dims := 256
+	if req.Dimensions != nil {
+		if dims = *req.Dimensions; dims < 1 || dims > 4096 {
+			return invalid("dimensions", "Invalid value for 'dimensions': must be between 1 and 4096.")
+		}
+	}
 	list := make([]any, len(texts))
 	tokens := 0
 	for i, t := range texts {
-		v, n, err := s.embed(req.Model, t, req.Dimensions, req.EncodingFormat == "base64")
-		if err != nil {
-			return err
+		c, bad := s.brain.Open(&llm.Request{Model: req.Model, Messages: []llm.Message{llm.User(t)}})
+		if bad != nil {
+			return invalid("input", "%s", bad)
 		}
-		tokens += n
-		list[i] = map[string]any{"object": "embedding", "index": i, "embedding": v}
+		tokens += c.Input
+		list[i] = map[string]any{"object": "embedding", "index": i, "embedding": vector(c.Digest, dims, req.EncodingFormat == "base64")}
 	}
 	s.stats.tokens(llm.Usage{Input: tokens})
 	writeJSON(w, map[string]any{
 		"object": "list", "data": list, "model": req.Model, "usage": map[string]int{"prompt_tokens": tokens, "total_tokens": tokens},
 	})
 	return nil
-}
-
-// embed returns the vector of a text, and how many tokens the text has.
-func (s *Server) embed(model, text string, dimensions *int, packed bool) (v any, tokens int, err *Error) {
-	dims := 256
-	if dimensions != nil {
-		if dims = *dimensions; dims < 1 || dims > 4096 {
-			return nil, 0, invalid("dimensions", "Invalid value for 'dimensions': must be between 1 and 4096.")
-		}
-	}
-	c, bad := s.brain.Open(&llm.Request{Model: model, Messages: []llm.Message{llm.User(text)}})
-	if bad != nil {
-		return nil, 0, invalid("input", "%s", bad)
-	}
-	return vector(c.Digest, dims, packed), c.Input, nil
 }
 
 func embeddingInput(req *embeddingRequest) ([]string, *Error) {
@@ -228,33 +151,17 @@ func openAIModels(w http.ResponseWriter, _ *http.Request) *Error {
 func geminiModels(w http.ResponseWriter, _ *http.Request) *Error {
 	var list []map[string]any
 	for _, name := range listed() {
-		list = append(list, geminiModelObject(name))
+		list = append(list, map[string]any{"name": "models/" + name, "inputTokenLimit": 1 << 20, "outputTokenLimit": 1 << 16, "supportedGenerationMethods": []string{"generateContent"}})
 	}
 	writeJSON(w, map[string]any{"models": list})
 	return nil
-}
-
-// geminiModel answers GET /v1beta/models/NAME.
-func geminiModel(w http.ResponseWriter, r *http.Request) *Error {
-	writeJSON(w, geminiModelObject(r.PathValue("name")))
-	return nil
-}
-
-func geminiModelObject(name string) map[string]any {
-	return map[string]any{
-		"name": "models/" + name, "version": "1", "displayName": name, "inputTokenLimit": 1 << 20, "outputTokenLimit": 1 << 16,
-		"supportedGenerationMethods": []string{"generateContent", "countTokens", "embedContent", "batchGenerateContent"},
-	}
 }
 
 // bedrockModels answers GET /foundation-models.
 func bedrockModels(w http.ResponseWriter, _ *http.Request) *Error {
 	var list []map[string]any
 	for _, name := range listed() {
-		list = append(list, map[string]any{
-			"modelId": "sim." + name, "modelArn": "arn:aws:bedrock:us-east-1::foundation-model/sim." + name, "modelName": name, "providerName": "sim",
-			"inputModalities": []string{"TEXT"}, "outputModalities": []string{"TEXT"}, "inferenceTypesSupported": []string{"ON_DEMAND"}, "responseStreamingSupported": true,
-		})
+		list = append(list, map[string]any{"modelId": "sim." + name, "inferenceTypesSupported": []string{"ON_DEMAND"}, "outputModalities": []string{"TEXT"}})
 	}
 	writeJSON(w, map[string]any{"modelSummaries": list})
 	return nil

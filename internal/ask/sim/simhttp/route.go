@@ -39,42 +39,43 @@ type formats struct {
 	gemini, bedrock           format
 	vertex, vertexGemini      format // messages and generateContent on Vertex AI
 	deployed, versioned       format // Azure's older paths: chat completions by deployment, and responses
-	batched                   format // messages in a batch
-	count                     format // messages whose tokens are counted
-	geminiCount               format // the same in Gemini's format
+	count, geminiCount        format // messages and contents whose tokens are counted
 }
 
-func newFormats(c *bodyChecker, prompts *promptStore) (f formats) {
+func newFormats(lax bool) (f formats) {
+	decode := func(r *rules) func([]byte) (*Ask, *Error) {
+		r.lax = lax
+		return r.decode
+	}
 	f.chat = format{
-		sim.OpenAI, "chatcmpl-", "call_", c.Chat, openai.AppendResponse,
+		sim.OpenAI, "chatcmpl-", "call_", decode(chatRules()), openai.AppendResponse,
 		func(m openai.Meta) openai.CompletionWriter { return openai.NewWriter(m) }, openai.AppendErrorEvent, nil, "",
 	}
 	f.responses = format{
-		sim.OpenAI, responseID, "call_", c.Responses, responses.AppendResponse,
+		sim.OpenAI, responseID, "call_", decode(responsesRules()), responses.AppendResponse,
 		func(m openai.Meta) openai.CompletionWriter { return responses.NewWriter(m) }, responses.AppendErrorEvent, nil, "",
 	}
 	f.messages = format{
-		sim.Anthropic, "msg_", "toolu_", c.Messages, anthropic.AppendResponse,
-		func(m openai.Meta) openai.CompletionWriter { return anthropic.NewWriter(m) }, anthropic.AppendErrorEvent, messagesHeader, "",
+		sim.Anthropic, "msg_", "toolu_", decode(messagesRules()), anthropic.AppendResponse,
+		func(m openai.Meta) openai.CompletionWriter { return anthropic.NewWriter(m) }, anthropic.AppendErrorEvent, nil, "",
 	}
 	f.gemini = format{
-		sim.Google, "", "", prompts.Read, gemini.AppendResponse,
+		sim.Google, "", "", decode(geminiRules()), gemini.AppendResponse,
 		func(m openai.Meta) openai.CompletionWriter { return gemini.NewWriter(m) }, gemini.AppendErrorEvent, geminiAddress, "",
 	}
 	f.bedrock = format{
-		sim.Amazon, "", "tooluse_", c.Bedrock, bedrock.AppendResponse,
+		sim.Amazon, "", "tooluse_", decode(bedrockRules()), bedrock.AppendResponse,
 		func(m openai.Meta) openai.CompletionWriter { return bedrock.NewWriter(m) }, bedrock.AppendErrorEvent, bedrockAddress, "",
 	}
 	f.vertexGemini = f.gemini
 	f.vertexGemini.append, f.vertexGemini.writer, f.vertexGemini.address = vertexAnswer, vertexWriter, vertexGeminiAddress
 	f.vertex = f.messages
-	f.vertex.decode, f.vertex.address, f.vertex.host = vertexBody(c.Messages), vertexAddress, sim.Google
+	f.vertex.decode, f.vertex.address, f.vertex.host = vertexBody(f.messages.decode), vertexAddress, sim.Google
 	f.deployed, f.versioned = f.chat, f.responses
 	f.deployed.address, f.versioned.address = azureAddress, azureAddress
-	f.batched, f.count = f.messages, f.messages
-	f.batched.decode, f.count.decode = c.Batched, c.Count
-	f.geminiCount = f.gemini
-	f.geminiCount.decode, f.geminiCount.address = counted(prompts.Read), nil
+	f.count, f.geminiCount = f.messages, f.gemini
+	f.count.decode, f.geminiCount.decode = counted(f.messages.decode), counted(f.gemini.decode)
+	f.geminiCount.address = nil
 	return f
 }
 
@@ -98,17 +99,11 @@ func (s *Server) routes() *http.ServeMux {
 	handle("GET /v1/models", sim.OpenAI, openAIModels)
 
 	handle("POST /v1/messages", sim.Anthropic, s.answer(&s.formats.messages))
-	handle("POST /v1/messages/count_tokens", sim.Anthropic, s.countTokens)
+	handle("POST /v1/messages/count_tokens", sim.Anthropic, s.countTokens(&s.formats.count))
 	s.cloudRoutes(handle)
 	handle("POST /v1beta/models/{call}", sim.Google, s.geminiCall)
 	handle("GET /v1beta/models", sim.Google, geminiModels)
-	handle("GET /v1beta/models/{name}", sim.Google, geminiModel)
-	for _, vendor := range []string{"mistral", "together", "xai"} { // whose batch APIs are there
-		handle("POST /"+vendor+"/v1/chat/completions", sim.OpenAI, s.answer(&s.formats.chat))
-		handle("GET /"+vendor+"/v1/models", sim.OpenAI, openAIModels)
-	}
 	s.batches.Routes(count)
-	s.prompts.Routes(count)
 	s.sessionRoutes(handle)
 	handle("POST /update_weight_version", sim.OpenAI, s.updateWeightVersion)
 	handle("/", sim.OpenAI, s.notFound)
@@ -142,11 +137,9 @@ func (s *Server) geminiCall(w http.ResponseWriter, r *http.Request) *Error {
 	model, method := gemini.SplitCall(r.PathValue("call"))
 	switch method {
 	case "batchGenerateContent":
-		return s.batches.CreateGemini(w, r, model)
+		return s.batches.createGemini(w, r, model)
 	case gemini.Count:
-		return s.geminiCount(w, r)
-	case "embedContent", "batchEmbedContents":
-		return s.geminiEmbeddings(w, r, model, method == "batchEmbedContents")
+		return s.countTokens(&s.formats.geminiCount)(w, r)
 	}
 	return s.answer(&s.formats.gemini)(w, r)
 }
@@ -224,24 +217,28 @@ func (s *Server) admit(r *http.Request, style sim.Style) *Error {
 		given = r.Header.Get("X-Goog-Api-Key")
 	}
 	if len(s.keys) > 0 && !s.keys.Has(given) {
-		switch {
-		case style == sim.Amazon:
-			return &Error{Status: http.StatusForbidden, Message: "The security token included in the request is invalid."}
-		case isVertex(r):
-			return &Error{Status: http.StatusUnauthorized, Message: "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential."}
-		case style == sim.Google:
-			return &Error{Status: http.StatusBadRequest, Type: "INVALID_ARGUMENT", Message: "API key not valid. Please pass a valid API key."}
-		case style == sim.Anthropic:
-			return &Error{Status: http.StatusUnauthorized, Type: "authentication_error", Message: "invalid x-api-key"}
-		case isAzure(r):
-			return azureError(&Error{Status: http.StatusUnauthorized}, r)
-		}
-		return &Error{Status: http.StatusUnauthorized, Type: "invalid_request_error", Code: "invalid_api_key", Message: "Incorrect API key provided."}
+		return badKey(r, style)
 	}
 	if style == sim.Anthropic && r.Header.Get("Anthropic-Version") == "" {
 		return invalid("", "anthropic-version: header is required")
 	}
 	return nil
+}
+
+// badKey returns the error of a request with a wrong key.
+func badKey(r *http.Request, style sim.Style) *Error {
+	e := &Error{Status: http.StatusUnauthorized, Type: "invalid_request_error", Code: "invalid_api_key", Message: "The API key is not valid."}
+	switch {
+	case style == sim.Amazon:
+		e.Status = http.StatusForbidden
+	case style == sim.Google && !isVertex(r):
+		e.Status, e.Message = http.StatusBadRequest, "API key not valid. Please pass a valid API key." // nothing else tells it from other errors
+	case style == sim.Anthropic:
+		e.Type = "authentication_error"
+	case isAzure(r):
+		return azureError(e)
+	}
+	return e
 }
 
 func (s *Server) notFound(_ http.ResponseWriter, r *http.Request) *Error {
@@ -259,8 +256,7 @@ Anthropic's format: POST /v1/messages, /v1/messages/count_tokens, /v1/messages/b
 Azure's paths:      POST /openai/v1/chat/completions, /openai/v1/responses, /openai/deployments/NAME/chat/completions?api-version=VERSION, /openai/responses?api-version=VERSION
 Vertex AI's paths:  POST /v1/projects/PROJECT/locations/REGION/publishers/google/models/MODEL:generateContent, …/publishers/anthropic/models/MODEL:rawPredict and their streams
 Bedrock's format:   POST /model/MODEL/converse, /model/MODEL/converse-stream; GET /foundation-models, /inference-profiles
-Gemini's format:    POST /v1beta/models/MODEL:generateContent, :streamGenerateContent?alt=sse, :countTokens, :embedContent, :batchEmbedContents, :batchGenerateContent; GET /v1beta/batches, /v1beta/files, /v1beta/models; the same with /v1, as Google's SDKs ask
-Batches as at:      /mistral/v1, /together/v1, /xai/v1, each with /chat/completions
+Gemini's format:    POST /v1beta/models/MODEL:generateContent, :streamGenerateContent?alt=sse, :countTokens, :batchGenerateContent; GET /v1beta/batches, /v1beta/models; the same with /v1, as Google's SDKs ask
 As in engines:      the above below /v1/SESSION or /v1/sessions/SESSION too, and POST …/close; POST /update_weight_version with {"new_version": "2"}; GET /metrics
 What happened:      GET /stats
 

@@ -1,12 +1,11 @@
-// Package simhttp serves the simulated provider over HTTP in the formats of OpenAI (chat
-// completions, responses, embeddings, files, batches) and Anthropic (messages, token counts,
-// message batches), for tests, benchmarks and your own programs.
+// Package simhttp serves the simulated provider over HTTP in the formats of OpenAI, Anthropic, Gemini and AWS Bedrock, for
+// tests, benchmarks and your own programs.
 //
-// It promises the vendors' status codes, error bodies, headers and limits. Answers depend only on
-// the request and the seed. Faults happen on the real connection. Memory for one request is
-// bounded. Run returns only after everything it started has ended.
+// It promises the vendors' status codes, forms of errors, headers and limits. It refuses what they would certainly refuse, in
+// its own words. Answers depend only on the request and the seed. Faults happen on the real connection. Memory for one request
+// is bounded. Run returns only after everything it started has ended.
 //
-// Requests are read and checked in the files check*.go, answered in exchange.go, encode.go and play.go,
+// Requests are read and checked in check.go, answered in exchange.go, encode.go and play.go,
 // and in batches in batch*.go; cloud.go has what Azure, AWS and Google change.
 //
 // It is not for the open internet: it has one key and no users.
@@ -62,9 +61,6 @@ type Config struct {
 	Lax bool
 	// NoLimitHeaders leaves out the headers about limits, as many servers do. Default: false
 	NoLimitHeaders bool
-	// BadJSON500 answers a body that is not JSON with status 500, as some servers do.
-	// Default: false, status 400
-	BadJSON500 bool
 	// WeightVersion is the version of the weights in answers to chat completions, until POST
 	// /update_weight_version sets another. Default: none
 	WeightVersion string
@@ -95,7 +91,6 @@ type Server struct {
 	accounts map[sim.Style]*account
 	stats    stats
 	batches  *batchStore
-	prompts  *promptStore
 	engine   engine
 	ids      atomic.Uint64
 	buffers  sync.Pool     // of *bytes.Buffer, to read bodies into
@@ -127,10 +122,8 @@ func New(cfg Config) (*Server, error) {
 	for _, style := range []sim.Style{sim.OpenAI, sim.Anthropic, sim.Google, sim.Amazon} {
 		s.accounts[style] = &account{quota: sim.NewQuota(cfg.Sim.Limits, style, now), gate: sim.NewGate(cfg.Sim.Limits)}
 	}
-	checker := newBodyChecker(cfg.Lax)
-	s.prompts = newPromptStore(checker.Gemini, s.NewID)
-	s.formats = newFormats(checker, s.prompts)
-	s.batches = newBatchStore(cfg.Batch, s, cfg.Sim.Seed, cfg.Lax)
+	s.formats = newFormats(cfg.Lax)
+	s.batches = newBatchStore(cfg.Batch, s)
 	s.engine.version, s.engine.sessions = cfg.WeightVersion, map[string]bool{}
 	s.mux = s.routes()
 	return s, nil

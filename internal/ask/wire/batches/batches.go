@@ -43,7 +43,7 @@ const (
 	Cancelled  = "cancelled"
 )
 
-// Batch is OpenAI's object of a batch. Times are in Unix seconds.
+// Batch is the object of a batch, OpenAI's or Azure's.
 type Batch struct {
 	ID               string          `json:"id"`
 	Object           string          `json:"object"`
@@ -55,19 +55,45 @@ type Batch struct {
 	Status           string          `json:"status"`
 	OutputFileID     *string         `json:"output_file_id"`
 	ErrorFileID      *string         `json:"error_file_id"`
-	CreatedAt        int64           `json:"created_at"`
-	InProgressAt     *int64          `json:"in_progress_at"`
-	ExpiresAt        int64           `json:"expires_at"`
-	FinalizingAt     *int64          `json:"finalizing_at"`
-	CompletedAt      *int64          `json:"completed_at"`
-	FailedAt         *int64          `json:"failed_at"`
-	ExpiredAt        *int64          `json:"expired_at"`
-	CancellingAt     *int64          `json:"cancelling_at"`
-	CancelledAt      *int64          `json:"cancelled_at"`
+	CreatedAt        Moment          `json:"created_at"`
+	InProgressAt     *Moment         `json:"in_progress_at"`
+	ExpiresAt        Moment          `json:"expires_at"`
+	FinalizingAt     *Moment         `json:"finalizing_at"`
+	CompletedAt      *Moment         `json:"completed_at"`
+	FailedAt         *Moment         `json:"failed_at"`
+	ExpiredAt        *Moment         `json:"expired_at"`
+	CancellingAt     *Moment         `json:"cancelling_at"`
+	CancelledAt      *Moment         `json:"cancelled_at"`
 	RequestCounts    Counts          `json:"request_counts"`
-	Usage            *Usage          `json:"usage,omitempty"`
 	Metadata         map[string]any  `json:"metadata"`
 	Error            json.RawMessage `json:"error,omitempty"` // some servers send it instead of a batch
+}
+
+// Moment is a time in seconds since 1970, written as such, or as a text at Azure. Zero: unknown.
+type Moment int64
+
+// Time returns m, or the zero time if it is unknown.
+func (m Moment) Time() time.Time {
+	if m <= 0 {
+		return time.Time{}
+	}
+	return time.Unix(int64(m), 0)
+}
+
+// UnmarshalJSON reads either. What is neither is unknown.
+func (m *Moment) UnmarshalJSON(raw []byte) error {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		if at, err := time.Parse(time.RFC3339, text); err == nil {
+			*m = Moment(at.Unix())
+		}
+		return nil
+	}
+	var seconds float64
+	if json.Unmarshal(raw, &seconds) == nil && seconds > 0 && seconds < 1e11 {
+		*m = Moment(seconds)
+	}
+	return nil
 }
 
 // Faults are the reasons why a batch failed.
@@ -89,19 +115,6 @@ type Counts struct {
 	Total     int `json:"total"`
 	Completed int `json:"completed"`
 	Failed    int `json:"failed"`
-}
-
-// Usage is the number of tokens that a batch used.
-type Usage struct {
-	InputTokens        int `json:"input_tokens"`
-	InputTokensDetails struct {
-		CachedTokens int `json:"cached_tokens"`
-	} `json:"input_tokens_details"`
-	OutputTokens        int `json:"output_tokens"`
-	OutputTokensDetails struct {
-		ReasoningTokens int `json:"reasoning_tokens"`
-	} `json:"output_tokens_details"`
-	TotalTokens int `json:"total_tokens"`
 }
 
 // Line is a request in an input file.

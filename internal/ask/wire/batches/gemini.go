@@ -30,10 +30,9 @@ type GeminiCreation struct {
 	} `json:"batch"`
 }
 
-// GeminiInput says where the requests are.
+// GeminiInput says in which file the requests are.
 type GeminiInput struct {
-	FileName string          `json:"fileName,omitempty"`
-	Requests json.RawMessage `json:"requests,omitempty"` // inlined
+	FileName string `json:"fileName,omitempty"`
 }
 
 // The states of one of Gemini's batches, without the prefix BATCH_STATE_. Earlier servers have
@@ -69,10 +68,9 @@ type GeminiMetadata struct {
 	State       string        `json:"state"`
 }
 
-// GeminiOutput says where the answers are.
+// GeminiOutput says in which file the answers are.
 type GeminiOutput struct {
-	ResponsesFile string          `json:"responsesFile,omitempty"`
-	Inlined       json.RawMessage `json:"inlinedResponses,omitempty"` // of requests that came with the batch
+	ResponsesFile string `json:"responsesFile,omitempty"`
 }
 
 // GeminiStats are the numbers of requests in one of Gemini's batches.

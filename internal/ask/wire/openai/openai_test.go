@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"parley/internal/ask/provider"
-	"parley/internal/ask/wire/request"
 	"parley/internal/ask/wire/wiretest"
 	"parley/llm"
 )
@@ -312,58 +311,32 @@ func BenchmarkDecodeResponse(b *testing.B) {
 	}
 }
 
-// TestVendors sends everything to vendors that refuse or ignore what they do not know. The names are those of their own
-// documents: see docs/how-to/providers.md.
-func TestVendors(t *testing.T) {
+// TestStrictServer sends everything to a server that refuses members it does not know, with the entry of docs/how-to/providers.md.
+func TestStrictServer(t *testing.T) {
 	t.Parallel()
-	const shared = "model messages stream tools temperature top_p max_tokens stop frequency_penalty presence_penalty response_format reasoning_effort "
-	for _, c := range []struct{ preset, model, knows, dropped, has string }{
-		{"mistral", "mistral-medium-latest", shared + "random_seed tool_choice parallel_tool_calls top_k logprobs top_logprobs prompt_cache_key service_tier", "", `"prefix":true`},
-		{"cohere", "command-a-reasoning-08-2025", shared + "seed", "tool_choice one_tool top_k logprobs", `"reasoning_effort":"high"`},
-		{"cohere", "command-a-03-2025", shared + "seed", "tool_choice one_tool effort top_k logprobs", `"response_format":{"type":"json_schema"`},
-		{"fireworks", "accounts/fireworks/models/gpt-oss-120b", shared + "seed tool_choice parallel_tool_calls top_k logprobs top_logprobs prompt_cache_key service_tier", "", `"reasoning_effort":"medium"`},
-	} {
-		p, ok := provider.Lookup(c.preset)
-		if !ok {
-			t.Fatal(c.preset)
-		}
-		req := &llm.Request{
-			Model: c.preset + "/" + c.model, MaxTokens: 9, Temperature: new(0.5), TopP: new(0.5), TopK: new(5), Seed: new(int64(7)), Stop: []string{"x"}, Effort: llm.EffortMedium,
-			FrequencyPenalty: new(0.1), PresencePenalty: new(0.1), Logprobs: true, TopLogprobs: 2, Session: "s", ToolChoice: "look", OneTool: true,
-			Tools:  []llm.Tool{{Name: "look", Parameters: json.RawMessage(`{"type":"object","properties":{}}`)}},
-			Schema: &llm.Schema{Name: "s", JSON: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`)},
-			Messages: []llm.Message{
-				llm.User("hi"), {Role: llm.RoleAssistant, ToolCalls: []llm.ToolCall{{ID: "call_of_another", Name: "look", Arguments: "{}"}, {ID: "abcDEF123", Name: "look", Arguments: "{}"}}},
-				llm.ToolResult("call_of_another", "a"), llm.ToolResult("abcDEF123", "b"), {Role: llm.RoleAssistant, Parts: []llm.Part{{Text: "So"}}},
-			},
-		}
-		if tiers, _ := p.Tiers(); len(tiers) > 0 {
-			req.Tier = tiers[0]
-		}
-		b, dropped, err := AppendRequest(nil, req, p.Capability(c.model), true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var members map[string]json.RawMessage
-		if err := json.Unmarshal(b, &members); err != nil {
-			t.Fatal(err)
-		}
-		for name := range members {
-			if !slices.Contains(strings.Fields(c.knows), name) {
-				t.Errorf("%s/%s does not know %s", c.preset, c.model, name)
-			}
-		}
-		if got := strings.Join(dropped, " "); got != c.dropped || !strings.Contains(string(b), c.has) || strings.Contains(string(b), "prefix") != (c.preset == "mistral") {
-			t.Errorf("%s/%s: dropped %q: %s", c.preset, c.model, got, b)
-		}
-		// Ids of nine letters and digits stay, and others are replaced, the same everywhere.
-		if n := strings.Count(string(b), "call_of_another"); (n == 0) != (c.preset == "mistral") || strings.Count(string(b), "abcDEF123") != 2 {
-			t.Errorf("%s: %s", c.preset, b)
+	can := provider.Capability{UseMaxTokens: true, SeedField: "random_seed", NoStreamOptions: true, NoForce: true, NoParallel: true, NoLogprobs: true, Efforts: []string{"none", "high"}}
+	req := &llm.Request{
+		Model: "paris/m", MaxTokens: 9, Temperature: new(0.5), TopP: new(0.5), TopK: new(5), Seed: new(int64(7)), Stop: []string{"x"}, Effort: llm.EffortMedium,
+		FrequencyPenalty: new(0.1), PresencePenalty: new(0.1), Logprobs: true, TopLogprobs: 2, Session: "s", ToolChoice: "look", OneTool: true,
+		Tools:    []llm.Tool{{Name: "look", Parameters: json.RawMessage(`{"type":"object","properties":{}}`)}},
+		Messages: []llm.Message{llm.User("hi")},
+	}
+	b, dropped, err := AppendRequest(nil, req, can, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(b, &members); err != nil {
+		t.Fatal(err)
+	}
+	const known = "model messages stream tools temperature top_p max_tokens stop frequency_penalty presence_penalty reasoning_effort random_seed"
+	for name := range members {
+		if !slices.Contains(strings.Fields(known), name) {
+			t.Errorf("%s is sent", name)
 		}
 	}
-	w := writer{request.Writer{Can: provider.Capability{ShortIDs: true}}}
-	if a, b := w.callID("call_1"), w.callID("call_2"); len(a) != 9 || a == b || w.callID("call_1") != a {
-		t.Errorf("%s, %s", a, b)
+	if got := strings.Join(dropped, " "); got != "tool_choice one_tool top_k logprobs" || !strings.Contains(string(b), `"reasoning_effort":"high"`) {
+		t.Errorf("dropped %q: %s", got, b)
 	}
 }
 

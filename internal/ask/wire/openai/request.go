@@ -1,11 +1,8 @@
 package openai
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"parley/internal/ask/provider"
 	"parley/internal/ask/wire/body"
@@ -112,9 +109,6 @@ func (w *writer) messages() {
 			system = ""
 		}
 		w.message(m)
-		if w.Can.Prefix && i == len(ms)-1 && m.Role == llm.RoleAssistant && len(m.ToolCalls) == 0 {
-			w.B = append(body.Bool(w.B[:len(w.B)-1], "prefix", true), '}')
-		}
 	}
 	if system != "" { // no message of the user to put it in
 		w.message(&llm.Message{Role: llm.RoleUser, Parts: []llm.Part{{Text: system}}})
@@ -135,7 +129,7 @@ func systemText(ms []llm.Message) string {
 func (w *writer) message(m *llm.Message) {
 	w.B = body.Str(body.Open(w.B, '{'), "role", string(m.Role))
 	if m.Role == llm.RoleTool {
-		w.B = body.Str(w.B, "tool_call_id", w.callID(m.ToolCallID))
+		w.B = body.Str(w.B, "tool_call_id", m.ToolCallID)
 	}
 	switch {
 	case len(m.Parts) == 1 && m.Parts[0].IsText():
@@ -200,20 +194,10 @@ func (w *writer) thoughts(m *llm.Message) {
 	}
 }
 
-// callID returns the id of a tool call as the model accepts it. The same id gives the same one again.
-func (w *writer) callID(id string) string {
-	const size = 9
-	if !w.Can.ShortIDs || len(id) == size && !strings.ContainsFunc(id, func(r rune) bool { return r > 'z' || !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
-		return id
-	}
-	sum := sha256.Sum256([]byte(id))
-	return hex.EncodeToString(sum[:])[:size]
-}
-
 func (w *writer) toolCalls(m *llm.Message) {
 	w.B = body.Open(body.Key(w.B, "tool_calls"), '[')
 	for _, c := range m.ToolCalls {
-		w.B = body.Str(body.Open(w.B, '{'), "id", w.callID(c.ID))
+		w.B = body.Str(body.Open(w.B, '{'), "id", c.ID)
 		w.B = append(w.B, `,"type":"function","function":{`...)
 		w.B = body.Str(body.Str(w.B, "name", c.Name), "arguments", c.Arguments)
 		w.B = append(w.B, '}')
