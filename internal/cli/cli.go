@@ -110,7 +110,6 @@ type ownVerbs struct {
 	Worker  workerCmd  `group:"cluster" help:"Play episodes of runs on other machines."`
 	Hub     hubCmd     `group:"cluster" help:"Connect runs with workers on other machines."`
 	Cluster clusterCmd `group:"cluster" help:"Show the runs and workers of a hub, or drain a worker."`
-	Merge   mergeCmd   `group:"cluster" help:"Write a run that has shards as one run file."`
 
 	Init   initCmd   `group:"begin" help:"Write a commented plan file to start from."`
 	New    newCmd    `group:"begin" help:"Write a Go module with a world of your own to start from."`

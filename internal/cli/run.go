@@ -25,8 +25,6 @@ type runCmd struct {
 	Plan string  `arg:"" help:"The plan file." placeholder:"PLAN"`
 	Out  string  `placeholder:"FILE" help:"The run file. If it exists, the run is resumed. Default: next to the plan, with the same name and the ending .parley."`
 	Seed *uint64 `placeholder:"N" help:"Use this seed instead of the plan's."`
-
-	Shards *int `placeholder:"N" help:"Write the calls of a new run to this many files beside the run file, in the folder FILE.d, so that several cores write at once. From 1 to 8. Default: no such files. parley merge joins them into one run file."`
 	playFlags
 }
 
@@ -91,12 +89,6 @@ func (c *runCmd) Run(ctx context.Context, s *State) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	shards := 0
-	if c.Shards != nil {
-		if shards = *c.Shards; shards < 1 || shards > runfile.MaxShards {
-			return exit.Usagef("--shards %d: want a number from 1 to %d", shards, runfile.MaxShards)
-		}
-	}
 	sets := c.sets()
 	if c.Seed != nil {
 		sets = append(sets, "seed="+strconv.FormatUint(*c.Seed, 10))
@@ -121,7 +113,7 @@ func (c *runCmd) Run(ctx context.Context, s *State) error {
 	if c.Detach && !isDetached(s) {
 		return detach(s, g, file)
 	}
-	return c.playUntil(ctx, s, keys, g, app.Play{Plan: plan, PlanFile: c.Plan, File: file, Shards: shards})
+	return c.playUntil(ctx, s, keys, g, app.Play{Plan: plan, PlanFile: c.Plan, File: file})
 }
 
 // load reads the plan and its files until the gate closes. After that, it plays what it has read and stops at
