@@ -178,14 +178,13 @@ type Ended struct {
 	Chance bool
 }
 
-// Exposed sets the bound on what is in flight or not recorded yet: the most that it can cost, and on
-// how many calls. It is durable before more is sent, so that it is known what a killed process may
-// owe. A later one replaces Worst, and can raise Calls.
+// Exposed sets the bound on what is in flight or not recorded yet: the most that it can cost. It is
+// durable before more is sent, so that it is known what a killed process may owe. A later one
+// replaces it.
 //
 // With a Worker it is an allotment: Worst is what this worker of the run may have spent, or may still
 // spend, beyond what is recorded. It replaces the worker's earlier one, and 0 ends it.
 type Exposed struct {
-	Calls  int
 	Worst  llm.Money
 	Worker string `json:",omitzero"`
 }
