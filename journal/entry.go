@@ -191,6 +191,9 @@ type Exposed struct {
 
 // Batched is a step in the life of a batch at a provider. It is durable before the next step is
 // taken, so that a batch is found again after a crash and never paid for twice.
+//
+// BatchClosed may become durable only after every answer that was delivered before it, since it
+// says that the answers of the batch are recorded.
 type Batched struct {
 	At   time.Time
 	Step Step

@@ -19,6 +19,7 @@ import (
 	"parley/internal/ask/provider"
 	"parley/internal/ask/sim"
 	"parley/internal/ask/sim/simhttp"
+	entry "parley/journal"
 	"parley/llm"
 )
 
@@ -164,7 +165,7 @@ func answers(t testing.TB, l *lab, name string, reqs []*llm.Request, got []llm.R
 // journal keeps events as a run file would, and can fail.
 type journal struct {
 	mu      sync.Mutex
-	events  []batch.Event
+	events  []*entry.Batched
 	left    int // events that are kept before it fails; negative: all
 	crash   func()
 	replies []*llm.Request
@@ -172,7 +173,7 @@ type journal struct {
 
 var errCrash = errors.New("the disk is gone")
 
-func (j *journal) record(_ context.Context, m batch.Event) error {
+func (j *journal) record(_ context.Context, m *entry.Batched) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.left == 0 {

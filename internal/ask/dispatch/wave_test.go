@@ -14,6 +14,7 @@ import (
 	"parley/internal/ask/provider"
 	"parley/internal/ask/sim"
 	"parley/internal/ask/sim/simhttp"
+	entry "parley/journal"
 	"parley/llm"
 )
 
@@ -103,8 +104,8 @@ func TestWaveRepairs(t *testing.T) {
 	}
 	j.left = -1
 	for i := range j.events { // the fake finds nothing again by itself
-		if m := &j.events[i]; m.Step == batch.Intended && i == 2 {
-			j.events = append(j.events, batch.Event{Step: batch.Created, Key: m.Key, Batch: m.Key})
+		if m := j.events[i]; m.Step == entry.BatchIntended && i == 2 {
+			j.events = append(j.events, &entry.Batched{Step: entry.BatchCreated, Key: m.Key, Batch: m.Key})
 			break
 		}
 	}
