@@ -178,20 +178,22 @@ type Ended struct {
 	Chance bool
 }
 
-// Exposed sets the bound on what is in flight or not recorded yet: the most that it can cost, and on
-// how many calls. It is durable before more is sent, so that it is known what a killed process may
-// owe. A later one replaces Worst, and can raise Calls.
+// Exposed sets the bound on what is in flight or not recorded yet: the most that it can cost. It is
+// durable before more is sent, so that it is known what a killed process may owe. A later one
+// replaces it.
 //
 // With a Worker it is an allotment: Worst is what this worker of the run may have spent, or may still
 // spend, beyond what is recorded. It replaces the worker's earlier one, and 0 ends it.
 type Exposed struct {
-	Calls  int
 	Worst  llm.Money
 	Worker string `json:",omitzero"`
 }
 
 // Batched is a step in the life of a batch at a provider. It is durable before the next step is
 // taken, so that a batch is found again after a crash and never paid for twice.
+//
+// BatchClosed may become durable only after every answer that was delivered before it, since it
+// says that the answers of the batch are recorded.
 type Batched struct {
 	At   time.Time
 	Step Step

@@ -108,7 +108,6 @@ type Head struct {
 
 	entries int // so far
 	open    int // calls without a reply in all live episodes
-	bound   int // on the calls in flight in this process; 0: unknown
 }
 
 // Add folds one entry into h.
@@ -124,9 +123,9 @@ func (h *Head) Add(e Entry) {
 	case *Opened:
 		h.Cut, h.Last = true, Closed{}
 		h.Risked = h.Risked.Plus(max(0, e.Cost))
-		h.Owed, h.bound = 0, 0
+		h.Owed = 0
 	case *Closed:
-		h.Cut, h.Last, h.bound = false, *e, 0
+		h.Cut, h.Last = false, *e
 		if e.Lost <= 0 {
 			h.Owed = 0
 		}
@@ -150,7 +149,7 @@ func (h *Head) Add(e Entry) {
 			h.allot(e.Worker, max(0, e.Worst))
 			break
 		}
-		h.Owed, h.bound = max(0, e.Worst), max(h.bound, e.Calls)
+		h.Owed = max(0, e.Worst)
 	case *Batched:
 		h.Batch(h.entries, e)
 	case *Steered:
@@ -298,15 +297,10 @@ func (h *Head) End(n int, e *Ended) {
 }
 
 // count computes Lost. The calls of a turn are recorded before they are sent, so some of the open ones may have waited to be
-// sent. Lost is at most the bound on the calls in flight, where that is known.
+// sent.
 func (h *Head) count() {
-	switch {
-	case !h.Cut:
+	if h.Lost = h.open; !h.Cut {
 		h.Lost = 0
-	case h.bound > 0:
-		h.Lost = min(h.open, h.bound)
-	default:
-		h.Lost = h.open
 	}
 }
 

@@ -107,7 +107,6 @@ type ownVerbs struct {
 	Worker  workerCmd  `group:"cluster" help:"Play episodes of runs on other machines."`
 	Hub     hubCmd     `group:"cluster" help:"Connect runs with workers on other machines."`
 	Cluster clusterCmd `group:"cluster" help:"Show the runs and workers of a hub, or drain a worker."`
-	Merge   mergeCmd   `group:"cluster" help:"Write a run that has shards as one run file."`
 
 	Init   initCmd   `group:"begin" help:"Write a plan file, or a world of your own in Go, to start from."`
 	Worlds worldsCmd `group:"begin" help:"List the kinds of worlds, or describe one."`

@@ -48,7 +48,7 @@ func TestKindWords(t *testing.T) {
 		"no host":               {[]string{"run", plan, "--trust", "LAB_KEY=ftp://h"}, []string{"parley: --trust: LAB_KEY: the host: is not an http or https address"}},
 		"flags that are needed": {[]string{"fork", run}, []string{"fork: missing flags: --episode=N", "usage: parley fork --episode=N <file> [flags]"}},
 		"no number":             {[]string{"show", run, "--episode", "x"}, []string{"show: --episode"}},
-		"a seed for a run":      {[]string{"run", run, "--seed", "3"}, []string{run + " is a run file: --out, --seed and --shards are for plans"}},
+		"a seed for a run":      {[]string{"run", run, "--seed", "3"}, []string{run + " is a run file: --out and --seed are for plans"}},
 		"no run is checked":     {[]string{"check", put("diary.parley", "dear diary")}, []string{"diary.parley is not a run file"}},
 		"a plan is shown":       {[]string{"show", plan}, []string{plan + " is a plan, not a run file: parley run " + plan}},
 		"a plan is forked":      {[]string{"fork", plan, "--episode", "0", "--turn", "0"}, []string{plan + " is a plan, not a run file"}},

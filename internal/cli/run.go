@@ -22,12 +22,10 @@ import (
 
 // runCmd runs a plan.
 type runCmd struct {
-	Plan string  `arg:"" help:"The plan file, or the run file of a run to resume." placeholder:"PLAN"`
-	Out  string  `placeholder:"FILE" help:"The run file. If it exists, the run is resumed. Default: next to the plan, with the same name and the ending .parley."`
-	Seed *uint64 `placeholder:"N" help:"Use this seed instead of the plan's."`
-
-	Shards  *int   `placeholder:"N" help:"Write the calls of a new run to this many files beside the run file, in the folder FILE.d, so that several cores write at once. From 1 to 8. Default: no such files. parley merge joins them into one run file."`
-	Rebuild string `group:"cluster" placeholder:"RUN" help:"Rebuild a lost run file from what --retain kept in the hub, then resume it. parley cluster shows the names of runs."`
+	Plan    string  `arg:"" help:"The plan file, or the run file of a run to resume." placeholder:"PLAN"`
+	Out     string  `placeholder:"FILE" help:"The run file. If it exists, the run is resumed. Default: next to the plan, with the same name and the ending .parley."`
+	Seed    *uint64 `placeholder:"N" help:"Use this seed instead of the plan's."`
+	Rebuild string  `group:"cluster" placeholder:"RUN" help:"Rebuild a lost run file from what --retain kept in the hub, then resume it. parley cluster shows the names of runs."`
 	playFlags
 }
 
@@ -88,12 +86,6 @@ func (c *runCmd) Run(ctx context.Context, s *State) error {
 	if c.Rebuild != "" || isRunFile(c.Plan) {
 		return c.resume(ctx, s)
 	}
-	shards := 0
-	if c.Shards != nil {
-		if shards = *c.Shards; shards < 1 || shards > runfile.MaxShards {
-			return exit.Usagef("--shards %d: want a number from 1 to %d", shards, runfile.MaxShards)
-		}
-	}
 	sets := c.sets()
 	if c.Seed != nil {
 		sets = append(sets, "seed="+strconv.FormatUint(*c.Seed, 10))
@@ -118,7 +110,7 @@ func (c *runCmd) Run(ctx context.Context, s *State) error {
 	if c.Detach && !isDetached(s) {
 		return detach(s, g, file)
 	}
-	return c.playUntil(ctx, s, keys, g, app.Play{Plan: plan, PlanFile: c.Plan, File: file, Shards: shards})
+	return c.playUntil(ctx, s, keys, g, app.Play{Plan: plan, PlanFile: c.Plan, File: file})
 }
 
 // load reads the plan and its files until the gate closes. After that, it plays what it has read and stops at
@@ -140,8 +132,8 @@ func (c *runCmd) load(ctx context.Context, s *State, g *exit.Gate, sets []string
 
 // resume resumes the run.
 func (c *runCmd) resume(ctx context.Context, s *State) error {
-	if c.Out != "" || c.Seed != nil || c.Shards != nil {
-		return exit.Usagef("%s is a run file: --out, --seed and --shards are for plans", c.Plan)
+	if c.Out != "" || c.Seed != nil {
+		return exit.Usagef("%s is a run file: --out and --seed are for plans", c.Plan)
 	}
 	if c.Rebuild != "" {
 		if err := c.rebuild(ctx, s, c.Rebuild, c.Plan); err != nil {

@@ -57,7 +57,7 @@ func (g *generator) step() {
 	case k == 3 && g.IntN(2) == 0:
 		g.add(&journal.Exposed{Worst: llm.Money(g.Int64N(1<<60) * g.Int64N(2)), Worker: strconv.Itoa(g.IntN(3))})
 	case k == 3:
-		g.add(&journal.Exposed{Calls: g.IntN(20), Worst: llm.Money(g.Int64N(1 << 60))})
+		g.add(&journal.Exposed{Worst: llm.Money(g.Int64N(1 << 60))})
 	case k == 4 && g.IntN(2) == 0:
 		g.add(&journal.Steered{At: g.time(), Verb: journal.SteerSet, By: g.utf(), Detail: g.utf()})
 		g.add(&journal.Steered{At: g.time(), Verb: journal.SteerChange, Detail: g.utf(), Change: json.RawMessage(`{"add":[1]}`), Stage: g.IntN(9)})

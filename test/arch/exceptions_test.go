@@ -5,7 +5,7 @@ package arch
 // variables lists package variables that are neither sentinel errors nor patterns.
 var variables = map[string]string{
 	"internal/kit/testkit.update":        "a flag of tests, which must be known before they begin",
-	"internal/run/cluster/chain.codecs":  "how to encode each type, found out once by reflection",
+	"internal/run/cluster/chain.modes":   "how messages are written and read, made once: it does not change",
 	"internal/run/cluster/chain.items":   "the types of entries, by their number: a function would make the table for every message",
 	"internal/ask/provider.capabilities": "what models refuse, made once: every call asks for it",
 	"internal/ask/price.embeddedOnce":    "the table of prices, parsed once: it never changes, and every dispatcher asks for it",
@@ -37,6 +37,7 @@ var modules = map[string]string{
 	"golang.org/x/sys":                                      "BSD-3-Clause",
 	"golang.org/x/term":                                     "BSD-3-Clause",
 	"gonum.org/v1/gonum":                                    "BSD-3-Clause",
+	"github.com/fxamacker/cbor/v2":                          "MIT",
 	"github.com/klauspost/compress":                         "BSD-3-Clause",
 	"github.com/microcosm-cc/bluemonday":                    "BSD-3-Clause",
 	"github.com/nats-io/nats-server/v2":                     "Apache-2.0",

@@ -3,9 +3,9 @@
 // A Wave gathers requests until all of its calls wait, and cuts them into batches within the limits of a provider's API. The
 // Batcher creates these batches, follows them, and gives each result to the call that waits for it. batch.go has what both
 // need: the API of a provider, what is sent there (Draft, Request), what it returns (Found, State, Result), and what must be
-// durable so that a crash costs no batch (Event, Log, Open).
+// durable so that a crash costs no batch (journal.Batched, Log, Open).
 //
-// It promises that an intent is durable (Event) before a step that can cost money is taken, so that after a crash the batch
+// It promises that an intent is durable (journal.Batched) before a step that can cost money is taken, so that after a crash the batch
 // is found again and not paid for twice. Nothing is created again that may exist. Results are read as a stream, in any
 // order, and a batch is closed only after every call that took an answer from it has ended. A line is named by the content
 // of its request, so that an equal call finds its answer when the run is resumed, and its name on the wire begins with the
@@ -26,6 +26,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/journal"
 	"parley/llm"
 )
 
@@ -232,38 +233,6 @@ func (id ID) Ordinal() int {
 // Call returns the call's part of the id.
 func (id ID) Call() string { return string(id[:min(partSize, len(id))]) }
 
-// Step is a moment in the life of a batch that must be durable before the next step is taken.
-type Step string
-
-// The steps, in order. A batch may be closed after any of them.
-const (
-	Intended Step = "intended" // about to be sent: from now on it may exist
-	Uploaded Step = "uploaded" // its file is uploaded; Anthropic has none
-	Created  Step = "created"  // it has a name at the provider
-	Closed   Step = "closed"   // no more results will be read from it
-)
-
-// Event is one step of one batch, to be recorded.
-//
-// A Closed event may become durable only after every answer that was delivered before it, since it
-// says that the answers of the batch are recorded.
-type Event struct {
-	Step Step      `json:"step"`
-	Key  string    `json:"key"`
-	At   time.Time `json:"at"`
-
-	// Of Intended.
-	Provider  string    `json:"provider,omitempty"`
-	Model     string    `json:"model,omitempty"` // written provider/model
-	Lines     []ID      `json:"lines,omitempty"` // ids
-	Worst     llm.Money `json:"worst,omitempty"` // the most that all lines can cost
-	WorstLine llm.Money `json:"dearest,omitempty"`
-
-	File  string `json:"file,omitempty"`  // of Uploaded
-	Batch string `json:"batch,omitempty"` // of Created
-	Why   string `json:"why,omitempty"`   // of Closed
-}
-
 // Open is a batch that was intended and is not closed.
 type Open struct {
 	Key, Provider, Model string
@@ -300,10 +269,14 @@ type Log struct {
 }
 
 // Add adds the next event. An event of an unknown batch is ignored.
-func (l *Log) Add(m Event) {
-	if m.Step == Intended {
+func (l *Log) Add(m *journal.Batched) {
+	if m.Step == journal.BatchIntended {
+		lines := make([]ID, len(m.Lines))
+		for i, line := range m.Lines {
+			lines[i] = ID(line)
+		}
 		l.open = append(l.open, &Open{
-			Key: m.Key, Provider: m.Provider, Model: m.Model, Lines: m.Lines,
+			Key: m.Key, Provider: m.Provider, Model: m.Model, Lines: lines,
 			Worst: m.Worst, WorstLine: m.WorstLine, Began: m.At, safe: map[string]bool{},
 		})
 		return
@@ -313,11 +286,11 @@ func (l *Log) Add(m Event) {
 		return
 	}
 	switch m.Step {
-	case Uploaded:
+	case journal.BatchUploaded:
 		l.open[i].File = m.File
-	case Created:
+	case journal.BatchCreated:
 		l.open[i].ID = m.Batch
-	case Closed:
+	case journal.BatchClosed:
 		l.open = slices.Delete(l.open, i, i+1)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/internal/ask/provider"
+	"parley/journal"
 	"parley/llm"
 )
 
@@ -68,7 +69,7 @@ type Config struct {
 	Open []Open
 	// Record makes an event durable before it returns. It is called from several goroutines.
 	// Default: nothing is durable, and a drain waits for batches.
-	Record func(ctx context.Context, e Event) error
+	Record func(ctx context.Context, e *journal.Batched) error
 	// Release is called when an amount that Open puts at risk is not at risk any more. It must not
 	// call the Batcher. Default: none.
 	Release func(llm.Money)
@@ -77,7 +78,7 @@ type Config struct {
 // Batcher knows every open batch.
 type Batcher struct {
 	policy  Policy
-	record  func(ctx context.Context, e Event) error
+	record  func(ctx context.Context, e *journal.Batched) error
 	release func(llm.Money)
 	stop    chan struct{} // closed by Drain
 
@@ -200,7 +201,7 @@ func (b *Batcher) Cancel(ctx context.Context, api func(provider string) (API, er
 }
 
 // note makes an event durable. After its error the next step must not be taken.
-func (b *Batcher) note(ctx context.Context, m Event) *llm.Error {
+func (b *Batcher) note(ctx context.Context, m *journal.Batched) *llm.Error {
 	if b.record == nil {
 		return nil
 	}
@@ -447,7 +448,7 @@ func (b *Batcher) closeDone(ctx context.Context, some []*openBatch) {
 	for _, t := range done {
 		// If the event is not recorded, the batch stays open and is collected once more, at no
 		// cost.
-		_ = b.note(ctx, Event{Step: Closed, Key: t.Key, Why: cmp.Or(t.lost, "collected")})
+		_ = b.note(ctx, &journal.Batched{Step: journal.BatchClosed, Key: t.Key, Why: cmp.Or(t.lost, "collected")})
 	}
 }
 

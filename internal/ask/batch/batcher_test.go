@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/internal/ask/provider"
+	"parley/journal"
 	"parley/llm"
 )
 
@@ -183,7 +184,7 @@ func TestDrainBeforeCreation(t *testing.T) {
 		if _, _, failed := tally(t, reqs, got); failed != 20 || got[0].err.Kind != llm.KindCanceled || len(b.open()) != 0 || len(b.Progress().Open) != 0 {
 			t.Errorf("%d failed: %v; open: %+v", failed, got[0].err, b.open())
 		}
-		if last := b.events[len(b.events)-1]; last.Step != Closed || !strings.Contains(last.Why, "not created") {
+		if last := b.events[len(b.events)-1]; last.Step != journal.BatchClosed || !strings.Contains(last.Why, "not created") {
 			t.Errorf("%+v", last)
 		}
 	})
@@ -333,7 +334,7 @@ func TestEventsComeFirst(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f, kept := &fake{takes: time.Hour}, 0
 				b := newBench(t, f, func(c *Config, _ *provider.Batch) {
-					c.Record = func(context.Context, Event) error {
+					c.Record = func(context.Context, *journal.Batched) error {
 						f.mu.Lock()
 						defer f.mu.Unlock()
 						if kept == k {

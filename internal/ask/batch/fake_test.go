@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"parley/internal/ask/provider"
+	"parley/journal"
 	"parley/llm"
 )
 
@@ -239,14 +240,14 @@ type bench struct {
 	*Batcher
 	queue  *Queue
 	api    *fake
-	events []Event
+	events []*journal.Batched
 }
 
 func newBench(t *testing.T, f *fake, change ...func(*Config, *provider.Batch)) *bench {
 	t.Helper()
 	b := &bench{api: f}
 	cfg, limits := Config{Policy: Policy{Route: Batch}}, provider.Batch{Requests: 1000, Bytes: 1 << 20}
-	cfg.Record = func(_ context.Context, m Event) error {
+	cfg.Record = func(_ context.Context, m *journal.Batched) error {
 		b.api.mu.Lock()
 		defer b.api.mu.Unlock()
 		b.events = append(b.events, m)

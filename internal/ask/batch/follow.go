@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/journal"
 	"parley/llm"
 )
 
@@ -54,7 +55,7 @@ func (w *Wave) run(ctx context.Context, t *openBatch) {
 	}
 	if t.intended && (e.how == again || e.how == live || e.never) {
 		// Lines that are sent again must not be found in this batch too.
-		if err := b.note(ctx, Event{Step: Closed, Key: t.Key, Why: e.why}); err != nil {
+		if err := b.note(ctx, &journal.Batched{Step: journal.BatchClosed, Key: t.Key, Why: e.why}); err != nil {
 			e = ending{how: fails, err: err}
 		}
 	}
@@ -180,8 +181,12 @@ func (w *Wave) create(ctx context.Context, t *openBatch) ending {
 	b.mu.Lock()
 	t.Began = time.Now()
 	b.mu.Unlock()
-	if err := b.note(ctx, Event{
-		Step: Intended, Key: t.Key, Provider: t.Provider, Model: t.Model, Lines: t.Lines, Worst: t.Worst, WorstLine: t.WorstLine,
+	lines := make([]string, len(t.Lines))
+	for i, line := range t.Lines {
+		lines[i] = string(line)
+	}
+	if err := b.note(ctx, &journal.Batched{
+		Step: journal.BatchIntended, Key: t.Key, Provider: t.Provider, Model: t.Model, Lines: lines, Worst: t.Worst, WorstLine: t.WorstLine,
 	}); err != nil {
 		return ending{how: fails, err: err}
 	}
@@ -194,7 +199,7 @@ func (w *Wave) tryCreate(ctx context.Context, t *openBatch) ending {
 	b, auto := w.batcher, w.batcher.policy.Route == Auto
 	var broken *llm.Error
 	uploaded := func(ctx context.Context, file string) error {
-		if broken = b.note(ctx, Event{Step: Uploaded, Key: t.Key, File: file}); broken != nil {
+		if broken = b.note(ctx, &journal.Batched{Step: journal.BatchUploaded, Key: t.Key, File: file}); broken != nil {
 			return broken
 		}
 		b.mu.Lock()
@@ -275,7 +280,7 @@ func noAPI(e *llm.Error) bool {
 // created records the name of a batch.
 func (w *Wave) created(ctx context.Context, t *openBatch, id string) ending {
 	b := w.batcher
-	err := b.note(ctx, Event{Step: Created, Key: t.Key, Batch: id})
+	err := b.note(ctx, &journal.Batched{Step: journal.BatchCreated, Key: t.Key, Batch: id})
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t.ID, t.draft = id, nil

@@ -53,6 +53,7 @@ import (
 	"parley/internal/ask/dispatch/replica"
 	"parley/internal/ask/price"
 	"parley/internal/ask/provider"
+	"parley/journal"
 	"parley/llm"
 )
 
@@ -83,7 +84,7 @@ type Config struct {
 	// after everything that Wave has passed to done. It is called from several goroutines. Its
 	// error ends the calls of the batch. Default: nothing is durable, and a crash loses open
 	// batches.
-	Record func(ctx context.Context, e batch.Event) error
+	Record func(ctx context.Context, e *journal.Batched) error
 	// Levels says where the calls in flight of each server begin, and learns at Close what was found
 	// out. Default: nothing is known.
 	Levels Levels

@@ -16,7 +16,7 @@ import (
 
 // resume asks what has no reply yet, like a run that is resumed: an answer is a reply, a canceled
 // call is not. It returns how many replies there are in all.
-func resume(t *testing.T, ctx context.Context, l *lab, name string, j *journal, replies []llm.Result, reported func(n int)) int {
+func resume(t *testing.T, ctx context.Context, l *lab, name string, j *ledger, replies []llm.Result, reported func(n int)) int {
 	t.Helper()
 	d := l.dispatcher(t, name, with(j))
 	n := process(ctx, d, j, replies, reported)
@@ -26,7 +26,7 @@ func resume(t *testing.T, ctx context.Context, l *lab, name string, j *journal, 
 	return n
 }
 
-func process(ctx context.Context, d *dispatch.Dispatcher, j *journal, replies []llm.Result, reported func(n int)) int {
+func process(ctx context.Context, d *dispatch.Dispatcher, j *ledger, replies []llm.Result, reported func(n int)) int {
 	all := questions(len(replies))
 	var open []*llm.Request
 	var at []int
@@ -59,7 +59,7 @@ func TestWaveCrashes(t *testing.T) {
 					t.Parallel()
 					ctx, cancel := context.WithCancel(t.Context())
 					defer cancel()
-					l, j, replies := newLab(t, simhttp.Config{}), &journal{left: k}, make([]llm.Result, n)
+					l, j, replies := newLab(t, simhttp.Config{}), &ledger{left: k}, make([]llm.Result, n)
 					if ctxToo {
 						j.crash = cancel
 					}
@@ -78,7 +78,7 @@ func TestWaveCrashes(t *testing.T) {
 				t.Parallel()
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				l, j, replies := newLab(t, simhttp.Config{}), &journal{left: -1}, make([]llm.Result, n)
+				l, j, replies := newLab(t, simhttp.Config{}), &ledger{left: -1}, make([]llm.Result, n)
 				resume(t, ctx, l, name, j, replies, func(n int) {
 					if n == k {
 						cancel()
@@ -94,7 +94,7 @@ func TestWaveCrashes(t *testing.T) {
 }
 
 // once checks that there is one batch, with each line answered once.
-func once(t *testing.T, l *lab, j *journal, lines int64) {
+func once(t *testing.T, l *lab, j *ledger, lines int64) {
 	t.Helper()
 	st := l.Stats()
 	if st.Batches.Created != 1 || st.Batches.Requests != lines {
@@ -114,7 +114,7 @@ func TestWaveLostAnswers(t *testing.T) {
 			t.Run(fmt.Sprint(name, killed), func(t *testing.T) {
 				t.Parallel()
 				const n = 30
-				l, j, replies := newLab(t, simhttp.Config{}), &journal{left: -1}, make([]llm.Result, n)
+				l, j, replies := newLab(t, simhttp.Config{}), &ledger{left: -1}, make([]llm.Result, n)
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				// A first wave leaves idle connections: the transport itself would resend a request
@@ -163,7 +163,7 @@ func TestWaveCrashesAmongFaults(t *testing.T) {
 			t.Parallel()
 			const n = 60
 			l := newLab(t, faults(sim.Faults{sim.FaultLineExpired: 0.2, sim.FaultLineErrored: 0.2, sim.FaultLineDuplicate: 0.2, sim.FaultBatchFails: 0.2}))
-			j, replies := &journal{left: 0}, make([]llm.Result, n)
+			j, replies := &ledger{left: 0}, make([]llm.Result, n)
 			for k := 0; ; k++ {
 				ctx, cancel := context.WithCancel(t.Context())
 				j.left, j.crash = k%9+1, cancel
@@ -194,7 +194,7 @@ func TestWaveRisk(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const n = 30
-			l, j, reqs := newLab(t, simhttp.Config{}), &journal{left: 2}, questions(n)
+			l, j, reqs := newLab(t, simhttp.Config{}), &ledger{left: 2}, questions(n)
 			if name != "anthropic" {
 				j.left = 3
 			}

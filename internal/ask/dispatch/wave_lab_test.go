@@ -19,6 +19,7 @@ import (
 	"parley/internal/ask/provider"
 	"parley/internal/ask/sim"
 	"parley/internal/ask/sim/simhttp"
+	"parley/journal"
 	"parley/llm"
 )
 
@@ -159,10 +160,10 @@ func answers(t testing.TB, l *lab, name string, reqs []*llm.Request, got []llm.R
 	}
 }
 
-// journal keeps events as a run file would, and can fail.
-type journal struct {
+// ledger keeps events as a run file would, and can fail.
+type ledger struct {
 	mu      sync.Mutex
-	events  []batch.Event
+	events  []*journal.Batched
 	left    int // events that are kept before it fails; negative: all
 	crash   func()
 	replies []*llm.Request
@@ -170,7 +171,7 @@ type journal struct {
 
 var errCrash = errors.New("the disk is gone")
 
-func (j *journal) record(_ context.Context, m batch.Event) error {
+func (j *ledger) record(_ context.Context, m *journal.Batched) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.left == 0 {
@@ -184,13 +185,13 @@ func (j *journal) record(_ context.Context, m batch.Event) error {
 	return nil
 }
 
-func (j *journal) replied(r *llm.Request) {
+func (j *ledger) replied(r *llm.Request) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.replies = append(j.replies, r)
 }
 
-func (j *journal) open() []batch.Open {
+func (j *ledger) open() []batch.Open {
 	var l batch.Log
 	for _, m := range j.events {
 		l.Add(m)
@@ -201,7 +202,7 @@ func (j *journal) open() []batch.Open {
 	return l.Open()
 }
 
-func (j *journal) steps() string {
+func (j *ledger) steps() string {
 	var s []string
 	for _, m := range j.events {
 		s = append(s, string(m.Step))
@@ -209,7 +210,7 @@ func (j *journal) steps() string {
 	return strings.Join(s, " ")
 }
 
-func with(j *journal) func(*dispatch.Config) {
+func with(j *ledger) func(*dispatch.Config) {
 	return func(c *dispatch.Config) { c.Record, c.Batches = j.record, j.open() }
 }
 

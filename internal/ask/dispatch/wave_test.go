@@ -14,6 +14,7 @@ import (
 	"parley/internal/ask/provider"
 	"parley/internal/ask/sim"
 	"parley/internal/ask/sim/simhttp"
+	"parley/journal"
 	"parley/llm"
 )
 
@@ -24,7 +25,7 @@ func TestWave(t *testing.T) {
 	for _, name := range dialects() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l, j := newLab(t, simhttp.Config{}), &journal{left: -1}
+			l, j := newLab(t, simhttp.Config{}), &ledger{left: -1}
 			d, reqs := l.dispatcher(t, name, with(j)), questions(60)
 			got := wave(t, t.Context(), d, reqs)
 			if st := l.Stats(); st.Batches.Created != 1 || st.Batches.Requests != 60 || live(st) != 0 {
@@ -83,7 +84,7 @@ func newFakeAPI() *fakeAPI {
 // both are found again.
 func TestWaveRepairs(t *testing.T) {
 	t.Parallel()
-	api, j := newFakeAPI(), &journal{left: -1}
+	api, j := newFakeAPI(), &ledger{left: -1}
 	api.answer = func(req *llm.Request) string {
 		if len(req.Messages) == 1 {
 			return "I would rather not say."
@@ -103,8 +104,8 @@ func TestWaveRepairs(t *testing.T) {
 	}
 	j.left = -1
 	for i := range j.events { // the fake finds nothing again by itself
-		if m := &j.events[i]; m.Step == batch.Intended && i == 2 {
-			j.events = append(j.events, batch.Event{Step: batch.Created, Key: m.Key, Batch: m.Key})
+		if m := j.events[i]; m.Step == journal.BatchIntended && i == 2 {
+			j.events = append(j.events, &journal.Batched{Step: journal.BatchCreated, Key: m.Key, Batch: m.Key})
 			break
 		}
 	}
@@ -225,7 +226,7 @@ func TestWaveFaults(t *testing.T) {
 				t.Parallel()
 				cfg := faults(sim.Faults{c.fault: c.chance})
 				cfg.Batch.RetryAfter = time.Millisecond
-				l, j, reqs := newLab(t, cfg), &journal{left: -1}, questions(120)
+				l, j, reqs := newLab(t, cfg), &ledger{left: -1}, questions(120)
 				d := l.dispatcher(t, name, with(j), func(cfg *dispatch.Config) { cfg.Batch.Route = c.route })
 				got := wave(t, t.Context(), d, reqs)
 				p, st := d.Batches(), l.Stats()
@@ -256,7 +257,7 @@ func TestWaveAllFaultsAtOnce(t *testing.T) {
 				delete(cfg.Sim.Faults, sim.FaultBatch429)
 			}
 			cfg.Batch.RetryAfter, cfg.Batch.MaxRequests = time.Millisecond, 25
-			l, j := newLab(t, cfg), &journal{left: -1}
+			l, j := newLab(t, cfg), &ledger{left: -1}
 			d := l.dispatcher(t, name, with(j), func(c *dispatch.Config) { c.Lanes[0].Provider.Batch.Requests, c.Retry.Attempts = 25, 30 })
 			for range 2 {
 				reqs := questions(80)
@@ -287,7 +288,7 @@ func TestWaveBudget(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			l, j, reqs := newLab(t, faults(c.faults)), &journal{left: -1}, questions(300)
+			l, j, reqs := newLab(t, faults(c.faults)), &ledger{left: -1}, questions(300)
 			budget := budget.New(llm.Dollars(c.limit), 0)
 			d := l.dispatcher(t, "openai", with(j), func(cfg *dispatch.Config) { cfg.Budget = budget })
 			ok, refused := 0, 0
@@ -335,7 +336,7 @@ func TestWaveMaxCost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l, j, reqs := newLab(t, faults(f)), &journal{left: -1}, questions(100)
+			l, j, reqs := newLab(t, faults(f)), &ledger{left: -1}, questions(100)
 			d := l.dispatcher(t, "openai", with(j))
 			for i, req := range reqs {
 				worst, err := d.Worst(req)

@@ -98,12 +98,10 @@ func TestEnvironmentOfAnyKind(t *testing.T) {
 	if err != nil || sum.State != journal.Complete || sum.Episodes.Failed > 0 || b.acts.Load() != 5 || b.closed.Load() != 1 {
 		t.Fatalf("%v: %+v, %d acts, closed %d times", err, sum, b.acts.Load(), b.closed.Load())
 	}
-	for _, shards := range []int{0, 2} { // a run that is refused leaves nothing behind
-		dir := t.TempDir()
-		_, err = Play{Plan: load("gone"), Kinds: kinds, File: filepath.Join(dir, "none.parley"), Shards: shards, Tool: "test"}.Run(t.Context(), context.Background())
-		if left, failed := os.ReadDir(dir); err == nil || !IsUsage(err) || failed != nil || len(left) > 0 {
-			t.Errorf("an actor that cannot be opened: %v, left %v %v", err, left, failed)
-		}
+	dir := t.TempDir() // a run that is refused leaves nothing behind
+	_, err = Play{Plan: load("gone"), Kinds: kinds, File: filepath.Join(dir, "none.parley"), Tool: "test"}.Run(t.Context(), context.Background())
+	if left, failed := os.ReadDir(dir); err == nil || !IsUsage(err) || failed != nil || len(left) > 0 {
+		t.Errorf("an actor that cannot be opened: %v, left %v %v", err, left, failed)
 	}
 	for _, server := range []string{"here", "gone"} {
 		there, all := probeServers(t.Context(), load(server))

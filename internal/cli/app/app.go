@@ -34,6 +34,7 @@ import (
 	"parley/internal/ask/trust"
 	"parley/internal/run/cluster/tally"
 	"parley/internal/run/planfile"
+	"parley/journal"
 	"parley/llm"
 	"parley/world"
 )
@@ -67,7 +68,7 @@ type Config struct {
 	// Batch, Batches and Record are those of dispatch.Config.
 	Batch   batch.Policy
 	Batches []batch.Open
-	Record  func(ctx context.Context, e batch.Event) error
+	Record  func(ctx context.Context, e *journal.Batched) error
 
 	// Sim is how the built-in simulated provider behaves.
 	Sim sim.Config

@@ -55,8 +55,6 @@ type Play struct {
 	Folder string
 	// MustExist refuses to begin a new file.
 	MustExist bool
-	// Shards is how many files beside File hold its calls: see runfile.OpenSharded. Default: none, or as many as File has.
-	Shards int
 	// Tool is the program that writes the file, such as parley 0.1.0.
 	Tool string
 	// Opened is called once, before play begins.
@@ -129,7 +127,7 @@ func (u usageError) Unwrap() error { return u.error }
 // IsUsage reports whether the user can correct err, and nothing is broken.
 func IsUsage(err error) bool {
 	_, ok := errors.AsType[usageError](err)
-	for _, is := range []error{runfile.ErrForeign, runfile.ErrDamaged, runfile.ErrVersion, runfile.ErrPlaying, runfile.ErrShards, fs.ErrNotExist, fs.ErrExist} {
+	for _, is := range []error{runfile.ErrForeign, runfile.ErrDamaged, runfile.ErrVersion, runfile.ErrPlaying, fs.ErrNotExist, fs.ErrExist} {
 		ok = ok || errors.Is(err, is)
 	}
 	return ok
@@ -157,20 +155,12 @@ func (p Play) Run(ctx, drain context.Context) (*Summary, error) {
 		mode = runfile.Resume
 	}
 	_, missing := os.Lstat(p.File)
-	store, err := p.openFile(ctx, mode)
+	store, err := runfile.Open(ctx, p.File, mode)
 	if err != nil {
 		return nil, err
 	}
 	s, err := p.run(ctx, drain, store)
 	return s, closeFile(ctx, store, errors.Is(missing, fs.ErrNotExist), err)
-}
-
-// openFile opens the run file.
-func (p Play) openFile(ctx context.Context, mode runfile.Mode) (*runfile.Store, error) {
-	if p.Shards > 0 {
-		return runfile.OpenSharded(ctx, p.File, mode, p.Shards)
-	}
-	return runfile.Open(ctx, p.File, mode)
 }
 
 // closeFile closes a run file after a play that ended with err. A run that is refused leaves no file: one that is new, and in

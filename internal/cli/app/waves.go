@@ -46,7 +46,7 @@ func newWaves(ctx context.Context, plan *planfile.Plan, j journal.Journal, head 
 	err := j.Read(ctx, journal.Span{Since: since}, func(e journal.Entry) error {
 		switch e := e.(type) {
 		case *journal.Batched:
-			log.Add(eventOf(e))
+			log.Add(e)
 		case *journal.Replied:
 			if e.Request != nil {
 				log.Replied(e.Request)
@@ -72,14 +72,14 @@ func newWaves(ctx context.Context, plan *planfile.Plan, j journal.Journal, head 
 }
 
 // record writes an event of a batch into the journal, in order with the engine's entries.
-func (w *waves) record(_ context.Context, m batch.Event) error {
+func (w *waves) record(_ context.Context, m *journal.Batched) error {
 	w.mu.Lock()
 	add := w.append
 	w.mu.Unlock()
 	if add == nil {
 		return errors.New("a batch has an event before the run began")
 	}
-	return add(entryOf(m))
+	return add(m)
 }
 
 // setAppend sets the function that writes into the journal, and closes the batches of which an earlier process recorded every
@@ -89,7 +89,7 @@ func (w *waves) setAppend(add func(journal.Entry) error) {
 	defer w.mu.Unlock()
 	w.append = add
 	for _, key := range w.collected {
-		_ = add(entryOf(batch.Event{Step: batch.Closed, Key: key, At: time.Now(), Why: "collected"}))
+		_ = add(&journal.Batched{Step: journal.BatchClosed, Key: key, At: time.Now(), Why: "collected"})
 	}
 	w.collected = nil
 }
@@ -119,30 +119,4 @@ func cancelBatches(ctx context.Context, plan *planfile.Plan, a *App) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
 	defer cancel()
 	return a.CancelBatches(ctx)
-}
-
-func eventOf(e *journal.Batched) batch.Event {
-	return batch.Event{
-		Step: batch.Step(e.Step), Key: e.Key, At: e.At, Provider: e.Provider, Model: e.Model, Lines: convertStrings[batch.ID](e.Lines),
-		Worst: e.Worst, WorstLine: e.WorstLine, File: e.File, Batch: e.Batch, Why: e.Why,
-	}
-}
-
-func entryOf(m batch.Event) *journal.Batched {
-	return &journal.Batched{
-		Step: journal.Step(m.Step), Key: m.Key, At: m.At, Provider: m.Provider, Model: m.Model, Lines: convertStrings[string](m.Lines),
-		Worst: m.Worst, WorstLine: m.WorstLine, File: m.File, Batch: m.Batch, Why: m.Why,
-	}
-}
-
-// convertStrings converts strings of one type into another.
-func convertStrings[To, From ~string](in []From) []To {
-	if in == nil {
-		return nil
-	}
-	out := make([]To, len(in))
-	for i, t := range in {
-		out[i] = To(t)
-	}
-	return out
 }

@@ -134,7 +134,7 @@ func Own() map[string]string {
 	taken := map[string]string{}
 	for _, name := range []string{
 		"help", "run", "ctl", "sit", "check", "fork", "score", "view", "show", "report", "compare", "export", "init", "worlds", "ask", "models",
-		"sim", "gateway", "worker", "hub", "cluster", "merge",
+		"sim", "gateway", "worker", "hub", "cluster",
 	} {
 		taken[name] = "parley itself"
 	}

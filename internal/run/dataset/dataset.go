@@ -1,7 +1,8 @@
 // Package dataset reads the rows of datasets in JSON, JSON lines, YAML or Parquet, depending on the file's extension.
 //
 // What it promises: every row is one JSON value, in the file's order, and errors name the line or row. No file takes
-// more memory or time than the limits of this package allow. Reading ends when the context does.
+// more memory or time than the limits of this package allow, but for a Parquet file with pages that hold more than its footer says. Reading
+// ends when the context does.
 package dataset
 
 import (

@@ -18,7 +18,7 @@ import (
 // batchRows is how many rows are decoded at a time.
 const batchRows = 8
 
-// fromParquet reads a file whose columns only the file defines. The library trusts the file, so every size is checked
+// fromParquet reads a file whose columns only the file defines. The library trusts the file, so what its footer says is checked
 // first. If a damaged file makes the library panic, that becomes an error.
 func fromParquet(ctx context.Context, r io.ReaderAt, size int64, l limits, take taker) (err error) {
 	defer func() {
@@ -37,7 +37,7 @@ func fromParquet(ctx context.Context, r io.ReaderAt, size int64, l limits, take 
 	if f.NumRows() > int64(l.rows) {
 		return fmt.Errorf("has more than %d rows: split it", l.rows)
 	}
-	if err := checkPages(r, f, l); err != nil {
+	if err := checkColumns(f, l); err != nil {
 		return err
 	}
 	rows := parquet.NewGenericReader[any](f)

@@ -113,79 +113,19 @@ func BenchmarkAppend(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer s.Close()
-			appendAll(b, waiting, func(batch []journal.Entry) error { return s.Append(context.Background(), batch...) })
+			var spent time.Duration
+			calls := play(max(1, b.N/talkCalls), 20_000, waiting, func(batch []journal.Entry) {
+				start := time.Now()
+				if err := s.Append(context.Background(), batch...); err != nil {
+					b.Fatal(err)
+				}
+				spent += time.Since(start)
+			})
+			b.ReportMetric(float64(calls)/spent.Seconds(), "calls/s")
+			b.ReportMetric(float64(spent.Nanoseconds())/float64(calls), "ns/call")
+			b.ReportMetric(0, "ns/op")
 		})
 	}
-}
-
-// appendAll measures how long it takes to store calls, so many at a time.
-func appendAll(b *testing.B, waiting int, store func(batch []journal.Entry) error) {
-	b.Helper()
-	var spent time.Duration
-	calls := play(max(1, b.N/talkCalls), 20_000, waiting, func(batch []journal.Entry) {
-		start := time.Now()
-		if err := store(batch); err != nil {
-			b.Fatal(err)
-		}
-		spent += time.Since(start)
-	})
-	b.ReportMetric(float64(calls)/spent.Seconds(), "calls/s")
-	b.ReportMetric(float64(spent.Nanoseconds())/float64(calls), "ns/call")
-	b.ReportMetric(0, "ns/op")
-}
-
-// BenchmarkShards appends calls to a run file with shards, and to one shard alone: the most that it can take.
-func BenchmarkShards(b *testing.B) {
-	const waiting = 1000
-	for _, shards := range []int{1, 2, 4, MaxShards} {
-		b.Run(fmt.Sprintf("shards=%d", shards), func(b *testing.B) {
-			s := shardedFile(b, shards)
-			appendAll(b, waiting, func(batch []journal.Entry) error { return s.Append(context.Background(), batch...) })
-		})
-	}
-	b.Run("alone", func(b *testing.B) {
-		shard := shardedFile(b, 1).writer.shards[0]
-		seq, texts := int64(0), map[int]*episodeTexts{}
-		appendAll(b, waiting, func(batch []journal.Entry) error {
-			shard.queue = shard.queue[:0]
-			for _, e := range batch {
-				turn := journal.Turn{Episode: -1}
-				switch e := e.(type) {
-				case *journal.Turned:
-					turn = e.Turn
-				case *journal.Replied:
-					turn = e.Turn
-				case *journal.Ended:
-					if of := texts[e.Episode]; of != nil {
-						shard.keys.Drop(of)
-						delete(texts, e.Episode)
-					}
-				}
-				if seq++; turn.Episode < 0 {
-					continue // the run file has it
-				}
-				if texts[turn.Episode] == nil {
-					texts[turn.Episode] = &episodeTexts{}
-				}
-				shard.queue = append(shard.queue, step{e, seq, seq - 1, texts[turn.Episode]})
-			}
-			return shard.commitQueue()
-		})
-	})
-}
-
-func shardedFile(b *testing.B, shards int) *Store {
-	b.Helper()
-	s, err := OpenSharded(context.Background(), filepath.Join(b.TempDir(), "run.db"), Create, shards)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			b.Error(err)
-		}
-	})
-	return s
 }
 
 // built makes a run file of about n calls and returns its path. PARLEY_BENCH_FILE keeps it for the

@@ -104,7 +104,6 @@ func surfaces(t *testing.T, s *Store, episodes int) (map[string]string, error) {
 type damagedFile struct {
 	t      *testing.T
 	path   string
-	file   string            // the one that is damaged: path, or a shard of it
 	whole  map[string]string // the original contents
 	quiet  int               // how often nothing was noticed, because nothing differs
 	named  int               // how often episodes were named
@@ -115,7 +114,7 @@ type damagedFile struct {
 // episodes are read correctly.
 func (d *damagedFile) check(what string, file []byte) {
 	d.t.Helper()
-	writeFile(d.t, d.file, file)
+	writeFile(d.t, d.path, file)
 	s, err := OpenRead(d.path)
 	if err != nil {
 		d.refused(what, err)
@@ -190,10 +189,10 @@ func newDamaged(t *testing.T) (*damagedFile, []byte) {
 	t.Helper()
 	file := playedFile(t)
 	path := filepath.Join(t.TempDir(), "run.db")
-	return &damagedFile{t: t, path: path, file: path, whole: played.whole}, file
+	return &damagedFile{t: t, path: path, whole: played.whole}, file
 }
 
-// wholeOf reads a run file before it, or its shard file, is damaged.
+// wholeOf reads a run file before it is damaged.
 func wholeOf(t *testing.T, path string) map[string]string {
 	t.Helper()
 	s, err := OpenRead(path)
@@ -218,16 +217,6 @@ func TestFlipped(t *testing.T) {
 	atLength(t)
 	d, file := newDamaged(t)
 	d.flip(file, 100)
-}
-
-// TestFlippedShard is TestFlipped for a shard.
-func TestFlippedShard(t *testing.T) {
-	t.Parallel()
-	atLength(t)
-	path := filepath.Join(t.TempDir(), "run.db")
-	playInto(t, mustOpenSharded(t, path, Create, 2))
-	d := &damagedFile{t: t, path: path, file: shardFile(path, 1), whole: wholeOf(t, path)}
-	d.flip(readFile(t, d.file), 30)
 }
 
 // flip checks so many flipped bits of a file, or ten times as many with PARLEY_SWEEP, which .ci/run kills sets.

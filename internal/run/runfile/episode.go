@@ -27,7 +27,7 @@ func (r *reader) newByKey() (k byKey, err error) {
 		{&k.turn, turnsSQL + `WHERE seq = ?`},
 		{&k.reply, repliesSQL + `WHERE seq = ?`},
 		{&k.text, `SELECT id, sum, text, rest FROM texts WHERE id = ?`},
-		{&k.texts, r.union(`SELECT t.id, t.sum, t.text, t.rest FROM json_each(?1) j JOIN %[1]s.texts t ON t.id = j.value`, true)},
+		{&k.texts, `SELECT t.id, t.sum, t.text, t.rest FROM json_each(?1) j JOIN texts t ON t.id = j.value`},
 	} {
 		if *s.stmt, err = r.conn.Prepare(s.query); err != nil {
 			return byKey{}, err
@@ -354,11 +354,10 @@ func follow(ctx context.Context, last int64, visit func(at int64) (prev int64, e
 func abs(n int64) int64 { return max(n, -n) }
 
 const (
-	replayTurnsSQL = `SELECT ` + turnColumns + ` FROM turns ` + inSpan
-	// It is for one file. The text of an answer is in the file of its reply.
+	replayTurnsSQL   = `SELECT ` + turnColumns + ` FROM turns ` + inSpan
 	replayRepliesSQL = `SELECT r.seq, r.sum, r.prev, r.flags, r.episode, r.attempt, r.strand, r.turn, r.place, r.cost, r.input, r.output, r.finish, r.error, r.answer,
 		r.json, r.rest, t.sum, t.text, t.rest
-		FROM %[1]s.replies r LEFT JOIN %[1]s.texts t ON t.id = r.answer WHERE r.seq > ?1 AND r.seq <= ?2`
+		FROM replies r LEFT JOIN texts t ON t.id = r.answer WHERE r.seq > ?1 AND r.seq <= ?2 ORDER BY 1`
 )
 
 // replay reads what is needed to resume the given episodes, in one scan.
@@ -370,7 +369,7 @@ func (s *Store) replay(ctx context.Context, of extents, each func(journal.Entry)
 			return err
 		}
 		defer reset(p.turns.stmt)
-		if err := p.replies.open(r, r.union(replayRepliesSQL, false)+` ORDER BY 1`, 4, in); err != nil {
+		if err := p.replies.open(r, replayRepliesSQL, 4, in); err != nil {
 			return err
 		}
 		defer reset(p.replies.stmt)
@@ -564,7 +563,7 @@ func (r *reader) answerText(c *rowReader, episode int, id int64) (string, error)
 	if err := c.Check(); err != nil {
 		return "", err
 	}
-	if k := r.keysOf(id); k != nil && !k.Recall(episode, text, id) {
+	if k := r.keys; k != nil && !k.Recall(episode, text, id) {
 		k.Add(r.hasher.Text(text), id)
 	}
 	return text, nil

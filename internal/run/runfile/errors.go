@@ -16,7 +16,6 @@ var (
 	ErrForeign = errors.New("not a run file")
 	ErrDamaged = journal.ErrDamaged
 	ErrVersion = errors.New("the run file has another format version")
-	ErrShards  = errors.New("the number of shards of a run file cannot be changed")
 	ErrLarge   = errors.New("it is too large to be read at once")
 	ErrGone    = errors.New("the run file was deleted, moved, replaced or truncated while it was written")
 )

@@ -44,7 +44,6 @@ type (
 		Lost   int                `json:"lost,omitempty"`
 	}
 	exposedData struct {
-		Calls  int    `json:"calls"`
 		Worst  int64  `json:"worst"`
 		Worker string `json:"worker,omitempty"`
 	}
@@ -86,7 +85,7 @@ func (w *writer) putEvent(e journal.Entry) error {
 	case *journal.Closed:
 		what, at, data = "closed", e.At, closedData{e.State, e.Reason.Kind, e.Reason.Detail, e.Lost}
 	case *journal.Exposed:
-		what, data = "exposed", exposedData{e.Calls, int64(e.Worst), e.Worker}
+		what, data = "exposed", exposedData{int64(e.Worst), e.Worker}
 	case *journal.Batched:
 		what, at = "batched", e.At
 		data = batchedData{e.Step, e.Key, e.Provider, e.Model, e.Lines, int64(e.Worst), int64(e.WorstLine), e.File, e.Batch, e.Why}
@@ -158,7 +157,7 @@ func decodeEvent(what string, at time.Time, data, plan []byte) (journal.Entry, e
 		return &journal.Closed{At: at, State: d.State, Reason: journal.Reason{Kind: d.By, Detail: d.Reason}, Lost: d.Lost}, err
 	case "exposed":
 		d, err := decode[exposedData](data)
-		return &journal.Exposed{Calls: d.Calls, Worst: llm.Money(d.Worst), Worker: d.Worker}, err
+		return &journal.Exposed{Worst: llm.Money(d.Worst), Worker: d.Worker}, err
 	case "batched":
 		d, err := decode[batchedData](data)
 		return &journal.Batched{

@@ -22,16 +22,15 @@ type textKeys struct {
 	known    *recent[textKey, int64]
 	recalled map[int]*episodeTexts // by episode
 	kept     int                   // bytes of texts in all episodeTexts
-	parts    int                   // keysKept and maxTextBytes are for so many textKeys together
 }
 
 // keysKept is how many keys textKeys remembers at least: those of 20,000 conversations at once.
 // They take about 40 MB, and twice that at most.
 const keysKept = 1 << 20
 
-// newKeys returns empty textKeys. A run with shards has several, which divide keysKept and maxTextBytes among them: parts is how many.
-func newKeys(parts int) *textKeys {
-	k := &textKeys{recalled: map[int]*episodeTexts{}, parts: parts}
+// newKeys returns empty textKeys.
+func newKeys() *textKeys {
+	k := &textKeys{recalled: map[int]*episodeTexts{}}
 	k.Forget()
 	return k
 }
@@ -54,7 +53,7 @@ func (k *textKeys) Add(key textKey, id int64) {
 func (k *textKeys) Forget() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.known = newRecent[textKey](keysKept/k.parts, func(int64) int { return 1 })
+	k.known = newRecent[textKey](keysKept, func(int64) int { return 1 })
 }
 
 // recent is a map that keeps what was used lately: by weight at least capacity, and at most
@@ -250,7 +249,7 @@ func (k *textKeys) Remember(s *episodeTexts, text string, id int64) (added bool)
 
 func (k *textKeys) remember(s *episodeTexts, text string, id int64) (added bool) {
 	size := len(text) + textOverhead
-	if len(s.texts) >= maxEpisodeTexts || k.kept+size > maxTextBytes/k.parts {
+	if len(s.texts) >= maxEpisodeTexts || k.kept+size > maxTextBytes {
 		return false
 	}
 	k.kept += size

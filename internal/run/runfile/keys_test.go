@@ -14,7 +14,7 @@ import (
 // TestEpisodeTexts: an episode's texts are found in any order, and forgotten texts make room for others.
 func TestEpisodeTexts(t *testing.T) {
 	t.Parallel()
-	k := newKeys(1)
+	k := newKeys()
 	var s episodeTexts
 	for i := range maxEpisodeTexts {
 		if !k.Remember(&s, strconv.Itoa(i), int64(i+1)) {
@@ -50,7 +50,7 @@ func TestEpisodeTexts(t *testing.T) {
 // TestRecall: texts are recalled once, for their own episode.
 func TestRecall(t *testing.T) {
 	t.Parallel()
-	k := newKeys(1)
+	k := newKeys()
 	k.Recall(7, "a", 1)
 	k.Recall(7, "b", 2)
 	k.Recall(8, "a", 3)

@@ -18,8 +18,7 @@ import (
 // reader is a connection that reads.
 type reader struct {
 	conn   *sqlite.Conn
-	keys   []*textKeys // of the writer, by file; may be empty
-	shards int         // how many the run has
+	keys   *textKeys // of the writer; may be nil
 	byKey  byKey
 	texts  *recent[int64, *storedText]
 	hasher keyHasher
@@ -32,7 +31,7 @@ type reader struct {
 // pool keeps connections for readers. It opens as many as are used at once and keeps a few.
 type pool struct {
 	path string
-	keys []*textKeys // get the texts that readers find, by file; may be empty
+	keys *textKeys // gets the texts that readers find; may be nil
 
 	mu     sync.Mutex
 	idle   []*reader
@@ -53,12 +52,7 @@ func (p *pool) with(f func(*reader) error) error {
 	if err := execute(r.conn, "BEGIN"); err != nil {
 		return err
 	}
-	if r.shards > 0 { // the state of the run file first: see shards.go
-		_, err = readTotals(r.conn)
-	}
-	if err == nil {
-		err = f(r)
-	}
+	err = f(r)
 	if !r.conn.AutocommitEnabled() { // some failures have rolled it back already
 		err = errors.Join(err, execute(r.conn, "ROLLBACK"))
 	}
@@ -121,31 +115,27 @@ func (p *pool) close() error {
 // newReader opens a connection that never changes an entry. If possible, the connection may
 // write, because only such a connection folds in and deletes the log of a run that was cut
 // off. Where nothing can be written, it reads a file that has no log.
-func newReader(path string, k []*textKeys) (*reader, error) {
-	r, err := openReader(path, k, func(path string) string { return path }, sqlite.OpenReadWrite)
-	if err == nil || slices.ContainsFunc(filesOf(path), pending) {
+func newReader(path string, k *textKeys) (*reader, error) {
+	r, err := openReader(path, k, sqlite.OpenReadWrite)
+	if err == nil || pending(path) {
 		return r, err
 	}
 	switch sqlite.ErrCode(err).ToPrimary() {
 	case sqlite.ResultCantOpen, sqlite.ResultReadOnly, sqlite.ResultPerm, sqlite.ResultIOErr:
-		return openReader(path, k, func(path string) string { return uri(path, immutableQuery) }, sqlite.OpenReadOnly|sqlite.OpenURI)
+		return openReader(uri(path, immutableQuery), k, sqlite.OpenReadOnly|sqlite.OpenURI)
 	}
 	return nil, err
 }
 
-// openReader opens a file and its shards. name returns what SQLite is given for a path.
-func openReader(path string, k []*textKeys, name func(path string) string, flags sqlite.OpenFlags) (*reader, error) {
-	c, err := sqlite.OpenConn(name(path), flags)
+func openReader(name string, k *textKeys, flags sqlite.OpenFlags) (*reader, error) {
+	c, err := sqlite.OpenConn(name, flags)
 	if err != nil {
 		return nil, err
 	}
 	c.SetBusyTimeout(busyTimeout)
 	r := &reader{conn: c, keys: k}
 	r.forgetTexts()
-	if err = checkTables(c, "main"); err == nil {
-		err = r.attach(path, name)
-	}
-	if err == nil {
+	if err = checkTables(c); err == nil {
 		err = pragmas(c, "query_only = ON", "cache_size = -16384", "synchronous = FULL")
 	}
 	if err == nil {

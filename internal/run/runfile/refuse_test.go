@@ -66,7 +66,7 @@ func refusals(whole []byte) map[string]refusal {
 			script(t, p, "PRAGMA user_version = 0;")
 		}, ErrDamaged, "format version is 0"},
 		"no tables": {func(t *testing.T, p string) {
-			script(t, p, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d; CREATE TABLE a (b);", runApplication, journal.Version))
+			script(t, p, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d; CREATE TABLE a (b);", application, journal.Version))
 		}, ErrDamaged, "a table or view is missing"},
 		"folder": {func(t *testing.T, p string) {
 			if err := os.Mkdir(p, 0o755); err != nil {

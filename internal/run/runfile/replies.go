@@ -74,19 +74,15 @@ func (w *writer) putReplied(e *journal.Replied) error {
 	p.Replied(e)
 	w.totals.calls++
 	w.totals.spent = int64(llm.Money(w.totals.spent).Plus(e.Cost()))
-	return w.store(e.Episode, step{e, w.totals.seq, prev, &p.texts})
-}
-
-func (w *writer) insertReply(s *step, e *journal.Replied) error {
-	v, err := w.newReplyRow(e, s.texts)
+	v, err := w.newReplyRow(e, &p.texts)
 	if err != nil {
 		return err
 	}
-	r, err := w.rows.Row(putRepliedSQL, tableReplies, s.seq, 2)
+	r, err := w.rows.Row(putRepliedSQL, tableReplies, w.totals.seq, 2)
 	if err != nil {
 		return err
 	}
-	r.Int(s.prev)
+	r.Int(prev)
 	v.putCore(&r)
 	v.putAnswer(&r)
 	v.putAccount(&r)

@@ -33,7 +33,6 @@ const (
 	tableTurns
 	tableReplies
 	tableOutcomes
-	tableShards
 )
 
 // describe names the row with the given key.
@@ -44,7 +43,6 @@ func (t table) describe(key int64) string {
 	return fmt.Sprintf([...]string{
 		tableTexts: "text %d", tableEvents: "entry %d", tableStages: "entry %d (a stage)", tableSpecs: "the description of episode %d",
 		tableProgress: "the progress of episode %d", tableTurns: "entry %d (a turn)", tableReplies: "entry %d (a reply)", tableOutcomes: "entry %d (an outcome)",
-		tableShards: "shard %d",
 	}[t], key)
 }
 
@@ -84,7 +82,7 @@ func withEpisode(episode int, err error) error {
 // take as long as storing a row. The zero value, with a connection, has none prepared.
 type inserts struct {
 	Conn    *sqlite.Conn
-	byTable [tableShards + 1]insert
+	byTable [tableOutcomes + 1]insert
 }
 
 type insert struct {

@@ -20,34 +20,15 @@ var tablesSQL string
 //go:embed views.sql
 var viewsSQL string
 
-//go:embed shards.sql
-var shardsSQL string
-
 // PageSize is the page size of run files. Every commit writes at least five pages to the log. Smaller pages
 // cost less for a commit of one call, and larger pages make smaller files.
 const PageSize = 8192
 
-// The application_id of run files, PRLY, and of their shards, PRLS.
-const (
-	runApplication   = 0x50524C59
-	shardApplication = 0x50524C53
-)
-
-// syncedLater is the bit of user_version that marks a file whose commits are synced later
-// than they are written.
-const syncedLater = 1 << 16
-
-// layout is what a file is for.
-type layout int
-
-const (
-	layoutWhole   layout = iota // a run file that holds everything
-	layoutSharded               // a run file with shards
-	layoutShard                 // a shard
-)
+// application is the application_id of run files, PRLY.
+const application = 0x50524C59
 
 // createSchema makes a file with tables and views. fill writes its first rows.
-func createSchema(path string, l layout, fill func(*sqlite.Conn) error) (err error) {
+func createSchema(path string, fill func(*sqlite.Conn) error) (err error) {
 	c, err := sqlite.OpenConn(path, sqlite.OpenReadWrite, sqlite.OpenCreate)
 	if err != nil {
 		return err
@@ -56,41 +37,23 @@ func createSchema(path string, l layout, fill func(*sqlite.Conn) error) (err err
 	if err := sqlitex.ExecuteTransient(c, fmt.Sprintf(`PRAGMA page_size = %d`, PageSize), nil); err != nil {
 		return err
 	}
-	application, more := runApplication, shardsSQL
-	switch l {
-	case layoutWhole:
-		more = ""
-	case layoutShard:
-		application = shardApplication
-	case layoutSharded:
-	}
-	script := fmt.Sprintf("PRAGMA application_id = %d;\nPRAGMA user_version = %d;\n%s\n%s\n%s", application, journal.Version, tablesSQL, viewsSQL, more)
+	script := fmt.Sprintf("PRAGMA application_id = %d;\nPRAGMA user_version = %d;\n%s\n%s", application, journal.Version, tablesSQL, viewsSQL)
 	if err := sqlitex.ExecuteScript(c, script, nil); err != nil {
 		return err
 	}
 	return fill(c)
 }
 
-// checkTables returns an error if a table is missing or differs from the one that createSchema makes. in is the
-// name of an attached file, or main.
-func checkTables(c *sqlite.Conn, in string) error { return checkScript(c, in, tablesSQL) }
+// checkTables returns an error if a table is missing or differs from the one that createSchema makes.
+func checkTables(c *sqlite.Conn) error { return checkScript(c, tablesSQL) }
 
-// checkViews does the same for the views of main.
-func checkViews(c *sqlite.Conn) error { return checkScript(c, "main", viewsSQL) }
-
-// hasShards reports whether main is a run file with shards.
-func hasShards(c *sqlite.Conn) (bool, error) {
-	n, err := queryNumber(c, `SELECT count(*) FROM main.sqlite_schema WHERE type = 'table' AND name = 'shards'`)
-	if err == nil && n > 0 {
-		err = checkScript(c, "main", shardsSQL)
-	}
-	return n > 0, err
-}
+// checkViews does the same for the views.
+func checkViews(c *sqlite.Conn) error { return checkScript(c, viewsSQL) }
 
 // checkScript returns an error if a table or view of a script is missing or differs.
-func checkScript(c *sqlite.Conn, in, script string) error {
+func checkScript(c *sqlite.Conn, script string) error {
 	existing := map[string]bool{}
-	err := sqlitex.Execute(c, `SELECT sql FROM `+in+`.sqlite_schema WHERE type IN ('table', 'view')`, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
+	err := sqlitex.Execute(c, `SELECT sql FROM sqlite_schema WHERE type IN ('table', 'view')`, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
 		existing[s.ColumnText(0)] = true
 		return nil
 	}})
@@ -110,7 +73,7 @@ func checkScript(c *sqlite.Conn, in, script string) error {
 
 // marks reads application_id and user_version of a file. It takes no lock and changes
 // nothing. If immutable is set, it does not read the log either.
-func marks(path string, immutable bool) (application, version int64, err error) {
+func marks(path string, immutable bool) (id, version int64, err error) {
 	query := "mode=ro"
 	if immutable {
 		query = immutableQuery
@@ -120,17 +83,11 @@ func marks(path string, immutable bool) (application, version int64, err error) 
 		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	if application, err = queryNumber(c, "PRAGMA application_id"); err != nil {
+	if id, err = queryNumber(c, "PRAGMA application_id"); err != nil {
 		return 0, 0, err
 	}
 	version, err = queryNumber(c, "PRAGMA user_version")
-	return application, version, err
-}
-
-// isSyncedLater reports whether the file itself is marked with syncedLater, whatever its log says.
-func isSyncedLater(path string) bool {
-	_, version, err := marks(path, true)
-	return err == nil && version&syncedLater != 0
+	return id, version, err
 }
 
 // immutableQuery is the query of a URI that opens a file that nothing writes.

@@ -144,13 +144,6 @@ func (w *writer) putProgress(episode int, p *progress) error {
 	return r.Do()
 }
 
-// step is a turn or a reply with its place in the journal.
-type step struct {
-	journal.Entry
-	seq, prev int64         // prev as in progress.last
-	texts     *episodeTexts // of the episode
-}
-
 // advance records that an episode's turns and replies end at last, and returns where they ended
 // before. If last is 0, they end where they did.
 func (w *writer) advance(episode int, last int64) (p *progress, prev int64, err error) {
@@ -159,7 +152,7 @@ func (w *writer) advance(episode int, last int64) (p *progress, prev int64, err 
 		if p, err = w.findProgress(episode); err != nil {
 			return nil, 0, err
 		}
-		p.texts = w.fileOf(episode).keys.Recalled(episode)
+		p.texts = w.keys.Recalled(episode)
 		w.progress[episode] = p
 	}
 	prev = p.last

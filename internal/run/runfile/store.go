@@ -15,11 +15,10 @@
 // There is a file for each kind of row, which has what writes and what reads it: events.go, stages.go,
 // turns.go, replies.go, outcomes.go, state.go and texts.go. They are built on row.go, which adds and
 // checks checksums. writer.go commits; read.go, stream.go, episode.go and list.go are ways to
-// read; verify.go finds damage, and wal.go finds it in SQLite's log.
+// read; verify.go finds damage.
 package runfile
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,20 +58,11 @@ type Store struct {
 // can do. Callers can distinguish ErrPlaying, ErrForeign, ErrDamaged, ErrVersion,
 // fs.ErrExist and fs.ErrNotExist. Append returns ErrGone if the file is no longer at its path.
 func Open(ctx context.Context, path string, mode Mode) (*Store, error) {
-	return open(ctx, path, mode, 0, files.TakeGuard)
-}
-
-// OpenSharded is Open for a run file with so many shards: files in a folder beside it, PATH.d, that several
-// cores write at once. A file that exists must have as many.
-func OpenSharded(ctx context.Context, path string, mode Mode, shards int) (*Store, error) {
-	if shards < 1 || shards > MaxShards {
-		return nil, fmt.Errorf("%s: %d shards: a run file has from 1 to %d", path, shards, MaxShards)
-	}
-	return open(ctx, path, mode, shards, files.TakeGuard)
+	return open(ctx, path, mode, files.TakeGuard)
 }
 
 // open is Open with a function that takes the lock, so that tests can do without one.
-func open(ctx context.Context, path string, mode Mode, shards int, take func(target string) (*files.Guard, error)) (_ *Store, err error) {
+func open(ctx context.Context, path string, mode Mode, take func(target string) (*files.Guard, error)) (_ *Store, err error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
@@ -95,20 +85,17 @@ func open(ctx context.Context, path string, mode Mode, shards int, take func(tar
 		return nil, err
 	}
 	if !exists {
-		if err := create(path, target, shards); err != nil {
+		if err := create(path, target); err != nil {
 			return nil, err
 		}
 	}
-	if err := cmp.Or(lockError(path, s.guard.Extend(target), "lock"), checkLogs(path, target)); err != nil {
+	if err := lockError(path, s.guard.Extend(target), "lock"); err != nil {
 		return nil, err
 	}
-	if s.writer, s.readers.keys, err = newWriter(target); err != nil {
+	if s.writer, err = newWriter(target); err != nil {
 		return nil, explain(path, opening, err)
 	}
-	if has := len(s.writer.shards); shards > 0 && has != shards {
-		err = fmt.Errorf("%s: %w: it has %d, and not %d: leave out the number, or make a new file", path, ErrShards, has, shards)
-		return nil, errors.Join(err, s.writer.close())
-	}
+	s.readers.keys = s.writer.keys
 	return s, nil
 }
 
@@ -136,11 +123,7 @@ func OpenRead(path string) (*Store, error) {
 	if _, err := admit(path, Resume); err != nil {
 		return nil, err
 	}
-	target := files.Resolve(path)
-	if err := checkLogs(path, target); err != nil {
-		return nil, err
-	}
-	s := &Store{path: path, readers: pool{path: target}}
+	s := &Store{path: path, readers: pool{path: files.Resolve(path)}}
 	r, err := s.readers.take()
 	if err != nil {
 		return nil, explain(path, opening, err)
@@ -185,15 +168,12 @@ func inspect(path string, size int64) error {
 		// SQLite is moving pages from the log to the file: read the log too.
 		id, version, err = marks(path, false)
 	}
-	version &^= syncedLater
 	switch {
 	case sqlite.ErrCode(err).ToPrimary() == sqlite.ResultNotADB:
 		return fmt.Errorf("%s is %w: it was not written by parley, and nothing in it was changed: name another file", path, ErrForeign)
 	case err != nil:
 		return explain(path, opening, err)
-	case id == shardApplication:
-		return fmt.Errorf("%s is %w but a shard of one: name the run file beside its folder", path, ErrForeign)
-	case id != runApplication:
+	case id != application:
 		return fmt.Errorf("%s is %w: it is an SQLite database of another program, and nothing in it was changed: name another file", path, ErrForeign)
 	case version < 1:
 		return damaged(path, "open", fmt.Errorf("its format version is %d", version))
@@ -205,7 +185,7 @@ func inspect(path string, size int64) error {
 
 // create makes an empty run file. It makes the file under another name and renames it when it
 // is complete. target is path without symbolic links.
-func create(path, target string, shards int) (err error) {
+func create(path, target string) (err error) {
 	if pending(target) { // SQLite would use it as the log of the new file
 		return fmt.Errorf("%s: create: beside it is %s-wal, the log of a run file that is gone: put that file back, or delete the log, or name another file", path, target)
 	}
@@ -218,23 +198,7 @@ func create(path, target string, shards int) (err error) {
 			_ = os.Remove(temp)
 		}
 	}()
-	var rows []shardRow
-	layout := layoutWhole
-	if shards > 0 {
-		layout = layoutSharded
-		if rows, err = createShards(target, shards); err != nil {
-			return explain(path, "create", err)
-		}
-	}
-	err = createSchema(temp, layout, func(c *sqlite.Conn) error {
-		w := &writer{rows: inserts{Conn: c}}
-		for _, s := range rows {
-			if err := w.putShard(s); err != nil {
-				return err
-			}
-		}
-		return w.putTotals()
-	})
+	err = createSchema(temp, func(c *sqlite.Conn) error { return (&writer{rows: inserts{Conn: c}}).putTotals() })
 	if err != nil {
 		return explain(path, "create", err)
 	}
@@ -250,46 +214,16 @@ func pending(path string) bool {
 	return err == nil && info.Size() > 0
 }
 
-// checkLogs returns an error if commits in the log of a run file, or of a shard, cannot be read.
-func checkLogs(path, target string) error {
-	for _, file := range filesOf(target) {
-		if err := checkLog(path, file); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkLog returns an error if commits in the log of a file cannot be read.
-func checkLog(path, target string) error {
-	unsynced := 1 // commits that a power failure can damage
-	for range 2 { // another process may restart the log while we read it
-		damaged, err := walDamaged(target+"-wal", unsynced, PageSize)
-		if err != nil {
-			return fmt.Errorf("%s: the log beside it: %w", path, err)
-		}
-		if !damaged {
-			return nil
-		}
-		if isSyncedLater(target) {
-			unsynced = maxUnsynced
-		}
-	}
-	return fmt.Errorf("%s: %w: its log %s-wal is damaged in the middle, and commits after that cannot be read "+
-		"(put back a copy of both files; or, to continue without those commits: sqlite3 FILE 'PRAGMA wal_checkpoint(TRUNCATE)')", path, ErrDamaged, target)
-}
-
 // Path returns the path of the file.
 func (s *Store) Path() string { return s.path }
 
-// Size returns how many bytes the file and its shards have.
-func (s *Store) Size() (n int64) {
-	for _, file := range filesOf(files.Resolve(s.path)) {
-		if info, err := os.Stat(file); err == nil { // a file that is gone has none
-			n += info.Size()
-		}
+// Size returns how many bytes the file has.
+func (s *Store) Size() int64 {
+	info, err := os.Stat(s.path)
+	if err != nil {
+		return 0 // it is gone
 	}
-	return n
+	return info.Size()
 }
 
 // Expanded returns how many bytes readers may make of the file unless their user asks for more. A text that many calls share is
@@ -349,10 +283,8 @@ func (s *Store) read(f func(*reader) error) error { return explain(s.path, "read
 // log remains until then.
 func (s *Store) Close() error { return s.end(func() error { return nil }) }
 
-// Discard closes a run file that is written and has no entries, and removes it and its shards. Nobody can open it meanwhile.
-func (s *Store) Discard() error {
-	return s.end(func() error { return errors.Join(os.Remove(s.path), removeUnused(shardFolder(s.path))) })
-}
+// Discard closes a run file that is written and has no entries, and removes it. Nobody can open it meanwhile.
+func (s *Store) Discard() error { return s.end(func() error { return os.Remove(s.path) }) }
 
 // end closes the file, and calls last before others can write it.
 func (s *Store) end(last func() error) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"math"
 	"os"
@@ -67,7 +66,7 @@ func TestFencing(t *testing.T) {
 	journaltest.Fencing(t, func(t *testing.T) (first, second journal.Journal) {
 		path := filepath.Join(t.TempDir(), "run.db")
 		for _, j := range []*journal.Journal{&first, &second} {
-			s, err := open(t.Context(), path, Either, 0, unlocked)
+			s, err := open(t.Context(), path, Either, unlocked)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -306,28 +305,23 @@ func TestGone(t *testing.T) {
 			return errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, []byte("another"), 0o600))
 		},
 	} {
-		for _, shard := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, shard: %t", name, shard), func(t *testing.T) {
-				t.Parallel()
-				path := filepath.Join(t.TempDir(), "run.parley")
-				s, err := OpenSharded(t.Context(), path, Create, 2)
-				if err != nil {
-					t.Fatal(err)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "run.parley")
+			s, err := Open(t.Context(), path, Create)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			if err := change(path); err != nil {
+				t.Skip("the system does not allow it:", err)
+			}
+			for range 2 {
+				if err := s.Append(t.Context(), &journal.Opened{}); !errors.Is(err, ErrGone) {
+					t.Errorf("%v, want %v", err, ErrGone)
 				}
-				defer s.Close()
-				if shard {
-					path = shardFile(path, 2)
-				}
-				if err := change(path); err != nil {
-					t.Skip("the system does not allow it:", err)
-				}
-				for range 2 {
-					if err := s.Append(t.Context(), &journal.Opened{}); !errors.Is(err, ErrGone) {
-						t.Errorf("%v, want %v", err, ErrGone)
-					}
-				}
-			})
-		}
+			}
+		})
 	}
 }
 

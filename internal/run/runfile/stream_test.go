@@ -29,7 +29,7 @@ func TestBrief(t *testing.T) {
 			e := talk(episode, i)
 			entries = append(entries, e[0], e[1])
 		}
-		entries = append(entries, ended(episode), &journal.Exposed{Calls: episode, Worst: 5})
+		entries = append(entries, ended(episode), &journal.Exposed{Worst: llm.Money(episode)})
 	}
 	failed := talk(0, 0)[1].(*journal.Replied)
 	failed.Response = nil

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"zombiezen.com/go/sqlite"
-	"zombiezen.com/go/sqlite/sqlitex"
 )
 
 const (
@@ -35,30 +34,13 @@ type logFile interface {
 }
 
 // syncLater leaves it to a syncer to put commits on the disk. SQLite still syncs the log before it
-// folds it into the file, so the file is never corrupted. A reader that checks the log must
-// know about it. So it takes effect only if the file can be marked now, which a reader in
-// progress may prevent.
+// folds it into the file, so the file is never corrupted.
 func (w *writer) syncLater() error {
 	if w.syncer != nil {
 		return nil
 	}
-	version, err := queryNumber(w.conn, "PRAGMA user_version")
-	if err == nil {
-		err = sqlitex.ExecuteTransient(w.conn, fmt.Sprintf("PRAGMA user_version = %d", version|syncedLater), nil)
-	}
-	restarted := false // a new log has no frames of an earlier process after the last commit
-	if err == nil {
-		w.conn.SetBusyTimeout(0)
-		err = sqlitex.ExecuteTransient(w.conn, `PRAGMA wal_checkpoint(RESTART)`, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
-			restarted = s.ColumnInt(0) == 0
-			return nil
-		}})
-		w.conn.SetBusyTimeout(busyTimeout)
-	}
-	if err != nil || !restarted || !isSyncedLater(w.path) {
-		return err
-	}
-	if err := pragmas(w.conn, "synchronous = NORMAL", fmt.Sprintf("wal_autocheckpoint = %d", laterPages)); err != nil {
+	err := pragmas(w.conn, "synchronous = NORMAL", fmt.Sprintf("wal_autocheckpoint = %d", laterPages))
+	if err != nil {
 		return err
 	}
 	w.syncer, err = newSyncer(w.path, w.commits)

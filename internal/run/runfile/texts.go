@@ -263,7 +263,7 @@ func (w *writer) settingsID(q *llm.Request) (int64, error) {
 }
 
 func (w *writer) putText(k textKey, text, rest string) (int64, error) {
-	id := w.textNumber(w.totals.texts + 1)
+	id := w.totals.texts + 1
 	r, err := w.rows.Row(`INSERT INTO texts (id, sum, text, rest) VALUES (?, ?, ?, ?)`, tableTexts, id, 1)
 	if err != nil {
 		return 0, err
@@ -338,8 +338,8 @@ func (r *reader) readText(c rowReader) (*storedText, error) {
 			return nil, c.Bad("cannot be read: " + err.Error())
 		}
 		t.parts = t.rest.parts(words)
-	} else if k := r.keysOf(c.Key); k != nil {
-		k.Add(r.hasher.Text(words), c.Key)
+	} else if r.keys != nil {
+		r.keys.Add(r.hasher.Text(words), c.Key)
 	}
 	r.texts.Add(c.Key, t)
 	return t, nil
@@ -356,9 +356,9 @@ func (r *reader) message(id int64, letter byte) (m llm.Message, bytes int64, err
 		return m, t.bytes, nil
 	}
 	m.Thoughts, m.ToolCalls, m.ToolCallID, m.ToolFailed = t.rest.Thoughts, t.rest.ToolCalls, t.rest.ToolCallID, t.rest.ToolFailed
-	if k := r.keysOf(id); k != nil && !t.added {
+	if r.keys != nil && !t.added {
 		t.added = true
-		k.Add(r.hasher.Message(&m), id)
+		r.keys.Add(r.hasher.Message(&m), id)
 	}
 	return m, t.bytes, nil
 }
@@ -375,8 +375,8 @@ func (r *reader) settings(id int64) (*llm.Request, error) {
 	if t.request, err = decodeSettings(t.words); err != nil {
 		return nil, &rowError{Table: tableTexts, Key: id, Why: "cannot be read: " + err.Error()}
 	}
-	if k := r.keysOf(id); k != nil {
-		k.Add(r.hasher.Settings(t.request), id)
+	if r.keys != nil {
+		r.keys.Add(r.hasher.Settings(t.request), id)
 	}
 	return t.request, nil
 }

@@ -21,19 +21,15 @@ func (w *writer) putTurned(e *journal.Turned) error {
 	}
 	p.Turned(e)
 	w.totals.turns++
-	return w.store(e.Episode, step{e, w.totals.seq, prev, &p.texts})
-}
-
-func (w *writer) insertTurn(s *step, e *journal.Turned) error {
 	notes, err := w.encodeNotes(e.Notes)
 	if err != nil {
 		return fmt.Errorf("notes: %w", err)
 	}
-	r, err := w.rows.Row(`INSERT INTO turns (`+turnColumns+`, notes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, tableTurns, s.seq, 1)
+	r, err := w.rows.Row(`INSERT INTO turns (`+turnColumns+`, notes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, tableTurns, w.totals.seq, 1)
 	if err != nil {
 		return err
 	}
-	r.Int(s.prev)
+	r.Int(prev)
 	putTurn(&r, e.Turn)
 	r.Int(int64(e.Calls))
 	r.Bytes(e.Digest[:])

@@ -117,9 +117,8 @@ func (s *Store) verify(ctx context.Context, structure bool) (found *Losses, err 
 // verifier checks a run file.
 type verifier struct {
 	*Losses
-	r     *reader
-	t     totals
-	files []fileTexts
+	r *reader
+	t totals
 
 	entries, texts, progress bitset           // good rows
 	stageEnds                []int64          // the episode after each stage
@@ -129,12 +128,6 @@ type verifier struct {
 	ends                     map[int]int // by episode: the attempt of its last outcome
 	extents                  extents     // of episodes whose progress is good
 	landmarks                []landmark
-}
-
-// fileTexts is how many texts a file has.
-type fileTexts struct {
-	place
-	texts int64
 }
 
 // bitset is a set of numbers from 0.
@@ -155,27 +148,15 @@ func (v *verifier) checkAll() (err error) {
 	if v.t, err = readTotals(v.r.conn); err != nil {
 		return err
 	}
-	shards, err := shardsOf(v.r.conn)
+	v.Entries, v.Texts, v.Episodes, v.Damage = int(v.t.seq), int(v.t.texts), int(v.t.episodes), append(v.Damage, []Damage{}...)
+	size, err := queryNumber(v.r.conn, `SELECT page_count * page_size FROM pragma_page_count, pragma_page_size`)
 	if err != nil {
 		return err
 	}
-	v.files = append(v.files, fileTexts{place{0, int64(1 + len(shards))}, v.t.texts})
-	for _, s := range shards {
-		v.files = append(v.files, fileTexts{place{s.number, 1 + s.count}, s.texts})
-	}
-	var texts, last int64 // the id of the last
-	for _, f := range v.files {
-		texts, last = texts+f.texts, max(last, f.textNumber(f.texts))
-	}
-	v.Entries, v.Texts, v.Episodes, v.Damage = int(v.t.seq), int(texts), int(v.t.episodes), append(v.Damage, []Damage{}...)
-	size, err := v.r.size()
-	if err != nil {
-		return err
-	}
-	if rows := max(v.t.seq, last/int64(len(v.files)), v.t.begun); rows > size { // a row takes more than a byte
+	if rows := max(v.t.seq, v.t.texts, v.t.begun); rows > size { // a row takes more than a byte
 		return fmt.Errorf("%w: the state of the run has %d rows, but the file is too small for them", ErrDamaged, rows)
 	}
-	v.entries, v.texts, v.progress = newBitset(v.t.seq), newBitset(last), newBitset(v.t.begun)
+	v.entries, v.texts, v.progress = newBitset(v.t.seq), newBitset(v.t.texts), newBitset(v.t.begun)
 	for _, check := range []func() error{
 		v.checkTexts, v.checkEvents, v.checkStages, v.checkSpecs, v.checkTurns, v.checkReplies, v.checkOutcomes, v.checkProgress, v.assignLost, v.checkFound,
 	} {
@@ -233,11 +214,9 @@ func (v *verifier) checkTexts() error {
 		c.Text()
 		return c.Check()
 	})
-	for _, f := range v.files {
-		for n := int64(1); n <= f.texts; n++ {
-			if id := f.textNumber(n); !v.texts.has(id) {
-				v.lostTexts[id] = true
-			}
+	for id := int64(1); id <= v.t.texts; id++ {
+		if !v.texts.has(id) {
+			v.lostTexts[id] = true
 		}
 	}
 	return err

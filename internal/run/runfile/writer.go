@@ -1,7 +1,6 @@
 package runfile
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,14 +13,8 @@ import (
 	"parley/journal"
 )
 
-// writer is the one connection that writes a file: a run file, or a shard.
+// writer is the one connection that writes a run file.
 type writer struct {
-	place
-	shards []*writer // of a run file; most have none
-	all    []*writer // the shards of a run file, and itself
-	queue  []step    // of a shard: what the next commit stores
-	shard  shardRow  // of a shard: its row in the run file
-
 	conn *sqlite.Conn
 	rows inserts
 	path string
@@ -60,50 +53,35 @@ const (
 	checkEvery  = time.Second      // how often the writer checks that the file is still there
 )
 
-// newWriter opens a run file, and its shards. It also returns the keys of its texts, by file.
-func newWriter(path string) (_ *writer, keys []*textKeys, err error) {
-	w, err := connect(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, w.conn.Close())
-			for _, s := range w.shards {
-				err = errors.Join(err, s.conn.Close())
-			}
-		}
-	}()
-	if keys, err = w.openShards(); err != nil {
-		return nil, nil, err
-	}
-	if err := w.load(); err != nil { // before anything is changed: the file may be damaged
-		return nil, nil, err
-	}
-	for _, f := range w.all {
-		if err := f.prepare(); err != nil {
-			return nil, nil, err
-		}
-	}
-	return w, keys, w.takeOver()
-}
-
-// connect opens a file, and changes nothing.
-func connect(path string) (*writer, error) {
+// newWriter opens a run file.
+func newWriter(path string) (_ *writer, err error) {
 	c, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
 	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.Close())
+		}
+	}()
 	c.SetBusyTimeout(busyTimeout)
 	info, err := os.Stat(path)
-	if err == nil {
-		_ = os.SameFile(info, info) // some systems read the identity only now
-		err = checkTables(c, "main")
-	}
 	if err != nil {
-		return nil, errors.Join(err, c.Close())
+		return nil, err
 	}
-	return &writer{conn: c, rows: inserts{Conn: c}, path: path, file: info, size: info.Size()}, nil
+	_ = os.SameFile(info, info) // some systems read the identity only now
+	w := &writer{conn: c, rows: inserts{Conn: c}, path: path, keys: newKeys(), file: info, size: info.Size()}
+	for _, step := range []func() error{
+		func() error { return checkTables(c) },
+		w.load, // before anything is changed: the file may be damaged
+		w.prepare,
+		w.takeOver,
+	} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
 }
 
 // prepare sets how the file is written.
@@ -136,9 +114,6 @@ func (w *writer) takeOver() error {
 			return err
 		}
 		w.totals.epoch++
-		if err := w.dropUncommitted(); err != nil {
-			return err
-		}
 		return w.putTotals()
 	})
 }
@@ -148,11 +123,11 @@ func (w *writer) load() (err error) {
 	if w.totals, err = readTotals(w.conn); err != nil {
 		return err
 	}
-	for episode, p := range w.progress {
-		w.fileOf(episode).keys.Drop(&p.texts)
+	for _, p := range w.progress {
+		w.keys.Drop(&p.texts)
 	}
 	w.progress, w.dirty, w.known = map[int]*progress{}, nil, true
-	return w.loadShards()
+	return nil
 }
 
 // commit stores entries in one transaction. If it fails, the writer forgets its state.
@@ -168,15 +143,11 @@ func (w *writer) commit(entries []journal.Entry) (err error) {
 	defer func() {
 		if err != nil {
 			w.known = false
-			for _, f := range w.all {
-				f.keys.Forget()
-			}
+			w.keys.Forget()
 		}
 	}()
-	for _, f := range w.all {
-		if err := f.checkPath(); err != nil {
-			return err
-		}
+	if err := w.checkPath(); err != nil {
+		return err
 	}
 	if err := transact(w.conn, func() error { return w.putAll(entries) }); err != nil {
 		return err
@@ -220,7 +191,6 @@ func (w *writer) putAll(entries []journal.Entry) error {
 	if err := w.claim(); err != nil {
 		return err
 	}
-	defer w.forgetQueues()
 	for _, e := range entries {
 		if c, ok := e.(*journal.Collected); ok {
 			w.totals.log, w.totals.collected = c.Log, c.Through
@@ -231,9 +201,7 @@ func (w *writer) putAll(entries []journal.Entry) error {
 			return fmt.Errorf("%T: %w", e, err)
 		}
 	}
-	committed := w.commitShards()
-	err := w.putDirty()
-	if err := errors.Join(err, committed()); err != nil { // shards come first: see shards.go
+	if err := w.putDirty(); err != nil {
 		return err
 	}
 	return w.putTotals()
@@ -270,7 +238,7 @@ func (w *writer) claim() error {
 	case s.ColumnInt64(0) != w.totals.epoch:
 		return journal.ErrFenced
 	case !w.known:
-		return cmp.Or(w.load(), w.dropUncommitted())
+		return w.load()
 	}
 	return nil
 }
@@ -291,21 +259,13 @@ func (w *writer) put(e journal.Entry) error {
 	}
 }
 
-// insert stores a turn or a reply in this file.
-func (w *writer) insert(s *step) error {
-	if e, ok := s.Entry.(*journal.Turned); ok {
-		return w.insertTurn(s, e)
-	}
-	return w.insertReply(s, s.Entry.(*journal.Replied))
-}
-
 // settle forgets the episodes that ended: their progress is rarely needed again.
 func (w *writer) settle() {
 	for _, episode := range w.dirty {
 		p := w.progress[episode]
 		p.dirty = false
 		if p.Ended {
-			w.fileOf(episode).keys.Drop(&p.texts)
+			w.keys.Drop(&p.texts)
 			delete(w.progress, episode)
 		}
 	}
@@ -330,9 +290,6 @@ func (w *writer) close() error {
 	var synced error
 	if !w.gone { // else a commit has said so
 		synced = w.checkPathNow()
-	}
-	for _, s := range w.shards {
-		synced = errors.Join(synced, s.close())
 	}
 	if w.syncer != nil {
 		synced = errors.Join(synced, w.syncer.sync(w.commits), w.syncer.close()) // if somebody reads, the log stays

@@ -210,7 +210,7 @@ func (j *Chain) Check(ctx context.Context) error {
 }
 
 func (j *Chain) publishItems(ctx context.Context, items ...any) error {
-	message, err := j.writer.Append(nil, items...)
+	message, err := j.writer.Encode(items...)
 	if err != nil {
 		return fmt.Errorf("%s: %w", j.subject, err)
 	}

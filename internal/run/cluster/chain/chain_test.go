@@ -199,7 +199,7 @@ func TestUnfinished(t *testing.T) {
 	t.Parallel()
 	claim := open(t)
 	c, _ := claim(t, "log.a")
-	message, err := c.writer.Append(nil, &journal.Ended{Stack: strings.Repeat("x", 100)})
+	message, err := c.writer.Encode(&journal.Ended{Stack: strings.Repeat("x", 100)})
 	if err != nil {
 		t.Fatal(err)
 	}

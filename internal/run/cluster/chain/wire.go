@@ -1,21 +1,21 @@
 package chain
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 
+	"github.com/fxamacker/cbor/v2"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"parley/journal"
+	"parley/llm"
 	"parley/world"
 )
 
@@ -165,521 +165,324 @@ func (r *Reader) read(kind byte, rest []byte) ([]any, error) {
 
 // isDone reports whether a message is Done alone.
 func isDone(message []byte) bool {
-	return len(message) == 2 && int(message[0]) == itemNumber(reflect.TypeFor[Done]()) && message[1] == 0
+	const longest = 16
+	if len(message) > longest {
+		return false
+	}
+	all, err := new(decoder).Decode(message)
+	if err != nil || len(all) != 1 {
+		return false
+	}
+	_, is := all[0].(*Done)
+	return is
 }
 
-const (
-	minText  = 24        // shorter texts are not numbered
-	maxTexts = 256 << 20 // bytes of numbered texts of a chain: later texts are not numbered
-	maxDepth = 64        // of values in values
-	textSize = 16        // bytes of memory that a numbered text takes beside its bytes
+// A message is CBOR. An item is encoded by the fields and names of its JSON, so it has what a run file keeps of it. Both sides must be the
+// same build, which the cluster checks.
+//
+// Prompts repeat what was said before. So a chain numbers the messages and the settings of requests in the order in which they first
+// occur, and a request refers to them by number.
+type message struct {
+	_        struct{}          `cbor:",toarray"`
+	Messages []cbor.RawMessage // those that are new in the chain
+	Settings []cbor.RawMessage // the same: requests without messages
+	Items    []item
+}
+
+type item struct {
+	_      struct{} `cbor:",toarray"`
+	Number int      // in items
+	Value  cbor.RawMessage
+}
+
+// The forms of items that CBOR cannot write as they are. An outer field replaces the one of the same name.
+type (
+	begunForm struct {
+		*journal.Begun
+		Measures []byte // JSON, which has their parts that are not exported too
+	}
+	stagedForm struct {
+		Stage, First int
+		Blocks       []world.Block
+	}
+	repliedForm struct {
+		*journal.Replied
+		Request *requestForm
+	}
+	requestForm struct {
+		Settings int
+		Messages []int
+		// What differs in every call, and is not in Settings.
+		Sample, Prefix int
+		Session        string
+		Order          int64
+	}
+	settings struct {
+		llm.Request
+		Messages  *struct{}     `json:"messages,omitempty"`
+		Deadline  time.Duration `json:"deadline,omitempty"`
+		Fallbacks []string      `json:"fallbacks,omitempty"`
+	}
 )
 
-// encoder writes the messages of a chain. The zero value begins a chain.
-//
-// It numbers the longer texts of a chain in the order in which they first occur, as a decoder does, so that later messages
-// refer to them by number. Every field of an entry is encoded, by reflection: a new field cannot be forgotten. Both sides must
-// be the same build, which the cluster checks.
-type encoder struct {
-	texts map[string]uint64 // their numbers
-	size  int               // of all of them
-	b     []byte
+const (
+	maxTexts  = 256 << 20 // bytes of a table: then it begins again
+	entrySize = 256       // bytes of memory that an entry of a table takes at least
+)
+
+// modes returns how messages are written and read. What a worker writes may be anything: what is read takes memory in proportion to its size.
+var modes = sync.OnceValues(func() (cbor.EncMode, cbor.DecMode) {
+	enc, err := cbor.EncOptions{Sort: cbor.SortBytewiseLexical, Time: cbor.TimeRFC3339NanoUTC}.EncMode()
+	dec, decErr := cbor.DecOptions{
+		DupMapKey:             cbor.DupMapKeyEnforcedAPF,
+		ExtraReturnErrors:     cbor.ExtraDecErrorUnknownField,
+		FieldNameMatching:     cbor.FieldNameMatchingCaseSensitive,
+		IndefLength:           cbor.IndefLengthForbidden,
+		TagsMd:                cbor.TagsForbidden,
+		UTF8:                  cbor.UTF8DecodeInvalid, // a text may have any bytes
+		DefaultByteStringType: reflect.TypeFor[json.RawMessage](),
+		MaxNestedLevels:       64,
+		MaxArrayElements:      4 << 20, // token ids of a prompt
+		MaxMapPairs:           1 << 20,
+	}.DecMode()
+	if err := errors.Join(err, decErr); err != nil {
+		panic(err) // not reached: the options are constant
+	}
+	return enc, dec
+})
+
+func encode(v any) ([]byte, error) {
+	enc, _ := modes()
+	return enc.Marshal(v)
 }
 
-// Append appends a message of items to b: pointers to entries, or to the types of this package.
-// After an error the chain cannot be continued.
-func (e *encoder) Append(b []byte, all ...any) ([]byte, error) {
-	if e.texts == nil {
-		e.texts = map[string]uint64{}
-	}
-	e.b = b
-	for _, item := range all {
-		v := reflect.ValueOf(item)
-		if v.Kind() != reflect.Pointer || v.IsNil() {
-			return nil, fmt.Errorf("%T is no item of a message", item)
-		}
-		n := itemNumber(v.Type().Elem())
-		if n < 0 {
-			return nil, fmt.Errorf("%T is no item of a message", item)
-		}
-		e.b = append(e.b, byte(n))
-		codecOf(v.Type().Elem()).encode(e, v.Elem())
-	}
-	out := e.b
-	e.b = nil
-	return out, nil
+func decode(b []byte, v any) error {
+	_, dec := modes()
+	return dec.Unmarshal(b, v)
 }
 
-func itemNumber(t reflect.Type) int {
-	for i, item := range items {
-		if item == t {
-			return i
-		}
-	}
-	return -1
+// table numbers values of a chain by their encoding. The zero value begins a chain.
+type table[T any] struct {
+	numbers map[string]int
+	values  []T // of a decoder
+	size    int
 }
 
-func (e *encoder) uint(n uint64) { e.b = binary.AppendUvarint(e.b, n) }
-
-// text writes a text: its number and a bit, or its length and the text.
-func (e *encoder) text(s string) {
-	if len(s) >= minText {
-		if n, ok := e.texts[s]; ok {
-			e.uint(n<<1 | 1)
-			return
-		}
-		if e.size+len(s)+textSize <= maxTexts {
-			e.size += len(s) + textSize
-			e.texts[s] = uint64(len(e.texts))
-		}
+// renew begins a table again that takes too much memory. The encoder and the decoders of a chain do so before the same message.
+func (t *table[T]) renew() {
+	if t.numbers == nil || t.size > maxTexts {
+		*t = table[T]{numbers: map[string]int{}}
 	}
-	e.uint(uint64(len(s)) << 1)
-	e.b = append(e.b, s...)
 }
 
-// decoder reads the messages of a chain, all of them in order. The zero value begins a chain. Any bytes give an error or
-// items, never a panic, and take memory in proportion to their size.
-type decoder struct {
-	texts []string
-	known map[string]uint64 // the numbers of texts
-	size  int               // of all of them
-
-	b     []byte
-	room  int // bytes of memory that the message may still take
-	depth int
+func (t *table[T]) add(b []byte) (number int) {
+	number = len(t.numbers)
+	t.numbers[string(b)] = number
+	t.size += len(b) + entrySize
+	return number
 }
 
-var errShort = errors.New("the message ends too early")
-
-// Decode reads a message. After an error the chain cannot be continued.
-func (d *decoder) Decode(message []byte) (all []any, err error) {
-	if d.known == nil {
-		d.known = map[string]uint64{}
+// number returns the number of a value, and adds the value to fresh if it had none.
+func (t *table[T]) number(v *T, fresh *[]cbor.RawMessage) (int, error) {
+	b, err := encode(v)
+	if err != nil {
+		return 0, err
 	}
-	d.b, d.room, d.depth = message, 1<<20+64*len(message), 0
-	defer func() { d.b = nil }()
-	for len(d.b) > 0 {
-		n := int(d.b[0])
-		d.b = d.b[1:]
-		if n >= len(items) {
-			return nil, fmt.Errorf("unknown item %d", n)
-		}
-		v := reflect.New(items[n])
-		if err := d.take(int(items[n].Size())); err != nil {
-			return nil, fmt.Errorf("%s: %w", items[n].Name(), err)
-		}
-		if err := codecOf(items[n]).decode(d, v.Elem()); err != nil {
-			return nil, fmt.Errorf("%s: %w", items[n].Name(), err)
-		}
-		all = append(all, v.Interface())
+	if n, ok := t.numbers[string(b)]; ok {
+		return n, nil
 	}
-	return all, nil
+	*fresh = append(*fresh, b)
+	return t.add(b), nil
 }
 
-// Continue returns an encoder for the messages after those that were decoded. The decoder is not
-// used any more.
-func (d *decoder) Continue() *encoder { return &encoder{texts: d.known, size: d.size} }
-
-// take counts memory that the message takes.
-func (d *decoder) take(bytes int) error {
-	if d.room -= bytes; d.room < 0 {
-		return errors.New("the message takes too much memory")
+// read adds values that are new in the chain.
+func (t *table[T]) read(fresh []cbor.RawMessage) error {
+	t.renew()
+	for _, b := range fresh {
+		if _, twice := t.numbers[string(b)]; twice {
+			return errors.New("a text is there twice")
+		}
+		var v T
+		if err := decode(b, &v); err != nil {
+			return err
+		}
+		t.values = append(t.values, v)
+		t.add(b)
 	}
 	return nil
 }
 
-func (d *decoder) uint() (uint64, error) {
-	n, size := binary.Uvarint(d.b)
-	if size <= 0 {
-		return 0, errShort
+// value returns a value by its number.
+func (t *table[T]) value(n int) (v T, err error) {
+	if n < 0 || n >= len(t.values) {
+		return v, fmt.Errorf("text %d of %d", n, len(t.values))
 	}
-	d.b = d.b[size:]
-	return n, nil
+	return t.values[n], nil
 }
 
-// count reads how many values follow. Each takes at least one byte.
-func (d *decoder) count() (int, error) {
-	n, err := d.uint()
-	if err == nil && n > uint64(len(d.b)) {
-		err = errShort
-	}
-	return int(n), err
+// encoder writes the messages of a chain. The zero value begins a chain.
+type encoder struct {
+	messages table[llm.Message]
+	settings table[settings]
 }
 
-func (d *decoder) text() (string, error) {
-	n, err := d.uint()
-	if err != nil {
-		return "", err
-	}
-	if n&1 == 1 {
-		if n>>1 >= uint64(len(d.texts)) {
-			return "", fmt.Errorf("text %d of %d", n>>1, len(d.texts))
+// Encode returns a message of items: pointers to entries, or to the types of this package.
+// After an error the chain cannot be continued.
+func (e *encoder) Encode(all ...any) ([]byte, error) {
+	e.messages.renew()
+	e.settings.renew()
+	var m message
+	for _, is := range all {
+		v := reflect.ValueOf(is)
+		if v.Kind() != reflect.Pointer || v.IsNil() || !slices.Contains(items[:], v.Type().Elem()) {
+			return nil, fmt.Errorf("%T is no item of a message", is)
 		}
-		return d.texts[n>>1], nil
-	}
-	if n>>1 > uint64(len(d.b)) {
-		return "", errShort
-	}
-	s := string(d.b[:n>>1])
-	d.b = d.b[n>>1:]
-	if len(s) >= minText && d.size+len(s)+textSize <= maxTexts {
-		if _, twice := d.known[s]; twice {
-			return "", errors.New("a text is there twice")
+		value, err := e.encode(&m, is)
+		if err != nil {
+			return nil, fmt.Errorf("%T: %w", is, err)
 		}
-		d.size += len(s) + textSize
-		d.known[s] = uint64(len(d.texts))
-		d.texts = append(d.texts, s)
+		m.Items = append(m.Items, item{Number: slices.Index(items[:], v.Type().Elem()), Value: value})
 	}
-	return s, nil
+	return encode(&m)
 }
 
-// codec writes and reads the values of a type.
-type codec struct {
-	encode func(e *encoder, v reflect.Value)
-	decode func(d *decoder, v reflect.Value) error
-}
-
-var codecs sync.Map // reflect.Type → *codec
-
-// codecOf returns the codec of a type. It panics for a type that no entry may have: a test makes
-// the codecs of all items.
-func codecOf(t reflect.Type) *codec {
-	if c, ok := codecs.Load(t); ok {
-		return c.(*codec) //nolint:forcetypeassert // nothing else is stored
-	}
-	c, _ := codecs.LoadOrStore(t, newCodec(t))
-	return c.(*codec) //nolint:forcetypeassert // nothing else is stored
-}
-
-func newCodec(t reflect.Type) *codec {
-	switch t {
-	case reflect.TypeFor[time.Time]():
-		return timeCodec()
-	case reflect.TypeFor[world.Specs]():
-		return specsCodec()
-	case reflect.TypeFor[world.Measure]():
-		return measureCodec()
-	case reflect.TypeFor[any](): // the data of an outcome
-		return dataCodec()
-	case reflect.TypeFor[error](): // what an llm.Error wraps: for the process that made it
-		return notSent()
-	}
-	switch t.Kind() {
-	case reflect.Func: // how to carry out an act
-		return notSent()
-	case reflect.Bool:
-		return &codec{
-			func(e *encoder, v reflect.Value) {
-				if v.Bool() {
-					e.b = append(e.b, 1)
-				} else {
-					e.b = append(e.b, 0)
-				}
-			},
-			func(d *decoder, v reflect.Value) error {
-				n, err := d.uint()
-				v.SetBool(n != 0)
-				return err
-			},
+func (e *encoder) encode(m *message, is any) ([]byte, error) {
+	switch is := is.(type) {
+	case *journal.Begun:
+		form := begunForm{Begun: is}
+		if len(is.Measures) > 0 {
+			form.Measures, _ = json.Marshal(is.Measures) // it does not fail
 		}
-	case reflect.String:
-		return &codec{
-			func(e *encoder, v reflect.Value) { e.text(v.String()) },
-			func(d *decoder, v reflect.Value) error {
-				s, err := d.text()
-				v.SetString(s)
-				return err
-			},
+		return encode(form)
+	case *journal.Staged:
+		return encode(stagedForm{is.Stage, is.First, slices.Collect(is.Specs.Blocks())})
+	case *journal.Replied:
+		form := repliedForm{Replied: is}
+		var err error
+		if is.Request != nil {
+			form.Request, err = e.request(m, is.Request)
 		}
-	case reflect.Int, reflect.Int64, reflect.Uint64, reflect.Uint8, reflect.Float64:
-		return numberCodec(t)
-	case reflect.Pointer:
-		return pointerCodec(t)
-	case reflect.Slice:
-		if t.Elem().Kind() == reflect.Uint8 {
-			return bytesCodec()
+		if err != nil {
+			return nil, err
 		}
-		return sliceCodec(t)
-	case reflect.Array:
-		return arrayCodec(t)
-	case reflect.Map:
-		return mapCodec(t)
-	case reflect.Struct:
-		return structCodec(t)
+		return encode(form)
+	case *journal.Ended:
+		ended := *is
+		if _, raw := is.Outcome.Data.(json.RawMessage); !raw && is.Outcome.Data != nil {
+			raw, _ := json.Marshal(is.Outcome.Data) // the engine has made it JSON before
+			ended.Outcome.Data = json.RawMessage(raw)
+		}
+		return encode(&ended)
 	default:
-		panic(fmt.Sprintf("no codec for %s", t)) // not reached: a test makes all codecs
+		return encode(is)
 	}
 }
 
-func notSent() *codec {
-	return &codec{func(*encoder, reflect.Value) {}, func(*decoder, reflect.Value) error { return nil }}
-}
-
-// zigzag writes signed numbers so that small ones are short.
-func zigzag(n int64) uint64   { return uint64(n<<1) ^ uint64(n>>63) }
-func unzigzag(n uint64) int64 { return int64(n>>1) ^ -int64(n&1) }
-
-func numberCodec(t reflect.Type) *codec {
-	write := func(v reflect.Value) uint64 { return zigzag(v.Int()) }
-	read := func(v reflect.Value, n uint64) { v.SetInt(unzigzag(n)) }
-	switch {
-	case t.Kind() == reflect.Float64:
-		write = func(v reflect.Value) uint64 { return math.Float64bits(v.Float()) }
-		read = func(v reflect.Value, n uint64) { v.SetFloat(math.Float64frombits(n)) }
-	case t.Kind() == reflect.Uint64 || t.Kind() == reflect.Uint8:
-		write = reflect.Value.Uint
-		read = func(v reflect.Value, n uint64) { v.SetUint(n) }
+func (e *encoder) request(m *message, q *llm.Request) (form *requestForm, err error) {
+	form = &requestForm{Messages: make([]int, len(q.Messages)), Sample: q.Sample, Prefix: q.Prefix, Session: q.Session, Order: q.Order}
+	rest := settings{Request: *q, Deadline: q.Deadline, Fallbacks: q.Fallbacks}
+	rest.Sample = 0
+	if form.Settings, err = e.settings.number(&rest, &m.Settings); err != nil {
+		return nil, err
 	}
-	return &codec{
-		func(e *encoder, v reflect.Value) { e.uint(write(v)) },
-		func(d *decoder, v reflect.Value) error {
-			n, err := d.uint()
-			read(v, n)
-			return err
-		},
-	}
-}
-
-// timeCodec keeps the moment, not the zone.
-func timeCodec() *codec {
-	return &codec{
-		func(e *encoder, v reflect.Value) {
-			at, _ := reflect.TypeAssert[time.Time](v)
-			e.uint(zigzag(at.Unix()))
-			e.uint(uint64(at.Nanosecond()))
-		},
-		func(d *decoder, v reflect.Value) error {
-			seconds, err := d.uint()
-			nanos, nanosErr := d.uint()
-			if nanos >= uint64(time.Second) {
-				return errors.New("a time has more than a second of nanoseconds")
-			}
-			v.Set(reflect.ValueOf(time.Unix(unzigzag(seconds), int64(nanos)).UTC()))
-			return errors.Join(err, nanosErr)
-		},
-	}
-}
-
-func specsCodec() *codec {
-	blocks := sync.OnceValue(func() *codec { return codecOf(reflect.TypeFor[[]world.Block]()) })
-	return &codec{
-		func(e *encoder, v reflect.Value) {
-			specs, _ := reflect.TypeAssert[world.Specs](v)
-			blocks().encode(e, reflect.ValueOf(slices.Collect(specs.Blocks())))
-		},
-		func(d *decoder, v reflect.Value) error {
-			var list []world.Block
-			if err := blocks().decode(d, reflect.ValueOf(&list).Elem()); err != nil {
-				return err
-			}
-			specs, err := world.Blocks(list...)
-			v.Set(reflect.ValueOf(specs))
-			return err
-		},
-	}
-}
-
-// measureCodec writes a measure as JSON, which has its parts that are not exported too.
-func measureCodec() *codec {
-	return &codec{
-		func(e *encoder, v reflect.Value) {
-			raw, _ := json.Marshal(v.Interface()) // it does not fail
-			e.text(string(raw))
-		},
-		func(d *decoder, v reflect.Value) error {
-			s, err := d.text()
-			if err == nil {
-				err = d.take(8 * len(s)) // an empty name of a seat takes 16 bytes, and 3 of JSON
-			}
-			if err == nil {
-				err = json.Unmarshal([]byte(s), v.Addr().Interface())
-			}
-			return err
-		},
-	}
-}
-
-// dataCodec keeps the JSON of a value.
-func dataCodec() *codec {
-	return &codec{
-		func(e *encoder, v reflect.Value) {
-			raw, is := reflect.TypeAssert[json.RawMessage](v)
-			if !is {
-				raw, _ = json.Marshal(v.Interface()) // the engine has made it JSON before
-			}
-			e.text(string(raw))
-		},
-		func(d *decoder, v reflect.Value) error {
-			s, err := d.text()
-			raw := json.RawMessage(nil)
-			if s != "" {
-				raw = json.RawMessage(s)
-			}
-			v.Set(reflect.ValueOf(raw))
-			return err
-		},
-	}
-}
-
-func pointerCodec(t reflect.Type) *codec {
-	elem := sync.OnceValue(func() *codec { return codecOf(t.Elem()) })
-	return &codec{ // nil is the zero value of a field, and left out
-		func(e *encoder, v reflect.Value) { elem().encode(e, v.Elem()) },
-		func(d *decoder, v reflect.Value) error {
-			if err := d.take(int(t.Elem().Size())); err != nil {
-				return err
-			}
-			v.Set(reflect.New(t.Elem()))
-			return elem().decode(d, v.Elem())
-		},
-	}
-}
-
-// bytesCodec writes bytes as texts: schemas and params repeat.
-func bytesCodec() *codec {
-	return &codec{
-		func(e *encoder, v reflect.Value) { e.text(string(v.Bytes())) },
-		func(d *decoder, v reflect.Value) error {
-			s, err := d.text()
-			if err == nil {
-				err = d.take(len(s))
-			}
-			if err == nil {
-				v.SetBytes([]byte(s))
-			}
-			return err
-		},
-	}
-}
-
-func sliceCodec(t reflect.Type) *codec {
-	elem := sync.OnceValue(func() *codec { return codecOf(t.Elem()) })
-	return &codec{
-		func(e *encoder, v reflect.Value) {
-			e.uint(uint64(v.Len()))
-			for i := range v.Len() {
-				elem().encode(e, v.Index(i))
-			}
-		},
-		func(d *decoder, v reflect.Value) error {
-			n, err := d.count()
-			if err == nil {
-				err = d.take(n * int(t.Elem().Size()))
-			}
-			if err != nil {
-				return err
-			}
-			v.Set(reflect.MakeSlice(t, n, n))
-			for i := range n {
-				if err := elem().decode(d, v.Index(i)); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-	}
-}
-
-func arrayCodec(t reflect.Type) *codec {
-	if t.Elem().Kind() != reflect.Uint8 {
-		panic(fmt.Sprintf("no codec for %s", t)) // not reached: a test makes all codecs
-	}
-	return &codec{
-		func(e *encoder, v reflect.Value) {
-			for i := range t.Len() {
-				e.b = append(e.b, byte(v.Index(i).Uint()))
-			}
-		},
-		func(d *decoder, v reflect.Value) error {
-			if len(d.b) < t.Len() {
-				return errShort
-			}
-			reflect.Copy(v, reflect.ValueOf(d.b[:t.Len()]))
-			d.b = d.b[t.Len():]
-			return nil
-		},
-	}
-}
-
-func mapCodec(t reflect.Type) *codec {
-	key := sync.OnceValue(func() *codec { return codecOf(t.Key()) })
-	elem := sync.OnceValue(func() *codec { return codecOf(t.Elem()) })
-	return &codec{
-		func(e *encoder, v reflect.Value) {
-			e.uint(uint64(v.Len()))
-			for iter := v.MapRange(); iter.Next(); {
-				key().encode(e, iter.Key())
-				elem().encode(e, iter.Value())
-			}
-		},
-		func(d *decoder, v reflect.Value) error {
-			n, err := d.count()
-			if err == nil {
-				err = d.take(2 * n * int(t.Key().Size()+t.Elem().Size()))
-			}
-			if err != nil {
-				return err
-			}
-			v.Set(reflect.MakeMapWithSize(t, n))
-			for range n {
-				k, x := reflect.New(t.Key()).Elem(), reflect.New(t.Elem()).Elem()
-				if err := errors.Join(key().decode(d, k), elem().decode(d, x)); err != nil {
-					return err
-				}
-				v.SetMapIndex(k, x)
-			}
-			return nil
-		},
-	}
-}
-
-// structCodec writes a bit for each field that is not zero, and then these fields.
-func structCodec(t reflect.Type) *codec {
-	if t.NumField() > 64 {
-		panic(fmt.Sprintf("%s has too many fields", t)) // not reached: a test makes all codecs
-	}
-	fields := sync.OnceValue(func() []*codec {
-		all := make([]*codec, t.NumField())
-		for i := range all {
-			if f := t.Field(i); !f.IsExported() {
-				panic(fmt.Sprintf("%s.%s is not exported", t, f.Name)) // not reached: a test makes all codecs
-			}
-			all[i] = codecOf(t.Field(i).Type)
+	for i := range q.Messages {
+		if form.Messages[i], err = e.messages.number(&q.Messages[i], &m.Messages); err != nil {
+			return nil, err
 		}
-		return all
-	})
-	return &codec{
-		func(e *encoder, v reflect.Value) {
-			var set uint64
-			for i := range t.NumField() {
-				if !v.Field(i).IsZero() {
-					set |= 1 << i
-				}
-			}
-			e.uint(set)
-			for i, c := range fields() {
-				if set&(1<<i) != 0 {
-					c.encode(e, v.Field(i))
-				}
-			}
-		},
-		func(d *decoder, v reflect.Value) error {
-			set, err := d.uint()
-			if err != nil {
-				return err
-			}
-			if d.depth++; d.depth > maxDepth || t.NumField() < 64 && set>>t.NumField() != 0 {
-				return fmt.Errorf("%s is not valid", t)
-			}
-			defer func() { d.depth-- }()
-			for i, c := range fields() {
-				if set&(1<<i) != 0 {
-					if err := c.decode(d, v.Field(i)); err != nil {
-						return err
-					}
-				}
-			}
-			return nil
-		},
 	}
+	return form, nil
+}
+
+// decoder reads the messages of a chain, all of them in order. The zero value begins a chain. Any bytes give an error or
+// items, never a panic.
+type decoder struct {
+	messages table[llm.Message]
+	settings table[settings]
+}
+
+// Continue returns an encoder for the messages after those that were decoded. The decoder is not
+// used any more.
+func (d *decoder) Continue() *encoder { return &encoder{d.messages, d.settings} }
+
+// Decode reads a message. After an error the chain cannot be continued.
+func (d *decoder) Decode(b []byte) (all []any, err error) {
+	var m message
+	if err := decode(b, &m); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(d.messages.read(m.Messages), d.settings.read(m.Settings)); err != nil {
+		return nil, err
+	}
+	for _, i := range m.Items {
+		if i.Number < 0 || i.Number >= len(items) {
+			return nil, fmt.Errorf("unknown item %d", i.Number)
+		}
+		is := reflect.New(items[i.Number]).Interface()
+		if err := d.decode(i.Value, is); err != nil {
+			return nil, fmt.Errorf("%T: %w", is, err)
+		}
+		all = append(all, is)
+	}
+	return all, nil
+}
+
+func (d *decoder) decode(b []byte, is any) error {
+	switch is := is.(type) {
+	case *journal.Begun:
+		form := begunForm{Begun: is}
+		if err := decode(b, &form); err != nil || len(form.Measures) == 0 {
+			return err
+		}
+		return json.Unmarshal(form.Measures, &is.Measures)
+	case *journal.Staged:
+		var form stagedForm
+		if err := decode(b, &form); err != nil {
+			return err
+		}
+		is.Stage, is.First = form.Stage, form.First
+		if len(form.Blocks) == 0 {
+			return nil
+		}
+		var err error
+		is.Specs, err = world.Blocks(form.Blocks...)
+		return err
+	case *journal.Replied:
+		form := repliedForm{Replied: is}
+		if err := decode(b, &form); err != nil || form.Request == nil {
+			return err
+		}
+		return d.request(form.Request, is)
+	case *journal.Ended:
+		err := decode(b, is)
+		switch is.Outcome.Data.(type) {
+		case json.RawMessage:
+		case nil:
+			is.Outcome.Data = json.RawMessage(nil)
+		default:
+			err = errors.Join(err, errors.New("its data is not JSON"))
+		}
+		return err
+	default:
+		return decode(b, is)
+	}
+}
+
+func (d *decoder) request(form *requestForm, is *journal.Replied) error {
+	rest, err := d.settings.value(form.Settings)
+	if err != nil {
+		return err
+	}
+	q := rest.Request
+	q.Deadline, q.Fallbacks = rest.Deadline, rest.Fallbacks
+	q.Sample, q.Prefix, q.Session, q.Order = form.Sample, form.Prefix, form.Session, form.Order
+	if len(form.Messages) > 0 {
+		q.Messages = make([]llm.Message, len(form.Messages))
+	}
+	for i, n := range form.Messages {
+		if q.Messages[i], err = d.messages.value(n); err != nil {
+			return err
+		}
+	}
+	is.Request = &q
+	return nil
 }

@@ -1,24 +1,28 @@
 package chain
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/fxamacker/cbor/v2"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"parley/journal"
 	"parley/journal/journaltest"
+	"parley/llm"
 	"parley/world"
 )
 
-// fill sets every field of v to a value that is not zero, and different from all others.
+// fill sets every field of v that is sent to a value that is not zero, and different from all others. What JSON leaves out is not sent, but
+// for fields of a request that run files keep.
 func fill(t *testing.T, v reflect.Value, n *int64, depth int) {
 	t.Helper()
 	*n++
@@ -35,11 +39,8 @@ func fill(t *testing.T, v reflect.Value, n *int64, depth int) {
 	case reflect.TypeFor[any]():
 		v.Set(reflect.ValueOf(json.RawMessage(fmt.Sprintf(`{"n": %d}`, *n))))
 		return
-	case reflect.TypeFor[error]():
-		return // it is not sent
 	}
 	switch v.Kind() {
-	case reflect.Func: // it is not sent
 	case reflect.Bool:
 		v.SetBool(true)
 	case reflect.String:
@@ -74,8 +75,10 @@ func fill(t *testing.T, v reflect.Value, n *int64, depth int) {
 			v.SetMapIndex(key, elem)
 		}
 	case reflect.Struct:
-		for _, field := range v.Fields() {
-			fill(t, field, n, depth+1)
+		for is, field := range v.Fields() {
+			if is.Tag.Get("json") != "-" || slices.Contains([]string{"Deadline", "Fallbacks", "Prefix", "Session", "Order"}, is.Name) {
+				fill(t, field, n, depth+1)
+			}
 		}
 	default:
 		t.Fatalf("%s has a kind that this test does not know", v.Type())
@@ -93,7 +96,7 @@ func TestEveryField(t *testing.T) {
 			filled := reflect.New(typ)
 			fill(t, filled.Elem(), &n, 0)
 			want := []any{filled.Interface(), reflect.New(typ).Interface(), filled.Interface()}
-			message, err := e.Append(nil, want...)
+			message, err := e.Encode(want...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -143,14 +146,14 @@ func TestContinue(t *testing.T) {
 	var next, reader decoder // of the second writer, and of somebody who reads all
 	e, size := &encoder{}, 0
 	for i, entry := range entries {
-		ended := &journal.Ended{Episode: i, Stack: text}
-		message, err := e.Append(nil, entry, ended)
+		replied := &journal.Replied{Index: i, Request: &llm.Request{Model: "m", Sample: i, Messages: []llm.Message{llm.User(text)}}}
+		message, err := e.Encode(entry, replied)
 		if err != nil {
 			t.Fatal(err)
 		}
 		size += len(message)
 		got, err := reader.Decode(message)
-		if err != nil || len(got) != 2 || !same(got[0], entry) || !same(got[1], ended) {
+		if err != nil || len(got) != 2 || !same(got[0], entry) || !same(got[1], replied) {
 			t.Fatalf("entry %d: %v: got\n%+v\nwant\n%+v", i, err, got, entry)
 		}
 		if i <= len(entries)/2 {
@@ -162,7 +165,7 @@ func TestContinue(t *testing.T) {
 			e = next.Continue()
 		}
 	}
-	if size > 10*len(text) {
+	if size > 40*len(text) {
 		t.Errorf("a text of %d bytes was sent more than once: %d bytes", len(text), size)
 	}
 }
@@ -170,20 +173,59 @@ func TestContinue(t *testing.T) {
 // TestRefused: what is no message is refused.
 func TestRefused(t *testing.T) {
 	t.Parallel()
-	huge := append([]byte{5, 0xff, 0xff, 0x03}, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01)
-	for _, message := range [][]byte{{255}, {0}, {6, 0xff}, huge, {7, 2, 1, 3, 7}, {0, 2, 3}} {
+	of := func(number int, value any) []byte {
+		raw, err := encode(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := encode(message{Items: []item{{Number: number, Value: raw}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	const begun, staged, replied, ended = 0, 3, 5, 6
+	type fields = map[string]any
+	text, err := encode(llm.User("text"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	twice, err := encode(message{Messages: []cbor.RawMessage{text, text}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	deep := append(bytes.Repeat([]byte{0x81}, 100), 0)
+	for name, b := range map[string][]byte{
+		"nothing":                     {},
+		"no list":                     {0x00},
+		"a list of another length":    {0x82, 0x80, 0x80},
+		"it ends too early":           of(begun, fields{"Seed": 1})[:10],
+		"more after it":               append(of(begun, fields{}), 0),
+		"a list that says it is huge": {0x83, 0x80, 0x80, 0x9b, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
+		"a text that says it is huge": {0x83, 0x80, 0x80, 0x81, 0x82, 0x00, 0x7b, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
+		"no length":                   {0x83, 0x80, 0x80, 0x9f, 0xff},
+		"a tag":                       {0x83, 0x80, 0x80, 0x81, 0x82, 0x00, 0xc1, 0x00},
+		"a key twice":                 {0x83, 0x80, 0x80, 0x81, 0x82, 0x08, 0xa2, 0x61, 'x', 0x00, 0x61, 'x', 0x00},
+		"an unknown item":             of(len(items), fields{}),
+		"an item below all":           of(-1, fields{}),
+		"an unknown field":            of(begun, fields{"More": 1}),
+		"a text for a number":         of(begun, fields{"Seed": "x"}),
+		"a text that nobody sent":     of(replied, fields{"Request": fields{"Settings": 7}}),
+		"a text below all":            of(replied, fields{"Request": fields{"Settings": -1}}),
+		"a text twice":                twice,
+		"data that is no JSON":        of(ended, fields{"Outcome": fields{"data": 1}}),
+		"too many episodes":           of(staged, fields{"Blocks": []any{fields{"rounds": 1 << 60, "groups": []any{fields{"count": 1}}}}}),
+		"too deep":                    append([]byte{0x83, 0x80, 0x80, 0x81, 0x82, 0x06}, deep...),
+	} {
 		var d decoder
-		if got, err := d.Decode(message); err == nil {
-			t.Errorf("% x was read as %+v", message, got)
+		if got, err := d.Decode(b); err == nil {
+			t.Errorf("%s: % x was read as %+v", name, b, got)
 		}
 	}
 	for _, item := range []any{nil, 1, journal.Ended{}, (*journal.Ended)(nil), &struct{}{}, new(string)} {
-		if _, err := new(encoder).Append(nil, item); err == nil {
+		if _, err := new(encoder).Encode(item); err == nil {
 			t.Errorf("%T was written", item)
 		}
-	}
-	if n := unzigzag(zigzag(math.MinInt64)); n != math.MinInt64 {
-		t.Errorf("%d", n)
 	}
 }
 
@@ -191,7 +233,7 @@ func TestRefused(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	var e encoder
 	for _, entry := range journaltest.Run(1, 60) {
-		message, err := e.Append(nil, entry)
+		message, err := e.Encode(entry)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -203,7 +245,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := new(encoder).Append(nil, got...)
+		again, err := new(encoder).Encode(got...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -219,8 +261,8 @@ func TestAgain(t *testing.T) {
 	t.Parallel()
 	var w encoder
 	var messages [][]byte
-	for _, text := range []string{strings.Repeat("long enough to be numbered ", 2), "short"} {
-		b, err := w.Append(nil, &journal.Steered{Verb: journal.SteerPause, Detail: text})
+	for _, item := range []any{&journal.Replied{Request: &llm.Request{Messages: []llm.Message{llm.User("text")}}}, &journal.Steered{}} {
+		b, err := w.Encode(item)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -257,7 +299,7 @@ func header(id, after string) nats.Header {
 // TestForked: a message that does not follow the one before it is refused. Otherwise its texts would be others.
 func TestForked(t *testing.T) {
 	t.Parallel()
-	claim, done := message(t, &Claim{Session: "x"}), message(t, &Done{})
+	claim, done := wholeMessage(t, &Claim{Session: "x"}), wholeMessage(t, &Done{})
 	part := splitMessage(make([]byte, 100), headers+50)[0]
 	for name, c := range map[string]struct {
 		first, second []byte
@@ -281,10 +323,10 @@ func TestForked(t *testing.T) {
 	}
 }
 
-// message returns a whole message.
-func message(t *testing.T, items ...any) []byte {
+// wholeMessage returns a whole message.
+func wholeMessage(t *testing.T, items ...any) []byte {
 	t.Helper()
-	b, err := new(encoder).Append(nil, items...)
+	b, err := new(encoder).Encode(items...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,15 +336,14 @@ func message(t *testing.T, items ...any) []byte {
 // TestCut: a chain whose first messages were purged while it was read is one that the hub did not keep, and not one that nobody wrote.
 func TestCut(t *testing.T) {
 	t.Parallel()
-	text := strings.Repeat("long enough to be numbered ", 2)
 	e := &encoder{}
 	var data [2][]byte
 	for i := range data {
-		b, err := e.Append([]byte{whole}, &Claim{Session: text})
+		b, err := e.Encode(&journal.Replied{Request: &llm.Request{Model: "m"}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		data[i] = b
+		data[i] = append([]byte{whole}, b...)
 	}
 	var r Reader
 	if _, err := r.Add(9, nats.Header{jetstream.ExpectedLastSubjSeqHeader: {"7"}}, data[1]); !errors.Is(err, ErrForked) {
