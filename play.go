@@ -3,8 +3,10 @@ package parley
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
+	"parley/internal/ask/dispatch"
 	"parley/internal/cli"
 	"parley/internal/cli/app"
 	"parley/internal/run/control"
@@ -45,6 +47,9 @@ type Run struct {
 	Drain context.Context //nolint:containedctx // a second signal, beside the context of Play
 	// Progress is called after each event, from one goroutine at a time. It must not block. Default: no calls.
 	Progress func(Progress)
+	// Log receives what happens, as parley run --events writes it: episodes and waves as information, failures and outages as warnings, calls
+	// for debugging. Values may be hostile text. Default: nothing.
+	Log *slog.Logger
 }
 
 // Progress is the state of a run after an event.
@@ -172,10 +177,21 @@ func (r Run) prepare(ctx context.Context) (app.Play, error) {
 	if plan == nil {
 		p.Sets, p.MustExist, p.Reach = sets, true, &planfile.Reach{Folders: r.AllowFiles}
 	}
+	if r.Log != nil {
+		p.Events = app.LogTo(ctx, r.Log)
+	}
 	if r.Progress != nil {
 		var now Progress
+		log := p.Events
 		p.Opened = func(o app.Opened) { now = progressOf(o.Head, o.Earlier) }
-		p.Watch = func(e engine.Event) { r.Progress(now.add(e)) }
+		p.Events = func(e app.Event) {
+			if log != nil {
+				log(e)
+			}
+			if e.Ask == (dispatch.Event{}) && e.Began == nil {
+				r.Progress(now.add(e.Event))
+			}
+		}
 	}
 	return p, nil
 }

@@ -163,18 +163,14 @@ func (c *askCmd) settings(s *State) (app.Config, error) {
 	for _, p := range providers {
 		keys.Give(trust.Keys(p)...) // the user typed all of it
 	}
-	outages := s.outage
-	if c.Quiet {
-		outages = nil
-	}
 	return app.Config{
 		Sim:       sim.Config{StandIns: sim.StandIns(s.Kinds...)},
 		Trust:     keys,
 		Levels:    s.levels(),
 		Providers: providers,
 		Budget:    budget, Prices: c.Prices, Cache: cache,
-		Retry: dispatch.Retry{Attempts: c.Retries + 1, Unreachable: c.Unreachable}, Outages: outages, Hedge: dispatch.Hedge{Percentile: c.Hedge},
-		Notices: s.notice,
+		Retry: dispatch.Retry{Attempts: c.Retries + 1, Unreachable: c.Unreachable}, Hedge: dispatch.Hedge{Percentile: c.Hedge},
+		Events: s.onEvent(!c.Quiet),
 	}, err
 }
 

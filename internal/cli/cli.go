@@ -30,6 +30,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"parley/internal/ask/dispatch"
+	"parley/internal/ask/dispatch/replica"
 	"parley/internal/cli/app"
 	"parley/internal/cli/bulk"
 	"parley/internal/cli/exit"
@@ -348,20 +349,40 @@ func openApp(c app.Config) (bulk.Asker, error) {
 	return a, nil
 }
 
-// outage prints that a provider cannot be reached and the run waits for it, or that it is back.
-func (s *State) outage(o dispatch.Outage) {
-	fmt.Fprintf(s.err, "parley: %s\n", terminal.Cut(terminal.Safe(terminal.OneLine(o.Text(time.Now()))), 400))
+// onEvent returns a function that prints what happens between calls and providers: warnings about a model always; that a provider or
+// one of its servers cannot be reached, or is back, only if all is set.
+func (s *State) onEvent(all bool) func(dispatch.Event) {
+	return func(e dispatch.Event) {
+		switch {
+		case e.Notice != nil:
+			s.say("warning: "+e.Notice.Text, 400)
+		case e.Outage != nil && all:
+			s.say(e.Outage.Text(time.Now()), 400)
+		case e.Rest != nil && all:
+			s.say(restText(e.Rest), 400)
+		}
+	}
 }
 
-// notice prints a warning about the cost of a model, even with --quiet.
-func (s *State) notice(n dispatch.Notice) {
-	fmt.Fprintf(s.err, "parley: warning: %s\n", terminal.Cut(terminal.Safe(terminal.OneLine(n.Text)), 400))
+// restText says that one of a model's servers failed or is back.
+func restText(r *replica.Rest) string {
+	if r.Why == nil {
+		return "the server " + r.Name + " is back"
+	}
+	others := ""
+	if r.Others > 0 {
+		others = ", and others take its calls"
+	}
+	return "the server " + r.Name + " rests" + others + ": " + r.Why.Error()
+}
+
+// say prints a line, with the beginning of a text that may be hostile.
+func (s *State) say(text string, limit int) {
+	fmt.Fprintf(s.err, "parley: %s\n", terminal.Cut(terminal.Safe(terminal.OneLine(text)), limit))
 }
 
 // tell prints a message for the operator of a server. It may contain text from clients.
-func (s *State) tell(text string) {
-	fmt.Fprintf(s.err, "parley: %s\n", terminal.Cut(terminal.Safe(terminal.OneLine(text)), 800))
-}
+func (s *State) tell(text string) { s.say(text, 800) }
 
 // tellError writes an error on standard error.
 func (s *State) tellError(err error) { s.tell(err.Error()) }

@@ -19,7 +19,6 @@ import (
 	"parley/internal/cli/terminal"
 	"parley/internal/run/command"
 	"parley/internal/run/control"
-	"parley/internal/run/engine"
 	"parley/internal/run/planfile"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
@@ -275,7 +274,7 @@ func (r *programRun) Prepare(ctx context.Context, overrides ...string) (program.
 
 // prepared returns a plan that is ready to be played with the settings of p.
 func (r *programRun) prepared(plan *planfile.Plan, p app.Play) program.Prepared {
-	p.File, p.Trust, p.Kinds, p.Tool, p.Notices, p.Outages, p.Levels = r.file, r.keys, r.s.Kinds, Version(), r.s.notice, r.s.outage, r.s.levels()
+	p.File, p.Trust, p.Kinds, p.Tool, p.Levels = r.file, r.keys, r.s.Kinds, Version(), r.s.levels()
 	return program.Prepared{PlanSummary: planSummary(plan), Play: func(ctx, drain context.Context, begun func(program.Control), ended func()) (program.Ending, error) {
 		p.Opened = func(o app.Opened) {
 			if o.Steering == nil {
@@ -284,10 +283,12 @@ func (r *programRun) prepared(plan *planfile.Plan, p app.Play) program.Prepared 
 			}
 			begun(runControl{o.Steering})
 		}
-		p.Watch = func(e engine.Event) {
+		tell := r.s.onEvent(true)
+		p.Events = func(e app.Event) {
 			if e.Ended != nil {
 				ended()
 			}
+			tell(e.Ask)
 		}
 		sum, err := p.Run(ctx, drain)
 		if sum == nil {

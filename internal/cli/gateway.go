@@ -90,7 +90,7 @@ func (c *gatewayCmd) config(ctx context.Context, s *State) (gateway.Config, erro
 	cfg := gateway.Config{
 		Replay: c.Replay != "", Resume: c.Resume, MaxSteps: c.MaxSteps, Idle: c.Idle, MaxOutput: c.MaxOutput,
 		Deadline: c.Deadline, Grace: c.Grace, ClientTimeout: c.ClientTimeout, MaxBody: c.MaxBody,
-		Notices: s.notice, Outages: s.outage, Nearest: c.Nearest, Tell: s.tell,
+		Events: s.onEvent(true), Nearest: c.Nearest, Tell: s.tell,
 	}
 	var err error
 	if cfg.Replay || cfg.Resume {

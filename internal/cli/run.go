@@ -42,6 +42,7 @@ type playFlags struct {
 	Detach      bool           `help:"Play in the background: print a JSON line with the file, the id of the process and its log, when it plays."`
 	Quiet       bool           `help:"Print no progress and no summary."`
 	JSON        bool           `help:"Print the summary as one JSON object."`
+	Events      string         `placeholder:"FILE" help:"Append what happens to this file, as JSON lines: episodes that begin, end or fail, calls, waves, outages and warnings."`
 	Verbose     bool           `help:"Print a line for each episode that ends, each wave, and each decision or step that a world reports."`
 	metricsFlags
 	clusterFlags
@@ -186,6 +187,11 @@ func (f *playFlags) playAndShow(ctx context.Context, s *State, g *exit.Gate, p a
 	defer stop(context.Canceled)
 	g.OnClose(func() { stop(errors.New("stopped by a signal")) })
 
+	events, err := openEventFile(ctx, f.Events)
+	if err != nil {
+		return err
+	}
+	defer events.close(s)
 	w, err := f.openMonitor(ctx, s)
 	if err != nil {
 		return err
@@ -198,6 +204,7 @@ func (f *playFlags) playAndShow(ctx context.Context, s *State, g *exit.Gate, p a
 	p.Tool = Version()
 	p.Opened = func(o app.Opened) {
 		view.begin(o)
+		events.began(o)
 		hide = control.ShowLive(p.File, view.liveState)
 		unsteer = serveControl(ctx, s, o, g, stop)
 		w.begin(ctx, s, o.App, view.monitor)
@@ -210,14 +217,14 @@ func (f *playFlags) playAndShow(ctx context.Context, s *State, g *exit.Gate, p a
 		}
 		announceDetached(s, p.File)
 	}
-	p.Watch = func(e engine.Event) {
-		view.onEvent(e)
-		traceEvent(spans, e)
+	tell := s.onEvent(!f.Quiet)
+	p.Events = func(e app.Event) {
+		view.onEvent(e.Event)
+		traceEvent(spans, e.Event)
+		tell(e.Ask)
+		events.add(e)
 	}
-	p.Notices, p.Levels = s.notice, s.levels()
-	if !f.Quiet {
-		p.Rests, p.Outages = view.onServerRest, s.outage
-	}
+	p.Levels = s.levels()
 	defer func() { unsteer() }() // last: who waits for the run finds its summary
 	sum, err := p.Run(ctx, drain)
 	done()
@@ -226,6 +233,7 @@ func (f *playFlags) playAndShow(ctx context.Context, s *State, g *exit.Gate, p a
 		return playError(p.File, err)
 	}
 	spans.End(string(sum.State))
+	events.ended(sum)
 	return f.conclude(s, view, p.File, sum, err)
 }
 

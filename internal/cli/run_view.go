@@ -18,7 +18,6 @@ import (
 	"parley/internal/ask/dispatch"
 	"parley/internal/ask/dispatch/budget"
 	"parley/internal/ask/dispatch/limiter"
-	"parley/internal/ask/dispatch/replica"
 	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
@@ -175,19 +174,6 @@ func (v *runView) onEvent(e engine.Event) {
 		fmt.Fprintf(v.out, "parley: %s to the end, since its external state would be lost; no other episode begins\n",
 			terminal.Several(e.Closing, "episode is played", "episodes are played"))
 	}
-}
-
-// onServerRest prints that one of a model's servers failed or is back.
-func (v *runView) onServerRest(r replica.Rest) {
-	if r.Why == nil {
-		fmt.Fprintf(v.out, "parley: the server %s is back\n", r.Name)
-		return
-	}
-	others := ""
-	if r.Others > 0 {
-		others = ", and others take its calls"
-	}
-	fmt.Fprintf(v.out, "parley: the server %s rests%s: %s\n", r.Name, others, terminal.Cut(terminal.OneLine(r.Why.Error()), 300))
 }
 
 // addToStatus passes an episode that ended to the kind's status.

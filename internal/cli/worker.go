@@ -119,7 +119,8 @@ func (c *workerCmd) player(all *State, gate *keyGate, count *workerCounts, nc *n
 	if err != nil {
 		return o, err
 	}
-	p := app.Play{Kinds: s.Kinds, Code: s.code(), Answers: cluster.Answers{Conn: nc, Run: begun.Run}, Trust: gate.Gate, Notices: s.notice, Levels: s.levels(), Outages: s.outage}
+	tell := s.onEvent(true)
+	p := app.Play{Kinds: s.Kinds, Code: s.code(), Answers: cluster.Answers{Conn: nc, Run: begun.Run}, Trust: gate.Gate, Events: func(e app.Event) { tell(e.Ask) }, Levels: s.levels()}
 	if c.Concurrency != nil {
 		p.Sets = append(p.Sets, "limits.concurrency="+strconv.Itoa(*c.Concurrency))
 	}

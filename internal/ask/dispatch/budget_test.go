@@ -64,11 +64,11 @@ func (l *billing) ask(t *testing.T, prov provider.Provider, limit llm.Money, n i
 	p, _ := table.Find("lab/any")
 	d := dispatcher(t, l.answering(p, length), prov, func(c *Config) {
 		c.Budget, c.Prices = budget.New(limit, 0), table
-		c.Notices = func(n Notice) {
+		c.Events = onNotice(func(n Notice) {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			l.reported = append(l.reported, n)
-		}
+		})
 	})
 	return d, d.All(t.Context(), asked(n, 50, 50))
 }

@@ -91,15 +91,26 @@ type Config struct {
 	// Shared means that other processes use the same accounts: nothing is sent until Share says how
 	// much of them is ours.
 	Shared bool
-	// Rests is called when a server of a provider with several is taken out of service, and when it
-	// is back: see replica.Config. Default: none.
-	Rests func(replica.Rest)
-	// Outages is called when a provider cannot be reached, and when it can be again. It is called
-	// from several goroutines, and calls wait for it. Default: none.
-	Outages func(Outage)
-	// Notices is called with what the person who pays should know about a model, once for each
-	// model and subject. It is called from several goroutines. Default: none.
-	Notices func(Notice)
+	// Events is called with what the person who pays should know. It is called from several goroutines,
+	// and calls wait for it. Default: nobody is told.
+	Events func(Event)
+}
+
+// Event is something that happened between calls and providers. One field is set.
+type Event struct {
+	Rest   *replica.Rest // a server of a provider with several is taken out of service, or is back
+	Outage *Outage       // a provider cannot be reached, or can be again
+	Notice *Notice       // a fact about a model, once for each model and subject
+}
+
+func (c Config) rested(r replica.Rest) { c.report(Event{Rest: &r}) }
+func (c Config) reached(o Outage)      { c.report(Event{Outage: &o}) }
+func (c Config) noticed(n Notice)      { c.report(Event{Notice: &n}) }
+
+func (c Config) report(e Event) {
+	if c.Events != nil {
+		c.Events(e)
+	}
 }
 
 // Levels remembers how many calls the server of a provider at an address has handled at once. Models

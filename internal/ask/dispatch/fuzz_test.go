@@ -149,7 +149,7 @@ func FuzzBudget(f *testing.F) {
 		d := dispatcher(t, llm.Func(x.answer), p, func(c *Config) {
 			c.Budget, c.Prices = x.budget, table
 			c.Retry = Retry{Attempts: 2, Base: time.Nanosecond, MaxPause: time.Nanosecond, Deadline: 10 * time.Second}
-			c.Notices = func(n Notice) { _ = n.Text }
+			c.Events = onNotice(func(n Notice) { _ = n.Text })
 		})
 		reqs := x.requests()
 		for i, r := range d.All(t.Context(), reqs) {

@@ -139,13 +139,16 @@ func (l *lanes) unknown(name string) error {
 }
 
 func newLanes(c Config, prices *budget.Prices, s *counters, batches *batch.Batcher) *lanes {
-	notes := &notices{report: c.Notices}
+	notes := &notices{}
+	if c.Events != nil {
+		notes.report = c.noticed
+	}
 	l := &lanes{open: c.Open, describe: c.Find, byName: map[string]*lane{}, deadline: c.Retry.withDefaults().Deadline, build: func(in Lane) *lane {
 		guess := tokens.NewEstimator()
 		newServer := func(m llm.Model, address string) *endpoint {
 			return newEndpoint(in.Provider, address, c, &meter{next: m, prices: prices, stats: s, notices: notes}, guess, s)
 		}
-		ln := newLane(in, newServer, c.Rests)
+		ln := newLane(in, newServer, c.rested)
 		ln.guess = guess
 		ln.addReach(in, c)
 		if limits, ok := in.Provider.BatchLimits(); ok && in.BatchAPI != nil {

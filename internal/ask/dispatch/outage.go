@@ -498,7 +498,7 @@ func (l *lane) addReach(in Lane, c Config) {
 	}
 	config := reachConfig{
 		Provider: in.Provider.Name, URL: addresses(in.Provider), Limit: c.Retry.Unreachable,
-		Alive: pingAny(in), Report: c.Outages,
+		Alive: pingAny(in), Report: c.reached,
 	}
 	if l.set == nil { // a set of replicas recalls calls itself
 		config.Recall, config.Arrived = l.endpoints[0].recall, l.endpoints[0].arrived

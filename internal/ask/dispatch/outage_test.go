@@ -92,11 +92,11 @@ func TestWaitsForAServerThatRestarts(t *testing.T) {
 				var mu sync.Mutex
 				var reported []string
 				d := dispatcher(t, f, provider.Provider{BaseURL: "http://127.0.0.1:9/v1", Limits: provider.Limits{Concurrency: 50}}, waiting(10*time.Minute, func(c *Config) {
-					c.Outages = func(o Outage) {
+					c.Events = onOutage(func(o Outage) {
 						mu.Lock()
 						defer mu.Unlock()
 						reported = append(reported, o.Text(time.Now()))
-					}
+					})
 				}))
 				const calls = 2000
 				for i, r := range d.All(t.Context(), asked(calls, 10, 1)) {
@@ -382,4 +382,21 @@ func TestWithoutALimitNobodyWaits(t *testing.T) {
 			t.Errorf("%d tries: %v", len(f.tries), err)
 		}
 	})
+}
+
+// onOutage returns a listener for outages alone, and onNotice one for notices.
+func onOutage(f func(Outage)) func(Event) {
+	return func(e Event) {
+		if e.Outage != nil {
+			f(*e.Outage)
+		}
+	}
+}
+
+func onNotice(f func(Notice)) func(Event) {
+	return func(e Event) {
+		if e.Notice != nil {
+			f(*e.Notice)
+		}
+	}
 }

@@ -274,7 +274,7 @@ func TestRateIsBackAfterAWeightSync(t *testing.T) {
 			}
 			var reported []string
 			d := dispatcher(t, f, provider.Provider{Limits: provider.Limits{Concurrency: tt.limit}}, waiting(10*time.Minute, func(c *Config) {
-				c.Outages = func(o Outage) { reported = append(reported, o.Text(time.Now())) }
+				c.Events = onOutage(func(o Outage) { reported = append(reported, o.Text(time.Now())) })
 			}))
 			var wg sync.WaitGroup
 			for range 600 {

@@ -71,11 +71,11 @@ func TestNoUsage(t *testing.T) {
 			budget := budget.New(limit, 0)
 			d := dispatcher(t, m, provider.Provider{}, func(c *Config) {
 				c.Budget, c.Prices = budget, prices(t)
-				c.Notices = func(n Notice) {
+				c.Events = onNotice(func(n Notice) {
 					mu.Lock()
 					defer mu.Unlock()
 					reported = append(reported, n)
-				}
+				})
 			})
 			req := asked(1, 50, 50)[0]
 			worst, err := d.Worst(req)
@@ -122,7 +122,7 @@ func TestFreeModelsNeedNoUsage(t *testing.T) {
 	}
 	d := dispatcher(t, m, provider.Provider{}, func(c *Config) {
 		c.Budget, c.Prices = budget.New(llm.Dollar, 0), table
-		c.Notices = func(n Notice) { t.Errorf("reported %+v", n) }
+		c.Events = onNotice(func(n Notice) { t.Errorf("reported %+v", n) })
 	})
 	if resp, err := d.Ask(t.Context(), asked(1, 50, 50)[0]); err != nil || resp.Metadata.Estimated || resp.Metadata.Cost != 0 {
 		t.Errorf("%+v, %v", resp, err)
@@ -254,7 +254,7 @@ func TestNoTokens(t *testing.T) {
 			return &llm.Response{Text: "yes", TokenIDs: c.ids, PromptTokenIDs: c.prompt, Logprobs: c.logprobs, Finish: llm.FinishStop, Usage: llm.Usage{Input: 1, Output: 1}}, nil
 		})
 		var reported []string
-		d := dispatcher(t, m, provider.Provider{}, func(c *Config) { c.Notices = func(n Notice) { reported = append(reported, n.Text) } })
+		d := dispatcher(t, m, provider.Provider{}, func(c *Config) { c.Events = onNotice(func(n Notice) { reported = append(reported, n.Text) }) })
 		for range 3 {
 			req := asked(1, 10, 10)[0]
 			req.TokenIDs, req.Logprobs = c.asked, c.asked

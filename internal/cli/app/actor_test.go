@@ -197,7 +197,7 @@ func TestServerMoved(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "run.parley")
 	drain, stop := context.WithCancelCause(t.Context())
-	half := Play{Kinds: worlds.Standard(), Plan: rollouts(t, first), File: file, Tool: "test", Watch: func(e engine.Event) {
+	half := Play{Kinds: worlds.Standard(), Plan: rollouts(t, first), File: file, Tool: "test", Events: func(e Event) {
 		if e.Ended != nil && e.Ended.Episode == 5 {
 			stop(errors.New("enough"))
 		}

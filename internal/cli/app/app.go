@@ -75,10 +75,8 @@ type Config struct {
 	// Retry and Hedge are those of dispatch.Config.
 	Retry dispatch.Retry
 	Hedge dispatch.Hedge
-	// Rests, Outages and Notices are those of dispatch.Config.
-	Rests   func(replica.Rest)
-	Outages func(dispatch.Outage)
-	Notices func(dispatch.Notice)
+	// Events is that of dispatch.Config.
+	Events func(dispatch.Event)
 	// Levels remembers how many calls servers handle at once. Default: nothing is remembered.
 	Levels *dispatch.LevelStore
 	// Trust says which keys may go where. Default: a preset's to its own hosts, and any to
@@ -140,7 +138,7 @@ func Open(c Config) (*App, error) {
 		Batch:  c.Batch, Batches: c.Batches, Record: c.Record,
 		Hedge:  c.Hedge,
 		Levels: c.Levels,
-		Rests:  c.Rests, Outages: c.Outages, Notices: c.Notices,
+		Events: c.Events,
 	})
 	if err != nil {
 		return nil, err

@@ -57,6 +57,7 @@ func (p Play) OpenLots(begun *journal.Begun, name string, part func(whole llm.Mo
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.File, err)
 	}
+	p.Events = inOrder(p.Events)
 	p.prices, p.Reach = prices, nil // the files that the plan names are where the run file is
 	c, err := p.choose(&journal.Head{Begun: begun})
 	if err != nil {
@@ -79,8 +80,8 @@ func (p Play) OpenLots(begun *journal.Begun, name string, part func(whole llm.Mo
 	l.app, err = Open(Config{
 		Sim:       sim.Config{StandIns: sim.StandIns(plan.Kind)},
 		Providers: plan.Providers, Table: prices, Cache: plan.Cache, Answers: p.Answers, Concurrency: plan.Concurrency, Part: l.part, Shared: true,
-		Rests: p.Rests, Notices: p.notices(plan, false), Trust: p.Trust, Levels: p.Levels,
-		Retry: dispatch.Retry{Unreachable: plan.Unreachable}, Outages: func(o dispatch.Outage) { l.outage(p, o) },
+		Trust: p.Trust, Levels: p.Levels,
+		Retry: dispatch.Retry{Unreachable: plan.Unreachable}, Events: p.asked(plan, false, l.wake),
 	})
 	if err != nil {
 		return nil, err
@@ -163,11 +164,8 @@ func (l *Lots) Play(ctx, drain context.Context, j journal.Journal, lot engine.Lo
 	return engine.Run(ctx, c)
 }
 
-// outage reports that a provider cannot be reached, or is back.
-func (l *Lots) outage(p Play, o dispatch.Outage) {
-	if p.Outages != nil {
-		p.Outages(o)
-	}
+// wake lets lots look again which providers can be reached.
+func (l *Lots) wake() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for play := range l.plays {

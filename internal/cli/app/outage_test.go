@@ -26,10 +26,14 @@ func TestServerRestarts(t *testing.T) {
 	var mu sync.Mutex
 	var outages []dispatch.Outage
 	var started *http.Server
-	play := Play{Kinds: worlds.Standard(), Plan: farmPlan(t, []*rig{dies}), File: t.TempDir() + "/run.parley", Outages: func(o dispatch.Outage) {
+	play := Play{Kinds: worlds.Standard(), Plan: farmPlan(t, []*rig{dies}), File: t.TempDir() + "/run.parley", Events: func(e Event) {
+		o := e.Ask.Outage
+		if o == nil {
+			return
+		}
 		mu.Lock()
 		defer mu.Unlock()
-		outages = append(outages, o)
+		outages = append(outages, *o)
 		if o.Back || started != nil {
 			return
 		}

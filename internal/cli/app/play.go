@@ -20,7 +20,6 @@ import (
 	"parley/internal/ask/dialect"
 	"parley/internal/ask/dispatch"
 	"parley/internal/ask/dispatch/budget"
-	"parley/internal/ask/dispatch/replica"
 	"parley/internal/ask/price"
 	"parley/internal/ask/provider"
 	"parley/internal/ask/sim"
@@ -59,12 +58,8 @@ type Play struct {
 	Tool string
 	// Opened is called once, before play begins.
 	Opened func(Opened)
-	// Watch is called for each event of the engine.
-	Watch func(engine.Event)
-	// Rests is called when one of several servers of a model begins to rest, and when it is back.
-	Rests func(replica.Rest)
-	// Outages is called when the run waits for a provider that cannot be reached, and when it is back.
-	Outages func(dispatch.Outage)
+	// Events is called with everything that happens, by one goroutine at a time. Play waits for it. Default: nobody is told.
+	Events func(Event)
 	// PlanFile is the file of Plan, for questions and errors about its keys.
 	PlanFile string
 	// Places says where providers are described, by name, for errors about them. Default: where
@@ -75,8 +70,6 @@ type Play struct {
 	Trust *trust.Gate
 	// Levels remembers how many calls servers handle at once. Default: nothing is remembered.
 	Levels *dispatch.LevelStore
-	// Notices is called once for each fact about a model to know: before the first call for settings that it does not take.
-	Notices func(dispatch.Notice)
 	// Models answer for the providers of dialect go, by the provider's name.
 	Models map[string]llm.Model
 	// Remote plays the episodes in other processes. Default: this process plays them.
@@ -136,6 +129,7 @@ func IsUsage(err error) bool {
 // Run plays p until it is complete or must stop. When drain is done, Run begins nothing new
 // and records what is in flight. When ctx is done, it aborts. A complete file is only read.
 func (p Play) Run(ctx, drain context.Context) (*Summary, error) {
+	p.Events = inOrder(p.Events)
 	if p.Journal == nil {
 		if err := checkFile(p.File, p.MustExist); err != nil {
 			return nil, err
@@ -279,15 +273,19 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 	a, err := Open(Config{
 		Sim:       sim.Config{StandIns: sim.StandIns(plan.Kind)},
 		Providers: plan.Providers, Models: p.Models, Budget: plan.Budget, Spent: spentOf(head), AtRisk: atRiskOf(head), Prices: plan.Prices, Cache: plan.Cache,
-		Concurrency: plan.Concurrency, Batch: w.policy, Batches: w.open, Record: w.record, Rests: p.Rests, Notices: p.notices(plan, !done), Trust: p.Trust, Levels: p.Levels,
-		Retry: dispatch.Retry{Unreachable: plan.Unreachable}, Outages: func(o dispatch.Outage) { p.outage(o, changed.Load()) },
+		Concurrency: plan.Concurrency, Batch: w.policy, Batches: w.open, Record: w.record, Trust: p.Trust, Levels: p.Levels,
+		Retry: dispatch.Retry{Unreachable: plan.Unreachable}, Events: p.asked(plan, !done, func() {
+			if f := changed.Load(); f != nil {
+				(*f)()
+			}
+		}),
 	})
 	if err != nil {
 		return nil, err
 	}
 	c := engine.Config{
 		Journal: journalOf(store, choice, done), Begun: p.begun(plan, a.prices, head), Kind: plan.Kind, Plan: choice.Stages, Models: a,
-		Wave: plan.Pace == "wave", Live: plan.Live, Calls: plan.Concurrency, Drain: drain, Watch: p.Watch, Remote: p.Remote,
+		Wave: plan.Pace == "wave", Live: plan.Live, Calls: plan.Concurrency, Drain: drain, Watch: func(e engine.Event) { p.Events(Event{Event: e}) }, Remote: p.Remote,
 	}
 	p.useBudget(a.Budget(), &c)
 	p.useTally(a, done)
@@ -447,16 +445,6 @@ func modelsOf(agents []world.Agent) []string {
 	return models
 }
 
-// outage reports that a provider cannot be reached, or is back.
-func (p Play) outage(o dispatch.Outage, changed *func()) {
-	if p.Outages != nil {
-		p.Outages(o)
-	}
-	if changed != nil {
-		(*changed)()
-	}
-}
-
 // begun returns how the run begins. That of a run that has begun is not used.
 func (p Play) begun(plan *planfile.Plan, prices *price.Table, head *journal.Head) (b journal.Begun) {
 	if head.Begun != nil {
@@ -483,8 +471,8 @@ func (p Play) repriced(a *App, plan *planfile.Plan, head *journal.Head, done boo
 		return nil
 	}
 	models := a.prices.Repriced(modelsOf(plan.Agents), head.Begun.Prices)
-	if len(models) > 0 && p.Notices != nil {
-		p.Notices(dispatch.Notice{Model: models[0], Text: "The price of " + strings.Join(models, ", ") +
+	if len(models) > 0 {
+		p.notice(dispatch.Notice{Model: models[0], Text: "The price of " + strings.Join(models, ", ") +
 			" has changed since the run began. The budget counts what was spent then, and counts calls from now on by the new price."})
 	}
 	return models
@@ -513,22 +501,24 @@ func droppedSettings(plan *planfile.Plan) []dispatch.Notice {
 	return out
 }
 
-// notices returns a function that passes notices on, but not those about settings of the plan's agents. If tell is set, it first passes
-// these on, all of them, with their places.
-func (p Play) notices(plan *planfile.Plan, tell bool) func(dispatch.Notice) {
-	if p.Notices == nil {
-		return nil
-	}
+func (p Play) notice(n dispatch.Notice) { p.Events(Event{Ask: dispatch.Event{Notice: &n}}) }
+
+// asked returns a function that passes on what happens between calls and providers, but not notices about settings of the plan's agents. If
+// tell is set, it first passes these on, all of them, with their places. changed is called after each outage.
+func (p Play) asked(plan *planfile.Plan, tell bool, changed func()) func(dispatch.Event) {
 	known := map[dispatch.Notice]bool{}
 	for _, n := range droppedSettings(plan) {
 		if tell {
-			p.Notices(n)
+			p.notice(n)
 		}
 		known[dispatch.Notice{Model: n.Model, Dropped: n.Dropped}] = true
 	}
-	return func(n dispatch.Notice) {
-		if !known[dispatch.Notice{Model: n.Model, Dropped: n.Dropped}] {
-			p.Notices(n)
+	return func(e dispatch.Event) {
+		if n := e.Notice; n == nil || !known[dispatch.Notice{Model: n.Model, Dropped: n.Dropped}] {
+			p.Events(Event{Ask: e})
+		}
+		if e.Outage != nil {
+			changed()
 		}
 	}
 }

@@ -195,7 +195,7 @@ func stoppedAt(large *planfile.Plan, replies int) func(*testing.T, string) {
 		ctx, stop := context.WithCancelCause(t.Context())
 		defer stop(nil)
 		n := 0
-		_, err := Play{Kinds: worlds.Standard(), Plan: large, File: file, Watch: func(e engine.Event) {
+		_, err := Play{Kinds: worlds.Standard(), Plan: large, File: file, Events: func(e Event) {
 			if e.Replied == nil {
 				return
 			}

@@ -15,7 +15,6 @@ import (
 	"parley/internal/ask/sim"
 	"parley/internal/ask/sim/simhttp"
 	"parley/internal/run/control"
-	"parley/internal/run/engine"
 	"parley/journal"
 	"parley/llm"
 	"parley/worlds"
@@ -246,7 +245,7 @@ func TestStateWaitsForNothing(t *testing.T) {
 					}
 				})
 			},
-			Watch: func(engine.Event) {
+			Events: func(Event) {
 				done := make(chan struct{})
 				go func() {
 					defer close(done)

@@ -13,7 +13,6 @@ import (
 
 	"parley/internal/ask/sim"
 	"parley/internal/ask/sim/simhttp"
-	"parley/internal/run/engine"
 	"parley/internal/run/planfile"
 	"parley/internal/run/runfile"
 	"parley/journal"
@@ -201,7 +200,7 @@ func TestOpenBatchesAreCollected(t *testing.T) {
 				}
 			}
 		}()
-	}, Watch: func(engine.Event) {}}
+	}}
 	sum, err := first.Run(t.Context(), drain)
 	if err != nil || sum.State != journal.Stopped || sum.Batches != 1 {
 		t.Fatalf("%+v, %v", sum, err)

@@ -123,6 +123,7 @@ type Config struct {
 
 // Event is something that happened. One field is set.
 type Event struct {
+	Began   *Began           // an episode began, or goes on; not of episodes that other processes play
 	Replied *journal.Replied // a call ended and is durable
 	Ended   *journal.Ended   // an episode ended and is durable
 	Staged  *journal.Staged  // a stage began
@@ -130,6 +131,9 @@ type Event struct {
 	Wave    int              // how many calls the wave has that is sent now
 	Closing int              // how many episodes are played to their end while no more begin
 }
+
+// Began is an attempt at an episode.
+type Began struct{ Episode, Attempt int }
 
 // Result is how a run ended, or how one process of it did.
 type Result struct {

@@ -94,6 +94,7 @@ func (r *run) begin(ctx context.Context, st step, players *sync.WaitGroup) (*str
 	if err != nil {
 		return nil, fmt.Errorf("episode %d: %w", n, err)
 	}
+	r.watch(Event{Began: &Began{n, ep.attempt}})
 	return r.first(ep, w), nil
 }
 

@@ -130,10 +130,12 @@ func TestHostileUsage(t *testing.T) {
 		up, prices := hostile(t, c.usage)
 		var mu sync.Mutex
 		var notices []dispatch.Notice
-		l := start(t, Config{Upstreams: []provider.Provider{up}, Prices: prices, Budget: llm.Dollars(0.002), Notices: func(n dispatch.Notice) {
+		l := start(t, Config{Upstreams: []provider.Provider{up}, Prices: prices, Budget: llm.Dollars(0.002), Events: func(e dispatch.Event) {
 			mu.Lock()
 			defer mu.Unlock()
-			notices = append(notices, n)
+			if e.Notice != nil {
+				notices = append(notices, *e.Notice)
+			}
 		}})
 		before := llm.Money(0)
 		for i := range 20 {

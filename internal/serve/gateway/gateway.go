@@ -100,9 +100,8 @@ type Config struct {
 	// Unreachable is how long to wait for a provider that cannot be reached. Default: 1 minute; negative: not
 	// at all.
 	Unreachable time.Duration
-	// Outages and Notices are those of dispatch.Config.
-	Outages func(dispatch.Outage)
-	Notices func(dispatch.Notice)
+	// Events is that of dispatch.Config.
+	Events func(dispatch.Event)
 	// Telemetry gets spans and metrics of calls. Default: none.
 	Telemetry *telemetry.Exporter
 }
@@ -234,7 +233,7 @@ func (g *Gateway) openDispatch(spent, atRisk llm.Money) error {
 	}
 	var err error
 	g.dispatch, err = dispatch.New(dispatch.Config{
-		Lanes: lanes, Prices: g.cfg.Prices, Budget: spending, Notices: g.cfg.Notices, Outages: g.cfg.Outages,
+		Lanes: lanes, Prices: g.cfg.Prices, Budget: spending, Events: g.cfg.Events,
 		// The gateway has its own deadlines: a stream that has begun may take any time.
 		Retry: dispatch.Retry{Attempts: g.cfg.Retries + 1, Deadline: -1, Unreachable: g.cfg.Unreachable},
 	})

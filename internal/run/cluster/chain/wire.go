@@ -351,7 +351,11 @@ func (e *encoder) encode(m *message, is any) ([]byte, error) {
 	case *journal.Begun:
 		form := begunForm{Begun: is}
 		if len(is.Measures) > 0 {
-			form.Measures, _ = json.Marshal(is.Measures) // it does not fail
+			measures, err := json.Marshal(is.Measures)
+			if err != nil {
+				return nil, err
+			}
+			form.Measures = measures
 		}
 		return encode(form)
 	case *journal.Staged:
@@ -369,7 +373,10 @@ func (e *encoder) encode(m *message, is any) ([]byte, error) {
 	case *journal.Ended:
 		ended := *is
 		if _, raw := is.Outcome.Data.(json.RawMessage); !raw && is.Outcome.Data != nil {
-			raw, _ := json.Marshal(is.Outcome.Data) // the engine has made it JSON before
+			raw, err := json.Marshal(is.Outcome.Data)
+			if err != nil {
+				return nil, err
+			}
 			ended.Outcome.Data = json.RawMessage(raw)
 		}
 		return encode(&ended)
