@@ -96,7 +96,7 @@ func TestGuides(t *testing.T) {
 		want        int
 	}{
 		{"start-a-plan.md", "", []string{"parley worlds", "parley init secrets"}, 5},
-		{"steer.md", "", []string{"parley run examples/secrets.yaml --out", "parley ctl study.parley wait"}, 2},
+		{"steer.md", "", []string{"parley run examples/secrets.yaml --out", "parley ctl study.parley wait"}, 3},
 		{"fork.md", "init secrets; run secrets.yaml", []string{"parley run", "parley fork secrets.parley --episode 3 --turn 2 --set lineup", "parley fork secrets.parley --episode 3 --turn 4", "parley fork rounds.parley"}, 4},
 	} {
 		t.Run(c.page, func(t *testing.T) {

@@ -29,7 +29,7 @@ func TestClusterRefused(t *testing.T) {
 		{"run PLAN --workers 2000000000", "--workers 2000000000: want 0 to 256"},
 		{"run PLAN --workers=-1", "--workers -1: want 0 to 256"},
 		{"run PLAN --workers 257 --detach", "--workers 257: want 0 to 256"},
-		{"resume OUT --workers 257", "--workers 257: want 0 to 256"},
+		{"run OUT --workers 257", "--workers 257: want 0 to 256"},
 		{"fork OUT --episode 0 --turn 1 --workers 257", "--workers 257: want 0 to 256"},
 		{"score OUT --with a.py:A --workers 257", "--workers 257: want 0 to 256"},
 		{"run PLAN --workers 1 --lease 1ms", "--lease 1ms: want 100ms to 24h"},
@@ -37,8 +37,8 @@ func TestClusterRefused(t *testing.T) {
 		{"run PLAN --workers 1 --lease 9999h", "--lease 9999h0m0s: want 100ms to 24h"},
 		{"run PLAN --listen 127.0.0.1:0 --cluster nats://127.0.0.1:1", "exclude each other"},
 		{"run PLAN --workers 2 --retain", "--retain needs --cluster"},
-		{"resume OUT --rebuild a1", "--rebuild needs --cluster"},
-		{"resume PLAN --rebuild a1 --cluster nats://127.0.0.1:1", "exists: resume it without --rebuild"},
+		{"run OUT --rebuild a1", "--rebuild needs --cluster"},
+		{"run PLAN --rebuild a1 --cluster nats://127.0.0.1:1", "exists: resume it without --rebuild"},
 		{"run PLAN --listen 0.0.0.0:0", "a certificate and a token are required"},
 		{"run PLAN --listen :0", "a certificate and a token are required"},
 		{"run PLAN --listen 127.0.0.1:99999", "want 0 to 65535"},
@@ -62,7 +62,7 @@ func TestClusterRefused(t *testing.T) {
 		{"worker --cluster nats://127.0.0.1:1 --concurrency 0", "--concurrency 0: want 1 to 1000000"},
 	} {
 		args := strings.Fields(strings.NewReplacer("PLAN", plan, "OUT", out, "USED", used.Addr().String()).Replace(c.args))
-		if args[0] == "run" {
+		if strings.HasPrefix(c.args, "run PLAN") && !strings.Contains(c.args, "--rebuild") {
 			args = append(args, "--out", out)
 		}
 		got := parley(t, token, args...)

@@ -115,7 +115,7 @@ func TestOtherFormats(t *testing.T) {
 		if err := os.WriteFile(file, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		for _, verb := range []string{"show", "resume"} {
+		for _, verb := range []string{"show", "run"} {
 			parley(t, State{}, verb, file).want(t, exit.Misuse).wantErr(t, "parley: "+file, want)
 		}
 		if read(t, file) != string(b) {

@@ -55,7 +55,7 @@ func TestProfiles(t *testing.T) {
 	}
 	// Nothing runs and nothing is left behind if a file cannot be written.
 	was := files()
-	old := filepath.Join(dir, "version--trace")
+	old := filepath.Join(dir, "worlds--trace")
 	for _, c := range []struct{ cpu, trace, want string }{
 		{"cpu", old, "--trace: " + old + " already exists; name another file\n"},
 		{"cpu", filepath.Join(dir, "no", "trace"), "does not exist: make it first"},

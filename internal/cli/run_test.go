@@ -406,7 +406,6 @@ func TestPricesFromAnyFolder(t *testing.T) {
 	if *third.Cost < *second.Cost || len(third.Repriced) != 1 || strings.Count(said, "parley: warning: The price of sim/small has changed since the run began") != 1 {
 		t.Errorf("%+v\n%s", third, said)
 	}
-	parley(t, State{}, "merge", run, filepath.Join("b", "merged.parley")).want(t, exit.Misuse).wantErr(t, "merged.parley: the plan of the run names p.json, relative to the folder of its file")
 }
 
 // TestPricesOutsideALinkedFolder: the folder of a run file may be a link, and its prices outside it.

@@ -167,7 +167,7 @@ providers: {lab: {dialect: openai, base_url: "http://127.0.0.1:1/v1", limits: {`
 // known to stop at max_tokens may answer with all of the context.
 func TestEstimateWaits(t *testing.T) {
 	t.Parallel()
-	prices, err := price.Read(strings.NewReader(`{"as_of": "2026-11-15", "models": {"lab/x": {"input": 0, "output": 10}, "lab/short": {"input": 0, "output": 10, "context": 1000}, "mistral/x": {"input": 0, "output": 10}}}`), "prices.json")
+	prices, err := price.Read(strings.NewReader(`{"as_of": "2026-11-15", "models": {"lab/x": {"input": 0, "output": 10}, "lab/short": {"input": 0, "output": 10, "context": 1000}, "groq/x": {"input": 0, "output": 10}}}`), "prices.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,13 +179,13 @@ func TestEstimateWaits(t *testing.T) {
 		"one on trust":  {"lab/x", "1", Room{"lab/x", 1, llm.Dollars(1.28), true}, 30, 3030},
 		"two and one":   {"lab/x", "3", Room{"lab/x", 3, llm.Dollars(1.28), true}, 30, 1030},
 		"known context": {"lab/short", "3", Room{"lab/short", 300, llm.Dollars(0.01), true}, 30, 40},
-		"known server":  {"mistral/x", "0.01", Room{"mistral/x", 10, llm.Dollars(0.001), false}, 300, 330},
+		"known server":  {"groq/x", "0.01", Room{"groq/x", 10, llm.Dollars(0.001), false}, 300, 330},
 	} {
 		c := Config{Prices: prices}
 		e := estimated(t, worlds.Standard(), `kind: secrets
 episodes: 100
 agents: {a: {model: `+want.model+`, max_tokens: 100}}
-providers: {lab: {dialect: openai, base_url: "http://10.0.0.1:1/v1", limits: {rpm: 100000}}, mistral: {limits: {rpm: 100000}}}
+providers: {lab: {dialect: openai, base_url: "http://10.0.0.1:1/v1", limits: {rpm: 100000}}, groq: {limits: {rpm: 100000}}}
 budget: `+want.budget+"\n", c)
 		if s := e.Time.Seconds; math.Abs(s.Low-want.low) > 0.5 || math.Abs(s.High-want.high) > 0.5 || len(e.Budget.Rooms) != 1 || e.Budget.Rooms[0] != want.room {
 			t.Errorf("%s: %+v, %+v, want %+v", name, e.Time, e.Budget.Rooms, want)

@@ -276,6 +276,7 @@ func (h *Hub) clear() error {
 const (
 	checkInterval = time.Second // between two looks at the server, or at the disk
 	neededRoom    = 16 << 20    // bytes that must fit on the disk before a node starts again
+	leastRoom     = 16 << 10    // bytes that must fit while it runs
 )
 
 // Keep serves until ctx is done, and closes the hub. A node whose disk is full, or refuses writes, stores nothing any more. Keep then
@@ -283,14 +284,14 @@ const (
 // when the node is back.
 func (h *Hub) Keep(ctx context.Context, tell func(problem error)) error {
 	for wait(ctx) {
-		if len(h.config.Join) == 0 || h.server.Load().JetStreamEnabled() {
-			continue
+		if len(h.config.Join) == 0 || h.server.Load().JetStreamEnabled() && checkRoom(h.config.Folder, leastRoom) == nil {
+			continue // not after every failed write does the server itself stop storing
 		}
 		h.stop()
-		why := checkRoom(h.config.Folder)
+		why := checkRoom(h.config.Folder, neededRoom)
 		tell(fmt.Errorf("node %s stopped: it cannot write to its folder %s%s. The others go on if two are left. Make room there for at least %d MB: the node then starts again by itself", h.config.Route, h.config.Folder, because(why), neededRoom>>20))
 		for wait(ctx) {
-			if checkRoom(h.config.Folder) == nil && h.restart() == nil {
+			if checkRoom(h.config.Folder, neededRoom) == nil && h.restart() == nil {
 				tell(nil)
 				break
 			}
@@ -325,15 +326,15 @@ func because(err error) string {
 	return " (" + err.Error() + ")"
 }
 
-// checkRoom writes a file into a folder and deletes it, to see whether there is room.
-func checkRoom(folder string) (err error) {
+// checkRoom writes a file of this size into a folder and deletes it, to see whether there is room.
+func checkRoom(folder string, size int) (err error) {
 	f, err := os.CreateTemp(folder, "room-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close(), os.Remove(f.Name())) }()
-	part := make([]byte, 1<<20)
-	for range neededRoom / len(part) {
+	part := make([]byte, min(size, 1<<20))
+	for range size / len(part) {
 		if _, err := f.Write(part); err != nil {
 			return err
 		}
