@@ -49,7 +49,10 @@ func (c *checkCmd) Run(ctx context.Context, s *State) error {
 	if isRunFile(c.Plan) {
 		return c.verify(ctx, s)
 	}
+	const episodes, latency = 32, 5 * time.Second // the defaults
 	switch {
+	case c.Bench && (c.Episodes != episodes || c.Latency != latency || c.Act):
+		return exit.Usagef("--episodes, --latency and --act are for estimates: with --bench, use --delay, --concurrency and --one-by-one")
 	case c.Episodes < 2:
 		return exit.Usagef("--episodes must be 2 or more: one episode does not show how much episodes differ")
 	case c.Latency <= 0:

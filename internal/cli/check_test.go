@@ -295,3 +295,13 @@ agents: {a: `+agent+`}
 		}
 	}
 }
+
+// TestBenchFlags checks that flags of estimates are not silently ignored by --bench.
+func TestBenchFlags(t *testing.T) {
+	t.Parallel()
+	plan := write(t, "plan.yaml", "kind: secrets\nagents: {a: sim/small}\n")
+	for _, flag := range []string{"--latency=1s", "--episodes=4", "--act"} {
+		parley(t, State{}, "check", plan, "--bench", flag).want(t, exit.Misuse).wantErr(t, "with --bench, use --delay")
+	}
+	parley(t, State{}, "check", plan, "--bench", "--delay", "1ms", "--one-by-one", "1").want(t, exit.OK).wantOut(t, "free pace")
+}

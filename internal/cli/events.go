@@ -7,6 +7,7 @@ import (
 
 	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
+	"parley/internal/kit/files"
 )
 
 // eventFile writes what happens in a run as JSON lines; nil writes nothing. A line that cannot be written does not stop the run.
@@ -23,6 +24,10 @@ func openEventFile(ctx context.Context, path string) (*eventFile, error) {
 	if path == "" {
 		return e, nil
 	}
+	// A slip must not append lines to a run file or a plan.
+	if old, err := os.Stat(path); isRunFile(path) || err == nil && old.Mode().IsRegular() && old.Size() > 0 && !beginsWithBrace(path) {
+		return nil, exit.Usagef("--events: %s is not a file of events: name another file", path)
+	}
 	var err error
 	if e.file, err = os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
 		return nil, exit.Usagef("--events: %w", err)
@@ -30,6 +35,18 @@ func openEventFile(ctx context.Context, path string) (*eventFile, error) {
 	e.log = slog.New(slog.NewJSONHandler(e, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	e.add = app.LogTo(ctx, e.log)
 	return e, nil
+}
+
+// beginsWithBrace reports whether a file begins as a JSON object does.
+func beginsWithBrace(path string) bool {
+	f, err := files.Open(path)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }() // read only
+	var first [1]byte
+	_, err = f.Read(first[:])
+	return err == nil && first[0] == '{'
 }
 
 // Write writes a line. The handler calls it for one line at a time.

@@ -53,6 +53,13 @@ func TestEvents(t *testing.T) {
 	if counts, _ := eventLines(t, file); counts["run resumed"] != 1 || counts["episode began"] != 7 || counts["run ended"] != 2 {
 		t.Errorf("%v", counts)
 	}
+	for _, other := range []string{plan, filepath.Join(dir, "plan.parley"), filepath.Join(dir, "new.parley")} { // a slip must not spoil them
+		before, _ := os.ReadFile(other)
+		parley(t, State{}, "run", plan, "--events", other).want(t, exit.Misuse).wantErr(t, "--events: "+other+" is not a file of events")
+		if after, _ := os.ReadFile(other); string(after) != string(before) {
+			t.Errorf("%s was changed", other)
+		}
+	}
 	parley(t, State{}, "run", plan, "--events", filepath.Join(dir, "no", "events.jsonl"), "--out", filepath.Join(dir, "other.parley")).want(t, exit.Misuse).wantErr(t, "--events: ")
 }
 
