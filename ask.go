@@ -15,6 +15,7 @@ import (
 
 	"parley/internal/ask/dispatch"
 	"parley/internal/ask/provider"
+	"parley/internal/ask/settings"
 	"parley/internal/cli/app"
 	"parley/llm"
 )
@@ -25,6 +26,8 @@ type AskerConfig struct {
 	Providers map[string]Provider
 	// Trust allows environment variables to be sent to hosts: see Run.
 	Trust []string
+	// Wrap wraps what answers for a provider: see Run.
+	Wrap func(provider string, next llm.Model) llm.Model
 	// Budget is the most that all calls together may cost. Default: no limit.
 	Budget llm.Money
 	// Prices is a file of prices that override the built-in ones. Default: none.
@@ -76,8 +79,11 @@ func NewAsker(c AskerConfig) (*Asker, error) {
 		}
 	}
 	a, err := app.Open(app.Config{
-		Providers: providers, Models: modelsOf(c.Providers), Trust: gate, Budget: c.Budget, Prices: c.Prices, Cache: c.Cache,
-		Concurrency: c.Concurrency, Retry: dispatch.Retry{Attempts: attempts, Unreachable: c.Unreachable},
+		Providers: providers, Models: modelsOf(c.Providers), Wrap: c.Wrap, Trust: gate,
+		Config: dispatch.Config{Settings: settings.Settings{
+			Budget: c.Budget, Prices: c.Prices, Cache: c.Cache, Limits: settings.Limits{Concurrency: c.Concurrency},
+			Retry: settings.Retry{Attempts: attempts, Unreachable: c.Unreachable},
+		}},
 	})
 	if err != nil {
 		return nil, wrap(err)

@@ -54,7 +54,7 @@ func questions(model string, n int) iter.Seq[*llm.Request] {
 // TestAskStorm asks a server that allows less than is asked for, and fails now and then.
 func TestAskStorm(t *testing.T) {
 	t.Parallel()
-	handler, err := simhttp.New(simhttp.Config{Lax: true, Sim: sim.Config{
+	handler, err := simhttp.New(simhttp.Config{Sim: sim.Config{
 		Limits: sim.Limits{RPM: 1800, Burst: time.Second, Concurrency: 8},
 		Faults: sim.Faults{sim.FaultError500: 0.2, sim.FaultOverloaded: 0.1, sim.FaultReset: 0.1},
 	}})

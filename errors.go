@@ -47,7 +47,7 @@ func (r Run) explain(err error) error {
 	if changed, ok := errors.AsType[*growth.ChangedError](err); ok {
 		c := *changed
 		c.Todo = "leave that out of Set, or play a plan into another File"
-		if r.PlanFile != "" || r.Plan.Kind != "" {
+		if r.PlanFile != "" || r.Plan.kind.Name != "" {
 			c.Todo = "name another File, or leave out the plan to resume the recorded one"
 		}
 		return &reworded{"parley: " + c.Error(), err}

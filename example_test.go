@@ -2,16 +2,19 @@ package parley_test
 
 import (
 	"context"
+	"encoding/csv"
 	"fmt"
 	"log"
 	"os"
 	"path/filepath"
+	"strconv"
+	"sync/atomic"
 
 	"parley"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
-	"parley/worlds"
+	"parley/worlds/secrets"
 )
 
 // polite is a model of one's own: a function.
@@ -21,15 +24,12 @@ func polite(context.Context, *llm.Request) (*llm.Response, error) {
 
 // Play a plan that is built in Go, with a function in one seat and a simulated model in the other.
 func ExamplePlay() {
+	plan := parley.For(secrets.Kind(), func(p *secrets.Params) { p.Messages = 2 })
+	plan.Agents = []world.Agent{{Name: "polite", Model: "mine/polite"}, {Name: "small", Model: "sim/small"}}
+	plan.Lineup = map[string]string{"first": "polite", "second": "small"}
+	plan.Episodes = 50
 	result, err := parley.Play(context.Background(), parley.Run{
-		Kinds: worlds.Standard(),
-		Plan: parley.Plan{
-			Kind:     "secrets",
-			Params:   map[string]any{"messages": 2},
-			Agents:   []world.Agent{{Name: "polite", Model: "mine/polite"}, {Name: "small", Model: "sim/small"}},
-			Lineup:   map[string]string{"first": "polite", "second": "small"},
-			Episodes: 50,
-		},
+		Plan:      plan,
 		Providers: map[string]parley.Provider{"mine": {Model: llm.Func(polite)}},
 	})
 	if err != nil {
@@ -58,7 +58,6 @@ func ExamplePlay_file() {
 	}
 	defer os.RemoveAll(dir)
 	run := parley.Run{
-		Kinds:    worlds.Standard(),
 		PlanFile: "examples/secrets.yaml",
 		Set:      []string{"plan.matrix.repeat=10", "limits.concurrency=8"},
 		File:     filepath.Join(dir, "secrets.parley"),
@@ -88,17 +87,72 @@ func ExamplePlay_file() {
 	// complete 20 of 20 episodes
 }
 
+// Wrap what answers: here with a header for each request, and a count of the answers that were cut off.
+func ExampleRun_wrap() {
+	plan := parley.For[secrets.Params](secrets.Kind(), nil)
+	plan.Agents = []world.Agent{{Name: "one", Model: "sim/small"}, {Name: "two", Model: "sim/large"}}
+	plan.Lineup = map[string]string{"first": "one", "second": "two"}
+	var requests, cut atomic.Int64
+	_, err := parley.Play(context.Background(), parley.Run{
+		Plan: plan,
+		Wrap: func(provider string, next llm.Model) llm.Model {
+			return llm.Func(func(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+				requests.Add(1)
+				req.Headers = map[string]string{"X-Project": "secrets"}
+				resp, err := next.Ask(ctx, req)
+				if err == nil && resp.Finish == llm.FinishLength {
+					cut.Add(1)
+				}
+				return resp, err
+			})
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(requests.Load(), "requests,", cut.Load(), "answers cut off")
+	// Output:
+	// 6 requests, 0 answers cut off
+}
+
+// Export what you need in the form that you need it: here the points of the first episodes as CSV.
+func ExampleReader_Episodes() {
+	ctx := context.Background()
+	memory := &journal.Memory{}
+	if _, err := parley.Play(ctx, parley.Run{PlanFile: "examples/secrets.yaml", Journal: memory}); err != nil {
+		log.Fatal(err)
+	}
+	table := csv.NewWriter(os.Stdout)
+	for episode, err := range parley.Read(memory).Episodes(ctx) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, score := range episode.Outcome.Scores {
+			if score.Name == "points" && episode.Number < 2 {
+				agent := episode.Spec.Lineup[score.Seat]
+				_ = table.Write([]string{strconv.Itoa(episode.Number), agent, fmt.Sprint(score.Value)})
+			}
+		}
+	}
+	table.Flush()
+	// Output:
+	// 0,small,0
+	// 0,large,0
+	// 1,large,3
+	// 1,small,0
+}
+
 // Read a run: here one that is kept in memory. Open does the same for a run file.
 func ExampleReader() {
 	ctx := context.Background()
 	memory := &journal.Memory{}
 	_, err := parley.Play(ctx, parley.Run{
-		Kinds: worlds.Standard(), PlanFile: "examples/secrets.yaml", Journal: memory,
+		PlanFile: "examples/secrets.yaml", Journal: memory,
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	run := parley.Read(memory, worlds.Standard()...)
+	run := parley.Read(memory)
 	defer run.Close()
 
 	revealing := 0

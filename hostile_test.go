@@ -116,8 +116,10 @@ func (c chat) World(*chatParams, world.Lineup) (world.World, error) {
 // run is a run of the kind that a model plays.
 func (c chat) run(t *testing.T, model string, own llm.Func) parley.Run {
 	t.Helper()
+	plan := parley.For[chatParams](world.Define(c), nil)
+	plan.Episodes, plan.Agents = 8, []world.Agent{{Name: "a", Model: model}}
 	r := parley.Run{
-		Kinds: []world.Kind{world.Define(c)}, File: runFile(t), Plan: parley.Plan{Kind: "chat", Episodes: 8, Agents: []world.Agent{{Name: "a", Model: model}}},
+		File: runFile(t), Plan: plan,
 		Providers: map[string]parley.Provider{"mine": {Model: own}},
 	}
 	if model == "" {

@@ -4,7 +4,7 @@
 // There are four entry points:
 //
 //   - Main is the whole command line, with your own kinds of worlds.
-//   - Play runs a plan, from a plan file or built in Go, with any provider's models or your own.
+//   - Play runs a plan, from a plan file or made by For, with any provider's models or your own.
 //   - Open reads a run file: episodes, transcripts, calls, and scores with their intervals.
 //   - NewAsker asks models directly, without a world.
 //
@@ -21,17 +21,28 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 
 	"golang.org/x/term"
 
 	"parley/internal/cli"
+	"parley/internal/kit/process"
+	"parley/internal/run/program"
 	"parley/world"
+	"parley/worlds"
 )
 
-// Main is the whole command line with these kinds of worlds. It takes its arguments from os.Args and ends the process.
+// Main is the whole command line with these kinds of worlds and those that come with Parley. It takes its arguments from os.Args and ends
+// the process.
 func Main(kinds ...world.Kind) {
+	if len(os.Args) > 2 && os.Args[1] == superviseVerb {
+		os.Exit(process.Supervise(os.Args[2:]))
+	}
+	if len(os.Args) > 2 && os.Args[1] == program.RelayVerb {
+		os.Exit(process.Relay(os.Args[2:]))
+	}
 	runtime.MemProfileRate = 0 // samples of allocations cost time; --memprofile turns them on
 	cli.TuneCollector(os.LookupEnv)
 	// Both signals are needed, one to drain and one to abort, so none may be lost.
@@ -47,9 +58,13 @@ func Main(kinds ...world.Kind) {
 	if err != nil {
 		settings = "" // without a home folder, nothing is remembered
 	}
+	var supervisor []string
+	if self, err := os.Executable(); err == nil && runtime.GOOS == "linux" {
+		supervisor = []string{self, superviseVerb}
+	}
 	code := cli.Main(context.Background(), cli.State{
 		Args:      os.Args[1:],
-		Kinds:     kinds,
+		Kinds:     withStandard(kinds),
 		Env:       os.LookupEnv,
 		Stdin:     stdin,
 		Stdout:    os.Stdout,
@@ -58,9 +73,25 @@ func Main(kinds ...world.Kind) {
 		ConfigDir: settings,
 		Signals:   signals,
 		Exit:      os.Exit,
+
+		Supervisor: supervisor,
 	})
 	os.Exit(code)
 }
+
+// withStandard adds the kinds that come with Parley to kinds, which replace those of the same name.
+func withStandard(kinds []world.Kind) []world.Kind {
+	all := slices.Clone(kinds)
+	for _, k := range worlds.Standard() {
+		if !slices.ContainsFunc(kinds, func(own world.Kind) bool { return own.Name == k.Name }) {
+			all = append(all, k)
+		}
+	}
+	return all
+}
+
+// superviseVerb makes a process of this program the supervisor of an agent that is a program. It is no command for users.
+const superviseVerb = "supervise-program"
 
 // stopWithOwner waits for the end of standard input, which the program that started this one holds open, and stops as at
 // a signal. The Python package uses it, so that its end or Ctrl-C in a notebook drains a run on every system.

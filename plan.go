@@ -1,6 +1,7 @@
 package parley
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,13 +20,12 @@ import (
 	"parley/world"
 )
 
-// Plan is a plan built in Go: the common keys of a plan file. Run.Set sets the others.
+// Plan is a plan made by For: the common keys of a plan file. Run.Set sets the others.
 type Plan struct {
-	// Kind is the name of one of the kinds of the run.
-	Kind string
-	// Params are the kind's: anything that is a JSON object, such as a map or json.RawMessage. A param
-	// that is left out has its default.
-	Params any
+	kind   world.Kind
+	params map[string]json.RawMessage // those that differ from the defaults
+	err    error
+
 	// Agents are the players. Each needs a unique name, and a model or a bot.
 	Agents []world.Agent
 	// Lineup maps each seat to the name of an agent.
@@ -38,9 +38,70 @@ type Plan struct {
 	Budget llm.Money
 }
 
+// For returns a plan of a kind, with params of the kind's own type: set changes those that are not to have their defaults. It may be nil.
+//
+//	plan := parley.For(secrets.Kind(), func(p *secrets.Params) { p.Messages = 2 })
+//	plan.Agents = []world.Agent{{Name: "small", Model: "sim/small"}}
+//
+// Play returns an error if P is another type than that of the kind's params.
+func For[P any](kind world.Kind, set func(params *P)) Plan {
+	p := Plan{kind: kind}
+	before, known := kind.Defaults().Pointer().(*P)
+	after, _ := kind.Defaults().Pointer().(*P)
+	if known && before == nil {
+		return p // its defaults cannot be made: Play says why
+	}
+	if !known {
+		p.err = fmt.Errorf("plan: For: the kind %s has params of type %T, not %T", kind.Name, kind.Defaults().Pointer(), before)
+		return p
+	}
+	if set != nil {
+		set(after)
+	}
+	if p.params, p.err = changed(reflect.ValueOf(before).Elem(), reflect.ValueOf(after).Elem()); p.err != nil {
+		p.err = fmt.Errorf("plan: params of %s: %w", kind.Name, p.err)
+	}
+	return p
+}
+
+// changed returns the fields of a struct that differ, as JSON. A value that writes itself as JSON is compared by its members.
+func changed(before, after reflect.Value) (map[string]json.RawMessage, error) {
+	params := map[string]json.RawMessage{}
+	if _, own := reflect.TypeAssert[json.Marshaler](after.Addr()); own || after.Kind() != reflect.Struct {
+		old, err := members(before.Interface())
+		if err != nil {
+			return nil, err
+		}
+		now, err := members(after.Interface())
+		maps.DeleteFunc(now, func(name string, value json.RawMessage) bool { return bytes.Equal(old[name], value) })
+		return now, err
+	}
+	for _, f := range reflect.VisibleFields(after.Type()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" || name == "-" || !f.IsExported() {
+			continue
+		}
+		value := after.FieldByIndex(f.Index).Interface()
+		if reflect.DeepEqual(before.FieldByIndex(f.Index).Interface(), value) {
+			continue
+		}
+		var err error
+		if params[name], err = json.Marshal(value); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+	}
+	return params, nil
+}
+
 // file writes p as a plan file in JSON.
 func (p Plan) file() (json.RawMessage, error) {
-	doc := map[string]any{"kind": p.Kind}
+	if p.err != nil {
+		return nil, p.err
+	}
+	if p.kind.Name == "" {
+		return nil, errors.New("plan: it has no kind: begin it with For")
+	}
+	doc := map[string]any{"kind": p.kind.Name}
 	agents := map[string]any{}
 	for i, a := range p.Agents {
 		if a.Name == "" {
@@ -62,12 +123,8 @@ func (p Plan) file() (json.RawMessage, error) {
 	if len(agents) > 0 {
 		doc["agents"] = agents
 	}
-	if p.Params != nil {
-		params, err := members(p.Params)
-		if err != nil {
-			return nil, fmt.Errorf("plan: Params: %w", err)
-		}
-		doc["params"] = params
+	if len(p.params) > 0 {
+		doc["params"] = p.params
 	}
 	if len(p.Lineup) > 0 {
 		doc["lineup"] = p.Lineup
@@ -178,8 +235,8 @@ func setsOf(providers map[string]Provider) ([]string, error) {
 
 // gateOf returns the gate that decides which keys go where. allowed holds VAR=HOST pairs.
 func gateOf(allowed []string) (*trust.Gate, error) {
-	gate := &trust.Gate{Env: os.LookupEnv, Command: func(_, value string) string {
-		return fmt.Sprintf("add %q to Trust", value)
+	gate := &trust.Gate{Env: os.LookupEnv, Command: func(values []string) string {
+		return "add " + strings.Trim(fmt.Sprintf("%q", values), "[]") + " to Trust"
 	}}
 	for _, one := range allowed {
 		grant, err := trust.ParseFlag(one)

@@ -3,7 +3,9 @@ package parley
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"parley/internal/ask/dispatch"
@@ -12,16 +14,18 @@ import (
 	"parley/internal/run/control"
 	"parley/internal/run/engine"
 	"parley/internal/run/planfile"
+	"parley/internal/run/results"
 	"parley/internal/run/seat"
 	"parley/journal"
 	"parley/llm"
 	"parley/stats"
 	"parley/world"
+	"parley/world/part"
 )
 
 // Run describes a run: what to play, and where to store it.
 type Run struct {
-	// Kinds are those that can be played, such as worlds.Standard().
+	// Kinds are those of your own that a plan file or the run file may name. Those that come with Parley are always there.
 	Kinds []world.Kind
 
 	// PlanFile is the plan file to play. Plan is a plan built in Go. Set one of them. Default: the plan in the run file.
@@ -47,6 +51,10 @@ type Run struct {
 	Drain context.Context //nolint:containedctx // a second signal, beside the context of Play
 	// Progress is called after each event, from one goroutine at a time. It must not block. Default: no calls.
 	Progress func(Progress)
+	// Wrap wraps what answers for a provider, by its name, so that you can add headers to a request, answer it from a cache or a model of your own,
+	// or look at answers. It is below limits, retries and the budget: each attempt passes it. It is called from many goroutines at once. With
+	// it, no batches are used. Default: nothing is wrapped.
+	Wrap func(provider string, next llm.Model) llm.Model
 	// Log receives what happens, as parley run --events writes it: episodes and waves as information, failures and outages as warnings, calls
 	// for debugging. Values may be hostile text. Default: nothing.
 	Log *slog.Logger
@@ -151,6 +159,16 @@ func (r Run) prepare(ctx context.Context) (app.Play, error) {
 	if r.File != "" && r.Journal != nil {
 		return app.Play{}, errors.New("parley: File and Journal are both set: leave one out")
 	}
+	if plan := r.Plan.kind; plan.Name != "" {
+		others := slices.DeleteFunc(slices.Clone(r.Kinds), func(k world.Kind) bool { return k.Name == plan.Name })
+		r.Kinds = append(others, plan)
+	}
+	r.Kinds = withStandard(r.Kinds)
+	for _, k := range r.Kinds {
+		if err := part.Check(k); err != nil {
+			return app.Play{}, fmt.Errorf("parley: kind %s: %w", k.Name, err)
+		}
+	}
 	gate, err := gateOf(r.Trust)
 	if err != nil {
 		return app.Play{}, err
@@ -166,7 +184,7 @@ func (r Run) prepare(ctx context.Context) (app.Play, error) {
 	}
 	p := app.Play{
 		Plan: plan, PlanFile: r.PlanFile, Kinds: r.Kinds, File: r.File, Journal: r.Journal, Tool: cli.Version(),
-		Models: modelsOf(r.Providers), Trust: gate, Places: map[string]string{},
+		Config: app.Config{Models: modelsOf(r.Providers), Wrap: r.Wrap, Trust: gate}, Places: map[string]string{},
 	}
 	for name := range r.Providers {
 		p.Places[name] = location(name)
@@ -198,11 +216,8 @@ func (r Run) prepare(ctx context.Context) (app.Play, error) {
 
 // progressOf returns the progress before this process.
 func progressOf(head *journal.Head, calls int) Progress {
-	p := Progress{Ended: head.Ended.Len(), Failed: head.Ended.Failed(), Calls: calls, Cost: head.Spent}
-	for _, st := range head.Stages {
-		p.Episodes += st.Specs.Len()
-	}
-	return p
+	n := head.Episodes()
+	return Progress{Episodes: n.Total, Ended: n.Done(), Failed: n.Failed, Calls: calls, Cost: head.Spent}
 }
 
 // add updates the progress with an event.
@@ -212,7 +227,7 @@ func (p *Progress) add(e engine.Event) Progress {
 		p.Episodes = max(p.Episodes, st.First+st.Specs.Len())
 	}
 	if e.Replied != nil {
-		if e.Replied.Request != nil && e.Replied.Act == nil {
+		if e.Replied.Kind() == journal.Ask {
 			p.Calls++
 		}
 		p.Cost = p.Cost.Plus(e.Replied.Cost())
@@ -237,11 +252,14 @@ func resultOf(s *app.Summary) *Result {
 	if s.Fault != nil {
 		r.Fault = s.Fault.String()
 	}
-	for _, one := range s.Scores {
-		r.Scores = append(r.Scores, Estimate{
-			Score: one.Score, Cell: one.Cell, Agent: one.Agent, Seat: one.Seat, Episodes: one.Episodes,
-			Mean: stats.Quantity{Value: one.Mean, Interval: one.Interval, N: one.N, Method: one.Method},
-		})
-	}
+	r.Scores = estimatesOf(s.Scores)
 	return r
+}
+
+// estimatesOf returns estimates as the library gives them.
+func estimatesOf(all []results.Estimate) (out []Estimate) {
+	for _, one := range all {
+		out = append(out, Estimate{Score: one.Score, Cell: one.Cell, Agent: one.Agent, Model: one.Model, Seat: one.Seat, Episodes: one.Episodes, Mean: one.Quantity()})
+	}
+	return out
 }

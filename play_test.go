@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -22,20 +23,20 @@ import (
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
-	"parley/worlds"
+	"parley/worlds/scenario"
+	"parley/worlds/secrets"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // duel is a run of two agents that a model of the test's plays, in memory.
 func duel(model llm.Func, episodes int) parley.Run {
+	plan := parley.For(secrets.Kind(), func(p *secrets.Params) { p.Messages = 2 })
+	plan.Episodes = episodes
+	plan.Agents = []world.Agent{{Name: "one", Model: "mine/a"}, {Name: "two", Model: "mine/b"}}
+	plan.Lineup = map[string]string{"first": "one", "second": "two"}
 	return parley.Run{
-		Kinds: worlds.Standard(),
-		Plan: parley.Plan{
-			Kind: "secrets", Params: map[string]any{"messages": 2}, Episodes: episodes,
-			Agents: []world.Agent{{Name: "one", Model: "mine/a"}, {Name: "two", Model: "mine/b"}},
-			Lineup: map[string]string{"first": "one", "second": "two"},
-		},
+		Plan:      plan,
 		Providers: map[string]parley.Provider{"mine": {Model: model}},
 	}
 }
@@ -87,11 +88,11 @@ func TestPlayGoesOn(t *testing.T) {
 			t.Fatalf("aborted: %+v, %v", result, err)
 		}
 	}
-	got := play(t, parley.Run{Kinds: worlds.Standard(), File: file, Providers: duel(words, 20).Providers}) // of its own plan
+	got := play(t, parley.Run{File: file, Providers: duel(words, 20).Providers}) // of its own plan
 	if got.Digest != want.Digest || got.State != journal.Complete || got.Calls != 80 || got.Asked != 80-calls {
 		t.Errorf("resumed: %+v, want the digest of %+v after %d calls", got, want, calls)
 	}
-	again := play(t, parley.Run{Kinds: worlds.Standard(), File: file, Providers: duel(words, 20).Providers})
+	again := play(t, parley.Run{File: file, Providers: duel(words, 20).Providers})
 	if again.Digest != want.Digest || again.Asked != 0 {
 		t.Errorf("complete, and played again: %+v", again)
 	}
@@ -217,7 +218,7 @@ func TestPlayBlocks(t *testing.T) {
 // TestPlayBudget wants a run to stop before it costs more than it may, and to go on with more.
 func TestPlayBudget(t *testing.T) {
 	t.Parallel()
-	r := parley.Run{Kinds: worlds.Standard(), PlanFile: "examples/secrets.yaml", Set: []string{"budget=0.008"}, File: runFile(t)}
+	r := parley.Run{PlanFile: "examples/secrets.yaml", Set: []string{"budget=0.008"}, File: runFile(t)}
 	got := play(t, r)
 	if got.State != journal.Stopped || got.Reason.Kind != journal.ByBudget || got.Cost > llm.Dollars(0.008) || got.Cost == 0 {
 		t.Errorf("%+v", got)
@@ -244,7 +245,7 @@ func TestPlayNoUsage(t *testing.T) {
 	r := duel(words, 10)
 	r.Plan.Budget, r.Set, r.AllowFiles = llm.Dollar, []string{"prices=" + prices}, []string{filepath.Dir(prices)}
 	got := play(t, r)
-	if got.State != journal.Stopped || got.Calls > 2 || !strings.Contains(got.Reason.Detail, "no max_tokens (an answer may have 128,000 tokens) sets aside ") || !strings.Contains(got.Reason.Detail, "set agents.one.max_tokens to at most ") {
+	if got.State != journal.Stopped || got.Calls > 2 || !strings.Contains(got.Reason.Detail, "no max_tokens (an answer may have 128,000 tokens) sets aside ") || !strings.Contains(got.Reason.Detail, "set agents.one.max_tokens, in a new run file, to at most ") {
 		t.Errorf("without a limit: %+v", got)
 	}
 	for i := range r.Plan.Agents {
@@ -274,10 +275,9 @@ func TestPlayRefuses(t *testing.T) {
 		change func(*parley.Run)
 		want   string
 	}{
-		"no kind":          {func(r *parley.Run) { r.Plan.Kind = "" }, "kind"},
-		"unknown kind":     {func(r *parley.Run) { r.Plan.Kind = "secret" }, "secrets"},
-		"two of a kind":    {func(r *parley.Run) { r.Kinds = append(r.Kinds, r.Kinds...) }, "two kinds"},
-		"no kinds":         {func(r *parley.Run) { r.Kinds = nil }, "kind"},
+		"two of a kind": {func(r *parley.Run) {
+			r.Plan, r.PlanFile, r.Kinds = parley.Plan{}, "examples/secrets.yaml", []world.Kind{secrets.Kind(), secrets.Kind()}
+		}, "two kinds"},
 		"nothing":          {func(r *parley.Run) { *r = parley.Run{} }, "nothing to play"},
 		"two plans":        {func(r *parley.Run) { r.PlanFile = "examples/secrets.yaml" }, "both set"},
 		"two places":       {func(r *parley.Run) { r.File, r.Journal = filepath.Join(dir, "x"), &journal.Memory{} }, "both set"},
@@ -304,14 +304,14 @@ func TestPlayRefuses(t *testing.T) {
 		"too few episodes":   {func(r *parley.Run) { r.Plan.Episodes = math.MinInt }, "episodes"},
 		"too many episodes":  {func(r *parley.Run) { r.Plan.Episodes = math.MaxInt }, "episodes"},
 		"less than no money": {func(r *parley.Run) { r.Plan.Budget = math.MinInt64 }, "budget"},
-		"params of a number": {func(r *parley.Run) { r.Plan.Params = 7 }, "parley: plan: Params: a value of type int is not a JSON object"},
-		"params of nothing":  {func(r *parley.Run) { r.Plan.Params = json.RawMessage("{") }, "Params"},
-		"params in a loop":   {func(r *parley.Run) { r.Plan.Params = func() {} }, "Params"},
-		"a wrong param":      {func(r *parley.Run) { r.Plan.Params = map[string]any{"mesages": 1} }, "messages"},
-		"a wrong key":        {func(r *parley.Run) { r.Set = []string{"limits.live_=1"} }, `parley: Set "limits.live_=1": limits.live_: unknown key`},
-		"a wrong override":   {func(r *parley.Run) { r.Set = []string{"episodes"} }, "KEY=VALUE"},
-		"a wrong trust":      {func(r *parley.Run) { r.Trust = []string{"KEY"} }, "VARIABLE=HOST"},
-		"a seat of nobody":   {func(r *parley.Run) { delete(r.Plan.Lineup, "second") }, "second"},
+		"params of another kind": {func(r *parley.Run) { r.Plan = parley.For(secrets.Kind(), func(*scenario.Params) {}) },
+			"parley: plan: For: the kind secrets has params of type *secrets.Params, not *scenario.Params"},
+		"no kind":          {func(r *parley.Run) { r.Plan = parley.Plan{Episodes: 1} }, "parley: plan: it has no kind: begin it with For"},
+		"a wrong param":    {func(r *parley.Run) { r.Plan = parley.For(secrets.Kind(), func(p *secrets.Params) { p.Messages = -1 }) }, "messages"},
+		"a wrong key":      {func(r *parley.Run) { r.Set = []string{"limits.live_=1"} }, `parley: Set "limits.live_=1": limits.live_: unknown key`},
+		"a wrong override": {func(r *parley.Run) { r.Set = []string{"episodes"} }, "KEY=VALUE"},
+		"a wrong trust":    {func(r *parley.Run) { r.Trust = []string{"KEY"} }, "VARIABLE=HOST"},
+		"a seat of nobody": {func(r *parley.Run) { delete(r.Plan.Lineup, "second") }, "second"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -378,5 +378,84 @@ func TestPlayProgress(t *testing.T) {
 	got := play(t, large)
 	if last.Calls != got.Calls || last.Ended != got.Ended || last.Episodes != got.Episodes || ended != 4 {
 		t.Errorf("%+v, want the counts of %+v", last, got)
+	}
+}
+
+// TestWrap: what wraps a provider sees every attempt, can add headers, answer by itself, and fail; its faults are failures of one call.
+func TestWrap(t *testing.T) {
+	t.Parallel()
+	var seen atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Team") == "blue" && r.Header.Get("X-From-Plan") == "mine" {
+			seen.Add(1)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"choices":[{"message":{"role":"assistant","content":"no"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`)
+	}))
+	defer server.Close()
+	run := func(wrap func(provider string, next llm.Model) llm.Model) *parley.Result {
+		r := duel(nil, 2)
+		r.Providers = map[string]parley.Provider{"mine": {BaseURL: server.URL}}
+		r.Set = []string{`providers.mine.headers={"X-From-Plan":"mine"}`}
+		r.Wrap = wrap
+		return play(t, r)
+	}
+	header := run(func(provider string, next llm.Model) llm.Model {
+		return llm.Func(func(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+			if provider != "mine" {
+				t.Errorf("it wraps %s", provider)
+			}
+			req.Headers = map[string]string{"x-team": "blue"}
+			return next.Ask(ctx, req)
+		})
+	})
+	if header.State != journal.Complete || header.Failed > 0 || int(seen.Load()) != header.Asked || header.Asked == 0 {
+		t.Errorf("%d of %d requests have the header: %+v", seen.Load(), header.Asked, header)
+	}
+	seen.Store(0)
+	own := run(func(string, llm.Model) llm.Model { return llm.Func(words) })
+	if own.Failed > 0 || own.Asked == 0 || seen.Load() > 0 {
+		t.Errorf("its own answers: %d requests reached the server: %+v", seen.Load(), own)
+	}
+	for name, wrap := range map[string]func(string, llm.Model) llm.Model{
+		"nothing": func(string, llm.Model) llm.Model { return nil },
+		"panics": func(string, llm.Model) llm.Model {
+			return llm.Func(func(context.Context, *llm.Request) (*llm.Response, error) { panic("mine") })
+		},
+		"a header that breaks the request": func(_ string, next llm.Model) llm.Model {
+			return llm.Func(func(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+				req.Headers = map[string]string{"X-Team": "blue\r\nX-From-Plan: forged"}
+				return next.Ask(ctx, req)
+			})
+		},
+	} {
+		r := duel(nil, 2)
+		r.Providers = map[string]parley.Provider{"mine": {BaseURL: server.URL}}
+		r.Wrap = wrap
+		got, err := parley.Play(t.Context(), r)
+		if err == nil && got.State == journal.Complete && got.Failed == 0 || seen.Load() > 0 {
+			t.Errorf("%s: %+v, %v; %d requests were sent", name, got, err, seen.Load())
+		}
+	}
+}
+
+// TestFor: a plan made by For has the params that its function changed, and only these, also if they are zero.
+func TestFor(t *testing.T) {
+	t.Parallel()
+	r := duel(words, 1)
+	r.Plan = parley.For(secrets.Kind(), func(p *secrets.Params) { p.Messages, p.Memory = 3, "short" })
+	r.Plan.Agents, r.Plan.Lineup = []world.Agent{{Name: "one", Model: "mine/a"}}, map[string]string{"first": "one", "second": "one"}
+	memory := &journal.Memory{}
+	r.Journal = memory
+	play(t, r)
+	head, err := parley.Read(memory).Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plan struct {
+		Params map[string]any
+	}
+	if err := json.Unmarshal(head.Begun.Plan, &plan); err != nil || plan.Params["messages"] != 3.0 {
+		t.Errorf("%s, %v", head.Begun.Plan, err)
 	}
 }

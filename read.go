@@ -25,14 +25,14 @@ type Reader struct {
 	files   []io.Closer
 }
 
-// Open opens a run file to read it. The kinds, such as worlds.Standard(), give the ranges of their scores, which intervals
-// depend on. You can also read a run of an unknown kind. The caller must call Close.
+// Open opens a run file to read it. The kinds are your own: they give the ranges of their scores, which intervals depend on. You can also
+// read a run of an unknown kind. The caller must call Close.
 func Open(file string, kinds ...world.Kind) (*Reader, error) {
 	store, err := runfile.OpenRead(file)
 	if err != nil {
 		return nil, wrap(err)
 	}
-	return &Reader{journal: store, kinds: kinds, files: []io.Closer{store}}, nil
+	return &Reader{journal: store, kinds: withStandard(kinds), files: []io.Closer{store}}, nil
 }
 
 // OpenAll opens several run files as one run: parts of one experiment, with consecutive episode numbers. An episode
@@ -42,7 +42,7 @@ func OpenAll(ctx context.Context, files []string, kinds ...world.Kind) (*Reader,
 	if len(files) == 0 {
 		return nil, errors.New("parley: no run files to read")
 	}
-	all := &Reader{kinds: kinds}
+	all := &Reader{kinds: withStandard(kinds)}
 	var sources []merge.Source
 	for _, file := range files {
 		r, err := Open(file, kinds...)
@@ -69,7 +69,7 @@ func Read(j journal.Journal, kinds ...world.Kind) *Reader {
 	if j == nil {
 		j = &journal.Memory{}
 	}
-	return &Reader{journal: j, kinds: kinds}
+	return &Reader{journal: j, kinds: withStandard(kinds)}
 }
 
 // Close closes the run files.
@@ -84,13 +84,7 @@ func (r *Reader) Close() error {
 
 // kind returns the kind of a run, if r has it in the version that was played.
 func (r *Reader) kind(head *journal.Head) world.Kind {
-	i := slices.IndexFunc(r.kinds, func(k world.Kind) bool {
-		return head.Begun != nil && k.Name == head.Begun.Kind && k.Version == head.Begun.KindVersion
-	})
-	if i < 0 {
-		return world.Kind{}
-	}
-	return r.kinds[i]
+	return head.Begun.KindAmong(r.kinds)
 }
 
 // Head reads everything about the run except its calls: its plan, its agents, its episodes, and how it last stopped.
@@ -146,18 +140,14 @@ func (r *Reader) Episodes(ctx context.Context) iter.Seq2[Episode, error] {
 }
 
 func (r *Reader) episode(ctx context.Context, head *journal.Head, n int, spec world.Spec) (Episode, error) {
-	e := Episode{Number: n, Spec: spec, State: Waiting}
-	if _, playing := head.Playing[n]; playing {
-		e.State = Playing
-	}
 	end, err := head.Ended.Outcome(ctx, r.journal, n)
 	if err != nil {
-		return e, wrap(err)
+		return Episode{}, wrap(err)
 	}
+	_, playing := head.Playing[n]
+	e := Episode{Number: n, Spec: spec, State: EpisodeState(runfile.StateOf(playing, end))}
 	if end != nil {
-		if e.State, e.Outcome = Ended, end.Outcome; e.Outcome.Failed != "" {
-			e.State = Failed
-		}
+		e.Outcome = end.Outcome
 	}
 	return e, nil
 }
@@ -241,16 +231,9 @@ func (r *Reader) Estimates(ctx context.Context, by ...Part) ([]Estimate, error) 
 		}
 		return ""
 	}
-	var out []Estimate
-	for _, s := range results.Outcomes(head, r.kind(head)).Scores(func(g results.Group) results.Group {
+	return estimatesOf(results.Outcomes(head, r.kind(head)).Estimates(func(g results.Group) results.Group {
 		return results.Group{Score: g.Score, Cell: only(ByCell, g.Cell), Agent: only(ByAgent, g.Agent), Model: only(ByModel, g.Model), Seat: only(BySeat, g.Seat)}
-	}) {
-		out = append(out, Estimate{
-			Score: s.Score, Cell: s.Cell, Agent: s.Agent, Model: s.Model, Seat: s.Seat,
-			Episodes: s.Sample.Episodes(), Mean: s.Estimate(),
-		})
-	}
-	return out, nil
+	})), nil
 }
 
 // Comparison compares one score of two groups.

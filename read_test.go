@@ -27,14 +27,14 @@ import (
 func recorded(t *testing.T, plan string, sets ...string) string {
 	t.Helper()
 	file := runFile(t)
-	play(t, parley.Run{Kinds: worlds.Standard(), PlanFile: filepath.Join("examples", plan), Set: sets, File: file})
+	play(t, parley.Run{PlanFile: filepath.Join("examples", plan), Set: sets, File: file})
 	return file
 }
 
 // open opens a run file for a test.
 func open(t *testing.T, file string) *parley.Reader {
 	t.Helper()
-	r, err := parley.Open(file, worlds.Standard()...)
+	r, err := parley.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestReadMeanwhile(t *testing.T) {
 			return
 		}
 		read = true
-		run, err := parley.Open(r.File, worlds.Standard()...)
+		run, err := parley.Open(r.File)
 		if err != nil {
 			t.Error(err)
 			return
@@ -204,7 +204,7 @@ func TestReadMeanwhile(t *testing.T) {
 func TestReadSeveral(t *testing.T) {
 	t.Parallel()
 	one, two := recorded(t, "secrets.yaml", "plan.matrix.repeat=5"), recorded(t, "secrets.yaml", "plan.matrix.repeat=5", "seed=9")
-	both, err := parley.OpenAll(t.Context(), []string{one, two, one}, worlds.Standard()...)
+	both, err := parley.OpenAll(t.Context(), []string{one, two, one})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,7 @@ func TestReadSeveral(t *testing.T) {
 	}
 	other := recorded(t, "secrets.yaml", "plan.matrix.repeat=1", "params.messages=1")
 	for _, files := range [][]string{{one, other}, {one, filepath.Join(t.TempDir(), "none.parley")}, nil} {
-		if _, err := parley.OpenAll(t.Context(), files, worlds.Standard()...); err == nil {
+		if _, err := parley.OpenAll(t.Context(), files); err == nil {
 			t.Errorf("%d files: no error", len(files))
 		}
 	}
@@ -279,7 +279,7 @@ func TestReadBroken(t *testing.T) {
 
 // readAll reads everything of a file.
 func readAll(ctx context.Context, file string) error {
-	run, err := parley.Open(file, worlds.Standard()...)
+	run, err := parley.Open(file)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,7 @@
 
 It serves one environment, "count": the agent is to say the next number, again and again.
 To serve one of your own, replace the class Count; the rest is the v1 protocol that
-docs/how-to/environments.md describes.
+docs/how-to/train.md describes.
 
     python3 examples/env_count.py --port 36663
 """

@@ -3,7 +3,7 @@
     GRPOTrainer(model, rollout_func=Rollouts().take, reward_funcs=reward, train_dataset=prompts, args=GRPOConfig(num_generations=8))
 
 The plan's params are `group: 8`, the same number, and `tokens: true`. TRL asks for whole groups, and takes the next ones that are complete: the dataset
-(`--shape trl-grpo`) only says how many. One process trains. It loads new weights into the model server itself: docs/how-to/trainer.md.
+(`--shape trl-grpo`) only says how many. One process trains. It loads new weights into the model server itself: docs/how-to/train.md.
 """
 
 import json

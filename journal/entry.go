@@ -3,6 +3,7 @@ package journal
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"parley/llm"
@@ -22,8 +23,11 @@ type Begun struct {
 
 	Kind        string
 	KindVersion int
-	Seed        uint64
-	Agents      []world.Agent
+	// Nested is the other kind whose episodes the kind plays, if there is one: see part.Nester.
+	Nested        string `json:",omitempty"`
+	NestedVersion int    `json:",omitempty"`
+	Seed          uint64
+	Agents        []world.Agent
 	// Fork is where the run was forked from, or nil.
 	Fork *Origin
 	// Plan is the resolved plan file: how the run was set up.
@@ -45,6 +49,26 @@ type Begun struct {
 	Measures []world.Measure `json:",omitempty"`
 	// Prices are the prices at the beginning, by model: null for one without a price. Workers get those of now.
 	Prices map[string]json.RawMessage `json:",omitempty"`
+}
+
+// KindAmong returns the kind of the run if it is among kinds in the version that was played, with the kind whose episodes it plays. Otherwise
+// it returns the zero kind.
+func (b *Begun) KindAmong(kinds []world.Kind) world.Kind {
+	if b == nil {
+		return world.Kind{}
+	}
+	find := func(name string, version int) (world.Kind, bool) {
+		i := slices.IndexFunc(kinds, func(k world.Kind) bool { return k.Name == name && k.Version == version })
+		if i < 0 {
+			return world.Kind{}, false
+		}
+		return kinds[i], true
+	}
+	k, _ := find(b.Kind, b.KindVersion)
+	if nested, ok := find(b.Nested, b.NestedVersion); ok && k.Name != "" {
+		k = k.With(nested)
+	}
+	return k
 }
 
 // Code is code that a plan names.

@@ -307,16 +307,10 @@ func (h *Head) count() {
 // Cost returns what the call cost this run: nothing, if it was copied from another. It is never
 // negative, whatever a file says.
 func (r *Replied) Cost() llm.Money {
-	switch {
-	case r.Copied:
-		return 0
-	case r.Response != nil:
-		return max(0, r.Response.Metadata.Cost)
-	case r.Error != nil:
-		return max(0, r.Error.Metadata.Cost)
-	default:
+	if r.Copied {
 		return 0
 	}
+	return max(0, r.Metadata().Cost)
 }
 
 // Reply returns what a world is given of r.

@@ -22,6 +22,7 @@ func (r *Request) Clone() *Request {
 	c.FrequencyPenalty, c.PresencePenalty = clonePointer(r.FrequencyPenalty), clonePointer(r.PresencePenalty)
 	c.Seed = clonePointer(r.Seed)
 	c.Stop, c.Fallbacks = slices.Clone(r.Stop), slices.Clone(r.Fallbacks)
+	c.Headers = maps.Clone(r.Headers)
 	c.Extra = maps.Clone(r.Extra)
 	for k, v := range c.Extra {
 		c.Extra[k] = json.RawMessage(bytes.Clone(v))

@@ -16,7 +16,7 @@ import (
 
 // notInDigest are the fields that say how to serve a request and cannot change its answer.
 func notInDigest() []string {
-	return []string{"Begun", "Prefix", "Session", "Order", "Deadline", "MaxCost", "Refers", "Fallbacks"}
+	return []string{"Headers", "Begun", "Prefix", "Session", "Order", "Deadline", "MaxCost", "Refers", "Fallbacks"}
 }
 
 // TestDigestOfEveryField changes every field of a request, however deep, and every
@@ -166,7 +166,7 @@ func walkMap(v reflect.Value, path string, visit func(path string)) {
 		value := v.MapIndex(key)
 		v.SetMapIndex(key, reflect.Value{})
 		visit(fmt.Sprintf("%s fewer %d", path, i))
-		v.SetMapIndex(key, reflect.ValueOf(json.RawMessage(`"other"`)))
+		v.SetMapIndex(key, reflect.ValueOf(`"other"`).Convert(v.Type().Elem()))
 		visit(fmt.Sprintf("%s[%v]", path, key))
 		v.SetMapIndex(key, value)
 	}

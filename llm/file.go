@@ -10,10 +10,10 @@ import (
 
 // File is a document or a recording in a message, by address or by content. MediaType says which of the two it is.
 type File struct {
-	Name      string // of a document, as paper.pdf. Some models see it.
-	URL       string // http(s) address; empty when Data is set
-	MediaType string // MediaPDF, MediaWAV or MediaMP3
-	Data      []byte
+	Name      string `json:"name,omitempty"`       // of a document, as paper.pdf. Some models see it.
+	URL       string `json:"url,omitempty"`        // http(s) address; empty when Data is set
+	MediaType string `json:"media_type,omitempty"` // MediaPDF, MediaWAV or MediaMP3
+	Data      []byte `json:"data,omitempty"`
 }
 
 // The types of files that messages can hold.

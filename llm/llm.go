@@ -102,6 +102,9 @@ type Request struct {
 	Refers bool `json:"-"`
 	// Fallbacks are models (provider/model) to ask in turn if this one cannot answer.
 	Fallbacks []string `json:"-"`
+	// Headers are sent with the request, in addition to the headers of its provider, which they replace if the name is the same. They are
+	// neither recorded nor part of the digest. A batch does not send them.
+	Headers map[string]string `json:"-"`
 }
 
 // Effort is how long a reasoning model may think, in the providers' common words.

@@ -38,9 +38,9 @@ type Message struct {
 
 // Part is a piece of a message: text, or an image or a file if one of them is set.
 type Part struct {
-	Text  string
-	Image *Image
-	File  *File
+	Text  string `json:"text,omitempty"`
+	Image *Image `json:"image,omitempty"`
+	File  *File  `json:"file,omitempty"`
 }
 
 // IsText reports whether p is text.
@@ -48,10 +48,10 @@ func (p *Part) IsText() bool { return p.Image == nil && p.File == nil }
 
 // Image is a picture, by address or by content.
 type Image struct {
-	URL       string // http(s) address; empty when Data is set
-	MediaType string // of Data: image/png, image/jpeg, image/gif, image/webp
-	Data      []byte
-	Detail    string // low, high, auto; if the provider knows it
+	URL       string `json:"url,omitempty"`        // http(s) address; empty when Data is set
+	MediaType string `json:"media_type,omitempty"` // of Data: image/png, image/jpeg, image/gif, image/webp
+	Data      []byte `json:"data,omitempty"`
+	Detail    string `json:"detail,omitempty"` // low, high, auto; if the provider knows it
 }
 
 // Thought is a piece of reasoning. Signature and Opaque are the provider's, to be sent back unchanged.

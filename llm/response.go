@@ -117,7 +117,6 @@ type Metadata struct {
 	Attempts  int    `json:"attempts,omitempty"`  // that reached a provider: retries, repairs and second attempts included
 	Cached    bool   `json:"cached,omitempty"`    // from our own cache: nothing was paid
 	Coalesced bool   `json:"coalesced,omitempty"` // shared with an equal call in flight: nothing was paid
-	Hedged    bool   `json:"hedged,omitempty"`    // a second attempt overtook the first
 	Parsed    string `json:"parsed,omitempty"`    // how the structured answer was read: native, tolerant, repaired
 
 	Cost      Money         `json:"cost,omitempty"`       // of all attempts together

@@ -3,15 +3,9 @@ package world
 import (
 	"context"
 	"encoding/json"
-)
 
-// CodeUser is for kinds whose params can name code that runs in other processes, such as an environment in Python.
-type CodeUser[P any] interface {
-	// Code lists the code that params name.
-	Code(params *P) []CodeName
-	// WithCode returns the kind with the code that a plan names and the user allows.
-	WithCode(codes Codes) Kind
-}
+	"parley/llm"
+)
 
 // Codes is the code that a plan names and the user allows.
 type Codes interface {
@@ -33,7 +27,8 @@ type Code interface {
 	End(session string)
 	// Workers returns how many processes run the code at most.
 	Workers() int
-	StandIn
+	// StandIn answers a request for the simulated provider, as part.StandIn does.
+	StandIn(model string, req *llm.Request, seed uint64) (text string, ok bool)
 }
 
 // CodeError is an error that code raised.
@@ -56,7 +51,7 @@ func (e *CodeError) Error() string {
 // Code lists the code that params name.
 func (k Kind) Code(p Params) []CodeName { return k.typeless().code(p) }
 
-// WithCode returns the kind with the code that its params name. A kind that is no CodeUser is returned as it is.
+// WithCode returns the kind with the code that its params name. A kind that is no part.CodeUser is returned as it is.
 func (k Kind) WithCode(codes Codes) Kind {
 	if d, ok := k.definition.(withCode); ok {
 		return d.WithCode(codes)
@@ -64,11 +59,11 @@ func (k Kind) WithCode(codes Codes) Kind {
 	return k
 }
 
-// withCode is the part of a CodeUser that needs no params.
+// withCode is the part of a part.CodeUser that needs no params.
 type withCode interface{ WithCode(codes Codes) Kind }
 
 func (t typed[P]) code(p Params) []CodeName {
-	d, ok := t.Definition.(CodeUser[P])
+	d, ok := t.Definition.(codeUser[P])
 	if !ok {
 		return nil
 	}

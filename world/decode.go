@@ -86,7 +86,7 @@ func unknownField(name string, data []byte, v any) error {
 	if _, ok := own[bare]; !ok {
 		return fmt.Errorf("unknown field %.60s", name)
 	}
-	return fmt.Errorf("unknown field %.60s%s", name, text.Want(bare, FieldNames(v)))
+	return fmt.Errorf("unknown field %.60s%s", name, text.Want(bare, text.FieldNames(v)))
 }
 
 // fieldPath returns the path of a field as it is written: without the embedded structs of v.
@@ -97,20 +97,6 @@ func fieldPath(path string, v any) string {
 		}
 	}
 	return path
-}
-
-// FieldNames lists the JSON names of a struct's fields, including those of embedded structs, in
-// alphabetical order.
-func FieldNames(v any) []string {
-	var names []string
-	for _, f := range reflect.VisibleFields(reflect.TypeOf(v).Elem()) {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name != "" && name != "-" && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 // Duration is a time in the params of a kind. Plan files and run files hold it with its unit, as 90s or 5m.

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"parley/internal/kit/text"
 )
 
 // Kind is a family of worlds, made by Define. Its methods have the names of the parts in this package, and
@@ -24,6 +26,7 @@ type Kind struct {
 	choosesModels, plans, external, restarts bool
 	bots                                     map[string]Bot
 	outside                                  []string
+	nested                                   *Kind // whose episodes it plays too; nil: none
 }
 
 // Params are the params of a kind, made by its Defaults or Read.
@@ -35,48 +38,65 @@ type Params struct {
 // Pointer returns the pointer to the kind's params struct, for code that handles the params of any kind by
 // reflection.
 func (p Params) Pointer() any {
-	if d, ok := p.pointer.(Dynamic); ok {
+	if d, ok := p.pointer.(dynamic); ok {
 		return d.Fields()
 	}
 	return p.pointer
 }
 
-// Dynamic is implemented by params whose fields are known only at run time, such as those of a world in another
-// language. They decode and encode themselves as JSON.
-type Dynamic interface {
-	// Fields returns a pointer to the struct that holds the fields, with the tags of params.
-	Fields() any
-}
-
-// Define makes a Kind of a definition and of the optional parts that the definition has. It panics if the
-// definition has an exported method that belongs to no part or has another signature, since the compiler cannot
-// find that. It also panics on a name that is not a lower-case word, a version below 1, and params that a run
-// file cannot hold: fields that are not exported, or have no json tag or a repeated one.
+// Define makes a Kind of a definition and of the optional parts that the definition has, those of package part included. It panics on a
+// name that is not a lower-case word, a version below 1, and params that a run file cannot hold: fields that are not exported, or have no
+// json tag or a repeated one.
 func Define[P any](d Definition[P]) Kind {
 	k := Kind{About: d.About(), definition: d, params: typed[P]{d}}
-	for _, err := range []error{k.About.Check(), checkMethods[P](d), checkParams(reflect.TypeFor[P]())} {
+	for _, err := range []error{k.About.Check(), checkParams(reflect.TypeFor[P]())} {
 		if err != nil {
 			panic(fmt.Sprintf("world: Define: kind %s: %v", k.Name, err))
 		}
 	}
-	_, k.choosesModels = d.(ModelChooser[P])
-	_, k.plans = d.(Planner[P])
-	if d, ok := d.(BotMaker); ok {
+	_, k.choosesModels = d.(modelChooser[P])
+	_, k.plans = d.(planner[P])
+	if d, ok := d.(botMaker); ok {
 		k.bots = d.Bots()
 	}
-	if d, ok := d.(Environment[P]); ok {
+	if d, ok := d.(environment[P]); ok {
 		k.external, k.outside = true, d.Outside()
 	}
-	if d, ok := d.(Restarter); ok {
+	if d, ok := d.(restarter); ok {
 		k.restarts = d.Restarts()
 	}
 	return k
 }
 
-// As returns a part of a kind that does not depend on params, such as a Storyteller, a StandIn or a Commander.
+// As returns a part of a kind that does not depend on params, such as a part.Storyteller or a part.StandIn.
 func As[T any](k Kind) (T, bool) {
 	part, ok := k.definition.(T)
 	return part, ok
+}
+
+// With returns k for a plan that plays episodes of another kind too: see Nester.
+func (k Kind) With(nested Kind) Kind {
+	k.nested = &nested
+	return k
+}
+
+// Of returns the kind of an episode: k, or the other kind whose episodes it plays.
+func (k Kind) Of(spec Spec) Kind {
+	if k.nested != nil && k.nested.Name == spec.Kind {
+		return *k.nested
+	}
+	k.nested = nil
+	return k
+}
+
+// All returns k and the other kind whose episodes it plays, if there is one.
+func (k Kind) All() []Kind {
+	if k.nested == nil {
+		return []Kind{k}
+	}
+	own := k
+	own.nested = nil
+	return []Kind{own, *k.nested}
 }
 
 // typeless returns the parts that take params.
@@ -114,47 +134,61 @@ func (k Kind) Measures(p Params) []Measure { return k.typeless().measures(p) }
 // Bots returns the kind's agents without a model, by name. Do not modify the map.
 func (k Kind) Bots() map[string]Bot { return k.bots }
 
-// Load reads the files that params name into params. See Loader.
+// Load reads the files that params name into params. See part.Loader.
 func (k Kind) Load(p Params, files Files) (advice []string, err error) {
 	return k.typeless().load(p, files)
 }
 
-// ChoosesModels reports whether the kind is a ModelChooser: Models may fill seats that a plan leaves empty.
+// ChoosesModels reports whether the kind is a part.ModelChooser: Models may fill seats that a plan leaves empty.
 func (k Kind) ChoosesModels() bool { return k.choosesModels }
 
 // Models maps seats to provider/model, as the loaded files ask for.
 func (k Kind) Models(p Params) map[string]string { return k.typeless().models(p) }
 
-// Plans reports whether the kind is a Planner. If not, each spec of a plan is one episode.
+// Plans reports whether the kind is a part.Planner. If not, each spec of a plan is one episode.
 func (k Kind) Plans() bool { return k.plans }
 
-// Plan decides which episodes to play, for a kind that is a Planner.
-func (k Kind) Plan(p Params, cell Spec, seed uint64) (Plan, error) {
-	return k.typeless().plan(p, cell, seed)
+// Plan decides which episodes to play, for a kind that is a part.Planner.
+func (k Kind) Plan(p Params, cell Spec, seed uint64) (Stages, error) {
+	return k.typeless().plan(p, cell, seed, k.nested)
 }
+
+// Nests reports whether the kind is a part.Nester.
+func (k Kind) Nests() bool { return k.typeless().nests() }
+
+// OtherModels returns the models that agents of some seats also have, for a kind that is a part.ModelTrier.
+func (k Kind) OtherModels(p Params) (models, seats []string) { return k.typeless().otherModels(p) }
+
+// Nested returns the plan that params name, for a kind that is a part.Nester. Nil: they name none.
+func (k Kind) Nested(p Params) *NestedPlan { return k.typeless().nested(p) }
 
 // Forecast describes what Plan may ask for.
 func (k Kind) Forecast(p Params, cell Spec, seed uint64) ([]Part, error) {
-	return k.typeless().forecast(p, cell, seed)
+	return k.typeless().forecast(p, cell, seed, k.nested)
 }
 
 // Uniform reports whether Plan makes the same of every deal, except for the deals of its specs.
 func (k Kind) Uniform(p Params) bool { return k.typeless().uniform(p) }
 
-// TaskName names the task that the params give to an episode. See TaskNamer.
+// Starts says what the kind starts. See part.Starter.
+func (k Kind) Starts(p Params) Starts { return k.typeless().starts(p) }
+
+// TaskName names the task that the params give to an episode. See part.TaskNamer.
 func (k Kind) TaskName(p Params) Task { return k.typeless().taskName(p) }
 
 // Status returns the progress of a run with these params. Nil: only the number of episodes is known.
 func (k Kind) Status(p Params) Status { return k.typeless().status(p) }
 
-// External reports whether the kind has an Environment.
+// External reports whether the kind has a part.Environment.
 func (k Kind) External() bool { return k.external }
 
-// Restarts reports whether an unfinished episode begins again when a run is resumed: the kind has an Environment, or
-// is a Restarter that says so.
-func (k Kind) Restarts() bool { return k.external || k.restarts }
+// Restarts reports whether an unfinished episode begins again when a run is resumed: the kind has a part.Environment, or
+// is a part.Restarter that says so, or the other kind whose episodes it plays.
+func (k Kind) Restarts() bool {
+	return k.external || k.restarts || k.nested != nil && k.nested.Restarts()
+}
 
-// Actor connects to the outside for the run with this id, as in Environment. The kind must be External.
+// Actor connects to the outside for the run with this id, as in part.Environment. The kind must be External.
 func (k Kind) Actor(p Params, run string) (Actor, error) { return k.typeless().actor(p, run) }
 
 // Local reports whether everything that params need is within this process.
@@ -163,7 +197,7 @@ func (k Kind) Local(p Params) bool { return k.typeless().local(p) }
 // Probe asks every server that params name.
 func (k Kind) Probe(ctx context.Context, p Params) []Presence { return k.typeless().probe(ctx, p) }
 
-// Identity returns params without those of Environment.Outside: two plans with equal identities are the same.
+// Identity returns params without those of part.Environment.Outside: two plans with equal identities are the same.
 func (k Kind) Identity(params json.RawMessage) json.RawMessage {
 	var all map[string]json.RawMessage
 	if len(k.outside) == 0 || json.Unmarshal(params, &all) != nil {
@@ -198,6 +232,7 @@ type untyped interface {
 }
 
 type untypedPlay interface {
+	parts() []reflect.Type
 	defaults() Params
 	seats(p Params) ([]string, error)
 	world(p Params, lineup Lineup) (World, error)
@@ -205,8 +240,11 @@ type untypedPlay interface {
 }
 
 type untypedPlan interface {
-	plan(p Params, cell Spec, seed uint64) (Plan, error)
-	forecast(p Params, cell Spec, seed uint64) ([]Part, error)
+	plan(p Params, cell Spec, seed uint64, nested *Kind) (Stages, error)
+	forecast(p Params, cell Spec, seed uint64, nested *Kind) ([]Part, error)
+	nests() bool
+	otherModels(p Params) (models, seats []string)
+	nested(p Params) *NestedPlan
 	uniform(p Params) bool
 	taskName(p Params) Task
 }
@@ -218,6 +256,7 @@ type untypedReading interface {
 }
 
 type untypedOutside interface {
+	starts(p Params) Starts
 	actor(p Params, run string) (Actor, error)
 	local(p Params) bool
 	probe(ctx context.Context, p Params) []Presence
@@ -265,6 +304,8 @@ func (t typed[P]) caught(part string, err *error) {
 	}
 }
 
+func (typed[P]) parts() []reflect.Type { return partsOf[P]() }
+
 func (t typed[P]) defaults() (p Params) {
 	p.pointer = (*P)(nil)
 	defer t.caught("Defaults", &p.err)
@@ -294,7 +335,7 @@ func (t typed[P]) world(p Params, lineup Lineup) (World, error) {
 }
 
 func (t typed[P]) load(p Params, files Files) ([]string, error) {
-	d, ok := t.Definition.(Loader[P])
+	d, ok := t.Definition.(loader[P])
 	if !ok {
 		return nil, nil
 	}
@@ -302,7 +343,7 @@ func (t typed[P]) load(p Params, files Files) ([]string, error) {
 }
 
 func (t typed[P]) models(p Params) map[string]string {
-	d, ok := t.Definition.(ModelChooser[P])
+	d, ok := t.Definition.(modelChooser[P])
 	if !ok {
 		return nil
 	}
@@ -322,16 +363,42 @@ func (t typed[P]) measured(p Params) ([]Measure, error) {
 	return try(t, p, "Measures", func(own *P) ([]Measure, error) { return d.Measures(own), nil })
 }
 
-func (t typed[P]) plan(p Params, cell Spec, seed uint64) (Plan, error) {
-	d, ok := t.Definition.(Planner[P])
+func (t typed[P]) nests() bool {
+	_, ok := t.Definition.(nester[P])
+	return ok
+}
+
+func (t typed[P]) otherModels(p Params) (models, seats []string) {
+	if d, ok := t.Definition.(modelTrier[P]); ok {
+		models = give(t, p, func(own *P) []string { models, seats = d.OtherModels(own); return models })
+	}
+	return models, seats
+}
+
+func (t typed[P]) nested(p Params) *NestedPlan {
+	d, ok := t.Definition.(nester[P])
+	if !ok {
+		return nil
+	}
+	return give(t, p, d.Nested)
+}
+
+func (t typed[P]) plan(p Params, cell Spec, seed uint64, nested *Kind) (Stages, error) {
+	if d, ok := t.Definition.(nester[P]); ok && nested != nil {
+		return try(t, p, "PlanNested", func(own *P) (Stages, error) { return d.PlanNested(own, *nested, cell, seed) })
+	}
+	d, ok := t.Definition.(planner[P])
 	if !ok {
 		return List(cell), nil
 	}
-	return try(t, p, "Plan", func(own *P) (Plan, error) { return d.Plan(own, cell, seed) })
+	return try(t, p, "Plan", func(own *P) (Stages, error) { return d.Plan(own, cell, seed) })
 }
 
-func (t typed[P]) forecast(p Params, cell Spec, seed uint64) ([]Part, error) {
-	d, ok := t.Definition.(Planner[P])
+func (t typed[P]) forecast(p Params, cell Spec, seed uint64, nested *Kind) ([]Part, error) {
+	if d, ok := t.Definition.(nester[P]); ok && nested != nil {
+		return try(t, p, "ForecastNested", func(own *P) ([]Part, error) { return d.ForecastNested(own, *nested, cell, seed) })
+	}
+	d, ok := t.Definition.(planner[P])
 	if !ok {
 		return nil, nil
 	}
@@ -339,12 +406,12 @@ func (t typed[P]) forecast(p Params, cell Spec, seed uint64) ([]Part, error) {
 }
 
 func (t typed[P]) uniform(p Params) bool {
-	d, ok := t.Definition.(UniformPlanner[P])
+	d, ok := t.Definition.(uniformPlanner[P])
 	return ok && give(t, p, d.Uniform)
 }
 
 func (t typed[P]) taskName(p Params) Task {
-	d, ok := t.Definition.(TaskNamer[P])
+	d, ok := t.Definition.(taskNamer[P])
 	own, err := t.of(p)
 	if !ok || err != nil {
 		return Task{}
@@ -353,15 +420,23 @@ func (t typed[P]) taskName(p Params) Task {
 }
 
 func (t typed[P]) status(p Params) Status {
-	d, ok := t.Definition.(StatusMaker[P])
+	d, ok := t.Definition.(statusMaker[P])
 	if !ok {
 		return nil
 	}
 	return give(t, p, d.Status)
 }
 
+func (t typed[P]) starts(p Params) (none Starts) {
+	d, ok := t.Definition.(starter[P])
+	if !ok {
+		return none
+	}
+	return give(t, p, d.Starts)
+}
+
 func (t typed[P]) actor(p Params, run string) (Actor, error) {
-	d, ok := t.Definition.(Environment[P])
+	d, ok := t.Definition.(environment[P])
 	if !ok {
 		return nil, fmt.Errorf("world: the kind %q has no environment", t.About().Name)
 	}
@@ -369,31 +444,80 @@ func (t typed[P]) actor(p Params, run string) (Actor, error) {
 }
 
 func (t typed[P]) local(p Params) bool {
-	if d, ok := t.Definition.(Prober[P]); ok {
+	if d, ok := t.Definition.(prober[P]); ok {
 		return give(t, p, d.Local)
 	}
-	_, external := t.Definition.(Environment[P])
+	_, external := t.Definition.(environment[P])
 	return !external
 }
 
 func (t typed[P]) probe(ctx context.Context, p Params) []Presence {
-	d, ok := t.Definition.(Prober[P])
+	d, ok := t.Definition.(prober[P])
 	if !ok {
 		return nil
 	}
 	return give(t, p, func(own *P) []Presence { return d.Probe(ctx, own) })
 }
 
-// checkMethods returns an error unless every exported method of a definition belongs to a part of a kind.
-func checkMethods[P any](d Definition[P]) error {
-	parts := []reflect.Type{
-		reflect.TypeFor[Definition[P]](), reflect.TypeFor[Measurer[P]](), reflect.TypeFor[BotMaker](), reflect.TypeFor[StandIn](), reflect.TypeFor[ToolCaller](),
-		reflect.TypeFor[Loader[P]](), reflect.TypeFor[Converter](), reflect.TypeFor[ModelChooser[P]](), reflect.TypeFor[Planner[P]](), reflect.TypeFor[UniformPlanner[P]](),
-		reflect.TypeFor[TaskNamer[P]](), reflect.TypeFor[StatusMaker[P]](), reflect.TypeFor[Reporter](), reflect.TypeFor[Storyteller](),
-		reflect.TypeFor[FileMaker](), reflect.TypeFor[Tabulator](), reflect.TypeFor[Marker](), reflect.TypeFor[Recorded](), reflect.TypeFor[Painter](), reflect.TypeFor[Environment[P]](),
-		reflect.TypeFor[Prober[P]](), reflect.TypeFor[Commander](), reflect.TypeFor[Restarter](), reflect.TypeFor[CodeUser[P]](),
+// The parts that take params or are needed to make a kind. Package part has them for authors, with what each is for. A test of it checks that
+// both are the same.
+type (
+	botMaker      interface{ Bots() map[string]Bot }
+	loader[P any] interface {
+		Load(params *P, files Files) (advice []string, err error)
 	}
-	own := reflect.TypeOf(d)
+	modelChooser[P any] interface {
+		Models(params *P) map[string]string
+	}
+	planner[P any] interface {
+		Plan(params *P, cell Spec, seed uint64) (Stages, error)
+		Forecast(params *P, cell Spec, seed uint64) ([]Part, error)
+	}
+	nester[P any] interface {
+		Nested(params *P) *NestedPlan
+		PlanNested(params *P, nested Kind, cell Spec, seed uint64) (Stages, error)
+		ForecastNested(params *P, nested Kind, cell Spec, seed uint64) ([]Part, error)
+	}
+	modelTrier[P any] interface {
+		OtherModels(params *P) (models, seats []string)
+	}
+	uniformPlanner[P any] interface{ Uniform(params *P) bool }
+	taskNamer[P any]      interface{ TaskName(params *P) Task }
+	statusMaker[P any]    interface{ Status(params *P) Status }
+	environment[P any]    interface {
+		Actor(params *P, run string) (Actor, error)
+		Outside() []string
+	}
+	restarter      interface{ Restarts() bool }
+	starter[P any] interface{ Starts(params *P) Starts }
+	prober[P any]  interface {
+		Local(params *P) bool
+		Probe(ctx context.Context, params *P) []Presence
+	}
+	codeUser[P any] interface {
+		Code(params *P) []CodeName
+		WithCode(codes Codes) Kind
+	}
+	dynamic interface{ Fields() any } // of params
+)
+
+// partsOf lists the parts of a kind that take params or are needed to make it.
+func partsOf[P any]() []reflect.Type {
+	return []reflect.Type{
+		reflect.TypeFor[Definition[P]](), reflect.TypeFor[Measurer[P]](), reflect.TypeFor[botMaker](), reflect.TypeFor[loader[P]](), reflect.TypeFor[modelChooser[P]](),
+		reflect.TypeFor[planner[P]](), reflect.TypeFor[nester[P]](), reflect.TypeFor[modelTrier[P]](), reflect.TypeFor[uniformPlanner[P]](), reflect.TypeFor[taskNamer[P]](), reflect.TypeFor[statusMaker[P]](),
+		reflect.TypeFor[environment[P]](), reflect.TypeFor[starter[P]](), reflect.TypeFor[prober[P]](), reflect.TypeFor[restarter](), reflect.TypeFor[codeUser[P]](),
+	}
+}
+
+// CheckMethods returns an error unless every exported method of the definition belongs to a part of a kind, with its signature: one of this
+// package, or one of more. The compiler cannot find that. part.Check has all.
+func (k Kind) CheckMethods(more ...reflect.Type) error {
+	if k.definition == nil {
+		return nil
+	}
+	parts := slices.Concat(k.params.parts(), more)
+	own := reflect.TypeOf(k.definition)
 	if own.Kind() != reflect.Pointer {
 		for m := range reflect.PointerTo(own).Methods() {
 			if !hasMethod(own, m.Name) {
@@ -414,10 +538,20 @@ func checkMethods[P any](d Definition[P]) error {
 			return fmt.Errorf("no part of a kind has a method %s: %s", name, meantOr(name, all))
 		}
 		if !own.Implements(parts[at]) {
-			return fmt.Errorf("the method %s does not fit %v, which has %s", name, parts[at], signatures(parts[at]))
+			return fmt.Errorf("the method %s does not fit %s, which has %s", name, partName(parts[at]), signatures(parts[at]))
 		}
 	}
 	return nil
+}
+
+// partName returns the name under which authors know a part: that of package part, where it is not exported here.
+func partName(t reflect.Type) string {
+	name, _, _ := strings.Cut(t.String(), "[")
+	own, here := strings.CutPrefix(name, "world.")
+	if !here || strings.ToUpper(own[:1]) == own[:1] {
+		return name
+	}
+	return "part." + strings.ToUpper(own[:1]) + own[1:]
 }
 
 func hasMethod(t reflect.Type, name string) bool {
@@ -427,7 +561,7 @@ func hasMethod(t reflect.Type, name string) bool {
 
 // meantOr suggests a similar method, or what to do with one of another purpose.
 func meantOr(name string, all []string) string {
-	if near := Nearest(name, all); near != "" {
+	if near := text.Nearest(name, all); near != "" {
 		return "did you mean " + near + "?"
 	}
 	return "make it a function, or do not export it"

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"parley/world"
+	"parley/world/exhibit"
+	"parley/world/part"
 	"parley/world/worldtest"
 )
 
@@ -26,24 +28,13 @@ func simple() worldtest.Simple[coins] {
 // full is a definition with a part of every sort that takes params.
 type full struct{ worldtest.Simple[coins] }
 
-var (
-	_ world.Loader[coins]         = full{}
-	_ world.ModelChooser[coins]   = full{}
-	_ world.Planner[coins]        = full{}
-	_ world.UniformPlanner[coins] = full{}
-	_ world.TaskNamer[coins]      = full{}
-	_ world.StatusMaker[coins]    = full{}
-	_ world.Environment[coins]    = full{}
-	_ world.Prober[coins]         = full{}
-)
-
 func (full) Measures(p *coins) []world.Measure { return make([]world.Measure, p.Count) }
 func (full) Load(p *coins, _ world.Files) ([]string, error) {
 	p.Count++
 	return []string{"less"}, nil
 }
 func (full) Models(p *coins) map[string]string { return map[string]string{"one": fmt.Sprint(p.Count)} }
-func (full) Plan(p *coins, cell world.Spec, _ uint64) (world.Plan, error) {
+func (full) Plan(p *coins, cell world.Spec, _ uint64) (world.Stages, error) {
 	return world.Repeat(cell, p.Count), nil
 }
 
@@ -61,7 +52,7 @@ func (full) Local(p *coins) bool { return p.Count == 3 }
 func (full) Probe(_ context.Context, p *coins) []world.Presence {
 	return make([]world.Presence, p.Count)
 }
-func (full) Story(world.Played, []world.TranscriptEntry) []world.Exhibit { return nil }
+func (full) Story(world.Played, []world.TranscriptEntry) []exhibit.Exhibit { return nil }
 
 type status struct{ *coins }
 
@@ -124,10 +115,10 @@ func TestKind(t *testing.T) {
 	if err != nil || len(advice) != 1 || p.Pointer().(*coins).Count != 4 {
 		t.Errorf("load: %v, %v, %+v", advice, err, p.Pointer())
 	}
-	if _, ok := world.As[world.Storyteller](whole); !ok {
+	if _, ok := world.As[part.Storyteller](whole); !ok {
 		t.Error("its story is not found")
 	}
-	if _, ok := world.As[world.Storyteller](none); ok {
+	if _, ok := world.As[part.Storyteller](none); ok {
 		t.Error("a kind that is not known has a story")
 	}
 }
@@ -165,16 +156,16 @@ type (
 	unexported struct{ worldtest.Simple[coins] }
 )
 
-func (misnamed) Mesures(*coins) []world.Measure                     { return nil }
-func (extra) Zzyzx()                                                {}
-func (mistyped) Story(world.Played, []world.Note) []world.Exhibit   { return nil }
-func (halfway) Plan(*coins, world.Spec, uint64) (world.Plan, error) { return nil, nil }
-func (ofOthers) TaskName(*struct{}) world.Task                      { return world.Task{} }
-func (*byPointer) Story(world.Played, []world.Note) []world.Exhibit { return nil }
-func (unexported) story()                                           {}
+func (misnamed) Mesures(*coins) []world.Measure                       { return nil }
+func (extra) Zzyzx()                                                  {}
+func (mistyped) Story(world.Played, []world.Note) []exhibit.Exhibit   { return nil }
+func (halfway) Plan(*coins, world.Spec, uint64) (world.Stages, error) { return nil, nil }
+func (ofOthers) TaskName(*struct{}) world.Task                        { return world.Task{} }
+func (*byPointer) Story(world.Played, []world.Note) []exhibit.Exhibit { return nil }
+func (unexported) story()                                             {}
 
-// TestDefineRefuses: a method that looks like a part of a kind but is not one stops the program when it starts.
-func TestDefineRefuses(t *testing.T) {
+// TestCheckRefuses: a method that looks like a part of a kind but is not one is refused.
+func TestCheckRefuses(t *testing.T) {
 	t.Parallel()
 	unexported{}.story()
 	for _, c := range []struct {
@@ -182,17 +173,17 @@ func TestDefineRefuses(t *testing.T) {
 		d    world.Definition[coins]
 		want string
 	}{
-		{"a slip in a name", misnamed{simple()}, "world: Define: kind coins: no part of a kind has a method Mesures: did you mean Measures?"},
-		{"another purpose", extra{simple()}, "world: Define: kind coins: no part of a kind has a method Zzyzx: make it a function, or do not export it"},
-		{"another signature", mistyped{simple()}, "world: Define: kind coins: the method Story does not fit world.Storyteller, which has Story(world.Played, []world.TranscriptEntry) []world.Exhibit"},
-		{"half of a part", halfway{simple()}, "which has Forecast(*world_test.coins, world.Spec, uint64) ([]world.Part, error) and Plan(*world_test.coins, world.Spec, uint64) (world.Plan, error)"},
+		{"a slip in a name", misnamed{simple()}, "no part of a kind has a method Mesures: did you mean Measures?"},
+		{"another purpose", extra{simple()}, "no part of a kind has a method Zzyzx: make it a function, or do not export it"},
+		{"another signature", mistyped{simple()}, "the method Story does not fit part.Storyteller, which has Story(world.Played, []world.TranscriptEntry) []exhibit.Exhibit"},
+		{"half of a part", halfway{simple()}, "which has Forecast(*world_test.coins, world.Spec, uint64) ([]world.Part, error) and Plan(*world_test.coins, world.Spec, uint64) (world.Stages, error)"},
 		{"params of another type", ofOthers{simple()}, "which has TaskName(*world_test.coins) world.Task"},
-		{"a pointer's method, of a pointer", &byPointer{simple()}, "the method Story does not fit world.Storyteller"},
-		{"a pointer's method, of a value", byPointer{simple()}, "world: Define: kind coins: the method Story has a pointer receiver: give Define a pointer"},
+		{"a pointer's method, of a pointer", &byPointer{simple()}, "the method Story does not fit part.Storyteller"},
+		{"a pointer's method, of a value", byPointer{simple()}, "the method Story has a pointer receiver: give Define a pointer"},
 		{"not exported", unexported{simple()}, ""},
 	} {
-		if got := refusal(c.d); !strings.Contains(got, c.want) || (c.want == "") != (got == "") {
-			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		if err := part.Check(world.Define(c.d)); (c.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}
 }

@@ -1,10 +1,5 @@
 package world
 
-import (
-	"encoding/json"
-	"iter"
-)
-
 // Files gives access to the files that params may name. Names are relative to the plan file's folder, with slashes.
 // The Files of a plan file also implement RowReader and FolderLister; those of a test need not.
 type Files interface {
@@ -16,18 +11,6 @@ type Files interface {
 	// another type are errors. Tags describe the fields as in params: json, doc, oneof. The Document is nil only if
 	// the file is not YAML.
 	YAML(name string, v any) (Document, error)
-}
-
-// RowReader reads datasets.
-type RowReader interface {
-	// Rows returns the rows of a json, jsonl, yaml or parquet file, each as JSON. It ends with the first error.
-	Rows(name string) iter.Seq2[json.RawMessage, error]
-}
-
-// FolderLister lists folders, for errors that suggest a name.
-type FolderLister interface {
-	// Folders returns the names of the folders in a folder.
-	Folders(in string) []string
 }
 
 // Document is a decoded file, for errors about keys that do not fit together.

@@ -9,13 +9,10 @@ import (
 	"sort"
 )
 
-// MaxEpisodes is the largest number of episodes of a run.
-const MaxEpisodes = math.MaxInt32
-
 // Specs is an immutable sequence of specs. It is stored in blocks, so a million episodes that differ only in their
 // deal take as much memory as one. The zero value is empty.
 //
-// Specs is also a Plan: it plays all of them in one stage.
+// Specs are also Stages: it plays all of them in one stage.
 type Specs struct {
 	blocks []block
 }

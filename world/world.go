@@ -1,19 +1,13 @@
-// Package world holds the vocabulary of play: the rules and what they ask (World, Table, Call, Reply, Outcome), who
-// plays (Agent, Lineup), and what is played (Kind, Spec, Plan).
+// Package world holds the vocabulary of play: the rules and what they ask (World, Table, Call, Reply, Outcome), who plays (Agent, Lineup), and
+// what is played (Kind, Spec, Stages). An author writes a Definition, and Define makes a Kind of it. What a kind can have besides is in package
+// part, and what it shows in package exhibit.
 //
-// A world is straight-line Go: it asks through its Table and continues when the replies have arrived. Its state is not
-// saved. To resume an episode, its world is played again from the beginning with the recorded replies, until these are
-// used up. This is what a pure fold over replies means in this module. Resuming, replaying and forking an episode all
-// work this way, on any machine.
+// A world is straight-line Go: it asks through its Table and continues when the replies have arrived. Its state is not saved. To resume an
+// episode, its world is played again from the beginning with the recorded replies. So a world may depend only on its params, its replies and
+// Table.Rand. It does no I/O, reads no clock, starts no goroutine, and does not depend on the order of a map.
 //
-// So a world may depend only on its params, its replies and Table.Rand. It does no I/O, reads no clock, starts no
-// goroutine, and does not depend on the order of a map.
-//
-// What the package promises: replies are in the order of their calls; strands of one episode never run at the same
-// time; two plays with the same Deal and the same replies have the same calls, notes and outcome.
-//
-// The package calls no model and keeps no record. The driver of a world (the engine, worldtest) does that through
-// Strand.
+// Replies are in the order of their calls; strands of one episode never run at the same time; two plays with the same Deal and the same replies
+// have the same calls, notes and outcome. The driver of a world (the engine, worldtest) calls models and keeps records, through Strand.
 package world
 
 import (
@@ -48,11 +42,17 @@ type Call struct {
 	Act *Act
 	// Offer helps a person to answer. Models do not get it, and it is not recorded.
 	Offer *Offer
+	// Work is what a program gets to work on, besides the question. Models, bots and people do not get it. It is not
+	// recorded: it follows from the params. The reply of a program then has a Done as its JSON.
+	Work *Work
 }
 
 // Offer helps a person to answer a question: a picture, and choices for the items of a list in the answer.
 type Offer struct {
-	Picture Figure `json:"picture,omitzero"`
+	// SVG is a picture, Alt the same in words, and Caption how to read it. Everything in it that could fetch or run something is removed.
+	SVG     string `json:"svg,omitempty"`
+	Alt     string `json:"alt,omitempty"`
+	Caption string `json:"caption,omitempty"`
 	// Field is the property of the answer that is a list of texts. Each choice adds at most one text to it.
 	Field   string   `json:"field,omitempty"`
 	Choices []Choice `json:"choices,omitempty"`
@@ -81,7 +81,7 @@ type Act struct {
 // of a model's failure stays in the journal, so that nobody can take it for an answer.
 type Reply struct {
 	Text      string          `json:"text,omitempty"`
-	JSON      json.RawMessage `json:"json,omitempty"` // the valid answer to a Schema, or the result of an act
+	JSON      json.RawMessage `json:"json,omitempty"` // the valid answer to a Schema, the result of an act, or what a program has Done
 	ToolCalls []llm.ToolCall  `json:"tool_calls,omitempty"`
 	Thoughts  []llm.Thought   `json:"thoughts,omitempty"`
 	Finish    llm.Finish      `json:"finish,omitempty"`
@@ -115,7 +115,8 @@ type Score struct {
 
 // TranscriptEntry is an entry of a transcript: a note, or a call with its reply.
 type TranscriptEntry struct {
-	Note *Note // nil: a call
+	Turn string // its name: 3, or 4.2/0 in a strand
+	Note *Note  // nil: a call
 	// Seat is the seat of the call, Agent who sat there, and Label its purpose.
 	Seat, Agent, Label string
 	Act                *Act // nil: an ask, or the call of a bot

@@ -18,7 +18,7 @@ import (
 func TestExamplesShowDefaults(t *testing.T) {
 	t.Parallel()
 	otherwise := []string{ // a first run is to be short, and to show what there is
-		"diplomacy.max_year", "diplomacy.rounds", "evolve.preset", "evolve.problems.validation", "rollout.group", "rollout.max_steps", "scenario.folder",
+		"diplomacy.max_year", "diplomacy.rounds", "evolve.preset", "evolve.problems.validation", "rollout.group", "rollout.max_steps", "scenario.folder", "task.tasks",
 	}
 	for _, k := range worlds.Standard() {
 		var plan struct{ Params map[string]any }

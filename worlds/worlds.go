@@ -10,6 +10,7 @@ import (
 	"parley/worlds/rollout"
 	"parley/worlds/scenario"
 	"parley/worlds/secrets"
+	"parley/worlds/task"
 )
 
 // Standard returns every kind, by name.
@@ -20,5 +21,6 @@ func Standard() []world.Kind {
 		rollout.Kind(),
 		scenario.Kind(),
 		secrets.Kind(),
+		task.Kind(),
 	}
 }

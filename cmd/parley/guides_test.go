@@ -85,46 +85,33 @@ func shows(t *testing.T, line, got, shown string) {
 	}
 }
 
-// TestGuides runs commands of the guides as they are written, in the order of the page, in a folder that has the examples.
-// first makes what a page takes for granted. What needs a key, another kind or a running process is left out.
-func TestGuides(t *testing.T) {
+// TestGuide runs commands of docs/how-to/run.md as they are written, in the order of the page, in a folder that has the examples.
+// What needs a key, another kind, the plan of its own section or a running process is left out.
+func TestGuide(t *testing.T) {
 	t.Parallel()
 	often(t)
-	for _, c := range []struct {
-		page, first string
-		runs        []string // the commands begin with these
-		want        int
-	}{
-		{"start-a-plan.md", "", []string{"parley worlds", "parley init secrets"}, 5},
-		{"steer.md", "", []string{"parley run examples/secrets.yaml --out", "parley ctl study.parley wait"}, 3},
-		{"fork.md", "init secrets; run secrets.yaml", []string{"parley run", "parley fork secrets.parley --episode 3 --turn 2 --set lineup", "parley fork secrets.parley --episode 3 --turn 4", "parley fork rounds.parley"}, 4},
-	} {
-		t.Run(c.page, func(t *testing.T) {
-			t.Parallel()
-			dir, ran := t.TempDir(), 0
-			if err := os.CopyFS(filepath.Join(dir, "examples"), os.DirFS(filepath.Join(tree, "examples"))); err != nil {
-				t.Fatal(err)
-			}
-			for command := range strings.SplitSeq(c.first, "; ") {
-				if command != "" {
-					shell(t, dir, append([]string{"parley"}, strings.Fields(command)...))
-				}
-			}
-			text, err := os.ReadFile(filepath.Join(tree, "docs/how-to", c.page))
-			if err != nil {
-				t.Fatal(err)
-			}
-			for line := range strings.Lines(string(text)) {
-				command, ok := strings.CutPrefix(line, "    ")
-				if ok && slices.ContainsFunc(c.runs, func(begin string) bool { return strings.HasPrefix(command, begin) }) {
-					shell(t, dir, quotedWords(command))
-					ran++
-				}
-			}
-			if ran != c.want {
-				t.Errorf("%d commands were found, want %d", ran, c.want)
-			}
-		})
+	runs := []string{ // the commands begin with these
+		"parley init secrets", "parley worlds", "parley run secrets.yaml", "parley run examples/secrets.yaml --out", "parley run examples/secrets.yaml --set",
+		"parley run other.parley", "parley report secrets.parley", "parley ctl study.parley wait", "parley fork secrets.parley --episode 3 --turn 4",
+		"parley fork secrets.parley --episode 3 --turn 2 --repeat", "parley fork rounds.parley", "parley compare same.parley",
+	}
+	dir, ran := t.TempDir(), 0
+	if err := os.CopyFS(filepath.Join(dir, "examples"), os.DirFS(filepath.Join(tree, "examples"))); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(tree, "docs/how-to/run.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		command, ok := strings.CutPrefix(line, "    ")
+		if ok && slices.ContainsFunc(runs, func(begin string) bool { return strings.HasPrefix(command, begin) }) {
+			shell(t, dir, quotedWords(command))
+			ran++
+		}
+	}
+	if want := 18; ran != want {
+		t.Errorf("%d commands were found, want %d", ran, want)
 	}
 }
 

@@ -29,8 +29,15 @@ import (
 const beParley = "PARLEY_TEST_BE_PARLEY"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(beParley) != "" {
+	if os.Getenv(beParley) != "" || len(os.Args) > 1 && os.Args[1] == "supervise-program" { // as Parley starts itself
 		main()
+		return
+	}
+	if len(os.Args) > 1 && os.Args[1] == beAgent {
+		if err := agent(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 		return
 	}
 	_ = flag.Set("test.parallel", "8") // most tests wait for other processes; go test -parallel sets another number
@@ -97,7 +104,7 @@ limits: {concurrency: %d}
 type summary struct {
 	State  string
 	Digest string
-	Calls  struct{ Total, Asked, Cached, Repeated int }
+	Calls  struct{ Total, Asked, Cached, Repeated, Programs int }
 	Cost   float64 `json:"cost_usd"`
 	Risked float64 `json:"at_risk_usd"`
 }

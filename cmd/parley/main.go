@@ -1,9 +1,6 @@
 // Command parley is the command line with the kinds of worlds that come with it.
 package main
 
-import (
-	"parley"
-	"parley/worlds"
-)
+import "parley"
 
-func main() { parley.Main(worlds.Standard()...) }
+func main() { parley.Main() }

@@ -57,7 +57,7 @@ func (c *counting) seen() (requests, open int) {
 }
 
 // TestKilledRepeats kills, or cuts off, one part of a cluster again and again, and a server counts the requests. No more calls are made again than
-// were in flight, none where workers and their log go on, and the summary says how many. Its log is the table of docs/how-to/cluster-failures.md.
+// were in flight, none where workers and their log go on, and the summary says how many. docs/how-to/cluster.md has its figures.
 func TestKilledRepeats(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -10,10 +10,11 @@ import (
 	"sync"
 	"testing"
 
+	"parley/internal/read/training"
 	"parley/internal/run/runfile"
+	"parley/worlds/rollout"
 	"parley/worlds/rollout/env"
 	"parley/worlds/rollout/envhttp"
-	"parley/worlds/rollout/training"
 )
 
 // arena is an environment server that counts the steps it is sent, by session and key.
@@ -131,7 +132,7 @@ func groupsIn(t *testing.T, file string) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	account, err := training.Each(t.Context(), s, training.Filter{}, func(g *training.Group) error {
+	account, err := training.Each(t.Context(), s, rollout.Kind(), training.Filter{}, func(g *training.Group) error {
 		if len(g.Members) != rolloutGroup || g.Short != "" {
 			t.Errorf("group %s has %d episodes: %s", g.ID, len(g.Members), g.Short)
 		}

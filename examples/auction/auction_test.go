@@ -33,7 +33,13 @@ func TestSecondPrice(t *testing.T) {
 	if got := string(turn.Notes[0].Data); got != `{"bid":70,"price":20,"round":1}` || turn.Notes[0].Seat != "bidder2" {
 		t.Errorf("sold to %s: %s", turn.Notes[0].Seat, got)
 	}
-	if turn.Outcome.Scores[0].Value != 0 || turn.Outcome.Scores[1].Value == 0 {
+	profit := map[string]float64{} // by seat
+	for _, s := range turn.Outcome.Scores {
+		if s.Name == "profit" {
+			profit[s.Seat] = s.Value
+		}
+	}
+	if profit["bidder1"] != 0 || profit["bidder2"] == 0 {
 		t.Errorf("scores %+v", turn.Outcome.Scores)
 	}
 }

@@ -1,8 +1,10 @@
 """The whole loop in one command: bots, pre-training, and GRPO in four ways, three of them made unable to learn well.
 
     python examples/grpo/loop.py --out grpo-loop
+    python examples/grpo/loop.py --out grpo-games --games --updates 20 --repeat 5 --at-once 15 --bots 3000
 
-It needs PyTorch and the program parley, and no network. It runs on a CPU in minutes; --large is for a GPU. The result is
+The second plays two games instead of mazes, the secrets of `kind: secrets` and the negotiation of haggle.py, each against the model as
+it was at first and against itself and its earlier versions. It needs PyTorch and the program parley, and no network. It runs on a CPU in minutes; --large is for a GPU. The result is
 results.json, reward.svg and a table on standard output. If it is stopped, run the same command again: it goes on.
 """
 
@@ -16,9 +18,19 @@ import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ARMS = {"all answers": [], "last answers only": ["--rows", "last"], "shuffled rewards": ["--shuffle"], "no updates": ["--frozen"]}
+# A small model can say these: it has a token for each.
+WORDS = ["acorn", "bridge", "candle", "drum", "eagle", "fern", "guitar", "hammer"]
+GAMES = {
+    "secrets": {"kind": "secrets", "params": {"messages": 2, "points": {"both": 3, "only_other": 1}, "forms": ["said"], "words": WORDS, "context": ["chat_history", "secret"]}},
+    "haggle": {"kind": "haggle.py:Haggle"},
+}
+# Who meets whom: the agents policy, which is trained, and rival, an earlier version.
+FIRST, SECOND, BOTH = {"first": "policy", "second": "rival"}, {"first": "rival", "second": "policy"}, {"first": "policy", "second": "policy"}
+AGAINST = {"the first model": ("vllm/tiny@v0", [FIRST, SECOND]), "itself": ("vllm/tiny@past", [FIRST, SECOND, BOTH])}
 COLOURS = {"all answers": "#0072b2", "last answers only": "#d55e00", "shuffled rewards": "#767676", "no updates": "#009e73"}
 
 
@@ -59,16 +71,16 @@ def listening(process, name):
 class Arm:
     """One training in one way: a model server, a run of Parley and a trainer."""
 
-    def __init__(self, name, flags, args, base, number):
-        part = os.path.join(args.out, f"{name.replace(' ', '-')}-{number}")
-        self.name, self.args, self.log = name, args, part + ".jsonl"
+    def __init__(self, args, name, flags, base, number, game=None, against=None):
+        part = os.path.join(args.out, "-".join([*(word.replace(" ", "-") for word in (game, against, name) if word), str(number)]))
+        self.name, self.args, self.log, self.game, self.against = name, args, part + ".jsonl", game, against
         port = port_of(part + ".yaml")
         self.server = subprocess.Popen([sys.executable, os.path.join(HERE, "serve.py"), base, "--port", str(port), *args.on], stdout=subprocess.PIPE, text=True)
         server = listening(self.server, "serve.py")
         plan = self.plan("train.yaml", part + ".yaml", server, seed=number + 2)
         self.eval, self.tested = self.plan("eval.yaml", part + "-eval.yaml", server), part + "-eval.parley"
         self.parley = subprocess.Popen(
-            [args.parley, "trainer", plan, "--addr", "127.0.0.1:0", "--max-ahead", str(args.groups), "--out", part + ".parley"],
+            [args.parley, "trainer", plan, *trust(args, game), "--addr", "127.0.0.1:0", "--max-ahead", str(args.groups), "--out", part + ".parley"],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.trainer = subprocess.Popen([
             sys.executable, os.path.join(HERE, "train.py"), base, "--trainer", listening(self.parley, "parley trainer"), "--server", server,
@@ -77,6 +89,15 @@ class Arm:
 
     def plan(self, name, path, server, seed=None):
         """Writes a plan for this server."""
+        if self.game:
+            trains = seed is not None
+            rival, lineups = AGAINST[self.against] if trains else AGAINST["the first model"]
+            return play(self.game, path, {
+                "seed": seed if trains else 1000, "providers": {"vllm": {"base_url": server + "/v1"}},
+                "agents": {"policy": {"model": "vllm/tiny", "max_tokens": 32, "temperature": 1, "trainable": trains},
+                           "rival": {"model": rival, "max_tokens": 32, "temperature": 1}},
+                "plan": {"matrix": {"lineups": lineups, "repeat": 100000 if trains else 256}}, **({"train": {"group": 8}} if trains else {}),
+            })
         with open(os.path.join(HERE, name)) as f:
             text = f.read().replace("http://127.0.0.1:8300/v1", server + "/v1").replace("{size: 3, moves: 12}", self.args.maze)
         if seed is not None:
@@ -92,13 +113,53 @@ class Arm:
         self.parley.wait()
         if failed:
             raise SystemExit(f"{self.name}: the trainer failed")
-        told = subprocess.run([self.args.parley, "run", self.eval, "--out", self.tested, "--quiet", "--json"], stdout=subprocess.PIPE, text=True)
+        told = subprocess.run([self.args.parley, "run", self.eval, *trust(self.args, self.game), "--out", self.tested, "--quiet", "--json"], stdout=subprocess.PIPE, text=True)
         self.server.terminate()
         self.server.wait()
-        if told.returncode:
+        if told.returncode not in (0, 1):  # 1: some episodes failed, as when nobody says anything
             raise SystemExit(f"{self.name}: the evaluation failed")
         with open(self.log) as f:
-            return [json.loads(line) for line in f], next(s["mean"] for s in json.loads(told.stdout)["agents"] if s["score"] == "reward")
+            return [json.loads(line) for line in f], next(s["mean"] for s in json.loads(told.stdout)["agents"] if s.get("agent") == "policy" and s["score"] in ("reward", "points"))
+
+
+def play(game, path, keys):
+    """Writes a plan of a game. What JSON is, is YAML too."""
+    with open(path, "w") as f:
+        json.dump({**GAMES[game], **keys}, f, indent=1)
+    return path
+
+
+def trust(args, game):
+    return ["--trust", "code=" + os.path.join(args.out, "haggle.py")] if game == "haggle" else []
+
+
+def games(args):
+    """Every game: bots, pre-training, and every way to train against everybody, in several trainings."""
+    shutil.copy(os.path.join(HERE, "haggle.py"), args.out)
+    sdk = os.path.join(HERE, "..", "..", "python", "src")
+    os.environ["PYTHONPATH"] = os.pathsep.join([sdk, os.environ["PYTHONPATH"]] if "PYTHONPATH" in os.environ else [sdk])
+    bases = {}
+    for game in GAMES:
+        part = os.path.join(args.out, game)
+        bases[game] = part + ".pt"
+        if os.path.exists(bases[game]):
+            continue
+        run(args.parley, "run", play(game, part + "-bots.yaml", {"seed": 1, "episodes": args.bots, "agents": {"bot": {"model": "sim/small"}}}), *trust(args, game), "--out", part + "-bots.parley", "--quiet")
+        run(args.parley, "trajectories", part + "-bots.parley", "--shape", "trl-sft", "--out", part + "-bots.jsonl", "--force")
+        run(sys.executable, os.path.join(HERE, "pretrain.py"), part + "-bots.jsonl", "--out", bases[game], "--epochs", "12", *args.size, *args.on)
+    arms = {name: flags for name, flags in ARMS.items() if name != "last answers only"}
+    return trainings(args, [(name, flags, bases[game], n, game, against) for n in range(args.repeat) for game in GAMES for against in AGAINST for name, flags in arms.items()])
+
+
+def trainings(args, todo):
+    """Trains in every way, some at once. Returns logs and means of the evaluations, by what was trained how."""
+    logs, tests = {}, {}
+    with ThreadPoolExecutor(args.at_once) as pool:
+        for (name, _, _, _, *game), (log, test) in zip(todo, pool.map(lambda one: Arm(args, *one).wait(), todo)):
+            key = f"{game[0]}, against {game[1]}: {name}" if game else name
+            logs.setdefault(key, []).append(log)
+            tests.setdefault(key, []).append(test)
+    return logs, tests
 
 
 # Student's t for a 95% interval of so many values.
@@ -155,6 +216,20 @@ def picture(logs, path):
         f.write("\n".join(out))
 
 
+def mazes(args):
+    """Bots, pre-training, and every way to train, in several trainings."""
+    base, part = os.path.join(args.out, "base.pt"), os.path.join(args.out, "bots")
+    with open(os.path.join(HERE, "bots.yaml")) as f:
+        text = f.read().replace("{size: 3, moves: 12}", args.maze).replace("episodes: 4000", f"episodes: {args.bots}")
+    with open(part + ".yaml", "w") as f:
+        f.write(text)
+    if not os.path.exists(base):
+        run(args.parley, "run", part + ".yaml", "--out", part + ".parley", "--quiet")
+        run(args.parley, "trajectories", part + ".parley", "--shape", "trl-sft", "--out", part + ".jsonl", "--force")
+        run(sys.executable, os.path.join(HERE, "pretrain.py"), part + ".jsonl", "--out", base, *args.size, *args.on)
+    return trainings(args, [(name, flags, base, n) for n in range(args.repeat) for name, flags in ARMS.items()])
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("--out", default="grpo-loop")
@@ -164,6 +239,8 @@ def main():
     p.add_argument("--repeat", type=int, default=1, help="trainings of each kind, which begin with the same model")
     p.add_argument("--at-once", type=int, default=len(ARMS), help="how many trainings at once")
     p.add_argument("--large", action="store_true", help="a larger model, larger mazes")
+    p.add_argument("--bots", type=int, help="how many episodes bots play for pre-training: 4000 by default, and 20000 with --large")
+    p.add_argument("--games", action="store_true", help="two games instead of mazes")
     p.add_argument("--device")
     args = p.parse_args()
     check_program(p, args)
@@ -172,39 +249,26 @@ def main():
     if args.large:
         args.maze, args.rate, size, bots = "{size: 4, moves: 20}", 2e-4, ["--width", "256", "--layers", "6"], 20000
     os.makedirs(args.out, exist_ok=True)
-    settings, asked = os.path.join(args.out, "settings.json"), json.dumps([args.maze, args.updates, args.groups, args.repeat])
+    args.size, args.bots = size, args.bots or bots
+    settings, asked = os.path.join(args.out, "settings.json"), json.dumps([args.games or args.maze, args.updates, args.groups, args.repeat, args.bots])
     if os.listdir(args.out):
         if not os.path.exists(settings) or open(settings).read() != asked:
             p.error(f"{args.out} has something else: name another folder with --out, so that old answers are not taken for new ones")
     with open(settings, "w") as f:
         f.write(asked)
-    base, began = os.path.join(args.out, "base.pt"), time.monotonic()
-    talk = os.path.join(args.out, "bots.jsonl")
-    plan = os.path.join(args.out, "bots.yaml")
-    with open(os.path.join(HERE, "bots.yaml")) as f:
-        text = f.read().replace("{size: 3, moves: 12}", args.maze).replace("episodes: 4000", f"episodes: {bots}")
-    with open(plan, "w") as f:
-        f.write(text)
-    if not os.path.exists(base):
-        run(args.parley, "run", plan, "--out", os.path.join(args.out, "bots.parley"), "--quiet")
-        run(args.parley, "trajectories", os.path.join(args.out, "bots.parley"), "--shape", "trl-sft", "--out", talk, "--force")
-        run(sys.executable, os.path.join(HERE, "pretrain.py"), talk, "--out", base, *size, *args.on)
-    logs, tests = {name: [] for name in ARMS}, {name: [] for name in ARMS}
-    todo = [(name, flags, n) for n in range(args.repeat) for name, flags in ARMS.items()]
-    for at in range(0, len(todo), args.at_once):
-        for arm in [Arm(name, flags, args, base, n) for name, flags, n in todo[at:at + args.at_once]]:
-            log, test = arm.wait()
-            logs[arm.name].append(log)
-            tests[arm.name].append(test)
+    began = time.monotonic()
+    logs, tests = games(args) if args.games else mazes(args)
     last = max(1, args.updates // 4)
-    picture(logs, os.path.join(args.out, "reward.svg"))
+    if not args.games:
+        picture(logs, os.path.join(args.out, "reward.svg"))
     with open(os.path.join(args.out, "results.json"), "w") as f:
         json.dump({"maze": args.maze, "updates": args.updates, "groups": args.groups, "seconds": time.monotonic() - began, "logs": logs, "tests": tests}, f)
-    print(f"\n{'trained on':20} {'first update':>14} {'last ' + str(last) + ' updates':>24} {'held-out mazes':>20}")
+    width = max(map(len, logs))
+    print(f"\n{'trained on':{width}} {'first update':>14} {'last ' + str(last) + ' updates':>24} {'held-out ' + ('games' if args.games else 'mazes'):>20}")
     for name, trainings in logs.items():
         (mean, half), (test, wide) = ending(trainings, last), interval(tests[name])
         held = f"{test:.3f} ± {wide:.3f}" if len(trainings) > 1 else f"{test:.3f}"
-        print(f"{name:20} {interval([log[0]['reward'] for log in trainings])[0]:>14.3f} {f'{mean:.3f} ± {half:.3f}':>24} {held:>20}")
+        print(f"{name:{width}} {interval([log[0]['reward'] for log in trainings])[0]:>14.3f} {f'{mean:.3f} ± {half:.3f}':>24} {held:>20}")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@
 
 POST /update_weights {"path": "FILE", "version": N} loads other weights between two batches. With "abort": true it first cuts
 off the answers in progress, which end with what they have and the finish reason "abort". POST /v1/completions continues such
-an answer: it takes a prompt as token ids. Answers say which version wrote them.
+an answer: it takes a prompt as token ids. Answers say which version wrote them. "past": {"5": "FILE"} of an update names earlier
+weights, which the model tiny@v5 then has; tiny@v0 is always there.
 """
 
 import argparse
@@ -20,8 +21,8 @@ import model as lm
 
 
 class Asked:
-    def __init__(self, prompt, limit, temperature):
-        self.prompt, self.limit, self.temperature = prompt, limit, temperature
+    def __init__(self, prompt, limit, temperature, past=None):
+        self.prompt, self.limit, self.temperature, self.past = prompt, limit, temperature, past
         self.ids, self.logprobs, self.version, self.finish, self.done = [], [], 0, "abort", threading.Event()
 
 
@@ -33,16 +34,18 @@ class Engine(threading.Thread):
         self.device, self.batch = lm.device(device), batch
         self.model, self.tokenizer = lm.load(path, self.device)
         self.version, self.answered = 0, 0
+        self.past = {0: lm.load(path, self.device)[0]}
         self.waiting, self.weights, self.cut = queue.Queue(), threading.Lock(), threading.Event()
 
-    def update(self, path, version, abort=False):
+    def update(self, path, version, abort=False, past=()):
+        earlier = {int(v): self.past.get(int(v)) or lm.load(file, self.device)[0] for v, file in dict(past).items()}
         kept = torch.load(path, map_location=self.device, weights_only=True)
         if abort:
             self.cut.set()
         with self.weights:
             self.cut.clear()
             self.model.load_state_dict(kept["weights"])
-            self.version = version
+            self.version, self.past = version, {**earlier, 0: self.past[0]}
 
     def run(self):
         while True:
@@ -54,18 +57,22 @@ class Engine(threading.Thread):
                 except queue.Empty:
                     break
             with self.weights, torch.inference_mode():
-                self.answer(asked)
+                for past in {a.past for a in asked}:
+                    self.answer([a for a in asked if a.past == past], past)
             for a in asked:
                 a.done.set()
 
-    def answer(self, asked):
+    def answer(self, asked, version):
+        model = self.model if version is None else self.past.get(version)
+        if model is None:
+            return  # it is not kept any more: the answers are empty, and aborted
         ids, there = lm.padded([a.prompt for a in asked], self.tokenizer.end, self.device)
         warm = torch.tensor([[max(a.temperature, 1e-4)] for a in asked], device=self.device)
         past, open_, context = None, set(range(len(asked))), self.model.shape["context"]
         for a in asked:
-            a.version = self.version
+            a.version = self.version if version is None else version
         while open_ and not self.cut.is_set():
-            logits, past = self.model(ids, there, past)
+            logits, past = model(ids, there, past)
             odds = torch.log_softmax(logits[:, -1].float() / warm, -1)
             drawn = torch.multinomial(odds.exp(), 1)
             chosen = odds.gather(1, drawn)
@@ -110,7 +117,7 @@ class Handler(BaseHTTPRequestHandler):
         try:
             body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
             if self.path == "/update_weights":
-                self.engine.update(body["path"], body["version"], body.get("abort", False))
+                self.engine.update(body["path"], body["version"], body.get("abort", False), body.get("past", {}))
                 return self.reply(200, {"version": self.engine.version})
             if self.path == "/v1/completions":
                 prompt = [int(n) for n in body["prompt"]]
@@ -120,11 +127,15 @@ class Handler(BaseHTTPRequestHandler):
                 return self.reply(404, {"error": {"message": "there is no " + self.path}})
             limit = body.get("max_completion_tokens") or body.get("max_tokens") or 16
             temperature = body.get("temperature", 1.0)
+            _, _, past = body.get("model", "tiny").partition("@v")
+            past = int(past) if past else None
+            if past is not None and past not in self.engine.past:
+                return self.reply(404, {"error": {"message": f"there is no version {past}"}})
         except (ValueError, KeyError, TypeError, OSError, RuntimeError) as e:
             return self.reply(400, {"error": {"message": f"{type(e).__name__}: {e}"}})
         if len(prompt) + 1 >= self.engine.model.shape["context"]:
             return self.reply(400, {"error": {"message": "the prompt exceeds the context length", "code": "context_length_exceeded"}})
-        asked = Asked(prompt, limit, temperature)
+        asked = Asked(prompt, limit, temperature, past)
         self.engine.waiting.put(asked)
         asked.done.wait()
         self.reply(200, self.answer(body, asked))

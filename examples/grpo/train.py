@@ -9,7 +9,8 @@ the model wrote in it becomes more likely or less. --rows last trains only the l
 --shuffle gives the rewards to other episodes, and --frozen changes nothing: three ways not to learn, to compare with.
 
 After each update it writes LOG.pt: the weights, the optimizer, the log and the cursor of the groups that it has trained on. If it is
-stopped or killed, run the same command again: it goes on from there, and no group is trained on twice or left out.
+stopped or killed, run the same command again: it goes on from there, and no group is trained on twice or left out. Every fifth version
+stays in a file of its own: agents with a model such as vllm/tiny@past play the last four of them.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import json
 import math
 import os
 import random
+import shutil
 import time
 import urllib.error
 import urllib.parse
@@ -25,6 +27,9 @@ import urllib.request
 import torch
 
 import model as lm
+
+
+KEEP = 5  # every how many updates a version is kept
 
 
 def ask(url, body=None, patience=120):
@@ -63,21 +68,25 @@ class Groups:
         return groups
 
 
+def seat(row):
+    return row["episode"], row["agent_id"]
+
+
 def samples(groups, args):
-    """Every part of every episode that was better or worse than its group, with its advantage."""
-    out, rewards = [], [list({row["episode"]: row["return"] for row in rows}.values()) for rows in groups]
-    given = {row["episode"]: row["advantage"] for rows in groups for row in rows}
+    """Every part of every seat of an episode that was better or worse than in its group, with its advantage."""
+    out, rewards = [], [list({seat(row): row["return"] for row in rows}.values()) for rows in groups]
+    given = {seat(row): row["advantage"] for rows in groups for row in rows}
     if args.shuffle:
         dealt = list(given.values())
         random.shuffle(dealt)
         given = dict(zip(given, dealt))
     for row in (row for rows in groups for row in rows):
-        if given[row["episode"]] == 0 or "tokens" not in row:
+        if given[seat(row)] == 0 or "tokens" not in row:
             continue
         mask = list(row["loss_mask"])
         if args.rows == "last":
             mask = [0] * row["answer_starts"][-1] + mask[row["answer_starts"][-1]:]
-        out.append((row["tokens"], mask, row["logprobs"], given[row["episode"]]))
+        out.append((row["tokens"], mask, row["logprobs"], given[seat(row)]))
     return out, rewards
 
 
@@ -162,8 +171,12 @@ def main():
 def announce(args, saved, version):
     """Tells the server which weights to use, and the trainer that it does."""
     if not args.frozen:
-        ask(args.server + "/update_weights", {"path": saved, "version": version})
-        ask(args.trainer + "/v1/weights", {"version": version})
+        files = {v: f"{saved}.v{v}" for v in range(0, version, KEEP) if v}
+        if version % KEEP == 0:
+            shutil.copyfile(saved, f"{saved}.v{version}")
+        past = dict(sorted(files.items())[-4:])
+        ask(args.server + "/update_weights", {"path": saved, "version": version, "past": past})
+        ask(args.trainer + "/v1/weights", {"version": version, "past": [0, *past]})
 
 
 def resume(saved, model, best, device):

@@ -15,6 +15,7 @@ import (
 	"parley/internal/ask/answer"
 	"parley/internal/ask/dispatch"
 	"parley/internal/ask/dispatch/budget"
+	"parley/internal/ask/settings"
 	"parley/internal/ask/sim"
 	"parley/internal/ask/trust"
 	"parley/internal/cli/app"
@@ -52,7 +53,6 @@ type askCmd struct {
 	Deadline    time.Duration `group:"care" placeholder:"DURATION" help:"Maximum time for a request, including waiting and retries."`
 	Unreachable time.Duration `group:"care" default:"2m" placeholder:"DURATION" help:"How long to wait for a provider that cannot be reached, such as one that is restarting; 0 fails at once. Default: ${default}."`
 	Fallback    []string      `group:"care" placeholder:"PROVIDER/MODEL" help:"Models to ask in this order if the first cannot answer."`
-	Hedge       float64       `group:"care" placeholder:"SHARE" help:"Send a call a second time once it is slower than this share of its model's calls, such as 0.95. Default: never."`
 
 	Out     string `group:"output" placeholder:"FILE" help:"Write the records to this file. Run the command again to ask only what is missing. Default: standard output."`
 	JSON    bool   `group:"output" name:"json" help:"Print JSON: the record of a prompt, or the summary of a file. The summary goes to standard error if the records go to standard output."`
@@ -141,8 +141,6 @@ func (c *askCmd) settings(s *State) (app.Config, error) {
 		return app.Config{}, exit.Usagef("--samples must be 1 or more")
 	case c.Retries < 0 || c.Deadline < 0 || c.Unreachable < 0:
 		return app.Config{}, exit.Usagef("--retries, --deadline and --unreachable must not be negative")
-	case c.Hedge < 0 || c.Hedge >= 1:
-		return app.Config{}, exit.Usagef("--hedge must be at least 0 and below 1, such as 0.95")
 	}
 	budget, err := budgetOf(c.Budget)
 	if err != nil {
@@ -166,11 +164,11 @@ func (c *askCmd) settings(s *State) (app.Config, error) {
 	return app.Config{
 		Sim:       sim.Config{StandIns: sim.StandIns(s.Kinds...)},
 		Trust:     keys,
-		Levels:    s.levels(),
 		Providers: providers,
-		Budget:    budget, Prices: c.Prices, Cache: cache,
-		Retry: dispatch.Retry{Attempts: c.Retries + 1, Unreachable: c.Unreachable}, Hedge: dispatch.Hedge{Percentile: c.Hedge},
-		Events: s.onEvent(!c.Quiet),
+		Config: dispatch.Config{Events: s.onEvent(!c.Quiet), Settings: settings.Settings{
+			Budget: budget, Prices: c.Prices, Cache: cache,
+			Retry: settings.Retry{Attempts: c.Retries + 1, Unreachable: c.Unreachable},
+		}},
 	}, err
 }
 
@@ -306,13 +304,16 @@ func (c *askCmd) sink(ctx context.Context, s *State, in string, ids bulk.Keyer, 
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Budget == 0 {
+	limit := cfg.Settings.Budget
+	if limit == 0 {
 		return out, nil
 	}
-	if cfg.Spent, err = out.Spent(); err != nil {
+	spent, err := out.Spent()
+	if err != nil {
 		return nil, errors.Join(err, out.Close())
 	}
-	cfg.Expose = out.Expose
+	cfg.Budget = budget.New(limit, spent)
+	cfg.Budget.Expose = out.Expose
 	return out, nil
 }
 

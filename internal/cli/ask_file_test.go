@@ -230,8 +230,8 @@ func TestStoppedBesideOtherAnswers(t *testing.T) {
 			if _, err := os.Stat(out + ".stale"); err == nil || strings.Contains(got.stderr, "moved") {
 				t.Errorf("something was moved: %s", got.stderr)
 			}
-			if f.settings.Spent != n*1000 {
-				t.Errorf("spent %v", f.settings.Spent)
+			if spent := f.settings.Budget.Sums().Spent; spent != n*1000 {
+				t.Errorf("spent %v", spent)
 			}
 			parley(t, echo().state(), "ask", old, "--out", out).want(t, exit.OK).wantErr(t, "0 answered, 60 kept from before")
 			if got := texts(t, out); !slices.Equal(got, all) {
@@ -244,8 +244,8 @@ func TestStoppedBesideOtherAnswers(t *testing.T) {
 			parley(t, f.state(), "ask", in, "--out", out, "--budget", "1").want(t, exit.OK).wantErr(t, "40 answered, 20 kept from before", "40 answers to requests that are gone or changed were moved to")
 			f = echo()
 			parley(t, f.state(), "ask", in, "--out", out, "--budget", "1").want(t, exit.OK).wantErr(t, "60 kept from before")
-			if f.settings.Spent != (n+40)*1000 {
-				t.Errorf("spent %v, want what the answers in both files cost", f.settings.Spent)
+			if f.settings.Budget.Sums().Spent != (n+40)*1000 {
+				t.Errorf("spent %v, want what the answers in both files cost", f.settings.Budget.Sums().Spent)
 			}
 		})
 	}
@@ -326,11 +326,12 @@ func put(t *testing.T, path, text string) {
 func TestCostOfFailures(t *testing.T) {
 	t.Parallel()
 	in, out := write(t, "in.jsonl", prompts("1", "2")), write(t, "out.jsonl", costlyFailure)
-	for i, want := range []llm.Money{500, 2500, 2500} {
+	const want = llm.Money(2500) // of the failure that the file begins with, and of two answers
+	for i := range 3 {
 		f := echo()
 		got := parley(t, f.state(), "ask", in, "--out", out, "--budget", "1").want(t, exit.OK)
-		if f.settings.Spent != want {
-			t.Errorf("run %d: spent %v before, want %v", i, f.settings.Spent, want)
+		if f.settings.Budget.Sums().Spent != want {
+			t.Errorf("run %d: spent %v, earlier runs included, want %v", i, f.settings.Budget.Sums().Spent, want)
 		}
 		if strings.Contains(got.stderr, "moved") {
 			t.Errorf("run %d: a failure is called an answer: %s", i, got.stderr)
@@ -352,8 +353,8 @@ func TestCutOffStaleFile(t *testing.T) {
 		put(t, out+".stale", whole+end)
 		f := echo()
 		parley(t, f.state(), "ask", write(t, "new.jsonl", prompts("1")), "--out", out, "--budget", "1").want(t, exit.OK).wantErr(t, "1 answers")
-		if f.settings.Spent != want+2000 {
-			t.Errorf("%q: spent %v, want %v", end, f.settings.Spent, want+2000)
+		if f.settings.Budget.Sums().Spent != want+2000 {
+			t.Errorf("%q: spent %v, want %v", end, f.settings.Budget.Sums().Spent, want+2000)
 		}
 		if lines := strings.Split(read(t, out+".stale"), "\n"); len(lines) != int(want/500)+2 || lines[0] != whole || !strings.Contains(lines[len(lines)-2], "echo: 2") {
 			t.Errorf("%q: the file has %q", end, lines)

@@ -136,7 +136,7 @@ func TestFlagsReachTheRequest(t *testing.T) {
 		"--seed", "4", "--samples", "2", "--schema", schema, "--deadline", "30s", "--fallback", "sim/large,ollama/x",
 		"--model", "lab/any", "--base-url", "http://127.0.0.1:1/v1", "--header", "X-A=b=c", "--concurrency", "3",
 		"--rpm", "10", "--tpm", "20", "--itpm", "30", "--otpm", "40", "--timeout", "5s",
-		"--budget", "1.5", "--prices", "p.json", "--cache", "dir", "--retries", "2", "--hedge", "0.9").want(t, exit.OK)
+		"--budget", "1.5", "--prices", "p.json", "--cache", "dir", "--retries", "2").want(t, exit.OK)
 	if len(f.asked) != 2 {
 		t.Fatal("asked", len(f.asked), "times")
 	}
@@ -146,8 +146,8 @@ func TestFlagsReachTheRequest(t *testing.T) {
 		r.Messages[0].Text() != "be kind" {
 		t.Errorf("request %+v", r)
 	}
-	cfg := f.settings
-	if cfg.Budget != llm.Dollars(1.5) || cfg.Prices != "p.json" || cfg.Cache != "dir" || cfg.Retry.Attempts != 3 || cfg.Hedge.Percentile != 0.9 {
+	cfg, set := f.settings, f.settings.Settings
+	if set.Budget != llm.Dollars(1.5) || set.Prices != "p.json" || set.Cache != "dir" || set.Retry.Attempts != 3 {
 		t.Errorf("settings %+v", cfg)
 	}
 	p := cfg.Providers[0]
@@ -168,8 +168,8 @@ func TestCacheComesFromTheEnvironment(t *testing.T) {
 		s := f.state()
 		s.Env = env
 		parley(t, s, args...).want(t, exit.OK)
-		if f.settings.Cache != want {
-			t.Errorf("%v: cache %q, want %q", args, f.settings.Cache, want)
+		if f.settings.Settings.Cache != want {
+			t.Errorf("%v: cache %q, want %q", args, f.settings.Settings.Cache, want)
 		}
 	}
 }
@@ -197,7 +197,6 @@ func TestUsage(t *testing.T) {
 		{"effort", []string{"ask", "x", "--effort", "lots"}, []string{"lots", "minimal"}},
 		{"temperature", []string{"ask", "x", "--temperature", "9"}, []string{"temperature 9: use 0 to 2"}},
 		{"samples", []string{"ask", "x", "--samples", "0"}, []string{"--samples"}},
-		{"hedge", []string{"ask", "x", "--hedge", "95"}, []string{"--hedge", "0.95"}},
 		{"header", []string{"ask", "x", "--header", "hush"}, []string{"--header", "NAME=VALUE"}},
 		{"fallback", []string{"ask", "x", "--fallback", "gpt"}, []string{"--fallback", "provider/model"}},
 		{"empty prompt", []string{"ask", " "}, []string{"empty"}},

@@ -38,7 +38,6 @@ type checkCmd struct {
 	Timeout  time.Duration `placeholder:"DURATION" help:"How long it may take, such as 1m. Then it ends with an error. Default: as long as it needs."`
 	Act      bool          `help:"Play in the environments on the servers that the plan names. Without it, these servers are only asked whether they are up."`
 	JSON     bool          `name:"json" help:"Print JSON."`
-	benchFlags
 	trustFlags
 	reachFlags
 }
@@ -49,10 +48,7 @@ func (c *checkCmd) Run(ctx context.Context, s *State) error {
 	if isRunFile(c.Plan) {
 		return c.verify(ctx, s)
 	}
-	const episodes, latency = 32, 5 * time.Second // the defaults
 	switch {
-	case c.Bench && (c.Episodes != episodes || c.Latency != latency || c.Act):
-		return exit.Usagef("--episodes, --latency and --act are for estimates: with --bench, use --delay, --concurrency and --one-by-one")
 	case c.Episodes < 2:
 		return exit.Usagef("--episodes must be 2 or more: one episode does not show how much episodes differ")
 	case c.Latency <= 0:
@@ -82,9 +78,6 @@ func (c *checkCmd) checkPlan(ctx context.Context, s *State) error {
 	if err != nil {
 		return err
 	}
-	if c.Bench {
-		return c.bench(ctx, s, plan)
-	}
 	file, err := c.runFile(plan, c.Plan, "")
 	if err != nil {
 		return err
@@ -112,7 +105,7 @@ func (c *checkCmd) estimate(ctx context.Context, s *State, keys *keyGate, of est
 	defer end()
 	var done sampleProgress
 	endProgress := done.show(s)
-	e, err := app.Check{Plan: plan, Episodes: c.Episodes, Latency: c.Latency, Watch: done.set, Act: c.Act, Env: s.Env, Trust: keys.Gate}.Run(ctx)
+	e, err := app.Check{Plan: plan, File: c.Plan, Episodes: c.Episodes, Latency: c.Latency, Watch: done.set, Act: c.Act, Env: s.Env, Trust: keys.Gate}.Run(ctx)
 	endProgress()
 	switch {
 	case ctx.Err() != nil:
@@ -186,9 +179,12 @@ func (c *checkCmd) print(w io.Writer, e *app.Estimate, command string) {
 		fmt.Fprintf(w, " in %s cells", terminal.Number(n.Cells))
 	}
 	fmt.Fprint(w, ".\n")
-	if n.Played > 0 {
+	switch {
+	case len(e.Models) == 0 && len(e.Estimate.Programs) > 0:
+		fmt.Fprint(w, "No program was started, nothing was asked and nothing spent.\n\n")
+	case n.Played > 0:
 		c.printUse(w, e)
-	} else {
+	default:
 		fmt.Fprint(w, "Nothing was played, asked or spent.\n\n")
 	}
 	printStory(w, e.Story)
@@ -212,14 +208,18 @@ func (c *checkCmd) printUse(w io.Writer, e *app.Estimate) {
 	if len(e.Models) != 1 {
 		rows = append(rows, useRow("all", e.Use))
 	}
-	for _, row := range withoutEmptyColumns(rows) {
+	table := withoutEmptyColumns(rows)
+	for _, row := range table {
 		fmt.Fprintln(t, strings.Join(row, "\t"))
 	}
 	_ = t.Flush() // a strings.Builder takes everything
 	printParts(w, e)
-	fmt.Fprintf(w, "\nOf 100 runs on the simulated provider, 95 fall within the ranges. A real model writes longer or shorter\n"+
-		"answers, and later prompts may repeat them. AT MOST is what max_tokens allows; it needs one for every agent.\n"+
-		"Prices as of %s, without discounts for cached prompts.\n\n", e.PricesOf)
+	fmt.Fprint(w, "\nOf 100 runs on the simulated provider, 95 fall within the ranges. A real model writes longer or shorter\n"+
+		"answers, and later prompts may repeat them.\n")
+	if slices.Contains(table[0], "OUTPUT AT MOST") || slices.Contains(table[0], "COST AT MOST") {
+		fmt.Fprint(w, "AT MOST is what max_tokens allows; it needs one for every agent.\n")
+	}
+	fmt.Fprintf(w, "Prices as of %s, without discounts for cached prompts.\n\n", e.PricesOf)
 }
 
 // printParts writes the parts of a plan whose kind creates episodes during the run.
@@ -286,6 +286,8 @@ func facts(e *app.Estimate) [][2]string {
 	t := e.Time
 	all := [][2]string{{"time", fmt.Sprintf("%s at %v a call (--latency); most of it for %s", rangeText(t.Seconds, durationText), time.Duration(t.Latency*float64(time.Second)), t.Bound)}}
 	switch {
+	case len(e.Estimate.Programs) > 0:
+		all = [][2]string{{"time", "not known: programs work as long as they need, each at most its timeout"}}
 	case e.Episodes.Played == 0:
 		all = nil
 	case len(e.Models) == 0:
@@ -301,6 +303,23 @@ func facts(e *app.Estimate) [][2]string {
 	}
 	if len(e.Keys) == 0 {
 		all = append(all, [2]string{"key", "none is needed"})
+	}
+	for _, p := range e.Programs {
+		is := p.Command + " is found"
+		if p.Missing != "" {
+			is = p.Missing
+		}
+		if p.Agent != "" {
+			is = p.Agent + ": " + is
+		}
+		all = append(all, [2]string{"program", terminal.OneLine(is)})
+	}
+	for _, p := range e.Allow {
+		why := p.Allowed
+		if why == "" {
+			why = "run asks you first, or refuses without a terminal"
+		}
+		all = append(all, [2]string{"trust", "--trust " + terminal.ShellWord(terminal.OneLine(p.Flag)) + " (" + why + ")"})
 	}
 	for _, p := range e.Servers {
 		says := "answers"
@@ -370,9 +389,16 @@ func (c *checkCmd) next(e *app.Estimate, command string) string {
 	if len(e.NoPrice) > 0 {
 		return "give a price of " + strings.Join(e.NoPrice, ", ") + ", or no budget, then " + command
 	}
-	for _, t := range c.Trust {
+	allow := slices.Clone(c.Trust)
+	for _, p := range e.Allow {
+		if p.Allowed == "" {
+			allow = append(allow, p.Flag)
+		}
+	}
+	for _, t := range allow {
 		command += " --trust " + terminal.ShellWord(t)
 	}
+	command += budgetFlag(e)
 	var missing []string
 	for _, k := range e.Keys {
 		switch {
@@ -380,6 +406,11 @@ func (c *checkCmd) next(e *app.Estimate, command string) string {
 			return "install the program that prints the key of " + k.Provider + ", then " + command
 		case !k.Set:
 			missing = append(missing, k.Env)
+		}
+	}
+	for _, p := range e.Programs {
+		if p.Missing != "" {
+			return "install what is missing, or correct its command, then " + command
 		}
 	}
 	if len(missing) > 0 {
@@ -460,6 +491,18 @@ func budgetFact(e *app.Estimate) string {
 	default:
 		return b.Limit.String() + " cannot be kept: a price is missing"
 	}
+}
+
+// budgetFlag is the flag that bounds what a plan without a budget spends at real prices: a tenth above its estimate.
+func budgetFlag(e *app.Estimate) string {
+	if e.Budget != nil || len(e.Keys) == 0 || e.Cost == nil || e.Cost.Total.High <= 0 {
+		return ""
+	}
+	limit := strconv.FormatFloat(1.1*e.Cost.Total.High, 'g', 2, 64)
+	if f, err := strconv.ParseFloat(limit, 64); err == nil {
+		limit = strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	return " --budget " + limit
 }
 
 // coversText says what a budget that is larger than the estimate covers.
@@ -572,6 +615,7 @@ func (v *verifyResult) text() string {
 	var b strings.Builder
 	if v.Whole {
 		fmt.Fprintf(&b, "%s is whole: %s entries, %s episodes, %s texts match their checksums.\n", v.File, terminal.Number(v.Entries), terminal.Number(v.Episodes), terminal.Number(v.Texts))
+		fmt.Fprintf(&b, "\nnext:  parley report %s   what came out\n       parley run %s      resume it, if it is not complete\n", terminal.ShellWord(v.File), terminal.ShellWord(v.File))
 		return b.String()
 	}
 	fmt.Fprintf(&b, "%s is damaged", v.File)

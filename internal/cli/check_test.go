@@ -179,11 +179,16 @@ func TestCheckExamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(string(src), "servers:") || strings.Contains(string(src), "mcp:") {
+		switch {
+		case strings.Contains(string(src), "servers:") || strings.Contains(string(src), "mcp:"):
 			if !strings.Contains(strings.Join(e.Warnings, " "), "acts on the outside") {
 				t.Errorf("%s: no warning that check cannot know what servers do: %v", plan, e.Warnings)
 			}
-		} else if e.Calls.Total.Low <= 0 || e.Episodes.Failed > 0 {
+		case strings.Contains(string(src), "program:"):
+			if !strings.Contains(strings.Join(e.Warnings, " "), "programs decide themselves how often they ask") || e.Episodes.Failed > 0 {
+				t.Errorf("%s: no warning that check cannot know what programs do: %+v", plan, e)
+			}
+		case e.Calls.Total.Low <= 0 || e.Episodes.Failed > 0:
 			t.Errorf("%s: %+v", plan, e)
 		}
 	}
@@ -294,14 +299,4 @@ agents: {a: `+agent+`}
 			}
 		}
 	}
-}
-
-// TestBenchFlags checks that flags of estimates are not silently ignored by --bench.
-func TestBenchFlags(t *testing.T) {
-	t.Parallel()
-	plan := write(t, "plan.yaml", "kind: secrets\nagents: {a: sim/small}\n")
-	for _, flag := range []string{"--latency=1s", "--episodes=4", "--act"} {
-		parley(t, State{}, "check", plan, "--bench", flag).want(t, exit.Misuse).wantErr(t, "with --bench, use --delay")
-	}
-	parley(t, State{}, "check", plan, "--bench", "--delay", "1ms", "--one-by-one", "1").want(t, exit.OK).wantOut(t, "free pace")
 }

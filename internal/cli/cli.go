@@ -36,6 +36,7 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/world"
+	"parley/world/exhibit"
 	"parley/world/program"
 )
 
@@ -64,6 +65,9 @@ type State struct {
 	// Exit ends the process if a command ignores the second signal. Default: such a
 	// command continues.
 	Exit func(code int)
+
+	// Supervisor is that of app.Config.
+	Supervisor []string
 
 	// err is Stderr with its progress line.
 	err *terminal.Stream
@@ -95,15 +99,19 @@ type ownVerbs struct {
 	Run   runCmd   `group:"play" help:"Run a plan, or resume a run."`
 	Ctl   ctlCmd   `group:"play" help:"Pause, drain, stop or wait for a run, or set its budget."`
 	Sit   sitCmd   `group:"play" help:"Take a seat of a run that is played: answer its questions."`
-	Check checkCmd `group:"play" help:"Validate a plan; estimate its calls, cost and time, or time it."`
+	Check checkCmd `group:"play" help:"Validate a plan, and estimate its calls, cost and time."`
 	Fork  forkCmd  `group:"play" help:"Continue an episode from one of its turns, with changes."`
 	Score scoreCmd `group:"play" help:"Score episodes by a rubric or in Python, or add labels."`
+
+	Trainer trainerCmd `group:"play" help:"Play a plan, and serve its training data over HTTP."`
 
 	View    viewCmd    `group:"read" help:"Show runs as web pages, while they are played and afterwards."`
 	Show    showCmd    `group:"read" help:"Show the episodes of a run, a transcript, or a call."`
 	Report  reportCmd  `group:"read" help:"Summarize runs in tables, or on a page with charts."`
 	Compare compareCmd `group:"read" help:"Compare runs, agents, models or cells."`
 	Export  exportCmd  `group:"read" help:"Write a run as JSON lines, CSV or Parquet."`
+
+	Trajectories trajectoriesCmd `group:"read" help:"Write the training data of a run."`
 
 	Worker  workerCmd  `group:"cluster" help:"Play episodes of runs on other machines."`
 	Hub     hubCmd     `group:"cluster" help:"Connect runs with workers on other machines."`
@@ -113,7 +121,7 @@ type ownVerbs struct {
 	Worlds worldsCmd `group:"begin" help:"List the kinds of worlds, or describe one."`
 
 	Ask     askCmd     `group:"models" help:"Ask a model a question, or every question in a file."`
-	Models  modelsCmd  `group:"models" help:"List providers and prices of models, or test a model server."`
+	Models  modelsCmd  `group:"models" help:"List providers and prices of models."`
 	Sim     simCmd     `group:"models" help:"Serve the simulated provider over HTTP."`
 	Gateway gatewayCmd `group:"models" help:"Serve OpenAI's, Anthropic's and Gemini's APIs, and record calls."`
 }
@@ -205,10 +213,10 @@ func parseAndRun(ctx context.Context, s *State, measured *profiles) error {
 		return err
 	}
 	args := s.Args
-	switch {
-	case len(args) == 0:
-		args = []string{"--help"}
-	case args[0] == "help": // as in git and go
+	if len(args) == 0 {
+		return printNext(ctx, s.Stdout)
+	}
+	if args[0] == "help" { // as in git and go
 		args = append(slices.Clone(args[1:]), "--help")
 	}
 	var g grammar
@@ -251,7 +259,7 @@ func aboutProgram(app *kong.Application, args []string) (text string, ok bool, e
 		for _, offer := range completions(app, args[1:]) {
 			text += offer + "\n"
 		}
-		text = world.Visible(text)
+		text = exhibit.Visible(text)
 	default:
 		return "", false, nil
 	}
@@ -295,7 +303,6 @@ func newParser(s *State, g *grammar, only string) (*kong.Kong, error) {
 			{Key: "models", Title: "Models:"},
 			{Key: "bench", Title: "Measuring the time:"},
 			{Key: "module", Title: "A world of your own:"},
-			{Key: "probe", Title: "Testing a server:"},
 			{Key: "question", Title: "The question:"},
 			{Key: "provider", Title: "The provider of --model:"},
 			{Key: "care", Title: "Cost, time and failures:"},
@@ -378,7 +385,7 @@ func restText(r *replica.Rest) string {
 
 // say prints a line, with the beginning of a text that may be hostile.
 func (s *State) say(text string, limit int) {
-	fmt.Fprintf(s.err, "parley: %s\n", terminal.Cut(terminal.Safe(terminal.OneLine(text)), limit))
+	fmt.Fprintln(s.err, terminal.Broken("parley: "+terminal.Cut(terminal.Safe(terminal.OneLine(text)), limit), s.err.Width()))
 }
 
 // tell prints a message for the operator of a server. It may contain text from clients.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"iter"
 	"os"
@@ -104,7 +105,9 @@ func write(t *testing.T, name, text string) string {
 
 // mainWith is Main with the kinds that come with parley.
 func mainWith(ctx context.Context, s State) int {
-	s.Kinds = standard()
+	if s.Kinds == nil {
+		s.Kinds = standard()
+	}
 	return Main(ctx, s)
 }
 
@@ -152,7 +155,7 @@ func (f *fake) state() State {
 	return State{open: func(cfg app.Config) (bulk.Asker, error) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.settings, f.budget = cfg, budget.New(cfg.Budget, cfg.Spent)
+		f.settings, f.budget = cfg, cmp.Or(cfg.Budget, budget.New(cfg.Settings.Budget, 0))
 		return f, nil
 	}}
 }

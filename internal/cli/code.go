@@ -64,7 +64,13 @@ func (s *State) planCode(ctx context.Context, path string, reach planfile.Reach)
 	if origin.Kind == score.RubricName {
 		return origin, exit.Usagef("%s: kind rubric: it scores a run; use parley score RUN --with %s", path, terminal.ShellWord(path))
 	}
-	return origin, s.openKind(origin)
+	if err := s.openKind(origin); err != nil {
+		return origin, err
+	}
+	if inner, file := origin.Plays(ctx, filepath.Dir(path)); file != "" {
+		return origin, s.openKind(codeOrigin{file: file, folders: []string{filepath.Dir(file)}, Named: inner, reach: reach})
+	}
+	return origin, nil
 }
 
 // recordedCode opens the code of a run file that is resumed. The code is beside the run file or in the current folder. It
@@ -83,6 +89,13 @@ func (s *State) recordedCode(ctx context.Context, p app.Play) error {
 	}
 	if err := s.openKind(origin); err != nil {
 		return err
+	}
+	if inner, _ := origin.Plays(ctx, ""); inner.Kind != "" {
+		of := origin
+		of.Named = inner
+		if err := s.openKind(of); err != nil {
+			return err
+		}
 	}
 	plan, err := planfile.FromJSON(about.Begun.Plan, s.Kinds, nil)
 	if err != nil {
@@ -132,6 +145,7 @@ func (s *State) openKind(origin codeOrigin) error {
 
 // openParams starts workers for the code that the params of a plan name.
 func (s *State) openParams(plan *planfile.Plan, origin codeOrigin) error {
+	plan = plan.Acting()
 	asked, err := plan.Asked()
 	if err != nil {
 		return exit.AsUsage(err)

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/cli/app"
+	"parley/internal/run/results"
 	"parley/internal/run/worker"
 )
 
@@ -94,7 +94,7 @@ func TestCodeOfPlan(t *testing.T) {
 	plan := codePlan(t, "game.py:Game")
 	file := strings.TrimSuffix(plan, ".yaml") + ".parley"
 	code := "code=" + filepath.Join(filepath.Dir(plan), "game.py")
-	for _, args := range [][]string{{"check", plan}, {"run", plan}, {"check", plan, "--bench"}} { // nobody allowed it
+	for _, args := range [][]string{{"check", plan}, {"run", plan}} { // nobody allowed it
 		parley(t, self(t), args...).want(t, 2).wantErr(t, "plan.yaml:1:7: kind: would run the code of", "--trust code=")
 	}
 	parley(t, self(t), "check", plan, "--trust", code).want(t, 0).wantErr(t, "runs the code of", "game.py")
@@ -118,7 +118,7 @@ func TestMeasuresOfCode(t *testing.T) {
 	sequential(t)
 	plan := codePlan(t, "game.py:Game")
 	file := strings.TrimSuffix(plan, ".yaml") + ".parley"
-	var played struct{ Scores []app.Score }
+	var played struct{ Scores []results.Estimate }
 	out := parley(t, self(t), "run", plan, "--trust", "code="+filepath.Join(filepath.Dir(plan), "game.py"), "--json", "--set", "params.n=2").want(t, 0)
 	if err := json.Unmarshal([]byte(out.stdout), &played); err != nil || len(played.Scores) != 1 || played.Scores[0].Method != "scaled wilson" {
 		t.Fatalf("%v, %s", err, out.stdout)

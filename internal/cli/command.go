@@ -24,6 +24,7 @@ import (
 	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/world"
+	"parley/world/part"
 	"parley/world/program"
 )
 
@@ -54,11 +55,11 @@ func checkedCommands(k world.Kind, by map[string]string) (list []program.Command
 	return list, cmp.Or(failed, err)
 }
 
-// checkKinds refuses kinds whose names a plan file cannot use.
+// checkKinds refuses kinds that a plan file cannot name, and kinds with methods that nothing calls.
 func checkKinds(kinds []world.Kind) error {
 	seen := map[string]bool{}
 	for i, k := range kinds {
-		if err := k.Check(); err != nil {
+		if err := part.Check(k); err != nil {
 			return fmt.Errorf("kind %d of %d: %w", i+1, len(kinds), err)
 		}
 		if seen[k.Name] {
@@ -68,6 +69,14 @@ func checkKinds(kinds []world.Kind) error {
 	}
 	return nil
 }
+
+// ownVerb is a command of parley itself that runs as one of a kind does.
+type ownVerb struct {
+	run func(context.Context, *program.Program) error
+}
+
+// Run implements program.Verb.
+func (v *ownVerb) Run(ctx context.Context, p *program.Program) error { return v.run(ctx, p) }
 
 // runVerb runs a command of a kind.
 func runVerb(ctx context.Context, s *State, v program.Verb) error {
@@ -218,7 +227,10 @@ func planSummary(plan *planfile.Plan) program.PlanSummary {
 
 // needs returns the keys of the plan, and those of the run in the file if it has the same kind.
 func (r *programRun) needs(ctx context.Context) ([]trust.Need, error) {
-	needs := app.Needs(r.plan, r.flags.Plan, false)
+	needs, err := app.Needs(r.plan, r.flags.Plan, false)
+	if err != nil {
+		return nil, err
+	}
 	about, err := outlineOf(ctx, r.file)
 	if err != nil || about.Begun == nil || about.Begun.Kind != r.plan.Kind.Name {
 		return needs, err
@@ -227,7 +239,8 @@ func (r *programRun) needs(ctx context.Context) ([]trust.Need, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(needs, app.Needs(was, r.file, true)...), nil
+	recorded, err := app.Needs(was, r.file, true)
+	return append(needs, recorded...), err
 }
 
 // sets returns the flags as overrides of the plan's keys.
@@ -274,14 +287,14 @@ func (r *programRun) Prepare(ctx context.Context, overrides ...string) (program.
 
 // prepared returns a plan that is ready to be played with the settings of p.
 func (r *programRun) prepared(plan *planfile.Plan, p app.Play) program.Prepared {
-	p.File, p.Trust, p.Kinds, p.Tool, p.Levels = r.file, r.keys, r.s.Kinds, Version(), r.s.levels()
+	p.File, p.Trust, p.Kinds, p.Tool = r.file, r.keys, r.s.Kinds, Version()
 	return program.Prepared{PlanSummary: planSummary(plan), Play: func(ctx, drain context.Context, begun func(program.Control), ended func()) (program.Ending, error) {
 		p.Opened = func(o app.Opened) {
 			if o.Steering == nil {
 				begun(nil)
 				return
 			}
-			begun(runControl{o.Steering})
+			begun(runControl{o.Steering, o.App})
 		}
 		tell := r.s.onEvent(true)
 		p.Events = func(e app.Event) {
@@ -301,7 +314,13 @@ func (r *programRun) prepared(plan *planfile.Plan, p app.Play) program.Prepared 
 }
 
 // runControl lets a command of a kind change a run.
-type runControl struct{ *control.Steering }
+type runControl struct {
+	*control.Steering
+	app *app.App
+}
+
+// Past says which versions of the weights there are.
+func (c runControl) Past(versions []int) { c.app.SetPast(versions) }
 
 func (c runControl) Pause(ctx context.Context, by string, calls program.InFlight) (err error) {
 	if calls == program.CutCalls {

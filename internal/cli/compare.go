@@ -21,7 +21,7 @@ type compareCmd struct {
 	Score      []string `placeholder:"NAME" help:"Only this score. Repeatable."`
 	Against    string   `placeholder:"NAME" help:"Compare all others with this one. Default: every pair."`
 	Correction string   `enum:"holm,bh,none" default:"holm" placeholder:"METHOD" help:"How to correct p for the number of comparisons: holm, bh (Benjamini and Hochberg) or none. Default: ${default}."`
-	All        bool     `help:"Show every comparison. Default: at most the 20 most interesting."`
+	All        bool     `help:"Print a table of all comparisons. The default is sentences on the most interesting ones."`
 	CountAll   bool     `help:"Count every episode that ended, also if a run is not complete. Short episodes end first, so the numbers are biased."`
 	tableFlags
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"parley/internal/cli/exit"
-	"parley/world"
+	"parley/world/exhibit"
 )
 
 // The scripts make a shell ask parley --complete for what it offers. If parley offers nothing, the shell offers files.
@@ -156,5 +156,5 @@ func overview(app *kong.Application) string {
 		fmt.Fprintf(&b, "\nClusters: %s. Shell: --version, --completion SHELL.\n", strings.Join(cluster, ", "))
 	}
 	fmt.Fprintf(&b, "\"%s COMMAND --help\" explains a command, its arguments and its flags.\n", app.Name)
-	return world.Visible(b.String())
+	return exhibit.Visible(b.String())
 }

@@ -15,9 +15,9 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/kit/testkit"
+	"parley/internal/kit/text"
 	"parley/internal/run/command"
 	"parley/llm"
-	"parley/world"
 )
 
 // TestDocumentedCommandsParse parses every command line of the documents.
@@ -103,9 +103,9 @@ func TestExitCodesAreDocumented(t *testing.T) {
 // TestFieldsAreDocumented compares the fields of a request line with their document.
 func TestFieldsAreDocumented(t *testing.T) {
 	t.Parallel()
-	text := read(t, "../../docs/how-to/ask.md")
-	for _, name := range world.FieldNames(&bulk.RequestLine{}) {
-		if !strings.Contains(text, "`"+name+"`") {
+	page := read(t, "../../docs/how-to/ask.md")
+	for _, name := range text.FieldNames(&bulk.RequestLine{}) {
+		if !strings.Contains(page, "`"+name+"`") {
 			t.Errorf("docs/how-to/ask.md does not explain %s", name)
 		}
 	}
@@ -149,26 +149,66 @@ func TestCommandReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	var page strings.Builder
-	page.WriteString("# Commands and flags\n\nThis page is written from the program: it is what `parley COMMAND --help` prints.\n")
+	page.WriteString("# Commands and flags\n\nThis page is written from the program: it is what `parley COMMAND --help` prints. " +
+		"A flag that another command above explains in the same words is only named.\n")
+	first := map[string]string{} // the command that explains a flag, by what is said of it
 	for _, verb := range k.Model.Children {
 		if verb.Hidden {
 			continue
 		}
-		help := parley(t, State{}, verb.Name, "--help").want(t, exit.OK).stdout
-		fmt.Fprintf(&page, "\n## %s\n\n```\n%s\n```\n", verb.Name, strings.TrimSpace(help))
+		var from []string
+		as := map[string][]string{}
+		help := strings.TrimSpace(parley(t, State{}, verb.Name, "--help").want(t, exit.OK).stdout) + "\n"
+		help = flagRE.ReplaceAllStringFunc(help, func(flag string) string {
+			line := strings.Join(strings.Fields(flag), " ")
+			name, _, _ := strings.Cut(strings.TrimPrefix(line, "-h, "), " ")
+			switch other := first[line]; {
+			case other == "":
+				first[line] = verb.Name
+				return flag
+			case name != "--help":
+				if as[other] == nil {
+					from = append(from, other)
+				}
+				as[other] = append(as[other], "`"+name+"`")
+			}
+			return ""
+		})
+		fmt.Fprintf(&page, "\n## %s\n\n```\n%s\n```\n", verb.Name, filled(help))
+		for _, other := range from {
+			fmt.Fprintf(&page, "\nAs [%s](#%s): %s.\n", other, other, strings.Join(as[other], ", "))
+		}
 	}
 	testkit.Compare(t, "../../docs/reference/commands.md", page.String())
 }
 
+// flagRE finds a flag with its words in the help of a command.
+var flagRE = regexp.MustCompile(`(?m)^  (?:-\w, |    )?--.*\n(?: {12,}.*\n)*`)
+
+// filled leaves out the groups of a help that have no flag any more.
+func filled(help string) string {
+	parts := slices.DeleteFunc(strings.Split(help, "\n\n"), func(part string) bool { return strings.TrimSpace(part) == "" })
+	var kept []string
+	for i, part := range parts {
+		switch heading := strings.TrimSpace(part); {
+		case !strings.HasSuffix(heading, ":") || strings.Contains(heading, "\n"):
+			kept = append(kept, strings.Trim(part, "\n"))
+		case i+1 < len(parts) && strings.HasPrefix(strings.TrimLeft(parts[i+1], "\n"), "  "): // --help stood between them
+			parts[i+1] = heading + "\n" + strings.TrimLeft(parts[i+1], "\n")
+		}
+	}
+	return strings.Join(kept, "\n\n")
+}
+
 func TestHelp(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{nil, {"--help"}, {"ask", "--help"}, {"models", "-h"}, {"ctl", "--help"}} {
+	for _, args := range [][]string{{"--help"}, {"ask", "--help"}, {"models", "-h"}, {"ctl", "--help"}} {
 		got := parley(t, State{}, args...).want(t, exit.OK)
 		if !strings.HasPrefix(got.stdout, "Usage: parley") || got.stderr != "" {
 			t.Errorf("%v: stdout %q, stderr %q", args, got.stdout, got.stderr)
 		}
 	}
-	all := parley(t, State{}).stdout
+	all := parley(t, State{}, "--help").stdout
 	golden(t, "help", all)
 	if n := strings.Count(all, "\n"); n > 40 {
 		t.Errorf("parley --help has %d lines, want at most 40: it must fit one screen", n)

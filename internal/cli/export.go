@@ -19,20 +19,18 @@ import (
 	"parley/internal/kit/text"
 	"parley/internal/read/export"
 	"parley/internal/read/report"
+	"parley/internal/read/training"
 	"parley/internal/run/merge"
-	"parley/internal/run/results"
 	"parley/internal/run/runfile"
 	"parley/world"
-	"parley/world/program"
 )
 
 // exportCmd writes a run as tables for other programs.
 type exportCmd struct {
 	Files   []string `arg:"" placeholder:"FILE" help:"Run files. Several files give one table: the column run says which run a row belongs to, and an episode that is in two files is exported once. Runs may still be in progress."`
-	Table   string   `placeholder:"TABLE" help:"What to export: calls, episodes, messages, scores, labels, a table of the kind that was played, sequences of tokens to train on, or all. Default: calls."`
-	Shape   string   `placeholder:"SHAPE" help:"Instead of a table: the records that a trainer reads, such as trl-sft: see the command trajectories."`
-	Format  string   `placeholder:"FORMAT" help:"jsonl, csv or parquet; inspect for a log that Inspect's viewer shows; or folder for readable files of every episode, if the kind writes any. Default: the ending of --out; else jsonl, and parquet for --table all."`
-	Out     string   `placeholder:"FILE" help:"The file to write; with --table all or --format folder, the folder. Default: standard output."`
+	Table   string   `placeholder:"TABLE" help:"What to export: calls, episodes, messages, scores, labels, a table of the kind that was played, or all. Default: calls. For data to train on: see the command trajectories."`
+	Format  string   `placeholder:"FORMAT" help:"jsonl, csv or parquet; inspect for a log that Inspect's viewer shows; atif for trajectories that Harbor reads; or folder for readable files of every episode, if the kind writes any. Default: the ending of --out; else jsonl, and parquet for --table all."`
+	Out     string   `placeholder:"FILE" help:"The file to write; with --table all, --format folder or atif, the folder. Default: standard output."`
 	Columns []string `placeholder:"COLUMN,…" help:"Write only these columns, which is faster. Default: all."`
 	Force   bool     `help:"Overwrite existing files."`
 	MaxSize int64    `placeholder:"MB" help:"Write at most so many megabytes for each file, before they are compressed. A text that many calls repeat is in the run file once, and is written as often as it occurs. Default: 64 times the size of the run files, and at least 256."`
@@ -49,21 +47,20 @@ func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
 	if c.MaxSize < 0 || c.MaxSize > math.MaxInt64/1_000_000 {
 		return exit.Usagef("--max-size %d: want a number of megabytes", c.MaxSize)
 	}
-	if done, err := c.exportByKind(ctx, s); done {
-		return err
-	}
 	c.Table = cmp.Or(c.Table, string(export.Calls))
 	switch {
-	case len(c.Columns) > 0 && (c.Format == formatFolder || c.isInspect() || c.Table == tableAll):
-		return exit.Usagef("--columns: only one table has columns to choose from, not --table all, a log of Inspect or a folder")
-	case len(c.Files) > 1 && (c.Format == formatFolder || c.isInspect()):
+	case len(c.Columns) > 0 && (c.Format == formatFolder || c.Format == formatATIF || c.isInspect() || c.Table == tableAll):
+		return exit.Usagef("--columns: only one table has columns to choose from, not --table all, a log of Inspect, trajectories or a folder")
+	case len(c.Files) > 1 && (c.Format == formatFolder || c.Format == formatATIF || c.isInspect()):
 		return exit.Usagef("only tables can be exported from several run files; name one file")
 	case c.Format == formatFolder:
 		return c.folders(ctx, s)
+	case c.Format == formatATIF:
+		return c.atif(ctx, s)
 	case c.isInspect():
 		return c.inspect(ctx, s)
 	}
-	format, err := c.format(s)
+	format, err := c.format()
 	if err != nil {
 		return err
 	}
@@ -125,13 +122,8 @@ func (c *exportCmd) checkTable(s *State, kind world.Kind) error {
 	for _, t := range export.AllTables(kind) {
 		tables = append(tables, string(t))
 	}
-	for _, e := range s.exporters() {
-		if e.kind.Name == kind.Name {
-			tables = append(tables, e.tables...)
-		}
-	}
 	if tables = append(tables, tableAll); !slices.Contains(tables, c.Table) {
-		hint := ""
+		hint := toTrainOn(c.Table)
 		if slices.Contains(Verbs(s.Kinds), c.Table) {
 			hint = "; there is a command of that name: parley " + c.Table
 		}
@@ -202,7 +194,7 @@ func (c *exportCmd) run(ctx context.Context, s *State, store *runfile.Store, wit
 }
 
 // format returns the format of --format, or the one that the name of the file implies.
-func (c *exportCmd) format(s *State) (export.Format, error) {
+func (c *exportCmd) format() (export.Format, error) {
 	given, ext := c.Format, strings.TrimPrefix(strings.ToLower(filepath.Ext(c.Out)), ".")
 	switch {
 	case c.Format == "" && c.Table == tableAll:
@@ -220,7 +212,7 @@ func (c *exportCmd) format(s *State) (export.Format, error) {
 	if c.Format == "" {
 		return "", exit.Usagef("--out %s: unknown format; use a name that ends in .jsonl, .csv, .parquet or .eval, or set --format", c.Out)
 	}
-	return "", exit.Usagef("--format: unknown format %q; want one of jsonl, csv, parquet, inspect for a log of Inspect, or folder for files to read%s", c.Format, s.shapesFor(c.Format))
+	return "", exit.Usagef("--format: unknown format %q; want one of jsonl, csv, parquet, inspect for a log of Inspect, atif for trajectories, or folder for files to read%s", c.Format, toTrainOn(c.Format))
 }
 
 // exportFile is a file to write.
@@ -378,84 +370,10 @@ func notEnded(n int) string {
 	return terminal.Number(n) + " episodes that have not ended are left out"
 }
 
-// exporter is a command of a kind that also writes for export.
-type exporter struct {
-	program.Exporter
-	kind           world.Kind
-	tables, shapes []string
-}
-
-// exporters returns them. One that fails to say what it writes is left out, and standard error says so.
-func (s *State) exporters() (all []exporter) {
-	for _, k := range s.Kinds {
-		for verb, of := range s.verbs {
-			e, ok := verb.(program.Exporter)
-			if !ok || of.Name != k.Name {
-				continue
-			}
-			one := exporter{Exporter: e, kind: of}
-			failed := results.CallKind(of, "the command", func() error { one.tables, one.shapes = e.Tables(), e.Shapes(); return nil })
-			if failed != nil {
-				s.tell(failed.Error())
-				continue
-			}
-			all = append(all, one)
-		}
-	}
-	return all
-}
-
-// exportByKind runs the command of a kind that writes what the flags want. It reports whether there is one.
-func (c *exportCmd) exportByKind(ctx context.Context, s *State) (done bool, err error) {
-	for _, e := range s.exporters() {
-		table, shape := slices.Contains(e.tables, c.Table), slices.Contains(e.shapes, c.Shape)
-		if !table && !shape {
-			continue
-		}
-		if table && !shape {
-			if own, err := c.ownTable(ctx, s); own || err != nil {
-				return err != nil, err
-			}
-		}
-		switch {
-		case shape && c.Table != "":
-			return true, exit.Usagef("--shape %s writes the records that a trainer reads, not a table; leave out --table", c.Shape)
-		case len(c.Columns) > 0:
-			return true, exit.Usagef("--columns: what is written for training has all of its columns; leave out --columns")
-		case len(c.Files) > 1:
-			return true, exit.Usagef("what is written for training is of one run; name one file")
-		}
-		verb := e.Export(program.Export{File: c.File, Table: c.Table, Shape: c.Shape, Format: c.Format, Out: c.Out, Force: c.Force})
-		s.verbs[verb] = e.kind
-		return true, runVerb(ctx, s, verb)
-	}
-	if c.Shape != "" {
-		return true, exit.Usagef("--shape: unknown shape %q; want one of %s", c.Shape, strings.Join(s.shapes(), ", "))
-	}
-	return false, nil
-}
-
-// ownTable reports whether the kind of the run has a table of this name itself.
-func (c *exportCmd) ownTable(ctx context.Context, s *State) (bool, error) {
-	stores, kind, err := c.open(ctx, s)
-	if err != nil {
-		return false, err
-	}
-	return slices.Contains(export.AllTables(kind), export.Table(c.Table)), stores.close()
-}
-
-// shapes lists the shapes of exporters.
-func (s *State) shapes() (all []string) {
-	for _, e := range s.exporters() {
-		all = append(all, e.shapes...)
-	}
-	return all
-}
-
-// shapesFor returns what an error adds about a format that is a shape.
-func (s *State) shapesFor(format string) string {
-	if !slices.Contains(s.shapes(), format) {
+// toTrainOn returns what an error adds about the name of something to train on.
+func toTrainOn(name string) string {
+	if name != string(training.Sequences) && !slices.Contains(trainingShapes(), name) {
 		return ""
 	}
-	return "; for a trainer, use --shape " + format
+	return "; for a trainer: parley trajectories --shape " + name
 }

@@ -21,6 +21,8 @@ import (
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
 	"parley/world"
+	"parley/world/exhibit"
+	"parley/world/part"
 )
 
 // formatFolder writes every episode as files for people to read.
@@ -51,7 +53,7 @@ func (c *exportCmd) folders(ctx context.Context, s *State) (err error) {
 		kind := s.kindOf(run.Head.Begun)
 		run.Know(kind)
 		run.Everything = true // an export has the data, and computes nothing
-		if _, ok := world.As[world.FileMaker](kind); !ok {
+		if _, ok := world.As[part.FileMaker](kind); !ok {
 			return exit.Usagef("--format folder: %s has no files to read: export a table, or see parley show", cmp.Or(kind.Name, run.Head.Begun.Kind+", as it was played,"))
 		}
 		if w == nil { // otherwise the folder already holds files of this command
@@ -125,7 +127,7 @@ func (w *folderWriter) all(ctx context.Context, store *runfile.Store, run *resul
 		if err != nil {
 			return err
 		}
-		files, failed := t.Files(w.kind, p)
+		files, failed := t.Files(w.kind.Of(p.Spec), run.Head.Begun.Plan, p)
 		if failed != nil {
 			w.problem(fmt.Errorf("episode %d has no files: %w", p.Episode, failed))
 		}
@@ -146,9 +148,9 @@ func (w *folderWriter) episode(p world.Played, files map[string]string) error {
 	}
 	w.episodes++
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		text, as := files[name], world.FileName(name) // a run file may be hostile
+		text, as := files[name], exhibit.FileName(name) // a run file may be hostile
 		if strings.HasSuffix(as, ".md") {
-			text = world.Visible(text)
+			text = exhibit.Visible(text)
 		}
 		var rows [][]string
 		if strings.HasSuffix(as, ".csv") {
@@ -195,7 +197,7 @@ func readTable(text string) (guarded string, rows [][]string, err error) {
 
 // guardCell puts a ' before a text that a spreadsheet would run as a formula.
 func guardCell(cell string) string {
-	if _, err := strconv.ParseFloat(cell, 64); err != nil && world.Formula(cell) {
+	if _, err := strconv.ParseFloat(cell, 64); err != nil && exhibit.Formula(cell) {
 		return "'" + cell
 	}
 	return cell

@@ -10,6 +10,7 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/run/runfile/runfiletest"
 	"parley/world"
+	"parley/world/exhibit"
 )
 
 // droughtRun plays the example scenario twice, three turns each.
@@ -125,7 +126,7 @@ func TestFolderNamesAndTexts(t *testing.T) {
 		t.Fatal(there, err)
 	}
 	for _, e := range there {
-		if e.Name() != world.FileName(e.Name()) {
+		if e.Name() != exhibit.FileName(e.Name()) {
 			t.Errorf("%q", e.Name())
 		}
 	}

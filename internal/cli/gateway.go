@@ -13,6 +13,7 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/kit/auth"
+	"parley/internal/run/planner"
 	"parley/internal/run/runfile"
 	"parley/internal/serve/gateway"
 	"parley/internal/serve/gateway/format"
@@ -34,8 +35,9 @@ type gatewayCmd struct {
 	trustFlags
 	reachFlags
 
-	MaxSteps int           `group:"sessions" placeholder:"N" help:"Maximum number of answers of one model in a session; after that, calls are answered with a stop. Default: no limit."`
-	Idle     time.Duration `group:"sessions" placeholder:"DURATION" help:"Close a session after this time without a call. Default: never."`
+	MaxSteps int               `group:"sessions" placeholder:"N" help:"Maximum number of answers of one model in a session; after that, calls are answered with a stop. Default: no limit."`
+	Until    map[string]string `group:"sessions" mapsep:"," placeholder:"score=NAME,width=NUMBER" help:"Begin no more sessions of an agent, under a condition and with tags, once the interval of this score is at most ± this width. Also confidence, min, max and step, as in plan.until."`
+	Idle     time.Duration     `group:"sessions" placeholder:"DURATION" help:"Close a session after this time without a call. Default: never."`
 
 	Budget      *float64       `group:"care" placeholder:"USD" help:"Maximum cost of all calls in the run file."`
 	MaxOutput   int            `group:"care" name:"max-output-tokens" placeholder:"N" help:"Ask for at most this many tokens for an answer, whatever the client asks for. A budget then sets aside less for a call. Default: max_tokens of the plan's agent, or no limit."`
@@ -93,6 +95,9 @@ func (c *gatewayCmd) config(ctx context.Context, s *State) (gateway.Config, erro
 		Events: s.onEvent(true), Nearest: c.Nearest, Tell: s.tell,
 	}
 	var err error
+	if cfg.Until, err = c.until(); err != nil {
+		return cfg, err
+	}
 	if cfg.Replay || cfg.Resume {
 		if cfg.Rules, err = format.ParseRules(c.Ignore); err != nil {
 			return cfg, fmt.Errorf("--ignore: %w", err)
@@ -121,11 +126,44 @@ func (c *gatewayCmd) config(ctx context.Context, s *State) (gateway.Config, erro
 	return cfg, c.upstreams(ctx, s, c.Plan, &cfg)
 }
 
+// until returns the rule that --until gives, or nil.
+func (c *gatewayCmd) until() (*planner.Until, error) {
+	if len(c.Until) == 0 {
+		return nil, nil
+	}
+	u := &planner.Until{Score: c.Until["score"]}
+	for name, text := range c.Until {
+		var err error
+		switch name {
+		case "score":
+		case "width":
+			u.Width, err = strconv.ParseFloat(text, 64)
+		case "confidence":
+			u.Confidence, err = strconv.ParseFloat(text, 64)
+		case "min":
+			u.Min, err = strconv.Atoi(text)
+		case "max":
+			u.Max, err = strconv.Atoi(text)
+		case "step":
+			u.Step, err = strconv.Atoi(text)
+		default:
+			return nil, fmt.Errorf("--until: unknown key %q; want one of score, width, confidence, min, max, step", name)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--until: %s=%s: want a number", name, text)
+		}
+	}
+	if err := u.WithDefaults().Check(); err != nil {
+		return nil, fmt.Errorf("--until: %w", err)
+	}
+	return u, nil
+}
+
 // checkFlags checks the flags that say what is recorded and what is served.
 func (c *gatewayCmd) checkFlags() error {
 	switch {
-	case c.Replay != "" && (c.Out != "" || c.Resume || len(c.Upstream) > 0 || c.Plan != ""):
-		return errors.New("--replay serves a run file and calls no provider; leave out --out, --resume, --upstream and the plan")
+	case c.Replay != "" && (c.Out != "" || c.Resume || len(c.Upstream) > 0 || len(c.Until) > 0 || c.Plan != ""):
+		return errors.New("--replay serves a run file and calls no provider; leave out --out, --resume, --upstream, --until and the plan")
 	case c.Replay == "" && c.Out == "":
 		return errors.New("give --out FILE to record calls, or --replay FILE to serve recorded ones")
 	case len(c.Ignore) > 0 && c.Replay == "" && !c.Resume:

@@ -2,9 +2,11 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -265,4 +267,94 @@ agents: {lab-echo: lab/echo}
 	ask(url, "openai", "lab/echo")
 	stop().want(t, exit.OK)
 	parley(t, s, "gateway", "--upstream", "lab="+sim+"/v1", "--key-command", "lab=cat "+printer, "--key-env", "GATEWAY_ACCOUNTS_KEY", "--out", "x.parley").want(t, exit.Misuse).wantErr(t, "not together with key_env")
+}
+
+// TestGatewayStudy runs two agents on eight tasks, under two conditions and several times, through a gateway and posts their scores: the record is a study like
+// any run. What sessions are is said in the path, in headers and where a session is opened.
+func TestGatewayStudy(t *testing.T) {
+	t.Parallel()
+	sim, stopSim := serves(t, nil, "sim")
+	defer stopSim()
+	file := filepath.Join(t.TempDir(), "run.parley")
+	url, stop := serves(t, nil, "gateway", "--out", file, "--upstream", "openai="+sim+"/v1")
+	post := func(path, body string, status int, header ...string) string {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i+1 < len(header); i += 2 {
+			req.Header.Set(header[i], header[i+1])
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		b, err := io.ReadAll(res.Body)
+		if err != nil || res.StatusCode != status {
+			t.Errorf("%s: %d %s %v", path, res.StatusCode, b, err)
+		}
+		return string(b)
+	}
+	const chat = `{"model": "echo", "messages": [{"role": "user", "content": "say this"}]}`
+	tasks := []string{"maze", "sums", "sort", "words", "dates", "graph", "files", "shell"}
+	for n := range 3 {
+		condition := []string{"plain", "plain", "slow"}[n]
+		for _, agent := range []string{"careful", "hasty"} {
+			for i, task := range tasks {
+				id := fmt.Sprintf("%s-%s-%d", agent, task, n)
+				path, about := "/v1/sessions/"+id, []string(nil)
+				said := ";agent=" + agent + ";task=" + task + ";condition=" + condition + ";tag.prompt=terse"
+				switch n {
+				case 0:
+					post(path+said+"/chat/completions", chat, 200)
+				case 1:
+					about = []string{"X-Parley-Agent", agent, "X-Parley-Task", task, "X-Parley-Condition", condition, "X-Parley-Tags", "prompt=terse"}
+				default:
+					got := post(path, fmt.Sprintf(`{"agent": %q, "task": %q, "condition": %q, "tags": {"prompt": "terse"}}`, agent, task, condition), 200)
+					if !strings.Contains(got, `"agent":"`+agent+`"`) || !strings.Contains(got, `"tags":{"prompt":"terse"}`) {
+						t.Errorf("opened: %s", got)
+					}
+				}
+				post(path+"/chat/completions", chat, 200, about...)
+				post(path+"/chat/completions", chat, 409, "X-Parley-Agent", "other")
+				post(path+";colour=red/chat/completions", chat, 404)
+				score := map[string]float64{"careful": 0.8 + float64(i%3)/50, "hasty": 0.3 + float64(i%2)/50}[agent] + float64(n)/20
+				post(path+"/close", fmt.Sprintf(`{"scores": {"reward": %g}}`, score), 200)
+			}
+		}
+	}
+	stop().want(t, exit.OK).wantErr(t, "64 calls recorded in "+file+", 0 failed; 48 refused; 48 sessions")
+	report := parley(t, State{}, "report", file, "--json").want(t, exit.OK).stdout
+	for _, want := range []string{`"careful"`, `"hasty"`, `"reward"`, `"plain"`} {
+		if !strings.Contains(report, want) {
+			t.Errorf("the report has no %s", want)
+		}
+	}
+	byAgent := parley(t, State{}, "compare", file, "--by", "agent").want(t, exit.OK).stdout
+	for _, want := range []string{"careful", "hasty", "reward", "8 deals", "48"} {
+		if !strings.Contains(byAgent, want) {
+			t.Errorf("compare has no %s:\n%s", want, byAgent)
+		}
+	}
+	if strings.Contains(byAgent, "unknown") || strings.Contains(byAgent, "same seat") {
+		t.Errorf("compare has no interval, or calls sessions of one client different:\n%s", byAgent)
+	}
+	byCondition := parley(t, State{}, "compare", file, "--by", "condition").want(t, exit.OK).stdout
+	if !strings.Contains(byCondition, "paired") || !strings.Contains(byCondition, "8 deals in 48 episodes") {
+		t.Errorf("conditions are not compared task by task:\n%s", byCondition)
+	}
+	for _, factor := range []string{"cell", "condition", "task", "tags.prompt"} {
+		parley(t, State{}, "report", file, "--by", factor).want(t, exit.OK)
+	}
+	rubric := filepath.Join(t.TempDir(), "words.yaml")
+	if err := os.WriteFile(rubric, []byte("kind: rubric\nparams: {rules: {said: {expr: 'len(calls)'}}, questions: {}, judges: []}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	parley(t, State{}, "score", file, "--with", rubric).want(t, exit.OK)
+	scored := parley(t, State{}, "compare", file, "--score", "words.said").want(t, exit.OK).stdout
+	if !strings.Contains(scored, "careful") || !strings.Contains(scored, "hasty") {
+		t.Errorf("scores of sessions are not those of their agents:\n%s", scored)
+	}
 }

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"parley/internal/ask/provider"
+	"parley/internal/ask/settings"
 	"parley/internal/ask/trust"
 	"parley/internal/cli/app"
 	"parley/internal/cli/terminal"
-	"parley/internal/run/planfile"
 	"parley/internal/serve/gateway"
 )
 
@@ -22,6 +22,7 @@ type upstreamFlags struct {
 	KeyEnv   []string `group:"upstreams" sep:"none" placeholder:"[NAME=]VAR" help:"Environment variable with the key of an upstream. Without it, the clients' own keys are passed on."`
 	KeyCmd   []string `group:"upstreams" name:"key-command" sep:"none" placeholder:"[NAME=]COMMAND" help:"Program that prints the key of an upstream, and its arguments, separated by spaces. No shell reads it. Instead of --key-env."`
 	Dialect  []string `group:"upstreams" sep:"none" placeholder:"NAME=FORMAT" help:"Wire format of an upstream: anthropic, bedrock, gemini, openai or responses. Default: that of a known provider, else openai."`
+	ChatOnly []string `group:"upstreams" name:"chat-only" sep:"none" placeholder:"NAME" help:"An upstream whose /responses is missing or incomplete: calls of /v1/responses become chat completions. Default: those that answer 404."`
 	Alias    []string `group:"upstreams" sep:"none" placeholder:"NAME=MODEL" help:"Another name for a model, such as small=openai/gpt-5-mini."`
 	Fallback []string `group:"upstreams" sep:"none" placeholder:"MODEL=MODEL" help:"Model to ask if another cannot answer, both as provider/model."`
 	HTTP2    bool     `group:"upstreams" name:"http2" help:"Use HTTP/2 with upstreams that support it."`
@@ -120,8 +121,8 @@ func (c *gatewayCmd) fromPlan(ctx context.Context, s *State, file string, cfg *g
 		return nil, err
 	}
 	cfg.Budget = p.Budget
-	if p.Unreachable != planfile.DefaultUnreachable { // the gateway's own default is shorter: clients wait less than runs
-		cfg.Unreachable = negativeIfZero(p.Unreachable)
+	if p.Retry.Unreachable != settings.Plan().Retry.Unreachable { // the gateway's own default is shorter: clients wait less than runs
+		cfg.Unreachable = negativeIfZero(p.Retry.Unreachable)
 	}
 	if c.Prices == "" {
 		c.Prices = p.Prices
@@ -173,6 +174,12 @@ func (f *upstreamFlags) providers(cfg *gateway.Config) error {
 			return err
 		}
 	}
+	for _, name := range f.ChatOnly {
+		if !slices.ContainsFunc(cfg.Upstreams, func(u provider.Provider) bool { return u.Name == name }) {
+			return fmt.Errorf("--chat-only %s: there is no such upstream; name one of --upstream or of the plan", terminal.ShellWord(name))
+		}
+	}
+	cfg.ChatOnly = f.ChatOnly
 	return f.keys(cfg)
 }
 

@@ -14,11 +14,12 @@ import (
 	"parley/internal/cli/terminal"
 	"parley/internal/run/planfile"
 	"parley/world"
+	"parley/world/part"
 )
 
 // initCmd writes a plan file to start from.
 type initCmd struct {
-	Kind  string `arg:"" help:"The kind of world. parley worlds lists them. With --go: the folder to create." placeholder:"KIND"`
+	Kind  string `arg:"" optional:"" help:"The kind of world. parley worlds lists them. With --go: the folder to create." placeholder:"KIND"`
 	Out   string `placeholder:"FILE" help:"The plan file to write. Default: KIND.yaml."`
 	From  string `placeholder:"FOLDER" help:"Convert a folder of an earlier system instead, and list what has no counterpart. The pages of kinds say which they know."`
 	Force bool   `help:"Overwrite existing files. A file that you changed is first copied to NAME.bak."`
@@ -27,6 +28,9 @@ type initCmd struct {
 
 // Run writes the plan and the JSON Schema that its first line names.
 func (c *initCmd) Run(ctx context.Context, s *State) error {
+	if c.Kind == "" && c.Go {
+		return exit.Usagef("the folder to create is missing: parley init --go FOLDER")
+	}
 	if c.Go {
 		if c.Out != "" || c.From != "" || c.Force {
 			return exit.Usagef("--go writes a new folder: --out, --from and --force are for plans")
@@ -53,7 +57,7 @@ func (c *initCmd) Run(ctx context.Context, s *State) error {
 	if filepath.Base(plan) == planfile.SchemaName {
 		return exit.Usagef("--out: %s is the name of the schema that is written beside the plan", planfile.SchemaName)
 	}
-	made := world.Converted{Plan: kind.Example, Files: kind.ExampleFiles}
+	made := part.Converted{Plan: kind.Example, Files: kind.ExampleFiles}
 	if c.From != "" {
 		if made, err = c.convert(ctx, kind, plan); err != nil {
 			return exit.AsUsage(err)
@@ -114,18 +118,18 @@ func wroteText(files, wrote []output.Template) string {
 }
 
 // convert converts the folder of an earlier system.
-func (c *initCmd) convert(ctx context.Context, kind world.Kind, plan string) (world.Converted, error) {
-	converter, ok := world.As[world.Converter](kind)
+func (c *initCmd) convert(ctx context.Context, kind world.Kind, plan string) (part.Converted, error) {
+	converter, ok := world.As[part.Converter](kind)
 	if !ok {
-		return world.Converted{}, exit.Usagef("--from: %s does not convert folders of an earlier system", kind.Name)
+		return part.Converted{}, exit.Usagef("--from: %s does not convert folders of an earlier system", kind.Name)
 	}
 	from, err := filepath.Abs(c.From)
 	if err != nil {
-		return world.Converted{}, err
+		return part.Converted{}, err
 	}
 	files, err := planfile.NewFiles(ctx, filepath.Join(filepath.Dir(from), "plan.yaml"), planfile.Reach{})
 	if err != nil {
-		return world.Converted{}, err
+		return part.Converted{}, err
 	}
 	name := ""
 	if c.Out != "" {

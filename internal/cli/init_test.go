@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -35,6 +36,15 @@ func TestInit(t *testing.T) {
 				t.Errorf("%+v", e)
 			}
 			parley(t, State{}, "init", k.Name, "--out", filepath.Join(dir, "second.yaml")).want(t, exit.OK)
+			for name, text := range k.ExampleFiles {
+				info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if script := strings.HasPrefix(text, "#!"); runtime.GOOS != "windows" && script != (info.Mode()&0o100 != 0) {
+					t.Errorf("%s has the mode %v", name, info.Mode())
+				}
+			}
 		})
 	}
 }
@@ -163,7 +173,7 @@ func TestInitRefuses(t *testing.T) {
 	}{
 		{[]string{"secret"}, []string{`"secret"`, "did you mean secrets?"}},
 		{[]string{"chess"}, []string{`"chess"`, "the kinds are", "secrets"}},
-		{nil, []string{"<kind>"}},
+		{nil, []string{"the kind is missing; the kinds are diplomacy, "}},
 		{[]string{"secrets", "--out", filepath.Join(write(t, "file", ""), "a.yaml")}, []string{"exists and is not a folder"}},
 		{[]string{"secrets", "--out", t.TempDir(), "--force"}, []string{"not a regular file"}},
 		{[]string{"secrets", "--out", filepath.Join(t.TempDir(), planfile.SchemaName)}, []string{"--out", planfile.SchemaName}},

@@ -20,7 +20,7 @@ func (c *scoreCmd) addLabels(ctx context.Context, s *State) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	run := about.Begun.Run
-	labels, err := label.ReadTable(ctx, c.Labels, run, about.Episodes)
+	labels, err := label.ReadTable(ctx, c.Labels, run, about.Episodes.Total)
 	if err != nil {
 		return exit.AsUsage(err)
 	}

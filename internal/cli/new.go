@@ -84,6 +84,9 @@ func (c *moduleFlags) source(parent string) (scaffold.Source, error) {
 	if here, err := os.Getwd(); err == nil {
 		dirs = append(dirs, here)
 	}
+	if program, err := os.Executable(); err == nil { // of a checkout that it was built in: with -trimpath the program does not know its folder
+		dirs = append(dirs, filepath.Dir(program))
+	}
 	source, err := scaffold.Find(dirs...)
 	if errors.Is(err, scaffold.ErrUnknown) {
 		return source, fmt.Errorf("%w: name the folder of one with --parley DIR", err)

@@ -46,7 +46,7 @@ func TestNewRefuses(t *testing.T) {
 		{[]string{in("secrets")}, []string{"there is a kind secrets already"}},
 		{[]string{in("no/game")}, []string{"the folder " + in("no") + " does not exist"}},
 		{[]string{parent + "/."}, []string{"cannot be the name of a world"}},
-		{[]string{""}, []string{"exists already"}},
+		{[]string{""}, []string{"the folder to create is missing"}},
 		{[]string{in("game"), "--module", "no path"}, []string{`"no path"`, "github.com/you/my-game"}},
 		{[]string{in("game"), "--parley", parent}, []string{parent + " is not the top folder of a checkout of Parley"}},
 	} {

@@ -107,19 +107,21 @@ func (f *tableFlags) check(files []string) error {
 	return err
 }
 
-// show writes a document in the formats that the flags ask for: its tables as JSON, as CSV files or on the
-// terminal, and the whole document as a page.
+// show writes a document in the formats that the flags ask for: its tables as JSON, as CSV files, and the whole document as a page. Without
+// flags, its tables are printed.
 func (f *tableFlags) show(s *State, d *report.Document, files []string) error {
 	if f.CSV != "" {
 		if err := f.writeTables(d.Tables(), files); err != nil {
 			return err
 		}
+		fmt.Fprintf(s.Stderr, "parley: the tables are in %s\n", f.CSV)
 	}
-	if f.JSON {
+	switch {
+	case f.JSON:
 		if err := terminal.PrintJSON(s.Stdout, d); err != nil {
 			return err
 		}
-	} else {
+	case f.CSV == "" && f.HTML == "":
 		p := terminal.NewPage(s.Stdout)
 		printDocument(p, d)
 		if err := p.Flush(); err != nil {
@@ -184,7 +186,7 @@ func printDocument(p *terminal.Page, d *report.Document) {
 			if !b.Empty() {
 				b.Line()
 			}
-			b.Put(terminal.InkFaint, "(shown on the page only, with --html: "+strings.Join(left, "; ")+"; --json and --csv have the numbers)\n")
+			b.Note("(shown on the page only, with --html: " + strings.Join(left, "; ") + "; --json and --csv have the numbers)")
 		}
 		if b.Empty() && len(s.Blocks) > 0 {
 			continue // for the page only
@@ -194,7 +196,7 @@ func printDocument(p *terminal.Page, d *report.Document) {
 		}
 		p.Put(terminal.InkHead, s.Title+"\n")
 		if b.Empty() {
-			p.Line(s.Text)
+			p.Text(s.Text)
 		}
 		p.Add(b)
 	}
@@ -226,12 +228,13 @@ func printBlock(p *terminal.Page, b report.Block) (shown bool) {
 		p.Put(terminal.InkFaint, b.Title+"\n")
 	}
 	for _, l := range lines {
-		p.Behind(terminal.InkFaint, "-", l)
+		p.Item(l)
 	}
 	return true
 }
 
-// printTable adds a table of a report. If it is too wide for the terminal, the intervals are left out.
+// printTable adds a table of a report. If it is too wide for the terminal, the last columns that are no names are left out, and then the
+// intervals.
 func printTable(p *terminal.Page, t *report.Table) {
 	t = t.Trimmed()
 	rows := reportRows(t, false)
@@ -239,16 +242,31 @@ func printTable(p *terminal.Page, t *report.Table) {
 		rows = sketched(t, rows)
 	}
 	if width := p.Width(); width > 0 && tableWidth(rows) > width {
-		short := reportRows(t, true)
-		if tableWidth(short) < tableWidth(rows) {
-			rows = short
-			defer p.Put(terminal.InkFaint, "(intervals are left out: they need a wider terminal, or --json)\n")
+		var left []string
+		for i := len(t.Columns) - 1; i >= 0 && tableWidth(rows) > width; i-- {
+			if c := t.Columns[i]; !c.Key && !hasQuantities(t, i) {
+				left = append(left, c.Name)
+				for n := range rows {
+					rows[n] = slices.Delete(rows[n], i, i+1)
+				}
+			}
+		}
+		if short := reportRows(t, true); tableWidth(rows) > width && tableWidth(short) < tableWidth(reportRows(t, false)) {
+			rows, left = short, []string{"intervals"}
+		}
+		if slices.Reverse(left); len(left) > 0 {
+			defer p.Note("(left out: " + strings.Join(left, ", ") + "; a wider terminal or --json has them)")
 		}
 	}
 	p.Table(rows)
 	if t.Rest != "" {
 		p.Put(terminal.InkFaint, t.Rest+"\n")
 	}
+}
+
+// hasQuantities reports whether a column has numbers with intervals.
+func hasQuantities(t *report.Table, column int) bool {
+	return slices.ContainsFunc(t.Rows, func(r []report.Cell) bool { _, ok := r[column].Value.(statmath.Quantity); return ok })
 }
 
 // sketchWidth is the width of a column that is drawn with characters.

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"parley/internal/cli/exit"
-	"parley/internal/run/runfile/runfiletest"
 	"parley/worlds/rollout/env"
 	"parley/worlds/rollout/envhttp"
 )
@@ -30,7 +29,10 @@ func TestRollouts(t *testing.T) {
 		}
 	}
 	page := filepath.Join(dir, "page.html")
-	report := parley(t, State{}, "report", first, "--html", page).want(t, exit.OK).stdout
+	report := parley(t, State{}, "report", first).want(t, exit.OK).stdout
+	if printed := parley(t, State{}, "report", first, "--html", page).want(t, exit.OK).wantErr(t, "the page is "+page).stdout; printed != "" {
+		t.Errorf("with a page it also prints %q", printed)
+	}
 	for _, want := range []string{"Why episodes ended", "Lengths", "Groups", "Where the time goes"} {
 		if !strings.Contains(report, want) {
 			t.Errorf("the report has no %q", want)
@@ -41,45 +43,14 @@ func TestRollouts(t *testing.T) {
 	}
 }
 
-// TestExportForTraining checks that export writes what trajectories does, and refuses flags that do not apply.
+// TestExportForTraining checks that export says which command writes what a trainer reads.
 func TestExportForTraining(t *testing.T) {
 	t.Parallel()
-	run, out := filepath.Join(t.TempDir(), "run.parley"), t.TempDir()
-	parley(t, State{}, "run", "../../examples/rollout.yaml", "--set", "episodes=3", "--set", "params.tokens=true", "--out", run, "--quiet").want(t, exit.OK)
-	of := func(args ...string) string { return parley(t, State{}, args...).want(t, exit.OK).stdout }
-	if got := of("export", run, "--table", "sequences"); got != of("trajectories", run, "--shape", "sequences") || !strings.Contains(got, `"loss_mask":[0`) {
-		t.Errorf("sequences: %.300s", got)
-	}
-	for _, as := range []string{"trl-sft", "trl-dpo", "trl-grpo", "slime", "verl", "areal", "openai-ft"} {
-		if got := of("export", run, "--shape", as); got != of("trajectories", run, "--shape", as) || !strings.HasPrefix(got, "{") {
-			t.Errorf("%s: %.300s", as, got)
-		}
-	}
-	file := filepath.Join(out, "train.parquet")
-	if got := of("export", run, "--table", "sequences", "--out", file); !strings.HasPrefix(got, "wrote "+file+": ") {
-		t.Error(got)
-	}
-	for _, c := range []struct {
-		want string
-		args []string
-	}{
-		{"already exists", []string{run, "--table", "sequences", "--out", file}},
-		{"leave out --table", []string{run, "--shape", "verl", "--table", "calls"}},
-		{"leave out --columns", []string{run, "--table", "sequences", "--columns", "tokens"}},
-		{"name one file", []string{run, run, "--shape", "slime"}},
-		{"--out x.parquet: verl is written as JSON lines; use a name that ends in .jsonl", []string{run, "--shape", "verl", "--out", "x.parquet"}},
-		{"--format inspect: sequences are written as jsonl or parquet\n", []string{run, "--table", "sequences", "--format", "inspect"}},
-		{"--format folder: sequences are written as jsonl or parquet\n", []string{run, "--table", "sequences", "--format", "folder"}},
-		{"have trajectories; leave out --table sequences to export its calls\n", []string{runfiletest.File(t, cliSample()...), "--table", "sequences"}},
-		{"have trajectories; leave out --shape verl to export its calls\n", []string{runfiletest.File(t, cliSample()...), "--shape", "verl"}},
-		{"csv is not possible", []string{run, "--table", "sequences", "--format", "csv"}},
-		{`--shape: unknown shape "trl"; want one of trl-sft, trl-dpo`, []string{run, "--shape", "trl"}},
-		{"--format parquet: verl is written as JSON lines", []string{run, "--shape", "verl", "--format", "parquet"}},
-		{"for a trainer, use --shape verl", []string{run, "--format", "verl"}},
-		{"did you mean sequences?", []string{run, "--table", "sequence"}},
-		{"only runs of rollout", []string{runfiletest.File(t, cliSample()...), "--shape", "verl"}},
-	} {
-		parley(t, State{}, append([]string{"export"}, c.args...)...).want(t, exit.Misuse).wantErr(t, c.want)
+	run := filepath.Join(t.TempDir(), "run.parley")
+	parley(t, State{}, "run", "../../examples/rollout.yaml", "--set", "episodes=1", "--out", run, "--quiet").want(t, exit.OK)
+	for _, args := range [][]string{{"--table", "sequences"}, {"--format", "sequences"}, {"--table", "verl"}, {"--format", "verl"}} {
+		got := parley(t, State{}, append([]string{"export", run}, args...)...).want(t, exit.Misuse)
+		got.wantErr(t, "for a trainer: parley trajectories --shape "+args[1])
 	}
 }
 
@@ -164,7 +135,7 @@ func TestSignalWhileRowsAreRead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, verb := range []string{"run", "check", "check --bench", "trainer"} {
+	for _, verb := range []string{"run", "check", "trainer"} {
 		signals := make(chan os.Signal, 1)
 		signals <- os.Interrupt
 		parley(t, State{Signals: signals}, append(strings.Fields(verb), filepath.Join(dir, "plan.yaml"))...).want(t, exit.Interrupted)

@@ -172,6 +172,7 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 	if err := s.recordedCode(ctx, p); err != nil {
 		return err
 	}
+	p.Supervisor = s.Supervisor
 	p.Kinds, p.Trust, p.Code, p.ChangedCode, p.Failed = s.Kinds, keys.Gate, s.code(), f.ChangedCode, f.Failed
 	joint, err := f.openCluster(ctx, s, g, &p)
 	if err != nil {
@@ -224,7 +225,6 @@ func (f *playFlags) playAndShow(ctx context.Context, s *State, g *exit.Gate, p a
 		tell(e.Ask)
 		events.add(e)
 	}
-	p.Levels = s.levels()
 	defer func() { unsteer() }() // last: who waits for the run finds its summary
 	sum, err := p.Run(ctx, drain)
 	done()
@@ -246,7 +246,9 @@ func (f *playFlags) conclude(s *State, view *runView, file string, sum *app.Summ
 		}
 		fmt.Fprintln(s.Stdout, string(b))
 	} else if !f.Quiet {
-		view.printSummary(s.Stdout, sum, !errors.Is(err, engine.ErrDiverged) && !errors.Is(err, runfile.ErrGone))
+		p := terminal.NewPage(s.Stdout)
+		view.printSummary(p, sum, !errors.Is(err, engine.ErrDiverged) && !errors.Is(err, runfile.ErrGone))
+		_ = p.Flush() // as fmt.Fprintln: the exit code says how the run ended, even if nobody reads this
 	}
 	if err != nil {
 		printed := !f.JSON && !f.Quiet && err.Error() == sum.Reason.String()

@@ -228,7 +228,11 @@ func TestStoppedWhileRefused(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	var out strings.Builder
-	printTrouble(&out, &sum)
+	p := terminal.NewPage(&out)
+	printTrouble(p, &sum)
+	if err := p.Flush(); err != nil {
+		t.Fatal(err)
+	}
 	if got := out.String(); !strings.Contains(got, "overloaded (lab/tiny): 503 no capacity\nwhat to do: the provider is short of capacity") {
 		t.Error(got)
 	}
@@ -564,10 +568,14 @@ func TestMergeConflicts(t *testing.T) {
 
 var growingCommand = regexp.MustCompile("(?m)^    (parley .*)$")
 
-// TestGrowingIsDocumented runs the commands of the page in order and compares the output with the page.
+// TestGrowingIsDocumented runs the commands of "Ask for more" in docs/how-to/run.md in order and compares the output with the page.
 func TestGrowingIsDocumented(t *testing.T) {
 	sequential(t)
-	page := read(t, "../../docs/how-to/growing.md")
+	_, page, found := strings.Cut(read(t, "../../docs/how-to/run.md"), "\n## Ask for more\n")
+	page, _, more := strings.Cut(page, "\n## ")
+	if !found || !more {
+		t.Fatal("docs/how-to/run.md has no section about runs that grow")
+	}
 	t.Chdir(t.TempDir())
 	_, rest, _ := strings.Cut(page, "```yaml\n")
 	plan, rest, ok := strings.Cut(rest, "```\n")

@@ -3,7 +3,6 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"path/filepath"
@@ -11,13 +10,13 @@ import (
 	"sort"
 	"strings"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	"parley/internal/ask/batch"
 	"parley/internal/ask/dispatch"
 	"parley/internal/ask/dispatch/budget"
 	"parley/internal/ask/dispatch/limiter"
+	"parley/internal/ask/trust"
 	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
@@ -29,8 +28,8 @@ import (
 	"parley/internal/serve/telemetry"
 	"parley/journal"
 	"parley/llm"
-	"parley/stats"
 	"parley/world"
+	"parley/world/part"
 )
 
 // runView shows a run while it is played, and prints its summary at the end. It is safe for use by several goroutines.
@@ -90,7 +89,7 @@ func (v *runView) begin(o app.Opened) {
 	v.failed = map[llm.Kind]int{}
 	v.began = time.Now()
 	v.last = v.began
-	_, v.files = world.As[world.FileMaker](o.Plan.Kind)
+	_, v.files = world.As[part.FileMaker](o.Plan.Kind)
 	if v.status = o.Plan.Kind.Status(o.Plan.Params); v.status == nil {
 		return
 	}
@@ -294,14 +293,14 @@ func batchTexts(p batch.Progress, now time.Time) []string {
 	return parts
 }
 
-// timeLeft returns the estimated time for the known episodes, such as "2m to 5m left", if there is an estimate.
+// timeLeft returns the estimated time for the known episodes, such as "about 5m left", if there is an estimate.
 // A kind that adds episodes during the run may add more.
 func (v *runView) timeLeft(now time.Time) string {
-	low, high, ok := v.left.Interval(v.episodes-v.ended, now.Sub(v.began))
+	about, ok := v.left.About(v.episodes-v.ended, now.Sub(v.began))
 	if !ok {
 		return ""
 	}
-	text := terminal.Roughly(low) + " to " + terminal.Roughly(high) + " left"
+	text := "about " + terminal.Roughly(about) + " left"
 	if v.stages > 1 {
 		text += " in this stage"
 	}
@@ -478,9 +477,9 @@ func (v *runView) printSteps(m *episodeProgress, t *journal.Turned) {
 
 // wave is the calls that a run in waves has sent together.
 type wave struct {
-	number, calls, answered, failed int
-	cost                            llm.Money
-	began                           time.Time
+	number, calls int
+	spent         journal.Spending
+	began         time.Time
 }
 
 // beginWave prints that a wave is sent.
@@ -494,20 +493,16 @@ func (v *runView) beginWave(calls int) {
 // addToWave counts a reply, and prints how the wave was answered after the last one.
 func (v *runView) addToWave(r *journal.Replied) {
 	w := &v.wave
-	if w.calls == 0 || r.Request == nil {
+	if w.calls == 0 || r.Kind() != journal.Ask {
 		return
 	}
-	w.answered++
-	w.cost = w.cost.Plus(r.Cost())
+	w.spent.Add(r)
 	failed := ""
-	if r.Error != nil {
-		w.failed++
+	if n := w.spent.FailedCalls; n > 0 {
+		failed = ", " + terminal.Number(n) + " failed"
 	}
-	if w.failed > 0 {
-		failed = ", " + terminal.Number(w.failed) + " failed"
-	}
-	if v.verbose && w.answered == w.calls {
-		v.printLine("wave %d: %s answered%s; %v, %v", w.number, terminal.Several(w.calls, "call", "calls"), failed, w.cost, tenths(time.Since(w.began)))
+	if v.verbose && w.spent.Calls == w.calls {
+		v.printLine("wave %d: %s answered%s; %v, %v", w.number, terminal.Several(w.calls, "call", "calls"), failed, w.spent.Cost, tenths(time.Since(w.began)))
 	}
 }
 
@@ -515,9 +510,7 @@ func (v *runView) addToWave(r *journal.Replied) {
 func (v *runView) monitor() telemetry.RunState {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	r := telemetry.RunState{Episodes: map[string]int{
-		"ended": v.ended - v.lost, "failed": v.lost, "playing": len(v.playing), "waiting": max(0, v.episodes-v.ended-len(v.playing)),
-	}}
+	r := telemetry.RunState{Episodes: journal.NewEpisodeCounts(v.episodes, v.ended-v.lost, v.lost, len(v.playing))}
 	if v.steering != nil {
 		s := v.steering.State()
 		r.Paused, r.Draining = s.Paused != nil, s.Draining != nil
@@ -527,45 +520,52 @@ func (v *runView) monitor() telemetry.RunState {
 
 // printSummary prints the result of a run: scores, figures, failures, and the next commands. resumable reports
 // whether parley run can continue it.
-func (v *runView) printSummary(w io.Writer, sum *app.Summary, resumable bool) {
-	v.printAgents(w, sum)
-	printFigures(w, sum)
-	printTrouble(w, sum)
+func (v *runView) printSummary(p *terminal.Page, sum *app.Summary, resumable bool) {
+	printAgents(p, sum)
+	printFigures(p, sum)
+	printTrouble(p, sum)
 	if says := v.statusLines(); len(says) > 0 {
-		fmt.Fprintf(w, "\n%s\n", strings.Join(says, ",\n"))
+		p.Line()
+		p.Text(strings.Join(says, ", "))
 	}
-	v.printCommands(w, sum, resumable)
+	v.printCommands(p, sum, resumable)
 }
 
 // printAgents prints the scores by agent.
-func (v *runView) printAgents(w io.Writer, sum *app.Summary) {
+func printAgents(p *terminal.Page, sum *app.Summary) {
 	if len(sum.Agents) == 0 {
 		return
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "agent\tscore\tepisodes\tindependent\tmean\t95% interval\t")
+	number := func(text string) terminal.Cell { return terminal.Cell{Text: text, Number: true} }
+	rows := [][]terminal.Cell{{{Text: "AGENT"}, {Text: "SCORE"}, number("EPISODES"), number("INDEPENDENT"), number("MEAN"), {Text: "95% INTERVAL"}}}
 	for _, sc := range sum.Agents {
-		interval := report.UnknownInterval(stats.Quantity{N: sc.N, Method: sc.Method})
+		interval := report.UnknownInterval(sc.Quantity())
 		if !math.IsInf(sc.Interval.Half(), 0) {
 			interval = text.Decimals(sc.Interval.Low, 3) + " to " + text.Decimals(sc.Interval.High, 3)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t\n", sc.Agent, sc.Score, terminal.Number(sc.Episodes), terminal.Number(sc.N), text.Decimals(sc.Mean, 3), interval)
+		rows = append(rows, []terminal.Cell{{Ink: terminal.InkName, Text: sc.Agent}, {Text: sc.Score}, number(terminal.Number(sc.Episodes)), number(terminal.Number(sc.N)), number(text.Decimals(sc.Mean, 3)), {Text: interval}})
 	}
-	_ = t.Flush()
-	fmt.Fprintln(w)
+	p.Table(rows)
+	p.Line()
 }
 
 // printFigures prints how far the run got, its calls, cost and time.
-func printFigures(w io.Writer, sum *app.Summary) {
-	fmt.Fprintf(w, "%s: %s of %s", sum.State, terminal.Number(sum.Episodes.Complete), terminal.Several(sum.Episodes.Total, "episode", "episodes"))
+func printFigures(p *terminal.Page, sum *app.Summary) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s of %s", sum.State, terminal.Number(sum.Episodes.Complete), terminal.Several(sum.Episodes.Total, "episode", "episodes"))
 	if sum.Episodes.Failed > 0 {
-		fmt.Fprintf(w, ", %s failed", terminal.Number(sum.Episodes.Failed))
+		fmt.Fprintf(&b, ", %s failed", terminal.Number(sum.Episodes.Failed))
 	}
-	fmt.Fprintf(w, "; %s", terminal.Several(sum.Calls.Total, "call", "calls"))
+	fmt.Fprintf(&b, "; %s", terminal.Several(sum.Calls.Total, "call", "calls"))
 	if sum.Calls.Earlier > 0 {
-		fmt.Fprintf(w, ", %s of them new", terminal.Number(sum.Calls.Total-sum.Calls.Earlier))
+		fmt.Fprintf(&b, ", %s of them new", terminal.Number(sum.Calls.Total-sum.Calls.Earlier))
 	}
-	fmt.Fprint(w, actsAndBotsText(sum.Acts.Total, sum.Bots))
+	for _, more := range besideCalls(sum.Acts.Total, sum.Bots, sum.Programs) {
+		b.WriteString(", " + more)
+	}
+	if n := sum.Calls.Programs; n > 0 {
+		fmt.Fprintf(&b, "; %s of programs answered from the run file", terminal.Several(n, "call", "calls"))
+	}
 	spent := "unpriced"
 	if sum.Cost != nil {
 		spent = sum.Sums().Text()
@@ -573,72 +573,94 @@ func printFigures(w io.Writer, sum *app.Summary) {
 	if sum.Saved > 0 {
 		spent += ", prompt caches saved " + sum.Saved.String()
 	}
-	fmt.Fprintf(w, "; %s; %v%s\n", spent, (time.Duration(sum.Wall*1e9) * time.Nanosecond).Round(10*time.Millisecond), terminal.UnpricedNote(sum.Unpriced))
+	fmt.Fprintf(&b, "; %s; %v", spent, (time.Duration(sum.Wall*1e9) * time.Nanosecond).Round(10*time.Millisecond))
+	p.Text(b.String())
+	if note := terminal.UnpricedNote(sum.Unpriced); note != "" {
+		p.Text(note)
+	}
 }
 
 // printTrouble prints what failed, what is open, why the run ended, and what to do.
-func printTrouble(w io.Writer, sum *app.Summary) {
+func printTrouble(p *terminal.Page, sum *app.Summary) {
 	const maxShown = 5
 	for i, text := range sum.Unreached {
 		if i == maxShown {
-			fmt.Fprintf(w, "not reached: %d more cells\n", len(sum.Unreached)-maxShown)
+			p.Text(fmt.Sprintf("not reached: %d more cells", len(sum.Unreached)-maxShown))
 			break
 		}
-		fmt.Fprintln(w, "not reached: "+terminal.Safe(text))
+		p.Text("not reached: " + text)
 	}
-	for _, note := range []string{sum.CountedNote, sum.CopiesNote} {
+	for _, note := range []string{sum.MeasuresNote, sum.CountedNote, sum.CopiesNote} {
 		if note != "" {
-			fmt.Fprintln(w, terminal.Safe(note))
+			p.Text(note)
 		}
 	}
 	if f := sum.Fault; f != nil {
-		fmt.Fprintf(w, "failed most often (%s): %s\n", terminal.Number(f.Episodes), terminal.Safe(f.String()))
+		p.Text(fmt.Sprintf("failed most often (%s): %s", terminal.Number(f.Episodes), f.String()))
 	}
-	for _, line := range failureLines(sum.Failures, sum.Calls.Total, sum.Acts.Total) {
-		fmt.Fprintln(w, line)
+	for _, line := range failureLines(sum.Failures, sum.Calls.Total, sum.Acts.Total, sum.Programs) {
+		p.Text(line)
 	}
 	if sum.Batches > 0 {
-		fmt.Fprintf(w, "%s with the providers: they continue, and are collected when the run is resumed\n", terminal.Several(sum.Batches, "batch is", "batches are"))
+		p.Text(terminal.Several(sum.Batches, "batch is", "batches are") + " with the providers: they continue, and are collected when the run is resumed")
 	}
 	if sum.AtRisk > 0 {
-		fmt.Fprintf(w, "at risk: calls that were cut off in flight may have cost up to %v; the budget counts it\n", sum.AtRisk)
+		p.Text(fmt.Sprintf("at risk: calls that were cut off in flight may have cost up to %v; the budget counts it", sum.AtRisk))
 	}
 	if why := sum.Reason.String(); why != "" {
-		fmt.Fprintf(w, "why: %s\n", exit.Plain(why))
+		p.Text("why: " + exit.Plain(why))
 	}
 	if f := sum.Cause; f != nil {
-		fmt.Fprintf(w, "what to do: %s\n", terminal.Quoted(f.Remedy))
+		p.Text("what to do: " + terminal.Quoted(f.Remedy))
 	}
 	if f := sum.AttemptFailure; f != nil {
-		fmt.Fprintf(w, "attempts that failed: %s: %s\nwhat to do: %s\n", terminal.Safe(f.String()), terminal.Quoted(f.Example), terminal.Quoted(f.Remedy))
+		p.Text(fmt.Sprintf("attempts that failed: %s: %s", f.String(), terminal.Quoted(f.Example)))
+		p.Text("what to do: " + terminal.Quoted(f.Remedy))
 	}
 }
 
-// printCommands prints the commands that continue or show the run.
-func (v *runView) printCommands(w io.Writer, sum *app.Summary, resumable bool) {
-	fmt.Fprintf(w, "\nrun file: %s\n", sum.File)
+// printCommands prints the commands that continue or show the run. They are not broken: people copy them.
+func (v *runView) printCommands(p *terminal.Page, sum *app.Summary, resumable bool) {
+	command := func(what, line string) { p.Line(what, ":\n    ", line) }
+	p.Line("\nrun file: ", sum.File)
 	switch {
 	case !resumable:
-		fmt.Fprintf(w, "to run the plan in a new run file:\n    %s\n", v.again)
+		command("to run the plan in a new run file", v.again)
 	case sum.State != journal.Complete:
 		more := ""
 		if sum.Reason.Kind == journal.ByBudget {
 			more = " --budget USD"
 		}
-		for _, t := range v.trusted { // --trust is valid for one command
+		for _, t := range v.trustedAgain(sum.File) {
 			more += " --trust " + terminal.ShellWord(t)
 		}
-		fmt.Fprintf(w, "to resume it:\n    parley run %s%s\n", terminal.ShellWord(sum.File), more)
+		command("to resume it", "parley run "+terminal.ShellWord(sum.File)+more)
 	case sum.Episodes.Failed > 0:
-		fmt.Fprintf(w, "to play the failed episodes again, without asking again what is answered:\n    %s\n", v.retry)
+		command("to play the failed episodes again, without asking again what is answered", v.retry)
 	}
 	if sum.Calls.Total > 0 || sum.Episodes.Complete+sum.Episodes.Failed > 0 {
-		fmt.Fprintf(w, "to read what was said:\n    parley show %s\n", terminal.ShellWord(sum.File))
+		command("to read what was said", "parley show "+terminal.ShellWord(sum.File))
 	}
 	if v.files {
 		folder := strings.TrimSuffix(sum.File, filepath.Ext(sum.File))
-		fmt.Fprintf(w, "to write the results as files:\n    parley export %s --format folder --out %s\n", terminal.ShellWord(sum.File), terminal.ShellWord(folder))
+		command("to write the results as files", "parley export "+terminal.ShellWord(sum.File)+" --format folder --out "+terminal.ShellWord(folder))
 	}
+}
+
+// trustedAgain returns what --trust has to allow when a run file is resumed: it is valid for one command, and what was read from a file is recorded, so that
+// it comes from the run file then.
+func (v *runView) trustedAgain(file string) []string {
+	all := slices.Clone(v.trusted)
+	path, err := filepath.Abs(file)
+	recorded := trust.Grant{What: trust.Code, Name: path}.Flag()
+	isCode := func(flag string) bool {
+		g, wrong := trust.ParseFlag(flag)
+		return wrong == nil && g.What == trust.Code
+	}
+	if err == nil && slices.ContainsFunc(all, isCode) && !slices.Contains(all, recorded) {
+		all = append(all, recorded)
+	}
+	return all
 }
 
 // sample is what was counted at some time. Rates are differences between two.

@@ -228,10 +228,5 @@ func reportLosses(s *State, stores ...*runfile.Store) (err error) {
 
 // kindOf returns the kind of a run if this program has that version of it, or the kind of a gateway's record.
 func (s *State) kindOf(b *journal.Begun) world.Kind {
-	for _, k := range slices.Concat(s.Kinds, []world.Kind{gateway.Kind(), score.RubricKind(nil, nil)}) {
-		if b != nil && k.Name == b.Kind && k.Version == b.KindVersion {
-			return k
-		}
-	}
-	return world.Kind{}
+	return b.KindAmong(slices.Concat(s.Kinds, []world.Kind{gateway.Kind(), score.RubricKind(nil, nil)}))
 }

@@ -1,28 +1,20 @@
 package cli
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"parley/internal/ask/dispatch/budget"
-	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/read/report"
-	"parley/internal/read/score"
-	"parley/internal/run/planfile"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
 	"parley/journal"
@@ -39,22 +31,15 @@ type showCmd struct {
 	Cell    string `placeholder:"TEXT" help:"Only episodes whose cell contains this text."`
 	Seat    string `placeholder:"SEAT" help:"With --episode: only this seat."`
 	Story   bool   `help:"With --episode: show the episode as its kind describes it, instead of calls and notes."`
-	Board   string `placeholder:"PHASE" help:"With --episode: print the picture of a phase as SVG, if the kind draws pictures: F1902M, or last."`
 	From    *int   `placeholder:"N" help:"The first episode to list. Default: 0."`
 	Limit   *int   `placeholder:"N" help:"Maximum number of episodes to list; 0 lists all. Default: 50."`
 	JSON    bool   `name:"json" help:"Print JSON."`
-	summaryFlags
 }
 
 // Run prints the part of the run that the flags ask for.
 func (c *showCmd) Run(ctx context.Context, s *State) (err error) {
 	if err := c.check(); err != nil {
 		return err
-	}
-	if c.Summary != "" {
-		if err := c.writeSummary(ctx, s, c.File, *c.Episode); err != nil {
-			return err
-		}
 	}
 	ctx, end := untilSignal(ctx, s)
 	defer end()
@@ -94,13 +79,6 @@ func (c *showCmd) printPart(ctx context.Context, s *State, v *showReader) error 
 			return err
 		}
 		return c.print(s, story, story.print)
-	case c.Board != "":
-		svg, err := v.board(ctx, *c.Episode, c.Board)
-		if err != nil {
-			return err
-		}
-		_, err = io.WriteString(s.Stdout, svg)
-		return err
 	case c.Episode != nil:
 		t, err := v.transcript(ctx, *c.Episode, c.Seat, c.Failed)
 		if err != nil {
@@ -121,12 +99,6 @@ func (c *showCmd) check() error {
 		return exit.Usagef("--seat needs --episode")
 	case c.Story && (c.Episode == nil || c.Call != "" || c.Failed || c.Seat != ""):
 		return exit.Usagef("--story shows a whole episode: it needs --episode and does not go with --call, --failed or --seat")
-	case c.Summary != "" && !c.Story:
-		return exit.Usagef("--summary adds to a story: it needs --episode and --story")
-	case c.Summary == "" && (c.Budget != nil || len(c.Trust) > 0):
-		return exit.Usagef("--budget and --trust are for --summary, which asks a model")
-	case c.Board != "" && (c.Episode == nil || c.Call != "" || c.Failed || c.Seat != "" || c.Story):
-		return exit.Usagef("--board needs --episode and does not go with other flags")
 	case c.Call != "" && (c.Failed || c.Seat != ""):
 		return exit.Usagef("--call shows one call; leave out --failed and --seat")
 	case c.Episode != nil && (c.Cell != "" || c.From != nil || c.Limit != nil):
@@ -203,19 +175,16 @@ type shownRun struct {
 	// Steered has what people changed while the run was played.
 	Steered []steeredRow `json:"steered,omitempty"`
 	results.Status
-	Agents   []world.Agent  `json:"agents"`
-	Episodes results.Counts `json:"episodes"`
-	Calls    int            `json:"calls"`          // of models and people
-	Acts     int            `json:"acts,omitempty"` // on environments, and on other things outside of the world
-	Bots     int            `json:"bots,omitempty"` // answers of bots
+	Agents   []world.Agent         `json:"agents"`
+	Episodes journal.EpisodeCounts `json:"episodes"`
+	journal.Spending
 	// Failures are the failed calls and acts, by model and kind.
 	Failures []results.Failure `json:"failures"`
-	Cost     llm.Money         `json:"cost_usd"`
 	AtRisk   llm.Money         `json:"at_risk_usd"`
 	Budget   llm.Money         `json:"budget_usd,omitempty"`
 	Batches  int               `json:"batches_open"` // still with their providers
 	From     int               `json:"from"`
-	List     []episodeRow      `json:"list"`
+	List     []results.Episode `json:"list"`
 
 	some bool // only some episodes are listed
 	more bool // and more follow
@@ -238,20 +207,19 @@ func (v *showReader) run(ctx context.Context, want runfile.Listing) (*shownRun, 
 	r := &shownRun{
 		File: v.file, Run: b.Run, Tool: b.Tool, Kind: b.Kind, KindVersion: b.KindVersion, Seed: b.Seed, Begun: b.At.UTC(),
 		Closed: o.Last.At, Fork: b.Fork, Grown: b.Grown, Code: b.Code, Edited: b.Edited, Again: b.Again, Status: results.StatusOf(o, runfile.Played(v.file)), Agents: b.Agents,
-		Cost: o.Spent, AtRisk: o.AtRisk, Budget: budgetIn(b.Plan), Batches: o.Batches, From: want.From, List: []episodeRow{}, some: want.Failed || want.Cell != "",
+		Episodes: o.Episodes, AtRisk: o.AtRisk, Budget: budgetIn(b.Plan), Batches: o.Batches, From: want.From, List: []results.Episode{}, some: want.Failed || want.Cell != "",
 	}
 	for _, s := range o.Steered {
 		r.Steered = append(r.Steered, steeredRow{s.At.UTC(), s.Verb, s.By, s.Detail})
 	}
-	r.Episodes = results.Counts{Total: o.Episodes, Ended: o.Ended, Failed: o.Failed, Playing: o.Playing, Waiting: o.Episodes - o.Ended - o.Failed - o.Playing}
-	recorded, err := v.store.Count(ctx)
-	if err == nil {
+	var err error
+	if r.Spending, err = v.store.Count(ctx); err == nil {
 		r.Failures, err = results.Failures(ctx, v.store)
 	}
 	if err != nil {
 		return nil, err
 	}
-	r.Calls, r.Acts, r.Bots = recorded.Asks, recorded.Acts, recorded.Bots
+	r.Cost = o.Spent
 	if want.Limit > 0 {
 		want.Limit++ // to know whether more follow
 	}
@@ -272,58 +240,11 @@ func (v *showReader) run(ctx context.Context, want runfile.Listing) (*shownRun, 
 	return r, nil
 }
 
-// episodeRow is a row of the list.
-type episodeRow struct {
-	Episode int               `json:"episode"`
-	Attempt int               `json:"attempt,omitempty"`
-	Cell    string            `json:"cell,omitempty"`
-	Lineup  map[string]string `json:"lineup"`
-	Deal    int               `json:"deal"`
-	State   string            `json:"state"` // waiting, playing, ended, failed
-	Failed  string            `json:"failed,omitempty"`
-	Scores  []shownScore      `json:"scores,omitempty"`
-	Calls   int               `json:"calls"` // of models and people
-	Acts    int               `json:"acts,omitempty"`
-	Bots    int               `json:"bots,omitempty"`
-	// FailedCalls, FailedActs and FailedBots count those of Calls, Acts and Bots that failed.
-	FailedCalls int       `json:"failed_calls"`
-	FailedActs  int       `json:"failed_acts,omitempty"`
-	FailedBots  int       `json:"failed_bots,omitempty"`
-	Cost        llm.Money `json:"cost_usd"`
-}
-
-// shownScore is a score whose value may have no number in JSON.
-type shownScore struct {
-	Seat  string `json:"seat,omitempty"`
-	Name  string `json:"name"`
-	Value any    `json:"value"`
-}
-
-func (v *showReader) episode(ctx context.Context, l *runfile.Listed) (episodeRow, error) {
-	e := episodeRow{Episode: l.Episode, Cell: l.Spec.Cell, Lineup: l.Spec.Lineup, Deal: l.Spec.Deal, State: l.State(), Attempt: l.Attempt}
-	if l.Ended != nil {
-		e.Failed, e.Scores = l.Ended.Outcome.Failed, jsonScores(l.Ended.Outcome.Scores)
-	}
-	spent, err := v.store.Spent(ctx, l)
-	e.Calls, e.Acts, e.Bots, e.Cost = spent.Asks, spent.Acts, spent.Bots, spent.Cost
-	e.FailedCalls, e.FailedActs, e.FailedBots = spent.Failed.Asks, spent.Failed.Acts, spent.Failed.Bots
+// episode returns an episode with what was spent on it.
+func (v *showReader) episode(ctx context.Context, l *runfile.Listed) (e results.Episode, err error) {
+	e = results.NewEpisode(l)
+	e.Spending, err = v.store.Spent(ctx, l)
 	return e, err
-}
-
-// failures counts everything that failed.
-func (e *episodeRow) failures() int { return e.FailedCalls + e.FailedActs + e.FailedBots }
-
-// jsonScores returns scores as they are printed in JSON.
-func jsonScores(scores []world.Score) []shownScore {
-	var out []shownScore
-	for _, s := range scores {
-		v := shownScore{Seat: s.Seat, Name: s.Name, Value: s.Value}
-		if s.Value-s.Value != 0 { // NaN or infinite
-			v.Value = strconv.FormatFloat(s.Value, 'g', -1, 64)
-		}
-		out = append(out, v)
-	}
-	return out
 }
 
 // print prints the run and its table of episodes.
@@ -357,12 +278,12 @@ func (r *shownRun) print(p *terminal.Page) {
 	e := r.Episodes
 	p.Fact("episodes", fmt.Sprintf("%s: %s ended, %s failed, %s playing, %s waiting", terminal.Number(e.Total), terminal.Number(e.Ended), terminal.Number(e.Failed), terminal.Number(e.Playing), terminal.Number(e.Waiting)))
 	p.Fact("calls", terminal.Number(r.Calls)+", "+costText(r.Calls, budget.Sums{Spent: r.Cost, AtRisk: r.AtRisk, Limit: r.Budget}))
-	printActsAndBots(p, r.Acts, r.Bots)
-	for i, line := range failureLines(r.Failures, r.Calls, r.Acts) {
+	printBesideCalls(p, r.Spending)
+	for i, line := range failureLines(r.Failures, r.Calls, r.Acts, r.Programs) {
 		p.Fact([]string{"failed", "", ""}[i], line)
 	}
 	if r.Batches > 0 {
-		p.Fact("batches", terminal.Several(r.Batches, "is", "are")+" with the providers: they are collected when the run is resumed")
+		p.Fact("batches", terminal.Several(r.Batches, "is", "are")+" with the providers: they are collected when the run is resumed, or by the client that sent them")
 	}
 	switch {
 	case len(r.List) > 0:
@@ -395,7 +316,7 @@ func budgetIn(plan json.RawMessage) llm.Money {
 
 // printRest says how to see the episodes that are not listed.
 func (r *shownRun) printRest(p *terminal.Page) {
-	next := r.List[len(r.List)-1].Episode + 1
+	next := r.List[len(r.List)-1].Number + 1
 	what := fmt.Sprintf("\n%s to %s of %s episodes", terminal.Number(r.From), terminal.Number(next-1), terminal.Number(r.Episodes.Total))
 	switch {
 	case r.some:
@@ -424,36 +345,38 @@ func (r *shownRun) stateText() string {
 // rows returns the table of episodes. It leaves out cells that only repeat the lineup, and failures if
 // there are none, and acts if there are none.
 func (r *shownRun) rows() [][]terminal.Cell {
-	cells := slices.ContainsFunc(r.List, func(e episodeRow) bool { return e.Cell != "" && e.Cell != results.LineupText(e.Lineup) })
-	failures := slices.ContainsFunc(r.List, func(e episodeRow) bool { return e.failures() > 0 })
-	head := []terminal.Cell{{Text: "EPISODE", Number: true}, {Text: "STATE"}, {Text: "CALLS", Number: true}}
+	cells := slices.ContainsFunc(r.List, func(e results.Episode) bool {
+		return e.Cell != "" && strings.ReplaceAll(e.Cell, ", ", " ") != results.LineupText(e.Lineup)
+	})
+	failures := slices.ContainsFunc(r.List, func(e results.Episode) bool { return e.Failures() > 0 })
+	head := []terminal.Cell{{Text: "EPISODE", Number: true}, {Text: "STATE", Drop: 1}, {Text: "CALLS", Number: true, Drop: 3}}
 	if r.Acts > 0 {
-		head = append(head, terminal.Cell{Text: "ACTS", Number: true})
+		head = append(head, terminal.Cell{Text: "ACTS", Number: true, Drop: 4})
 	}
 	if failures {
-		head = append(head, terminal.Cell{Text: "FAILED", Number: true})
+		head = append(head, terminal.Cell{Text: "FAILED", Number: true, Drop: 2})
 	}
-	head = append(head, terminal.Cell{Text: "COST", Number: true})
+	head = append(head, terminal.Cell{Text: "COST", Number: true, Drop: 5})
 	if cells {
-		head = append(head, terminal.Cell{Text: "CELL"})
+		head = append(head, terminal.Cell{Text: "CELL", Drop: 6})
 	}
 	rows := [][]terminal.Cell{append(head, terminal.Cell{Text: "LINEUP"}, terminal.Cell{Text: "SCORES"})}
 	for _, e := range r.List {
-		rows = append(rows, e.row(r.Acts > 0, failures, cells))
+		rows = append(rows, episodeRow(&e, r.Acts > 0, failures, cells))
 	}
 	return rows
 }
 
-// row returns the episode as a row of the table.
-func (e *episodeRow) row(acts, failures, cells bool) []terminal.Cell {
+// episodeRow returns an episode as a row of the table.
+func episodeRow(e *results.Episode, acts, failures, cells bool) []terminal.Cell {
 	row := []terminal.Cell{
-		{Text: strconv.Itoa(e.Episode), Number: true}, {Ink: stateInk(e.State), Text: e.State}, {Text: terminal.Number(e.Calls), Number: true},
+		{Text: strconv.Itoa(e.Number), Number: true}, {Ink: stateInk(e.State), Text: e.State}, {Text: terminal.Number(e.Calls), Number: true},
 	}
 	if acts {
 		row = append(row, terminal.Cell{Text: terminal.Number(e.Acts), Number: true})
 	}
 	if failures {
-		row = append(row, terminal.Cell{Ink: terminal.InkBad, Text: terminal.OrDash(terminal.Number(e.failures()), e.failures() == 0), Number: true})
+		row = append(row, terminal.Cell{Ink: terminal.InkBad, Text: terminal.OrDash(terminal.Number(e.Failures()), e.Failures() == 0), Number: true})
 	}
 	row = append(row, terminal.Cell{Text: terminal.OrDash(e.Cost.String(), e.Cost == 0), Number: true})
 	if cells {
@@ -495,11 +418,10 @@ func stateInk(state string) terminal.Ink {
 }
 
 // scoresText formats scores as "first: points 3, revealed 0; second: …".
-func scoresText(scores []shownScore) string {
+func scoresText(scores []world.Score) string {
 	return terminal.OneLine(report.ScoresText(len(scores), func(i int) (seat, text string) {
-		s := scores[i]
-		format := "%s %v"
-		if x, ok := s.Value.(float64); ok && x != math.Trunc(x) {
+		s, format := scores[i], "%s %v"
+		if s.Value != math.Trunc(s.Value) {
 			format = "%s %.6g" // sums of tenths have meaningless trailing digits
 		}
 		return s.Seat, fmt.Sprintf(format, s.Name, s.Value)
@@ -540,29 +462,35 @@ func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC"
 // maxFailureKinds is how many kinds of failures a line lists.
 const maxFailureKinds = 6
 
-// actsAndBotsText returns what is counted beside calls: ", 40 acts, 12 answers of bots". It is empty if there are none.
-func actsAndBotsText(acts, bots int) (text string) {
+// besideCalls returns what is counted beside calls: "40 acts", "12 answers of bots", "3 answers of programs".
+func besideCalls(acts, bots, programs int) (all []string) {
 	if acts > 0 {
-		text += ", " + terminal.Several(acts, "act", "acts")
+		all = append(all, terminal.Several(acts, "act", "acts"))
 	}
 	if bots > 0 {
-		text += ", " + terminal.Several(bots, "answer of a bot", "answers of bots")
+		all = append(all, terminal.Several(bots, "answer of a bot", "answers of bots"))
 	}
-	return text
+	if programs > 0 {
+		all = append(all, terminal.Several(programs, "answer of a program", "answers of programs"))
+	}
+	return all
 }
 
-// printActsAndBots prints what is counted beside calls.
-func printActsAndBots(p *terminal.Page, acts, bots int) {
-	if acts > 0 {
-		p.Fact("acts", terminal.Number(acts))
+// printBesideCalls prints what is counted beside calls.
+func printBesideCalls(p *terminal.Page, of journal.Spending) {
+	if of.Acts > 0 {
+		p.Fact("acts", terminal.Number(of.Acts))
 	}
-	if bots > 0 {
-		p.Fact("bots", "answered "+terminal.Several(bots, "time", "times"))
+	if of.Bots > 0 {
+		p.Fact("bots", "answered "+terminal.Several(of.Bots, "time", "times"))
+	}
+	if of.Programs > 0 {
+		p.Fact("programs", "answered "+terminal.Several(of.Programs, "time", "times"))
 	}
 }
 
 // failureLines describe how calls and acts failed, the text of the most frequent failure, and what to do about it.
-func failureLines(failures []results.Failure, calls, acts int) []string {
+func failureLines(failures []results.Failure, calls, acts, programs int) []string {
 	if len(failures) == 0 {
 		return nil
 	}
@@ -577,157 +505,11 @@ func failureLines(failures []results.Failure, calls, acts int) []string {
 	if more := len(failures) - maxFailureKinds; more > 0 {
 		parts = append(parts, terminal.Several(more, "other sort", "other sorts"))
 	}
-	of := terminal.Several(calls, "call", "calls")
-	if acts > 0 {
-		of += " and " + terminal.Several(acts, "act", "acts")
-	}
+	of := strings.Join(append([]string{terminal.Several(calls, "call", "calls")}, besideCalls(acts, 0, programs)...), " and ")
 	first := failures[0]
 	lines := []string{fmt.Sprintf("%s of %s failed: %s", terminal.Number(failed), of, strings.Join(parts, ", "))}
 	if first.Example != "" {
 		lines = append(lines, "most often: "+terminal.Quoted(first.Example))
 	}
 	return append(lines, "what to do: "+terminal.Quoted(first.Remedy))
-}
-
-// summaryFlags ask a model for a summary of an episode.
-type summaryFlags struct {
-	Summary string   `placeholder:"MODEL" help:"With --story: a model writes a summary of the episode, such as openai/gpt-5-mini. It is recorded beside the run file, and asked for once."`
-	Budget  *float64 `placeholder:"USD" help:"With --summary: maximum cost of the summary."`
-	trustFlags
-}
-
-// summaryAgent is the seat, the agent and the question of a summary.
-const summaryAgent = "summary"
-
-const (
-	summaryAsk    = "What happened in this episode, from the beginning to the end? Write a summary of at most 200 words for somebody who did not read it: who wanted what, the turning points, and how it ended."
-	summaryTokens = 2000
-)
-
-// writeSummary asks for the summary of an episode, unless there is one already. It is a run of a scorer with one episode and one
-// question: recorded, priced and resumed as every run is.
-func (f *summaryFlags) writeSummary(ctx context.Context, s *State, file string, episode int) error {
-	of, err := s.openRubric(ctx, file)
-	if err != nil {
-		return err
-	}
-	if of.head.Begun == nil || !slices.Contains(score.Ended(of.head), episode) {
-		return exit.Usagef("--summary: episode %d of %s has not ended, or it failed: there is nothing to summarize", episode, file)
-	}
-	name := f.scorerName(episode)
-	if done, err := f.isRecorded(ctx, file, of.head, name, episode); done || err != nil {
-		return err
-	}
-	plan, flags, err := f.plan(ctx, s, of.head, episode)
-	if err != nil {
-		return err
-	}
-	keys, err := flags.gate(s)
-	if err != nil {
-		return err
-	}
-	out := score.File(file, name)
-	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil { //nolint:gosec // scores are for others to read too
-		return exit.Usagef("%w", err)
-	}
-	err = flags.play(ctx, s, keys, app.Play{Plan: plan, PlanFile: file, File: out})
-	about, broken := outlineOf(context.WithoutCancel(ctx), out)
-	if err != nil && err.Error() == "" { // it played quietly
-		return &exit.Error{Code: exit.CodeOf(err), Err: f.failure(context.WithoutCancel(ctx), about, out)}
-	}
-	if err := cmp.Or(err, broken); err != nil {
-		return playError(out, err)
-	}
-	done, err := f.isRecorded(ctx, file, of.head, name, episode)
-	if err == nil && !done {
-		err = f.failure(ctx, about, out)
-	}
-	if err == nil && about.Replies > 0 {
-		s.tell("the summary: " + costText(about.Replies, budget.Sums{Spent: about.Spent}) + ", recorded in " + out)
-	}
-	return err
-}
-
-// failure says why there is no summary, and what to do.
-func (f *summaryFlags) failure(ctx context.Context, about runfile.Outline, out string) error {
-	why, next := about.Last.Reason.String(), "The same command continues it"
-	switch {
-	case about.Last.Reason.Kind == journal.ByBudget:
-		next = "Give a larger --budget"
-	case why == "":
-		failed, err := failedCall(ctx, out)
-		if err != nil {
-			return playError(out, err)
-		}
-		why, next = failed, "To ask again, delete "+out
-		if about.Spent > 0 {
-			next = "It cost " + about.Spent.String() + ". " + next
-		}
-	}
-	why = strings.TrimPrefix(terminal.OneLine(why), f.Summary+": ")
-	return fmt.Errorf("show: %s wrote no summary: %s. %s", f.Summary, terminal.Safe(terminal.Cut(strings.TrimSuffix(why, "."), 600)), terminal.Safe(next))
-}
-
-// failedCall returns why the last call of a run with one episode failed, or what is wrong with its answer.
-func failedCall(ctx context.Context, file string) (why string, err error) {
-	store, err := runfile.OpenRead(file)
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	entries, err := journal.Episode(ctx, store, 0)
-	why = "its answer cannot be used: parley show " + terminal.ShellWord(file) + " --episode 0 shows it"
-	for _, e := range entries {
-		if r, ok := e.(*journal.Replied); ok && r.Error != nil {
-			why = r.Error.Error()
-		}
-	}
-	return why, err
-}
-
-// scorerName returns the name of the scorer: the episode and the model, which may have letters that a name cannot have.
-func (f *summaryFlags) scorerName(episode int) string {
-	digest := sha256.Sum256([]byte(f.Summary + "\n" + summaryAsk))
-	plain := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return '-'
-	}, f.Summary)
-	return fmt.Sprintf("summary-e%d-%.40s-%x", episode, plain, digest[:3])
-}
-
-// isRecorded reports whether the summary is recorded.
-func (f *summaryFlags) isRecorded(ctx context.Context, file string, head *journal.Head, name string, episode int) (bool, error) {
-	texts, err := score.Texts(ctx, file, head.Begun.Run, episode)
-	return slices.ContainsFunc(texts, func(t score.Text) bool { return t.Scorer == name }), playError(file, err)
-}
-
-// plan returns the plan of the run that writes the summary, and how it is played.
-func (f *summaryFlags) plan(ctx context.Context, s *State, head *journal.Head, episode int) (*planfile.Plan, *playFlags, error) {
-	flags := &playFlags{Quiet: true, Budget: f.Budget, trustFlags: f.trustFlags}
-	doc := map[string]any{
-		"kind": score.RubricName, "episodes": 1,
-		"agents": map[string]any{summaryAgent: map[string]any{"model": f.Summary, "max_tokens": summaryTokens}},
-		"params": map[string]any{
-			"judges":            []string{summaryAgent},
-			"questions":         map[string]any{summaryAgent: score.Question{Ask: summaryAsk, Per: "episode", Text: true}},
-			results.ScoredParam: results.NewScored(head.Begun.Run, []int{episode}, nil),
-		},
-	}
-	var recorded struct {
-		Providers json.RawMessage `json:"providers"`
-	}
-	if json.Unmarshal(head.Begun.Plan, &recorded) == nil && len(recorded.Providers) > 0 {
-		doc["providers"] = recorded.Providers
-	}
-	raw, err := json.Marshal(doc)
-	if err != nil {
-		return nil, nil, err
-	}
-	plan, err := planfile.Written(ctx, raw, s.Kinds, flags.sets(), flags.reach())
-	if err != nil {
-		return nil, nil, exit.Usagef("--summary %s: %w", f.Summary, err)
-	}
-	return plan, flags, nil
 }

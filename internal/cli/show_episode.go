@@ -22,18 +22,20 @@ import (
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
+	"parley/world/exhibit"
 )
 
 // shownTranscript is an episode with everything that happened in its last attempt.
 type shownTranscript struct {
 	File string `json:"file"`
-	episodeRow
+	results.Episode
 	Params  json.RawMessage `json:"params,omitempty"`
 	Turns   []*shownTurn    `json:"turns"`
 	Outcome *shownOutcome   `json:"outcome,omitempty"`
 	Texts   []score.Text    `json:"texts,omitempty"` // written about it afterwards
 
-	fill func(...*journal.Replied) error // reads the messages of requests
+	read   *results.Part
+	played world.Played
 
 	// The filters, if not everything is shown.
 	Seat       string `json:"only_seat,omitempty"`
@@ -53,11 +55,9 @@ type shownTurn struct {
 type shownOutcome struct {
 	At     time.Time       `json:"at"`
 	Failed string          `json:"failed,omitempty"`
-	Scores []shownScore    `json:"scores"`
+	Scores results.Scores  `json:"scores"`
 	Data   json.RawMessage `json:"data,omitempty"`
 	Stack  string          `json:"stack,omitempty"`
-
-	scores []world.Score // as recorded
 }
 
 // shownCall is a call and its result.
@@ -87,23 +87,19 @@ type shownCall struct {
 	Response  *llm.Response `json:"response,omitempty"`
 	Error     *llm.Error    `json:"error,omitempty"`
 	who       string        // the agent in the seat, in words
-	replied   *journal.Replied
 }
 
 func newShownCall(begun *journal.Begun, r *journal.Replied) *shownCall {
 	c := &shownCall{
-		Call: results.TurnName(r.Strand, r.Turn.Turn) + ":" + strconv.Itoa(r.Index), Episode: r.Episode, Attempt: r.Attempt,
-		Strand: r.Strand, Turn: r.Turn.Turn, Index: r.Index, Seat: r.Seat, Label: r.Label, Agent: r.Agent, Fallback: results.Fallback(begun, r), Kind: "bot",
-		At: r.At.UTC(), Copied: r.Copied, Cost: r.Cost(), Request: r.Request, Act: r.Act, Response: r.Response, Error: r.Error, replied: r,
+		Call: results.CallName(r), Episode: r.Episode, Attempt: r.Attempt,
+		Strand: r.Strand, Turn: r.Turn.Turn, Index: r.Index, Seat: r.Seat, Label: r.Label, Agent: r.Agent, Fallback: results.Fallback(begun, r), Kind: r.Kind(),
+		At: r.At.UTC(), Copied: r.Copied, Cost: r.Cost(), Act: r.Act, Response: r.Response, Error: r.Error, who: results.Answerer(begun, r),
 	}
-	c.who = results.Answerer(begun, r)
 	switch {
-	case r.Act != nil:
-		c.Kind = "act"
-	case r.Request == nil:
+	case c.Kind == journal.Bot:
 		c.who += ", a bot"
-	default:
-		if c.Kind, c.Fallbacks = "ask", r.Request.Fallbacks; r.Request.Model == world.Human {
+	case c.Kind == journal.Ask:
+		if c.Fallbacks = r.Request.Fallbacks; r.Request.Model == world.Human {
 			c.who += ", a person"
 		}
 	}
@@ -117,12 +113,10 @@ func (v *showReader) transcript(ctx context.Context, episode int, seat string, f
 	if err != nil {
 		return nil, err
 	}
-	if _, isRecord := world.As[world.Recorded](v.kind); isRecord {
-		t.findNewMessages()
-	}
-	if err := t.mark(v.kind); err != nil {
+	if err := t.read.Mark(v.kind.Of(t.played.Spec)); err != nil {
 		v.tell(err.Error())
 	}
+	t.addTurns(v.about.Begun)
 	if err := t.filter(seat, failed); err != nil {
 		return nil, err
 	}
@@ -132,7 +126,6 @@ func (v *showReader) transcript(ctx context.Context, episode int, seat string, f
 			size += int64(len(n.Data))
 		}
 		for _, r := range turn.Replies {
-			r.Request = nil
 			size += results.MessagesSize(r.Asked)
 			if r.Response != nil {
 				size += int64(len(r.Response.Text) + len(r.Response.JSON))
@@ -149,6 +142,7 @@ func (v *showReader) transcript(ctx context.Context, episode int, seat string, f
 	return t, err
 }
 
+// readTranscript reads an episode, without its turns: see addTurns.
 func (v *showReader) readTranscript(ctx context.Context, n int) (*shownTranscript, error) {
 	var l *runfile.Listed
 	if n >= 0 {
@@ -167,35 +161,37 @@ func (v *showReader) readTranscript(ctx context.Context, n int) (*shownTranscrip
 	if err != nil {
 		return nil, err
 	}
-	entries, fill, err := v.entries(ctx, n)
+	read, err := results.ReadLines(ctx, v.store, v.about.Begun, v.kind.Of(l.Spec), n, e.Attempt, results.Wanted{})
 	if err != nil {
 		return nil, err
 	}
-	t := &shownTranscript{fill: fill, File: v.file, episodeRow: e, Params: l.Spec.Params, Turns: turnsOf(v.about.Begun, entries, e.Attempt)}
-	if recorded, ok := world.As[world.Recorded](v.kind); ok {
-		var failed error
-		t.hideNotes(func(n world.Note) (hidden bool) {
-			failed = cmp.Or(results.CallKind(v.kind, "Hidden", func() error { hidden = recorded.Hidden(n); return nil }), failed)
-			return hidden
-		})
-		if failed != nil {
-			v.tell(failed.Error())
-		}
+	if read.Failed != nil {
+		v.tell(read.Failed.Error())
 	}
+	t := &shownTranscript{File: v.file, Episode: e, Params: l.Spec.Params, Turns: []*shownTurn{}, read: read, played: world.Played{Episode: n, Spec: l.Spec}}
 	if end := l.Ended; end != nil {
-		t.Outcome = &shownOutcome{At: end.At.UTC(), Failed: end.Outcome.Failed, Scores: e.Scores, Stack: end.Stack, scores: end.Outcome.Scores}
+		t.played.Outcome = end.Outcome
+		t.Outcome = &shownOutcome{At: end.At.UTC(), Failed: end.Outcome.Failed, Scores: end.Outcome.Scores, Stack: end.Stack}
 		t.Outcome.Data, _ = end.Outcome.Data.(json.RawMessage)
 	}
 	return t, nil
 }
 
-// entries reads an episode: that of a record with its requests, another one without their messages, which fill reads.
-func (v *showReader) entries(ctx context.Context, n int) (entries []journal.Entry, fill func(...*journal.Replied) error, err error) {
-	if _, isRecord := world.As[world.Recorded](v.kind); !isRecord {
-		return v.store.Sparing(ctx, n)
+// addTurns adds the turns.
+func (t *shownTranscript) addTurns(begun *journal.Begun) {
+	marks := t.read.Marks()
+	for _, turn := range t.read.Turns {
+		shown := &shownTurn{Strand: turn.Strand, Turn: turn.Number, Notes: turn.Notes, Replies: []*shownCall{}}
+		if turn.Turned != nil {
+			shown.Calls = turn.Turned.Calls
+		}
+		for _, r := range turn.Replies {
+			c := newShownCall(begun, r)
+			c.Mark, c.Asked = marks[c.Call], t.read.Asked[r]
+			shown.Replies = append(shown.Replies, c)
+		}
+		t.Turns = append(t.Turns, shown)
 	}
-	entries, err = journal.Episode(ctx, v.store, n)
-	return entries, func(...*journal.Replied) error { return nil }, err
 }
 
 // maxShown is how many bytes are shown. More than that is for a file.
@@ -209,56 +205,12 @@ func (v *showReader) tooMuch(what string, size int64, instead string) error {
 	return exit.Usagef("%s: %s has %s MB when its texts are written out, and at most %s MB are shown; %s", v.file, what, terminal.Number(int(size/1e6)), terminal.Number(int(maxShown/1e6)), instead)
 }
 
-// mark adds the kind's descriptions of replies. Its error is one of results.CallKind.
-func (t *shownTranscript) mark(kind world.Kind) error {
-	var entries []world.TranscriptEntry
-	calls := map[int]*shownCall{}
-	for _, turn := range t.Turns {
-		for i := range turn.Notes {
-			entries = append(entries, world.TranscriptEntry{Note: &turn.Notes[i]})
-		}
-		for _, r := range turn.Replies {
-			reply := world.TranscriptEntry{Seat: r.Seat}
-			if r.Response != nil {
-				reply.Reply.Text = r.Response.Text
-			}
-			calls[len(entries)] = r
-			entries = append(entries, reply)
-		}
-	}
-	marks, err := results.Marks(kind, entries)
-	for i, mark := range marks {
-		calls[i].Mark = mark
-	}
-	return err
-}
-
-// findNewMessages finds the new messages in each request of a gateway's record. Other kinds note what their seats are
-// shown.
-func (t *shownTranscript) findNewMessages() {
-	var h results.MessageDiff
-	for _, turn := range t.Turns {
-		for _, r := range turn.Replies {
-			if r.Request != nil {
-				r.Asked = h.New(r.Request, r.Response)
-			}
-		}
-	}
-}
-
-// hideNotes removes hidden notes.
-func (t *shownTranscript) hideNotes(hidden func(world.Note) bool) {
-	for _, turn := range t.Turns {
-		turn.Notes = slices.DeleteFunc(turn.Notes, hidden)
-	}
-}
-
 // noEpisode returns the error for an episode that does not exist.
 func (v *showReader) noEpisode(n int) error {
-	if v.about.Episodes == 0 {
+	if v.about.Episodes.Total == 0 {
 		return exit.Usagef("%s has no episodes yet", v.file)
 	}
-	return exit.Usagef("%s has no episode %d: it has 0 to %d", v.file, n, v.about.Episodes-1)
+	return exit.Usagef("%s has no episode %d: it has 0 to %d", v.file, n, v.about.Episodes.Total-1)
 }
 
 // filter removes what does not belong to seat, if one is given, and with failed all calls that did not fail.
@@ -292,25 +244,9 @@ func (t *shownTranscript) filterText() string {
 	return words
 }
 
-// turnsOf returns the turns of an attempt in transcript order.
-func turnsOf(begun *journal.Begun, entries []journal.Entry, attempt int) []*shownTurn {
-	out := []*shownTurn{}
-	for _, t := range results.Turns(entries, attempt) {
-		turn := &shownTurn{Strand: t.Strand, Turn: t.Number, Replies: make([]*shownCall, len(t.Replies))}
-		if t.Turned != nil {
-			turn.Notes, turn.Calls = t.Turned.Notes, t.Turned.Calls
-		}
-		for i, r := range t.Replies {
-			turn.Replies[i] = newShownCall(begun, r)
-		}
-		out = append(out, turn)
-	}
-	return out
-}
-
 // print prints the transcript.
 func (t *shownTranscript) print(p *terminal.Page) {
-	p.Put(terminal.InkHead, fmt.Sprintf("episode %d", t.Episode))
+	p.Put(terminal.InkHead, fmt.Sprintf("episode %d", t.Number))
 	p.Put(terminal.InkPlain, " of "+t.File+": ")
 	p.Put(stateInk(t.State), t.State)
 	p.Line()
@@ -323,8 +259,8 @@ func (t *shownTranscript) print(p *terminal.Page) {
 	p.Fact("lineup", results.LineupText(t.Lineup))
 	p.Fact("deal", strconv.Itoa(t.Deal))
 	p.Fact("calls", terminal.Number(t.Calls)+", "+t.Cost.String())
-	printActsAndBots(p, t.Acts, t.Bots)
-	if n := t.failures(); n > 0 {
+	printBesideCalls(p, t.Spending)
+	if n := t.Failures(); n > 0 {
 		p.Fact("failed", terminal.Number(n)+" of them")
 	}
 	all := t.Seat == "" && !t.OnlyFailed
@@ -431,7 +367,7 @@ func (c *shownCall) printAsked(p *terminal.Page, indent string) {
 		m := &c.Asked[i]
 		p.Put(terminal.InkName, indent+string(m.Role))
 		p.Line()
-		text := results.MessageText(m)
+		text := m.Words()
 		p.Quote(indent, terminal.Cut(text, maxAsked))
 		if n := utf8.RuneCountInString(text); n > maxAsked {
 			p.Put(terminal.InkFaint, fmt.Sprintf("%s(%s characters: --call %s shows all of them)", indent, terminal.Number(n), c.Call))
@@ -517,17 +453,18 @@ func (v *showReader) call(ctx context.Context, episode int, want string) (*shown
 	if err != nil {
 		return nil, err
 	}
+	if r := t.read.Call(name); r != nil {
+		if err := t.read.Fill(r); err != nil {
+			return nil, err
+		}
+		c := newShownCall(v.about.Begun, r)
+		c.Request = r.Request
+		return c, v.tooMuch(fmt.Sprintf("call %s of episode %d", name, episode), results.Size(r), "parley export --table messages --max-size MB writes all")
+	}
 	var names []string
-	for _, turn := range t.Turns {
+	for _, turn := range t.read.Turns {
 		for _, r := range turn.Replies {
-			if r.Call == name {
-				if err := t.fill(r.replied); err != nil {
-					return nil, err
-				}
-				r.Request = r.replied.Request
-				return r, v.tooMuch(fmt.Sprintf("call %s of episode %d", name, episode), results.Size(r.replied), "parley export --table messages --max-size MB writes all")
-			}
-			names = append(names, r.Call)
+			names = append(names, results.CallName(r))
 		}
 	}
 	if len(names) == 0 {
@@ -712,7 +649,7 @@ func printSpent(p *terminal.Page, u llm.Usage, t llm.Metadata) {
 		what string
 	}{
 		{t.Cached, "answered by the cache"}, {t.Coalesced, "shared with an equal call"},
-		{t.Hedged, "a second try overtook the first"}, {t.Parsed != "", "read as JSON: " + t.Parsed},
+		{t.Parsed != "", "read as JSON: " + t.Parsed},
 	} {
 		if how.yes {
 			tries.WriteString(", " + how.what)
@@ -726,34 +663,34 @@ func round(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
 
 // shownStory is an episode as its kind presents it.
 type shownStory struct {
-	File     string        `json:"file"`
-	Episode  int           `json:"episode"`
-	Frames   []world.Frame `json:"frames"`   // of all replays
-	Exhibits []exhibit     `json:"exhibits"` // in the order of the story
-	Texts    []score.Text  `json:"texts,omitempty"`
+	File     string          `json:"file"`
+	Episode  int             `json:"episode"`
+	Frames   []exhibit.Frame `json:"frames"`   // of all replays
+	Exhibits []shownPart     `json:"exhibits"` // in the order of the story
+	Texts    []score.Text    `json:"texts,omitempty"`
 }
 
-// exhibit is a part of a story, in words and numbers.
-type exhibit struct {
+// shownPart is a part of a story, in words and numbers.
+type shownPart struct {
 	Name    string        `json:"name"`
 	Title   string        `json:"title"`
 	Caption string        `json:"caption,omitempty"`
 	Text    string        `json:"text,omitempty"`
 	Table   *report.Table `json:"table,omitempty"`
-	frames  []world.Frame
+	frames  []exhibit.Frame
 }
 
 // story returns an episode's story part by part, without the pictures.
 func (v *showReader) story(ctx context.Context, episode int) (*shownStory, error) {
-	kind, played, read, err := v.played(ctx, episode)
+	t, err := v.readTranscript(ctx, episode)
 	if err != nil {
 		return nil, err
 	}
-	story := &shownStory{File: v.file, Episode: played.Episode, Frames: []world.Frame{}, Exhibits: []exhibit{}}
-	if err := read.Mark(kind); err != nil {
+	story := &shownStory{File: v.file, Episode: t.Number, Frames: []exhibit.Frame{}, Exhibits: []shownPart{}}
+	if err := t.read.Mark(v.kind.Of(t.played.Spec)); err != nil {
 		v.tell(err.Error())
 	}
-	exhibits, err := read.Story(kind, played)
+	exhibits, err := t.read.Story(v.kind.Of(t.played.Spec), t.played)
 	if err != nil {
 		v.tell(err.Error())
 	}
@@ -762,8 +699,8 @@ func (v *showReader) story(ctx context.Context, episode int) (*shownStory, error
 		if !ok {
 			continue
 		}
-		shown := exhibit{Name: e.Name, Title: e.Title, Caption: b.Caption, Text: b.Text, Table: b.Table}
-		if r, ok := e.Show.(world.Replay); ok {
+		shown := shownPart{Name: e.Name, Title: e.Title, Caption: b.Caption, Text: b.Text, Table: b.Table}
+		if r, ok := e.Show.(exhibit.Replay); ok {
 			for _, f := range r.Frames {
 				f.SVG = ""
 				shown.frames = append(shown.frames, f)
@@ -796,56 +733,6 @@ func printTexts(p *terminal.Page, texts []score.Text) {
 	}
 }
 
-// played returns an episode in the form that its kind presents.
-func (v *showReader) played(ctx context.Context, episode int) (kind world.Kind, p world.Played, read *results.Transcript, err error) {
-	t, err := v.readTranscript(ctx, episode)
-	if err != nil {
-		return kind, p, nil, err
-	}
-	head, err := v.store.Head(ctx)
-	if err != nil {
-		return kind, p, nil, err
-	}
-	if read, err = results.ReadTranscript(ctx, v.store, head, v.kind, t.Episode); err != nil {
-		return kind, p, nil, err
-	}
-	p = world.Played{Episode: t.Episode, Spec: world.Spec{Kind: head.Begun.Kind, Params: t.Params, Lineup: t.Lineup, Deal: t.Deal, Cell: t.Cell}}
-	if t.Outcome != nil {
-		p.Outcome = world.Outcome{Failed: t.Outcome.Failed, Data: t.Outcome.Data, Scores: t.Outcome.scores}
-	}
-	return v.kind, p, read, nil
-}
-
-// board returns the picture of a phase as SVG.
-func (v *showReader) board(ctx context.Context, episode int, phase string) (svg string, err error) {
-	kind, played, read, err := v.played(ctx, episode)
-	if err != nil {
-		return "", err
-	}
-	var names []string
-	files, err := read.Files(kind, played)
-	if err != nil {
-		return "", err
-	}
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if stem, ok := strings.CutSuffix(name, ".svg"); ok {
-			names = append(names, stem)
-		}
-	}
-	if len(names) == 0 {
-		return "", exit.Usagef("--board: %s has no pictures of episode %d", played.Spec.Kind, played.Episode)
-	}
-	pick := names[len(names)-1]
-	if phase != "last" {
-		i := slices.IndexFunc(names, func(n string) bool { return strings.HasSuffix(n, "-"+phase) })
-		if i < 0 {
-			return "", exit.Usagef("--board %s: no such phase; there are %s", phase, strings.Join(names, ", "))
-		}
-		pick = names[i]
-	}
-	return files[pick+".svg"], nil
-}
-
 // print prints the story.
 func (t *shownStory) print(p *terminal.Page) {
 	p.Put(terminal.InkHead, fmt.Sprintf("episode %d", t.Episode))
@@ -868,7 +755,7 @@ func (t *shownStory) print(p *terminal.Page) {
 }
 
 // printExhibit writes a part of a story that is not a replay.
-func printExhibit(p *terminal.Page, e exhibit) {
+func printExhibit(p *terminal.Page, e shownPart) {
 	p.Line()
 	p.Put(terminal.InkHead, terminal.OneLine(e.Title))
 	p.Line()
@@ -885,7 +772,7 @@ func printExhibit(p *terminal.Page, e exhibit) {
 }
 
 // printFrameLine writes a speaker's words in a frame: the first line after the name, the others below it.
-func printFrameLine(p *terminal.Page, l world.FrameLine) {
+func printFrameLine(p *terminal.Page, l exhibit.FrameLine) {
 	who := l.Who
 	if l.To != "" {
 		who += " to " + l.To

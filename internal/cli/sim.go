@@ -18,7 +18,6 @@ import (
 // simCmd serves the simulated provider over HTTP.
 type simCmd struct {
 	Addr  string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address to listen on; port 0 picks a free port. Default: ${default}."`
-	TLS   bool          `name:"tls" help:"Serve HTTPS with a temporary certificate."`
 	Grace time.Duration `default:"5s" placeholder:"DURATION" help:"How long requests in flight may take after a signal to stop. Default: ${default}."`
 	JSON  bool          `name:"json" help:"Print the final counts as JSON."`
 
@@ -30,11 +29,9 @@ type simCmd struct {
 	MinTokens   int    `group:"answers" placeholder:"N" help:"Minimum number of tokens in a plain answer. Default: 8."`
 	MaxTokens   int    `group:"answers" placeholder:"N" help:"Maximum number of tokens in a plain answer. Default: 96."`
 	ChunkTokens int    `group:"answers" placeholder:"N" help:"Tokens in each event of a stream. Default: 4."`
-	Lax         bool   `group:"answers" help:"Accept parameters and schemas that the vendors reject."`
+	ChatOnly    bool   `group:"answers" name:"chat-only" help:"Serve chat completions and no other format, as many local servers do."`
 
-	Latency         string  `group:"times" placeholder:"DELAY" help:"How long an answer takes: 1s, 200ms..2s, lognormal:800ms,0.6 or exp:1s. Default: 0s."`
-	FirstToken      string  `group:"times" placeholder:"DELAY" help:"How long until a stream starts. Default: a third of the latency."`
-	TokensPerSecond float64 `group:"times" placeholder:"N" help:"Tokens per second once an answer has started."`
+	Latency string `group:"times" placeholder:"DELAY" help:"How long an answer takes: 1s, 200ms..2s or lognormal:800ms,0.6. A stream begins after a third of it. Default: 0s."`
 
 	RPM         float64       `group:"limits" name:"rpm" placeholder:"N" help:"Requests per minute."`
 	TPM         float64       `group:"limits" name:"tpm" placeholder:"N" help:"Tokens per minute, in OpenAI's format."`
@@ -43,7 +40,6 @@ type simCmd struct {
 	Burst       time.Duration `group:"limits" placeholder:"DURATION" help:"How much unused quota can accumulate, as a time. Default: 1m."`
 	Concurrency int           `group:"limits" placeholder:"N" help:"Maximum number of requests in flight."`
 	NoHeaders   bool          `group:"limits" name:"no-limit-headers" help:"Send no headers about limits, as many servers do."`
-	Queue       bool          `group:"limits" help:"Let requests beyond --concurrency wait instead of rejecting them."`
 
 	Faults   string        `group:"faults" placeholder:"NAME=SHARE,..." help:"Faults to inject, and how often: ${faults}."`
 	StallFor time.Duration `group:"faults" placeholder:"DURATION" help:"How long a stalled answer hangs. Default: 10m."`
@@ -69,11 +65,7 @@ func (c *simCmd) Run(ctx context.Context, s *State) error {
 	if err != nil {
 		return exit.AsUsage(err)
 	}
-	scheme := "http"
-	if c.TLS {
-		scheme = "https"
-	}
-	if _, err := fmt.Fprintf(s.Stdout, "listening on %s://%s\n", scheme, ln.Addr()); err != nil {
+	if _, err := fmt.Fprintf(s.Stdout, "listening on http://%s\n", ln.Addr()); err != nil {
 		_ = ln.Close() // nobody can know the address
 		return fmt.Errorf("standard output: %w", err)
 	}
@@ -86,14 +78,14 @@ func (c *simCmd) Run(ctx context.Context, s *State) error {
 func (c *simCmd) config() (simhttp.Config, error) {
 	cfg := simhttp.Config{
 		Sim: sim.Config{
-			Seed: c.Seed, TokensPerSecond: c.TokensPerSecond, MinTokens: c.MinTokens, MaxTokens: c.MaxTokens,
+			Seed: c.Seed, MinTokens: c.MinTokens, MaxTokens: c.MaxTokens,
 			Limits: sim.Limits{
 				RPM: c.RPM, TPM: c.TPM, ITPM: c.ITPM, OTPM: c.OTPM,
-				Burst: c.Burst, Concurrency: c.Concurrency, Queue: c.Queue,
+				Burst: c.Burst, Concurrency: c.Concurrency,
 			},
 			StallFor: c.StallFor,
 		},
-		KeyEnv: c.KeyEnv, TLS: c.TLS, ChunkTokens: c.ChunkTokens, Lax: c.Lax, NoLimitHeaders: c.NoHeaders, Grace: c.Grace, Patience: c.ClientTimeout,
+		KeyEnv: c.KeyEnv, ChunkTokens: c.ChunkTokens, ChatOnly: c.ChatOnly, NoLimitHeaders: c.NoHeaders, Grace: c.Grace, Patience: c.ClientTimeout,
 		Batch: simhttp.BatchConfig{MaxRequests: c.BatchMaxRequests},
 	}
 	for _, d := range []struct {
@@ -101,7 +93,6 @@ func (c *simCmd) config() (simhttp.Config, error) {
 		to         *sim.Delay
 	}{
 		{"--latency", c.Latency, &cfg.Sim.Latency},
-		{"--first-token", c.FirstToken, &cfg.Sim.FirstToken},
 		{"--batch-latency", c.BatchLatency, &cfg.Batch.Latency},
 	} {
 		var err error

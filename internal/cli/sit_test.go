@@ -265,7 +265,7 @@ func TestSevenPeople(t *testing.T) {
 		for _, p := range powers {
 			wg.Go(func() {
 				got := sitDown(t, file, p, func(q seat.Question) []string {
-					if q.Seat != p || q.Offer == nil || len(q.Offer.Choices) < 3 || !strings.Contains(q.Offer.Picture.SVG, `data-at="`+q.Offer.Choices[0].At) {
+					if q.Seat != p || q.Offer == nil || len(q.Offer.Choices) < 3 || !strings.Contains(q.Offer.SVG, `data-at="`+q.Offer.Choices[0].At) {
 						t.Errorf("%s is asked as %s, with %+v", p, q.Seat, q.Offer)
 						return nil
 					}

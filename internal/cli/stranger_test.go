@@ -10,6 +10,7 @@ import (
 	"parley/internal/cli/terminal"
 	"parley/llm"
 	"parley/world"
+	"parley/world/exhibit"
 	"parley/world/worldtest"
 )
 
@@ -118,28 +119,28 @@ func TestCallsOfBots(t *testing.T) {
 // telling is a kind whose stories and reports have every exhibit except a replay.
 type telling struct{ worldtest.Simple[struct{}] }
 
-func (telling) Story(world.Played, []world.TranscriptEntry) []world.Exhibit {
-	return []world.Exhibit{
-		{Name: "moves", Title: "The moves", Caption: "One row each.", Show: world.Grid{Columns: []string{"who", "points"}, Rows: [][]any{{"anna", 3}, {"\x1b[2Jbert", 4}}}},
-		{Name: "map", Title: "The map", Show: world.Text{Body: "#..\n.##", Pre: true}},
-		{Name: "sums", Title: "The sums", Show: world.Bars{X: "day", Y: "sum", Labels: []string{"monday"}, Series: []world.BarSeries{{Values: []float64{17}}}}},
-		{Name: "board", Title: "The board", Show: world.Figure{SVG: "<svg xmlns='http://www.w3.org/2000/svg'/>", Alt: "An empty board."}},
+func (telling) Story(world.Played, []world.TranscriptEntry) []exhibit.Exhibit {
+	return []exhibit.Exhibit{
+		{Name: "moves", Title: "The moves", Caption: "One row each.", Show: exhibit.Grid{Columns: []string{"who", "points"}, Rows: [][]any{{"anna", 3}, {"\x1b[2Jbert", 4}}}},
+		{Name: "map", Title: "The map", Show: exhibit.Text{Body: "#..\n.##", Pre: true}},
+		{Name: "sums", Title: "The sums", Show: exhibit.Bars{X: "day", Y: "sum", Labels: []string{"monday"}, Series: []exhibit.BarSeries{{Values: []float64{17}}}}},
+		{Name: "board", Title: "The board", Show: exhibit.Figure{SVG: "<svg xmlns='http://www.w3.org/2000/svg'/>", Alt: "An empty board."}},
 		{Name: "lines", Title: "The lines", Show: curve()},
-		{Name: "steps", Title: "The steps", Show: world.Replay{Frames: []world.Frame{{Title: "Step 1", Lines: []world.FrameLine{{Who: "anna", Text: "Hi."}}}}}},
+		{Name: "steps", Title: "The steps", Show: exhibit.Replay{Frames: []exhibit.Frame{{Title: "Step 1", Lines: []exhibit.FrameLine{{Who: "anna", Text: "Hi."}}}}}},
 	}
 }
 
-func curve() world.Curves {
-	return world.Curves{X: "turn", Y: "trust", Curves: []world.Curve{{Name: "anna", Points: []world.CurvePoint{{X: 1, Sample: &world.Sample{}}}}}}
+func curve() exhibit.Curves {
+	return exhibit.Curves{X: "turn", Y: "trust", Curves: []exhibit.Curve{{Name: "anna", Points: []exhibit.CurvePoint{{X: 1, Sample: &world.Sample{}}}}}}
 }
 
-func (telling) Exhibitor() world.Exhibitor { return teller{} }
+func (telling) Exhibitor() exhibit.Exhibitor { return teller{} }
 
 type teller struct{}
 
 func (teller) Add(world.Played) {}
-func (teller) Exhibits() []world.Exhibit {
-	return []world.Exhibit{{Name: "lines", Title: "The lines", Show: curve()}, {Name: "none", Title: "Nothing", Show: world.Curves{}}}
+func (teller) Exhibits() []exhibit.Exhibit {
+	return []exhibit.Exhibit{{Name: "lines", Title: "The lines", Show: curve()}, {Name: "none", Title: "Nothing", Show: exhibit.Curves{}}}
 }
 
 // TestStoryOfAnyExhibit checks that every exhibit of a story is printed in order, and that a report names what
@@ -163,7 +164,7 @@ func TestStoryOfAnyExhibit(t *testing.T) {
 	}
 	got = parleyOf(t, kind, "show", file, "--episode", "0", "--story", "--json").want(t, exit.OK).stdout
 	var story struct {
-		Frames   []world.Frame
+		Frames   []exhibit.Frame
 		Exhibits []struct {
 			Name, Text string
 			Table      struct{ Rows []map[string]any }

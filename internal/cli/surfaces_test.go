@@ -2,25 +2,34 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html/template"
 	"io/fs"
 	"math"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
+	"parley/internal/ask/sim/simhttp"
 	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
 	"parley/internal/read/report"
+	"parley/internal/run/control"
 	"parley/internal/run/planner"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
 	"parley/internal/run/runfile/runfiletest"
 	"parley/journal"
+	"parley/llm"
 	"parley/world"
 	"parley/worlds"
 )
@@ -146,7 +155,7 @@ func (d *tables) read(t *testing.T, text string) {
 }
 
 // same checks that a table has exactly these scores.
-func (d *tables) same(t *testing.T, what, name string, want []app.Score) {
+func (d *tables) same(t *testing.T, what, name string, want []results.Estimate) {
 	t.Helper()
 	rows := 0
 	for _, table := range d.Tables {
@@ -159,7 +168,7 @@ func (d *tables) same(t *testing.T, what, name string, want []app.Score) {
 			if agent == "(all)" {
 				agent = ""
 			}
-			i := slices.IndexFunc(want, func(s app.Score) bool {
+			i := slices.IndexFunc(want, func(s results.Estimate) bool {
 				return s.Score == word(row["score"]) && s.Agent == agent && s.Cell == word(row["cell"]) && s.Seat == word(row["seat"])
 			})
 			if i < 0 && word(row["agent"]) == "(all)" {
@@ -179,7 +188,7 @@ func (d *tables) same(t *testing.T, what, name string, want []app.Score) {
 }
 
 // sides checks that the means of both sides of each comparison are these scores.
-func (d *tables) sides(t *testing.T, what string, want []app.Score) {
+func (d *tables) sides(t *testing.T, what string, want []results.Estimate) {
 	t.Helper()
 	seen := 0
 	for _, table := range d.Tables {
@@ -204,7 +213,7 @@ func word(raw json.RawMessage) (s string) {
 	return s
 }
 
-func sameEstimate(t *testing.T, what string, raw json.RawMessage, want app.Score) {
+func sameEstimate(t *testing.T, what string, raw json.RawMessage, want results.Estimate) {
 	t.Helper()
 	var got struct {
 		Value, Low, High *float64
@@ -230,7 +239,7 @@ func sameEstimate(t *testing.T, what string, raw json.RawMessage, want app.Score
 }
 
 // untilAgrees checks that a plan ends at the half-width that run shows, and not at a narrower one.
-func untilAgrees(t *testing.T, run *results.Run, want []app.Score) {
+func untilAgrees(t *testing.T, run *results.Run, want []results.Estimate) {
 	t.Helper()
 	for _, s := range want {
 		half := s.Interval.Half()
@@ -343,7 +352,7 @@ func peopleAgree(t *testing.T, file, what string, run *results.Run) (seen int) {
 		for _, table := range report.Tables {
 			for _, row := range table.Rows {
 				if table.Name == "agreement" && run.Bounds[s.Score] == world.Share() && word(row["score"]) == s.Score && word(row["seat"]) == s.Seat {
-					sameEstimate(t, what+": agreement", row["agree"], app.Score{Score: s.Score, N: q.N, Mean: q.Value, Interval: q.Interval, Method: q.Method})
+					sameEstimate(t, what+": agreement", row["agree"], results.Estimate{Group: s.Group, N: q.N, Mean: q.Value, Interval: q.Interval, Method: q.Method})
 					seen++
 				}
 			}
@@ -372,6 +381,299 @@ func pagesAgree(t *testing.T, file, what string, run *results.Run) {
 		if text := template.HTMLEscapeString(report.Interval(s.Estimate())); !strings.Contains(pages, text) {
 			t.Errorf("%s: no page has %s of %s: %s", what, s.Score, s.Agent, text)
 		}
+	}
+}
+
+// randomCalls returns a run with random calls: of models, of bots and acts; answered, failed, copied, from a cache, and shared; some by
+// an earlier attempt.
+func randomCalls(r *rand.Rand) []journal.Entry {
+	const episodes = 12
+	out := []journal.Entry{
+		&journal.Begun{Version: journal.Version, Run: "r", Kind: "other.py:Other", Plan: json.RawMessage(`{}`), Agents: []world.Agent{{Name: "a", Model: "lab/a"}, {Name: "b", Bot: "b"}}},
+		&journal.Opened{}, &journal.Staged{Specs: world.Repeat(world.Spec{Kind: "other.py:Other", Lineup: map[string]string{"s": "a", "t": "b"}}, episodes)},
+	}
+	for episode := range episodes - 1 { // the last one waits
+		attempts := 1 + r.IntN(2)
+		for attempt := range attempts {
+			for turn := range r.IntN(4) {
+				at := journal.Turn{Episode: episode, Attempt: attempt, Turn: turn}
+				n := 1 + r.IntN(3)
+				out = append(out, &journal.Turned{Turn: at, Calls: n})
+				for i := range n {
+					out = append(out, randomCall(r, at, i))
+				}
+			}
+		}
+		if end := (&journal.Ended{Episode: episode, Attempt: attempts - 1}); r.IntN(4) > 0 {
+			if r.IntN(4) == 0 {
+				end.Outcome.Failed = "no luck"
+			}
+			out = append(out, end)
+		}
+	}
+	return out
+}
+
+func randomCall(r *rand.Rand, at journal.Turn, index int) *journal.Replied {
+	e := &journal.Replied{Turn: at, Index: index, Seat: "s", Agent: "a", Copied: r.IntN(6) == 0}
+	meta := llm.Metadata{Attempts: 1 + r.IntN(3), Cached: r.IntN(6) == 0, Coalesced: r.IntN(6) == 0}
+	var usage llm.Usage
+	switch r.IntN(4) {
+	case 0:
+		e.Act = &world.Act{Name: "step"}
+	case 1:
+		e.Seat, e.Agent = "t", "b"
+	default:
+		usage = llm.Usage{Input: r.IntN(1000), Output: r.IntN(100)}
+		e.Request = &llm.Request{Model: "lab/a", Messages: []llm.Message{llm.User("why?")}}
+		if !meta.Cached && !meta.Coalesced {
+			meta.Cost = llm.Money(r.Int64N(1e6)) * 1000
+		}
+	}
+	if r.IntN(3) == 0 {
+		e.Error = &llm.Error{Kind: llm.KindServer, Message: "it is tired", Usage: usage, Metadata: meta}
+	} else {
+		e.Response = &llm.Response{Text: "yes", Finish: llm.FinishStop, Usage: usage, Metadata: meta}
+	}
+	return e
+}
+
+// TestCounts checks that show, report, exported tables, the list of view, the model of results and journal.Count count the same
+// episodes, calls, failures, tokens and money of a run.
+func TestCounts(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(42, 1))
+	for range 8 {
+		entries := randomCalls(r)
+		want, byEpisode := journal.Spending{}, map[int]*journal.Spending{}
+		var head journal.Head
+		for _, e := range entries {
+			if head.Add(e); e == nil {
+				continue
+			}
+			if call, ok := e.(*journal.Replied); ok {
+				want.Add(call)
+				if byEpisode[call.Episode] == nil {
+					byEpisode[call.Episode] = &journal.Spending{}
+				}
+				byEpisode[call.Episode].Add(call)
+			}
+		}
+		file := runfiletest.File(t, entries...)
+		countsInShow(t, file, head.Episodes(), want, byEpisode)
+		countsInReport(t, file, head.Episodes(), want)
+		countsInExport(t, file, byEpisode)
+		countsInIndex(t, file, byEpisode)
+	}
+}
+
+func countsInShow(t *testing.T, file string, episodes journal.EpisodeCounts, want journal.Spending, byEpisode map[int]*journal.Spending) {
+	t.Helper()
+	var shown struct {
+		Episodes journal.EpisodeCounts
+		journal.Spending
+		List []struct {
+			Episode int
+			journal.Spending
+		}
+	}
+	if err := json.Unmarshal([]byte(parley(t, State{}, "show", file, "--json").want(t, exit.OK).stdout), &shown); err != nil {
+		t.Fatal(err)
+	}
+	want.Usage = llm.Usage{} // it does not show tokens
+	if shown.Episodes != episodes || shown.Spending != want {
+		t.Errorf("show: %+v, want %+v and %+v", shown, episodes, want)
+	}
+	for _, e := range shown.List {
+		if of := byEpisode[e.Episode]; of != nil {
+			want := *of
+			if want.Usage = (llm.Usage{}); e.Spending != want {
+				t.Errorf("show: episode %d: %+v, want %+v", e.Episode, e.Spending, want)
+			}
+		}
+	}
+}
+
+func countsInReport(t *testing.T, file string, episodes journal.EpisodeCounts, want journal.Spending) {
+	t.Helper()
+	var d tables
+	d.read(t, parley(t, State{}, "report", file, "--json").want(t, exit.OK).stdout)
+	number := func(row map[string]json.RawMessage, name string) (x float64) {
+		_ = json.Unmarshal(row[name], &x) // a dash is 0
+		return x
+	}
+	rows := 0
+	for _, table := range d.Tables {
+		for _, row := range table.Rows {
+			if table.Name != "runs" {
+				continue
+			}
+			rows++
+			for name, x := range map[string]float64{
+				"episodes": float64(episodes.Ended), "failed": float64(episodes.Failed), "unfinished": float64(episodes.Playing + episodes.Waiting),
+				"calls": float64(want.Calls), "failed calls": float64(want.FailedCalls), "acts": float64(want.Acts), "failed acts": float64(want.FailedActs),
+				"tokens in": float64(want.Usage.Input), "tokens out": float64(want.Usage.Output), "cost": want.Cost.Dollars(),
+			} {
+				if number(row, name) != x {
+					t.Errorf("report: %s is %s, want %v", name, row[name], x)
+				}
+			}
+		}
+	}
+	if rows != 1 {
+		t.Errorf("report: %d rows", rows)
+	}
+}
+
+func countsInExport(t *testing.T, file string, byEpisode map[int]*journal.Spending) {
+	t.Helper()
+	for line := range strings.Lines(parley(t, State{}, "export", file, "--table", "episodes").want(t, exit.OK).stdout) {
+		var row map[string]any
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			t.Fatal(err)
+		}
+		want := journal.Spending{}
+		if of := byEpisode[int(row["episode"].(float64))]; of != nil {
+			want = *of
+		}
+		for name, x := range map[string]float64{
+			"calls": float64(want.Calls), "failed_calls": float64(want.FailedCalls), "acts": float64(want.Acts), "failed_acts": float64(want.FailedActs),
+			"input_tokens": float64(want.Usage.Input), "output_tokens": float64(want.Usage.Output), "dollars": want.Cost.Dollars(),
+		} {
+			if row[name] != x {
+				t.Errorf("export: episode %v: %s is %v, want %v", row["episode"], name, row[name], x)
+			}
+		}
+	}
+}
+
+func countsInIndex(t *testing.T, file string, byEpisode map[int]*journal.Spending) {
+	t.Helper()
+	store, err := runfile.OpenRead(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	run, err := results.Fold(t.Context(), store, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for e := range run.All() {
+		if of := byEpisode[e.Number]; of != nil && e.Spending != *of {
+			t.Errorf("results: episode %d: %+v, want %+v", e.Number, e.Spending, *of)
+		}
+	}
+	index, err := results.OpenIndex(t.Context(), store, "r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = index.Close() }()
+	if _, err := index.Update(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := index.Page(t.Context(), results.Query{Limit: 100})
+	if err != nil || len(rows) < len(byEpisode) {
+		t.Fatal(len(rows), err)
+	}
+	for _, row := range rows {
+		if of := byEpisode[row.Number]; of != nil && (row.Calls != of.Calls || row.Errors != of.Failures() || row.Tokens != of.Usage.Total() || row.Cost != of.Cost) {
+			t.Errorf("view: episode %d: %+v, want %+v", row.Number, row, *of)
+		}
+	}
+}
+
+// TestPlayedCounts checks that the summary at the end of a run, ctl wait, show and report give the same episodes, calls and money of a run
+// that was played, and the same scores.
+func TestPlayedCounts(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "x.parley")
+	var sum app.Summary
+	if err := json.Unmarshal([]byte(parley(t, State{}, "run", write(t, "plan.yaml", duelPlan), "--out", file, "--json", "--quiet").want(t, exit.OK).stdout), &sum); err != nil {
+		t.Fatal(err)
+	}
+	var waited waitResult
+	if err := json.Unmarshal([]byte(parley(t, State{}, "ctl", file, "wait", "--json").want(t, exit.OK).stdout), &waited); err != nil {
+		t.Fatal(err)
+	}
+	n := journal.NewEpisodeCounts(sum.Episodes.Total, sum.Episodes.Complete, sum.Episodes.Failed, 0)
+	if n.Total == 0 || waited.Episodes != n.Total || waited.Ended != n.Done() || waited.Failed != n.Failed || waited.Cost != *sum.Cost {
+		t.Errorf("ctl wait: %+v, and run %+v", waited, sum)
+	}
+	want := journal.Spending{Calls: sum.Calls.Total, FailedCalls: sum.Calls.Failed, Acts: sum.Acts.Total, FailedActs: sum.Acts.Failed, Bots: sum.Bots, Cost: *sum.Cost}
+	countsInShow(t, file, n, want, nil)
+	want.Usage = llm.Usage{Input: sum.Tokens.Input, Output: sum.Tokens.Output}
+	countsInReport(t, file, n, want)
+	var report tables
+	report.read(t, parley(t, State{}, "report", file, "--json").want(t, exit.OK).stdout)
+	report.same(t, "report", "scores", sum.Agents)
+}
+
+// TestLiveCounts checks that the live file of a run that is played, show, report and the page of the run have the same calls, tokens,
+// money and scores. The provider answers a few calls and then none, so that nothing changes meanwhile.
+func TestLiveCounts(t *testing.T) {
+	t.Parallel()
+	provider, err := simhttp.New(simhttp.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const answered, width = 8, 2 // calls of 18; at once
+	var asked atomic.Int64
+	release := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) > answered {
+			<-release
+		}
+		provider.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	free := sync.OnceFunc(func() { close(release) })
+	defer free()
+	dir := t.TempDir()
+	plan, file := filepath.Join(dir, "plan.yaml"), filepath.Join(dir, "run.parley")
+	for name, text := range map[string]string{
+		"plan.yaml": "kind: secrets\nseed: 1\nepisodes: 9\nproviders:\n  lab: {dialect: openai, base_url: \"" + server.URL + "/v1\"}\nagents: {x: {model: lab/tiny}}\nprices: prices.json\n" +
+			"params: {messages: 1}\nlimits: {concurrency: 2, live: 2}\n",
+		"prices.json": `{"models": {"lab/tiny": {"input": 1000, "output": 2000}}}`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	played := make(chan outcome, 1)
+	go func() { played <- parley(t, State{}, "run", plan, "--out", file, "--quiet") }()
+	var live control.LiveState
+	for ok := false; !ok || live.InFlight < width || len(live.Models) == 0 || live.Models[0].Calls < answered; {
+		select {
+		case over := <-played:
+			t.Fatalf("the run is over: %+v", over)
+		case <-time.After(50 * time.Millisecond): // the file is written once a second
+			live, ok = control.ReadLive(t.Context(), file)
+		}
+	}
+	store, err := runfile.OpenRead(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := results.Fold(t.Context(), store, file)
+	if err := errors.Join(err, store.Close()); err != nil {
+		t.Fatal(err)
+	}
+	m := live.Models[0]
+	want := journal.Spending{Calls: int(m.Calls), FailedCalls: int(m.Failed), Usage: llm.Usage{Input: m.Input, Output: m.Output}, Cost: m.Cost}
+	if m.Name != "lab/tiny" || live.Spent != m.Cost || m.Cost == 0 || run.State.Complete() || run.Episodes.Ended == 0 {
+		t.Errorf("live: %+v; %+v", live, run.Episodes)
+	}
+	countsInShow(t, file, run.Episodes, want, nil)
+	countsInReport(t, file, run.Episodes, want)
+	run.Know(worlds.Standard()[slices.IndexFunc(worlds.Standard(), func(k world.Kind) bool { return k.Name == "secrets" })])
+	var shown tables
+	shown.read(t, parley(t, State{}, "report", file, "--json").want(t, exit.OK).stdout)
+	shown.same(t, "report of a run that is played", "scores", app.ByAgent(run))
+	pagesAgree(t, file, "secrets", run)
+	free()
+	(<-played).want(t, exit.OK)
+	if _, ok := control.ReadLive(t.Context(), file); ok {
+		t.Error("the live file of a run that is over can be read")
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 
 	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
+	"parley/internal/read/training"
 	"parley/internal/run/runfile/runfiletest"
-	"parley/worlds/rollout/training"
 )
 
 // rolloutPlan has six groups of two episodes, without a server.
@@ -137,14 +137,12 @@ func TestTrainerBadInput(t *testing.T) {
 	t.Parallel()
 	sequential(t)
 	plan := write(t, "plan.yaml", rolloutPlan)
-	other := write(t, "other.yaml", "kind: secrets\nepisodes: 1\nagents: {a: sim/small}\nlineup: {first: a, second: a}\n")
 	for _, c := range []struct {
 		args []string
 		want string
 	}{
 		{nil, "<plan>"},
 		{[]string{"nowhere.yaml"}, "nowhere.yaml"},
-		{[]string{other}, "kind: secrets: parley trainer can play only rollout"},
 		{[]string{plan, "--out", runfiletest.File(t, cliSample()...)}, "is a run of"},
 		{[]string{plan, "--out", write(t, "x", "words")}, "not a run file"},
 		{[]string{plan, "--addr", "0.0.0.0:0"}, "would serve other machines without a key"},
@@ -218,12 +216,10 @@ func TestTrajectories(t *testing.T) {
 	alter(t, damaged, `UPDATE outcomes SET scores = scores || ' ' WHERE episode = 3`)
 	parley(t, State{}, "trajectories", damaged, "--out", filepath.Join(t.TempDir(), "rest.jsonl")).want(t, exit.Failed).
 		wantErr(t, "is damaged and was read without episode 3").wantOut(t, "5 of 6 groups, left out: 1 ")
-	other := runfiletest.File(t, cliSample()...)
 	for _, c := range []struct {
 		args []string
 		want string
 	}{
-		{[]string{other}, "only runs of rollout and records of a gateway have trajectories; use parley export"},
 		{[]string{file, "--format", "csv"}, "want jsonl or parquet"},
 		{[]string{file, "--format", "xml"}, "--format xml: rows are written as jsonl or parquet"},
 		{[]string{file, "--shape", "verl", "--format", "parquet"}, "--format parquet: verl is written as JSON lines; leave out --format"},
@@ -241,51 +237,10 @@ func TestTrajectories(t *testing.T) {
 	}
 }
 
-// TestEveryTokenIsTrained: in episodes of several answers, the loss covers exactly the tokens that models wrote.
-func TestEveryTokenIsTrained(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		params string
-		parts  bool // more than one of an episode
-	}{"whole": {"", false}, "cut": {", message_cut: 1", true}} {
-		plan := write(t, "plan.yaml", "kind: rollout\nepisodes: 2\nagents: {a: sim/any}\nlineup: {agent: a}\nparams: {env: maze, group: 2, tokens: true, max_steps: 6"+c.params+"}\n")
-		file := filepath.Join(t.TempDir(), "run.parley")
-		parley(t, State{}, "run", plan, "--out", file, "--quiet").want(t, exit.OK)
-		wrote, trained, parts := 0, 0, false
-		for line := range strings.Lines(parley(t, State{}, "export", file).want(t, exit.OK).stdout) {
-			var call struct {
-				TokenIDs string `json:"token_ids"`
-			}
-			if err := json.Unmarshal([]byte(line), &call); err != nil {
-				t.Fatal(err)
-			}
-			if call.TokenIDs != "" {
-				wrote += 1 + strings.Count(call.TokenIDs, ",")
-			}
-		}
-		for line := range strings.Lines(parley(t, State{}, "trajectories", file, "--shape", "sequences").want(t, exit.OK).stdout) {
-			var s training.Sequence
-			if err := json.Unmarshal([]byte(line), &s); err != nil || len(s.LossMask) != len(s.Tokens) || len(s.Logprobs) != len(s.Tokens) {
-				t.Fatal(err, line)
-			}
-			for i := range s.LossMask {
-				trained += s.LossMask[i]
-				if s.LossMask[i] == 0 && s.Logprobs[i] != 0 {
-					t.Errorf("%s: token %d was not written by the model and has %v", name, i, s.Logprobs[i])
-				}
-			}
-			parts = parts || s.Part > 0
-		}
-		if wrote == 0 || trained != wrote || parts != c.parts {
-			t.Errorf("%s: %d tokens written, %d trained; parts: %v", name, wrote, trained, parts)
-		}
-	}
-}
-
 // TestTrajectoryColumnsAreDocumented compares the fields of a row with their document.
 func TestTrajectoryColumnsAreDocumented(t *testing.T) {
 	t.Parallel()
-	_, text, _ := strings.Cut(read(t, "../../docs/how-to/trajectories.md"), "\n## Columns\n")
+	_, text, _ := strings.Cut(read(t, "../../docs/how-to/train.md"), "\n### Columns\n")
 	at := 0
 	for f := range reflect.TypeFor[training.Row]().Fields() {
 		if !f.IsExported() {
@@ -294,7 +249,7 @@ func TestTrajectoryColumnsAreDocumented(t *testing.T) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		i := strings.Index(text, "\n| `"+name+"` |")
 		if i < at {
-			t.Errorf("docs/how-to/trajectories.md does not explain %s, or not in order", name)
+			t.Errorf("docs/how-to/train.md does not explain %s, or not in order", name)
 		}
 		at = max(at, i)
 	}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/ask/dispatch"
 	"parley/internal/ask/provider"
 	"parley/internal/ask/trust"
 	"parley/internal/cli/app"
@@ -47,7 +46,13 @@ func (f *trustFlags) gate(s *State) (*keyGate, error) {
 		k.Store = trust.NewStore(filepath.Join(s.ConfigDir, "parley", trustedName))
 	}
 	k.Say = func(text string) { fmt.Fprintln(s.Stderr, "parley: "+exit.Plain(text)) }
-	k.Command = func(flag, value string) string { return commandOf(append(slices.Clone(s.Args), flag, value)) }
+	k.Command = func(values []string) string {
+		args := slices.Clone(s.Args)
+		for _, v := range values {
+			args = append(args, "--trust", v)
+		}
+		return commandOf(args)
+	}
 	if s.Terminal(s.Stdin) > 0 && s.err.Width() > 0 {
 		k.Ask = k.ask
 	}
@@ -61,17 +66,6 @@ func (k *keyGate) listen(ctx context.Context) (_ context.Context, g *exit.Gate, 
 	k.stop = g.Shut
 	ctx, end = listen(ctx, k.s, g)
 	return ctx, g, end
-}
-
-// limitsName is the folder in the settings folder that records how many calls servers handle at once.
-const limitsName = "limits"
-
-// levels returns what is remembered about servers, or nil if there is no settings folder.
-func (s *State) levels() *dispatch.LevelStore {
-	if s.ConfigDir == "" {
-		return nil
-	}
-	return dispatch.NewLevels(filepath.Join(s.ConfigDir, "parley", limitsName), s.Env)
 }
 
 // commandOf returns the command line as a shell reads it, without arguments that may be keys.
@@ -97,10 +91,13 @@ func (k *keyGate) ask(n trust.Need) (bool, error) {
 	if n.What == trust.Code {
 		does = fmt.Sprintf("runs %s, which can do whatever you can", terminal.Quoted(n.Subject()))
 	}
+	if n.What == trust.Program {
+		does = fmt.Sprintf("starts %s, which can do whatever you can", terminal.Quoted(n.Subject()))
+	}
 	if n.What == trust.Command {
 		does = fmt.Sprintf("runs the program %s and sends what it prints to %s%s", n.Name, n.Host, plain)
 	}
-	fmt.Fprintf(k.s.Stderr, "%s %s. Allow? [y/N] ", capital(n.Source), does)
+	fmt.Fprint(k.s.Stderr, terminal.Broken(fmt.Sprintf("%s %s. Allow? [y/N] ", capital(n.Source), does), k.s.err.Width()))
 	answer := make(chan string, 1)
 	go func() { answer <- readLine(k.s.Stdin) }()
 	select {

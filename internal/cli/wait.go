@@ -81,8 +81,8 @@ func runEnd(ctx context.Context, file string) (_ *waitResult, err error) {
 		return nil, exit.Usagef("%s holds no run yet: play a plan into it first", file)
 	}
 	return &waitResult{
-		File: file, Status: results.StatusOf(o, false), Episodes: o.Episodes, Ended: o.Ended + o.Failed, Failed: o.Failed, Cost: o.Spent,
-		Code: playCode(o.Last.State, o.Last.Reason, o.Failed),
+		File: file, Status: results.StatusOf(o, false), Episodes: o.Episodes.Total, Ended: o.Episodes.Done(), Failed: o.Episodes.Failed, Cost: o.Spent,
+		Code: playCode(o.Last.State, o.Last.Reason, o.Episodes.Failed),
 	}, nil
 }
 

@@ -120,7 +120,8 @@ func (c *workerCmd) player(all *State, gate *keyGate, count *workerCounts, nc *n
 		return o, err
 	}
 	tell := s.onEvent(true)
-	p := app.Play{Kinds: s.Kinds, Code: s.code(), Answers: cluster.Answers{Conn: nc, Run: begun.Run}, Trust: gate.Gate, Events: func(e app.Event) { tell(e.Ask) }, Levels: s.levels()}
+	p := app.Play{Kinds: s.Kinds, Code: s.code(), Events: func(e app.Event) { tell(e.Ask) }}
+	p.Answers, p.Trust = cluster.Answers{Conn: nc, Run: begun.Run}, gate.Gate
 	if c.Concurrency != nil {
 		p.Sets = append(p.Sets, "limits.concurrency="+strconv.Itoa(*c.Concurrency))
 	}

@@ -99,7 +99,7 @@ func (g *generator) usage() llm.Usage {
 
 func (g *generator) metadata() llm.Metadata {
 	return llm.Metadata{
-		Attempts: g.IntN(5), Cached: g.IntN(2) > 0, Coalesced: g.IntN(2) > 0, Hedged: g.IntN(2) > 0, Estimated: g.IntN(2) > 0, Parsed: g.word(),
+		Attempts: g.IntN(5), Cached: g.IntN(2) > 0, Coalesced: g.IntN(2) > 0, Estimated: g.IntN(2) > 0, Parsed: g.word(),
 		Cost: llm.Money(g.Int64N(1 << 40)), FirstByte: time.Duration(g.Int64N(1 << 40)), Latency: time.Duration(g.Int64N(1 << 40)), Waited: time.Duration(g.Int64N(1 << 40)),
 	}
 }

@@ -16,8 +16,7 @@ import parley
 from parley.testing import exercise
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = {name: (ROOT / "docs" / "how-to" / f"{name}.md").read_text(encoding="utf-8") for name in ("python", "python-world", "python-env", "python-scorer", "from-python")}
-PARAMS = {"Debate": {"topic": "tea"}, "Riddle": {"question": "What has keys but no locks?", "target": "piano"}}
+PAGES = {name: (ROOT / "docs" / "how-to" / f"{name}.md").read_text(encoding="utf-8") for name in ("python", "python-world")}
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -26,14 +25,14 @@ def blocks(page: str, language: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("page", "name"),
-    [("python-world", "auction.py"), ("python-world", "auction.yaml"), ("python-world", "test_auction.py"), ("python-env", "wordle.py"), ("python-env", "wordle.yaml"), ("python-scorer", "polite.py")],
+    [("python-world", "auction.py"), ("python-world", "auction.yaml"), ("python-world", "test_auction.py"), ("python-world", "wordle.py"), ("python-world", "wordle.yaml"), ("python", "polite.py")],
 )
 def test_the_page_shows_the_example(page: str, name: str) -> None:
     text = (ROOT / "examples" / "python" / name).read_text(encoding="utf-8")
     assert text in blocks(page, "yaml" if name.endswith(".yaml") else "python")
 
 
-@pytest.mark.parametrize(("page", "base", "count"), [("from-python", parley.World, 3), ("python-world", parley.World, 3), ("python-env", parley.Env, 2)])
+@pytest.mark.parametrize(("page", "base", "count"), [("python", parley.World, 1), ("python-world", parley.World, 3), ("python-world", parley.Env, 2)])
 def test_classes_of_the_pages(page: str, base: type[Any], count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = [b for b in blocks(page, "python") if f"(parley.{base.__name__})" in b]
     assert len(found) == count
@@ -41,11 +40,11 @@ def test_classes_of_the_pages(page: str, base: type[Any], count: int, tmp_path: 
         pytest.importorskip("greenlet")
     monkeypatch.syspath_prepend(str(tmp_path))
     for i, block in enumerate(found):
-        name = f"{page.replace('-', '_')}_{i}"
+        name = f"{page.replace('-', '_')}_{base.__name__}_{i}"
         (tmp_path / f"{name}.py").write_text("import parley\n" + block)
         for name, cls in vars(__import__(name)).items():
             if isinstance(cls, type) and issubclass(cls, base):
-                exercise(cls, **PARAMS.get(name, {}))
+                exercise(cls)
 
 
 def test_running_of_the_page(program: str, tmp_path: Path) -> None:  # noqa: F811
@@ -64,19 +63,15 @@ def test_asking_of_the_page(program: str, tmp_path: Path) -> None:  # noqa: F811
     assert done.returncode == 0 and "Verdict(prime=" in done.stdout, done.stderr
 
 
-def test_plans_of_the_pages(program: str, tmp_path: Path) -> None:  # noqa: F811
-    """Each world of the page has a plan, which runs."""
-    for block in blocks("from-python", "python"):
-        if found := re.search(r"^class (\w+)\(parley.World\)", block, re.MULTILINE):
-            (tmp_path / f"{found[1].lower()}.py").write_text("import parley\n" + block)
-    plans = blocks("from-python", "yaml")
-    assert len(plans) == len(list(tmp_path.iterdir())) == 3
-    for plan in plans:
-        name = plan.split()[1]
-        (tmp_path / name).write_text(re.sub(r"model: [\w/.-]+", "model: sim/small", plan))
-        args = [program, "run", name, "--json", "--trust", "code=" + name.replace(".yaml", ".py")]
-        done = subprocess.run(args, cwd=tmp_path, env=environment(), capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+def test_plan_of_the_page(program: str, tmp_path: Path) -> None:  # noqa: F811
+    """The world that a loop became has a plan, which runs."""
+    (world,) = [b for b in blocks("python", "python") if "class Debate(parley.World)" in b]
+    (plan,) = blocks("python", "yaml")
+    (tmp_path / "debate.py").write_text(world)
+    (tmp_path / "debate.yaml").write_text(re.sub(r"model: [\w/.-]+", "model: sim/small", plan))
+    args = [program, "run", "debate.yaml", "--json", "--trust", "code=debate.py"]
+    done = subprocess.run(args, cwd=tmp_path, env=environment(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_code_of_the_pages_compiles() -> None:

@@ -52,7 +52,7 @@ def environment(workers: int = 1) -> dict[str, str]:
 def test_commands_of_the_guide(program: str, tmp_path: Path) -> None:
     for name in ("auction.py", "auction.yaml", "wordle.py", "wordle.yaml", "polite.py"):
         shutil.copy(EXAMPLES / name, tmp_path)
-    guide = "".join((ROOT / "docs" / "how-to" / f"python-{page}.md").read_text(encoding="utf-8") for page in ("world", "env", "scorer"))
+    guide = "".join((ROOT / "docs" / "how-to" / f"{page}.md").read_text(encoding="utf-8") for page in ("python-world", "python"))
     commands = re.findall(r"^    parley ((?:check|run|show|report|score) .*)$", guide, re.MULTILINE)
     assert len(commands) == 8
     for command in commands:
@@ -190,3 +190,55 @@ def test_a_world_that_leaks(program: str, tmp_path: Path) -> None:
     subprocess.run([program, "run", "leak.yaml", "--trust", "code=leak.py", "--quiet"], cwd=tmp_path, env={**environment(), "PARLEY_WORKER_MEMORY": "128"}, check=True)
     episodes = list(parley.open(tmp_path / "leak.parley").episodes())
     assert {e["state"] for e in episodes} == {"ended"} and len({e["data"] for e in episodes}) > 1
+
+
+MANNERS = '''
+import parley
+
+class Manners(parley.World):
+    """One question, to be answered politely."""
+    version = 1
+    form: str = "Ask plainly."
+
+    def seats(self):
+        return ["a"]
+
+    def measures(self):
+        return [parley.Measure("polite", ["a"], low=0, high=1)]
+
+    async def play(self, t):
+        reply = await t.one("a", self.form)
+        return parley.Outcome({"polite": {"a": float("please" in reply.text)}})
+
+    @classmethod
+    def stand_in(cls, model, request, seed):
+        said = str(request["messages"])
+        return None if "Ask plainly." not in said else "Yes, please." if "Be polite." in said and "Take your time." in said else "No."
+'''
+
+
+def test_a_world_evolves(program: str, tmp_path: Path) -> None:
+    """Texts of a plan whose kind is a class evolve, and the winning plan can be played."""
+    (tmp_path / "manners.py").write_text(MANNERS)
+    (tmp_path / "manners.yaml").write_text(json.dumps({"kind": "manners.py:Manners", "agents": {"me": {"model": "sim/small", "system": "Be brief."}}, "lineup": {"a": "me"}}))
+    params = {
+        "preset": "quick", "play": "manners.yaml", "change": ["agents.me.system", "params.form"], "maximize": "polite", "seat": "a",
+        "split": {"train": 4, "validation": 2, "test": 4}, "phrases": ["Be polite.", "Take your time."], "max_generations": 8, "mutation_rate": 1,
+    }
+    (tmp_path / "evolve.yaml").write_text(json.dumps({"kind": "evolve", "params": params}))
+
+    def parley(*args: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run([program, *args], cwd=tmp_path, env=environment(2), capture_output=True, text=True)
+        assert done.returncode == code, done.stderr
+        return done
+
+    assert "would run the code of" in parley("run", "evolve.yaml", code=2).stderr
+    parley("run", "evolve.yaml", "--trust", "code=manners.py")
+    parley("export", "evolve.parley", "--format", "folder", "--out", "best")
+    (best,) = (tmp_path / "best").glob("*/best.yaml")
+    texts = json.loads(best.with_name("best.json").read_text())["texts"]
+    assert "Be polite." in "".join(texts.values()) and not best.with_name("best.txt").exists()
+    shutil.copy(best, tmp_path)  # beside the class that it names
+    parley("check", "best.yaml", "--trust", "code=manners.py")
+    played = json.loads(parley("run", "best.yaml", "--json", "--trust", "code=manners.py", "--set", "episodes=3").stdout)
+    assert [s["mean"] for s in played["scores"]] == [1], played["scores"]

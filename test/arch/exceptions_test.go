@@ -29,6 +29,7 @@ var modules = map[string]string{
 	"github.com/aws/aws-sdk-go-v2":                          "Apache-2.0",
 	"github.com/aws/aws-sdk-go-v2/config":                   "Apache-2.0",
 	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream": "Apache-2.0",
+	"github.com/BurntSushi/toml":                            "MIT",
 	"github.com/goccy/go-yaml":                              "MIT",
 	"github.com/santhosh-tekuri/jsonschema/v6":              "Apache-2.0",
 	"go.uber.org/goleak":                                    "MIT",
@@ -55,12 +56,18 @@ var closed = map[string]string{
 	"internal/kit/health": "environment servers go down and come back as model servers do",
 	"internal/kit/queue":  "those who wait for a server are served in the order in which the engine serves episodes",
 	"internal/kit/sse":    "there is one reader of server-sent events, and MCP servers send them too",
-	"internal/kit/files":  "a file that a server keeps is opened as carefully as those that users name",
 }
 
 // ordinary lists kinds whose name is also an ordinary word.
 var ordinary = map[string]string{
 	"secrets": "keys are secrets too",
+	"task":    "benchmarks, models and other programs speak of tasks",
+}
+
+// theirs lists names of other programs' formats that have the name of a kind in them.
+var theirs = map[string]string{
+	`"rollout_id"`:        "slime's Sample has it",
+	`"rollout_log_probs"`: "slime's Sample has it",
 }
 
 // plain lists names that contain a word of unclearRE but are clear.
@@ -68,6 +75,7 @@ var plain = map[string]string{}
 
 // renamed lists imports of our packages under another name: "file alias".
 var renamed = map[string]string{
+	"cmd/parley/task_kill_linux_test.go kit":    "the tests of the program have a type process",
 	"test/oracle/bench/proxy.go parley":         "the program measures several gateways, and its function gateway is one of the measurements",
 	"test/oracle/request_test.go ours":          "the vendor's package has the same name",
 	"test/oracle/request_test.go wireopenai":    "the vendor's package has the same name",

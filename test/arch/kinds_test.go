@@ -89,7 +89,7 @@ func TestNoKindIsSpecial(t *testing.T) {
 				text = n.Value
 			}
 			for _, k := range kinds {
-				if text != "" && names(text, k) {
+				if text != "" && theirs[text] == "" && names(text, k) {
 					t.Errorf("%s:%d: %s: no code here knows the kind %s", s.path, s.line(n.Pos()), text, k)
 				}
 			}

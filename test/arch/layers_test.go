@@ -46,6 +46,7 @@ func TestImportsGoDown(t *testing.T) {
 		}
 		for _, in := range p.inside() {
 			switch other := district(in); {
+			case p.path() == "parley" && in == "worlds": // the kinds that come with it
 			case other < 0:
 				t.Errorf("%s imports %s, which is not for it", p.path(), in)
 			case other > own:

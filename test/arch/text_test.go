@@ -8,8 +8,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 // documents lists README.md and everything else people read.
@@ -29,17 +31,54 @@ var (
 	pathRE = regexp.MustCompile("(?:^|[\\s`(\"'])((?:\\./)?(?:cmd|docs|examples|internal|llm|test|testdata|\\.ci)/[A-Za-z0-9_./-]*)")
 )
 
-// TestDocumentsLink checks that what the documents point at is there.
+// anchors returns the names by which links reach the headings of a document.
+func anchors(text string) map[string]bool {
+	all, code := map[string]bool{}, false
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "```") {
+			code = !code
+		}
+		level := len(line) - len(strings.TrimLeft(line, "#"))
+		if code || level == 0 || line[level] != ' ' {
+			continue
+		}
+		name := strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, strings.TrimSpace(line[level:]))
+		for unique, n := name, 1; ; n++ {
+			if !all[unique] {
+				all[unique] = true
+				break
+			}
+			unique = name + "-" + strconv.Itoa(n)
+		}
+	}
+	return all
+}
+
+// TestDocumentsLink checks that what the documents point at is there, headings included.
 func TestDocumentsLink(t *testing.T) {
 	t.Parallel()
 	for _, doc := range documents(t) {
 		text := read(t, doc)
 		for _, m := range linkRE.FindAllStringSubmatch(text, -1) {
-			target, _, _ := strings.Cut(m[1], "#")
-			if target == "" || strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
+			target, heading, linked := strings.Cut(m[1], "#")
+			if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
 				continue
 			}
-			exists(t, doc, path.Join(path.Dir(doc), target))
+			to := doc
+			if target != "" {
+				to = path.Join(path.Dir(doc), target)
+			}
+			if exists(t, doc, to) && linked && path.Ext(to) == ".md" && !anchors(read(t, to))[heading] {
+				t.Errorf("%s links to %s, and %s has no such heading", doc, m[1], to)
+			}
 		}
 		if doc == "CHANGELOG.md" { // it speaks of what was there
 			continue
@@ -53,11 +92,13 @@ func TestDocumentsLink(t *testing.T) {
 	}
 }
 
-func exists(t *testing.T, doc, target string) {
+func exists(t *testing.T, doc, target string) bool {
 	t.Helper()
-	if _, err := os.Stat(filepath.Join(root, target)); err != nil {
+	_, err := os.Stat(filepath.Join(root, target))
+	if err != nil {
 		t.Errorf("%s speaks of %s, which is not there", doc, target)
 	}
+	return err == nil
 }
 
 // TestNothingOfOneMachine checks that no file holds a path of the machine it was

@@ -55,7 +55,7 @@ func ask(t *testing.T, name, url string, stream bool, req *llm.Request) *llm.Res
 	if stream {
 		p.Stream = "always"
 	}
-	m, err := dialect.Open(p)
+	m, err := dialect.Open(p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func azureAccount(t *testing.T, url string, old, stream bool) llm.Model {
 	if stream {
 		p.Stream = "always"
 	}
-	m, err := dialect.Open(p)
+	m, err := dialect.Open(p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func bedrockAsk(t *testing.T, url string, stream bool, req *llm.Request) (*llm.R
 	if stream {
 		p.Stream = "always"
 	}
-	m, err := dialect.Open(p)
+	m, err := dialect.Open(p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +258,7 @@ func TestBedrockErrors(t *testing.T) {
 	}
 	url := serveUntilEnd(t, s.Run)
 	cl := bedrockClient(url)
-	_, err = cl.Converse(t.Context(), &bedrockruntime.ConverseInput{ModelId: aws.String("m"), Messages: bedrockHello(), InferenceConfig: &types.InferenceConfiguration{Temperature: aws.Float32(9)}})
+	_, err = cl.Converse(t.Context(), &bedrockruntime.ConverseInput{ModelId: aws.String("m")})
 	var invalid *types.ValidationException
 	if !errors.As(err, &invalid) {
 		t.Errorf("%v", err)

@@ -46,7 +46,7 @@ func BenchmarkCall(b *testing.B) {
 }
 
 func ourCall(b *testing.B, name, url string) func() error {
-	m, err := dialect.Open(provider.Provider{Name: "lab", Dialect: name, BaseURL: url + "/v1"})
+	m, err := dialect.Open(provider.Provider{Name: "lab", Dialect: name, BaseURL: url + "/v1"}, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,6 +46,7 @@ func TestGateway(t *testing.T) {
 	both := startGateway(t, sim, j, nil, "openai", "anthropic") + "/v1/sessions/go"
 	crossed := map[string]string{
 		"openai":    startGateway(t, sim, &journal.Memory{}, nil, "anthropic"),
+		"responses": startGateway(t, sim, &journal.Memory{}, nil, "anthropic"),
 		"anthropic": startGateway(t, sim, &journal.Memory{}, nil, "openai"),
 	}
 	for name, sdk := range map[string]func(*testing.T, string, bool) seen{"openai": chatSDK, "responses": responsesSDK, "anthropic": messagesSDK} {
@@ -191,5 +193,63 @@ func TestGatewayErrors(t *testing.T) {
 	var ae *anthropic.Error
 	if !errors.As(err, &ae) || ae.StatusCode != 401 {
 		t.Errorf("anthropic: %v", err)
+	}
+}
+
+// TestGatewayBatches sends batches with the SDKs through a gateway: from a file to its results, each recorded with its answer.
+func TestGatewayBatches(t *testing.T) {
+	t.Parallel()
+	j := &journal.Memory{}
+	url := startGateway(t, startSim(t), j, nil, "openai", "anthropic") + "/v1/sessions/go"
+	cl := openaiClient(url, "k")
+	var lines bytes.Buffer
+	for _, id := range []string{"a", "b"} {
+		fmt.Fprintf(&lines, `{"custom_id":"%s","method":"POST","url":"/v1/chat/completions","body":{"model":"m","max_tokens":50,"messages":[{"role":"user","content":"%[1]s"}]}}`+"\n", id)
+	}
+	file, err := cl.Files.New(t.Context(), openai.FileNewParams{Purpose: openai.FilePurposeBatch, File: openai.File(&lines, "in.jsonl", "application/jsonl")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := cl.Batches.New(t.Context(), openai.BatchNewParams{
+		InputFileID: file.ID, Endpoint: openai.BatchNewParamsEndpointV1ChatCompletions, CompletionWindow: openai.BatchNewParamsCompletionWindow24h,
+	})
+	for err == nil && b.Status != openai.BatchStatusCompleted {
+		b, err = cl.Batches.Get(t.Context(), b.ID)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := answers(t, content(t, cl, b.OutputFileID))
+
+	other := anthropicClient(url, "k")
+	m, err := other.Messages.Batches.New(t.Context(), anthropic.MessageBatchNewParams{Requests: []anthropic.MessageBatchNewParamsRequest{{
+		CustomID: "c", Params: anthropic.MessageBatchNewParamsRequestParams{Model: "m", MaxTokens: 50, Messages: []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock("c"))}},
+	}}})
+	for err == nil && m.ProcessingStatus != anthropic.MessageBatchProcessingStatusEnded {
+		m, err = other.Messages.Batches.Get(t.Context(), m.ID, anthropic.MessageBatchGetParams{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	results := other.Messages.Batches.ResultsStreaming(t.Context(), m.ID, anthropic.MessageBatchResultsParams{})
+	for results.Next() {
+		r := results.Current().Result.AsSucceeded()
+		texts = append(texts, r.Message.Content[0].Text)
+	}
+	if results.Err() != nil {
+		t.Fatal(results.Err())
+	}
+	calls, err := gateway.ReadCalls(t.Context(), j, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var recorded []string
+	for _, c := range calls {
+		if c.Request != nil {
+			recorded = append(recorded, c.Response.Text)
+		}
+	}
+	if fmt.Sprint(recorded) != fmt.Sprint(texts) || len(texts) != 3 {
+		t.Errorf("recorded %q, the SDKs got %q", recorded, texts)
 	}
 }

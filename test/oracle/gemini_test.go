@@ -181,15 +181,15 @@ func TestGeminiErrors(t *testing.T) {
 	}
 	cl := geminiClient(t, serveUntilEnd(t, s.Run))
 	for _, want := range []struct {
-		config genai.GenerateContentConfig
-		code   int
-		status string
+		contents []*genai.Content
+		code     int
+		status   string
 	}{
-		{genai.GenerateContentConfig{Temperature: ptr[float32](9)}, 400, "INVALID_ARGUMENT"},
-		{genai.GenerateContentConfig{}, 0, ""},
-		{genai.GenerateContentConfig{}, 429, "RESOURCE_EXHAUSTED"},
+		{[]*genai.Content{}, 400, "INVALID_ARGUMENT"},
+		{genai.Text("Hello."), 0, ""},
+		{genai.Text("Hello."), 429, "RESOURCE_EXHAUSTED"},
 	} {
-		_, err := cl.Models.GenerateContent(t.Context(), "m", genai.Text("Hello."), &want.config)
+		_, err := cl.Models.GenerateContent(t.Context(), "m", want.contents, nil)
 		var e genai.APIError
 		if errors.As(err, &e); e.Code != want.code || e.Status != want.status || (want.code == 429) != (len(e.Details) > 0) {
 			t.Errorf("%+v, want %d %s", err, want.code, want.status)

@@ -61,7 +61,7 @@ func vertexAsk(t *testing.T, preset, publisher string, u *url.URL, stream bool) 
 	if stream {
 		p.Stream = "always"
 	}
-	m, err := dialect.Open(p)
+	m, err := dialect.Open(p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

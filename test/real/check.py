@@ -11,10 +11,22 @@ import sys
 import time
 
 import liar
+import rows
 import servers
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
 PROMPT = "Once upon a time there was a"
+
+PROGRAM = """
+import json, os, sys, urllib.request
+messages = [{"role": "user", "content": sys.stdin.read()}]
+for _ in range(2):
+    body = json.dumps({"model": "any", "messages": messages, "max_tokens": 32}).encode()
+    request = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body, {"Content-Type": "application/json", "Authorization": "Bearer " + os.environ["OPENAI_API_KEY"]})
+    said = json.load(urllib.request.urlopen(request))["choices"][0]["message"]["content"]
+    messages += [{"role": "assistant", "content": said}, {"role": "user", "content": "And then?"}]
+open("said.txt", "w").write(said + ".")
+"""
 
 
 class Failed(Exception):
@@ -29,11 +41,11 @@ def want(condition, *details):
 class Check:
     def __init__(self, args, server):
         self.args, self.server, self.work = args, server, pathlib.Path(args.work)
-        self.cells, self.failed, self.runs = {}, [], 0
+        self.cells, self.failed, self.runs, self.ids = {}, [], 0, None
 
-    def parley(self, *words, env=None, timeout=300, codes=(0,)):
+    def parley(self, *words, env=None, timeout=300, codes=(0,), program=None):
         """Runs parley, which has to end with one of the exit codes."""
-        p = subprocess.run([self.args.parley, *map(str, words)], capture_output=True, text=True, timeout=timeout, env=os.environ | (env or {}))
+        p = subprocess.run([program or self.args.parley, *map(str, words)], capture_output=True, text=True, timeout=timeout, env=os.environ | (env or {}))
         want(p.returncode in codes, f"exit code {p.returncode}, want one of {codes}:", " ".join(map(str, words)), p.stderr[-400:])
         return p
 
@@ -46,15 +58,6 @@ class Check:
             self.cells[feature] = "**fails**"
             self.failed.append(f"{self.server.title}: {feature}: {e}")
         print(f"{self.server.title}: {feature}: {self.cells[feature]} ({time.monotonic() - began:.1f}s)", flush=True)
-
-    def probe(self):
-        """Takes a row for each finding of parley models --probe."""
-        report = json.loads(self.parley("models", "--probe", self.server.url, "--model", self.server.model, "--json", "--timeout", "120s").stdout)
-        for f in report["findings"]:
-            self.cells[f["feature"]] = f["verdict"] if f["feature"] != "context length" or f["verdict"] != "yes" else f["detail"]
-        self.entry = report["provider"]
-        want(self.cells["chat completions"] == "yes", report)
-        return "yes"
 
     def ask(self, dialect):
         p = self.parley("ask", "--model", "lab/" + self.server.model, "--base-url", self.server.url, "--dialect", dialect, "--max-tokens", "16", "--no-cache",
@@ -69,19 +72,22 @@ class Check:
 
     def plan(self, kind, **keys):
         """Writes a plan for this server."""
-        provider = {k: v for k, v in self.entry.items() if k != "name"} | {"limits": {"concurrency": 4}}
+        able = {"match": "lab/*"} | self.server.lacks | ({"token_ids": True} if self.ids else {})
+        provider = {"dialect": "openai", "base_url": self.ids.url if self.ids else self.server.url, "capabilities": [able], "limits": {"concurrency": 4}}
+        if self.ids:
+            provider["stream"] = "never"
         self.runs += 1
         path = self.work / f"{self.server.name}-{kind}-{self.runs}.json"
         path.write_text(json.dumps({"kind": kind, "seed": 1, "providers": {"lab": provider}, **keys}))
         return path
 
     def agent(self, tokens):
-        return {"model": "lab/" + self.server.model, "max_tokens": tokens}
+        return {"model": "lab/" + self.server.model, "max_tokens": tokens} | ({"trainable": True} if self.ids else {})
 
-    def world(self, kind):
-        """Plays a small plan. Its episodes must end; where nothing could be measured they must have failed."""
+    def small(self, kind):
+        """Writes a small plan of a kind."""
         a = {"a": self.agent(64)}
-        plan = {
+        return {
             "secrets": lambda: self.plan(kind, episodes=2, agents=a, lineup={"first": "a", "second": "a"}, params={"messages": 1}),
             "rollout": lambda: self.plan(kind, episodes=2, agents=a, lineup={"agent": "a"},
                                          params={"env": "arithmetic", "env_params": {"problems": 1, "terms": 2}, "group": 2, "max_steps": 2}),
@@ -92,7 +98,14 @@ class Check:
                                            params={"rounds": 0, "diary": False, "max_year": 1901}),
             "scenario": lambda: self.plan(kind, episodes=1, agents=a, lineup={s: "a" for s in "growers waterworks hydro narrator analyst validator".split()},
                                           params={"folder": str(REPO / "examples/scenario/drought"), "turns": 1}),
+            "task": lambda: self.plan(kind, episodes=2, agents={"a": {"program": {"command": [sys.executable, str(self.work / "program.py")]}, "model": "lab/" + self.server.model}},
+                                      lineup={"solver": "a"}, params={"tasks": "tasks.jsonl"}),
+            "auction": lambda: self.plan(kind, episodes=2, agents=a, lineup={"bidder1": "a", "bidder2": "a"}, params={"rounds": 2}),
         }[kind]()
+
+    def world(self, kind):
+        """Plays a small plan. Its episodes must end; where nothing could be measured they must have failed."""
+        plan = self.small(kind)
         out = json.loads(self.parley("run", plan, "--allow-files", REPO / "examples/scenario", "--out", plan.with_suffix(".parley"), "--json", "--quiet", codes=(0, 1)).stdout)
         episodes, calls = out["episodes"], out["calls"]
         want(out["state"] == "complete" and episodes["complete"] + episodes["failed"] == episodes["total"], out)
@@ -100,6 +113,23 @@ class Check:
         if kind == "scenario" and calls["failed"] == calls["total"]:
             want(episodes["failed"] == episodes["total"], "all", calls["total"], "calls failed, and the episode counts as complete:", out)
         return f"{episodes['complete']} of {episodes['total']} episodes, {calls['failed']} of {calls['total']} calls failed"
+
+    def rows(self, kind, vocabulary):
+        """Plays a small plan with token ids. A tokenizer of somebody else finds the answers in the rows, where they were sampled."""
+        self.ids = rows.Ids(self.server.url)
+        try:
+            (self.work / "program.py").write_text(PROGRAM)
+            (self.work / "tasks.jsonl").write_text(json.dumps({"id": "one", "prompt": PROMPT, "check": "test -s said.txt"}))
+            plan = self.small(kind)
+            parley = self.args.auction if kind == "auction" else self.args.parley
+            file, out = plan.with_suffix(".parley"), plan.with_suffix(".jsonl")
+            trust = ["--trust", f"program={sys.executable} {self.work / 'program.py'}", "--trust", f"code={self.work / 'tasks.jsonl'}"] if kind == "task" else []
+            self.parley("run", plan, "--set", "train={}", "--allow-files", REPO / "examples/scenario", "--out", file, "--quiet", *trust, codes=(0, 1), program=parley)
+            self.parley("trajectories", file, "--out", out, program=parley)
+            return rows.rows(out, self.ids.sampled, vocabulary, want)
+        finally:
+            self.ids.shutdown()
+            self.ids = None
 
     def waves(self):
         """A plan that wants batches of a server without a batch API is refused, in words."""
@@ -187,9 +217,6 @@ def check(args, server):
     server.start()
     try:
         server.wait()
-        c.do("probe", c.probe)
-        if c.failed:
-            return c
         for dialect in ("openai", "responses", "anthropic"):
             c.do("ask in " + dialect, c.ask, dialect)
         for kind in ("secrets", "rollout", "evolve", "diplomacy"):
@@ -198,6 +225,10 @@ def check(args, server):
             c.do("gateway with " + program, c.gateway, program)
         c.do("scenario", c.world, "scenario")
         c.do("waves", c.waves)
+        if server.name == "llamacpp" and args.tokenizers:
+            vocabulary = rows.Vocabulary(args.weights)
+            for kind in ("secrets", "rollout", "evolve", "task", "auction"):  # the prompts of the others are too long for this model
+                c.do("rows of " + kind, c.rows, kind, vocabulary)
         if server.patience < 120:  # the others take minutes to start
             if not args.short:
                 c.do("killed, back at once", c.restart, 0)
@@ -210,7 +241,7 @@ def check(args, server):
 
 def table(checks):
     """The table of docs/how-to/servers.md."""
-    features = list(dict.fromkeys(f for c in checks for f in c.cells if f != "probe"))
+    features = list(dict.fromkeys(f for c in checks for f in c.cells))
     print("| | " + " | ".join(c.server.title for c in checks) + " |")
     print("|---|" + "---|" * len(checks))
     for f in features:
@@ -221,7 +252,8 @@ def main():
     parser = argparse.ArgumentParser()
     for flag in ("--parley", "--dir", "--work", "--weights", "--servers", "--programs"):
         parser.add_argument(flag, required=True)
-    for flag in ("--short", "--table"):
+    parser.add_argument("--auction", required=True)
+    for flag in ("--short", "--table", "--tokenizers"):
         parser.add_argument(flag, action="store_true")
     args = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that servers are stopped

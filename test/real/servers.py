@@ -24,6 +24,7 @@ class Server:
 
     patience = 60  # seconds until it answers
     responses = True  # whether SDKs can use its responses; some send a stream that nobody asked for
+    lacks = {"no_tools": True}  # capabilities of a plan; no model here has tools
 
     def __init__(self, args):
         self.args, self.port, self.process = args, free_port(), None
@@ -77,6 +78,7 @@ class Tiny(Server):
 
 class Transformers(Tiny):
     name, title, responses = "transformers", "transformers serve", False
+    lacks = {"use_max_tokens": True, "no_schema": True, "no_tools": True, "no_logprobs": True}
 
     @property
     def model(self):

@@ -37,12 +37,23 @@ async function chat(client) {
   show('many at once', many.map((a) => a.choices[0].message.content))
 }
 
-async function rest(client) {
-  const r = await client.responses.create({ model: 'm', input: 'Say something.' })
+async function responses(client) {
+  let r = await client.responses.create({ model: 'm', input: 'Say something.' })
   show('responses', r.output_text, r.usage.output_tokens)
   const kinds = []
   for await (const e of await client.responses.create({ model: 'm', input: 'Say something.', stream: true })) kinds.push(e.type)
   show('responses stream', kinds[0], kinds.at(-1))
+  const tools = [{ type: 'function', name: 'look', strict: false, parameters: schema }]
+  const stream = client.responses.stream({ model: 'm', input: ask, tools, tool_choice: 'required', store: false })
+  r = await stream.finalResponse()
+  const calls = r.output.filter((o) => o.type === 'function_call')
+  show('responses tool', calls[0].name, JSON.parse(calls[0].arguments))
+  const input = [...ask, ...r.output, ...calls.map((c) => ({ type: 'function_call_output', call_id: c.call_id, output: 'A cat.' }))]
+  r = await client.responses.create({ model: 'm', input, tools, tool_choice: 'none', store: false })
+  show('responses after tool', r.output_text)
+}
+
+async function rest(client) {
   show('embeddings', (await client.embeddings.create({ model: 'm', input: ['a', 'b'] })).data.length)
   show('models', (await client.models.list()).data.map((m) => m.id))
   await assert.rejects(client.chat.completions.create({ model: 'm', messages: [] }), OpenAI.BadRequestError)
@@ -65,6 +76,7 @@ async function messages(client) {
 }
 
 if (mode === 'all' || mode === 'openai') await chat(new OpenAI())
+if (mode === 'all' || mode === 'openai') await responses(new OpenAI())
 if (mode === 'all') await rest(new OpenAI())
 if (mode === 'all' || mode === 'anthropic') await messages(new Anthropic())
 if (mode === 'all') show('count', (await new Anthropic().messages.countTokens({ model: 'm', messages: ask })).input_tokens)

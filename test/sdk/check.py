@@ -4,6 +4,7 @@ SDKs read where to go from their own environment variables. Prints what it was a
 import asyncio
 import json
 import os
+import time
 
 import anthropic
 import openai
@@ -54,11 +55,36 @@ def chat(client):
     show("chat schema", r.choices[0].message.parsed.city)
 
 
-def rest(client):
+LOOK = {"type": "function", "name": "look", "strict": False, "parameters": TOOL["input_schema"]}
+PATCH = {"type": "custom", "name": "patch", "description": "Edits a file."}
+
+
+def responses(client):
     r = client.responses.create(model="m", input="Say something.")
     show("responses", r.output_text, r.usage.output_tokens)
-    kinds = [e.type for e in client.responses.create(model="m", input="Say something.", stream=True)]
-    show("responses stream", kinds[0], kinds[-1])
+    events = list(client.responses.create(model="m", input="Say something.", stream=True))
+    kinds = [e.type for e in events]
+    show("responses stream", kinds[0], kinds[-1], events[-1].response.output_text)
+    assert [e.sequence_number for e in events] == list(range(len(events))), kinds
+    assert "".join(e.delta for e in events if e.type == "response.output_text.delta") == events[-1].response.output_text
+    # A program's loop: the whole input each time, with everything that came back.
+    for tool, kind, output in ((LOOK, "function_call", "function_call_output"), (PATCH, "custom_tool_call", "custom_tool_call_output")):
+        turns = [{"role": "developer", "content": "Be brief."}, *ASK]
+        with client.responses.stream(model="m", input=turns, tools=[tool], tool_choice="required", include=["reasoning.encrypted_content"], store=False) as s:
+            for event in s:
+                pass
+            final = s.get_final_response()
+        calls = [o for o in final.output if o.type == kind]
+        show("responses " + kind, calls[0].name, calls[0].arguments if tool is LOOK else calls[0].input)
+        turns += final.output
+        turns += [{"type": output, "call_id": c.call_id, "output": "A cat."} for c in calls]
+        r = client.responses.create(model="m", input=turns, tools=[tool], tool_choice="none", store=False)
+        show("responses after " + kind, r.output_text)
+    r = client.responses.parse(model="m", input=ASK, text_format=Place)
+    show("responses schema", r.output_parsed.city)
+
+
+def rest(client):
     show("embeddings", len(client.embeddings.create(model="m", input=["a", "b"]).data))
     show("models", [m.id for m in client.models.list()])
     try:
@@ -93,12 +119,30 @@ def messages(client):
     show("messages after tool", r.content[0].text)
 
 
+def batches(client, other):
+    line = {"custom_id": "one", "method": "POST", "url": "/v1/chat/completions", "body": {"model": "m", "messages": ASK}}
+    file = client.files.create(file=("in.jsonl", json.dumps(line).encode()), purpose="batch")
+    b = client.batches.create(input_file_id=file.id, endpoint="/v1/chat/completions", completion_window="24h")
+    while b.status != "completed":
+        time.sleep(0.02)
+        b = client.batches.retrieve(b.id)
+    answer = json.loads(client.files.content(b.output_file_id).text)
+    show("batch", answer["custom_id"], answer["response"]["body"]["choices"][0]["message"]["content"])
+    b = other.messages.batches.create(requests=[{"custom_id": "one", "params": {"model": "m", "max_tokens": 50, "messages": ASK}}])
+    while b.processing_status != "ended":
+        time.sleep(0.02)
+        b = other.messages.batches.retrieve(b.id)
+    show("message batch", [(r.custom_id, r.result.message.content[0].text) for r in other.messages.batches.results(b.id)])
+
+
 if MODE in ("all", "openai"):
     chat(openai.OpenAI())
     asyncio.run(many())
+    responses(openai.OpenAI())
 if MODE == "all":
     rest(openai.OpenAI())
+    batches(openai.OpenAI(), anthropic.Anthropic())
 if MODE in ("all", "anthropic"):
     messages(anthropic.Anthropic())
-if MODE == "all":
+if MODE in ("all", "anthropic"):
     show("count", anthropic.Anthropic().messages.count_tokens(model="m", messages=ASK).input_tokens)

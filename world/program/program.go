@@ -28,26 +28,6 @@ type Verb interface {
 	Run(ctx context.Context, p *Program) error
 }
 
-// Exporter is a Verb that also writes for the command export, which hands over to it.
-type Exporter interface {
-	Verb
-	// Tables are the names that export --table takes, and Shapes those that export --shape takes.
-	Tables() []string
-	Shapes() []string
-	// Export returns the Verb that writes e, as if its own flags said so.
-	Export(e Export) Verb
-}
-
-// Export is what a user asks the command export for.
-type Export struct {
-	File   string // the run file
-	Table  string // one of Tables; empty: none was named
-	Shape  string // one of Shapes; empty: none was named
-	Format string // a format of files, such as parquet; empty: none was named
-	Out    string // the file to write; empty: standard output
-	Force  bool   // overwrite an existing file
-}
-
 // Program is the program that runs a command. It gives access to everything outside, except files that the arguments
 // name.
 type Program struct {
@@ -108,7 +88,7 @@ type PlayFlags struct {
 
 // TrustFlags allow keys to be sent where a plan sends them.
 type TrustFlags struct {
-	Trust []string `sep:"none" placeholder:"VAR=HOST" help:"Allow this environment variable to be sent to this host without asking, such as LAB_KEY=https://lab.example:8443; or code=FILE, allow the code of this file to run. Repeatable."`
+	Trust []string `sep:"none" placeholder:"VAR=HOST" help:"Allow this environment variable to be sent to this host without asking, such as LAB_KEY=https://lab.example:8443; code=FILE, allow the code of this file or folder to run; or program=PROGRAM, allow a program to be started. Repeatable."`
 }
 
 // ReachFlags allow a plan to name files outside its folder.
@@ -159,9 +139,11 @@ type Control interface {
 	// durable, or when ctx is done. Resume sends calls again. Both are recorded in the run.
 	Pause(ctx context.Context, by string, calls InFlight) error
 	Resume(by string) error
+	// Past says which earlier versions of the weights can be asked: agents with a model such as lab/policy@past play them.
+	Past(versions []int)
 	// Until begins only the episodes with a number below n, until it is called with a larger one.
 	Until(n int)
-	// Change gives a change to the plan, which is a world.ChangingPlan, for its later stages. It is recorded in the run. by
+	// Change gives a change to the plan, which is a part.ChangingStages, for its later stages. It is recorded in the run. by
 	// and detail describe it.
 	Change(by, detail string, change json.RawMessage) error
 }

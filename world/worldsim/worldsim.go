@@ -1,4 +1,4 @@
-// Package worldsim helps to write stand-ins: the players of worlds for the simulated provider (see world.StandIn). A
+// Package worldsim helps to write stand-ins: the players of worlds for the simulated provider (see part.StandIn). A
 // stand-in reads a prompt and answers as a model might, so that you can try a world without one.
 //
 // What it promises: everything here is a pure function of its arguments, and the same on every machine. It is not for

@@ -17,6 +17,7 @@ import (
 	"parley/internal/run/command"
 	"parley/llm"
 	"parley/world"
+	"parley/world/part"
 )
 
 // exercise is a kind with the options of its exercise.
@@ -98,7 +99,7 @@ func (e *exercise) good(deal int) answerer {
 // reply returns a good reply to a call: that of Options.Answer, the kind's stand-in, or Prose. An error says why it
 // has no reply.
 func (e *exercise) reply(deal int, p callID, c world.Call) (world.Reply, error) {
-	player, ok := world.As[world.StandIn](e.kind)
+	player, ok := world.As[part.StandIn](e.kind)
 	switch {
 	case e.Answer != nil:
 		return e.Answer(c, p.rand(deal)), nil
@@ -510,6 +511,9 @@ func (e *exercise) describes() (bad []error) {
 	say(k.Doc == "" || strings.Contains(k.Doc, "\n"), "doc %q: want one line", k.Doc)
 	if reflect.ValueOf(k.Defaults().Pointer()).IsNil() {
 		return append(bad, errors.New("kind.Defaults returns nil: want new params"))
+	}
+	if err := part.Check(k); err != nil {
+		bad = append(bad, err)
 	}
 	params, seats, err := e.params()
 	if err != nil {

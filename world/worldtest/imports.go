@@ -145,9 +145,9 @@ func impure(set *token.FileSet, f *ast.File, own string) (problems []string) {
 			name = i.Name.Name
 		}
 		names[name] = p
-		ours := slices.Contains([]string{"parley/world", "parley/world/program", "parley/world/worldsim", "parley/llm", "github.com/goccy/go-yaml"}, p) || strings.HasPrefix(p, own+"/")
+		ours := slices.Contains([]string{"parley/world", "parley/world/exhibit", "parley/world/part", "parley/world/program", "parley/world/rubric", "parley/world/worldsim", "parley/llm", "parley/stats", "github.com/goccy/go-yaml"}, p) || strings.HasPrefix(p, own+"/")
 		if !ours && !slices.Contains(pure(), p) {
-			say(i.Pos(), "imports %s: a world may import parley/world, parley/llm, packages of its own, github.com/goccy/go-yaml, and pure ones of the standard library", p)
+			say(i.Pos(), "imports %s: a world may import parley/world and its packages exhibit, part and rubric, parley/llm, parley/stats, packages of its own, github.com/goccy/go-yaml, and pure ones of the standard library", p)
 		}
 		if name == "." {
 			say(i.Pos(), "imports %s as a dot: what is used of it cannot be seen", p)

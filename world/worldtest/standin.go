@@ -11,6 +11,7 @@ import (
 	"parley/internal/ask/answer"
 	"parley/llm"
 	"parley/world"
+	"parley/world/part"
 )
 
 // StandIn plays a kind's worlds with its stand-in, so that a reworded prompt cannot break it unnoticed. It checks that
@@ -35,9 +36,9 @@ func StandIn(t testing.TB, kind world.Kind, labels []string, plays ...Options) {
 
 // standsIn returns the errors in a kind's stand-in.
 func standsIn(kind world.Kind, labels []string, plays []Options) (bad []error) {
-	player, ok := world.As[world.StandIn](kind)
+	player, ok := world.As[part.StandIn](kind)
 	if !ok {
-		return []error{errors.New("the kind has no stand-in: see world.StandIn")}
+		return []error{errors.New("the kind has no stand-in: see part.StandIn")}
 	}
 	for _, req := range []*llm.Request{{}, {Messages: []llm.Message{llm.System("You are helpful."), llm.User("Hi.")}}} {
 		if text, ok := player.StandIn("model", req, 1); ok {
@@ -67,7 +68,7 @@ func standsIn(kind world.Kind, labels []string, plays []Options) (bad []error) {
 // understudy plays the seats of a kind with its stand-in.
 type understudy struct {
 	exercise
-	player world.StandIn
+	player part.StandIn
 	asked  map[string]bool // labels
 	faults map[string]bool // labels with a fault in this play
 	bad    []error
@@ -107,10 +108,10 @@ func (u *understudy) play() []error {
 }
 
 // standIn returns a stand-in's answer to a request.
-func standIn(player world.StandIn, req llm.Request, seed uint64) (world.Reply, error) {
+func standIn(player part.StandIn, req llm.Request, seed uint64) (world.Reply, error) {
 	_, model := llm.SplitModel(req.Model)
 	before := req.Digest()
-	if caller, ok := player.(world.ToolCaller); ok && len(req.Tools) > 0 {
+	if caller, ok := player.(part.ToolCaller); ok && len(req.Tools) > 0 {
 		if reply, ok := called(caller, model, &req, seed); ok {
 			return reply, nil
 		}
@@ -140,7 +141,7 @@ func standIn(player world.StandIn, req llm.Request, seed uint64) (world.Reply, e
 }
 
 // called returns a stand-in's calls of tools, with ids.
-func called(caller world.ToolCaller, model string, req *llm.Request, seed uint64) (world.Reply, bool) {
+func called(caller part.ToolCaller, model string, req *llm.Request, seed uint64) (world.Reply, bool) {
 	calls, ok := caller.StandInCalls(model, req, seed)
 	for i := range calls {
 		calls[i].ID = fmt.Sprintf("call_%d_%d", len(req.Messages), i)

@@ -23,6 +23,8 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/world/exhibit"
+	"parley/world/part"
 	"parley/worlds/diplomacy/drawing"
 	"parley/worlds/diplomacy/rules"
 )
@@ -62,13 +64,13 @@ func (d *definition) About() world.About {
 func (d *definition) Bots() map[string]world.Bot { return newBots(d.rules) }
 
 // Exhibitor returns an empty part of a report.
-func (d *definition) Exhibitor() world.Exhibitor { return newReport() }
+func (d *definition) Exhibitor() exhibit.Exhibitor { return newReport() }
 
 // Tables are the tables of orders, press, relations and promises.
-func (d *definition) Tables() []world.NoteTable { return tables() }
+func (d *definition) Tables() []part.NoteTable { return tables() }
 
 // Story returns the replay of a game.
-func (d *definition) Story(_ world.Played, transcript []world.TranscriptEntry) []world.Exhibit {
+func (d *definition) Story(_ world.Played, transcript []world.TranscriptEntry) []exhibit.Exhibit {
 	return newReplay(world.NotesOf(transcript))
 }
 

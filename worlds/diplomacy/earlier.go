@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"parley/world"
+	"parley/world/part"
 	"parley/worlds/diplomacy/rules"
 )
 
@@ -63,7 +64,7 @@ type earlierFolder struct {
 }
 
 // Convert converts a folder of prompts of the earlier program AI_Diplomacy.
-func (d *definition) Convert(files world.Files, folder, name string) (world.Converted, error) {
+func (d *definition) Convert(files world.Files, folder, name string) (part.Converted, error) {
 	f := &earlierFolder{texts: map[rules.Power]map[string]string{}}
 	for _, file := range files.Match(path.Join(folder, "*")) {
 		who, prompt, ok := earlierPrompt(path.Base(file))
@@ -73,7 +74,7 @@ func (d *definition) Convert(files world.Files, folder, name string) (world.Conv
 		}
 		text, err := files.Text(file)
 		if err != nil {
-			return world.Converted{}, err
+			return part.Converted{}, err
 		}
 		if text = f.convert(file, text); text == "" {
 			f.sayf("%s: has no text to use; the standard template is used", file)
@@ -85,15 +86,15 @@ func (d *definition) Convert(files world.Files, folder, name string) (world.Conv
 		f.texts[who][prompt] = text
 	}
 	if len(f.texts) == 0 {
-		return world.Converted{}, fmt.Errorf("%s: there is no prompt in it; name a folder with files such as system_prompt.txt or context_prompt.txt", folder)
+		return part.Converted{}, fmt.Errorf("%s: there is no prompt in it; name a folder with files such as system_prompt.txt or context_prompt.txt", folder)
 	}
-	if lister, ok := files.(world.FolderLister); ok {
+	if lister, ok := files.(part.FolderLister); ok {
 		for _, in := range lister.Folders(folder) {
 			f.sayf("%s: is a folder and is not read; convert it with a --from of its own", path.Join(folder, in))
 		}
 	}
 	to := cmp.Or(strings.Trim(regexp.MustCompile(`[^\w.-]+`).ReplaceAllString(cmp.Or(name, path.Base(folder)), "-"), ".-"), "prompts")
-	out := world.Converted{Files: map[string]string{}}
+	out := part.Converted{Files: map[string]string{}}
 	var folders []string
 	for _, who := range slices.Sorted(maps.Keys(f.texts)) {
 		key, dir := everybody, to

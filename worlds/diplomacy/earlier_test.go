@@ -10,10 +10,11 @@ import (
 
 	"parley/internal/run/planfile"
 	"parley/world"
+	"parley/world/part"
 )
 
 // convertPrompts converts a folder old with some files, and writes what is made of it to the folder that it returns.
-func convertPrompts(t testing.TB, texts map[string]string) (world.Converted, string) {
+func convertPrompts(t testing.TB, texts map[string]string) (part.Converted, string) {
 	t.Helper()
 	from, to := t.TempDir(), t.TempDir()
 	for name, text := range texts {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parley/world"
+	"parley/worlds/diplomacy/drawing"
 	"parley/worlds/diplomacy/rules"
 )
 
@@ -33,6 +34,7 @@ type lastMovement struct {
 	year  int
 	phase string
 	text  string // its orders and their results
+	moves []drawing.Order
 }
 
 // player is a power and its state. Each strand writes only to its own player.
@@ -190,7 +192,7 @@ func (g *game) resolve(t *world.Table) {
 	moved := g.pos.Phase.Step == rules.Movement
 	again := g.movesAgain()
 	if moved {
-		g.last = lastMovement{year: g.pos.Phase.Year, phase: g.pos.Phase.String(), text: g.resultLines(note)}
+		g.last = lastMovement{year: g.pos.Phase.Year, phase: g.pos.Phase.String(), text: g.resultLines(note), moves: note.moves(g.rules.Board)}
 	} else if lines := g.resultLines(note); lines != "" {
 		g.last.text += fmt.Sprintf("\n%s:\n%s", g.pos.Phase, lines)
 	}

@@ -299,9 +299,12 @@ func (g *game) offer(p *player, open []rules.Province) *world.Offer {
 		o.Choices = append(o.Choices, row)
 	}
 	state := g.rules.State(&g.pos)
-	svg, err := drawPosition(b, state.Name, state, open)
+	svg, err := drawPosition(b, state.Name, state, g.last.moves, open)
 	if err == nil { // the choices are enough without a picture
-		o.Picture = world.Figure{SVG: svg, Alt: g.brief.board}
+		o.SVG, o.Alt = svg, g.brief.board
+		if len(g.last.moves) > 0 {
+			o.Caption = "Arrows are the moves of " + g.last.phase + "; one with a bar at its end failed."
+		}
 	}
 	return o
 }

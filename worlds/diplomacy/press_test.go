@@ -374,7 +374,7 @@ func TestPersonSeesBoard(t *testing.T) {
 	asked := map[string]bool{}
 	playGame(t, 1, world.Lineup{"FRANCE": {Name: "me", Model: world.Human}}, func(c world.Call) world.Reply {
 		asked[c.Label+" "+c.Seat] = true
-		if o := c.Offer; (o != nil) != (c.Seat == "FRANCE") || o != nil && (!strings.HasPrefix(o.Picture.SVG, "<svg") || o.Picture.Alt == "" || (len(o.Choices) > 0) != (c.Label == "orders" || c.Label == "again")) {
+		if o := c.Offer; (o != nil) != (c.Seat == "FRANCE") || o != nil && (!strings.HasPrefix(o.SVG, "<svg") || o.Alt == "" || (len(o.Choices) > 0) != (c.Label == "orders" || c.Label == "again")) {
 			t.Errorf("%s of %s: %+v", c.Label, c.Seat, o)
 		}
 		return simulated(c)

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"parley/world"
+	"parley/world/exhibit"
+	"parley/world/part"
 	"parley/worlds/diplomacy/drawing"
 	"parley/worlds/diplomacy/rules"
 )
@@ -21,15 +23,15 @@ type report struct {
 	years  []int
 	later  map[int]bool // years that are not the start of some game
 
-	scores    world.Crossed // by agent and power
-	centres   world.Crossed // by power and year
-	relations world.Crossed // by power and power
-	betrayals world.Crossed // by agent and agent: in a game
-	success   world.Crossed // by kind of order and agent
-	mix       world.Crossed // by kind of order and agent: its share
-	conduct   world.Crossed // by agent and score
-	ends      world.Counts
-	invalid   world.Counts // by reason and agent
+	scores    exhibit.Crossed // by agent and power
+	centres   exhibit.Crossed // by power and year
+	relations exhibit.Crossed // by power and power
+	betrayals exhibit.Crossed // by agent and agent: in a game
+	success   exhibit.Crossed // by kind of order and agent
+	mix       exhibit.Crossed // by kind of order and agent: its share
+	conduct   exhibit.Crossed // by agent and score
+	ends      exhibit.Counts
+	invalid   exhibit.Counts // by reason and agent
 	moments   []episodeMoment
 }
 
@@ -64,10 +66,10 @@ type episodeMoment struct {
 }
 
 // newReport returns a report of no games.
-func newReport() world.Exhibitor {
+func newReport() exhibit.Exhibitor {
 	return &report{
-		later: map[int]bool{}, scores: world.Crossed{}, centres: world.Crossed{}, relations: world.Crossed{}, betrayals: world.Crossed{}, success: world.Crossed{}, mix: world.Crossed{}, conduct: world.Crossed{},
-		ends: world.Counts{}, invalid: world.Counts{},
+		later: map[int]bool{}, scores: exhibit.Crossed{}, centres: exhibit.Crossed{}, relations: exhibit.Crossed{}, betrayals: exhibit.Crossed{}, success: exhibit.Crossed{}, mix: exhibit.Crossed{}, conduct: exhibit.Crossed{},
+		ends: exhibit.Counts{}, invalid: exhibit.Counts{},
 	}
 }
 
@@ -94,9 +96,7 @@ func (r *report) Add(p world.Played) {
 			continue
 		}
 		agent := agentOf(p, power)
-		if !slices.Contains(r.agents, agent) {
-			r.agents = append(r.agents, agent)
-		}
+		exhibit.AddOnce(&r.agents, agent)
 		byAgent[agent] = append(byAgent[agent], st)
 	}
 	for agent, list := range byAgent {
@@ -178,9 +178,7 @@ func (r *report) addCentres(u world.Unit, counts []centreCount) {
 		if i > 0 {
 			r.later[c.Year] = true
 		}
-		if !slices.Contains(r.years, c.Year) {
-			r.years = append(r.years, c.Year)
-		}
+		exhibit.AddOnce(&r.years, c.Year)
 		for _, power := range rules.PowerNames() {
 			r.centres.At(power, fmt.Sprint(c.Year), scoreBounds("centres", "")).Add(u, float64(c.Centres[power]))
 		}
@@ -227,37 +225,27 @@ func countOrders(p *powerStats) int {
 }
 
 // Exhibits returns the tables and charts.
-func (r *report) Exhibits() []world.Exhibit {
+func (r *report) Exhibits() []exhibit.Exhibit {
 	if len(r.agents) == 0 {
 		return nil
 	}
 	slices.Sort(r.years)
-	powers := rules.PowerNames()
-	out := []world.Exhibit{
-		{Name: "diplomacy-conduct", Title: "How agents did", Show: r.showConduct(), Caption: "Means over games; an agent in several seats of a game counts once for it. Success: share of moves, supports and convoys that succeeded. Invalid: share of written orders that were not legal. Betrayals: attacks on a power that called the attacker friendly or ally. Kept: share of checked promises that were kept."},
-		{Name: "diplomacy-powers", Title: "Score by power and agent", Show: r.scores.HeatMap(world.HeatMap{Row: "agent", Column: "power", What: "score", Rows: r.agents, Columns: powers}), Caption: "The mean score of each agent with each power."},
-		{Name: "diplomacy-centres", Title: "Centres over the years", Show: r.showCentres(), Caption: "The mean number of supply centres of each power after each year; the first point is the start."},
-		{Name: "diplomacy-orders", Title: "Order success", Show: r.success.Estimates(world.Estimates{By: []string{"order", "agent"}, What: "success"}, orderKinds(), r.agents), Caption: "The share of orders of each kind that succeeded. A support succeeds if it is matched and not cut."},
-		{Name: "diplomacy-mix", Title: "Order mix", Show: r.mix.Estimates(world.Estimates{By: []string{"order", "agent"}, What: "share"}, orderKinds(), r.agents), Caption: "The share of each kind among the orders of movement phases."},
-		{Name: "diplomacy-ends", Title: "How games ended", Show: r.ends.Bars(world.Bars{X: "end", Y: "games", Labels: r.ends.Labels()}, []string{""})},
-	}
-	if len(r.relations) > 0 {
-		out = append(out, world.Exhibit{Name: "diplomacy-relations", Title: "How powers saw each other", Show: r.relations.HeatMap(world.HeatMap{Row: "power", Column: "seen", What: "relation", Rows: powers, Columns: powers}), Caption: "How the power of the row saw the power of the column, from -2 (enemy) to 2 (ally): the mean over movement phases."})
-	}
-	if len(r.betrayals) > 0 {
-		out = append(out, world.Exhibit{Name: "diplomacy-betrayals", Title: "Who betrays whom", Show: r.betrayals.HeatMap(world.HeatMap{Row: "betrayer", Column: "betrayed", What: "betrayals in a game", Rows: r.agents, Columns: r.agents}), Caption: "How often the agent of the row dislodged, or took a centre from, a power of the agent of the column that called it friendly or ally: the mean over games with both, over all of their seats."})
-	}
-	if reasons := r.invalid.Labels(); len(reasons) > 0 {
-		out = append(out, world.Exhibit{Name: "diplomacy-refused", Title: "What was rejected", Show: r.invalid.Grid("reason", reasons, r.agents), Caption: "Orders, messages and relations that could not be used, by reason, over all games."})
-	}
-	if len(r.moments) > 0 {
-		out = append(out, world.Exhibit{Name: "diplomacy-moments", Title: "Key moments", Show: r.showMoments()})
-	}
-	return out
+	powers, page := rules.PowerNames(), exhibit.Page{Prefix: "diplomacy-"}
+	page.Add("conduct", "How agents did", "Means over games; an agent in several seats of a game counts once for it. Success: share of moves, supports and convoys that succeeded. Invalid: share of written orders that were not legal. Betrayals: attacks on a power that called the attacker friendly or ally. Kept: share of checked promises that were kept.", r.showConduct())
+	page.Add("powers", "Score by power and agent", "The mean score of each agent with each power.", r.scores.HeatMap(exhibit.HeatMap{Row: "agent", Column: "power", What: "score", Rows: r.agents, Columns: powers}))
+	page.Add("centres", "Centres over the years", "The mean number of supply centres of each power after each year; the first point is the start.", r.showCentres())
+	page.Add("orders", "Order success", "The share of orders of each kind that succeeded. A support succeeds if it is matched and not cut.", r.success.Estimates(exhibit.Estimates{By: []string{"order", "agent"}, What: "success"}, orderKinds(), r.agents))
+	page.Add("mix", "Order mix", "The share of each kind among the orders of movement phases.", r.mix.Estimates(exhibit.Estimates{By: []string{"order", "agent"}, What: "share"}, orderKinds(), r.agents))
+	page.Add("ends", "How games ended", "", r.ends.Bars(exhibit.Bars{X: "end", Y: "games", Labels: r.ends.Labels()}, []string{""}))
+	page.Add("relations", "How powers saw each other", "How the power of the row saw the power of the column, from -2 (enemy) to 2 (ally): the mean over movement phases.", r.relations.HeatMap(exhibit.HeatMap{Row: "power", Column: "seen", What: "relation", Rows: powers, Columns: powers}))
+	page.Add("betrayals", "Who betrays whom", "How often the agent of the row dislodged, or took a centre from, a power of the agent of the column that called it friendly or ally: the mean over games with both, over all of their seats.", r.betrayals.HeatMap(exhibit.HeatMap{Row: "betrayer", Column: "betrayed", What: "betrayals in a game", Rows: r.agents, Columns: r.agents}))
+	page.Add("refused", "What was rejected", "Orders, messages and relations that could not be used, by reason, over all games.", r.invalid.Grid("reason", r.invalid.Labels(), r.agents))
+	page.Add("moments", "Key moments", "", r.showMoments())
+	return page.All
 }
 
-func (r *report) showConduct() world.Grid {
-	grid := world.Grid{Columns: append([]string{"agent"}, powerScores()...)}
+func (r *report) showConduct() exhibit.Grid {
+	grid := exhibit.Grid{Columns: append([]string{"agent"}, powerScores()...)}
 	for _, a := range r.agents {
 		row := []any{a}
 		for _, name := range powerScores() {
@@ -272,13 +260,13 @@ func (r *report) showConduct() world.Grid {
 	return grid
 }
 
-func (r *report) showCentres() world.Curves {
-	c := world.Curves{X: "year", Y: "centres"}
+func (r *report) showCentres() exhibit.Curves {
+	c := exhibit.Curves{X: "year", Y: "centres"}
 	for _, power := range rules.PowerNames() {
-		curve := world.Curve{Name: power}
+		curve := exhibit.Curve{Name: power}
 		for _, year := range r.years {
 			if s := r.centres[pair{power, fmt.Sprint(year)}]; s != nil {
-				curve.Points = append(curve.Points, world.CurvePoint{X: float64(year), Sample: s, Given: !r.later[year]})
+				curve.Points = append(curve.Points, exhibit.CurvePoint{X: float64(year), Sample: s, Given: !r.later[year]})
 			}
 		}
 		c.Curves = append(c.Curves, curve)
@@ -286,8 +274,8 @@ func (r *report) showCentres() world.Curves {
 	return c
 }
 
-func (r *report) showMoments() world.Grid {
-	grid := world.Grid{Columns: []string{"game", "phase", "kind", "what happened"}}
+func (r *report) showMoments() exhibit.Grid {
+	grid := exhibit.Grid{Columns: []string{"game", "phase", "kind", "what happened"}}
 	for _, m := range r.moments {
 		grid.Rows = append(grid.Rows, []any{fmt.Sprint(m.episode), m.Phase, m.Kind, m.Text})
 	}
@@ -296,16 +284,16 @@ func (r *report) showMoments() world.Grid {
 
 // newReplay makes the replay of a game, phase by phase, from its notes. It skips notes that it
 // cannot read.
-func newReplay(notes []world.Note) []world.Exhibit {
+func newReplay(notes []world.Note) []exhibit.Exhibit {
 	g := readGame(notes)
 	if len(g.Phases) == 0 {
 		return nil
 	}
 	b := rules.NewBoard()
 	d := drawing.New(b)
-	show := world.Replay{Base: d.Base()}
-	add := func(title string, s drawing.Scene, err error, lines ...world.FrameLine) {
-		frame := world.Frame{Title: title, Lines: lines}
+	show := exhibit.Replay{Base: d.Base()}
+	add := func(title string, s drawing.Scene, err error, lines ...exhibit.FrameLine) {
+		frame := exhibit.Frame{Title: title, Lines: lines}
 		if err == nil {
 			frame.SVG, _ = d.Overlay(s) // a position that cannot be drawn has only words
 		}
@@ -318,9 +306,9 @@ func newReplay(notes []world.Note) []world.Exhibit {
 	}
 	if g.End != nil {
 		s, err := stateScene(b, "The end: "+g.End.Reason, g.End.State)
-		add("The end", s, err, world.FrameLine{Text: endText(g.End)})
+		add("The end", s, err, exhibit.FrameLine{Text: endText(g.End)})
 	}
-	return []world.Exhibit{{Name: "diplomacy-replay", Title: "The game, phase by phase", Show: show, Caption: "Each picture shows the position of a phase and the orders given in it. Colours show their results."}}
+	return []exhibit.Exhibit{{Name: "diplomacy-replay", Title: "The game, phase by phase", Show: show, Caption: "Each picture shows the position of a phase and the orders given in it. Colours show their results."}}
 }
 
 func endText(e *endRecord) string {
@@ -346,23 +334,34 @@ func endText(e *endRecord) string {
 // and their results. Orders that cannot be read are left out.
 func phaseScene(b *rules.Board, p *phaseRecord) (drawing.Scene, error) {
 	s, err := stateScene(b, p.State.Name, p.State)
-	for _, w := range rules.Powers() {
-		for _, o := range p.Orders[w.String()] {
-			if read, err := rules.Parse(b, o.Order); err == nil && read.Kind != rules.Waive {
-				s.Orders = append(s.Orders, drawing.Order{Order: read, Power: w, Dislodged: strings.HasSuffix(p.State.Name, "R"), Results: o.Results})
-			}
-		}
-	}
+	s.Orders = p.drawnOrders(b, func(o rules.Order) bool { return o.Kind != rules.Waive })
 	return s, err
 }
 
-// drawPosition draws a position. A reader can choose the provinces in spots.
-func drawPosition(b *rules.Board, title string, state rules.State, spots []rules.Province) (svg string, err error) {
+// drawnOrders returns the orders that are wanted. Those that cannot be read are left out.
+func (p *phaseRecord) drawnOrders(b *rules.Board, wanted func(rules.Order) bool) (out []drawing.Order) {
+	for _, w := range rules.Powers() {
+		for _, o := range p.Orders[w.String()] {
+			if read, err := rules.Parse(b, o.Order); err == nil && wanted(read) {
+				out = append(out, drawing.Order{Order: read, Power: w, Dislodged: strings.HasSuffix(p.State.Name, "R"), Results: o.Results})
+			}
+		}
+	}
+	return out
+}
+
+// moves returns the orders to move.
+func (p *phaseRecord) moves(b *rules.Board) []drawing.Order {
+	return p.drawnOrders(b, func(o rules.Order) bool { return o.Kind == rules.Move })
+}
+
+// drawPosition draws a position, and the moves of the phase before it. A reader can choose the provinces in spots.
+func drawPosition(b *rules.Board, title string, state rules.State, moves []drawing.Order, spots []rules.Province) (svg string, err error) {
 	s, err := stateScene(b, title, state)
 	if err != nil {
 		return "", err
 	}
-	s.Spots = spots
+	s.Orders, s.Spots = moves, spots
 	var out strings.Builder
 	err = drawing.New(b).Draw(&out, s)
 	return out.String(), err
@@ -392,27 +391,27 @@ func stateScene(b *rules.Board, title string, state rules.State) (drawing.Scene,
 }
 
 // frameLines lists what was said and written in a phase, in order. What is not addressed to anybody begins with what it is.
-func frameLines(p *phaseRecord) []world.FrameLine {
-	var lines []world.FrameLine
+func frameLines(p *phaseRecord) []exhibit.FrameLine {
+	var lines []exhibit.FrameLine
 	diary := func(about ...string) {
 		for _, e := range p.Diary {
 			if slices.Contains(about, e.About) && e.Text != "" {
-				lines = append(lines, world.FrameLine{Who: e.Power, Text: "(diary, " + e.About + ") " + e.Text})
+				lines = append(lines, exhibit.FrameLine{Who: e.Power, Text: "(diary, " + e.About + ") " + e.Text})
 			}
 		}
 	}
 	diary(aboutPlan)
 	for _, m := range p.Messages {
-		lines = append(lines, world.FrameLine{Who: m.From, To: addressee(m.To), Text: m.Text})
+		lines = append(lines, exhibit.FrameLine{Who: m.From, To: addressee(m.To), Text: m.Text})
 	}
 	diary(aboutTalks, aboutYears)
 	for _, seat := range rules.PowerNames() {
 		if orders := p.orderTexts(seat); len(orders) > 0 {
-			lines = append(lines, world.FrameLine{Who: seat, Text: "(orders) " + strings.Join(orders, "; ")})
+			lines = append(lines, exhibit.FrameLine{Who: seat, Text: "(orders) " + strings.Join(orders, "; ")})
 		}
 	}
 	for _, r := range p.Promises {
-		lines = append(lines, world.FrameLine{Who: r.From, Text: "(promise to " + addressee(r.To) + ", " + r.Verdict + ") " + r.Quote})
+		lines = append(lines, exhibit.FrameLine{Who: r.From, Text: "(promise to " + addressee(r.To) + ", " + r.Verdict + ") " + r.Quote})
 	}
 	diary(aboutResults)
 	return lines
@@ -427,39 +426,39 @@ func addressee(to string) string {
 }
 
 // tables are the tables of games: orders, press, relations and promises.
-func tables() []world.NoteTable {
-	phase := world.NoteColumn{Name: "phase", Type: world.NoteText, Doc: "the phase, as F1902M"}
-	who := func(name, doc string) []world.NoteColumn {
-		return []world.NoteColumn{
-			{Name: name, Type: world.NoteText, Doc: doc}, {Name: name + "_agent", Type: world.NoteText, Doc: "the agent in that seat"},
+func tables() []part.NoteTable {
+	phase := part.NoteColumn{Name: "phase", Type: part.NoteText, Doc: "the phase, as F1902M"}
+	who := func(name, doc string) []part.NoteColumn {
+		return []part.NoteColumn{
+			{Name: name, Type: part.NoteText, Doc: doc}, {Name: name + "_agent", Type: part.NoteText, Doc: "the agent in that seat"},
 		}
 	}
-	word := func(name, doc string) world.NoteColumn {
-		return world.NoteColumn{Name: name, Type: world.NoteText, Doc: doc}
+	word := func(name, doc string) part.NoteColumn {
+		return part.NoteColumn{Name: name, Type: part.NoteText, Doc: doc}
 	}
-	return []world.NoteTable{
+	return []part.NoteTable{
 		{
 			Name: "orders", Doc: "an order that counted, with its result",
-			Columns: slices.Concat([]world.NoteColumn{phase}, who("power", "the power"), []world.NoteColumn{
+			Columns: slices.Concat([]part.NoteColumn{phase}, who("power", "the power"), []part.NoteColumn{
 				word("order", "the order, as A PAR - BUR"), word("result", "success, or what happened to it, with commas"),
-				{Name: "missing", Type: world.NoteBoolean, Doc: "whether the power gave no legal order, so that the unit holds"},
+				{Name: "missing", Type: part.NoteBoolean, Doc: "whether the power gave no legal order, so that the unit holds"},
 			}),
 			Rows: phaseRows(orderRows),
 		},
 		{
 			Name: "press", Doc: "a message of a power",
-			Columns: slices.Concat([]world.NoteColumn{phase, {Name: "round", Type: world.NoteInteger, Doc: "the round of talks, from 1"}},
-				who("sender", "the power that wrote it"), who("recipient", "the power that it was sent to, or ALL"), []world.NoteColumn{word("text", "the message")}),
+			Columns: slices.Concat([]part.NoteColumn{phase, {Name: "round", Type: part.NoteInteger, Doc: "the round of talks, from 1"}},
+				who("sender", "the power that wrote it"), who("recipient", "the power that it was sent to, or ALL"), []part.NoteColumn{word("text", "the message")}),
 			Rows: phaseRows(pressRows),
 		},
 		{
 			Name: "relations", Doc: "how a power saw another one when it gave its orders",
-			Columns: slices.Concat([]world.NoteColumn{phase}, who("power", "the power"), who("toward", "the power that it judged"), []world.NoteColumn{word("relation", "enemy, unfriendly, neutral, friendly or ally")}),
+			Columns: slices.Concat([]part.NoteColumn{phase}, who("power", "the power"), who("toward", "the power that it judged"), []part.NoteColumn{word("relation", "enemy, unfriendly, neutral, friendly or ally")}),
 			Rows:    phaseRows(relationRows),
 		},
 		{
 			Name: "promises", Doc: "a promise that the judge found",
-			Columns: slices.Concat([]world.NoteColumn{phase}, who("power", "the power that gave it"), who("toward", "the power that it was given to, or ALL"), []world.NoteColumn{
+			Columns: slices.Concat([]part.NoteColumn{phase}, who("power", "the power that gave it"), who("toward", "the power that it was given to, or ALL"), []part.NoteColumn{
 				word("promise", "what was promised, as hold"), word("unit", "the unit that it is about"), word("place", "the place that it is about"),
 				word("quote", "the words of the message"), word("verdict", "kept, broken or unclear, by the orders"),
 			}),

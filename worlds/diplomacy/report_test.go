@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"parley/world"
+	"parley/world/exhibit"
+	"parley/world/part"
 	"parley/worlds/diplomacy/rules"
 )
 
@@ -34,26 +36,26 @@ func TestExhibits(t *testing.T) {
 	for deal := range 3 {
 		x.Add(ended(t, deal, playGame(t, deal, world.Lineup{"ITALY": {Bot: "random"}}, simulated, func(p *Params) { p.MaxYear, p.Rounds, p.Judge = 1903, 1, true })))
 	}
-	shown := map[string]world.Show{}
+	shown := map[string]exhibit.Show{}
 	for _, e := range x.Exhibits() {
 		if e.Title == "" || shown[e.Name] != nil {
 			t.Errorf("exhibit %q has no title, or is there twice", e.Name)
 		}
 		shown[e.Name] = e.Show
 	}
-	curves, _ := shown["diplomacy-centres"].(world.Curves)
+	curves, _ := shown["diplomacy-centres"].(exhibit.Curves)
 	if len(curves.Curves) != 7 || len(curves.Curves[0].Points) != 4 || curves.Curves[0].Points[0].Sample.Episodes() != 3 {
 		t.Errorf("%+v", curves)
 	}
-	powers, _ := shown["diplomacy-powers"].(world.HeatMap)
+	powers, _ := shown["diplomacy-powers"].(exhibit.HeatMap)
 	if len(powers.Rows) != 2 || powers.Cells[0][2] != nil || powers.Cells[1][2].Episodes() != 3 || powers.Rows[1] != "hero" {
 		t.Errorf("%+v", powers)
 	}
-	relations, _ := shown["diplomacy-relations"].(world.HeatMap)
+	relations, _ := shown["diplomacy-relations"].(exhibit.HeatMap)
 	if len(relations.Rows) != 7 || relations.Cells[0][1].Episodes() != 3 || relations.Cells[4][0] != nil {
 		t.Errorf("wrong relations (a bot has none): %+v", relations)
 	}
-	conduct, _ := shown["diplomacy-conduct"].(world.Grid)
+	conduct, _ := shown["diplomacy-conduct"].(exhibit.Grid)
 	if len(conduct.Rows) != 2 || len(conduct.Rows[0]) != len(conduct.Columns) {
 		t.Errorf("%+v", conduct)
 	}
@@ -91,7 +93,7 @@ func TestConductIsScores(t *testing.T) {
 		}
 	}
 	for _, e := range x.Exhibits() {
-		grid, _ := e.Show.(world.Grid)
+		grid, _ := e.Show.(exhibit.Grid)
 		if e.Name != "diplomacy-conduct" {
 			continue
 		}
@@ -115,7 +117,7 @@ func TestReplay(t *testing.T) {
 	if len(list) != 1 {
 		t.Fatalf("%d exhibits", len(list))
 	}
-	replay, _ := list[0].Show.(world.Replay)
+	replay, _ := list[0].Show.(exhibit.Replay)
 	g := readGame(p.notes)
 	if len(replay.Frames) != len(g.Phases)+1 || replay.Base == "" {
 		t.Fatalf("%d frames of %d phases", len(replay.Frames), len(g.Phases))
@@ -155,7 +157,7 @@ func TestTables(t *testing.T) {
 			if len(row) != len(table.Columns) || row[0] == "" {
 				t.Fatalf("%s: %v", table.Name, row)
 			}
-			power := slices.IndexFunc(table.Columns, func(c world.NoteColumn) bool { return c.Name == "power" || c.Name == "sender" })
+			power := slices.IndexFunc(table.Columns, func(c part.NoteColumn) bool { return c.Name == "power" || c.Name == "sender" })
 			if (row[power] == "FRANCE") != (row[power+1] == "hero") {
 				t.Fatalf("%s: %v", table.Name, row)
 			}
@@ -183,14 +185,14 @@ func TestHalfARecord(t *testing.T) {
 	t.Parallel()
 	x := newReport()
 	x.Add(world.Played{Outcome: world.Outcome{Data: json.RawMessage(`{"powers":{"FRANCE":null,"ITALY":{"score":3}},"centres":[{"year":1901}],"relations":{"ITALY":{"MARS":1}},"moments":[{}]}`)}})
-	if len(x.Exhibits()) < 5 {
+	if len(x.Exhibits()) < 4 {
 		t.Errorf("%+v", x.Exhibits())
 	}
 	list := newReplay([]world.Note{
 		{Kind: notePhase, Data: json.RawMessage(`{"state":{"name":"S1901M","units":{"FRANCE":["Q","A ???"]},"centers":{"FRANCE":["ZZZ"]}},"orders":{"FRANCE":[{"order":"dance"}]}}`)},
 		{Kind: noteMessage, Seat: "FRANCE", Data: json.RawMessage(`{"phase":"S1901M","to":"ALL","text":"<script>"}`)},
 	})
-	show, _ := list[0].Show.(world.Replay)
+	show, _ := list[0].Show.(exhibit.Replay)
 	if len(show.Frames) != 1 || show.Frames[0].SVG != "" || show.Frames[0].Lines[0].Text != "<script>" {
 		t.Errorf("%+v", show.Frames)
 	}
@@ -205,7 +207,7 @@ func TestLinesOfAPhase(t *testing.T) {
 		Orders:   map[string][]orderRecord{"ITALY": {{Order: "A ROM H"}}},
 		Promises: []promiseRecord{{From: "ITALY", To: "FRANCE", Quote: "Peace?", Verdict: verdictKept}},
 	})
-	want := []world.FrameLine{
+	want := []exhibit.FrameLine{
 		{Who: "ITALY", To: "all", Text: "Peace."}, {Who: "ITALY", To: "FRANCE", Text: "Peace?"}, {Who: "ITALY", Text: "(diary, talks) Nobody answers."},
 		{Who: "ITALY", Text: "(orders) A ROM H"}, {Who: "ITALY", Text: "(promise to FRANCE, kept) Peace?"},
 	}
@@ -264,7 +266,7 @@ func TestBetrayals(t *testing.T) {
 			"moments":[{"kind":"betrayal","power":"FRANCE","other":"ITALY"}]}`)}})
 	}
 	for _, e := range x.Exhibits() {
-		if m, ok := e.Show.(world.HeatMap); ok && e.Name == "diplomacy-betrayals" {
+		if m, ok := e.Show.(exhibit.HeatMap); ok && e.Name == "diplomacy-betrayals" {
 			if got := [4]int{m.Cells[0][1].Episodes(), m.Cells[1][0].Episodes(), m.Cells[1][1].Episodes(), int(m.Cells[0][1].Estimate(0.95).Value)}; m.Cells[0][0] != nil || got != [4]int{2, 2, 2, 60} {
 				t.Errorf("%v: %+v", got, m)
 			}

@@ -420,7 +420,7 @@ func readPosition(data []byte, phase string) (rules.State, error) {
 
 // Files returns the files of a game: saved games for the Python package diplomacy and for
 // lmvsgame, and a picture of every phase.
-func (d *definition) Files(p world.Played, notes []world.Note) map[string]string {
+func (d *definition) Files(_ json.RawMessage, p world.Played, notes []world.Note) map[string]string {
 	g := readGame(notes)
 	if len(g.Phases) == 0 {
 		return nil

@@ -222,11 +222,11 @@ func FuzzPosition(f *testing.F) {
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	d := newDefinition()
-	if got := d.Files(world.Played{}, nil); got != nil {
+	if got := d.Files(nil, world.Played{}, nil); got != nil {
 		t.Errorf("a game without notes has the files %v", got)
 	}
 	notes := playGame(t, 1, allBots("greedy"), nil, func(p *Params) { p.Rounds, p.MaxYear = 0, 1901 }).notes
-	files := d.Files(world.Played{Episode: 3, Spec: world.Spec{Lineup: map[string]string{"FRANCE": "hero"}}}, notes)
+	files := d.Files(nil, world.Played{Episode: 3, Spec: world.Spec{Lineup: map[string]string{"FRANCE": "hero"}}}, notes)
 	boards := 0
 	for name, text := range files {
 		switch {

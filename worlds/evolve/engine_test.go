@@ -8,18 +8,23 @@ import (
 
 	"parley/internal/ask/dispatch"
 	"parley/internal/ask/provider"
+	"parley/internal/ask/settings"
 	"parley/internal/ask/sim"
 	"parley/internal/run/engine"
 	"parley/internal/run/planfile"
+	"parley/internal/run/results"
 	"parley/journal"
 	"parley/world"
+	"parley/world/part"
 	"parley/worlds/evolve"
+	"parley/worlds/secrets"
+	"parley/worlds/task"
 )
 
 // run plays a plan through the engine.
 func run(t *testing.T, plan *planfile.Plan, calls int, wave bool, log journal.Journal) engine.Result {
 	t.Helper()
-	model, err := sim.New(sim.Config{StandIns: sim.StandIns(evolve.Kind())})
+	model, err := sim.New(sim.Config{StandIns: sim.StandIns(plan.Kind.All()...)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,9 +38,17 @@ func run(t *testing.T, plan *planfile.Plan, calls int, wave bool, log journal.Jo
 	if err != nil {
 		t.Fatal(err)
 	}
+	if reads, ok := stages.(part.TranscriptStages); ok {
+		reads.Transcripts(func(n int) ([]world.TranscriptEntry, error) { return results.Entries(t.Context(), log, n) })
+	}
+	how := settings.Settings{Limits: settings.Limits{Concurrency: calls}}
+	if wave {
+		how.Pace = "wave"
+	}
 	res, err := engine.Run(t.Context(), engine.Config{
-		Journal: log, Kind: plan.Kind, Plan: stages, Models: models, Calls: calls, Wave: wave,
-		Begun: journal.Begun{Version: journal.Version, Run: "test", Kind: plan.Kind.Name, KindVersion: plan.Kind.Version, Seed: plan.Seed, Agents: plan.Agents, Plan: plan.JSON()},
+		Settings: how, Journal: log, Kind: plan.Kind, Plan: stages, Models: models,
+		Begun: journal.Begun{Version: journal.Version, Run: "test", Kind: plan.Kind.Name, KindVersion: plan.Kind.Version, Seed: plan.Seed, Agents: plan.Agents, Plan: plan.JSON(),
+			Nested: plan.NestedKind().Name, NestedVersion: plan.NestedKind().Version},
 	})
 	if err != nil || res.State != journal.Complete {
 		t.Fatal(res, err)
@@ -46,7 +59,7 @@ func run(t *testing.T, plan *planfile.Plan, calls int, wave bool, log journal.Jo
 // load reads an example.
 func load(t *testing.T, name string, sets ...string) *planfile.Plan {
 	t.Helper()
-	p, err := planfile.Load(t.Context(), filepath.Join("..", "..", "examples", name), []world.Kind{evolve.Kind()}, sets, planfile.Reach{})
+	p, err := planfile.Load(t.Context(), filepath.Join("..", "..", "examples", name), []world.Kind{evolve.Kind(), secrets.Kind(), task.Kind()}, sets, planfile.Reach{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,20 +69,29 @@ func load(t *testing.T, name string, sets ...string) *planfile.Plan {
 // TestSameResult checks that the digest is the same at any concurrency, with a model that breeds.
 func TestSameResult(t *testing.T) {
 	t.Parallel()
-	p := load(t, "evolve-reflect.yaml", "params.max_generations=3", "params.problems.test=10", "params.problems.train=20")
+	for name, sets := range map[string][]string{
+		"evolve-reflect.yaml": {"params.max_generations=3", "params.problems.test=10", "params.problems.train=20"},
+		"evolve-agent.yaml":   {"params.max_generations=2", "params.split={train: 20, validation: 5, test: 10}"},
+	} {
+		sameResult(t, load(t, name, sets...))
+	}
+}
+
+func sameResult(t *testing.T, p *planfile.Plan) {
+	t.Helper()
 	want := run(t, p, 1, false, &journal.Memory{})
 	for _, c := range []struct {
 		calls int
 		wave  bool
 	}{{7, false}, {200, false}, {64, true}} {
-		if got := run(t, p, c.calls, c.wave, &journal.Memory{}); got.Digest != want.Digest || got.Asked != want.Asked {
-			t.Errorf("%+v: digest %s of %d calls, want %s of %d", c, got.Digest, got.Asked, want.Digest, want.Asked)
+		if got := run(t, p, c.calls, c.wave, &journal.Memory{}); got.Digest != want.Digest || got.Made.Calls != want.Made.Calls {
+			t.Errorf("%+v: digest %s of %d calls, want %s of %d", c, got.Digest, got.Made.Calls, want.Digest, want.Made.Calls)
 		}
 	}
 	log := &journal.Memory{}
 	run(t, p, 16, false, log)
-	if again := run(t, p, 16, false, log); again.Digest != want.Digest || again.Asked != 0 {
-		t.Errorf("played again from its journal: digest %s, %d asked", again.Digest, again.Asked)
+	if again := run(t, p, 16, false, log); again.Digest != want.Digest || again.Made.Calls != 0 {
+		t.Errorf("played again from its journal: digest %s, %d asked", again.Digest, again.Made.Calls)
 	}
 }
 
@@ -131,7 +153,7 @@ func TestFiles(t *testing.T) {
 	}
 	parse := func(file, more string) (*planfile.Plan, error) {
 		src := "kind: evolve\nagents: {a: sim/solver}\nparams:\n  problems: {source: file, file: " + file + ", train: 2, test: 2" + more + "}\n"
-		return planfile.Parse(filepath.Join(dir, "plan.yaml"), []byte(src), []world.Kind{evolve.Kind()}, nil)
+		return planfile.Parse(filepath.Join(dir, "plan.yaml"), []byte(src), []world.Kind{evolve.Kind(), secrets.Kind(), task.Kind()}, nil)
 	}
 	for _, file := range []string{"set.jsonl", "set.csv", "set.yaml"} {
 		p, err := parse(file, "")
@@ -142,7 +164,7 @@ func TestFiles(t *testing.T) {
 		if n := strings.Count(string(p.ParamsJSON), `"question":"1+`); n != 4 {
 			t.Errorf("%s: %d problems are recorded: %s", file, n, p.ParamsJSON)
 		}
-		if again, err := planfile.FromJSON(p.JSON(), []world.Kind{evolve.Kind()}, nil); err != nil || string(again.ParamsJSON) != string(p.ParamsJSON) {
+		if again, err := planfile.FromJSON(p.JSON(), []world.Kind{evolve.Kind(), secrets.Kind(), task.Kind()}, nil); err != nil || string(again.ParamsJSON) != string(p.ParamsJSON) {
 			t.Errorf("%s: resumed without the file: %v", file, err)
 		}
 	}

@@ -60,22 +60,34 @@ type Trial struct {
 	Round int `json:"round,omitempty"`
 	// Baseline is the name of the prompt in the final test: winner, seed 3, no prompt.
 	Baseline string            `json:"baseline,omitempty"`
+	Model    string            `json:"model,omitempty"` // another one than that of the agents
 	Problems []problem.Problem `json:"problems"`
 }
 
 // Breed asks the breeder for a prompt.
 type Breed struct {
-	Operator  string   `json:"operator"`
-	Parents   []Prompt `json:"parents"`
-	Cases     []Case   `json:"cases,omitempty"`
-	MaxLength int      `json:"most"` // of the new prompt, in characters
+	Operator string   `json:"operator"`
+	Parents  []Prompt `json:"parents"`
+	Cases    []Case   `json:"cases,omitempty"`
+	// Game says what the text is for, if it is one of a nested plan.
+	Game      *Game `json:"game,omitempty"`
+	MaxLength int   `json:"most"` // of the new prompt, in characters
 }
 
-// Case is a problem that was answered wrongly.
+// Game is what a text of a nested plan is for.
+type Game struct {
+	Doc   string   `json:"doc"` // of the kind
+	Path  string   `json:"path"`
+	Goal  string   `json:"goal"` // points as high as possible
+	Seats []string `json:"seats,omitempty"`
+}
+
+// Case is a problem that was answered wrongly, or what happened in an episode of a nested plan.
 type Case struct {
-	Question string `json:"question"`
-	Expected string `json:"expected"`
+	Question string `json:"question,omitempty"`
+	Expected string `json:"expected,omitempty"`
 	Response string `json:"response"`
+	Value    string `json:"value,omitempty"` // of the measure, in the episode
 }
 
 // newWorld returns the world of an episode.
@@ -244,6 +256,8 @@ func (t trialWorld) score() string {
 	switch {
 	case t.Purpose == purposeValidation:
 		return validationAccuracy
+	case t.Purpose == purposeTransfer:
+		return transferAccuracy
 	case t.Purpose != purposeTest:
 		return trainAccuracy
 	case testLabel(t.Baseline) == testLabel(winnerName):
@@ -340,7 +354,11 @@ func (b breedingWorld) ask() llm.Request {
 		fmt.Fprintf(&s, "\n\n"+promptFormat, fmt.Sprint(i+1), p.Text)
 	}
 	for _, c := range b.Cases {
-		fmt.Fprintf(&s, "\n\n"+caseFormat, c.Question, c.Expected, c.Response)
+		if b.Game != nil {
+			fmt.Fprintf(&s, "\n\n"+episodeFormat, c.Value, c.Response)
+		} else {
+			fmt.Fprintf(&s, "\n\n"+caseFormat, c.Question, c.Expected, c.Response)
+		}
 	}
 	fmt.Fprintf(&s, "\n\nWrite the new prompt itself, as it is to be used, in at most %d characters. Do not put a problem or its answer into it.", b.MaxLength)
 	return llm.Request{
@@ -352,6 +370,9 @@ func (b breedingWorld) ask() llm.Request {
 
 // instruction tells the breeder what to do with the prompts that follow.
 func (b breedingWorld) instruction() string {
+	if g := b.Game; g != nil {
+		return g.instruction(b.Operator, len(b.Cases) > 0)
+	}
 	switch b.Operator {
 	case crossByModel:
 		return "Here are two prompts for the same kind of problem. Write one new prompt that joins the best ideas of both and drops what does not help."
@@ -363,6 +384,26 @@ func (b breedingWorld) instruction() string {
 			"combine the result with the fourth, which is the best one so far, and carry it over into the first. Write that new prompt."
 	}
 	return "Here is a prompt. Write a new version that asks for the same in other and better words: clearer, more exact, with nothing that does not help."
+}
+
+// instruction tells the breeder what to do with texts of a nested plan.
+func (g *Game) instruction(operator string, cases bool) string {
+	who := "the episode"
+	if len(g.Seats) > 0 {
+		who = strings.Join(g.Seats, ", ")
+	}
+	about := fmt.Sprintf(gameBegins+"%q, instructs a model that takes part in this: %s The text is to make %s for %s. ", g.Path, g.Doc, g.Goal, who)
+	switch {
+	case operator == crossByModel:
+		return about + "Here are two versions of it. Write one new version that joins the best ideas of both and drops what does not help."
+	case operator == mutateReflect && cases:
+		return about + "Here is the text, and what happened in some episodes with it, the worst first, each with its result. " +
+			"Work out what made the bad ones bad, in general and not for one episode, and write a new version that prevents it."
+	case operator == mutateDifference:
+		return about + "Here are four versions of it. Find where the second and the third differ, change just those ideas in a new way, " +
+			"combine the result with the fourth, which is the best one so far, and carry it over into the first. Write that new version."
+	}
+	return about + "Here is the text. Write a new version that does this better: clearer, more exact, with nothing that does not help."
 }
 
 func promptSchema() *llm.Schema {
@@ -427,13 +468,17 @@ func (v verdictWorld) Play(t *world.Table) world.Outcome {
 		o.Scores = append(o.Scores, world.Score{Name: name, Value: x})
 	}
 	score("generations", float64(max(0, len(v.Generations)-1)))
+	of := "accuracy"
+	if v.Measure != nil {
+		of = v.Measure.Score.Name
+	}
 	for _, x := range v.Test {
 		switch {
 		case x.Accuracy.N == 0:
 		case strings.HasPrefix(x.Name, winnerName):
-			score("winner_accuracy", x.Accuracy.Value)
+			score("winner_"+of, x.Accuracy.Value)
 		case x.Name == v.Best:
-			score("baseline_accuracy", x.Accuracy.Value)
+			score("baseline_"+of, x.Accuracy.Value)
 		}
 	}
 	if v.Gain != nil {
@@ -449,16 +494,34 @@ const (
 	validationAccuracy = "accuracy_validation"
 	testAccuracy       = "accuracy_test"
 	baselineAccuracy   = "accuracy_baselines"
+	transferAccuracy   = "accuracy_transfer"
 )
 
 // measures declares the scores of outcomes: those of trials by solver, and those of the verdict for the whole evolution.
-func measures(solvers int) []world.Measure {
-	share, seats := world.Bounds{High: 1}, solverSeats(solvers)
+func measures(p *Params) []world.Measure {
+	var m *world.Measure
+	if e := p.Episode; p.Nested != nil {
+		own := p.measure()
+		m = &own
+	} else if e != nil && e.Verdict != nil && e.Verdict.Measure != nil {
+		m = &e.Verdict.Measure.Score
+	}
+	if e := p.Episode; e != nil && e.Breed != nil && e.Breed.Game != nil {
+		return nil // it has no scores
+	}
+	if m != nil {
+		return []world.Measure{
+			{Name: "generations", Bounds: world.AtLeast0()},
+			{Name: "winner_" + m.Name, Bounds: m.Bounds}, {Name: "baseline_" + m.Name, Bounds: m.Bounds}, {Name: "gain", Bounds: m.Bounds.Difference()},
+		}
+	}
+	share, seats := world.Bounds{High: 1}, solverSeats(p.Solvers)
 	return []world.Measure{
 		{Name: trainAccuracy, Seats: seats, Bounds: share},
 		{Name: validationAccuracy, Seats: seats, Bounds: share},
 		{Name: testAccuracy, Seats: seats, Bounds: share},
 		{Name: baselineAccuracy, Seats: seats, Bounds: share},
+		{Name: transferAccuracy, Seats: seats, Bounds: share},
 		{Name: "generations", Bounds: world.AtLeast0()},
 		{Name: "winner_accuracy", Bounds: share},
 		{Name: "baseline_accuracy", Bounds: share},

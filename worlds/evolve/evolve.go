@@ -23,9 +23,11 @@ package evolve
 
 import (
 	_ "embed" // the example is a file, so that it can be read and run as one
+	"encoding/json"
 
 	"parley/llm"
 	"parley/world"
+	"parley/world/exhibit"
 )
 
 //go:embed example.yaml
@@ -46,7 +48,7 @@ func (definition) About() world.About {
 }
 
 // Exhibitor returns a new maker of exhibits for a report.
-func (definition) Exhibitor() world.Exhibitor { return &report{} }
+func (definition) Exhibitor() exhibit.Exhibitor { return &report{} }
 
 // Status returns what reports the progress of a run.
 func (definition) Status(p *Params) world.Status {
@@ -54,15 +56,17 @@ func (definition) Status(p *Params) world.Status {
 }
 
 // Files returns the files of an episode.
-func (definition) Files(p world.Played, _ []world.Note) map[string]string { return verdictFiles(p) }
+func (definition) Files(plan json.RawMessage, p world.Played, _ []world.Note) map[string]string {
+	return verdictFiles(plan, p)
+}
 
 // Story describes an episode: how the winner came about, how a prompt was bred, or how it did on each problem.
-func (definition) Story(p world.Played, transcript []world.TranscriptEntry) []world.Exhibit {
+func (definition) Story(p world.Played, transcript []world.TranscriptEntry) []exhibit.Exhibit {
 	return story(p, transcript)
 }
 
 // Measures declares the scores of outcomes.
-func (definition) Measures(p *Params) []world.Measure { return measures(p.Solvers) }
+func (definition) Measures(p *Params) []world.Measure { return measures(p) }
 
 // StandIn answers for the simulated provider.
 func (definition) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {
@@ -74,7 +78,10 @@ func (definition) Seats(p *Params) ([]string, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	all := solverSeats(p.Solvers)
+	var all []string
+	if p.Play == "" {
+		all = solverSeats(p.Solvers)
+	}
 	if p.breeds() {
 		all = append(all, breederSeat)
 	}

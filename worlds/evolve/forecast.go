@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"parley/world"
 )
@@ -11,14 +12,22 @@ import (
 // Forecast returns the parts of an evolution: the rounds of the first generation's race,
 // those of all others, calls of the breeder, validation, the final test and the
 // verdict. It assumes that all calls succeed.
-func (d definition) Forecast(params *Params, cell world.Spec, seed uint64) ([]world.Part, error) {
-	made, err := d.Plan(params, cell, seed)
+func (definition) Forecast(params *Params, cell world.Spec, seed uint64) ([]world.Part, error) {
+	return forecast(params, nil, cell, seed)
+}
+
+// ForecastNested is Forecast for an evolution of texts of another plan.
+func (definition) ForecastNested(params *Params, nested world.Kind, cell world.Spec, seed uint64) ([]world.Part, error) {
+	return forecast(params, &nested, cell, seed)
+}
+
+func forecast(params *Params, nested *world.Kind, cell world.Spec, seed uint64) ([]world.Part, error) {
+	if params.Episode != nil {
+		return []world.Part{{Name: "the episode", Like: []world.Spec{cell}, Low: 1, High: 1, Stages: 1}}, nil
+	}
+	p, err := newPlan(params, nested, cell, seed)
 	if err != nil {
 		return nil, err
-	}
-	p, ok := made.(*plan)
-	if !ok {
-		return []world.Part{{Name: "the episode", Like: []world.Spec{cell}, Low: 1, High: 1, Stages: 1}}, nil
 	}
 	p.begin()
 	parts := p.raceParts()
@@ -48,16 +57,24 @@ func (p *plan) raceParts() []world.Part {
 		if round > 0 {
 			low, lowLater = min(first, p.alwaysKept()*len(p.islands)), 0
 		}
-		t := Trial{Purpose: purposeRace, Round: round, Problems: p.set.Train[from:to]}
-		parts = append(parts, world.Part{Name: generationLabel(0), Like: p.exampleTrials(t, generationLabel(0)), Low: low, High: first, Stages: 1})
-		others = append(others, world.Part{Name: label, Like: p.exampleTrials(t, label), Low: lowLater, High: p.generations * later, Stages: p.generations})
-		takes = append(takes, (to-from)*p.perProblem())
+		t, each, calls := Trial{Purpose: purposeRace, Round: round}, p.episodesOf(to-from), (to-from)*p.perProblem()
+		parts = append(parts, world.Part{Name: generationLabel(0), Like: p.exampleTrials(t, from, to, generationLabel(0)), Low: each * low, High: each * first, Stages: 1})
+		others = append(others, world.Part{Name: label, Like: p.exampleTrials(t, from, to, label), Low: each * lowLater, High: each * p.generations * later, Stages: p.generations})
+		takes = append(takes, calls/each)
 	}
 	parts = append(parts, others...)
 	if p.MaxCalls > 0 {
 		fitCalls(parts, append(takes, takes...), p.MaxCalls-p.finalCalls())
 	}
 	return slices.DeleteFunc(parts, func(part world.Part) bool { return part.High == 0 })
+}
+
+// episodesOf returns how many episodes a trial on so many problems has.
+func (p *plan) episodesOf(problems int) int {
+	if p.nested == nil {
+		return 1
+	}
+	return problems * p.perProblem()
 }
 
 func laterGenerations(n int) string {
@@ -110,12 +127,18 @@ func (p *plan) minGenerations() int {
 const maxExamples = 32
 
 // exampleTrials returns trials of the first prompts as examples. Later prompts are unknown, and often longer.
-func (p *plan) exampleTrials(t Trial, label string) []world.Spec {
+func (p *plan) exampleTrials(t Trial, from, to int, label string) []world.Spec {
 	var specs []world.Spec
 	for _, x := range p.runners[:min(len(p.runners), maxExamples)] {
-		specs = append(specs, p.trialOf(x, t, label, x.ID))
+		specs = append(specs, p.exampleOf(x, t, from, to, label, x.ID))
 	}
 	return specs
+}
+
+// exampleOf returns one episode of a trial.
+func (p *plan) exampleOf(x *individual, t Trial, from, to int, label string, deal int) world.Spec {
+	specs := p.trialOf(x, t, from, to, label, deal)
+	return specs.At(deal % specs.Len())
 }
 
 // exampleBreedings returns example calls of the breeder, for every operator that has a weight, with the maximum number of
@@ -123,11 +146,12 @@ func (p *plan) exampleTrials(t Trial, label string) []world.Spec {
 func (p *plan) exampleBreedings() []world.Spec {
 	var specs []world.Spec
 	add := func(d draft, k int) {
-		d.MaxLength = p.MaxLength
-		for _, x := range d.parents {
-			d.Parents = append(d.Parents, x.Prompt)
-		}
-		if d.Operator == mutateReflect {
+		p.describe(&d)
+		if d.Operator == mutateReflect && p.nested != nil {
+			for range p.FailedCases {
+				d.Cases = append(d.Cases, Case{Value: "0", Response: strings.Repeat("| something\n", maxShownCase/40)})
+			}
+		} else if d.Operator == mutateReflect {
 			for _, q := range p.set.Train[:min(len(p.set.Train), p.FailedCases)] {
 				d.Cases = append(d.Cases, Case{Question: q.Question, Expected: q.Answer, Response: q.Question})
 			}
@@ -150,20 +174,22 @@ func (p *plan) exampleBreedings() []world.Spec {
 // finalParts returns the parts after evolution.
 func (p *plan) finalParts() []world.Part {
 	var parts []world.Part
-	if len(p.set.Validation) > 0 {
-		n := min(p.Finalists, p.alwaysKept()*len(p.islands))
+	if problems, _ := p.problems(purposeValidation); problems > 0 {
+		n, each := min(p.Finalists, p.alwaysKept()*len(p.islands)), p.episodesOf(problems)
 		parts = append(parts, world.Part{
-			Name: validationLabel, Like: p.exampleTrials(Trial{Purpose: purposeValidation, Problems: p.set.Validation}, validationLabel),
-			Low: n, High: p.Finalists, Stages: 1,
+			Name: validationLabel, Like: p.exampleTrials(Trial{Purpose: purposeValidation}, 0, problems, validationLabel),
+			Low: each * n, High: each * p.Finalists, Stages: 1,
 		})
 	}
 	p.winner = p.runners[len(p.runners)-1]
 	p.listEntrants()
-	test := world.Part{Name: "final test", Low: max(1, len(p.entrants)-1) * len(p.set.Test), High: len(p.entrants) * len(p.set.Test), Stages: 1}
+	n, _ := p.problems(purposeTest)
+	each := n * p.episodesOf(1)
+	test := world.Part{Name: "final test", Low: max(1, len(p.entrants)-1) * each, High: len(p.entrants) * each, Stages: 1}
 	for i := range maxExamples {
-		e, problem := p.entrants[i%len(p.entrants)], i%len(p.set.Test)
-		t := Trial{Purpose: purposeTest, Baseline: e.name, Problems: p.set.Test[problem : problem+1]}
-		test.Like = append(test.Like, p.trialOf(e.in, t, testLabel(e.name), problem))
+		e, problem := p.entrants[i%len(p.entrants)], i%n
+		t := Trial{Purpose: purposeTest, Baseline: e.name}
+		test.Like = append(test.Like, p.exampleOf(e.in, t, problem, problem+1, testLabel(e.name), problem))
 	}
 	v := Verdict{Stopped: stopGenerations, Winner: &p.winner.Prompt}
 	end := world.Part{Name: verdictLabel, Like: []world.Spec{p.spec(Episode{Verdict: &v}, verdictLabel, 0)}, Low: 1, High: 1}

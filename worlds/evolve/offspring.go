@@ -13,6 +13,7 @@ import (
 // draft is a child that the breeder will write.
 type draft struct {
 	Breed
+	at      int // which of the texts
 	isle    int
 	parents []*individual
 }
@@ -21,10 +22,10 @@ type draft struct {
 const maxTries = 10
 
 // breed creates the next generation. On each island the elites stay, and the rest are children. It returns the breedings
-// of children that the breeder writes.
-func (p *plan) breed() []world.Spec {
+// of children that the breeder writes, and the first round of the race of the others: they need not wait for the breeder.
+func (p *plan) breed() world.Specs {
 	p.generation++
-	p.now = Generation{}
+	p.now, p.round = Generation{}, 0
 	p.runners, p.drafts = nil, nil
 	for i := range p.islands {
 		p.breedIsland(i)
@@ -35,7 +36,12 @@ func (p *plan) breed() []world.Spec {
 	}
 	p.now.Bred = len(specs)
 	p.phase = p.addBred
-	return specs
+	stage := []world.Specs{world.List(specs...)}
+	if n := p.firstRound(); len(specs) > 0 && p.affords((len(specs)+len(p.runners))*n*p.perProblem()) {
+		p.breedings = len(specs)
+		stage = append(stage, p.trials(p.runners, 0, n)...)
+	}
+	return world.Join(stage...)
 }
 
 func (p *plan) breedIsland(i int) {
@@ -88,14 +94,16 @@ func candidate(x *individual) genome.Candidate {
 // child breeds one child of two parents, or drafts it. If the child is not new, it is bred again in another way.
 func (p *plan) child(isle int, a, b *individual, others []*individual) {
 	for range maxTries {
-		g, operator, parents := a.spans, "", []*individual{a}
+		texts, operator, parents := slices.Clone(a.texts), "", []*individual{a}
 		if p.rand.Float64() < p.crossover {
 			operator, parents = p.pick(p.Crossover), []*individual{a, b}
 			if operator == crossByModel {
 				p.addDraft(draft{isle: isle, parents: parents, Breed: Breed{Operator: crossByModel}})
 				return
 			}
-			g, _ = genome.Cross(operator, a.spans, b.spans, p.rand)
+			for i := range texts {
+				texts[i], _ = genome.Cross(operator, a.texts[i], b.texts[i], p.rand)
+			}
 		}
 		if p.rand.Float64() < p.mutation {
 			how := p.pick(p.Mutation)
@@ -103,10 +111,11 @@ func (p *plan) child(isle int, a, b *individual, others []*individual) {
 				p.addDraft(p.mutationDraft(how, isle, a, others))
 				return
 			}
-			g = p.mutate(g, how)
+			k := p.oneOf(texts)
+			texts[k] = p.mutate(texts[k], how)
 			operator = joinOperators(operator, how)
 		}
-		if p.addChild(g, operator, isle, parents) {
+		if p.addChild(texts, operator, isle, parents) {
 			return
 		}
 		b = others[p.rand.IntN(len(others))]
@@ -125,23 +134,24 @@ func joinOperators(crossed, changed string) string {
 
 // variant changes a parent until the result is new.
 func (p *plan) variant(isle int, a *individual) {
-	g := a.spans
+	texts := slices.Clone(a.texts)
+	k := p.oneOf(texts)
 	for range maxTries {
 		how := p.spanMutation()
-		if g = p.mutate(g, how); p.addChild(g, how, isle, []*individual{a}) {
+		if texts[k] = p.mutate(texts[k], how); p.addChild(slices.Clone(texts), how, isle, []*individual{a}) {
 			return
 		}
 	}
 }
 
-// addChild adds a child, unless it is empty or not new.
-func (p *plan) addChild(g genome.Genome, operator string, isle int, parents []*individual) bool {
-	text := g.String()
-	if text == "" || operator == "" || p.byText[text] != nil {
+// addChild adds a child, unless a text is empty, or it is not new, or the kind does not accept it.
+func (p *plan) addChild(texts []genome.Genome, operator string, isle int, parents []*individual) bool {
+	empty := slices.ContainsFunc(texts, func(g genome.Genome) bool { return g.String() == "" })
+	if empty || operator == "" || p.byText[p.textOf(texts)] != nil || !p.fits(texts) {
 		p.now.Duplicates++
 		return false
 	}
-	p.runners = append(p.runners, p.add(g, text, operator, isle, parents...))
+	p.runners = append(p.runners, p.add(texts, operator, isle, parents...))
 	return true
 }
 
@@ -152,11 +162,26 @@ func (p *plan) addDraft(d draft) {
 		return
 	}
 	p.bred++
-	d.MaxLength = p.MaxLength
-	for _, x := range d.parents {
-		d.Parents = append(d.Parents, x.Prompt)
-	}
+	p.describe(&d)
 	p.drafts = append(p.drafts, &d)
+}
+
+// describe says what the breeder is to write: one of the texts of the parents, and what it is for.
+func (p *plan) describe(d *draft) {
+	d.MaxLength = p.MaxLength
+	d.at = p.oneOf(d.parents[0].texts)
+	for _, x := range d.parents {
+		shown := x.Prompt
+		shown.Text = x.texts[d.at].String()
+		d.Parents = append(d.Parents, shown)
+	}
+	if p.nested != nil {
+		goal := "as high as possible"
+		if p.Minimize != "" {
+			goal = "as low as possible"
+		}
+		d.Game = &Game{Doc: p.nested.kind.Doc, Path: p.Change[d.at], Goal: p.measure().Name + " " + goal, Seats: p.nested.cells[0].seats}
+	}
 }
 
 // mutationDraft returns the draft of a mutation by the breeder, with what the breeder is shown.
@@ -176,6 +201,9 @@ func (p *plan) mutationDraft(how string, isle int, a *individual, others []*indi
 
 // failedCases draws some of the problems that a prompt did not solve.
 func (p *plan) failedCases(a *individual) []Case {
+	if p.nested != nil {
+		return p.nestedCases(a)
+	}
 	var all []Case
 	for i, r := range a.train {
 		if r.Said != "" && i < len(p.set.Train) {
@@ -187,21 +215,23 @@ func (p *plan) failedCases(a *individual) []Case {
 }
 
 // addBred adds the prompts that the breeder wrote. If one is empty or not new, a sentence of the parent is changed instead.
-func (p *plan) addBred() []world.Spec {
+func (p *plan) addBred() world.Specs {
 	for i, d := range p.drafts {
 		text := ""
 		if i < len(p.last) {
 			rec, _ := readData[breedingRecord](p.last[i].Outcome)
 			text = rec.Text
 		}
-		if !p.addChild(genome.Parse(text), d.Operator, d.isle, d.parents) {
+		texts := slices.Clone(d.parents[0].texts)
+		texts[d.at] = genome.Parse(text)
+		if !p.addChild(texts, d.Operator, d.isle, d.parents) {
 			p.variant(d.isle, d.parents[0])
 		}
 	}
 	p.drafts = nil
 	p.openGeneration()
 	p.phase = p.race
-	return nil
+	return world.Specs{}
 }
 
 // mutate changes a prompt without a model.

@@ -22,8 +22,8 @@ type Params struct {
 	Solvers  int             `json:"solvers" doc:"How many models solve each problem, 1 to 20: in the seats solver1, solver2 and so on. Fitness is over all of them."`
 	Samples  int             `json:"samples" doc:"How often each problem is asked of each solver: 1 to 100."`
 	Fitness  Fitness         `json:"fitness" doc:"What a prompt is judged by."`
-	Seeds    []string        `json:"seeds" doc:"Prompts to begin with. Empty: a few plain ones that come with parley."`
-	Phrases  []string        `json:"phrases" doc:"Sentences that mutations may put into prompts, besides those of the prompts themselves. Empty: a few that come with parley."`
+	Seeds    []string        `json:"seeds" doc:"Prompts to begin with. Empty: a few plain ones that come with parley. With play, the text of the plan is one more, and empty means that there is no other."`
+	Phrases  []string        `json:"phrases" doc:"Sentences that mutations may put into prompts, besides those of the prompts themselves. Empty: a few that come with parley; with play, none."`
 
 	PopulationSize *int     `json:"population_size,omitempty" doc:"How many prompts a generation has: 4 to 1000."`
 	MaxGenerations *int     `json:"max_generations,omitempty" doc:"How many generations there are at most after the first: 0 to 1000."`
@@ -56,6 +56,15 @@ type Params struct {
 
 	Finalists int       `json:"finalists" doc:"How many of the best are tried on the validation problems, to choose the winner: 1 to 50."`
 	Baselines Baselines `json:"baselines" doc:"What the winner is measured beside in the final test."`
+
+	Transfer []string          `json:"transfer,omitempty" doc:"Models, as provider/model, on which the winner and the best baseline are tried too, on the test problems."`
+	Play     string            `json:"play,omitempty" doc:"A plan file, from this one's folder, whose texts evolve. Its deals take the place of problems, and its episodes are the trials."`
+	Change   []string          `json:"change,omitempty" doc:"With play: the paths of the texts in that plan that evolve, as agents.quiet.system or params.persona.first. [*] stands for every item of a list."`
+	Maximize string            `json:"maximize,omitempty" doc:"With play: the measure of that kind that is to be high."`
+	Minimize string            `json:"minimize,omitempty" doc:"With play: the measure of that kind that is to be low, instead of maximize."`
+	Seat     string            `json:"seat,omitempty" doc:"With play: the seat whose measure counts. Empty: those of the agents that change names."`
+	Split    Split             `json:"split" doc:"With play: how many deals there are for what."`
+	Nested   *world.NestedPlan `json:"nested,omitempty" doc:"With play: the plan itself, read from the file when this plan is, and recorded with the run."`
 
 	Episode *Episode `json:"episode,omitempty" doc:"What one episode plays: made by the evolution itself."`
 }
@@ -113,13 +122,14 @@ func (definition) Defaults() *Params {
 		MaxInsertions: 2, MinSpans: 1, MaxSpans: 16, MaxLength: 4000, FailedCases: 3, Adaptive: true,
 		Islands: Islands{Count: 1, Interval: 5, Migrants: 2}, Race: Race{Minibatch: 10, Confidence: 0.85, Keep: 0.2},
 		Improvement: 0.01, PlateauThreshold: 0.001, PlateauGenerations: 10, DiversityThreshold: 0.05,
+		Split:     Split{Train: 60, Validation: 40, Test: 100},
 		Finalists: 5, Baselines: Baselines{Seeds: 5, Texts: []string{"", "Think step by step."}},
 	}
 }
 
 // seeds returns the prompts to begin with.
 func (p *Params) seeds() []string {
-	if len(p.Seeds) > 0 {
+	if len(p.Seeds) > 0 || p.Play != "" {
 		return p.Seeds
 	}
 	return genome.Seeds()
@@ -127,7 +137,7 @@ func (p *Params) seeds() []string {
 
 // phrases returns the sentences that mutations may insert.
 func (p *Params) phrases() []genome.Span {
-	if len(p.Phrases) > 0 {
+	if len(p.Phrases) > 0 || p.Play != "" {
 		return genome.FromTexts(p.Phrases...)
 	}
 	return genome.Phrases()
@@ -205,6 +215,9 @@ func (p *Params) numbers() numbers {
 	override(&n.train, p.Problems.Train)
 	override(&n.crossover, p.CrossoverRate)
 	override(&n.mutation, p.MutationRate)
+	if p.Play != "" {
+		n.train, n.target = p.Split.Train, 0 // a measure may be any number
+	}
 	override(&n.target, p.TargetFitness)
 	return n
 }
@@ -228,7 +241,7 @@ func (p *Params) check() error {
 	c.addIf(n.population >= 4 && each >= 4 && (n.elite < 0 || n.elite > each-2), "elite_size", "%d: want 0 to %d", n.elite, each-2)
 	c.Between("crossover_rate", n.crossover, 0, 1)
 	c.Between("mutation_rate", n.mutation, 0, 1)
-	c.Between("target_fitness", n.target, 0, 1)
+	c.addIf(p.Play == "" && !(n.target >= 0 && n.target <= 1), "target_fitness", "%v: want 0 to 1", n.target)
 	c.Between("selection_pressure", p.Pressure, 1, 2)
 	c.OneOf("selection", p.Selection, genome.SelectionMethods())
 	c.weights("crossover", p.Crossover, append(genome.Crossovers(), crossByModel))
@@ -245,15 +258,25 @@ func (p *Params) check() error {
 	c.IntRange("race.minibatch", p.Race.Minibatch, 0, math.MaxInt32)
 	c.Between("race.confidence", p.Race.Confidence, 0.51, 0.9999)
 	c.Between("race.keep", p.Race.Keep, 0, 1)
-	c.Between("improvement_threshold", p.Improvement, 0, 1)
-	c.Between("fitness_plateau_threshold", p.PlateauThreshold, 0, 1)
+	c.Between("improvement_threshold", p.Improvement, 0, 1e6)
+	c.Between("fitness_plateau_threshold", p.PlateauThreshold, 0, 1e6)
 	c.IntRange("fitness_plateau_generations", p.PlateauGenerations, 0, 1000)
 	c.Between("diversity_threshold", p.DiversityThreshold, 0, 1)
 	c.IntRange("max_calls", p.MaxCalls, 0, math.MaxInt32)
 	c.IntRange("finalists", p.Finalists, 1, 50)
+	for i, model := range p.Transfer {
+		at := fmt.Sprintf("transfer[%d]", i)
+		c.addIf(!strings.Contains(model, "/"), at, "%.80q: want provider/model", model)
+		c.addIf(slices.Contains(p.Transfer[:i], model), at, "%.80q is listed twice", model)
+	}
 	c.IntRange("baselines.seeds", p.Baselines.Seeds, 0, 1000)
 	p.checkTexts(&c, n.population)
 	p.checkAsking(&c)
+	if p.Play != "" {
+		p.checkNested(&c)
+		return c.Err()
+	}
+	c.addIf(len(p.Change) > 0 || p.Maximize != "" || p.Minimize != "" || p.Seat != "", "play", "is missing: change, maximize, minimize and seat are about the plan that it names")
 	p.checkProblems(&c, n.train)
 	return c.Err()
 }
@@ -342,8 +365,11 @@ func (c *paramErrors) weights(param string, w map[string]float64, allowed []stri
 	c.addIf(!(sum > 0), param, "all weights are 0; to turn it off, set its rate to 0")
 }
 
-// Load reads the files of problems, and keeps those that are used.
+// Load reads the plan that is played, or the files of problems, of which it keeps those that are used.
 func (definition) Load(p *Params, files world.Files) ([]string, error) {
+	if p.Play != "" {
+		return nil, p.loadNested(files)
+	}
 	q := &p.Problems
 	if q.Source != "file" || q.File == "" {
 		return nil, nil // check reports what is missing

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"parley/world"
 	"parley/worlds/evolve/genome"
@@ -17,15 +18,18 @@ import (
 type plan struct {
 	Params
 	numbers
-	cell world.Spec // of the plan file
-	set  *problem.Set
-	pool []genome.Span // what mutations insert
-	rand *rand.Rand
+	cell   world.Spec    // of the plan file
+	set    *problem.Set  // nil: trials are episodes of another plan
+	nested *nestedTrials // nil: trials are of problems
+	pool   []genome.Span // what mutations insert
+	rand   *rand.Rand
 
 	// phase is the next step. It returns episodes to play, or returns none and sets another phase.
-	phase func() []world.Spec
-	asked []askedTrial   // the trials of the stage, in order
-	last  []world.Played // the stage that was played last
+	phase func() world.Specs
+	asked []askedTrial // the trials of the stage, in order
+	// breedings is how many breedings stand before these trials.
+	breedings int
+	last      []world.Played // the stage that was played last
 
 	all    []*individual // all prompts, by id
 	byText map[string]*individual
@@ -43,8 +47,10 @@ type plan struct {
 	bred       int // calls of the breeder
 	stopped    Stop
 
-	winner   *individual
-	entrants []entrant
+	winner    *individual
+	entrants  []entrant
+	transfers []transfer
+	failed    error // why the evolution cannot continue
 }
 
 // island is a population.
@@ -53,8 +59,8 @@ type island struct{ members []*individual }
 // individual is a prompt in the population.
 type individual struct {
 	Prompt
-	spans   genome.Genome
-	train   []Result // on the training problems so far, in order
+	texts   []genome.Genome // of each path of change; one without a nested plan
+	train   []Result        // on the training problems so far, in order
 	valid   []Result
 	test    []Result
 	parts   Parts // of train
@@ -65,19 +71,32 @@ type individual struct {
 type askedTrial struct {
 	in *individual
 	Trial
+	// Of a trial in episodes of the nested plan: its problems, and the number of its episodes by cell.
+	from, to int
+	episodes []int
 }
 
 // Plan returns the plan of one evolution.
-func (definition) Plan(given *Params, cell world.Spec, seed uint64) (world.Plan, error) {
+func (definition) Plan(given *Params, cell world.Spec, seed uint64) (world.Stages, error) {
+	if given.Episode != nil && given.check() == nil {
+		return world.List(cell), nil // a single episode that is played again
+	}
+	return newPlan(given, nil, cell, seed)
+}
+
+// newPlan returns the plan of an evolution. nested is the kind of the plan whose episodes are the trials, if they are not of problems.
+func newPlan(given *Params, nested *world.Kind, cell world.Spec, seed uint64) (*plan, error) {
 	if err := given.check(); err != nil {
 		return nil, err
 	}
-	if given.Episode != nil {
-		return world.List(cell), nil // a single episode that is played again
-	}
 	p := &plan{
-		Params: *given, numbers: given.numbers(), cell: cell, set: given.problemSet(), pool: given.phrases(),
+		Params: *given, numbers: given.numbers(), cell: cell, pool: given.phrases(),
 		rand: rand.New(rand.NewPCG(seed, uint64(cell.Deal))), byText: map[string]*individual{}, islands: make([]island, given.Islands.Count),
+	}
+	if nested == nil {
+		p.set = given.problemSet()
+	} else if err := p.nest(*nested, seed); err != nil {
+		return nil, err
 	}
 	if need := p.finalCalls() + p.perProblem()*p.firstRound()*p.population; p.MaxCalls > 0 && p.MaxCalls < need {
 		return nil, fmt.Errorf("evolve: params.max_calls: %d: the first round and the final test need %d; raise it to that or more", p.MaxCalls, need)
@@ -89,32 +108,42 @@ func (definition) Plan(given *Params, cell world.Spec, seed uint64) (world.Plan,
 // Next adds the outcomes of the last stage and returns the next one.
 func (p *plan) Next(last []world.Played) world.Specs {
 	p.takeResults(last)
-	for p.phase != nil {
-		if specs := p.phase(); len(specs) > 0 {
-			return world.List(specs...)
+	for p.phase != nil && p.failed == nil {
+		if specs := p.phase(); specs.Len() > 0 && p.failed == nil {
+			return specs
 		}
 	}
 	return world.Specs{}
 }
 
+// Err returns why the evolution cannot continue.
+func (p *plan) Err() error { return p.failed }
+
+// Transcripts sets what reads transcripts, for reflections.
+func (p *plan) Transcripts(read func(episode int) ([]world.TranscriptEntry, error)) {
+	if p.nested != nil {
+		p.nested.read = read
+	}
+}
+
 // takeResults adds the results of trials to their individuals.
 func (p *plan) takeResults(last []world.Played) {
 	p.last = last
-	for i, a := range p.asked {
+	last = last[min(p.breedings, len(last)):]
+	p.breedings = 0
+	for i := range p.asked {
+		a := &p.asked[i]
 		in := a.in
-		var rec trialRecord
-		if i < len(last) {
-			rec, _ = readData[trialRecord](last[i].Outcome)
-		}
-		if len(rec.Results) != len(a.Problems) { // the world failed: nothing is known
-			rec = trialRecord{Results: make([]Result, len(a.Problems))}
-		}
+		rec, n := p.resultsOf(a, last)
+		last = last[min(n, len(last)):]
 		p.calls += rec.Calls
 		switch a.Purpose {
 		case purposeValidation:
 			in.valid = append(in.valid, rec.Results...)
 		case purposeTest:
 			in.test = append(in.test, rec.Results...)
+		case purposeTransfer:
+			p.transferred(a, rec.Results)
 		default:
 			in.train = append(in.train, rec.Results...)
 			in.parts = p.Fitness.Parts(in.train, in.Text)
@@ -124,9 +153,25 @@ func (p *plan) takeResults(last []world.Played) {
 	p.asked = nil
 }
 
-// add creates an individual from a new prompt.
-func (p *plan) add(g genome.Genome, text, operator string, isle int, parents ...*individual) *individual {
-	in := &individual{spans: g, Prompt: Prompt{ID: len(p.all), Text: text, Generation: p.generation, Island: isle, Operator: operator, Evolution: p.cell.Deal}}
+// resultsOf returns the results of a trial, and how many of the episodes are its own.
+func (p *plan) resultsOf(a *askedTrial, last []world.Played) (rec trialRecord, n int) {
+	if p.nested != nil {
+		rec.Results, rec.Calls = p.nestedResults(a, last)
+		return rec, rec.Calls
+	}
+	if len(last) > 0 {
+		rec, _ = readData[trialRecord](last[0].Outcome)
+	}
+	if len(rec.Results) != len(a.Problems) { // the world failed: nothing is known
+		rec = trialRecord{Results: make([]Result, len(a.Problems))}
+	}
+	return rec, 1
+}
+
+// add creates an individual from new texts.
+func (p *plan) add(texts []genome.Genome, operator string, isle int, parents ...*individual) *individual {
+	text := p.textOf(texts)
+	in := &individual{texts: texts, Prompt: Prompt{ID: len(p.all), Text: text, Generation: p.generation, Island: isle, Operator: operator, Evolution: p.cell.Deal}}
 	for _, x := range parents {
 		in.Parents = append(in.Parents, x.ID)
 	}
@@ -135,13 +180,49 @@ func (p *plan) add(g genome.Genome, text, operator string, isle int, parents ...
 	return in
 }
 
+// textOf returns texts as one, each below its path if there are several.
+func (p *plan) textOf(texts []genome.Genome) string {
+	if len(texts) == 1 {
+		return texts[0].String()
+	}
+	var parts []string
+	for i, g := range texts {
+		parts = append(parts, p.Change[i]+":\n"+g.String())
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// spans returns the texts as one genome.
+func (in *individual) spans() genome.Genome {
+	if len(in.texts) == 1 {
+		return in.texts[0]
+	}
+	return genome.Parse(in.Text)
+}
+
+// beginnings returns the texts to begin with.
+func (p *plan) beginnings() (all [][]genome.Genome) {
+	if p.nested != nil {
+		var own []genome.Genome
+		texts := nestedTexts(p.Nested)
+		for _, path := range p.Change {
+			i := slices.IndexFunc(texts, func(t planText) bool { return names(path, t.path) })
+			own = append(own, genome.Parse(texts[i].text))
+		}
+		all = append(all, own)
+	}
+	for _, text := range p.seeds() {
+		all = append(all, []genome.Genome{genome.Parse(text)})
+	}
+	return all
+}
+
 // begin creates the first generation: the seeds and, if there are too few, changed copies.
-func (p *plan) begin() []world.Spec {
+func (p *plan) begin() world.Specs {
 	var seeds []*individual
-	for i, text := range p.seeds() {
-		g := genome.Parse(text)
-		if text = g.String(); p.byText[text] == nil && len(seeds) < p.population {
-			seeds = append(seeds, p.add(g, text, "seed", i%len(p.islands)))
+	for i, texts := range p.beginnings() {
+		if p.byText[p.textOf(texts)] == nil && len(seeds) < p.population {
+			seeds = append(seeds, p.add(texts, "seed", i%len(p.islands)))
 		}
 	}
 	p.roots = seeds
@@ -151,33 +232,92 @@ func (p *plan) begin() []world.Spec {
 	p.runners = slices.Clone(p.all)
 	p.openGeneration()
 	p.phase = p.race
-	return nil
+	return world.Specs{}
 }
 
 // addVariant adds a seed with 1 to maxChanges random changes, if the result is new.
 func (p *plan) addVariant(isle, maxChanges int) {
 	parent := p.roots[p.rand.IntN(len(p.roots))]
-	g := parent.spans
+	texts := slices.Clone(parent.texts)
+	k := p.oneOf(texts)
 	for range 1 + p.rand.IntN(maxChanges) {
-		g = p.mutate(g, p.spanMutation())
+		texts[k] = p.mutate(texts[k], p.spanMutation())
 	}
-	p.addChild(g, "variant", isle, []*individual{parent})
+	p.addChild(texts, "variant", isle, []*individual{parent})
 }
 
 // openGeneration resets the counts for a new generation.
 func (p *plan) openGeneration() {
 	p.round = 0
-	p.now = Generation{Number: p.generation, New: len(p.runners), Duplicates: p.now.Duplicates, Bred: p.now.Bred, CrossoverRate: p.crossover, MutationRate: p.mutation}
+	p.now = Generation{Number: p.generation, New: len(p.runners), Duplicates: p.now.Duplicates, Bred: p.now.Bred, Calls: p.now.Calls, CrossoverRate: p.crossover, MutationRate: p.mutation}
 }
 
-// perProblem returns the number of calls for one problem.
-func (p *plan) perProblem() int { return p.Solvers * p.Samples }
+// oneOf draws one of the texts of a candidate.
+func (p *plan) oneOf(texts []genome.Genome) int {
+	if len(texts) == 1 {
+		return 0
+	}
+	return p.rand.IntN(len(texts))
+}
 
-// trialOf returns the spec of a trial and remembers its individual.
-func (p *plan) trialOf(in *individual, t Trial, label string, deal int) world.Spec {
+// perProblem returns the number of calls for one problem or, with a nested plan, of episodes.
+func (p *plan) perProblem() (n int) {
+	if p.nested == nil {
+		return p.Solvers * p.Samples
+	}
+	for _, cell := range p.nested.cells {
+		size := 0
+		for _, g := range cell.groups {
+			if cell.tasks {
+				size = max(size, g.Size)
+			} else {
+				size += g.Size
+			}
+		}
+		n += size
+	}
+	return n
+}
+
+// problems returns the number of problems of a purpose, and the number of the first.
+func (p *plan) problems(purpose string) (n, first int) {
+	of := problem.Sizes{Train: p.train, Validation: p.Problems.Validation, Test: p.Problems.Test}
+	if p.nested != nil {
+		of = problem.Sizes(p.Split)
+	}
+	switch purpose {
+	case purposeValidation:
+		return of.Validation, of.Train
+	case purposeTest, purposeTransfer:
+		return of.Test, of.Train + of.Validation
+	}
+	return of.Train, 0
+}
+
+// trialOf returns the episodes of a trial on some of the problems of its purpose, and remembers its individual.
+func (p *plan) trialOf(in *individual, t Trial, from, to int, label string, deal int) world.Specs {
 	t.Prompt = in.Prompt
-	p.asked = append(p.asked, askedTrial{in, t})
-	return p.spec(Episode{Trial: &t}, label, deal)
+	a := askedTrial{in: in, Trial: t}
+	if p.nested != nil {
+		_, first := p.problems(t.Purpose)
+		a.from, a.to = first+from, first+to
+		specs := p.nestedSpecs(&a, label)
+		p.asked = append(p.asked, a)
+		return specs
+	}
+	switch t.Purpose {
+	case purposeValidation:
+		t.Problems = p.set.Validation[from:to]
+	case purposeTest, purposeTransfer:
+		t.Problems = p.set.Test[from:to]
+	default:
+		t.Problems = p.set.Train[from:to]
+	}
+	a.Problems = t.Problems
+	p.asked = append(p.asked, a)
+	s := p.spec(Episode{Trial: &t}, label, deal)
+	s.Lineup = withModel(s.Lineup, solverSeats(p.Solvers), t.Model)
+	return world.List(s)
 }
 
 // spec returns the spec of an episode. Its params hold only what the episode needs: not the whole set of problems, and
@@ -190,7 +330,7 @@ func (p *plan) spec(e Episode, label string, deal int) world.Spec {
 		Episode   Episode            `json:"episode"`
 	}{p.asking(), p.Crossover, p.Mutation, e})
 	if err != nil {
-		b = []byte("{}") // not reached: these are plain values that came from JSON
+		p.failed = fmt.Errorf("evolve: %s: %w", label, err) // not reached: these are plain values
 	}
 	s := p.cell
 	s.Params, s.Deal = b, deal
@@ -218,22 +358,27 @@ func (p *plan) roundRange(round int) (from, to int) {
 }
 
 // race plays a round of the race. It drops the prompts that are behind, and tries the others on the next problems.
-func (p *plan) race() []world.Spec {
+func (p *plan) race() world.Specs {
 	from, to := p.roundRange(p.round)
 	if p.round > 0 {
 		p.drop(from)
 	}
 	in := slices.DeleteFunc(slices.Clone(p.runners), func(x *individual) bool { return x.dropped })
-	if from == to || len(in) == 0 || !p.affords(len(in)*(to-from)*p.perProblem()) {
+	left := slices.DeleteFunc(slices.Clone(in), func(x *individual) bool { return len(x.train) >= to }) // the others began while the breeder wrote
+	if from == to || len(in) == 0 || !p.affords(len(left)*(to-from)*p.perProblem()) {
 		p.phase = p.settle
-		return nil
+		return world.Specs{}
 	}
-	specs := make([]world.Spec, 0, len(in))
-	for _, x := range in {
-		t := Trial{Purpose: purposeRace, Round: p.round, Problems: p.set.Train[from:to]}
-		specs = append(specs, p.trialOf(x, t, generationLabel(p.generation), x.ID))
-	}
+	specs := p.trials(left, from, to)
 	p.round++
+	return world.Join(specs...)
+}
+
+// trials returns the trials of a round of the race.
+func (p *plan) trials(in []*individual, from, to int) (specs []world.Specs) {
+	for _, x := range in {
+		specs = append(specs, p.trialOf(x, Trial{Purpose: purposeRace, Round: p.round}, from, to, generationLabel(p.generation), x.ID))
+	}
 	return specs
 }
 
@@ -315,7 +460,7 @@ func (p *plan) behind(c, mark contender) bool {
 }
 
 // settle ends a generation. It summarizes it, adds the new prompts to the population, and continues or stops evolution.
-func (p *plan) settle() []world.Spec {
+func (p *plan) settle() world.Specs {
 	p.summarize()
 	for _, x := range p.runners {
 		if !x.dropped && x.parts.Problems > 0 {
@@ -329,7 +474,7 @@ func (p *plan) settle() []world.Spec {
 	} else {
 		p.phase = p.breed
 	}
-	return nil
+	return world.Specs{}
 }
 
 // summarize summarizes the generation.
@@ -344,7 +489,7 @@ func (p *plan) summarize() {
 	var spans []genome.Genome
 	tried := 0
 	for _, x := range present {
-		spans = append(spans, x.spans)
+		spans = append(spans, x.spans())
 		if x.parts.Problems == 0 {
 			continue
 		}
@@ -438,7 +583,7 @@ func (p *plan) stopReason() Stop {
 		return stopGenerations
 	case p.patience > 0 && p.gainOver(p.patience) <= p.Improvement:
 		return stopStagnation
-	case p.now.Diversity < p.DiversityThreshold:
+	case p.now.Prompts > 1 && p.now.Diversity < p.DiversityThreshold:
 		return stopDiversity
 	case p.PlateauGenerations > 0 && math.Abs(p.gainOver(p.PlateauGenerations)) < p.PlateauThreshold:
 		return stopPlateau

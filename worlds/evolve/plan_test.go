@@ -304,7 +304,7 @@ func (l *testEvolution) run(params string) *testEvolution {
 }
 
 // follow plays a plan to its end.
-func (l *testEvolution) follow(plan world.Plan) *testEvolution {
+func (l *testEvolution) follow(plan world.Stages) *testEvolution {
 	l.t.Helper()
 	l.asked = map[promptAndQuestion]int{}
 	episode := 0

@@ -27,6 +27,7 @@ const (
 	purposeRace       = "race"
 	purposeValidation = "validation"
 	purposeTest       = "test"
+	purposeTransfer   = "transfer"
 )
 
 // trialRecord is the outcome's data of a trial.
@@ -52,13 +53,19 @@ type Result struct {
 	// Length is the mean number of characters of all answers, and CorrectLength that of the right ones.
 	Length        float64 `json:"length"`
 	CorrectLength float64 `json:"correct_length,omitempty"`
+	// Value is how good it was in episodes of a nested plan, and Episodes are these.
+	Value    *float64 `json:"value,omitempty"`
+	Episodes []int    `json:"episodes,omitempty"`
 	// Got is the first wrong answer, and Said is the end of its text.
 	Got  string `json:"got,omitempty"`
 	Said string `json:"said,omitempty"`
 }
 
-// Score returns the share of right answers, and whether there was an answer.
+// Score returns the share of right answers or how good it was, and whether there was an answer.
 func (r Result) Score() (float64, bool) {
+	if r.Value != nil {
+		return *r.Value, true
+	}
 	if r.Asked <= r.Failed {
 		return 0, false
 	}
@@ -103,6 +110,8 @@ func readData[T any](o world.Outcome) (T, bool) {
 
 // Verdict is the result of an evolution.
 type Verdict struct {
+	// Measure is what evolved, if that is not the share of problems that are solved.
+	Measure     *Measured    `json:"measure,omitempty"`
 	Evolution   int          `json:"evolution,omitempty"`
 	Stopped     Stop         `json:"stopped"`
 	Generations []Generation `json:"generations"`
@@ -113,7 +122,9 @@ type Verdict struct {
 	Duplicates  int          `json:"duplicates"`
 
 	Winner *Prompt `json:"winner,omitempty"` // nil if no prompt could be tried
-	Parts  Parts   `json:"parts"`            // of the winner, on the training problems
+	// Texts are the winner's texts by their paths in the nested plan.
+	Texts map[string]string `json:"texts,omitempty"`
+	Parts Parts             `json:"parts"` // of the winner, on the training problems
 	// Lineage is the winner and its ancestors, parents before children.
 	Lineage   []Ancestor `json:"lineage,omitempty"`
 	Operators []Operator `json:"operators,omitempty"`
@@ -124,6 +135,37 @@ type Verdict struct {
 	// P is the probability of such a difference by chance alone, and Method is the test that computed it.
 	P      *float64 `json:"p,omitempty"`
 	Method string   `json:"method,omitempty"`
+	// Transfer is how the winner and the best baseline did on other models.
+	Transfer []Transferred `json:"transfer,omitempty"`
+}
+
+// Transferred is how the winner and the best baseline did on the test problems with another model.
+type Transferred struct {
+	Model    string    `json:"model"`
+	Winner   Estimate  `json:"winner"`
+	Baseline Estimate  `json:"baseline"`
+	Gain     *Estimate `json:"gain,omitempty"`
+}
+
+// Measured is a measure of the nested plan. Nil: the share of problems that are solved.
+type Measured struct {
+	Score world.Measure `json:"score"`
+	Lower bool          `json:"lower,omitempty"` // less is better
+}
+
+func (m *Measured) bounds() world.Bounds {
+	if m == nil {
+		return world.Share()
+	}
+	return m.Score.Bounds
+}
+
+// value returns the value of the measure for a fitness, and the fitness for a value.
+func (m *Measured) value(x float64) float64 {
+	if m != nil && m.Lower {
+		return -x
+	}
+	return x
 }
 
 // Ancestor is a prompt in the lineage of the winner.
@@ -152,12 +194,44 @@ type Tested struct {
 	Failed   int      `json:"failed,omitempty"` // problems without an answer
 }
 
-// Estimate is a number with its interval.
+// Estimate is a number with its interval, which may have no ends: of a measure that can be anything, and was always the same.
 type Estimate struct {
-	Value float64 `json:"value"`
-	Low   float64 `json:"low"`
-	High  float64 `json:"high"`
-	N     int     `json:"n"`
+	Value, Low, High float64
+	N                int
+}
+
+// estimateJSON is an Estimate as JSON, which has no infinite numbers.
+type estimateJSON struct {
+	Value float64  `json:"value"`
+	Low   *float64 `json:"low,omitempty"`
+	High  *float64 `json:"high,omitempty"`
+	N     int      `json:"n"`
+}
+
+// MarshalJSON leaves out an end that is infinite.
+func (e Estimate) MarshalJSON() ([]byte, error) {
+	out := estimateJSON{Value: e.Value, Low: &e.Low, High: &e.High, N: e.N}
+	if math.IsInf(e.Low, -1) {
+		out.Low = nil
+	}
+	if math.IsInf(e.High, 1) {
+		out.High = nil
+	}
+	return json.Marshal(out)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (e *Estimate) UnmarshalJSON(b []byte) error {
+	var in estimateJSON
+	err := json.Unmarshal(b, &in)
+	*e = Estimate{Value: in.Value, Low: math.Inf(-1), High: math.Inf(1), N: in.N}
+	if in.Low != nil {
+		e.Low = *in.Low
+	}
+	if in.High != nil {
+		e.High = *in.High
+	}
+	return err
 }
 
 // confidence is the confidence of the intervals of a verdict.

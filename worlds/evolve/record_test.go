@@ -1,6 +1,8 @@
 package evolve
 
 import (
+	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 )
@@ -33,5 +35,17 @@ func TestFitness(t *testing.T) {
 	}
 	if got := f.Parts([]Result{{Asked: 1, Failed: 1}}, "x"); got != (Parts{}) {
 		t.Errorf("nothing is known: %+v", got)
+	}
+}
+
+// TestEstimateOfAnything: an interval without ends is recorded and read.
+func TestEstimateOfAnything(t *testing.T) {
+	t.Parallel()
+	for _, want := range []Estimate{{1, math.Inf(-1), math.Inf(1), 3}, {1, 0, math.Inf(1), 3}, {0.5, 0.25, 0.75, 9}} {
+		var got struct{ Gain *Estimate }
+		b, err := json.Marshal(map[string]any{"gain": &want})
+		if err != nil || json.Unmarshal(b, &got) != nil || *got.Gain != want {
+			t.Errorf("%s: %+v, want %+v: %v", b, got.Gain, want, err)
+		}
 	}
 }

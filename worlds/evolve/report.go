@@ -1,17 +1,18 @@
 package evolve
 
 import (
+	"bytes"
 	"cmp"
-	"encoding/csv"
 	"encoding/json"
-	"encoding/xml"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"parley/llm"
 	"parley/world"
+	"parley/world/exhibit"
 	"parley/worlds/evolve/genome"
 )
 
@@ -31,6 +32,7 @@ type evolution struct {
 	tests    map[string][]float64 // by entrant: the score of each problem
 	entrants []string
 	verdict  *Verdict
+	measure  *Measured           // of the nested plan; nil: the share of problems that are solved
 	course   []generationFitness // set when all episodes are added
 
 	validating bool // the finalists are being tried
@@ -62,23 +64,48 @@ func (x *report) add(p world.Played) *evolution {
 		e.verdict = &v
 		return e
 	}
+	cell, measure := p.Spec.Cell, (*Measured)(nil)
 	rec, ok := readData[trialRecord](p.Outcome)
+	if r, value, known, nested := nestedTrial(p); nested {
+		rec = trialRecord{Prompt: r.Prompt, Purpose: r.Purpose, Round: r.Round, Baseline: r.Baseline, Calls: 1, Results: []Result{{Asked: 1}}}
+		measure = &Measured{Score: world.Measure{Name: r.Measure}, Lower: r.Lower}
+		if ok, cell = true, r.Cell; known {
+			rec.Results[0].Value = &value
+		}
+	}
 	if !ok {
 		return nil
 	}
 	switch rec.Purpose {
 	case purposeRace:
-		e := x.find(p.Spec.Cell, generationLabel(rec.Generation), rec.Evolution)
+		e := x.find(cell, generationLabel(rec.Generation), rec.Evolution)
+		e.measure = measure
 		e.raced(rec, p)
 		return e
 	case purposeValidation:
-		e := x.find(p.Spec.Cell, validationLabel, rec.Evolution)
+		e := x.find(cell, validationLabel, rec.Evolution)
 		e.validating = true
 		return e
 	case purposeTest:
-		e := x.find(p.Spec.Cell, testLabel(rec.Baseline), rec.Evolution)
+		e := x.find(cell, testLabel(rec.Baseline), rec.Evolution)
+		e.measure = measure
 		e.tested(rec)
 		return e
+	}
+	return nil
+}
+
+// measured returns the measure of the evolutions, if they have one: that of a verdict, which has its bounds, or the name that a trial has.
+func (x *report) measured() *Measured {
+	for _, e := range x.ended() {
+		if e.verdict.Measure != nil {
+			return e.verdict.Measure
+		}
+	}
+	for _, e := range x.all {
+		if e.measure != nil {
+			return e.measure
+		}
 	}
 	return nil
 }
@@ -104,7 +131,7 @@ type spending struct {
 
 func (e *evolution) raced(rec trialRecord, p world.Played) {
 	var how struct{ Fitness Fitness }
-	if json.Unmarshal(p.Spec.Params, &how) != nil {
+	if len(p.Spec.Remark) == 0 && json.Unmarshal(p.Spec.Params, &how) != nil {
 		return
 	}
 	t := e.prompts[rec.ID]
@@ -135,7 +162,7 @@ func (e *evolution) tested(rec trialRecord) {
 	}
 	for _, r := range rec.Results {
 		if s, ok := r.Score(); ok {
-			e.tests[rec.Baseline] = append(e.tests[rec.Baseline], s)
+			e.tests[rec.Baseline] = append(e.tests[rec.Baseline], e.measure.value(s))
 		}
 	}
 }
@@ -185,33 +212,34 @@ func (e *evolution) newPrompts(generation int) []*triedPrompt {
 }
 
 // Exhibits shows the results so far, and then how they were obtained.
-func (x *report) Exhibits() []world.Exhibit {
+func (x *report) Exhibits() []exhibit.Exhibit {
 	if len(x.all) == 0 {
 		return nil
 	}
-	out := x.verdicts()
-	if t := x.tests(); len(t.Rows) > 0 {
-		out = append(out, world.Exhibit{Name: "evolve-test", Title: "The final test", Caption: "The share of test problems that were solved. Evolution never saw them. Many evolutions with the same params are taken together.", Show: t})
-	}
-	out = append(out, x.courses()...)
-	return append(out, x.origins()...)
+	page := &exhibit.Page{Prefix: "evolve-"}
+	x.verdicts(page)
+	page.Add("transfer", "On other models", "The winner and the best baseline on the test problems, with other models. A winner was bred for the model of the first row.", transferTable(x.ended()))
+	page.Add("test", "The final test", "On problems that evolution never saw. Many evolutions with the same params are taken together.", x.tests())
+	x.courses(page)
+	x.origins(page)
+	return page.All
 }
 
 // courses draws the changes from generation to generation.
-func (x *report) courses() []world.Exhibit {
+func (x *report) courses(page *exhibit.Page) {
 	for _, e := range x.all {
 		e.course = e.generations()
 	}
-	out := []world.Exhibit{
-		{Name: "evolve-fitness", Title: "Fitness by generation", Caption: "The best so far is of prompts that have seen all training problems; the mean is of those that were new in a generation. Several evolutions with the same params are one line with a band.", Show: x.curves("fitness", series{"best so far", func(g generationFitness) float64 { return g.best }}, series{"mean of the new", func(g generationFitness) float64 { return g.mean }})},
-		{Name: "evolve-spread", Title: "Spread by generation", Caption: "The fitness of prompts that were new in a generation. Those that fell behind in their race count with the problems they had seen until then, so the lowest and the highest may be luck.", Show: x.curves("fitness", series{"highest of the new", func(g generationFitness) float64 { return g.high }}, series{"median", func(g generationFitness) float64 { return g.median }}, series{"lowest of the new", func(g generationFitness) float64 { return g.low }})},
-		{Name: "evolve-diversity", Title: "Diversity by generation", Caption: "How different the new prompts of a generation are: the mean share of neighbouring words that two of them do not have in common.", Show: x.curves("diversity", series{"diversity", func(g generationFitness) float64 { return g.diversity }})},
-		{Name: "evolve-calls", Title: "Calls of solvers by generation", Show: x.bars("calls", func(s *spending) float64 { return float64(s.calls) })},
-	}
+	page.Add("fitness", "Fitness by generation", "The best so far is of prompts that have seen all training problems; the mean is of those that were new in a generation. Several evolutions with the same params are one line with a band.",
+		x.curves("fitness", series{"best so far", func(g generationFitness) float64 { return g.best }}, series{"mean of the new", func(g generationFitness) float64 { return g.mean }}))
+	page.Add("spread", "Spread by generation", "The fitness of prompts that were new in a generation. Those that fell behind in their race count with the problems they had seen until then, so the lowest and the highest may be luck.",
+		x.curves("fitness", series{"highest of the new", func(g generationFitness) float64 { return g.high }}, series{"median", func(g generationFitness) float64 { return g.median }}, series{"lowest of the new", func(g generationFitness) float64 { return g.low }}))
+	page.Add("diversity", "Diversity by generation", "How different the new prompts of a generation are: the mean share of neighbouring words that two of them do not have in common.",
+		x.curves("diversity", series{"diversity", func(g generationFitness) float64 { return g.diversity }}))
+	page.Add("calls", "Trials by generation", "Calls of solvers, or episodes of the plan that is played.", x.bars("calls", func(s *spending) float64 { return float64(s.calls) }))
 	if x.paid() {
-		out = append(out, world.Exhibit{Name: "evolve-cost", Title: "Cost by generation", Caption: "What the solvers cost, in dollars.", Show: x.bars("dollars", func(s *spending) float64 { return s.cost })})
+		page.Add("cost", "Cost by generation", "What the trials cost, in dollars.", x.bars("dollars", func(s *spending) float64 { return s.cost }))
 	}
-	return out
 }
 
 // paid reports whether a cost was recorded.
@@ -233,24 +261,12 @@ type series struct {
 }
 
 // curves draws each series for each cell, over the evolutions in it.
-func (x *report) curves(y string, lines ...series) world.Curves {
-	c := world.Curves{X: "generation", Y: y}
-	at := map[string]int{}
+func (x *report) curves(y string, lines ...series) exhibit.Curves {
+	c := exhibit.Curves{X: "generation", Y: y}
 	for _, e := range x.all {
 		for g, made := range e.course {
 			for _, l := range lines {
-				name := strings.TrimSpace(e.cell + " " + l.name)
-				i, known := at[name]
-				if !known {
-					i = len(c.Curves)
-					at[name] = i
-					c.Curves = append(c.Curves, world.Curve{Name: name})
-				}
-				drawn := &c.Curves[i]
-				if g == len(drawn.Points) {
-					drawn.Points = append(drawn.Points, world.CurvePoint{X: float64(g), Sample: &world.Sample{}})
-				}
-				drawn.Points[g].Sample.Add(world.Unit{}, l.of(made))
+				c.At(strings.TrimSpace(e.cell+" "+l.name), float64(g), world.Bounds{}).Add(world.Unit{}, l.of(made))
 			}
 		}
 	}
@@ -258,8 +274,8 @@ func (x *report) curves(y string, lines ...series) world.Curves {
 }
 
 // bars draws what generations used.
-func (x *report) bars(y string, of func(*spending) float64) world.Bars {
-	b := world.Bars{X: "generation", Y: y}
+func (x *report) bars(y string, of func(*spending) float64) exhibit.Bars {
+	b := exhibit.Bars{X: "generation", Y: y}
 	last := 0
 	for _, e := range x.all {
 		last = max(last, e.last)
@@ -268,7 +284,7 @@ func (x *report) bars(y string, of func(*spending) float64) world.Bars {
 		b.Labels = append(b.Labels, fmt.Sprint(g))
 	}
 	for _, e := range x.all[:min(len(x.all), maxShown)] {
-		s := world.BarSeries{Name: e.name()}
+		s := exhibit.BarSeries{Name: e.name()}
 		for g := range last + 1 {
 			took := e.spent[g]
 			if took == nil {
@@ -283,8 +299,11 @@ func (x *report) bars(y string, of func(*spending) float64) world.Bars {
 
 // tests returns the shares of the final test by evolution or, if there are many, by cell, where
 // each evolution counts as one.
-func (x *report) tests() world.Estimates {
-	t := world.Estimates{By: []string{"evolution", "prompt"}, What: "share of test problems solved", Share: true}
+func (x *report) tests() exhibit.Estimates {
+	t := exhibit.Estimates{By: []string{"evolution", "prompt"}, What: "share of test problems solved", Share: true}
+	if m := x.measured(); m != nil {
+		t.What, t.Share = m.Score.Name, false
+	}
 	at := map[[2]string]*world.Sample{}
 	for _, e := range x.all {
 		for _, name := range e.entrants {
@@ -294,9 +313,9 @@ func (x *report) tests() world.Estimates {
 			}
 			s := at[labels]
 			if s == nil {
-				s = &world.Sample{}
+				s = &world.Sample{Bounds: x.measured().bounds()}
 				at[labels] = s
-				t.Rows = append(t.Rows, world.Estimated{Labels: labels[:], Sample: s})
+				t.Rows = append(t.Rows, exhibit.Estimated{Labels: labels[:], Sample: s})
 			}
 			if many {
 				s.Add(world.Unit{}, e.tests[name]...)
@@ -308,7 +327,7 @@ func (x *report) tests() world.Estimates {
 		}
 	}
 	if len(x.all) > maxShown {
-		slices.SortStableFunc(t.Rows, func(a, b world.Estimated) int { return strings.Compare(a.Labels[0], b.Labels[0]) })
+		slices.SortStableFunc(t.Rows, func(a, b exhibit.Estimated) int { return strings.Compare(a.Labels[0], b.Labels[0]) })
 	}
 	return t
 }
@@ -322,47 +341,33 @@ func (x *report) ended() []*evolution {
 }
 
 // verdicts shows the verdicts and the best prompts.
-func (x *report) verdicts() []world.Exhibit {
+func (x *report) verdicts(page *exhibit.Page) {
 	ended := x.ended()
-	if len(ended) == 0 {
-		return nil
-	}
-	out := []world.Exhibit{{
-		Name: "evolve-verdict", Title: "Results", Show: verdictTable(ended),
-		Caption: "Winner and baseline are the shares of test problems that they solved; the gain is how many more the winner solved than the best baseline, problem by problem, with its 95% interval; p is how often chance alone makes such a difference.",
-	}}
-	for i, e := range ended {
-		if e.verdict.Winner == nil || i >= maxShown {
-			continue
+	page.Add("verdict", "Results", "Winner and baseline are how they did in the final test: the share of problems that they solved, or the measure that evolved. The gain is how much better the winner did than the best baseline, problem by problem, with its 95% interval; p is how often chance alone makes such a difference.", verdictTable(ended))
+	for i, e := range ended[:min(len(ended), maxShown)] {
+		if e.verdict.Winner != nil {
+			suffix, of := x.apart(ended, i)
+			page.Add("winner"+suffix, "The best prompt"+of, "", exhibit.Text{Body: e.verdict.Winner.Text, Pre: true})
 		}
-		suffix, of := x.apart(ended, i)
-		out = append(out, world.Exhibit{Name: "evolve-winner" + suffix, Title: "The best prompt" + of, Show: world.Text{Body: e.verdict.Winner.Text, Pre: true}})
 	}
-	return out
 }
 
 // origins shows the ancestors of the best prompts, and what they cost.
-func (x *report) origins() []world.Exhibit {
+func (x *report) origins(page *exhibit.Page) {
 	ended := x.ended()
 	if len(ended) == 0 {
-		return nil
+		return
 	}
-	out := []world.Exhibit{
-		{Name: "evolve-savings", Title: "Calls that were not needed", Caption: "Races: calls for prompts that were dropped. Elites: they keep their fitness. Bred again: prompts that existed already and were not tried again. All: the calls for trying every prompt of every generation on every problem.", Show: savingsTable(ended)},
-		{Name: "evolve-operators", Title: "Operators", Caption: "Finished: not dropped in a race. Better: fitter than every parent. A prompt that was crossed and changed counts for both.", Show: operatorTable(ended)},
-	}
-	for i, e := range ended {
-		if e.verdict.Winner == nil || i >= maxShown {
+	page.Add("savings", "Calls that were not needed", "Races: calls for prompts that were dropped. Elites: they keep their fitness. Bred again: prompts that existed already and were not tried again. All: the calls for trying every prompt of every generation on every problem.", savingsTable(ended))
+	page.Add("operators", "Operators", "Finished: not dropped in a race. Better: fitter than every parent. A prompt that was crossed and changed counts for both.", operatorTable(ended))
+	for i, e := range ended[:min(len(ended), maxShown)] {
+		if e.verdict.Winner == nil {
 			continue
 		}
 		suffix, of := x.apart(ended, i)
-		out = append(out,
-			world.Exhibit{Name: "evolve-tree" + suffix, Title: "Ancestors" + of, Caption: "The best prompt is at the bottom, its first parents are above it, and their other parents are beside them. The numbers are those of prompts, with their fitness.", Show: tree(e.verdict.Lineage)},
-			world.Exhibit{Name: "evolve-lineage" + suffix, Title: "Lineage" + of, Caption: "Its ancestors, oldest first. Lines with + are new and lines with - are gone, compared with the first parent.", Show: world.Text{Body: lineageText(e.verdict.Lineage), Pre: true}},
-			world.Exhibit{Name: "evolve-generations" + suffix, Title: "Generations" + of, Caption: "Saved: calls that races saved. Duplicates: prompts that were bred again and not tried again.", Show: e.generationTable()},
-		)
+		page.Add("lineage"+suffix, "Lineage"+of, "Its ancestors, oldest first. Lines with + are new and lines with - are gone, compared with the first parent.", exhibit.Text{Body: lineageText(e.verdict.Lineage), Pre: true})
+		page.Add("generations"+suffix, "Generations"+of, "Saved: calls that races saved. Duplicates: prompts that were bred again and not tried again.", e.generationTable())
 	}
-	return out
 }
 
 // apart returns what distinguishes the exhibits of several evolutions.
@@ -373,8 +378,8 @@ func (x *report) apart(ended []*evolution, i int) (suffix, of string) {
 	return fmt.Sprintf("-%d", i+1), " of " + ended[i].name()
 }
 
-func verdictTable(ended []*evolution) world.Grid {
-	g := world.Grid{Columns: []string{"evolution", "winner", "gain", "p", "best baseline", "baseline", "stopped by", "generations", "prompts", "calls"}}
+func verdictTable(ended []*evolution) exhibit.Grid {
+	g := exhibit.Grid{Columns: []string{"evolution", "winner", "gain", "p", "best baseline", "baseline", "stopped by", "generations", "prompts", "calls"}}
 	for _, e := range ended {
 		v := e.verdict
 		row := []any{e.name(), nil, nil, "–", v.Best, nil, strings.ReplaceAll(string(v.Stopped), "_", " "), max(0, len(v.Generations)-1), v.Prompts, v.Calls}
@@ -398,6 +403,37 @@ func verdictTable(ended []*evolution) world.Grid {
 	return g
 }
 
+// transferTable shows how winners did on other models.
+func transferTable(ended []*evolution) exhibit.Grid {
+	g := exhibit.Grid{Columns: []string{"evolution", "model", "winner", "best baseline", "gain"}}
+	for _, e := range ended {
+		v := e.verdict
+		if len(v.Transfer) == 0 || len(v.Test) == 0 {
+			continue
+		}
+		own := Transferred{Model: "its own", Winner: v.Test[0].Accuracy, Gain: v.Gain}
+		for _, t := range v.Test {
+			if t.Name == v.Best {
+				own.Baseline = t.Accuracy
+			}
+		}
+		for _, t := range append([]Transferred{own}, v.Transfer...) {
+			row := []any{e.name(), t.Model, nil, nil, nil}
+			if t.Winner.N > 0 {
+				row[2] = quantity(t.Winner)
+			}
+			if t.Baseline.N > 0 {
+				row[3] = quantity(t.Baseline)
+			}
+			if t.Gain != nil {
+				row[4] = quantity(*t.Gain)
+			}
+			g.Rows = append(g.Rows, row)
+		}
+	}
+	return g
+}
+
 // quantity returns an estimate as a number with an interval.
 func quantity(e Estimate) any {
 	q := (&world.Sample{Bounds: world.Share()}).Estimate(confidence)
@@ -406,8 +442,8 @@ func quantity(e Estimate) any {
 }
 
 // savingsTable compares the calls with those of trying everything.
-func savingsTable(ended []*evolution) world.Grid {
-	g := world.Grid{Columns: []string{"evolution", "calls in generations", "saved by races", "by elites", "bred again", "all", "made of all, %"}}
+func savingsTable(ended []*evolution) exhibit.Grid {
+	g := exhibit.Grid{Columns: []string{"evolution", "calls in generations", "saved by races", "by elites", "bred again", "all", "made of all, %"}}
 	for _, e := range ended {
 		made, elites, whole := 0, 0, e.wholeTrial()
 		for _, one := range e.verdict.Generations {
@@ -434,7 +470,7 @@ func (e *evolution) wholeTrial() int {
 }
 
 // operatorTable adds up the operators of evolutions.
-func operatorTable(ended []*evolution) world.Grid {
+func operatorTable(ended []*evolution) exhibit.Grid {
 	var all []Operator
 	for _, e := range ended {
 		for _, o := range e.verdict.Operators {
@@ -448,38 +484,25 @@ func operatorTable(ended []*evolution) world.Grid {
 			all[i].Better += o.Better
 		}
 	}
-	return operatorGrid(all)
-}
-
-func operatorGrid(all []Operator) world.Grid {
-	g := world.Grid{Columns: []string{"operator", "made", "finished", "better", "share better"}}
+	g := exhibit.Grid{Columns: []string{"operator", "made", "finished", "better", "share better"}}
 	for _, o := range all {
 		g.Rows = append(g.Rows, []any{o.Name, o.Made, o.Finished, o.Better, threeDecimals(float64(o.Better) / float64(max(1, o.Made)))})
 	}
 	return g
 }
 
-// generationTable lists generations.
-func generationTable(all []Generation) world.Grid {
-	g := world.Grid{Columns: []string{"generation", "best", "mean", "worst", "accuracy of the best", "diversity", "prompts", "new", "dropped", "duplicates", "calls", "saved", "breedings", "crossover rate", "mutation rate"}}
-	for _, x := range all {
-		g.Rows = append(g.Rows, []any{
-			x.Number, threeDecimals(x.Best), threeDecimals(x.Mean), threeDecimals(x.Worst), threeDecimals(x.Accuracy), threeDecimals(x.Diversity), x.Prompts, x.New, x.Dropped, x.Duplicates, x.Calls, x.Saved, x.Bred, threeDecimals(x.CrossoverRate), threeDecimals(x.MutationRate),
-		})
-	}
-	return g
-}
-
 // generationTable lists generations with their tokens and cost.
-func (e *evolution) generationTable() world.Grid {
-	g := generationTable(e.verdict.Generations)
-	g.Columns = append(g.Columns, "tokens", "cost")
-	for i, x := range e.verdict.Generations {
-		tokens, cost := 0, 0.0
-		if s := e.spent[x.Number]; s != nil {
-			tokens, cost = s.tokens, s.cost
+func (e *evolution) generationTable() exhibit.Grid {
+	g := exhibit.Grid{Columns: []string{"generation", "best", "mean", "worst", "accuracy of the best", "diversity", "prompts", "new", "dropped", "duplicates", "calls", "saved", "breedings", "crossover rate", "mutation rate", "tokens", "cost"}}
+	for _, x := range e.verdict.Generations {
+		s := e.spent[x.Number]
+		if s == nil {
+			s = &spending{}
 		}
-		g.Rows[i] = append(g.Rows[i], tokens, cost)
+		g.Rows = append(g.Rows, []any{
+			x.Number, threeDecimals(x.Best), threeDecimals(x.Mean), threeDecimals(x.Worst), threeDecimals(x.Accuracy), threeDecimals(x.Diversity), x.Prompts, x.New, x.Dropped, x.Duplicates, x.Calls, x.Saved, x.Bred,
+			threeDecimals(x.CrossoverRate), threeDecimals(x.MutationRate), s.tokens, s.cost,
+		})
 	}
 	return g
 }
@@ -518,44 +541,6 @@ func ancestorText(a *Ancestor) string {
 	return "  " + strings.ReplaceAll(a.Text, "\n", "\n  ") + "\n"
 }
 
-// The sizes of the tree of a winner, in pixels. It is narrow enough for a phone.
-const (
-	treeWidth, treeRow             = 400, 46
-	trunkAt, branchAt              = 16, 236
-	maxTreeRows, treeDot, treeText = 40, 6, 13
-)
-
-// tree draws the ancestors of a winner: its first parents from top to bottom, and
-// their other parents beside them.
-func tree(line []Ancestor) world.Figure {
-	trunk := trunkOf(line)
-	if len(trunk) == 0 {
-		return world.Figure{}
-	}
-	cut := max(0, len(trunk)-maxTreeRows)
-	trunk = trunk[cut:]
-	var b strings.Builder
-	height := treeRow*len(trunk) + 8
-	fmt.Fprintf(&b, `<svg viewBox="0 0 %d %d" width="%d" height="%d" font-size="%d" font-family="sans-serif" fill="currentColor">`, treeWidth, height, treeWidth, height, treeText)
-	for i, a := range trunk {
-		y := treeRow*i + treeRow/2
-		if i > 0 {
-			drawEdge(&b, trunkAt, y-treeRow, trunkAt, y)
-			for _, id := range a.Parents[min(1, len(a.Parents)):] {
-				k := slices.IndexFunc(line, func(x Ancestor) bool { return x.ID == id })
-				if k < 0 || slices.ContainsFunc(trunk, func(x *Ancestor) bool { return x.ID == id }) {
-					continue // in the trunk itself: the label says so
-				}
-				drawEdge(&b, branchAt, y-treeRow, trunkAt, y)
-				drawNode(&b, branchAt, y-treeRow, &line[k], false)
-			}
-		}
-		drawNode(&b, trunkAt, y, a, i == len(trunk)-1)
-	}
-	b.WriteString("</svg>")
-	return world.Figure{SVG: b.String(), Alt: treeWords(trunk, cut)}
-}
-
 // trunkOf returns the first parents of the winner, oldest first.
 func trunkOf(line []Ancestor) []*Ancestor {
 	var trunk []*Ancestor
@@ -571,104 +556,102 @@ func trunkOf(line []Ancestor) []*Ancestor {
 	return trunk
 }
 
-func drawEdge(b *strings.Builder, fromX, fromY, toX, toY int) {
-	middle := (fromY + toY) / 2
-	fmt.Fprintf(b, `<path d="M%d %dC%d %d %d %d %d %d" fill="none" stroke="currentColor" stroke-opacity="0.35" stroke-width="1.5"/>`, fromX, fromY, fromX, middle, toX, middle, toX, toY)
-}
-
-// drawNode draws a prompt: its number, its fitness, and how it was bred.
-func drawNode(b *strings.Builder, x, y int, a *Ancestor, winner bool) {
-	weight, fill := "normal", "0.5"
-	if winner {
-		weight, fill = "bold", "1"
-	}
-	fmt.Fprintf(b, `<circle cx="%d" cy="%d" r="%d" fill-opacity="%s"/>`, x, y, treeDot, fill)
-	fmt.Fprintf(b, `<text x="%d" y="%d" font-weight="%s">%d: %.3f, generation %d</text>`, x+2*treeDot, y, weight, a.ID, a.Fitness, a.Generation)
-	fmt.Fprintf(b, `<text x="%d" y="%d" font-size="%d" fill-opacity="0.7">`, x+2*treeDot, y+treeText+1, treeText-2)
-	_ = xml.EscapeText(b, []byte(a.Operator)) // a strings.Builder takes everything
-	b.WriteString("</text>")
-}
-
-func treeWords(trunk []*Ancestor, cut int) string {
-	var words []string
-	for _, a := range trunk {
-		words = append(words, fmt.Sprintf("prompt %d of generation %d by %s, fitness %.3f", a.ID, a.Generation, a.Operator, a.Fitness))
-	}
-	if cut > 0 {
-		words = slices.Insert(words, 0, fmt.Sprintf("%d more", cut))
-	}
-	return "From top to bottom: " + strings.Join(words, "; ") + "."
-}
-
-// verdictFiles returns the files of an evolution from its verdict: the best prompt as text, the same with its data, its
-// lineage, and tables. Other episodes have no files.
-func verdictFiles(p world.Played) map[string]string {
+// verdictFiles returns the files of an evolution from its verdict: the best prompt as text, the plan with the best texts if they are of
+// another plan, both with data, and the lineage. Other episodes have no files. The report has the tables.
+func verdictFiles(plan json.RawMessage, p world.Played) map[string]string {
 	v, ok := readData[Verdict](p.Outcome)
-	if !ok || v.Stopped == "" {
+	if !ok || v.Stopped == "" || v.Winner == nil {
 		return nil
 	}
-	all := map[string]string{
-		"generations.csv": csvOf(generationTable(v.Generations)),
-		"operators.csv":   csvOf(operatorGrid(v.Operators)),
+	all := map[string]string{"lineage.md": lineageMarkdown(&v)}
+	if len(v.Texts) < 2 {
+		all["best.txt"] = v.Winner.Text + "\n"
 	}
-	if v.Winner == nil {
-		return all
+	if best := winningPlan(plan, v.Texts); best != "" {
+		all["best.yaml"] = best
 	}
-	all["best.txt"] = v.Winner.Text + "\n"
-	all["lineage.md"] = lineageMarkdown(&v)
-	all["test.csv"] = csvOf(testGrid(v.Test))
 	if b, err := json.MarshalIndent(newBestPrompt(&v), "", "  "); err == nil {
 		all["best.json"] = string(b) + "\n"
 	}
 	return all
 }
 
+// winningPlan returns the nested plan with other texts, as a plan file: JSON is YAML. It is empty if there is no such plan.
+func winningPlan(plan json.RawMessage, texts map[string]string) string {
+	var outer struct {
+		Params struct{ Nested *world.NestedPlan }
+	}
+	if json.Unmarshal(plan, &outer) != nil || outer.Params.Nested == nil {
+		return ""
+	}
+	var inner map[string]any
+	in := json.NewDecoder(bytes.NewReader(outer.Params.Nested.Plan))
+	in.UseNumber() // a seed may have more digits than a float
+	if in.Decode(&inner) != nil {
+		return ""
+	}
+	inner["loaded"] = true
+	delete(inner, "out")
+	agents, _ := inner["agents"].(map[string]any)
+	for name, agent := range agents {
+		if agent, ok := agent.(map[string]any); ok {
+			if text, changed := texts[systemPath(name)]; changed {
+				agent["system"] = text
+			}
+		}
+	}
+	inner["params"] = eachText(inner["params"], "params", "", func(t planText) (string, bool) {
+		for path, text := range texts {
+			if names(path, t.path) {
+				return text, true
+			}
+		}
+		return "", false
+	})
+	var b strings.Builder
+	out := json.NewEncoder(&b)
+	out.SetIndent("", "  ")
+	out.SetEscapeHTML(false)
+	if err := out.Encode(inner); err != nil {
+		return "" // not reached: it was JSON
+	}
+	return fmt.Sprintf("# %q with the texts that won. loaded: its params have what was in the files that they name, and no file is read.\n%s", outer.Params.Nested.File, escaped(b.String()))
+}
+
+// escaped escapes the characters in JSON that may not stand in YAML.
+func escaped(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if r == '\n' || strconv.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			fmt.Fprintf(&b, `\U%08x`, r)
+		}
+	}
+	return b.String()
+}
+
 // bestPrompt has the data of the best prompt.
 type bestPrompt struct {
-	Prompt      string     `json:"prompt"`
-	Stopped     Stop       `json:"stopped"`
-	Generations int        `json:"generations"`
-	Calls       int        `json:"calls"`
-	Train       Parts      `json:"train"`
-	Test        []Tested   `json:"test"`
-	Baseline    string     `json:"best_baseline"`
-	Gain        *Estimate  `json:"gain"`
-	P           *float64   `json:"p"`
-	Method      string     `json:"method,omitempty"`
-	Lineage     []Ancestor `json:"lineage"`
+	Prompt      string            `json:"prompt"`
+	Texts       map[string]string `json:"texts,omitempty"`
+	Stopped     Stop              `json:"stopped"`
+	Generations int               `json:"generations"`
+	Calls       int               `json:"calls"`
+	Train       Parts             `json:"train"`
+	Test        []Tested          `json:"test"`
+	Baseline    string            `json:"best_baseline"`
+	Gain        *Estimate         `json:"gain"`
+	P           *float64          `json:"p"`
+	Method      string            `json:"method,omitempty"`
+	Lineage     []Ancestor        `json:"lineage"`
 }
 
 func newBestPrompt(v *Verdict) bestPrompt {
 	return bestPrompt{
-		Prompt: v.Winner.Text, Stopped: v.Stopped, Generations: max(0, len(v.Generations)-1), Calls: v.Calls,
+		Prompt: v.Winner.Text, Texts: v.Texts, Stopped: v.Stopped, Generations: max(0, len(v.Generations)-1), Calls: v.Calls,
 		Train: v.Parts, Test: v.Test, Baseline: v.Best, Gain: v.Gain, P: v.P, Method: v.Method, Lineage: v.Lineage,
 	}
-}
-
-// testGrid returns the final test, with a row for each prompt.
-func testGrid(all []Tested) world.Grid {
-	g := world.Grid{Columns: []string{"prompt", "id", "solves", "from", "to", "problems", "failed"}}
-	for _, t := range all {
-		a := t.Accuracy
-		g.Rows = append(g.Rows, []any{t.Name, t.Prompt, a.Value, a.Low, a.High, a.N, t.Failed})
-	}
-	return g
-}
-
-// csvOf writes a table as CSV. The export guards cells that a spreadsheet would read as formulas.
-func csvOf(g world.Grid) string {
-	var b strings.Builder
-	w := csv.NewWriter(&b)
-	_ = w.Write(g.Columns) // a strings.Builder takes everything
-	for _, row := range g.Rows {
-		cells := make([]string, len(row))
-		for i, cell := range row {
-			cells[i] = fmt.Sprint(cell)
-		}
-		_ = w.Write(cells)
-	}
-	w.Flush()
-	return b.String()
 }
 
 // lineageMarkdown writes the lineage of the best prompt.
@@ -676,13 +659,13 @@ func lineageMarkdown(v *Verdict) string {
 	var b strings.Builder
 	b.WriteString("# The lineage of the best prompt\n\nIts ancestors, oldest first. Lines with + are new and lines with - are gone, compared with the first parent.\n")
 	for _, a := range v.Lineage {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n", world.Markdown(strings.Join(strings.Fields(ancestorTitle(&a)), " ")), indented(ancestorText(&a)))
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", exhibit.Markdown(strings.Join(strings.Fields(ancestorTitle(&a)), " ")), indented(ancestorText(&a)))
 	}
 	return b.String()
 }
 
 // indented returns a code block that nothing within it can end, with hidden characters made visible.
 func indented(text string) string {
-	text = world.Visible(strings.ReplaceAll(text, "\r\n", "\n"))
+	text = exhibit.Visible(strings.ReplaceAll(text, "\r\n", "\n"))
 	return "    " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ")
 }

@@ -1,24 +1,24 @@
 package evolve
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
 
 	"parley/world"
+	"parley/world/exhibit"
 )
 
 // exhibits returns the exhibits of a run.
-func exhibits(stages [][]world.Played) map[string]world.Exhibit {
+func exhibits(stages [][]world.Played) map[string]exhibit.Exhibit {
 	x := definition{}.Exhibitor()
 	for _, stage := range stages {
 		for _, p := range stage {
 			x.Add(p)
 		}
 	}
-	all := map[string]world.Exhibit{}
+	all := map[string]exhibit.Exhibit{}
 	for _, e := range x.Exhibits() {
 		all[e.Name] = e
 	}
@@ -30,7 +30,7 @@ func TestExhibits(t *testing.T) {
 	l := (&testEvolution{t: t, seed: 5}).run(joinParams(smallParams, modelOperators))
 	v := l.verdict
 	all := exhibits(l.stages)
-	curves, _ := all["evolve-fitness"].Show.(world.Curves)
+	curves, _ := all["evolve-fitness"].Show.(exhibit.Curves)
 	if len(curves.Curves) != 2 || len(curves.Curves[0].Points) != len(v.Generations) {
 		t.Fatalf("%+v", curves)
 	}
@@ -38,24 +38,24 @@ func TestExhibits(t *testing.T) {
 	if best := v.Generations[len(v.Generations)-1].Best; last != best {
 		t.Errorf("the best so far is drawn at %v, and is %v", last, best)
 	}
-	tests, _ := all["evolve-test"].Show.(world.Estimates)
+	tests, _ := all["evolve-test"].Show.(exhibit.Estimates)
 	for i, row := range tests.Rows {
 		if got := row.Sample.Estimate(0.95).Value; row.Labels[1] != v.Test[i].Name || got != v.Test[i].Accuracy.Value {
 			t.Errorf("%v: %v, and the verdict says %+v", row.Labels, got, v.Test[i])
 		}
 	}
-	bars, _ := all["evolve-calls"].Show.(world.Bars)
+	bars, _ := all["evolve-calls"].Show.(exhibit.Bars)
 	for i, g := range v.Generations {
 		if int(bars.Series[0].Values[i]) != g.Calls {
 			t.Errorf("generation %d: %v calls are drawn, %d were made", i, bars.Series[0].Values[i], g.Calls)
 		}
 	}
-	winner, _ := all["evolve-winner"].Show.(world.Text)
-	lineage, _ := all["evolve-lineage"].Show.(world.Text)
+	winner, _ := all["evolve-winner"].Show.(exhibit.Text)
+	lineage, _ := all["evolve-lineage"].Show.(exhibit.Text)
 	if winner.Body != v.Winner.Text || !strings.Contains(lineage.Body, "by seed") || len(tests.Rows) != len(v.Test) {
 		t.Errorf("%q, %q", winner.Body, lineage.Body)
 	}
-	for _, name := range []string{"evolve-diversity", "evolve-spread", "evolve-verdict", "evolve-operators", "evolve-tree", "evolve-generations"} {
+	for _, name := range []string{"evolve-diversity", "evolve-spread", "evolve-verdict", "evolve-operators", "evolve-generations"} {
 		if all[name].Show == nil {
 			t.Errorf("%s is missing", name)
 		}
@@ -108,12 +108,12 @@ func TestSeveralEvolutions(t *testing.T) {
 		}
 	}
 	all := exhibits(stages)
-	curves, _ := all["evolve-fitness"].Show.(world.Curves)
-	verdicts, _ := all["evolve-verdict"].Show.(world.Grid)
+	curves, _ := all["evolve-fitness"].Show.(exhibit.Curves)
+	verdicts, _ := all["evolve-verdict"].Show.(exhibit.Grid)
 	if len(curves.Curves) != 4 || curves.Curves[0].Points[0].Sample.Episodes() != 3 || len(verdicts.Rows) != 6 || verdicts.Rows[2][0] != "a #2" {
 		t.Errorf("%d curves, %v", len(curves.Curves), verdicts.Rows)
 	}
-	tests, _ := all["evolve-test"].Show.(world.Estimates)
+	tests, _ := all["evolve-test"].Show.(exhibit.Estimates)
 	if first := tests.Rows[0]; !slices.Equal(first.Labels, []string{"a", "winner"}) || first.Sample.Episodes() != 3 || tests.Rows[len(tests.Rows)-1].Labels[0] != "b" {
 		t.Errorf("%+v", tests.Rows)
 	}
@@ -134,15 +134,15 @@ func TestExhibitsOfSpending(t *testing.T) {
 		}
 	}
 	all := exhibits(l.stages)
-	bars, _ := all["evolve-cost"].Show.(world.Bars)
-	table, _ := all["evolve-generations"].Show.(world.Grid)
+	bars, _ := all["evolve-cost"].Show.(exhibit.Bars)
+	table, _ := all["evolve-generations"].Show.(exhibit.Grid)
 	for g := range l.verdict.Generations {
 		row := table.Rows[g]
 		if bars.Y != "dollars" || bars.Series[0].Values[g] != cost[g] || row[len(row)-1] != cost[g] || row[len(row)-2].(int) <= 0 {
 			t.Errorf("generation %d: %v dollars are drawn, %v, want %v", g, bars.Series[0].Values[g], row, cost[g])
 		}
 	}
-	savings, _ := all["evolve-savings"].Show.(world.Grid)
+	savings, _ := all["evolve-savings"].Show.(exhibit.Grid)
 	row, prompts := savings.Rows[0], 0
 	for _, g := range l.verdict.Generations {
 		prompts += g.Prompts
@@ -152,9 +152,8 @@ func TestExhibitsOfSpending(t *testing.T) {
 	}
 }
 
-// TestTree checks that the first parents are the trunk, that other parents are drawn beside it, and that a lineage of
-// any shape is drawn.
-func TestTree(t *testing.T) {
+// TestTrunk checks that the first parents are the trunk, whatever the lineage is.
+func TestTrunk(t *testing.T) {
 	t.Parallel()
 	at := func(id int, parents ...int) Ancestor {
 		return Ancestor{Prompt: Prompt{ID: id, Parents: parents, Operator: "a<b&c"}}
@@ -167,19 +166,8 @@ func TestTree(t *testing.T) {
 	if !slices.Equal(ids, []int{0, 4, 7, 9}) {
 		t.Errorf("trunk %v", ids)
 	}
-	svg := tree(line).SVG
-	if n := strings.Count(svg, "<circle"); n != 4+2 || !strings.Contains(svg, "a&lt;b&amp;c") {
-		t.Errorf("%d prompts are drawn, want 6: %s", n, svg)
-	}
-	long := []Ancestor{at(0)}
-	for i := 1; i < 200; i++ {
-		long = append(long, at(i, i-1))
-	}
-	if f := tree(long); strings.Count(f.SVG, "<circle") != maxTreeRows || !strings.Contains(f.Alt, "160 more") {
-		t.Error(f.Alt)
-	}
 	for _, odd := range [][]Ancestor{nil, {at(3, 3)}, {at(1, 2), at(2, 1)}, {at(5, 77, -1)}} {
-		tree(odd)
+		trunkOf(odd)
 	}
 }
 
@@ -210,10 +198,10 @@ func TestStoryOfChanges(t *testing.T) {
 		"":                             "",
 	} {
 		s := &storyBuilder{}
-		s.frame("x")
+		s.Begin("x")
 		s.changes(diff)
 		var got []string
-		for _, l := range s.frames[0].Lines {
+		for _, l := range s.Frames[0].Lines {
 			got = append(got, l.Who+": "+l.Text)
 		}
 		if text := strings.Join(got, ", "); text != want {
@@ -234,7 +222,7 @@ func TestFilesOfAVerdict(t *testing.T) {
 	var all map[string]string
 	for i, stage := range l.stages {
 		for _, p := range stage {
-			if all = (definition{}).Files(p, nil); (len(all) > 0) != (i == len(l.stages)-1) {
+			if all = (definition{}).Files(nil, p, nil); (len(all) > 0) != (i == len(l.stages)-1) {
 				t.Fatalf("stage %d: %v", i, all)
 			}
 		}
@@ -253,25 +241,33 @@ func TestFilesOfAVerdict(t *testing.T) {
 	if text := all["lineage.md"]; !strings.Contains(text, "by seed: fitness ") || !strings.Contains(text, "\n    + ") {
 		t.Error(text)
 	}
-	for name, n := range map[string]int{"generations.csv": len(v.Generations), "operators.csv": len(v.Operators), "test.csv": len(v.Test)} {
-		rows, err := csv.NewReader(strings.NewReader(all[name])).ReadAll()
-		if err != nil || len(rows) != n+1 {
-			t.Errorf("%s: %d rows, want %d; %v", name, len(rows), n+1, err)
-		}
-	}
 }
 
-// TestFilesOfAnything checks that a verdict without a winner has its tables, and that
+// TestFilesOfAnything checks that a verdict without a winner has no files, and that
 // hostile data causes no panic.
 func TestFilesOfAnything(t *testing.T) {
 	t.Parallel()
 	of := func(data string) map[string]string {
-		return definition{}.Files(world.Played{Outcome: world.Outcome{Data: json.RawMessage(data)}}, nil)
+		return definition{}.Files(nil, world.Played{Outcome: world.Outcome{Data: json.RawMessage(data)}}, nil)
 	}
-	if all := of(`{"stopped":"failures"}`); len(all) != 2 {
+	if all := of(`{"stopped":"failures"}`); len(all) != 0 {
 		t.Error(all)
 	}
 	for _, data := range []string{``, `null`, `[]`, `{"stopped":"x","winner":{"text":"a"},"lineage":[{"id":3,"parents":[3]},{"id":-1,"parents":[9,9]}],"generations":[{}]}`} {
 		of(data)
+	}
+}
+
+// TestBoundsOfAMeasure: the final test knows the bounds of what evolved, as the verdict does, so both show one interval.
+func TestBoundsOfAMeasure(t *testing.T) {
+	t.Parallel()
+	m := &Measured{Score: world.Measure{Name: "points", Bounds: world.Bounds{Low: -2, High: 3}}}
+	x := &report{all: []*evolution{{
+		measure: &Measured{Score: world.Measure{Name: "points"}}, verdict: &Verdict{Stopped: stopGenerations, Measure: m},
+		entrants: []string{winnerName}, tests: map[string][]float64{winnerName: {3, -2, 1}},
+	}}}
+	rows := x.tests().Rows
+	if len(rows) != 1 || rows[0].Sample.Bounds != m.Score.Bounds {
+		t.Errorf("%+v", rows)
 	}
 }

@@ -175,6 +175,10 @@ const (
 	promptFormat   = "<prompt number=%q>\n%s\n</prompt>"
 	answeredFormat = "<problem>\n%s\n</problem>\n<expected>%s</expected>\n<response>\n%s\n</response>"
 	caseFormat     = "<case>\n" + answeredFormat + "\n</case>"
+	// gameBegins begins what the breeder is told about a text of a nested plan.
+	gameBegins = "A text, "
+	// episodeFormat has the result of an episode of a nested plan, and what happened in it.
+	episodeFormat = "<episode result=%q>\n%s\n</episode>"
 )
 
 var (
@@ -223,13 +227,17 @@ func breedPrompt(model, text string, seed uint64) (string, bool) {
 			}
 		}
 	}
+	all := advice()
+	if strings.HasPrefix(text, gameBegins) {
+		all = manners()
+	}
 	tries := 1
-	if caseRE.MatchString(text) {
+	if caseRE.MatchString(text) || strings.Contains(text, "<episode result=") {
 		tries = 3
 	}
 	best, highest := "", -1e9
 	for range tries {
-		advice := d.Pick(advice()...)
+		advice := d.Pick(all...)
 		if worth := adviceWeight(model, advice); worth > highest && !strings.Contains(strings.Join(lines, "\n"), advice) {
 			best, highest = advice, worth
 		}
@@ -259,6 +267,14 @@ func advice() []string {
 		"Restate the question first.", "Set up an equation.", "Roughly estimate what should come out.", "Leave irrelevant details aside.",
 		"Deal with events in order.", "Note the total after each event.", "Work like an expert.", "Compare it with an example you know.",
 		"Trust yourself.", "Enjoy the problem.", "Write clearly.", "Put the result after #### on the last line.",
+	}
+}
+
+// manners are sentences for texts of nested plans. What they do there is up to the stand-in of that kind.
+func manners() []string {
+	return []string{
+		"Be careful with what you say.", "Stay guarded.", "Be quiet about yourself.", "Be wary of questions.", "Be honest.", "Be bold.", "Hurry.",
+		"Be friendly.", "Ask many questions.", "Keep your answers short.", "Listen first.", "Speak openly.",
 	}
 }
 

@@ -60,8 +60,8 @@ func (s *status) Line() []string {
 	case 1:
 		return s.all[0].line(s.generations)
 	}
-	winners, best := world.Sample{Bounds: world.Share()}, world.Sample{}
-	gains := world.Sample{Bounds: world.Share().Difference()}
+	winners, best := world.Sample{Bounds: s.measured().bounds()}, world.Sample{}
+	gains := world.Sample{Bounds: s.measured().bounds().Difference()}
 	low, high, ended := math.MaxInt, 0, 0
 	for _, e := range s.all {
 		low, high = min(low, e.last), max(high, e.last)
@@ -85,7 +85,7 @@ func (s *status) Line() []string {
 	}
 	line := []string{fmt.Sprintf("%d evolutions", ended)}
 	if winners.Episodes() > 0 {
-		line = append(line, "the winners solve "+meanOf(&winners)+" of the test problems")
+		line = append(line, s.measured().result("the winners", meanOf(&winners)))
 	}
 	if gains.Episodes() > 0 {
 		q := gains.Estimate(confidence)
@@ -122,7 +122,7 @@ func (e *evolution) line(generations int) []string {
 		line = append(line, "validation")
 	}
 	if best := e.best(); best != nil {
-		line = append(line, "best "+best.fitnessText())
+		line = append(line, "best "+best.fitnessText(e.measure))
 	}
 	const enough = 64 // for the diversity, which is computed several times a second
 	var fitness []float64
@@ -137,11 +137,11 @@ func (e *evolution) line(generations int) []string {
 }
 
 // fitnessText describes the fitness of a prompt, with the interval of the share of problems it solves.
-func (t *triedPrompt) fitnessText() string {
-	solved := world.Sample{Bounds: world.Share()}
+func (t *triedPrompt) fitnessText(m *Measured) string {
+	solved := world.Sample{Bounds: m.bounds()}
 	for _, r := range t.results {
 		if x, ok := r.Score(); ok {
-			solved.Add(world.Unit{}, x)
+			solved.Add(world.Unit{}, m.value(x))
 		}
 	}
 	share := solved.Estimate(confidence)
@@ -149,7 +149,7 @@ func (t *triedPrompt) fitnessText() string {
 	switch {
 	case !share.Known():
 		return "not known"
-	case math.Abs(share.Value-t.fitness) < 1e-9:
+	case math.Abs(m.value(share.Value)-t.fitness) < 1e-9:
 		return solves
 	}
 	return fmt.Sprintf("%.2f, which solves %s", t.fitness, solves)
@@ -169,6 +169,18 @@ func estimateText(e Estimate) string {
 	return e.String()
 }
 
+// result describes how one or several prompts did in the final test.
+func (m *Measured) result(who, value string) string {
+	verb := "solves"
+	if strings.HasSuffix(who, "s") {
+		verb = "solve"
+	}
+	if m == nil {
+		return fmt.Sprintf("%s %s %s of the test problems", who, verb, value)
+	}
+	return fmt.Sprintf("%s in the test of %s: %s", m.Score.Name, who, value)
+}
+
 // gainText describes a gain over the best baseline.
 func gainText(e Estimate) string {
 	word := "more"
@@ -184,7 +196,7 @@ func verdictLine(v *Verdict) []string {
 	if len(v.Test) == 0 || v.Winner == nil {
 		return line
 	}
-	line = append(line, fmt.Sprintf("the best prompt solves %v of the test problems", v.Test[0].Accuracy))
+	line = append(line, v.Measure.result("the best prompt", v.Test[0].Accuracy.String()))
 	switch g := v.Gain; {
 	case g == nil:
 		line = append(line, "no more than it began with")

@@ -65,7 +65,7 @@ func TestStatusOfWeights(t *testing.T) {
 func TestStatusOfSeveral(t *testing.T) {
 	t.Parallel()
 	s := definition{}.Status(paramsOf(t, joinParams(smallParams)))
-	var plans []world.Plan
+	var plans []world.Stages
 	for deal := range 3 {
 		p, err := definition{}.Plan(paramsOf(t, joinParams(smallParams, `"target_fitness": 0`)), world.Spec{Deal: deal}, 1)
 		if err != nil {

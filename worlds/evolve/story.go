@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"parley/world"
+	"parley/world/exhibit"
 	"parley/worlds/evolve/genome"
 	"parley/worlds/evolve/problem"
 )
@@ -19,7 +20,7 @@ const (
 
 // story describes an episode of an evolution: how the winner came about, step by step, how a prompt was bred, or how it did
 // on each problem. The data may be of any form: a run file may come from anywhere.
-func story(p world.Played, entries []world.TranscriptEntry) []world.Exhibit {
+func story(p world.Played, entries []world.TranscriptEntry) []exhibit.Exhibit {
 	var params struct {
 		Episode struct {
 			Trial *struct {
@@ -48,27 +49,20 @@ func story(p world.Played, entries []world.TranscriptEntry) []world.Exhibit {
 		s.verdict(p)
 	}
 	if p.Outcome.Failed != "" {
-		s.frame("The end")
+		s.Begin("The end")
 		s.say("", "failed: "+p.Outcome.Failed)
 	}
-	if len(s.frames) == 0 {
-		return nil
-	}
-	return []world.Exhibit{{Name: "evolve-story", Title: title, Show: world.Replay{Frames: s.frames}}}
+	page := exhibit.Page{}
+	page.Add("evolve-story", title, "", s.Replay)
+	return page.All
 }
 
 // storyBuilder builds a story.
-type storyBuilder struct{ frames []world.Frame }
-
-func (s *storyBuilder) frame(format string, args ...any) {
-	s.frames = append(s.frames, world.Frame{Title: fmt.Sprintf(format, args...)})
-}
+type storyBuilder struct{ exhibit.Replay }
 
 // say adds a line to the last frame.
 func (s *storyBuilder) say(who, text string) {
-	text = world.Shorten(strings.TrimRight(text, "\n "), maxStoryText)
-	last := &s.frames[len(s.frames)-1]
-	last.Lines = append(last.Lines, world.FrameLine{Who: who, Text: text})
+	s.Say(exhibit.FrameLine{Who: who, Text: exhibit.Shorten(strings.TrimRight(text, "\n "), maxStoryText)})
 }
 
 // verdict follows the first parents of the winner from the oldest on, and ends with the final test.
@@ -78,7 +72,7 @@ func (s *storyBuilder) verdict(p world.Played) {
 		return
 	}
 	for i, a := range trunkOf(v.Lineage) {
-		s.frame("Generation %d: prompt %d", a.Generation, a.ID)
+		s.Begin("Generation %d: prompt %d", a.Generation, a.ID)
 		s.say("", fmt.Sprintf("%s: fitness %.3f, accuracy %.3f", origin(&a.Prompt), a.Fitness, a.Accuracy))
 		if i == 0 || a.Diff == "" {
 			s.say("prompt", a.Text)
@@ -89,13 +83,13 @@ func (s *storyBuilder) verdict(p world.Played) {
 	if v.Winner == nil {
 		return
 	}
-	s.frame("The winner: prompt %d", v.Winner.ID)
+	s.Begin("The winner: prompt %d", v.Winner.ID)
 	s.say("prompt", v.Winner.Text)
 	s.say("", fmt.Sprintf("%d prompts in %d generations, stopped by %s.", v.Prompts, max(0, len(v.Generations)-1), strings.ReplaceAll(string(v.Stopped), "_", " ")))
 	if len(v.Test) == 0 {
 		return
 	}
-	s.frame("The final test")
+	s.Begin("The final test")
 	for _, t := range v.Test {
 		if t.Accuracy.N > 0 {
 			s.say("", fmt.Sprintf("%s (prompt %d): accuracy %s over %d problems.", t.Name, t.Prompt, t.Accuracy, t.Accuracy.N))
@@ -156,14 +150,14 @@ func operatorNames(by string) string { return strings.NewReplacer("_", " ", "+",
 // breeding shows the parents of a prompt, and what changed.
 func (s *storyBuilder) breeding(p world.Played, parents []Prompt) {
 	for _, parent := range parents {
-		s.frame("Prompt %d, a parent", parent.ID)
+		s.Begin("Prompt %d, a parent", parent.ID)
 		s.say("prompt", parent.Text)
 	}
 	b, ok := readData[breedingRecord](p.Outcome)
 	if !ok || b.Text == "" {
 		return
 	}
-	s.frame("The new prompt, by %s", operatorNames(b.Operator))
+	s.Begin("The new prompt, by %s", operatorNames(b.Operator))
 	s.say("prompt", b.Text)
 	if len(parents) > 0 {
 		s.changes(genome.Diff(genome.Parse(parents[0].Text), genome.Parse(b.Text)))
@@ -176,7 +170,7 @@ func (s *storyBuilder) trial(p world.Played, problems []problem.Problem, entries
 	if !ok {
 		return
 	}
-	s.frame("Prompt %d, generation %d", t.ID, t.Generation)
+	s.Begin("Prompt %d, generation %d", t.ID, t.Generation)
 	s.say("", origin(&t.Prompt)+".")
 	s.say("prompt", t.Text)
 	answers := solverAnswers(entries)
@@ -185,7 +179,10 @@ func (s *storyBuilder) trial(p world.Played, problems []problem.Problem, entries
 		if i >= len(t.Results) {
 			break
 		}
-		s.frame("Problem %s: %s", q.ID, resultText(t.Results[i]))
+		if each > 0 {
+			s.Turn = answers[i*each].Turn
+		}
+		s.Begin("Problem %s: %s", q.ID, resultText(t.Results[i]))
 		s.say("problem", q.Question)
 		for _, a := range answers[i*each : (i+1)*each] {
 			if a.Reply.OK() {
@@ -196,7 +193,7 @@ func (s *storyBuilder) trial(p world.Played, problems []problem.Problem, entries
 		}
 		s.say("right is", q.Answer)
 	}
-	s.frame("The end")
+	s.Begin("The end")
 	s.say("", fmt.Sprintf("Accuracy %.3f, fitness %.3f, over %d problems with an answer.", t.Parts.Accuracy, t.Parts.Fitness, t.Parts.Problems))
 	if n := len(problems) - maxStoryProblems; n > 0 {
 		s.say("", fmt.Sprintf("%d more problems are not shown.", n))

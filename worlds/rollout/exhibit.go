@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"parley/world"
+	"parley/world/exhibit"
 	"parley/worlds/rollout/rules"
 )
 
@@ -26,6 +27,7 @@ type exhibits struct {
 	byNumber  map[int]*episode // episodes whose rewards a judgement gives
 	failed    map[string]int   // by reason
 	unmatched int              // rewards
+	maxSteps  int              // of an episode, unless its params say it
 }
 
 // episode is an episode.
@@ -33,7 +35,8 @@ type episode struct {
 	number, group int
 	env           string
 	stop          rules.Stop
-	steps, tries  int
+	steps, limit  int // it took, and may take
+	tries         int
 	rewards       []playerReward
 	took          world.Took
 	unit          world.Unit
@@ -62,10 +65,11 @@ type group struct {
 func (g *exhibits) Add(p world.Played) {
 	raw, _ := p.Outcome.Data.(json.RawMessage)
 	var d rules.Data
-	var params struct {
-		Group int
-		Task  *rules.Task
-	}
+	params := struct {
+		Group    int
+		MaxSteps int `json:"max_steps"`
+		Task     *rules.Task
+	}{MaxSteps: g.maxSteps}
 	if json.Unmarshal(raw, &d) != nil || json.Unmarshal(p.Spec.Params, &params) != nil {
 		return
 	}
@@ -75,16 +79,14 @@ func (g *exhibits) Add(p world.Played) {
 	if d.Stop == "" {
 		return
 	}
-	e := &episode{number: p.Episode, env: d.Env, stop: d.Stop, steps: d.Steps, tries: d.Tries, took: p.Took, unit: p.Unit}
-	if !slices.Contains(g.envs, d.Env) {
-		g.envs = append(g.envs, d.Env)
-	}
+	e := &episode{number: p.Episode, env: d.Env, stop: d.Stop, steps: d.Steps, limit: params.MaxSteps, tries: d.Tries, took: p.Took, unit: p.Unit}
+	exhibit.AddOnce(&g.envs, d.Env)
 	planned := max(1, params.Group)
 	if params.Task != nil && params.Group == 0 {
 		planned = params.Task.Size
 	}
-	name, _ := rules.GroupOf(p.Spec) // the params were read above
-	e.group = g.groupNamed(name, d.Env, planned)
+	group, _ := rules.Definition{}.TrainingGroup(p.Spec) // the params were read above
+	e.group = g.groupNamed(group.Name, d.Env, planned)
 	g.episodes = append(g.episodes, e)
 	own := g.groups[e.group]
 	own.members = append(own.members, e)
@@ -147,9 +149,7 @@ func (g *exhibits) addJudgement(p world.Played, j rules.Ordered) {
 // player returns a player, who is listed from now on.
 func (g *exhibits) player(env, seat, agent string) player {
 	who := player{env: env, seat: seat, agent: agent}
-	if !slices.Contains(g.players, who) {
-		g.players = append(g.players, who)
-	}
+	exhibit.AddOnce(&g.players, who)
 	return who
 }
 
@@ -222,37 +222,29 @@ func (g *exhibits) episodesIn(env string) (out []*episode) {
 }
 
 // Exhibits returns the tables and charts.
-func (g *exhibits) Exhibits() []world.Exhibit {
+func (g *exhibits) Exhibits() []exhibit.Exhibit {
 	if len(g.episodes) == 0 {
 		return nil
 	}
-	var out []world.Exhibit
-	add := func(name, title, caption string, show world.Show) {
-		if show != nil {
-			out = append(out, world.Exhibit{Name: "rollout-" + name, Title: title, Caption: caption, Show: show})
-		}
-	}
-	add("rewards", "Rewards", "What an episode paid in all, with 95% intervals. Episodes of a group are of one task, and so intervals are by group.", g.showRewards())
-	add("curve", "Reward over the run", "The mean reward of episodes, in the order in which they were planned, with 95% bands by group.", g.showCurve())
-	add("versions", "Reward by version of the weights", "By the version that gave an episode's last answer.", g.showVersions())
-	add("distribution", "Distribution of rewards", "", g.showDistribution())
-	add("stops", "Why episodes ended", "", g.showStops())
-	add("lengths", "Lengths", "Steps that the environment took, and tokens of all answers and prompts of an episode.", g.showLengths())
-	add("steps", "Distribution of steps", "", g.showSteps())
-	add("groups", "Groups", "Complete: every planned episode ended, and none failed. Short: some failed, and the group is closed without them. Open: some have not ended. Equal: every episode was paid the same, which teaches nothing between them. Spread: what lies between the best and the worst of a group.", g.showGroups())
-	add("group-means", "Distribution of groups", "", g.showGroupMeans())
-	add("group-rewards", "Rewards by group", fmt.Sprintf("The groups that pay most unlike the others: at most %d of them, those first that differ most.", maxGroups), g.showGroupRewards())
-	add("trouble", "What went wrong", "Failed episodes are in no mean above.", g.showTrouble())
-	add("time", "Where the time goes", "Of the time from an episode's first request to its end. The rest is recording, and waiting for a core.", g.showTime())
-	add("open", "Environments in use", "Episodes that had an environment or were getting one, over the time played.", g.showOpen())
-	return out
+	page := exhibit.Page{Prefix: "rollout-"}
+	page.Add("rewards", "Rewards", "What an episode paid in all, with 95% intervals. Episodes of a group are of one task, and so intervals are by group.", g.showRewards())
+	page.Add("curve", "Reward over the run", "The mean reward of episodes, in the order in which they were planned, with 95% bands by group.", g.showCurve())
+	page.Add("versions", "Reward by version of the weights", "By the version that gave an episode's last answer.", g.showVersions())
+	page.Add("distribution", "Distribution of rewards", "", g.showDistribution())
+	page.Add("stops", "Why episodes ended", "", g.showStops())
+	page.Add("lengths", "Lengths", "Steps that the environment took, and tokens of all answers and prompts of an episode.", g.showLengths())
+	page.Add("steps", "Distribution of steps", "", g.showSteps())
+	page.Add("groups", "Groups", "Complete: every planned episode ended, and none failed. Short: some failed, and the group is closed without them. Open: some have not ended. Equal: every episode was paid the same, which teaches nothing between them. Spread: what lies between the best and the worst of a group.", g.showGroups())
+	page.Add("group-means", "Distribution of groups", "", g.showGroupMeans())
+	page.Add("group-rewards", "Rewards by group", fmt.Sprintf("The groups that pay most unlike the others: at most %d of them, those first that differ most.", maxGroups), g.showGroupRewards())
+	page.Add("trouble", "What went wrong", "Failed episodes are in no mean above.", g.showTrouble())
+	page.Add("time", "Where the time goes", "Of the time from an episode's first request to its end. The rest is recording, and waiting for a core.", g.showTime())
+	page.Add("open", "Environments in use", "Episodes that had an environment or were getting one, over the time played.", g.showOpen())
+	return page.All
 }
 
-func (g *exhibits) showRewards() world.Show {
-	if len(g.players) == 0 {
-		return nil
-	}
-	t := world.Grid{Columns: []string{"player", "agent", "reward", "episodes", "groups", "lowest", "highest"}}
+func (g *exhibits) showRewards() exhibit.Show {
+	t := exhibit.Grid{Columns: []string{"player", "agent", "reward", "episodes", "groups", "lowest", "highest"}}
 	for _, who := range g.players {
 		s := sample(g.episodes, reward(who))
 		low, high := g.extremes(who)
@@ -274,18 +266,21 @@ func (g *exhibits) extremes(who player) (low, high float64) {
 	return low, high
 }
 
-func (g *exhibits) showLengths() world.Show {
-	t := world.Grid{Columns: []string{"environment", "steps", "longest", "answer tokens", "prompt tokens", "seconds"}}
+func (g *exhibits) showLengths() exhibit.Show {
+	t := exhibit.Grid{Columns: []string{"environment", "steps", "longest", "answer tokens", "prompt tokens", "seconds"}}
 	for _, env := range g.envs {
 		of := g.episodesIn(env)
 		longest := slices.MaxFunc(of, func(a, b *episode) int { return cmp.Compare(a.steps, b.steps) }).steps
+		limit := slices.MaxFunc(of, func(a, b *episode) int { return cmp.Compare(a.limit, b.limit) }).limit
 		number := func(f func(*episode) float64) *world.Sample {
 			s := sample(of, func(e *episode) (float64, bool) { return f(e), e.stop != rules.StopFailed })
 			s.Bounds = world.AtLeast0()
 			return s
 		}
+		steps := number(func(e *episode) float64 { return float64(e.steps) })
+		steps.Bounds = world.Bounds{High: float64(limit)} // as the score has them
 		t.Rows = append(t.Rows, []any{
-			env, number(func(e *episode) float64 { return float64(e.steps) }), longest, number(func(e *episode) float64 { return float64(e.took.Output) }),
+			env, steps, longest, number(func(e *episode) float64 { return float64(e.took.Output) }),
 			number(func(e *episode) float64 { return float64(e.took.Input) }), number(func(e *episode) float64 { return e.took.Ended - e.took.Began }),
 		})
 	}
@@ -293,8 +288,8 @@ func (g *exhibits) showLengths() world.Show {
 }
 
 // showTrouble lists failures and retries.
-func (g *exhibits) showTrouble() world.Show {
-	t := world.Grid{Columns: []string{"what", "count", "of"}}
+func (g *exhibits) showTrouble() exhibit.Show {
+	t := exhibit.Grid{Columns: []string{"what", "count", "of"}}
 	add := func(what string, n int, of string) {
 		if n > 0 {
 			t.Rows = append(t.Rows, []any{what, n, of})
@@ -319,9 +314,6 @@ func (g *exhibits) showTrouble() world.Show {
 	add("resets after an environment was lost", again, "tries")
 	add("began again since the run was cut off in the middle of them", cut, "episodes")
 	add("rewards for agents who had done nothing", g.unmatched, "rewards")
-	if len(t.Rows) == 0 {
-		return nil
-	}
 	return t
 }
 
@@ -372,11 +364,11 @@ func (g *exhibits) grouped() bool {
 	return slices.ContainsFunc(g.groups, func(k *group) bool { return k.planned > 1 })
 }
 
-func (g *exhibits) showGroups() world.Show {
+func (g *exhibits) showGroups() exhibit.Show {
 	if !g.grouped() {
 		return nil
 	}
-	t := world.Grid{Columns: []string{"environment", "groups", "complete", "short", "open", "equal", "spread"}}
+	t := exhibit.Grid{Columns: []string{"environment", "groups", "complete", "short", "open", "equal", "spread"}}
 	for _, env := range g.envs {
 		states, equal := map[string]int{}, 0
 		spread := &world.Sample{Bounds: world.AtLeast0()}
@@ -399,7 +391,7 @@ func (g *exhibits) showGroups() world.Show {
 }
 
 // showGroupMeans shows how many groups have which mean reward.
-func (g *exhibits) showGroupMeans() world.Show {
+func (g *exhibits) showGroupMeans() exhibit.Show {
 	if !g.grouped() {
 		return nil
 	}
@@ -420,7 +412,7 @@ func (g *exhibits) showGroupMeans() world.Show {
 const maxGroups = 20
 
 // showGroupRewards lists groups, starting with those that differ most from the others.
-func (g *exhibits) showGroupRewards() world.Show {
+func (g *exhibits) showGroupRewards() exhibit.Show {
 	if !g.grouped() || len(g.players) == 0 {
 		return nil
 	}
@@ -451,7 +443,7 @@ func (g *exhibits) showGroupRewards() world.Show {
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(b.apart, a.apart) })
-	t := world.Grid{Columns: []string{"group", "seat", "episodes", "reward", "state", "ended by"}}
+	t := exhibit.Grid{Columns: []string{"group", "seat", "episodes", "reward", "state", "ended by"}}
 	for _, r := range rows[:min(len(rows), maxGroups)] {
 		t.Rows = append(t.Rows, r.cells)
 	}
@@ -475,8 +467,8 @@ func counted(words []string) string {
 const maxPoints = 24
 
 // showCurve shows the mean reward over the run. A point covers whole groups.
-func (g *exhibits) showCurve() world.Show {
-	c := world.Curves{X: "episode", Y: "reward"}
+func (g *exhibits) showCurve() exhibit.Show {
+	c := exhibit.Curves{X: "episode", Y: "reward"}
 	for _, who := range g.players {
 		var of []*group
 		for _, k := range g.groups {
@@ -484,7 +476,7 @@ func (g *exhibits) showCurve() world.Show {
 				of = append(of, k)
 			}
 		}
-		curve := world.Curve{Name: g.label(who)}
+		curve := exhibit.Curve{Name: g.label(who)}
 		size := max(1, (len(of)+maxPoints-1)/maxPoints, minInPoint(len(of)))
 		for part := range slices.Chunk(of, size) {
 			var in []*episode
@@ -492,15 +484,12 @@ func (g *exhibits) showCurve() world.Show {
 				in = append(in, k.members...)
 			}
 			if s := sample(in, reward(who)); s.Episodes() > 0 {
-				curve.Points = append(curve.Points, world.CurvePoint{X: middle(in), Sample: s})
+				curve.Points = append(curve.Points, exhibit.CurvePoint{X: middle(in), Sample: s})
 			}
 		}
 		if len(curve.Points) > 1 {
 			c.Curves = append(c.Curves, curve)
 		}
-	}
-	if len(c.Curves) == 0 {
-		return nil
 	}
 	return c
 }
@@ -517,26 +506,20 @@ func middle(of []*episode) float64 {
 }
 
 // showVersions shows the mean reward by version of the weights, if there are several.
-func (g *exhibits) showVersions() world.Show {
-	c := world.Curves{X: "version of the weights", Y: "reward"}
+func (g *exhibits) showVersions() exhibit.Show {
+	c := exhibit.Curves{X: "version of the weights", Y: "reward"}
 	several := false
 	for _, who := range g.players {
-		by := map[float64][]*episode{}
 		for _, e := range g.episodes {
 			for _, p := range e.rewards {
 				if p.player == who && p.known {
-					by[p.version] = append(by[p.version], e)
+					c.At(g.label(who), p.version, world.Bounds{}).Add(e.unit, p.reward)
 				}
 			}
 		}
-		curve := world.Curve{Name: g.label(who)}
-		for _, v := range slices.Sorted(maps.Keys(by)) {
-			curve.Points = append(curve.Points, world.CurvePoint{X: v, Sample: sample(by[v], reward(who))})
-		}
+	}
+	for _, curve := range c.Curves {
 		several = several || len(curve.Points) > 1
-		if len(curve.Points) > 0 {
-			c.Curves = append(c.Curves, curve)
-		}
 	}
 	if !several {
 		return nil
@@ -545,7 +528,7 @@ func (g *exhibits) showVersions() world.Show {
 }
 
 // showDistribution shows how many episodes got which reward.
-func (g *exhibits) showDistribution() world.Show {
+func (g *exhibits) showDistribution() exhibit.Show {
 	values := make([][]float64, len(g.players))
 	names := make([]string, len(g.players))
 	for i, who := range g.players {
@@ -559,7 +542,7 @@ func (g *exhibits) showDistribution() world.Show {
 	return histogram("reward", "episodes", names, values)
 }
 
-func (g *exhibits) showSteps() world.Show {
+func (g *exhibits) showSteps() exhibit.Show {
 	values := make([][]float64, len(g.envs))
 	for i, env := range g.envs {
 		for _, e := range g.episodesIn(env) {
@@ -575,7 +558,7 @@ func (g *exhibits) showSteps() world.Show {
 const maxBars = 12
 
 // histogram counts values: each by itself if there are few, otherwise in equal ranges.
-func histogram(x, y string, names []string, values [][]float64) world.Show {
+func histogram(x, y string, names []string, values [][]float64) exhibit.Show {
 	distinct := map[float64]bool{}
 	for _, vs := range values {
 		for _, v := range vs {
@@ -585,7 +568,7 @@ func histogram(x, y string, names []string, values [][]float64) world.Show {
 	if len(distinct) == 0 {
 		return nil
 	}
-	b := world.Bars{X: x, Y: y}
+	b := exhibit.Bars{X: x, Y: y}
 	at := slices.Sorted(maps.Keys(distinct))
 	place := func(v float64) int { i, _ := slices.BinarySearch(at, v); return i }
 	for _, v := range at {
@@ -600,7 +583,7 @@ func histogram(x, y string, names []string, values [][]float64) world.Show {
 		}
 	}
 	for i, vs := range values {
-		s := world.BarSeries{Name: names[i], Values: make([]float64, len(b.Labels))}
+		s := exhibit.BarSeries{Name: names[i], Values: make([]float64, len(b.Labels))}
 		for _, v := range vs {
 			s.Values[place(v)]++
 		}
@@ -626,12 +609,12 @@ func formatNumber(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) 
 
 func formatBrief(x float64) string { return strconv.FormatFloat(x, 'g', 3, 64) }
 
-func (g *exhibits) showStops() world.Show {
-	counts := world.Counts{}
+func (g *exhibits) showStops() exhibit.Show {
+	counts := exhibit.Counts{}
 	for _, e := range g.episodes {
 		counts[[2]string{string(e.stop), e.env}]++
 	}
-	b := world.Bars{X: "stop", Y: "episodes"}
+	b := exhibit.Bars{X: "stop", Y: "episodes"}
 	for _, stop := range []rules.Stop{rules.StopTerminated, rules.StopTruncated, rules.StopEmpty, rules.StopLength, rules.StopTooLong, rules.StopMaxSteps, rules.StopFailed} {
 		if slices.Contains(counts.Labels(), string(stop)) {
 			b.Labels = append(b.Labels, string(stop))
@@ -644,7 +627,7 @@ func (g *exhibits) showStops() world.Show {
 const minShare = 0.0005
 
 // showTime shows what episodes spend their time on.
-func (g *exhibits) showTime() world.Show {
+func (g *exhibits) showTime() exhibit.Show {
 	parts := []struct {
 		name string
 		of   func(world.Took) float64
@@ -657,7 +640,7 @@ func (g *exhibits) showTime() world.Show {
 			return max(0, t.Ended-t.Began-t.Asked-t.Queued-t.Acted-t.Waited)
 		}},
 	}
-	t := world.Grid{Columns: []string{"time", "seconds an episode", "share"}}
+	t := exhibit.Grid{Columns: []string{"time", "seconds an episode", "share"}}
 	for _, p := range parts {
 		seconds, share := &world.Sample{Bounds: world.AtLeast0()}, &world.Sample{Bounds: world.Bounds{High: 1}}
 		for _, e := range g.episodes {
@@ -674,9 +657,6 @@ func (g *exhibits) showTime() world.Show {
 			t.Rows = append(t.Rows, []any{p.name, seconds, share})
 		}
 	}
-	if len(t.Rows) == 0 {
-		return nil
-	}
 	return t
 }
 
@@ -684,7 +664,7 @@ func (g *exhibits) showTime() world.Show {
 const allEnvs = "(all)"
 
 // showOpen shows how many environments were in use over time.
-func (g *exhibits) showOpen() world.Show {
+func (g *exhibits) showOpen() exhibit.Show {
 	end := 0.0
 	for _, e := range g.episodes {
 		end = max(end, e.took.Ended)
@@ -694,7 +674,7 @@ func (g *exhibits) showOpen() world.Show {
 	}
 	const parts = 60
 	width := end / parts
-	c := world.Curves{X: "seconds played", Y: "environments in use"}
+	c := exhibit.Curves{X: "seconds played", Y: "environments in use"}
 	names := g.envs
 	if len(names) > 1 {
 		names = append([]string{allEnvs}, names...)
@@ -706,11 +686,11 @@ func (g *exhibits) showOpen() world.Show {
 				use[i] += max(0, min(e.took.Ended, float64(i+1)*width)-max(e.took.Began, float64(i)*width))
 			}
 		}
-		curve := world.Curve{Name: env}
+		curve := exhibit.Curve{Name: env}
 		for i, seconds := range use {
 			s := &world.Sample{}
 			s.Add(world.Unit{}, seconds/width)
-			curve.Points = append(curve.Points, world.CurvePoint{X: (float64(i) + 0.5) * width, Sample: s})
+			curve.Points = append(curve.Points, exhibit.CurvePoint{X: (float64(i) + 0.5) * width, Sample: s})
 		}
 		c.Curves = append(c.Curves, curve)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"parley/world"
+	"parley/world/exhibit"
 	"parley/worlds/rollout/rules"
 )
 
@@ -40,13 +41,13 @@ func failing(why string) func(d *rules.Data, p *world.Played) {
 }
 
 // shows returns the exhibits of episodes, by name.
-func shows(t *testing.T, all ...world.Played) map[string]world.Show {
+func shows(t *testing.T, all ...world.Played) map[string]exhibit.Show {
 	t.Helper()
 	x := &exhibits{}
 	for _, p := range all {
 		x.Add(p)
 	}
-	out := map[string]world.Show{}
+	out := map[string]exhibit.Show{}
 	for _, e := range x.Exhibits() {
 		if e.Title == "" || e.Show == nil || out[e.Name] != nil {
 			t.Errorf("%+v", e)
@@ -56,7 +57,7 @@ func shows(t *testing.T, all ...world.Played) map[string]world.Show {
 	return out
 }
 
-func column(g world.Grid, row int, name string) any {
+func column(g exhibit.Grid, row int, name string) any {
 	return g.Rows[row][slices.Index(g.Columns, name)]
 }
 
@@ -72,34 +73,34 @@ func TestExhibits(t *testing.T) {
 		playedEpisode(16, "word", 2, func(d *rules.Data, p *world.Played) { d.Stop, p.Took.Attempt, d.Unmatched = rules.StopMaxSteps, 1, 2 }), // open
 	)
 	got := shows(t, all...)
-	rewards := got["rollout-rewards"].(world.Grid)
+	rewards := got["rollout-rewards"].(exhibit.Grid)
 	if s := column(rewards, 0, "reward").(*world.Sample); s.Estimate(0.95).Value != 3 || s.Estimate(0.95).N != 6 || column(rewards, 0, "episodes") != 12 || column(rewards, 0, "highest") != 6.0 {
 		t.Errorf("rewards: %v of %d groups: %v", s.Estimate(0.95), s.Episodes(), rewards.Rows)
 	}
 	if s := column(rewards, 1, "reward").(*world.Sample); s.Episodes() != 4 || column(rewards, 1, "player") != "word" {
 		t.Errorf("a failed episode is in a mean: %v", rewards.Rows[1])
 	}
-	groups := got["rollout-groups"].(world.Grid)
+	groups := got["rollout-groups"].(exhibit.Grid)
 	if fmt.Sprint(groups.Rows[0][1:6], groups.Rows[1][1:6]) != "[6 6 0 0 0] [3 1 1 1 1]" {
 		t.Errorf("groups: %v", groups.Rows)
 	}
-	each := got["rollout-group-rewards"].(world.Grid)
+	each := got["rollout-group-rewards"].(exhibit.Grid)
 	if !slices.ContainsFunc(each.Rows, func(r []any) bool {
 		return fmt.Sprintf("%v, %v, %v", r[0], r[2], r[4]) == "word:8, 1 of 2, short: 1 failed"
 	}) {
 		t.Errorf("a short group has no reason: %v", each.Rows)
 	}
-	trouble := fmt.Sprint(got["rollout-trouble"].(world.Grid).Rows)
+	trouble := fmt.Sprint(got["rollout-trouble"].(exhibit.Grid).Rows)
 	for _, want := range []string{"[failed: environment: step: malformed 1 episodes]", "began again from a reset 1 episodes", "resets after an environment was lost 2 tries", "cut off in the middle of them 1 episodes", "2 rewards"} {
 		if !strings.Contains(trouble, want) {
 			t.Errorf("trouble: %s: want %s", trouble, want)
 		}
 	}
-	versions := got["rollout-versions"].(world.Curves)
+	versions := got["rollout-versions"].(exhibit.Curves)
 	if len(versions.Curves) != 2 || len(versions.Curves[0].Points) != 3 || versions.Curves[0].Points[1].Sample.Estimate(0.95).Value != 3 {
 		t.Errorf("versions: %+v", versions)
 	}
-	stops := got["rollout-stops"].(world.Bars)
+	stops := got["rollout-stops"].(exhibit.Bars)
 	if fmt.Sprint(stops.Labels, stops.Series[0].Values, stops.Series[1].Values) != "[terminated max_steps failed] [12 0 0] [3 1 1]" {
 		t.Errorf("stops: %+v", stops)
 	}
@@ -114,21 +115,21 @@ func TestExhibitsOfTime(t *testing.T) {
 	}
 	got := shows(t, all...)
 	shares := 0.0
-	for i := range got["rollout-time"].(world.Grid).Rows {
-		shares += column(got["rollout-time"].(world.Grid), i, "share").(*world.Sample).Estimate(0.95).Value
+	for i := range got["rollout-time"].(exhibit.Grid).Rows {
+		shares += column(got["rollout-time"].(exhibit.Grid), i, "share").(*world.Sample).Estimate(0.95).Value
 	}
 	if math.Abs(shares-1) > 1e-9 {
 		t.Errorf("shares of the time make %v", shares)
 	}
 	used := 0.0
-	points := got["rollout-open"].(world.Curves).Curves[0].Points
+	points := got["rollout-open"].(exhibit.Curves).Curves[0].Points
 	for _, p := range points {
 		used += (points[1].X - points[0].X) * p.Sample.Estimate(0.95).Value
 	}
 	if math.Abs(used-60) > 1e-6 { // thirty times two seconds
 		t.Errorf("environments were in use for %v seconds", used)
 	}
-	bars := got["rollout-distribution"].(world.Bars)
+	bars := got["rollout-distribution"].(exhibit.Bars)
 	sum := 0.0
 	for _, v := range bars.Series[0].Values {
 		sum += v
@@ -136,7 +137,7 @@ func TestExhibitsOfTime(t *testing.T) {
 	if sum != 30 || len(bars.Labels) > maxBars || bars.Labels[0] != "0–1" {
 		t.Errorf("%v episodes in %v", sum, bars.Labels)
 	}
-	if c := got["rollout-curve"].(world.Curves).Curves[0]; len(c.Points) < 3 || c.Points[0].Sample.Episodes() < 3 {
+	if c := got["rollout-curve"].(exhibit.Curves).Curves[0]; len(c.Points) < 3 || c.Points[0].Sample.Episodes() < 3 {
 		t.Errorf("curve: %+v", c)
 	}
 }
@@ -148,12 +149,12 @@ func TestSeveralPlayers(t *testing.T) {
 		p.Spec.Lineup = map[string]string{"agent": "x", "other": "y"}
 		p.Outcome.Scores = append(p.Outcome.Scores, world.Score{Seat: "other", Name: "reward", Value: 1})
 	}
-	g := shows(t, playedEpisode(0, "duel", 1, two), playedEpisode(1, "duel", 2, two))["rollout-rewards"].(world.Grid)
+	g := shows(t, playedEpisode(0, "duel", 1, two), playedEpisode(1, "duel", 2, two))["rollout-rewards"].(exhibit.Grid)
 	if len(g.Rows) != 2 || g.Rows[0][0] != "duel · agent" || g.Rows[1][0] != "duel · other" || g.Rows[1][1] != "y" {
 		t.Errorf("%v", g.Rows)
 	}
 	swap := func(_ *rules.Data, p *world.Played) { p.Spec.Lineup = map[string]string{"agent": "z"} }
-	g = shows(t, playedEpisode(0, "maze", 1, nil), playedEpisode(2, "maze", 2, swap))["rollout-rewards"].(world.Grid)
+	g = shows(t, playedEpisode(0, "maze", 1, nil), playedEpisode(2, "maze", 2, swap))["rollout-rewards"].(exhibit.Grid)
 	if len(g.Rows) != 2 || g.Rows[0][0] != "maze · x" || g.Rows[1][0] != "maze · z" {
 		t.Errorf("%v", g.Rows)
 	}

@@ -1,8 +1,7 @@
 // Package rollout is the kind of rollouts: agents act in environments, step by step, for rewards. It joins
-// the rules of an episode (package rules) with everything around them: where environments run (env, envhttp)
-// and the server for trainers (training).
+// the rules of an episode (package rules) with where environments run (env, envhttp).
 //
-// Its own files have the commands env, trainer and trajectories, the part of a report that is special to
+// Its own files have the command env, the part of a report that is special to
 // rollouts (exhibit.go), and a player for the simulated provider (standin.go).
 package rollout
 
@@ -11,6 +10,8 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/world/exhibit"
+	"parley/world/part"
 	"parley/world/program"
 	"parley/worlds/rollout/envhttp"
 	"parley/worlds/rollout/rules"
@@ -54,7 +55,9 @@ func (definition) Probe(ctx context.Context, p *rules.Params) []world.Presence {
 }
 
 // Exhibitor returns the part of a report that is special to rollouts.
-func (definition) Exhibitor() world.Exhibitor { return &exhibits{} }
+func (definition) Exhibitor() exhibit.Exhibitor {
+	return &exhibits{maxSteps: rules.Definition{}.Defaults().MaxSteps}
+}
 
 // StandIn plays for the simulated provider.
 func (d definition) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {
@@ -72,7 +75,7 @@ func (d definition) StandIn(model string, req *llm.Request, seed uint64) (string
 func (d definition) StandInCalls(model string, req *llm.Request, seed uint64) ([]llm.ToolCall, bool) {
 	if d.codes != nil {
 		for _, code := range d.codes.All() {
-			if caller, ok := code.(world.ToolCaller); ok {
+			if caller, ok := code.(part.ToolCaller); ok {
 				if calls, ok := caller.StandInCalls(model, req, seed); ok {
 					return calls, true
 				}
@@ -82,14 +85,7 @@ func (d definition) StandInCalls(model string, req *llm.Request, seed uint64) ([
 	return standInCalls(model, req, seed)
 }
 
-// Commands serve environments and training data.
+// Commands serve environments.
 func (definition) Commands() []program.Command {
-	return []program.Command{
-		{Name: "env", Doc: "List the built-in environments, or serve them over HTTP.", Verb: &envCommand{}},
-		{Name: "trainer", Doc: "Serve rollouts to a trainer over HTTP.", Verb: &trainerCommand{}},
-		{Name: "trajectories", Doc: "Write the training data of a run of rollouts.", Verb: &trajectoriesCommand{}},
-	}
+	return []program.Command{{Name: "env", Doc: "List the built-in environments, or serve them over HTTP.", Verb: &envCommand{}}}
 }
-
-// kindName is the kind of runs that the commands accept.
-const kindName = "rollout"

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"parley/world"
+	"parley/world/exhibit"
 	"parley/worlds/scenario/script"
 )
 
@@ -28,7 +29,7 @@ type exhibitor struct {
 	ends   [][]occurrence // by cell: why each episode ended
 	whys   []string
 
-	wrote   world.Crossed
+	wrote   exhibit.Crossed
 	conduct map[string]*conduct
 	pacts   []*pactCount
 	checks  []*checkCount
@@ -66,8 +67,8 @@ type (
 	}
 )
 
-func newExhibitor() world.Exhibitor {
-	return &exhibitor{points: map[point]*world.Sample{}, wrote: world.Crossed{}, conduct: map[string]*conduct{}}
+func newExhibitor() exhibit.Exhibitor {
+	return &exhibitor{points: map[point]*world.Sample{}, wrote: exhibit.Crossed{}, conduct: map[string]*conduct{}}
 }
 
 // Add adds an episode. For a failed episode, only its end and its checks count.
@@ -87,7 +88,7 @@ func (g *exhibitor) Add(p world.Played) {
 		g.ends, g.fired = append(g.ends, nil), append(g.fired, nil)
 	}
 	g.ends[cell] = append(g.ends[cell], occurrence{p.Unit, []string{r.Ended}})
-	addOnce(&g.whys, r.Ended)
+	exhibit.AddOnce(&g.whys, r.Ended)
 	g.addChecks(p.Unit, p.Episode, r)
 	if p.Outcome.Failed != "" {
 		return
@@ -99,19 +100,12 @@ func (g *exhibitor) Add(p world.Played) {
 	}
 	var happened []string
 	for _, e := range r.Events {
-		addOnce(&g.events, e.Name)
-		addOnce(&happened, e.Name)
+		exhibit.AddOnce(&g.events, e.Name)
+		exhibit.AddOnce(&happened, e.Name)
 	}
 	g.fired[cell] = append(g.fired[cell], occurrence{p.Unit, happened})
 	g.addActors(p.Unit, r)
 	g.addPacts(r.Coalitions)
-}
-
-// addOnce adds a word to a list, once.
-func addOnce(words *[]string, word string) {
-	if !slices.Contains(*words, word) {
-		*words = append(*words, word)
-	}
 }
 
 // copied reports whether the measurements and findings of a turn are copies in all episodes of a fork. They are
@@ -142,7 +136,7 @@ func (g *exhibitor) addCurve(u world.Unit, cell int, c metricCurve) {
 
 func (g *exhibitor) addActors(u world.Unit, r outcomeData) {
 	for _, a := range r.Actors {
-		addOnce(&g.actors, a.Actor)
+		exhibit.AddOnce(&g.actors, a.Actor)
 		c := g.conduct[a.Actor]
 		if c == nil {
 			c = newConduct()
@@ -247,31 +241,24 @@ func (g *exhibitor) variations() []string {
 }
 
 // Exhibits returns all exhibits.
-func (g *exhibitor) Exhibits() []world.Exhibit {
+func (g *exhibitor) Exhibits() []exhibit.Exhibit {
 	if len(g.cells) == 0 {
 		return nil
 	}
 	names := g.variations()
-	out := []world.Exhibit{{Name: "scenario-ends", Title: "How it ended", Show: g.showEnds(names), Caption: "The share of episodes that ended so."}}
-	out = append(out, g.curves(names)...)
-	if len(g.events) > 0 {
-		out = append(out, world.Exhibit{Name: "scenario-events", Title: "Events from outside", Show: g.showEvents(names), Caption: "The share of episodes in which an event happened at least once." + g.sharedCaption()})
-	}
-	out = append(out, g.talk()...)
-	if len(g.actors) > 0 {
-		out = append(out, world.Exhibit{Name: "scenario-actors", Title: "What actors did", Show: g.showActors(), Caption: "Means of an episode. Goals are the long-term ones; one with a new wording counts as one dropped and one added." + g.sharedCaption()})
-	}
-	return append(out, g.findings()...)
-}
-
-// showEnds shows how often episodes ended in each way.
-func (g *exhibitor) showEnds(names []string) world.Estimates {
-	return g.shares("why", names, g.whys, g.ends)
+	page := &exhibit.Page{Prefix: "scenario-"}
+	page.Add("ends", "How it ended", "The share of episodes that ended so.", g.shares("why", names, g.whys, g.ends))
+	g.curves(page, names)
+	page.Add("events", "Events from outside", "The share of episodes in which an event happened at least once."+g.sharedCaption(), g.shares("event", names, g.events, g.fired))
+	g.talk(page)
+	page.Add("actors", "What actors did", "Means of an episode. Goals are the long-term ones; one with a new wording counts as one dropped and one added."+g.sharedCaption(), g.showActors())
+	g.findings(page)
+	return page.All
 }
 
 // shares returns the share of episodes in which each word occurs, by variation.
-func (g *exhibitor) shares(what string, names, of []string, episodes [][]occurrence) world.Estimates {
-	e := world.Estimates{By: []string{what, "variation"}, What: "share of episodes", Share: true}
+func (g *exhibitor) shares(what string, names, of []string, episodes [][]occurrence) exhibit.Estimates {
+	e := exhibit.Estimates{By: []string{what, "variation"}, What: "share of episodes", Share: true}
 	if len(names) == 1 {
 		e.By = e.By[:1]
 	}
@@ -279,13 +266,9 @@ func (g *exhibitor) shares(what string, names, of []string, episodes [][]occurre
 		for cell, name := range names {
 			s := &world.Sample{Bounds: world.Share()}
 			for _, e := range episodes[cell] {
-				happened := 0.0
-				if slices.Contains(e.words, one) {
-					happened = 1
-				}
-				s.Add(e.unit, happened)
+				s.Add(e.unit, exhibit.Indicator(slices.Contains(e.words, one)))
 			}
-			e.Rows = append(e.Rows, world.Estimated{Labels: []string{one, name}[:len(e.By)], Sample: s})
+			e.Rows = append(e.Rows, exhibit.Estimated{Labels: []string{one, name}[:len(e.By)], Sample: s})
 		}
 	}
 	return e
@@ -293,8 +276,8 @@ func (g *exhibitor) shares(what string, names, of []string, episodes [][]occurre
 
 // curves shows each metric over the turns by variation or, if each actor has it and the run
 // has no variations, by actor.
-func (g *exhibitor) curves(names []string) []world.Exhibit {
-	var out []world.Exhibit
+func (g *exhibitor) curves(page *exhibit.Page, names []string) {
+	first := true
 	shown := map[string]bool{}
 	for _, m := range g.metrics {
 		title, byActor := m.Name, m.Actor != "" && len(names) == 1
@@ -305,7 +288,7 @@ func (g *exhibitor) curves(names []string) []world.Exhibit {
 			continue
 		}
 		shown[title] = true
-		c := world.Curves{X: "turn", Y: axis(m), Share: isShare(m)}
+		c := exhibit.Curves{X: "turn", Y: axis(m), Share: isShare(m)}
 		for cell, name := range names {
 			if !byActor {
 				c.Curves = append(c.Curves, g.metricCurves(name, len(names) == 1, m, m.Actor, cell)...)
@@ -317,25 +300,21 @@ func (g *exhibitor) curves(names []string) []world.Exhibit {
 		}
 		c.Curves = append(c.Curves, g.thresholds(m)...)
 		caption := legend(m)
-		if len(out) == 0 { // once, for all
+		if first { // once, for all
+			first = false
 			caption = strings.TrimSpace("Means with 95% intervals over the episodes in which it is known after the turn; turns with fewer than three of them are left out. " + g.pastCaption() + caption)
 		}
-		out = append(out, world.Exhibit{
-			Name:    "scenario-metric-" + strings.ReplaceAll(strings.ReplaceAll(title, "'s ", "-"), "_", "-"),
-			Title:   strings.ReplaceAll(title, "_", " ") + " over the turns",
-			Caption: caption, Show: c,
-		})
+		page.Add("metric-"+strings.ReplaceAll(strings.ReplaceAll(title, "'s ", "-"), "_", "-"), strings.ReplaceAll(title, "_", " ")+" over the turns", caption, c)
 	}
-	return out
 }
 
 // metricCurves returns the curve of a metric or, if it has categories, the share of each. If alone, labels do not
 // need the name.
-func (g *exhibitor) metricCurves(name string, alone bool, m metricCurve, actor string, cell int) []world.Curve {
+func (g *exhibitor) metricCurves(name string, alone bool, m metricCurve, actor string, cell int) []exhibit.Curve {
 	if len(m.Categories) == 0 {
-		return []world.Curve{g.curve(name, point{m.Name, actor, cell, 0})}
+		return []exhibit.Curve{g.curve(name, point{m.Name, actor, cell, 0})}
 	}
-	var out []world.Curve
+	var out []exhibit.Curve
 	for _, category := range m.Categories {
 		label := name + ": " + category
 		if alone {
@@ -374,8 +353,8 @@ const minForBand = 3
 
 // curve returns a metric over the turns. Turns that fewer than few episodes reached are left
 // out. If there are fewer episodes at all, it is a line without a band.
-func (g *exhibitor) curve(name string, at point) world.Curve {
-	c := world.Curve{Name: name}
+func (g *exhibitor) curve(name string, at point) exhibit.Curve {
+	c := exhibit.Curve{Name: name}
 	for at.turn = 0; at.turn <= g.turns; at.turn++ {
 		s := g.points[at]
 		if s == nil || s.Episodes() < min(minForBand, g.played[at.cell]) && !g.copied(at.turn) {
@@ -387,14 +366,14 @@ func (g *exhibitor) curve(name string, at point) world.Curve {
 			s.Add(world.Unit{}, mean)
 		}
 		given := at.turn == 0 && s.SD() == 0 // what the scenario starts from
-		c.Points = append(c.Points, world.CurvePoint{X: float64(at.turn), Sample: s, Given: given})
+		c.Points = append(c.Points, exhibit.CurvePoint{X: float64(at.turn), Sample: s, Given: given})
 	}
 	return c
 }
 
 // thresholds returns the thresholds as lines from the first turn to the last.
-func (g *exhibitor) thresholds(m metricCurve) []world.Curve {
-	var out []world.Curve
+func (g *exhibitor) thresholds(m metricCurve) []exhibit.Curve {
+	var out []exhibit.Curve
 	for _, t := range []struct {
 		level string
 		limit *float64
@@ -402,11 +381,11 @@ func (g *exhibitor) thresholds(m metricCurve) []world.Curve {
 		if t.limit == nil || len(m.Categories) > 0 {
 			continue
 		}
-		c := world.Curve{Name: t.level + " threshold", Level: true}
+		c := exhibit.Curve{Name: t.level + " threshold", Level: true}
 		for _, x := range []float64{0, float64(g.turns)} {
 			s := &world.Sample{}
 			s.Add(world.Unit{}, *t.limit)
-			c.Points = append(c.Points, world.CurvePoint{X: x, Sample: s, Given: true})
+			c.Points = append(c.Points, exhibit.CurvePoint{X: x, Sample: s, Given: true})
 		}
 		out = append(out, c)
 	}
@@ -434,41 +413,24 @@ func legend(c metricCurve) string {
 	return ""
 }
 
-func (g *exhibitor) showEvents(names []string) world.Estimates {
-	return g.shares("event", names, g.events, g.fired)
-}
-
 // talk shows who wrote to whom, and who joined with whom.
-func (g *exhibitor) talk() []world.Exhibit {
-	var out []world.Exhibit
-	picture, spoke := newGraph(g.actors), false
-	heat := g.wrote.HeatMap(world.HeatMap{Row: "from", Column: "to", What: "messages in an episode", Rows: g.actors, Columns: g.actors})
-	for i, row := range heat.Cells {
-		for j, s := range row {
-			if s != nil {
-				picture.wrote[i][j] = s.Estimate(0.95).Value
-				spoke = spoke || picture.wrote[i][j] > 0
-			}
-		}
+func (g *exhibitor) talk(page *exhibit.Page) {
+	heat := g.wrote.HeatMap(exhibit.HeatMap{Row: "from", Column: "to", What: "messages in an episode", Rows: g.actors, Columns: g.actors})
+	if slices.ContainsFunc(heat.Cells, func(row []*world.Sample) bool {
+		return slices.ContainsFunc(row, func(s *world.Sample) bool { return s != nil && s.Estimate(0.95).Value > 0 })
+	}) {
+		page.Add("talk", "Who wrote to whom", "Private messages of an episode, from the actor of the row to that of the column.", heat)
 	}
-	if spoke {
-		out = append(out,
-			world.Exhibit{Name: "scenario-talk-graph", Title: "Who wrote to whom", Show: world.Figure{SVG: picture.svg(true, true), Alt: "The actors on a circle; an arrow from one to another is as wide as the messages between them are many. The numbers are in the map below."}},
-			world.Exhibit{Name: "scenario-talk", Title: "Private messages", Show: heat, Caption: "Messages of an episode, from the actor of the row to that of the column."})
+	slices.SortStableFunc(g.pacts, func(a, b *pactCount) int { return cmp.Or(b.proposed-a.proposed, b.formed-a.formed) })
+	grid := exhibit.Grid{Columns: []string{"members", "proposed", "formed"}}
+	for _, p := range g.pacts {
+		grid.Rows = append(grid.Rows, []any{p.members, p.proposed, p.formed})
 	}
-	if len(g.pacts) > 0 {
-		slices.SortStableFunc(g.pacts, func(a, b *pactCount) int { return cmp.Or(b.proposed-a.proposed, b.formed-a.formed) })
-		grid := world.Grid{Columns: []string{"members", "proposed", "formed"}}
-		for _, p := range g.pacts {
-			grid.Rows = append(grid.Rows, []any{p.members, p.proposed, p.formed})
-		}
-		out = append(out, world.Exhibit{Name: "scenario-coalitions", Title: "Coalitions", Show: grid, Caption: "How often each was proposed and formed, over all episodes and turns."})
-	}
-	return out
+	page.Add("coalitions", "Coalitions", "How often each was proposed and formed, over all episodes and turns.", grid)
 }
 
-func (g *exhibitor) showActors() world.Grid {
-	grid := world.Grid{Columns: []string{"actor", "decisions", "silences", "statements", "private messages", "goals added", "goals dropped"}}
+func (g *exhibitor) showActors() exhibit.Grid {
+	grid := exhibit.Grid{Columns: []string{"actor", "decisions", "silences", "statements", "private messages", "goals added", "goals dropped"}}
 	for _, a := range g.actors {
 		c := g.conduct[a]
 		grid.Rows = append(grid.Rows, []any{a, &c.decisions, &c.silences, &c.statements, &c.messages, &c.added, &c.dropped})
@@ -477,11 +439,8 @@ func (g *exhibitor) showActors() world.Grid {
 }
 
 // findings shows what checks found.
-func (g *exhibitor) findings() []world.Exhibit {
-	if len(g.checks) == 0 {
-		return nil
-	}
-	grid := world.Grid{Columns: append([]string{"check", "made", "unknown", "share passed", "issues in an episode"}, script.Severities()...)}
+func (g *exhibitor) findings(page *exhibit.Page) {
+	grid := exhibit.Grid{Columns: append([]string{"check", "made", "unknown", "share passed", "issues in an episode"}, script.Severities()...)}
 	for _, c := range g.checks {
 		row := []any{strings.ReplaceAll(c.check, "_", " "), c.made, c.unknown, &c.passed, &c.issues}
 		for _, severity := range script.Severities() {
@@ -489,13 +448,10 @@ func (g *exhibitor) findings() []world.Exhibit {
 		}
 		grid.Rows = append(grid.Rows, row)
 	}
-	out := []world.Exhibit{{Name: "scenario-checks", Title: "What checks found", Show: grid, Caption: strings.TrimSpace("The share passed is of those that could be read. Issues by severity are counted over all episodes. " + g.pastCaption())}}
-	if len(g.issues) == 0 {
-		return out
-	}
-	list := world.Grid{Columns: []string{"severity", "episode", "turn", "check", "actor", "issue"}}
+	page.Add("checks", "What checks found", strings.TrimSpace("The share passed is of those that could be read. Issues by severity are counted over all episodes. "+g.pastCaption()), grid)
+	list := exhibit.Grid{Columns: []string{"severity", "episode", "turn", "check", "actor", "issue"}}
 	for _, i := range g.issues {
 		list.Rows = append(list.Rows, []any{i.Severity, i.episode, i.Turn, strings.ReplaceAll(i.Check, "_", " "), i.Actor, i.Text})
 	}
-	return append(out, world.Exhibit{Name: "scenario-issues", Title: "The gravest issues", Show: list, Caption: fmt.Sprintf("At most %d; all of them are in the run file.", maxIssues)})
+	page.Add("issues", "The gravest issues", fmt.Sprintf("At most %d; all of them are in the run file.", maxIssues), list)
 }

@@ -11,6 +11,7 @@ import (
 
 	"parley/internal/kit/statmath"
 	"parley/world"
+	"parley/world/exhibit"
 )
 
 // over is an episode that ended, with a
@@ -54,12 +55,12 @@ func recorded(tension ...float64) outcomeData {
 }
 
 // shownBy folds episodes, and returns the exhibits by name.
-func shownBy(episodes ...world.Played) map[string]world.Exhibit {
+func shownBy(episodes ...world.Played) map[string]exhibit.Exhibit {
 	g := newExhibitor()
 	for _, p := range episodes {
 		g.Add(p)
 	}
-	out := map[string]world.Exhibit{}
+	out := map[string]exhibit.Exhibit{}
 	for _, e := range g.Exhibits() {
 		out[e.Name] = e
 	}
@@ -74,22 +75,22 @@ func TestExhibits(t *testing.T) {
 	}
 	all = append(all, over(t, 3, "", nil, "halted", outcomeData{Ended: "halted", Actors: []actorTally{{Actor: "east"}}, Turns: 1}))
 	got := shownBy(all...)
-	tension := got["scenario-metric-tension"].Show.(world.Curves)
+	tension := got["scenario-metric-tension"].Show.(exhibit.Curves)
 	if len(tension.Curves) != 2 || tension.Y != "points" || tension.Curves[1].Name != "warning threshold" || tension.Curves[1].Points[1].Sample.Estimate(0.95).Value != 6 {
 		t.Errorf("%+v", tension)
 	}
 	if p := tension.Curves[0].Points; len(p) != 2 || p[0].Sample.Episodes() != 3 || p[0].Sample.Estimate(0.95).Value != 2 || p[1].X != 1 {
 		t.Errorf("%+v", p)
 	}
-	if c := got["scenario-metric-candour"].Show.(world.Curves).Curves; len(c) != 2 || c[0].Name != "east" || c[1].Name != "west" {
+	if c := got["scenario-metric-candour"].Show.(exhibit.Curves).Curves; len(c) != 2 || c[0].Name != "east" || c[1].Name != "west" {
 		t.Errorf("%+v", c)
 	}
-	if deal := got["scenario-metric-deal"]; !deal.Show.(world.Curves).Share {
+	if deal := got["scenario-metric-deal"]; !deal.Show.(exhibit.Curves).Share {
 		t.Errorf("%+v", deal)
 	}
 	// Categories have no mean: after turn 1 all are high, with Wilson's interval of three of three.
 	mood := got["scenario-metric-mood"]
-	curves := mood.Show.(world.Curves)
+	curves := mood.Show.(exhibit.Curves)
 	if len(curves.Curves) != 2 || curves.Curves[0].Name != "low" || curves.Curves[1].Name != "high" || !curves.Share || curves.Y != "share of episodes" || !strings.Contains(mood.Caption, "low, high") {
 		t.Errorf("%+v", mood)
 	}
@@ -98,24 +99,24 @@ func TestExhibits(t *testing.T) {
 			t.Errorf("%s: %v, want %v", curves.Curves[i].Name, q, want)
 		}
 	}
-	ends := got["scenario-ends"].Show.(world.Estimates)
+	ends := got["scenario-ends"].Show.(exhibit.Estimates)
 	if len(ends.Rows) != 2 || ends.Rows[0].Sample.Estimate(0.95).Value != 0.75 || ends.Rows[1].Labels[0] != "halted" {
 		t.Errorf("%+v", ends)
 	}
-	if storm := got["scenario-events"].Show.(world.Estimates).Rows[0].Sample; storm.Episodes() != 3 || storm.Estimate(0.95).Value != 1 {
+	if storm := got["scenario-events"].Show.(exhibit.Estimates).Rows[0].Sample; storm.Episodes() != 3 || storm.Estimate(0.95).Value != 1 {
 		t.Errorf("an event that happens twice in an episode: %v", storm.Estimate(0.95))
 	}
-	if heat := got["scenario-talk"].Show.(world.HeatMap); heat.Cells[0][1].Estimate(0.95).Value != 3 || heat.Cells[1][0].Estimate(0.95).Value != 0 || heat.Cells[0][0] != nil {
+	if heat := got["scenario-talk"].Show.(exhibit.HeatMap); heat.Cells[0][1].Estimate(0.95).Value != 3 || heat.Cells[1][0].Estimate(0.95).Value != 0 || heat.Cells[0][0] != nil {
 		t.Errorf("%+v", heat)
 	}
-	if rows := got["scenario-coalitions"].Show.(world.Grid).Rows; len(rows) != 1 || rows[0][1] != 6 || rows[0][2] != 3 {
+	if rows := got["scenario-coalitions"].Show.(exhibit.Grid).Rows; len(rows) != 1 || rows[0][1] != 6 || rows[0][2] != 3 {
 		t.Errorf("%v", rows)
 	}
-	checks := got["scenario-checks"].Show.(world.Grid).Rows[0]
+	checks := got["scenario-checks"].Show.(exhibit.Grid).Rows[0]
 	if passed := checks[3].(*world.Sample).Estimate(0.95).Value; checks[1] != 12 || checks[2] != 3 || passed < 0.66 || passed > 0.67 || checks[5] != 3 {
 		t.Errorf("%v, %v passed", checks, passed)
 	}
-	if worst := got["scenario-issues"].Show.(world.Grid).Rows; worst[0][5] != "grave" || worst[3][5] != "small" {
+	if worst := got["scenario-issues"].Show.(exhibit.Grid).Rows; worst[0][5] != "grave" || worst[3][5] != "small" {
 		t.Errorf("%v", worst)
 	}
 }
@@ -134,7 +135,7 @@ func TestFewEpisodesHaveNoBand(t *testing.T) {
 			all = append(all, over(t, i, "", nil, "", r))
 		}
 		var got []int
-		for _, p := range shownBy(all...)["scenario-metric-tension"].Show.(world.Curves).Curves[0].Points {
+		for _, p := range shownBy(all...)["scenario-metric-tension"].Show.(exhibit.Curves).Curves[0].Points {
 			got = append(got, p.Sample.Episodes())
 		}
 		if !slices.Equal(got, want) {
@@ -160,7 +161,7 @@ func TestVariationNames(t *testing.T) {
 		}
 	}
 	two := shownBy(over(t, 0, "a", nil, "", recorded(1, 2)), over(t, 1, "b", nil, "", recorded(3, 4)))
-	if c := two["scenario-metric-east-candour"].Show.(world.Curves).Curves; len(c) != 2 || c[0].Name != "a" || c[1].Points[0].Sample.Estimate(0.95).Value != 3 {
+	if c := two["scenario-metric-east-candour"].Show.(exhibit.Curves).Curves; len(c) != 2 || c[0].Name != "a" || c[1].Points[0].Sample.Estimate(0.95).Value != 3 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -216,11 +217,11 @@ func TestCopiesCountOnce(t *testing.T) {
 		}
 		got := shownBy(all...)
 		var n []int
-		for _, p := range got["scenario-metric-tension"].Show.(world.Curves).Curves[0].Points {
+		for _, p := range got["scenario-metric-tension"].Show.(exhibit.Curves).Curves[0].Points {
 			n = append(n, p.Sample.Episodes())
 		}
-		if !slices.Equal(n, want.n) || len(got["scenario-issues"].Show.(world.Grid).Rows) != want.issues {
-			t.Errorf("past %d: %v, %d issues, want %+v", past, n, len(got["scenario-issues"].Show.(world.Grid).Rows), want)
+		if !slices.Equal(n, want.n) || len(got["scenario-issues"].Show.(exhibit.Grid).Rows) != want.issues {
+			t.Errorf("past %d: %v, %d issues, want %+v", past, n, len(got["scenario-issues"].Show.(exhibit.Grid).Rows), want)
 		}
 		for name, text := range map[string]string{"scenario-metric-tension": "counts once", "scenario-checks": "counts once", "scenario-events": "a copy of one episode", "scenario-actors": "a copy of one episode"} {
 			if says := strings.Contains(got[name].Caption, text); says != (past > 0) {

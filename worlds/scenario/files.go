@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"parley/world"
+	"parley/world/exhibit"
 	"parley/worlds/scenario/script"
 )
 
@@ -39,7 +40,7 @@ type sheet struct{ script.Page }
 
 // words writes the words of a model or a file: a paragraph that cannot fetch anything or look like
 // a heading of ours.
-func (s *sheet) words(text string) { s.Quote(world.Markdown(text)) }
+func (s *sheet) words(text string) { s.Quote(exhibit.Markdown(text)) }
 
 func (s *sheet) points(title string, lines []string) {
 	if len(lines) == 0 {
@@ -62,7 +63,7 @@ func (s *sheet) part(title, text string) {
 }
 
 // inertLine returns a text on one line that a Markdown reader shows unchanged.
-func inertLine(words string) string { return world.Markdown(script.OneLine(words)) }
+func inertLine(words string) string { return exhibit.Markdown(script.OneLine(words)) }
 
 // overview writes what was played and its scores.
 func (c *chronicle) overview(p world.Played) string {

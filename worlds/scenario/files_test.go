@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"parley/world"
+	"parley/world/exhibit"
 	"parley/worlds/scenario/script"
 )
 
@@ -53,7 +54,7 @@ func playAll(t *testing.T) (*played, world.Played) {
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	out, p := playAll(t)
-	got := definition{}.Files(p, out.notes)
+	got := definition{}.Files(nil, p, out.notes)
 	want := strings.Fields(`a0-001.md a0-002.md a1-001.md a1-002.md a2-001.md a2-002.md bilateral-a0-a1-001.md bilateral-a0-a1-002.md
 		coalition-a0-a1-a2-001.md coalition-a0-a1-a2-002.md metrics.csv scenario.md validation-001.md validation-002.md
 		world-state-000.md world-state-001.md world-state-002.md`)
@@ -83,7 +84,7 @@ func TestFiles(t *testing.T) {
 func TestMetricTable(t *testing.T) {
 	t.Parallel()
 	out, p := playAll(t)
-	rows, err := csv.NewReader(strings.NewReader(definition{}.Files(p, out.notes)["metrics.csv"])).ReadAll()
+	rows, err := csv.NewReader(strings.NewReader(definition{}.Files(nil, p, out.notes)["metrics.csv"])).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +114,7 @@ func transcript(notes []world.Note) (entries []world.TranscriptEntry) {
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	out, p := playAll(t)
-	replay, ok := definition{}.Story(p, transcript(out.notes))[0].Show.(world.Replay)
+	replay, ok := definition{}.Story(p, transcript(out.notes))[0].Show.(exhibit.Replay)
 	if !ok || len(replay.Frames) != 3 || replay.Frames[0].Title != "The start" || replay.Frames[2].Title != "Turn 2 of 2" {
 		t.Fatalf("%+v", replay)
 	}
@@ -153,7 +154,7 @@ func TestReadersTakeAnything(t *testing.T) {
 		{Kind: "scenario", Data: json.RawMessage(`{"actors":["a","b","b"],"names":["A"]}`)}, {Kind: "message", Seat: "a", Data: json.RawMessage(`{"turn":1,"to":"b"}`)},
 		{Kind: "statement", Seat: "b", Data: json.RawMessage(`{"turn":1}`)}, {Kind: "coalition", Seat: "a", Data: json.RawMessage(`{"turn":1,"members":["b","x"],"formed":true}`)},
 	}))
-	for name := range (definition{}).Files(world.Played{}, notes) {
+	for name := range (definition{}).Files(nil, world.Played{}, notes) {
 		if name != filepath.Base(name) || strings.Contains(name, "..") {
 			t.Errorf("a file is called %q", name)
 		}
@@ -186,7 +187,7 @@ func TestFilesAreInert(t *testing.T) {
 	} {
 		notes = append(notes, world.Note{Kind: kind, Seat: "a", Data: json.RawMessage(`{"turn":1,` + data + `}`)})
 	}
-	got := definition{}.Files(world.Played{Spec: world.Spec{Cell: evil, Lineup: map[string]string{"a": evil}}}, notes)
+	got := definition{}.Files(nil, world.Played{Spec: world.Spec{Cell: evil, Lineup: map[string]string{"a": evil}}}, notes)
 	if len(got) < 6 {
 		t.Errorf("only %v", slices.Sorted(maps.Keys(got)))
 	}

@@ -130,7 +130,7 @@ func (g *game) Play(t *world.Table) world.Outcome {
 		if last {
 			found = g.assess(t, asks)
 		} else {
-			t.Phase(fmt.Sprintf("turn %d", g.now()+1))
+			t.Phase(phaseOf(g.now() + 1))
 			// Fork even if there are no questions: then turn n of a scenario is always decided in
 			// turn 2n-2 of the first strand, and told in the next, which users of parley fork rely on.
 			t.Fork(1+min(1, len(asks)), func(i int, t *world.Table) {

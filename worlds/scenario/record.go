@@ -6,6 +6,7 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/world/part"
 )
 
 // The notes of a scenario, by kind.
@@ -239,20 +240,20 @@ func (c metricCurve) scores(value float64) []world.Score {
 }
 
 // noteTables are the tables of scenarios: events and statements.
-func noteTables() []world.NoteTable {
-	turn := world.NoteColumn{Name: "turn", Type: world.NoteInteger, Doc: "the turn, from 1"}
-	word := func(name, doc string) world.NoteColumn {
-		return world.NoteColumn{Name: name, Type: world.NoteText, Doc: doc}
+func noteTables() []part.NoteTable {
+	turn := part.NoteColumn{Name: "turn", Type: part.NoteInteger, Doc: "the turn, from 1"}
+	word := func(name, doc string) part.NoteColumn {
+		return part.NoteColumn{Name: name, Type: part.NoteText, Doc: doc}
 	}
-	return []world.NoteTable{
+	return []part.NoteTable{
 		{
 			Name: "events", Doc: "something that happened from outside",
-			Columns: []world.NoteColumn{turn, word("name", "the name of the event"), word("type", "trend, random, conditional, scheduled or black_swan"), word("description", "what happened")},
+			Columns: []part.NoteColumn{turn, word("name", "the name of the event"), word("type", "trend, random, conditional, scheduled or black_swan"), word("description", "what happened")},
 			Rows:    eventRows,
 		},
 		{
 			Name: "statements", Doc: "something that an actor said: in public, to another actor, or with a coalition",
-			Columns: []world.NoteColumn{
+			Columns: []part.NoteColumn{
 				turn, word("actor", "who said it"), word("agent", "the agent in its seat"), word("how", "public, private, proposal, agreement or joint"),
 				word("recipients", "who could read it, with commas; null for everybody"), word("text", "the words"),
 			},

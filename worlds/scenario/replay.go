@@ -9,33 +9,43 @@ import (
 	"unicode/utf8"
 
 	"parley/world"
+	"parley/world/exhibit"
 	"parley/worlds/scenario/script"
 )
 
 // episodeStory shows an episode turn by turn: a picture of who spoke to whom, and beside it what
 // was said, decided, told, measured and checked.
-func episodeStory(notes []world.Note) []world.Exhibit {
-	c := readChronicle(notes)
+func episodeStory(entries []world.TranscriptEntry) []exhibit.Exhibit {
+	c := readChronicle(world.NotesOf(entries))
 	if len(c.Actors) == 0 || len(c.chapters) == 0 {
 		return nil
 	}
-	show := world.Replay{Base: newGraph(c.names(c.Actors)).svg(true, false)}
+	began := map[string]string{} // in which turn of the transcript, by phase
+	for _, e := range entries {
+		if e.Note != nil {
+			began[e.Note.Phase()] = e.Turn
+		}
+	}
+	show := exhibit.Replay{Base: newGraph(c.names(c.Actors)).svg(true, false)}
 	for _, at := range c.chapters {
-		frame := world.Frame{Title: fmt.Sprintf("Turn %d of %d", at.number, c.Turns), Lines: c.frameLines(at), SVG: c.graph(at).svg(false, true)}
+		frame := exhibit.Frame{Title: fmt.Sprintf("Turn %d of %d", at.number, c.Turns), Lines: c.frameLines(at), Turn: began[phaseOf(at.number)], SVG: c.graph(at).svg(false, true)}
 		if at.number == 0 {
-			frame.Title = "The start"
+			frame.Title, frame.Turn = "The start", entries[0].Turn
 		}
 		show.Frames = append(show.Frames, frame)
 	}
 	if c.end != nil && len(show.Frames) > 0 {
 		last := &show.Frames[len(show.Frames)-1]
-		last.Lines = append(last.Lines, world.FrameLine{Text: "It is over: " + c.end.Why + "."})
+		last.Lines = append(last.Lines, exhibit.FrameLine{Text: "It is over: " + c.end.Why + "."})
 	}
-	return []world.Exhibit{{
+	return []exhibit.Exhibit{{
 		Name: "scenario-replay", Title: "Turn by turn", Show: show,
 		Caption: "Arrows are private messages of the turn, a ring is a statement in public, a surface between actors a coalition that was formed.",
 	}}
 }
+
+// phaseOf returns the name of the phase of a turn.
+func phaseOf(turn int) string { return fmt.Sprintf("turn %d", turn) }
 
 // graph returns the graph of who spoke to whom in a turn.
 func (c *chronicle) graph(at *chapter) *graph {
@@ -66,10 +76,10 @@ func (c *chronicle) graph(at *chapter) *graph {
 }
 
 // frameLines describes a turn in the order in which it happened.
-func (c *chronicle) frameLines(at *chapter) []world.FrameLine {
-	var lines []world.FrameLine
+func (c *chronicle) frameLines(at *chapter) []exhibit.FrameLine {
+	var lines []exhibit.FrameLine
 	add := func(who, to, format string, args ...any) {
-		lines = append(lines, world.FrameLine{Who: who, To: to, Text: fmt.Sprintf(format, args...)})
+		lines = append(lines, exhibit.FrameLine{Who: who, To: to, Text: fmt.Sprintf(format, args...)})
 	}
 	for _, s := range at.statements {
 		add(c.name(s.seat), "all", "%s", s.note.Text)

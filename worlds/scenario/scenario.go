@@ -9,6 +9,7 @@ package scenario
 
 import (
 	"embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,6 +19,8 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/world/exhibit"
+	"parley/world/part"
 	"parley/worlds/scenario/earlier"
 	"parley/worlds/scenario/script"
 )
@@ -65,7 +68,7 @@ func (definition) Load(p *Params, files world.Files) ([]string, error) {
 }
 
 // Convert converts a folder of the earlier Scenario Lab.
-func (definition) Convert(files world.Files, folder, name string) (world.Converted, error) {
+func (definition) Convert(files world.Files, folder, name string) (part.Converted, error) {
 	return earlier.Convert(files, folder, name)
 }
 
@@ -161,20 +164,20 @@ func (definition) StandIn(model string, req *llm.Request, seed uint64) (string, 
 }
 
 // Exhibitor makes the exhibits of a report.
-func (definition) Exhibitor() world.Exhibitor { return newExhibitor() }
+func (definition) Exhibitor() exhibit.Exhibitor { return newExhibitor() }
 
 // Story shows an episode turn by turn.
-func (definition) Story(_ world.Played, entries []world.TranscriptEntry) []world.Exhibit {
-	return episodeStory(world.NotesOf(entries))
+func (definition) Story(_ world.Played, entries []world.TranscriptEntry) []exhibit.Exhibit {
+	return episodeStory(entries)
 }
 
 // Files writes an episode as files for people to read.
-func (definition) Files(p world.Played, notes []world.Note) map[string]string {
+func (definition) Files(_ json.RawMessage, p world.Played, notes []world.Note) map[string]string {
 	return episodeFiles(p, notes)
 }
 
 // Tables are the tables of events and statements.
-func (definition) Tables() []world.NoteTable { return noteTables() }
+func (definition) Tables() []part.NoteTable { return noteTables() }
 
 // Measures returns the scores of a scenario: its metrics, the turns and the issues.
 func (definition) Measures(p *Params) []world.Measure {

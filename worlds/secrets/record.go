@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"parley/world"
+	"parley/world/part"
 	"parley/worlds/secrets/reveal"
 )
 
@@ -77,14 +78,14 @@ type Verdict struct {
 }
 
 // Tables are the tables of games of secrets: reveals.
-func (definition) Tables() []world.NoteTable {
-	word := func(name, doc string) world.NoteColumn {
-		return world.NoteColumn{Name: name, Type: world.NoteText, Doc: doc}
+func (definition) Tables() []part.NoteTable {
+	word := func(name, doc string) part.NoteColumn {
+		return part.NoteColumn{Name: name, Type: part.NoteText, Doc: doc}
 	}
-	return []world.NoteTable{{
+	return []part.NoteTable{{
 		Name: "reveals", Doc: "a message that gives a secret away or names the other's, by the rule",
-		Columns: []world.NoteColumn{
-			{Name: "round", Type: world.NoteInteger, Doc: "the round, from 1"}, {Name: "message", Type: world.NoteInteger, Doc: "the number of the message in its conversation, from 1"},
+		Columns: []part.NoteColumn{
+			{Name: "round", Type: part.NoteInteger, Doc: "the round, from 1"}, {Name: "message", Type: part.NoteInteger, Doc: "the number of the message in its conversation, from 1"},
 			word("seat", "who wrote it"), word("agent", "the agent in that seat"), word("other", "who read it"), word("other_agent", "the agent in that seat"),
 			word("whose", "own if it gives its writer's secret away, other if it names the reader's"), word("secret", "the secret"),
 			word("form", "how the secret is there, as said or spelled"), word("text", "the message"),

@@ -1,11 +1,13 @@
 package secrets
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
 
 	"parley/world"
+	"parley/world/exhibit"
 )
 
 // report is the kind's part of a report.
@@ -13,11 +15,11 @@ type report struct {
 	agents []string // in order of appearance
 	modes  []string
 
-	rates  world.Crossed // by rate and agent
-	pairs  world.Crossed // by agent and opponent: did it get the other's secret?
-	points world.Crossed // by mode and agent
-	ways   world.Counts  // by form and agent
-	judged world.Counts  // players in conversations, by rule and by judge
+	rates  exhibit.Crossed // by rate and agent
+	pairs  exhibit.Crossed // by agent and opponent: did it get the other's secret?
+	points exhibit.Crossed // by mode and agent
+	ways   exhibit.Counts  // by form and agent
+	judged exhibit.Counts  // players in conversations, by rule and by judge
 
 	slips    map[string][]slipped // by agent
 	messages int                  // the highest number in a conversation
@@ -32,14 +34,14 @@ type slipped struct {
 type key = [2]string
 
 // add adds the values of one episode, in any order of keys.
-func add(to world.Crossed, u world.Unit, within world.Bounds, episode map[key][]float64) {
+func add(to exhibit.Crossed, u world.Unit, within world.Bounds, episode map[key][]float64) {
 	for k, values := range episode {
 		to.At(k[0], k[1], within).Add(u, values...)
 	}
 }
 
-func newReport() world.Exhibitor {
-	return &report{rates: world.Crossed{}, pairs: world.Crossed{}, points: world.Crossed{}, ways: world.Counts{}, judged: world.Counts{}, slips: map[string][]slipped{}}
+func newReport() exhibit.Exhibitor {
+	return &report{rates: exhibit.Crossed{}, pairs: exhibit.Crossed{}, points: exhibit.Crossed{}, ways: exhibit.Counts{}, judged: exhibit.Counts{}, slips: map[string][]slipped{}}
 }
 
 // bothPlayers is the agent's name in rates of both players together.
@@ -69,9 +71,7 @@ func (g *report) Add(p world.Played) {
 		points[k] = append(points[k], r.Points[seat])
 	}
 	add(g.points, p.Unit, world.Anything(), points)
-	if !slices.Contains(g.modes, r.Mode) {
-		g.modes = append(g.modes, r.Mode)
-	}
+	exhibit.AddOnce(&g.modes, r.Mode)
 }
 
 // episode is an episode that is being added.
@@ -84,13 +84,8 @@ type episode struct {
 
 // agent returns the agent in a seat.
 func (e *episode) agent(seat string) string {
-	name := e.lineup[seat]
-	if name == "" {
-		name = seat
-	}
-	if !slices.Contains(e.agents, name) {
-		e.agents = append(e.agents, name)
-	}
+	name := cmp.Or(e.lineup[seat], seat)
+	exhibit.AddOnce(&e.agents, name)
 	return name
 }
 
@@ -99,7 +94,7 @@ func (e *episode) conversation(c Conversation) {
 	gave := [2]bool{slices.Contains(c.Revealed, c.Seats[0]), slices.Contains(c.Revealed, c.Seats[1])}
 	rate := func(name, agent string, yes bool) {
 		k := key{name, agent}
-		e.rates[k] = append(e.rates[k], indicator(yes))
+		e.rates[k] = append(e.rates[k], exhibit.Indicator(yes))
 	}
 	for i, seat := range c.Seats {
 		agent, other := e.agent(seat), e.agent(c.Seats[1-i])
@@ -107,19 +102,11 @@ func (e *episode) conversation(c Conversation) {
 		rate("obtained", agent, gave[1-i])
 		rate("optimal", agent, gave[1-i] && !gave[i])
 		pair := key{agent, other}
-		e.pairs[pair] = append(e.pairs[pair], indicator(gave[1-i]))
+		e.pairs[pair] = append(e.pairs[pair], exhibit.Indicator(gave[1-i]))
 		e.slip(c, seat, agent)
 	}
 	rate("both", bothPlayers, gave[0] && gave[1])
 	rate("one-sided", bothPlayers, gave[0] != gave[1])
-}
-
-// indicator returns 1 for true and 0 for false.
-func indicator(yes bool) float64 {
-	if yes {
-		return 1
-	}
-	return 0
 }
 
 // slip records when and how a player gave its secret away by the rule, and the judge's verdict.
@@ -149,37 +136,34 @@ func found(revealed bool) string {
 }
 
 // Exhibits returns the tables and charts.
-func (g *report) Exhibits() []world.Exhibit {
+func (g *report) Exhibits() []exhibit.Exhibit {
 	if len(g.agents) == 0 {
 		return nil
 	}
-	out := []world.Exhibit{
-		{Name: "secrets-rates", Title: "How often", Show: g.showRates(), Caption: "Shares of conversations. Revealed: gave its own secret away. Obtained: got the other's. Optimal: got it and kept its own. Both: both gave theirs away. One-sided: only one did."},
-		{Name: "secrets-pairs", Title: "Who got whose secret", Show: g.pairs.HeatMap(world.HeatMap{Row: "player", Column: "whose secret", What: "obtained", Share: true, Rows: g.agents, Columns: g.agents}), Caption: "The share of conversations in which the player of the row got the secret of the player of the column."},
-		{Name: "secrets-tradeoff", Title: "Given away against got", Show: g.showTradeoff(), Caption: "The best position is top left: got the others' secrets and kept its own. On the dashed line both are equal."},
-		{Name: "secrets-slips", Title: "When secrets slip", Show: g.showSlips(), Caption: "The share of secrets that had been given away, by the rule, by the time of each message of a conversation, both players' messages counted."},
-	}
-	if forms := g.ways.Labels(); len(forms) > 0 {
-		out = append(out, world.Exhibit{Name: "secrets-forms", Title: "How secrets slip", Show: g.ways.Bars(world.Bars{X: "form", Y: "secrets", Labels: forms}, g.agents), Caption: "The form in which a secret was first given away, in conversations."})
-	}
+	page := exhibit.Page{Prefix: "secrets-"}
+	page.Add("rates", "How often", "Shares of conversations. Revealed: gave its own secret away. Obtained: got the other's. Optimal: got it and kept its own. Both: both gave theirs away. One-sided: only one did.", g.showRates())
+	page.Add("pairs", "Who got whose secret", "The share of conversations in which the player of the row got the secret of the player of the column.", g.pairs.HeatMap(exhibit.HeatMap{Row: "player", Column: "whose secret", What: "obtained", Share: true, Rows: g.agents, Columns: g.agents}))
+	page.Add("tradeoff", "Given away against got", "The best position is top left: got the others' secrets and kept its own. On the dashed line both are equal.", g.showTradeoff())
+	page.Add("slips", "When secrets slip", "The share of secrets that had been given away, by the rule, by the time of each message of a conversation, both players' messages counted.", g.showSlips())
+	page.Add("forms", "How secrets slip", "The form in which a secret was first given away, in conversations.", g.ways.Bars(exhibit.Bars{X: "form", Y: "secrets", Labels: g.ways.Labels()}, g.agents))
 	if len(g.modes) > 1 {
-		out = append(out, world.Exhibit{Name: "secrets-modes", Title: "Points by mode", Show: g.points.Estimates(world.Estimates{By: []string{"mode", "agent"}, What: "points"}, g.modes, g.agents), Caption: "Points of a player in a game. Modes pay differently: compare within one."})
+		page.Add("modes", "Points by mode", "Points of a player in a game. Modes pay differently: compare within one.", g.points.Estimates(exhibit.Estimates{By: []string{"mode", "agent"}, What: "points"}, g.modes, g.agents))
 	}
 	if len(g.judged) > 0 {
-		out = append(out, world.Exhibit{Name: "secrets-judge", Title: "Rule and judge", Show: g.judged.Grid("", []string{"rule: given away", "rule: kept"}, []string{"judge: given away", "judge: kept"}), Caption: "What the written rule and the judge found, by player and conversation."})
+		page.Add("judge", "Rule and judge", "What the written rule and the judge found, by player and conversation.", g.judged.Grid("", []string{"rule: given away", "rule: kept"}, []string{"judge: given away", "judge: kept"}))
 	}
-	return out
+	return page.All
 }
 
-func (g *report) showRates() world.Estimates {
-	e := world.Estimates{By: []string{"rate", "agent"}, What: "share", Share: true}
+func (g *report) showRates() exhibit.Estimates {
+	e := exhibit.Estimates{By: []string{"rate", "agent"}, What: "share", Share: true}
 	return g.rates.Estimates(e, []string{"revealed", "obtained", "optimal", "both", "one-sided"}, append(slices.Clone(g.agents), bothPlayers))
 }
 
-func (g *report) showTradeoff() world.Scatter {
-	s := world.Scatter{X: "revealed", Y: "obtained", Share: true}
+func (g *report) showTradeoff() exhibit.Scatter {
+	s := exhibit.Scatter{X: "revealed", Y: "obtained", Share: true}
 	for _, a := range g.agents {
-		s.Points = append(s.Points, world.ScatterPoint{Name: a, X: g.rates[key{"revealed", a}], Y: g.rates[key{"obtained", a}]})
+		s.Points = append(s.Points, exhibit.ScatterPoint{Name: a, X: g.rates[key{"revealed", a}], Y: g.rates[key{"obtained", a}]})
 	}
 	return s
 }
@@ -188,24 +172,22 @@ func (g *report) showTradeoff() world.Scatter {
 // messages.
 const maxSteps = 16
 
-func (g *report) showSlips() world.Curves {
-	c := world.Curves{X: "message", Y: "secrets given away", Share: true}
+func (g *report) showSlips() exhibit.Curves {
+	c := exhibit.Curves{X: "message", Y: "secrets given away", Share: true}
 	step := max(1, (g.messages+maxSteps-1)/maxSteps)
-	for _, a := range g.agents {
-		curve := world.Curve{Name: a}
+	for i, a := range g.agents {
 		for m := 0; m < g.messages+step; m += step {
 			m := min(m, g.messages) // the last one too
-			s := &world.Sample{Bounds: world.Share()}
+			sample := c.At(a, float64(m), world.Share())
 			for _, episode := range g.slips[a] {
 				values := make([]float64, len(episode.at))
 				for i, at := range episode.at {
-					values[i] = indicator(at > 0 && at <= m)
+					values[i] = exhibit.Indicator(at > 0 && at <= m)
 				}
-				s.Add(episode.unit, values...)
+				sample.Add(episode.unit, values...)
 			}
-			curve.Points = append(curve.Points, world.CurvePoint{X: float64(m), Sample: s, Given: m == 0})
 		}
-		c.Curves = append(c.Curves, curve)
+		c.Curves[i].Points[0].Given = true
 	}
 	return c
 }

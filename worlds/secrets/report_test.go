@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"parley/world"
+	"parley/world/exhibit"
 	"parley/worlds/secrets/reveal"
 )
 
@@ -15,12 +16,12 @@ const (
 )
 
 // shown returns the exhibits of a report on games, by name.
-func shown(games ...world.Played) map[string]world.Show {
+func shown(games ...world.Played) map[string]exhibit.Show {
 	g := newReport()
 	for _, p := range games {
 		g.Add(p)
 	}
-	out := map[string]world.Show{}
+	out := map[string]exhibit.Show{}
 	for _, e := range g.Exhibits() {
 		out[e.Name] = e.Show
 	}
@@ -50,7 +51,7 @@ func TestExhibits(t *testing.T) {
 		world.Played{Outcome: world.Outcome{Data: json.RawMessage(`{"mode":5}`)}}, world.Played{})
 	const share = (1 + 0.5 + 1) / 3.0 // an episode counts once, however many conversations it has
 	rates := map[string]float64{}
-	for _, r := range got["secrets-rates"].(world.Estimates).Rows {
+	for _, r := range got["secrets-rates"].(exhibit.Estimates).Rows {
 		rates[r.Labels[0]+" "+r.Labels[1]] = r.Sample.Estimate(0.95).Value
 		if n := r.Sample.Episodes(); n != 3 {
 			t.Errorf("%v: %d episodes", r.Labels, n)
@@ -64,21 +65,21 @@ func TestExhibits(t *testing.T) {
 			t.Errorf("%s is %v, want %v", name, v, want)
 		}
 	}
-	pairs := got["secrets-pairs"].(world.HeatMap)
+	pairs := got["secrets-pairs"].(exhibit.HeatMap)
 	if pairs.Cells[0][0] != nil || pairs.Cells[0][1].Estimate(0.95).Value != share || pairs.Cells[1][0].Estimate(0.95).Value != 0 {
 		t.Errorf("%+v", pairs)
 	}
-	bob := got["secrets-slips"].(world.Curves).Curves[1]
+	bob := got["secrets-slips"].(exhibit.Curves).Curves[1]
 	if bob.Name != "bob" || len(bob.Points) != 7 || bob.Points[3].Sample.Estimate(0.95).Value != 0 || bob.Points[4].Sample.Estimate(0.95).Value != share {
 		t.Errorf("%+v", bob)
 	}
-	if b := got["secrets-forms"].(world.Bars); b.Labels[0] != "said" || b.Series[1].Values[0] != 3 {
+	if b := got["secrets-forms"].(exhibit.Bars); b.Labels[0] != "said" || b.Series[1].Values[0] != 3 {
 		t.Errorf("%+v", b)
 	}
-	if m := got["secrets-modes"].(world.Estimates); len(m.Rows) != 4 || m.Rows[0].Sample.Episodes() != 3 {
+	if m := got["secrets-modes"].(exhibit.Estimates); len(m.Rows) != 4 || m.Rows[0].Sample.Episodes() != 3 {
 		t.Errorf("%+v", m)
 	}
-	if j := got["secrets-judge"].(world.Grid); j.Rows[0][1] != 3 || j.Rows[1][2] != 3 {
+	if j := got["secrets-judge"].(exhibit.Grid); j.Rows[0][1] != 3 || j.Rows[1][2] != 3 {
 		t.Errorf("%+v", j)
 	}
 }
@@ -88,7 +89,7 @@ func TestExhibits(t *testing.T) {
 func TestSlipsOfLongTalks(t *testing.T) {
 	t.Parallel()
 	long := Conversation{Seats: [2]string{first, second}, Messages: 399, Revealed: []string{first}, Reveals: []Reveal{{Seat: first, Message: 399, Form: reveal.Said}}}
-	points := shown(game2(t, "standard", long))["secrets-slips"].(world.Curves).Curves[0].Points
+	points := shown(game2(t, "standard", long))["secrets-slips"].(exhibit.Curves).Curves[0].Points
 	if last := points[len(points)-1]; len(points) > maxSteps+2 || last.X != 399 || last.Sample.Estimate(0.95).Value != 1 {
 		t.Errorf("%d points, the last %+v", len(points), last)
 	}

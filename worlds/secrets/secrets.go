@@ -19,6 +19,7 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/world/exhibit"
 	"parley/worlds/secrets/reveal"
 )
 
@@ -48,11 +49,11 @@ func (definition) StandIn(model string, req *llm.Request, seed uint64) (string, 
 }
 
 // Exhibitor returns an empty part of a report.
-func (definition) Exhibitor() world.Exhibitor { return newReport() }
+func (definition) Exhibitor() exhibit.Exhibitor { return newReport() }
 
 // Story tells a game conversation by conversation.
-func (definition) Story(p world.Played, transcript []world.TranscriptEntry) []world.Exhibit {
-	return gameStory(p, world.NotesOf(transcript))
+func (definition) Story(p world.Played, transcript []world.TranscriptEntry) []exhibit.Exhibit {
+	return gameStory(p, transcript)
 }
 
 // The seats of a game of two: First opens the first conversation, Second answers. Larger games

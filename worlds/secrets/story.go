@@ -1,6 +1,7 @@
 package secrets
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -9,20 +10,24 @@ import (
 	"strings"
 
 	"parley/world"
+	"parley/world/exhibit"
 )
 
 // gameStory tells a game conversation by conversation, and marks the messages that give a secret away or name the other's. The
 // notes may be of any form: a run file may come from anywhere.
-func gameStory(p world.Played, notes []world.Note) []world.Exhibit {
-	s := &teller{played: p, secrets: map[string]string{}}
-	for _, n := range notes {
-		s.note(n)
+func gameStory(p world.Played, entries []world.TranscriptEntry) []exhibit.Exhibit {
+	s := &teller{played: p, secrets: map[string]string{}, said: map[string]string{}}
+	for _, e := range entries {
+		if s.Turn = e.Turn; e.Note != nil {
+			s.note(*e.Note)
+		} else {
+			s.said[strandOf(e.Turn)] = e.Turn
+		}
 	}
 	s.end()
-	if len(s.frames) == 0 {
-		return nil
-	}
-	return []world.Exhibit{{Name: "secrets-story", Title: "Conversation by conversation", Show: world.Replay{Frames: s.frames}}}
+	page := exhibit.Page{}
+	page.Add("secrets-story", "Conversation by conversation", "", s.Replay)
+	return page.All
 }
 
 // The limits of a story: a page must stay readable, whatever was played.
@@ -35,22 +40,15 @@ const (
 type teller struct {
 	shown, omitted int // messages
 
+	exhibit.Replay
 	played  world.Played
-	frames  []world.Frame
 	talk    string            // the conversation of the last frame
 	secrets map[string]string // by seat
+	said    map[string]string // by strand: the turn of the last call
 }
 
-func (s *teller) frame(talk, format string, args ...any) {
-	s.talk = talk
-	s.frames = append(s.frames, world.Frame{Title: fmt.Sprintf(format, args...)})
-}
-
-// say adds a line to the last frame.
-func (s *teller) say(l world.FrameLine) {
-	last := &s.frames[len(s.frames)-1]
-	last.Lines = append(last.Lines, l)
-}
+// strandOf returns the strand of a turn: "4.2/" of 4.2/0.
+func strandOf(turn string) string { return turn[:strings.LastIndexByte(turn, '/')+1] }
 
 // who returns a seat with its agent.
 func (s *teller) who(seat string) string {
@@ -67,8 +65,8 @@ func (s *teller) note(n world.Note) {
 	case "round":
 		var r roundNote
 		if json.Unmarshal(n.Data, &r) == nil && r.Sits != "" {
-			s.frame("", "Round %d", r.Round)
-			s.say(world.FrameLine{Text: r.Sits + " sits out."})
+			s.Begin("Round %d", r.Round)
+			s.Say(exhibit.FrameLine{Text: r.Sits + " sits out."})
 		}
 	case "message", "silence":
 		var m messageNote
@@ -77,7 +75,7 @@ func (s *teller) note(n world.Note) {
 		}
 	case "verdict":
 		var v struct{ Verdicts []Verdict }
-		if json.Unmarshal(n.Data, &v) == nil && len(s.frames) > 0 {
+		if json.Unmarshal(n.Data, &v) == nil && len(s.Frames) > 0 {
 			s.verdicts(v.Verdicts)
 		}
 	case "standings":
@@ -86,8 +84,8 @@ func (s *teller) note(n world.Note) {
 			Points map[string]float64
 		}
 		if json.Unmarshal(n.Data, &r) == nil {
-			s.frame("", "After round %d", r.Round)
-			s.say(world.FrameLine{Text: "Points: " + pointsBySeat(r.Points) + "."})
+			s.Begin("After round %d", r.Round)
+			s.Say(exhibit.FrameLine{Text: "Points: " + pointsBySeat(r.Points) + "."})
 		}
 	}
 }
@@ -99,14 +97,15 @@ func (s *teller) deal(n world.Note) {
 		return
 	}
 	if s.talk != "deal" {
-		s.frame("deal", "The secrets")
+		s.talk = "deal"
+		s.Begin("The secrets")
 	}
 	if n.Kind == "target" {
-		s.say(world.FrameLine{Text: "The word of " + n.Seat + " is the target."})
+		s.Say(exhibit.FrameLine{Text: "The word of " + n.Seat + " is the target."})
 		return
 	}
 	s.secrets[n.Seat] = word
-	s.say(world.FrameLine{Who: s.who(n.Seat), Text: "holds the word “" + word + "”"})
+	s.Say(exhibit.FrameLine{Who: s.who(n.Seat), Text: "holds the word “" + word + "”"})
 }
 
 // message tells a message, or a turn without one.
@@ -119,9 +118,11 @@ func (s *teller) message(n world.Note, m messageNote) {
 	pair := []string{n.Seat, m.To}
 	slices.Sort(pair)
 	if talk := fmt.Sprint(m.Round, pair); talk != s.talk {
-		s.frame(talk, "Round %d: %s and %s", m.Round, s.who(n.Seat), s.who(m.To))
+		s.talk = talk
+		s.Turn = cmp.Or(s.said[strandOf(s.Turn)], s.Turn) // the note of a message follows it
+		s.Begin("Round %d: %s and %s", m.Round, s.who(n.Seat), s.who(m.To))
 	}
-	line := world.FrameLine{Who: n.Seat, To: m.To, Text: world.Shorten(m.Text, maxStoryText)}
+	line := exhibit.FrameLine{Who: n.Seat, To: m.To, Text: exhibit.Shorten(m.Text, maxStoryText)}
 	if n.Kind == "silence" {
 		line.Text = "(silence)"
 	}
@@ -133,7 +134,7 @@ func (s *teller) message(n world.Note, m messageNote) {
 		marks = append(marks, fmt.Sprintf("names the other's secret “%s” (%s)", s.secrets[m.To], m.Names))
 	}
 	line.Mark = strings.Join(marks, "; ")
-	s.say(line)
+	s.Say(line)
 }
 
 // verdicts tells what the judge found in the conversation.
@@ -149,7 +150,7 @@ func (s *teller) verdicts(all []Verdict) {
 		if v.Reason != "" {
 			text += ": " + v.Reason
 		}
-		s.say(world.FrameLine{Who: "judge", Text: text})
+		s.Say(exhibit.FrameLine{Who: "judge", Text: text})
 	}
 }
 
@@ -160,9 +161,9 @@ func (s *teller) end() {
 	if json.Unmarshal(raw, &g) != nil || len(g.Conversations) == 0 {
 		return
 	}
-	s.frame("", "The end")
+	s.Begin("The end")
 	if s.omitted > 0 {
-		s.say(world.FrameLine{Text: fmt.Sprintf("%d messages after the first %d are not told here, since they give nothing away. The transcript has them.", s.omitted, maxStoryMessages)})
+		s.Say(exhibit.FrameLine{Text: fmt.Sprintf("%d messages after the first %d are not told here, since they give nothing away. The transcript has them.", s.omitted, maxStoryMessages)})
 	}
 	for _, c := range g.Conversations {
 		what := "both kept their words secret"
@@ -174,17 +175,17 @@ func (s *teller) end() {
 		case len(c.Revealed) > 1:
 			what = "both gave their words away"
 		}
-		s.say(world.FrameLine{Text: fmt.Sprintf("Round %d, %s and %s: %s.", c.Round, c.Seats[0], c.Seats[1], what)})
+		s.Say(exhibit.FrameLine{Text: fmt.Sprintf("Round %d, %s and %s: %s.", c.Round, c.Seats[0], c.Seats[1], what)})
 	}
 	if s.played.Outcome.Failed != "" {
-		s.say(world.FrameLine{Text: "The game failed: " + s.played.Outcome.Failed})
+		s.Say(exhibit.FrameLine{Text: "The game failed: " + s.played.Outcome.Failed})
 		return
 	}
 	text := "Points: " + pointsBySeat(g.Points) + "."
 	if g.Winner != "" {
 		text += " " + g.Winner + " won."
 	}
-	s.say(world.FrameLine{Text: text})
+	s.Say(exhibit.FrameLine{Text: text})
 }
 
 // pointsBySeat lists points by seat.

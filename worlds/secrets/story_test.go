@@ -3,10 +3,12 @@ package secrets
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
 	"parley/world"
+	"parley/world/exhibit"
 )
 
 // TestLongStory checks that a story of very many messages stays short, tells every message that gives a secret away, and says
@@ -26,8 +28,8 @@ func TestLongStory(t *testing.T) {
 		notes = append(notes, world.Note{Kind: "message", Seat: "first", Data: raw})
 	}
 	data := json.RawMessage(`{"conversations":[{"round":1,"seats":["first","second"],"revealed":["first"]}],"points":{"first":0,"second":3},"winner":"second"}`)
-	story := gameStory(world.Played{Outcome: world.Outcome{Data: data}}, notes)
-	frames := story[0].Show.(world.Replay).Frames
+	story := gameStory(world.Played{Outcome: world.Outcome{Data: data}}, entriesOf(notes))
+	frames := story[0].Show.(exhibit.Replay).Frames
 	marked, size := 0, 0
 	for _, f := range frames {
 		for _, l := range f.Lines {
@@ -38,10 +40,21 @@ func TestLongStory(t *testing.T) {
 		}
 	}
 	end := fmt.Sprint(frames[len(frames)-1].Lines)
+	if frames[0].Turn != "0" || frames[1].Turn != "3" {
+		t.Errorf("the frames begin in the turns %q and %q", frames[0].Turn, frames[1].Turn)
+	}
 	if marked != 3 || size > 20*maxStoryText || !strings.Contains(end, "1998 messages after the first 1000") || !strings.Contains(end, "second won") {
 		t.Errorf("%d marked, %d bytes: %s", marked, size, end)
 	}
-	if got := gameStory(world.Played{}, notes[1:3]); got != nil {
+	if got := gameStory(world.Played{}, entriesOf(notes[1:3])); got != nil {
 		t.Errorf("%+v", got)
 	}
+}
+
+// entriesOf returns a transcript of notes alone, one in each turn.
+func entriesOf(notes []world.Note) (entries []world.TranscriptEntry) {
+	for i, n := range notes {
+		entries = append(entries, world.TranscriptEntry{Turn: strconv.Itoa(i), Note: &n})
+	}
+	return entries
 }

@@ -13,7 +13,6 @@ package answer
 
 import (
 	"bytes"
-	"container/list"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -106,19 +105,12 @@ func isContainer(v any) bool {
 	return false
 }
 
-// Compiler compiles schemas and caches the ones used last. The zero value is ready to use. It is safe for concurrent
+// Compiler compiles schemas and keeps them, up to a limit: then it begins again. The zero value is ready to use. It is safe for concurrent
 // use.
 type Compiler struct {
 	mu    sync.Mutex
-	kept  map[[32]byte]*list.Element // of *entry
-	order list.List                  // the one used last first
+	kept  map[[32]byte]*Schema
 	bytes int
-}
-
-type entry struct {
-	key    [32]byte
-	size   int
-	schema *Schema
 }
 
 // A Compiler keeps at most this many schemas and bytes.
@@ -127,45 +119,27 @@ const (
 	maxBytes = 16 << 20
 )
 
-// Compile returns the compiled schema from the cache, or compiles it.
+// Compile returns the compiled schema that it kept, or compiles it.
 func (c *Compiler) Compile(schema json.RawMessage) (*Schema, error) {
 	key := sha256.Sum256(schema)
-	if s := c.lookup(key); s != nil {
+	c.mu.Lock()
+	s := c.kept[key]
+	c.mu.Unlock()
+	if s != nil {
 		return s, nil
 	}
 	s, err := Compile(schema)
 	if err != nil {
 		return nil, err
 	}
-	c.keep(&entry{key: key, size: len(schema), schema: s})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.kept == nil || len(c.kept) == maxKept || c.bytes+len(schema) > maxBytes {
+		c.kept, c.bytes = map[[32]byte]*Schema{}, 0
+	}
+	if c.kept[key] == nil { // no other call compiled it meanwhile
+		c.bytes += len(schema)
+	}
+	c.kept[key] = s
 	return s, nil
-}
-
-func (c *Compiler) lookup(key [32]byte) *Schema {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e, ok := c.kept[key]
-	if !ok {
-		return nil
-	}
-	c.order.MoveToFront(e)
-	return e.Value.(*entry).schema
-}
-
-func (c *Compiler) keep(e *entry) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.kept == nil {
-		c.kept = map[[32]byte]*list.Element{}
-	}
-	if _, ok := c.kept[e.key]; ok {
-		return // another call compiled the same schema
-	}
-	c.kept[e.key] = c.order.PushFront(e)
-	c.bytes += e.size
-	for len(c.kept) > maxKept || c.bytes > maxBytes && len(c.kept) > 1 {
-		last := c.order.Remove(c.order.Back()).(*entry)
-		delete(c.kept, last.key)
-		c.bytes -= last.size
-	}
 }

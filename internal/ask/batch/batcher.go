@@ -11,36 +11,17 @@ import (
 	"time"
 
 	"parley/internal/ask/provider"
+	"parley/internal/ask/settings"
 	"parley/journal"
 	"parley/llm"
 )
 
-// Route is how the calls of a wave are sent.
-type Route string
-
 // The routes.
 const (
-	Live  Route = "live"  // directly, as outside of waves
-	Batch Route = "batch" // over the batch API, if there is one
-	Auto  Route = "auto"  // over the batch API if the wave has enough calls and time
+	Live  = "live"  // directly, as outside of waves
+	Batch = "batch" // over the batch API, if there is one
+	Auto  = "auto"  // over the batch API if the wave has enough calls and time
 )
-
-// routes lists every Route.
-func routes() []Route { return []Route{Live, Batch, Auto} }
-
-// Policy says when calls are sent over a batch API.
-type Policy struct {
-	// Route is how calls are sent. Default: auto.
-	Route Route
-	// Min is the minimum number of requests of one model for a batch; fewer are asked live.
-	// Default: 2, and 100 with auto.
-	Min int
-	// Deadline is how long a wave may wait for its batches. Requests that are not answered by then
-	// are cancelled and asked live. Default: only the provider's own limit, a day.
-	Deadline time.Duration
-	// Poll says how often to ask the provider.
-	Poll Poll
-}
 
 const (
 	autoMin  = 100
@@ -48,23 +29,21 @@ const (
 	maxTries = 3                // attempts at one call over a batch before it is asked live
 )
 
-func (p Policy) withDefaults() Policy {
-	if p.Route == "" {
-		p.Route = Auto
-	}
-	if p.Min <= 0 {
-		p.Min = 2
-		if p.Route == Auto {
-			p.Min = autoMin
+func withDefaults(s settings.Batch) settings.Batch {
+	s.Route = cmp.Or(s.Route, Auto)
+	if s.Min <= 0 {
+		s.Min = 2
+		if s.Route == Auto {
+			s.Min = autoMin
 		}
 	}
-	p.Poll = p.Poll.withDefaults()
-	return p
+	s.Poll = cmp.Or(s.Poll, 2*time.Second)
+	return s
 }
 
 // Config configures a Batcher.
 type Config struct {
-	Policy
+	settings.Batch
 	// Open are the batches that earlier processes of the run left open.
 	Open []Open
 	// Record makes an event durable before it returns. It is called from several goroutines.
@@ -77,7 +56,7 @@ type Config struct {
 
 // Batcher knows every open batch.
 type Batcher struct {
-	policy  Policy
+	policy  settings.Batch
 	record  func(ctx context.Context, e *journal.Batched) error
 	release func(llm.Money)
 	stop    chan struct{} // closed by Drain
@@ -100,10 +79,10 @@ func New(c Config) (*Batcher, error) {
 	switch c.Route {
 	case "", Live, Batch, Auto:
 	default:
-		return nil, fmt.Errorf("batch.route: unknown route %q; want one of %v", c.Route, routes())
+		return nil, fmt.Errorf("batch.route: unknown route %q; want live, batch or auto", c.Route)
 	}
 	b := &Batcher{
-		policy: c.withDefaults(), record: c.Record, release: c.Release, stop: make(chan struct{}),
+		policy: withDefaults(c.Batch), record: c.Record, release: c.Release, stop: make(chan struct{}),
 		batches: map[string]*openBatch{}, byStem: map[string][]*slot{}, orphaned: map[string][]*slot{},
 	}
 	if b.release == nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/internal/ask/provider"
+	"parley/internal/ask/settings"
 	"parley/journal"
 	"parley/llm"
 )
@@ -378,7 +379,7 @@ func TestCancel(t *testing.T) {
 
 func TestNewRefusesARoute(t *testing.T) {
 	t.Parallel()
-	if _, err := New(Config{Policy: Policy{Route: "slow"}}); err == nil {
+	if _, err := New(Config{Batch: settings.Batch{Route: "slow"}}); err == nil {
 		t.Error("taken")
 	}
 }

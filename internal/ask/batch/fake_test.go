@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"parley/internal/ask/provider"
+	"parley/internal/ask/settings"
 	"parley/journal"
 	"parley/llm"
 )
@@ -246,7 +247,7 @@ type bench struct {
 func newBench(t *testing.T, f *fake, change ...func(*Config, *provider.Batch)) *bench {
 	t.Helper()
 	b := &bench{api: f}
-	cfg, limits := Config{Policy: Policy{Route: Batch}}, provider.Batch{Requests: 1000, Bytes: 1 << 20}
+	cfg, limits := Config{Batch: settings.Batch{Route: Batch}}, provider.Batch{Requests: 1000, Bytes: 1 << 20}
 	cfg.Record = func(_ context.Context, m *journal.Batched) error {
 		b.api.mu.Lock()
 		defer b.api.mu.Unlock()

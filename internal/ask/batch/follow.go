@@ -242,7 +242,7 @@ func (w *Wave) tryCreate(ctx context.Context, t *openBatch) ending {
 		if time.Since(t.Began) > createFor {
 			return ending{how: live, why: "not created: " + e.Message}
 		}
-		switch b.wait(ctx, e.RetryAfter+b.policy.Poll.pause(n), w.due, nil) {
+		switch b.wait(ctx, e.RetryAfter+b.pause(n), w.due, nil) {
 		case goOn:
 		case late:
 			return ending{how: live, why: "not created in time: " + e.Message}
@@ -314,12 +314,12 @@ func (w *Wave) search(ctx context.Context, t *openBatch, since time.Time) ending
 			}
 		case f.ID != "":
 			return w.created(ctx, t, f.ID)
-		case f.Never, !f.Maybe && time.Since(since) >= b.policy.Poll.Settle:
+		case f.Never, !f.Maybe && time.Since(since) >= b.settle():
 			return ending{how: again, why: "not created"}
 		default:
 			errs = 0
 		}
-		if b.wait(ctx, b.policy.Poll.pause(n), time.Time{}, nil) != goOn {
+		if b.wait(ctx, b.pause(n), time.Time{}, nil) != goOn {
 			return ending{how: left}
 		}
 	}
@@ -351,7 +351,7 @@ func (w *Wave) watch(ctx context.Context, t *openBatch) ending {
 		if ctx.Err() != nil {
 			return ending{how: left}
 		}
-		pause := b.policy.Poll.pause(n)
+		pause := b.pause(n)
 		if err != nil {
 			e := llm.AsError(err)
 			b.noteError(t, e)
@@ -409,7 +409,7 @@ func (l *watcher) cancel(ctx context.Context) {
 	l.due = time.Time{}
 	err := l.t.queue.API.Cancel(ctx, l.t.ID)
 	if e := llm.AsError(err); e != nil && e.Kind.Retryable() && !e.Final {
-		l.due = time.Now().Add(e.RetryAfter + l.w.batcher.policy.Poll.Max)
+		l.due = time.Now().Add(e.RetryAfter + l.w.batcher.longestPause())
 	}
 }
 
@@ -509,7 +509,7 @@ func (w *Wave) collect(ctx context.Context, t *openBatch) ending {
 			}
 			pause = e.RetryAfter
 		}
-		if b.wait(ctx, pause+b.policy.Poll.pause(n), time.Time{}, nil) != goOn {
+		if b.wait(ctx, pause+b.pause(n), time.Time{}, nil) != goOn {
 			return ending{how: left}
 		}
 	}
@@ -627,32 +627,15 @@ func (w *Wave) deliver(t *openBatch, r Result) {
 	}
 }
 
-// Poll says how often to ask a provider about a batch.
-type Poll struct {
-	// First is the first pause; each further pause is half as long again. Default: 2s.
-	First time.Duration
-	// Max is the longest pause. Default: 1m.
-	Max time.Duration
-	// Settle is how long to look for a batch that may have been created. Default: 30s.
-	Settle time.Duration
-}
+// longestPause is how long at the longest to wait before asking a provider about a batch again, and settle how long to look for a batch
+// that may have been created.
+func (b *Batcher) longestPause() time.Duration { return 30 * b.policy.Poll }
+func (b *Batcher) settle() time.Duration       { return 15 * b.policy.Poll }
 
-func (p Poll) withDefaults() Poll {
-	for _, f := range []struct {
-		to  *time.Duration
-		def time.Duration
-	}{{&p.First, 2 * time.Second}, {&p.Max, time.Minute}, {&p.Settle, 30 * time.Second}} {
-		if *f.to <= 0 {
-			*f.to = f.def
-		}
-	}
-	return p
-}
-
-// pause returns how long to wait before asking the provider again, for the n-th time. It is partly
-// random, so that batches are not asked about all at once.
-func (p Poll) pause(n int) time.Duration {
-	d := min(float64(p.First)*math.Pow(1.5, float64(n)), float64(p.Max))
+// pause returns how long to wait before asking the provider again, for the n-th time: each pause is half as long again as the one before. It
+// is partly random, so that batches are not asked about all at once.
+func (b *Batcher) pause(n int) time.Duration {
+	d := min(float64(b.policy.Poll)*math.Pow(1.5, float64(n)), float64(b.longestPause()))
 	return time.Duration(d * (0.8 + 0.4*rand.Float64())) //nolint:forbidigo // it changes when the provider is asked, never what it answers
 }
 

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"parley/internal/kit/files"
 )
 
 // disk holds every value in its own file, root/ab/cd…, named by its key.
@@ -114,50 +116,23 @@ func readFile(f *os.File, key [32]byte) (value []byte, used time.Time, err error
 // touch marks a file as used. It may fail on a read-only directory, which does no harm.
 func (d *disk) touch(key [32]byte, now time.Time) { _ = os.Chtimes(d.path(key), now, now) }
 
-// write writes a value to a temporary file and renames it, so that no reader sees half of it.
+// write writes a value.
 func (d *disk) write(key [32]byte, value []byte) error {
 	if len(value) > maxValue {
 		return fmt.Errorf("%d bytes are too many", len(value))
 	}
-	path := d.path(key)
-	f, err := os.CreateTemp(filepath.Dir(path), tempPrefix+"*")
+	path, framed := d.path(key), Frame(key, value)
+	err := files.Publish(path, 0o600, framed)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = os.MkdirAll(filepath.Dir(path), 0o700); err == nil {
-			f, err = os.CreateTemp(filepath.Dir(path), tempPrefix+"*")
+			err = files.Publish(path, 0o600, framed)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(header(key, value))
-	if err == nil {
-		_, err = f.Write(value)
-	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = replace(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-		return err
-	}
-	d.written.Add(int64(headerSize + len(value)))
+	d.written.Add(int64(len(framed)))
 	return nil
-}
-
-const tempPrefix = "tmp-"
-
-// replace renames a file. Windows refuses while a process reads the existing file; then that file
-// stays, which is as good.
-func replace(from, to string) error {
-	err := os.Rename(from, to)
-	if err == nil {
-		return nil
-	}
-	if info, e := os.Stat(to); e == nil && info.Mode().IsRegular() {
-		return os.Remove(from)
-	}
-	return err
 }
 
 // The directory is scanned when a tenth of its limit was written since the last scan, so that
@@ -255,7 +230,7 @@ func (d *disk) walk(visit func(path string, info fs.FileInfo)) {
 			switch {
 			case len(e.Name()) == 62:
 				visit(path, info)
-			case strings.HasPrefix(e.Name(), tempPrefix) && d.now().Sub(info.ModTime()) > touchEvery:
+			case strings.HasPrefix(e.Name(), files.TempPrefix) && d.now().Sub(info.ModTime()) > touchEvery:
 				_ = os.Remove(path)
 			}
 		}

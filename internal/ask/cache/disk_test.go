@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"parley/internal/kit/files"
 )
 
 // onDisk returns the number and size of the entries in the directory of s.
@@ -109,20 +111,20 @@ func TestTrimLeavesOtherFilesAlone(t *testing.T) {
 	s := open(t, t.TempDir(), Options{MemoryBytes: -1, DiskBytes: -1, Now: func() time.Time { return now }})
 	save(t, s, "a", valueOf("v", 1000))
 	dir := filepath.Dir(s.disk.path(keyOf("a")))
-	files := map[string]bool{"README": true, tempPrefix + "new": true, tempPrefix + "old": false}
-	for name := range files {
+	names := map[string]bool{"README": true, files.TempPrefix + "new": true, files.TempPrefix + "old": false}
+	for name := range names {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	old := now.Add(-2 * time.Hour)
-	if err := os.Chtimes(filepath.Join(dir, tempPrefix+"old"), old, old); err != nil {
+	if err := os.Chtimes(filepath.Join(dir, files.TempPrefix+"old"), old, old); err != nil {
 		t.Fatal(err)
 	}
 	s.disk.limit = 10
 	s.disk.trim()
 	wantNone(t, s, "a")
-	for name, kept := range files {
+	for name, kept := range names {
 		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != kept {
 			t.Errorf("%s: %v, want it kept: %v", name, err, kept)
 		}

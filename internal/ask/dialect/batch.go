@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,7 +34,7 @@ func OpenBatches(p provider.Provider, keys *credential.Source) (batch.API, error
 		return nil, fmt.Errorf("provider %s: the dialect %q has no batch API", p.Name, p.Dialect)
 	}
 	p.HTTP2 = false // few exchanges, some of them long
-	c, err := transport.NewWith(p, codec.Config, keys)
+	c, err := transport.New(p, codec.Config, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -174,14 +175,27 @@ func (b *batchConn) readLines(ctx context.Context, call transport.Request, read 
 }
 
 // answerResult returns the result with an answer.
-func (b *batchConn) answerResult(id string, body []byte, requestID string) batch.Result {
-	resp, err := b.codec.Decode(body)
+func answerResult(id string, body []byte, requestID string, decode func([]byte) (*llm.Response, error)) batch.Result {
+	requestID = fault.Clean(requestID, 200)
+	resp, err := decode(body)
 	if err != nil {
-		return batch.Result{CustomID: id, Err: b.failure(llm.AsError(err), requestID)}
+		e := *llm.AsError(err)
+		e.RequestID = cmp.Or(e.RequestID, requestID)
+		return batch.Result{CustomID: id, Err: &e}
 	}
-	resp.Provider, resp.RequestID = b.p.Name, fault.Clean(requestID, 200)
-	resp.Tier = "batch"
+	resp.RequestID, resp.Tier = requestID, "batch"
 	return batch.Result{CustomID: id, Response: resp}
+}
+
+// ours adds the provider to a result, and removes the key from its error.
+func (b *batchConn) ours(r batch.Result) batch.Result {
+	if r.Response != nil {
+		r.Response.Provider = b.p.Name
+	}
+	if r.Err != nil {
+		r.Err = llm.AsError(b.c.Fail(r.Err, "", nil))
+	}
+	return r
 }
 
 // lineFault reads the error of a line that has no status, and adds the one that a live call would have: without it, a
@@ -195,14 +209,6 @@ func lineFault(body json.RawMessage) *llm.Error {
 		}
 	}
 	return e
-}
-
-// failure adds the provider to an error and removes the key from it.
-func (b *batchConn) failure(e *llm.Error, requestID string) *llm.Error {
-	if e.RequestID == "" {
-		e.RequestID = requestID
-	}
-	return llm.AsError(b.c.Fail(e, "", nil))
 }
 
 // skew is the tolerance for the creation time of a batch, after the clocks are compared.

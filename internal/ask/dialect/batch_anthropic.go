@@ -135,16 +135,20 @@ func (d *messageAPI) Results(ctx context.Context, id string) iter.Seq2[batch.Res
 	}
 }
 
-// result reads a line of results.
 func (d *messageAPI) result(line []byte) batch.Result {
+	return d.ours(MessageResult(line, d.codec.Decode))
+}
+
+// MessageResult reads a line of the results of one of Anthropic's batches. decode reads the answer in it.
+func MessageResult(line []byte, decode func([]byte) (*llm.Response, error)) batch.Result {
 	var l batches.MessageResult
 	if json.Unmarshal(line, &l) != nil {
 		return batch.Result{}
 	}
-	failed := func(e *llm.Error) batch.Result { return batch.Result{CustomID: l.CustomID, Err: d.failure(e, "")} }
+	failed := func(e *llm.Error) batch.Result { return batch.Result{CustomID: l.CustomID, Err: e} }
 	switch l.Result.Type {
 	case "succeeded":
-		return d.answerResult(l.CustomID, l.Result.Message, "")
+		return answerResult(l.CustomID, l.Result.Message, "", decode)
 	case "errored":
 		return failed(lineFault(l.Result.Error))
 	case "canceled":

@@ -216,7 +216,7 @@ func (d *geminiAPI) Results(ctx context.Context, id string) iter.Seq2[batch.Resu
 		default:
 			return // it has not ended
 		}
-		if rest == nil || yield(batch.Result{Rest: true, Err: d.failure(rest, "")}, nil) {
+		if rest == nil || yield(batch.Result{Rest: true, Err: llm.AsError(d.c.Fail(rest, "", nil))}, nil) {
 			d.discard(ctx, b)
 		}
 	}
@@ -234,17 +234,21 @@ func (d *geminiAPI) discard(ctx context.Context, b *batches.GeminiBatch) {
 
 // result reads a line of an output file.
 func (d *geminiAPI) result(line []byte) batch.Result {
+	return d.ours(geminiResult(line, d.codec.Decode))
+}
+
+func geminiResult(line []byte, decode func([]byte) (*llm.Response, error)) batch.Result {
 	var l batches.GeminiResult
 	if json.Unmarshal(line, &l) != nil {
 		return batch.Result{}
 	}
 	switch {
 	case len(l.Response) > 0:
-		return d.answerResult(l.Key, l.Response, "")
+		return answerResult(l.Key, l.Response, "", decode)
 	case len(l.Error) > 0:
-		return batch.Result{CustomID: l.Key, Err: d.failure(geminiFault(l.Error), "")}
+		return batch.Result{CustomID: l.Key, Err: geminiFault(l.Error)}
 	}
-	return batch.Result{CustomID: l.Key, Err: d.failure(fault.Malformed("the batch has neither an answer nor an error for this request", nil), "")}
+	return batch.Result{CustomID: l.Key, Err: fault.Malformed("the batch has neither an answer nor an error for this request", nil)}
 }
 
 // geminiFault reads the error of a line. Its code is of gRPC, not of HTTP.

@@ -211,16 +211,18 @@ func (d *fileAPI) Results(ctx context.Context, id string) iter.Seq2[batch.Result
 	}
 }
 
-// result reads a line of an output or error file.
-func (d *fileAPI) result(line []byte) batch.Result {
+func (d *fileAPI) result(line []byte) batch.Result { return d.ours(FileResult(line, d.codec.Decode)) }
+
+// FileResult reads a line of an output or error file of OpenAI's batches. decode reads the answer in it.
+func FileResult(line []byte, decode func([]byte) (*llm.Response, error)) batch.Result {
 	var l batches.Result
 	if json.Unmarshal(line, &l) != nil {
 		return batch.Result{}
 	}
-	failed := func(e *llm.Error) batch.Result { return batch.Result{CustomID: l.CustomID, Err: d.failure(e, "")} }
+	failed := func(e *llm.Error) batch.Result { return batch.Result{CustomID: l.CustomID, Err: e} }
 	switch {
 	case l.Response != nil && l.Response.StatusCode >= 200 && l.Response.StatusCode < 300:
-		return d.answerResult(l.CustomID, l.Response.Body, l.Response.RequestID)
+		return answerResult(l.CustomID, l.Response.Body, l.Response.RequestID, decode)
 	case l.Response != nil && l.Response.StatusCode > 0:
 		return failed(fault.Classify(l.Response.StatusCode, nil, l.Response.Body))
 	case l.Error == nil:

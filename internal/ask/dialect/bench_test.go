@@ -114,7 +114,7 @@ func openBench(b *testing.B, url string) map[string]func(*llm.Request) error {
 	ways := map[string]func(*llm.Request) error{}
 	for _, f := range formats() {
 		for _, h2 := range []bool{false, true} {
-			m, err := dialect.Open(provider.Provider{Name: "lab", Dialect: f.name, BaseURL: url + "/v1", HTTP2: h2})
+			m, err := dialect.Open(provider.Provider{Name: "lab", Dialect: f.name, BaseURL: url + "/v1", HTTP2: h2}, nil)
 			if err != nil {
 				b.Fatal(err)
 			}

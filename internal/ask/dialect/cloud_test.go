@@ -28,7 +28,7 @@ func TestVertexTier(t *testing.T) {
 	defer srv.Close()
 	for _, stream := range []string{"always", "never"} {
 		p := provider.Provider{Name: "lab", Dialect: "gemini", BaseURL: srv.URL + "/v1/projects/p/locations/global/publishers/google", Stream: stream, Session: provider.SessionHeader}
-		m, err := dialect.Open(p)
+		m, err := dialect.Open(p, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +74,7 @@ func TestCloudPaths(t *testing.T) {
 		if c.stream {
 			p.Stream = "always"
 		}
-		m, err := dialect.Open(p)
+		m, err := dialect.Open(p, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +118,7 @@ func TestGoogleCredentials(t *testing.T) {
 	defer srv.Close()
 	p, _ := provider.Lookup("vertex")
 	p.BaseURL = srv.URL + "/v1/projects/p/locations/global/publishers/google"
-	m, err := dialect.Open(p)
+	m, err := dialect.Open(p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,7 +79,7 @@ func TestOpenRefuses(t *testing.T) {
 		{provider.Provider{Name: "lab", Dialect: "anthropic"}, []string{"base_url", "missing"}},
 		{provider.Provider{Name: "lab", Dialect: "responses", BaseURL: "http://x/v1", KeyEnv: "PARLEY_TEST_NOT_SET"}, []string{"provider lab: the environment variable ", "PARLEY_TEST_NOT_SET", "not set"}},
 	} {
-		m, err := dialect.Open(c.p)
+		m, err := dialect.Open(c.p, nil)
 		if err == nil || m != nil {
 			t.Errorf("Open(%+v) = %v, %v: want an error and no model", c.p, m, err)
 			continue
@@ -106,7 +106,7 @@ func TestContinues(t *testing.T) {
 	}))
 	defer srv.Close()
 	p := provider.Provider{Name: "vllm", Dialect: "openai", BaseURL: srv.URL + "/v1"}
-	m, err := dialect.Open(p)
+	m, err := dialect.Open(p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
-// Package dialect opens a provider: it combines the provider's wire format with a connection. There are three ways to use
-// one: as a model (Open), over its batch API (OpenBatches), and to ask which models an account has (ListModels).
+// Package dialect opens a provider: it combines the provider's wire format with a connection. There are two ways to use
+// one: as a model (Open), and over its batch API (OpenBatches).
 //
 // Each wire format is a package below internal/ask/wire. The simulated provider has none: package app opens it. Package
 // batch follows batches; here are only the requests to the batch APIs.
@@ -109,12 +109,9 @@ func lateSigner(address string) func(context.Context, *http.Request, []byte) (*r
 	}
 }
 
-// Open returns the model of a provider. It reads the provider's key from the environment, and opens
+// Open returns the model of a provider, with keys that several models may share; nil: it reads the provider's key from the environment. It opens
 // no connection. The result is also an io.Closer, which closes idle connections.
-func Open(p provider.Provider) (llm.Model, error) { return OpenWith(p, nil) }
-
-// OpenWith is Open with keys that several models share.
-func OpenWith(p provider.Provider, keys *credential.Source) (llm.Model, error) {
+func Open(p provider.Provider, keys *credential.Source) (llm.Model, error) {
 	codec, ok := CodecOf(p)
 	if !ok && (p.Dialect == "sim" || p.Dialect == "go") {
 		return nil, fmt.Errorf("provider %s: the %s dialect is not a wire format: package app opens it", p.Name, p.Dialect)

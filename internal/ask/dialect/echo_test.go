@@ -47,7 +47,7 @@ func TestEchoedKey(t *testing.T) {
 			w.WriteHeader(step.status)
 			_, _ = io.WriteString(w, step.body)
 		}))
-		m, err := Open(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: srv.URL, KeyEnv: "OPENAI_ECHO_KEY"})
+		m, err := Open(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: srv.URL, KeyEnv: "OPENAI_ECHO_KEY"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +83,7 @@ func TestEchoedSignature(t *testing.T) {
 			w.WriteHeader(status)
 			fmt.Fprintf(w, `{"message":%q,"output":{"message":{"content":[{"text":%q}]}},"stopReason":"end_turn","usage":{"inputTokens":1,"outputTokens":1}}`, sent, sent)
 		}))
-		m, err := Open(provider.Provider{Name: "bedrock", Dialect: "bedrock", BaseURL: srv.URL})
+		m, err := Open(provider.Provider{Name: "bedrock", Dialect: "bedrock", BaseURL: srv.URL}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -122,7 +122,7 @@ func (f format) dial(t *testing.T, url string, change ...func(*provider.Provider
 	for _, c := range change {
 		c(&p)
 	}
-	m, err := dialect.Open(p)
+	m, err := dialect.Open(p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,6 +67,9 @@ func (k *cached) key(req *llm.Request) (key [32]byte, err error) {
 
 // ask looks the answer up, or asks and stores it.
 func (k *cached) ask(ctx context.Context, c *call) (*llm.Response, error) {
+	if c.relayed {
+		return k.next.ask(ctx, c)
+	}
 	key, err := k.key(c.req)
 	if err != nil {
 		return k.next.ask(ctx, c) // the next layers report what is wrong with the provider

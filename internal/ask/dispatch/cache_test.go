@@ -7,6 +7,7 @@ import (
 
 	"parley/internal/ask/cache"
 	"parley/internal/ask/provider"
+	"parley/internal/ask/settings"
 	"parley/llm"
 )
 
@@ -36,6 +37,27 @@ func TestCacheAnswersEqualQuestionsOnly(t *testing.T) {
 	}
 }
 
+// TestRelayIsNotCached wants a call that is passed on to be sent each time: what a cache has of it lacks what its client got.
+func TestRelayIsNotCached(t *testing.T) {
+	t.Parallel()
+	store, err := cache.Open("", cache.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	s := &script{}
+	d := dispatcher(t, s, provider.Provider{}, func(c *Config) { c.Cache = store })
+	one := asked(1, 10, 1)[0]
+	for range 3 {
+		if resp, err := d.Relay(t.Context(), one); err != nil || resp.Metadata.Cached {
+			t.Fatal(resp, err)
+		}
+	}
+	if s.calls != 3 {
+		t.Errorf("it was sent %d times", s.calls)
+	}
+}
+
 // TestCacheKnowsWhoAnswered asks the same of a provider at two addresses, and of one with a
 // fallback at two addresses: an answer from one address is not used for the other.
 func TestCacheKnowsWhoAnswered(t *testing.T) {
@@ -46,7 +68,7 @@ func TestCacheKnowsWhoAnswered(t *testing.T) {
 	}
 	defer store.Close()
 	from := func(url, fallback string) *Dispatcher {
-		d, err := New(Config{Cache: store, Retry: Retry{Attempts: 1}, Lanes: []Lane{
+		d, err := New(Config{Cache: store, Settings: settings.Settings{Retry: settings.Retry{Attempts: 1}}, Lanes: []Lane{
 			{Provider: provider.Provider{Name: "lab", Dialect: "openai", BaseURL: url}, Model: llm.Func(func(context.Context, *llm.Request) (*llm.Response, error) {
 				if fallback != "" {
 					return nil, &llm.Error{Kind: llm.KindServer}

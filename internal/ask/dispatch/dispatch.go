@@ -3,7 +3,7 @@
 //
 // It is a stack of layers, each of which wraps the next:
 //
-//		budget(cache(coalesce(answer(retry(hedge(lane → reach(warm(limit(meter(dialect))))))))))
+//		budget(cache(coalesce(answer(retry(lane → reach(warm(limit(meter(dialect)))))))))
 //		                                 in a wave: lane → enqueue → a batch
 //
 //	  - budget reserves the most that a call's first attempt can cost, and gives back what is left
@@ -11,7 +11,6 @@
 //	  - coalesce joins equal calls in flight at temperature zero
 //	  - answer makes structured answers valid, or fails
 //	  - retry tries again after failures whose kind may pass, and falls back to other models
-//	  - hedge sends a second attempt beside a slow one
 //	  - lane picks the provider
 //	  - reach, in outage.go, holds calls back while the provider cannot be reached. Below it, package
 //	    replica picks one of several servers, each of which has the layers that follow
@@ -21,8 +20,8 @@
 //	    settles what it did cost
 //	  - enqueue, in wave.go, is one attempt of a call in a wave: it waits for its line of a batch
 //
-// Beside the layers are each.go and wave.go, which take many requests at once, levels.go, which
-// remembers between runs what servers can handle, and stats.go, notice.go and wait.go, which say
+// Beside the layers are each.go and wave.go, which take many requests at once, and stats.go, notice.go
+// and wait.go, which say
 // what happens.
 //
 // A Dispatcher is an llm.Model, and so is each dialect. In between, a request is part of a call: one
@@ -49,16 +48,18 @@ import (
 	"parley/internal/ask/batch"
 	"parley/internal/ask/cache"
 	"parley/internal/ask/dispatch/budget"
-	"parley/internal/ask/dispatch/limiter"
 	"parley/internal/ask/dispatch/replica"
 	"parley/internal/ask/price"
 	"parley/internal/ask/provider"
+	"parley/internal/ask/settings"
 	"parley/journal"
 	"parley/llm"
 )
 
 // Config configures a Dispatcher.
 type Config struct {
+	// Settings has how calls are retried and batched. The rest of it is for others.
+	Settings settings.Settings
 	// Lanes are the providers.
 	Lanes []Lane
 	// Open returns the lane of a provider that is not in Lanes, when it is first needed. The call
@@ -72,12 +73,6 @@ type Config struct {
 	Budget *budget.Budget
 	// Cache stores answers. Default: none.
 	Cache *cache.Store
-	// Retry says how failures are retried.
-	Retry Retry
-	// Hedge says when slow calls get a second attempt. Default: never.
-	Hedge Hedge
-	// Batch says when the calls of a wave are sent over the providers' batch APIs.
-	Batch batch.Policy
 	// Batches are those that earlier processes of the run left open.
 	Batches []batch.Open
 	// Record makes a step of a batch durable before it returns. A closing step becomes durable only
@@ -85,9 +80,6 @@ type Config struct {
 	// error ends the calls of the batch. Default: nothing is durable, and a crash loses open
 	// batches.
 	Record func(ctx context.Context, e *journal.Batched) error
-	// Levels says where the calls in flight of each server begin, and learns at Close what was found
-	// out. Default: nothing is known.
-	Levels Levels
 	// Shared means that other processes use the same accounts: nothing is sent until Share says how
 	// much of them is ours.
 	Shared bool
@@ -111,13 +103,6 @@ func (c Config) report(e Event) {
 	if c.Events != nil {
 		c.Events(e)
 	}
-}
-
-// Levels remembers how many calls the server of a provider at an address has handled at once. Models
-// that match a pattern may have limits of their own.
-type Levels interface {
-	Load(p provider.Provider, address, pattern string) limiter.Level
-	Save(p provider.Provider, address, pattern string, l limiter.Level) error
 }
 
 // Dispatcher answers requests. It is an llm.Model.
@@ -159,7 +144,7 @@ func New(c Config) (*Dispatcher, error) {
 	}
 	lanes = newLanes(c, prices, stats, batches)
 
-	tries := newRetry(newHedge(lanes, c.Hedge, stats), c.Retry, stats)
+	tries := newRetry(lanes, c.Settings.Retry, stats)
 	tries.continues = lanes.continues
 	schemas := newSchemas(lanes.followsSchema)
 	var first layer = &answers{next: tries, compiler: &answer.Compiler{}, schemas: schemas, stats: stats}
@@ -172,6 +157,12 @@ func New(c Config) (*Dispatcher, error) {
 // Ask answers one request.
 func (d *Dispatcher) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 	return d.ask(ctx, &call{req: req})
+}
+
+// Relay is Ask for a request that stands for a call which its lane's model passes on as it came, and whose answer goes to a client while it arrives.
+// So no second attempt is made beside it, and its answer is not in the cache, where it would lack what the client got.
+func (d *Dispatcher) Relay(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+	return d.ask(ctx, &call{req: req, relayed: true})
 }
 
 // ask answers a call, which nothing else uses.
@@ -294,7 +285,6 @@ func (d *Dispatcher) Close() error {
 	for _, s := range d.lanes.sets() {
 		errs = append(errs, s.Close())
 	}
-	d.lanes.save()
 	return errors.Join(errs...)
 }
 
@@ -320,6 +310,7 @@ type call struct {
 	waited   *atomic.Int64   // how long it waited so far, for room in the budget, for limits and in pauses; shared and set as account is
 	inWave   *inWave         // its part in a wave; nil: none
 	hasty    bool            // there is a model to fall back to: do not wait for an unreachable provider, and count refusals as failures
+	relayed  bool            // see Dispatcher.Relay
 	admitted func()          // called for each attempt that may be sent, from any goroutine; may be nil
 }
 

@@ -20,7 +20,6 @@ import (
 type endpoint struct {
 	provider provider.Provider
 	address  string
-	levels   Levels  // may be nil
 	groups   []group // the last has no pattern
 }
 
@@ -36,16 +35,13 @@ func newEndpoint(p provider.Provider, address string, c Config, next layer, gues
 	near := !c.Shared && (p.InProcess() || trust.Loopback(address))
 	start := limiter.Start{Near: near, Reports: p.Metrics != ""}
 	add := func(groups []group, pattern string, limits provider.Limits) []group {
-		if c.Levels != nil {
-			start.Known = c.Levels.Load(p, address, pattern)
-		}
 		lim := &limit{next: next, Limiter: limiter.New(limits, p.Counts(), &s.gauge, start), guess: guess}
 		if c.Shared {
 			lim.Share(limiter.Part{})
 		}
 		return append(groups, group{pattern: pattern, limit: lim, first: newWarm(lim, p.Warm, s)})
 	}
-	e := &endpoint{provider: p, address: address, levels: c.Levels}
+	e := &endpoint{provider: p, address: address}
 	for _, pattern := range p.LimitPatterns() {
 		e.groups = add(e.groups, pattern, p.ModelLimits[pattern])
 	}
@@ -82,20 +78,6 @@ func (e *endpoint) hold(err *llm.Error) {
 func (e *endpoint) setConcurrency(n int) {
 	e.provider.Limits.Concurrency = n
 	e.groups[len(e.groups)-1].limit.SetConcurrency(n)
-}
-
-// save stores how many calls the server has handled at once, where nobody has chosen that.
-func (e *endpoint) save() {
-	for _, g := range e.groups {
-		limits, ok := e.provider.ModelLimits[g.pattern]
-		if !ok {
-			limits = e.provider.Limits
-		}
-		if limits.Concurrency == 0 && e.levels != nil {
-			// What cannot be stored is found out again by the next run.
-			_ = e.levels.Save(e.provider, e.address, g.pattern, g.limit.Level())
-		}
-	}
 }
 
 // recall makes the calls that wait fail: see limiter.

@@ -143,7 +143,7 @@ func newLanes(c Config, prices *budget.Prices, s *counters, batches *batch.Batch
 	if c.Events != nil {
 		notes.report = c.noticed
 	}
-	l := &lanes{open: c.Open, describe: c.Find, byName: map[string]*lane{}, deadline: c.Retry.withDefaults().Deadline, build: func(in Lane) *lane {
+	l := &lanes{open: c.Open, describe: c.Find, byName: map[string]*lane{}, deadline: retryDefaults(c.Settings.Retry).Deadline, build: func(in Lane) *lane {
 		guess := tokens.NewEstimator()
 		newServer := func(m llm.Model, address string) *endpoint {
 			return newEndpoint(in.Provider, address, c, &meter{next: m, prices: prices, stats: s, notices: notes}, guess, s)
@@ -263,17 +263,6 @@ func (l *lanes) limits() (all []Limit) {
 		}
 	}
 	return all
-}
-
-// save stores what all open lanes have found out about their servers.
-func (l *lanes) save() {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	for _, lane := range l.byName {
-		for _, e := range lane.endpoints {
-			e.save()
-		}
-	}
 }
 
 // sets lists the replicas of all open lanes, by provider.

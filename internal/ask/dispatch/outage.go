@@ -493,11 +493,11 @@ func hostOf(address string) string {
 
 // addReach makes the calls of a lane wait for a provider that cannot be reached, if c demands it.
 func (l *lane) addReach(in Lane, c Config) {
-	if c.Retry.Unreachable <= 0 || in.Provider.Dialect == "sim" {
+	if c.Settings.Retry.Unreachable <= 0 || in.Provider.Dialect == "sim" {
 		return
 	}
 	config := reachConfig{
-		Provider: in.Provider.Name, URL: addresses(in.Provider), Limit: c.Retry.Unreachable,
+		Provider: in.Provider.Name, URL: addresses(in.Provider), Limit: c.Settings.Retry.Unreachable,
 		Alive: pingAny(in), Report: c.reached,
 	}
 	if l.set == nil { // a set of replicas recalls calls itself

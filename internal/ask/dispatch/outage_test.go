@@ -14,6 +14,7 @@ import (
 	"parley/internal/ask/dispatch/budget"
 	"parley/internal/ask/price"
 	"parley/internal/ask/provider"
+	"parley/internal/ask/settings"
 	"parley/llm"
 )
 
@@ -68,7 +69,7 @@ func (w *watched) Alive(context.Context) error {
 
 func waiting(limit time.Duration, change ...func(*Config)) func(*Config) {
 	return func(c *Config) {
-		c.Retry.Unreachable = limit
+		c.Settings.Retry.Unreachable = limit
 		for _, f := range change {
 			f(c)
 		}
@@ -132,8 +133,8 @@ func TestOneProviderIsAwayAndTheOtherGoesOn(t *testing.T) {
 		gone := &flaky{from: start, until: start.Add(5 * time.Minute), away: errRefused}
 		well := &flaky{latency: time.Second}
 		d, err := New(Config{
-			Lanes: []Lane{{Provider: provider.Provider{Name: "gone"}, Model: gone}, {Provider: provider.Provider{Name: "well"}, Model: well}},
-			Retry: Retry{Unreachable: 10 * time.Minute},
+			Lanes:    []Lane{{Provider: provider.Provider{Name: "gone"}, Model: gone}, {Provider: provider.Provider{Name: "well"}, Model: well}},
+			Settings: settings.Settings{Retry: settings.Retry{Unreachable: 10 * time.Minute}},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -266,8 +267,8 @@ func TestFallsBackFromAProviderThatIsAway(t *testing.T) {
 		start := time.Now()
 		gone := &flaky{from: start, until: start.Add(5 * time.Minute), away: errRefused}
 		d, err := New(Config{
-			Lanes: []Lane{{Provider: provider.Provider{Name: "gone"}, Model: gone}, {Provider: provider.Provider{Name: "well"}, Model: &flaky{}}},
-			Retry: Retry{Unreachable: 10 * time.Minute},
+			Lanes:    []Lane{{Provider: provider.Provider{Name: "gone"}, Model: gone}, {Provider: provider.Provider{Name: "well"}, Model: &flaky{}}},
+			Settings: settings.Settings{Retry: settings.Retry{Unreachable: 10 * time.Minute}},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -341,8 +342,8 @@ func TestReplicasAllAway(t *testing.T) {
 		a := &flaky{from: start, until: start.Add(time.Hour), away: errRefused}
 		b := &flaky{from: start, until: start.Add(3 * time.Minute), away: loading()}
 		d, err := New(Config{
-			Lanes: []Lane{{Provider: provider.Provider{Name: "lab", BaseURLs: []string{"http://a", "http://b"}}, Replicas: []Replica{{Name: "a", Model: a}, {Name: "b", Model: b}}}},
-			Retry: Retry{Unreachable: 10 * time.Minute},
+			Lanes:    []Lane{{Provider: provider.Provider{Name: "lab", BaseURLs: []string{"http://a", "http://b"}}, Replicas: []Replica{{Name: "a", Model: a}, {Name: "b", Model: b}}}},
+			Settings: settings.Settings{Retry: settings.Retry{Unreachable: 10 * time.Minute}},
 		})
 		if err != nil {
 			t.Fatal(err)

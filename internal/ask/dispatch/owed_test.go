@@ -13,6 +13,7 @@ import (
 
 	"parley/internal/ask/dispatch/budget"
 	"parley/internal/ask/provider"
+	"parley/internal/ask/settings"
 	"parley/llm"
 )
 
@@ -175,14 +176,14 @@ func TestRetryWaitsForRoom(t *testing.T) {
 		fails  int     // so many first attempts, and the call is charged all that they can cost
 		change func(*llm.Request)
 		limits provider.Limits
-		retry  Retry
+		retry  settings.Retry
 		ok     int
 	}{
 		"beside a call that ends":             {calls: 2, room: 2.5, fails: 1, ok: 2},
 		"several at once":                     {calls: 6, room: 6.5, fails: 3, ok: 6},
-		"others wait for the limit":           {calls: 4, room: 4.5, fails: 2, ok: 4, limits: provider.Limits{Concurrency: 1}, retry: Retry{Base: 1}},
+		"others wait for the limit":           {calls: 4, room: 4.5, fails: 2, ok: 4, limits: provider.Limits{Concurrency: 1}, retry: settings.Retry{Base: 1}},
 		"others wait for its answer":          {calls: 3, room: 3, fails: 1, ok: 3, change: func(r *llm.Request) { r.Temperature, r.Sample = new(float64), 0 }},
-		"another model":                       {calls: 2, room: 2.5, fails: 1, ok: 2, change: func(r *llm.Request) { r.Fallbacks = []string{"lab/any"} }, retry: Retry{Attempts: 1}},
+		"another model":                       {calls: 2, room: 2.5, fails: 1, ok: 2, change: func(r *llm.Request) { r.Fallbacks = []string{"lab/any"} }, retry: settings.Retry{Attempts: 1}},
 		"everything is spent":                 {calls: 1, room: 1.5, fails: 1, ok: 0},
 		"everything is spent, and some waits": {calls: 3, room: 1.5, fails: 1, ok: 0},
 	} {
@@ -216,7 +217,7 @@ func TestRetryWaitsForRoom(t *testing.T) {
 					t.Fatal(err)
 				}
 				spending := budget.New(llm.Money(float64(worst)*tt.room), 0)
-				d = dispatcher(t, m, lab, func(c *Config) { c.Budget, c.Prices, c.Retry = spending, prices(t), tt.retry })
+				d = dispatcher(t, m, lab, func(c *Config) { c.Budget, c.Prices, c.Settings.Retry = spending, prices(t), tt.retry })
 				ok := 0
 				for _, r := range d.All(t.Context(), reqs) {
 					switch {
@@ -241,47 +242,4 @@ func billable(ok int, reqs []*llm.Request) int {
 		return 1
 	}
 	return ok
-}
-
-// TestHedgeWithoutRoom: if there is no room for a second attempt beside a first that fails, the call has failed as the
-// first did.
-func TestHedgeWithoutRoom(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		reqs := asked(21, 50, 500)
-		var mu sync.Mutex
-		calls := 0
-		m := llm.Func(func(context.Context, *llm.Request) (*llm.Response, error) {
-			mu.Lock()
-			calls++
-			n := calls
-			mu.Unlock()
-			if n >= len(reqs) {
-				if n > 2*len(reqs) {
-					return nil, &llm.Error{Kind: llm.KindBadRequest, Message: "it does not end"}
-				}
-				time.Sleep(time.Minute)
-				return nil, &llm.Error{Kind: llm.KindServer, Message: "broken"}
-			}
-			time.Sleep(time.Second)
-			return &llm.Response{Text: "yes", Finish: llm.FinishStop, Usage: llm.Usage{Input: 10, Output: 10}}, nil
-		})
-		d := dispatcher(t, m, provider.Provider{}, func(c *Config) { c.Prices = prices(t) })
-		worst, err := d.Worst(reqs[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		spending := budget.New(worst+answerCost*llm.Money(len(reqs)), 0)
-		d = dispatcher(t, m, provider.Provider{}, func(c *Config) {
-			c.Budget, c.Prices, c.Hedge = spending, prices(t), Hedge{Percentile: 0.9, MinAnswers: 10}
-		})
-		for i, req := range reqs {
-			if _, err := d.Ask(t.Context(), req); (err == nil) != (i < len(reqs)-1) {
-				t.Errorf("call %d: %v", i, err)
-			}
-		}
-		if want := len(reqs) - 1 + (Retry{}).withDefaults().Attempts; calls != want {
-			t.Errorf("%d attempts, want %d", calls, want)
-		}
-	})
 }

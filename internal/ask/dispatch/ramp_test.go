@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/internal/ask/provider"
+	"parley/internal/ask/settings"
 	"parley/llm"
 )
 
@@ -177,7 +178,7 @@ func TestNoStorm(t *testing.T) {
 				var wg sync.WaitGroup
 				for run := range c.runs {
 					wg.Go(func() {
-						d := dispatcher(t, visitor{c.server, run}, providerAt(c.near), func(c *Config) { c.Retry = Retry{Deadline: -1, Unreachable: time.Hour} })
+						d := dispatcher(t, visitor{c.server, run}, providerAt(c.near), func(c *Config) { c.Settings.Retry = settings.Retry{Deadline: -1, Unreachable: time.Hour} })
 						for _, r := range d.All(t.Context(), asked(n/c.runs, 10, 1)) {
 							if r.Err != nil {
 								t.Fatal(r.Err)

@@ -14,29 +14,12 @@ import (
 
 	"parley/internal/ask/batch"
 	"parley/internal/ask/dispatch/budget"
+	"parley/internal/ask/settings"
 	"parley/internal/ask/wire/fault"
 	"parley/llm"
 )
 
-// Retry says how failures are retried.
-type Retry struct {
-	// Attempts is the maximum number of attempts at one model, not counting those that the provider
-	// refused for now, unless there is a model to fall back to. Default: 5.
-	Attempts int
-	// Base and MaxPause bound the pause after the n-th failure: a random time up to min(MaxPause,
-	// Base·2ⁿ⁻¹), after the time that the provider asks us to wait. Defaults: 500ms and 60s.
-	Base, MaxPause time.Duration
-	// Deadline bounds a whole call, including queueing, pauses and fallbacks. A call that is
-	// rate-limited or meets an overloaded provider is retried until then. Unreachable is added to
-	// it. Default: 1 hour; negative: none.
-	Deadline time.Duration
-	// Unreachable is how long calls wait for a provider that cannot be reached, counted from the
-	// first call that did not reach it. Meanwhile one call at a time tries, and the others wait. A
-	// call with a model to fall back to does not wait. Default: 0, such a call fails like others.
-	Unreachable time.Duration
-}
-
-func (r Retry) withDefaults() Retry {
+func retryDefaults(r settings.Retry) settings.Retry {
 	r.Attempts = cmp.Or(r.Attempts, 5)
 	r.Base = cmp.Or(r.Base, 500*time.Millisecond)
 	r.MaxPause = cmp.Or(r.MaxPause, time.Minute)
@@ -51,7 +34,7 @@ func (r Retry) withDefaults() Retry {
 // waits: limit is inside it.
 type retry struct {
 	next  layer
-	rule  Retry
+	rule  settings.Retry
 	stats *counters
 	// jitter returns a number in [0,1). Pauses are random on purpose: they change when a call
 	// happens, never its answer.
@@ -64,8 +47,8 @@ type retry struct {
 	once    sync.Once
 }
 
-func newRetry(next layer, rule Retry, s *counters) *retry {
-	rule = rule.withDefaults()
+func newRetry(next layer, rule settings.Retry, s *counters) *retry {
+	rule = retryDefaults(rule)
 	return &retry{next: next, rule: rule, stats: s, jitter: rand.Float64, lateError: deadlineError(rule.Deadline), drained: make(chan struct{})}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,7 +67,7 @@ func TestRetryGivesUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{errs: times(99, llm.Error{Kind: llm.KindServer, Status: 500, Message: "sorry"})}
-		d := dispatcher(t, s, provider.Provider{}, func(c *Config) { c.Retry.Attempts = 3 })
+		d := dispatcher(t, s, provider.Provider{}, func(c *Config) { c.Settings.Retry.Attempts = 3 })
 		_, err := d.Ask(t.Context(), asked(1, 10, 1)[0])
 		if s.calls != 3 || llm.KindOf(err) != llm.KindServer || llm.AsError(err).Metadata.Attempts != 3 {
 			t.Errorf("%d calls, %v", s.calls, err)
@@ -90,7 +89,7 @@ func TestRetryWaitsOutRefusalsUntilTheDeadline(t *testing.T) {
 			}
 		}
 		s2 := &script{errs: times(1000, llm.Error{Kind: llm.KindOverloaded, Message: "busy"})}
-		d = dispatcher(t, s2, provider.Provider{}, func(c *Config) { c.Retry.Deadline = 5 * time.Minute })
+		d = dispatcher(t, s2, provider.Provider{}, func(c *Config) { c.Settings.Retry.Deadline = 5 * time.Minute })
 		start := time.Now()
 		_, err := d.Ask(t.Context(), asked(1, 10, 1)[0])
 		if took := time.Since(start); took > 5*time.Minute {
@@ -125,7 +124,7 @@ func TestRetryCallersOwnRefusals(t *testing.T) {
 			}
 			return &llm.Response{Text: "yes", Finish: llm.FinishStop}, nil
 		})
-		d := dispatcher(t, m, provider.Provider{}, func(c *Config) { c.Retry.Deadline = 24 * time.Hour })
+		d := dispatcher(t, m, provider.Provider{}, func(c *Config) { c.Settings.Retry.Deadline = 24 * time.Hour })
 		began := time.Now()
 		results := d.All(t.Context(), asked(3, 10, 1)[1:]) // they fail, and stop nobody
 		done := make(chan error, 1)
@@ -160,7 +159,7 @@ func TestRetryHoldsNoPermitWhileItWaits(t *testing.T) {
 			}
 			return &llm.Response{}, nil
 		})
-		d := dispatcher(t, m, provider.Provider{Limits: provider.Limits{Concurrency: 1}}, func(c *Config) { c.Retry.Deadline = 2 * time.Hour })
+		d := dispatcher(t, m, provider.Provider{Limits: provider.Limits{Concurrency: 1}}, func(c *Config) { c.Settings.Retry.Deadline = 2 * time.Hour })
 		start := time.Now()
 		var second time.Duration
 		d.Each(t.Context(), func(yield func(*llm.Request) bool) {
@@ -200,7 +199,7 @@ func TestFallbacks(t *testing.T) {
 					n = 2
 				}
 				s := &script{errs: times(n, llm.Error{Kind: tt.kind})}
-				d := dispatcher(t, s, provider.Provider{}, func(c *Config) { c.Retry.Attempts = 2 })
+				d := dispatcher(t, s, provider.Provider{}, func(c *Config) { c.Settings.Retry.Attempts = 2 })
 				req := asked(1, 10, 1)[0]
 				req.Fallbacks = []string{"lab/b"}
 				_, _ = d.Ask(t.Context(), req)
@@ -219,38 +218,6 @@ func TestFinalIsFinal(t *testing.T) {
 	if _, err := d.Ask(t.Context(), asked(1, 10, 1)[0]); err == nil || s.calls != 1 {
 		t.Errorf("the server said not to try again; asked %d times", s.calls)
 	}
-}
-
-func TestHedge(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var calls atomic.Int64
-		m := llm.Func(func(ctx context.Context, req *llm.Request) (*llm.Response, error) {
-			d := time.Second
-			if n := calls.Add(1); req.Sample == 200 && n == 201 {
-				d = time.Hour // a straggler
-			}
-			return answersAfter(d).Ask(ctx, req)
-		})
-		d := dispatcher(t, m, provider.Provider{}, func(c *Config) { c.Hedge = Hedge{Percentile: 0.95} })
-		for _, r := range asked(200, 10, 1) {
-			if _, err := d.Ask(t.Context(), r); err != nil {
-				t.Fatal(err)
-			}
-		}
-		start := time.Now()
-		slow := asked(201, 10, 1)[200]
-		resp, err := d.Ask(t.Context(), slow)
-		if err != nil || !resp.Metadata.Hedged {
-			t.Fatalf("%+v, %v", resp, err)
-		}
-		if took := time.Since(start); took > 3*time.Second {
-			t.Errorf("a straggler took %v", took)
-		}
-		if got := d.Stats().Hedged; got != 1 {
-			t.Errorf("hedged %d calls, want 1", got)
-		}
-	})
 }
 
 func TestUnknownProvider(t *testing.T) {

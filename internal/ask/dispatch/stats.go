@@ -42,7 +42,6 @@ type ModelStats struct {
 	Coalesced   int64               `json:"coalesced"`        // joined with an equal call in flight
 	Attempts    int64               `json:"attempts"`         // sent to the provider
 	Retried     int64               `json:"retried"`          // attempts after a failure
-	Hedged      int64               `json:"hedged"`           // second attempts beside a slow first
 	Batched     int64               `json:"batched"`          // attempts over a batch API
 	RateLimited int64               `json:"rate_limited"`     // attempts refused for a rate limit
 	Warmed      int64               `json:"warmed"`           // calls that waited until a prefix was cached
@@ -122,7 +121,7 @@ func (t *ModelStats) add(m ModelStats) {
 		from int64
 	}{
 		{&t.Calls, m.Calls}, {&t.Failed, m.Failed}, {&t.Cached, m.Cached}, {&t.Coalesced, m.Coalesced},
-		{&t.Attempts, m.Attempts}, {&t.Retried, m.Retried}, {&t.Hedged, m.Hedged}, {&t.Batched, m.Batched}, {&t.RateLimited, m.RateLimited},
+		{&t.Attempts, m.Attempts}, {&t.Retried, m.Retried}, {&t.Batched, m.Batched}, {&t.RateLimited, m.RateLimited},
 		{&t.Warmed, m.Warmed}, {&t.Native, m.Native}, {&t.Tolerant, m.Tolerant}, {&t.Repaired, m.Repaired},
 		{&t.Malformed, m.Malformed}, {&t.Estimated, m.Estimated}, {&t.Unpriced, m.Unpriced},
 	} {

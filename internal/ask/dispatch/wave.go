@@ -88,9 +88,47 @@ func newBatcher(c Config) (*batch.Batcher, error) {
 		c.Budget.AddRisk(c.Batches[i].AtRisk())
 	}
 	return batch.New(batch.Config{
-		Policy: c.Batch, Open: c.Batches, Record: c.Record,
+		Batch: c.Settings.Batch, Open: c.Batches, Record: c.Record,
 		Release: func(m llm.Money) { c.Budget.AddRisk(-m) },
 	})
+}
+
+// WorstLine returns the most that a request costs over a batch API. With a budget, a request is an error whose price is not known.
+func (d *Dispatcher) WorstLine(req *llm.Request) (llm.Money, error) {
+	m := d.prices.Lookup(req.Model)
+	if d.budget.Limit() > 0 {
+		if err := d.prices.Unpriced(req); err != nil {
+			return 0, err
+		}
+	}
+	if !m.OK {
+		return 0, nil
+	}
+	return m.Terms(req, true).Worst, nil
+}
+
+// SettleLine spends what a line cost of a batch that no call of this Dispatcher sent, and adds it to its result. Of the results, one is nil. It returns what
+// WorstLine had returned.
+func (d *Dispatcher) SettleLine(req *llm.Request, resp *llm.Response, e *llm.Error) (_ *llm.Response, _ *llm.Error, worst llm.Money) {
+	m := d.prices.Lookup(req.Model)
+	if m.OK {
+		worst = m.Terms(req, true).Worst
+	}
+	paid, failed := budget.Attempt{Request: req, Price: m.Price, Terms: budget.Terms{Worst: worst}, Batched: true}.Settle(resp, e)
+	m.Observe(req, resp, paid)
+	d.budget.Spend(paid.Cost.Plus(paid.Uncertain))
+	d.stats.count(req.Model, func(s *ModelStats) {
+		s.Batched++
+		s.attempt(resp, failed, paid, m.OK)
+	})
+	meta := llm.Metadata{Cost: paid.Cost.Plus(paid.Uncertain), Estimated: paid.Estimated(), Attempts: 1}
+	if failed != nil {
+		e := *failed
+		e.Metadata = meta
+		return nil, &e, worst
+	}
+	resp.Metadata = meta
+	return resp, nil, worst
 }
 
 // inWave is a call's part in a wave.

@@ -17,6 +17,7 @@ import (
 	"parley/internal/ask/dispatch"
 	"parley/internal/ask/price"
 	"parley/internal/ask/provider"
+	"parley/internal/ask/settings"
 	"parley/internal/ask/sim"
 	"parley/internal/ask/sim/simhttp"
 	"parley/journal"
@@ -54,8 +55,8 @@ func newLab(t testing.TB, cfg simhttp.Config) *lab {
 }
 
 // quickly is a policy for fast tests.
-func quickly() batch.Policy {
-	return batch.Policy{Route: batch.Batch, Poll: batch.Poll{First: time.Millisecond, Max: 5 * time.Millisecond, Settle: 20 * time.Millisecond}}
+func quickly() settings.Batch {
+	return settings.Batch{Route: batch.Batch, Poll: time.Millisecond}
 }
 
 func table(t testing.TB) *price.Table {
@@ -83,7 +84,7 @@ func (l *lab) account(name string) provider.Provider {
 func (l *lab) dispatcher(t testing.TB, name string, change ...func(*dispatch.Config)) *dispatch.Dispatcher {
 	t.Helper()
 	p := l.account(name)
-	m, err := dialect.Open(p)
+	m, err := dialect.Open(p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,8 +94,8 @@ func (l *lab) dispatcher(t testing.TB, name string, change ...func(*dispatch.Con
 	}
 	t.Cleanup(func() { _ = errors.Join(m.(io.Closer).Close(), d.(io.Closer).Close()) })
 	c := dispatch.Config{
-		Lanes: []dispatch.Lane{{Provider: p, Model: m, BatchAPI: d}}, Batch: quickly(), Prices: table(t),
-		Retry: dispatch.Retry{Base: time.Millisecond, MaxPause: 5 * time.Millisecond},
+		Lanes: []dispatch.Lane{{Provider: p, Model: m, BatchAPI: d}}, Prices: table(t),
+		Settings: settings.Settings{Batch: quickly(), Retry: settings.Retry{Base: time.Millisecond, MaxPause: 5 * time.Millisecond}},
 	}
 	for _, f := range change {
 		f(&c)

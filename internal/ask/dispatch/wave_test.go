@@ -12,6 +12,7 @@ import (
 	"parley/internal/ask/dispatch"
 	"parley/internal/ask/dispatch/budget"
 	"parley/internal/ask/provider"
+	"parley/internal/ask/settings"
 	"parley/internal/ask/sim"
 	"parley/internal/ask/sim/simhttp"
 	"parley/journal"
@@ -65,7 +66,7 @@ func over(t *testing.T, api *fakeAPI, change ...func(*dispatch.Config)) *dispatc
 	live := llm.Func(func(context.Context, *llm.Request) (*llm.Response, error) {
 		return &llm.Response{Text: "live", Finish: llm.FinishStop}, nil
 	})
-	c := dispatch.Config{Lanes: []dispatch.Lane{{Provider: p, Model: live, BatchAPI: api}}, Batch: quickly(), Prices: table(t), Retry: dispatch.Retry{Base: 1}}
+	c := dispatch.Config{Lanes: []dispatch.Lane{{Provider: p, Model: live, BatchAPI: api}}, Prices: table(t), Settings: settings.Settings{Batch: quickly(), Retry: settings.Retry{Base: 1}}}
 	for _, f := range change {
 		f(&c)
 	}
@@ -199,7 +200,7 @@ func TestWaveFaults(t *testing.T) {
 	cases := []struct {
 		fault  sim.Fault
 		chance float64
-		route  batch.Route
+		route  string
 		seen   func(p batch.Progress, st simhttp.Stats) bool
 	}{
 		{sim.FaultLineExpired, 0.5, batch.Batch, func(p batch.Progress, st simhttp.Stats) bool { return p.Created > 1 }},
@@ -222,12 +223,12 @@ func TestWaveFaults(t *testing.T) {
 			if name == "anthropic" && c.fault == sim.FaultBatch429 { // it asks for whole seconds: see package batch
 				continue
 			}
-			t.Run(name+" "+string(c.fault)+" "+string(c.route), func(t *testing.T) {
+			t.Run(name+" "+string(c.fault)+" "+c.route, func(t *testing.T) {
 				t.Parallel()
 				cfg := faults(sim.Faults{c.fault: c.chance})
 				cfg.Batch.RetryAfter = time.Millisecond
 				l, j, reqs := newLab(t, cfg), &ledger{left: -1}, questions(120)
-				d := l.dispatcher(t, name, with(j), func(cfg *dispatch.Config) { cfg.Batch.Route = c.route })
+				d := l.dispatcher(t, name, with(j), func(cfg *dispatch.Config) { cfg.Settings.Batch.Route = c.route })
 				got := wave(t, t.Context(), d, reqs)
 				p, st := d.Batches(), l.Stats()
 				answers(t, l, name, reqs, got)
@@ -258,7 +259,7 @@ func TestWaveAllFaultsAtOnce(t *testing.T) {
 			}
 			cfg.Batch.RetryAfter, cfg.Batch.MaxRequests = time.Millisecond, 25
 			l, j := newLab(t, cfg), &ledger{left: -1}
-			d := l.dispatcher(t, name, with(j), func(c *dispatch.Config) { c.Lanes[0].Provider.Batch.Requests, c.Retry.Attempts = 25, 30 })
+			d := l.dispatcher(t, name, with(j), func(c *dispatch.Config) { c.Lanes[0].Provider.Batch.Requests, c.Settings.Retry.Attempts = 25, 30 })
 			for range 2 {
 				reqs := questions(80)
 				answers(t, l, name, reqs, wave(t, t.Context(), d, reqs))

@@ -147,6 +147,81 @@ func (r *Redactor) String(s string) string {
 	return s
 }
 
+// Folded returns b without the keys, also where they, their base64 or their hexadecimal are folded into lines: base64 and xxd do that, and so do
+// programs that fit what they print into the width of a terminal.
+func (r *Redactor) Folded(b []byte) []byte {
+	for ; r != nil; r = r.also {
+		b = unfolded(r.only(b), r.plain)
+		for _, form := range r.forms {
+			b = unfolded(b, form)
+		}
+	}
+	return b
+}
+
+// unfolded returns b without form, also where ends of lines are in it.
+func unfolded(b, form []byte) []byte {
+	return marked(b, func(i int) int {
+		if next := bytes.IndexByte(b[i:], form[0]); next >= 0 {
+			return i + next
+		}
+		return len(b)
+	}, func(i int) int { return folded(b, i, form) })
+}
+
+// marked returns b with Mark instead of what is found: at candidate(i), the first place from i on, up to end of that place, which is -1 if nothing is
+// there.
+func marked(b []byte, candidate, end func(i int) int) []byte {
+	var out []byte
+	from := 0
+	for i := candidate(0); i < len(b); i = candidate(i) {
+		to := end(i)
+		if to < 0 {
+			i++
+			continue
+		}
+		out = append(append(out, b[from:i]...), Mark...)
+		i, from = to, to
+	}
+	if out == nil {
+		return b
+	}
+	return append(out, b[from:]...)
+}
+
+// folded returns the end of form at i, which may have ends of lines in it, or -1.
+func folded(b []byte, i int, form []byte) int {
+	for n := range form {
+		if n > 0 {
+			i += lineEnds(b[i:])
+		}
+		if i >= len(b) || b[i] != form[n] {
+			return -1
+		}
+		i++
+	}
+	return i
+}
+
+// lineEnds returns how many bytes the ends of lines at the beginning of b have, with the indentation that follows. They may be escaped, once or several
+// times.
+func lineEnds(b []byte) (n int) {
+	for n < len(b) {
+		i := n
+		for i < len(b) && b[i] == '\\' && i-n < maxEscapes {
+			i++
+		}
+		switch {
+		case i < len(b) && (b[i] == '\n' || b[i] == '\r') && i == n:
+		case i < len(b) && (b[i] == 'n' || b[i] == 'r') && i > n:
+		default:
+			return n
+		}
+		n = len(b) - len(bytes.TrimLeft(b[i+1:], " \t"))
+	}
+	return n
+}
+
 // suspects reports whether s may have the key.
 func (r *Redactor) suspects(s string) bool {
 	if strings.Contains(s, r.key) || strings.IndexByte(s, '\\') >= 0 || strings.IndexByte(s, '%') >= 0 {
@@ -165,24 +240,12 @@ func (r *Redactor) escaped(b []byte) []byte {
 	if !bytes.Contains(b, r.plain) && bytes.IndexByte(b, '\\') < 0 && bytes.IndexByte(b, '%') < 0 {
 		return b
 	}
-	var out []byte
-	from := 0
-	for i := 0; i < len(b); {
-		end := -1
-		if c := b[i]; c == r.key[0] || c == '\\' || c == '%' {
-			end = r.match(b, i)
-		}
-		if end < 0 {
+	return marked(b, func(i int) int {
+		for i < len(b) && b[i] != r.key[0] && b[i] != '\\' && b[i] != '%' {
 			i++
-			continue
 		}
-		out = append(append(out, b[from:i]...), Mark...)
-		i, from = end, end
-	}
-	if out == nil {
-		return b
-	}
-	return append(out, b[from:]...)
+		return i
+	}, func(i int) int { return r.match(b, i) })
 }
 
 // match returns the end of the key at i, or -1.

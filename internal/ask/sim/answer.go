@@ -8,7 +8,7 @@ import (
 
 	"parley/internal/ask/sim/jsongen"
 	"parley/llm"
-	"parley/world"
+	"parley/world/part"
 )
 
 // The purposes of a case's generators.
@@ -71,7 +71,7 @@ func (b *Brain) askStandIns(c *Case) (text string, calls []llm.ToolCall, ok bool
 		return req.Messages[n-1].Text(), nil, true
 	}
 	for _, s := range b.cfg.StandIns {
-		if caller, may := s.(world.ToolCaller); may && len(req.Tools) > 0 && req.ToolChoice != "none" {
+		if caller, may := s.(part.ToolCaller); may && len(req.Tools) > 0 && req.ToolChoice != "none" {
 			if calls, ok := caller.StandInCalls(c.Model, req.Clone(), c.Digest); ok {
 				return "", calls, true
 			}

@@ -170,7 +170,7 @@ func (c *Case) rand(purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(c.D
 // DrawFault draws the fault of this try. Call it once for each try that the limits admit, since it
 // counts tries.
 func (b *Brain) DrawFault(c *Case) {
-	if len(b.live) == 0 && b.cfg.Latency.kind == fixedDelay && b.cfg.FirstToken.kind == fixedDelay {
+	if len(b.live) == 0 && b.cfg.Latency.kind == fixedDelay {
 		return
 	}
 	c.nth = b.seen.next(c.Digest)
@@ -182,27 +182,13 @@ func (c *Case) draw(purpose int) uint64 {
 	return hash(c.Digest).num(int(c.nth)).num(purpose).end()
 }
 
-// Pace returns when an answer with so many tokens begins and when it ends.
-func (b *Brain) Pace(c *Case, tokens int) (first, total time.Duration) {
-	if b.cfg.Latency.IsZero() && b.cfg.FirstToken.IsZero() && b.cfg.TokensPerSecond <= 0 {
+// Pace returns when an answer begins and when it ends.
+func (b *Brain) Pace(c *Case) (first, total time.Duration) {
+	if b.cfg.Latency.IsZero() {
 		return 0, 0
 	}
 	total = b.cfg.Latency.Draw(c.draw(2))
-	switch {
-	case !b.cfg.FirstToken.IsZero():
-		first = b.cfg.FirstToken.Draw(c.draw(3))
-	case b.cfg.TokensPerSecond > 0:
-		first = total
-	default:
-		first = total / 3
-	}
-	if b.cfg.TokensPerSecond > 0 {
-		total = first + time.Duration(float64(tokens)/b.cfg.TokensPerSecond*float64(time.Second))
-	}
-	if c.Fault == faultSlow {
-		first, total = 10*first, 10*total
-	}
-	return first, max(first, total)
+	return total / 3, total
 }
 
 // LineFault draws the fault of a request in a batch, each time it is sent.
@@ -413,22 +399,17 @@ func (h hash) end() uint64 {
 
 // counter counts how often it saw each key.
 type counter struct {
-	shards [32]struct {
-		mu sync.Mutex
-		n  map[uint64]uint32
-		_  [40]byte // a cache line each
-	}
+	mu sync.Mutex
+	n  map[uint64]uint32
 }
 
 // next returns how often it saw key before.
 func (c *counter) next(key uint64) uint32 {
-	s := &c.shards[key%uint64(len(c.shards))]
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.n == nil {
-		s.n = map[uint64]uint32{}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.n == nil {
+		c.n = map[uint64]uint32{}
 	}
-	n := s.n[key]
-	s.n[key] = n + 1
-	return n
+	c.n[key]++
+	return c.n[key] - 1
 }

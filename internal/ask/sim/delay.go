@@ -15,11 +15,11 @@ const maxDelay = time.Hour
 
 // Delay is a distribution of durations. The zero Delay is no delay.
 //
-// As text it is a duration (1s), a range (200ms..2s), lognormal:MEDIAN,SIGMA
-// (lognormal:800ms,0.6) or exp:MEAN (exp:1s).
+// As text it is a duration (1s), a range (200ms..2s), or lognormal:MEDIAN,SIGMA
+// (lognormal:800ms,0.6).
 type Delay struct {
 	kind   delayKind
-	lo, hi time.Duration // fixed and mean: lo
+	lo, hi time.Duration // fixed, and the median: lo
 	sigma  float64
 }
 
@@ -29,7 +29,6 @@ const (
 	fixedDelay delayKind = iota
 	uniform
 	lognormal
-	exponential
 )
 
 // Fixed returns the Delay that is always d.
@@ -38,7 +37,7 @@ func Fixed(d time.Duration) Delay { return Delay{lo: d} }
 // ParseDelay parses the text form of a Delay.
 func ParseDelay(s string) (Delay, error) {
 	bad := func(err error) (Delay, error) {
-		return Delay{}, fmt.Errorf("sim: delay %q: %w: want a form such as 1s, 200ms..2s, lognormal:800ms,0.6 or exp:1s", s, err)
+		return Delay{}, fmt.Errorf("sim: delay %q: %w: want a form such as 1s, 200ms..2s, or lognormal:800ms,0.6", s, err)
 	}
 	d := Delay{}
 	var err error
@@ -55,9 +54,6 @@ func ParseDelay(s string) (Delay, error) {
 			return bad(fmt.Errorf("sigma %q is not between 0 and 10", sigma))
 		}
 		d.lo, err = parseDuration(median)
-	case strings.HasPrefix(s, "exp:"):
-		d.kind = exponential
-		d.lo, err = parseDuration(strings.TrimPrefix(s, "exp:"))
 	case strings.Contains(s, ".."):
 		lo, hi, _ := strings.Cut(s, "..")
 		d.kind = uniform
@@ -87,32 +83,6 @@ func parseDuration(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// String returns the text form of d.
-func (d Delay) String() string {
-	switch d.kind {
-	case uniform:
-		return d.lo.String() + ".." + d.hi.String()
-	case lognormal:
-		return "lognormal:" + d.lo.String() + "," + strconv.FormatFloat(d.sigma, 'g', -1, 64)
-	case exponential:
-		return "exp:" + d.lo.String()
-	default:
-		return d.lo.String()
-	}
-}
-
-// MarshalText implements encoding.TextMarshaler.
-func (d Delay) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (d *Delay) UnmarshalText(b []byte) error {
-	v, err := ParseDelay(string(b))
-	if err == nil {
-		*d = v
-	}
-	return err
-}
-
 // IsZero reports whether d is no delay.
 func (d Delay) IsZero() bool { return d == Delay{} || d.kind == fixedDelay && d.lo == 0 }
 
@@ -128,8 +98,6 @@ func (d Delay) Draw(seed uint64) time.Duration {
 		f += r.Float64() * float64(d.hi-d.lo)
 	case lognormal:
 		f *= math.Exp(d.sigma * r.NormFloat64())
-	case exponential:
-		f *= r.ExpFloat64()
 	}
 	return time.Duration(math.Min(f, float64(maxDelay)))
 }

@@ -21,11 +21,7 @@ const (
 	FaultStall      Fault = "stall"      // no answer, or no more of it, for StallFor
 	FaultTruncated  Fault = "truncated"  // half the answer, with a clean end
 	FaultHTML       Fault = "html"       // status 200 with a web page
-	FaultType       Fault = "type"       // the right answer under the wrong content type
 	FaultStreamErr  Fault = "stream_err" // an error event in the middle of a stream; status 500 without a stream
-	FaultNoDone     Fault = "no_done"    // a stream without its last event; truncated without a stream
-	FaultClose      Fault = "close"      // the right answer, then the connection is closed without notice
-	faultSlow       Fault = "slow"       // ten times as late
 )
 
 // The faults of an answer. They are part of the answer: a retry gets the same.
@@ -47,8 +43,7 @@ const (
 
 func liveFaults() []Fault {
 	return []Fault{
-		FaultError500, FaultOverloaded, FaultQuota, FaultReset, FaultCut, FaultStall, FaultTruncated, FaultHTML,
-		FaultType, FaultStreamErr, FaultNoDone, FaultClose, faultSlow,
+		FaultError500, FaultOverloaded, FaultQuota, FaultReset, FaultCut, FaultStall, FaultTruncated, FaultHTML, FaultStreamErr,
 	}
 }
 
@@ -96,15 +91,6 @@ func (f Faults) Check() error {
 		}
 	}
 	return nil
-}
-
-// String returns the text form of f.
-func (f Faults) String() string {
-	var items []string
-	for _, name := range slices.Sorted(maps.Keys(f)) {
-		items = append(items, string(name)+"="+strconv.FormatFloat(f[name], 'g', -1, 64))
-	}
-	return strings.Join(items, ",")
 }
 
 // chance is a fault with the end of its share of the interval from 0 to 1.

@@ -12,54 +12,6 @@ import (
 	"parley/llm"
 )
 
-func TestFaults(t *testing.T) {
-	t.Parallel()
-	kinds := map[Fault]llm.Kind{
-		FaultError500: llm.KindServer, FaultOverloaded: llm.KindOverloaded, FaultQuota: llm.KindQuota, FaultReset: llm.KindTransport,
-		FaultCut: llm.KindTransport, FaultStall: llm.KindTimeout, FaultTruncated: llm.KindMalformed, FaultHTML: llm.KindMalformed,
-		FaultStreamErr: llm.KindServer, FaultNoDone: llm.KindMalformed, FaultType: "", FaultClose: "", faultSlow: "",
-	}
-	for _, f := range liveFaults() {
-		want, ok := kinds[f]
-		if !ok {
-			t.Errorf("%s is not tested", f)
-		}
-		synctest.Test(t, func(t *testing.T) {
-			m := model(t, Config{Faults: Faults{f: 1}, Latency: Fixed(time.Second)})
-			start := time.Now()
-			_, err := m.Ask(t.Context(), question("x"))
-			if llm.KindOf(err) != want {
-				t.Errorf("%s: %v", f, err)
-			}
-			if f == FaultStall && time.Since(start) != 10*time.Minute || f == faultSlow && time.Since(start) != 10*time.Second {
-				t.Errorf("%s: took %v", f, time.Since(start))
-			}
-		})
-	}
-}
-
-func TestRetriesDrawAgain(t *testing.T) {
-	t.Parallel()
-	run := func() (trace string) {
-		m := model(t, Config{Faults: Faults{FaultError500: 0.3, FaultReset: 0.3}})
-		for i := range 30 {
-			for range 20 {
-				r, err := m.Ask(t.Context(), question(fmt.Sprint(i)))
-				trace += fmt.Sprint(llm.KindOf(err), ";")
-				if err == nil {
-					trace += r.ID
-					break
-				}
-			}
-		}
-		return trace
-	}
-	a, b := run(), run()
-	if a != b || strings.Count(a, "sim-") != 30 || !strings.Contains(a, "server") || !strings.Contains(a, "transport") {
-		t.Errorf("%s\n%s", a, b)
-	}
-}
-
 func TestContentFaultsAreTheSameAgain(t *testing.T) {
 	t.Parallel()
 	m := model(t, Config{Faults: Faults{faultBadJSON: 0.5, FaultRefuse: 0.2}})

@@ -18,15 +18,16 @@ type Model struct {
 	gate  *Gate
 }
 
-// New returns a Model.
+// New returns a Model. It has the faults of answers; the others happen on a connection, to a server.
 func New(cfg Config) (*Model, error) {
 	b, err := NewBrain(cfg)
 	if err != nil {
 		return nil, err
 	}
+	b.live = nil
 	m := &Model{brain: b, gate: NewGate(cfg.Limits)}
 	if cfg.Limits.Any() {
-		m.quota = NewQuota(cfg.Limits, cfg.Style, time.Now())
+		m.quota = NewQuota(cfg.Limits, OpenAI, time.Now())
 	}
 	return m, nil
 }
@@ -41,11 +42,7 @@ func (m *Model) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 	if err != nil {
 		return nil, m.fail(req, &llm.Error{Kind: llm.KindBadRequest, Status: 400, Message: err.Error(), Err: err})
 	}
-	refused, err := m.gate.Enter(ctx)
-	switch {
-	case err != nil:
-		return nil, m.canceled(ctx, req)
-	case refused != nil:
+	if refused := m.gate.Enter(); refused != nil {
 		return nil, m.fail(req, m.limited(refused))
 	}
 	defer m.gate.Leave()
@@ -75,12 +72,8 @@ func (m *Model) answer(ctx context.Context, c *Case, cost Cost, start time.Time)
 	if err != nil {
 		return nil, m.fail(c.Request, err)
 	}
-	style := m.brain.cfg.Style
-	reading := m.brain.ReadCache(c, style, breakpoints(c.Request, style), start)
-	first, total := m.brain.Pace(c, a.Output)
-	if err := m.injectFault(ctx, c, first, total); err != nil {
-		return nil, m.fail(c.Request, err)
-	}
+	reading := m.brain.ReadCache(c, start)
+	first, total := m.brain.Pace(c)
 	if !Wait(ctx, first) {
 		return nil, m.canceled(ctx, c.Request)
 	}
@@ -109,14 +102,6 @@ func (m *Model) answerOrPanic(c *Case) (a Answer, err *llm.Error) {
 		}
 	}()
 	return m.brain.Answer(c), nil
-}
-
-// breakpoints returns a cache breakpoint at the end of the request's shared prefix.
-func breakpoints(req *llm.Request, style Style) []Break {
-	if style != Anthropic || req.Prefix <= 0 {
-		return nil
-	}
-	return []Break{{Message: min(req.Prefix, len(req.Messages)) - 1, Part: 1 << 20}}
 }
 
 func (m *Model) response(c *Case, a *Answer) *llm.Response {
@@ -164,39 +149,6 @@ func Wait(ctx context.Context, d time.Duration) bool {
 }
 
 var _ llm.Model = (*Model)(nil)
-
-// injectFault waits and returns the error of a case's fault, as a client would see it. It returns nil
-// if the case has an answer.
-func (m *Model) injectFault(ctx context.Context, c *Case, first, total time.Duration) *llm.Error {
-	after := first
-	var e *llm.Error
-	switch c.Fault {
-	case FaultError500:
-		e = &llm.Error{Kind: llm.KindServer, Status: 500, Message: "the server had an error"}
-	case FaultOverloaded:
-		e = &llm.Error{Kind: llm.KindOverloaded, Status: 503, Message: "the server is overloaded"}
-	case FaultQuota:
-		e = &llm.Error{Kind: llm.KindQuota, Status: 429, Code: "insufficient_quota", Message: "you exceeded your current quota", Final: true}
-	case FaultReset:
-		e = &llm.Error{Kind: llm.KindTransport, Message: "connection reset by peer", Uncertain: true}
-	case FaultCut:
-		e, after = &llm.Error{Kind: llm.KindTransport, Message: "connection reset by peer after half an answer", Uncertain: true}, total
-	case FaultStall:
-		e, after = &llm.Error{Kind: llm.KindTimeout, Message: "no answer", Uncertain: true}, m.brain.cfg.StallFor
-	case FaultTruncated, FaultNoDone:
-		e, after = &llm.Error{Kind: llm.KindMalformed, Status: 200, Message: "the answer ends in the middle", Uncertain: true}, total
-	case FaultHTML:
-		e = &llm.Error{Kind: llm.KindMalformed, Status: 200, Message: "a web page instead of an answer"}
-	case FaultStreamErr:
-		e, after = &llm.Error{Kind: llm.KindServer, Status: 200, Message: "an error in the middle of the stream", Uncertain: true}, total
-	default:
-		return nil
-	}
-	if !Wait(ctx, after) {
-		return m.canceledError(ctx)
-	}
-	return e
-}
 
 // limited returns the error of a request that exceeds a limit.
 func (m *Model) limited(r *Refusal) *llm.Error {

@@ -249,35 +249,29 @@ func TestEffortCostsReasoning(t *testing.T) {
 func TestPromptCache(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a long story about harbours and treaties, told again. ", 200) // about 2,200 tokens
-	for _, style := range []Style{OpenAI, Anthropic} {
-		t.Run(string(style), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				m := model(t, Config{Style: style, Latency: Fixed(3 * time.Second), FirstToken: Fixed(time.Second)})
-				req := func(q string) *llm.Request {
-					return &llm.Request{Model: "sim/m", Messages: []llm.Message{llm.System(long), llm.User(q)}, Prefix: 1}
-				}
-				// Two at once: neither can read the cache entry of the other.
-				var wg sync.WaitGroup
-				for i := range 2 {
-					wg.Go(func() {
-						if u := ask(t, m, req(fmt.Sprint("q", i))).Usage; u.Cached != 0 || (u.CacheWrite > 0) != (style == Anthropic) {
-							t.Errorf("at once: %+v", u)
-						}
-					})
-				}
-				wg.Wait()
-				u := ask(t, m, req("another")).Usage
-				if u.Cached < 1024 || u.Cached >= u.Input || u.CacheWrite != 0 || (style == OpenAI && u.Cached%128 != 0) {
-					t.Errorf("later: %+v", u)
-				}
-				time.Sleep(6 * time.Minute)
-				if u := ask(t, m, req("much later")).Usage; u.Cached != 0 {
-					t.Errorf("much later: %+v", u)
+	synctest.Test(t, func(t *testing.T) {
+		m := model(t, Config{Latency: Fixed(3 * time.Second)})
+		req := func(q string) *llm.Request {
+			return &llm.Request{Model: "sim/m", Messages: []llm.Message{llm.System(long), llm.User(q)}, Prefix: 1}
+		}
+		// Two at once: neither can read the cache entry of the other.
+		var wg sync.WaitGroup
+		for i := range 2 {
+			wg.Go(func() {
+				if u := ask(t, m, req(fmt.Sprint("q", i))).Usage; u.Cached != 0 {
+					t.Errorf("at once: %+v", u)
 				}
 			})
-		})
-	}
+		}
+		wg.Wait()
+		if u := ask(t, m, req("another")).Usage; u.Cached < 1024 || u.Cached >= u.Input || u.Cached%128 != 0 {
+			t.Errorf("later: %+v", u)
+		}
+		time.Sleep(6 * time.Minute)
+		if u := ask(t, m, req("much later")).Usage; u.Cached != 0 {
+			t.Errorf("much later: %+v", u)
+		}
+	})
 }
 
 func TestLatencyAndBegan(t *testing.T) {
@@ -292,12 +286,6 @@ func TestLatencyAndBegan(t *testing.T) {
 		}
 		if r.Metadata.FirstByte != time.Second || r.Metadata.Latency != 3*time.Second {
 			t.Errorf("%+v", r.Metadata)
-		}
-		paced := model(t, Config{FirstToken: Fixed(time.Second), TokensPerSecond: 10})
-		start = time.Now()
-		r = ask(t, paced, question("x"))
-		if want := time.Second + time.Duration(r.Usage.Output)*100*time.Millisecond; time.Since(start) != want {
-			t.Errorf("took %v, want %v", time.Since(start), want)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

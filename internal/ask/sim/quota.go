@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"math"
 	"sync"
 	"time"
@@ -34,8 +33,6 @@ type Limits struct {
 	Burst time.Duration
 	// Concurrency is the maximum number of requests in flight. Default: 0, no limit
 	Concurrency int
-	// Queue makes requests above Concurrency wait instead of being refused. Default: false
-	Queue bool
 }
 
 // Any reports whether l limits anything.
@@ -219,39 +216,27 @@ func (b *bucket) window(now time.Time) llm.Window {
 }
 
 // Gate limits the number of requests in flight. A nil Gate has no limit.
-type Gate struct {
-	places chan struct{}
-	queue  bool
-}
+type Gate struct{ places chan struct{} }
 
 // NewGate returns the Gate of l, or nil if l does not limit requests in flight.
 func NewGate(l Limits) *Gate {
 	if l.Concurrency <= 0 {
 		return nil
 	}
-	return &Gate{places: make(chan struct{}, l.Concurrency), queue: l.Queue}
+	return &Gate{make(chan struct{}, l.Concurrency)}
 }
 
-// Enter admits a request, after a wait if the Gate queues. It returns a Refusal if the Gate is full,
-// or the cause of ctx if it is done first. Otherwise the caller must call Leave.
-func (g *Gate) Enter(ctx context.Context) (*Refusal, error) {
+// Enter admits a request, or returns a Refusal if the Gate is full. After an admission the caller must call Leave.
+func (g *Gate) Enter() *Refusal {
 	if g == nil {
-		return nil, nil
+		return nil
 	}
 	select {
 	case g.places <- struct{}{}:
-		return nil, nil
+		return nil
 	default:
-	}
-	if !g.queue {
 		n := float64(cap(g.places))
-		return &Refusal{What: "concurrency", Limit: n, Used: n, Asked: 1}, nil
-	}
-	select {
-	case g.places <- struct{}{}:
-		return nil, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return &Refusal{What: "concurrency", Limit: n, Used: n, Asked: 1}
 	}
 }
 

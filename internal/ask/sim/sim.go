@@ -23,6 +23,7 @@ import (
 
 	"parley/internal/ask/sim/jsongen"
 	"parley/world"
+	"parley/world/part"
 )
 
 // Config is the behavior of the simulation. The zero value answers at once, without limits and
@@ -33,36 +34,28 @@ type Config struct {
 	// Seed changes all answers. Default: 0
 	Seed uint64
 
-	// Latency is how long a whole answer takes. Default: none
+	// Latency is how long a whole answer takes. A streamed one begins after a third of it. Default: none
 	Latency Delay
-	// FirstToken is the time until a streamed answer begins. Default: a third of Latency, or
-	// Latency if TokensPerSecond is set
-	FirstToken Delay
-	// TokensPerSecond is the speed of an answer after its beginning, streamed or not. Default: 0,
-	// the answer ends after Latency
-	TokensPerSecond float64
 
 	// MinTokens and MaxTokens bound the length of plain answers. Default: 8 and 96
 	MinTokens, MaxTokens int
 
-	// Style is the vendor whose limits and prompt cache are simulated. Default: OpenAI
-	Style Style
-	// Limits are the limits of the account. Default: no limits
+	// Limits are the limits of the account. In process they count as OpenAI's. Default: no limits
 	Limits Limits
 
-	// Faults are the probabilities of faults. Default: none
+	// Faults are the probabilities of faults. A Model has only those of answers. Default: none
 	Faults Faults
 	// StallFor is the time after which a stalled connection is dropped. Default: 10 minutes
 	StallFor time.Duration
 
 	// StandIns are asked first, in order. Their seed comes from Seed and the request. Default: none
-	StandIns []world.StandIn
+	StandIns []part.StandIn
 }
 
 // StandIns returns the stand-ins of kinds.
-func StandIns(kinds ...world.Kind) (all []world.StandIn) {
+func StandIns(kinds ...world.Kind) (all []part.StandIn) {
 	for _, k := range kinds {
-		if s, ok := world.As[world.StandIn](k); ok {
+		if s, ok := world.As[part.StandIn](k); ok {
 			all = append(all, s)
 		}
 	}
@@ -93,11 +86,6 @@ func NewBrain(cfg Config) (*Brain, error) {
 	}
 	if cfg.StallFor <= 0 {
 		cfg.StallFor = 10 * time.Minute
-	}
-	switch cfg.Style {
-	case "", OpenAI, Anthropic:
-	default:
-		return nil, fmt.Errorf("sim: unknown style %q; want %s or %s", cfg.Style, OpenAI, Anthropic)
 	}
 	if err := cfg.Faults.Check(); err != nil {
 		return nil, err

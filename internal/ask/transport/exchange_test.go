@@ -31,7 +31,7 @@ type netConn = net.Conn
 func piped(t *testing.T, p provider.Provider, serve func(net.Conn, *http.Request)) *Client {
 	t.Helper()
 	p.Name, p.Dialect, p.BaseURL = "lab", "openai", "http://lab.test/v1"
-	c, err := New(p, Config{})
+	c, err := New(p, Config{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +272,7 @@ func TestRaw(t *testing.T) {
 		}
 	}))
 	defer srv.Close()
-	c, err := New(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: srv.URL + "/v1", KeyEnv: "WIRE_RAW_KEY", Timeout: 2 * time.Second}, Config{})
+	c, err := New(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: srv.URL + "/v1", KeyEnv: "WIRE_RAW_KEY", Timeout: 2 * time.Second}, Config{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,7 +314,7 @@ func TestForgetsRequest(t *testing.T) {
 	srv.Config.Protocols.SetUnencryptedHTTP2(true)
 	srv.Start()
 	defer srv.Close()
-	c, err := New(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: srv.URL + "/v1", HTTP2: true}, Config{})
+	c, err := New(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: srv.URL + "/v1", HTTP2: true}, Config{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

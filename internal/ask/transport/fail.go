@@ -167,17 +167,18 @@ func isGzip(err error) bool {
 }
 
 // Misplaced adds the URL, and advice about the base URL, to the error of an unknown path. It does not
-// change other errors.
-func (a *Answer) Misplaced(e *llm.Error) {
+// change other errors, and returns false for them.
+func (a *Answer) Misplaced(e *llm.Error) bool {
 	if e.Status != http.StatusNotFound && e.Status != http.StatusMethodNotAllowed || a.url == nil {
-		return
+		return false
 	}
 	if strings.Contains(strings.ToLower(e.Message+e.Code), "model") {
-		return // the path is right: the model does not exist
+		return false // the path is right: the model does not exist
 	}
 	at := *a.url
 	at.RawQuery, at.Fragment = "", ""
 	e.Message = fmt.Sprintf("%d from %s: %s%s", e.Status, at.Redacted(), e.Message, advice(&at))
+	return true
 }
 
 // advice says what may be wrong with the base URL of a URL that was not found.

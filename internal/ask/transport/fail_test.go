@@ -67,7 +67,7 @@ func TestGoneForReal(t *testing.T) {
 	srv.Listener = testkit.StablePort(t) // hardly anybody else gets the port of the stopped server
 	srv.Start()
 	defer srv.Close()
-	c, err := New(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: srv.URL}, Config{})
+	c, err := New(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: srv.URL}, Config{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,7 @@ func TestKeyCommand(t *testing.T) {
 	t.Cleanup(srv.Close)
 	command, set := printer(t)
 	set("first-hunter2")
-	c, err := New(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: srv.URL + "/v1", KeyCommand: command, KeyHeader: "api-key"}, Config{KeyPrefix: "Bearer "})
+	c, err := New(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: srv.URL + "/v1", KeyCommand: command, KeyHeader: "api-key"}, Config{KeyPrefix: "Bearer "}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestKeyCommandFails(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request was sent") }))
 	t.Cleanup(srv.Close)
-	c, err := New(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: srv.URL + "/v1", KeyCommand: []string{"parley-no-such-program"}}, Config{})
+	c, err := New(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: srv.URL + "/v1", KeyCommand: []string{"parley-no-such-program"}}, Config{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

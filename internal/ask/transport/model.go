@@ -58,7 +58,7 @@ type Model struct {
 
 // Open returns the Model of a provider. Without keys, it reads the provider's.
 func Open(p provider.Provider, codec Codec, keys *credential.Source) (*Model, error) {
-	c, err := NewWith(p, codec.Config, keys)
+	c, err := New(p, codec.Config, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -147,6 +147,15 @@ func (m *Model) compose(ctx context.Context, req *llm.Request, model string) (*o
 	}
 	if m.codec.Header != nil {
 		o.call.Header = m.codec.Header(req)
+	}
+	for name, value := range req.Headers {
+		if !isToken(name) || !isText(value) {
+			return nil, fault.BadRequest("the header %q has a name or a value that cannot be sent", name)
+		}
+		if o.call.Header == nil {
+			o.call.Header = http.Header{}
+		}
+		o.call.Header.Set(name, value)
 	}
 	var err error
 	if o.req, err = m.session(&o.call, req); err != nil {

@@ -151,11 +151,11 @@ func TestEnd(t *testing.T) {
 func TestSeveralServersAreOpenedOneByOne(t *testing.T) {
 	t.Parallel()
 	p := provider.Provider{Name: "lab", Dialect: "openai", BaseURLs: []string{"http://a/v1", "http://b/v1"}}
-	if _, err := New(p, Config{}); err == nil || !strings.Contains(err.Error(), "base_url") {
+	if _, err := New(p, Config{}, nil); err == nil || !strings.Contains(err.Error(), "base_url") {
 		t.Errorf("%v", err)
 	}
 	for _, one := range p.Servers() {
-		if _, err := New(one, Config{}); err != nil {
+		if _, err := New(one, Config{}, nil); err != nil {
 			t.Error(err)
 		}
 	}

@@ -64,7 +64,7 @@ func TestShared(t *testing.T) {
 // ask makes n calls at once, each of which must succeed.
 func ask(t *testing.T, url string, n int) {
 	t.Helper()
-	cl, err := New(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: url, HTTP2: true}, Config{})
+	cl, err := New(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: url, HTTP2: true}, Config{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestUntrusted(t *testing.T) {
 	srv := httptest.NewTLSServer(http.NotFoundHandler())
 	defer srv.Close()
 	url := strings.Replace(srv.URL, "127.0.0.1", "localhost", 1) // which the certificate does not name
-	cl, err := New(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: url}, Config{})
+	cl, err := New(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: url}, Config{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestRefusesLarge(t *testing.T) {
 		}
 		<-ended
 	})
-	cl, err := New(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: "http://" + ln.Addr().String(), Timeout: 5 * time.Second}, Config{})
+	cl, err := New(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: "http://" + ln.Addr().String(), Timeout: 5 * time.Second}, Config{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,12 +75,9 @@ type authHeader struct {
 	header http.Header
 }
 
-// New returns the Client of a provider. It reads the key from the environment. It is an error if the
-// variable is not set.
-func New(p provider.Provider, c Config) (*Client, error) { return NewWith(p, c, nil) }
-
-// NewWith is New with the keys of a Source, so that several clients of one provider share it.
-func NewWith(p provider.Provider, c Config, keys *credential.Source) (*Client, error) {
+// New returns the Client of a provider, with the keys of a Source that several clients may share; nil: it reads the key from the environment. It is
+// an error if the variable is not set.
+func New(p provider.Provider, c Config, keys *credential.Source) (*Client, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}

@@ -29,8 +29,8 @@ type Gate struct {
 	Ask func(Need) (bool, error)
 	// Say shows a message to the user. Default: nothing is shown.
 	Say func(text string)
-	// Command returns the command with a flag and its value added. Default: these alone.
-	Command func(flag, value string) string
+	// Command returns the command with values of --trust added. Default: these alone.
+	Command func(values []string) string
 
 	mu      sync.Mutex
 	given   []Grant // by flags, or by an answer in this process
@@ -157,17 +157,33 @@ func (g *Gate) warn(want Grant) {
 }
 
 func (g *Gate) refuse(left []Need) error {
+	if len(left) == 0 {
+		return nil
+	}
 	var errs []error
+	var flags []string
 	for _, n := range left {
-		errs = append(errs, &RefusedError{Need: n, gate: g})
+		errs = append(errs, &RefusedError{Need: n})
+		flags = append(flags, n.Flag())
+	}
+	last := &RefusedError{Need: left[len(left)-1]}
+	errs[len(errs)-1] = last
+	last.remedy = " If you trust it: "
+	if len(errs) > 1 {
+		last.remedy = " If you trust all of these: "
+	}
+	if g != nil && g.Command != nil {
+		last.remedy += g.Command(flags)
+	} else {
+		last.remedy += "--trust " + strings.Join(flags, " --trust ")
 	}
 	return errors.Join(errs...)
 }
 
-// RefusedError is a need that the user has not allowed.
+// RefusedError is a need that the user has not allowed. The last of several says how to allow all of them.
 type RefusedError struct {
 	Need
-	gate *Gate
+	remedy string
 }
 
 // Error says what would have been sent where, and how to allow it.
@@ -176,17 +192,14 @@ func (r *RefusedError) Error() string {
 	if r.Plain() {
 		plain = ", unencrypted"
 	}
-	add := "--trust " + r.Flag()
-	if r.gate != nil && r.gate.Command != nil {
-		add = r.gate.Command("--trust", r.Flag())
+	switch r.What {
+	case Code:
+		return fmt.Sprintf("%s: would run %s, which you have not allowed; nothing was run. It could do whatever you can.%s", r.Place, r.Subject(), r.remedy)
+	case Program:
+		return fmt.Sprintf("%s: would start %s, which you have not allowed; nothing was started. It could do whatever you can.%s", r.Place, r.Subject(), r.remedy)
+	case Command:
+		return fmt.Sprintf("%s: would run the program %s and send what it prints to %s%s, which you have not allowed; nothing was run.%s", r.Place, r.Name, r.Host, plain, r.remedy)
+	default:
+		return fmt.Sprintf("%s: would send %s to %s%s, which you have not allowed; nothing was sent.%s", r.Place, r.Subject(), r.Host, plain, r.remedy)
 	}
-	if r.What == Code {
-		return fmt.Sprintf("%s: would run %s, which you have not allowed; nothing was run. It could do whatever you can. If you trust it: %s", r.Place, r.Subject(), add)
-	}
-	if r.What == Command {
-		return fmt.Sprintf("%s: would run the program %s and send what it prints to %s%s, which you have not allowed; nothing was run. If you trust the program, and that host with its output: %s",
-			r.Place, r.Name, r.Host, plain, add)
-	}
-	return fmt.Sprintf("%s: would send %s to %s%s, which you have not allowed; nothing was sent. If you trust that host with it: %s",
-		r.Place, r.Subject(), r.Host, plain, add)
 }

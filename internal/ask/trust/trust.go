@@ -30,17 +30,19 @@ const (
 	clientKeys = "client-keys"
 	// Code is a file of code that a plan names. It may do whatever the user may.
 	Code = "code"
+	// Program is a program that a plan starts: an agent, or what runs agents. It may do whatever the user may.
+	Program = "program"
 	// Command is a program that a plan runs, and whose output is sent to a host as the key.
 	Command = "command"
 )
 
 // Grant is one thing that needs permission.
 type Grant struct {
-	// What is the type: Variable, clientKeys, Code or Command.
+	// What is the type: Variable, clientKeys, Code, Program or Command.
 	What string `json:"what"`
 	// Name is the name of the variable, the path of the code, or the program with its arguments. Empty for clientKeys.
 	Name string `json:"name,omitempty"`
-	// Host is scheme, host and port, as Origin writes them. Empty for Code.
+	// Host is scheme, host and port, as Origin writes them. Empty for Code and Program.
 	Host string `json:"host,omitempty"`
 }
 
@@ -49,8 +51,8 @@ func (g Grant) Flag() string {
 	switch g.What {
 	case clientKeys:
 		return clientKeys + "=" + g.Host
-	case Code:
-		return Code + "=" + g.Name
+	case Code, Program:
+		return g.What + "=" + g.Name
 	case Command:
 		return Command + "=" + g.Name + "=" + g.Host
 	}
@@ -64,6 +66,8 @@ func (g Grant) Subject() string {
 		return "the keys of the gateway's clients"
 	case Code:
 		return "the code of " + g.Name
+	case Program:
+		return "the program " + g.Name
 	case Command:
 		return "what the program " + g.Name + " prints"
 	}
@@ -83,7 +87,7 @@ const (
 
 // free returns why a grant needs no permission, or "".
 func (g Grant) free() string {
-	if g.What == Code || g.What == Command {
+	if g.What == Code || g.What == Program || g.What == Command {
 		return "" // it runs with the user's rights, wherever its output goes
 	}
 	for _, p := range provider.Presets() {
@@ -175,12 +179,15 @@ func Loopback(address string) bool {
 
 var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
-// ParseFlag reads VAR=HOST, code=FILE, or command=PROGRAM AND ARGUMENTS=HOST. The default scheme of a host is https.
+// ParseFlag reads VAR=HOST, code=FILE, program=PROGRAM AND ARGUMENTS, or command=PROGRAM AND ARGUMENTS=HOST. The default scheme of a host is https.
 func ParseFlag(s string) (Grant, error) {
 	name, host, ok := strings.Cut(s, "=")
 	if name == Code && ok {
 		path, err := filepath.Abs(host)
 		return Grant{What: Code, Name: path}, err
+	}
+	if name == Program && ok && host != "" {
+		return Grant{What: Program, Name: host}, nil
 	}
 	g := Grant{What: Variable, Name: name}
 	if i := strings.LastIndexByte(host, '='); name == Command && i > 0 {

@@ -8,6 +8,7 @@ import (
 	"parley/internal/run/engine"
 	"parley/internal/run/planfile"
 	"parley/world"
+	"parley/world/part"
 )
 
 // closeTime is how long an actor may take to release everything when a run ends.
@@ -22,8 +23,9 @@ func (p Play) setActor(c *engine.Config, plan *planfile.Plan) (release func(ctx 
 }
 
 // setActor gives c the actor of the plan's kind, if the kind has an environment, for the run with this id: see
-// world.Environment. release closes the actor.
+// part.Environment. release closes the actor.
 func setActor(c *engine.Config, plan *planfile.Plan, run string) (release func(ctx context.Context), err error) {
+	plan = plan.Acting()
 	if !plan.Kind.External() {
 		return func(context.Context) {}, nil
 	}
@@ -32,7 +34,7 @@ func setActor(c *engine.Config, plan *planfile.Plan, run string) (release func(c
 		return nil, usageError{plan.ParamsError(err)}
 	}
 	c.Actor = actor
-	if r, ok := actor.(world.Limited); ok {
+	if r, ok := actor.(part.Limited); ok {
 		c.Capacity = r.Capacity
 	}
 	return func(ctx context.Context) { closeActor(ctx, actor) }, nil
@@ -52,6 +54,7 @@ func (p Play) check(ctx context.Context) error {
 // checkActors makes actors for the params of a plan and of its matrix, and closes each at once. Where a server plays, there is
 // nothing to check: it says what is wrong when it is asked.
 func checkActors(ctx context.Context, plan *planfile.Plan) error {
+	plan = plan.Acting()
 	if !plan.Kind.External() {
 		return nil
 	}
@@ -75,7 +78,7 @@ func checkActors(ctx context.Context, plan *planfile.Plan) error {
 func closeActor(ctx context.Context, actor world.Actor) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 	defer cancel()
-	if closer, ok := actor.(world.Closer); ok {
+	if closer, ok := actor.(part.Closer); ok {
 		closer.Close(ctx)
 	}
 }
@@ -85,7 +88,7 @@ func (a *App) waiting(actor world.Actor) func() string {
 	if a.elsewhere != nil {
 		return a.elsewhere.Waiting
 	}
-	if w, ok := actor.(world.Waiter); ok {
+	if w, ok := actor.(part.Waiter); ok {
 		return w.Waiting
 	}
 	return func() string { return "" }
@@ -93,7 +96,7 @@ func (a *App) waiting(actor world.Actor) func() string {
 
 // setLocalActor is setActor for environments in this process. Acts on any other environment fail.
 func setLocalActor(c *engine.Config, plan *planfile.Plan) (release func(ctx context.Context), err error) {
-	if plan.Kind.Local(plan.Params) {
+	if acting := plan.Acting(); acting.Kind.Local(acting.Params) {
 		return setActor(c, plan, c.Begun.Run)
 	}
 	return func(context.Context) {}, nil
@@ -101,6 +104,7 @@ func setLocalActor(c *engine.Config, plan *planfile.Plan) (release func(ctx cont
 
 // probeServers asks the servers of a plan's environments whether they answer. all reports whether each does.
 func probeServers(ctx context.Context, plan *planfile.Plan) (servers []world.Presence, all bool) {
+	plan = plan.Acting()
 	servers = append([]world.Presence{}, plan.Kind.Probe(ctx, plan.Params)...)
 	return servers, !slices.ContainsFunc(servers, func(p world.Presence) bool { return !p.Answers })
 }

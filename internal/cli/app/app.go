@@ -21,7 +21,6 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/ask/batch"
 	"parley/internal/ask/cache"
 	"parley/internal/ask/credential"
 	"parley/internal/ask/dialect"
@@ -34,62 +33,44 @@ import (
 	"parley/internal/ask/trust"
 	"parley/internal/run/cluster/tally"
 	"parley/internal/run/planfile"
-	"parley/journal"
+	"parley/internal/serve/gateway"
 	"parley/llm"
 	"parley/world"
 )
 
 // Config configures an App. The zero value asks the presets, with no budget and no cache.
 type Config struct {
+	// Config has the settings, and what a dispatcher is given as it is. Lanes, Open, Find and Cache are Open's to set, and by default Prices and
+	// Budget, as the settings say, with nothing spent.
+	dispatch.Config
 	// Providers are added to the presets. One with the name of a preset replaces it.
 	Providers []provider.Provider
 	// Models answer for the providers of dialect go, by the provider's name.
 	Models map[string]llm.Model
-	// Budget is the most that may be spent, and Spent what was already spent of it, AtRisk included: what calls whose end is unknown may
-	// have cost. Default: no limit.
-	Budget, Spent, AtRisk llm.Money
-	// Expose is that of budget.Budget. Default: nothing is made durable.
-	Expose func(ctx context.Context, worst llm.Money) error
-	// Part is a part of a larger budget, instead of Budget. Default: none.
-	Part *budget.Budget
-	// Shared is that of dispatch.Config.
-	Shared bool
-	// Prices is a file of prices that override the embedded ones. Default: none.
-	Prices string
-	// Table has all prices, instead of Prices and the embedded ones. Default: none.
-	Table *price.Table
-	// Cache is a folder for answers. Default: no cache.
-	Cache string
-	// Answers has the cache of a run whose folder Cache is in another process. Default: the folder is here.
+	// Wrap wraps what answers for a provider, below everything that dispatch does. Default: nil.
+	Wrap func(provider string, next llm.Model) llm.Model
+	// Answers has the cache of a run whose folder is in another process. Default: the folder is here.
 	Answers cache.Remote
-
-	// Concurrency is the most calls in flight at one provider. Default: as many as it answers.
-	Concurrency int
-	// Batch, Batches and Record are those of dispatch.Config.
-	Batch   batch.Policy
-	Batches []batch.Open
-	Record  func(ctx context.Context, e *journal.Batched) error
-
 	// Sim is how the built-in simulated provider behaves.
 	Sim sim.Config
-	// Retry and Hedge are those of dispatch.Config.
-	Retry dispatch.Retry
-	Hedge dispatch.Hedge
-	// Events is that of dispatch.Config.
-	Events func(dispatch.Event)
-	// Levels remembers how many calls servers handle at once. Default: nothing is remembered.
-	Levels *dispatch.LevelStore
 	// Trust says which keys may go where. Default: a preset's to its own hosts, and any to
 	// this machine.
 	Trust *trust.Gate
+	// Relays pass on the calls of programs. Default: none, and no program can ask a model.
+	Relays *gateway.Relays
+	// Supervisor is a command that calls process.Supervise, for programs that are agents. Default: none.
+	Supervisor []string
 }
 
 // App is a dispatcher with its providers, prices and cache.
 type App struct {
 	*dispatch.Dispatcher
 	providers []provider.Provider
+	wraps     bool // Config.Wrap is set
 	cache     *cache.Store
+	relays    *gateway.Relays // nil: there are no programs
 	prices    *price.Table
+	versions  versions
 	elsewhere *tally.Tally // counts the calls of a run that workers play; nil: this process makes them
 
 	mu    sync.Mutex
@@ -104,42 +85,30 @@ func Open(c Config) (*App, error) {
 			return nil, err
 		}
 	}
-	prices := c.Table
-	if prices == nil {
+	set := c.Settings
+	if c.Prices == nil {
 		var err error
-		if prices, err = Prices(c.Providers, c.Prices); err != nil {
+		if c.Prices, err = Prices(c.Providers, set.Prices); err != nil {
 			return nil, err
 		}
 	}
-	a := &App{limit: c.Concurrency, providers: c.Providers, prices: prices}
-	if c.Cache != "" && c.Answers != nil {
+	a := &App{relays: c.Relays, limit: set.Limits.Concurrency, providers: c.Providers, prices: c.Prices, wraps: c.Wrap != nil}
+	if set.Cache != "" && c.Answers != nil {
 		a.cache = cache.Over(c.Answers, cache.Options{})
-	} else if c.Cache != "" {
-		store, err := cache.Open(c.Cache, cache.Options{})
+	} else if set.Cache != "" {
+		store, err := cache.Open(set.Cache, cache.Options{})
 		if err != nil {
 			return nil, err
 		}
 		a.cache = store
 	}
-	spending := c.Part
-	if spending == nil {
-		spending = budget.New(c.Budget, c.Spent)
-		spending.Lost(c.AtRisk)
-		spending.Expose = c.Expose
+	if c.Budget == nil {
+		c.Budget = budget.New(set.Budget, 0)
 	}
-	d, err := dispatch.New(dispatch.Config{
-		Open:   func(name string) (dispatch.Lane, error) { return a.openLane(c, name) },
-		Find:   func(name string) (provider.Provider, error) { return findProvider(c.Providers, name) },
-		Prices: prices,
-		Budget: spending,
-		Shared: c.Shared,
-		Cache:  a.cache,
-		Retry:  c.Retry,
-		Batch:  c.Batch, Batches: c.Batches, Record: c.Record,
-		Hedge:  c.Hedge,
-		Levels: c.Levels,
-		Events: c.Events,
-	})
+	c.Open = func(name string) (dispatch.Lane, error) { return a.openLane(c, name) }
+	c.Find = func(name string) (provider.Provider, error) { return findProvider(c.Providers, name) }
+	c.Cache = a.cache
+	d, err := dispatch.New(c.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -220,14 +189,14 @@ func (a *App) openLane(c Config, name string) (dispatch.Lane, error) {
 		if err != nil {
 			return dispatch.Lane{}, err
 		}
-		return dispatch.Lane{Provider: p, Model: m}, nil
+		return inProcess(c, p, m)
 	}
 	if p.Dialect == "go" {
 		m := c.Models[name]
 		if m == nil {
 			return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: "the models of this provider are values of a Go program (dialect go): only a program that supplies them can ask them"}
 		}
-		return dispatch.Lane{Provider: p, Model: goModel(m)}, nil
+		return inProcess(c, p, goModel(m))
 	}
 	// Play has checked the plan's keys before. This check also covers requests without a plan.
 	if err := c.Trust.Allow(keyNeeds(p, "", "provider "+name)...); err != nil {
@@ -237,11 +206,11 @@ func (a *App) openLane(c Config, name string) (dispatch.Lane, error) {
 	if err != nil {
 		return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: err.Error(), Err: err}
 	}
-	lane, err := a.openServers(p, keys)
+	lane, err := a.openServers(c, p, keys)
 	if err != nil {
 		return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: err.Error(), Err: err}
 	}
-	if _, ok := p.BatchLimits(); ok {
+	if _, ok := p.BatchLimits(); ok && c.Wrap == nil { // every request goes through Wrap
 		if lane.BatchAPI, err = dialect.OpenBatches(p, keys); err != nil {
 			return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: err.Error(), Err: err}
 		}
@@ -250,24 +219,58 @@ func (a *App) openLane(c Config, name string) (dispatch.Lane, error) {
 	return lane, nil
 }
 
+// inProcess returns the lane of a provider without a server.
+func inProcess(c Config, p provider.Provider, m llm.Model) (lane dispatch.Lane, err error) {
+	if c.Relays != nil {
+		m, err = c.Relays.Model(p, nil, m)
+	}
+	return dispatch.Lane{Provider: p, Model: c.wrapped(p.Name, m)}, err
+}
+
 // openServers opens each server of a provider. A single server needs no replica set, unless
 // its metrics are read or its sessions are closed.
-func (a *App) openServers(p provider.Provider, keys *credential.Source) (dispatch.Lane, error) {
+func (a *App) openServers(c Config, p provider.Provider, keys *credential.Source) (dispatch.Lane, error) {
 	lane := dispatch.Lane{Provider: p}
 	for _, one := range p.Servers() {
-		m, err := dialect.OpenWith(one, keys)
+		m, err := dialect.Open(one, keys)
 		if err != nil {
 			return dispatch.Lane{}, err
 		}
 		a.closeLater(m)
 		server, _ := m.(replica.Server)
-		lane.Model = m
-		lane.Replicas = append(lane.Replicas, dispatch.Replica{Name: one.BaseURL, Model: m, Server: server})
+		if c.Relays != nil {
+			if m, err = c.Relays.Model(one, keys, m); err != nil {
+				return dispatch.Lane{}, err
+			}
+			a.closeLater(m)
+		}
+		lane.Model = c.wrapped(p.Name, m)
+		lane.Replicas = append(lane.Replicas, dispatch.Replica{Name: one.BaseURL, Model: lane.Model, Server: server})
 	}
 	if len(lane.Replicas) == 1 && p.Metrics == "" && !p.CloseSession {
 		lane.Replicas = nil
 	}
 	return lane, nil
+}
+
+// wrapped applies Wrap to a model. It keeps the model's way to be pinged.
+func (c *Config) wrapped(provider string, m llm.Model) llm.Model {
+	if c.Wrap == nil {
+		return m
+	}
+	own := c.Wrap(provider, m)
+	if own == nil {
+		own = llm.Func(func(context.Context, *llm.Request) (*llm.Response, error) {
+			return nil, brokenModel("Wrap returned no model for the provider %s", provider)
+		})
+	}
+	if p, ok := m.(replica.Pinger); ok {
+		return struct {
+			llm.Model
+			replica.Pinger
+		}{strictModel{own, true}, p}
+	}
+	return strictModel{own, true}
 }
 
 // hasSessions reports whether a provider needs to know which requests belong together.
@@ -303,7 +306,7 @@ func (a *App) Batched(model string) bool {
 		return false
 	}
 	_, ok := p.BatchLimits()
-	return ok
+	return ok && !a.wraps
 }
 
 // Close closes connections and the cache. No call may be in flight.
@@ -343,9 +346,9 @@ func (a *App) SetConcurrency(n int) {
 	})
 }
 
-// Needs lists which keys the models of a plan send where. file is the plan file or, if
+// Needs lists which keys the models of a plan send where, and which programs and code it runs. file is the plan file or, if
 // recorded is set, the run file that recorded the plan.
-func Needs(plan *planfile.Plan, file string, recorded bool) []trust.Need {
+func Needs(plan *planfile.Plan, file string, recorded bool) ([]trust.Need, error) {
 	source, prefix := "the plan "+file, ""
 	if recorded {
 		source, prefix = "the run file "+file, file+": "
@@ -361,7 +364,11 @@ func Needs(plan *planfile.Plan, file string, recorded bool) []trust.Need {
 			all = append(all, keyNeeds(p, source, prefix+plan.Places[p.Name])...)
 		}
 	}
-	return all
+	started, err := programNeeds(plan, file, recorded)
+	for i := range started {
+		started[i].Source = source
+	}
+	return append(all, started...), err
 }
 
 // keyNeeds lists which keys a provider sends where.

@@ -21,11 +21,14 @@ import (
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
+	"parley/world/exhibit"
 )
 
 // Check checks a plan before it is played. It asks no provider.
 type Check struct {
 	Plan *planfile.Plan
+	// File is the plan file.
+	File string
 	// Episodes and Latency are those of estimate.Config.
 	Episodes int
 	Latency  time.Duration
@@ -46,6 +49,10 @@ type Estimate struct {
 	Keys []Key `json:"keys"`
 	// Servers are those of the plan's environments.
 	Servers []world.Presence `json:"servers"`
+	// Programs are the agents that are programs, and what runs them.
+	Programs []Program `json:"started,omitempty"`
+	// Allow are the programs and the code that the plan runs.
+	Allow []Permission `json:"permissions,omitempty"`
 	// Outside are the files outside the plan's folder that the user allows it to name.
 	Outside []string `json:"outside_files"`
 	// Story is an episode that was played with Act, as its kind tells it.
@@ -76,6 +83,12 @@ type Key struct {
 	Set         bool                 `json:"set"` // the variable is set, or the program is found
 	// Sent lists the hosts that get it.
 	Sent []Destination `json:"sent_to"`
+}
+
+// Permission is what the user must allow before it is run.
+type Permission struct {
+	Flag    string `json:"trust"`   // the value of --trust
+	Allowed string `json:"allowed"` // why it may run: remembered or given. Empty: ask the user
 }
 
 // Destination is a host that gets a key.
@@ -115,6 +128,14 @@ func (c Check) Run(ctx context.Context) (*Estimate, error) {
 	out := &Estimate{Estimate: *e, Keys: c.keys(e.Accounts), Servers: servers, Outside: append([]string{}, c.Plan.Outside...)}
 	for _, n := range droppedSettings(c.Plan) {
 		out.Warnings = append(out.Warnings, n.Text)
+	}
+	started, err := programNeeds(c.Plan, c.File, false)
+	if err != nil {
+		return nil, err
+	}
+	out.Programs = programsOf(c.Plan)
+	for _, n := range started {
+		out.Allow = append(out.Allow, Permission{Flag: n.Flag(), Allowed: c.Trust.Why(n.Grant)})
 	}
 	c.unpriced(out, prices)
 	if says := c.tightBudget(e, prices); says != "" {
@@ -195,7 +216,7 @@ func roundUp(m llm.Money) llm.Money {
 // wantedCalls returns how many calls of a model could be in flight at once, at most enoughRoom.
 func (c Check) wantedCalls(e *estimate.Estimate, model string) int {
 	n := min(enoughRoom, e.Episodes.High)
-	limits := []int{c.Plan.Concurrency, c.Plan.Live}
+	limits := []int{c.Plan.Limits.Concurrency, c.Plan.Limits.Live}
 	account, _ := llm.SplitModel(model)
 	for _, p := range c.Plan.Providers {
 		if p.Name == account {
@@ -234,15 +255,6 @@ func (c Check) keys(accounts []string) []Key {
 		keys = append(keys, Key{Provider: p.Name, Env: p.KeyEnv, Set: set, Sent: destinations(c.Trust, p)})
 	}
 	return keys
-}
-
-// Bench runs b. It plays only environments in this process.
-func Bench(ctx context.Context, b estimate.Bench) (*estimate.BenchResult, error) {
-	if err := checkActors(ctx, b.Plan); err != nil {
-		return nil, err
-	}
-	b.Actors = func(e *engine.Config) (func(context.Context), error) { return setLocalActor(e, b.Plan) }
-	return b.Run(ctx)
 }
 
 // Moment is a moment of an episode that a check played, as its kind tells it.
@@ -289,12 +301,13 @@ func exampleStory(ctx context.Context, j journal.Journal, kind world.Kind) (mome
 	if err != nil {
 		return nil, nil, err
 	}
-	failed = read.Mark(kind)
 	spec, _ := results.Outcomes(head, kind).Spec(found.Episode)
+	kind = kind.Of(spec)
+	failed = read.Mark(kind)
 	exhibits, err := read.Story(kind, world.Played{Episode: found.Episode, Spec: spec, Outcome: found.Outcome})
 	failed, moments = cmp.Or(err, failed, read.Failed), []Moment{}
 	for _, e := range exhibits {
-		replay, ok := e.Show.(world.Replay)
+		replay, ok := e.Show.(exhibit.Replay)
 		if !ok {
 			continue
 		}

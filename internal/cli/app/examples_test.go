@@ -11,6 +11,7 @@ import (
 	"parley/internal/ask/provider"
 	"parley/internal/ask/sim"
 	"parley/internal/ask/sim/simhttp"
+	"parley/internal/ask/trust"
 	"parley/internal/run/planfile"
 	"parley/journal"
 	"parley/world"
@@ -32,6 +33,8 @@ func smaller() map[string][]string {
 		"evolve.yaml":                    {"params.max_generations=2", "params.problems.validation=10", "params.problems.test=10"},
 		"evolve-file.yaml":               {"params.max_generations=2"},
 		"evolve-reflect.yaml":            {"params.max_generations=2", "params.problems.validation=10", "params.problems.test=10"},
+		"evolve-agent.yaml":              {"params.max_generations=1", "params.split={train: 10, validation: 4, test: 6}"},
+		"secrets-open.yaml":              nil,
 		"evolve-against-random.yaml":     {"params.max_generations=1", "params.problems.test=10", "plan.matrix.repeat=1"},
 		"rollout.yaml":                   {"episodes=2"},
 		"rollout-maze.yaml":              {"episodes=2"},
@@ -41,6 +44,7 @@ func smaller() map[string][]string {
 		"rollout-compare.yaml":           {"episodes=2"},
 		"rollout-refill.yaml":            {"params.refill.useful=3"},
 		"rollout-tasks.yaml":             nil,
+		"task.yaml":                      {"plan.matrix.repeat=4"},
 		"scenario/plan.yaml":             {"episodes=2"},
 		"scenario-grid/plan.yaml":        {"plan.matrix.repeat=1"},
 		"scenario-threshold/plan.yaml":   {"plan.until.min=2", "plan.until.max=2"},
@@ -101,9 +105,17 @@ func playExample(t *testing.T, file string, sets []string) *Summary {
 	if err != nil {
 		t.Fatal(err)
 	}
+	needs, err := Needs(plan, file, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gate := &trust.Gate{}
+	for _, n := range needs {
+		gate.Give(n.Grant)
+	}
 	referee := newReferee()
 	kinds := append([]world.Kind{world.Define(referee)}, worlds.Standard()...)
-	sum, err := Play{Kinds: kinds, Plan: plan, File: filepath.Join(t.TempDir(), "run.parley")}.Run(t.Context(), context.Background())
+	sum, err := Play{Config: Config{Trust: gate}, Kinds: kinds, Plan: plan, PlanFile: file, File: filepath.Join(t.TempDir(), "run.parley")}.Run(t.Context(), context.Background())
 	if err != nil || sum.State != journal.Complete || sum.Episodes.Failed > 0 || sum.Calls.Failed > 0 {
 		t.Fatalf("%+v, %v", sum, err)
 	}

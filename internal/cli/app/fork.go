@@ -106,7 +106,7 @@ func (f Fork) entries(ctx context.Context, kinds []world.Kind) (_ []journal.Entr
 	if err := f.checkKind(plan, head); err != nil {
 		return nil, err
 	}
-	if err := (Play{Trust: f.Trust}).ready(plan, f.From); err != nil { // before the file exists, so that the user can try again
+	if err := (Play{Config: Config{Trust: f.Trust}}).ready(plan, f.From); err != nil { // before the file exists, so that the user can try again
 		return nil, err
 	}
 	kept, err := f.replay(plan, spec, past)

@@ -446,8 +446,8 @@ func TestForkStrands(t *testing.T) {
 				t.Errorf("turn %d: %s: copied is %v", turn, at, r.Copied)
 			}
 		}
-		if copied != kept || len(is.replies) != 9 || res.Asked != 9-kept || res.State != journal.Complete {
-			t.Errorf("turn %d: %d of %d replies copied, %d asked, %s", turn, copied, len(is.replies), res.Asked, res.State)
+		if copied != kept || len(is.replies) != 9 || res.Made.Calls != 9-kept || res.State != journal.Complete {
+			t.Errorf("turn %d: %d of %d replies copied, %d asked, %s", turn, copied, len(is.replies), res.Made.Calls, res.State)
 		}
 		if got := is.notes["0 1"]; got != was.notes["1 1"] {
 			t.Errorf("turn %d: notes of the fork: %s", turn, got)

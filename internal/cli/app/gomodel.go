@@ -17,9 +17,12 @@ import (
 
 // goModel wraps a model that another program wrote in Go, so that it always behaves as llm.Model promises: every result becomes a
 // response or an *llm.Error. The caller owns both and may change them.
-func goModel(m llm.Model) llm.Model { return strictModel{m} }
+func goModel(m llm.Model) llm.Model { return strictModel{model: m} }
 
-type strictModel struct{ model llm.Model }
+type strictModel struct {
+	model llm.Model
+	wraps bool // it wraps a model of ours, whose errors say what they mean
+}
 
 // Ask asks the model. A panic, a runtime.Goexit and a missing answer are failures that are not retried. The model runs on
 // its own goroutine with its own copy of the request, so it cannot harm other calls.
@@ -43,6 +46,9 @@ func (s strictModel) Ask(ctx context.Context, req *llm.Request) (resp *llm.Respo
 
 func (s strictModel) ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 	resp, err := s.model.Ask(ctx, req)
+	if known, ok := errors.AsType[*llm.Error](err); ok && known != nil && s.wraps {
+		return nil, err
+	}
 	if err != nil {
 		return nil, failureOf(ctx, err)
 	}

@@ -15,7 +15,6 @@ import (
 	"parley/internal/ask/dispatch/budget"
 	"parley/internal/ask/dispatch/limiter"
 	"parley/internal/ask/price"
-	"parley/internal/ask/sim"
 	"parley/internal/run/cluster/tally"
 	"parley/internal/run/engine"
 	"parley/internal/run/growth"
@@ -23,6 +22,7 @@ import (
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
+	"parley/world/part"
 )
 
 // Lots plays lots of one run whose journal is elsewhere. All lots share the providers and the environment.
@@ -50,15 +50,15 @@ type lotPlay struct {
 }
 
 // OpenLots prepares to play lots of the run that began so, in a process with this name. Sets override how it is played,
-// such as limits.concurrency. part returns the part of a budget that may be spent.
-func (p Play) OpenLots(begun *journal.Begun, name string, part func(whole llm.Money) *budget.Budget) (*Lots, error) {
+// such as limits.concurrency. share returns the part of a budget that may be spent.
+func (p Play) OpenLots(begun *journal.Begun, name string, share func(whole llm.Money) *budget.Budget) (*Lots, error) {
 	p.File, p.Folder = "run "+begun.Run, cmp.Or(p.Folder, ".") // for errors
 	prices, err := price.Recorded(begun.Prices)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.File, err)
 	}
 	p.Events = inOrder(p.Events)
-	p.prices, p.Reach = prices, nil // the files that the plan names are where the run file is
+	p.Prices, p.Reach = prices, nil // the files that the plan names are where the run file is
 	c, err := p.choose(&journal.Head{Begun: begun})
 	if err != nil {
 		return nil, err
@@ -75,20 +75,15 @@ func (p Play) OpenLots(begun *journal.Begun, name string, part func(whole llm.Mo
 	}
 	l := &Lots{plays: map[*lotPlay]struct{}{}}
 	if plan.Budget > 0 {
-		l.part = part(plan.Budget)
+		l.part = share(plan.Budget)
 	}
-	l.app, err = Open(Config{
-		Sim:       sim.Config{StandIns: sim.StandIns(plan.Kind)},
-		Providers: plan.Providers, Table: prices, Cache: plan.Cache, Answers: p.Answers, Concurrency: plan.Concurrency, Part: l.part, Shared: true,
-		Trust: p.Trust, Levels: p.Levels,
-		Retry: dispatch.Retry{Unreachable: plan.Unreachable}, Events: p.asked(plan, false, l.wake),
-	})
-	if err != nil {
+	p.Settings, p.Budget, p.Shared = plan.Settings, l.part, true
+	if l.app, err = p.open(plan, false, l.wake); err != nil {
 		return nil, err
 	}
 	l.config = engine.Config{
-		Begun: *begun, Kind: plan.Kind, Models: sharedModels{l.app}, Live: plan.Live, Calls: plan.Concurrency,
-		EpisodeBudget: plan.EpisodeBudget, Prices: l.app, Unreachable: l.app.Away, BeforeAct: l.beforeAct, Unsaved: l.addUnsaved,
+		Settings: plan.Settings, Begun: *begun, Kind: plan.Kind, Models: sharedModels{l.app},
+		Prices: l.app, Unreachable: l.app.Away, BeforeAct: l.beforeAct, Unsaved: l.addUnsaved,
 	}
 	if l.app.hasSessions() {
 		l.config.Released = l.app.Release
@@ -99,7 +94,7 @@ func (p Play) OpenLots(begun *journal.Begun, name string, part func(whole llm.Mo
 	if l.actor = l.config.Actor; l.actor != nil {
 		l.config.Actor = sharedActor{l.actor}
 	}
-	if r, ok := l.actor.(world.SharedCapacity); ok {
+	if r, ok := l.actor.(part.SharedCapacity); ok {
 		none := map[string]float64{}
 		for _, room := range r.Capacities() {
 			none[room.Name] = 0
@@ -116,6 +111,9 @@ func forCluster(plan *planfile.Plan) error {
 		return usageError{errors.New("pace: wave: a run in waves, which may use batch APIs, cannot be played with workers: use pace free, or no workers")}
 	case slices.ContainsFunc(plan.Agents, world.Agent.Human):
 		return usageError{errors.New("agents: a run with people in its seats cannot be played with workers")}
+	}
+	if i := slices.IndexFunc(plan.Agents, func(a world.Agent) bool { return a.Program != nil }); i >= 0 {
+		return usageError{fmt.Errorf("agents.%s: programs are started by the process that has the run file: play the run without workers", plan.Agents[i].Name)}
 	}
 	for _, p := range plan.Providers {
 		if p.Dialect == "go" {
@@ -176,12 +174,12 @@ func (l *Lots) wake() {
 // Limits are what a run shares with other workers: accounts, and the room of environments.
 type Limits struct {
 	*dispatch.Dispatcher
-	rooms world.SharedCapacity // nil: there is none
+	rooms part.SharedCapacity // nil: there is none
 }
 
 // Limits returns what the run shares with other workers.
 func (l *Lots) Limits() Limits {
-	rooms, _ := l.actor.(world.SharedCapacity)
+	rooms, _ := l.actor.(part.SharedCapacity)
 	return Limits{l.app.Dispatcher, rooms}
 }
 
@@ -220,12 +218,12 @@ func (l *Lots) Full() bool {
 	if l.app.Full() {
 		return true
 	}
-	r, ok := l.actor.(world.SharedCapacity)
+	r, ok := l.actor.(part.SharedCapacity)
 	if !ok {
 		return false
 	}
 	rooms := r.Capacities()
-	return len(rooms) > 0 && !slices.ContainsFunc(rooms, func(r world.Capacity) bool { return r.Waiting == 0 })
+	return len(rooms) > 0 && !slices.ContainsFunc(rooms, func(r part.Capacity) bool { return r.Waiting == 0 })
 }
 
 // BeforeActs makes the first act, or question to a person, wait for tell. Report says from then on that more may be in flight than it counts. No lot is
@@ -278,7 +276,7 @@ func (l *Lots) Hold(on bool) {
 // Drain refuses the calls of all lots that wait. Those in flight continue.
 func (l *Lots) Drain() {
 	l.app.Drain()
-	if d, ok := l.actor.(world.Drainer); ok {
+	if d, ok := l.actor.(part.Drainer); ok {
 		d.Drain()
 	}
 }

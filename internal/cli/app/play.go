@@ -23,7 +23,6 @@ import (
 	"parley/internal/ask/price"
 	"parley/internal/ask/provider"
 	"parley/internal/ask/sim"
-	"parley/internal/ask/trust"
 	"parley/internal/run/cluster/tally"
 	"parley/internal/run/control"
 	"parley/internal/run/engine"
@@ -32,13 +31,18 @@ import (
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
 	"parley/internal/run/seat"
+	"parley/internal/serve/gateway"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
+	"parley/world/part"
 )
 
 // Play plays a plan into a run file.
 type Play struct {
+	// Config has what the plan does not say: Models, Trust, which is asked before anything is opened, and for a process that plays lots Answers
+	// and Prices. The rest is set by Run.
+	Config
 	// Plan is the plan to play. Nil: the plan that the run file recorded.
 	Plan *planfile.Plan
 	// Kinds are those that a recorded plan can be of. Default: that of Plan.
@@ -65,13 +69,6 @@ type Play struct {
 	// Places says where providers are described, by name, for errors about them. Default: where
 	// the plan has them.
 	Places map[string]string
-	// Trust says which keys may go where. It is asked before anything is opened. Default:
-	// that of Config.
-	Trust *trust.Gate
-	// Levels remembers how many calls servers handle at once. Default: nothing is remembered.
-	Levels *dispatch.LevelStore
-	// Models answer for the providers of dialect go, by the provider's name.
-	Models map[string]llm.Model
 	// Remote plays the episodes in other processes. Default: this process plays them.
 	Remote engine.Remote
 	// Code is the code that the plan names. A run that was played with other code is refused, unless
@@ -82,11 +79,6 @@ type Play struct {
 	Failed bool
 	// Journal stores the run instead of File. Default: File.
 	Journal journal.Journal
-
-	// Answers is that of Config, for a process that plays lots.
-	Answers cache.Remote
-
-	prices *price.Table // nil: those of the plan
 }
 
 // Opened is a run that is about to be played.
@@ -174,7 +166,7 @@ func closeFile(ctx context.Context, store *runfile.Store, isNew bool, err error)
 // kinds returns the kinds that a recorded plan can be of.
 func (p Play) kinds() []world.Kind {
 	if p.Kinds == nil && p.Plan != nil {
-		return []world.Kind{p.Plan.Kind}
+		return p.Plan.Kind.All()
 	}
 	return p.Kinds
 }
@@ -205,10 +197,20 @@ func (p Play) ready(plan *planfile.Plan, file string) error {
 			plan.Places[name] = place
 		}
 	}
-	if err := p.Trust.Check(Needs(plan, file, p.Plan == nil)...); err != nil {
+	needs, err := Needs(plan, file, p.Plan == nil)
+	if err == nil {
+		err = p.Trust.Check(needs...)
+	}
+	if err == nil {
+		err = missingPrograms(plan)
+	}
+	if err != nil {
 		return usageError{err}
 	}
-	a, err := Open(Config{Providers: plan.Providers, Budget: cmp.Or(plan.Budget, plan.EpisodeBudget), Prices: plan.Prices, Table: p.prices, Trust: p.Trust, Models: p.Models}) // both kinds of budget need prices
+	c := p.Config
+	c.Providers = plan.Providers
+	c.Settings.Budget, c.Settings.Prices = cmp.Or(plan.Budget, plan.EpisodeBudget), plan.Prices // both kinds of budget need prices
+	a, err := Open(c)
 	if err != nil {
 		return usageError{err}
 	}
@@ -270,22 +272,26 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 		return nil, err
 	}
 	var changed atomic.Pointer[func()]
-	a, err := Open(Config{
-		Sim:       sim.Config{StandIns: sim.StandIns(plan.Kind)},
-		Providers: plan.Providers, Models: p.Models, Budget: plan.Budget, Spent: spentOf(head), AtRisk: atRiskOf(head), Prices: plan.Prices, Cache: plan.Cache,
-		Concurrency: plan.Concurrency, Batch: w.policy, Batches: w.open, Record: w.record, Trust: p.Trust, Levels: p.Levels,
-		Retry: dispatch.Retry{Unreachable: plan.Unreachable}, Events: p.asked(plan, !done, func() {
-			if f := changed.Load(); f != nil {
-				(*f)()
-			}
-		}),
+	p.Settings, p.Budget = plan.Settings, budget.New(plan.Budget, spentOf(head))
+	p.Budget.Lost(atRiskOf(head))
+	p.Batches, p.Record = w.open, w.record
+	a, err := p.open(plan, !done, func() {
+		if f := changed.Load(); f != nil {
+			(*f)()
+		}
 	})
 	if err != nil {
 		return nil, err
 	}
 	c := engine.Config{
-		Journal: journalOf(store, choice, done), Begun: p.begun(plan, a.prices, head), Kind: plan.Kind, Plan: choice.Stages, Models: a,
-		Wave: plan.Pace == "wave", Live: plan.Live, Calls: plan.Concurrency, Drain: drain, Watch: func(e engine.Event) { p.Events(Event{Event: e}) }, Remote: p.Remote,
+		Settings: plan.Settings,
+		Journal:  journalOf(store, choice, done), Begun: p.begun(plan, a.prices, head), Kind: plan.Kind, Plan: choice.Stages, Models: a,
+		Drain: drain, Watch: func(e engine.Event) { p.Events(Event{Event: e}) }, Remote: p.Remote,
+	}
+	if t, ok := choice.Stages.(part.TranscriptStages); ok {
+		t.Transcripts(func(episode int) ([]world.TranscriptEntry, error) {
+			return results.Entries(context.WithoutCancel(ctx), store, episode)
+		})
 	}
 	p.useBudget(a.Budget(), &c)
 	p.useTally(a, done)
@@ -295,7 +301,9 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 	if elsewhere, ok := p.Remote.(cacheSharer); ok && a.cache != nil {
 		elsewhere.UseCache(a.cache)
 	}
-	c.EpisodeBudget, c.Prices, c.Unreachable, c.Wakes = plan.EpisodeBudget, a, a.Away, func(f func()) { changed.Store(&f) }
+	a.versions.seed = plan.Seed
+	c.Version = a.versions.model
+	c.Prices, c.Unreachable, c.Wakes = a, a.Away, func(f func()) { changed.Store(&f) }
 	if a.hasSessions() {
 		c.Released = a.Release
 	}
@@ -310,6 +318,11 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
+	ended, err := p.setPrograms(ctx, &c, plan, a, done)
+	if err != nil {
+		release(ctx)
+		return nil, errors.Join(err, a.Close())
+	}
 	opened := Opened{
 		File: p.File, App: a, Steering: p.steering(&c, a, plan, done), Head: head, Earlier: earlier, Plan: plan, Grown: choice.Grown, Complete: done, Waiting: a.waiting(c.Actor),
 		Past: func(f func(world.Played)) error { return eachOutcome(ctx, store, head, f) },
@@ -318,7 +331,7 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 	repriced := p.repriced(a, plan, head, done)
 	res, err := engine.Run(ctx, c)
 	release(ctx)
-	err = errors.Join(err, cancelBatches(ctx, plan, a), a.Close())
+	err = errors.Join(err, ended(ctx), cancelBatches(ctx, plan, a), a.Close())
 	if res.State == "" {
 		return nil, err // nothing began
 	}
@@ -330,6 +343,17 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 		err = errors.Join(err, sumErr)
 	}
 	return sum, err
+}
+
+// open opens the App that a plan is played with. If tell is set, it says which settings of the plan's agents models do not take. outage is called
+// after each outage.
+func (p Play) open(plan *planfile.Plan, tell bool, outage func()) (*App, error) {
+	c := p.Config
+	if slices.ContainsFunc(plan.Agents, func(a world.Agent) bool { return a.Program != nil }) {
+		c.Relays = &gateway.Relays{}
+	}
+	c.Providers, c.Sim, c.Events = plan.Providers, sim.Config{StandIns: sim.StandIns(plan.Kind.All()...)}, p.asked(plan, tell, outage)
+	return Open(c)
 }
 
 // steering returns what changes the run while it is played; nil if there is nothing to play.
@@ -452,7 +476,7 @@ func (p Play) begun(plan *planfile.Plan, prices *price.Table, head *journal.Head
 	}
 	return journal.Begun{
 		Version: journal.Version, Run: newID(), Tool: p.Tool, At: time.Now(),
-		Kind: plan.Kind.Name, KindVersion: plan.Kind.Version, Seed: plan.Seed, Agents: plan.Agents, Plan: plan.JSON(), Code: p.Code, Measures: growth.Measures(plan),
+		Kind: plan.Kind.Name, KindVersion: plan.Kind.Version, Nested: plan.NestedKind().Name, NestedVersion: plan.NestedKind().Version, Seed: plan.Seed, Agents: plan.Agents, Plan: plan.JSON(), Code: p.Code, Measures: growth.Measures(plan),
 		Prices: prices.Of(modelsOf(plan.Agents)),
 	}
 }
@@ -529,5 +553,5 @@ func earlierCalls(ctx context.Context, store journal.Journal, head *journal.Head
 		return 0, nil
 	}
 	recorded, err := journal.Count(ctx, store)
-	return recorded.Asks, err
+	return recorded.Calls, err
 }

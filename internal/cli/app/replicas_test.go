@@ -21,12 +21,13 @@ import (
 	"parley/internal/ask/sim"
 	"parley/internal/ask/sim/simhttp"
 	"parley/internal/kit/testkit"
+	"parley/internal/read/training"
 	"parley/internal/run/planfile"
 	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/llm"
 	"parley/worlds"
-	"parley/worlds/rollout/training"
+	"parley/worlds/rollout"
 )
 
 // after makes something happen to every answer from the n-th on.
@@ -287,7 +288,7 @@ func TestNobodyLeft(t *testing.T) {
 	dying := []*rig{newRig(t, simhttp.Config{}, after(6, killed)), newRig(t, simhttp.Config{}, after(9, killed))}
 	file := t.TempDir() + "/run.parley"
 	plan := farmPlan(t, dying)
-	plan.Unreachable = 0
+	plan.Retry.Unreachable = 0
 	sum, err := Play{Kinds: worlds.Standard(), Plan: plan, File: file}.Run(t.Context(), context.Background())
 	if err != nil || sum.State != "stopped" || !strings.Contains(sum.Reason.String(), "refused") {
 		t.Fatalf("%+v, %v", sum, err)
@@ -429,7 +430,7 @@ func rowsOf(t *testing.T, file string) []training.Row {
 	}
 	defer store.Close()
 	var out bytes.Buffer
-	if _, err := training.Write(t.Context(), &out, store, training.Filter{}, training.Rows, training.JSONL); err != nil {
+	if _, err := training.Write(t.Context(), &out, store, rollout.Kind(), training.Filter{}, training.Rows, training.JSONL); err != nil {
 		t.Fatal(err)
 	}
 	var rows []training.Row

@@ -75,9 +75,13 @@ func (p Play) choose(head *journal.Head) (*growth.Choice, error) {
 		same.Budget = recorded.Budget // a plan without a budget keeps the recorded one
 		plan = &same
 	}
-	c, err := growth.Continue(recorded, plan, head)
+	c, err := growth.Continue(recorded, plan, head, p.Failed)
 	if changed, ok := errors.AsType[*growth.ChangedError](err); ok {
 		changed.File, changed.Todo = p.File, "use --out for another run file, resume the recorded plan with parley run, or change one episode with parley fork"
+		if _, other := growth.Continue(recorded, plan, head, true); !p.Failed && other == nil { // only programs differ that have not played an episode to its end
+			changed.Todo = "add --failed to go on with the corrected program, or " + changed.Todo
+			return nil, usageError{changed}
+		}
 		changed.Empty = nothingPlayed(head)
 		switch {
 		case changed.Empty && p.Plan != nil:

@@ -8,6 +8,7 @@ import (
 	"parley/internal/run/planfile"
 	"parley/llm"
 	"parley/world"
+	"parley/world/part"
 	"parley/worlds"
 )
 
@@ -50,7 +51,7 @@ func TestStrangersStandIn(t *testing.T) {
 // referee is a kind whose stand-in answers nothing and counts requests that more than one kind's answers.
 type referee struct {
 	stranger
-	others    []world.StandIn
+	others    []part.StandIn
 	contested *atomic.Int64
 }
 

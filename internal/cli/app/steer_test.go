@@ -119,7 +119,7 @@ func (r *steeredRun) lowest(dollars float64) string {
 func playSteered(t *testing.T, j *journal.Memory, model *slowModel, f func(*steeredRun), sets ...string) *Summary {
 	t.Helper()
 	opened := make(chan Opened, 1)
-	p := Play{Kinds: worlds.Standard(), Plan: parsed(t, steeredPlan, sets...), Journal: j, Models: map[string]llm.Model{"openai": model}, Opened: func(o Opened) { opened <- o }}
+	p := Play{Kinds: worlds.Standard(), Plan: parsed(t, steeredPlan, sets...), Journal: j, Config: Config{Models: map[string]llm.Model{"openai": model}}, Opened: func(o Opened) { opened <- o }}
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		o := <-opened
@@ -137,7 +137,7 @@ func TestPauseBeforePlay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		model, j := newSlowModel(t), &journal.Memory{}
 		opened := make(chan Opened, 1)
-		p := Play{Kinds: worlds.Standard(), Plan: parsed(t, steeredPlan), Journal: j, Models: map[string]llm.Model{"openai": model}, Opened: func(o Opened) {
+		p := Play{Kinds: worlds.Standard(), Plan: parsed(t, steeredPlan), Journal: j, Config: Config{Models: map[string]llm.Model{"openai": model}}, Opened: func(o Opened) {
 			if _, err := o.Steering.Do(journal.SteerPause, "a test", nil); err != nil {
 				t.Error(err)
 			}
@@ -231,7 +231,7 @@ func TestStateWaitsForNothing(t *testing.T) {
 		var steered *control.Steering
 		var wg sync.WaitGroup
 		sum := played(t, Play{
-			Kinds: worlds.Standard(), Plan: parsed(t, steeredPlan), Journal: &journal.Memory{}, Models: map[string]llm.Model{"openai": newSlowModel(t)},
+			Kinds: worlds.Standard(), Plan: parsed(t, steeredPlan), Journal: &journal.Memory{}, Config: Config{Models: map[string]llm.Model{"openai": newSlowModel(t)}},
 			Opened: func(o Opened) {
 				steered = o.Steering
 				wg.Go(func() {
@@ -269,7 +269,7 @@ func TestUntil(t *testing.T) {
 		j, bounds := &journal.Memory{}, []int{1, 7, 60}
 		var wg sync.WaitGroup
 		sum := played(t, Play{
-			Kinds: worlds.Standard(), Plan: parsed(t, steeredPlan), Journal: j, Models: map[string]llm.Model{"openai": newSlowModel(t)},
+			Kinds: worlds.Standard(), Plan: parsed(t, steeredPlan), Journal: j, Config: Config{Models: map[string]llm.Model{"openai": newSlowModel(t)}},
 			Opened: func(o Opened) {
 				o.Steering.Until(bounds[0]) // before play begins
 				wg.Go(func() {
@@ -388,8 +388,8 @@ func TestSetConcurrency(t *testing.T) {
 		})
 		head, _ := j.Head(t.Context()) // Memory never fails
 		plan := parsed(t, string(head.Begun.Plan))
-		if sum.Digest != want.Digest || plan.Concurrency != 20 || len(head.Steered) != 4 {
-			t.Errorf("%s, want %s; recorded %d, %+v", sum.Digest, want.Digest, plan.Concurrency, head.Steered)
+		if sum.Digest != want.Digest || plan.Limits.Concurrency != 20 || len(head.Steered) != 4 {
+			t.Errorf("%s, want %s; recorded %d, %+v", sum.Digest, want.Digest, plan.Limits.Concurrency, head.Steered)
 		}
 	})
 }
@@ -451,7 +451,7 @@ func TestCutThenStopped(t *testing.T) {
 			}
 			stop()
 		}()
-		p := Play{Kinds: worlds.Standard(), Plan: parsed(t, steeredPlan, "budget=20"), Journal: j, Models: map[string]llm.Model{"openai": newSlowModel(t)}, Opened: func(o Opened) { opened <- o }}
+		p := Play{Kinds: worlds.Standard(), Plan: parsed(t, steeredPlan, "budget=20"), Journal: j, Config: Config{Models: map[string]llm.Model{"openai": newSlowModel(t)}}, Opened: func(o Opened) { opened <- o }}
 		if _, err := p.Run(t.Context(), drain); err != nil {
 			t.Fatal(err)
 		}

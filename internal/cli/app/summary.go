@@ -11,7 +11,6 @@ import (
 	"parley/internal/ask/dispatch"
 	"parley/internal/ask/dispatch/budget"
 	"parley/internal/ask/dispatch/replica"
-	"parley/internal/kit/statmath"
 	"parley/internal/read/report"
 	"parley/internal/run/engine"
 	"parley/internal/run/growth"
@@ -50,6 +49,8 @@ type Summary struct {
 	Again []journal.Again `json:"again,omitempty"`
 	// CopiesNote says why there are copies and what to do. Empty: there are no copies.
 	CopiesNote string `json:"copies_note"`
+	// MeasuresNote names scores that were declared after the episodes were played. Empty: there are none.
+	MeasuresNote string `json:"measures_note,omitempty"`
 	// CountedNote says which episodes that ended are not in Scores and Agents, and why. Empty: all are.
 	CountedNote string `json:"counted_note"`
 	// Unreached names the cells that ended before their score was as precise as plan.until asks.
@@ -66,6 +67,7 @@ type Summary struct {
 		Replayed int `json:"replayed"` // read back instead of asked for; acts and answers of bots too
 		Cached   int `json:"cached"`   // answered by the cache
 		Failed   int `json:"failed"`   // of those asked: recorded as failures
+		Programs int `json:"programs"` // calls of programs that the run file answered: these were not made again
 		Repeated int `json:"repeated"` // had no recorded reply when the last process, or a worker, was cut off; acts too
 	} `json:"calls"`
 	// Acts are requests to environments, and to other things outside of the world.
@@ -74,7 +76,8 @@ type Summary struct {
 		Asked  int `json:"asked"`  // made by this process
 		Failed int `json:"failed"` // of those asked: recorded as failures
 	} `json:"acts"`
-	Bots        int `json:"bots"` // recorded answers of bots
+	Bots        int `json:"bots"`     // recorded answers of bots
+	Programs    int `json:"programs"` // recorded answers of programs
 	Attempts    int `json:"attempts"`
 	RateLimited int `json:"rate_limited"`
 	Tokens      struct {
@@ -86,17 +89,17 @@ type Summary struct {
 	Cost     *llm.Money `json:"cost_usd"`
 	Unpriced []string   `json:"unpriced"`
 	// Repriced are the models whose price is not that of the beginning of the run.
-	Repriced []string  `json:"repriced,omitempty"`
-	Saved    llm.Money `json:"saved_usd"`     // by the providers' prompt caches, in this process; negative where writing to them cost more
-	Batches  int       `json:"batches_open"`  // still with their providers; the run collects them when it is resumed
-	AtRisk   llm.Money `json:"at_risk_usd"`   // the most that calls cut off in flight may have cost; it counts against the budget
-	Aside    llm.Money `json:"set_aside_usd"` // for open batches
-	Budget   llm.Money `json:"budget_usd,omitempty"`
-	Servers  []Server  `json:"servers"` // of models that have several
-	Wall     float64   `json:"wall_s"`
-	Digest   string    `json:"digest"`
-	Scores   []Score   `json:"scores"`
-	Agents   []Score   `json:"agents"` // the same, by agent alone
+	Repriced []string           `json:"repriced,omitempty"`
+	Saved    llm.Money          `json:"saved_usd"`     // by the providers' prompt caches, in this process; negative where writing to them cost more
+	Batches  int                `json:"batches_open"`  // still with their providers; the run collects them when it is resumed
+	AtRisk   llm.Money          `json:"at_risk_usd"`   // the most that calls cut off in flight may have cost; it counts against the budget
+	Aside    llm.Money          `json:"set_aside_usd"` // for open batches
+	Budget   llm.Money          `json:"budget_usd,omitempty"`
+	Servers  []Server           `json:"servers"` // of models that have several
+	Wall     float64            `json:"wall_s"`
+	Digest   string             `json:"digest"`
+	Scores   []results.Estimate `json:"scores"`
+	Agents   []results.Estimate `json:"agents"` // the same, by agent alone
 }
 
 // Sums returns the money of the run.
@@ -150,7 +153,7 @@ func (p process) summarize(ctx context.Context, j journal.Journal) (*Summary, er
 	outcomes := results.Outcomes(head, p.plan.Kind)
 	s.Distinct, s.Copies = results.Distinct(head)
 	s.Again = head.Begun.Again
-	s.CopiesNote, s.CountedNote = results.CopiesNote(head), outcomes.CountedNote()
+	s.CopiesNote, s.CountedNote, s.MeasuresNote = results.CopiesNote(head), outcomes.CountedNote(), outcomes.MeasuresNote()
 	s.Scores, s.Agents = Scores(outcomes), ByAgent(outcomes)
 	if p.plan.Until != nil && s.State == journal.Complete {
 		s.Unreached = unreached(outcomes, p.plan)
@@ -166,7 +169,7 @@ func (p process) summarize(ctx context.Context, j journal.Journal) (*Summary, er
 }
 
 // counts returns a summary with the figures that need no reading of outcomes and failures.
-func (p process) counts(head *journal.Head, recorded journal.Counts) *Summary {
+func (p process) counts(head *journal.Head, recorded journal.Spending) *Summary {
 	r, d := p.result, p.stats
 	s := &Summary{
 		File: p.file, State: r.State, Reason: r.Reason, Grown: p.grown, Unpriced: p.unpriced, Repriced: p.repriced, Saved: d.Saved, Batches: head.Accepted(), AtRisk: atRiskOf(head), Aside: p.aside, Budget: p.plan.Budget,
@@ -174,9 +177,10 @@ func (p process) counts(head *journal.Head, recorded journal.Counts) *Summary {
 	}
 	s.Episodes.Total, s.Episodes.Failed = r.Episodes, r.Failed
 	s.Episodes.Complete = r.Ended - r.Failed
-	s.Calls.Total, s.Calls.Earlier, s.Calls.Asked, s.Calls.Replayed = recorded.Asks, p.earlier+r.Copied, r.Asked, r.Replayed
-	s.Acts.Total, s.Acts.Asked, s.Acts.Failed, s.Bots = recorded.Acts, r.Acted, r.FailedActs, recorded.Bots
-	s.Calls.Cached, s.Calls.Failed, s.Calls.Repeated = int(d.Cached), r.FailedCalls, r.Lost
+	s.Calls.Total, s.Calls.Earlier, s.Calls.Asked, s.Calls.Replayed = recorded.Calls, p.earlier+r.Copied, r.Made.Calls, r.Replayed
+	s.Acts.Total, s.Acts.Asked, s.Acts.Failed, s.Bots = recorded.Acts, r.Made.Acts, r.Made.FailedActs, recorded.Bots
+	s.Programs = recorded.Programs
+	s.Calls.Cached, s.Calls.Failed, s.Calls.Programs, s.Calls.Repeated = int(d.Cached), r.Made.FailedCalls, r.Repeated, r.Lost
 	s.Tokens.Input, s.Tokens.Cached, s.Tokens.Output = d.Usage.Input, d.Usage.Cached, d.Usage.Output
 	return s
 }
@@ -209,46 +213,20 @@ func commonestAttempt(d dispatch.Snapshot) (commonest *results.Failure) {
 	return commonest
 }
 
-// Score is the mean of one score in a group of episodes, with a 95% interval.
-type Score struct {
-	Cell  string `json:"cell,omitempty"`
-	Agent string `json:"agent,omitempty"`
-	Seat  string `json:"seat,omitempty"`
-	Score string `json:"score"`
-	// Tags are those of the agent and of the cell's variation.
-	Tags map[string]string `json:"tags,omitempty"`
-	// Episodes counts the episodes that have the score. N counts independent units: episodes with the
-	// same deal, and copies of one play, are one unit.
-	Episodes int               `json:"episodes"`
-	N        int               `json:"n"`
-	Mean     float64           `json:"mean"`
-	SD       float64           `json:"sd"` // of the observations
-	Interval statmath.Interval `json:"interval"`
-	Method   string            `json:"method"`
+// Scores returns the estimates of a run by cell, agent, seat and score.
+func Scores(r *results.Run) []results.Estimate {
+	return estimates(r, func(g results.Group) results.Group { g.Model = ""; return g })
 }
 
-// Scores folds the outcomes of a run by cell, agent, seat and score.
-func Scores(r *results.Run) []Score {
-	return scores(r, func(g results.Group) results.Group { g.Model = ""; return g })
+// ByAgent returns the estimates of a run by agent and score, over all seats and cells.
+func ByAgent(r *results.Run) []results.Estimate {
+	return estimates(r, func(g results.Group) results.Group { return results.Group{Score: g.Score, Agent: g.Agent} })
 }
 
-// ByAgent folds the outcomes of a run by agent and score, over all seats and cells.
-func ByAgent(r *results.Run) []Score {
-	return scores(r, func(g results.Group) results.Group { return results.Group{Score: g.Score, Agent: g.Agent} })
-}
-
-// scores returns the scores sorted by cell, seat and agent.
-func scores(r *results.Run, by func(results.Group) results.Group) []Score {
-	tags := r.Tags()
-	out := []Score{}
-	r.EachScore(by, func(s results.Score) {
-		q := s.Estimate()
-		out = append(out, Score{
-			Cell: s.Cell, Agent: s.Agent, Seat: s.Seat, Score: s.Score, Tags: tags(s.Agent, s.Cell), Episodes: s.Sample.Episodes(), N: q.N,
-			Mean: q.Value, SD: s.Sample.SD(), Interval: q.Interval, Method: q.Method,
-		})
-	})
-	slices.SortStableFunc(out, func(a, b Score) int {
+// estimates returns estimates sorted by cell, seat and agent.
+func estimates(r *results.Run, by func(results.Group) results.Group) []results.Estimate {
+	out := r.Estimates(by)
+	slices.SortStableFunc(out, func(a, b results.Estimate) int {
 		return cmp.Or(cmp.Compare(a.Cell, b.Cell), cmp.Compare(a.Seat, b.Seat), cmp.Compare(a.Agent, b.Agent))
 	})
 	return out

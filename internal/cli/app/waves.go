@@ -14,10 +14,9 @@ import (
 	"parley/journal"
 )
 
-// waves connects a run with batch APIs. It has the policy and the batches that earlier
+// waves connects a run with batch APIs. It has the batches that earlier
 // processes left open, and records the events of batches in the journal.
 type waves struct {
-	policy    batch.Policy
 	open      []batch.Open
 	collected []string // the keys of batches that must only be closed
 
@@ -28,11 +27,7 @@ type waves struct {
 // newWaves finds the batches that earlier processes left open. Only a run in waves collects
 // them. A run at another pace would ask and pay for their calls again.
 func newWaves(ctx context.Context, plan *planfile.Plan, j journal.Journal, head *journal.Head) (*waves, error) {
-	b := plan.Batch
-	w := &waves{policy: batch.Policy{Route: batch.Route(b.Route), Min: b.Min, Deadline: b.Deadline}}
-	if b.Poll > 0 {
-		w.policy.Poll = batch.Poll{First: b.Poll, Max: 30 * b.Poll, Settle: 15 * b.Poll}
-	}
+	w := &waves{}
 	if len(head.Batches) == 0 {
 		return w, nil
 	}
@@ -96,7 +91,7 @@ func (w *waves) setAppend(add func(journal.Entry) error) {
 
 // setUp makes the run use batches, if its pace is wave and there are open batches or models with a batch API.
 func (w *waves) setUp(c *engine.Config, plan *planfile.Plan, a *App) {
-	if !c.Wave {
+	if !c.Settings.Waves() {
 		if len(w.collected) > 0 {
 			c.Ledger = w.setAppend
 		}

@@ -179,5 +179,8 @@ func (n Summary) Line(money budget.Sums, took time.Duration, s dispatch.Snapshot
 	if s.Saved > 0 {
 		text += "; prompt caches saved " + s.Saved.String()
 	}
-	return text + terminal.UnpricedNote(n.Unpriced)
+	if note := terminal.UnpricedNote(n.Unpriced); note != "" {
+		text += "\n" + note
+	}
+	return text
 }

@@ -161,8 +161,12 @@ func (f Template) checkFolder() error {
 // write writes a new file. It never overwrites a file created since the check. With force it replaces the file
 // atomically, so that a full disk does not destroy a plan.
 func (f Template) write(force bool) error {
+	mode := fs.FileMode(0o644)
+	if bytes.HasPrefix(f.Text, []byte("#!")) { // it is a script
+		mode = 0o755
+	}
 	if !force {
-		t, err := os.OpenFile(f.Path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		t, err := os.OpenFile(f.Path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 		if errors.Is(err, fs.ErrExist) {
 			if there, err := f.check(); err != nil || !there {
 				return err // the same file already exists
@@ -175,5 +179,5 @@ func (f Template) write(force bool) error {
 		_, err = t.Write(f.Text)
 		return errors.Join(err, t.Close())
 	}
-	return files.Replace(f.Path, 0o644, f.Text)
+	return files.Replace(f.Path, mode, f.Text)
 }

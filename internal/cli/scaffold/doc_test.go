@@ -78,14 +78,32 @@ func TestGuideCounts(t *testing.T) {
 	}
 }
 
-// TestGuideNamesEveryPart compares the table of interfaces with those of world/kind.go, in their order.
-func TestGuideNamesEveryPart(t *testing.T) {
+// TestReferenceNamesEveryPart compares the table of interfaces with those of the code, in their order.
+func TestReferenceNamesEveryPart(t *testing.T) {
 	t.Parallel()
-	f, err := parser.ParseFile(token.NewFileSet(), filepath.FromSlash("../../../world/kind.go"), nil, 0)
+	want := append(interfaces(t, "../../../world/kind.go", ""), interfaces(t, "../../../world/part/part.go", "part.")...)
+	doc, err := os.ReadFile(filepath.FromSlash("../../../docs/reference/kind-parts.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var want []string
+	_, table, _ := strings.Cut(string(doc), "| interface | methods | for |\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	var got []string
+	for _, m := range regexp.MustCompile("(?m)^\\| (`.*`) \\| \\S.* \\|$").FindAllStringSubmatch(table, -1) {
+		got = append(got, m[1])
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the table lists\n%s\nthe code has\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// interfaces returns the interfaces of a file with their methods, as rows of a table.
+func interfaces(t *testing.T, file, prefix string) (rows []string) {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), filepath.FromSlash(file), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
 	ast.Inspect(f, func(n ast.Node) bool {
 		s, ok := n.(*ast.TypeSpec)
 		if !ok {
@@ -96,18 +114,9 @@ func TestGuideNamesEveryPart(t *testing.T) {
 			for _, m := range i.Methods.List {
 				methods = append(methods, "`"+m.Names[0].Name+"`")
 			}
-			want = append(want, "`"+s.Name.Name+"` | "+strings.Join(methods, ", "))
+			rows = append(rows, "`"+prefix+s.Name.Name+"` | "+strings.Join(methods, ", "))
 		}
 		return true
 	})
-	doc, _ := guide(t)
-	_, table, _ := strings.Cut(doc, "| interface | methods | for |\n")
-	table, _, _ = strings.Cut(table, "\n\n")
-	var got []string
-	for _, m := range regexp.MustCompile("(?m)^\\| (`.*`) \\| \\S.* \\|$").FindAllStringSubmatch(table, -1) {
-		got = append(got, m[1])
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("the table lists\n%s\nworld/kind.go has\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
+	return rows
 }

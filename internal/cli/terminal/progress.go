@@ -144,5 +144,5 @@ func UnpricedNote(models []string) string {
 	if len(models) == 0 {
 		return ""
 	}
-	return "\nno price is known for " + strings.Join(models, ", ") + ": their cost is not counted. Give their prices in a price file: --prices FILE, or the key prices of a plan"
+	return "no price is known for " + strings.Join(models, ", ") + ": their cost is not counted. Give their prices in a price file: --prices FILE, or the key prices of a plan"
 }

@@ -37,7 +37,7 @@ func NewStream(w io.Writer, env func(string) (string, bool), terminal func(strea
 	term, _ := env("TERM")
 	width := func() int { return terminal(w) }
 	_, often := env("PARLEY_PROGRESS")
-	return &Stream{w: w, Width: width, Escapes: width() > 0 && none == "" && term != "dumb", Often: often}
+	return &Stream{w: w, Width: width, Escapes: width() > 0 && none == "" && term != "dumb" && obeys(w), Often: often}
 }
 
 // Write writes p, after it clears a refreshed line.

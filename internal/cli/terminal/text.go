@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"parley/internal/kit/text"
-	"parley/world"
+	"parley/world/exhibit"
 )
 
 // Speed formats a rate with at most two decimals.
@@ -53,7 +53,7 @@ func Cut(text string, width int) string {
 }
 
 // Safe makes control characters visible, as \u001b.
-func Safe(text string) string { return world.Visible(text) }
+func Safe(text string) string { return exhibit.Visible(text) }
 
 // Quoted prepares text from outside for use within a line.
 func Quoted(text string) string { return Cut(Safe(OneLine(text)), 200) }

@@ -201,7 +201,7 @@ func replace(path string, perm fs.FileMode, text []byte, sync func(*os.File) err
 	if err := errors.Join(err, f.Chmod(perm), sync(f), f.Close()); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), path)
+	return rename(f.Name(), path)
 }
 
 // Folders is a set of folders that files may be in, at any depth.

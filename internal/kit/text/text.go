@@ -130,11 +130,13 @@ func GroupDigits(n int) string {
 	return s
 }
 
-// Decimals formats a number with so many decimals, or a very large one with an exponent.
+// Decimals formats a number with so many decimals, or a very large one with an exponent. Halves go away from 0, also 0.725, which is a little less
+// in binary: a mean is the same wherever it was added up.
 func Decimals(x float64, decimals int) string {
 	if math.Abs(x) >= 1e12 {
 		return strconv.FormatFloat(x, 'g', 4, 64)
 	}
+	x += x * 1e-12
 	return strconv.FormatFloat(x, 'f', decimals, 64)
 }
 

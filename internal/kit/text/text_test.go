@@ -123,3 +123,16 @@ func TestFirstJSONDifference(t *testing.T) {
 		}
 	}
 }
+
+func TestDecimals(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		x    float64
+		n    int
+		want string
+	}{{0.725, 2, "0.73"}, {0.175, 2, "0.18"}, {0.025, 2, "0.03"}, {-0.025, 2, "-0.03"}, {0.7249, 2, "0.72"}, {87.0 / 120, 2, "0.73"}, {2, 1, "2.0"}, {1.5e12, 2, "1.5e+12"}} {
+		if got := Decimals(c.x, c.n); got != c.want {
+			t.Errorf("%v: %s, want %s", c.x, got, c.want)
+		}
+	}
+}

@@ -34,6 +34,7 @@ type Plot struct {
 	X, Y         string // names of the axes
 	Height       int
 	Ticks        int    // about how many the x axis of Lines has; default: 6
+	Now          bool   // it has a line that the script of a page moves along the x axis
 	YScale       *Scale // default: covers the values and 0
 	XTick, YTick func(float64) string
 }
@@ -71,6 +72,9 @@ func (p Plot) Lines(lines []Line) template.HTML {
 		}
 		f.path(l)
 		f.dots(l)
+	}
+	if p.Now {
+		f.c.put("line", "", "class", "now", "data-at", fmt.Sprintf("%g %g %g %g", 100*left, 100*right, x.Min, x.Max), "y1", px(above), "y2", px(f.bottom()), "visibility", "hidden")
 	}
 	f.c.labels(left, names, nil)
 	return f.c.done()

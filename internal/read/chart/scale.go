@@ -154,34 +154,63 @@ func round(x float64) float64 {
 
 // Track draws one number with its interval on a scale, for a row of a table. An unknown end runs out of the picture.
 func Track(q statmath.Quantity, s Scale, look Look, tip string) template.HTML {
-	const middle = "11"
-	c := open(22, "", "")
+	const height = 22
+	c := tracks(height, s)
+	c.mean(Mean{q, look, tip}, s, height/2, 4.5)
+	return c.done()
+}
+
+// Mean is a number with its interval.
+type Mean struct {
+	statmath.Quantity
+	Look Look
+	Tip  string
+}
+
+// Means draws several numbers below each other on one scale, small enough for a line of a list.
+func Means(all []Mean, s Scale) template.HTML {
+	const lane = 10
+	c := tracks(lane*len(all), s)
+	for i, m := range all {
+		c.mean(m, s, float64(lane*i+lane/2), 3.2)
+	}
+	return c.done()
+}
+
+// tracks begins a picture with the lines of a scale.
+func tracks(height int, s Scale) *canvas {
+	c, bottom := open(height, "", ""), strconv.Itoa(height)
 	for _, t := range s.Ticks {
-		c.line(pct(s.At(t)), "0", pct(s.At(t)), "22", "grid")
+		c.line(pct(s.At(t)), "0", pct(s.At(t)), bottom, "grid")
 	}
 	if s.Min < 0 && s.Max > 0 {
-		c.line(pct(s.At(0)), "0", pct(s.At(0)), "22", "zero")
+		c.line(pct(s.At(0)), "0", pct(s.At(0)), bottom, "zero")
 	}
-	if !finite(q.Value) {
-		return c.done()
+	return c
+}
+
+// mean draws a number with its interval at a height.
+func (c *canvas) mean(m Mean, s Scale, y, r float64) {
+	if !finite(m.Value) {
+		return
 	}
-	low, high := s.At(q.Low), s.At(q.High)
-	if math.IsInf(q.Low, -1) {
+	middle := px(y)
+	low, high := s.At(m.Low), s.At(m.High)
+	if math.IsInf(m.Low, -1) {
 		low = 0
 	}
-	if math.IsInf(q.High, 1) {
+	if math.IsInf(m.High, 1) {
 		high = 1
 	}
-	if finite(q.Low) || finite(q.High) { // a line without ends would look like an interval
-		c.line(pct(low), middle, pct(high), middle, "whisker "+look.Class)
+	if finite(m.Low) || finite(m.High) { // a line without ends would look like an interval
+		c.line(pct(low), middle, pct(high), middle, "whisker "+m.Look.Class)
 	}
-	for _, end := range []struct{ at, value float64 }{{low, q.Low}, {high, q.High}} {
+	for _, end := range []struct{ at, value float64 }{{low, m.Low}, {high, m.High}} {
 		if finite(end.value) {
-			c.line(pct(end.at), "7", pct(end.at), "15", "whisker "+look.Class)
+			c.line(pct(end.at), px(y-0.9*r), pct(end.at), px(y+0.9*r), "whisker "+m.Look.Class)
 		}
 	}
-	c.marker(look, pct(s.At(q.Value)), middle, 4.5, tip)
-	return c.done()
+	c.marker(m.Look, pct(s.At(m.Value)), middle, r, m.Tip)
 }
 
 // Axis draws the ticks of a scale, for the head of a column of tracks.

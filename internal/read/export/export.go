@@ -15,7 +15,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -193,7 +192,7 @@ func (r Run) write(ctx context.Context, e encoder, t Table, pick []int, allowed 
 	if about.Begun == nil {
 		return 0, fmt.Errorf("%s holds no run yet", r.Store.Path())
 	}
-	x := &export{store: r.Store, kind: r.Kind, without: r.Without, added: r.Added, run: about.Begun.Run, agents: about.Begun.Agents, variation: results.Variations(about.Begun.Plan), episodes: about.Episodes, encoder: e, pick: pick, allowed: allowed}
+	x := &export{store: r.Store, kind: r.Kind, without: r.Without, added: r.Added, run: about.Begun.Run, agents: about.Begun.Agents, variation: results.Variations(about.Begun.Plan), episodes: about.Episodes.Total, encoder: e, pick: pick, allowed: allowed}
 	switch t {
 	case Calls:
 		err = x.writeCalls(ctx)
@@ -365,20 +364,6 @@ func boolean(yes bool) cell {
 func moment(t time.Time) cell { return cell{there: !t.IsZero(), n: t.UnixMicro()} }
 
 func seconds(d time.Duration) cell { return double(d.Seconds()) }
-
-// nonFinite returns the name of a number that JSON does not have, as Python, pandas and DuckDB read it.
-func nonFinite(f float64) (name string, ok bool) {
-	switch {
-	case math.IsNaN(f):
-		return "NaN", true
-	case math.IsInf(f, 1):
-		return "Infinity", true
-	case math.IsInf(f, -1):
-		return "-Infinity", true
-	default:
-		return "", false
-	}
-}
 
 // timeLayout is the layout of a time in text.
 const timeLayout = "2006-01-02T15:04:05.000000Z"

@@ -160,7 +160,7 @@ func TestRows(t *testing.T) {
 			{"episode": 2., "attempt": 1., "place": 1., "text": "'quoted'"},
 		},
 		Episodes: {
-			{"episode": 0., "stage": 0., "state": "ended", "cell": "long: a=bold", "lineup": `{"a":"bold","b":"polly"}`, "calls": 4., "acts": 1., "failed_calls": 1., "failed_acts": 0., "dollars": 0.024000007, "input_tokens": 3609., "data": `{"winner": "a"}`, "ended_at": "2026-11-15T12:04:00.123456Z", "scores": `[{"seat":"a","name":"points","value":3},{"seat":"b","name":"points","value":"Infinity"},{"seat":"a","name":"share","value":"NaN"},{"name":"length","value":-0.25}]`},
+			{"episode": 0., "stage": 0., "state": "ended", "cell": "long: a=bold", "lineup": `{"a":"bold","b":"polly"}`, "calls": 4., "acts": 1., "failed_calls": 1., "failed_acts": 0., "dollars": 0.024000007, "input_tokens": 1209., "data": `{"winner": "a"}`, "ended_at": "2026-11-15T12:04:00.123456Z", "scores": `[{"seat":"a","name":"points","value":3},{"seat":"b","name":"points","value":"Infinity"},{"seat":"a","name":"share","value":"NaN"},{"name":"length","value":-0.25}]`},
 			{"episode": 1., "state": "failed", "failed": "-panic: nil map", "cell": nil, "data": nil, "calls": 0.},
 			{"episode": 2., "stage": 1., "state": "playing", "attempt": 1., "calls": 2., "scores": nil, "ended_at": nil},
 			{"episode": 3., "stage": 1., "state": "waiting", "attempt": nil, "cell": said, "deal": 3.},

@@ -14,7 +14,8 @@ import (
 	pq "github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress/zstd"
 
-	"parley/world"
+	"parley/internal/run/results"
+	"parley/world/exhibit"
 )
 
 // bufferSize is how many bytes are collected before they are written.
@@ -61,7 +62,7 @@ func appendJSON(b []byte, t Type, v cell) []byte {
 	case Integer:
 		return strconv.AppendInt(b, v.n, 10)
 	case Double:
-		if name, ok := nonFinite(v.f); ok {
+		if name, ok := results.NonFinite(v.f); ok {
 			return appendQuoted(b, name)
 		}
 		return appendDouble(b, v.f)
@@ -178,7 +179,7 @@ func appendCSV(b []byte, t Type, v cell) []byte {
 	case Integer:
 		return strconv.AppendInt(b, v.n, 10)
 	case Double:
-		if name, ok := nonFinite(v.f); ok {
+		if name, ok := results.NonFinite(v.f); ok {
 			return append(b, name...)
 		}
 		return appendDouble(b, v.f)
@@ -191,12 +192,12 @@ func appendCSV(b []byte, t Type, v cell) []byte {
 	}
 }
 
-// appendCell writes a text: see world.Formula. A NUL, at which many readers stop, is written as U+FFFD.
+// appendCell writes a text: see exhibit.Formula. A NUL, at which many readers stop, is written as U+FFFD.
 func appendCell(b []byte, s string) []byte {
 	if strings.IndexByte(s, 0) >= 0 {
 		s = strings.ReplaceAll(s, "\x00", "\uFFFD")
 	}
-	guard := world.Formula(s)
+	guard := exhibit.Formula(s)
 	if !guard && s != "" && !strings.ContainsAny(s, ",\"\r\n") && s[0] != ' ' && s[len(s)-1] != ' ' {
 		return append(b, s...)
 	}

@@ -16,6 +16,7 @@ import (
 
 	pq "github.com/parquet-go/parquet-go"
 
+	"parley/internal/run/results"
 	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/llm"
@@ -184,7 +185,7 @@ func parquetValue(v pq.Value, t Type) any {
 	case t == Boolean:
 		return v.Boolean()
 	case t == Double:
-		if name, ok := nonFinite(v.Double()); ok {
+		if name, ok := results.NonFinite(v.Double()); ok {
 			return name
 		}
 		return v.Double()

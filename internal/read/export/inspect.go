@@ -18,6 +18,7 @@ import (
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
+	"parley/world/part"
 )
 
 // samplesAtOnce is how many episodes are listed at once.
@@ -46,7 +47,7 @@ func WriteInspect(ctx context.Context, w io.Writer, store *runfile.Store, kind w
 	}
 	z := zip.NewWriter(w)
 	z.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) { return flate.NewWriter(out, flate.BestSpeed) })
-	_, isRecord := world.As[world.Recorded](kind)
+	_, isRecord := world.As[part.Recorded](kind)
 	l := &inspectLog{zip: z, store: store, about: about, isRecord: isRecord, allowed: newAllowance(limit, store), usage: map[string]*modelUsage{}, totals: map[string]*scoreTotal{}}
 	for _, step := range []func(context.Context) error{l.start, l.samples, l.finish} {
 		if err := step(ctx); err != nil {
@@ -64,7 +65,7 @@ type inspectLog struct {
 	zip   *zip.Writer
 	store *runfile.Store
 	about runfile.Outline
-	// isRecord is whether the run records other programs: see world.Recorded.
+	// isRecord is whether the run records other programs: see part.Recorded.
 	isRecord bool
 	allowed  *allowance
 
@@ -78,12 +79,6 @@ type inspectLog struct {
 
 func (l *inspectLog) written() InspectWritten {
 	return InspectWritten{Samples: len(l.summaries), LeftOut: l.leftOut}
-}
-
-// whole reports whether an episode can be a sample. An episode of a plan must end first: until then
-// it can be resumed. An episode of a record need not.
-func (l *inspectLog) whole(e *runfile.Listed) bool {
-	return e.Ended != nil || e.Begun && l.isRecord
 }
 
 // put writes a file of the archive.
@@ -107,19 +102,24 @@ func (l *inspectLog) start(context.Context) error {
 }
 
 // samples writes every episode that can be a sample.
-func (l *inspectLog) samples(ctx context.Context) error {
+func (l *inspectLog) samples(ctx context.Context) (err error) {
+	l.leftOut, err = eachWhole(ctx, l.store, l.isRecord, func(e *runfile.Listed) error { return l.sample(ctx, e) })
+	return err
+}
+
+// eachWhole calls do with every episode that can be shown as a whole, and returns how many cannot. An episode of a plan must end first: until
+// then it can be resumed. An episode of a record of other programs need not.
+func eachWhole(ctx context.Context, store *runfile.Store, isRecord bool, do func(*runfile.Listed) error) (leftOut int, err error) {
 	for from := 0; ; {
-		list, err := l.store.List(ctx, runfile.Listing{From: from, Limit: samplesAtOnce})
+		list, err := store.List(ctx, runfile.Listing{From: from, Limit: samplesAtOnce})
 		if err != nil || len(list) == 0 {
-			return err
+			return leftOut, err
 		}
 		for i := range list {
-			if !l.whole(&list[i]) {
-				l.leftOut++
-				continue
-			}
-			if err := l.sample(ctx, &list[i]); err != nil {
-				return err
+			if e := &list[i]; e.Ended == nil && !(e.Begun && isRecord) {
+				leftOut++
+			} else if err := do(e); err != nil {
+				return leftOut, err
 			}
 		}
 		from = list[len(list)-1].Episode + 1
@@ -194,7 +194,7 @@ func (l *inspectLog) status() (string, *evalError) {
 }
 
 func (l *inspectLog) results() *inspectResults {
-	r := &inspectResults{Total: l.about.Episodes, Completed: l.completed, Scores: []evalScore{}}
+	r := &inspectResults{Total: l.about.Episodes.Total, Completed: l.completed, Scores: []evalScore{}}
 	for _, name := range l.order {
 		t := l.totals[name]
 		s := evalScore{Name: name, Scorer: name, Scored: t.n, Unscored: len(l.summaries) - t.n, Metrics: map[string]scoreMetric{}}
@@ -326,7 +326,7 @@ func (l *inspectLog) spec() evalSpec {
 	b := l.about.Begun
 	s := evalSpec{
 		EvalID: b.Run, RunID: b.Run, TaskID: b.Run, Created: stamp(b.At), Task: b.Kind, Version: b.KindVersion,
-		Dataset: evalDataset{Name: b.Kind, Samples: l.about.Episodes}, Roles: map[string]modelRole{}, Config: evalConfig{Epochs: 1},
+		Dataset: evalDataset{Name: b.Kind, Samples: l.about.Episodes.Total}, Roles: map[string]modelRole{}, Config: evalConfig{Epochs: 1},
 		Packages: map[string]string{"parley": b.Tool}, Metadata: map[string]any{"seed": b.Seed, "state": l.about.Last.State, "reason": l.about.Last.Reason.String()},
 	}
 	var models []string
@@ -479,7 +479,7 @@ func newSample(b *journal.Begun, e *runfile.Listed) *evalSample {
 		if _, twice := s.Scores[name]; !twice {
 			s.order = append(s.order, name)
 		}
-		s.Scores[name] = inspectScore{Value: jsonNumber(sc.Value), Metadata: meta}
+		s.Scores[name] = inspectScore{Value: results.JSONNumber(sc.Value), Metadata: meta}
 	}
 	if data, ok := o.Data.(json.RawMessage); ok && len(data) > 0 {
 		s.Store["outcome"] = data
@@ -488,14 +488,6 @@ func newSample(b *journal.Begun, e *runfile.Listed) *evalSample {
 		s.Error = &evalError{Message: o.Failed, Traceback: end.Stack}
 	}
 	return s
-}
-
-// jsonNumber returns a value, as a text if JSON has no number for it.
-func jsonNumber(x float64) any {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return fmt.Sprint(x)
-	}
-	return x
 }
 
 // add adds an entry of the last attempt.
@@ -516,7 +508,7 @@ func (s *evalSample) add(entry journal.Entry) {
 
 func (s *evalSample) reply(e *journal.Replied) {
 	if !e.At.IsZero() {
-		began := e.At.Add(-metadata(e).Latency - metadata(e).Waited)
+		began := e.At.Add(-e.Metadata().Latency - e.Metadata().Waited)
 		if s.first.IsZero() || began.Before(s.first) {
 			s.first = began
 		}
@@ -539,17 +531,6 @@ func (s *evalSample) reply(e *journal.Replied) {
 		s.inform(data, e.At)
 	case e.Response != nil:
 		s.inform(map[string]any{"bot": e.Agent, "seat": e.Seat, "label": e.Label, "text": e.Response.Text}, e.At)
-	}
-}
-
-func metadata(e *journal.Replied) llm.Metadata {
-	switch {
-	case e.Response != nil:
-		return e.Response.Metadata
-	case e.Error != nil:
-		return e.Error.Metadata
-	default:
-		return llm.Metadata{}
 	}
 }
 
@@ -710,7 +691,7 @@ func (s *evalSample) ask(e *journal.Replied) {
 	if len(s.Input) == 0 {
 		s.Input = prompt
 	}
-	t := metadata(e)
+	t := e.Metadata()
 	ev := inspectEvent{
 		Event: "model", Timestamp: stamp(e.At.Add(-t.Latency)), Working: s.since(e.At.Add(-t.Latency)), Metadata: where, Model: e.Request.Model, Role: e.Agent,
 		Input: prompt, ToolChoice: "auto", Config: settings(e.Request), Retries: max(0, t.Attempts-1), Completed: stamp(e.At), WorkTime: t.Latency.Seconds(),
@@ -719,21 +700,20 @@ func (s *evalSample) ask(e *journal.Replied) {
 		ev.Cache = "read"
 	}
 	out := modelOutput{Model: e.Request.Model, Choices: []outputChoice{}, Time: t.Latency.Seconds()}
-	var used llm.Usage
 	switch {
 	case e.Response != nil:
 		answer := answerOf(e.Response)
-		used, out.Completion = e.Response.Usage, e.Response.Text
+		out.Completion = e.Response.Text
 		out.Choices = append(out.Choices, outputChoice{Message: answer, Stop: stopReason(e.Response.Finish)})
 		s.shown[e.Seat+"\x00"+string(llm.RoleAssistant)+"\x00"+e.Response.Text] = true
 		answer.Metadata = where
 		s.Messages = append(s.Messages, answer)
 		s.Output = out
 	case e.Error != nil:
-		used, out.Error, ev.Error = e.Error.Usage, e.Error.Error(), e.Error.Error()
+		out.Error, ev.Error = e.Error.Error(), e.Error.Error()
 	}
 	if !e.Copied && !t.Cached && !t.Coalesced {
-		out.Usage = usageOf(used, e.Cost())
+		out.Usage = usageOf(e.Usage(), e.Cost())
 		if s.Usage[e.Request.Model] == nil {
 			s.Usage[e.Request.Model] = &modelUsage{}
 		}

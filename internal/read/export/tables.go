@@ -13,6 +13,7 @@ import (
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
+	"parley/world/part"
 )
 
 // callRow is a row of Calls.
@@ -41,7 +42,7 @@ func (x *export) writeCalls(ctx context.Context) error {
 func callColumns() []column[callRow] {
 	return append(callIDColumns(func(c *callRow) *callID { return &c.callID }), []column[callRow]{
 		few("agent", "the name of the agent in the seat", func(c *callRow) cell { return text(c.Agent) }),
-		few("kind", "`ask` of a model, `act` on the outside, or `bot`", func(c *callRow) cell { return text(c.kind()) }),
+		few("kind", "`ask` of a model, `act` on the outside, `bot`, or `program`", func(c *callRow) cell { return text(c.Kind()) }),
 		few("asked", "the model that was asked, as provider/model", ofAsk(func(c *callRow) cell { return textOrNull(c.Request.Model) })),
 		col("sample", Integer, "the number of the sample among equal calls", ofAsk(func(c *callRow) cell { return integer(c.Request.Sample) })),
 		few("provider", "the provider that answered or failed", func(c *callRow) cell { return textOrNull(c.answer.Provider) }),
@@ -105,17 +106,6 @@ func callIDColumns[T any](at func(*T) *callID) []column[T] {
 		col("place", Integer, "the index of the call in its turn, from 0", func(v *T) cell { return integer(at(v).Index) }),
 		few("seat", "the seat that was asked", func(v *T) cell { return text(at(v).Seat) }),
 		few("label", "the label of the call", func(v *T) cell { return text(at(v).Label) }),
-	}
-}
-
-func (c *callRow) kind() string {
-	switch {
-	case c.Act != nil:
-		return "act"
-	case c.Request != nil:
-		return "ask"
-	default:
-		return "bot"
 	}
 }
 
@@ -224,16 +214,8 @@ const listAtOnce = 1024
 type episodeRow struct {
 	run string
 	*runfile.Listed
-	spent spending
+	spent journal.Spending
 	tags  map[string]string // of its variation
-}
-
-// spending is the calls and cost of an episode.
-type spending struct {
-	journal.Counts
-	failed journal.Counts
-	usage  llm.Usage
-	cost   llm.Money
 }
 
 // each calls f with every episode, in order.
@@ -274,22 +256,11 @@ func (x *export) writeEpisodes(ctx context.Context) error {
 }
 
 // spent adds up the spending of each episode. Only this needs memory for each episode: a few numbers.
-func (x *export) spent(ctx context.Context) ([]spending, error) {
-	out := make([]spending, x.episodes)
+func (x *export) spent(ctx context.Context) ([]journal.Spending, error) {
+	out := make([]journal.Spending, x.episodes)
 	err := x.store.Brief(ctx, func(entry journal.Entry) error {
-		r, ok := entry.(*journal.Replied)
-		if !ok || r.Episode < 0 || r.Episode >= len(out) {
-			return nil
-		}
-		s := &out[r.Episode]
-		s.Add(r)
-		s.cost = s.cost.Plus(r.Cost())
-		switch {
-		case r.Error != nil:
-			s.failed.Add(r)
-			s.usage = s.usage.Plus(r.Error.Usage)
-		case r.Response != nil:
-			s.usage = s.usage.Plus(r.Response.Usage)
+		if r, ok := entry.(*journal.Replied); ok && r.Episode >= 0 && r.Episode < len(out) {
+			out[r.Episode].Add(r)
 		}
 		return nil
 	})
@@ -313,20 +284,25 @@ func episodeColumns() []column[episodeRow] {
 		few("state", "`waiting`, `playing`, `ended` or `failed`", func(e *episodeRow) cell { return text(e.State()) }),
 		col("attempt", Integer, "the number of the attempt, from 0; null: it did not begin", func(e *episodeRow) cell { return cell{there: e.Begun, n: int64(e.Attempt)} }),
 		col("failed", Text, "why it failed", ofEnded(func(e *journal.Ended) cell { return textOrNull(e.Outcome.Failed) })),
-		col("scores", JSON, "the scores of its outcome, a list; the table `scores` has them one by one", ofEnded(func(e *journal.Ended) cell { return scoreList(e.Outcome.Scores) })),
+		col("scores", JSON, "the scores of its outcome, a list; the table `scores` has them one by one", ofEnded(func(e *journal.Ended) cell {
+			if len(e.Outcome.Scores) == 0 {
+				return cell{}
+			}
+			return encoded(results.Scores(e.Outcome.Scores))
+		})),
 		col("data", JSON, "the world's own data in the outcome", ofEnded(func(e *journal.Ended) cell {
 			data, _ := e.Outcome.Data.(json.RawMessage)
 			return textOrNull(string(data))
 		})),
-		col("calls", Integer, "calls of models and people that were answered or failed, in all attempts", func(e *episodeRow) cell { return integer(e.spent.Asks) }),
+		col("calls", Integer, "calls of models and people that were answered or failed, in all attempts", func(e *episodeRow) cell { return integer(e.spent.Calls) }),
 		col("acts", Integer, "requests to environments, and to other things outside of the world, in all attempts", func(e *episodeRow) cell { return integer(e.spent.Acts) }),
-		col("failed_calls", Integer, "of the calls, those that failed", func(e *episodeRow) cell { return integer(e.spent.failed.Asks) }),
-		col("failed_acts", Integer, "of the acts, those that failed", func(e *episodeRow) cell { return integer(e.spent.failed.Acts) }),
-		col("input_tokens", Integer, "tokens of all its prompts", func(e *episodeRow) cell { return integer(e.spent.usage.Input) }),
-		col("cached_tokens", Integer, "of these, read from the provider's cache", func(e *episodeRow) cell { return integer(e.spent.usage.Cached) }),
-		col("output_tokens", Integer, "tokens of all its answers", func(e *episodeRow) cell { return integer(e.spent.usage.Output) }),
-		col("reasoning_tokens", Integer, "of these, reasoning", func(e *episodeRow) cell { return integer(e.spent.usage.Reasoning) }),
-		col("dollars", Double, "its cost to this run", func(e *episodeRow) cell { return double(e.spent.cost.Dollars()) }),
+		col("failed_calls", Integer, "of the calls, those that failed", func(e *episodeRow) cell { return integer(e.spent.FailedCalls) }),
+		col("failed_acts", Integer, "of the acts, those that failed", func(e *episodeRow) cell { return integer(e.spent.FailedActs) }),
+		col("input_tokens", Integer, "tokens of all its prompts that a model read for this run: none of calls that were copied, or answered from Parley's own cache", func(e *episodeRow) cell { return integer(e.spent.Usage.Input) }),
+		col("cached_tokens", Integer, "of these, read from the provider's cache", func(e *episodeRow) cell { return integer(e.spent.Usage.Cached) }),
+		col("output_tokens", Integer, "tokens of all its answers", func(e *episodeRow) cell { return integer(e.spent.Usage.Output) }),
+		col("reasoning_tokens", Integer, "of these, reasoning", func(e *episodeRow) cell { return integer(e.spent.Usage.Reasoning) }),
+		col("dollars", Double, "its cost to this run", func(e *episodeRow) cell { return double(e.spent.Cost.Dollars()) }),
 		col("ended_at", Time, "when it ended", ofEnded(func(e *journal.Ended) cell { return moment(e.At) })),
 	}
 }
@@ -339,23 +315,6 @@ func ofEnded(of func(*journal.Ended) cell) func(*episodeRow) cell {
 		}
 		return of(e.Ended)
 	}
-}
-
-// scoreList returns scores as JSON. A value that JSON has no number for is a text.
-func scoreList(scores []world.Score) cell {
-	type row struct {
-		Seat  string `json:"seat,omitempty"`
-		Name  string `json:"name"`
-		Value any    `json:"value"`
-	}
-	rows := make([]row, len(scores))
-	for i, s := range scores {
-		rows[i] = row{s.Seat, s.Name, s.Value}
-		if name, ok := nonFinite(s.Value); ok {
-			rows[i].Value = name
-		}
-	}
-	return list(rows)
 }
 
 // scoreRow is a row of Scores.
@@ -487,17 +446,31 @@ func AllTables(kind world.Kind) []Table {
 }
 
 // noteTables returns the tables that a kind makes.
-func noteTables(kind world.Kind) []world.NoteTable {
-	if maker, ok := world.As[world.Tabulator](kind); ok {
-		return maker.Tables()
+func noteTables(kind world.Kind) []part.NoteTable {
+	var all []part.NoteTable
+	for _, k := range kind.All() {
+		maker, ok := world.As[part.Tabulator](k)
+		if !ok {
+			continue
+		}
+		for _, t := range maker.Tables() {
+			rows := t.Rows
+			t.Rows = func(p world.Played, notes []world.Note) [][]any {
+				if kind.Of(p.Spec).Name != k.Name {
+					return nil
+				}
+				return rows(p, notes)
+			}
+			all = append(all, t)
+		}
 	}
-	return nil
+	return all
 }
 
 // noteTable returns a table that a kind makes, or nil.
-func noteTable(kind world.Kind, name Table) *world.NoteTable {
+func noteTable(kind world.Kind, name Table) *part.NoteTable {
 	all := noteTables(kind)
-	if i := slices.IndexFunc(all, func(t world.NoteTable) bool { return t.Name == string(name) }); i >= 0 {
+	if i := slices.IndexFunc(all, func(t part.NoteTable) bool { return t.Name == string(name) }); i >= 0 {
 		return &all[i]
 	}
 	return nil
@@ -511,7 +484,7 @@ type noteRow struct {
 }
 
 // writeNotes writes a table that the kind makes from the notes of each episode that ended.
-func (x *export) writeNotes(ctx context.Context, t *world.NoteTable) error {
+func (x *export) writeNotes(ctx context.Context, t *part.NoteTable) error {
 	run, err := results.Fold(ctx, x.store, x.store.Path())
 	if err != nil {
 		return err
@@ -541,7 +514,7 @@ func (x *export) writeNotes(ctx context.Context, t *world.NoteTable) error {
 }
 
 // noteColumns returns the columns of a table that a kind makes.
-func noteColumns(t *world.NoteTable) []column[noteRow] {
+func noteColumns(t *part.NoteTable) []column[noteRow] {
 	all := []column[noteRow]{
 		few("run", "the id of the run", func(r *noteRow) cell { return text(r.run) }),
 		col("episode", Integer, "the number of its episode, from 0", func(r *noteRow) cell { return integer(r.Episode) }),
@@ -560,22 +533,22 @@ func noteColumns(t *world.NoteTable) []column[noteRow] {
 }
 
 // noteCell returns a value, or null if it is not of the type of its column.
-func noteCell(t world.NoteType, v any) cell {
+func noteCell(t part.NoteType, v any) cell {
 	switch v := v.(type) {
 	case string:
-		if t == world.NoteText {
+		if t == part.NoteText {
 			return textOrNull(v)
 		}
 	case int:
-		if t == world.NoteInteger {
+		if t == part.NoteInteger {
 			return integer(v)
 		}
 	case float64:
-		if t == world.NoteDouble {
+		if t == part.NoteDouble {
 			return double(v)
 		}
 	case bool:
-		if t == world.NoteBoolean {
+		if t == part.NoteBoolean {
 			return boolean(v)
 		}
 	}

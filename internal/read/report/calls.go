@@ -13,6 +13,7 @@ import (
 	"parley/internal/kit/text"
 	"parley/internal/read/chart"
 	"parley/internal/run/results"
+	"parley/journal"
 	"parley/llm"
 )
 
@@ -41,7 +42,7 @@ func answers(r *results.Run) Block {
 		NumberColumn("structured"), NumberColumn("tolerant"), NumberColumn("repaired"), NumberColumn("malformed"),
 	}}
 	for _, a := range r.Rollup(func(k results.AccountKey) results.AccountKey { return results.AccountKey{Kind: k.Kind, Model: k.Model} }) {
-		if a.Kind != "ask" {
+		if a.Kind != journal.Ask {
 			continue
 		}
 		structured := a.Native + a.Tolerant + a.Repaired
@@ -132,7 +133,7 @@ func costings() []costing {
 }
 
 func modelOf(k results.AccountKey) string {
-	if k.Kind == "ask" {
+	if k.Kind == journal.Ask {
 		return k.Model
 	}
 	return "(" + k.Kind + ")"
@@ -141,9 +142,9 @@ func modelOf(k results.AccountKey) string {
 // costs returns the tables of costs: by agent and model, by seat, and by purpose. A table with a single row
 // besides the first is left out, because it repeats the total.
 func costs(r *results.Run) (blocks []Block) {
-	all := r.Total("ask")
+	all := r.Total(journal.Ask)
 	for i, c := range costings() {
-		accounts := slices.DeleteFunc(r.Rollup(c.by), func(a results.KeyedAccount) bool { return i > 0 && a.Kind != "ask" })
+		accounts := slices.DeleteFunc(r.Rollup(c.by), func(a results.KeyedAccount) bool { return i > 0 && a.Kind != journal.Ask })
 		if i > 0 && len(accounts) < 2 {
 			continue
 		}
@@ -192,13 +193,13 @@ func (c costing) table(accounts []results.KeyedAccount, all results.Account) *Ta
 		}
 		t.Rows = append(t.Rows, append(row,
 			whole(a.Calls), countOrDash(a.Cached+a.Copied), countOrDash(a.Usage.Input), countOrDash(a.Usage.Cached), countOrDash(a.Usage.Output),
-			countOrDash(a.Usage.Reasoning), money(a.Cost), part(a.Account, all), money(each(a.Account))))
+			countOrDash(a.Usage.Reasoning), money(a.Cost), shareOfCost(a.Account, all), money(each(a.Account))))
 	}
 	return t
 }
 
-// part is the share of the total cost, or of the tokens if no cost was recorded.
-func part(a, all results.Account) Cell {
+// shareOfCost is the share of the total cost, or of the tokens if no cost was recorded.
+func shareOfCost(a, all results.Account) Cell {
 	x, of := a.Cost.Dollars(), all.Cost.Dollars()
 	if of == 0 {
 		x, of = float64(tokens(a)), float64(tokens(all))
@@ -302,13 +303,13 @@ func timeline(r *results.Run) []Block {
 		rates = append(rates, float64(p.Calls)/width)
 		total += p.Cost.Dollars()
 		spent = append(spent, total)
-		t.Rows = append(t.Rows, []Cell{seconds(time.Duration(i) * line.Width), whole(p.Calls), countOrDash(p.Failed), whole(p.Tokens), money(p.Cost)})
+		t.Rows = append(t.Rows, []Cell{seconds(time.Duration(i) * line.Width), whole(p.Calls), countOrDash(p.FailedCalls), whole(p.Usage.Total()), money(p.Cost)})
 	}
 	p := chart.Plot{Label: "answers a second over the time played", X: "time played", Y: "answers a second", Height: 190, XTick: SecondsTick}
 	out := []Block{{
 		Title: "Throughput", Table: t, Caption: "Time while no process ran is left out.",
 		Drawing: p.Area(width, rates, "s0", func(i int) string {
-			return fmt.Sprintf("%s to %s: %s answers, %s failed", SecondsTick(float64(i)*width), SecondsTick(float64(i+1)*width), text.GroupDigits(line.Parts[i].Calls), text.GroupDigits(line.Parts[i].Failed))
+			return fmt.Sprintf("%s to %s: %s answers, %s failed", SecondsTick(float64(i)*width), SecondsTick(float64(i+1)*width), text.GroupDigits(line.Parts[i].Calls), text.GroupDigits(line.Parts[i].FailedCalls))
 		}),
 	}}
 	if total > 0 {

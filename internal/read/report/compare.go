@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"hash/maphash"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -113,7 +115,8 @@ const maxComparisons = 20
 // tables.
 func Compare(runs []*results.Run, names []string, c CompareConfig) (*CompareResult, error) {
 	c = c.resolved(len(runs))
-	found, err := collect(runs, names, c)
+	same := sameScores(runs, c.Scores)
+	found, err := collect(runs, names, c, same)
 	if err != nil {
 		return nil, err
 	}
@@ -131,19 +134,33 @@ func Compare(runs []*results.Run, names []string, c CompareConfig) (*CompareResu
 		return nil, fmt.Errorf("by %s: %w: no two groups have the same score", c.By, ErrNothingToCompare)
 	}
 	r := &CompareResult{By: c.By, Correct: c.Correct, Groups: found.groups, all: c.All}
-	biased := false
+	biased, tasks := false, false
 	for i, one := range runs {
 		if note := results.CopiesNote(one.Head); note != "" {
 			r.Copies = append(r.Copies, names[i]+": "+note)
 		}
 		if note := one.CountedNote(); note != "" {
 			r.Notes = append(r.Notes, names[i]+": "+note)
+		} else if ended := one.Head.Ended.Len(); ended < one.Episodes.Total {
+			r.Notes = append(r.Notes, fmt.Sprintf("%s: The run is not complete: %s of %s episodes have ended.", names[i], text.GroupDigits(ended), text.GroupDigits(one.Episodes.Total)))
 		}
 		biased = biased || one.Biased()
+		if deals := one.Deals(); !tasks {
+			for spec := range one.Head.Plays() {
+				tasks = deals.Tasks(spec)
+				break
+			}
+		}
 	}
 	r.Notes = append(r.Notes, found.onlyFailed()...)
+	for _, name := range slices.Sorted(maps.Keys(same)) {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s is the same as %s in every episode, so it is not compared as well", name, same[name]))
+	}
 	for _, m := range matches {
 		one := m.compare(bounds(runs, m.score), len(matches))
+		if tasks && one.Unit == "deal" {
+			one.Unit = "different deal"
+		}
 		if biased {
 			one.Caution = join(results.BiasedNote, one.Caution)
 		}
@@ -155,6 +172,46 @@ func Compare(runs []*results.Run, names []string, c CompareConfig) (*CompareResu
 		slices.SortStableFunc(r.Comparisons, byInterest)
 	}
 	return r, nil
+}
+
+// sameScores finds the scores that say the same as another one, which it returns by their names: in every episode, the same seats have the
+// same values. Comparing both would count one finding twice. Scores that are asked for by name are all compared.
+func sameScores(runs []*results.Run, asked []string) map[string]string {
+	if len(asked) > 0 {
+		return nil
+	}
+	seed, episode := maphash.MakeSeed(), 0
+	var order []string
+	all := map[string]*maphash.Hash{}
+	for _, r := range runs {
+		r.Each(func(p world.Played) {
+			episode++
+			if p.Outcome.Failed != "" {
+				return
+			}
+			for _, s := range p.Outcome.Scores {
+				h := all[s.Name]
+				if h == nil {
+					h = &maphash.Hash{}
+					h.SetSeed(seed)
+					all[s.Name], order = h, append(order, s.Name)
+				}
+				maphash.WriteComparable(h, episode)
+				maphash.WriteComparable(h, s.Seat)
+				maphash.WriteComparable(h, math.Float64bits(s.Value))
+			}
+		})
+	}
+	first, same := map[uint64]string{}, map[string]string{}
+	for _, name := range order {
+		sum := all[name].Sum64()
+		if _, there := first[sum]; there {
+			same[name] = first[sum]
+			continue
+		}
+		first[sum] = name
+	}
+	return same
 }
 
 // byInterest orders by adjusted P, then by decreasing effect, with unknown values last.

@@ -25,7 +25,7 @@ type episode struct {
 	l, r        float64
 }
 
-func run(t *testing.T, seed uint64, episodes []episode) *results.Run {
+func run(t *testing.T, seed uint64, episodes []episode, copies ...string) *results.Run {
 	t.Helper()
 	var specs []world.Spec
 	var ends []journal.Entry
@@ -33,7 +33,11 @@ func run(t *testing.T, seed uint64, episodes []episode) *results.Run {
 	begun := &journal.Begun{Version: 1, Run: "r", Kind: "duel", Seed: seed}
 	for i, e := range episodes {
 		specs = append(specs, world.Spec{Kind: "duel", Params: json.RawMessage(`{}`), Lineup: map[string]string{"left": e.left, "right": e.right}, Deal: e.deal, Cell: e.cell})
-		ends = append(ends, &journal.Ended{Episode: i, Outcome: world.Outcome{Scores: []world.Score{{Seat: "left", Name: "points", Value: e.l}, {Seat: "right", Name: "points", Value: e.r}}}})
+		var scores []world.Score
+		for _, name := range append([]string{"points"}, copies...) {
+			scores = append(scores, world.Score{Seat: "left", Name: name, Value: e.l}, world.Score{Seat: "right", Name: name, Value: e.r})
+		}
+		ends = append(ends, &journal.Ended{Episode: i, Outcome: world.Outcome{Scores: scores}})
 		for _, name := range []string{e.left, e.right} {
 			if !names[name] {
 				names[name] = true
@@ -145,6 +149,28 @@ func TestNone(t *testing.T) {
 	}
 	if wrong > 13 { // 5 are expected; chance gives more than 13 once in two thousand times
 		t.Errorf("%d of 100 experiments have a false finding", wrong)
+	}
+}
+
+// TestSameScores: a score that is the same as another in every episode is one comparison with it, unless it is asked for.
+func TestSameScores(t *testing.T) {
+	t.Parallel()
+	var all []episode
+	for d := range 30 {
+		all = append(all, episode{"", d, "a", "b", float64(d % 2), 0})
+	}
+	alone, err := Compare([]*results.Run{run(t, 1, all)}, []string{"x"}, CompareConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	twice := run(t, 1, all, "copy")
+	got, err := Compare([]*results.Run{twice}, []string{"x"}, CompareConfig{})
+	if err != nil || len(got.Comparisons) != len(alone.Comparisons) || len(got.Notes) != 1 || !strings.Contains(got.Notes[0], "copy is the same as ") {
+		t.Errorf("%+v %v", got, err)
+	}
+	both, err := Compare([]*results.Run{twice}, []string{"x"}, CompareConfig{Scores: []string{"points", "copy"}})
+	if err != nil || len(both.Comparisons) != 2*len(alone.Comparisons) {
+		t.Errorf("%+v %v", both, err)
 	}
 }
 

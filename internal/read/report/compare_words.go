@@ -64,7 +64,7 @@ func (r *CompareResult) words() Section {
 			}
 		}
 		if n > maxWords {
-			lines = append(lines, fmt.Sprintf("and %d more", n-maxWords))
+			lines = append(lines, fmt.Sprintf("and %d more; --all, --html, --json and --csv show them in a table", n-maxWords))
 		}
 		if n > 0 {
 			s.Blocks = append(s.Blocks, Block{Title: part.title, List: lines})
@@ -197,7 +197,8 @@ func below(p float64) string {
 
 // table returns every comparison with its numbers.
 func (r *CompareResult) table() Section {
-	t := &Table{Name: "comparisons", Title: "All comparisons", Grouped: true, Track: 6, Filter: len(r.Comparisons) > 30, Columns: []Column{
+	// The findings say the same in sentences: a terminal shows the table only if it is asked for.
+	t := &Table{Name: "comparisons", Title: "All comparisons", Quiet: !r.all, Grouped: true, Track: 6, Filter: len(r.Comparisons) > 30, Columns: []Column{
 		KeyColumn("score"), KeyColumn("of"), KeyColumn("a"), KeyColumn("b"), NumberColumn("mean of a"), NumberColumn("mean of b"),
 		NumberColumn("difference"), NumberColumn("effect"), detail(NumberColumn("p")), NumberColumn("adjusted p"), NumberColumn("n"), textColumn("unit"), textColumn("test"), textColumn("finding"), NumberColumn("more"), NumberColumn("needs at least"), NumberColumn("episodes"), NumberColumn("failed of a"), NumberColumn("failed of b"), textColumn("caution"), detail(textColumn("note")),
 	}}
@@ -270,7 +271,11 @@ func (r *CompareResult) method() []string {
 		bh:   "adjusted by Benjamini and Hochberg's method, so that few of the findings are false",
 		none: "not adjusted: about one in twenty comparisons without a difference will look like a finding",
 	}[r.Correct]
-	return append(append(r.pairs(), r.Copies...), fmt.Sprintf("P is %s, over %s.", correction, plural(len(r.Comparisons), "comparison")))
+	p := fmt.Sprintf("P is %s, over %s.", correction, plural(len(r.Comparisons), "comparison"))
+	if r.Correct != none {
+		p += " Intervals are of 95% each, and not adjusted."
+	}
+	return append(append(r.pairs(), r.Copies...), p)
 }
 
 // pairs states how many comparisons are paired, and what counts once.

@@ -115,7 +115,7 @@ func rescored(of *results.Run) *results.Run {
 
 // difference returns the difference of agents a and b as compare shows it.
 func difference(r *results.Run) statmath.Quantity {
-	found, _ := collect([]*results.Run{r}, []string{"x"}, CompareConfig{By: ByAgent}) // every run has agents
+	found, _ := collect([]*results.Run{r}, []string{"x"}, CompareConfig{By: ByAgent}, nil) // every run has agents
 	return matches(found, "")[0].compare(r.Bounds["x"], 1).Difference
 }
 
@@ -301,7 +301,7 @@ func parts95() []setup {
 		}},
 		{name: "difference of evolutions, the same problems", size: "6 evolutions each, 12 problems", trial: func(r *rand.Rand) (statmath.Quantity, float64) {
 			a, b := evolved(r, 1, 6, 12), evolved(r, 2, 6, 12)
-			found, _ := collect([]*results.Run{a, b}, []string{"a", "b"}, CompareConfig{By: ByFile})
+			found, _ := collect([]*results.Run{a, b}, []string{"a", "b"}, CompareConfig{By: ByFile}, nil)
 			return matches(found, "")[0].compare(a.Bounds["x"], 1).Difference, 0
 		}},
 	}

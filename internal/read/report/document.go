@@ -10,7 +10,7 @@ import (
 
 	"parley/internal/read/chart"
 	"parley/internal/run/results"
-	"parley/world"
+	"parley/world/exhibit"
 )
 
 // Document is a report: sections of blocks. Everything that is drawn
@@ -253,7 +253,7 @@ type HeatCell struct {
 // heatLevels is the level of the strongest colour.
 const heatLevels = 20
 
-// Replay is a world.Replay with its pictures made safe.
+// Replay is a exhibit.Replay with its pictures made safe.
 type Replay struct {
 	Base   template.HTML
 	Frames []ReplayFrame
@@ -262,8 +262,9 @@ type Replay struct {
 // ReplayFrame is a frame of a Replay.
 type ReplayFrame struct {
 	Title   string
+	Turn    string // see exhibit.Frame
 	Picture template.HTML
-	Lines   []world.FrameLine
+	Lines   []exhibit.FrameLine
 }
 
 // Transcript is an episode to read.

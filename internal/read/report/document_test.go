@@ -12,7 +12,7 @@ import (
 	"parley/internal/kit/statmath"
 	"parley/internal/run/results"
 	"parley/llm"
-	"parley/world"
+	"parley/world/exhibit"
 )
 
 const pageHostile = "<script>alert(1)</script><img src=x onerror=alert(2)>\x1b[5m\u202eexe\x00 end\xff"
@@ -42,7 +42,7 @@ func document() *Document {
 			{Facts: []Fact{{pageHostile, pageHostile, pageHostile}}},
 			{Text: pageHostile, Pre: true}, {Text: pageHostile}, {List: []string{pageHostile}},
 			{Heat: &Heat{Row: pageHostile, Column: pageHostile, Columns: []string{pageHostile}, Rows: []HeatRow{{Name: pageHostile, Cells: []HeatCell{{Text: pageHostile, Tip: pageHostile, Level: 3}}}}}},
-			{Replay: &Replay{Frames: []ReplayFrame{{Title: pageHostile, Lines: []world.FrameLine{{Who: pageHostile, To: pageHostile, Text: pageHostile}}}}}},
+			{Replay: &Replay{Frames: []ReplayFrame{{Title: pageHostile, Lines: []exhibit.FrameLine{{Who: pageHostile, To: pageHostile, Text: pageHostile}}}}}},
 			{Transcripts: []Transcript{transcript}},
 			{OffPage: true, Text: "not on the page", Table: table("hidden")},
 		},
@@ -159,7 +159,7 @@ func TestWords(t *testing.T) {
 		Interval(interval(0.421, 0.354, 0.486)):    "0.42 [0.35, 0.49]",
 		Interval(interval(0.0012, 0.0010, 0.0014)): "0.0012 [0.0010, 0.0014]",
 		Interval(interval(1e300, 9e299, 2e300)):    "1e+300 [9e+299, 2e+300]",
-		Interval(interval(1234.5, 1000, 1500)):     "1234 [1000, 1500]",
+		Interval(interval(1234.5, 1000, 1500)):     "1235 [1000, 1500]",
 		Interval(interval(0.5, math.Inf(-1), 1)):   "0.5 [unknown]",
 		Interval(statmath.Unknown(0, "")):          "–",
 		Interval(interval(1, 1, 1)):                "1.00 [1.00, 1.00]",

@@ -12,8 +12,11 @@ import (
 
 	"parley/internal/kit/text"
 	"parley/internal/run/results"
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/world"
+	"parley/world/exhibit"
+	"parley/world/part"
 )
 
 // The limits of transcripts on a page.
@@ -54,7 +57,7 @@ func episodes(r *results.Run, limit int, talk Section, run string) Section {
 			lineup.Text = "" // the cell implies it
 		}
 		t.Rows = append(t.Rows, []Cell{
-			n, Word(e.State), Word(e.Cell), whole(e.Deal), lineup, result, whole(e.Calls), whole(e.Tokens), money(e.Cost),
+			n, Word(e.State), Word(e.Cell), whole(e.Deal), lineup, result, whole(e.Calls), whole(e.Usage.Total()), money(e.Cost),
 		})
 	}
 	s.Blocks = []Block{{Table: t}}
@@ -74,15 +77,17 @@ func transcripts(ctx context.Context, s Source, limit int, run string, colours *
 		if len(all) == min(limit, begun) || left <= 0 {
 			break
 		}
-		if e.State == "waiting" {
+		if e.State == runfile.Waiting {
 			continue
 		}
-		read, err := results.ReadTranscript(ctx, s.Journal, s.Run.Head, s.Run.Kind(), e.Number)
+		spec, _ := s.Run.Spec(e.Number)
+		kind := s.Kind.Of(spec)
+		read, err := results.ReadTranscript(ctx, s.Journal, s.Run.Head, s.Run.Kind().Of(spec), e.Number)
 		if err != nil {
 			return out, err
 		}
 		s.problems.note(read.Failed)
-		s.problems.note(read.Mark(s.Kind))
+		s.problems.note(read.Mark(kind))
 		t := newTranscript(e, read, read.Lines, &left, colours)
 		t.ID = anchorOf(run, e.Number)
 		end, err := s.Run.Head.Ended.Outcome(ctx, s.Journal, e.Number)
@@ -90,8 +95,7 @@ func transcripts(ctx context.Context, s Source, limit int, run string, colours *
 			return out, err
 		}
 		if end != nil {
-			spec, _ := s.Run.Spec(e.Number)
-			story, err := read.Story(s.Kind, world.Played{Episode: e.Number, Spec: spec, Outcome: end.Outcome})
+			story, err := read.Story(kind, world.Played{Episode: e.Number, Spec: spec, Outcome: end.Outcome})
 			s.problems.note(err)
 			t.Replays = blocks(story, colours)
 			left -= t.StoryWords()
@@ -108,7 +112,7 @@ func transcripts(ctx context.Context, s Source, limit int, run string, colours *
 }
 
 // blocks turns the exhibits of an episode into blocks.
-func blocks(story []world.Exhibit, colours *Palette) (out []Block) {
+func blocks(story []exhibit.Exhibit, colours *Palette) (out []Block) {
 	for _, x := range story {
 		if b, ok := ExhibitBlock(x, colours); ok {
 			out = append(out, b)
@@ -199,7 +203,7 @@ func scoresText(scores []world.Score) string {
 	})
 }
 
-// Episode is one episode to read, a window of its lines, in the order of time, at a time. The first window has the story.
+// Episode is one episode to read, a window of its lines, in the order of time, at a time. The first window has the story: see Window.
 type Episode struct {
 	Transcript
 	From, Total int            // the first line of the window, and how many lines were read
@@ -212,48 +216,56 @@ type Episode struct {
 	Prompts map[string]results.Prompt
 }
 
-// ReadEpisode reads one episode of a run, without the rest of the run. The window has limit lines. With quick, only a part
-// of a long episode is read if that is enough.
-func ReadEpisode(ctx context.Context, j journal.Journal, begun *journal.Begun, kind world.Kind, l journal.Planned, attempt int, at results.Place, limit int, quick bool) (*Episode, error) {
+// Window says which part of an episode is wanted.
+type Window struct {
+	At    results.Place
+	Lines int  // how many it has
+	Quick bool // only a part of a long episode is read, without its story, if that is enough
+	Story bool // windows after the first have the story too
+}
+
+// ReadEpisode reads one episode of a run, without the rest of the run.
+func ReadEpisode(ctx context.Context, j journal.Journal, begun *journal.Begun, kind world.Kind, l *runfile.Listed, w Window) (*Episode, error) {
 	head := &journal.Head{Begun: begun}
+	colours := NewPalette(&results.Run{Head: head}, kind)
+	kind = kind.Of(l.Spec)
 	var want results.Wanted // everything
-	if quick && (at.Line == 0 || at.Entry != 0) {
-		want = results.Wanted{At: max(at.Entry, -at.Entry), Back: at.Entry < 0, Lines: limit}
+	if w.Quick && (w.At.Line == 0 || w.At.Entry != 0) {
+		want = results.Wanted{At: max(w.At.Entry, -w.At.Entry), Back: w.At.Entry < 0, Lines: w.Lines}
 	}
-	read, err := results.ReadLines(ctx, j, begun, kind, l.Episode, attempt, want)
+	read, err := results.ReadLines(ctx, j, begun, kind, l.Episode, l.Attempt, want)
 	if err != nil {
 		return nil, err
 	}
-	colours := NewPalette(&results.Run{Head: head}, kind)
 	var failed problems
 	failed.note(colours.Failed)
 	failed.note(read.Failed)
 	failed.note(read.Mark(kind))
-	row := results.Episode{Number: l.Episode, State: "playing"}
 	played := world.Played{Episode: l.Episode, Spec: l.Spec}
 	if l.Ended != nil {
-		if row.State = "ended"; l.Ended.Outcome.Failed != "" {
-			row.State = "failed"
-		}
-		row.Failed, row.Scores, played.Outcome = l.Ended.Outcome.Failed, l.Ended.Outcome.Scores, l.Ended.Outcome
+		played.Outcome = l.Ended.Outcome
 	}
-	var story []world.Exhibit
-	if _, around := read.Window(at, limit); around.Prev == nil && !read.Partial() {
+	var story []exhibit.Exhibit
+	var notes []Block
+	if _, around := read.Window(w.At, w.Lines); (around.Prev == nil || w.Story) && !read.Partial() {
 		read.Playing = l.Ended == nil
 		story, err = read.Story(kind, played)
 		if l.Ended != nil { // a kind may need the outcome for its story
 			failed.note(err)
 		}
+		if _, own := world.As[part.Storyteller](kind); !own {
+			notes = noteBlocks(read.Lines, colours)
+		}
 	}
 	e := &Episode{Partial: read.Partial(), Total: len(read.Lines), Style: colours.Style(), Began: results.ByTime(read.Lines)}
-	window, around := read.Window(at, limit)
+	window, around := read.Window(w.At, w.Lines)
 	e.From, e.Next, e.Prev = around.From, around.Next, around.Prev
 	if e.Prompts, err = results.Prompts(read.Lines, window, read.Fill); err != nil {
 		return nil, err
 	}
 	left := maxReportWords
-	e.Transcript = newTranscript(row, read.Transcript, window, &left, colours)
-	e.Replays, e.Problems = blocks(story, colours), failed
+	e.Transcript = newTranscript(results.NewEpisode(l), read.Transcript, window, &left, colours)
+	e.Replays, e.Problems = append(notes, blocks(story, colours)...), failed
 	return e, nil
 }
 
@@ -261,7 +273,7 @@ func ReadEpisode(ctx context.Context, j journal.Journal, begun *journal.Begun, k
 const maxTerminal = 30
 
 // sessions returns the first limit sessions of a record.
-func sessions(ctx context.Context, from Source, recorded world.Recorded, limit int) (Section, error) {
+func sessions(ctx context.Context, from Source, recorded part.Recorded, limit int) (Section, error) {
 	r, s := from.Run, Section{ID: "kind", Title: "Sessions"}
 	t := &Table{Name: "sessions", Title: "Sessions", Track: -1, Filter: true, Columns: []Column{
 		KeyColumn("session"), NumberColumn("episode"), textColumn("state"), NumberColumn("calls"), NumberColumn("tokens"), NumberColumn("cost"), textColumn("closed"),
@@ -281,7 +293,7 @@ func sessions(ctx context.Context, from Source, recorded world.Recorded, limit i
 			from.problems.note(results.CallKind(from.Kind, "Closed", func() error { why = recorded.Closed(end.Outcome); return nil }))
 		}
 		t.Rows = append(t.Rows, []Cell{
-			Word(e.Cell), whole(e.Number), Word(state), whole(e.Calls), whole(e.Tokens), money(e.Cost), Word(text.Excerpt(why, 300)),
+			Word(e.Cell), whole(e.Number), Word(state), whole(e.Calls), whole(e.Usage.Total()), money(e.Cost), Word(text.Excerpt(why, 300)),
 		})
 	}
 	t.Quiet = len(t.Rows) > maxTerminal

@@ -14,29 +14,31 @@ import (
 	"parley/internal/run/results"
 	"parley/journal"
 	"parley/world"
+	"parley/world/exhibit"
+	"parley/world/part"
 )
 
 // ExhibitBlock turns an exhibit, which is plain data, into a block: it computes the intervals, and makes pictures that a kind drew harmless. ok is false if a report does not know what the exhibit shows.
-func ExhibitBlock(e world.Exhibit, colours *Palette) (b Block, ok bool) {
+func ExhibitBlock(e exhibit.Exhibit, colours *Palette) (b Block, ok bool) {
 	b = Block{Title: e.Title, Caption: e.Caption}
 	switch show := e.Show.(type) {
-	case world.Estimates:
+	case exhibit.Estimates:
 		b.Table = estimates(show, colours)
-	case world.HeatMap:
+	case exhibit.HeatMap:
 		b.Heat, b.Table = heat(show)
-	case world.Curves:
+	case exhibit.Curves:
 		curves(&b, e, show, colours)
-	case world.Scatter:
+	case exhibit.Scatter:
 		scatter(&b, e, show, colours)
-	case world.Bars:
+	case exhibit.Bars:
 		bars(&b, e, show, colours)
-	case world.Grid:
+	case exhibit.Grid:
 		b.Table = grid(show)
-	case world.Text:
+	case exhibit.Text:
 		b.Text, b.Pre = show.Body, show.Pre
-	case world.Figure:
+	case exhibit.Figure:
 		figure(&b, show)
-	case world.Replay:
+	case exhibit.Replay:
 		b.Replay, b.Style = replay(show)
 	default:
 		return b, false
@@ -47,7 +49,7 @@ func ExhibitBlock(e world.Exhibit, colours *Palette) (b Block, ok bool) {
 	return b, true
 }
 
-func estimates(e world.Estimates, colours *Palette) *Table {
+func estimates(e exhibit.Estimates, colours *Palette) *Table {
 	t := &Table{Track: len(e.By), Share: e.Share, Grouped: len(e.By) > 1, Filter: len(e.Rows) > 30}
 	for _, by := range e.By {
 		t.Columns = append(t.Columns, KeyColumn(by))
@@ -73,7 +75,7 @@ func estimates(e world.Estimates, colours *Palette) *Table {
 }
 
 // heat returns the map, and a table with the same numbers.
-func heat(h world.HeatMap) (*Heat, *Table) {
+func heat(h exhibit.HeatMap) (*Heat, *Table) {
 	t := &Table{Track: -1, Columns: []Column{KeyColumn(h.Row)}}
 	for _, c := range h.Columns {
 		t.Columns = append(t.Columns, NumberColumn(c))
@@ -103,7 +105,7 @@ func heat(h world.HeatMap) (*Heat, *Table) {
 	return m, t
 }
 
-func figure(b *Block, f world.Figure) {
+func figure(b *Block, f exhibit.Figure) {
 	picture, style, err := chart.Clean(f.SVG)
 	if err != nil {
 		b.Text = f.Alt
@@ -115,18 +117,18 @@ func figure(b *Block, f world.Figure) {
 	}
 }
 
-func replay(r world.Replay) (*Replay, template.CSS) {
+func replay(r exhibit.Replay) (*Replay, template.CSS) {
 	base, style, _ := chart.Clean(r.Base) // an invalid picture is left out
 	out := &Replay{Base: base}
 	for _, f := range r.Frames {
 		picture, more, _ := chart.Clean(f.SVG)
 		style += more
-		out.Frames = append(out.Frames, ReplayFrame{Title: f.Title, Picture: picture, Lines: f.Lines})
+		out.Frames = append(out.Frames, ReplayFrame{Title: f.Title, Turn: f.Turn, Picture: picture, Lines: f.Lines})
 	}
 	return out, style
 }
 
-func curves(b *Block, e world.Exhibit, c world.Curves, colours *Palette) {
+func curves(b *Block, e exhibit.Exhibit, c exhibit.Curves, colours *Palette) {
 	b.Table = &Table{Track: -1, Quiet: true, Columns: []Column{KeyColumn("series"), NumberColumn(c.X), NumberColumn(c.Y), NumberColumn("episodes"), NumberColumn("independent")}}
 	var lines []chart.Line
 	for _, k := range c.Curves {
@@ -162,7 +164,7 @@ func xCell(x float64) Cell {
 	return c
 }
 
-func scatter(b *Block, e world.Exhibit, s world.Scatter, colours *Palette) {
+func scatter(b *Block, e exhibit.Exhibit, s exhibit.Scatter, colours *Palette) {
 	b.Table = &Table{Track: -1, Quiet: true, Columns: []Column{KeyColumn("name"), NumberColumn(s.X), NumberColumn(s.Y), NumberColumn("episodes"), NumberColumn("independent")}}
 	var spots []chart.Spot
 	for _, p := range s.Points {
@@ -174,7 +176,7 @@ func scatter(b *Block, e world.Exhibit, s world.Scatter, colours *Palette) {
 	b.Drawing = plot(e.Title, s.X, s.Y, s.Share).Scatter(spots, s.Share)
 }
 
-func bars(b *Block, e world.Exhibit, s world.Bars, colours *Palette) {
+func bars(b *Block, e exhibit.Exhibit, s exhibit.Bars, colours *Palette) {
 	b.Table = &Table{Track: -1, Columns: []Column{KeyColumn(s.X)}}
 	var groups []chart.Group
 	for _, g := range s.Series {
@@ -211,7 +213,7 @@ func plot(title, x, y string, share bool) chart.Plot {
 }
 
 // grid returns a table of the kind's own cells.
-func grid(g world.Grid) *Table {
+func grid(g exhibit.Grid) *Table {
 	t := &Table{Track: -1, Filter: len(g.Rows) > 30}
 	for i, name := range g.Columns {
 		c := textColumn(name)
@@ -220,7 +222,7 @@ func grid(g world.Grid) *Table {
 				switch v := r[i].(type) {
 				case string:
 					c.Number = false
-				case world.Episodes:
+				case exhibit.Episodes:
 					c.Number = len(v) == 1
 				default:
 					c.Number = true
@@ -250,7 +252,7 @@ func gridCell(v any) Cell {
 		return whole(v)
 	case float64:
 		return Real(v)
-	case world.Episodes:
+	case exhibit.Episodes:
 		return episodeCell(v)
 	case *world.Sample:
 		return Quantity(sampleEstimate(v, false))
@@ -268,7 +270,7 @@ type heatScale struct{ low, high float64 }
 
 // newHeatScale returns a scale over the bounds of the numbers. Where there is no bound, it ends at the
 // largest number seen.
-func newHeatScale(h world.HeatMap, values [][]statmath.Quantity) heatScale {
+func newHeatScale(h exhibit.HeatMap, values [][]statmath.Quantity) heatScale {
 	if h.Share {
 		return heatScale{0, 1}
 	}
@@ -351,14 +353,26 @@ func exhibitsSection(s Source, made exhibitsWaiter, colours *Palette) (out Secti
 	return out, err
 }
 
-// makeExhibits returns the exhibits that the kind makes of a run in j. failed is what the code of the kind did wrong, and err
-// why the run could not be read.
-func makeExhibits(ctx context.Context, kind world.Kind, run *results.Run, j journal.Journal) (all []world.Exhibit, failed, err error) {
-	reporter, ok := world.As[world.Reporter](kind)
+// makeExhibits returns the exhibits that the kind makes of a run in j, and those of the other kind whose episodes it plays. failed is what the
+// code of a kind did wrong, and err why the run could not be read.
+func makeExhibits(ctx context.Context, kind world.Kind, run *results.Run, j journal.Journal) (all []exhibit.Exhibit, failed, err error) {
+	for i, k := range kind.All() {
+		made, wrong, err := exhibitsOf(ctx, k, run, j, func(p world.Played) bool { return i == 0 || p.Spec.Kind == k.Name })
+		if err != nil {
+			return nil, nil, err
+		}
+		all, failed = append(all, made...), errors.Join(failed, wrong)
+	}
+	return all, failed, nil
+}
+
+// exhibitsOf returns the exhibits that a kind makes of some episodes of a run.
+func exhibitsOf(ctx context.Context, kind world.Kind, run *results.Run, j journal.Journal, wanted func(world.Played) bool) (all []exhibit.Exhibit, failed, err error) {
+	reporter, ok := world.As[part.Reporter](kind)
 	if !ok {
 		return nil, nil, nil
 	}
-	var x world.Exhibitor
+	var x exhibit.Exhibitor
 	for _, part := range []struct {
 		name string
 		call func() error
@@ -370,7 +384,12 @@ func makeExhibits(ctx context.Context, kind world.Kind, run *results.Run, j jour
 			return nil
 		}},
 		{"Add", func() error {
-			err = run.EachWithData(ctx, j, func(p world.Played) error { x.Add(p); return nil })
+			err = run.EachWithData(ctx, j, func(p world.Played) error {
+				if wanted(p) {
+					x.Add(p)
+				}
+				return nil
+			})
 			return nil
 		}},
 		{"Exhibits", func() error { all = x.Exhibits(); return nil }},
@@ -383,15 +402,15 @@ func makeExhibits(ctx context.Context, kind world.Kind, run *results.Run, j jour
 }
 
 // exhibitsWaiter waits for the exhibits of a kind, and returns what Made does.
-type exhibitsWaiter func() (all []world.Exhibit, failed, err error)
+type exhibitsWaiter func() (all []exhibit.Exhibit, failed, err error)
 
 // startExhibits is Made while its caller continues. The caller must wait.
 func startExhibits(ctx context.Context, kind world.Kind, run *results.Run, j journal.Journal) exhibitsWaiter {
-	var all []world.Exhibit
+	var all []exhibit.Exhibit
 	var failed, err error
 	var wg sync.WaitGroup
 	wg.Go(func() { all, failed, err = makeExhibits(ctx, kind, run, j) })
-	return func() ([]world.Exhibit, error, error) {
+	return func() ([]exhibit.Exhibit, error, error) {
 		wg.Wait()
 		return all, failed, err
 	}

@@ -298,7 +298,7 @@ func factorialDesigns(runs []*results.Run, factors *results.Factors, scores []st
 	apart := !factors.Any(results.OfAgent, results.OfSeat)
 	at, order := map[[2]string]*factorialDesign{}, []*factorialDesign(nil)
 	rank := map[string]int{}
-	units := results.NewUnits()
+	units, same := results.NewUnits(), sameScores(runs, scores)
 	episode := 0
 	for i, r := range runs {
 		deals := r.Deals()
@@ -310,7 +310,7 @@ func factorialDesigns(runs []*results.Run, factors *results.Factors, scores []st
 			unit := units.Of(r, deals, p)
 			for _, s := range p.Outcome.Scores {
 				levels, ok := factors.Of(i, p.Spec, s.Seat)
-				if !ok || math.IsNaN(s.Value) || math.IsInf(s.Value, 0) || len(scores) > 0 && !slices.Contains(scores, s.Name) {
+				if !ok || same[s.Name] != "" || math.IsNaN(s.Value) || math.IsInf(s.Value, 0) || len(scores) > 0 && !slices.Contains(scores, s.Name) {
 					continue
 				}
 				if _, ok := rank[s.Name]; !ok {

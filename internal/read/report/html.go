@@ -15,7 +15,7 @@ import (
 	"parley/internal/kit/statmath"
 	"parley/internal/read/chart"
 	"parley/llm"
-	"parley/world"
+	"parley/world/exhibit"
 )
 
 //go:embed page.gohtml
@@ -103,7 +103,7 @@ func (d *Document) styles() []string {
 
 func functions() template.FuncMap {
 	return template.FuncMap{
-		"visible":    world.Visible,
+		"visible":    exhibit.Visible,
 		"paragraphs": func(s string) []string { return strings.Split(strings.TrimSpace(s), "\n\n") },
 		"groups":     groups,
 		"width":      width,
@@ -113,6 +113,27 @@ func functions() template.FuncMap {
 		"plus":       func(a, b int) int { return a + b },
 		"swatch":     chart.Swatch,
 		"interval":   splitInterval,
+		"meaning":    meaning,
+	}
+}
+
+// meaning explains the name of a column that docs/concepts.md has. It is empty for others.
+func meaning(column string) string {
+	switch column {
+	case "cell":
+		return "A combination of agents and params that the plan asks for."
+	case "deal":
+		return "A number that decides what chance gives an episode. Each cell has the same deals."
+	case "independent":
+		return "The number of independent observations: episodes with the same deal, and copies of one play, count as one. The interval is computed from it."
+	case "seat":
+		return "A place in the world that an agent takes."
+	case "total":
+		return "The sum of all values, which of a share is how often."
+	case "distinct plays":
+		return "Episodes that differ from each other: copies of one play count once."
+	default:
+		return ""
 	}
 }
 

@@ -60,6 +60,16 @@
           b.setAttribute("aria-disabled", range.value === (Number(b.dataset.step) < 0 ? range.min : range.max));
         }
       };
+      // A page shows the frame of a phase by its title, or else of a turn: the last one of its strand, or of the turn that forked it.
+      const moments = frames.filter(([part]) => part.matches("section")).map(([part]) => {
+        const turn = part.dataset.turn ?? "", at = turn.lastIndexOf("/") + 1;
+        return { frame: part.dataset.frame, title: part.querySelector("h4")?.textContent, strand: turn.slice(0, at), number: parseInt(turn.slice(at)), main: parseInt(turn) };
+      });
+      replay.addEventListener("parley:turn", (e) => {
+        const { phase, turn } = e.detail, at = turn.lastIndexOf("/") + 1, strand = turn.slice(0, at), number = parseInt(turn.slice(at)), main = parseInt(turn);
+        const to = moments.find((m) => phase && m.title === phase) ?? moments.findLast((m) => m.strand === strand && m.number <= number) ?? moments.findLast((m) => m.main <= main);
+        if (to && to.frame !== range.value) { range.value = to.frame; show(); }
+      });
       const step = (by) => {
         range.value = Number(range.value) + by;
         show();
@@ -87,6 +97,16 @@
     if (tip.hidden) return;
     tip.style.left = Math.max(4, Math.min(e.clientX + 12, innerWidth - tip.offsetWidth - 8)) + "px";
     tip.style.top = Math.max(4, e.clientY - tip.offsetHeight - 10) + "px";
+  });
+
+  document.addEventListener("focusin", (e) => { // what a mouse shows as a tip
+    const words = e.target.title || e.target.dataset?.tip;
+    tip.hidden = !words;
+    if (!words) return;
+    const at = e.target.getBoundingClientRect();
+    tip.textContent = words;
+    tip.style.left = Math.max(4, Math.min(at.left, innerWidth - tip.offsetWidth - 8)) + "px";
+    tip.style.top = Math.max(4, at.bottom + 6) + "px";
   });
 
   const open = () => {

@@ -11,6 +11,7 @@ import (
 
 	"parley/internal/run/planner"
 	"parley/internal/run/results"
+	"parley/journal"
 	"parley/world"
 )
 
@@ -220,7 +221,7 @@ type series struct {
 	by        map[string][]observation
 	seats     map[string]bool         // that have the score
 	failed    map[string]*failedGroup // by group too
-	spent     map[int]results.Spending
+	spent     map[int]journal.Spending
 }
 
 type collection struct {
@@ -229,8 +230,8 @@ type collection struct {
 	scores []string // all scores, whether asked for or not
 }
 
-// collect groups the scores of all runs.
-func collect(runs []*results.Run, names []string, c CompareConfig) (*collection, error) {
+// collect groups the scores of all runs, without those that are the same as another.
+func collect(runs []*results.Run, names []string, c CompareConfig, same map[string]string) (*collection, error) {
 	if c.By == ByFile {
 		names = groupForks(runs, names)
 	}
@@ -239,7 +240,7 @@ func collect(runs []*results.Run, names []string, c CompareConfig) (*collection,
 		return nil, err
 	}
 	out, from := &collection{}, pasts(runs)
-	spent := map[int]results.Spending{} // by episode, numbered across runs
+	spent := map[int]journal.Spending{} // by episode, numbered across runs
 	at := map[[2]string]*series{}
 	subject, where := subjects(runs, factors), stratumOf(factors)
 	units := results.NewUnits() // across runs
@@ -265,7 +266,7 @@ func collect(runs []*results.Run, names []string, c CompareConfig) (*collection,
 				if !slices.Contains(out.scores, s.Name) {
 					out.scores = append(out.scores, s.Name)
 				}
-				if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) || (len(c.Scores) > 0 && !slices.Contains(c.Scores, s.Name)) {
+				if same[s.Name] != "" || math.IsNaN(s.Value) || math.IsInf(s.Value, 0) || (len(c.Scores) > 0 && !slices.Contains(c.Scores, s.Name)) {
 					continue
 				}
 				group, ok := group(i, p.Spec, s.Seat)
@@ -334,7 +335,7 @@ func stratumOf(factors *results.Factors) func(world.Spec, string) stratum {
 	}
 }
 
-// settings numbers params, ignoring those that are factors.
+// settings numbers params, ignoring those that are factors or only tell episodes apart.
 type settings struct {
 	of      *results.Factors
 	known   map[string]int // by params

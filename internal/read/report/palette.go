@@ -11,6 +11,7 @@ import (
 	"parley/internal/read/chart"
 	"parley/internal/run/results"
 	"parley/world"
+	"parley/world/part"
 )
 
 // Palette gives every name the same look throughout a report: agents first, in the order of
@@ -33,8 +34,10 @@ var (
 // NewPalette returns the palette of a run.
 func NewPalette(r *results.Run, kind world.Kind) *Palette {
 	p := &Palette{kind: kind.Name}
-	if painter, ok := world.As[world.Painter](kind); ok && classRE.MatchString(kind.Name) {
-		p.Failed = results.CallKind(kind, "Colours", func() error { p.by = painter.Colours(); return nil })
+	for _, k := range kind.All() {
+		if painter, ok := world.As[part.Painter](k); ok && classRE.MatchString(k.Name) {
+			p.kind, p.Failed = k.Name, results.CallKind(k, "Colours", func() error { p.by = painter.Colours(); return nil })
+		}
 	}
 	for _, seat := range slices.Sorted(maps.Keys(p.by)) {
 		if c := p.by[seat]; colourRE.MatchString(c[0]) && colourRE.MatchString(c[1]) {

@@ -13,6 +13,8 @@ import (
 	"parley/internal/run/results"
 	"parley/journal"
 	"parley/world"
+	"parley/world/exhibit"
+	"parley/world/part"
 	"parley/world/worldtest"
 	"parley/worlds/diplomacy"
 )
@@ -49,7 +51,7 @@ func TestContrast(t *testing.T) {
 	if len(pairs) != 8 {
 		t.Fatalf("%d colours of series", len(pairs))
 	}
-	painter, _ := world.As[world.Painter](diplomacy.Kind())
+	painter, _ := world.As[part.Painter](diplomacy.Kind())
 	maps.Copy(pairs, painter.Colours())
 	paper := regexp.MustCompile(`--paper:light-dark\((#\w+),(#\w+)\)`).FindStringSubmatch(string(css))
 	for name, c := range pairs {
@@ -106,7 +108,7 @@ func TestHeatScale(t *testing.T) {
 	} {
 		s := &world.Sample{Bounds: c.bounds}
 		s.Add(world.Unit{}, 0.4)
-		h := world.HeatMap{Rows: []string{"r"}, Columns: []string{"c"}, Share: c.share, Cells: [][]*world.Sample{{s}}}
+		h := exhibit.HeatMap{Rows: []string{"r"}, Columns: []string{"c"}, Share: c.share, Cells: [][]*world.Sample{{s}}}
 		m, _ := heat(h)
 		got := m.Rows[0].Cells[0]
 		if m.Low != c.low || m.High != c.high || got.Level != c.level || got.Below != c.below {

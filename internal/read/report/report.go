@@ -1,7 +1,7 @@
 // Package report makes reports of runs and compares runs: tables for a terminal, JSON and CSV, and one self-contained HTML page
 // with charts.
 //
-// It knows no kind of world: a kind provides its own part as world.Exhibit, which is plain data. What models said stays text,
+// It knows no kind of world: a kind provides its own part as exhibit.Exhibit, which is plain data. What models said stays text,
 // however hostile. What is too long for a page is cut, and the page says so.
 //
 // Build makes a Document of runs: scores.go, calls.go, episodes.go, exhibits.go, factorial.go and agreement.go have its sections.
@@ -148,6 +148,9 @@ func build(ctx context.Context, s Source, o Options, factors *results.Factors, n
 	}
 	sections := []Section{headline(s, several), scores(s.Run, colours)}
 	if b := ratings(s, colours); b.Table != nil {
+		sections[1].Blocks = append(sections[1].Blocks, b)
+	}
+	if b := passBlock(s.Run, colours); b.Table != nil {
 		sections[1].Blocks = append(sections[1].Blocks, b)
 	}
 	sections[1].Blocks = append(sections[1].Blocks, agreementBlocks(s.Run, s.Judged)...)

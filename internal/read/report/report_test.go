@@ -19,6 +19,7 @@ import (
 	"parley/journal/journaltest"
 	"parley/llm"
 	"parley/world"
+	"parley/world/exhibit"
 	"parley/world/worldtest"
 )
 
@@ -73,18 +74,18 @@ func (g *everything) Add(p world.Played) {
 	}
 }
 
-func (g *everything) Exhibits() []world.Exhibit {
+func (g *everything) Exhibits() []exhibit.Exhibit {
 	s := &g.all
-	return []world.Exhibit{
-		{Name: "rates", Title: "rates", Show: world.Estimates{By: []string{"what", "who"}, What: "share", Share: true, Rows: []world.Estimated{{Labels: []string{"odd", "ann"}, Sample: s}, {Labels: []string{"odd"}}}}},
-		{Name: "map", Title: "map", Show: world.HeatMap{Row: "r", Column: "c", Rows: []string{"x", "y"}, Columns: []string{"z"}, Cells: [][]*world.Sample{{s}}}},
-		{Name: "curves", Title: "curves", Show: world.Curves{X: "x", Y: "y", Curves: []world.Curve{{Name: "ann", Points: []world.CurvePoint{{X: 1, Sample: s}, {X: 2}}}}}},
-		{Name: "spots", Title: "spots", Show: world.Scatter{X: "x", Y: "y", Points: []world.ScatterPoint{{Name: hostile, X: s, Y: s}, {Name: "none"}}}},
-		{Name: "bars", Title: "bars", Show: world.Bars{X: "x", Y: "y", Labels: []string{"a", "b"}, Series: []world.BarSeries{{Values: []float64{1}}}}},
-		{Name: "grid", Title: "grid", Show: world.Grid{Columns: []string{"a", "b", "c"}, Rows: [][]any{{"x", 1, s}, {nil, 2.5}}}},
-		{Name: "text", Title: "text", Show: world.Text{Body: hostile}},
-		{Name: "figure", Title: "figure", Show: world.Figure{SVG: `<svg onload="x"><text>hi</text></svg>`, Alt: "hi"}},
-		{Name: "broken", Title: "broken", Show: world.Figure{SVG: "none", Alt: "words instead"}},
+	return []exhibit.Exhibit{
+		{Name: "rates", Title: "rates", Show: exhibit.Estimates{By: []string{"what", "who"}, What: "share", Share: true, Rows: []exhibit.Estimated{{Labels: []string{"odd", "ann"}, Sample: s}, {Labels: []string{"odd"}}}}},
+		{Name: "map", Title: "map", Show: exhibit.HeatMap{Row: "r", Column: "c", Rows: []string{"x", "y"}, Columns: []string{"z"}, Cells: [][]*world.Sample{{s}}}},
+		{Name: "curves", Title: "curves", Show: exhibit.Curves{X: "x", Y: "y", Curves: []exhibit.Curve{{Name: "ann", Points: []exhibit.CurvePoint{{X: 1, Sample: s}, {X: 2}}}}}},
+		{Name: "spots", Title: "spots", Show: exhibit.Scatter{X: "x", Y: "y", Points: []exhibit.ScatterPoint{{Name: hostile, X: s, Y: s}, {Name: "none"}}}},
+		{Name: "bars", Title: "bars", Show: exhibit.Bars{X: "x", Y: "y", Labels: []string{"a", "b"}, Series: []exhibit.BarSeries{{Values: []float64{1}}}}},
+		{Name: "grid", Title: "grid", Show: exhibit.Grid{Columns: []string{"a", "b", "c"}, Rows: [][]any{{"x", 1, s}, {nil, 2.5}}}},
+		{Name: "text", Title: "text", Show: exhibit.Text{Body: hostile}},
+		{Name: "figure", Title: "figure", Show: exhibit.Figure{SVG: `<svg onload="x"><text>hi</text></svg>`, Alt: "hi"}},
+		{Name: "broken", Title: "broken", Show: exhibit.Figure{SVG: "none", Alt: "words instead"}},
 		{Name: "nothing", Title: "nothing"},
 	}
 }
@@ -92,11 +93,11 @@ func (g *everything) Exhibits() []world.Exhibit {
 // showing is a kind whose Exhibitor is everything.
 type showing struct{ worldtest.Simple[struct{}] }
 
-func (showing) Exhibitor() world.Exhibitor { return &everything{} }
+func (showing) Exhibitor() exhibit.Exhibitor { return &everything{} }
 
-func (showing) Story(p world.Played, entries []world.TranscriptEntry) []world.Exhibit {
+func (showing) Story(p world.Played, entries []world.TranscriptEntry) []exhibit.Exhibit {
 	notes := world.NotesOf(entries)
-	return []world.Exhibit{{Name: "replay", Title: "replay", Show: world.Replay{Base: "<svg></svg>", Frames: []world.Frame{{Title: fmt.Sprintf("of %d, %s", p.Episode, notes[0].Data), SVG: "<svg><style>.x{fill:red}</style></svg>", Lines: []world.FrameLine{{Who: "left", Text: hostile}}}}}}}
+	return []exhibit.Exhibit{{Name: "replay", Title: "replay", Show: exhibit.Replay{Base: "<svg></svg>", Frames: []exhibit.Frame{{Title: fmt.Sprintf("of %d, %s", p.Episode, notes[0].Data), SVG: "<svg><style>.x{fill:red}</style></svg>", Lines: []exhibit.FrameLine{{Who: "left", Text: hostile}}}}}}}
 }
 
 func built(t *testing.T, o Options, sources ...Source) (*Document, map[string]*Table) {
@@ -281,13 +282,13 @@ func TestCuts(t *testing.T) {
 	if len(got.Lines) != 3 || !got.Lines[0].Cut || !strings.HasPrefix(got.Cut, "402 more") || left > 0 {
 		t.Errorf("%d lines, %q, %d left", len(got.Lines), got.Cut, left)
 	}
-	doc, err := os.ReadFile("../../../docs/how-to/report.md")
+	doc, err := os.ReadFile("../../../docs/how-to/results.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, say := range []string{text.GroupDigits(maxLines) + " lines", text.GroupDigits(maxLine) + " characters", "beyond four million"} {
 		if !strings.Contains(strings.Join(strings.Fields(string(doc)), " "), say) {
-			t.Errorf("docs/how-to/report.md does not say %q", say)
+			t.Errorf("docs/how-to/results.md does not say %q", say)
 		}
 	}
 	left = maxReportWords

@@ -25,8 +25,8 @@ func headline(source Source, several bool) Section {
 	if !several {
 		s.Blocks = append(s.Blocks, facts(r))
 	}
-	b, all, acts, e := r.Head.Begun, r.Total("ask"), r.Total("act"), r.Episodes
-	for _, text := range []string{runfile.LostText(source.Journal), forkText(b.Fork), mergedText(source), grownText(b.Grown, e.Total), editedText(b.Edited), AgainText(b.Again), TagsLeftOut(source.Run), r.CountedNote()} {
+	b, all, acts, e := r.Head.Begun, r.Total(journal.Ask), r.Total(journal.Act), r.Episodes
+	for _, text := range []string{runfile.LostText(source.Journal), forkText(b.Fork), mergedText(source), grownText(b.Grown, e.Total), editedText(b.Edited), AgainText(b.Again), TagsLeftOut(source.Run), r.MeasuresNote(), r.CountedNote()} {
 		if text != "" {
 			s.Blocks = append(s.Blocks, Block{Text: text})
 		}
@@ -131,7 +131,7 @@ func AgainText(all []journal.Again) string {
 }
 
 func facts(r *results.Run) Block {
-	b, all, acts, e := r.Head.Begun, r.Total("ask"), r.Total("act"), r.Episodes
+	b, all, acts, e := r.Head.Begun, r.Total(journal.Ask), r.Total(journal.Act), r.Episodes
 	cost, each := costFact(r, all)
 	facts := []Fact{
 		{Name: "kind", Value: b.Kind, More: agentsText(r)},
@@ -154,7 +154,7 @@ func facts(r *results.Run) Block {
 func costFact(r *results.Run, all results.Account) (cost, more string) {
 	var free []string
 	for _, a := range r.Rollup(func(k results.AccountKey) results.AccountKey { return results.AccountKey{Kind: k.Kind, Model: k.Model} }) {
-		if a.Kind == "ask" && a.Cost == 0 && a.Usage.Output > 0 {
+		if a.Kind == journal.Ask && a.Cost == 0 && a.Usage.Output > 0 {
 			free = append(free, a.Model)
 		}
 	}
@@ -184,7 +184,7 @@ func agentsText(r *results.Run) string {
 	return strings.Join(parts, ", ")
 }
 
-func episodesText(e results.Counts) string {
+func episodesText(e journal.EpisodeCounts) string {
 	out := "all ended"
 	if e.Ended < e.Total {
 		out = fmt.Sprintf("ended of %s", text.GroupDigits(e.Total))

@@ -18,6 +18,7 @@ import (
 	"parley/llm"
 	"parley/stats"
 	"parley/world"
+	"parley/world/exhibit"
 )
 
 // KeyColumn returns a column that names the row.
@@ -147,10 +148,10 @@ func decimals(half float64) int {
 	}
 }
 
-// digits formats a number with four digits.
+// digits formats a number with four digits, or as a whole number if it has more before the point.
 func digits(x float64) string {
-	if x == math.Trunc(x) && math.Abs(x) < 1e7 {
-		return text.GroupDigits(int(x))
+	if whole := math.Round(x); math.Abs(x) < 1e7 && (x == whole || math.Abs(whole) >= 1000) {
+		return text.GroupDigits(int(whole))
 	}
 	return strconv.FormatFloat(x, 'g', 4, 64)
 }
@@ -288,7 +289,7 @@ func plain(v any) string {
 		}
 		return strconv.FormatFloat(v, 'g', -1, 64)
 	case string:
-		if world.Formula(v) {
+		if exhibit.Formula(v) {
 			return "'" + v
 		}
 		return v

@@ -9,6 +9,8 @@ import (
 
 	"parley/internal/run/results"
 	"parley/world"
+	"parley/world/exhibit"
+	"parley/world/part"
 )
 
 // anyRun makes specs for episodes of a run of which nothing is known.
@@ -20,7 +22,7 @@ func anyRun(own world.Spec, s results.Scored, episode int, params func(results.S
 
 // follow plays all stages of the plan of params, and adds the episodes to the exhibitor. It returns the sizes of the stages and the
 // episodes of the last.
-func follow(t *testing.T, p *Params, answer func(c world.Call) world.Reply, e world.Exhibitor) (sizes []int, last []world.Played, err error) {
+func follow(t *testing.T, p *Params, answer func(c world.Call) world.Reply, e exhibit.Exhibitor) (sizes []int, last []world.Played, err error) {
 	t.Helper()
 	d := &definition{func(int) (*Episode, error) { return talk(), nil }, anyRun}
 	plan, err := d.Plan(p, world.Spec{Kind: RubricName}, 1)
@@ -44,7 +46,7 @@ func follow(t *testing.T, p *Params, answer func(c world.Call) world.Reply, e wo
 			e.Add(last[i])
 		}
 	}
-	return sizes, last, plan.(world.FailingPlan).Err()
+	return sizes, last, plan.(part.FailingStages).Err()
 }
 
 // why are params with a question that has categories, for a hundred episodes.
@@ -102,7 +104,7 @@ func TestCategories(t *testing.T) {
 	}
 	rows := map[string][][]any{}
 	for _, x := range e.Exhibits() {
-		rows[x.Name] = x.Show.(world.Grid).Rows
+		rows[x.Name] = x.Show.(exhibit.Grid).Rows
 	}
 	if got := rows["categories"]; len(got) != 4 || fmt.Sprint(got[0][:3], got[0][4:]) != "[why Price high 100] [[0 2 4 6 8] too much]" {
 		t.Errorf("categories %v", got)

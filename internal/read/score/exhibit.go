@@ -11,13 +11,14 @@ import (
 	"parley/internal/kit/statmath"
 	"parley/stats"
 	"parley/world"
+	"parley/world/exhibit"
 )
 
 // confidence is that of all intervals.
 const confidence = 0.95
 
 // Exhibitor starts the part of a report about judges.
-func (*definition) Exhibitor() world.Exhibitor {
+func (*definition) Exhibitor() exhibit.Exhibitor {
 	return &exhibitor{by: map[string]*question{}, failed: map[string]*failures{}}
 }
 
@@ -63,8 +64,8 @@ func (r *rated) agreement(of func([]statmath.Rated, statmath.Scale, float64) sta
 type cluster struct {
 	share    world.Sample
 	count    int
-	episodes world.Episodes // examples
-	reason   string         // of the first
+	episodes exhibit.Episodes // examples
+	reason   string           // of the first
 }
 
 // failures is where a rule failed.
@@ -107,7 +108,7 @@ func (e *exhibitor) Add(p world.Played) {
 		}
 		if q.Text {
 			if q.count++; q.count <= maxTexts {
-				q.texts = append(q.texts, []any{r.Question, world.Episodes{params.Scored.Episode}, r.Seat, r.Judge, r.Text})
+				q.texts = append(q.texts, []any{r.Question, exhibit.Episodes{params.Scored.Episode}, r.Seat, r.Judge, r.Text})
 			}
 			continue
 		}
@@ -158,12 +159,10 @@ func (q *question) cluster(unit world.Unit, episode int, r Rating) {
 		if len(q.chosen) <= k {
 			q.chosen = append(q.chosen, &cluster{share: world.Sample{Bounds: world.Share()}})
 		}
-		c := q.chosen[k]
-		if int(r.Value) != k {
-			c.share.Add(unit, 0)
+		c, chosen := q.chosen[k], int(r.Value) == k
+		if c.share.Add(unit, exhibit.Indicator(chosen)); !chosen {
 			continue
 		}
-		c.share.Add(unit, 1)
 		c.count++
 		if len(c.episodes) < maxExamples && !slices.Contains(c.episodes, episode) {
 			c.episodes = append(c.episodes, episode)
@@ -196,22 +195,18 @@ func (j *judged) add(unit world.Unit, r Rating) {
 	if r.Position == 0 {
 		return
 	}
-	first := 0.0
-	if r.Position == 1 {
-		first = 1
-	}
 	j.listed++
-	j.first.Add(unit, first)
+	j.first.Add(unit, exhibit.Indicator(r.Position == 1))
 }
 
 // Exhibits returns which rules failed, how far judges agree, what their answers go with, and answers that are texts.
-func (e *exhibitor) Exhibits() []world.Exhibit {
-	agree := world.Grid{Columns: []string{"question", "judges", "rated by two or more", "alpha", "from", "to"}}
-	pairs := world.Grid{Columns: []string{"question", "judge", "other judge", "rated by both", "kappa", "from", "to"}}
+func (e *exhibitor) Exhibits() []exhibit.Exhibit {
+	agree := exhibit.Grid{Columns: []string{"question", "judges", "rated by two or more", "alpha", "from", "to"}}
+	pairs := exhibit.Grid{Columns: []string{"question", "judge", "other judge", "rated by both", "kappa", "from", "to"}}
 	var tests biasTests
-	texts := world.Grid{Columns: []string{"question", "episode", "about", "by", "answer"}}
-	found := world.Grid{Columns: []string{"question", "category", "answers", "share", "episodes such as", "reason in the first"}}
-	again := world.Grid{Columns: []string{"question", "judge", "judged twice", "alpha", "from", "to"}}
+	texts := exhibit.Grid{Columns: []string{"question", "episode", "about", "by", "answer"}}
+	found := exhibit.Grid{Columns: []string{"question", "category", "answers", "share", "episodes such as", "reason in the first"}}
+	again := exhibit.Grid{Columns: []string{"question", "judge", "judged twice", "alpha", "from", "to"}}
 	for _, n := range slices.Sorted(maps.Keys(e.by)) {
 		q := e.by[n]
 		for k, c := range q.chosen {
@@ -230,38 +225,21 @@ func (e *exhibitor) Exhibits() []world.Exhibit {
 		tests.add(n, q)
 	}
 	length, position := tests.grids()
-	failed := world.Grid{Columns: []string{"rule", "episodes", "scores", "example", "reason"}}
+	failed := exhibit.Grid{Columns: []string{"rule", "episodes", "scores", "example", "reason"}}
 	for _, n := range slices.Sorted(maps.Keys(e.failed)) {
 		f := e.failed[n]
 		failed.Rows = append(failed.Rows, []any{n, f.episodes, f.scores, strings.TrimSpace(fmt.Sprintf("episode %d %s", f.episode, f.example.Seat)), f.example.Reason})
 	}
-	return exhibits(failed, found, again, agree, pairs, length, position, texts)
-}
-
-func exhibits(failed, found, again, agree, pairs, length, position, texts world.Grid) (all []world.Exhibit) {
-	for _, e := range []world.Exhibit{
-		{Name: "failed-rules", Title: "Rules that failed", Show: failed,
-			Caption: "Where a rule failed, its score is missing: in how many episodes, how many scores, and the first reason."},
-		{Name: "categories", Title: "Categories of reasons", Show: found,
-			Caption: "How many answers of judges are in each category, and their share with a 95% interval. The episodes are those of the scored run: parley show RUN --episode N reads one."},
-		{Name: "agreement-on-second-look", Title: "Agreement with the first choice", Show: again,
-			Caption: "A sample is judged twice, with the categories in another order: Krippendorff's alpha of a judge with itself, with a 95% interval."},
-		{Name: "agreement-of-judges", Title: "Agreement of judges", Show: agree,
-			Caption: "Krippendorff's alpha with a 95% interval: 1 if judges always agree, 0 if they agree as often as chance would make them. Below 0.67 it is usual not to draw conclusions."},
-		{Name: "agreement-of-pairs", Title: "Agreement of each two judges", Show: pairs,
-			Caption: "Cohen's kappa with a 95% interval, which means what alpha does. On a scale it is the weighted one: a disagreement counts by the square of its distance."},
-		{Name: "length-bias", Title: "Do judges prefer long texts?", Show: length,
-			Caption: "Spearman's correlation between the answer and the length of what was judged. For a choice or a category, such as tone: warm, the answer is whether it was chosen; one that was never or always chosen has no row, and of two choices the first stands for both. It can have a good reason: what is better may be longer. " + corrected},
-		{Name: "position-bias", Title: "Do judges prefer the first choice?", Show: position,
-			Caption: "How often a judge chose what was first in its list. Each call has its own order, so a judge without a bias has the expected share. " + corrected},
-		{Name: "texts", Title: "Answers in words", Show: texts,
-			Caption: fmt.Sprintf("The first answers to each question, at most %d.", maxTexts)},
-	} {
-		if len(e.Show.(world.Grid).Rows) > 0 { //nolint:forcetypeassert // all are grids
-			all = append(all, e)
-		}
-	}
-	return all
+	page := exhibit.Page{}
+	page.Add("failed-rules", "Rules that failed", "Where a rule failed, its score is missing: in how many episodes, how many scores, and the first reason.", failed)
+	page.Add("categories", "Categories of reasons", "How many answers of judges are in each category, and their share with a 95% interval. The episodes are those of the scored run: parley show RUN --episode N reads one.", found)
+	page.Add("agreement-on-second-look", "Agreement with the first choice", "A sample is judged twice, with the categories in another order: Krippendorff's alpha of a judge with itself, with a 95% interval.", again)
+	page.Add("agreement-of-judges", "Agreement of judges", "Krippendorff's alpha with a 95% interval: 1 if judges always agree, 0 if they agree as often as chance would make them. Below 0.67 it is usual not to draw conclusions.", agree)
+	page.Add("agreement-of-pairs", "Agreement of each two judges", "Cohen's kappa with a 95% interval, which means what alpha does. On a scale it is the weighted one: a disagreement counts by the square of its distance.", pairs)
+	page.Add("length-bias", "Do judges prefer long texts?", "Spearman's correlation between the answer and the length of what was judged. For a choice or a category, such as tone: warm, the answer is whether it was chosen; one that was never or always chosen has no row, and of two choices the first stands for both. It can have a good reason: what is better may be longer. "+corrected, length)
+	page.Add("position-bias", "Do judges prefer the first choice?", "How often a judge chose what was first in its list. Each call has its own order, so a judge without a bias has the expected share. "+corrected, position)
+	page.Add("texts", "Answers in words", fmt.Sprintf("The first answers to each question, at most %d.", maxTexts), texts)
+	return page.All
 }
 
 // quantity returns a value and its interval as cells.
@@ -372,7 +350,7 @@ func differs(s *world.Sample, expected float64) float64 {
 }
 
 // grids returns the tables.
-func (b *biasTests) grids() (length, position world.Grid) {
+func (b *biasTests) grids() (length, position exhibit.Grid) {
 	length.Columns = []string{"question", "judge", "answers", "correlation", "from", "to", "p", "sign of bias"}
 	position.Columns = []string{"question", "judge", "answers", "first chosen", "expected", "p", "sign of bias"}
 	length.Rows, position.Rows = append(family(b.length), family(b.choice)...), family(b.position)

@@ -9,6 +9,7 @@ import (
 
 	"parley/internal/kit/statmath"
 	"parley/world"
+	"parley/world/exhibit"
 )
 
 // TestManyTests: judges without a bias show no sign of one, however many there are. Each two of them are compared.
@@ -38,7 +39,7 @@ func TestManyTests(t *testing.T) {
 	}
 	single, signs, pairs := 0, 0, 0
 	for _, x := range e.Exhibits() {
-		for _, row := range x.Show.(world.Grid).Rows {
+		for _, row := range x.Show.(exhibit.Grid).Rows {
 			switch x.Name {
 			case "length-bias":
 				if row[4].(float64) > 0 || row[5].(float64) < 0 {

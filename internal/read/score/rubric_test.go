@@ -14,6 +14,8 @@ import (
 	"parley/internal/run/results"
 	"parley/llm"
 	"parley/world"
+	"parley/world/exhibit"
+	"parley/world/rubric"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -98,7 +100,7 @@ func TestFailedRule(t *testing.T) {
 	for range 2 {
 		e.Add(world.Played{Spec: world.Spec{Params: params}, Outcome: world.Outcome{Data: json.RawMessage(raw)}})
 	}
-	rows := e.Exhibits()[0].Show.(world.Grid).Rows
+	rows := e.Exhibits()[0].Show.(exhibit.Grid).Rows
 	if len(rows) != 2 || fmt.Sprint(rows[0]) != "[bad 2 2 episode 0 a the value is +Inf, as after a division by 0: want a finite number, or nil for no score]" || fmt.Sprint(rows[1][:3]) != "[worse 2 4]" {
 		t.Errorf("rows %v", rows)
 	}
@@ -193,7 +195,7 @@ func playOf(t *testing.T, of *Episode, p *Params, answer func(c world.Call) worl
 }
 
 func asking(questions map[string]Question, judges ...string) *Params {
-	return &Params{Questions: questions, Judges: judges, Intro: intro, MaxText: 1000}
+	return &Params{Questions: questions, Judges: judges, Intro: rubric.Intro, MaxText: 1000}
 }
 
 // TestJudges: each judge gets the record and the questions, and scores are the means of their answers. What a judge does
@@ -269,7 +271,7 @@ func TestBias(t *testing.T) {
 	e.Add(world.Played{Outcome: world.Outcome{Data: json.RawMessage(`{"not":"ratings"}`)}})
 	signs := map[string]string{}
 	for _, x := range e.Exhibits() {
-		for _, row := range x.Show.(world.Grid).Rows {
+		for _, row := range x.Show.(exhibit.Grid).Rows {
 			signs[fmt.Sprint(x.Name, " ", row[0], " ", row[1])] = fmt.Sprint(row[len(row)-1])
 		}
 	}

@@ -269,9 +269,6 @@ func decode(raw json.RawMessage) (v any) {
 	return v
 }
 
-// ruleNumber returns a number in JSON, or 1 for true and 0 for false.
-func ruleNumber(raw json.RawMessage) (float64, bool) { return number(decode(raw)) }
-
 // number returns a value as a number.
 func number(v any) (float64, bool) {
 	switch n := v.(type) {

@@ -28,6 +28,7 @@ import (
 	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/world"
+	"parley/world/exhibit"
 )
 
 // ext is the ending of run files.
@@ -169,19 +170,10 @@ func Judges(ctx context.Context, file, id string, episodes []int) (Judged, error
 
 // judgedIn returns the scores by single judges in an outcome.
 func judgedIn(scorer string, spec world.Spec, o world.Outcome) (all []JudgeScore) {
-	var data struct {
-		Ratings []struct {
-			Question, Seat, Judge string
-			Value                 float64
-			Again                 bool
-		}
-	}
-	raw, _ := o.Data.(json.RawMessage)
-	_ = json.Unmarshal(raw, &data) // what cannot be read is not compared
 	known := questions(spec.Params)
-	for _, r := range data.Ratings {
+	for _, r := range dataOf(o).Ratings { // what cannot be read is not compared
 		q, ok := known[r.Question]
-		if !ok || q.Text || q.By == "seat" || r.Again {
+		if !ok || q.Text || q.by() == bySeat || r.Again {
 			continue
 		}
 		add := func(name string, value float64) {
@@ -191,11 +183,7 @@ func judgedIn(scorer string, spec world.Spec, o world.Outcome) (all []JudgeScore
 			add(r.Question, r.Value)
 		}
 		for k, c := range q.Choices {
-			value := 0.0
-			if int(r.Value) == k {
-				value = 1
-			}
-			add(choiceName(r.Question, c), value)
+			add(choiceName(r.Question, c), exhibit.Indicator(int(r.Value) == k))
 		}
 	}
 	return all
@@ -288,24 +276,17 @@ func outcomes(ctx context.Context, file, id string, episodes []int, f func(b *jo
 	return nil
 }
 
-// scorerQuestion is a question of a scorer that is a plan file.
-type scorerQuestion struct {
-	By      string   `json:"by"`
-	Text    bool     `json:"text"`
-	Choices []string `json:"choices"`
-}
-
 // questions returns the questions in params, by name. Other scorers have none.
-func questions(params json.RawMessage) map[string]scorerQuestion {
+func questions(params json.RawMessage) map[string]Question {
 	var p struct {
-		Questions map[string]scorerQuestion `json:"questions"`
+		Questions map[string]Question `json:"questions"`
 	}
 	_ = json.Unmarshal(params, &p) // other params have none
 	return p.Questions
 }
 
 // planQuestions returns the questions of a plan.
-func planQuestions(b *journal.Begun) map[string]scorerQuestion {
+func planQuestions(b *journal.Begun) map[string]Question {
 	var plan struct {
 		Params json.RawMessage `json:"params"`
 	}
@@ -325,16 +306,11 @@ func textQuestions(b *journal.Begun) (all []string) {
 
 // textsIn returns the texts in an outcome.
 func textsIn(scorer string, spec world.Spec, agents []world.Agent, questions []string, o world.Outcome) (all []Text) {
-	var data struct {
-		Ratings []struct{ Question, Seat, Judge, Text string }
-	}
-	raw, _ := o.Data.(json.RawMessage)
-	_ = json.Unmarshal(raw, &data) // what cannot be read is not shown
-	for _, r := range data.Ratings {
+	for _, r := range dataOf(o).Ratings { // what cannot be read is not shown
 		if r.Text == "" || !slices.Contains(questions, r.Question) {
 			continue
 		}
-		t := Text{Scorer: scorer, Question: r.Question, Seat: r.Seat, Agent: spec.Lineup[r.Judge], Text: world.Shorten(r.Text, maxText)}
+		t := Text{Scorer: scorer, Question: r.Question, Seat: r.Seat, Agent: spec.Lineup[r.Judge], Text: exhibit.Shorten(r.Text, maxText)}
 		if i := slices.IndexFunc(agents, func(a world.Agent) bool { return a.Name == t.Agent }); i >= 0 {
 			t.Model = agents[i].Model
 		}

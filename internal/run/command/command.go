@@ -18,6 +18,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"parley/world"
+	"parley/world/part"
 	"parley/world/program"
 )
 
@@ -85,7 +86,7 @@ func ownFlags(command *kong.Node) error {
 
 // Of returns the commands of a kind and checks them. taken maps each name in use to its owner.
 func Of(k world.Kind, taken map[string]string) ([]program.Command, error) {
-	commander, ok := world.As[world.Commander](k)
+	commander, ok := world.As[part.Commander](k)
 	if !ok {
 		return nil, nil
 	}
@@ -133,7 +134,7 @@ func checkEmbedded(t reflect.Type, within []reflect.Type) error {
 func Own() map[string]string {
 	taken := map[string]string{}
 	for _, name := range []string{
-		"help", "run", "ctl", "sit", "check", "fork", "score", "view", "show", "report", "compare", "export", "init", "worlds", "ask", "models",
+		"help", "run", "trainer", "trajectories", "ctl", "sit", "check", "fork", "score", "view", "show", "report", "compare", "export", "init", "worlds", "ask", "models",
 		"sim", "gateway", "worker", "hub", "cluster",
 	} {
 		taken[name] = "parley itself"

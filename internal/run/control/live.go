@@ -113,9 +113,7 @@ func ShowLive(run string, state func(now time.Time) LiveState) (end func()) {
 			s := state(now)
 			past.add(&s)
 			s.History = past
-			if writeLive(path, s) != nil {
-				return // the folder cannot be written
-			}
+			_ = writeLive(path, s) // the next may succeed: a full disk has room again, and a reader has closed the file
 			select {
 			case now = <-tick.C:
 			case <-over:

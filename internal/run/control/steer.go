@@ -66,7 +66,7 @@ func (s *Steering) State() SteerState { return *s.shown.Load() }
 
 // NewSteering returns the steering of a run that will be played. kinds are those that its plan can be of.
 func NewSteering(calls Calls, plan *planfile.Plan, kinds []world.Kind) *Steering {
-	s := &Steering{calls: calls, kinds: kinds, plan: plan, begun: make(chan struct{}), state: SteerState{Budget: plan.Budget, Concurrency: plan.Concurrency}}
+	s := &Steering{calls: calls, kinds: kinds, plan: plan, begun: make(chan struct{}), state: SteerState{Budget: plan.Budget, Concurrency: plan.Limits.Concurrency}}
 	first := s.state
 	s.shown.Store(&first)
 	return s
@@ -269,11 +269,11 @@ func (s *Steering) set(now *journal.Steered, sets []string) error {
 	switch {
 	case err != nil:
 		return err
-	case s.Elsewhere && plan.Concurrency != s.plan.Concurrency:
+	case s.Elsewhere && plan.Limits.Concurrency != s.plan.Limits.Concurrency:
 		return errors.New("concurrency is a setting of each worker: stop workers, or start more")
 	case s.Elsewhere && s.plan.Budget == 0 && plan.Budget != 0:
 		return errors.New("workers play the run without a budget: stop it, and resume it with --budget")
-	case plan.Concurrency != s.plan.Concurrency && plan.Concurrency == 0:
+	case plan.Limits.Concurrency != s.plan.Limits.Concurrency && plan.Limits.Concurrency == 0:
 		return errors.New("concurrency is at least 1")
 	}
 	now.Detail = planChanges(s.plan, plan)
@@ -288,11 +288,11 @@ func (s *Steering) set(now *journal.Steered, sets []string) error {
 	if plan.Budget != s.plan.Budget {
 		s.calls.Budget().SetLimit(plan.Budget)
 	}
-	if plan.Concurrency != s.plan.Concurrency {
-		s.calls.SetConcurrency(plan.Concurrency)
-		s.engine.SetCalls(plan.Concurrency)
+	if plan.Limits.Concurrency != s.plan.Limits.Concurrency {
+		s.calls.SetConcurrency(plan.Limits.Concurrency)
+		s.engine.SetCalls(plan.Limits.Concurrency)
 	}
-	s.plan, s.state.Budget, s.state.Concurrency = plan, plan.Budget, plan.Concurrency
+	s.plan, s.state.Budget, s.state.Concurrency = plan, plan.Budget, plan.Limits.Concurrency
 	return nil
 }
 
@@ -321,12 +321,12 @@ func planChanges(was, is *planfile.Plan) string {
 		}
 		all = append(all, fmt.Sprintf("budget %s → %v", from, is.Budget))
 	}
-	if was.Concurrency != is.Concurrency {
+	if was.Limits.Concurrency != is.Limits.Concurrency {
 		from := "automatic"
-		if was.Concurrency > 0 {
-			from = fmt.Sprint(was.Concurrency)
+		if was.Limits.Concurrency > 0 {
+			from = fmt.Sprint(was.Limits.Concurrency)
 		}
-		all = append(all, fmt.Sprintf("concurrency %s → %d", from, is.Concurrency))
+		all = append(all, fmt.Sprintf("concurrency %s → %d", from, is.Limits.Concurrency))
 	}
 	return strings.Join(all, ", ")
 }

@@ -14,6 +14,7 @@ import (
 	"parley/internal/run/planner"
 	"parley/journal"
 	"parley/world"
+	"parley/world/part"
 )
 
 // agenda is what the plan asks for, stage by stage, and the outcomes. Episodes are numbered by
@@ -21,7 +22,7 @@ import (
 // of the previous one have ended. The scheduler's lock guards it.
 type agenda struct {
 	kind world.Kind
-	plan world.Plan
+	plan world.Stages
 	head *journal.Head // what earlier processes recorded
 	past pastOutcomes
 
@@ -43,9 +44,9 @@ type agenda struct {
 	short    map[int]journal.Digest // by episode: the short plays of the stage
 }
 
-func newAgenda(kind world.Kind, plan world.Plan, lot *Lot, head *journal.Head, read readFunc) *agenda {
+func newAgenda(kind world.Kind, plan world.Stages, lot *Lot, head *journal.Head, read readFunc) *agenda {
 	a := &agenda{kind: kind, plan: plan, lot: lot, head: head, past: pastOutcomes{read: read}, draws: planner.NewDraws(kind), outcomes: newDigest(maxWaiting), plays: map[journal.Digest]int{}, short: map[int]journal.Digest{}}
-	if p, ok := plan.(world.FixedPlan); ok {
+	if p, ok := plan.(part.FixedStages); ok {
 		a.fixed = p.Fixed()
 	}
 	for _, s := range head.Steered {
@@ -149,7 +150,7 @@ func (a *agenda) advance() (st *journal.Staged, recorded bool, err error) {
 	a.next, a.ended, a.played = 0, 0, nil
 	switch n := a.stage.Len(); {
 	case n == 0:
-		if p, ok := a.plan.(world.FailingPlan); ok {
+		if p, ok := a.plan.(part.FailingStages); ok {
 			err = p.Err()
 		}
 		return nil, false, err
@@ -170,7 +171,7 @@ func (a *agenda) catchUp() error {
 	for len(a.changes) > 0 && a.changes[0].Stage <= a.stages {
 		change := a.changes[0]
 		a.changes = a.changes[1:]
-		plan, ok := a.plan.(world.ChangingPlan)
+		plan, ok := a.plan.(part.ChangingStages)
 		if !ok {
 			return fmt.Errorf("%w: a change of the plan before stage %d is recorded, and the plan cannot be changed", ErrDiverged, change.Stage)
 		}
@@ -183,7 +184,7 @@ func (a *agenda) catchUp() error {
 
 // change gives the plan a new change, and returns the number of the stage that it comes before.
 func (a *agenda) change(raw json.RawMessage) (stage int, err error) {
-	plan, ok := a.plan.(world.ChangingPlan)
+	plan, ok := a.plan.(part.ChangingStages)
 	if !ok {
 		return 0, errors.New("this plan cannot be changed while it is played")
 	}

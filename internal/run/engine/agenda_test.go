@@ -108,7 +108,7 @@ func TestFixedPlanKeepsNoOutcomes(t *testing.T) {
 	t.Parallel()
 	list := world.Repeat(world.Spec{Params: []byte("{}")}, 5)
 	for name, c := range map[string]struct {
-		plan world.Plan
+		plan world.Stages
 		want int
 	}{"list": {list, 1}, "stages": {&stages{5}, 5}} {
 		a := newAgenda(world.Define(crowd()), c.plan, nil, &journal.Head{}, nil)

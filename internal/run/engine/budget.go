@@ -104,7 +104,9 @@ func (b budgets) afford(s *strand) (n int, err error) {
 	}
 	asks, rest := 0, s.left
 	for _, c := range s.pending {
-		if req := c.billed(); req != nil {
+		if c.inner != nil { // its calls share what is left, and are refused when it is used up
+			asks++
+		} else if req := c.billed(); req != nil {
 			if c.maxCost, err = b.prices.Worst(req); err != nil {
 				return 0, fmt.Errorf("a budget for each episode: %w", err)
 			}
@@ -117,7 +119,7 @@ func (b budgets) afford(s *strand) (n int, err error) {
 		n++
 	}
 	for _, c := range s.pending[:n] {
-		if c.billed() != nil {
+		if c.inner != nil || c.billed() != nil {
 			c.maxCost += rest / llm.Money(asks)
 		}
 	}
@@ -147,6 +149,10 @@ func (b budgets) refused(s *strand) bool {
 
 // charge charges a bill to the strand that made the call.
 func (b budgets) charge(s *strand, c *call, x bill) {
+	if b.each > 0 && c.inner != nil {
+		s.left = s.left.Minus(b.innerCost(c.inner))
+		return
+	}
 	if req := c.billed(); b.each > 0 && req != nil {
 		s.left = s.left.Minus(max(x.cost, b.prices.List(req, llm.Usage{Input: x.input, Output: x.output})))
 	}

@@ -41,7 +41,7 @@ func tries(req *llm.Request, n uint64) (cost llm.Money, err error) {
 func frugal(m *models, j journal.Journal, budget llm.Money, sizes ...int) Config {
 	m.price = tries
 	c := config(m, j, sizes...)
-	c.EpisodeBudget = budget
+	c.Settings.EpisodeBudget = budget
 	c.Prices = list{}
 	return c
 }
@@ -85,7 +85,7 @@ func TestEpisodeBudget(t *testing.T) {
 				t.Errorf("budget %d: episode %d cost %v", budget, n, c)
 			}
 		}
-		if all := budget == 1; all && want.Asked > 0 || all && want.Failed != 30 || budget == 5000 && want.Failed > 0 || budget == middle && (want.Failed == 0 || want.Failed == 30) {
+		if all := budget == 1; all && want.Made.Calls > 0 || all && want.Failed != 30 || budget == 5000 && want.Failed > 0 || budget == middle && (want.Failed == 0 || want.Failed == 30) {
 			t.Errorf("budget %d: %+v", budget, want)
 		}
 		for _, p := range []pace{{width: 3}, {width: 64}, {width: 1000, wave: true}} {
@@ -95,7 +95,7 @@ func TestEpisodeBudget(t *testing.T) {
 					j := &journal.Memory{}
 					m := &models{width: p.width, pause: time.Second}
 					c := frugal(m, j, budget*unit, 20, 10)
-					if c.Wave = p.wave; p.wave {
+					if c.Settings.Pace = paceOf(p.wave); p.wave {
 						c.Batches = m
 					}
 					got, err := Run(t.Context(), c)

@@ -31,11 +31,13 @@ type call struct {
 	req     *llm.Request
 	act     *world.Act
 	bot     world.Bot
-	person  *world.Agent // who is asked; nil: not a person
 	late    *llm.Request // what is asked of the fallback of a person
 	ask     *world.Call  // the call as the world made it; nil for models and acts
 	maxCost llm.Money    // 0: no limit
-	earlier              // what attempts before the run was paused have cost, and what they have of the answer
+	// answerer is the person or the program that is asked. Nil: it is neither.
+	answerer *world.Agent
+	inner    *inner // what the calls of a program add up to; nil: no program is asked
+	earlier         // what attempts before the run was paused have cost, and what they have of the answer
 }
 
 // modelCall is a call of a model, with its request beside it: they live equally long.
@@ -51,7 +53,7 @@ func (r *run) complete(ep *episode, at journal.Turn, calls []world.Call) ([]*cal
 	for i := range calls {
 		c := &calls[i]
 		name, ok := ep.spec.Lineup[c.Seat]
-		a := r.agents[name]
+		a, _ := r.agentOf(ep, name)
 		if !ok && (c.Act == nil || c.Seat != "") {
 			return nil, fmt.Errorf("episode %d: the world asks seat %q, which has no agent", ep.number, c.Seat)
 		}
@@ -61,16 +63,16 @@ func (r *run) complete(ep *episode, at journal.Turn, calls []world.Call) ([]*cal
 			made = &call{}
 		case a.Bot != "":
 			made = &call{ask: c}
-			if made.bot, ok = r.Kind.Bots()[a.Bot]; !ok {
-				return nil, fmt.Errorf("agent %s: %s has no bot %q", a.Name, r.Kind.Name, a.Bot)
+			if made.bot, ok = ep.kind.Bots()[a.Bot]; !ok {
+				return nil, fmt.Errorf("agent %s: %s has no bot %q", a.Name, ep.kind.Name, a.Bot)
 			}
 		default:
 			m := &modelCall{request: a.Request(c.Ask)}
 			m.request.Sample, m.request.Order, m.request.Session = 0, int64(ep.number), ep.session
 			m.req = &m.request
 			made = &m.call
-			if a.Human() {
-				r.toPerson(made, a, c)
+			if a.Human() || a.Program != nil {
+				r.toAnswerer(made, a, c)
 			}
 		}
 		out[i] = made
@@ -120,6 +122,10 @@ func (c *call) digested(b []byte) ([]byte, error) {
 	b = append(strconv.AppendQuote(b, c.seat), ' ')
 	b = append(strconv.AppendQuote(b, c.label), ' ')
 	switch {
+	case c.req != nil && c.answerer != nil && c.answerer.Program != nil: // its command may be corrected, and it is the same agent
+		req := *c.req
+		req.Model = c.agent
+		return req.AppendDigested(b)
 	case c.req != nil:
 		return c.req.AppendDigested(b)
 	case c.act != nil:
@@ -131,17 +137,26 @@ func (c *call) digested(b []byte) ([]byte, error) {
 	}
 }
 
-// sent returns the request with its cost limit and the beginning of its answer, which are not recorded.
-func (c *call) sent() *llm.Request {
-	if c.maxCost == 0 && c.begun == nil {
+// sent returns the request with its cost limit, the beginning of its answer and the version of its model, which are not recorded.
+func (r *run) sent(c *call) *llm.Request {
+	model := r.versionOf(c.req.Model, c)
+	if c.maxCost == 0 && c.begun == nil && model == c.req.Model {
 		return c.req
 	}
 	req := *c.req
-	req.MaxCost, req.Begun = c.maxCost, c.begun
+	req.Model, req.MaxCost, req.Begun = model, c.maxCost, c.begun
 	if c.maxCost > 0 { // what attempts before the run was paused have cost, and what they have of the answer count; 0 would mean that there is no limit
 		req.MaxCost = max(1, c.maxCost.Minus(c.paid))
 	}
 	return &req
+}
+
+// versionOf returns the version of a model that answers a call.
+func (r *run) versionOf(model string, c *call) string {
+	if r.Version == nil || model == "" {
+		return model
+	}
+	return r.Version(model, c.strand.episode.spec)
 }
 
 // bot asks a bot, and records its answer for readers.
@@ -168,7 +183,7 @@ func brokenError(format string, args ...any) *llm.Error {
 // run does.
 func (r *run) requests(q *providerQueue, yield func(*llm.Request) bool) {
 	for c := r.sched.pull(q); c != nil; c = r.sched.pull(q) {
-		if !yield(c.sent()) {
+		if !yield(r.sent(c)) {
 			r.sched.untaken()
 			return
 		}
@@ -180,7 +195,7 @@ func (r *run) waves(ctx context.Context) {
 	for calls := r.sched.pullWave(); len(calls) > 0; calls = r.sched.pullWave() {
 		reqs := make([]*llm.Request, len(calls))
 		for i, c := range calls {
-			reqs[i] = c.sent()
+			reqs[i] = r.sent(c)
 		}
 		r.Batches.Wave(ctx, reqs, func(i int, res llm.Result) {
 			c := calls[i]
@@ -318,6 +333,14 @@ type refusal interface {
 // stopsRun reports whether an error is about the run and not only about the call, and how the run then
 // ends.
 func stopsRun(ctx context.Context, c *call, err error) (_ ending, ok bool) {
+	if err != nil && ctx.Err() != nil {
+		return stoppedBy(ctx), true
+	}
+	return endOf(c, err)
+}
+
+// endOf returns the end of the run that a failure of a call means, if it is about the run.
+func endOf(c *call, err error) (_ ending, ok bool) {
 	e := llm.AsError(err)
 	if e == nil {
 		return ending{}, false
@@ -326,13 +349,11 @@ func stopsRun(ctx context.Context, c *call, err error) (_ ending, ok bool) {
 		return ending{state: journal.Stopped, reason: journal.Reason{Kind: by, Detail: detail}}, true
 	}
 	switch {
-	case ctx.Err() != nil:
-		return stoppedBy(ctx), true
 	case errors.Is(e, llm.ErrMaxCost): // the episode's own
 		return ending{}, false
 	case e.Kind == llm.KindBudget:
 		if r, ok := errors.AsType[refusal](e.Err); ok {
-			return stopped(journal.ByBudget, r.Text("max_tokens", "agents."+c.agent+".max_tokens"))
+			return stopped(journal.ByBudget, r.Text("max_tokens", "agents."+c.agent+".max_tokens, in a new run file,"))
 		}
 		return stopped(journal.ByBudget, e.Message)
 	case e.Kind == llm.KindCanceled:
@@ -345,6 +366,8 @@ func stopsRun(ctx context.Context, c *call, err error) (_ ending, ok bool) {
 		// There is no such model or address: every call to it would fail, and the calls of other
 		// agents would be wasted.
 		return stopped(journal.ByCall, e.Error())
+	case e.Kind == llm.KindBadRequest && e.Status == 0 && c.answerer != nil && c.answerer.Program != nil:
+		return stopped(journal.ByCall, e.Message) // it cannot be started, so no other question to it could be answered
 	case e.Kind == llm.KindBadRequest && e.Status == 0:
 		end := failedWith(e)
 		end.err = err
@@ -361,28 +384,34 @@ func (r *run) replied(c *call, resp *llm.Response, err *llm.Error) *journal.Repl
 	}
 }
 
-// People asks people.
-type People interface {
-	// Ask puts a question to a person and waits for the answer. It fails with llm.KindTimeout at
-	// the deadline, and with llm.KindCanceled after Drain.
+// Answerer asks people, or programs.
+type Answerer interface {
+	// Ask puts a question and waits for the answer. It fails with llm.KindTimeout at the deadline of a person, and with
+	// llm.KindCanceled after Drain.
 	Ask(ctx context.Context, q Question) (*llm.Response, error)
 	// Drain withdraws all open questions. They are asked again when the run is resumed.
 	Drain()
 }
 
-// Question is a question to a person.
+// Question is a question to a person or a program.
 type Question struct {
 	Turn               journal.Turn
 	Index              int // of the call in its turn
 	Seat, Agent, Label string
 	Request            *llm.Request
 	Offer              *world.Offer
-	Deadline           time.Duration // 0: none
+	Deadline           time.Duration  // 0: none
+	Program            *world.Program // nil: a person is asked
+	Model              string         // answers what the program asks
+	Work               *world.Work    // for a program
 }
 
-// toPerson makes c a question to the person a.
-func (r *run) toPerson(c *call, a world.Agent, ask *world.Call) {
-	c.person, c.ask = &a, ask
+// toAnswerer makes c a question to the person or program a.
+func (r *run) toAnswerer(c *call, a world.Agent, ask *world.Call) {
+	c.answerer, c.ask = &a, ask
+	if a.Program != nil {
+		c.inner = &inner{price: llm.Request{Model: a.Model, Tier: a.Tier, Fallbacks: a.Fallbacks}}
+	}
 	if f, ok := r.agents[a.Fallback]; ok && f.Model != "" && !f.Human() {
 		late := f.Request(ask.Ask)
 		late.Order, late.Session = c.req.Order, c.req.Session
@@ -391,22 +420,29 @@ func (r *run) toPerson(c *call, a world.Agent, ask *world.Call) {
 }
 
 // billed returns the request that a call may have to pay for. A person costs nothing, and the
-// fallback of a person may. It returns nil if nothing can be paid for.
+// fallback of a person may. What a program asks its model is paid for by calls of its own. It returns nil if nothing can be paid for.
 func (c *call) billed() *llm.Request {
-	if c.late != nil || c.person != nil {
+	if c.late != nil || c.answerer != nil {
 		return c.late
 	}
 	return c.req
 }
 
-// question asks a person. If the person does not answer in time, the fallback does.
+// question asks a person or a program. If a person does not answer in time, the fallback does.
 func (r *run) question(ctx context.Context, c *call) {
-	if r.People == nil {
-		r.onReply(ctx, c, nil, &llm.Error{Kind: llm.KindBadRequest, Message: "agent " + c.agent + " is a person, and this run cannot ask people: play it into a run file"})
+	q := Question{
+		Turn: c.at, Index: c.index, Seat: c.seat, Agent: c.agent, Label: c.label, Request: c.req, Offer: c.ask.Offer, Deadline: c.answerer.Deadline,
+		Program: c.answerer.Program, Work: c.ask.Work,
+	}
+	to, why := r.People, "is a person, and this run cannot ask people: play it into a run file"
+	if q.Program != nil {
+		to, why, q.Model = r.Programs, "is a program, and this run cannot start programs", c.answerer.Model
+	}
+	if to == nil {
+		r.onReply(ctx, c, nil, &llm.Error{Kind: llm.KindBadRequest, Message: "agent " + c.agent + " " + why})
 		return
 	}
-	q := Question{Turn: c.at, Index: c.index, Seat: c.seat, Agent: c.agent, Label: c.label, Request: c.req, Offer: c.ask.Offer, Deadline: c.person.Deadline}
-	resp, err := r.People.Ask(ctx, q)
+	resp, err := r.answer(ctx, to, q, c)
 	if c.late != nil && llm.KindOf(err) == llm.KindTimeout {
 		r.sched.fallBack(c)
 		return
@@ -414,13 +450,21 @@ func (r *run) question(ctx context.Context, c *call) {
 	r.onReply(ctx, c, resp, err)
 }
 
+// answer asks a person or a program. The calls of a program are recorded until it has answered.
+func (r *run) answer(ctx context.Context, to Answerer, q Question, c *call) (*llm.Response, error) {
+	if c.inner != nil {
+		defer r.within.end(r.within.begin(c))
+	}
+	return to.Ask(ctx, q)
+}
+
 // fallBack asks a model what a person has not answered.
 func (s *scheduler) fallBack(c *call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.done(c)
-	s.asked--
-	c.req, c.person = c.late, nil
+	s.made.Calls--
+	c.req, c.answerer = c.late, nil
 	s.enqueue(c)
 	s.wake.Broadcast()
 }

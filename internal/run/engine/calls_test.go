@@ -96,7 +96,7 @@ func TestPerson(t *testing.T) {
 					c := seated(p, j, fallback, 4, 2)
 					if budget > 0 {
 						c.Models.(*models).price = tries
-						c.EpisodeBudget, c.Prices = budget, unpriced{}
+						c.Settings.EpisodeBudget, c.Prices = budget, unpriced{}
 					}
 					return c
 				}
@@ -185,7 +185,7 @@ func TestPersonWaits(t *testing.T) {
 		}
 		drain, stop := context.WithCancelCause(t.Context())
 		c := seated(p, j, "", 30)
-		c.Calls, c.Drain = 1, drain
+		c.Settings.Limits.Concurrency, c.Drain = 1, drain
 		ended := 0
 		c.Watch = func(e Event) {
 			if e.Ended != nil {
@@ -195,7 +195,7 @@ func TestPersonWaits(t *testing.T) {
 			}
 		}
 		res, err := Run(t.Context(), c)
-		if err != nil || res.State != journal.Stopped || res.Ended != 29 || res.FailedCalls != 0 {
+		if err != nil || res.State != journal.Stopped || res.Ended != 29 || res.Made.FailedCalls != 0 {
 			t.Errorf("%+v, %v", res, err)
 		}
 		p = newPeople()
@@ -287,7 +287,7 @@ func TestFewAreOpenOutside(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			o := newOutside()
 			c := abroad(&models{width: tt.width, pause: 10 * time.Second}, o, &journal.Memory{}, 600)
-			c.Calls = tt.calls
+			c.Settings.Limits.Concurrency = tt.calls
 			if res, err := Run(t.Context(), c); err != nil || res.State != journal.Complete || o.peak > tt.limit || o.peak < tt.width {
 				t.Errorf("%d calls at once: %d were open; %+v, %v", tt.calls, o.peak, res, err)
 			}
@@ -303,7 +303,7 @@ func TestRoomOutside(t *testing.T) {
 			o := newOutside()
 			c := abroad(&models{width: 600, pause: time.Minute}, o, &journal.Memory{}, 600)
 			began := time.Now()
-			c.Calls, c.Capacity = tt.calls, func() int {
+			c.Settings.Limits.Concurrency, c.Capacity = tt.calls, func() int {
 				if time.Since(began) > time.Minute {
 					return tt.grown
 				}
@@ -335,11 +335,11 @@ func TestDrainLeavesWhatWaits(t *testing.T) {
 			closing := 0
 			c.Watch = func(e Event) { closing += e.Closing }
 			res, err := Run(t.Context(), c)
-			if err != nil || res.State != journal.Stopped || res.Reason != (journal.Reason{Kind: journal.ByUser, Detail: "enough"}) || res.Ended != room || closing != room || res.Asked != 3*room || res.Acted != 2*room {
+			if err != nil || res.State != journal.Stopped || res.Reason != (journal.Reason{Kind: journal.ByUser, Detail: "enough"}) || res.Ended != room || closing != room || res.Made.Calls != 3*room || res.Made.Acts != 2*room {
 				t.Fatalf("room for %d, %d reported as playing to their end: %+v, %v", room, closing, res, err)
 			}
 			res, err = Run(t.Context(), abroad(&models{width: 8}, newOutside(), j, 10))
-			if err != nil || res.State != journal.Complete || res.Ended != 10 || res.Asked != 3*(10-room) || res.Acted != 2*(10-room) {
+			if err != nil || res.State != journal.Complete || res.Ended != 10 || res.Made.Calls != 3*(10-room) || res.Made.Acts != 2*(10-room) {
 				t.Errorf("resumed: %+v, %v", res, err)
 			}
 		})
@@ -353,7 +353,7 @@ func TestFailedActsCount(t *testing.T) {
 		o := newOutside()
 		o.fail = &llm.Error{Kind: llm.KindServer, Status: 500, Message: "oh"}
 		m := &models{width: 4, fail: func(*llm.Request) error { return &llm.Error{Kind: llm.KindServer, Status: 500} }}
-		if res, err := Run(t.Context(), abroad(m, o, &journal.Memory{}, 6)); err != nil || res.FailedCalls != 6*3 || res.FailedActs != 6*2 {
+		if res, err := Run(t.Context(), abroad(m, o, &journal.Memory{}, 6)); err != nil || res.Made.FailedCalls != 6*3 || res.Made.FailedActs != 6*2 {
 			t.Errorf("%+v, %v", res, err)
 		}
 	})
@@ -456,5 +456,40 @@ func TestActsOfWorlds(t *testing.T) {
 	}
 	if len(runs) != 4*episodes || runs["r1.2.0.1.0"] == 0 {
 		t.Errorf("the keys are %v: want one for each of %d acts", runs, 4*episodes)
+	}
+}
+
+// TestVersion: a call is sent to the version of its model that the run wants, and recorded and digested as it was asked.
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	j, m := &journal.Memory{}, &models{width: 4}
+	m.fail = func(req *llm.Request) error {
+		if req.Model == "lab/a" {
+			t.Errorf("%s was asked", req.Model)
+		}
+		return nil
+	}
+	c := config(m, j, 3)
+	c.Version = func(model string, of world.Spec) string {
+		if model == "lab/a" {
+			return fmt.Sprintf("lab/a@v%d", of.Deal)
+		}
+		return model
+	}
+	if res, err := Run(t.Context(), c); err != nil || res.State != journal.Complete {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	asked := 0
+	err := j.Read(t.Context(), journal.Whole(), func(e journal.Entry) error {
+		if r, ok := e.(*journal.Replied); ok && r.Agent == "alice" && r.Request != nil {
+			asked++
+			if r.Request.Model != "lab/a" {
+				t.Errorf("a call was recorded as of %s", r.Request.Model)
+			}
+		}
+		return nil
+	})
+	if err != nil || asked == 0 {
+		t.Error(asked, err)
 	}
 }

@@ -3,7 +3,7 @@
 //
 // A run is a pure fold over its journal, and a new run is the resume of an empty journal. Episodes
 // that ended are not played again. An episode that did not end is played from its start with the
-// recorded replies, which costs no call. Worlds whose kind implements world.Restarter begin again instead: what
+// recorded replies, which costs no call. Worlds whose kind implements part.Restarter begin again instead: what
 // they use outside has lost its state.
 //
 // It promises the same outcomes at any concurrency, pace, and moment of being killed; that no
@@ -27,6 +27,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/ask/settings"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -59,16 +60,19 @@ type Prices interface {
 
 // Config describes a run.
 type Config struct {
-	Journal journal.Journal
+	// Settings has the pace, the limits of calls and episodes at once, and the budget of an episode. The rest of it is for others. While as many
+	// acts are in flight as calls may be, and at least 16, no episode begins; without a limit, what Capacity allows or 256.
+	Settings settings.Settings
+	Journal  journal.Journal
 	// Begun is written first, if the journal is empty.
 	Begun journal.Begun
 	Kind  world.Kind
-	Plan  world.Plan
+	Plan  world.Stages
 	// Models makes asks. Required unless every agent is a bot or a person.
 	Models Models
-	// People asks the agents that are people. Their questions count against no limit. Required if
-	// there are such agents.
-	People People
+	// People asks the agents that are people, and Programs those that are programs. Their questions count against no
+	// limit of models. Required if there are such agents.
+	People, Programs Answerer
 	// Actor carries out acts. Default: none, and an act fails.
 	Actor world.Actor
 	// BeforeAct, if set, is called before each act and each question to a person, which wait for it, from several goroutines.
@@ -81,34 +85,28 @@ type Config struct {
 	Unsaved func(n int)
 	// NeedEpisodes, if set, is called when more episodes could be played than Plan asks for. It must not block.
 	NeedEpisodes func()
-	// Wave plays in waves: calls are made only when every live strand waits for one, all of them
-	// together. Default: false, an episode continues as soon as its own turn is answered.
-	Wave bool
 	// Batches asks the waves. Default: none, and Models makes each call.
 	Batches Batches
 	// Ledger, if set, is given a function that writes to the journal before play begins. The entry
 	// is durable when keep returns, after everything that was written before it.
 	Ledger func(keep func(e journal.Entry) error)
+	// Within, if set, is given what records the calls of programs, before play begins.
+	Within func(*Within)
 	// Steer, if set, is given what changes the run while it is played, before play begins.
 	Steer func(*Steering)
 	// Released, if set, makes the requests of an attempt at an episode carry its name as their
 	// Session. It is called when no more requests of that attempt will come, in this process or a
 	// later one; whole reports whether the episode ended. It must not block.
 	Released func(session string, whole bool)
-	// EpisodeBudget is the most that an attempt at an episode may cost at the list price. An
-	// episode that might cost more ends as failed, always at the same call. Default: no limit.
-	EpisodeBudget llm.Money
-	Prices        Prices
-	// Live is the maximum number of episodes that have begun and not ended. Default: 20,000.
-	Live int
+	// Version, if set, returns the model to ask for a call of an episode to a model. Only the answer says which it was. It must not block.
+	Version func(model string, of world.Spec) string
+	// Prices are needed for a budget of each episode, which is at the list price: an episode that might exceed it always ends at the same call.
+	Prices Prices
 	// Capacity, if set, returns how many live episodes the Actor has room for at the moment; 0: any
 	// number. It must not block.
 	Capacity func() int
-	// Calls is the maximum number of asks in flight. While as many acts are in flight, and at least
-	// 16, no episode begins. Default: what the providers can handle, and what Capacity allows or 256 acts.
-	Calls int
 	// Unreachable, if set, reports whether a provider cannot be reached at the moment. Calls that wait for
-	// it do not count against Calls for other providers. It must not block. Wakes is given a
+	// it do not count against the limit for other providers. It must not block. Wakes is given a
 	// function to call whenever Unreachable changes.
 	Unreachable func(provider string) bool
 	Wakes       func(changed func())
@@ -148,12 +146,14 @@ type Result struct {
 	Episodes, Ended, Failed int
 	// Digest is of all outcomes in episode order.
 	Digest string
-	// Asked is how many questions this process put to models and people, and Acted how many acts it made. Replayed is
-	// how many replies it read back instead, to any call. Copied is how many of these, of models and people, it recorded again for another
-	// attempt at an episode that had failed.
-	Asked, Acted, Replayed, Copied int
-	// FailedCalls and FailedActs are how many of Asked and of Acted are recorded as failures.
-	FailedCalls, FailedActs int
+	// Made is the calls that this process made of models and people, its acts, and how many of them are recorded as failures. It has
+	// neither tokens nor cost.
+	Made journal.Spending
+	// Replayed is how many replies it read back instead, to any call. Copied is how many of these, of models and people, it recorded
+	// again for another attempt at an episode that had failed.
+	Replayed, Copied int
+	// Repeated is how many calls of programs were answered by recorded ones.
+	Repeated int
 	// Lost is how many calls had no recorded reply when the previous process, or a worker, was killed.
 	Lost int
 	Wall time.Duration
@@ -166,8 +166,12 @@ var ErrDiverged = errors.New("diverged")
 // SameKind returns an ErrDiverged unless kind is the one that the run was recorded with, in the
 // same version.
 func SameKind(b *journal.Begun, kind world.Kind) error {
-	if b.Kind == kind.Name && b.KindVersion == kind.Version {
+	switch all := kind.All(); {
+	case b.Kind != kind.Name || b.KindVersion != kind.Version:
+	case len(all) == 1 || b.Nested == all[1].Name && b.NestedVersion == all[1].Version:
 		return nil
+	default:
+		return fmt.Errorf("%w: the run was recorded with %s version %d, which it plays, and this is %s version %d: %s", ErrDiverged, b.Nested, b.NestedVersion, all[1].Name, all[1].Version, ifDiverged)
 	}
 	return fmt.Errorf("%w: the run was recorded with %s version %d, and this is %s version %d: %s", ErrDiverged, b.Kind, b.KindVersion, kind.Name, kind.Version, ifDiverged)
 }

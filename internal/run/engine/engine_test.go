@@ -43,12 +43,12 @@ func TestSameAtAnyConcurrency(t *testing.T) {
 					t.Parallel()
 					synctest.Test(t, func(t *testing.T) {
 						c := config(&models{width: width, faults: faults, pause: time.Second}, &journal.Memory{}, 20, 30)
-						c.Live, c.Wave = live, wave
+						c.Settings.Limits.Live, c.Settings.Pace = live, paceOf(wave)
 						if batches {
 							c.Batches = c.Models.(Batches)
 						}
 						got, err := Run(t.Context(), c)
-						if err != nil || got.Digest != want.Digest || got.Episodes != 50 || got.Asked != want.Asked {
+						if err != nil || got.Digest != want.Digest || got.Episodes != 50 || got.Made.Calls != want.Made.Calls {
 							t.Errorf("%+v, %v; want %+v", got, err, want)
 						}
 					})
@@ -105,7 +105,7 @@ func cutAnywhere(t *testing.T, before, after pace) {
 		synctest.Test(t, func(t *testing.T) {
 			j := &cutJournal{left: cut}
 			c := config(&models{width: before.width, faults: 5, pause: time.Second}, j, 2, 3)
-			c.Wave = before.wave
+			c.Settings.Pace = paceOf(before.wave)
 			if _, err := Run(t.Context(), c); !errors.Is(err, errCut) {
 				return // it needs fewer commits than there were entries
 			}
@@ -119,7 +119,7 @@ func cutAnywhere(t *testing.T, before, after pace) {
 			})
 			second := &models{width: after.width, faults: 5, pause: time.Second}
 			c = config(second, &j.Memory, 2, 3)
-			c.Wave = after.wave
+			c.Settings.Pace = paceOf(after.wave)
 			if after.wave {
 				c.Batches = second
 			}
@@ -132,8 +132,8 @@ func cutAnywhere(t *testing.T, before, after pace) {
 					t.Fatalf("cut after %d entries: a recorded reply was asked for again", cut)
 				}
 			}
-			if got.Asked+len(recorded) != want.Asked {
-				t.Fatalf("cut after %d entries: asked %d beside %d recorded, want %d in all", cut, got.Asked, len(recorded), want.Asked)
+			if got.Made.Calls+len(recorded) != want.Made.Calls {
+				t.Fatalf("cut after %d entries: asked %d beside %d recorded, want %d in all", cut, got.Made.Calls, len(recorded), want.Made.Calls)
 			}
 		})
 	}
@@ -152,13 +152,13 @@ func TestDrainKeepsWhatIsInFlight(t *testing.T) {
 			c.Drain = ctx
 			got, err := Run(t.Context(), c)
 			cancel()
-			asked += got.Asked
+			asked += got.Made.Calls
 			if err != nil {
 				t.Fatal(err)
 			}
 			if got.State == journal.Complete {
-				if got.Digest != want.Digest || asked != want.Asked || process == 0 {
-					t.Errorf("after %d processes: asked %d, want %d; digest %s, want %s", process, asked, want.Asked, got.Digest, want.Digest)
+				if got.Digest != want.Digest || asked != want.Made.Calls || process == 0 {
+					t.Errorf("after %d processes: asked %d, want %d; digest %s, want %s", process, asked, want.Made.Calls, got.Digest, want.Digest)
 				}
 				return
 			}
@@ -343,7 +343,7 @@ func TestFewEpisodesAreLive(t *testing.T) {
 		c := config(&models{width: 4, pause: time.Second}, &journal.Memory{}, 500)
 		var mu sync.Mutex
 		begun, ended, peak := 0, 0, 0
-		c.Live = 1000
+		c.Settings.Limits.Live = 1000
 		c.Kind = world.Define(making{crowd(), func(world.Lineup) world.World {
 			mu.Lock()
 			defer mu.Unlock()
@@ -373,7 +373,7 @@ func TestWaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &models{width: 10_000, pause: time.Second}
 		c := config(m, &journal.Memory{}, 100)
-		c.Wave = true
+		c.Settings.Pace = "wave"
 		start := time.Now()
 		got, err := Run(t.Context(), c)
 		if err != nil || got.State != journal.Complete {
@@ -393,7 +393,7 @@ func TestWaveWaitsForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &models{width: 2, pause: time.Second}
 		c := config(m, &journal.Memory{}, 6)
-		c.Wave = true
+		c.Settings.Pace = "wave"
 		c.Kind = playing(func(t *world.Table) world.Outcome {
 			for i := range 4 {
 				t.One(world.Call{Seat: "a", Ask: llm.Request{Messages: []llm.Message{llm.User(fmt.Sprint(i))}}})
@@ -409,4 +409,11 @@ func TestWaveWaitsForAll(t *testing.T) {
 			t.Errorf("asked for turns %v, %v", turns, err)
 		}
 	})
+}
+
+func paceOf(wave bool) string {
+	if wave {
+		return "wave"
+	}
+	return "free"
 }

@@ -13,6 +13,7 @@ import (
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
+	"parley/world/part"
 )
 
 // episode is an episode that is being played.
@@ -20,6 +21,7 @@ type episode struct {
 	number   int
 	attempt  int
 	spec     world.Spec
+	kind     world.Kind
 	params   world.Params
 	draw     planner.Draw
 	session  string
@@ -55,10 +57,10 @@ type strand struct {
 // If the kind ends the goroutine, another player continues.
 func (r *run) begin(ctx context.Context, st step, players *sync.WaitGroup) (*strand, error) {
 	n := st.number
-	ep := &episode{number: n, spec: st.spec, draw: st.draw, recorded: &recorded{}, strands: map[*strand]struct{}{}}
+	ep := &episode{number: n, spec: st.spec, kind: r.Kind.Of(st.spec), draw: st.draw, recorded: &recorded{}, strands: map[*strand]struct{}{}}
 	lineup := world.Lineup{}
 	for seat, name := range ep.spec.Lineup {
-		a, ok := r.agents[name]
+		a, ok := r.agentOf(ep, name)
 		if !ok {
 			return nil, fmt.Errorf("episode %d: seat %s: no agent %q", n, seat, name)
 		}
@@ -69,7 +71,7 @@ func (r *run) begin(ctx context.Context, st step, players *sync.WaitGroup) (*str
 	}
 	if p, begun := r.head.Playing[n]; begun {
 		ep.attempt = p.Attempt
-		if r.Kind.Restarts() {
+		if ep.kind.Restarts() {
 			r.release(n, ep.attempt, false)
 			ep.attempt++
 		} else {
@@ -98,6 +100,15 @@ func (r *run) begin(ctx context.Context, st step, players *sync.WaitGroup) (*str
 	return r.first(ep, w), nil
 }
 
+// agentOf returns an agent as it plays in an episode.
+func (r *run) agentOf(ep *episode, name string) (world.Agent, bool) {
+	a, ok := r.agents[name]
+	if system, other := ep.spec.Systems[name]; other {
+		a.System = system
+	}
+	return a, ok
+}
+
 // first returns the first strand of an episode.
 func (r *run) first(ep *episode, w world.World) *strand {
 	s := &strand{Strand: world.Begin(w, world.Deal{Seed: r.Begun.Seed, Number: ep.spec.Deal}), episode: ep, budget: budget{left: r.budgets.each}}
@@ -117,9 +128,9 @@ func (r *run) world(ep *episode, lineup world.Lineup, exited func(world.World)) 
 			exited(panicking("the kind called runtime.Goexit, or Fatal of a test"))
 		}
 	}()
-	ep.params, err = r.Kind.Read(ep.spec.Params)
+	ep.params, err = ep.kind.Read(ep.spec.Params)
 	if err == nil {
-		w, err = r.Kind.World(ep.params, lineup)
+		w, err = ep.kind.World(ep.params, lineup)
 	}
 	returned = true
 	return w, err
@@ -182,7 +193,7 @@ func (r *run) play(ctx context.Context, s *strand) error {
 
 // leave notifies the actor that an episode ends although its world has not.
 func (r *run) leave(ctx context.Context, ep *episode) {
-	if a, ok := r.Actor.(world.EpisodeReleaser); ok {
+	if a, ok := r.Actor.(part.EpisodeReleaser); ok {
 		a.ReleaseEpisode(ctx, ep.number)
 	}
 }
@@ -260,17 +271,19 @@ func (r *run) recall(s *strand, calls []*call) (open []*call) {
 		switch {
 		case s.rec.has(c.index):
 			was := &s.rec.replies[c.index]
+			s.episode.recorded.recallInner(c)
 			s.replies[c.index] = was.reply
 			r.replay.replies.Add(1)
 			r.budgets.charge(s, c, was.bill)
 		case c.bot != nil:
 			s.replies[c.index] = r.bot(c)
 		default:
-			if was := s.episode.earlier.to(c, r.Kind.Restarts()); was != nil {
+			if was := s.episode.earlier.to(c, s.episode.kind.Restarts()); was != nil {
 				s.replies[c.index] = r.copied(c, was)
 				continue
 			}
 			c.strand = s
+			s.episode.recorded.recallInner(c)
 			for _, req := range []*llm.Request{c.req, c.late} {
 				if req != nil {
 					req.Sample = r.sample(s.episode.draw, c.at, c.index)
@@ -316,13 +329,13 @@ func (r *run) end(s *strand, o world.Outcome, stack string) {
 func (r *run) checkScores(ep *episode, scores []world.Score) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("kind %s: Measures panicked: %v", r.Kind.Name, p)
+			err = fmt.Errorf("kind %s: Measures panicked: %v", ep.kind.Name, p)
 		}
 	}()
 	if len(scores) == 0 {
 		return nil
 	}
-	declared := r.Kind.Measures(ep.params)
+	declared := ep.kind.Measures(ep.params)
 	for _, s := range scores {
 		i := slices.IndexFunc(declared, func(m world.Measure) bool { return m.Name == s.Name })
 		if i < 0 || declared[i].Holds(s.Value) {

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"strings"
 
+	"parley/internal/ask/settings"
 	"parley/internal/run/engine"
 	"parley/journal"
 	"parley/llm"
@@ -61,10 +62,10 @@ func Example() {
 
 	about := duet{}.About()
 	run := engine.Config{
-		Journal: &journal.Memory{}, // lasts as long as the process
-		Kind:    world.Define(duet{}),
-		Models:  oneByOne{poet},
-		Live:    1,
+		Journal:  &journal.Memory{}, // lasts as long as the process
+		Kind:     world.Define(duet{}),
+		Models:   oneByOne{poet},
+		Settings: settings.Settings{Limits: settings.Limits{Live: 1}},
 		Begun: journal.Begun{
 			Version: journal.Version, Run: "example", Kind: about.Name, KindVersion: about.Version, Seed: 1,
 			Agents: []world.Agent{{Name: "me", Model: "here/poet"}},
@@ -78,7 +79,7 @@ func Example() {
 			fmt.Println(err)
 			return
 		}
-		fmt.Printf("%s: %d of %d episodes ended, %d calls made, %d read back\n", res.State, res.Ended, res.Episodes, res.Asked, res.Replayed)
+		fmt.Printf("%s: %d of %d episodes ended, %d calls made, %d read back\n", res.State, res.Ended, res.Episodes, res.Made.Calls, res.Replayed)
 		if res.Reason.Kind == journal.ByCall {
 			fmt.Println(res.Reason)
 			credit = 10

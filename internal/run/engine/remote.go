@@ -20,7 +20,7 @@ type Lot struct {
 }
 
 // Plan returns a plan for Config that plays the lot. Config.Lot must be set too.
-func (l *Lot) Plan() world.Plan { return l.Specs }
+func (l *Lot) Plan() world.Stages { return l.Specs }
 
 // nth returns the Nth of the episode at index i.
 func (l *Lot) nth(i int) int {
@@ -80,10 +80,11 @@ func (x *RemoteRun) Stopped() bool { return x.run.stop.stopped.Load() }
 // CutOff returns how many calls were in flight when the last process was killed, as far as the journal tells. They are lost if the workers
 // were killed too, or have lost what they recorded.
 func (x *RemoteRun) CutOff() int {
-	if n := x.run.lostBefore(); x.run.Calls <= 0 || n < x.run.Calls {
+	calls := x.run.Settings.Limits.Concurrency
+	if n := x.run.lostBefore(); calls <= 0 || n < calls {
 		return n
 	}
-	return x.run.Calls // the others waited
+	return calls // the others waited
 }
 
 // Drain is done when the caller wants the run to stop.
@@ -140,9 +141,9 @@ func (s *scheduler) collectReply(e *journal.Replied) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e.Act != nil {
-		s.acted++
+		s.made.Acts++
 	} else {
-		s.asked++
+		s.made.Calls++
 	}
 	if e.Error != nil {
 		s.failed(e.Act != nil)

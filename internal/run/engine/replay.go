@@ -22,6 +22,7 @@ type recorded struct {
 	unread  int                        // entries that the journal still has
 	first   recordedStrand             // of the first strand, the only one of most episodes
 	forks   map[string]*recordedStrand // of the others, by path
+	inner   map[string]*inner          // what the calls of programs add up to, by their strand
 }
 
 // recordedStrand is the turns of a strand that were not taken, in order.
@@ -233,6 +234,9 @@ func (p *replay) keep(part map[int]*recorded, e journal.Entry) (*recorded, int, 
 	switch e := e.(type) {
 	case *journal.Turned:
 		if rec := attemptIn(part, e.Turn); rec != nil {
+			if journal.OfProgram(e.Strand) {
+				return rec, e.Episode, nil // the gateway reads it if the program is started again
+			}
 			t := rec.at(e.Turn)
 			t.digest, t.calls = e.Digest, e.Calls
 			return rec, e.Episode, nil
@@ -242,6 +246,10 @@ func (p *replay) keep(part map[int]*recorded, e journal.Entry) (*recorded, int, 
 			return nil, 0, fmt.Errorf("%w: episode %d, turn %s%d has a call number %d", journal.ErrDamaged, e.Episode, e.Strand, e.Turn.Turn, e.Index)
 		}
 		if rec := attemptIn(part, e.Turn); rec != nil {
+			if journal.OfProgram(e.Strand) {
+				rec.addInner(e)
+				return rec, e.Episode, nil
+			}
 			rec.at(e.Turn).add(e, p.billed)
 			return rec, e.Episode, nil
 		}
@@ -256,6 +264,29 @@ func attemptIn(part map[int]*recorded, at journal.Turn) *recorded {
 		return nil
 	}
 	return rec
+}
+
+// addInner adds a call of a program.
+func (r *recorded) addInner(e *journal.Replied) {
+	n := r.inner[e.Strand]
+	if n == nil {
+		n = &inner{}
+		if r.inner == nil {
+			r.inner = map[string]*inner{}
+		}
+		r.inner[e.Strand] = n
+	}
+	n.add(billOf(e))
+}
+
+// recallInner gives the ask of a program what its recorded calls add up to.
+func (r *recorded) recallInner(c *call) {
+	if c.inner == nil || r.inner == nil {
+		return
+	}
+	if was := r.inner[journal.ProgramStrand(c.at, c.index)]; was != nil {
+		c.inner.bill, c.inner.calls = was.bill, was.calls
+	}
 }
 
 func (t *recordedTurn) add(e *journal.Replied, billed bool) {

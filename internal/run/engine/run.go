@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,29 +14,33 @@ import (
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
+	"parley/world/part"
 )
 
 // run is one call of Run. It joins the parts that have state; each guards its own.
 type run struct {
 	Config
-	head    *journal.Head
-	agents  map[string]world.Agent
-	rec     *groupcommit.Log[journal.Entry] // the recorder: a reply of a model or a person reaches its world once it is durable
-	replay  *replay
-	budgets budgets
-	stop    *stopper
-	sched   *scheduler
-	acts    actPool
-	cutOff  atomic.Int64 // calls of an aborted run that may be billed
-	lost    atomic.Int64 // calls that killed workers had in flight
+	head     *journal.Head
+	agents   map[string]world.Agent
+	rec      *groupcommit.Log[journal.Entry] // the recorder: a reply of a model or a person reaches its world once it is durable
+	replay   *replay
+	budgets  budgets
+	stop     *stopper
+	sched    *scheduler
+	acts     actPool
+	within   *Within
+	cutOff   atomic.Int64 // calls of an aborted run that may be billed
+	repeated atomic.Int64 // calls of programs that recorded ones answered
+	lost     atomic.Int64 // calls that killed workers had in flight
 
 	watching sync.Mutex // one event at a time
 	scratch  sync.Pool  // *[]byte, for digests
 }
 
 func newRun(ctx context.Context, c Config) (*run, error) {
-	if c.Live <= 0 {
-		c.Live = 20_000
+	limits := c.Settings.Limits
+	if limits.Live <= 0 {
+		limits.Live = 20_000
 	}
 	if c.Drain == nil {
 		c.Drain = context.Background()
@@ -43,7 +48,7 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 	if c.Watch == nil {
 		c.Watch = func(Event) {}
 	}
-	if c.EpisodeBudget > 0 && c.Prices == nil {
+	if c.Settings.EpisodeBudget > 0 && c.Prices == nil {
 		return nil, errors.New("a budget for each episode: there are no prices")
 	}
 	head, err := c.Journal.Head(ctx)
@@ -58,21 +63,24 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 	}
 	r := &run{
 		Config: c, head: head, agents: map[string]world.Agent{}, rec: groupcommit.New(c.Journal.Append),
-		replay:  newReplay(c.Journal, head.Playing, c.EpisodeBudget > 0),
-		budgets: budgets{each: c.EpisodeBudget, prices: c.Prices},
+		replay:  newReplay(c.Journal, head.Playing, c.Settings.EpisodeBudget > 0),
+		budgets: budgets{each: c.Settings.EpisodeBudget, prices: c.Prices},
 		stop:    &stopper{}, acts: actPool{todo: make(chan *call)},
 	}
+	r.within = &Within{run: r, open: map[callAt]*Asked{}}
 	r.rec.Failed = r.fail
 	if c.Models != nil {
 		r.stop.drains = append(r.stop.drains, c.Models.Drain)
 	}
-	if d, ok := c.Actor.(world.Drainer); ok {
+	if d, ok := c.Actor.(part.Drainer); ok {
 		r.stop.drains = append(r.stop.drains, d.Drain)
 	}
-	if c.People != nil {
-		r.stop.drains = append(r.stop.drains, c.People.Drain)
+	for _, a := range []Answerer{c.People, c.Programs} {
+		if a != nil {
+			r.stop.drains = append(r.stop.drains, a.Drain)
+		}
 	}
-	b := bounds{maxLive: c.Live, room: c.Capacity, maxCalls: c.Calls, wave: c.Wave, onWave: func(calls int) { r.watch(Event{Wave: calls}) }, unreachable: c.Unreachable, unsaved: c.Unsaved, needEpisodes: c.NeedEpisodes}
+	b := bounds{maxLive: limits.Live, room: c.Capacity, maxCalls: limits.Concurrency, wave: c.Settings.Waves(), onWave: func(calls int) { r.watch(Event{Wave: calls}) }, unreachable: c.Unreachable, unsaved: c.Unsaved, needEpisodes: c.NeedEpisodes}
 	readCtx := context.WithoutCancel(ctx) // an abort stops the run by itself
 	read := func(from, to int, each func(*journal.Ended) error) error {
 		return head.Ended.Outcomes(readCtx, c.Journal, from, to, each)
@@ -115,13 +123,16 @@ func (r *run) process(ctx context.Context) (Result, error) {
 	if r.Ledger != nil {
 		r.Ledger(func(e journal.Entry) error { return r.keep(e) })
 	}
+	if r.Within != nil {
+		r.Within(r.within)
+	}
 	steering := &Steering{run: r}
 	if r.Steer != nil {
 		r.Steer(steering)
 	}
 	reading, stopReading := context.WithCancel(ctx)
 	defer stopReading()
-	if !r.Kind.Restarts() && r.Remote == nil {
+	if r.Remote == nil && slices.ContainsFunc(r.Kind.All(), func(k world.Kind) bool { return !k.Restarts() }) {
 		wg.Go(func() { r.replay.run(reading) })
 	}
 	r.playAll(ctx)
@@ -166,7 +177,7 @@ func (r *run) playAll(ctx context.Context) {
 		if r.BeforeAct != nil {
 			r.BeforeAct()
 		}
-		if c.person != nil {
+		if c.answerer != nil {
 			r.question(ctx, c)
 		} else {
 			r.act(ctx, c)
@@ -193,7 +204,7 @@ func (r *run) finish(e ending, toTheEnd bool) {
 	if !continues || !r.Kind.Restarts() {
 		return
 	}
-	if d, ok := r.Actor.(world.Drainer); ok {
+	if d, ok := r.Actor.(part.Drainer); ok {
 		d.Drain()
 	}
 	if begun > 0 {
@@ -219,7 +230,7 @@ func (r *run) keep(first journal.Entry, more ...journal.Entry) error {
 
 // serve makes the asks: for each provider, or wave by wave.
 func (r *run) serve(ctx context.Context, wg *sync.WaitGroup) {
-	if r.Wave && r.Batches != nil {
+	if r.Settings.Waves() && r.Batches != nil {
 		wg.Go(func() { r.waves(ctx) })
 		return
 	}
@@ -293,8 +304,9 @@ func (r *run) lostBefore() int {
 func (r *run) result(ctx context.Context, end ending) (Result, error) {
 	res := Result{
 		State: end.state, Reason: end.reason, Cause: end.cause,
-		Asked: r.sched.asked, Replayed: int(r.replay.replies.Load()), Copied: int(r.replay.copies.Load()), FailedCalls: r.sched.fails, Acted: r.sched.acted, FailedActs: r.sched.actFails,
+		Made: r.sched.made, Replayed: int(r.replay.replies.Load()), Copied: int(r.replay.copies.Load()),
 	}
+	res.Repeated = int(r.repeated.Load())
 	res.Lost = int(r.lost.Load())
 	if r.Remote == nil {
 		res.Lost += r.lostBefore()
@@ -325,11 +337,10 @@ func (r *run) release(episode, attempt int, whole bool) {
 // abandon releases the live episodes that the next process must begin again. All others continue
 // with their sessions.
 func (r *run) abandon() {
-	if !r.Kind.Restarts() {
-		return
-	}
 	for ep := range r.sched.live {
-		r.release(ep.number, ep.attempt, false)
+		if ep.kind.Restarts() {
+			r.release(ep.number, ep.attempt, false)
+		}
 	}
 }
 

@@ -45,7 +45,7 @@ func TestPlanThatGoesAstray(t *testing.T) {
 		c := config(&models{width: 3}, j, 3)
 		c.Plan = &astray{stages: stages{3}}
 		res, err := Run(t.Context(), c)
-		if !errors.Is(err, errAstray) || res.State != journal.Failed || res.Reason != (journal.Reason{Kind: journal.ByError, Detail: errAstray.Error()}) || res.Ended != 3 || (res.Asked > 0) != asks {
+		if !errors.Is(err, errAstray) || res.State != journal.Failed || res.Reason != (journal.Reason{Kind: journal.ByError, Detail: errAstray.Error()}) || res.Ended != 3 || (res.Made.Calls > 0) != asks {
 			t.Errorf("process %d: %+v, %v", process, res, err)
 		}
 	}

@@ -33,16 +33,14 @@ type scheduler struct {
 	flying     int                       // asks in flight
 	saving     int                       // replies to asks, and outcomes, that are not durable yet
 	acting     int                       // acts in flight, or not durable yet
-	open       int                       // questions to people that have no answer, or not a durable one
-	asked      int                       // asks made, of models and people
-	acted      int                       // acts made
+	open       int                       // questions to people and programs that have no answer, or not a durable one
+	working    int                       // those to programs
+	made       journal.Spending          // calls made, and failures of them; without tokens and cost
 	owing      int                       // calls without a reply of which an attempt before a pause has cost something
-	fails      int                       // of asked, that ended as failures
-	actFails   int                       // of acted, that ended as failures
 	held       bool                      // the run is paused: no call is sent
 	until      int                       // the first episode that must not begin yet
 	quieted    []chan struct{}           // closed when no ask is in flight and all replies are durable
-	heldOthers []*call                   // acts and questions to people that wait for the end of the pause
+	heldOthers []*call                   // acts and questions to people and programs that wait for the end of the pause
 }
 
 // bounds limit what happens at once: see Config.
@@ -70,7 +68,7 @@ func newScheduler(b bounds, a *agenda, agents []world.Agent, stop *stopper) *sch
 	s := &scheduler{bounds: b, stop: stop, until: math.MaxInt, agenda: a, providers: map[string]*providerQueue{}, live: map[*episode]struct{}{}}
 	s.wake = sync.NewCond(&s.mu)
 	for _, a := range agents {
-		if provider, _ := llm.SplitModel(a.Model); a.Model != "" && !a.Human() && s.providers[provider] == nil {
+		if provider, _ := llm.SplitModel(a.Model); a.Model != "" && !a.Human() && a.Program == nil && s.providers[provider] == nil {
 			s.providers[provider] = &providerQueue{provider: provider, sent: map[int]*call{}}
 		}
 	}
@@ -242,7 +240,7 @@ func (s *scheduler) wants() bool {
 	if s.wave {
 		return s.flying == 0 && s.saving == 0 // a wave takes all that can be live
 	}
-	if s.queued >= maxQueued || !s.roomFor(len(s.live)+s.starts+1, s.acting) {
+	if s.queued >= maxQueued || !s.roomFor(len(s.live)+s.starts+1, s.acting+s.working) {
 		return false
 	}
 	for _, q := range s.providers {
@@ -373,7 +371,7 @@ func (s *scheduler) submit(st *strand, calls []*call) (others []*call) {
 	st.missing = len(calls)
 	others = calls[:0]
 	for _, c := range calls {
-		if c.act == nil && c.person == nil {
+		if c.act == nil && c.answerer == nil {
 			s.enqueue(c)
 			continue
 		}
@@ -394,29 +392,38 @@ func (s *scheduler) submit(st *strand, calls []*call) (others []*call) {
 func (s *scheduler) begin(c *call) {
 	if c.act != nil {
 		s.acting++
-		s.acted++
+		s.made.Acts++
 		return
 	}
 	s.open++
-	s.asked++
+	if c.answerer.Program != nil {
+		s.made.Programs++
+		s.working++
+		return
+	}
+	s.made.Calls++
 }
 
 // unmade notes that a call was not made after all.
 func (s *scheduler) unmade(c *call) {
 	if c.act != nil {
-		s.acted--
+		s.made.Acts--
 		return
 	}
-	s.asked--
+	if c.answerer != nil && c.answerer.Program != nil {
+		s.made.Programs--
+		return
+	}
+	s.made.Calls--
 }
 
 // failed notes that a call ended as a failure.
 func (s *scheduler) failed(act bool) {
 	if act {
-		s.actFails++
+		s.made.FailedActs++
 		return
 	}
-	s.fails++
+	s.made.FailedCalls++
 }
 
 // enqueue queues an ask of a model.
@@ -446,7 +453,7 @@ func (s *scheduler) pull(q *providerQueue) *call {
 	q.pulled++
 	s.queued--
 	s.flying++
-	s.asked++
+	s.made.Calls++
 	if q.asks.Len() == 0 {
 		s.wake.Broadcast() // maybe another episode can begin
 	}
@@ -458,7 +465,7 @@ func (s *scheduler) untaken() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.flying--
-	s.asked--
+	s.made.Calls--
 	s.wake.Broadcast()
 }
 
@@ -483,7 +490,7 @@ func (s *scheduler) pullWave() (calls []*call) {
 	slices.SortStableFunc(calls, func(a, b *call) int { return a.at.Episode - b.at.Episode })
 	s.queued -= len(calls)
 	s.flying += len(calls)
-	s.asked += len(calls)
+	s.made.Calls += len(calls)
 	return calls
 }
 
@@ -544,8 +551,11 @@ func (s *scheduler) done(c *call) {
 	switch {
 	case c.act != nil:
 		s.acting--
-	case c.person != nil:
+	case c.answerer != nil:
 		s.open--
+		if c.answerer.Program != nil {
+			s.working--
+		}
 	default:
 		s.saved(1)
 	}
@@ -584,7 +594,11 @@ func (s *scheduler) deliver(c *call, reply *journal.Replied, arrival bool) {
 	if reply == nil {
 		return
 	}
-	if reply.Error != nil {
+	switch {
+	case reply.Error == nil:
+	case c.answerer != nil && c.answerer.Program != nil:
+		s.made.FailedPrograms++
+	default:
 		s.failed(c.act != nil)
 	}
 	st := c.strand

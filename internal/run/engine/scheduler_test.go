@@ -145,7 +145,7 @@ func TestSlowDisk(t *testing.T) {
 			return answered
 		}}
 		c := config(m, j, 40)
-		c.Calls = calls
+		c.Settings.Limits.Concurrency = calls
 		res, err := Run(t.Context(), c)
 		if err != nil || res.Digest != want.Digest {
 			t.Errorf("%+v, %v; want %+v", res, err, want)

@@ -100,7 +100,7 @@ func recordedChanges(t *testing.T, j *journal.Memory) (changes int, stages strin
 func TestNoChange(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		for _, plan := range []world.Plan{&changing{stages: stages{1}}, &stages{1}} {
+		for _, plan := range []world.Stages{&changing{stages: stages{1}}, &stages{1}} {
 			j := &journal.Memory{}
 			c := config(&models{width: 1, pause: time.Second}, j)
 			c.Plan = plan

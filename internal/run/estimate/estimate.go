@@ -1,7 +1,5 @@
 // Package estimate estimates a plan before it is played: its episodes, calls, tokens, cost and
 // time, as intervals. It plays a sample of the plan on the simulated provider.
-// Bench plays the whole plan there and compares how long that takes with the shortest time
-// possible.
 //
 // It asks no provider, and the same plan gets the same estimate. It touches nothing outside the
 // process, except through its Actors.
@@ -69,6 +67,8 @@ type Estimate struct {
 	PricesOf string `json:"prices_as_of"`
 	// Unpriced are models whose price is not known. The costs leave them out.
 	Unpriced []string `json:"unpriced"`
+	// Programs are agents that are programs: how long they work and what they ask is in no number.
+	Programs []string `json:"programs,omitempty"`
 	// Unbounded are agents without max_tokens.
 	Unbounded []string `json:"unbounded"`
 	// Accounts are the providers of all models in the lineups, fallbacks included, in order.
@@ -316,8 +316,34 @@ func (c Config) warn(t *trial, e *Estimate) {
 	if slices.ContainsFunc(c.Plan.Agents, world.Agent.Human) {
 		add("people sit in some seats: the answers of people are not in these numbers, which are those of models, and the time is without the time that people take")
 	}
+	c.programs(e, add)
 	if c.Plan.Pace == "wave" {
 		add("in waves every turn waits for a batch, and the provider decides how long that takes: the time is for free pace")
+	}
+}
+
+// programs says what is not known of agents that are programs.
+func (c Config) programs(e *Estimate, add func(string, ...any)) {
+	var asking []string
+	for _, a := range c.Plan.Agents {
+		if a.Program == nil {
+			continue
+		}
+		e.Programs = append(e.Programs, a.Name)
+		if a.Model != "" {
+			asking = append(asking, "agents."+a.Name)
+		}
+	}
+	if len(asking) == 0 {
+		return
+	}
+	limit := "budget and episode_budget limit them"
+	if c.Plan.Budget == 0 && c.Plan.EpisodeBudget == 0 {
+		limit = "nothing limits them: set budget or episode_budget"
+	}
+	add("programs decide themselves how often they ask their models (%s): their calls, cost and time are not in these numbers; %s", strings.Join(asking, ", "), limit)
+	if e.Budget != nil && e.Budget.Covers == "yes" {
+		e.Budget.Covers = "maybe"
 	}
 }
 
@@ -554,10 +580,10 @@ func (c Config) time(t *trial, o *outlook, e *Estimate) TimeUse {
 		High: lat * maxOfCells(o.parts, func(p part) float64 { return float64(p.stages) * slices.Max(turns[p.from:p.to]) }),
 	}}
 	bounds := c.rates(t, e, &u)
-	if n := c.Plan.Concurrency; n > 0 {
+	if n := c.Plan.Limits.Concurrency; n > 0 {
 		bounds = append(bounds, bound{fmt.Sprintf("limits.concurrency of %d", n), times(e.Calls.Total, lat/float64(n))})
 	}
-	if live := c.Plan.Live; live > 0 {
+	if live := c.Plan.Limits.Live; live > 0 {
 		played := statmath.Interval{Low: float64(e.Episodes.Low), High: float64(e.Episodes.High)}
 		bounds = append(bounds, bound{fmt.Sprintf("limits.live of %d", live), times(played, u.Turns*lat/float64(live))})
 	}

@@ -9,10 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"parley/internal/ask/dispatch"
 	"parley/internal/ask/price"
 	"parley/internal/ask/provider"
+	"parley/internal/ask/sim"
 	"parley/internal/kit/statmath"
+	"parley/internal/run/engine"
 	"parley/internal/run/planfile"
+	"parley/journal"
 	"parley/llm"
 	"parley/world"
 	"parley/world/worldtest"
@@ -316,15 +320,36 @@ func TestEstimateWhole(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		way, _, err := Bench{Plan: plan}.way(t.Context(), "free", 0, 64, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		played := playWhole(t, plan)
 		n, calls := e.Episodes, e.Calls.Total
-		if way.Episodes < n.Low || way.Episodes > n.High || float64(way.Calls) < calls.Low || float64(way.Calls) > calls.High {
-			t.Errorf("%q: %d episodes and %d calls are not in %+v and %v", more, way.Episodes, way.Calls, n, calls)
+		if played.Episodes < n.Low || played.Episodes > n.High || float64(played.Made.Calls) < calls.Low || float64(played.Made.Calls) > calls.High {
+			t.Errorf("%q: %d episodes and %d calls are not in %+v and %v", more, played.Episodes, played.Made.Calls, n, calls)
 		}
 	}
+}
+
+// playWhole plays all of a plan on the simulated provider.
+func playWhole(t *testing.T, plan *planfile.Plan) engine.Result {
+	t.Helper()
+	model, err := sim.New(sim.Config{StandIns: sim.StandIns(plan.Kind)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	models, err := dispatch.New(dispatch.Config{Open: func(name string) (dispatch.Lane, error) {
+		return dispatch.Lane{Provider: provider.Provider{Name: name, Dialect: "sim"}, Model: model}, nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, err := plan.World()
+	if err != nil {
+		t.Fatal(err)
+	}
+	played, err := Actors(nil).play(t.Context(), &engine.Config{Journal: &journal.Memory{}, Plan: asked, Models: models}, "whole", plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return played
 }
 
 // TestEstimateParts: parts have names, add up to the whole, and know every model.
@@ -360,7 +385,7 @@ type threefold struct {
 	parts []world.Part
 }
 
-func (threefold) Plan(_ *struct{}, cell world.Spec, _ uint64) (world.Plan, error) {
+func (threefold) Plan(_ *struct{}, cell world.Spec, _ uint64) (world.Stages, error) {
 	return world.Repeat(cell, 3), nil
 }
 

@@ -2,6 +2,7 @@ package estimate
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -161,7 +162,7 @@ func randomIndexes(n, limit int, r *rand.Rand) []int {
 
 // play plays the sample and counts its calls.
 func (t *trial) play(ctx context.Context, sample []world.Spec) error {
-	model, err := sim.New(sim.Config{StandIns: sim.StandIns(t.plan.Kind)})
+	model, err := sim.New(sim.Config{StandIns: sim.StandIns(t.plan.Kind.All()...)})
 	if err != nil {
 		return err
 	}
@@ -211,19 +212,40 @@ func (t *trial) play(ctx context.Context, sample []world.Spec) error {
 	})
 }
 
-// person is the model that takes the part of people.
-const person = "sim/" + world.Human
+// person and answerer are the models that take the part of people and of programs.
+const (
+	person   = "sim/" + world.Human
+	answerer = "sim/program"
+)
 
-// simulated returns agents with simulated ones in place of people.
-func simulated(agents []world.Agent) []world.Agent {
-	out := slices.Clone(agents)
+// simulated returns the agents of a plan with simulated ones in place of people and programs. Where the kind gives programs work,
+// they stay what they are, and idle does the work.
+func simulated(of *planfile.Plan) []world.Agent {
+	out := slices.Clone(of.Agents)
+	acting := of.Acting()
+	work := len(acting.Kind.Starts(acting.Params).Seats) > 0
 	for i := range out {
-		if out[i].Human() {
+		switch {
+		case out[i].Human():
 			out[i].Model = person
+		case out[i].Program != nil && !work:
+			out[i].Program, out[i].Model = nil, answerer
 		}
 	}
 	return out
 }
+
+// idle answers in place of programs: nothing was done, and that is worth nothing.
+type idle struct{}
+
+// Ask returns a Done.
+func (idle) Ask(_ context.Context, q engine.Question) (*llm.Response, error) {
+	b, err := json.Marshal(world.Done{Check: &world.Checked{Rewards: map[string]float64{"reward": 0}}})
+	return &llm.Response{JSON: b, Model: q.Request.Model, Finish: llm.FinishStop}, err
+}
+
+// Drain does nothing: nothing waits.
+func (idle) Drain() {}
 
 // replied counts one call.
 func (t *trial) replied(e *journal.Replied, seen map[journal.Turn]bool) {
@@ -236,8 +258,8 @@ func (t *trial) replied(e *journal.Replied, seen map[journal.Turn]bool) {
 			ep.said = results.FailureText(e.Error, true)
 		}
 		return
-	case req == nil || req.Model == person:
-		return // a bot's call, or a person's
+	case req == nil || req.Model == person || req.Model == answerer || journal.ByProgram(req.Model):
+		return // a bot's call, or a person's or a program's
 	}
 	if !seen[e.Turn] {
 		seen[e.Turn] = true
@@ -364,8 +386,8 @@ func (e *tried) turnsInARow() int {
 func (a Actors) play(ctx context.Context, c *engine.Config, run string, of *planfile.Plan) (res engine.Result, err error) {
 	c.Kind = of.Kind
 	c.Begun = journal.Begun{
-		Version: journal.Version, Run: run, Kind: of.Kind.Name, KindVersion: of.Kind.Version,
-		Seed: of.Seed, Agents: simulated(of.Agents), Plan: of.JSON(),
+		Version: journal.Version, Run: run, Kind: of.Kind.Name, KindVersion: of.Kind.Version, Nested: of.NestedKind().Name, NestedVersion: of.NestedKind().Version,
+		Seed: of.Seed, Agents: simulated(of), Plan: of.JSON(),
 	}
 	if a != nil {
 		leave, err := a(c)
@@ -377,6 +399,7 @@ func (a Actors) play(ctx context.Context, c *engine.Config, run string, of *plan
 	if c.Actor == nil {
 		c.Actor = noActor{}
 	}
+	c.Programs = idle{}
 	res, err = engine.Run(ctx, *c)
 	switch {
 	case err != nil:

@@ -18,6 +18,7 @@ import (
 	"parley/internal/run/planner"
 	"parley/journal"
 	"parley/world"
+	"parley/world/part"
 )
 
 // Growth says how many episodes a plan adds to those of a run file.
@@ -30,7 +31,7 @@ type Growth struct {
 // Choice is what to play into a run file.
 type Choice struct {
 	Plan   *planfile.Plan
-	Stages world.Plan
+	Stages world.Stages
 	Begun  *journal.Begun // to be recorded first; nil: the recorded one still holds
 	Grown  *Growth        // nil: the plan is not larger than the recorded one
 	// Recoded is how the run is played with code that is not the recorded one. It is to be recorded with the first entry that was
@@ -41,10 +42,11 @@ type Choice struct {
 }
 
 // Continue chooses what to play of plan after what head has recorded of an earlier plan. It fails with a
-// *ChangedError if plan would change what was played.
-func Continue(recorded, plan *planfile.Plan, head *journal.Head) (*Choice, error) {
+// *ChangedError if plan would change what was played. With again, failed episodes are played again: then a program may change that has
+// not played an episode to its end.
+func Continue(recorded, plan *planfile.Plan, head *journal.Head, again bool) (*Choice, error) {
 	larger := differs(designParts(recorded), designParts(plan))
-	if d := differs(fixedParts(recorded), fixedParts(plan)); d != nil {
+	if d := differs(fixedParts(withPrograms(recorded, plan, head, again)), fixedParts(plan)); d != nil {
 		if larger != nil && recorded.Kind.Name == plan.Kind.Name { // another kind has other params
 			d.Differences = append(d.Differences, larger.Differences...)
 		}
@@ -64,7 +66,7 @@ func Continue(recorded, plan *planfile.Plan, head *journal.Head) (*Choice, error
 	missing, lost := errors.AsType[*planner.MissingError](err)
 	switch {
 	case err == nil:
-		c.Stages = g.Plan
+		c.Stages = g.Stages
 	case larger != nil:
 		larger.why = err
 		return nil, larger
@@ -97,7 +99,7 @@ func Continue(recorded, plan *planfile.Plan, head *journal.Head) (*Choice, error
 var errFork = errors.New("a fork plays the episodes that it was made with")
 
 // grow returns a plan that plays what stages ask for and head has not recorded.
-func grow(kind world.Kind, head *journal.Head, stages world.Plan) (*planner.Grown, error) {
+func grow(kind world.Kind, head *journal.Head, stages world.Stages) (*planner.Grown, error) {
 	var recorded []world.Specs
 	for _, st := range head.Stages {
 		recorded = append(recorded, st.Specs)
@@ -114,7 +116,11 @@ func Measures(plan *planfile.Plan) []world.Measure {
 	if err != nil {
 		return nil // whoever plays the plan reports it
 	}
-	return planner.Measures(plan.Kind, asked.Next(nil))
+	all := planner.Measures(plan.Kind, asked.Next(nil))
+	if nested := plan.Kind.Nested(plan.Params); nested != nil {
+		all = planner.JoinMeasures(all, nested.Measures)
+	}
+	return all
 }
 
 // begin returns the entry that records how the run is played from now on.
@@ -190,6 +196,39 @@ func fixedParts(p *planfile.Plan) []planPart {
 		}
 	}
 	return parts
+}
+
+// withPrograms returns the recorded plan with the programs of plan that may differ: those that are the same program at another path and,
+// with again, those that have not played an episode to its end.
+func withPrograms(recorded, plan *planfile.Plan, head *journal.Head, again bool) *planfile.Plan {
+	out := *recorded
+	out.Agents = slices.Clone(recorded.Agents)
+	for i := range out.Agents {
+		was := out.Agents[i].Program
+		now, ok := plan.Agent(out.Agents[i].Name)
+		if !ok || was == nil || now.Program == nil {
+			continue
+		}
+		moved := *was
+		if len(was.Command) > 0 && len(now.Program.Command) > 0 && was.Label() == now.Program.Label() {
+			moved.Command = append([]string{now.Program.Command[0]}, was.Command[1:]...)
+		}
+		if again && !played(head, out.Agents[i].Name) {
+			moved = *now.Program
+		}
+		out.Agents[i].Program = &moved
+	}
+	return &out
+}
+
+// played reports whether an agent has a seat in an episode that ended and did not fail.
+func played(head *journal.Head, agent string) bool {
+	for spec, e := range head.Plays() {
+		if e.Outcome.Failed == "" && slices.Contains(slices.Collect(maps.Values(spec.Lineup)), agent) {
+			return true
+		}
+	}
+	return false
 }
 
 // designParts returns what decides which episodes are played. It may ask for more.
@@ -284,7 +323,7 @@ func (c *Choice) Use(code []journal.Code, head *journal.Head) {
 // be: it returns an error if there are others and none of these.
 func (c *Choice) PlayAgain(head *journal.Head) error {
 	from := 0
-	if p, ok := c.Stages.(world.FixedPlan); (!ok || !p.Fixed()) && len(head.Stages) > 0 {
+	if p, ok := c.Stages.(part.FixedStages); (!ok || !p.Fixed()) && len(head.Stages) > 0 {
 		from = head.Stages[len(head.Stages)-1].First
 	}
 	n, through := head.Ended.LastFailure(from)

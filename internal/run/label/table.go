@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"parley/internal/kit/files"
+	"parley/internal/kit/text"
 	"parley/world"
 )
 
@@ -129,7 +130,7 @@ func csvRows(b []byte) iter.Seq2[int, func() ([]byte, error)] {
 
 // checkNames checks the first line of a CSV file.
 func checkNames(names []string) error {
-	allowed := world.FieldNames(&row{})
+	allowed := text.FieldNames(&row{})
 	for i, name := range names {
 		switch {
 		case !slices.Contains(allowed, name):

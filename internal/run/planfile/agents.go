@@ -2,6 +2,8 @@ package planfile
 
 import (
 	"maps"
+	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,8 +12,10 @@ import (
 	"parley/internal/ask/provider"
 	"parley/internal/kit/text"
 	"parley/internal/kit/yamltree"
+	"parley/internal/run/program"
 	"parley/llm"
 	"parley/world"
+	"parley/world/part"
 )
 
 // checkPerson checks the keys of an agent that is a person: settings of models are refused. all are the agents of the file.
@@ -33,8 +37,65 @@ func checkPerson(r *checker, a world.Agent, all map[string]world.Agent) {
 	case !known:
 		names := slices.Sorted(maps.Keys(all))
 		r.Complain(at, "no agent is named %s%s agents: %s", r.Quote(a.Fallback), endHint(text.Suggest(a.Fallback, names)), listed(names))
-	case f.Model == "" || f.Human():
+	case f.Model == "" || f.Human() || f.Program != nil:
 		r.Complain(at, "%s has no model: name an agent with one, or leave fallback out, and a call without an answer fails", r.Quote(a.Fallback))
+	}
+}
+
+// checkProgram checks the keys of an agent that is a program. Only some settings of models hold for it: what it asks its model is its own.
+func checkProgram(r *checker, a world.Agent) {
+	here := yamltree.Path{"agents", a.Name}
+	at := here.To("program")
+	for _, f := range r.Tree.Find(here).Fields {
+		switch {
+		case a.Bot != "" && f.Name == "bot", a.Human() && f.Name == "model":
+			r.ComplainOfKey(here.To(f.Name), "a program answers for this agent: leave %s out, or program", f.Name)
+		case !slices.Contains([]string{"model", "program", "system", "tags", "trainable", "bot"}, f.Name):
+			r.ComplainOfKey(here.To(f.Name), "a program decides itself how it asks its model: leave %s out; a program can have model, system, tags and trainable", f.Name)
+		}
+	}
+	preset, known := program.Find(a.Program.Preset)
+	switch names := program.Names(); {
+	case !known:
+		r.Complain(at.To("preset"), "no program is named %s%s known: %s; or give its command", r.Quote(a.Program.Preset), endHint(text.Suggest(a.Program.Preset, names)), listed(names))
+	case a.Model == "" && preset.NeedsModel:
+		r.Complain(at, "%s asks a model: name it, as model: sim/small", a.Program.Preset)
+	case a.Model != "" && preset.NoModel:
+		r.ComplainOfKey(here.To("model"), "%s asks no model: leave it out", a.Program.Preset)
+	}
+	if c := a.Program.Command; len(c) > 0 && strings.ContainsRune(c[0], '/') && !path.IsAbs(c[0]) && !filepath.IsAbs(c[0]) && !strings.HasPrefix(c[0], "{") {
+		r.Complain(at.To("command"), "%s is a relative path, and a program starts in a folder of its own: give its whole path", r.Quote(c[0]))
+	}
+	for name := range a.Program.Files {
+		if !part.LocalPath(name) {
+			r.ComplainOfKey(at.To("files").To(name), "want a path below the program's HOME, with slashes, as .config/tool.json")
+		}
+	}
+	for name := range a.Program.Env {
+		if !isEnvironment(name) {
+			r.ComplainOfKey(at.To("env").To(name), "is no name of an environment variable that can be set: want letters, digits and _, and neither PATH nor HOME")
+		}
+	}
+}
+
+// isEnvironment reports whether a plan can set an environment variable.
+func isEnvironment(name string) bool {
+	return isName(name, "") && name != "PATH" && name != "HOME" && name != program.Marker
+}
+
+// checkSeats refuses agents that are no programs in seats that want programs.
+func checkSeats(r *checker, plan *Plan, lineups []map[string]string) {
+	starts := plan.Kind.Starts(plan.Params)
+	for _, seat := range starts.Seats {
+		for _, lineup := range lineups {
+			a, ok := plan.Agent(lineup[seat])
+			if at := (yamltree.Path{"agents", a.Name, "program"}); ok && len(starts.Unsolved) > 0 && a.Program != nil && program.Own(*a.Program) == program.Oracle && !r.Reported(at) {
+				r.Complain(at, "oracle runs the solution that work has, and %s has none: add one, or leave out %s or the agent", starts.Unsolved[0], starts.Unsolved[0])
+			}
+			if at := (yamltree.Path{"agents", a.Name}); ok && a.Program == nil && !r.Reported(at) {
+				r.Complain(at, "sits in the seat %s of %s, which wants a program: a model alone cannot work on files. Add one, as program: claude-code; known: %s; or program: {command: [...]}", seat, plan.Kind.Name, listed(program.Names()))
+			}
+		}
 	}
 }
 
@@ -43,6 +104,8 @@ func checkAgents(r *checker, agents []world.Agent, pace string) {
 	for _, a := range agents {
 		here := yamltree.Path{"agents", a.Name}
 		switch {
+		case a.Program != nil && pace == "wave":
+			r.Complain(here.To("program"), "a program cannot be asked in waves: use pace: free")
 		case a.Human() && pace == "wave":
 			r.Complain(here.To("model"), "a person cannot be asked in waves: every episode would wait for each answer; use pace: free")
 		case !a.Human() && a.Deadline > 0:
@@ -90,7 +153,7 @@ func addFallbacks(seated map[string]bool, agents []world.Agent) {
 // checkAgentProviders reports the settings of an agent that the providers of its models do not have: its service tier, or its cached
 // content. find returns a provider of the plan.
 func checkAgentProviders(c *checker, a world.Agent, find func(name string) (provider.Provider, bool)) {
-	if a.Bot != "" || a.Human() {
+	if a.Model == "" || a.Human() {
 		return
 	}
 	here := yamltree.Path{"agents", a.Name}

@@ -131,15 +131,13 @@ func (c *checker) complete(n *yamltree.Node, s *Shape, p yamltree.Path) {
 	if len(n.Fields) < s.MinLen {
 		c.Add(n.Key, p, "is empty: give at least one %s", s.inside())
 	}
-	if s.Exclusive[0] == "" {
-		return
+	there := func(key string) bool { return n.Field(key) != nil || c.Meant[p.To(key).String()] }
+	if one, other := s.Exclusive[0], s.Exclusive[1]; one != "" && n.Field(one) != nil && n.Field(other) != nil {
+		c.Add(n.Field(other).Key, p.To(other), "cannot be combined with %s: give one of them", one)
 	}
-	one, other := s.Exclusive[0], s.Exclusive[1]
-	switch has := n.Field(other); {
-	case has != nil && n.Field(one) != nil:
-		c.Add(has.Key, p.To(other), "cannot be combined with %s: give one of them", one)
-	case has == nil && n.Field(one) == nil && s.OneRequired && !c.Meant[p.To(one).String()] && !c.Meant[p.To(other).String()]:
-		c.Add(n.Key, p, "wants %s or %s; %s: %s", one, other, one, s.Key(one).Doc)
+	if any := s.AnyOf; any != nil && !slices.ContainsFunc(any, there) {
+		last := len(any) - 1
+		c.Add(n.Key, p, "wants %s or %s; %s: %s", strings.Join(any[:last], ", "), any[last], any[0], s.Key(any[0]).Doc)
 	}
 }
 
@@ -174,6 +172,17 @@ func (c *checker) unknown(f yamltree.Field, s *Shape, p yamltree.Path) {
 		return
 	}
 	c.Add(f.Value.Key, p, "unknown key%s allowed: %s", endHint(hint), listed(s.Names()))
+}
+
+// removed reports a key that an override leaves out, and that could not be there.
+func (c *checker) removed(p yamltree.Path, at yamltree.Position) {
+	s, last := c.Root, p[len(p)-1]
+	for _, step := range p[:len(p)-1] {
+		s = s.Under(step)
+	}
+	if s != nil && s.Form == yamltree.Mapping && s.member(last) == nil {
+		c.unknown(yamltree.Field{Name: last, Value: &yamltree.Node{Form: yamltree.Nothing, At: at, Key: at}}, s, p)
+	}
 }
 
 // endHint returns a hint with the punctuation that follows it in an error.

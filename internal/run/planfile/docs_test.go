@@ -9,6 +9,9 @@ import (
 
 	"parley/internal/kit/testkit"
 	"parley/internal/kit/yamltree"
+	"parley/world"
+	"parley/world/part"
+	"parley/worlds"
 )
 
 const (
@@ -56,6 +59,9 @@ func TestReferenceExamples(t *testing.T) {
 	}
 }
 
+// short leaves out of the table what errors need: articles, and what a mapping is.
+var short = strings.NewReplacer("a mapping (key: value)", "keys", "a mapping: ", "", " to a ", " to ", "a list: each a ", "list of ", "a list: each ", "list of ")
+
 func reference() string {
 	var b strings.Builder
 	b.WriteString("| key | what it holds | default | meaning |\n|---|---|---|---|\n")
@@ -66,15 +72,18 @@ func reference() string {
 func rows(b *strings.Builder, s *Shape, prefix string) {
 	cell := func(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 	for _, k := range s.Keys {
+		if k.Doc == "" { // nobody writes it
+			continue
+		}
 		preset := k.Default
 		switch {
 		case k.Required:
 			preset = "needed"
-		case preset == "":
-			preset = "none"
+		case preset == "none", preset == "false", strings.HasPrefix(preset, "{"), preset == "[]": // as the page says
+			preset = ""
 		}
 		name := prefix + k.Name
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", name, cell(holds(k)), cell(preset), cell(k.Doc))
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", name, cell(strings.TrimPrefix(short.Replace(holds(k)), "a ")), cell(preset), cell(k.Doc))
 		rows(b, k.Shape, name+".")
 	}
 	switch {
@@ -97,4 +106,26 @@ func holds(k Key) string {
 	default:
 		return s.Describe()
 	}
+}
+
+// TestWorldsReference: the reference of the worlds has a row for every param, and every column of their tables. -update writes it.
+func TestWorldsReference(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("# The params and tables of the worlds\n\nEvery key of `params` in a plan of each kind, and the tables that [`parley export\n--table`](../how-to/export.md#tables-of-kinds) writes, with `run`, `episode`, `cell` and `deal` in front. The\n[pages of the worlds](../README.md) explain them. `NAME` stands for names of yours, and `[]` for each item of a list.\n")
+	for _, k := range worlds.Standard() {
+		fmt.Fprintf(&b, "\n## %s\n\n| param | what it holds | default | meaning |\n|---|---|---|---|\n", k.Name)
+		rows(&b, paramsShape(k), "")
+		maker, ok := world.As[part.Tabulator](k)
+		if !ok {
+			continue
+		}
+		for _, table := range maker.Tables() {
+			fmt.Fprintf(&b, "\n### Table `%s`: %s\n\n| column | type | is |\n|---|---|---|\n", table.Name, table.Doc)
+			for _, c := range table.Columns {
+				fmt.Fprintf(&b, "| `%s` | %s | %s |\n", c.Name, c.Type, c.Doc)
+			}
+		}
+	}
+	testkit.Compare(t, filepath.Join("..", "..", "..", "docs", "reference", "worlds.md"), b.String())
 }

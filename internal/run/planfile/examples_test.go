@@ -92,7 +92,7 @@ agents:
 	_, err := planfile.Parse("plan.yaml", []byte(src), []world.Kind{kind}, nil)
 	fmt.Println(err)
 	// Output:
-	// plan.yaml:3:29: agents.quiet.temprature: unknown key; did you mean temperature? allowed: model, bot, system, temperature, top_p, max_tokens, effort, tier, cached_content, seed, stop, fallbacks, trainable, deadline, fallback, tags
+	// plan.yaml:3:29: agents.quiet.temprature: unknown key; did you mean temperature? allowed: model, bot, program, system, temperature, top_p, max_tokens, effort, tier, cached_content, seed, stop, fallbacks, trainable, tokens, deadline, fallback, tags
 	//      3 |   quiet: {model: sim/small, temprature: 0.7}
 	//        |                             ^
 }

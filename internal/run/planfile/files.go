@@ -13,10 +13,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/BurntSushi/toml"
+
 	"parley/internal/kit/files"
 	"parley/internal/kit/yamltree"
 	"parley/internal/run/dataset"
 	"parley/world"
+	"parley/world/part"
 )
 
 // maxBeside limits the size of all files that a plan names together. Rows of datasets have their own limits.
@@ -29,12 +32,17 @@ type Files struct {
 	read *int64 // bytes so far
 	*bounds
 	Foreign bool // overrides are not the user's
+
+	reach  Reach
+	kinds  []world.Kind // of the plan that a plan may name
+	inner  bool         // the plan is one that another plan names
+	nested *Plan        // that Plan has read
 }
 
 // NewFiles returns the files that a plan file may name.
 func NewFiles(ctx context.Context, plan string, reach Reach) (*Files, error) {
 	b, err := newBounds(plan, reach)
-	return &Files{ctx: ctx, dir: filepath.Dir(plan), read: new(int64), bounds: b, Foreign: reach.Foreign}, err
+	return &Files{ctx: ctx, dir: filepath.Dir(plan), read: new(int64), bounds: b, Foreign: reach.Foreign, reach: reach}, err
 }
 
 // Path returns the path of a file that a plan names. To open it, call allowedPath instead.
@@ -113,6 +121,80 @@ func (f *Files) Folders(in string) []string {
 	return names
 }
 
+// The limits of a folder that a plan names.
+const (
+	maxFolderFiles = 10_000
+	maxFolderDepth = 32
+)
+
+// Folder reads the files of a folder. A link is followed if the plan may name what it leads to.
+func (f *Files) Folder(name string) ([]world.File, error) {
+	var all []world.File
+	var read func(in string, depth int) error
+	read = func(in string, depth int) error {
+		path, err := f.allowedPath(slash.Join(name, in))
+		if err != nil {
+			return err
+		}
+		entries, err := os.ReadDir(path)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if err := f.ctx.Err(); err != nil {
+				return err
+			}
+			own := slash.Join(in, e.Name())
+			path, err := f.allowedPath(slash.Join(name, own))
+			if err != nil {
+				return err
+			}
+			info, err := os.Stat(path)
+			switch {
+			case err != nil:
+				return err
+			case info.IsDir() && depth == maxFolderDepth:
+				return fmt.Errorf("%s: folders are nested deeper than %d", path, maxFolderDepth)
+			case info.IsDir():
+				if err := read(own, depth+1); err != nil {
+					return err
+				}
+				continue
+			case !part.LocalPath(own):
+				return fmt.Errorf("%s: its name cannot be used on every system: rename it", path)
+			case len(all) == maxFolderFiles:
+				return fmt.Errorf("%s has more than %d files", f.Path(name), maxFolderFiles)
+			}
+			b, err := readFile(f.ctx, path, "file", maxBeside)
+			if err != nil {
+				return err
+			}
+			if *f.read += int64(len(b)); *f.read > maxBeside {
+				return Errors{{File: path, Problem: "the files that the plan names are larger than " + files.Size(maxBeside) + " together"}}
+			}
+			all = append(all, world.File{Path: own, Data: b, Exec: info.Mode()&0o111 != 0})
+		}
+		return nil
+	}
+	return all, read("", 0)
+}
+
+// TOML decodes a file, and lists the keys that v has no field for.
+func (f *Files) TOML(name string, v any) (unknown []string, err error) {
+	rep, err := f.open(name, MaxSize)
+	if err != nil {
+		return nil, err
+	}
+	meta, err := toml.Decode(rep.Source.Text, v)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", rep.Source.Name, err)
+	}
+	for _, key := range meta.Undecoded() {
+		unknown = append(unknown, key.String())
+	}
+	return unknown, nil
+}
+
 func (f *Files) open(name string, limit int) (*report, error) {
 	path, err := f.allowedPath(name)
 	if err != nil {
@@ -185,10 +267,13 @@ func (f *Files) Naming(n *yamltree.Node, file string, at yamltree.Path) (found y
 }
 
 var (
-	_ world.Files        = (*Files)(nil)
-	_ world.RowReader    = (*Files)(nil)
-	_ world.FolderLister = (*Files)(nil)
-	_ world.Document     = (*decodedFile)(nil)
+	_ world.Files       = (*Files)(nil)
+	_ part.RowReader    = (*Files)(nil)
+	_ part.FolderLister = (*Files)(nil)
+	_ part.FolderReader = (*Files)(nil)
+	_ part.TOMLReader   = (*Files)(nil)
+	_ part.PlanReader   = (*Files)(nil)
+	_ world.Document    = (*decodedFile)(nil)
 )
 
 // Reach says which files a plan may name, other than those in its own folder.

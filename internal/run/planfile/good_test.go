@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/internal/ask/provider"
+	"parley/internal/ask/settings"
 	"parley/internal/kit/testkit"
 	"parley/llm"
 	"parley/world"
@@ -57,7 +58,7 @@ func TestSmall(t *testing.T) {
 			{Name: "lab", Dialect: "openai", BaseURL: "http://127.0.0.1:8080/v1", KeyEnv: "LAB_KEY", Limits: provider.Limits{RPM: 3000, TPM: 2000000}},
 			sim,
 		},
-		Budget: 5 * llm.Dollar, Pace: "free", Unreachable: DefaultUnreachable,
+		Settings: settings.Settings{Budget: 5 * llm.Dollar, Pace: "free", Retry: settings.Retry{Unreachable: 10 * time.Minute}},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", got, want)
@@ -240,13 +241,13 @@ func TestUnseated(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	const plan = "kind: talk\nagents: {a: sim/a, b: sim/b}\nlineup: {first: a, second: b}\n"
-	for text, want := range map[string]time.Duration{"": DefaultUnreachable, "retry: {unreachable: 90s}\n": 90 * time.Second, "retry: {unreachable: 0s}\n": 0} {
+	for text, want := range map[string]time.Duration{"": 10 * time.Minute, "retry: {unreachable: 90s}\n": 90 * time.Second, "retry: {unreachable: 0s}\n": 0} {
 		p, err := Parse("plan.yaml", []byte(plan+text), testKinds(), nil)
-		if err != nil || p.Unreachable != want {
+		if err != nil || p.Retry.Unreachable != want {
 			t.Fatalf("%q: %v", text, err)
 		}
 		again, err := FromJSON(p.JSON(), testKinds(), nil)
-		if err != nil || again.Unreachable != want {
+		if err != nil || again.Retry.Unreachable != want {
 			t.Errorf("%q is read back as %v, %v", text, again, err)
 		}
 	}

@@ -32,7 +32,9 @@ func PlanShape(kinds []string, params *Shape) *Shape {
 	agents.MinLen = 1
 	agent := documented[world.Agent]()
 	agents.Elem = agent
-	agent.Shorthand, agent.Exclusive, agent.OneRequired = "model", [2]string{"model", "bot"}, true
+	agent.Shorthand, agent.Exclusive, agent.AnyOf = "model", [2]string{"model", "bot"}, []string{"model", "bot", "program"}
+	program := agent.Key("program").Shape
+	program.Shorthand, program.AnyOf = "preset", []string{"preset", "command"}
 	agent.Key("effort").Shape.oneOf = efforts()
 
 	plan := s.Key("plan").Shape

@@ -9,16 +9,16 @@ import (
 )
 
 // override applies one a.b=c to the tree. table is the shape of a plan; with it, a text that stands
-// for a mapping can be expanded: quiet: sim/small.
-func override(rep *report, root *yamltree.Node, table *Shape, set string) {
+// for a mapping can be expanded: quiet: sim/small. A key without a value is left out, and returned.
+func override(rep *report, root *yamltree.Node, table *Shape, set string) (left yamltree.Path, at yamltree.Position) {
 	rep.Source.Conceal(secretsIn(set))
 	rep.Source.Conceal(secretsGuessed(set))
-	left, right, ok := cutSet(set)
-	at := yamltree.Position{Set: "--set " + oneLine(rep.Source.Hide(set), 80)}
-	p, err := splitPath(left)
+	key, right, ok := cutSet(set)
+	at = yamltree.Position{Set: "--set " + oneLine(rep.Source.Hide(set), 80)}
+	p, err := splitPath(key)
 	if !ok || err != nil {
 		rep.Add(at, nil, "is not KEY=VALUE, as agents.quiet.temperature=0.7%s", because(err))
-		return
+		return nil, at
 	}
 	if last := p[len(p)-1]; secretName(last) && !(envName(last) && isEnv(right)) {
 		rep.Source.Conceal([]string{right})
@@ -30,23 +30,24 @@ func override(rep *report, root *yamltree.Node, table *Shape, set string) {
 		table = table.Under(step)
 		if parent == nil {
 			rep.Add(at, p[:i+1], "is not a mapping: set it as a whole, with %s=…", p[:i+1])
-			return
+			return nil, at
 		}
 	}
 	last := p[len(p)-1]
 	if expand(parent, table); parent.Form != yamltree.Mapping {
 		rep.Add(at, p[:len(p)-1], "is not a mapping: set it as a whole, with %s=…", p[:len(p)-1])
-		return
+		return nil, at
 	}
 	if strings.TrimSpace(right) == "" {
 		parent.Fields = slices.DeleteFunc(parent.Fields, func(f yamltree.Field) bool { return f.Name == last })
-		return
+		return p, at
 	}
 	if s := table.Under(last); s != nil && s.Form == yamltree.Text {
 		parent.Put(last, overrideText(right, at))
 	} else if value := overrideValue(rep, right, at, p); value != nil {
 		parent.Put(last, value)
 	}
+	return nil, at
 }
 
 // overrideText reads the right side as a text: unchanged, so that quotes within quotes are not needed,

@@ -20,7 +20,7 @@ func grower() world.Kind { return world.Define(growing{talk()}) }
 
 type growing struct{ worldtest.Simple[talkParams] }
 
-func (growing) Plan(p *talkParams, cell world.Spec, seed uint64) (world.Plan, error) {
+func (growing) Plan(p *talkParams, cell world.Spec, seed uint64) (world.Stages, error) {
 	if seed != 7 {
 		return nil, fmt.Errorf("the seed is %d", seed)
 	}
@@ -107,7 +107,7 @@ func lister() world.Kind { return world.Define(listing{growing{talk()}}) }
 
 type listing struct{ growing }
 
-func (listing) Plan(p *talkParams, cell world.Spec, _ uint64) (world.Plan, error) {
+func (listing) Plan(p *talkParams, cell world.Spec, _ uint64) (world.Stages, error) {
 	return world.Blocks(world.Block{Groups: []world.Group{{Spec: cell, Size: p.Messages}}, Rounds: 1})
 }
 
@@ -117,7 +117,7 @@ func (listing) Uniform(*talkParams) bool { return true }
 // come to is bounded, whichever number makes it large.
 func TestOwnLists(t *testing.T) {
 	t.Parallel()
-	planOf := func(src string) (world.Plan, error) {
+	planOf := func(src string) (world.Stages, error) {
 		p, err := Parse("plan.yaml", []byte("kind: talk\nseed: 7\nagents: {a: sim/small}\n"+src), []world.Kind{lister()}, nil)
 		if err != nil {
 			return nil, err

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -48,6 +49,23 @@ func (n Named) Names(key ...string) []string {
 		}
 	}
 	return all
+}
+
+// Plays returns what the plan that the params of this one name names, if there is one, and its file; empty: it is recorded. dir is
+// the folder of this plan.
+func (n Named) Plays(ctx context.Context, dir string) (inner Named, file string) {
+	if n.root == nil {
+		return Named{}, ""
+	}
+	params := n.root.Field("params")
+	if recorded := params.Field("nested").Field("plan"); recorded != nil {
+		return named(n.report, recorded), ""
+	}
+	if play := params.Field("play"); play != nil && play.Form == yamltree.Text && play.Text != "" {
+		file = filepath.Join(dir, filepath.FromSlash(play.Text))
+		return Peek(ctx, file), file
+	}
+	return Named{}, ""
 }
 
 // Digest returns a digest of the values under keys. Comments, the way in which a value is written and the order of mappings do

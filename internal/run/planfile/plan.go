@@ -22,14 +22,15 @@ package planfile
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"parley/internal/ask/provider"
+	"parley/internal/ask/settings"
 	"parley/internal/kit/text"
 	"parley/internal/kit/yamltree"
 	"parley/internal/run/planner"
@@ -51,6 +52,8 @@ type Plan struct {
 	// Matrix and Until come from the plan key. Default: nil.
 	Matrix *Matrix
 	Until  *planner.Until
+	// Train comes from the train key, and from params of the same names.
+	Train planner.Train
 	// Agents are the agents that have a seat, sorted by name.
 	Agents []world.Agent
 	// Lineup maps seats to names of agents. A Matrix fills the seats it leaves out.
@@ -65,46 +68,25 @@ type Plan struct {
 	// Params are the kind's params. ParamsJSON is the same with all defaults.
 	Params     world.Params
 	ParamsJSON json.RawMessage
+	// Loaded means that the plan file held the content of the files that its params name.
+	Loaded bool
 	// Providers are the listed providers and the presets that models name, sorted by name.
 	Providers []provider.Provider
 	// Places says where each listed provider names its key or address, as
 	// plan.yaml:5:12: providers.lab.key_env, and where a model first names a preset. It is not recorded.
 	Places map[string]string
-	// Budget limits the cost of the run. 0: no limit.
-	Budget llm.Money
-	// EpisodeBudget limits the cost of an episode. 0: no limit.
-	EpisodeBudget llm.Money
-	// Cache is the path of the cache. Empty: off.
-	Cache string
-	// Pace is free or wave. Default: free.
-	Pace string
-	// Batch says how waves use batch APIs.
-	Batch Batch
-	// Unreachable is how long to wait for a provider that cannot be reached. 0: do not wait.
-	Unreachable time.Duration
-	// Concurrency limits the calls in flight. 0: what the providers allow.
-	Concurrency int
-	// Live limits the episodes in progress. 0: the engine's default.
-	Live int
-	// Prices is the path of a file of prices. Empty: the built-in ones.
-	Prices string
+	// Settings of how calls are made. Their paths are from the current folder.
+	settings.Settings
 	// Out is the path of the run file. Empty: for the caller to choose.
-	Out    string
+	Out string
+	// Nested is the plan that the params name, if the kind is a part.Nester. Agents and Providers have its own too.
+	Nested *Plan
+	// others are the agents that are copies of others, with other models: see part.ModelTrier. They are not recorded.
+	others []string
 	Folder string // of the run file: JSON writes paths relative to it, or as they are if it is empty
 
-	checker *checker // knows the lines of the plan file; nil: the plan was recorded
-}
-
-// DefaultUnreachable is how long a run waits for a provider that cannot be reached by default.
-const DefaultUnreachable = 10 * time.Minute
-
-// Batch says how waves use the providers' batch APIs. A zero field means the default of the batcher.
-type Batch struct {
-	Route    string        `json:"route,omitempty" doc:"auto: a wave's calls of a model use the batch API if there are many and there is time. batch: wherever there is a batch API. live: never; batches that are open are still collected." default:"auto" oneof:"auto,batch,live"`
-	Min      int           `json:"min,omitempty" doc:"The smallest number of calls of one model for a batch; fewer are made live." default:"100, and 2 with batch" range:"1..1000000"`
-	Deadline time.Duration `json:"deadline,omitempty" doc:"How long the batches of a wave may take. Calls that are not answered by then are cancelled and made live." default:"the provider's, a day"`
-	Poll     time.Duration `json:"poll,omitempty" doc:"How long to wait before checking a batch again; later checks are further apart, up to thirty times that." default:"2s"`
-	Cancel   bool          `json:"cancel,omitempty" doc:"Whether open batches are cancelled at the provider when the run is aborted with a second Ctrl-C. What they have answered is billed and collected later." default:"false"`
+	trains  *planner.Train // the train key as it was written
+	checker *checker       // knows the lines of the plan file; nil: the plan was recorded
 }
 
 // Load reads the plan file at path. kinds are the kinds that the plan may name. sets are overrides
@@ -242,6 +224,25 @@ func (p *Plan) Batches(model string) bool {
 	return i >= 0 && p.Providers[i].Batch != nil
 }
 
+// NestedKind returns the kind of the nested plan, or the zero kind.
+func (p *Plan) NestedKind() world.Kind {
+	if p.Nested == nil {
+		return world.Kind{}
+	}
+	return p.Nested.Kind
+}
+
+// Acting returns the plan whose kind may have an environment, programs and code: the nested one, if there is one.
+func (p *Plan) Acting() *Plan { return cmp.Or(p.Nested, p) }
+
+// File returns the plan file. Empty: the plan was not read from one.
+func (p *Plan) File() string {
+	if p.checker == nil {
+		return ""
+	}
+	return p.checker.Source.Name
+}
+
 // Agent returns the agent of that name.
 func (p *Plan) Agent(name string) (world.Agent, bool) {
 	i := slices.IndexFunc(p.Agents, func(a world.Agent) bool { return a.Name == name })
@@ -260,12 +261,15 @@ func FindKind(kinds []world.Kind, name string) (world.Kind, error) {
 		}
 		names[i] = k.Name
 	}
+	if name == "" {
+		return world.Kind{}, fmt.Errorf("the kind is missing; the kinds are %s", listed(names))
+	}
 	return world.Kind{}, fmt.Errorf("no kind is called %s%s the kinds are %s", yamltree.Quote(name), endHint(text.Suggest(name, names)), listed(names))
 }
 
 // World makes the plan that the engine plays, a new one for each run or resume: the plan of the file,
 // or the plan that the kind makes of it. It cannot fail for a Plan that was loaded.
-func (p *Plan) World() (world.Plan, error) {
+func (p *Plan) World() (world.Stages, error) {
 	plan, err := p.Asked()
 	if err != nil || p.Until != nil || !p.Kind.Plans() {
 		return plan, err
@@ -274,10 +278,10 @@ func (p *Plan) World() (world.Plan, error) {
 }
 
 // Asked makes the plan of the plan file.
-func (p *Plan) Asked() (world.Plan, error) {
+func (p *Plan) Asked() (world.Stages, error) {
 	spec := world.Spec{Kind: p.Kind.Name, Params: p.ParamsJSON, Lineup: maps.Clone(p.Lineup)}
 	cells := []world.Spec{spec}
-	var plan world.Plan = world.Repeat(spec, p.Episodes)
+	var plan world.Stages = world.Repeat(spec, p.Episodes)
 	if p.Matrix != nil {
 		m, err := p.plannerMatrix()
 		if err == nil {
@@ -294,6 +298,9 @@ func (p *Plan) Asked() (world.Plan, error) {
 		u := *p.Until
 		u.Cells, u.Bounds = cells, p.bounds(u.Score, cells)
 		return u.Plan()
+	}
+	if list, ok := plan.(world.Specs); ok && p.Train.Group > 1 && !ownParam(p.Kind, "group") {
+		return planner.Grouped(list, p.Train.Group)
 	}
 	return plan, nil
 }

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"parley/internal/ask/provider"
+	"parley/internal/ask/settings"
 	"parley/internal/kit/files"
-	"parley/llm"
+	"parley/internal/run/planner"
 	"parley/world"
 )
 
@@ -22,16 +24,13 @@ type recorded struct {
 	Providers map[string]map[string]any `json:"providers,omitempty"`
 	Agents    map[string]map[string]any `json:"agents"`
 	Lineup    map[string]string         `json:"lineup,omitempty"`
+	Train     *planner.Train            `json:"train,omitempty"`
 	Params    json.RawMessage           `json:"params,omitempty"`
-	Limits    limits                    `json:"limits,omitzero"`
-	Budget    llm.Money                 `json:"budget,omitempty"`
-	Episode   llm.Money                 `json:"episode_budget,omitempty"`
-	Cache     string                    `json:"cache"`
-	Pace      string                    `json:"pace"`
-	Batch     map[string]any            `json:"batch,omitempty"`
-	Retry     map[string]string         `json:"retry,omitempty"`
-	Prices    string                    `json:"prices,omitempty"`
-	Out       string                    `json:"out,omitempty"`
+	Loaded    bool                      `json:"loaded,omitempty"`
+	settings.Settings
+	Batch map[string]any    `json:"batch,omitempty"`
+	Retry map[string]string `json:"retry,omitempty"`
+	Out   string            `json:"out,omitempty"`
 }
 
 // JSON returns the plan as it is recorded with a run: a plan file in JSON from which FromJSON makes
@@ -40,19 +39,26 @@ func (p *Plan) JSON() json.RawMessage {
 	r := recorded{
 		Kind: p.Kind.Name, Seed: p.Seed, Episodes: p.Episodes,
 		Providers: map[string]map[string]any{}, Agents: map[string]map[string]any{},
-		Lineup: p.Lineup, Params: p.ParamsJSON, Limits: limits{p.Concurrency, p.Live},
-		Budget: p.Budget, Episode: p.EpisodeBudget, Cache: cmp.Or(recordedPath(p.Folder, p.Cache), "off"), Pace: p.Pace, Batch: recordBatch(p.Batch), Prices: recordedPath(p.Folder, p.Prices), Out: recordedPath(p.Folder, p.Out),
+		Lineup: p.Lineup, Train: p.trains, Params: p.ParamsJSON, Loaded: p.Loaded, Settings: p.Settings, Batch: recordBatch(p.Batch), Out: recordedPath(p.Folder, p.Out),
 	}
+	r.Cache, r.Prices = cmp.Or(recordedPath(p.Folder, p.Cache), "off"), recordedPath(p.Folder, p.Prices)
 	if p.Matrix != nil || p.Until != nil {
 		r.Plan = &planSection{p.Matrix, p.Until}
 	}
-	if p.Unreachable != DefaultUnreachable {
-		r.Retry = map[string]string{"unreachable": p.Unreachable.String()}
+	if p.Retry.Unreachable != settings.Plan().Retry.Unreachable {
+		r.Retry = map[string]string{"unreachable": p.Retry.Unreachable.String()}
 	}
 	for _, one := range p.Providers {
+		if p.Nested != nil && slices.ContainsFunc(p.Nested.Providers, func(own provider.Provider) bool { return own.Name == one.Name }) {
+			continue
+		}
 		r.Providers[one.Name] = recordProvider(one)
 	}
+	nested := p.nestedAgents()
 	for _, a := range p.Agents {
+		if slices.Contains(p.others, a.Name) || slices.ContainsFunc(nested, func(own world.Agent) bool { return own.Name == a.Name }) {
+			continue
+		}
 		r.Agents[a.Name] = recordAgent(a)
 	}
 	b, err := json.Marshal(r)
@@ -85,7 +91,7 @@ func recordProvider(p provider.Provider) map[string]any {
 	return m
 }
 
-func recordBatch(b Batch) map[string]any {
+func recordBatch(b settings.Batch) map[string]any {
 	m := asMap(b)
 	for name, d := range map[string]time.Duration{"deadline": b.Deadline, "poll": b.Poll} {
 		if d > 0 {

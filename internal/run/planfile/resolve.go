@@ -9,9 +9,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"parley/internal/ask/provider"
+	"parley/internal/ask/settings"
 	"parley/internal/kit/text"
 	"parley/internal/kit/yamltree"
 	"parley/internal/run/planner"
@@ -28,30 +28,16 @@ type decodedPlan struct {
 	Providers map[string]json.RawMessage `json:"providers" doc:"Accounts at model endpoints. The presets (PRESETS) are known without being listed; listed under its name, a preset keeps what is not given." default:"the presets" aliases:"endpoints,provider" free:"NAME"`
 	Agents    map[string]world.Agent     `json:"agents" doc:"Who plays, by names of your choice. A text instead of the keys is the model: 'quiet: sim/small', or 'me: human' for a person." required:"true" aliases:"players,models,agent"`
 	Lineup    map[string]string          `json:"lineup" doc:"Which agent sits in which seat. The seats are the kind's; a matrix fills the seats that are left out." default:"the only agent, in every seat" aliases:"seats,roles" filled:"true" free:"SEAT"`
+	Train     *planner.Train             `json:"train" doc:"How the agents that are marked trainable are trained. See docs/how-to/train.md." default:"none"`
 	Params    map[string]any             `json:"params" doc:"The parameters of the kind. 'parley init KIND' writes them all with their meaning." default:"the kind's" aliases:"parameters,settings,options,config"`
-	Limits    limits                     `json:"limits" doc:"Limits of the whole run. Limits of an account are under providers.NAME.limits."`
-	Budget    llm.Money                  `json:"budget" doc:"The most the run may cost, in US dollars. When the next call might not fit, the run stops and can be resumed. A server that gives more than it was asked for can exceed it, within the bounds that docs/how-to/providers.md states." default:"none" aliases:"max_cost,cost" form:"dollars"`
-	Episode   llm.Money                  `json:"episode_budget" doc:"The most an episode may cost, in US dollars. An episode that might exceed it with its next calls fails with that reason; the others continue. It cannot change when a run is resumed." default:"none" aliases:"budget_per_episode,cost_per_run_limit,max_cost_per_episode" form:"dollars"`
-	Cache     string                     `json:"cache" doc:"A folder that keeps answers, so that other runs need not pay for them again; or off. The path is relative to the plan file's folder." default:"off" filled:"true"`
-	Pace      string                     `json:"pace" doc:"free: each episode continues as soon as its own turn is answered. wave: calls are made together, when every episode in progress waits for one." default:"free" oneof:"free,wave"`
-	Batch     Batch                      `json:"batch" doc:"How waves use the providers' batch APIs, at half the price." default:"auto"`
-	Retry     retry                      `json:"retry" doc:"How failed calls are retried."`
-	Prices    string                     `json:"prices" doc:"The path of a file of prices, from the plan file's folder." default:"the built-in prices" filled:"true"`
-	Out       string                     `json:"out" doc:"The path of the run file, from the plan file's folder." default:"beside the plan file, named after it" aliases:"output,file" filled:"true"`
+	Loaded    bool                       `json:"loaded" doc:"The params hold the content of the files that they name, as in a plan that 'parley export' wrote: no file is read for them. Remove it to read them again." default:"false"`
+	settings.Settings
+	Out string `json:"out" doc:"The path of the run file, from the plan file's folder." default:"beside the plan file, named after it" aliases:"output,file" filled:"true"`
 }
 
 type planSection struct {
 	Matrix *Matrix        `json:"matrix,omitempty" doc:"Every way to put agents into seats, with every setting of params." form:"record"`
 	Until  *planner.Until `json:"until,omitempty" doc:"Plays more episodes until a score is known precisely enough. Together with matrix: in each of its cells."`
-}
-
-type retry struct {
-	Unreachable *time.Duration `json:"unreachable" doc:"How long to wait for a provider that cannot be reached: connections are refused, a proxy answers 502 to 504, or it is still loading its model. Calls to other providers continue. After that the run stops and can be resumed. 0s does not wait." default:"10m" form:"duration or zero"`
-}
-
-type limits struct {
-	Concurrency int `json:"concurrency,omitempty" doc:"The largest number of calls in flight, over all providers." default:"what the providers allow" aliases:"calls,parallel,workers" range:"1..1000000"`
-	Live        int `json:"live,omitempty" doc:"The largest number of episodes in progress." default:"20000" range:"1..1000000"`
 }
 
 // resolver makes a Plan of a file, and reports what does not fit together.
@@ -68,8 +54,15 @@ type resolver struct {
 // resolve makes a Plan of a tree.
 func resolve(rep *report, tree *yamltree.Node, kinds []world.Kind, sets []string, beside *Files) (*Plan, error) {
 	generic := PlanShape(nil, mapShape("PARAM", anyShape()))
+	type removal struct {
+		key yamltree.Path
+		at  yamltree.Position
+	}
+	var removed []removal
 	for _, s := range sets {
-		override(rep, tree, generic, s)
+		if key, at := override(rep, tree, generic, s); key != nil {
+			removed = append(removed, removal{key, at})
+		}
 	}
 	if tree.Form != yamltree.Mapping {
 		rep.Add(tree.At, nil, "a plan is a mapping (key: value), found %s; `parley init KIND` writes one to begin with", rep.Found(tree))
@@ -96,19 +89,28 @@ func resolve(rep *report, tree *yamltree.Node, kinds []world.Kind, sets []string
 		return nil, rep.Err()
 	}
 	r.Root = PlanShape(names, params)
-	if r.plan.Kind.ChoosesModels() {
+	if r.plan.Kind.ChoosesModels() || r.plan.Kind.Nests() {
 		agents := r.Root.Key("agents")
 		agents.Required, agents.Shape.MinLen = false, 0 // the files may name all agents
 	}
 	values, _ := r.Value(tree, r.Root, nil)
+	for _, k := range removed {
+		r.removed(k.key, k.at)
+	}
 	if !r.kindKnown {
 		r.Complain(yamltree.Path{"kind"}, "is not a kind of this program: it has %s", cmp.Or(listed(names), "none"))
 	}
+	r.file.Settings = settings.Plan()
 	if err := remarshal(values, &r.file); err != nil {
 		rep.Add(yamltree.Position{}, nil, "cannot be decoded: %v", err)
 		return nil, rep.Err()
 	}
+	if beside != nil {
+		beside.kinds = kinds
+	}
 	r.resolveAll(beside)
+	r.nest(kinds, beside)
+	r.otherModels()
 	if err := r.err(); err != nil {
 		return nil, err
 	}
@@ -121,22 +123,12 @@ func resolve(rep *report, tree *yamltree.Node, kinds []world.Kind, sets []string
 // resolveAll resolves the parts one by one. Each part uses what it can of the others.
 func (r *resolver) resolveAll(beside *Files) {
 	p, f := r.plan, r.file
-	p.Seed, p.Budget, p.Pace, p.Prices, p.Out = 1, f.Budget, "free", f.Prices, f.Out
-	p.EpisodeBudget = f.Episode
-	p.Concurrency, p.Live = f.Limits.Concurrency, f.Limits.Live
+	p.Seed, p.Settings, p.Out, p.Loaded = 1, f.Settings, f.Out, f.Loaded
 	if f.Seed != nil {
 		p.Seed = *f.Seed
 	}
-	if f.Pace != "" {
-		p.Pace = f.Pace
-	}
-	p.Batch = f.Batch
-	p.Unreachable = DefaultUnreachable
-	if d := f.Retry.Unreachable; d != nil {
-		p.Unreachable = *d
-	}
-	if f.Cache != "off" {
-		p.Cache = f.Cache
+	if p.Cache == "off" {
+		p.Cache = ""
 	}
 	if r.Tree.Field("plan") == nil {
 		p.Episodes = max(1, f.Episodes)
@@ -154,8 +146,13 @@ func (r *resolver) resolveAll(beside *Files) {
 	r.lineup()
 	r.matrix()
 	r.until()
+	r.train()
 	r.unseated()
-	checkPeopleSeats(r.checker, p.Agents, func() []map[string]string { return p.Matrix.Parts(p.Lineup, p.Seats) })
+	lineups := func() []map[string]string { return p.Matrix.Parts(p.Lineup, p.Seats) }
+	checkPeopleSeats(r.checker, p.Agents, lineups)
+	if r.kindKnown && r.seatsKnown {
+		checkSeats(r.checker, p, lineups())
+	}
 }
 
 // batches refuses a plan that wants batches if none of its models has a batch API: the calls would
@@ -169,7 +166,7 @@ func (r *resolver) batches() {
 		name, _ := llm.SplitModel(a.Model)
 		p, known := r.account(name)
 		switch who := name + p.WhyNoBatch(); {
-		case a.Model == "" || a.Human():
+		case a.Model == "" || a.Human() || a.Program != nil:
 		case !known || p.Batch != nil:
 			return
 		case !slices.Contains(without, who):
@@ -189,7 +186,11 @@ func (r *resolver) agents() {
 		if !isAgentName(name) {
 			r.ComplainOfKey(here, "the name of an agent is one word of letters, digits and _ . @ + / -, at most 64 long")
 		}
+		if a.Program != nil {
+			checkProgram(r.checker, a)
+		}
 		switch {
+		case a.Program != nil && a.Model == "":
 		case a.Human():
 			checkPerson(r.checker, a, r.file.Agents)
 		case a.Model != "":
@@ -305,7 +306,7 @@ func overlay(resolved, given any) any {
 
 // loadFiles fills params with the content of the files that they name, and reports errors in those files.
 func (r *resolver) loadFiles(beside *Files) bool {
-	if r.Source.Recorded {
+	if r.Source.Recorded || r.file.Loaded {
 		return true
 	}
 	if !beside.Foreign {
@@ -451,6 +452,7 @@ func (r *resolver) params(beside *Files) {
 	}
 	p := r.plan
 	var err error
+	r.trainParams()
 	p.Params, p.ParamsJSON, err = decodeParams(p.Kind, r.file.Params)
 	if err != nil {
 		r.ComplainOfParams(r.plan.Kind.Name, err, yamltree.Path{"params"}, nil)
@@ -512,7 +514,7 @@ func (r *resolver) lineup() {
 	p := r.plan
 	p.Lineup = r.file.Lineup
 	matrix := r.file.Plan != nil && r.file.Plan.Matrix.FillsSeats()
-	if r.Tree.Field("lineup") == nil && !matrix && (len(p.Agents) > 0 || !p.Kind.ChoosesModels()) {
+	if r.Tree.Field("lineup") == nil && !matrix && (len(p.Agents) > 0 || !p.Kind.ChoosesModels() && !p.Kind.Nests()) {
 		r.seatAll()
 		return
 	}

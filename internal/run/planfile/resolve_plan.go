@@ -1,8 +1,11 @@
 package planfile
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -10,6 +13,8 @@ import (
 	"parley/internal/kit/yamltree"
 	"parley/internal/run/planner"
 	"parley/internal/run/results"
+	"parley/llm"
+	"parley/world"
 )
 
 // matrix checks the matrix and fills in its defaults.
@@ -206,6 +211,116 @@ func (r *resolver) score(u *planner.Until, here yamltree.Path) {
 		r.Complain(here.To("score"), "%s is a score of seats: say whose with seat (%s) or agent", u.Score, listed(seats))
 	case len(seats) > 0 && u.Seat != "" && !slices.Contains(seats, u.Seat):
 		r.Complain(here.To("seat"), "%s has no %s: it is a score of %s", u.Seat, u.Score, listed(seats))
+	}
+}
+
+// ownParam reports whether a kind has a param of a name, and so reads a key of train itself.
+func ownParam(k world.Kind, name string) bool {
+	return slices.ContainsFunc(paramsShape(k).Keys, func(key Key) bool { return key.Name == name })
+}
+
+// trainParams gives params the keys of train that the kind reads itself.
+func (r *resolver) trainParams() {
+	t := r.file.Train
+	if t == nil {
+		return
+	}
+	given := map[string]any{}
+	if t.Group > 0 {
+		given["group"] = t.Group
+	}
+	if t.MaxStaleness != nil {
+		given["max_staleness"] = *t.MaxStaleness
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !ownParam(r.plan.Kind, name) {
+			continue
+		}
+		if was, both := r.file.Params[name]; both && fmt.Sprint(was) != fmt.Sprint(given[name]) {
+			r.Complain(yamltree.Path{"params", name}, "is %v, and train.%s is %v: leave one of them out", was, name, given[name])
+		}
+		if r.file.Params == nil {
+			r.file.Params = map[string]any{}
+		}
+		r.file.Params[name] = given[name]
+	}
+}
+
+// train checks the train key and fills in its defaults.
+func (r *resolver) train() {
+	p, here := r.plan, yamltree.Path{"train"}
+	if p.trains = r.file.Train; p.trains != nil {
+		p.Train = *p.trains
+	}
+	var own struct {
+		Group        int
+		MaxStaleness *int `json:"max_staleness"`
+	}
+	_ = unmarshal(p.ParamsJSON, &own) // what is no number is another param of that name
+	p.Train.Group = cmp.Or(p.Train.Group, own.Group)
+	p.Train.MaxStaleness = cmp.Or(p.Train.MaxStaleness, own.MaxStaleness)
+	for _, a := range p.Agents {
+		switch _, _, past := Version(a.Model); {
+		case past && a.Trainable:
+			r.Complain(yamltree.Path{"agents", a.Name, "model"}, "is an earlier version, and what is trained is the latest: leave @past out, or trainable")
+		case !past && strings.Contains(a.Model, "@past:"):
+			r.Complain(yamltree.Path{"agents", a.Name, "model"}, "%s: want a share of deals from 0 to 1 after @past:, as @past:0.3", r.Quote(a.Model))
+		}
+	}
+	if p.trains == nil || !r.seatsKnown {
+		return
+	}
+	if name := p.Kind.Name; p.trains.Group > 1 && !ownParam(p.Kind, "group") {
+		switch {
+		case p.Kind.Plans():
+			r.Complain(here.To("group"), "%s decides by itself what to play: remove group", name)
+		case p.Until != nil:
+			r.Complain(here.To("group"), "cannot be combined with plan.until, which decides how many to play: leave it out there or here")
+		case p.Episodes > world.MaxEpisodes/p.trains.Group:
+			r.Complain(here.To("group"), "makes groups of %d of %d deals, and at most %d episodes are possible: lower it, or episodes", p.trains.Group, p.Episodes, world.MaxEpisodes)
+		}
+	}
+	r.reward(here.To("reward"))
+	marked := slices.ContainsFunc(p.Agents, func(a world.Agent) bool { return a.Trainable })
+	for i := range p.Agents {
+		a := &p.Agents[i]
+		if a.Trainable == marked && a.Model != "" && !a.Human() {
+			name, _ := llm.SplitModel(a.Model)
+			account, known := r.account(name)
+			a.Tokens = a.Tokens || known && account.ReturnsTokens(a.Model)
+		}
+	}
+}
+
+// Version returns the model of a name such as lab/policy@latest without its version, and for lab/policy@past:0.2 in which share of
+// episodes an earlier one is meant. Other names, lab/policy@v12 too, are those that a server knows.
+func Version(model string) (base string, share float64, past bool) {
+	if base, ok := strings.CutSuffix(model, "@latest"); ok {
+		return base, 0, false
+	}
+	base, rest, found := strings.Cut(model, "@past")
+	if !found {
+		return model, 0, false
+	}
+	if rest == "" {
+		return base, 1, true
+	}
+	share, err := strconv.ParseFloat(strings.TrimPrefix(rest, ":"), 64)
+	if err != nil || rest[0] != ':' || !(share >= 0 && share <= 1) {
+		return model, 0, false
+	}
+	return base, share, true
+}
+
+// reward checks that the kind declares the score that is the reward.
+func (r *resolver) reward(here yamltree.Path) {
+	all, score := r.plan.Kind.Measures(r.plan.Params), r.plan.Train.Reward
+	var names []string
+	for _, m := range all {
+		names = append(names, m.Name)
+	}
+	if score != "" && len(names) > 0 && !slices.Contains(names, score) {
+		r.Complain(here, "%s has no score %s%s its scores: %s", r.plan.Kind.Name, r.Quote(score), endHint(text.Suggest(score, names)), listed(names))
 	}
 }
 

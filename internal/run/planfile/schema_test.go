@@ -12,6 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"parley/internal/ask/provider"
+	"parley/internal/ask/settings"
 	"parley/internal/kit/yamltree"
 	"parley/internal/run/planner"
 	"parley/world"
@@ -224,19 +225,19 @@ func TestTableMatchesStructs(t *testing.T) {
 		{"root", root, decodedPlan{}, nil},
 		{"plan", root.Key("plan").Shape, planSection{}, nil},
 		{"matrix", root.Key("plan").Shape.Key("matrix").Shape, Matrix{}, nil},
-		{"until", root.Key("plan").Shape.Key("until").Shape, planner.Until{}, []string{"-"}},
-		{"limits", root.Key("limits").Shape, limits{}, nil},
+		{"until", root.Key("plan").Shape.Key("until").Shape, planner.Until{}, nil},
+		{"limits", root.Key("limits").Shape, settings.Limits{}, nil},
 		{"agent", root.Key("agents").Shape.Elem, world.Agent{}, []string{"name"}},
-		{"provider", root.Key("providers").Shape.Elem, provider.Provider{}, []string{"name", "-"}},
+		{"provider", root.Key("providers").Shape.Elem, provider.Provider{}, []string{"name"}},
 		{"provider limits", root.Key("providers").Shape.Elem.Key("limits").Shape, provider.Limits{}, nil},
 		{"capability", root.Key("providers").Shape.Elem.Key("capabilities").Shape.Elem, provider.Capability{}, nil},
 		{"recorded", root, recorded{}, nil},
 	} {
 		var fields []string
 		typ := reflect.TypeOf(c.of)
-		for field := range typ.Fields() {
+		for _, field := range reflect.VisibleFields(typ) {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-			if !slices.Contains(c.not, name) {
+			if !field.Anonymous && name != "-" && !slices.Contains(c.not, name) {
 				fields = append(fields, name)
 			}
 		}

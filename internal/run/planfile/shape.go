@@ -44,9 +44,10 @@ type Shape struct {
 	Shorthand string
 	// MinLen is the smallest number of items of a list, keys of a mapping or characters of a text.
 	MinLen int
-	// Exclusive are two keys of which at most one may be given. With OneRequired, one must be given.
-	Exclusive   [2]string
-	OneRequired bool
+	// Exclusive are two keys of which at most one may be given.
+	Exclusive [2]string
+	// AnyOf are keys of which at least one must be given. Nil: none must.
+	AnyOf []string
 }
 
 // Key is a key of a mapping.
@@ -439,11 +440,15 @@ func (s *Shape) mappingSchema() object {
 	if needed != nil {
 		o["required"] = needed
 	}
-	switch has := func(k string) object { return object{"required": []string{k}} }; {
-	case s.OneRequired:
-		o["oneOf"] = []any{has(s.Exclusive[0]), has(s.Exclusive[1])}
-	case s.Exclusive[0] != "":
+	if s.Exclusive[0] != "" {
 		o["not"] = object{"required": s.Exclusive}
+	}
+	var either []any
+	for _, name := range s.AnyOf {
+		either = append(either, object{"required": []string{name}})
+	}
+	if either != nil {
+		o["anyOf"] = either
 	}
 	if s.Shorthand != "" {
 		return object{"anyOf": []any{s.Key(s.Shorthand).Shape.JSONSchema(), o}}

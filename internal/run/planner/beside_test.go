@@ -43,8 +43,8 @@ func TestBeside(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		lengths := rapid.SliceOfN(rapid.IntRange(0, 5), 0, 5).Draw(rt, "lengths")
 		longest, total := 0, 0
-		stages := follow(rt, func() (world.Plan, error) {
-			var plans []world.Plan
+		stages := follow(rt, func() (world.Stages, error) {
+			var plans []world.Stages
 			for i, n := range lengths {
 				plans = append(plans, &countdown{t: rt, name: fmt.Sprint("plan ", i), left: n})
 				longest, total = max(longest, n), total+n*(n+1)/2

@@ -5,11 +5,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/zeebo/xxh3"
 
 	"parley/world"
+	"parley/world/part"
 )
 
 // ErrCannotGrow is returned by Grow for a plan whose episodes depend on each other.
@@ -18,7 +20,7 @@ var ErrCannotGrow = errors.New("the plan decides which episodes to play from the
 // Grown is a plan for a run that has recorded stages. It asks for the recorded episodes again, stage by stage, and
 // then for the new ones, so episodes keep their numbers.
 type Grown struct {
-	world.Plan
+	world.Stages
 	// Recorded is the number of recorded episodes, and New that of new ones; -1: it depends on outcomes.
 	Recorded, New int
 	// Renamed maps the names of recorded cells to their new names, if these differ.
@@ -48,7 +50,7 @@ func (e *MissingError) Error() string {
 
 // Grow makes p continue after the episodes that a run has recorded, stage by stage. p is a Specs or the plan of an
 // Until, for the same kind and seed. If it does not ask for all recorded episodes, the error is a *MissingError.
-func Grow(k world.Kind, recorded []world.Specs, p world.Plan) (*Grown, error) {
+func Grow(k world.Kind, recorded []world.Specs, p world.Stages) (*Grown, error) {
 	g := &grower{Grown: Grown{Renamed: map[string]string{}}, ids: NewCellIDs(k)}
 	var err error
 	switch p := p.(type) {
@@ -129,7 +131,7 @@ func (g *grower) list(recorded []world.Specs, l world.Specs) error {
 		rest = g.others(recorded, l)
 	}
 	g.New = rest.Len()
-	g.Plan = &grownPlan{stages: stages, rest: &onceList{rest}}
+	g.Stages = &grownPlan{stages: stages, rest: &onceList{rest}}
 	return nil
 }
 
@@ -192,14 +194,14 @@ func (g *grower) until(recorded []world.Specs, u *untilPlan) error {
 		g.Recorded++
 	}
 	stages, err := g.stages(recorded, cells)
-	g.Plan, g.New = &grownPlan{stages: stages, rest: u, keep: true}, -1
+	g.Stages, g.New = &grownPlan{stages: stages, rest: u, keep: true}, -1
 	return err
 }
 
 // grownPlan plays stages, and then what rest makes of all of them together.
 type grownPlan struct {
 	stages []world.Specs
-	rest   world.Plan
+	rest   world.Stages
 	keep   bool // rest needs the played episodes
 	played []world.Played
 }
@@ -232,7 +234,7 @@ func (p *grownPlan) Fixed() bool {
 
 // Err returns the error of rest, or nil.
 func (p *grownPlan) Err() error {
-	if failed, ok := p.rest.(world.FailingPlan); ok {
+	if failed, ok := p.rest.(part.FailingStages); ok {
 		return failed.Err()
 	}
 	return nil
@@ -248,8 +250,8 @@ func (o *onceList) Next([]world.Played) world.Specs {
 	return l
 }
 
-// CellID identifies the cell of an episode: its kind, its params without those of Environment.Outside,
-// and its lineup. The name of the cell is not a part of it.
+// CellID identifies the cell of an episode: its kind, its params without those of Environment.Outside, its lineup and its
+// system prompts. The name of the cell is not a part of it.
 type CellID [16]byte
 
 // CellIDs computes CellIDs. Only one goroutine may use it.
@@ -260,6 +262,7 @@ type CellIDs struct {
 
 // paramsAt is where params are in memory.
 type paramsAt struct {
+	kind  string
 	first *byte
 	size  int
 }
@@ -283,6 +286,9 @@ func (c *CellIDs) Of(s world.Spec) CellID {
 	b := append(pair[:0], params[:]...)
 	b = binary.BigEndian.AppendUint64(b, high)
 	b = binary.BigEndian.AppendUint64(b, low)
+	for _, agent := range slices.Sorted(maps.Keys(s.Systems)) {
+		b = fmt.Appendf(b, "%q%q", agent, s.Systems[agent])
+	}
 	return xxh3.Hash128(append(b, s.Kind...)).Bytes()
 }
 
@@ -290,13 +296,13 @@ func (c *CellIDs) paramsOf(s world.Spec) CellID {
 	if len(s.Params) == 0 {
 		return CellID{}
 	}
-	at := paramsAt{&s.Params[0], len(s.Params)}
+	at := paramsAt{s.Kind, &s.Params[0], len(s.Params)}
 	id, ok := c.params[at]
 	if !ok {
 		if len(c.params) >= maxParams {
 			clear(c.params)
 		}
-		id = xxh3.Hash128(c.kind.Identity(s.Params)).Bytes()
+		id = xxh3.Hash128(c.kind.Of(s).Identity(s.Params)).Bytes()
 		c.params[at] = id
 	}
 	return id

@@ -77,7 +77,7 @@ func experiment(t *rapid.T) (small, large maker) {
 	bigger := u
 	bigger.Width, bigger.Max = u.Width*rapid.Float64Range(0.3, 1).Draw(t, "narrower"), u.Max+rapid.IntRange(0, 30).Draw(t, "longer")
 	cellsOf := func(u planner.Until, m planner.Matrix) maker {
-		return func() (_ world.Plan, err error) {
+		return func() (_ world.Stages, err error) {
 			if u.Cells, err = m.Cells(); err != nil {
 				return nil, err
 			}
@@ -96,7 +96,7 @@ func TestGrownIsPlayedAtOnce(t *testing.T) {
 		recorded := specsOf(follow(t, small, byPlay))
 		atOnce := follow(t, large, byPlay)
 		grown := func(stages []world.Specs) maker {
-			return func() (world.Plan, error) {
+			return func() (world.Stages, error) {
 				p, err := large()
 				if err != nil {
 					return nil, err
@@ -133,7 +133,7 @@ func TestGrowRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		plan world.Plan
+		plan world.Stages
 		want string
 	}{
 		"fewer repetitions": {world.Repeat(spec, 3), "episode 3 (deal 3, cell n=1) and 1 more are recorded"},

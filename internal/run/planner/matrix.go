@@ -55,7 +55,7 @@ func LabelValue(cell, param string) string {
 
 // Plan checks m and makes it a plan. It plays the first repetition of every cell, then the second, and so on, so that an
 // interrupted run has played all cells equally often.
-func (m Matrix) Plan() (world.Plan, error) {
+func (m Matrix) Plan() (world.Stages, error) {
 	cells, err := m.Cells()
 	if err != nil {
 		return nil, err

@@ -13,10 +13,11 @@ import (
 	"parley/internal/kit/statmath"
 	"parley/internal/run/planner"
 	"parley/world"
+	"parley/world/part"
 )
 
 // maker makes a plan again, as every run and resume does.
-type maker func() (world.Plan, error)
+type maker func() (world.Stages, error)
 
 // follow plays a plan to its end with made-up outcomes and returns its stages.
 func follow(t interface{ Fatal(...any) }, make maker, outcome func(episode int, s world.Spec) world.Outcome) [][]world.Played {
@@ -101,7 +102,7 @@ func TestPlansAreFolds(t *testing.T) {
 		n := rapid.IntRange(0, 5).Draw(t, "n")
 		outcome := noise(rapid.Uint64().Draw(t, "seed"))
 		for name, make := range map[string]maker{
-			"list":   func() (world.Plan, error) { return world.Repeat(spec, n), nil },
+			"list":   func() (world.Stages, error) { return world.Repeat(spec, n), nil },
 			"matrix": m.Plan,
 			"until":  u.Plan,
 		} {
@@ -339,7 +340,7 @@ func TestUntilOfNothing(t *testing.T) {
 		if more := p.Next(last).Len(); more > 0 {
 			t.Errorf("%+v: %d more", c, more)
 		}
-		err = p.(world.FailingPlan).Err()
+		err = p.(part.FailingStages).Err()
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%+v: %v", c, err)
 		}

@@ -1,7 +1,7 @@
 // Package planner makes the plans that any kind can be played by: every cell of a matrix, cells until a score is known
 // precisely enough, several plans at once, and a plan that continues a recorded run.
 //
-// What it promises: plans are pure folds over outcomes, as world.Plan demands. All cells have the same deals, and each
+// What it promises: plans are pure folds over outcomes, as world.Stages demands. All cells have the same deals, and each
 // plan gives every cell its first repetition before the second.
 //
 // It plays nothing (package engine does) and reads no plan files (package planfile does).
@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"parley/world"
+	"parley/world/part"
 )
 
 // MaxDistinct is the largest number of plans, and of specs that differ in more than their deal, that
@@ -22,7 +23,7 @@ const MaxDistinct = 1_000_000
 
 // OfKind returns the plans that a kind makes of each spec, as one. A uniform kind is asked only once
 // for each cell.
-func OfKind(kind world.Kind, specs world.Specs, seed uint64) (world.Plan, error) {
+func OfKind(kind world.Kind, specs world.Specs, seed uint64) (world.Stages, error) {
 	var blocks []world.Block
 	for b := range specs.Blocks() {
 		made := world.Block{Rounds: b.Rounds}
@@ -58,8 +59,8 @@ func OfKind(kind world.Kind, specs world.Specs, seed uint64) (world.Plan, error)
 
 // eachOfKind asks the kind for a plan of every spec, and plays these plans beside each other. The number
 // of their episodes is limited, since a number in params multiplies it.
-func eachOfKind(kind world.Kind, specs world.Specs, seed uint64) (_ world.Plan, err error) {
-	var plans []world.Plan
+func eachOfKind(kind world.Kind, specs world.Specs, seed uint64) (_ world.Stages, err error) {
+	var plans []world.Stages
 	var lists []world.Specs
 	var params world.Params
 	var of json.RawMessage // the JSON of params
@@ -105,7 +106,7 @@ func tooMany(limit int, what string) error {
 }
 
 // Beside plays several plans at the same time: a stage is the next stage of each plan that has one, in order.
-func Beside(plans ...world.Plan) world.Plan {
+func Beside(plans ...world.Stages) world.Stages {
 	if len(plans) == 1 {
 		return plans[0]
 	}
@@ -123,7 +124,7 @@ type beside struct {
 }
 
 type besidePlan struct {
-	plan  world.Plan
+	plan  world.Stages
 	asked int // episodes in the current stage
 }
 
@@ -138,12 +139,21 @@ func (b *beside) Next(last []world.Played) world.Specs {
 		if p.asked = next.Len(); p.asked > 0 {
 			parts = append(parts, next)
 			open = append(open, p)
-		} else if failed, ok := p.plan.(world.FailingPlan); ok {
+		} else if failed, ok := p.plan.(part.FailingStages); ok {
 			b.errs = append(b.errs, failed.Err())
 		}
 	}
 	b.open = open
 	return world.Join(parts...)
+}
+
+// Transcripts gives every plan that reads transcripts what reads them.
+func (b *beside) Transcripts(read func(episode int) ([]world.TranscriptEntry, error)) {
+	for _, p := range b.open {
+		if t, ok := p.plan.(part.TranscriptStages); ok {
+			t.Transcripts(read)
+		}
+	}
 }
 
 // Err returns why plans failed, or nil.
@@ -154,15 +164,16 @@ func Measures(kind world.Kind, stages ...world.Specs) (all []world.Measure) {
 	seen := map[string]bool{}
 	for _, specs := range stages {
 		for _, spec := range specs.Distinct() {
-			if seen[string(spec.Params)] {
+			if seen[spec.Kind+string(spec.Params)] {
 				continue
 			}
-			seen[string(spec.Params)] = true
-			params, err := kind.Read(spec.Params)
+			seen[spec.Kind+string(spec.Params)] = true
+			of := kind.Of(spec)
+			params, err := of.Read(spec.Params)
 			if err != nil {
 				continue // a run file may hold anything
 			}
-			all = JoinMeasures(all, kind.Measures(params))
+			all = JoinMeasures(all, of.Measures(params))
 		}
 	}
 	return all

@@ -36,21 +36,16 @@ type Until struct {
 // its interval is narrow enough, or when more would show nothing, because all are copies of one play, or a score without bounds
 // was always the same. It also ends if none of Min repetitions has the score. Failed episodes do not count. If no episode has the score although some succeeded,
 // its name is wrong: the plan ends after the first stage, and Err lists the scores.
-func (u Until) Plan() (world.Plan, error) {
+func (u Until) Plan() (world.Stages, error) {
 	u = u.WithDefaults()
+	if err := u.Check(); err != nil {
+		return nil, err
+	}
 	switch {
 	case len(u.Cells) == 0:
 		return nil, errors.New("until: no cells")
-	case u.Score == "":
-		return nil, errors.New("until: no score")
 	case u.Seat != "" && u.Agent != "":
 		return nil, errors.New("until: a seat or an agent, not both")
-	case !(u.Width > 0) || math.IsInf(u.Width, 1):
-		return nil, fmt.Errorf("until: width %v: want a number above 0", u.Width)
-	case !(u.Confidence > 0 && u.Confidence < 1):
-		return nil, fmt.Errorf("until: confidence %v: want one between 0 and 1, as 0.95", u.Confidence)
-	case u.Min < 2 || u.Max < u.Min || u.Step < 1:
-		return nil, fmt.Errorf("until: min %d, max %d, step %d: want min of 2 or more, max of no less, step of 1 or more", u.Min, u.Max, u.Step)
 	case max(u.Min, u.Step) > world.MaxEpisodes/len(u.Cells):
 		return nil, fmt.Errorf("until: min %d and step %d of %d cells make a stage of more than %d episodes: lower them", u.Min, u.Step, len(u.Cells), world.MaxEpisodes)
 	}
@@ -64,6 +59,37 @@ func (u Until) Plan() (world.Plan, error) {
 		p.open = append(p.open, c)
 	}
 	return p, nil
+}
+
+// Check checks the score and the numbers of u, which has its defaults.
+func (u Until) Check() error {
+	switch {
+	case u.Score == "":
+		return errors.New("until: no score")
+	case !(u.Width > 0) || math.IsInf(u.Width, 1):
+		return fmt.Errorf("until: width %v: want a number above 0", u.Width)
+	case !(u.Confidence > 0 && u.Confidence < 1):
+		return fmt.Errorf("until: confidence %v: want one between 0 and 1, as 0.95", u.Confidence)
+	case u.Min < 2 || u.Max < u.Min || u.Step < 1:
+		return fmt.Errorf("until: min %d, max %d, step %d: want min of 2 or more, max of no less, step of 1 or more", u.Min, u.Max, u.Step)
+	}
+	return nil
+}
+
+// Enough reports whether no more episodes of a cell are wanted, of which so many were played, with a sample of the score of those that have it.
+func (u Until) Enough(played int, s *world.Sample) bool {
+	if played < u.Min || played < u.Max && (played-u.Min)%u.Step != 0 {
+		return false // it is not checked yet
+	}
+	switch n := s.Episodes(); {
+	case n == 0:
+		return true
+	case n < u.Min:
+		return false // the others failed
+	case s.Hopeless():
+		return true
+	}
+	return s.Estimate(u.Confidence).Half() <= u.Width
 }
 
 // WithDefaults returns u with its defaults filled in.
@@ -127,7 +153,7 @@ func (p *untilPlan) Next(last []world.Played) world.Specs {
 		p.err = fmt.Errorf("until: no episode has a score %s; there are: %s", scoreName(p.Score, p.whose()), strings.Join(p.other, ", "))
 		return world.Specs{}
 	}
-	p.open = slices.DeleteFunc(p.open, p.done)
+	p.open = slices.DeleteFunc(p.open, func(c *untilCell) bool { return p.Enough(c.dealt, &c.sample) })
 	for _, c := range p.open {
 		c.until = p.check(c.dealt)
 	}
@@ -201,21 +227,6 @@ func scoreName(name, whose string) string {
 		return name + " of the whole episode"
 	}
 	return name + " of " + whose
-}
-
-func (p *untilPlan) done(c *untilCell) bool {
-	if c.dealt < p.Min || c.dealt < p.Max && (c.dealt-p.Min)%p.Step != 0 {
-		return false // it is not checked yet
-	}
-	switch n := c.sample.Episodes(); {
-	case n == 0:
-		return true
-	case n < p.Min:
-		return false // the others failed
-	case c.sample.Hopeless():
-		return true
-	}
-	return c.sample.Estimate(p.Confidence).Half() <= p.Width
 }
 
 // values returns the scores of one episode, for each wanted seat.

@@ -74,9 +74,9 @@ func sortAccounts(sums map[AccountKey]*Account) []KeyedAccount {
 	for k, a := range sums {
 		out = append(out, KeyedAccount{k, *a})
 	}
-	rank := map[string]int{"ask": 0, "act": 1, "bot": 2}
+	kinds := []string{journal.Ask, journal.Act, journal.Bot, journal.Program}
 	slices.SortFunc(out, func(a, b KeyedAccount) int {
-		return cmp.Or(cmp.Compare(rank[a.Kind], rank[b.Kind]), cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Model, b.Model), cmp.Compare(a.Seat, b.Seat), cmp.Compare(a.Label, b.Label))
+		return cmp.Or(cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)), cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Model, b.Model), cmp.Compare(a.Seat, b.Seat), cmp.Compare(a.Label, b.Label))
 	})
 	return out
 }
@@ -98,14 +98,14 @@ func (a *Account) plus(b Account) {
 
 // add counts one reply.
 func (a *Account) add(e *journal.Replied) {
-	usage, meta := spentOn(e)
+	meta := e.Metadata()
 	a.Calls++
 	a.Tries += meta.Attempts
 	a.Retried += oneIf(meta.Attempts > 1)
 	a.Cached += oneIf(meta.Cached || meta.Coalesced)
 	a.Copied += oneIf(e.Copied)
 	a.Cost = a.Cost.Plus(e.Cost())
-	a.Usage = a.Usage.Plus(usage)
+	a.Usage = a.Usage.Plus(e.Usage())
 	a.Native += oneIf(meta.Parsed == "native")
 	a.Tolerant += oneIf(meta.Parsed == "tolerant")
 	a.Repaired += oneIf(meta.Parsed == "repaired")
@@ -129,20 +129,6 @@ func oneIf(yes bool) int {
 	return 0
 }
 
-// spentOn returns the usage of a reply and its metadata. The usage is empty if no model was asked.
-func spentOn(e *journal.Replied) (usage llm.Usage, meta llm.Metadata) {
-	switch {
-	case e.Error != nil:
-		usage, meta = e.Error.Usage, e.Error.Metadata
-	case e.Response != nil:
-		usage, meta = e.Response.Usage, e.Response.Metadata
-	}
-	if e.Copied || meta.Cached || meta.Coalesced {
-		usage = llm.Usage{}
-	}
-	return usage, meta
-}
-
 // ModelTimes is how long the answers of a model took, without those from a cache.
 type ModelTimes struct {
 	Model     string
@@ -157,15 +143,6 @@ func (t *ModelTimes) add(meta llm.Metadata) {
 	if meta.FirstByte > 0 {
 		t.FirstByte.Add(meta.FirstByte)
 	}
-}
-
-// Spending is the calls, tokens and cost of an episode.
-type Spending struct {
-	Calls       int       `json:"calls"` // of models and people
-	FailedCalls int       `json:"failed_calls,omitempty"`
-	Acts        int       `json:"acts,omitempty"`
-	Tokens      int       `json:"tokens"`
-	Cost        llm.Money `json:"cost_usd"`
 }
 
 // Batch is a batch at a provider.
@@ -224,22 +201,16 @@ func (b *accountBuilder) reply(e *journal.Replied) {
 		b.accounts[k] = &Account{}
 	}
 	b.accounts[k].add(e)
-	usage, meta := spentOn(e)
 	if b.has(e.Episode) {
-		s := &b.run.Spent[e.Episode]
-		s.Calls += oneIf(k.Kind == "ask")
-		s.FailedCalls += oneIf(k.Kind == "ask" && e.Error != nil)
-		s.Acts += oneIf(k.Kind == "act")
-		s.Tokens = llm.AddTokens(s.Tokens, usage.Total())
-		s.Cost = s.Cost.Plus(e.Cost())
+		b.run.Spent[e.Episode].Add(e)
 	}
 	b.failures.Add(e)
 	if e.Copied {
 		return // it was answered in another run, at another time
 	}
-	at := b.clock.see(e.At)
-	b.run.Timeline.add(at, oneIf(k.Kind == "ask"), oneIf(k.Kind == "ask" && e.Error != nil), usage, e.Cost())
-	b.addTimes(e, at, usage, meta)
+	at, meta := b.clock.see(e.At), e.Metadata()
+	b.run.Timeline.add(at, e)
+	b.addTimes(e, at, meta)
 	if e.Request != nil && e.Error == nil && !meta.Cached && !meta.Coalesced {
 		if b.times[k.Model] == nil {
 			b.times[k.Model] = &ModelTimes{Model: k.Model}
@@ -259,7 +230,7 @@ func (b *accountBuilder) has(episode int) bool {
 		return false
 	}
 	for len(r.Spent) <= episode {
-		r.Spent, r.took = append(r.Spent, Spending{}), append(r.took, world.Took{})
+		r.Spent, r.took = append(r.Spent, journal.Spending{}), append(r.took, world.Took{})
 	}
 	return true
 }
@@ -280,7 +251,7 @@ func (b *accountBuilder) took(episode, attempt int) *world.Took {
 }
 
 // addTimes adds the times of a call that was answered at the given time.
-func (b *accountBuilder) addTimes(e *journal.Replied, at time.Duration, usage llm.Usage, meta llm.Metadata) {
+func (b *accountBuilder) addTimes(e *journal.Replied, at time.Duration, meta llm.Metadata) {
 	t := b.took(e.Episode, e.Attempt)
 	if t == nil {
 		return
@@ -289,6 +260,7 @@ func (b *accountBuilder) addTimes(e *journal.Replied, at time.Duration, usage ll
 		t.Began = max(0, at-meta.Latency-meta.Waited).Seconds()
 	}
 	t.Ended = at.Seconds()
+	usage := e.Usage()
 	t.Input = llm.AddTokens(t.Input, usage.Input)
 	t.Output = llm.AddTokens(t.Output, usage.Output)
 	t.Cost += e.Cost().Dollars()
@@ -302,12 +274,9 @@ func (b *accountBuilder) addTimes(e *journal.Replied, at time.Duration, usage ll
 }
 
 func keyOf(e *journal.Replied) AccountKey {
-	k := AccountKey{Kind: "bot", Agent: e.Agent, Seat: e.Seat, Label: e.Label}
-	switch {
-	case e.Act != nil:
-		k.Kind = "act"
-	case e.Request != nil:
-		k.Kind, k.Model = "ask", world.ModelName(e.Request.Model)
+	k := AccountKey{Kind: e.Kind(), Agent: e.Agent, Seat: e.Seat, Label: e.Label}
+	if k.Kind == journal.Ask {
+		k.Model = world.ModelName(e.Request.Model)
 	}
 	return k
 }
@@ -373,15 +342,7 @@ func (c *clock) played() time.Duration { return c.before + c.last.Sub(c.from) }
 // Timeline counts calls over the time played, in a limited number of equal parts.
 type Timeline struct {
 	Width time.Duration // of a part
-	Parts []TimelinePart
-}
-
-// TimelinePart is one part of a Timeline.
-type TimelinePart struct {
-	Calls  int       `json:"calls"`
-	Failed int       `json:"failed"`
-	Tokens int       `json:"tokens"`
-	Cost   llm.Money `json:"cost_usd"`
+	Parts []journal.Spending
 }
 
 // The maximum number of parts, and their first width.
@@ -391,7 +352,7 @@ const (
 )
 
 // add counts a reply. While its time is beyond the last part, it joins parts: the width is 10 ms times a power of two.
-func (t *Timeline) add(at time.Duration, calls, failed int, usage llm.Usage, cost llm.Money) {
+func (t *Timeline) add(at time.Duration, e *journal.Replied) {
 	if t.Width == 0 {
 		t.Width = timelineWidth
 	}
@@ -399,7 +360,7 @@ func (t *Timeline) add(at time.Duration, calls, failed int, usage llm.Usage, cos
 		t.Width *= 2
 		for i := range t.Parts {
 			if i%2 == 1 {
-				t.Parts[i/2].plus(t.Parts[i])
+				t.Parts[i/2] = t.Parts[i/2].Plus(t.Parts[i])
 			} else {
 				t.Parts[i/2] = t.Parts[i]
 			}
@@ -408,14 +369,7 @@ func (t *Timeline) add(at time.Duration, calls, failed int, usage llm.Usage, cos
 	}
 	i := min(int(at/t.Width), timelineParts-1)
 	for len(t.Parts) <= i {
-		t.Parts = append(t.Parts, TimelinePart{})
+		t.Parts = append(t.Parts, journal.Spending{})
 	}
-	t.Parts[i].plus(TimelinePart{Calls: calls, Failed: failed, Tokens: usage.Total(), Cost: cost})
-}
-
-func (p *TimelinePart) plus(q TimelinePart) {
-	p.Calls += q.Calls
-	p.Failed += q.Failed
-	p.Tokens = llm.AddTokens(p.Tokens, q.Tokens)
-	p.Cost = p.Cost.Plus(q.Cost)
+	t.Parts[i].Add(e)
 }

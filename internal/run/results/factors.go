@@ -37,6 +37,7 @@ type Factors struct {
 	of    []factor
 	runs  []*runFactors
 	seats []string // whose agent varies, for lineups
+	apart []string // params that only tell episodes apart: see part.Recorded
 }
 
 // factor returns the level of a score, or "" if it has none.
@@ -75,6 +76,11 @@ func FactorsOf(runs []*Run, files, names []string) (*Factors, error) {
 	f := &Factors{Names: names}
 	for i, r := range runs {
 		f.runs = append(f.runs, newRunFactors(r, files[i]))
+		if recorded, ok := r.Recorded(); ok {
+			if err := CallKind(r.kind, "Names", func() error { f.apart = recorded.Names(); return nil }); err != nil {
+				return nil, err
+			}
+		}
 	}
 	if len(names) > maxFactors {
 		return nil, fmt.Errorf("%w: %d factors are named: at most %d at once", ErrFactor, len(names), maxFactors)
@@ -312,10 +318,13 @@ func variedSeats(runs []*Run) []string {
 	return slices.Sorted(maps.Keys(varied))
 }
 
-// WithoutParams returns params without those that are factors.
+// WithoutParams returns params without those that are factors, and those that only tell episodes apart.
 func (f *Factors) WithoutParams(params json.RawMessage) string {
-	if !f.Any(OfParam) {
+	if !f.Any(OfParam) && len(f.apart) == 0 {
 		return string(params)
+	}
+	for _, name := range f.apart {
+		params = withoutPath(params, name)
 	}
 	for _, x := range f.of {
 		if x.sort == OfParam {

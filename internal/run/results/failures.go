@@ -158,6 +158,8 @@ func Remedy(model string, kind llm.Kind, status int, message string) string {
 		return actRemedy(kind)
 	case model == world.ModelName(world.Human) && kind != llm.KindCanceled:
 		return personRemedy(kind)
+	case journal.ByProgram(model) && kind != llm.KindBudget && kind != llm.KindCanceled:
+		return programRemedy(kind)
 	case kind == llm.KindAuth && strings.Contains(strings.ToLower(strings.ReplaceAll(message, " ", "")), "cachedcontent"):
 		return "cached_content of the agent is not stored at Google, or not any more: store it, with a ttl that outlives the run, and play a new run with its name"
 	case status == http.StatusNotFound && strings.Contains(strings.ToLower(message), "model"):
@@ -209,6 +211,17 @@ func personRemedy(kind llm.Kind) string {
 		return "give people more time in the next run: raise deadline of their agents; or name a fallback there, an agent whose model answers after the deadline"
 	}
 	return "this run could not ask people: the message says why; docs/how-to/play-a-seat.md says what they need"
+}
+
+// programRemedy does the same for a program.
+func programRemedy(kind llm.Kind) string {
+	switch kind {
+	case llm.KindBadRequest:
+		return "correct the program of the agent in the plan, or install it; then run the plan again with --failed"
+	case llm.KindInvalid, llm.KindMalformed:
+		return "the program does not print the answer that the question asks for: see what it prints with parley show"
+	}
+	return "see what the program printed with parley show; start its command by hand"
 }
 
 // actRemedy does the same for an environment.

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,7 +19,6 @@ import (
 	"parley/internal/kit/files"
 	"parley/internal/run/runfile"
 	"parley/journal"
-	"parley/llm"
 	"parley/world"
 )
 
@@ -26,7 +26,7 @@ import (
 var indexSchema string
 
 // indexVersion changes when the tables do, or what is in them.
-const indexVersion = 4
+const indexVersion = 6
 
 // IndexSuffix is added to the name of a run file to name its index.
 const IndexSuffix = "-view"
@@ -301,9 +301,36 @@ func (x *Index) addEnds(ctx context.Context, all totalsByEpisode, after, last in
 
 // episodeTotals is what some replies of an episode add to its row.
 type episodeTotals struct {
-	calls, errors, tokens int
-	cost                  llm.Money
-	first, last           int64 // when they arrived
+	journal.Spending
+	first, last int64 // when they arrived
+	strip       []stripMark
+}
+
+// stripMark is a reply in the strip of an episode.
+type stripMark struct {
+	seat   string
+	failed bool
+}
+
+// maxStrip is how many replies a strip has at most.
+const maxStrip = 160
+
+// stripText returns a letter for each reply: the place of its seat among all of the lineup, or ! if it failed.
+func (e *episodeTotals) stripText(lineup map[string]string) string {
+	seats := slices.Sorted(maps.Keys(lineup))
+	var b strings.Builder
+	for _, m := range e.strip {
+		at := slices.Index(seats, m.seat)
+		switch {
+		case m.failed:
+			b.WriteByte('!')
+		case at < 0:
+			b.WriteByte('-') // nobody's
+		default:
+			b.WriteByte('a' + byte(at%('z'-'a'+1)))
+		}
+	}
+	return b.String()
 }
 
 type totalsByEpisode map[int]*episodeTotals
@@ -317,17 +344,10 @@ func (s totalsByEpisode) at(episode int) *episodeTotals {
 
 func (s totalsByEpisode) add(r *journal.Replied) {
 	e := s.at(r.Episode)
-	if r.Request != nil && r.Act == nil {
-		e.calls++
+	e.Add(r)
+	if len(e.strip) < maxStrip {
+		e.strip = append(e.strip, stripMark{r.Seat, r.Error != nil})
 	}
-	if r.Error != nil {
-		e.errors++
-		e.tokens = llm.AddTokens(e.tokens, r.Error.Usage.Total())
-	}
-	if r.Response != nil {
-		e.tokens = llm.AddTokens(e.tokens, r.Response.Usage.Total())
-	}
-	e.cost = e.cost.Plus(r.Cost())
 	if r.At.IsZero() {
 		return
 	}
@@ -338,11 +358,12 @@ func (s totalsByEpisode) add(r *journal.Replied) {
 	e.last = max(e.last, at)
 }
 
-const putSQL = `INSERT INTO episodes (episode, state, cell, lineup, deal, failed, calls, errors, tokens, cost, began, until)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+const putSQL = `INSERT INTO episodes (episode, state, cell, lineup, deal, failed, calls, errors, tokens, cost, began, until, strip)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (episode) DO UPDATE SET state = excluded.state, cell = excluded.cell, failed = excluded.failed,
     calls = calls + excluded.calls, errors = errors + excluded.errors,
     tokens = tokens + excluded.tokens, cost = cost + excluded.cost,
+    strip = substr(strip || excluded.strip, 1, ?14),
     until = max(until, excluded.until), began = CASE WHEN began THEN began ELSE excluded.began END`
 
 // put writes the rows of the episodes in all.
@@ -381,7 +402,7 @@ func (x *Index) putEpisode(l *runfile.Listed, s *episodeTotals) error {
 	}
 	lineup := " " + LineupText(l.Spec.Lineup) + " " // so that a filter can find a whole word
 	err := x.exec(putSQL, l.Episode, l.State(), l.Spec.Cell, lineup, l.Spec.Deal, failed,
-		s.calls, s.errors, s.tokens, int64(s.cost), s.first, until)
+		s.Calls, s.Failures(), s.Usage.Total(), int64(s.Cost), s.first, until, s.stripText(l.Spec.Lineup), maxStrip)
 	if err != nil || l.Ended == nil {
 		return err
 	}

@@ -18,20 +18,18 @@ import (
 	"parley/world"
 )
 
-// Row is an episode.
+// Row is an episode as an Index lists it. Of the calls it knows only how many there are and, as Errors, how many failed with the acts
+// and the answers of bots.
 type Row struct {
-	Episode       int
-	State         string
-	Cell          string
-	Lineup        string
-	Deal          int
-	Failed        string
-	Calls, Errors int
-	Tokens        int
-	Cost          llm.Money
-	Began         time.Time
-	Took          time.Duration
-	Scores        []world.Score
+	Episode
+	Lineup string
+	Errors int
+	Tokens int
+	Began  time.Time
+	Took   time.Duration
+	// Strip has a letter for each of the first replies: a is the first seat of the lineup in alphabetical order, - no seat, and ! a
+	// failure.
+	Strip string
 
 	Key IndexKey
 }
@@ -39,7 +37,7 @@ type Row struct {
 // ErrQuery is returned for a Query that cannot be answered.
 var ErrQuery = errors.New("wrong query")
 
-// The columns that a Bound can limit.
+// Columns that a Test can compare.
 const (
 	CostColumn = "cost"
 	TookColumn = "took"
@@ -118,17 +116,21 @@ const (
 
 // rows reads rows of a table with the columns of episodes, at and number.
 func (x *Index) rows(q *Query, from string, args []any) (rows []Row, err error) {
-	text := fmt.Sprintf(`SELECT number, state, cell, lineup, deal, failed, calls, errors, tokens, cost, began, took, at
+	text := fmt.Sprintf(`SELECT number, state, cell, lineup, deal, failed, calls, errors, tokens, cost, began, took, strip, at
 FROM %s ORDER BY at%[2]s, number%[2]s LIMIT ?`, from, q.direction())
 	err = x.query(text, args, func(s *db.Stmt) {
-		rows = append(rows, Row{
-			Episode: s.ColumnInt(0), State: s.ColumnText(1), Cell: s.ColumnText(2), Lineup: strings.TrimSpace(s.ColumnText(3)),
-			Deal: s.ColumnInt(4), Failed: s.ColumnText(5), Calls: s.ColumnInt(6), Errors: s.ColumnInt(7), Tokens: s.ColumnInt(8),
-			Cost: llm.Money(s.ColumnInt64(9)), Began: time.Unix(0, s.ColumnInt64(10)), Took: time.Duration(s.ColumnInt64(11)),
-			Key: newKey(s, 12),
-		})
+		row := Row{Episode: Episode{Number: s.ColumnInt(0), State: s.ColumnText(1), Cell: s.ColumnText(2), Deal: s.ColumnInt(4), Failed: s.ColumnText(5)}, Lineup: strings.TrimSpace(s.ColumnText(3)), Key: newKey(s, 13)}
+		row.read(s, 6)
+		rows = append(rows, row)
 	})
 	return rows, err
+}
+
+// read reads what an episode spent from the columns from a place on.
+func (row *Row) read(s *db.Stmt, at int) {
+	row.Calls, row.Errors, row.Tokens, row.Cost = s.ColumnInt(at), s.ColumnInt(at+1), s.ColumnInt(at+2), llm.Money(s.ColumnInt64(at+3))
+	row.Began, row.Took = time.Unix(0, s.ColumnInt64(at+4)), time.Duration(s.ColumnInt64(at+5))
+	row.Strip = s.ColumnText(at + 6)
 }
 
 // newKey returns the key of a row that is sorted by a column.
@@ -155,11 +157,19 @@ type order struct {
 
 // order returns the order of a query, and notes that its column needs an index, and those that it limits.
 func (x *Index) order(q *Query) (order, error) {
-	for _, b := range q.Bounds {
-		if b.Column != CostColumn && b.Column != TookColumn {
-			return order{}, fmt.Errorf("%w: cannot limit %q; want %s or %s", ErrQuery, b.Column, CostColumn, TookColumn)
+	for _, t := range q.Tests {
+		if !slices.Contains([]string{"<", "<=", "=", ">=", ">"}, t.Op) {
+			return order{}, fmt.Errorf("%w: unknown comparison %q", ErrQuery, t.Op)
 		}
-		x.wanted[b.Column] = true
+		if t.Column == "" {
+			continue
+		}
+		if !slices.Contains(TestColumns(), t.Column) {
+			return order{}, fmt.Errorf("%w: cannot compare %q; want one of %s", ErrQuery, t.Column, strings.Join(TestColumns(), ", "))
+		}
+		if slices.Contains(SortColumns(), t.Column) {
+			x.wanted[t.Column] = true
+		}
 	}
 	switch {
 	case q.Sort == "score":
@@ -236,16 +246,13 @@ func (x *Index) Fill(rows []Row) error {
 }
 
 func (x *Index) fill(row *Row) error {
-	return x.query(`SELECT calls, errors, tokens, cost, began, took FROM episodes WHERE episode = ?`, []any{row.Episode}, func(s *db.Stmt) {
-		row.Calls, row.Errors, row.Tokens, row.Cost = s.ColumnInt(0), s.ColumnInt(1), s.ColumnInt(2), llm.Money(s.ColumnInt64(3))
-		row.Began, row.Took = time.Unix(0, s.ColumnInt64(4)), time.Duration(s.ColumnInt64(5))
-	})
+	return x.query(`SELECT calls, errors, tokens, cost, began, took, strip FROM episodes WHERE episode = ?`, []any{row.Number}, func(s *db.Stmt) { row.read(s, 0) })
 }
 
 // addScores reads the scores of rows.
 func (x *Index) addScores(rows []Row) error {
 	for i := range rows {
-		err := x.query(`SELECT seat, name, value FROM scores WHERE episode = ? ORDER BY place`, []any{rows[i].Episode}, func(s *db.Stmt) {
+		err := x.query(`SELECT seat, name, value FROM scores WHERE episode = ? ORDER BY place`, []any{rows[i].Number}, func(s *db.Stmt) {
 			rows[i].Scores = append(rows[i].Scores, world.Score{Seat: s.ColumnText(0), Name: s.ColumnText(1), Value: s.ColumnFloat(2)})
 		})
 		if err != nil {
@@ -319,7 +326,7 @@ func (x *Index) SameDeal(ctx context.Context, deal, except, limit int) (rows []R
 	defer x.mu.Unlock()
 	defer x.interruptible(ctx)()
 	err = x.query(`SELECT episode, lineup FROM episodes WHERE deal = ? AND episode <> ? ORDER BY episode LIMIT ?`, []any{deal, except, limit}, func(s *db.Stmt) {
-		rows = append(rows, Row{Episode: s.ColumnInt(0), Lineup: strings.TrimSpace(s.ColumnText(1))})
+		rows = append(rows, Row{Episode: Episode{Number: s.ColumnInt(0)}, Lineup: strings.TrimSpace(s.ColumnText(1))})
 	})
 	if err != nil {
 		return nil, err
@@ -329,15 +336,13 @@ func (x *Index) SameDeal(ctx context.Context, deal, except, limit int) (rows []R
 
 // Query says which episodes to list, and in which order. Only episodes that began are in the index.
 type Query struct {
-	State string // one of the run file's states; "": any
-	Cell  string // cells that contain this text
-	Agent string // lineups with this agent
-	Text  string // the reason of a failure contains this text
-	Label string // one of the names that SetLabels got
-	// Has is a score that episodes must have. Low and High limit its value, if they are set.
-	Has       *ScoreName
-	Low, High *float64
-	Bounds    []Bound
+	State string   // one of the run file's states; "": any
+	Cell  string   // cells that contain this text
+	Agent string   // lineups with this agent
+	Text  string   // the reason of a failure contains this text
+	Label string   // one of the names that SetLabels got
+	Said  []string // each is words that one text of the episode has: see Search
+	Tests []Test
 
 	// Sort is one of Sorts, "score" or "label". Desc sorts from the highest to the lowest.
 	Sort string
@@ -350,11 +355,17 @@ type Query struct {
 	Limit int
 }
 
-// Bound limits a column of whole numbers, if Low and High are set: cost, in the unit of llm.Money, or took, in nanoseconds. Episodes
-// without a reply took no known time: a bound of took leaves them out.
-type Bound struct {
-	Column    string
-	Low, High *int64
+// Test compares a number of an episode with a value. Episodes without a reply took no known time: a test of took leaves them out.
+type Test struct {
+	Column string    // one of TestColumns; empty: a score
+	Score  ScoreName // without a seat, any may have it
+	Op     string    // <, <=, =, >= or >
+	Value  any       // float64 of a score; int64 of a column: cost in the unit of llm.Money, took in nanoseconds
+}
+
+// TestColumns returns the columns that a Test can compare.
+func TestColumns() []string {
+	return []string{"episode", "deal", "calls", "errors", "tokens", CostColumn, TookColumn}
 }
 
 // IndexKey is the position of a row in an order.
@@ -464,26 +475,37 @@ func (q *Query) filter() condition {
 	if q.Text != "" {
 		c = c.and("instr(e.failed, ?) > 0", q.Text)
 	}
-	if q.Has != nil {
-		has := condition{"name = ? AND seat = ?", []any{q.Has.Name, q.Has.Seat}}
-		if q.Low != nil {
-			has = has.and("value >= ?", *q.Low)
-		}
-		if q.High != nil {
-			has = has.and("value <= ?", *q.High)
-		}
-		c = c.and("e.episode IN (SELECT episode FROM scores WHERE "+has.text+")", has.args...)
+	for _, words := range q.Said {
+		c = c.and("e.episode IN (SELECT h.episode FROM said JOIN hits h ON h.id = said.rowid WHERE said MATCH ?)", matchQuery(words))
 	}
-	for _, b := range q.Bounds {
-		if b.Low != nil {
-			c = c.and("e."+b.Column+" >= ?", *b.Low)
-		}
-		if b.High != nil {
-			c = c.and("e."+b.Column+" <= ?", *b.High)
-		}
-		if b.Column == TookColumn {
-			c = c.and("e.began > 0")
+	for _, t := range q.Tests {
+		switch {
+		case t.Column == TookColumn:
+			c = c.and("e.began > 0 AND e.took "+t.Op+" ?", t.Value)
+		case t.Column != "":
+			c = c.and("e."+t.Column+" "+t.Op+" ?", t.Value)
+		case t.Score.Seat == "":
+			c = c.and("e.episode IN (SELECT episode FROM scores WHERE name = ? AND value "+t.Op+" ?)", t.Score.Name, t.Value)
+		default:
+			c = c.and("e.episode IN (SELECT episode FROM scores WHERE name = ? AND seat = ? AND value "+t.Op+" ?)", t.Score.Name, t.Score.Seat, t.Value)
 		}
 	}
 	return c
+}
+
+// Reason is why episodes failed.
+type Reason struct {
+	Text     string // hostile
+	Episodes int
+}
+
+// Reasons lists up to limit reasons of failures, the most frequent first.
+func (x *Index) Reasons(ctx context.Context, limit int) (all []Reason, err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	defer x.interruptible(ctx)()
+	err = x.query(`SELECT failed, count(*) FROM episodes WHERE failed <> '' GROUP BY failed ORDER BY 2 DESC, 1 LIMIT ?`, []any{limit}, func(s *db.Stmt) {
+		all = append(all, Reason{s.ColumnText(0), s.ColumnInt(1)})
+	})
+	return all, err
 }

@@ -96,14 +96,14 @@ func ReplyTexts(e *journal.Replied, what string) (out []string) {
 	case what == Asked && e.Request != nil:
 		fresh := e.Request.Messages[newMessages(e.Request.Messages):]
 		for i := range fresh {
-			out = append(out, MessageText(&fresh[i]))
+			out = append(out, fresh[i].Words())
 		}
 	case what == Thought && e.Response != nil:
 		for _, t := range e.Response.Thoughts {
 			out = append(out, t.Text)
 		}
 	case what == Answer && e.Response != nil:
-		out = append(out, AnswerText(e.Response))
+		out = append(out, e.Response.Words())
 	}
 	return out
 }

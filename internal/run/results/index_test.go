@@ -92,7 +92,7 @@ func open(t *testing.T, store *runfile.Store, run string) *Index {
 
 func numbers(rows []Row) (out []int) {
 	for _, r := range rows {
-		out = append(out, r.Episode)
+		out = append(out, r.Number)
 	}
 	return out
 }
@@ -118,7 +118,7 @@ func TestByScore(t *testing.T) {
 		t.Errorf("%d episodes, want %d", len(got), want)
 	}
 	if !slices.IsSortedFunc(got, func(a, b Row) int {
-		return cmp.Or(-cmp.Compare(a.Scores[0].Value, b.Scores[0].Value), -cmp.Compare(a.Episode, b.Episode))
+		return cmp.Or(-cmp.Compare(a.Scores[0].Value, b.Scores[0].Value), -cmp.Compare(a.Number, b.Number))
 	}) {
 		t.Error(numbers(got))
 	}
@@ -294,9 +294,9 @@ func TestLabels(t *testing.T) {
 		}
 	}
 	for _, row := range pages(t, x, Query{Limit: 100}) {
-		same, err := x.SameDeal(t.Context(), row.Deal, row.Episode, 100)
-		if err != nil || slices.ContainsFunc(same, func(r Row) bool { return r.Episode == row.Episode }) {
-			t.Errorf("%d: %v %v", row.Episode, numbers(same), err)
+		same, err := x.SameDeal(t.Context(), row.Deal, row.Number, 100)
+		if err != nil || slices.ContainsFunc(same, func(r Row) bool { return r.Number == row.Number }) {
+			t.Errorf("%d: %v %v", row.Number, numbers(same), err)
 		}
 	}
 }
@@ -519,7 +519,7 @@ func TestPages(t *testing.T) {
 		t.Fatalf("%d episodes, want 60", len(whole))
 	}
 	value := func(r Row, sort string) float64 {
-		return map[string]float64{"episode": float64(r.Episode), "calls": float64(r.Calls), "errors": float64(r.Errors), "tokens": float64(r.Tokens), "cost": float64(r.Cost), "began": float64(r.Began.UnixNano()), "took": float64(r.Took)}[sort]
+		return map[string]float64{"episode": float64(r.Number), "calls": float64(r.Calls), "errors": float64(r.Errors), "tokens": float64(r.Tokens), "cost": float64(r.Cost), "began": float64(r.Began.UnixNano()), "took": float64(r.Took)}[sort]
 	}
 	for _, sort := range SortColumns() {
 		for _, desc := range []bool{false, true} {
@@ -534,7 +534,7 @@ func TestPages(t *testing.T) {
 				case "lineup":
 					text = cmp.Compare(a.Lineup, b.Lineup)
 				}
-				order := cmp.Or(text, cmp.Compare(value(a, sort), value(b, sort)), cmp.Compare(a.Episode, b.Episode))
+				order := cmp.Or(text, cmp.Compare(value(a, sort), value(b, sort)), cmp.Compare(a.Number, b.Number))
 				if desc {
 					return -order
 				}
@@ -542,7 +542,7 @@ func TestPages(t *testing.T) {
 			})
 			for _, limit := range []int{1, 7, 60} {
 				got := pages(t, x, Query{Sort: sort, Desc: desc, Limit: limit})
-				if !slices.EqualFunc(got, want, func(a, b Row) bool { return a.Episode == b.Episode }) {
+				if !slices.EqualFunc(got, want, func(a, b Row) bool { return a.Number == b.Number }) {
 					t.Errorf("by %s, desc %v, %d a page: %v", sort, desc, limit, numbers(got))
 				}
 			}
@@ -554,7 +554,7 @@ func TestPages(t *testing.T) {
 	if _, err := x.Page(t.Context(), Query{Sort: "cost", Limit: 1, After: &IndexKey{Value: "x"}}); err == nil {
 		t.Error("any text is a position")
 	}
-	if _, err := x.Page(t.Context(), Query{Bounds: []Bound{{Column: "calls; DROP TABLE meta"}}, Limit: 1}); err == nil {
+	if _, err := x.Page(t.Context(), Query{Tests: []Test{{Column: "calls; DROP TABLE meta", Op: "<"}}, Limit: 1}); err == nil {
 		t.Error("any text is a column to limit")
 	}
 }
@@ -581,9 +581,9 @@ func TestFiltered(t *testing.T) {
 		"state":   {Query{State: whole[1].State}, func(r Row) bool { return r.State == whole[1].State }},
 		"cell":    {Query{Cell: whole[2].Cell}, func(r Row) bool { return strings.Contains(r.Cell, whole[2].Cell) }},
 		"agent":   {Query{Agent: "small"}, func(r Row) bool { return strings.Contains(r.Lineup+" ", "=small ") }},
-		"label":   {Query{Label: "any"}, func(r Row) bool { return slices.Contains([]int{3, 9, 11, 50}, r.Episode) }},
-		"cost":    {Query{Bounds: []Bound{{Column: CostColumn, Low: new(int64(5)), High: new(int64(12))}}}, func(r Row) bool { return r.Cost >= 5 && r.Cost <= 12 }},
-		"took":    {Query{Bounds: []Bound{{Column: TookColumn, Low: new(int64(time.Minute))}, {Column: CostColumn, Low: new(int64(1))}}}, func(r Row) bool { return r.Took >= time.Minute && r.Cost > 0 }},
+		"label":   {Query{Label: "any"}, func(r Row) bool { return slices.Contains([]int{3, 9, 11, 50}, r.Number) }},
+		"cost":    {Query{Tests: []Test{{Column: CostColumn, Op: ">=", Value: int64(5)}, {Column: CostColumn, Op: "<=", Value: int64(12)}}}, func(r Row) bool { return r.Cost >= 5 && r.Cost <= 12 }},
+		"took":    {Query{Tests: []Test{{Column: TookColumn, Op: ">=", Value: int64(time.Minute)}, {Column: CostColumn, Op: ">", Value: int64(0)}}}, func(r Row) bool { return r.Took >= time.Minute && r.Cost > 0 }},
 		"nothing": {Query{State: "none", Text: "nothing"}, func(Row) bool { return false }},
 	}
 	for _, made := range []bool{false, true} {
@@ -593,7 +593,7 @@ func TestFiltered(t *testing.T) {
 				all := pages(t, x, order)
 				for name, f := range filters {
 					q := order
-					q.State, q.Cell, q.Agent, q.Label, q.Text, q.Bounds, q.Limit = f.query.State, f.query.Cell, f.query.Agent, f.query.Label, f.query.Text, f.query.Bounds, 4
+					q.State, q.Cell, q.Agent, q.Label, q.Text, q.Tests, q.Limit = f.query.State, f.query.Cell, f.query.Agent, f.query.Label, f.query.Text, f.query.Tests, 4
 					want := slices.DeleteFunc(slices.Clone(all), func(r Row) bool { return !f.keeps(r) })
 					if got := pages(t, x, q); !slices.Equal(numbers(got), numbers(want)) {
 						t.Errorf("by %s, desc %v, only %s, indexes %v: %v, want %v", order.Sort, order.Desc, name, made, numbers(got), numbers(want))

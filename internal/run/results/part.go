@@ -7,6 +7,7 @@ import (
 
 	"parley/journal"
 	"parley/world"
+	"parley/world/part"
 )
 
 // partReader is a journal that can read an episode, or a part of it, without the messages of its requests.
@@ -73,7 +74,7 @@ func (p *Part) enough(r Wanted) bool {
 // ReadLines reads the transcript of an episode, or a part of it that has the lines that are needed.
 func ReadLines(ctx context.Context, j journal.Journal, begun *journal.Begun, kind world.Kind, episode, attempt int, r Wanted) (*Part, error) {
 	s, ok := j.(partReader)
-	if _, recorded := world.As[world.Recorded](kind); !ok || recorded {
+	if _, recorded := world.As[part.Recorded](kind); !ok || recorded {
 		entries, err := journal.Episode(ctx, j, episode)
 		return &Part{Transcript: NewTranscript(begun, entries, attempt, kind), Fill: func(...*journal.Replied) error { return nil }, First: true, Last: true}, err
 	}

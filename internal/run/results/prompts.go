@@ -3,7 +3,6 @@ package results
 import (
 	"crypto/sha256"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -31,7 +30,7 @@ func (d *MessageDiff) New(req *llm.Request, answer *llm.Response) (fresh []llm.M
 	for i := range req.Messages {
 		b, err := json.Marshal(&req.Messages[i])
 		if err != nil { // compare by text instead
-			b = []byte(MessageText(&req.Messages[i]))
+			b = []byte(req.Messages[i].Words())
 		}
 		sum = sha256.Sum256(append(sum[:], b...))
 		if d.beginnings[sum] {
@@ -43,33 +42,15 @@ func (d *MessageDiff) New(req *llm.Request, answer *llm.Response) (fresh []llm.M
 		from-- // the request is repeated: show its last message
 	}
 	for _, m := range req.Messages[from:] {
-		if m.Role != llm.RoleAssistant || !d.answers[strings.TrimSpace(MessageText(&m))] {
+		if m.Role != llm.RoleAssistant || !d.answers[strings.TrimSpace(m.Words())] {
 			fresh = append(fresh, m)
 		}
 	}
 	if answer != nil {
 		m := llm.Message{Parts: []llm.Part{{Text: answer.Text}}, ToolCalls: answer.ToolCalls}
-		d.answers[strings.TrimSpace(MessageText(&m))] = true
+		d.answers[strings.TrimSpace(m.Words())] = true
 	}
 	return fresh
-}
-
-// MessageText returns a message as text: its texts, a line for each image and file, and its tool calls.
-func MessageText(m *llm.Message) string {
-	var parts []string
-	for _, p := range m.Parts {
-		switch {
-		case p.Image != nil && len(p.Image.Data) > 0:
-			parts = append(parts, fmt.Sprintf("(image %s, %d bytes)", p.Image.MediaType, len(p.Image.Data)))
-		case p.Image != nil:
-			parts = append(parts, "(image "+p.Image.URL+")")
-		case p.File != nil:
-			parts = append(parts, "("+p.File.String()+")")
-		case p.Text != "":
-			parts = append(parts, p.Text)
-		}
-	}
-	return strings.Join(append(parts, toolCalls(m.ToolCalls)...), "\n")
 }
 
 // Size returns about how many bytes an entry has when it is written out: its notes; or the texts of its request, as far as they were
@@ -168,7 +149,7 @@ func (t messageTexts) of(m *llm.Message) string {
 	}
 	text, ok := t[key]
 	if !ok {
-		text = MessageText(m)
+		text = m.Words()
 		t[key] = text
 	}
 	return text

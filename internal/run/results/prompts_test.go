@@ -42,7 +42,7 @@ func TestMessageDiff(t *testing.T) {
 	} {
 		var got []string
 		for _, m := range h.New(&llm.Request{Messages: c.asked}, c.answer) {
-			got = append(got, string(m.Role)+" "+MessageText(&m))
+			got = append(got, string(m.Role)+" "+m.Words())
 		}
 		if s := strings.Join(got, "/"); s != c.want {
 			t.Errorf("%d: %q, want %q", i, s, c.want)
@@ -121,7 +121,7 @@ func TestSince(t *testing.T) {
 		fresh, same, lines := NewSince(&llm.Request{Messages: c.before}, &llm.Request{Messages: c.now})
 		var texts []string
 		for i := range fresh {
-			texts = append(texts, MessageText(&fresh[i]))
+			texts = append(texts, fresh[i].Words())
 		}
 		if got := fmt.Sprintf("%d %d %s", same, lines, strings.Join(texts, "|")); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)

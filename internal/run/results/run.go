@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -26,6 +27,7 @@ import (
 	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/world"
+	"parley/world/part"
 )
 
 // ErrEmpty is returned for a journal without a run.
@@ -38,7 +40,7 @@ type Run struct {
 	Head      *journal.Head // its Begun is set
 	Processes int
 	Played    time.Duration // by all processes
-	Episodes  Counts
+	Episodes  journal.EpisodeCounts
 
 	Accounts []KeyedAccount
 	Times    []ModelTimes
@@ -47,7 +49,7 @@ type Run struct {
 	Timeline Timeline
 	Batches  []Batch
 	// Spent is the spending of each episode, by its number.
-	Spent []Spending
+	Spent []journal.Spending
 	took  []world.Took // by episode too
 	units *runUnits    // nil: not found yet
 	// Everything counts all episodes that ended, also if the run is not complete: see CountedNote.
@@ -75,23 +77,13 @@ func (r *Run) Kind() world.Kind { return r.kind }
 
 // Recorded returns that part of the kind that Know set. ok is whether the run records what other programs asked. Other kinds
 // note what their seats are shown; only the requests of a record show it.
-func (r *Run) Recorded() (part world.Recorded, ok bool) { return world.As[world.Recorded](r.kind) }
+func (r *Run) Recorded() (_ part.Recorded, ok bool) { return world.As[part.Recorded](r.kind) }
 
 // Outcomes returns a run of which only the outcomes are known.
 func Outcomes(head *journal.Head, kind world.Kind) *Run {
-	r := &Run{Head: head}
-	r.count()
+	r := &Run{Head: head, Episodes: head.Episodes()}
 	r.Know(kind)
 	return r
-}
-
-// Counts counts episodes by state.
-type Counts struct {
-	Total   int `json:"total"`
-	Ended   int `json:"ended"`
-	Failed  int `json:"failed"`
-	Playing int `json:"playing"`
-	Waiting int `json:"waiting"`
 }
 
 // Fold reads a run. file is its name.
@@ -103,9 +95,8 @@ func Fold(ctx context.Context, j journal.Journal, file string) (*Run, error) {
 	if head.Begun == nil {
 		return nil, fmt.Errorf("%s %w", file, ErrEmpty)
 	}
-	r := &Run{File: file, Head: head}
-	r.count()
-	o, played := runfile.Outline{Open: head.Cut, Last: head.Last, Ended: r.Episodes.Ended, Failed: r.Episodes.Failed}, false
+	r := &Run{File: file, Head: head, Episodes: head.Episodes()}
+	o, played := runfile.Outline{Open: head.Cut, Last: head.Last, Episodes: r.Episodes}, false
 	if store, ok := j.(*runfile.Store); ok { // other journals are not played
 		if o, err = store.Outline(ctx); err != nil {
 			return nil, err
@@ -125,16 +116,6 @@ func Fold(ctx context.Context, j journal.Journal, file string) (*Run, error) {
 	builder.close()
 	r.Fault, err = CommonestFault(ctx, j, head)
 	return r, err
-}
-
-func (r *Run) count() {
-	for _, st := range r.Head.Stages {
-		r.Episodes.Total += st.Specs.Len()
-	}
-	r.Episodes.Failed = r.Head.Ended.Failed()
-	r.Episodes.Ended = r.Head.Ended.Len() - r.Episodes.Failed
-	r.Episodes.Playing = len(r.Head.Playing)
-	r.Episodes.Waiting = r.Episodes.Total - r.Head.Ended.Len() - r.Episodes.Playing
 }
 
 // Each calls f with every episode that ended and counts (see CountedNote), in episode order, with its Labels and Added scores, without the Data of its outcome.
@@ -201,16 +182,65 @@ func (r *Run) Model(agent string) string {
 	return ""
 }
 
-// Episode is a summary of an episode.
+// Episode is a summary of an episode: a row of every list of episodes.
 type Episode struct {
-	Number   int               `json:"episode"`
-	Cell     string            `json:"cell,omitempty"`
-	Deal     int               `json:"deal"`
-	Lineup   map[string]string `json:"lineup"`
-	State    string            `json:"state"` // waiting, playing, ended, failed
-	Failed   string            `json:"failed,omitempty"`
-	Scores   []world.Score     `json:"scores,omitempty"`
-	Spending `json:"spent"`
+	Number  int               `json:"episode"`
+	Attempt int               `json:"attempt,omitempty"`
+	Cell    string            `json:"cell,omitempty"`
+	Lineup  map[string]string `json:"lineup"`
+	Deal    int               `json:"deal"`
+	State   string            `json:"state"` // waiting, playing, ended, failed
+	Failed  string            `json:"failed,omitempty"`
+	Scores  Scores            `json:"scores,omitempty"`
+	journal.Spending
+}
+
+// NewEpisode returns an episode, without its spending.
+func NewEpisode(l *runfile.Listed) Episode {
+	e := Episode{Number: l.Episode, Attempt: l.Attempt, Cell: l.Spec.Cell, Lineup: l.Spec.Lineup, Deal: l.Spec.Deal, State: l.State()}
+	if l.Ended != nil {
+		e.Failed, e.Scores = l.Ended.Outcome.Failed, l.Ended.Outcome.Scores
+	}
+	return e
+}
+
+// Scores are scores that can be written as JSON.
+type Scores []world.Score
+
+// MarshalJSON writes a value that JSON has no number for as a text.
+func (s Scores) MarshalJSON() ([]byte, error) {
+	type row struct {
+		Seat  string `json:"seat,omitempty"`
+		Name  string `json:"name"`
+		Value any    `json:"value"`
+	}
+	rows := make([]row, len(s))
+	for i, one := range s {
+		rows[i] = row{one.Seat, one.Name, JSONNumber(one.Value)}
+	}
+	return json.Marshal(rows)
+}
+
+// JSONNumber returns a number, or the name of one that JSON does not have: see NonFinite.
+func JSONNumber(x float64) any {
+	if name, ok := NonFinite(x); ok {
+		return name
+	}
+	return x
+}
+
+// NonFinite returns the name of a number that JSON does not have, as Python, pandas and DuckDB read it.
+func NonFinite(x float64) (name string, ok bool) {
+	switch {
+	case math.IsNaN(x):
+		return "NaN", true
+	case math.IsInf(x, 1):
+		return "Infinity", true
+	case math.IsInf(x, -1):
+		return "-Infinity", true
+	default:
+		return "", false
+	}
 }
 
 // LineupText returns a lineup as first=small second=large.
@@ -246,16 +276,12 @@ func (r *Run) Spec(episode int) (spec world.Spec, ok bool) {
 }
 
 func (r *Run) episode(n int, spec world.Spec) Episode {
-	e := Episode{Number: n, Cell: spec.Cell, Deal: spec.Deal, Lineup: spec.Lineup, State: "waiting"}
-	if _, playing := r.Head.Playing[n]; playing {
-		e.State = "playing"
-	}
+	progress, begun := r.Head.Playing[n]
+	l := runfile.Listed{Episode: n, Spec: spec, Begun: begun, Attempt: progress.Attempt}
 	if end, ok := r.Head.Ended.Of(n); ok {
-		e.State, e.Failed, e.Scores = "ended", end.Outcome.Failed, end.Outcome.Scores
-		if e.Failed != "" {
-			e.State = "failed"
-		}
+		l.Ended, l.Attempt = &end, end.Attempt
 	}
+	e := NewEpisode(&l)
 	if n < len(r.Spent) {
 		e.Spending = r.Spent[n]
 	}

@@ -84,7 +84,7 @@ func TestFold(t *testing.T) {
 	if r.State != "stopped" || r.Reason != "budget: it is spent" || r.Processes != 1 || r.Played != 10*time.Second {
 		t.Errorf("state %q, reason %q, %v processes, %v", r.State, r.Reason, r.Processes, r.Played)
 	}
-	if want := (Counts{Total: 4, Ended: 1, Failed: 1, Playing: 1, Waiting: 1}); r.Episodes != want {
+	if want := (journal.EpisodeCounts{Total: 4, Ended: 1, Failed: 1, Playing: 1, Waiting: 1}); r.Episodes != want {
 		t.Errorf("%+v, want %+v", r.Episodes, want)
 	}
 	all := r.Total("ask")
@@ -211,23 +211,25 @@ func TestTimelineKeepsCount(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		var line Timeline
-		var calls, tokens, failures int
-		var cost llm.Money
+		var want, all journal.Spending
 		for range rapid.IntRange(1, 200).Draw(t, "n") {
 			at := time.Duration(rapid.Int64Range(0, int64(1000*time.Hour)).Draw(t, "at"))
 			failed := rapid.Bool().Draw(t, "failed")
-			line.add(at, 1, oneIf(failed), llm.Usage{Input: 2, Output: 1}, 5)
-			calls, tokens, cost, failures = calls+1, tokens+3, cost+5, failures+oneIf(failed)
+			e := &journal.Replied{Request: &llm.Request{}, Response: &llm.Response{Usage: llm.Usage{Input: 2, Output: 1}, Metadata: llm.Metadata{Cost: 5}}}
+			if failed {
+				e.Response, e.Error = nil, &llm.Error{Usage: llm.Usage{Input: 2}}
+			}
+			line.add(at, e)
+			want.Add(e)
 			if int(at/line.Width) >= len(line.Parts) || line.Parts[at/line.Width].Calls == 0 {
 				t.Fatalf("%v is not where it belongs: %d parts of %v", at, len(line.Parts), line.Width)
 			}
 		}
-		var all TimelinePart
 		for _, p := range line.Parts {
-			all.plus(p)
+			all = all.Plus(p)
 		}
-		if all != (TimelinePart{calls, failures, tokens, cost}) || len(line.Parts) > timelineParts {
-			t.Fatalf("%+v in %d parts, want %d calls", all, len(line.Parts), calls)
+		if all != want || len(line.Parts) > timelineParts {
+			t.Fatalf("%+v in %d parts, want %+v", all, len(line.Parts), want)
 		}
 	})
 }

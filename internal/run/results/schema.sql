@@ -19,6 +19,7 @@ CREATE TABLE episodes (
     cost    INTEGER NOT NULL,
     began   INTEGER NOT NULL, -- the first reply, in nanoseconds since 1970; 0: none
     until   INTEGER NOT NULL, -- the end or the last reply
+    strip   TEXT NOT NULL, -- who answered the first calls, a letter each: see Row.Strip
     took    INTEGER NOT NULL GENERATED ALWAYS AS (CASE WHEN began THEN max(0, until - began) ELSE 0 END) STORED
 );
 CREATE INDEX episodes_of_deal ON episodes (deal, episode);

@@ -1,8 +1,10 @@
 package results
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"parley/internal/kit/statmath"
 	"parley/internal/run/planner"
@@ -38,6 +40,36 @@ type Score struct {
 // Estimate returns the mean of the score with its interval.
 func (s Score) Estimate() statmath.Quantity { return s.Sample.Estimate(Confidence) }
 
+// Estimate is the mean of one score in a group of episodes, with a 95% interval: what the end of a run and the library give.
+type Estimate struct {
+	Group
+	// Tags are those of the agent and of the cell's variation.
+	Tags map[string]string `json:"tags,omitempty"`
+	// Episodes counts the episodes that have the score. N counts independent units: episodes with the
+	// same deal, and copies of one play, are one unit.
+	Episodes int               `json:"episodes"`
+	N        int               `json:"n"`
+	Mean     float64           `json:"mean"`
+	SD       float64           `json:"sd"` // of the observations
+	Interval statmath.Interval `json:"interval"`
+	Method   string            `json:"method"`
+}
+
+// Quantity returns the mean with its interval.
+func (e *Estimate) Quantity() statmath.Quantity {
+	return statmath.Quantity{Value: e.Mean, Interval: e.Interval, N: e.N, Method: e.Method}
+}
+
+// Estimates returns the estimates of the groups of Scores.
+func (r *Run) Estimates(by func(Group) Group) []Estimate {
+	tags, out := r.Tags(), []Estimate{}
+	r.EachScore(by, func(s Score) {
+		q := s.Estimate()
+		out = append(out, Estimate{Group: s.Group, Tags: tags(s.Agent, s.Cell), Episodes: s.Sample.Episodes(), N: q.N, Mean: q.Value, SD: s.Sample.SD(), Interval: q.Interval, Method: q.Method})
+	})
+	return out
+}
+
 // Scores collects the scores of all episodes that did not fail, in episode order, after by has
 // removed parts of a score's group. Scores come in the order in which worlds name them, then
 // cells, agents and seats in the order in which they first occur.
@@ -52,6 +84,44 @@ func (r *Run) grouped(by func(Group) Group) grouping {
 		agent := spec.Lineup[s.Seat]
 		return by(Group{Score: s.Name, Cell: spec.Cell, Agent: agent, Model: models[agent], Seat: s.Seat}), true
 	}
+}
+
+// Course is how the estimate of a group became what it is.
+type Course struct {
+	Group
+	Episodes  []int               // after how many with the score
+	Estimates []statmath.Quantity // one for each
+}
+
+// Courses returns how the estimates of one score became what they are, in episode order and at about as many moments as points. An
+// estimate of few episodes says little: there is none.
+func (r *Run) Courses(score string, by func(Group) Group, points int) (out []Course) {
+	const fewest = 5
+	grouped, f := r.grouped(by), newScoreFold(r.Bounds)
+	step := max(1, (r.Head.Ended.Len()+points-1)/points)
+	at := map[Group]int{} // by group: its place in out
+	note := func(c *Course, s *Score) {
+		if n := s.Sample.Episodes(); n >= fewest && (len(c.Episodes) == 0 || c.Episodes[len(c.Episodes)-1] != n) {
+			c.Episodes, c.Estimates = append(c.Episodes, n), append(c.Estimates, s.Estimate())
+		}
+	}
+	r.eachValue(func(spec world.Spec, s world.Score) (Group, bool) {
+		g, ok := grouped(spec, s)
+		return g, ok && s.Name == score
+	}, f.name, func(shared world.Unit, g Group, values []float64) {
+		s := f.of(g)
+		s.Sample.Add(shared, values...)
+		if _, known := at[g]; !known {
+			at[g], out = len(out), append(out, Course{Group: g})
+		}
+		if s.Sample.Episodes()%step == 0 {
+			note(&out[at[g]], s)
+		}
+	})
+	for i := range out {
+		note(&out[i], f.of(out[i].Group))
+	}
+	return out
 }
 
 // EachScore calls f with what Scores returns, one after the other. Of a large run it holds few values at a time, and reads
@@ -162,6 +232,26 @@ func (r *Run) Measures() []world.Measure {
 		specs = append(specs, st.Specs)
 	}
 	return planner.Measures(r.kind, specs...)
+}
+
+// MeasuresNote names scores that the kind declares and did not declare when the episodes were played. Without a new version of
+// the kind, the run is taken for one of the new rules, and its old scores for theirs. Empty: there are none, or it is not known.
+func (r *Run) MeasuresNote() string {
+	b := r.Head.Begun
+	if b == nil || len(b.Measures) == 0 || r.kind.Name != b.Kind || r.kind.Version != b.KindVersion || r.Head.Ended.Len() == 0 {
+		return ""
+	}
+	var added []string
+	for _, m := range r.Measures() {
+		if !slices.ContainsFunc(b.Measures, func(was world.Measure) bool { return was.Name == m.Name }) {
+			added = append(added, m.Name)
+		}
+	}
+	if len(added) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("The kind %s has changed since this run was begun: its measures now include %s, which the recorded episodes lack. Their scores are those of the old rules. Raise the kind's version, and play the plan into a new run file.",
+		b.Kind, strings.Join(added, ", "))
 }
 
 // ownScore is the values that one episode has in a group.

@@ -2,11 +2,43 @@ package results
 
 import (
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"parley/journal"
 	"parley/world"
+	"parley/world/worldtest"
 )
+
+// TestMeasuresNote: a score that the kind has declared since the run was played is named, unless the kind has a new version.
+func TestMeasuresNote(t *testing.T) {
+	t.Parallel()
+	kind := func(version int, names ...string) world.Kind {
+		w := worldtest.Simple[struct{}]{Kind: world.About{Name: "duel", Version: version}, Sits: []string{"left", "right"}}
+		for _, name := range names {
+			w.Scores = append(w.Scores, world.Measure{Name: name, Bounds: world.Share()})
+		}
+		return world.Define(w)
+	}
+	entries := append(begin(2), end(0, 1, 0), end(1, 0, 1), journal.Entry(&journal.Closed{State: journal.Complete}))
+	begun, staged := entries[0].(*journal.Begun), entries[2].(*journal.Staged)
+	begun.KindVersion, begun.Measures = 1, []world.Measure{{Name: "won"}, {Name: "length"}}
+	staged.Specs = staged.Specs.Map(func(s world.Spec) world.Spec { s.Params = []byte("{}"); return s })
+	r := fold(t, entries...)
+	for _, c := range []struct {
+		kind world.Kind
+		says string
+	}{
+		{kind(1, "won", "length"), ""}, {kind(1, "won"), ""}, {kind(2, "won", "price"), ""}, {world.Kind{}, ""},
+		{kind(1, "won", "price", "length", "luck"), "measures now include price, luck, which"},
+	} {
+		r.Know(c.kind)
+		if got := r.MeasuresNote(); !strings.Contains(got, c.says) || (got == "") != (c.says == "") {
+			t.Errorf("version %d: %q, want %q", c.kind.Version, got, c.says)
+		}
+	}
+}
 
 // TestEachScore: scores that are gathered a few at a time are the same.
 func TestEachScore(t *testing.T) {
@@ -43,4 +75,37 @@ func TestAnEpisodeCountsOnce(t *testing.T) {
 		return
 	}
 	t.Error("no score")
+}
+
+// TestCourses: the last moment of a course is the estimate that is reported, and there are no more moments than were asked for.
+func TestCourses(t *testing.T) {
+	t.Parallel()
+	entries := begin(100)
+	for n := range 100 {
+		entries = append(entries, end(n, float64(n%2), float64(n%3)))
+	}
+	r := fold(t, append(entries, &journal.Closed{State: journal.Complete})...)
+	by := func(g Group) Group { return Group{Score: g.Score, Agent: g.Agent} }
+	all := r.Courses("won", by, 10)
+	want := 0
+	for _, s := range r.Scores(by) {
+		if s.Score != "won" {
+			continue
+		}
+		if want >= len(all) {
+			t.Fatalf("%d courses", len(all))
+		}
+		c := all[want]
+		want++
+		last := len(c.Episodes) - 1
+		if c.Group != s.Group || last < 5 || last > 10 || c.Episodes[0] < 5 || c.Episodes[last] != s.Sample.Episodes() || !reflect.DeepEqual(c.Estimates[last], s.Estimate()) || !slices.IsSorted(c.Episodes) {
+			t.Errorf("%+v: %+v, want %v at the end", s.Group, c, s.Estimate())
+		}
+	}
+	if want == 0 || want != len(all) {
+		t.Errorf("%d courses, want %d", len(all), want)
+	}
+	if none := r.Courses("beauty", by, 10); none != nil {
+		t.Errorf("of a score that nobody has: %+v", none)
+	}
 }

@@ -96,12 +96,12 @@ func StatusOf(o runfile.Outline, played bool) Status {
 		return Status{StateNew, "not played yet"}
 	case o.Last.State != journal.Complete:
 		return Status{State(o.Last.State), o.Last.Reason.String()}
-	case o.Failed == 0:
+	case o.Episodes.Failed == 0:
 		return Status{State: StateComplete}
-	case o.Ended == 0:
-		return Status{StateAll, "it is complete, and " + failedOf(o.Failed, o.Failed)}
+	case o.Episodes.Ended == 0:
+		return Status{StateAll, "it is complete, and " + failedOf(o.Episodes.Failed, o.Episodes.Failed)}
 	default:
-		return Status{StateSome, "it is complete, and " + failedOf(o.Failed, o.Ended+o.Failed)}
+		return Status{StateSome, "it is complete, and " + failedOf(o.Episodes.Failed, o.Episodes.Done())}
 	}
 }
 

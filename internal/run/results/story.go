@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"parley/world"
+	"parley/world/exhibit"
 )
 
 // storyLimit limits the words of a kind's own story, as an account is limited. Pictures do not count, and tables of numbers are
@@ -18,21 +19,21 @@ type storyLimit struct {
 
 // apply leaves out what is too much: of a replay the last lines before its last frame or, if the episode is being played, the
 // first ones. It does not change the parts that it is given.
-func (b *storyLimit) apply(exhibits []world.Exhibit) []world.Exhibit {
+func (b *storyLimit) apply(exhibits []exhibit.Exhibit) []exhibit.Exhibit {
 	exhibits = slices.Clone(exhibits)
 	for i := range exhibits {
 		e := &exhibits[i]
 		b.left -= len(e.Title) + len(e.Caption)
 		switch show := e.Show.(type) {
-		case world.Replay:
+		case exhibit.Replay:
 			show.Frames = b.frames(show.Frames)
 			e.Show = show
-		case world.Text:
+		case exhibit.Text:
 			show.Body = b.text(show.Body)
 			e.Show = show
-		case world.Grid:
-			if show.Rows = b.rows(show.Rows); len(show.Rows) < len(e.Show.(world.Grid).Rows) {
-				e.Caption = strings.TrimSpace(e.Caption + " " + leftOut(len(e.Show.(world.Grid).Rows)-len(show.Rows), "row"))
+		case exhibit.Grid:
+			if show.Rows = b.rows(show.Rows); len(show.Rows) < len(e.Show.(exhibit.Grid).Rows) {
+				e.Caption = strings.TrimSpace(e.Caption + " " + leftOut(len(e.Show.(exhibit.Grid).Rows)-len(show.Rows), "row"))
 			}
 			e.Show = show
 		}
@@ -41,11 +42,11 @@ func (b *storyLimit) apply(exhibits []world.Exhibit) []world.Exhibit {
 }
 
 // frames returns frames with the lines that fit, and a frame that says how many do not. Frames with pictures stay.
-func (b *storyLimit) frames(all []world.Frame) []world.Frame {
+func (b *storyLimit) frames(all []exhibit.Frame) []exhibit.Frame {
 	if len(all) == 0 {
 		return nil
 	}
-	kept, rest, cut := make([]world.Frame, len(all)), 0, -1 // cut is the first frame that is not whole
+	kept, rest, cut := make([]exhibit.Frame, len(all)), 0, -1 // cut is the first frame that is not whole
 	tell := func(i int) {
 		var n int
 		if kept[i], n = b.frame(all[i]); n > 0 && cut < 0 {
@@ -70,7 +71,7 @@ func (b *storyLimit) frames(all []world.Frame) []world.Frame {
 	if rest == 0 {
 		return all
 	}
-	var out []world.Frame
+	var out []exhibit.Frame
 	if b.playing {
 		out = omittedFrame("Earlier", leftOut(rest, "line"))
 	}
@@ -86,7 +87,7 @@ func (b *storyLimit) frames(all []world.Frame) []world.Frame {
 }
 
 // frame returns a frame with the lines that fit, and how many do not. If none fits, only its picture is left, with the title.
-func (b *storyLimit) frame(f world.Frame) (world.Frame, int) {
+func (b *storyLimit) frame(f exhibit.Frame) (exhibit.Frame, int) {
 	all, n := f.Lines, 0
 	b.left -= lineSize + len(f.Title)
 	for n < len(all) && b.left >= 0 {
@@ -102,7 +103,7 @@ func (b *storyLimit) frame(f world.Frame) (world.Frame, int) {
 	case b.left >= 0:
 		return f, 0
 	case n == 0 && f.SVG == "":
-		return world.Frame{}, max(1, len(all))
+		return exhibit.Frame{}, max(1, len(all))
 	case b.playing:
 		f.Lines = all[len(all)-n:]
 	default:
@@ -116,7 +117,7 @@ func (b *storyLimit) text(body string) string {
 	n, part := 0, ""
 	for line := range strings.Lines(body) {
 		if len(line) > maxText && 0 < b.left && b.left < len(line) {
-			part = world.Shorten(line, b.left) + "\n"
+			part = exhibit.Shorten(line, b.left) + "\n"
 		}
 		if b.left -= len(line); b.left < 0 {
 			break
@@ -153,7 +154,7 @@ func (b *storyLimit) rows(all [][]any) [][]any {
 }
 
 // sizeOf returns what lines take.
-func sizeOf(lines ...world.FrameLine) (n int) {
+func sizeOf(lines ...exhibit.FrameLine) (n int) {
 	for _, l := range lines {
 		n += lineSize + len(l.Who) + len(l.To) + len(l.Mark) + len(l.Text)
 	}
@@ -180,9 +181,9 @@ const (
 
 // turnByTurn tells an episode turn by turn, for a kind that has no story of its own: what was said and noted, and the result.
 // Structured answers and notes are written as lines. It tells the first lines, or the last if the episode is being played.
-func (t *Transcript) turnByTurn(p world.Played) []world.Exhibit {
+func (t *Transcript) turnByTurn(p world.Played) []exhibit.Exhibit {
 	lines, rest := t.chooseLines()
-	var frames []world.Frame
+	var frames []exhibit.Frame
 	if t.Playing {
 		frames = append(frames, omittedFrame("Earlier", moreLines(rest))...)
 	}
@@ -194,7 +195,7 @@ func (t *Transcript) turnByTurn(p world.Played) []world.Exhibit {
 		}
 		if !began || l.turn != turn {
 			turn, began = l.turn, true
-			frames = append(frames, world.Frame{Title: "Turn " + turn + phase})
+			frames = append(frames, exhibit.Frame{Title: "Turn " + turn + phase, Turn: turn})
 		}
 		last := &frames[len(frames)-1]
 		last.Lines = append(last.Lines, l.FrameLine)
@@ -203,17 +204,17 @@ func (t *Transcript) turnByTurn(p world.Played) []world.Exhibit {
 		frames = append(frames, omittedFrame("Later", moreLines(rest))...)
 	}
 	if end := endLines(p.Outcome); len(end) > 0 {
-		frames = append(frames, world.Frame{Title: "The end", Lines: end})
+		frames = append(frames, exhibit.Frame{Title: "The end", Lines: end})
 	}
 	if len(frames) == 0 {
 		return nil
 	}
-	return []world.Exhibit{{Name: "story", Title: "Turn by turn", Show: world.Replay{Frames: frames}}}
+	return []exhibit.Exhibit{{Name: "story", Title: "Turn by turn", Show: exhibit.Replay{Frames: frames}}}
 }
 
 // turnLine is a line of an account, with its turn. Strands belong to the turn that forked them.
 type turnLine struct {
-	world.FrameLine
+	exhibit.FrameLine
 	turn  string
 	phase bool // its text is the name of the phase that begins
 }
@@ -239,11 +240,11 @@ func (t *Transcript) chooseLines() (lines []turnLine, rest int) {
 }
 
 // omittedFrame returns a frame that says what is not told, if there is anything.
-func omittedFrame(title, what string) []world.Frame {
+func omittedFrame(title, what string) []exhibit.Frame {
 	if what == "" {
 		return nil
 	}
-	return []world.Frame{{Title: title, Lines: []world.FrameLine{{Text: what}}}}
+	return []exhibit.Frame{{Title: title, Lines: []exhibit.FrameLine{{Text: what}}}}
 }
 
 // moreLines says how many lines of a transcript are not told, if there are any.
@@ -258,7 +259,7 @@ func moreLines(n int) string {
 	}
 }
 
-func storyLine(l *Line) world.FrameLine {
+func storyLine(l *Line) exhibit.FrameLine {
 	who := l.Seat
 	if l.Agent != "" && l.Agent != l.Seat {
 		who += " (" + l.Agent + ")"
@@ -281,16 +282,16 @@ func storyLine(l *Line) world.FrameLine {
 	case LineAsked:
 		text, limit = "(asks) "+text, maxQuestion
 	}
-	return world.FrameLine{Who: world.Shorten(who, maxName), To: world.Shorten(l.To, maxName), Text: world.Shorten(text, limit), Mark: world.Shorten(l.Mark, maxName)}
+	return exhibit.FrameLine{Who: exhibit.Shorten(who, maxName), To: exhibit.Shorten(l.To, maxName), Text: exhibit.Shorten(text, limit), Mark: exhibit.Shorten(l.Mark, maxName)}
 }
 
 // endLines tells the result of an episode.
-func endLines(o world.Outcome) (lines []world.FrameLine) {
+func endLines(o world.Outcome) (lines []exhibit.FrameLine) {
 	if o.Failed != "" {
-		lines = append(lines, world.FrameLine{Text: "failed: " + world.Shorten(o.Failed, maxText)})
+		lines = append(lines, exhibit.FrameLine{Text: "failed: " + exhibit.Shorten(o.Failed, maxText)})
 	}
 	for _, s := range o.Scores {
-		lines = append(lines, world.FrameLine{Who: s.Seat, Text: fmt.Sprintf("%s %s", s.Name, strconv.FormatFloat(s.Value, 'g', 6, 64))})
+		lines = append(lines, exhibit.FrameLine{Who: s.Seat, Text: fmt.Sprintf("%s %s", s.Name, strconv.FormatFloat(s.Value, 'g', 6, 64))})
 	}
 	return lines
 }

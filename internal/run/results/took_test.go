@@ -10,6 +10,7 @@ import (
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
+	"parley/world/exhibit"
 	"parley/world/worldtest"
 )
 
@@ -103,6 +104,6 @@ func TestStory(t *testing.T) {
 // telling is a kind with an exhibit for every note, and ten for every entry.
 type telling struct{ worldtest.Simple[struct{}] }
 
-func (telling) Story(_ world.Played, entries []world.TranscriptEntry) []world.Exhibit {
-	return make([]world.Exhibit, 10*len(entries)+len(world.NotesOf(entries)))
+func (telling) Story(_ world.Played, entries []world.TranscriptEntry) []exhibit.Exhibit {
+	return make([]exhibit.Exhibit, 10*len(entries)+len(world.NotesOf(entries)))
 }

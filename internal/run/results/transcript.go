@@ -13,11 +13,15 @@ import (
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
+	"parley/world/exhibit"
+	"parley/world/part"
 )
 
 // Transcript is what happened in the last attempt at an episode: see Turns for the order.
 type Transcript struct {
+	Turns   []*Turn
 	Lines   []Line
+	Asked   map[*journal.Replied][]llm.Message // of a record: what is new in requests
 	Notes   []world.Note
 	Entries []world.TranscriptEntry // replies and notes, for a kind's own story
 	Failed  error                   // of CallKind: a part of the kind that failed
@@ -36,7 +40,7 @@ type Line struct {
 	Said  LineType
 	Text  string           // for a failure its kind, never its message; for a note its data: see Words
 	To    string           // who can read it besides its writer, if not everybody
-	Mark  string           // the kind's remark on the line: see world.Marker
+	Mark  string           // the kind's remark on the line: see part.Marker
 	Reply *journal.Replied // that it is from; nil for a note
 }
 
@@ -55,13 +59,31 @@ const (
 )
 
 // ReadTranscript reads the transcript of an episode. kind is the kind that played it, or zero. The
-// transcript of a record also has what was asked: see world.Recorded.
+// transcript of a record also has what was asked: see part.Recorded.
 func ReadTranscript(ctx context.Context, j journal.Journal, head *journal.Head, kind world.Kind, episode int) (*Transcript, error) {
 	part, err := ReadLines(ctx, j, head.Begun, kind, episode, head.Progress(episode).Attempt, Wanted{})
 	if err != nil {
 		return nil, err
 	}
 	return part.Transcript, nil
+}
+
+// Entries returns what happened in the last attempt at an episode, without the words of its kind.
+func Entries(ctx context.Context, j journal.Journal, episode int) ([]world.TranscriptEntry, error) {
+	entries, err := journal.Episode(ctx, j, episode)
+	if err != nil {
+		return nil, err
+	}
+	last := 0
+	for _, e := range entries {
+		switch e := e.(type) {
+		case *journal.Turned:
+			last = max(last, e.Attempt)
+		case *journal.Replied:
+			last = max(last, e.Attempt)
+		}
+	}
+	return NewTranscript(nil, entries, last, world.Kind{}).Entries, nil
 }
 
 // Fallback returns the agent whose model was asked because the person in the seat did not answer in time, or "".
@@ -88,22 +110,28 @@ func Answerer(begun *journal.Begun, e *journal.Replied) string {
 // NewTranscript returns the transcript of entries of a run: see Read. Only those of a record need the messages of requests.
 func NewTranscript(begun *journal.Begun, entries []journal.Entry, attempt int, kind world.Kind) *Transcript {
 	n := len(entries)
-	t := &Transcript{Lines: make([]Line, 0, n), Entries: make([]world.TranscriptEntry, 0, n), lines: make([]int, 0, n)}
+	t := &Transcript{Lines: make([]Line, 0, n), Entries: make([]world.TranscriptEntry, 0, n), lines: make([]int, 0, n), Asked: map[*journal.Replied][]llm.Message{}}
 	said := make(map[string]int, n) // the lines of texts, from 1
-	recorded, isRecord := world.As[world.Recorded](kind)
-	_, hasStory := world.As[world.Storyteller](kind)
+	recorded, isRecord := world.As[part.Recorded](kind)
+	_, hasStory := world.As[part.Storyteller](kind)
 	var diff MessageDiff
-	for _, turn := range Turns(entries, attempt) {
-		if turn.Turned != nil {
-			for _, n := range turn.Turned.Notes {
-				t.addNote(turn.Name(), n, said, isRecord && t.hidden(kind, recorded, n), hasStory)
+	t.Turns = Turns(entries, attempt)
+	for _, turn := range t.Turns {
+		for _, n := range turn.notes() {
+			// The notes of a program's calls are the bytes that it got: the replies say the same.
+			hidden := journal.OfProgram(turn.Strand) || isRecord && t.hidden(kind, recorded, n)
+			t.addNote(turn.Name(), n, said, hidden, hasStory)
+			if !hidden {
+				turn.Notes = append(turn.Notes, n)
 			}
 		}
 		for _, e := range turn.Replies {
-			t.Entries = append(t.Entries, world.TranscriptEntry{Seat: e.Seat, Agent: e.Agent, Label: e.Label, Act: e.Act, Reply: e.Reply()})
+			t.Entries = append(t.Entries, world.TranscriptEntry{Turn: turn.Name(), Seat: e.Seat, Agent: e.Agent, Label: e.Label, Act: e.Act, Reply: e.Reply()})
 			if isRecord && e.Request != nil {
-				for _, m := range diff.New(e.Request, e.Response) {
-					t.Lines = append(t.Lines, Line{Turn: turn.Name(), Call: callName(turn.Name(), e), Seat: string(m.Role), Label: e.Label, Said: LineAsked, Text: MessageText(&m), Reply: e})
+				fresh := diff.New(e.Request, e.Response)
+				t.Asked[e] = fresh
+				for _, m := range fresh {
+					t.Lines = append(t.Lines, Line{Turn: turn.Name(), Call: CallName(e), Seat: string(m.Role), Label: e.Label, Said: LineAsked, Text: m.Words(), Reply: e})
 				}
 			}
 			for _, l := range replyLines(begun, turn.Name(), e) {
@@ -117,7 +145,7 @@ func NewTranscript(begun *journal.Begun, entries []journal.Entry, attempt int, k
 }
 
 // hidden reports whether the kind hides a note. A note is shown if the kind panics.
-func (t *Transcript) hidden(kind world.Kind, recorded world.Recorded, n world.Note) (hidden bool) {
+func (t *Transcript) hidden(kind world.Kind, recorded part.Recorded, n world.Note) (hidden bool) {
 	if err := CallKind(kind, "Hidden", func() error { hidden = recorded.Hidden(n); return nil }); err != nil {
 		t.Failed = err
 	}
@@ -128,7 +156,7 @@ func (t *Transcript) hidden(kind world.Kind, recorded world.Recorded, n world.No
 // else is in a note that repeats a line.
 func (t *Transcript) addNote(turn string, n world.Note, said map[string]int, hidden, story bool) {
 	t.Notes = append(t.Notes, n)
-	t.Entries, t.lines = append(t.Entries, world.TranscriptEntry{Note: &n}), append(t.lines, 0)
+	t.Entries, t.lines = append(t.Entries, world.TranscriptEntry{Turn: turn, Note: &n}), append(t.lines, 0)
 	if hidden {
 		return
 	}
@@ -146,25 +174,42 @@ func (t *Transcript) addNote(turn string, n world.Note, said map[string]int, hid
 
 // Mark adds the marks of the kind's notes to the lines. Its error is one of CallKind.
 func (t *Transcript) Mark(kind world.Kind) error {
-	marks, err := Marks(kind, t.Entries)
+	marker, ok := world.As[part.Marker](kind)
+	if !ok {
+		return nil
+	}
+	var marks map[int]string
+	err := CallKind(kind, "Mark", func() error { marks = marksOf(marker, t.Entries); return nil })
 	for i, mark := range marks {
 		t.Lines[t.lines[i]-1].Mark = mark
 	}
 	return err
 }
 
-// Marks returns the marks that notes put on replies, by the index of the reply. Its error is
-// one of CallKind.
-func Marks(kind world.Kind, entries []world.TranscriptEntry) (marks map[int]string, err error) {
-	marker, ok := world.As[world.Marker](kind)
-	if !ok {
-		return nil, nil
+// Marks returns the marks of calls, by their names.
+func (t *Transcript) Marks() map[string]string {
+	marks := map[string]string{}
+	for i := range t.Lines {
+		if l := &t.Lines[i]; l.Mark != "" {
+			marks[l.Call] = l.Mark
+		}
 	}
-	err = CallKind(kind, "Mark", func() error { marks = marksOf(marker, entries); return nil })
-	return marks, err
+	return marks
 }
 
-func marksOf(marker world.Marker, entries []world.TranscriptEntry) map[int]string {
+// Call returns the reply to a call with a name, or nil.
+func (t *Transcript) Call(name string) *journal.Replied {
+	for _, turn := range t.Turns {
+		for _, e := range turn.Replies {
+			if CallName(e) == name {
+				return e
+			}
+		}
+	}
+	return nil
+}
+
+func marksOf(marker part.Marker, entries []world.TranscriptEntry) map[int]string {
 	marks := map[int]string{}
 	last := map[[2]string]int{} // by seat and text
 	for i, e := range entries {
@@ -182,32 +227,53 @@ func marksOf(marker world.Marker, entries []world.TranscriptEntry) map[int]strin
 
 // Story returns the kind's exhibits of an episode. If it has none, the episode is told turn by turn: Mark must have been
 // called before. A story is bounded. Its error is one of CallKind; there is a story nevertheless.
-func (t *Transcript) Story(kind world.Kind, p world.Played) (story []world.Exhibit, err error) {
-	if teller, ok := world.As[world.Storyteller](kind); ok {
+func (t *Transcript) Story(kind world.Kind, p world.Played) (story []exhibit.Exhibit, err error) {
+	if teller, ok := world.As[part.Storyteller](kind); ok {
 		err = CallKind(kind, "Story", func() error { story = teller.Story(p, t.Entries); return nil })
 	}
 	if len(story) == 0 || err != nil {
 		return t.turnByTurn(p), err
 	}
 	b := storyLimit{left: maxStory, playing: t.Playing}
-	return b.apply(story), nil
+	story = b.apply(story)
+	t.findTurns(story)
+	return story, nil
+}
+
+// findTurns gives frames with the name of a phase the turn in which that begins.
+func (t *Transcript) findTurns(story []exhibit.Exhibit) {
+	began := map[string]string{}
+	for i := range t.Lines {
+		if l := &t.Lines[i]; l.Said == LinePhase && began[l.Text] == "" {
+			began[l.Text] = l.Turn
+		}
+	}
+	for _, e := range story {
+		replay, _ := e.Show.(exhibit.Replay)
+		for i := range replay.Frames {
+			f := &replay.Frames[i]
+			f.Turn = cmp.Or(f.Turn, began[f.Title])
+		}
+	}
 }
 
 // Files returns the kind's files of an episode, if it makes any. Its error is one of
 // CallKind.
-func (t *Transcript) Files(kind world.Kind, p world.Played) (files map[string]string, err error) {
-	if maker, ok := world.As[world.FileMaker](kind); ok {
-		err = CallKind(kind, "Files", func() error { files = maker.Files(p, t.Notes); return nil })
+func (t *Transcript) Files(kind world.Kind, plan json.RawMessage, p world.Played) (files map[string]string, err error) {
+	if maker, ok := world.As[part.FileMaker](kind); ok {
+		err = CallKind(kind, "Files", func() error { files = maker.Files(plan, p, t.Notes); return nil })
 	}
 	return files, err
 }
 
-// callName returns the name of a call in its episode.
-func callName(turn string, e *journal.Replied) string { return turn + ":" + strconv.Itoa(e.Index) }
+// CallName returns the name of a call in its episode: 3:0, or 4.2/0:1 in a strand.
+func CallName(e *journal.Replied) string {
+	return TurnName(e.Strand, e.Turn.Turn) + ":" + strconv.Itoa(e.Index)
+}
 
 // replyLines returns the thoughts of a reply, and its answer, result or failure.
 func replyLines(begun *journal.Begun, turn string, e *journal.Replied) (out []Line) {
-	l := Line{Turn: turn, Call: callName(turn, e), Seat: e.Seat, Agent: Answerer(begun, e), Label: e.Label, Said: LineAnswer, Reply: e}
+	l := Line{Turn: turn, Call: CallName(e), Seat: e.Seat, Agent: Answerer(begun, e), Label: e.Label, Said: LineAnswer, Reply: e}
 	reply := e.Reply()
 	if !reply.OK() {
 		l.Said, l.Text = LineFailed, strings.ReplaceAll(string(reply.Failed), "_", " ")
@@ -223,27 +289,8 @@ func replyLines(begun *journal.Begun, turn string, e *journal.Replied) (out []Li
 			out = append(out, thought)
 		}
 	}
-	l.Text = AnswerText(e.Response)
+	l.Text = e.Response.Words()
 	return append(out, l)
-}
-
-// AnswerText returns the text of an answer: its text or JSON, its refusal, and its tool calls.
-func AnswerText(a *llm.Response) string {
-	parts := []string{a.Text}
-	if a.Text == "" && a.JSON != nil {
-		parts[0] = compact(a.JSON)
-	}
-	if a.Refusal != "" {
-		parts = append(parts, "(refused) "+a.Refusal)
-	}
-	return strings.TrimSpace(strings.Join(append(parts, toolCalls(a.ToolCalls)...), "\n"))
-}
-
-func toolCalls(calls []llm.ToolCall) (out []string) {
-	for _, c := range calls {
-		out = append(out, c.Name+"("+c.Arguments+")")
-	}
-	return out
 }
 
 // noteText returns the text of a note, to whom it was said, if its data has that, and the line whose words it repeats, or 0.
@@ -317,6 +364,15 @@ type Turn struct {
 	Number  int
 	Turned  *journal.Turned // nil if it was not recorded
 	Replies []*journal.Replied
+	Notes   []world.Note // those of Turned that the kind does not hide; only in a Transcript
+}
+
+// notes returns all notes.
+func (t *Turn) notes() []world.Note {
+	if t.Turned == nil {
+		return nil
+	}
+	return t.Turned.Notes
 }
 
 // Name returns the name of the turn: 3, or 4.2/0 in a strand.

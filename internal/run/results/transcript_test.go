@@ -3,13 +3,16 @@ package results
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
+	"parley/world/exhibit"
 	"parley/world/worldtest"
 )
 
@@ -90,19 +93,18 @@ func (marking) Mark(n world.Note) (words, mark string) { return "a word", string
 // TestMarks: a mark is on the last reply of its seat with the marked text.
 func TestMarks(t *testing.T) {
 	t.Parallel()
-	kind := world.Define(marking{})
-	reply := func(seat, text string) world.TranscriptEntry {
-		return world.TranscriptEntry{Seat: seat, Reply: world.Reply{Text: text}}
+	tr := &Transcript{}
+	for i, e := range []world.TranscriptEntry{
+		{Seat: "left", Reply: world.Reply{Text: "a word"}}, {Seat: "left", Reply: world.Reply{Text: " a word\n"}}, {Seat: "right", Reply: world.Reply{Text: "a word"}}, {Seat: "left", Reply: world.Reply{Text: "more"}},
+		{Note: &world.Note{Seat: "left", Data: json.RawMessage("slip")}}, {Note: &world.Note{Seat: "nobody", Data: json.RawMessage("none")}}, {Note: &world.Note{Seat: "right"}},
+	} {
+		tr.Entries, tr.Lines, tr.lines = append(tr.Entries, e), append(tr.Lines, Line{Call: strconv.Itoa(i)}), append(tr.lines, i+1)
 	}
-	note := func(seat, mark string) world.TranscriptEntry {
-		return world.TranscriptEntry{Note: &world.Note{Seat: seat, Data: json.RawMessage(mark)}}
+	if err := tr.Mark(world.Kind{}); err != nil || len(tr.Marks()) != 0 {
+		t.Errorf("%v %v", tr.Marks(), err)
 	}
-	entries := []world.TranscriptEntry{reply("left", "a word"), reply("left", " a word\n"), reply("right", "a word"), reply("left", "more"), note("left", "slip"), note("nobody", "none"), note("right", "")}
-	if got, _ := Marks(kind, entries); len(got) != 1 || got[1] != "slip" {
-		t.Errorf("%v", got)
-	}
-	if got, _ := Marks(world.Kind{}, entries); len(got) != 0 {
-		t.Errorf("%v", got)
+	if err := tr.Mark(world.Define(marking{})); err != nil || !maps.Equal(tr.Marks(), map[string]string{"1": "slip"}) {
+		t.Errorf("%v %v", tr.Marks(), err)
 	}
 }
 
@@ -147,8 +149,8 @@ func TestAccount(t *testing.T) {
 }
 
 // wordsOf returns the words of a story, and how many bytes they are.
-func wordsOf(story []world.Exhibit) (out []string, size int) {
-	for _, f := range story[0].Show.(world.Replay).Frames {
+func wordsOf(story []exhibit.Exhibit) (out []string, size int) {
+	for _, f := range story[0].Show.(exhibit.Replay).Frames {
 		out = append(out, f.Title)
 		for _, l := range f.Lines {
 			line := l.Who
@@ -221,10 +223,10 @@ func TestAccountIsLimited(t *testing.T) {
 type telling struct {
 	worldtest.Simple[struct{}]
 	fail  bool
-	story []world.Exhibit
+	story []exhibit.Exhibit
 }
 
-func (k telling) Story(world.Played, []world.TranscriptEntry) []world.Exhibit {
+func (k telling) Story(world.Played, []world.TranscriptEntry) []exhibit.Exhibit {
 	if k.fail {
 		panic("no story")
 	}
@@ -235,14 +237,14 @@ func (k telling) Story(world.Played, []world.TranscriptEntry) []world.Exhibit {
 // how the episode ended. Of an episode that is being played it has the last lines. Pictures stay.
 func TestOwnStoryIsLimited(t *testing.T) {
 	t.Parallel()
-	many := func(n int, svg, text string) (frames []world.Frame) {
+	many := func(n int, svg, text string) (frames []exhibit.Frame) {
 		for i := range n {
-			frames = append(frames, world.Frame{Title: fmt.Sprint("Part ", i), SVG: svg, Lines: []world.FrameLine{{Who: "left", Text: text}, {Text: "b"}}})
+			frames = append(frames, exhibit.Frame{Title: fmt.Sprint("Part ", i), SVG: svg, Lines: []exhibit.FrameLine{{Who: "left", Text: text}, {Text: "b"}}})
 		}
 		return frames
 	}
 	for name, c := range map[string]struct {
-		frames []world.Frame
+		frames []exhibit.Frame
 		shown  [2]int // lines, of an episode that has ended and of one that has not
 		parts  int    // frames of an episode that has ended
 	}{
@@ -251,14 +253,14 @@ func TestOwnStoryIsLimited(t *testing.T) {
 		"many frames": {many(10_000, "", "a"), [2]int{1274, 1269}, 637},
 		"long texts":  {many(1000, "", strings.Repeat("a", 10_000)), [2]int{38, 39}, 19},
 		"pictures":    {many(1000, "<svg/>", strings.Repeat("a", 10_000)), [2]int{38, 39}, 1000},
-		"no lines":    {make([]world.Frame, 10_000), [2]int{}, 0},
+		"no lines":    {make([]exhibit.Frame, 10_000), [2]int{}, 0},
 	} {
 		for i, playing := range []bool{false, true} {
 			all := 0
 			for j := range c.frames {
 				all += max(1, len(c.frames[j].Lines))
 			}
-			kind := world.Define(telling{story: []world.Exhibit{{Name: "x", Show: world.Replay{Frames: c.frames}}}, Simple: worldtest.Simple[struct{}]{
+			kind := world.Define(telling{story: []exhibit.Exhibit{{Name: "x", Show: exhibit.Replay{Frames: c.frames}}}, Simple: worldtest.Simple[struct{}]{
 				Kind: world.About{Name: "telling", Version: 1, Doc: "Tells.", Example: "kind: telling\n"}, Sits: []string{"left"},
 			}})
 			story, err := (&Transcript{Playing: playing}).Story(kind, world.Played{})
@@ -267,7 +269,7 @@ func TestOwnStoryIsLimited(t *testing.T) {
 			}
 			words, size := wordsOf(story)
 			lines, parts := 0, 0
-			for _, f := range story[0].Show.(world.Replay).Frames {
+			for _, f := range story[0].Show.(exhibit.Replay).Frames {
 				if strings.HasPrefix(f.Title, "Part ") {
 					lines, parts = lines+len(f.Lines), parts+1
 				}
@@ -288,19 +290,19 @@ func TestOwnStoryIsLimited(t *testing.T) {
 // TestOwnStoryTextsAreLimited: so are texts and tables.
 func TestOwnStoryTextsAreLimited(t *testing.T) {
 	t.Parallel()
-	text := world.Text{Body: strings.Repeat("a line\n", 100_000)}
-	grid := world.Grid{Columns: []string{"x"}, Rows: slices.Repeat([][]any{{strings.Repeat("b", 1000), 3}}, 1000)}
+	text := exhibit.Text{Body: strings.Repeat("a line\n", 100_000)}
+	grid := exhibit.Grid{Columns: []string{"x"}, Rows: slices.Repeat([][]any{{strings.Repeat("b", 1000), 3}}, 1000)}
 	b := storyLimit{left: maxStory}
-	got := b.apply([]world.Exhibit{{Show: grid, Caption: "Rows."}})
-	if rows := len(got[0].Show.(world.Grid).Rows); rows != 181 || got[0].Caption != "Rows. 819 rows are left out." || len(grid.Rows) != 1000 {
+	got := b.apply([]exhibit.Exhibit{{Show: grid, Caption: "Rows."}})
+	if rows := len(got[0].Show.(exhibit.Grid).Rows); rows != 181 || got[0].Caption != "Rows. 819 rows are left out." || len(grid.Rows) != 1000 {
 		t.Error(rows, got[0].Caption)
 	}
 	b = storyLimit{left: maxStory}
-	got = b.apply([]world.Exhibit{{Show: text}, {Show: world.Text{Body: "one\n"}}})
-	if body := got[0].Show.(world.Text).Body; len(body) > maxStory+100 || !strings.HasSuffix(body, "line\n\n71429 lines are left out.") {
+	got = b.apply([]exhibit.Exhibit{{Show: text}, {Show: exhibit.Text{Body: "one\n"}}})
+	if body := got[0].Show.(exhibit.Text).Body; len(body) > maxStory+100 || !strings.HasSuffix(body, "line\n\n71429 lines are left out.") {
 		t.Errorf("%d: %q", len(body), body[len(body)-60:])
 	}
-	if body := got[1].Show.(world.Text).Body; body != "\n1 line is left out." {
+	if body := got[1].Show.(exhibit.Text).Body; body != "\n1 line is left out." {
 		t.Errorf("%q", body)
 	}
 	for body, want := range map[string]string{

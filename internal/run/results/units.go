@@ -3,7 +3,6 @@ package results
 import (
 	"cmp"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"hash/maphash"
 	"iter"
@@ -34,7 +33,7 @@ func (d Deal) Compare(other Deal) int {
 type Deals struct {
 	seed   uint64
 	kind   world.Kind
-	given  map[string]world.Task // by params
+	given  map[string]world.Task // by kind and params
 	parts  bool                  // tasks are parts of several things, such as evolutions: these have the deals
 	scores bool                  // the run scores another: its episodes have the deals and plays of those that they score
 }
@@ -65,30 +64,36 @@ func (d *Deals) Of(spec world.Spec) Deal {
 			return s.Deal
 		}
 	}
-	g := d.task(spec.Params)
+	g := d.task(spec)
 	switch {
 	case d.parts && g.Of > 0:
 		return Deal{Kind: spec.Kind, Seed: d.seed, Number: g.Of - 1}
+	case g.Deals > 0:
+		return Deal{Kind: spec.Kind, What: g.Name, Number: spec.Deal % g.Deals}
 	case g.Whole:
 		return Deal{Kind: spec.Kind, What: g.Name}
 	}
 	return Deal{Kind: spec.Kind, What: g.Name, Seed: d.seed, Number: spec.Deal}
 }
 
-func (d *Deals) task(params json.RawMessage) world.Task {
-	g, ok := d.given[string(params)]
+func (d *Deals) task(spec world.Spec) world.Task {
+	key := spec.Kind + " " + string(spec.Params)
+	g, ok := d.given[key]
 	if !ok {
-		g = d.read(params)
-		d.given[string(params)] = g
+		g = d.read(spec)
+		d.given[key] = g
 	}
 	return g
 }
+
+// Tasks reports whether the deals of an episode are tasks of which there are only so many: more repeats play the same ones.
+func (d *Deals) Tasks(spec world.Spec) bool { return d.task(spec).Deals > 0 }
 
 // findParts finds whether tasks are parts of several things.
 func (d *Deals) findParts(head *journal.Head) {
 	first := 0
 	for spec := range head.Plays() {
-		of := d.task(spec.Params).Of
+		of := d.task(spec).Of
 		if first == 0 {
 			first = of
 		}
@@ -111,12 +116,13 @@ func (d *Deals) play(spec world.Spec, e *journal.Ended) (play journal.Digest, ch
 	return journal.Digest(raw), s.Chance
 }
 
-func (d *Deals) read(raw json.RawMessage) (g world.Task) {
-	params, err := d.kind.Read(raw)
+func (d *Deals) read(spec world.Spec) (g world.Task) {
+	kind := d.kind.Of(spec)
+	params, err := kind.Read(spec.Params)
 	if err != nil {
 		return g // a run file may hold anything
 	}
-	return d.kind.TaskName(params)
+	return kind.TaskName(params)
 }
 
 // Units numbers the deals and plays of one or several runs.

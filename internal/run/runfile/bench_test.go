@@ -319,7 +319,7 @@ func BenchmarkEngine(b *testing.B) {
 	if err != nil || res.State != journal.Complete {
 		b.Fatal(res, err)
 	}
-	b.ReportMetric(float64(res.Asked)/b.Elapsed().Seconds(), "calls/s")
+	b.ReportMetric(float64(res.Made.Calls)/b.Elapsed().Seconds(), "calls/s")
 }
 
 // BenchmarkRefold replays a run whose episodes have all replies but no end.
@@ -336,7 +336,7 @@ func BenchmarkRefold(b *testing.B) {
 	}
 	b.ResetTimer()
 	res, err := engine.Run(ctx, benchRun(s, episodes))
-	if err != nil || res.Asked > 0 {
+	if err != nil || res.Made.Calls > 0 {
 		b.Fatal(res, err)
 	}
 	b.ReportMetric(float64(res.Replayed)/b.Elapsed().Seconds(), "calls/s")
@@ -388,7 +388,7 @@ func BenchmarkResume(b *testing.B) {
 		c := benchRun(s, calls/talkCalls+10_000)
 		drain, stop := context.WithCancel(context.Background())
 		defer stop()
-		c.Drain, c.Models, c.Wave = drain, &until{left: asks, stop: stop}, true
+		c.Drain, c.Models, c.Settings.Pace = drain, &until{left: asks, stop: stop}, "wave"
 		res, err := engine.Run(context.Background(), c)
 		if err := errors.Join(err, s.Close()); err != nil {
 			b.Fatal(err)
@@ -400,7 +400,7 @@ func BenchmarkResume(b *testing.B) {
 	replayed := 0
 	for range b.N {
 		res := sit(Resume, 1)
-		if res.Asked == 0 {
+		if res.Made.Calls == 0 {
 			b.Fatalf("%+v", res)
 		}
 		replayed = res.Replayed

@@ -15,13 +15,15 @@ import (
 // The JSON of rare entries. Money is in billionths of a dollar.
 type (
 	begunData struct {
-		Version     int           `json:"version"`
-		Run         string        `json:"run"`
-		Tool        string        `json:"tool"`
-		Kind        string        `json:"kind"`
-		KindVersion int           `json:"kind_version"`
-		Seed        string        `json:"seed"` // a text, because many tools cannot read so large a number
-		Agents      []world.Agent `json:"agents"`
+		Version       int           `json:"version"`
+		Run           string        `json:"run"`
+		Tool          string        `json:"tool"`
+		Kind          string        `json:"kind"`
+		KindVersion   int           `json:"kind_version"`
+		Nested        string        `json:"nested,omitempty"`
+		NestedVersion int           `json:"nested_version,omitempty"`
+		Seed          string        `json:"seed"` // a text, because many tools cannot read so large a number
+		Agents        []world.Agent `json:"agents"`
 
 		Fork   *journal.Origin            `json:"fork,omitempty"`
 		Grown  []journal.Growth           `json:"grown,omitempty"`
@@ -79,7 +81,7 @@ func (w *writer) putEvent(e journal.Entry) error {
 	switch e := e.(type) {
 	case *journal.Begun:
 		what, at, plan = "begun", e.At, e.Plan
-		data = begunData{e.Version, e.Run, e.Tool, e.Kind, e.KindVersion, strconv.FormatUint(e.Seed, 10), e.Agents, e.Fork, e.Grown, e.Cells, e.Code, e.Edited, e.Again, e.Prices, e.Measures}
+		data = begunData{e.Version, e.Run, e.Tool, e.Kind, e.KindVersion, e.Nested, e.NestedVersion, strconv.FormatUint(e.Seed, 10), e.Agents, e.Fork, e.Grown, e.Cells, e.Code, e.Edited, e.Again, e.Prices, e.Measures}
 	case *journal.Opened:
 		what, at, data = "opened", e.At, openedData{e.Lost, int64(e.Cost)}
 	case *journal.Closed:
@@ -146,7 +148,7 @@ func decodeEvent(what string, at time.Time, data, plan []byte) (journal.Entry, e
 		d, err := decode[begunData](data)
 		seed, seedErr := strconv.ParseUint(d.Seed, 10, 64)
 		return &journal.Begun{
-			Version: d.Version, Run: d.Run, Tool: d.Tool, At: at, Kind: d.Kind, KindVersion: d.KindVersion,
+			Version: d.Version, Run: d.Run, Tool: d.Tool, At: at, Kind: d.Kind, KindVersion: d.KindVersion, Nested: d.Nested, NestedVersion: d.NestedVersion,
 			Seed: seed, Agents: d.Agents, Fork: d.Fork, Grown: d.Grown, Cells: d.Cells, Code: d.Code, Edited: d.Edited, Again: d.Again, Prices: d.Prices, Measures: d.Measures, Plan: plan,
 		}, errors.Join(err, seedErr)
 	case "opened":

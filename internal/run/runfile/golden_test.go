@@ -39,7 +39,7 @@ func TestGolden(t *testing.T) {
 	}
 	s := mustOpen(t, copied(t, base+"-talk.parley"), Resume)
 	res, err := engine.Run(t.Context(), benchRun(s, 20))
-	if err != nil || res.Digest != strings.TrimSpace(string(want)) || res.Replayed == 0 || res.Asked == 0 {
+	if err != nil || res.Digest != strings.TrimSpace(string(want)) || res.Replayed == 0 || res.Made.Calls == 0 {
 		t.Errorf("resumed: %+v, %v; want digest %s", res, err, want)
 	}
 }
@@ -98,7 +98,7 @@ func writeGolden(t *testing.T, base string) {
 	c := benchRun(half, 20)
 	drain, stop := context.WithCancel(t.Context())
 	defer stop()
-	c.Drain, c.Models, c.Wave = drain, &until{left: 130, stop: stop}, true
+	c.Drain, c.Models, c.Settings.Pace = drain, &until{left: 130, stop: stop}, "wave"
 	if _, err := engine.Run(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}

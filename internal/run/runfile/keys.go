@@ -3,9 +3,6 @@ package runfile
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"maps"
-	"math"
-	"slices"
 	"sync"
 
 	"parley/llm"
@@ -96,15 +93,6 @@ type keyHasher struct{ b []byte }
 
 func (h *keyHasher) key() textKey { s := sha256.Sum256(h.b); return textKey(s[:16]) }
 func (h *keyHasher) num(n int64)  { h.b = binary.AppendVarint(h.b, n) }
-func (h *keyHasher) str(s string) { h.num(int64(len(s))); h.b = append(h.b, s...) }
-
-func (h *keyHasher) flag(v bool) {
-	if v {
-		h.b = append(h.b, 1)
-		return
-	}
-	h.b = append(h.b, 0)
-}
 
 // Text returns the key of a text.
 func (h *keyHasher) Text(text string) textKey {
@@ -118,90 +106,23 @@ func (h *keyHasher) Message(m *llm.Message) textKey {
 	if isPlain(m) {
 		return h.Text(m.Parts[0].Text)
 	}
-	if roleLetter(m.Role) == otherRole {
-		h.b = append(h.b[:0], otherRole)
-		h.str(string(m.Role))
-	} else {
-		h.b = append(h.b[:0], 'm')
-	}
-	h.num(int64(len(m.Parts)))
-	for _, t := range m.Parts {
-		h.str(t.Text)
-		if f := t.File; f != nil {
-			h.b = append(h.b, 2) // which is no flag
-			h.strs(f.Name, f.URL, f.MediaType, string(f.Data))
-		}
-		h.flag(t.Image != nil)
-		if i := t.Image; i != nil {
-			h.str(i.URL)
-			h.str(i.MediaType)
-			h.str(string(i.Data))
-			h.str(i.Detail)
-		}
-	}
-	h.num(int64(len(m.Thoughts)))
-	for _, t := range m.Thoughts {
-		h.strs(t.Text, t.ID, t.Signature, t.Opaque)
-	}
-	h.num(int64(len(m.ToolCalls)))
-	for _, c := range m.ToolCalls {
-		h.strs(c.ID, c.Name, c.Arguments)
-	}
-	h.str(m.ToolCallID)
-	h.flag(m.ToolFailed)
-	return h.key()
-}
-
-func (h *keyHasher) strs(all ...string) {
-	h.num(int64(len(all)))
-	for _, s := range all {
-		h.str(s)
-	}
-}
-
-func (h *keyHasher) float(f *float64) {
-	h.flag(f != nil)
-	if f != nil {
-		h.b = binary.BigEndian.AppendUint64(h.b, math.Float64bits(*f))
-	}
+	return h.request('m', &llm.Request{Messages: []llm.Message{*m}})
 }
 
 // Settings returns the key of what encodeSettings keeps of a request.
 func (h *keyHasher) Settings(r *llm.Request) textKey {
-	h.b = append(h.b[:0], 's')
-	h.strs(r.Model, r.ToolChoice, string(r.Effort), r.Tier)
-	h.num(int64(len(r.Tools)))
-	for _, t := range r.Tools {
-		h.strs(t.Name, t.Description, string(t.Parameters))
-		h.flag(t.Strict)
-	}
-	h.flag(r.OneTool)
-	h.flag(r.Schema != nil)
-	if s := r.Schema; s != nil {
-		h.strs(s.Name, s.Description, string(s.JSON))
-	}
-	h.num(int64(r.MaxTokens))
-	for _, f := range []*float64{r.Temperature, r.TopP, r.FrequencyPenalty, r.PresencePenalty} {
-		h.float(f)
-	}
-	h.flag(r.TopK != nil)
-	if r.TopK != nil {
-		h.num(int64(*r.TopK))
-	}
-	h.flag(r.Seed != nil)
-	if r.Seed != nil {
-		h.num(*r.Seed)
-	}
-	h.strs(r.Stop...)
-	h.flag(r.Logprobs)
-	h.num(int64(r.TopLogprobs))
-	h.flag(r.TokenIDs)
+	q := *r
+	q.Messages, q.Sample = nil, 0
+	return h.request('s', &q)
+}
+
+// request returns the key of a request: of what its digest is of, and of what says how it is asked. One that has no digest cannot be stored.
+func (h *keyHasher) request(of byte, r *llm.Request) textKey {
+	h.b, _ = r.AppendDigested(append(h.b[:0], of))
 	h.num(int64(r.Deadline))
-	h.strs(r.Fallbacks...)
-	if len(r.Extra) > 0 { // rarely, and sorting allocates
-		for _, name := range slices.Sorted(maps.Keys(r.Extra)) {
-			h.strs(name, string(r.Extra[name]))
-		}
+	for _, model := range r.Fallbacks {
+		h.num(int64(len(model)))
+		h.b = append(h.b, model...)
 	}
 	return h.key()
 }

@@ -25,13 +25,12 @@ type Outline struct {
 	Last journal.Closed
 	Open bool
 
-	Episodes               int // that the plan asked for so far
-	Ended, Failed, Playing int // of these
-	Replies                int // to calls, acts and bots' calls; failures too
-	Spent                  llm.Money
-	AtRisk                 llm.Money // what calls without a recorded reply may have cost, those of a process that plays it included
-	Batches                int       // that are open, and that their providers have accepted
-	Steered                []journal.Steered
+	Episodes journal.EpisodeCounts
+	Replies  int // to calls, acts and bots' calls; failures too
+	Spent    llm.Money
+	AtRisk   llm.Money // what calls without a recorded reply may have cost, those of a process that plays it included
+	Batches  int       // that are open, and that their providers have accepted
+	Steered  []journal.Steered
 	// Paused, Draining and Stopping are who holds a run that is Open, and since when. Nil: nobody does.
 	Paused, Draining, Stopping *journal.Steered
 }
@@ -66,7 +65,7 @@ func (s *Store) Outline(ctx context.Context) (o Outline, err error) {
 		}
 		o = Outline{
 			Replies: int(t.calls), Spent: max(0, llm.Money(t.spent)),
-			Episodes: int(t.episodes), Playing: int(t.states[statePlaying]), Ended: int(t.states[stateEnded]), Failed: int(t.states[stateFailed]),
+			Episodes: journal.NewEpisodeCounts(int(t.episodes), int(t.states[stateEnded]), int(t.states[stateFailed]), int(t.states[statePlaying])),
 		}
 		n, err := r.events(everything(), func(_ int64, e journal.Entry) {
 			h.Add(e)
@@ -169,13 +168,16 @@ const (
 )
 
 // State returns the state of the episode.
-func (l *Listed) State() string {
+func (l *Listed) State() string { return StateOf(l.Begun, l.Ended) }
+
+// StateOf returns the state of an episode. end is nil if it did not end yet.
+func StateOf(begun bool, end *journal.Ended) string {
 	switch {
-	case l.Ended != nil && l.Ended.Outcome.Failed != "":
+	case end != nil && end.Outcome.Failed != "":
 		return Failed
-	case l.Ended != nil:
+	case end != nil:
 		return Ended
-	case l.Begun:
+	case begun:
 		return Playing
 	default:
 		return Waiting
@@ -311,32 +313,27 @@ func (r *reader) findOutcomes(wanted map[int]*Listed, after int64) error {
 	})
 }
 
-// Spending is the calls and cost of all attempts at an episode.
-type Spending struct {
-	journal.Counts
-	Failed journal.Counts // of these
-	Cost   llm.Money
-}
-
-// Spent adds up the spending of an episode, without reading any texts.
-func (s *Store) Spent(ctx context.Context, l *Listed) (sum Spending, err error) {
+// Spent adds up the spending of all attempts at an episode, without its tokens, and without reading any texts.
+func (s *Store) Spent(ctx context.Context, l *Listed) (sum journal.Spending, err error) {
 	err = s.readers.with(func(r *reader) error { sum, err = r.spent(ctx, l.last); return err })
 	return sum, explain(s.path, fmt.Sprintf("read episode %d", l.Episode), err)
 }
 
-// count counts a reply, as journal.Counts.Add does.
-func (k *replyCore) count(c *journal.Counts) {
+// kind returns what was asked, as journal.Replied.Kind does.
+func (k *replyCore) kind() string {
 	switch {
 	case k.has(flagAct):
-		c.Acts++
+		return journal.Act
+	case k.has(flagProgram):
+		return journal.Program
 	case k.has(flagAsked):
-		c.Asks++
+		return journal.Ask
 	default:
-		c.Bots++
+		return journal.Bot
 	}
 }
 
-func (r *reader) spent(ctx context.Context, last int64) (sum Spending, err error) {
+func (r *reader) spent(ctx context.Context, last int64) (sum journal.Spending, err error) {
 	turn, err := r.conn.Prepare(`SELECT ` + turnColumns + ` FROM turns WHERE seq = ?`)
 	if err != nil {
 		return sum, err
@@ -353,13 +350,12 @@ func (r *reader) spent(ctx context.Context, last int64) (sum Spending, err error
 		err = findRow(reply, tableReplies, at, func(c rowReader) error {
 			k, err := readCore(&c, 1)
 			prev = k.prev
-			k.count(&sum.Counts)
-			if k.has(flagFailed) {
-				k.count(&sum.Failed)
-			}
+			var one journal.Spending
+			one.Set(k.kind(), 1, int(flag(k.has(flagFailed), 1)))
 			if !k.has(flagCopied) {
-				sum.Cost = sum.Cost.Plus(max(0, k.cost))
+				one.Cost = max(0, k.cost)
 			}
+			sum = sum.Plus(one)
 			return err
 		})
 		return prev, err

@@ -84,19 +84,14 @@ func TestListIsHead(t *testing.T) {
 	for seed := range uint64(8) {
 		entries := mixed(60, seed)
 		s := kept(t, entries)
-		head, want := &journal.Head{}, map[int]*Spending{}
+		head, want := &journal.Head{}, map[int]*journal.Spending{}
 		for _, e := range entries {
 			head.Add(e)
 			if r, ok := e.(*journal.Replied); ok {
 				if want[r.Episode] == nil {
-					want[r.Episode] = &Spending{}
+					want[r.Episode] = &journal.Spending{}
 				}
-				sum := want[r.Episode]
-				sum.Add(r)
-				sum.Cost += r.Cost()
-				if r.Error != nil {
-					sum.Failed.Add(r)
-				}
+				want[r.Episode].Add(r)
 			}
 		}
 		list, err := s.List(t.Context(), Listing{})
@@ -111,7 +106,7 @@ func TestListIsHead(t *testing.T) {
 			}
 		}
 		o, err := s.Outline(t.Context())
-		if err != nil || o.Episodes != 60 || o.Failed != failed || o.Ended != head.Ended.Len()-failed || o.Playing != len(head.Playing) || o.Batches != head.Accepted() ||
+		if err != nil || o.Episodes != head.Episodes() || o.Episodes.Total != 60 || o.Episodes.Failed != failed || o.Batches != head.Accepted() ||
 			o.Replies != head.Calls || o.Spent != head.Spent || !o.Open || !reflect.DeepEqual(o.Begun, head.Begun) {
 			t.Errorf("%d: %+v, %v", seed, o, err)
 		}
@@ -142,7 +137,7 @@ func TestOutlineSteered(t *testing.T) {
 	}
 }
 
-func checkListed(t *testing.T, s *Store, head *journal.Head, l *Listed, want *Spending) {
+func checkListed(t *testing.T, s *Store, head *journal.Head, l *Listed, want *journal.Spending) {
 	t.Helper()
 	stage := head.Stages[l.Stage]
 	if !reflect.DeepEqual(l.Spec, stage.Specs.At(l.Episode-stage.First)) {
@@ -156,8 +151,9 @@ func checkListed(t *testing.T, s *Store, head *journal.Head, l *Listed, want *Sp
 		t.Errorf("episode %d: %s, attempt %d", l.Episode, l.State(), l.Attempt)
 	}
 	if want == nil {
-		want = &Spending{}
+		want = &journal.Spending{}
 	}
+	want.Usage = llm.Usage{} // it is not read
 	if got, err := s.Spent(t.Context(), l); err != nil || got != *want {
 		t.Errorf("episode %d: %+v, want %+v: %v", l.Episode, got, *want, err)
 	}
@@ -244,7 +240,7 @@ func BenchmarkList(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		list, err := s.List(context.Background(), Listing{From: o.Episodes / 2, Limit: 50})
+		list, err := s.List(context.Background(), Listing{From: o.Episodes.Total / 2, Limit: 50})
 		if err != nil || len(list) != 50 {
 			b.Fatal(len(list), err)
 		}

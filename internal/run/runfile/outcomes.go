@@ -7,9 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
-	"strings"
 
 	"parley/journal"
 	"parley/world"
@@ -83,7 +81,7 @@ func (r *reader) readOutcome(c rowReader, data bool) (*journal.Ended, error) {
 	if data {
 		e.Outcome.Data = json.RawMessage(c.JSON())
 	} else {
-		r.scores.skimmed = c.Skim(r.scores.skimmed)
+		r.skimmed = c.Skim(r.skimmed)
 	}
 	e.Stack = c.Optional()
 	play := c.Optional()
@@ -95,7 +93,7 @@ func (r *reader) readOutcome(c rowReader, data bool) (*journal.Ended, error) {
 	if n, err := hex.Decode(e.Play[:], []byte(play)); play != "" && (err != nil || n != len(e.Play)) {
 		return nil, c.Bad("has a play that cannot be read")
 	}
-	if e.Outcome.Scores, err = r.scores.decode(scores); err != nil {
+	if e.Outcome.Scores, err = decodeScores(scores); err != nil {
 		return nil, c.Bad("has scores that cannot be read: " + err.Error())
 	}
 	return e, nil
@@ -106,59 +104,6 @@ type storedScore struct {
 	Seat  string `json:"seat,omitempty"`
 	Name  string `json:"name"`
 	Value any    `json:"value"`
-}
-
-// scoreReader decodes scores. Those of most outcomes of a run differ only in their values: it
-// remembers the rest.
-type scoreReader struct {
-	known   map[string][]world.Score // by the text without values
-	rest    []byte
-	values  []float64
-	skimmed []byte // for rowReader.Skim
-}
-
-// maxKnownScores is how many lists of scores are remembered.
-const maxKnownScores = 1 << 10
-
-func (s *scoreReader) decode(text string) ([]world.Score, error) {
-	if !s.split(text) {
-		return decodeScores(text)
-	}
-	if known, ok := s.known[string(s.rest)]; ok {
-		out := slices.Clone(known)
-		for i := range out {
-			out[i].Value = s.values[i]
-		}
-		return out, nil
-	}
-	out, err := decodeScores(text)
-	if err == nil && len(out) == len(s.values) {
-		if s.known == nil || len(s.known) == maxKnownScores {
-			s.known = map[string][]world.Score{}
-		}
-		s.known[string(s.rest)] = slices.Clone(out)
-	}
-	return out, err
-}
-
-// split separates the values from the rest of a text. It reports whether all values are numbers.
-func (s *scoreReader) split(text string) bool {
-	const mark = `"value":` // a quote in a string is escaped, so that it is not in a name
-	s.rest, s.values = s.rest[:0], s.values[:0]
-	for {
-		before, after, found := strings.Cut(text, mark)
-		s.rest = append(s.rest, before...)
-		if !found {
-			return len(s.values) > 0
-		}
-		s.rest = append(s.rest, ':')
-		end := strings.IndexFunc(after, func(c rune) bool { return !strings.ContainsRune("+-.0123456789eE", c) })
-		v, err := strconv.ParseFloat(after[:max(0, end)], 64)
-		if err != nil {
-			return false
-		}
-		s.values, text = append(s.values, v), after[end:]
-	}
 }
 
 func decodeScores(text string) ([]world.Score, error) {

@@ -22,8 +22,9 @@ type reader struct {
 	byKey  byKey
 	texts  *recent[int64, *storedText]
 	hasher keyHasher
-	scores scoreReader
 	lost   *Losses // nil: damage is an error
+
+	skimmed []byte // for rowReader.Skim
 
 	onSkip func(error) // gets the error when a scan skips rows; may be nil
 }

@@ -22,7 +22,7 @@ const (
 	flagCopied
 	flagCached
 	flagCoalesced
-	flagHedged
+	flagProgram
 	flagFinal
 	flagUncertain
 	flagAct
@@ -93,7 +93,7 @@ func (w *writer) putReplied(e *journal.Replied) error {
 // newReplyRow stores the texts of e. The row is valid until the next one.
 func (w *writer) newReplyRow(e *journal.Replied, texts *episodeTexts) (v *replyRow, err error) {
 	v = &w.reply
-	*v = replyRow{Replied: e, flags: flag(e.Copied, flagCopied) | flag(e.Request != nil, flagAsked) | flag(e.Act != nil, flagAct)}
+	*v = replyRow{Replied: e, flags: flag(e.Copied, flagCopied) | flag(e.Request != nil, flagAsked) | flag(e.Act != nil, flagAct) | flag(e.Kind() == journal.Program, flagProgram)}
 	if e.Request != nil {
 		if err := w.storeRequest(v, texts); err != nil {
 			return nil, err
@@ -119,7 +119,7 @@ func (w *writer) newReplyRow(e *journal.Replied, texts *episodeTexts) (v *replyR
 		}
 	}
 	t := &v.response.Metadata
-	v.flags |= flag(t.Cached, flagCached) | flag(t.Coalesced, flagCoalesced) | flag(t.Hedged, flagHedged) | flag(t.Estimated, flagEstimated)
+	v.flags |= flag(t.Cached, flagCached) | flag(t.Coalesced, flagCoalesced) | flag(t.Estimated, flagEstimated)
 	return v, nil
 }
 
@@ -306,7 +306,7 @@ func readAccount(c *rowReader, k *replyCore, e *journal.Replied, a *llm.Response
 	a.Metadata = llm.Metadata{
 		Attempts: c.Int(), Parsed: c.Optional(), Cost: k.cost,
 		FirstByte: time.Duration(c.Int64()), Latency: time.Duration(c.Int64()), Waited: time.Duration(c.Int64()),
-		Cached: k.has(flagCached), Coalesced: k.has(flagCoalesced), Hedged: k.has(flagHedged), Estimated: k.has(flagEstimated),
+		Cached: k.has(flagCached), Coalesced: k.has(flagCoalesced), Estimated: k.has(flagEstimated),
 	}
 	if k.has(flagFailed) {
 		e.Error = &llm.Error{

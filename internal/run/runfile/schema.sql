@@ -32,7 +32,7 @@ CREATE TABLE state (
 );
 
 -- Texts that occur many times, stored once: of messages (whatever their role), the settings of
--- requests, the params of episodes, lineups.
+-- requests, the params of episodes, lineups and what few episodes have.
 CREATE TABLE texts (
     id   INTEGER PRIMARY KEY,
     sum  INTEGER NOT NULL,
@@ -71,6 +71,7 @@ CREATE TABLE specs (
     kind    TEXT NOT NULL,
     params  INTEGER, -- a text
     lineup  INTEGER, -- a text
+    more    INTEGER, -- a text: other system prompts of agents, and a remark of the kind
     deal    INTEGER NOT NULL,
     cell    TEXT
 );

@@ -58,7 +58,7 @@ func readStage(c rowReader) (e *journal.Staged, count int, err error) {
 }
 
 const (
-	specColumns = `episode, sum, size, block, round, rounds, kind, params, lineup, deal, cell`
+	specColumns = `episode, sum, size, block, round, rounds, kind, params, lineup, more, deal, cell`
 	specsSQL    = `SELECT ` + specColumns + ` FROM specs `
 )
 
@@ -67,12 +67,18 @@ type specRow struct {
 	episode, size        int64 // in the first round
 	block, round, rounds int64 // see schema.sql
 	kind, cell           string
-	params, lineup       int64 // ids of texts
+	params, lineup, more int64 // ids of texts
 	deal                 int
 }
 
 // end returns the first episode after the block.
 func (s *specRow) end() int64 { return s.block + s.round*s.rounds }
+
+// specMore is what few specs have.
+type specMore struct {
+	Systems map[string]string `json:"systems,omitempty"`
+	Remark  json.RawMessage   `json:"remark,omitempty"`
+}
 
 // next returns the first episode after the group, in the first round.
 func (s *specRow) next() int64 { return s.episode + s.size }
@@ -118,7 +124,16 @@ func (w *writer) putSpec(s specRow, spec *world.Spec) (err error) {
 	if s.lineup, err = w.textID(lineup); err != nil {
 		return err
 	}
-	r, err := w.rows.Row(`INSERT INTO specs (`+specColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, tableSpecs, s.episode, 1)
+	if len(spec.Systems) > 0 || spec.Remark != nil {
+		more, err := encode(specMore{spec.Systems, spec.Remark})
+		if err != nil {
+			return err
+		}
+		if s.more, err = w.textID(more); err != nil {
+			return err
+		}
+	}
+	r, err := w.rows.Row(`INSERT INTO specs (`+specColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, tableSpecs, s.episode, 1)
 	if err != nil {
 		return err
 	}
@@ -128,6 +143,7 @@ func (w *writer) putSpec(s specRow, spec *world.Spec) (err error) {
 	r.Text(spec.Kind)
 	r.ID(s.params)
 	r.ID(s.lineup)
+	r.ID(s.more)
 	r.Int(int64(spec.Deal))
 	r.Optional(spec.Cell)
 	r.Seal()
@@ -138,7 +154,7 @@ func (w *writer) putSpec(s specRow, spec *world.Spec) (err error) {
 func readSpec(c rowReader) (specRow, error) {
 	c.Begin(tableSpecs, 1)
 	s := specRow{episode: c.Key, size: c.Int64(), block: c.Int64(), round: c.Int64(), rounds: c.Int64()}
-	s.kind, s.params, s.lineup, s.deal, s.cell = c.Text(), c.Int64(), c.Int64(), c.Int(), c.Optional()
+	s.kind, s.params, s.lineup, s.more, s.deal, s.cell = c.Text(), c.Int64(), c.Int64(), c.Int64(), c.Int(), c.Optional()
 	if err := c.Check(); err != nil {
 		return s, err
 	}
@@ -288,11 +304,12 @@ func (r *reader) specs(e *journal.Staged, count int) error {
 type specCache struct {
 	params  map[int64]json.RawMessage
 	lineups map[int64]map[string]string
+	more    map[int64]specMore
 	names   map[string]string
 }
 
 func newSpecCache() *specCache {
-	return &specCache{map[int64]json.RawMessage{}, map[int64]map[string]string{}, map[string]string{}}
+	return &specCache{map[int64]json.RawMessage{}, map[int64]map[string]string{}, map[int64]specMore{}, map[string]string{}}
 }
 
 // spec returns the spec of a row. If the reader leaves out damage and a text of the row is
@@ -304,6 +321,11 @@ func (r *reader) spec(s *specRow, cache *specCache) (spec world.Spec, err error)
 	spec = world.Spec{Kind: intern(cache.names, s.kind), Deal: s.deal, Cell: intern(cache.names, s.cell)}
 	if spec.Params, err = readOnce(cache.params, s.params, r.params); err == nil {
 		spec.Lineup, err = readOnce(cache.lineups, s.lineup, r.lineup)
+	}
+	if err == nil && s.more > 0 {
+		var more specMore
+		more, err = readOnce(cache.more, s.more, r.more)
+		spec.Systems, spec.Remark = more.Systems, more.Remark
 	}
 	if err != nil {
 		return world.Spec{}, r.tolerate(err)

@@ -262,37 +262,6 @@ func TestLogStaysSmall(t *testing.T) {
 	}
 }
 
-// TestEncodeNotes checks that notes are written as encoding/json reads them, and that data which is not JSON is
-// an error.
-func TestEncodeNotes(t *testing.T) {
-	t.Parallel()
-	var w writer
-	for _, notes := range [][]world.Note{
-		{{Kind: "a", Data: json.RawMessage(`{"x":[1, "<é>\n"]}`)}, {Kind: "b \" \xff\n", Seat: "first", Data: json.RawMessage("\n7 ")}},
-		{{Kind: "", Data: json.RawMessage("null")}},
-		{{Kind: "none"}},
-		{{Kind: "deep", Data: json.RawMessage(strings.Repeat("[", 600) + strings.Repeat("]", 600))}},
-	} {
-		plain, err := encode(notes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ours, err := w.encodeNotes(notes)
-		var got, want []map[string]any
-		if err := errors.Join(err, json.Unmarshal([]byte(ours), &got), json.Unmarshal([]byte(plain), &want)); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s, want %s: %v", ours, plain, err)
-		}
-	}
-	for _, bad := range []string{"", "{", "1 2", "\xff"} {
-		if text, err := w.encodeNotes([]world.Note{{Data: json.RawMessage(bad)}}); err == nil {
-			t.Errorf("%q became %s", bad, text)
-		}
-	}
-	if text, err := w.encodeNotes(nil); text != "" || err != nil {
-		t.Errorf("no notes became %q, %v", text, err)
-	}
-}
-
 // TestGone: a writer notices that its file was deleted, moved, replaced or truncated, and writes nothing more.
 func TestGone(t *testing.T) {
 	t.Parallel()

@@ -258,35 +258,39 @@ func (r *reader) recorded(prompts bool, in span) (out []Recorded, to int64, err 
 	return out, to, err
 }
 
-// Count counts the replies by what was asked. It reads no texts, so it takes as long as Failed.
-func (s *Store) Count(ctx context.Context) (c journal.Counts, err error) {
+// Count counts the replies, without their tokens and cost. It reads no texts, so it takes as long as Failed.
+func (s *Store) Count(ctx context.Context) (all journal.Spending, err error) {
 	if err := context.Cause(ctx); err != nil {
-		return c, err
+		return all, err
 	}
 	salvage := false
 	err = s.read(func(r *reader) error {
 		if salvage = r.lost != nil; salvage {
 			return nil
 		}
-		stmt, err := r.conn.Prepare(fmt.Sprintf(`SELECT count(*), sum(flags & %d <> 0), sum(flags & %d = %d) FROM replies`, flagAct, flagAct|flagAsked, flagAsked))
+		stmt, err := r.conn.Prepare(fmt.Sprintf(`SELECT flags & %d, count(*), sum(flags & %d <> 0) FROM replies GROUP BY 1`, flagAct|flagAsked|flagProgram, flagFailed))
 		if err != nil {
 			return err
 		}
 		defer reset(stmt)
-		if _, err := stmt.Step(); err != nil {
-			return err
+		for more := true; more && err == nil; {
+			var of journal.Spending
+			if more, err = stmt.Step(); more {
+				of.Set((&replyCore{flags: stmt.ColumnInt64(0)}).kind(), stmt.ColumnInt(1), stmt.ColumnInt(2))
+				all = all.Plus(of)
+			}
 		}
-		c.Acts, c.Asks = stmt.ColumnInt(1), stmt.ColumnInt(2)
-		c.Bots = stmt.ColumnInt(0) - c.Acts - c.Asks
-		return nil
+		return err
 	})
 	if err != nil || !salvage {
-		return c, err
+		return all, err
 	}
-	return c, s.Brief(ctx, func(e journal.Entry) error { // which leaves out what is damaged
+	err = s.Brief(ctx, func(e journal.Entry) error { // which leaves out what is damaged
 		if r, ok := e.(*journal.Replied); ok {
-			c.Add(r)
+			all.Add(r)
 		}
 		return nil
 	})
+	all.Usage, all.Cost = llm.Usage{}, 0
+	return all, err
 }

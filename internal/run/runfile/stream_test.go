@@ -128,7 +128,7 @@ func TestCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	want, err := journal.Count(t.Context(), memory)
-	if err != nil || want.Asks == 0 || want.Acts != 2 || want.Bots != 1 {
+	if err != nil || want.Calls == 0 || want.Acts != 2 || want.FailedActs != 1 || want.Bots != 1 || want.Cost != 0 {
 		t.Fatal(want, err)
 	}
 	s := kept(t, entries)

@@ -68,32 +68,12 @@ func isPlain(m *llm.Message) bool {
 // exactly one part, a text.
 type messageRest struct {
 	Role       string         `json:"role,omitempty"` // if it is not one of the four
-	Parts      []storedPart   `json:"parts,omitempty"`
+	Parts      []llm.Part     `json:"parts,omitempty"`
 	Empty      bool           `json:"empty,omitempty"` // the message has no parts
 	Thoughts   []llm.Thought  `json:"thoughts,omitempty"`
 	ToolCalls  []llm.ToolCall `json:"tool_calls,omitempty"`
 	ToolCallID string         `json:"tool_call_id,omitempty"`
 	ToolFailed bool           `json:"tool_failed,omitempty"`
-}
-
-type storedPart struct {
-	Text  string       `json:"text,omitempty"`
-	Image *storedImage `json:"image,omitempty"`
-	File  *storedFile  `json:"file,omitempty"`
-}
-
-type storedFile struct {
-	Name      string `json:"name,omitempty"`
-	URL       string `json:"url,omitempty"`
-	MediaType string `json:"media_type,omitempty"`
-	Data      []byte `json:"data,omitempty"`
-}
-
-type storedImage struct {
-	URL       string `json:"url,omitempty"`
-	MediaType string `json:"media_type,omitempty"`
-	Data      []byte `json:"data,omitempty"`
-	Detail    string `json:"detail,omitempty"`
 }
 
 // newRest returns the rest of a message.
@@ -106,24 +86,20 @@ func newRest(m *llm.Message) messageRest {
 	case len(m.Parts) == 0:
 		r.Empty = true
 	case len(m.Parts) > 1 || !m.Parts[0].IsText():
-		for _, p := range m.Parts {
-			r.Parts = append(r.Parts, storedPart{p.Text, (*storedImage)(p.Image), (*storedFile)(p.File)})
-		}
+		r.Parts = m.Parts
 	}
 	return r
 }
 
 // parts returns the parts of the message with the given text.
-func (r *messageRest) parts(text string) (out []llm.Part) {
+func (r *messageRest) parts(text string) []llm.Part {
 	switch {
 	case len(r.Parts) > 0:
-		for _, p := range r.Parts {
-			out = append(out, llm.Part{Text: p.Text, Image: (*llm.Image)(p.Image), File: (*llm.File)(p.File)})
-		}
+		return r.Parts
 	case !r.Empty:
-		out = []llm.Part{{Text: text}}
+		return []llm.Part{{Text: text}}
 	}
-	return out
+	return nil
 }
 
 // Size returns about how many bytes of memory the parts take.
@@ -389,13 +365,20 @@ func (r *reader) params(id int64) (json.RawMessage, error) {
 	return json.RawMessage(t.words), nil
 }
 
-func (r *reader) lineup(id int64) (lineup map[string]string, err error) {
+func (r *reader) lineup(id int64) (map[string]string, error) {
+	return textJSON[map[string]string](r, id)
+}
+
+func (r *reader) more(id int64) (specMore, error) { return textJSON[specMore](r, id) }
+
+// textJSON decodes a text that is JSON.
+func textJSON[T any](r *reader, id int64) (v T, err error) {
 	t, err := r.text(id)
 	if err != nil {
-		return nil, err
+		return v, err
 	}
-	if err := json.Unmarshal([]byte(t.words), &lineup); err != nil {
-		return nil, errors.Join(ErrDamaged, err)
+	if err := json.Unmarshal([]byte(t.words), &v); err != nil {
+		return v, errors.Join(ErrDamaged, err)
 	}
-	return lineup, nil
+	return v, nil
 }

@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"parley/internal/ask/wire/body"
 	"parley/journal"
-	"parley/world"
 )
 
 const (
@@ -21,9 +19,11 @@ func (w *writer) putTurned(e *journal.Turned) error {
 	}
 	p.Turned(e)
 	w.totals.turns++
-	notes, err := w.encodeNotes(e.Notes)
-	if err != nil {
-		return fmt.Errorf("notes: %w", err)
+	notes := ""
+	if len(e.Notes) > 0 {
+		if notes, err = encode(e.Notes); err != nil {
+			return fmt.Errorf("notes: %w", err)
+		}
 	}
 	r, err := w.rows.Row(`INSERT INTO turns (`+turnColumns+`, notes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, tableTurns, w.totals.seq, 1)
 	if err != nil {
@@ -37,30 +37,6 @@ func (w *writer) putTurned(e *journal.Turned) error {
 	r.Optional(notes)
 	r.Seal()
 	return r.Do()
-}
-
-// encodeNotes writes notes as JSON. It does not use reflection, since most turns have notes.
-func (w *writer) encodeNotes(notes []world.Note) (string, error) {
-	if len(notes) == 0 {
-		return "", nil
-	}
-	b := append(w.notes[:0], '[')
-	for i := range notes {
-		n := &notes[i]
-		if !body.Valid(n.Data) {
-			return encode(notes) // it has no data, or says what is wrong
-		}
-		b = body.Str(body.Open(b, '{'), "kind", n.Kind)
-		if n.Seat != "" {
-			b = body.Str(b, "seat", n.Seat)
-		}
-		b = append(body.Raw(b, "data", n.Data), '}')
-	}
-	b = append(b, ']')
-	if cap(b) <= 1<<20 { // notes are rarely longer
-		w.notes = b
-	}
-	return string(b), nil
 }
 
 func putTurn(r *rowWriter, t journal.Turn) {

@@ -287,6 +287,8 @@ func (v *verifier) checkBlock(rows []specRow) error {
 			what = lostText(s.params)
 		case v.lostTexts[s.lineup]:
 			what = lostText(s.lineup)
+		case v.lostTexts[s.more]:
+			what = lostText(s.more)
 		case at < len(v.stageEnds) && s.end() > v.stageEnds[at]:
 			what = "they extend beyond their stage"
 		}

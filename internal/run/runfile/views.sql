@@ -14,6 +14,7 @@ SELECT e.episode,
        s.deal + (e.episode - s.block) / s.round AS deal,
        p.text AS params,
        l.text AS lineup,
+       m.text AS more,
        CASE WHEN o.seq IS NULL THEN CASE WHEN g.first THEN 'playing' ELSE 'waiting' END
             WHEN o.failed IS NULL THEN 'ended' ELSE 'failed' END AS state,
        CASE WHEN g.first OR g.ended THEN g.attempt END AS attempt,
@@ -27,13 +28,14 @@ LEFT JOIN specs s ON s.episode = (SELECT max(episode) FROM specs WHERE episode <
 LEFT JOIN progress g ON g.episode = e.episode
 LEFT JOIN outcomes o ON o.episode = e.episode AND g.ended AND o.attempt = g.attempt
 LEFT JOIN texts p ON p.id = s.params
-LEFT JOIN texts l ON l.id = s.lineup;
+LEFT JOIN texts l ON l.id = s.lineup
+LEFT JOIN texts m ON m.id = s.more;
 
 CREATE VIEW calls AS
 SELECT r.seq AS call,
        r.episode, r.attempt, r.strand, r.turn, r.place,
        r.seat, r.label, r.agent,
-       CASE WHEN r.flags & 512 THEN 'act' WHEN r.flags & 4 THEN 'ask' ELSE 'bot' END AS kind,
+       CASE WHEN r.flags & 512 THEN 'act' WHEN r.flags & 64 THEN 'program' WHEN r.flags & 4 THEN 'ask' ELSE 'bot' END AS kind,
        json_extract(s.text, '$.model') AS asked,
        r.model, r.provider,
        a.text AS text,

@@ -41,7 +41,6 @@ type writer struct {
 	ids    []int64
 	roles  []byte
 	list   []byte
-	notes  []byte
 	reply  replyRow
 }
 

@@ -57,6 +57,8 @@ type Exchange struct {
 type Past struct {
 	Exchanges []Exchange
 	seen      results.MessageDiff
+	last      *llm.Request // nil: there was none
+	lastAt    time.Time
 }
 
 // ReadPast reads what a seat was asked in an episode.
@@ -89,23 +91,70 @@ func (p *Past) add(r *journal.Replied) {
 	case r.Error != nil:
 		x.Failed = r.Error.Message
 	case r.Response != nil:
-		x.Answer = results.AnswerText(r.Response)
+		x.Answer = r.Response.Words()
 	}
 	if r.Request.Model != world.Human {
 		x.By = r.Request.Model
 	}
 	p.Exchanges = append(p.Exchanges, x)
+	if p.last == nil || !r.At.Before(p.lastAt) {
+		p.last, p.lastAt = asText(messagesOf(r.Request)), r.At
+	}
+}
+
+// Since returns the lines of a question that are neither in the one before nor in shown, under the line above them that ends with a colon
+// or is a heading. It is empty if this is the first question.
+func (p *Past) Since(q Question, shown string) string {
+	if p.last == nil {
+		return ""
+	}
+	known := map[string]bool{}
+	know := func(text string) {
+		for line := range strings.Lines(text) {
+			known[strings.TrimSpace(line)] = true
+		}
+	}
+	know(shown)
+	for i := range p.last.Messages {
+		know(p.last.Messages[i].Text())
+	}
+	fresh, _, _ := results.NewSince(p.last, asText(q.Messages))
+	var out strings.Builder
+	for _, m := range fresh {
+		heading := ""
+		for line := range strings.Lines(m.Text()) {
+			words := strings.TrimSpace(line)
+			switch old := known[words]; {
+			case words == "":
+				heading = ""
+			case old && (strings.HasSuffix(words, ":") || strings.HasPrefix(words, "#")):
+				heading = words
+			case !old:
+				if heading != "" {
+					out.WriteString(heading + "\n")
+					heading = ""
+				}
+				out.WriteString(strings.TrimRight(line, "\r\n ") + "\n")
+			}
+		}
+	}
+	return strings.TrimRight(out.String(), "\n")
+}
+
+// asText returns a request with these messages.
+func asText(messages []Message) *llm.Request {
+	req := &llm.Request{}
+	for _, m := range messages {
+		req.Messages = append(req.Messages, llm.Message{Role: m.Role, Parts: []llm.Part{{Text: m.Text}}})
+	}
+	return req
 }
 
 // Fresh returns the messages of a question that the seat has not seen yet.
 func (p *Past) Fresh(q Question) []Message { return p.fresh(q.Messages, nil) }
 
 func (p *Past) fresh(messages []Message, answer *llm.Response) (out []Message) {
-	req := &llm.Request{}
-	for _, m := range messages {
-		req.Messages = append(req.Messages, llm.Message{Role: m.Role, Parts: []llm.Part{{Text: m.Text}}})
-	}
-	for _, m := range p.seen.New(req, answer) {
+	for _, m := range p.seen.New(asText(messages), answer) {
 		out = append(out, Message{m.Role, m.Text()})
 	}
 	return out
@@ -116,7 +165,7 @@ func messagesOf(req *llm.Request) []Message {
 	out := make([]Message, len(req.Messages))
 	for i := range req.Messages {
 		m := &req.Messages[i]
-		out[i] = Message{m.Role, results.MessageText(m)}
+		out[i] = Message{m.Role, m.Words()}
 	}
 	return out
 }

@@ -64,7 +64,7 @@ type Message struct {
 // maxShown is how many questions of a seat are open at once. Others wait, and so do their deadlines.
 const maxShown = 8
 
-// Open is the questions of a run that have no answer yet. It is an engine.People.
+// Open is the questions of a run that have no answer yet. It is an engine.Answerer.
 type Open struct {
 	path string
 

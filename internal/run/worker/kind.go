@@ -15,6 +15,7 @@ import (
 	"parley/internal/run/results"
 	"parley/llm"
 	"parley/world"
+	"parley/world/part"
 )
 
 // definition makes the definition of the kind that the first worker describes.
@@ -207,7 +208,7 @@ func (p *Pool) standInAnswer(model string, req *llm.Request, seed uint64) *answe
 // classParams are the params of a world in a worker. Its fields are known when the worker has described them.
 type classParams struct{ fields any } // a pointer to a struct that package reflect made
 
-var _ world.Dynamic = (*classParams)(nil)
+var _ part.Dynamic = (*classParams)(nil)
 
 // Fields returns the pointer to the struct.
 func (p *classParams) Fields() any { return p.fields }
@@ -409,7 +410,7 @@ func (s *scorer) StandIn(model string, req *llm.Request, seed uint64) (string, b
 }
 
 // Plan makes an episode for each one that is scored.
-func (s *scorer) Plan(p *classParams, cell world.Spec, _ uint64) (world.Plan, error) {
+func (s *scorer) Plan(p *classParams, cell world.Spec, _ uint64) (world.Stages, error) {
 	own, what, err := s.split(p)
 	if err != nil {
 		return nil, err

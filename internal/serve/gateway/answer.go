@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -51,20 +52,28 @@ func (u *relay) whole(ctx context.Context, f *flight, a *transport.Answer, statu
 	}
 	a.Hide().Response(resp) // it joins texts of the provider
 	resp.Dropped = out.dropped
+	f.write(out, resp, resp.ID, answerHeaders(a.Header))
+	return resp, nil
+}
+
+// write writes a whole answer in the format of the client, which does not see token ids. h is the header of the answer.
+func (f *flight) write(out *outgoing, resp *llm.Response, id string, h http.Header) {
 	sent := *resp
 	sent.ToolCalls = slices.Clone(resp.ToolCalls)
 	packIDs(&sent)
-	meta := openai.Meta{ID: resp.ID, Model: f.Call.Request.Model, Created: f.Created, Usage: f.Call.Usage}
-	h := answerHeaders(a.Header)
+	if f.Tokens { // the client did not ask for them
+		sent.TokenIDs, sent.PromptTokenIDs, sent.Logprobs = nil, nil, nil
+	}
+	meta := out.meta
+	meta.ID = id
 	out.nameDropped(h)
 	if f.Call.Stream { // asked for as a stream, answered whole
 		h["Content-Type"] = []string{"text/event-stream"}
 		f.Status, f.Answer, f.Held = http.StatusOK, h, openai.AppendStream(nil, out.client.NewWriter(meta), &sent)
-		return resp, nil
+		return
 	}
 	h["Content-Type"] = []string{"application/json"}
 	f.Status, f.Answer, f.Held = http.StatusOK, h, out.client.AppendResponse(nil, meta, &sent)
-	return resp, nil
 }
 
 // decodeWhole reads a whole answer. A client that sends token ids continues an answer itself that the server cut off, so it
@@ -111,7 +120,7 @@ func readAll(ctx context.Context, a *transport.Answer, limit int64) ([]byte, err
 	return readUntilEOF(func(p []byte) (int, error) {
 		n, err := a.Read(ctx, p)
 		if all += int64(n); all > limit && err == nil {
-			err = fault.Malformed("the answer is larger than 64 MB", nil)
+			err = fault.Malformed(fmt.Sprintf("the answer is larger than %d MB", limit>>20), nil)
 		}
 		if err == nil {
 			err = a.Keep(ctx, int(all))
@@ -148,7 +157,9 @@ func (u *relay) refused(ctx context.Context, f *flight, a *transport.Answer, sta
 	}
 	b = a.Hide().Fault(b)
 	e := fault.Classify(status, a.Header, b)
-	a.Misplaced(e)
+	if a.Misplaced(e) && !translated && f.Call.API == format.Responses {
+		u.noResponses.Store(true)
+	}
 	if len(b) > 0 && !translated && status >= 400 {
 		f.Status, f.Answer, f.Held = status, answerHeaders(a.Header), b
 	}
@@ -436,10 +447,9 @@ func (s *streamer) append(b []byte) error {
 
 func (s *streamer) begin() {
 	if s.writer == nil {
-		c := s.f.Call
-		s.writer = s.out.client.NewWriter(openai.Meta{
-			ID: answerID(s.a.Header, s.f), Model: c.Request.Model, Created: s.f.Created, Usage: c.Usage,
-		})
+		meta := s.out.meta
+		meta.ID = answerID(s.a.Header, s.f)
+		s.writer = s.out.client.NewWriter(meta)
 		s.written = s.writer.Begin(s.written)
 	}
 }

@@ -623,12 +623,9 @@ func TestBadRequests(t *testing.T) {
 	l.post(chatPath, `{"model":"m","messages":[]`).want(t, 400, "not a JSON object")
 	l.post(chatPath, chatOf("m", strings.Repeat("x", 2000))).want(t, 413, "too large")
 	l.post(chatPath, chatOf("m", "hi"), "Content-Encoding", "gzip").want(t, 400, "compressed")
-	l.post("/v1/files", `{}`).want(t, 404, "POST /v1/chat/completions")
+	l.post("/v1/moderations", `{}`).want(t, 404, "POST /v1/chat/completions")
 	l.post("/v1/chat/completions", chatOf("m", "hi"), "X-Parley-Session", strings.Repeat("s", 300)).want(t, 400, "at most 200 characters")
-	l.post("/v1/messages/count_tokens", chatOf("m", "hi")).want(t, 404, "only a provider of Anthropic's format counts tokens")
-	l.post("/v1beta/models/m:countTokens", contentsOf("hi")).want(t, 404, "only a provider of Gemini's format counts tokens", `"status":"NOT_FOUND"`)
 	l.post("/v1beta/models/m:embedContent", contentsOf("hi")).want(t, 404, "unknown_url", ":streamGenerateContent")
-	l.post("/v1beta/models", "").want(t, 404, "unknown_url")
 }
 
 // TestSlowClients checks that a client has limited time to send its request.

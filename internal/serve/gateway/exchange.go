@@ -40,6 +40,7 @@ type exchange struct {
 	span    *telemetry.Span
 	timer   *time.Timer // ends a call whose answer begins too late
 	key     [32]byte    // in the cache
+	upload  *upload     // of a file of requests, or nil
 	end     callEnd
 }
 
@@ -56,6 +57,13 @@ const (
 
 // serve answers a call.
 func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, rt *route) {
+	list := &jsonList{ResponseWriter: w}
+	if rt.At.Stream && r.URL.Query().Get("alt") != "sse" {
+		w = list
+	}
+	if rt.API == format.Models {
+		rt.API = format.ModelsFor(r.Header)
+	}
 	x := &exchange{g: g, out: newClient(w, g.cfg.ClientTimeout), header: r.Header, rt: rt, began: time.Now()}
 	g.metrics.inFlight.Add(1)
 	defer x.count()
@@ -65,6 +73,7 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, rt *route) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	x.answer(ctx, cancel)
+	list.end()
 }
 
 // answer answers the call. cancel ends it.
@@ -79,6 +88,10 @@ func (x *exchange) answer(ctx context.Context, cancel context.CancelCauseFunc) {
 	x.turn = x.session.Turn()
 	if x.rt.API.Asks() {
 		x.ask(ctx, cancel)
+		return
+	}
+	if x.rt.API.Batched() {
+		x.serveBatch(ctx, cancel)
 		return
 	}
 	x.fetch(ctx, cancel)
@@ -101,23 +114,38 @@ func (x *exchange) read(r *http.Request) bool {
 		x.fail(status, code, err.Error())
 		return false
 	}
-	if x.call, err = format.Decode(x.rt.API, x.rt.At, x.body); err != nil {
+	if p := x.rt.program; p != nil { // no model gets the address of the session, and a program that is started again asks the same
+		x.body = p.Hide(x.body)
+	}
+	if x.rt.API.Batched() {
+		x.call, err = x.readBatchCall()
+	} else {
+		x.call, err = format.Decode(x.rt.API, x.rt.At, x.body)
+	}
+	if err != nil {
 		x.fail(http.StatusBadRequest, "body_invalid", err.Error())
 		return false
 	}
-	if x.rt.At.Stream && r.URL.Query().Get("alt") != "sse" {
-		x.fail(http.StatusBadRequest, "stream_unsupported", "a stream that is a JSON list is not served: add ?alt=sse to the address")
-		return false
-	}
-	if x.rt.API == format.Models { // it has no body to hash
-		x.call.Digest = sha256.Sum256([]byte("models" + x.rt.Suffix))
+	if x.rt.API.Lists() { // it has no body to hash
+		x.call.Digest = sha256.Sum256([]byte(string(x.rt.API) + x.rt.Suffix))
 	}
 	return true
 }
 
 // enter finds the session of the call and enters it.
 func (x *exchange) enter(ctx context.Context, cancel context.CancelCauseFunc) bool {
+	if x.rt.program != nil {
+		return x.enterProgram(cancel)
+	}
 	id, drawn, err := requestSession(x.rt, x.header)
+	if err != nil {
+		x.fail(http.StatusBadRequest, "session_invalid", err.Error())
+		return false
+	}
+	a, err := x.rt.About.withHeaders(x.header)
+	if err == nil {
+		err = a.check()
+	}
 	if err != nil {
 		x.fail(http.StatusBadRequest, "session_invalid", err.Error())
 		return false
@@ -127,12 +155,15 @@ func (x *exchange) enter(ctx context.Context, cancel context.CancelCauseFunc) bo
 		err = x.g.sessions.Match(ctx, name, x.call)
 	}
 	if err == nil {
-		x.session, err = x.g.sessions.Find(ctx, name, true)
+		x.session, err = x.g.sessions.FindAs(ctx, name, true, a)
 	}
 	if err == nil {
 		x.callID, err = x.session.Enter(cancel)
 	}
+	_, enough := errors.AsType[enoughError](err)
 	switch _, closed := errors.AsType[closedError](err); {
+	case enough:
+		x.fail(http.StatusConflict, "question_answered", err.Error())
 	case err == nil:
 		if !x.g.cfg.Replay {
 			x.out.episode = x.session.Header
@@ -142,12 +173,29 @@ func (x *exchange) enter(ctx context.Context, cancel context.CancelCauseFunc) bo
 		x.diverged(err.Error())
 	case errors.Is(err, errUnknown):
 		x.fail(http.StatusNotFound, "session_unknown", "session "+id+" is not in the record that is served")
+	case errors.Is(err, errDiffers):
+		x.fail(http.StatusConflict, "session_differs", err.Error())
 	case closed:
 		x.fail(http.StatusConflict, "session_closed", err.Error())
 	default:
 		x.fail(http.StatusInternalServerError, "record_failed", err.Error())
 	}
 	return false
+}
+
+// enterProgram enters the session of a program.
+func (x *exchange) enterProgram(cancel context.CancelCauseFunc) (ok bool) {
+	s := x.rt.program
+	x.session = s.session
+	if e := s.failed(); e != nil {
+		x.fail(errorStatus(e, x.rt.API), string(e.Kind), e.Message)
+		return false
+	}
+	var err error
+	if x.callID, err = s.Enter(cancel); err != nil {
+		x.fail(http.StatusNotFound, "session_unknown", "the program has ended")
+	}
+	return err == nil
 }
 
 // fail answers a call that was not sent.
@@ -168,6 +216,10 @@ func (x *exchange) replayed() bool {
 			return true
 		}
 		x.missed()
+		if why := p.Missing(x.call); why != "" && x.session.program != nil {
+			x.session.program.missed(why)
+			return false
+		}
 		if why := p.Missing(x.call); why != "" {
 			x.g.tell("session %s: a call is not in the record and is asked now: %s; --ignore allows differences", x.session.ID, why)
 		}
@@ -183,6 +235,9 @@ func (x *exchange) replayed() bool {
 		x.g.tell("session %s: episode %d, turn %d is replayed for a call that differs (similarity %s): %s", x.session.ID, was.Episode, was.Turn, share, was.Difference)
 	}
 	x.g.served(was.How)
+	if x.session.program != nil {
+		x.session.program.repeated(was.Call)
+	}
 	x.end = endReplayed
 	x.out.whole(was.Wire.Status, was.Wire.Body, h)
 	return true
@@ -224,19 +279,17 @@ func (g *Gateway) tell(text string, args ...any) {
 
 // fetch sends a call that no model answers.
 func (x *exchange) fetch(ctx context.Context, cancel context.CancelCauseFunc) {
-	t, e := x.g.target(x.rt.API, x.call.Request.Model)
+	t, e := x.model()
 	rec := &Call{Act: &world.Act{Name: string(x.rt.API) + x.rt.Suffix}}
-	if e == nil && x.rt.API.Counts() && !t.upstream.Speaks(x.rt.API) {
-		vendor := "Anthropic's"
-		if x.rt.API.Google() {
-			vendor = "Gemini's"
-		}
-		e = &llm.Error{Kind: llm.KindBadRequest, Status: http.StatusNotFound, Message: "only a provider of " + vendor + " format counts tokens for this client, and " + t.model + " has another"}
-	}
 	if e == nil {
 		x.prepare(t, cancel)
 		_, model := llm.SplitModel(t.model)
-		if e = t.upstream.Fetch(ctx, x.flight, model); e == nil {
+		e = t.upstream.Fetch(ctx, x.flight, model)
+		if e != nil && x.rt.API.Counts() && (e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed) {
+			x.flight.guess()
+			e = nil
+		}
+		if e == nil {
 			rec.Response = &llm.Response{Finish: llm.FinishStop, Provider: t.upstream.provider.Name}
 		}
 	}
@@ -249,10 +302,12 @@ func (x *exchange) prepare(t *target, cancel context.CancelCauseFunc) {
 		Call: x.call, Body: x.body, Suffix: x.rt.Suffix, Header: x.header, Out: x.out,
 		Created: x.began.Unix(), Admitted: x.g.queue.admitted,
 	}
-	if x.session.ID != defaultSession {
+	if p := x.session.program; p != nil {
+		f.Tokens = (p.agent.Trainable || p.agent.Tokens) && t.upstream.reportsTokens(t.model)
+	} else if x.session.ID != defaultSession {
 		f.Session = x.session.ID
 	}
-	if len(x.g.keys) == 0 && !t.upstream.ownsKey {
+	if len(x.g.keys) == 0 && !t.upstream.ownsKey && x.session.program == nil {
 		f.OwnKey, f.Keys = true, auth.SentKeys(x.header) // the provider gets the client's keys
 	}
 	x.flight = f
@@ -284,8 +339,13 @@ func (x *exchange) ask(ctx context.Context, cancel context.CancelCauseFunc) {
 		x.finish(rec, e)
 		return
 	}
-	if x.session.stepsUsedUp(t.model) {
-		x.answerStop(rec)
+	if p := x.session.program; p != nil {
+		if refused := p.admit(); refused != "" {
+			x.fail(http.StatusPaymentRequired, "limit_reached", refused) // SDKs try again after 429
+			return
+		}
+	} else if x.session.stepsUsedUp(t.model) {
+		x.answerStop(rec, fmt.Sprintf("The step limit of this session is reached: %d answers of this model were given.", x.g.cfg.MaxSteps), "max_steps")
 		return
 	}
 	x.prepare(t, cancel)
@@ -298,7 +358,8 @@ func (x *exchange) ask(ctx context.Context, cancel context.CancelCauseFunc) {
 		x.finish(rec, e)
 		return
 	}
-	resp, err := x.g.dispatch.Ask(withFlight(ctx, x.flight), req)
+	resp, end, err := x.relay(ctx, req)
+	defer end()
 	if err != nil {
 		e := x.refusal(llm.AsError(err))
 		x.g.misplaced(e)
@@ -308,6 +369,26 @@ func (x *exchange) ask(ctx context.Context, cancel context.CancelCauseFunc) {
 	rec.Response = x.flight.recorded(resp)
 	x.finish(rec, nil)
 	x.cacheAnswer(rec)
+}
+
+// relay sends the call through all layers of dispatch. end must be called when it is recorded, or will not be.
+func (x *exchange) relay(ctx context.Context, req *llm.Request) (resp *llm.Response, end func(), err error) {
+	p := x.session.program
+	if p == nil {
+		resp, err = x.g.dispatch.Relay(withFlight(ctx, x.flight), req)
+		return resp, func() {}, err
+	}
+	for {
+		if end, err = p.asked.Begin(ctx, req); err != nil {
+			return nil, func() {}, err
+		}
+		x.flight.Session = req.Session
+		resp, err = x.g.dispatch.Relay(withFlight(ctx, x.flight), req)
+		if err == nil || x.flight.begun || !p.asked.Paused(err) {
+			return resp, end, err
+		}
+		end()
+	}
 }
 
 // refusal returns the error of a call that does not fit the budget in the words of the client's format. Others it returns as they are.
@@ -321,9 +402,17 @@ func (x *exchange) refusal(e *llm.Error) *llm.Error {
 	return &out
 }
 
+// model finds the model that the session gives the call to: that of its agent, or the one that the call names.
+func (x *exchange) model() (*target, *llm.Error) {
+	if x.session.program != nil {
+		return x.session.program.target()
+	}
+	return x.g.target(x.rt.API, x.call.Request.Model)
+}
+
 // findTarget finds the model that answers.
 func (x *exchange) findTarget() (*target, *llm.Error) {
-	t, e := x.g.target(x.rt.API, x.call.Request.Model)
+	t, e := x.model()
 	x.target = t
 	if e == nil {
 		x.call.LimitOutput(t.maxOutput)
@@ -354,27 +443,39 @@ func (x *exchange) recordedRequest() *llm.Request {
 // dispatchRequest returns the call as dispatch needs it: its size, its model, and its position in the queue. It has
 // no schema and no temperature, since the answer passes through unchanged.
 func (x *exchange) dispatchRequest(t *target) (*llm.Request, *llm.Error) {
-	q := &x.call.Request
-	req := &llm.Request{
-		Model: t.model, Messages: q.Messages, Tools: q.Tools, MaxTokens: x.call.MaxTokens(), Tier: q.Tier,
-		Extra: q.Extra, Refers: q.Refers, Order: x.g.queue.position(&x.session.Next), Fallbacks: t.fallbacks,
+	req, e := x.g.priced(t, x.call, x.body)
+	if e == nil {
+		req.Order = x.g.queue.position(&x.session.Next)
 	}
-	if max(x.call.Choices, x.call.Drafts) > 1 && q.MaxTokens == 0 && x.g.cfg.Budget > 0 {
+	return req, e
+}
+
+// priced returns a call, whose body is b, as dispatch needs it for its price.
+func (g *Gateway) priced(t *target, c *format.Call, b []byte) (*llm.Request, *llm.Error) {
+	q := &c.Request
+	req := &llm.Request{
+		Model: t.model, Messages: q.Messages, Tools: q.Tools, MaxTokens: c.MaxTokens(), Tier: q.Tier,
+		Extra: q.Extra, Refers: q.Refers, Fallbacks: t.fallbacks,
+	}
+	if !t.upstream.Speaks(c.API) && len(t.fallbacks) == 0 {
+		req.Extra = nil // it is not sent, so it costs nothing
+	}
+	if max(c.Choices, c.Drafts) > 1 && q.MaxTokens == 0 && g.cfg.Budget > 0 {
 		return nil, &llm.Error{Kind: llm.KindBadRequest, Status: http.StatusBadRequest, Code: "max_tokens_missing",
 			Message: "n: with a budget to keep, a call for several answers must say how long they may be: set max_completion_tokens"}
 	}
-	if q.Schema != nil || x.call.Unread > 0 || x.call.Audio { // they count as input
-		req.Extra = maps.Clone(q.Extra)
+	if q.Schema != nil || c.Unread > 0 || c.Audio { // they count as input
+		req.Extra = maps.Clone(req.Extra)
 		if req.Extra == nil {
 			req.Extra = map[string]json.RawMessage{}
 		}
 		if q.Schema != nil {
 			req.Extra["schema"] = q.Schema.JSON
 		}
-		if x.call.Audio {
+		if c.Audio {
 			req.Extra["input_audio"] = json.RawMessage("true")
 		}
-		req.Extra["unread"] = x.body[:x.call.Unread]
+		req.Extra["unread"] = b[:c.Unread]
 	}
 	return req, nil
 }
@@ -411,14 +512,14 @@ func (x *exchange) localFailure(ctx context.Context, e *llm.Error) *llm.Error {
 }
 
 // answerStop answers for a model of which the session had all its answers: with a text that tells an agent to stop.
-func (x *exchange) answerStop(rec *Call) {
+func (x *exchange) answerStop(rec *Call, why, header string) {
 	r := &llm.Response{
-		Text:   fmt.Sprintf("The step limit of this session is reached: %d answers of this model were given. Stop now: call no more tools and end the task with what you have.", x.g.cfg.MaxSteps),
+		Text:   why + " Stop now: call no more tools and end the task with what you have.",
 		Finish: llm.FinishStop, Provider: ownProvider, Model: x.call.Request.Model, ID: fmt.Sprintf("stop-%d-%d", x.session.Episode, x.turn),
 	}
 	rec.Response = r
 	meta := openai.Meta{ID: r.ID, Model: r.Model, Created: x.began.Unix(), Usage: x.call.Usage}
-	h := http.Header{"Content-Type": {"application/json"}, "X-Parley-Stop": {"max_steps"}}
+	h := http.Header{"Content-Type": {"application/json"}, "X-Parley-Stop": {header}}
 	x.flight = &flight{Status: http.StatusOK, Answer: h}
 	switch {
 	case x.rt.API == format.Embeddings || x.rt.API.Exact():
@@ -448,6 +549,10 @@ func (x *exchange) finish(rec *Call, e *llm.Error) {
 		rec.Response = nil
 		x.setErrorAnswer(e)
 	}
+	if p := x.session.program; p != nil && p.fault(e, x.out.gone) {
+		x.send(nil)
+		return
+	}
 	if x.target != nil {
 		rec.Request = x.recordedRequest()
 	}
@@ -461,10 +566,12 @@ func (x *exchange) finish(rec *Call, e *llm.Error) {
 	x.g.metrics.answered(x.rt.API, rec)
 	x.span.End(rec.Response, e)
 	began := time.Now()
-	err := x.g.ledger.Keep(rec)
+	err := x.session.recorder.Keep(rec)
 	x.g.metrics.recorded.Observe(time.Since(began).Seconds())
 	if err == nil {
-		x.g.dispatch.Budget().Recorded(rec.Cost())
+		if x.session.program == nil { // else the run says so
+			x.g.dispatch.Budget().Recorded(rec.Cost())
+		}
 		x.end = endRecorded
 		if e != nil {
 			x.end = endFailed
@@ -560,12 +667,21 @@ func (x *exchange) cacheKey(t *target, sample int) [32]byte {
 	return key
 }
 
+// sample numbers equal calls, so that they are different draws.
+func (x *exchange) sample() int {
+	n := x.session.Sample(x.call.Turn())
+	if p := x.session.program; p != nil {
+		n += p.asked.Sample() // of another episode, or another ask, it is another draw
+	}
+	return n
+}
+
 // cached answers from the cache, if it can.
 func (x *exchange) cached(ctx context.Context, t *target, rec *Call) bool {
 	if x.g.cfg.Cache == nil {
 		return false
 	}
-	x.key = x.cacheKey(t, x.session.Sample(x.call.Turn()))
+	x.key = x.cacheKey(t, x.sample())
 	b, ok := x.g.cfg.Cache.Load(ctx, x.key)
 	if !ok {
 		return false

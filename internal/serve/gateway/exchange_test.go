@@ -62,7 +62,7 @@ func (p *tee) sent() string {
 // status.
 func TestPassesThrough(t *testing.T) {
 	t.Parallel()
-	server, err := simhttp.New(simhttp.Config{Lax: true, ChunkTokens: 1})
+	server, err := simhttp.New(simhttp.Config{ChunkTokens: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

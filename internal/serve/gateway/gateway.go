@@ -12,7 +12,8 @@
 //
 // A request passes through the files in this order: server.go receives it, route.go finds out what it asks for,
 // exchange.go answers it; upstream.go sends it to a provider and answer.go receives the answer. session.go
-// keeps the sessions, ledger.go the record, and replay.go serves the record again.
+// keeps the sessions, about.go what clients say of them, batches.go the batches that they send, ledger.go and record.go the record, and replay.go serves the
+// record again. programs.go serves the programs that play in a run, whose calls the run records itself.
 package gateway
 
 import (
@@ -22,6 +23,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,7 +33,9 @@ import (
 	"parley/internal/ask/dispatch/budget"
 	"parley/internal/ask/price"
 	"parley/internal/ask/provider"
+	"parley/internal/ask/settings"
 	"parley/internal/kit/auth"
+	"parley/internal/run/planner"
 	"parley/internal/serve/gateway/format"
 	"parley/internal/serve/telemetry"
 	"parley/journal"
@@ -42,6 +46,8 @@ import (
 type Config struct {
 	// Upstreams are the providers. The first of each family answers for models whose name does not say which.
 	Upstreams []provider.Provider
+	// ChatOnly names upstreams that get calls of OpenAI's responses as chat completions. Default: those that do not know responses.
+	ChatOnly []string
 	// Aliases maps other names of models to provider/model.
 	Aliases map[string]string
 	// Fallbacks lists models, as provider/model, that are asked in turn when one cannot answer.
@@ -80,6 +86,8 @@ type Config struct {
 
 	// MaxSteps is how many answers of one model a session gets. Default: 0, no limit.
 	MaxSteps int
+	// Until says when no more sessions of an agent, under a condition and with tags, are wanted. Its Seat and Agent do not count. Default: never.
+	Until *planner.Until
 	// Idle closes a session after so long without a call. Default: 0, never.
 	Idle time.Duration
 	// Deadline bounds the time until an answer begins, with queueing and retries. Default: 10 minutes.
@@ -131,6 +139,7 @@ type Gateway struct {
 	cfg         Config
 	keys        auth.Keys
 	upstreams   map[string]*relay
+	relays      *Relays // of a run; nil: the upstreams are the providers
 	order       []*relay
 	dispatch    *dispatch.Dispatcher // nil with Replay
 	ledger      *ledger              // nil with Replay
@@ -174,6 +183,12 @@ func Open(ctx context.Context, c Config) (_ *Gateway, err error) {
 		if err := g.openDispatch(state.Spent, state.AtRisk); err != nil {
 			return nil, err
 		}
+		for _, b := range state.Batches {
+			g.dispatch.Budget().AddRisk(b.aside)
+		}
+	}
+	if g.sessions.rule, err = newStopRule(c.Until, state); err != nil {
+		return nil, err
 	}
 	g.metrics = newMetrics(g)
 	c.Telemetry.Measure(g.metrics.page)
@@ -194,10 +209,11 @@ func (g *Gateway) openUpstreams() error {
 		if g.upstreams[p.Name] != nil {
 			return fmt.Errorf("gateway: upstream %s is given twice", p.Name)
 		}
-		u, err := openRelay(p)
+		u, err := openRelay(p, nil)
 		if err != nil {
 			return fmt.Errorf("gateway: %w", err)
 		}
+		u.noResponses.Store(slices.Contains(g.cfg.ChatOnly, p.Name))
 		g.upstreams[p.Name] = u
 		g.order = append(g.order, u)
 	}
@@ -235,7 +251,7 @@ func (g *Gateway) openDispatch(spent, atRisk llm.Money) error {
 	g.dispatch, err = dispatch.New(dispatch.Config{
 		Lanes: lanes, Prices: g.cfg.Prices, Budget: spending, Events: g.cfg.Events,
 		// The gateway has its own deadlines: a stream that has begun may take any time.
-		Retry: dispatch.Retry{Attempts: g.cfg.Retries + 1, Deadline: -1, Unreachable: g.cfg.Unreachable},
+		Settings: settings.Settings{Retry: settings.Retry{Attempts: g.cfg.Retries + 1, Deadline: -1, Unreachable: g.cfg.Unreachable}},
 	})
 	return err
 }
@@ -287,7 +303,7 @@ func (g *Gateway) Summary() Summary {
 func (g *Gateway) Run(ctx, drain context.Context, ln net.Listener) error {
 	base, abort := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abort(context.Canceled)
-	srv := g.httpServer(base)
+	srv := g.server(base, http.HandlerFunc(g.handle))
 	var wg sync.WaitGroup
 	var recorded error
 	failed := make(<-chan struct{})

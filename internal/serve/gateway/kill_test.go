@@ -13,26 +13,36 @@ import (
 	"testing"
 	"time"
 
+	"parley/internal/ask/price"
 	"parley/internal/ask/provider"
 	"parley/internal/ask/sim"
 	"parley/internal/kit/testkit"
 	"parley/internal/run/runfile"
+	"parley/llm"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m, serveAlone) }
 
-// serveAlone runs a gateway in this process. arg is the run file and the address of the provider.
+// serveAlone runs a gateway in this process. arg is the run file and the address of the provider, and a word if there is a budget.
 func serveAlone(arg string) error {
 	file, url, _ := strings.Cut(arg, " ")
+	url, _, paid := strings.Cut(url, " ")
 	store, err := runfile.Open(context.Background(), file, runfile.Either)
 	if err != nil {
 		return err
 	}
 	p := provider.Provider{Name: "openai", Dialect: "openai", BaseURL: url, Limits: provider.Limits{Concurrency: 100}}
-	g, err := Open(context.Background(), Config{
+	c := Config{
 		Upstreams: []provider.Provider{p}, Journal: store,
 		Begin: Begin{Run: "kill", Tool: "test", Now: time.Now(), Plan: json.RawMessage(`{}`)},
-	})
+	}
+	if paid {
+		c.Budget = llm.Dollars(1)
+		if c.Prices, err = price.Read(strings.NewReader(pricesOfBatches), "test"); err != nil {
+			return err
+		}
+	}
+	g, err := Open(context.Background(), c)
 	if err != nil {
 		return err
 	}

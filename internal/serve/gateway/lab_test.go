@@ -39,7 +39,7 @@ type lab struct {
 // simulated serves the simulated provider.
 func simulated(t *testing.T, c sim.Config) string {
 	t.Helper()
-	s, err := simhttp.New(simhttp.Config{Sim: c, Lax: true, ChunkTokens: 1})
+	s, err := simhttp.New(simhttp.Config{Sim: c, ChunkTokens: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,25 +1,23 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
 	"github.com/klauspost/compress/zstd"
 
-	"parley/internal/ask/wire/body"
 	"parley/internal/kit/groupcommit"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
+	"parley/world/part"
 )
 
 const (
@@ -31,26 +29,6 @@ const (
 	kindVersion = 1
 )
 
-// Call is one call of a client and its result.
-type Call struct {
-	Episode, Turn int
-	Label         string
-	Digest        [16]byte
-	// Request is a request to a model, and Act a request to something else.
-	Request *llm.Request
-	Act     *world.Act
-	// Response is the answer, unless Error is set.
-	Response *llm.Response
-	Error    *llm.Error
-	At       time.Time
-	Wire     wireAnswer
-}
-
-// Cost returns what the call cost.
-func (c *Call) Cost() llm.Money {
-	return (&journal.Replied{Response: c.Response, Error: c.Error}).Cost()
-}
-
 // sessionName is the name of a session and its owner: a digest of the key that opened it, or "" if keys do not
 // distinguish clients.
 type sessionName struct {
@@ -59,8 +37,11 @@ type sessionName struct {
 
 // params are the params of an episode.
 type params struct {
-	Session string `json:"session"`
-	Owner   string `json:"owner,omitempty"`
+	Session   string            `json:"session"`
+	Owner     string            `json:"owner,omitempty"`
+	Task      string            `json:"task,omitempty"`
+	Condition string            `json:"condition,omitempty"`
+	Tags      map[string]string `json:"tags,omitempty"`
 }
 
 // ledger is the record of a gateway in a run's journal: an episode for each session, a turn for each call, with the
@@ -78,6 +59,7 @@ type ledger struct {
 	next   int        // the episode to begin
 	stage  int
 	closed bool
+	begun  journal.Begun // with all agents so far
 }
 
 // deferredSyncer is a journal that can commit first and sync afterwards, so that a client does not wait for the disk.
@@ -88,8 +70,9 @@ type deferredSyncer interface {
 
 // ledgerContents is the state of a record.
 type ledgerContents struct {
-	// Sessions maps names to episodes.
+	// Sessions maps names to episodes, and About says what they were opened with.
 	Sessions map[sessionName]int
+	About    map[int]about
 	// Ended has the ends of episodes.
 	Ended journal.Ends
 	// Spent is the cost of all calls, with AtRisk: the maximum cost of calls that were in flight when a process
@@ -99,6 +82,8 @@ type ledgerContents struct {
 	Calls int
 	// Aliases are the other names of models in the plan of the record.
 	Aliases map[string]string
+	// Batches are those that clients sent and of which not all results are recorded, by key.
+	Batches map[string]*clientBatch
 }
 
 // Begin describes the run: see journal.Begun.
@@ -123,20 +108,23 @@ func continueLedger(ctx context.Context, j journal.Journal, b Begin) (*ledger, *
 		Agents: []world.Agent{{Name: clientSeat, Trainable: true}}, Plan: b.Plan,
 	}
 	if head.Begun != nil {
-		begun.Run, begun.At = head.Begun.Run, head.Begun.At // the last Begun counts, and it is the same run
+		begun.Run, begun.At, begun.Agents = head.Begun.Run, head.Begun.At, head.Begun.Agents // the last Begun counts, and it is the same run
+	}
+	if s.Batches, err = openBatches(ctx, j, head); err != nil {
+		return nil, nil, err
 	}
 	opened := &journal.Opened{At: b.Now, Lost: head.Lost}
 	if head.Cut {
 		opened.Cost = head.Owed
 	}
-	zip, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithLowerEncoderMem(true))
+	zip, err := newZip()
 	if err != nil {
-		return nil, nil, fmt.Errorf("compress: %w", err)
+		return nil, nil, err
 	}
 	if err := j.Append(ctx, begun, opened); err != nil {
 		return nil, nil, err
 	}
-	l := &ledger{next: next, stage: len(head.Stages), zip: zip, failed: make(chan struct{})}
+	l := &ledger{next: next, stage: len(head.Stages), zip: zip, begun: *begun, failed: make(chan struct{})}
 	l.log = groupcommit.New(j.Append)
 	l.log.Failed = l.fail
 	if j, ok := j.(deferredSyncer); ok {
@@ -165,7 +153,7 @@ func readContents(head *journal.Head) (s *ledgerContents, next int, err error) {
 	if head.Begun != nil && head.Begun.Kind != KindName {
 		return nil, 0, fmt.Errorf("it is a run of kind %q, not the record of a gateway", head.Begun.Kind)
 	}
-	s = &ledgerContents{Sessions: map[sessionName]int{}, Ended: head.Ended, Calls: head.Calls, AtRisk: head.Risked}
+	s = &ledgerContents{Sessions: map[sessionName]int{}, About: map[int]about{}, Ended: head.Ended, Calls: head.Calls, AtRisk: head.Risked}
 	if head.Cut {
 		s.AtRisk = s.AtRisk.Plus(head.Owed)
 	}
@@ -183,6 +171,9 @@ func readContents(head *journal.Head) (s *ledgerContents, next int, err error) {
 				return nil, 0, fmt.Errorf("episode %d: %w", stage.First+i, err)
 			}
 			s.Sessions[sessionName{p.Owner, p.Session}] = stage.First + i
+			if a := aboutOf(spec, p); !a.empty() {
+				s.About[stage.First+i] = a
+			}
 			next = max(next, stage.First+i+1)
 		}
 	}
@@ -213,8 +204,8 @@ func (l *ledger) Err() error {
 }
 
 // Begin begins an episode for a session and returns its number. It is durable with its first call.
-func (l *ledger) Begin(session sessionName) (int, error) {
-	p, err := json.Marshal(params{session.ID, session.Owner})
+func (l *ledger) Begin(session sessionName, a about) (int, error) {
+	p, err := json.Marshal(params{session.ID, session.Owner, a.Task, a.Condition, a.Tags})
 	if err != nil {
 		return 0, err
 	}
@@ -225,23 +216,57 @@ func (l *ledger) Begin(session sessionName) (int, error) {
 	}
 	n := l.next
 	l.next++
-	spec := world.Spec{Kind: KindName, Params: p, Lineup: map[string]string{clientSeat: clientSeat}, Deal: n, Cell: session.ID}
+	if err := l.addAgent(a.agent()); err != nil {
+		l.next--
+		return 0, err
+	}
+	spec := world.Spec{Kind: KindName, Params: p, Lineup: map[string]string{clientSeat: a.agent()}, Deal: n, Cell: a.cell(session)}
 	l.log.Write(nil, &journal.Staged{Stage: l.stage, First: n, Specs: world.List(spec)})
 	l.stage++
 	return n, nil
 }
 
+// maxAgents bounds the agents of a record: clients choose their names.
+const maxAgents = 1000
+
+// addAgent makes the run have an agent. It is durable with the first call of its session. l.mu is held.
+func (l *ledger) addAgent(name string) error {
+	if slices.ContainsFunc(l.begun.Agents, func(a world.Agent) bool { return a.Name == name }) {
+		return nil
+	}
+	if len(l.begun.Agents) >= maxAgents {
+		return fmt.Errorf("a record has at most %d agents: name the differences between sessions of one agent as tags", maxAgents)
+	}
+	l.begun.Agents = append(slices.Clone(l.begun.Agents), world.Agent{Name: name, Trainable: true})
+	begun := l.begun
+	l.log.Write(nil, &begun)
+	return nil
+}
+
 var errLedgerClosed = errors.New("it is closed")
 
-// Keep records a call.
-func (l *ledger) Keep(c *Call) error {
-	turn := journal.Turn{Episode: c.Episode, Turn: c.Turn}
-	return l.write(false,
-		&journal.Turned{Turn: turn, Digest: c.Digest, Calls: 1, Notes: c.Wire.notes(l.zip)},
-		&journal.Replied{
-			Turn: turn, Seat: clientSeat, Label: c.Label, Agent: clientSeat, Request: c.Request, Act: c.Act,
-			Response: c.Response, Error: c.Error, At: c.At,
-		})
+// Keep records a call of an agent.
+func (l *ledger) Keep(agent string, c *Call) error {
+	turned, replied := c.entries(l.zip)
+	replied.Agent = agent
+	return l.write(false, turned, replied)
+}
+
+// KeepAll records calls of an agent, all or none.
+func (l *ledger) KeepAll(agent string, calls []*Call) error {
+	entries := make([]journal.Entry, 0, 2*len(calls))
+	for _, c := range calls {
+		turned, replied := c.entries(l.zip)
+		replied.Agent = agent
+		entries = append(entries, turned, replied)
+	}
+	return l.write(false, entries[0], entries[1:]...)
+}
+
+// Batched records a step of a batch that a client sends.
+func (l *ledger) Batched(e *journal.Batched) error {
+	e.At = time.Now()
+	return l.write(true, e)
 }
 
 // End ends an episode.
@@ -286,127 +311,42 @@ func (l *ledger) Close(reason string, now time.Time) {
 	_ = l.log.Close() // Err has the error
 }
 
-// wireAnswer is the answer that a client got.
-type wireAnswer struct {
-	Status int
-	Type   string // content type
-	Body   []byte
-	// Cut means that the client went away before the end.
-	Cut bool
-}
-
-// wireKind is the kind of the note that holds a Wire.
-const wireKind = "wire"
-
-// wireNote is a stored Wire: the body as text, or compressed.
-type wireNote struct {
-	Status int    `json:"status"`
-	Type   string `json:"type"`
-	Cut    bool   `json:"cut"`
-	Body   string `json:"body"`
-	Zstd   []byte `json:"zstd"`
-}
-
-// compressFrom is the length from which a body is compressed; a stream shrinks to a tenth.
-const compressFrom = 1 << 10
-
-// notes returns the notes of w. Calls may share zip.
-func (w *wireAnswer) notes(zip *zstd.Encoder) []world.Note {
-	if w.Status == 0 && len(w.Body) == 0 {
-		return nil
-	}
-	b := make([]byte, 0, 128+min(len(w.Body)+len(w.Body)/4, 4096))
-	b = body.Int(append(b, '{'), "status", int64(w.Status))
-	b = body.Str(b, "type", w.Type)
-	if w.Cut {
-		b = body.Bool(b, "cut", true)
-	}
-	if len(w.Body) < compressFrom && utf8.Valid(w.Body) {
-		b = body.Str(b, "body", string(w.Body))
-	} else {
-		b = append(body.Key(b, "zstd"), '"')
-		b = append(base64.StdEncoding.AppendEncode(b, zip.EncodeAll(w.Body, nil)), '"')
-	}
-	return []world.Note{{Kind: wireKind, Data: append(b, '}')}}
-}
-
-const maxRecordedBody = 256 << 20 // limit for a damaged length
-
-func readWire(notes []world.Note) (w wireAnswer, err error) {
-	for _, n := range notes {
-		if n.Kind != wireKind {
-			continue
-		}
-		var v wireNote
-		if err := json.Unmarshal(n.Data, &v); err != nil {
-			return w, fmt.Errorf("recorded answer: %w", err)
-		}
-		w = wireAnswer{Status: v.Status, Type: v.Type, Cut: v.Cut, Body: []byte(v.Body)}
-		if len(v.Zstd) > 0 {
-			if w.Body, err = decompress(v.Zstd); err != nil {
-				return w, fmt.Errorf("recorded answer: %w", err)
-			}
-		}
-	}
-	return w, nil
-}
-
-func decompress(b []byte) ([]byte, error) {
-	r, err := zstd.NewReader(bytes.NewReader(b), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxRecordedBody))
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	var out bytes.Buffer
-	_, err = out.ReadFrom(r)
-	return out.Bytes(), err
-}
-
-// ReadCalls reads the calls of an episode, in the order of their turns.
-func ReadCalls(ctx context.Context, j journal.Journal, episode int) ([]Call, error) {
-	entries, err := journal.Episode(ctx, j, episode)
-	if err != nil {
-		return nil, err
-	}
-	byTurn := map[int]*Call{}
-	var order []int
-	for _, e := range entries {
-		switch e := e.(type) {
-		case *journal.Turned:
-			w, err := readWire(e.Notes)
-			if err != nil {
-				return nil, fmt.Errorf("%w (episode %d, turn %d)", err, episode, e.Turn.Turn)
-			}
-			byTurn[e.Turn.Turn] = &Call{Episode: episode, Turn: e.Turn.Turn, Digest: e.Digest, Wire: w}
-			order = append(order, e.Turn.Turn)
-		case *journal.Replied:
-			if c := byTurn[e.Turn.Turn]; c != nil {
-				c.Label, c.Request, c.Act, c.Response, c.Error, c.At = e.Label, e.Request, e.Act, e.Response, e.Error, e.At
-			}
-		}
-	}
-	slices.Sort(order)
-	out := make([]Call, 0, len(order))
-	for _, turn := range order {
-		if c := byTurn[turn]; c.Response != nil || c.Error != nil {
-			out = append(out, *c)
-		}
-	}
-	return out, nil
-}
-
 // Kind returns the kind of a gateway's episodes, for readers of a record. It cannot be played.
 func Kind() world.Kind { return world.Define(kindDefinition{}) }
 
 type kindDefinition struct{}
 
-var _ world.Recorded = kindDefinition{}
+var (
+	_ part.Recorded = kindDefinition{}
+	_ part.Grouper  = kindDefinition{}
+)
+
+// numberedName is a session's name with a number at its end, such as task7-2.
+var numberedName = regexp.MustCompile(`^(.+)-[0-9]+$`)
+
+// TrainingGroup implements part.Grouper: sessions are one group if their names differ only in the number at the end.
+func (kindDefinition) TrainingGroup(spec world.Spec) (g part.TrainingGroup, err error) {
+	var p params
+	if err := json.Unmarshal(spec.Params, &p); err != nil {
+		return g, fmt.Errorf("params: %w", err)
+	}
+	g.Name = p.Session
+	if m := numberedName.FindStringSubmatch(g.Name); m != nil {
+		g.Name = m[1]
+	}
+	return g, nil
+}
 
 func (kindDefinition) About() world.About {
 	return world.About{Name: KindName, Version: kindVersion, Doc: "The record of a gateway: an episode for each session, a turn for each call."}
 }
 
 func (kindDefinition) Defaults() *params { return &params{} }
+
+// TaskName implements part.TaskNamer: sessions with one task can be compared, whatever their number.
+func (kindDefinition) TaskName(p *params) world.Task {
+	return world.Task{Name: p.Task, Whole: p.Task != ""}
+}
 
 func (kindDefinition) Seats(*params) ([]string, error) { return []string{clientSeat}, nil }
 
@@ -415,8 +355,11 @@ func (kindDefinition) World(*params, world.Lineup) (world.World, error) {
 	return nil, errors.New("gateway: it is a record of what programs asked, not a plan that can be played: serve it again with parley gateway")
 }
 
-// Hidden hides the bytes that clients got: the replies say the same.
-func (kindDefinition) Hidden(n world.Note) bool { return n.Kind == wireKind }
+// Hidden hides the bytes that clients got, and the files that they sent: the calls say the same.
+func (kindDefinition) Hidden(n world.Note) bool { return n.Kind == wireKind || n.Kind == requestsKind }
+
+// Names lists the params that every session has its own of.
+func (kindDefinition) Names() []string { return []string{"session", "owner"} }
 
 // Closed returns why a session was closed, if its client said so.
 func (kindDefinition) Closed(o world.Outcome) string {

@@ -18,6 +18,7 @@ import (
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
+	"parley/world/part"
 )
 
 func begin() Begin { return Begin{Run: "r", Tool: "test", Now: time.Unix(1, 0)} }
@@ -49,7 +50,7 @@ func TestLedgerPast(t *testing.T) {
 	}
 	defer store.Close()
 	l, _ := openLedger(t, store)
-	n, err := l.Begin(sessionName{ID: "s"})
+	n, err := l.Begin(sessionName{ID: "s"}, about{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,11 +70,11 @@ func TestLedgerPast(t *testing.T) {
 		default:
 			c.Response = &llm.Response{Text: "answer", Finish: llm.FinishStop}
 		}
-		if err := l.Keep(c); err != nil {
+		if err := l.Keep(clientSeat, c); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := l.Keep(&Call{Episode: n, Turn: len(wires), Label: "models", Act: &world.Act{Name: "models"}, Response: &llm.Response{}}); err != nil {
+	if err := l.Keep(clientSeat, &Call{Episode: n, Turn: len(wires), Label: "models", Act: &world.Act{Name: "models"}, Response: &llm.Response{}}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := ReadCalls(t.Context(), store, n)
@@ -106,11 +107,11 @@ func TestLedgerGoesOn(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() { _ = l.Run(context.WithoutCancel(t.Context())) })
 		for i := range 2 {
-			n, err := l.Begin(sessionName{ID: fmt.Sprintf("s%d-%d", process, i)})
+			n, err := l.Begin(sessionName{ID: fmt.Sprintf("s%d-%d", process, i)}, about{})
 			if err != nil || n != 2*process+i {
 				t.Errorf("episode %d, %v", n, err)
 			}
-			if err := l.Keep(&Call{Episode: n, Request: asked(0), Response: &llm.Response{Metadata: llm.Metadata{Cost: llm.Dollar}}}); err != nil {
+			if err := l.Keep(clientSeat, &Call{Episode: n, Request: asked(0), Response: &llm.Response{Metadata: llm.Metadata{Cost: llm.Dollar}}}); err != nil {
 				t.Error(err)
 			}
 			if i == 1 {
@@ -121,7 +122,7 @@ func TestLedgerGoesOn(t *testing.T) {
 		}
 		l.Close("over", time.Unix(4, 0))
 		wg.Wait()
-		if err := l.Keep(&Call{}); err == nil {
+		if err := l.Keep(clientSeat, &Call{}); err == nil {
 			t.Error("recorded after Close")
 		}
 	}
@@ -142,12 +143,12 @@ func TestMany(t *testing.T) {
 	var wg sync.WaitGroup
 	for s := range 20 {
 		wg.Go(func() {
-			n, err := l.Begin(sessionName{ID: fmt.Sprint("s", s)})
+			n, err := l.Begin(sessionName{ID: fmt.Sprint("s", s)}, about{})
 			if err != nil {
 				t.Error(err)
 			}
 			for turn := range 50 {
-				if err := l.Keep(&Call{Episode: n, Turn: turn, Request: asked(turn), Response: &llm.Response{}}); err != nil {
+				if err := l.Keep(clientSeat, &Call{Episode: n, Turn: turn, Request: asked(turn), Response: &llm.Response{}}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -186,11 +187,11 @@ func TestFails(t *testing.T) {
 	ran := make(chan error, 1)
 	go func() { ran <- l.Run(t.Context()) }()
 	c := &Call{Request: asked(0), Response: &llm.Response{}}
-	if err := l.Keep(c); err != nil || l.Err() != nil {
+	if err := l.Keep(clientSeat, c); err != nil || l.Err() != nil {
 		t.Fatal(err, l.Err())
 	}
 	for range 2 {
-		if err := l.Keep(c); err == nil || !strings.Contains(err.Error(), "the disk is full") {
+		if err := l.Keep(clientSeat, c); err == nil || !strings.Contains(err.Error(), "the disk is full") {
 			t.Errorf("%v", err)
 		}
 	}
@@ -233,13 +234,13 @@ func TestSync(t *testing.T) {
 		}
 		call := &Call{Request: asked(0), Response: &llm.Response{}}
 		for range 3 {
-			want(0, l.Keep(call))
+			want(0, l.Keep(clientSeat, call))
 		}
 		time.Sleep(groupcommit.SyncEvery)
 		want(1, nil)
 		time.Sleep(10 * groupcommit.SyncEvery) // there is nothing more
 		want(1, nil)
-		want(1, l.Keep(call))
+		want(1, l.Keep(clientSeat, call))
 		want(2, l.Expose(llm.Dollar))
 		time.Sleep(10 * groupcommit.SyncEvery)
 		want(2, nil)
@@ -248,11 +249,11 @@ func TestSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, _ := openLedger(t, &lazy{err: errors.New("the disk fails")})
 		call := &Call{Request: asked(0), Response: &llm.Response{}}
-		if err := l.Keep(call); err != nil {
+		if err := l.Keep(clientSeat, call); err != nil {
 			t.Error(err)
 		}
 		<-l.Failed()
-		if err := l.Keep(call); err == nil || !strings.Contains(err.Error(), "the disk fails") {
+		if err := l.Keep(clientSeat, call); err == nil || !strings.Contains(err.Error(), "the disk fails") {
 			t.Errorf("%v", err)
 		}
 	})
@@ -282,7 +283,7 @@ func BenchmarkKeep(b *testing.B) {
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = l.Run(b.Context()) })
-	n, err := l.Begin(sessionName{ID: "s"})
+	n, err := l.Begin(sessionName{ID: "s"}, about{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -290,7 +291,7 @@ func BenchmarkKeep(b *testing.B) {
 	b.ReportAllocs()
 	turn := 0
 	for b.Loop() {
-		if err := l.Keep(&Call{Episode: n, Turn: turn, Request: req, Response: resp, Wire: wireAnswer{Status: 200, Body: []byte("hello")}}); err != nil {
+		if err := l.Keep(clientSeat, &Call{Episode: n, Turn: turn, Request: req, Response: resp, Wire: wireAnswer{Status: 200, Body: []byte("hello")}}); err != nil {
 			b.Fatal(err)
 		}
 		turn++
@@ -306,7 +307,7 @@ func TestKind(t *testing.T) {
 	if w, err := k.World(k.Defaults(), nil); err == nil || w != nil || !strings.Contains(err.Error(), "not a plan that can be played") {
 		t.Errorf("%v, %v", w, err)
 	}
-	record, ok := world.As[world.Recorded](k)
+	record, ok := world.As[part.Recorded](k)
 	if !ok || !record.Hidden(world.Note{Kind: wireKind}) || record.Hidden(world.Note{Kind: "note"}) {
 		t.Errorf("the bytes that were sent are shown, or what was noted is not: %v", ok)
 	}

@@ -40,7 +40,7 @@ func TestReplay(t *testing.T) {
 	}
 	again := startAt(t, Config{Replay: true}, live.file)
 	for i, c := range program {
-		got := again.post(c.path, c.body)
+		got := again.post(c.path, c.body, anthropicVersion()...) // it says in which form models are listed
 		if got.status != want[i].status || got.body != want[i].body || got.header.Get("Content-Type") != want[i].header.Get("Content-Type") {
 			t.Errorf("%s: %d %q, want %d %q", c.path, got.status, got.body, want[i].status, want[i].body)
 		}

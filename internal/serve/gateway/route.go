@@ -23,15 +23,19 @@ const (
 	routeCall   = "call"   // an endpoint of a vendor's API
 	routeStatus = "status" // of a session
 	routeClose  = "close"  // a session
+	routeOpen   = "open"   // a session
 )
 
 // route is what the path of a request asks for. No path leads outside its endpoint.
 type route struct {
 	Session string // may be empty
-	What    string // routeCall, routeStatus or routeClose
+	About   about  // what the path says of the session
+	What    string // routeCall, routeStatus, routeClose or routeOpen
 	API     format.API
+	Method  string // of a batch API
 	At      format.Address
-	Suffix  string // follows the endpoint
+	Suffix  string          // follows the endpoint
+	program *programSession // whose program asks; nil: none
 }
 
 // parseRoute reads an escaped path: /v1/chat/completions, or with a session /v1/sessions/{id}/chat/completions or
@@ -47,12 +51,15 @@ func parseRoute(method, path string) (_ *route, ok bool) {
 		in = strings.TrimPrefix(rest, "/")
 	}
 	id, rest, more := strings.Cut(in, "/")
-	id, err := url.PathUnescape(id)
+	id, a, err := splitAbout(id)
 	if id == "" || err != nil || id == betaVersion && !named {
 		return rt, false
 	}
-	rt.Session = id
+	rt.Session, rt.About = id, a
 	switch {
+	case named && !more && method == http.MethodPost:
+		rt.What = routeOpen
+		return rt, true
 	case named && !more && method == http.MethodGet:
 		rt.What = routeStatus
 		return rt, true
@@ -75,13 +82,23 @@ func unversioned(path string) string {
 
 // parseEndpoint reads the endpoint of a path, with its version if it has one.
 func (rt *route) parseEndpoint(method, path string) (ok bool) {
-	if rest, beta := strings.CutPrefix(path, "/"+betaVersion); beta {
-		return method == http.MethodPost && rt.parseGemini(rest)
+	beta := false
+	if rest, is := strings.CutPrefix(path, "/"+betaVersion); is {
+		if method == http.MethodPost {
+			return rt.parseGemini(rest)
+		}
+		path, beta = rest, true
+	} else {
+		path = unversioned(path)
 	}
-	path = unversioned(path)
+	if !beta && rt.parseBatch(method, path) {
+		return true
+	}
 	switch method {
 	case http.MethodGet:
-		rt.API = format.Models
+		if rt.API = format.Models; beta {
+			rt.API = format.GeminiModels
+		}
 		rt.Suffix, ok = strings.CutPrefix(path, format.Models.Path())
 		return ok && (rt.Suffix == "" || rt.Suffix[0] == '/' && staysBelow(rt.Suffix))
 	case http.MethodPost:
@@ -98,6 +115,44 @@ func (rt *route) parsePost(path string) bool {
 		}
 	}
 	return rt.parseGemini(path)
+}
+
+// parseBatch reads an endpoint of the vendors' batch APIs.
+func (rt *route) parseBatch(method, path string) bool {
+	for _, api := range []format.API{format.Files, format.Batches, format.MessageBatches} {
+		rest, ok := strings.CutPrefix(path, api.Path())
+		id, more, _ := strings.Cut(strings.TrimPrefix(rest, "/"), "/")
+		if !ok || id != "" && (rest[0] != '/' || !isBatchID(id)) || id == "" && rest != "" {
+			continue
+		}
+		switch method + " " + more {
+		case "POST ":
+			ok = id == ""
+		case "GET ":
+		case "DELETE ":
+			ok = id != "" && api != format.Batches
+		case "GET content":
+			ok = api == format.Files
+		case "GET results":
+			ok = api == format.MessageBatches
+		case "POST cancel":
+			ok = api != format.Files
+		default:
+			ok = false
+		}
+		if ok && (id != "" || more == "" && !strings.HasSuffix(rest, "/")) {
+			rt.API, rt.Method, rt.Suffix = api, method, rest
+			return true
+		}
+	}
+	return false
+}
+
+// isBatchID reports whether s can be the id of a file or a batch.
+func isBatchID(s string) bool {
+	return len(s) <= 200 && !strings.ContainsFunc(s, func(r rune) bool {
+		return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	})
 }
 
 func (rt *route) parseGemini(path string) (ok bool) {
@@ -123,8 +178,8 @@ func staysBelow(path string) bool {
 
 // endpoints lists what is served, for errors.
 func endpoints() string {
-	return "POST /v1/chat/completions, /v1/responses, /v1/embeddings, /v1/messages, /v1/messages/count_tokens, /v1beta/models/{model}:generateContent, :streamGenerateContent and :countTokens, /inference/v1/generate, /generate; GET /v1/models; " +
-		"the same below /v1/sessions/{id} or /v1/{id}; GET /v1/sessions/{id}; POST /v1/sessions/{id}/close"
+	return "POST /v1/chat/completions, /v1/responses, /v1/embeddings, /v1/messages, /v1/messages/count_tokens, /v1beta/models/{model}:generateContent, :streamGenerateContent and :countTokens, /inference/v1/generate, /generate; GET /v1/models; POST, GET and DELETE /v1/files, /v1/batches and /v1/messages/batches; " +
+		"the same below /v1/sessions/{id} or /v1/{id}; GET and POST /v1/sessions/{id}; POST /v1/sessions/{id}/close"
 }
 
 // programHeaders are the headers in which programs name their sessions, as shipped: opencode, Claude Code and Codex.
@@ -193,7 +248,7 @@ func (g *Gateway) target(api format.API, model string) (*target, *llm.Error) {
 		u, rest = g.firstUpstream(api), model
 	}
 	t := &target{upstream: u, model: u.provider.Name + "/" + rest, maxOutput: cmp.Or(min(named, g.cfg.MaxOutput), named, g.cfg.MaxOutput)}
-	if model == "" && api != format.Models {
+	if model == "" && !api.Lists() {
 		return t, &llm.Error{Kind: llm.KindBadRequest, Status: http.StatusBadRequest, Code: "model_missing", Message: "the request names no model"}
 	}
 	t.fallbacks = g.cfg.Fallbacks[t.model]

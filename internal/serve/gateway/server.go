@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
-	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -18,20 +17,8 @@ import (
 	"parley/internal/ask/wire/body"
 	"parley/internal/kit/auth"
 	"parley/internal/serve/gateway/format"
+	"parley/world"
 )
-
-// httpServer returns the server of the gateway. Its requests live until base is done.
-func (g *Gateway) httpServer(base context.Context) *http.Server {
-	guard := &auth.Guard{Access: g.cfg.Access, Keys: g.keys, Public: needsNoKey, Refuse: g.refuse, ClientTimeout: g.cfg.ClientTimeout}
-	srv := guard.Server(http.HandlerFunc(g.handle))
-	srv.Handler = moveKey(srv.Handler)
-	srv.BaseContext = func(net.Listener) context.Context { return base }
-	srv.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 250}
-	srv.Protocols = &http.Protocols{}
-	srv.Protocols.SetHTTP1(true)
-	srv.Protocols.SetUnencryptedHTTP2(true)
-	return srv
-}
 
 // moveKey moves a key in the address, where Gemini's clients may send it, to its header. So the guard checks it, and no address with a
 // key gets further than this.
@@ -84,20 +71,28 @@ func (g *Gateway) serveOther(w http.ResponseWriter, r *http.Request, rt *route, 
 		g.readyz(w)
 	case r.URL.Path == "/metrics":
 		g.metrics.ServeHTTP(w, r)
-	case !ok && strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
+	case !ok:
+		g.serveUnknown(w, r)
+	case rt.What == routeStatus:
+		g.serveStatus(w, r, rt)
+	case rt.What == routeOpen:
+		g.serveOpen(w, r, rt)
+	default:
+		g.serveClose(w, r, rt)
+	}
+}
+
+// serveUnknown answers a request for something that is not served.
+func (g *Gateway) serveUnknown(w http.ResponseWriter, r *http.Request) {
+	if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		// Codex asks for a WebSocket first. At this status it uses HTTP at once, and after any other one it tries again for ten seconds.
 		w.Header().Set("Upgrade", "HTTP/1.1")
 		w.Header().Set("Connection", "Upgrade")
 		b := format.Responses.AppendError(nil, http.StatusUpgradeRequired, "websocket_refused", "the gateway has no WebSockets: send a POST")
 		newClient(w, g.cfg.ClientTimeout).whole(http.StatusUpgradeRequired, b, nil)
-	case !ok:
-		b := format.Chat.AppendError(nil, http.StatusNotFound, "unknown_url", "there is no "+r.Method+" "+r.URL.Path+": "+endpoints())
-		newClient(w, g.cfg.ClientTimeout).whole(http.StatusNotFound, b, nil)
-	case rt.What == routeStatus:
-		g.serveStatus(w, r, rt)
-	default:
-		g.serveClose(w, r, rt)
+		return
 	}
+	refuse(w, g, format.Chat, http.StatusNotFound, "unknown_url", "there is no "+r.Method+" "+r.URL.Path+": "+endpoints())
 }
 
 // readyz reports whether calls can be served.
@@ -143,6 +138,40 @@ func (g *Gateway) serveStatus(w http.ResponseWriter, r *http.Request, rt *route)
 	writeJSON(w, http.StatusOK, status)
 }
 
+// serveOpen begins a session, and says what it is.
+func (g *Gateway) serveOpen(w http.ResponseWriter, r *http.Request, rt *route) {
+	b, err := newClient(w, g.cfg.ClientTimeout).read(r, 1<<20)
+	var a about
+	if err == nil && len(b) > 0 {
+		err = cmp.Or(body.CheckNames(b, nil), world.DecodeStrict(b, &a))
+	}
+	if err == nil {
+		a, err = rt.About.over(a).withHeaders(r.Header)
+	}
+	if err == nil {
+		err = a.check()
+	}
+	if err == nil {
+		_, _, err = requestSession(rt, r.Header)
+	}
+	if err != nil {
+		writeFault(w, http.StatusBadRequest, "body_invalid", "open: "+err.Error()+`: want {"agent": NAME, "condition": NAME, "task": NAME, "tags": {NAME: TEXT}}`)
+		return
+	}
+	s, err := g.sessions.FindAs(r.Context(), sessionName{Owner: g.owner(r.Header), ID: rt.Session}, true, a)
+	_, enough := errors.AsType[enoughError](err)
+	switch {
+	case enough:
+		writeFault(w, http.StatusConflict, "question_answered", err.Error())
+	case errors.Is(err, errDiffers):
+		writeFault(w, http.StatusConflict, "session_differs", err.Error())
+	case err != nil:
+		g.sessionMissing(w, rt.Session, err)
+	default:
+		writeJSON(w, http.StatusOK, s.Status())
+	}
+}
+
 func (g *Gateway) sessionMissing(w http.ResponseWriter, id string, err error) {
 	if errors.Is(err, errUnknown) {
 		writeFault(w, http.StatusNotFound, "session_unknown", "there is no session "+id+" of this key: a session belongs to the key that opened it")
@@ -163,7 +192,7 @@ func (g *Gateway) serveClose(w http.ResponseWriter, r *http.Request, rt *route) 
 	var c closeRequest
 	b, err := newClient(w, g.cfg.ClientTimeout).read(r, 1<<20)
 	if err == nil && len(b) > 0 {
-		err = cmp.Or(body.CheckNames(b, nil), json.Unmarshal(b, &c))
+		err = cmp.Or(body.CheckNames(b, nil), world.DecodeStrict(b, &c))
 	}
 	if err == nil {
 		err = c.Check()

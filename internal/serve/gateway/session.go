@@ -60,6 +60,9 @@ type session struct {
 	recorded sessionName // whose record it has: its own, or in a replay one that begins alike
 	Episode  int
 	Header   []string
+	recorder recorder        // of its calls
+	program  *programSession // nil: it is no program's
+	about    about           // does not change once it has calls
 	// Next is its next position in a queue that is fair between sessions. The queue's lock guards it.
 	Next int64
 
@@ -75,6 +78,7 @@ type session struct {
 	idle         chan struct{}                   // closed when nothing is active; nil unless somebody waits
 	seen         map[[16]byte]int
 	steps        map[string]int // answers by model
+	batches      ownBatches
 	info         sessionStatus
 	pendingClose *closeRequest // how it ends once nothing is in flight; nil: Close waits for that
 	ending       bool          // its end is being written
@@ -92,14 +96,18 @@ const (
 
 // sessionStatus describes a session.
 type sessionStatus struct {
-	Session   string       `json:"session"`
-	Episode   int          `json:"episode"`
-	Status    sessionState `json:"status"`
-	FirstSeen time.Time    `json:"first_seen"`
-	LastSeen  time.Time    `json:"last_seen"`
-	ClosedAt  *time.Time   `json:"closed_at,omitempty"`
-	Reason    string       `json:"close_reason,omitempty"`
-	Mode      string       `json:"completion_mode,omitempty"`
+	Session   string            `json:"session"`
+	Episode   int               `json:"episode"`
+	Agent     string            `json:"agent,omitempty"`
+	Condition string            `json:"condition,omitempty"`
+	Task      string            `json:"task,omitempty"`
+	Tags      map[string]string `json:"tags,omitempty"`
+	Status    sessionState      `json:"status"`
+	FirstSeen time.Time         `json:"first_seen"`
+	LastSeen  time.Time         `json:"last_seen"`
+	ClosedAt  *time.Time        `json:"closed_at,omitempty"`
+	Reason    string            `json:"close_reason,omitempty"`
+	Mode      string            `json:"completion_mode,omitempty"`
 
 	Active       int            `json:"active"`
 	Waits        []string       `json:"waits,omitempty"` // for room in the budget, while calls of the session are active; hostile
@@ -130,6 +138,7 @@ type sessionSet struct {
 	cfg    sessionConfig
 	ledger *ledger
 	found  *ledgerContents
+	rule   *stopRule
 
 	mu        sync.Mutex
 	byID      map[sessionName]*session
@@ -147,14 +156,30 @@ func newSessionSet(c sessionConfig, l *ledger, found *ledgerContents) *sessionSe
 // errUnknown is returned for a session that does not exist.
 var errUnknown = errors.New("there is no such session")
 
+// errDiffers is returned for a session that began as something else.
+var errDiffers = errors.New("the session began with another agent, condition, task or tag: name another session")
+
+// FindAs is Find for a call that says something of its session. A session is what it was when it began.
+func (a *sessionSet) FindAs(ctx context.Context, id sessionName, begin bool, is about) (*session, error) {
+	s, err := a.find(ctx, id, begin, is)
+	if err == nil && !a.cfg.Replay && !s.about.agrees(is) {
+		return nil, errDiffers
+	}
+	return s, err
+}
+
 // Find returns a session of an owner. With begin it begins a session that does not exist.
 func (a *sessionSet) Find(ctx context.Context, id sessionName, begin bool) (*session, error) {
+	return a.find(ctx, id, begin, about{})
+}
+
+func (a *sessionSet) find(ctx context.Context, id sessionName, begin bool, is about) (*session, error) {
 	id = a.recordedName(id)
 	a.mu.Lock()
 	s := a.byID[id]
 	if s == nil {
 		var err error
-		if s, err = a.open(id, begin); err != nil {
+		if s, err = a.open(id, begin, is); err != nil {
 			a.mu.Unlock()
 			return nil, err
 		}
@@ -488,28 +513,41 @@ func (a *sessionSet) readOpenings(ctx context.Context) error {
 }
 
 // open returns a session for a name: of its recorded episode, or of a new one.
-func (a *sessionSet) open(id sessionName, begin bool) (*session, error) {
+func (a *sessionSet) open(id sessionName, begin bool, is about) (*session, error) {
 	if episode, ok := a.found.Sessions[id]; ok {
-		return a.newSession(id, episode), nil
+		s := a.newSession(id, episode)
+		s.is(a.found.About[episode])
+		return s, nil
 	}
 	if !begin || a.ledger == nil {
 		return nil, errUnknown
 	}
-	episode, err := a.ledger.Begin(id)
+	if err := a.rule.refusal(is); err != nil {
+		return nil, err
+	}
+	episode, err := a.ledger.Begin(id, is)
 	if err != nil {
 		return nil, err
 	}
 	s := a.newSession(id, episode)
+	s.is(is)
 	if a.cfg.Resume {
 		s.past = newReplay(nil, &a.cfg)
 	}
 	return s, nil
 }
 
+// is says what a session is, before it has calls.
+func (s *session) is(a about) {
+	s.about = a
+	s.info.Agent, s.info.Condition, s.info.Task, s.info.Tags = a.Agent, a.Condition, a.Task, a.Tags
+}
+
 // newSession returns a session for an episode.
 func (a *sessionSet) newSession(id sessionName, episode int) *session {
 	now := time.Now()
 	s := &session{sessionName: id, recorded: id, Episode: episode, Header: []string{strconv.Itoa(episode)}, state: stateOpen, active: map[int]context.CancelCauseFunc{}, steps: map[string]int{}}
+	s.recorder = ledgerRecorder{a.ledger, s}
 	s.info = sessionStatus{Session: id.ID, Episode: episode, FirstSeen: now, LastSeen: now, MaxSteps: a.cfg.MaxSteps}
 	if a.cfg.Draws && id.ID != defaultSession {
 		s.seen = map[[16]byte]int{}
@@ -533,6 +571,9 @@ func (a *sessionSet) restore(ctx context.Context, s *session) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.countRecorded(calls)
+	for i := range calls {
+		s.batches.learn(&calls[i], a.found.Batches)
+	}
 	if a.cfg.Replay || a.cfg.Resume {
 		s.past = newReplay(calls, &a.cfg)
 	}
@@ -591,9 +632,9 @@ func (c *closeRequest) Check() error {
 	return nil
 }
 
-func (c *closeRequest) scores() (out []world.Score) {
+func (c *closeRequest) scores(seat string) (out []world.Score) {
 	for _, name := range slices.Sorted(maps.Keys(c.Scores)) {
-		out = append(out, world.Score{Name: name, Value: c.Scores[name]})
+		out = append(out, world.Score{Seat: seat, Name: name, Value: c.Scores[name]})
 	}
 	return out
 }
@@ -651,10 +692,12 @@ func (a *sessionSet) end(s *session, c closeRequest) (sessionStatus, error) {
 		return s.status(), nil
 	}
 	s.ending = true
-	outcome, err := s.outcome(c.scores())
+	outcome, err := s.outcome(c.scores(s.about.seat()))
 	s.mu.Unlock()
 	if err == nil && a.ledger != nil {
-		err = a.ledger.End(s.Episode, outcome, now)
+		if err = a.ledger.End(s.Episode, outcome, now); err == nil {
+			a.rule.ended(s.about, outcome)
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -721,13 +764,13 @@ func (a *sessionSet) Sweep(ctx context.Context) {
 	}
 }
 
-// idle returns the sessions without activity since then, except the default one.
+// idle returns the sessions without activity since then, except the default one and those that wait for batches.
 func (a *sessionSet) idle(since time.Time) (out []*session) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, s := range a.byID {
 		s.mu.Lock()
-		if s.state == stateOpen && len(s.active) == 0 && s.ID != defaultSession && s.info.LastSeen.Before(since) {
+		if s.state == stateOpen && len(s.active) == 0 && s.ID != defaultSession && s.info.LastSeen.Before(since) && !s.batches.open() {
 			out = append(out, s)
 		}
 		s.mu.Unlock()

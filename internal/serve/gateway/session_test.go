@@ -49,6 +49,9 @@ func TestClose(t *testing.T) {
 	l.post("/v1/sessions/s", "").want(t, 404, "there is no session s")
 	l.post(chatPath, chatOf("m", "hi")).want(t, 200)
 	l.post("/v1/sessions/s/close", `{"scores":{"reward":1,"reward":2}}`).want(t, 400, "given twice")
+	l.post("/v1/sessions/s/close", `{"score":{"reward":1}}`).want(t, 400, "score", "did you mean scores?")
+	l.post("/v1/sessions/s/close", `{"scores":{"reward":1e999}}`).want(t, 400, "close: scores: found number 1e999, want number")
+	l.post("/v1/sessions/new", `{"tags":["x"]}`).want(t, 400, "open: tags: found array, want object")
 	l.post("/v1/sessions/s/close", `{"completion_mode":"maybe"}`).want(t, 400, "complete, seal, abort")
 	l.post("/v1/sessions/s/close", `{"reason":"solved","scores":{"reward":0.5}}`).want(t, 200, `"status":"closed"`, `"close_reason":"solved"`)
 	l.post("/v1/sessions/s/close", `{"reason":"again"}`).want(t, 200, `"close_reason":"solved"`)
@@ -327,7 +330,7 @@ func TestRevive(t *testing.T) {
 		t.Fatal(turn, err)
 	}
 	call := &Call{Episode: s.Episode, Turn: turn, Request: &llm.Request{Model: "lab/m"}, Response: &llm.Response{Usage: llm.Usage{Input: 3}}}
-	if err := all.ledger.Keep(call); err != nil {
+	if err := all.ledger.Keep(clientSeat, call); err != nil {
 		t.Fatal(err)
 	}
 	s.Answered(call)

@@ -1,22 +1,30 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"hash"
 	"maps"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 
+	"parley/internal/ask/credential"
 	"parley/internal/ask/dialect"
+	"parley/internal/ask/dispatch/tokens"
 	"parley/internal/ask/provider"
 	"parley/internal/ask/redact"
 	"parley/internal/ask/transport"
 	"parley/internal/ask/wire/fault"
+	"parley/internal/ask/wire/openai"
+	"parley/internal/ask/wire/request"
+	"parley/internal/ask/wire/responses"
 	"parley/internal/kit/auth"
 	"parley/internal/serve/gateway/format"
 	"parley/llm"
@@ -35,13 +43,16 @@ type relay struct {
 	ownsKey  bool // calls are sent with the provider's own key or signature, never with a client's key
 	vertex   bool // it is Anthropic's format on Vertex AI
 
-	transport *transport.Client
-	codec     transport.Codec // of the provider
+	model     llm.Model         // asked for calls that cannot be passed on as they are; nil: there are none
+	transport *transport.Client // nil: every call is one for model
+	codec     transport.Codec   // of the provider
 	// codecs are those of endpoints whose calls are not translated. They are never changed.
 	codecs map[format.API]*transport.Codec
 	own    map[string]bool // headers that clients cannot replace
 	bufs   sync.Pool       // *[]byte, to read streams with
 	hide   atomic.Pointer[keyRedactor]
+	// noResponses means that the server has said that it does not have that endpoint.
+	noResponses atomic.Bool
 }
 
 // keyRedactor is the Redactor of a client's keys.
@@ -68,12 +79,15 @@ func (u *relay) hideKeys(keys []string) *redact.Redactor {
 const readSize = 4 << 10
 
 // openRelay returns the relay to a provider. It reads the key from the environment, and opens no connection.
-func openRelay(p provider.Provider) (*relay, error) {
+func openRelay(p provider.Provider, keys *credential.Source) (*relay, error) {
 	codec, ok := dialect.CodecOf(p)
+	if !ok && p.InProcess() {
+		return &relay{provider: p, ownsKey: true, own: map[string]bool{}}, nil
+	}
 	if !ok {
 		return nil, fmt.Errorf("provider %s: %q is not a wire format", p.Name, p.Dialect)
 	}
-	c, err := transport.New(p, codec.Config)
+	c, err := transport.New(p, codec.Config, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -86,10 +100,20 @@ func openRelay(p provider.Provider) (*relay, error) {
 }
 
 // Close closes idle connections.
-func (u *relay) Close() error { return u.transport.Close() }
+func (u *relay) Close() error {
+	if u.transport == nil {
+		return nil
+	}
+	return u.transport.Close()
+}
 
 // Alive returns nil if the server can be reached.
-func (u *relay) Alive(ctx context.Context) error { return u.transport.Alive(ctx) }
+func (u *relay) Alive(ctx context.Context) error {
+	if u.transport == nil {
+		return nil
+	}
+	return u.transport.Alive(ctx)
+}
 
 // Speaks reports whether it speaks the format of an endpoint, so that calls need not be translated.
 func (u *relay) Speaks(api format.API) bool {
@@ -99,7 +123,7 @@ func (u *relay) Speaks(api format.API) bool {
 	case "gemini":
 		return api.Google()
 	case "openai", "responses":
-		return !api.Anthropic() && !api.Google()
+		return !api.Anthropic() && !api.Google() && !(api == format.Responses && u.noResponses.Load())
 	}
 	return false
 }
@@ -107,6 +131,9 @@ func (u *relay) Speaks(api format.API) bool {
 // Ask sends the flight of the context to the model of req.
 func (u *relay) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 	f, ok := ctx.Value(flightKey{}).(*flight)
+	if !ok && u.model != nil {
+		return u.model.Ask(ctx, req)
+	}
 	if !ok {
 		return nil, &llm.Error{Kind: llm.KindBadRequest, Message: "there is no call to send"}
 	}
@@ -119,7 +146,18 @@ func (u *relay) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 	}
 	f.Asked = req.Model
 	_, model := llm.SplitModel(req.Model)
-	resp, err := u.try(ctx, f, model)
+	var resp *llm.Response
+	var err error
+	if u.transport == nil || f.Tokens {
+		resp, err = u.asked(ctx, f, req)
+	} else {
+		spoke := u.Speaks(f.Call.API)
+		resp, err = u.try(ctx, f, model)
+		if err != nil && spoke && !u.Speaks(f.Call.API) { // it has just said that it does not know the endpoint
+			f.reset(u)
+			resp, err = u.try(ctx, f, model)
+		}
+	}
 	if err != nil {
 		e := u.failed(f, err, model, nil)
 		e.Final = e.Final || f.begun
@@ -129,9 +167,18 @@ func (u *relay) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 	return resp, nil
 }
 
+// reportsTokens reports whether a model can report the ids of tokens.
+func (u *relay) reportsTokens(name string) bool {
+	_, model := llm.SplitModel(name)
+	return u.provider.InProcess() || u.provider.Capability(model).TokenIDs
+}
+
 // failed adds the model to an error and removes every key from it.
 func (u *relay) failed(f *flight, err error, model string, a *transport.Answer) *llm.Error {
-	e := llm.AsError(u.transport.Fail(err, model, a))
+	e := llm.AsError(err)
+	if u.transport != nil {
+		e = llm.AsError(u.transport.Fail(err, model, a))
+	}
 	f.hide.Error(e)
 	f.attribute(e)
 	return e
@@ -195,6 +242,7 @@ type outgoing struct {
 	usage  bool // the usage was asked for by us
 	// dropped names members that the other format does not have.
 	dropped []string
+	meta    openai.Meta // of a translated answer, without its id
 }
 
 func (o *outgoing) translated() bool { return o.api != o.client }
@@ -206,6 +254,32 @@ func (o *outgoing) nameDropped(h http.Header) {
 	}
 }
 
+// asked gives the call to the model as a request, and writes its answer in the format of the client.
+func (u *relay) asked(ctx context.Context, f *flight, req *llm.Request) (*llm.Response, error) {
+	c := f.Call
+	if err := u.translatable(c); err != nil {
+		return nil, err
+	}
+	ask, meta := u.neutral(f, false)
+	ask.Model, ask.Session, ask.Order, ask.MaxCost, ask.Begun, ask.Fallbacks = req.Model, req.Session, req.Order, req.MaxCost, req.Begun, nil
+	var dropped []string
+	if c.API != format.Chat || !u.Speaks(c.API) {
+		dropped, ask.Extra = droppedMembers(c), nil
+	}
+	if f.Tokens {
+		ask.TokenIDs, ask.Logprobs = true, true
+	}
+	resp, err := u.model.Ask(ctx, &ask)
+	if err != nil {
+		return nil, err
+	}
+	resp.Dropped = append(dropped, resp.Dropped...)
+	out := &outgoing{client: c.API, dropped: resp.Dropped, meta: meta}
+	id := cmp.Or(resp.ID, "parley-"+hex.EncodeToString(c.Digest[:6]))
+	f.write(out, resp, id, http.Header{})
+	return resp, nil
+}
+
 // outgoing returns the call as it is sent: unchanged except for the model's name, a request for the usage of a
 // stream, a limit on output tokens and the signatures of Gemini, or in the provider's format.
 func (u *relay) outgoing(f *flight, model string) (*outgoing, error) {
@@ -213,7 +287,11 @@ func (u *relay) outgoing(f *flight, model string) (*outgoing, error) {
 	if !u.Speaks(c.API) {
 		return u.translated(f, model)
 	}
-	out := &outgoing{api: c.API, client: c.API, codec: u.codecs[c.API], path: c.API.PathOf(model, c.Stream), body: c.SetLimit(format.CutIDs(f.Body, signatureMark), u.limitName(model))}
+	sent := format.CutIDs(f.Body, signatureMark)
+	if c.API == format.Responses {
+		sent = responses.DropSealed(sent)
+	}
+	out := &outgoing{api: c.API, client: c.API, codec: u.codecs[c.API], path: c.API.PathOf(model, c.Stream), body: c.SetLimit(sent, u.limitName(model))}
 	switch {
 	case u.vertex && c.API != format.Messages:
 		return nil, fault.BadRequest("%s does not answer %s", u.provider.Name, c.API)
@@ -271,30 +349,55 @@ func addHeaderInfo(err error, a *transport.Answer) error {
 // Fetch sends a flight that asks no model: it has no price and no limits. The answer is in the flight.
 func (u *relay) Fetch(ctx context.Context, f *flight, model string) *llm.Error {
 	f.reset(u)
-	if (!u.Speaks(f.Call.API) && f.Call.API != format.Models) || u.codec.PathOf != nil && !f.Call.API.Google() {
+	api := f.Call.API
+	crossed := !u.Speaks(api)
+	if lists := api.Lists() && u.provider.Dialect != "bedrock" && !u.vertex; !lists && (crossed || u.codec.PathOf != nil && !api.Google()) {
 		e := &llm.Error{Kind: llm.KindBadRequest, Status: http.StatusNotFound, Message: string(f.Call.API) + ": " + u.provider.Name + " does not have this in a format of the gateway's"}
 		return u.failed(f, e, model, nil)
 	}
-	call := transport.Request{Path: f.Call.API.PathOf(model, false) + f.Suffix, Header: u.header(f, false), Hide: f.hide}
-	if f.Call.API == format.Models {
+	call := transport.Request{Path: f.Call.API.PathOf(model, false) + f.Suffix, Header: u.header(f, crossed), Hide: f.hide}
+	if api.Lists() {
 		call.Method = http.MethodGet
 	} else if call.Body = format.CutIDs(f.Body, signatureMark); model != f.Call.Request.Model && !f.Call.API.Google() {
 		call.Body = format.SetModel(call.Body, model)
 	}
+	return u.pass(ctx, f, call, model, func(a *transport.Answer) ([]byte, error) {
+		b, err := readBody(ctx, a)
+		if err == nil && crossed {
+			var ok bool
+			if b, ok = api.AppendModels(nil, b); !ok {
+				return nil, fault.Malformed("the answer is not a list of models", nil)
+			}
+			a.Header.Set("Content-Type", "application/json")
+		}
+		return b, err
+	})
+}
+
+// pass sends a request as it is, and reads its answer into the flight.
+func (u *relay) pass(ctx context.Context, f *flight, call transport.Request, model string, read func(*transport.Answer) ([]byte, error)) *llm.Error {
 	a, status, err := u.transport.Raw(ctx, call)
 	if err != nil {
 		return u.failed(f, err, model, nil)
 	}
 	defer a.Close()
 	if status < 200 || status > 299 {
-		return u.failed(f, u.refused(ctx, f, a, status, false), model, a)
+		return u.failed(f, u.refused(ctx, f, a, status, !u.Speaks(f.Call.API)), model, a)
 	}
-	b, err := readBody(ctx, a)
+	b, err := read(a)
 	if err != nil {
 		return u.failed(f, err, model, a)
 	}
 	f.answer(status, a.Header, b)
 	return nil
+}
+
+// guess answers a call that counts tokens with an estimate, for a server that does not count.
+func (f *flight) guess() {
+	q := &f.Call.Request
+	n, _ := tokens.NewEstimator().Guess(q, tokens.SizeOf(q))
+	f.Status, f.Held = http.StatusOK, f.Call.API.AppendCount(nil, int(min(math.Ceil(n), request.MaxCount)))
+	f.Answer = http.Header{"Content-Type": {"application/json"}, "X-Parley-Estimated": {"true"}}
 }
 
 var _ llm.Model = (*relay)(nil)
@@ -311,6 +414,8 @@ type flight struct {
 	OwnKey bool
 	// Keys are the client's own keys, if OwnKey is set.
 	Keys []string
+	// Tokens asks the server for the ids and the log probabilities of the tokens. The client does not see them.
+	Tokens bool
 	// Session is sent to a provider that wants it, so that it can keep a session on one replica.
 	Session string
 	// Created is the time of a translated answer, in seconds since 1970.
@@ -527,112 +632,4 @@ func answerHeaders(h http.Header) http.Header {
 		}
 	}
 	return out
-}
-
-// translated writes the call in the provider's format. Members without a counterpart are dropped by name,
-// unless they are a part of the messages: then the call cannot be made.
-func (u *relay) translated(f *flight, model string) (*outgoing, error) {
-	c := f.Call
-	switch {
-	case c.API == format.Responses:
-		return nil, fault.BadRequest("responses cannot be translated to the format of %s: use /v1/chat/completions or /v1/messages, or route the model to a provider that has responses", u.provider.Name)
-	case c.API == format.Embeddings || c.API.Counts() || c.API.Exact():
-		return nil, fault.BadRequest("%s cannot be translated to the format of %s: route the model to a provider that has %[1]s", c.API, u.provider.Name)
-	case len(c.Strange) > 0:
-		return nil, fault.BadRequest("this cannot be said in the format of %s: %s", u.provider.Name, strings.Join(c.Strange, ", "))
-	case c.Choices > 1:
-		return nil, fault.BadRequest("n: %s gives one answer a call", u.provider.Name)
-	}
-	req := c.Request
-	req.Model = u.provider.Name + "/" + model
-	dropped := slices.Sorted(maps.Keys(req.Extra))
-	req.Extra = nil
-	out := &outgoing{client: c.API, codec: &u.codec, path: u.codec.Path}
-	switch u.provider.Dialect {
-	case "anthropic":
-		out.api = format.Messages
-	case "openai", "responses":
-		out.api, out.codec, out.path = format.Chat, u.codecs[format.Chat], format.Chat.Path()
-	}
-	if c.API.Google() {
-		req.Messages = withoutThoughts(req.Messages)
-	}
-	req.Messages = unpackIDs(req.Messages, u.provider.Dialect == "gemini")
-	switch {
-	case out.codec.PathOf != nil:
-		out.path = out.codec.PathOf(model, c.Stream)
-	case u.provider.APIVersion != "":
-		out.path = dialect.AzurePath(u.provider.APIVersion, out.path, model)
-	}
-	var err error
-	out.body, out.dropped, err = out.codec.Append(nil, &req, u.provider.Capability(model), c.Stream)
-	if err != nil {
-		return nil, fault.BadRequest("%v", err)
-	}
-	out.dropped = append(dropped, out.dropped...)
-	if out.codec.Header != nil {
-		out.header = out.codec.Header(&req)
-	}
-	return out, nil
-}
-
-// withoutThoughts returns messages without their thoughts, and leaves ms as it is. What a client of Gemini sends back is Gemini's, or
-// lacks what another provider wants with it.
-func withoutThoughts(ms []llm.Message) []llm.Message {
-	out := slices.Clone(ms)
-	for i := range out {
-		out[i].Thoughts = nil
-	}
-	return out
-}
-
-// signatureMark begins the signature of Gemini in the id of a tool call. Gemini wants it back with the call, and clients of other
-// formats send back nothing else as it was.
-const signatureMark = "~thought~"
-
-// packID returns the id of a tool call with its signature.
-func packID(id, signature string) string {
-	if signature == "" {
-		return id
-	}
-	return id + signatureMark + signature
-}
-
-// packIDs puts the signatures of an answer into the ids of its tool calls.
-func packIDs(r *llm.Response) {
-	for i := range r.ToolCalls {
-		c := &r.ToolCalls[i]
-		for _, t := range r.Thoughts {
-			if t.ID == c.ID && c.ID != "" {
-				c.ID = packID(c.ID, t.Signature)
-				break
-			}
-		}
-	}
-}
-
-// unpackIDs returns messages with the ids as the provider gave them, and leaves ms as it is. The signatures become thoughts again if thoughts is
-// true: only Gemini wants them.
-func unpackIDs(ms []llm.Message, thoughts bool) []llm.Message {
-	if !slices.ContainsFunc(ms, isPacked) {
-		return ms
-	}
-	out := slices.Clone(ms)
-	for i := range out {
-		m := &out[i]
-		m.ToolCallID, _, _ = strings.Cut(m.ToolCallID, signatureMark)
-		m.ToolCalls, m.Thoughts = slices.Clone(m.ToolCalls), slices.Clone(m.Thoughts)
-		for j := range m.ToolCalls {
-			id, signature, ok := strings.Cut(m.ToolCalls[j].ID, signatureMark)
-			if m.ToolCalls[j].ID = id; ok && thoughts {
-				m.Thoughts = append(m.Thoughts, llm.Thought{ID: id, Signature: signature})
-			}
-		}
-	}
-	return out
-}
-
-// isPacked reports whether an id in a message has a signature.
-func isPacked(m llm.Message) bool {
-	return strings.Contains(m.ToolCallID, signatureMark) || slices.ContainsFunc(m.ToolCalls, func(c llm.ToolCall) bool { return strings.Contains(c.ID, signatureMark) })
 }

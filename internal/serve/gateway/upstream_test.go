@@ -66,7 +66,7 @@ func TestPayer(t *testing.T) {
 		want    int
 	}{{[]string{"keys", "lab"}, 0}, {nil, len(h)}} {
 		p.KeyCommand = c.command
-		u, err := openRelay(p)
+		u, err := openRelay(p, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func TestAccount(t *testing.T) {
 // TestNoFlight checks that Ask fails without a flight.
 func TestNoFlight(t *testing.T) {
 	t.Parallel()
-	u, err := openRelay(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: "http://127.0.0.1:1/v1"})
+	u, err := openRelay(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: "http://127.0.0.1:1/v1"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestNoFlight(t *testing.T) {
 	if _, err := u.Ask(t.Context(), &llm.Request{Model: "lab/m"}); llm.KindOf(err) != llm.KindBadRequest {
 		t.Errorf("%v", err)
 	}
-	if _, err := openRelay(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: "nowhere"}); err == nil {
+	if _, err := openRelay(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: "nowhere"}, nil); err == nil {
 		t.Error("it was opened")
 	}
 }
@@ -129,7 +129,7 @@ func TestFewLargeAnswers(t *testing.T) {
 	body := strings.Repeat("a", 2*transport.LargeSize)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
 	defer srv.Close()
-	c, err := transport.New(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: srv.URL}, transport.Config{})
+	c, err := transport.New(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: srv.URL}, transport.Config{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"parley/internal/ask/dispatch/budget"
 	"parley/internal/kit/auth"
 	"parley/internal/kit/sketch"
+	"parley/journal"
 	"parley/llm"
 )
 
@@ -175,7 +176,7 @@ type Spender interface {
 
 // RunState is the state of a run.
 type RunState struct {
-	Episodes         map[string]int // by state
+	Episodes         journal.EpisodeCounts
 	Paused, Draining bool
 }
 
@@ -193,8 +194,11 @@ func RunPage(calls Calls, run func() RunState, began time.Time) *Page {
 	addLimits(p, calls.Limits())
 	if run != nil {
 		r := run()
-		for _, state := range []string{"ended", "failed", "playing", "waiting"} {
-			gauge("episodes", "Episodes by state.", float64(r.Episodes[state]), "state", state)
+		for _, one := range []struct {
+			state string
+			n     int
+		}{{"ended", r.Episodes.Ended}, {"failed", r.Episodes.Failed}, {"playing", r.Episodes.Playing}, {"waiting", r.Episodes.Waiting}} {
+			gauge("episodes", "Episodes by state.", float64(one.n), "state", one.state)
 		}
 		gauge("paused", "1 while no calls are sent.", oneIf(r.Paused))
 		gauge("draining", "1 while no episodes begin.", oneIf(r.Draining))

@@ -20,6 +20,7 @@ import (
 	"parley/internal/ask/dispatch"
 	"parley/internal/ask/dispatch/budget"
 	"parley/internal/ask/dispatch/limiter"
+	"parley/journal"
 	"parley/llm"
 )
 
@@ -113,7 +114,7 @@ func (sample) Stats() dispatch.Snapshot {
 }
 
 func page() *Page {
-	run := func() RunState { return RunState{Episodes: map[string]int{"ended": 7}, Paused: true} }
+	run := func() RunState { return RunState{Episodes: journal.EpisodeCounts{Ended: 7}, Paused: true} }
 	return RunPage(sample{}, run, time.Now())
 }
 

@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"html/template"
 	"io/fs"
 	"maps"
+	"math"
 	"net/http"
 	"net/url"
 	"path"
@@ -16,6 +19,8 @@ import (
 	"time"
 
 	"parley/internal/kit/statmath"
+	"parley/internal/read/chart"
+	"parley/internal/read/report"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
 	"parley/journal"
@@ -28,6 +33,7 @@ type runEntry struct {
 	Changed time.Time
 	Known   bool // the file was read; otherwise the rest is empty
 	Kind    string
+	Tags    []string // of agents, as prompt=terse
 	results.Status
 	Problem string // why it cannot be read
 	Outline runfile.Outline
@@ -40,9 +46,6 @@ type runEntry struct {
 
 	run string // its id
 }
-
-// Done returns how many episodes are done.
-func (e *runEntry) Done() int { return e.Outline.Ended + e.Outline.Failed }
 
 // catalog lists the runs of a library: their state, progress, cost and main score, and which are forks of others.
 //
@@ -187,6 +190,9 @@ func (c *catalog) keep(path string, change func(*catalogFile)) catalogFile {
 // read reads the outline of a run.
 func (c *catalog) read(ctx context.Context, path string, state runFileState) catalogFile {
 	e := readOutline(ctx, path)
+	if ctx.Err() != nil { // the page that asked is gone: nothing is known of the file
+		return catalogFile{entry: e}
+	}
 	return c.keep(path, func(f *catalogFile) {
 		e.Scores = f.entry.Scores
 		f.state, f.entry = state, e
@@ -197,6 +203,9 @@ func (c *catalog) read(ctx context.Context, path string, state runFileState) cat
 func (c *catalog) score(ctx context.Context, path string, state runFileState) catalogFile {
 	began := time.Now()
 	s := c.scores(ctx, path)
+	if ctx.Err() != nil {
+		return catalogFile{}
+	}
 	return c.keep(path, func(f *catalogFile) { f.entry.Scores, f.scored, f.at, f.took = s, state, time.Now(), time.Since(began) })
 }
 
@@ -257,6 +266,13 @@ func readOutline(ctx context.Context, path string) (e runEntry) {
 	e.Status = results.StatusOf(o, runfile.Played(path))
 	if b := o.Begun; b != nil {
 		e.Kind, e.run, e.Fork = b.Kind, b.Run, b.Fork
+		for _, a := range b.Agents {
+			for _, name := range slices.Sorted(maps.Keys(a.Tags)) {
+				if tag := name + "=" + a.Tags[name]; !slices.Contains(e.Tags, tag) && len(e.Tags) < maxTags {
+					e.Tags = append(e.Tags, tag)
+				}
+			}
+		}
 	}
 	o.Begun, o.Steered = nil, nil // a plan can be long
 	e.Outline = o
@@ -282,6 +298,9 @@ func readProblem(err error) string {
 		return "This file cannot be read: " + err.Error() + "."
 	}
 }
+
+// maxTags is how many tags of a run are kept.
+const maxTags = 50
 
 // origin returns the run that e was forked from: the file that was forked, or else a copy. It is nil if there is none.
 func (e *runEntry) origin(byRun map[string][]*runEntry) *runEntry {
@@ -334,25 +353,30 @@ func sortByLineage(all []*runEntry) (out []*runEntry) {
 // runsPerPage is how many runs a page lists.
 const runsPerPage = 100
 
-// runFilter says which runs to list, as the address of the page does.
+// runFilter says which runs to list and in which order, as the address of the page does.
 type runFilter struct {
-	Words string // that a run has: in its name, kind, state or origin
+	Words string // that a run has: in its name, kind, state, tags or origin; also as kind:secrets and tag:prompt=terse
 	State string
+	Sort  string // empty: the latest first, and forks below the run that they are from
+	Desc  bool
 	After string // the name of the last run of the page before
 }
 
 // newRunFilter reads the parameters of an address.
 func newRunFilter(q url.Values) runFilter {
-	return runFilter{Words: q.Get("q"), State: q.Get("state"), After: q.Get("after")}
+	return runFilter{Words: q.Get("q"), State: q.Get("state"), Sort: q.Get("sort"), Desc: q.Get("desc") != "", After: q.Get("after")}
 }
 
 // Address returns the address of the list with this filter.
 func (f runFilter) Address() string {
 	q := url.Values{}
-	for name, value := range map[string]string{"q": f.Words, "state": f.State, "after": f.After} {
+	for name, value := range map[string]string{"q": f.Words, "state": f.State, "sort": f.Sort, "after": f.After} {
 		if value != "" {
 			q.Set(name, value)
 		}
+	}
+	if f.Desc {
+		q.Set("desc", "1")
 	}
 	if len(q) == 0 {
 		return "/"
@@ -360,10 +384,55 @@ func (f runFilter) Address() string {
 	return "/?" + q.Encode()
 }
 
+// order compares two runs by what they are sorted by.
+func (f runFilter) order(a, b *runEntry) int {
+	if f.Desc {
+		a, b = b, a
+	}
+	switch f.Sort {
+	case "run":
+		return strings.Compare(a.Name, b.Name)
+	case "kind":
+		return strings.Compare(a.Kind, b.Kind)
+	case "state":
+		return strings.Compare(string(a.State), string(b.State))
+	case "episodes":
+		return cmp.Compare(a.Outline.Episodes.Done(), b.Outline.Episodes.Done())
+	case "result":
+		return cmp.Compare(a.Scores.highest(), b.Scores.highest())
+	case "cost":
+		return cmp.Compare(a.Outline.Spent, b.Outline.Spent)
+	case "changed":
+		return a.Changed.Compare(b.Changed)
+	default:
+		return 0 // the order of List
+	}
+}
+
+// Columns returns the heads of the list: each sorts by its column.
+func (f runFilter) Columns() (out []episodeColumn) {
+	f.After = ""
+	for _, name := range []string{"run", "kind", "state", "episodes", "result", "cost", "changed"} {
+		c := episodeColumn{Name: name, Number: name == "cost"}
+		to := f
+		to.Sort, to.Desc = name, name == "episodes" || name == "result" || name == "cost" || name == "changed"
+		if f.Sort == name {
+			if c.Sorted = "ascending"; f.Desc {
+				c.Sorted = "descending"
+			}
+			to.Desc = !f.Desc
+		}
+		c.To = to.Address()
+		out = append(out, c)
+	}
+	return out
+}
+
 // Page returns a page of the runs that pass the filter, how many pass it, and the address of the next page.
 func (f runFilter) Page(all []*runEntry) (page []*runEntry, passed int, next string) {
 	words := strings.Fields(strings.ToLower(f.Words))
 	all = slices.DeleteFunc(slices.Clone(all), func(e *runEntry) bool { return !f.passes(e, words) })
+	slices.SortStableFunc(all, f.order)
 	passed = len(all)
 	if i := slices.IndexFunc(all, func(e *runEntry) bool { return e.Name == f.After }); i >= 0 {
 		all = all[i+1:]
@@ -380,7 +449,10 @@ func (f runFilter) passes(e *runEntry, words []string) bool {
 	if f.State != "" && string(e.State) != f.State {
 		return false
 	}
-	text := e.Name + " " + e.Kind + " " + string(e.State) + " " + e.Origin
+	text := e.Name + " kind:" + e.Kind + " " + string(e.State) + " " + e.Origin
+	for _, tag := range e.Tags {
+		text += " tag:" + tag
+	}
 	if e.Fork != nil {
 		text += " fork " + e.Fork.File
 	}
@@ -403,6 +475,36 @@ type agentScore struct {
 	Mean  statmath.Quantity
 }
 
+// highest returns the highest mean of an agent, for an order.
+func (s mainScore) highest() float64 {
+	out := math.Inf(-1)
+	for _, one := range s.Of {
+		out = max(out, one.Mean.Value)
+	}
+	return out
+}
+
+// Drawing draws the means with their intervals.
+func (s mainScore) Drawing() template.HTML {
+	var values []float64
+	var all []chart.Mean
+	for i, one := range s.Of {
+		q := one.Mean
+		values = append(values, q.Value)
+		for _, end := range []float64{q.Low, q.High} {
+			if !math.IsInf(end, 0) {
+				values = append(values, end)
+			}
+		}
+		all = append(all, chart.Mean{Quantity: q, Look: chart.Series(i), Tip: strings.TrimSpace(one.Agent + " " + report.Interval(q))})
+	}
+	scale := chart.NewScale(2, append(values, 0)...)
+	if lowest, highest := slices.Min(append(values, 0)), slices.Max(append(values, 0)); lowest >= 0 && highest <= 1 {
+		scale = chart.Unit()
+	}
+	return chart.Means(all, scale)
+}
+
 // The limits of what is computed and listed.
 const (
 	maxEpisodes = 20_000
@@ -417,10 +519,10 @@ func (c *catalog) scores(ctx context.Context, path string) (s mainScore) {
 	}
 	defer func() { _ = store.Close() }() // it was only read
 	o, err := store.Outline(ctx)
-	if err != nil || o.Begun == nil || o.Ended == 0 {
+	if err != nil || o.Begun == nil || o.Episodes.Ended == 0 {
 		return s
 	}
-	if o.Ended+o.Failed > maxEpisodes {
+	if o.Episodes.Done() > maxEpisodes {
 		return mainScore{Many: true}
 	}
 	head, err := store.Head(ctx)
@@ -448,7 +550,7 @@ func (c *catalog) scores(ctx context.Context, path string) (s mainScore) {
 // runList is the data of the list of runs.
 type runList struct {
 	Filter runFilter
-	States []string
+	States []link // states, and kinds, with how many runs have them
 	Rows   []*runEntry
 	Passed int // runs that pass the filter
 	All    int
@@ -466,12 +568,24 @@ func (v *Viewer) list(req *http.Request) (*screen, error) {
 	all, more := v.catalog.List(req.Context())
 	d := runList{Filter: newRunFilter(req.URL.Query()), All: len(all), More: more, Pairs: v.static && len(pairs(all)) > 0}
 	d.Rows, d.Passed, d.Next = d.Filter.Page(all)
+	states, kinds := map[string]int{}, map[string]int{}
 	for _, e := range all {
-		if state := string(e.State); state != "" && !slices.Contains(d.States, state) {
-			d.States = append(d.States, state)
+		states[string(e.State)]++
+		kinds[e.Kind]++
+	}
+	for i, counts := range []map[string]int{states, kinds} {
+		for _, name := range slices.Sorted(maps.Keys(counts)) {
+			if name == "" || len(counts) < 2 {
+				continue
+			}
+			to, here := runFilter{State: name}, d.Filter.State == name
+			if i > 0 {
+				to = runFilter{Words: "kind:" + name}
+				here = d.Filter.Words == to.Words
+			}
+			d.States = append(d.States, link{Text: fmt.Sprintf("%d %s", counts[name], name), To: to.Address(), Here: here})
 		}
 	}
-	slices.Sort(d.States)
 	if d.Filter.After != "" {
 		first := d.Filter
 		first.After = ""

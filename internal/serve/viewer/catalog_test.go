@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -87,13 +88,17 @@ func TestCatalogList(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := open(t, folder)
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	c.Background = func(func(context.Context)) {}
+	c.List(gone) // somebody left the page while files were read: nothing stays of that
 	all, more := c.List(t.Context())
 	want := "bad.parley self.parley lone.parley copy.parley old.parley >fork.parley >>again.parley ring2.parley >ring1.parley"
 	if got := entriesText(all); got != want || more {
 		t.Fatalf("%s, want %s; %v", got, want, more)
 	}
 	old := all[slices.IndexFunc(all, func(e *runEntry) bool { return e.Name == "old.parley" })]
-	if s := old.Scores; old.Done() != 6 || old.Outline.Episodes != 7 || old.Outline.Spent != 6*llm.Dollar || s.Name != "points" || len(s.Of) != 2 || s.Of[0].Agent != "a" || math.Abs(s.Of[0].Mean.Value-1) > 1e-9 || math.Abs(s.Of[1].Mean.Value-2) > 1e-9 || !(s.Of[1].Mean.Low < 2 && s.Of[1].Mean.High > 2) {
+	if s := old.Scores; old.Outline.Episodes.Done() != 6 || old.Outline.Episodes.Total != 7 || old.Outline.Spent != 6*llm.Dollar || s.Name != "points" || len(s.Of) != 2 || s.Of[0].Agent != "a" || math.Abs(s.Of[0].Mean.Value-1) > 1e-9 || math.Abs(s.Of[1].Mean.Value-2) > 1e-9 || !(s.Of[1].Mean.Low < 2 && s.Of[1].Mean.High > 2) {
 		t.Errorf("%+v", old)
 	}
 	if e := all[0]; e.Problem == "" || !e.Known {
@@ -119,7 +124,7 @@ func TestChanges(t *testing.T) {
 	var jobs []func(context.Context)
 	c.Background = func(f func(context.Context)) { jobs = append(jobs, f) }
 	all, more := c.List(t.Context())
-	if !more || len(jobs) != 1 || all[0].Scores.Name != "" || all[0].Done() != 3 {
+	if !more || len(jobs) != 1 || all[0].Scores.Name != "" || all[0].Outline.Episodes.Done() != 3 {
 		t.Fatalf("%+v %v %d", all[0], more, len(jobs))
 	}
 	jobs[0](t.Context())
@@ -158,5 +163,43 @@ func TestPages(t *testing.T) {
 	}
 	if seen != len(all) {
 		t.Errorf("%d of %d runs", seen, len(all))
+	}
+}
+
+// TestRunList sorts runs, finds them by tags and kind, and compares two that are ticked.
+func TestRunList(t *testing.T) {
+	t.Parallel()
+	run := func(name, kind string, spent llm.Money, tags ...string) *runEntry {
+		return &runEntry{Name: name, Kind: kind, Known: true, Tags: tags, Outline: runfile.Outline{Spent: spent}}
+	}
+	all := []*runEntry{run("b", "secrets", 3, "prompt=terse"), run("a", "task", 1), run("c", "secrets", 2)}
+	for query, want := range map[string]string{
+		"": "b a c", "sort=run": "a b c", "sort=run&desc=1": "c b a", "sort=cost": "a c b", "q=kind:secrets": "b c", "q=tag:prompt%3Dterse": "b", "q=kind:secrets&sort=cost": "c b", "sort=nothing": "b a c",
+	} {
+		q, err := url.ParseQuery(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, _, _ := newRunFilter(q).Page(all)
+		var names []string
+		for _, e := range page {
+			names = append(names, e.Name)
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+	folder := t.TempDir()
+	for _, name := range []string{"a.parley", "b.parley", "c.parley"} {
+		record(t, filepath.Join(folder, name))
+	}
+	s := serve(t, folder)
+	if _, body, _ := s.get("/compare?run=a.parley&run=b.parley"); !strings.Contains(body, "There is nothing to compare yet") || strings.Contains(body, "Tick two") {
+		t.Errorf("two runs: %s", body)
+	}
+	for _, query := range []string{"run=a.parley", "run=a.parley&run=b.parley&run=c.parley"} {
+		if _, body, _ := s.get("/compare?" + query); !strings.Contains(body, "Tick two runs.") {
+			t.Errorf("%s: %s", query, body)
+		}
 	}
 }

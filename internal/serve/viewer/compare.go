@@ -60,9 +60,17 @@ func compareAt(a string, episode int, b string, other int) string {
 func (v *Viewer) compare(req *http.Request) (*screen, error) {
 	q := req.URL.Query()
 	d := comparePage{Sides: [2]comparedSide{{Name: q.Get("a"), Episode: q.Get("ea")}, {Name: q.Get("b"), Episode: q.Get("eb")}}}
+	if ticked := q["run"]; len(ticked) > 0 { // in the list of runs
+		if len(ticked) != 2 {
+			d.Problem = "Tick two runs."
+		}
+		for i, name := range ticked[:min(2, len(ticked))] {
+			d.Sides[i].Name = name
+		}
+	}
 	d.Runs, _ = v.runs.Names()
 	p := &screen{template: "compare", Title: "Compare", Above: []link{{Text: "Runs", To: "/"}, {Text: "Compare", To: "/compare"}}}
-	if d.Sides[0].Name == "" || d.Sides[1].Name == "" {
+	if d.Sides[0].Name == "" || d.Sides[1].Name == "" || d.Problem != "" {
 		if v.static {
 			all, _ := v.catalog.List(req.Context())
 			d.offer(pairs(all))
@@ -96,7 +104,7 @@ const maxPairs = 45
 
 // pairs returns all pairs of runs of the same kind that have episodes that ended, in the order of their names.
 func pairs(all []*runEntry) (out []runPair) {
-	all = slices.DeleteFunc(slices.Clone(all), func(e *runEntry) bool { return e.Problem != "" || e.Outline.Ended == 0 })
+	all = slices.DeleteFunc(slices.Clone(all), func(e *runEntry) bool { return e.Problem != "" || e.Outline.Episodes.Ended == 0 })
 	slices.SortFunc(all, func(a, b *runEntry) int { return strings.Compare(a.Name, b.Name) })
 	for i, a := range all {
 		for _, b := range all[i+1:] {
@@ -131,7 +139,7 @@ func (v *Viewer) openSide(ctx context.Context, s *comparedSide) (err error) {
 	s.At, s.Lineup, s.Deal = runPath(s.Name, "episodes", s.Episode), results.LineupText(s.listed.Spec.Lineup), s.listed.Spec.Deal
 	entries, _, err := s.run.Store.Sparing(ctx, s.listed.Episode)
 	if err == nil {
-		s.lines = results.NewTranscript(s.run.Begun, entries, s.listed.Attempt, s.run.Kind).Lines
+		s.lines = results.NewTranscript(s.run.Begun, entries, s.listed.Attempt, s.run.Kind.Of(s.listed.Spec)).Lines
 	}
 	return err
 }
@@ -203,7 +211,7 @@ func (v *Viewer) relatives(ctx context.Context, r *Run, l *runfile.Listed) (out 
 	}
 	same, err := r.Index.SameDeal(ctx, l.Spec.Deal, l.Episode, maxRelatives)
 	for _, row := range same {
-		out = append(out, link{Text: fmt.Sprintf("episode %d (%s)", row.Episode, row.Lineup), To: compareAt(r.Name, l.Episode, r.Name, row.Episode)})
+		out = append(out, link{Text: fmt.Sprintf("episode %d (%s)", row.Number, row.Lineup), To: compareAt(r.Name, l.Episode, r.Name, row.Number)})
 	}
 	return out, err
 }

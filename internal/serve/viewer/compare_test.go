@@ -7,12 +7,13 @@ import (
 
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
+	"parley/journal"
 )
 
 // TestPairs checks which runs a site without a server compares.
 func TestPairs(t *testing.T) {
 	t.Parallel()
-	played := runfile.Outline{Ended: 1}
+	played := runfile.Outline{Episodes: journal.EpisodeCounts{Ended: 1}}
 	all := []*runEntry{
 		{Name: "c", Kind: "duel", Outline: played}, {Name: "a", Kind: "duel", Outline: played}, {Name: "b", Kind: "auction", Outline: played},
 		{Name: "d", Kind: "duel"}, {Name: "e", Kind: "duel", Outline: played, Problem: "it cannot be read"},

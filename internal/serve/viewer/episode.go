@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/kit/text"
 	"parley/internal/read/report"
 	"parley/internal/read/score"
 	"parley/internal/run/label"
@@ -101,7 +102,7 @@ func (v *Viewer) episode(req *http.Request) (*screen, error) {
 	if err := d.addScores(req.Context(), r); err != nil {
 		return nil, err
 	}
-	d.addWindows(at)
+	d.addWindows(at, req.URL.Query().Get("from"), v.static)
 	if l.Episode > 0 {
 		d.Before = shown.keep(runPath(r.Name, "episodes", strconv.Itoa(l.Episode-1)))
 	}
@@ -109,7 +110,7 @@ func (v *Viewer) episode(req *http.Request) (*screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.Episode+1 < o.Episodes {
+	if l.Episode+1 < o.Episodes.Total {
 		d.After = shown.keep(runPath(r.Name, "episodes", strconv.Itoa(l.Episode+1)))
 	}
 	if d.Cell = l.Spec.Cell; strings.ReplaceAll(d.Cell, ", ", " ") == d.Lineup {
@@ -165,18 +166,20 @@ func (v *Viewer) readEpisode(req *http.Request, r *Run, l *runfile.Listed) (*rep
 		store = r.Store
 		r.Growing.Forget(l.Episode)
 	}
-	planned := journal.Planned{Episode: l.Episode, Spec: l.Spec, Ended: l.Ended}
-	quick := l.Ended != nil && !v.static && !req.URL.Query().Has("story")
-	return report.ReadEpisode(req.Context(), store, r.Begun, r.Kind, planned, l.Attempt, from, linesPerPage, quick)
+	return report.ReadEpisode(req.Context(), store, r.Begun, r.Kind, l, report.Window{At: from, Lines: linesPerPage, Quick: l.Ended != nil && !v.static && !req.URL.Query().Has("story"), Story: !v.static})
 }
 
-// addWindows adds the addresses of other parts of the episode, whose page is at an address.
-func (d *episodePage) addWindows(at string) {
+// addWindows adds the addresses of other parts of the episode, whose page is at an address and shows the part from. A static page has the
+// story only with the first part.
+func (d *episodePage) addWindows(at, from string, static bool) {
 	e := d.Episode
 	switch {
 	case e.Partial:
 		d.Story = at + "?story=1"
-	case e.Prev != nil:
+		if from != "" {
+			d.Story += "&from=" + url.QueryEscape(from)
+		}
+	case e.Prev != nil && static:
 		d.First = at
 	}
 	if e.Prev != nil {
@@ -305,19 +308,36 @@ func (d *episodePage) addLines(at transcriptLinks) {
 	for i, l := range lines {
 		first := i == 0 || lines[i-1].Call != l.Call
 		last := i+1 == len(lines) || lines[i+1].Call != l.Call
-		d.Lines = append(d.Lines, newLine(l, d.Episode, at, d.Labels.Given, first, last))
+		line := newLine(l, d.Episode, at, d.Labels.Given, first, last)
+		if l.Said == results.LinePhase {
+			line.Anchor = fmt.Sprintf("phase-%d", d.Episode.From+i) // several phases can begin with one turn
+		}
+		d.Lines = append(d.Lines, line)
 	}
 	d.Layout = newLayout(d.Lines)
+}
+
+// Phases returns the lines that begin a phase, to jump to; none if there is only one.
+func (d episodePage) Phases() (out []transcriptLine) {
+	for _, l := range d.Lines {
+		if l.Said == results.LinePhase {
+			l.Text = text.Excerpt(l.Text, 60)
+			out = append(out, l)
+		}
+	}
+	if len(out) < 2 {
+		return nil
+	}
+	return out
 }
 
 // Since formats when something happened.
 func (d episodePage) Since(at time.Time) string { return sinceBegin(d.Episode.Began, at) }
 
-// maxFacts is how many scores are shown as facts. More are shown as a table.
-const maxFacts = 12
-
-// Many reports whether the scores are shown as a table.
-func (d episodePage) Many() bool { return len(d.Scores) > maxFacts }
+// Many reports whether the scores are shown as a table: those of several seats.
+func (d episodePage) Many() bool {
+	return len(d.ScoreSeats()) > 2 || len(d.ScoreSeats()) > 1 && len(d.ScoreNames()) > 1
+}
 
 // ScoreNames returns the names of the scores, each once.
 func (d episodePage) ScoreNames() (out []string) {
@@ -380,14 +400,12 @@ type requestMessage struct {
 
 // newCallPage returns the page of a call, which is at an address. Texts are formatted if f is not nil.
 func newCallPage(begun *journal.Begun, name, at string, e *journal.Replied, f *formatter) callDetails {
-	d := callDetails{Name: name, Replied: e, Agent: results.Answerer(begun, e), Kind: "bot", Failure: e.Error, At: e.At}
+	d := callDetails{Name: name, Replied: e, Agent: results.Answerer(begun, e), Kind: e.Kind(), Failure: e.Error, Meta: e.Metadata(), At: e.At}
 	images := 0 // that are left out
 	switch {
 	case e.Act != nil:
-		d.Kind = "act"
 		d.Asked = []requestMessage{{Role: e.Act.Name, Words: Words{Text: indentJSON(e.Act.Body)}, New: true}}
 	case e.Request != nil:
-		d.Kind = "ask"
 		last := -1
 		for i, m := range e.Request.Messages {
 			if m.Role == llm.RoleAssistant {
@@ -403,7 +421,7 @@ func newCallPage(begun *journal.Begun, name, at string, e *journal.Replied, f *f
 		}
 		for i := range e.Request.Messages {
 			m := &e.Request.Messages[i]
-			d.Asked = append(d.Asked, requestMessage{Role: string(m.Role), Words: Words{Text: results.MessageText(m)}, New: i > last})
+			d.Asked = append(d.Asked, requestMessage{Role: string(m.Role), Words: Words{Text: m.Words()}, New: i > last})
 		}
 	}
 	if e.Request != nil {
@@ -414,7 +432,7 @@ func newCallPage(begun *journal.Begun, name, at string, e *journal.Replied, f *f
 		}
 	}
 	if e.Response != nil {
-		d.Answer, d.Usage, d.Meta = newWords(f, results.AnswerText(e.Response)), e.Response.Usage, e.Response.Metadata
+		d.Answer, d.Usage = newWords(f, e.Response.Words()), e.Response.Usage
 		for _, t := range e.Response.Thoughts {
 			d.Thought = append(d.Thought, newWords(f, t.Text))
 		}
@@ -426,7 +444,7 @@ func newCallPage(begun *journal.Begun, name, at string, e *journal.Replied, f *f
 		d.Asked[i].Words = newWords(f, d.Asked[i].Text)
 	}
 	if e.Error != nil {
-		d.Usage, d.Meta = e.Error.Usage, e.Error.Metadata
+		d.Usage = e.Error.Usage
 	}
 	if b, err := json.MarshalIndent(map[string]any{"request": e.Request, "act": e.Act, "response": e.Response, "error": e.Error}, "", "  "); err == nil {
 		d.Raw = string(b)

@@ -92,6 +92,10 @@ func TestLongEpisode(t *testing.T) {
 	if !strings.Contains(page, `data-load="`+long+`?story=1"`) || !strings.Contains(page, "lines 1 to 50 of more") || !strings.Contains(page, long+"?from=50.") {
 		t.Errorf("the first page does not say that there is more: %s", page)
 	}
+	from := regexp.MustCompile(`\?from=50\.\d+`).FindString(page)
+	if _, second := lines(long + from); !strings.Contains(second, `data-load="`+long+`?story=1&amp;`+from[1:]+`"`) {
+		t.Errorf("the second part, %s, does not load the story: %s", from, second)
+	}
 	if strings.Contains(all, "data-load") || !strings.Contains(all, "lines 1 to 50 of 150") {
 		t.Errorf("the whole: %s", all)
 	}
@@ -105,34 +109,32 @@ func TestLongEpisode(t *testing.T) {
 	}
 }
 
-// TestStoryIsSentOnce: only the first page of an episode has its story, also while it is played and in exported pages. Of an
-// episode that is being played, it tells the last lines.
-func TestStoryIsSentOnce(t *testing.T) {
+// TestStoryOfWindows: every part of an episode has its story, and in exported pages only the first. Of an episode that is being
+// played, it tells the last lines.
+func TestStoryOfWindows(t *testing.T) {
 	t.Parallel()
 	live, ended := filepath.Join(t.TempDir(), "playing.parley"), filepath.Join(t.TempDir(), "ended.parley")
 	recordPlaying(t, live, 5*linesPerPage)
 	recordLong(t, ended, linesPerPage+1)
 	const story, first = "<h3>Turn by turn</h3>", "is on the first page"
-	want := func(name, body string, there bool) {
-		t.Helper()
-		if strings.Contains(body, story) != there || strings.Contains(body, first) == there || strings.Contains(body, "data-load") {
-			t.Errorf("%s: the story is there: %v, want %v:\n%s", name, !there, there, body)
-		}
-	}
 	s := serve(t, live)
-	const playing = "/run/playing.parley/episodes/0"
-	for from, there := range map[string]bool{"": true, "?from=0": true, "?from=50": false, "?from=end": false} {
-		_, body, _ := s.get(playing + from)
-		want(playing+from, body, there)
-		if there && (strings.Contains(body, "<h4>Turn 0</h4>") || !strings.Contains(body, "<h4>Turn 249</h4>") || !strings.Contains(body, "<h4>Earlier</h4>")) {
+	for _, from := range []string{"", "?from=0", "?from=50", "?from=end"} {
+		_, body, _ := s.get("/run/playing.parley/episodes/0" + from)
+		if strings.Count(body, story) != 1 || strings.Contains(body, first) || strings.Contains(body, "data-load") {
+			t.Errorf("%s: no story:\n%s", from, body)
+		}
+		if strings.Contains(body, "<h4>Turn 0</h4>") || !strings.Contains(body, `data-turn="249"><h4>Turn 249</h4>`) || !strings.Contains(body, "<h4>Earlier</h4>") {
 			t.Errorf("%s does not tell the last lines: %s", from, body)
 		}
+	}
+	if _, body, _ := serve(t, ended).get("/run/ended.parley/episodes/0?from=50.90"); strings.Count(body, story) != 1 {
+		t.Errorf("the second part of an episode does not tell its story: %s", body)
 	}
 	v, err := New(Config{Paths: []string{ended}, KindOf: func(*journal.Begun) world.Kind { return world.Kind{} }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, stories := filepath.Join(t.TempDir(), "site"), 0
+	dir, stories, links := filepath.Join(t.TempDir(), "site"), 0, 0
 	if _, err := v.Export(t.Context(), dir, 1); err != nil {
 		t.Fatal(err)
 	}
@@ -141,11 +143,11 @@ func TestStoryIsSentOnce(t *testing.T) {
 			return err
 		}
 		b, err := os.ReadFile(path)
-		stories += strings.Count(string(b), story)
+		stories, links = stories+strings.Count(string(b), story), links+strings.Count(string(b), first)
 		return err
 	})
-	if err != nil || stories != 2 {
-		t.Errorf("%d stories, want one on the first page and one in the report; %v", stories, err)
+	if err != nil || stories != 2 || links != 1 {
+		t.Errorf("%d stories, want one on the first page and one in the report; %d pages without lead to it; %v", stories, links, err)
 	}
 }
 
@@ -277,7 +279,7 @@ func TestNotesAndPhases(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, body, _ := serve(t, folder).get("/run/a.parley/episodes/0?story=1")
-	for _, want := range []string{"role: wolf", ">wolf</div>", `<h3 class="phase"><bdi>night 1 &lt;b&gt;</bdi>`, "<h4>Turn 0 · night 1 &lt;b&gt;</h4>", "hit: true\nof:\n  - bob</div>", "<summary>data</summary><div class=\"words\" dir=\"auto\">[1,1"} {
+	for _, want := range []string{"role: wolf", ">wolf</div>", `<h3 class="phase" id="phase-1" data-turn="0"><bdi>night 1 &lt;b&gt;</bdi>`, "<h4>Turn 0 · night 1 &lt;b&gt;</h4>", "hit: true\nof:\n  - bob</div>", "<summary>data</summary><div class=\"words\" dir=\"auto\">[1,1"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %s in %s", want, body)
 		}

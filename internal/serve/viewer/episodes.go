@@ -4,70 +4,120 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
+	"parley/internal/kit/text"
 	"parley/internal/read/report"
 	"parley/internal/run/label"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
+	"parley/journal"
 	"parley/llm"
-	"parley/world"
 )
 
 // episodeList is the data of the page.
 type episodeList struct {
-	Filter  episodeFilter
-	Columns []episodeColumn
-	Rows    []results.Row
-	Scores  []results.ScoreName // columns of scores
-	Sorts   []choice            // everything to sort by
-	Among   []choice            // every score to filter by
-	Agents  []string
-	Labels  *label.Set
-	To      string // the address of the page without parameters
-	First   string // the first page
-	Next    string // the next page
-	Total   int
+	Filter   episodeFilter
+	Problem  string // what of the query cannot be used
+	Columns  []episodeColumn
+	Rows     []results.Row
+	Measures []string            // with a column each
+	Scores   []results.ScoreName // all of them
+	Agents   []string
+	Labels   *label.Set
+	Counts   []link // states with the queries that list them
+	To       string // the address of the page without parameters
+	First    string // the first page
+	Next     string // the next page
+	Total    int
 
 	Indexing bool // the list comes from an index that does not have all episodes yet
+	Texts    bool // the index does not have all texts yet, and they are searched
+
+	colours *report.Palette
+	same    map[string]bool // parts of names that all rows have
 }
 
-// maxScores is how many scores have a column.
-const maxScores = 8
+// maxMeasures is how many measures have a column.
+const maxMeasures = 3
+
+// measuresOf returns the measures with a column: the main one, and others that tell rows from each other.
+func measuresOf(scores []results.ScoreName, rows []results.Row) (out []string) {
+	first, differ := map[results.ScoreName]float64{}, map[string]bool{}
+	for _, row := range rows {
+		for _, s := range row.Scores {
+			key := results.ScoreName{Name: s.Name, Seat: s.Seat}
+			if value, ok := first[key]; ok && value != s.Value {
+				differ[s.Name] = true
+			}
+			first[key] = s.Value
+		}
+	}
+	for _, s := range scores {
+		if !slices.Contains(out, s.Name) && len(out) < maxMeasures && (len(out) == 0 || differ[s.Name] || len(rows) < 2) {
+			out = append(out, s.Name)
+		}
+	}
+	return out
+}
 
 func (v *Viewer) episodes(req *http.Request) (*screen, error) {
 	r, p, err := v.open(req, "Episodes")
 	if err != nil {
 		return nil, err
 	}
-	f := newEpisodeFilter(req.URL.Query())
 	o, err := r.Store.Outline(req.Context())
 	if err != nil {
 		return nil, err
 	}
-	d := episodeList{Filter: f, To: runPath(r.Name, "episodes"), Total: o.Episodes, Indexing: !f.Plain() && !r.Indexed()}
+	q := req.URL.Query()
+	f := episodeFilter{Query: strings.TrimSpace(q.Get("q")), Sort: q.Get("sort"), Desc: q.Get("desc") != "", After: q.Get("after")}
+	d := episodeList{Filter: f, To: runPath(r.Name, "episodes"), Total: o.Episodes.Total, colours: report.NewPalette(&results.Run{Head: &journal.Head{Begun: o.Begun}}, r.Kind)}
 	for _, a := range o.Begun.Agents {
 		d.Agents = append(d.Agents, a.Name)
 	}
-	if d.Labels, err = r.Labels(req.Context()); err != nil {
-		return nil, err
+	for _, c := range []struct {
+		n    int
+		name string
+	}{{o.Episodes.Failed, runfile.Failed}, {o.Episodes.Playing, runfile.Playing}, {o.Episodes.Waiting, runfile.Waiting}, {o.Episodes.Ended, runfile.Ended}} {
+		if c.n > 0 && c.n < o.Episodes.Total {
+			d.Counts = append(d.Counts, link{Text: fmt.Sprintf("%s %s", text.GroupDigits(c.n), c.name), To: episodeFilter{Query: c.name}.Address(d.To), Here: f.Query == c.name})
+		}
 	}
-	if d.Rows, err = listRows(r, req, f, d.Labels); err != nil {
+	if d.Labels, err = r.Labels(req.Context()); err != nil {
 		return nil, err
 	}
 	if d.Scores, err = r.Index.Scores(); err != nil {
 		return nil, err
 	}
-	labelled := len(d.Labels.All) > 0
-	d.Sorts, d.Among = f.Sorts(d.Scores, labelled), f.ScoreChoices(d.Scores)
-	d.Scores = d.Scores[:min(len(d.Scores), maxScores)]
-	d.Columns = f.Columns(d.To, d.Scores, labelled)
+	want, err := f.parse(d.Scores)
+	if errors.Is(err, errQuery) {
+		d.Problem, err = strings.TrimPrefix(err.Error(), errQuery.Error()+": "), nil
+	} else if err == nil {
+		d.Indexing = !want.plain() && !r.Indexed()
+		if len(want.Said) > 0 {
+			indexed, entries, err := r.Search(req.Context(), textsPerPage)
+			if err != nil {
+				return nil, err
+			}
+			d.Texts = indexed < entries
+		}
+		d.Rows, err = listRows(r, req, want, d.Labels)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.Measures = measuresOf(d.Scores, d.Rows)
+	d.Columns = d.columns()
 	if f.After != "" {
 		d.First = f.First().Address(d.To)
 	}
@@ -75,28 +125,29 @@ func (v *Viewer) episodes(req *http.Request) (*screen, error) {
 		d.Rows = d.Rows[:episodesPerPage]
 		d.Next = f.Next(d.Rows[episodesPerPage-1].Key).Address(d.To)
 	}
+	d.same = sameParts(d.Rows)
+	p.Style = d.colours.Style()
 	p.template, p.Title, p.Data = "episodes", "Episodes of "+r.Name, d
 	return p, nil
 }
 
+// textsPerPage is how many entries a page adds to the texts that can be searched.
+const textsPerPage = 2000
+
 // listRows lists episodes from the run file if it can, and else from the index.
-func listRows(r *Run, req *http.Request, f episodeFilter, labels *label.Set) (rows []results.Row, err error) {
+func listRows(r *Run, req *http.Request, q episodeQuery, labels *label.Set) (rows []results.Row, err error) {
 	added, err := r.Added(req.Context()) // also to sort by them
 	if err != nil {
 		return nil, err
 	}
-	q, err := f.Query()
-	if err != nil {
-		return nil, err
-	}
-	if !f.Plain() {
-		rows, err := r.Index.Page(req.Context(), q)
+	if !q.plain() {
+		rows, err := r.Index.Page(req.Context(), q.Query)
 		if errors.Is(err, results.ErrQuery) {
 			err = fmt.Errorf("%w: %w", errBadRequest, err)
 		}
 		return rows, err
 	}
-	want := runfile.Listing{Limit: episodesPerPage + 1, Failed: f.State == runfile.Failed, Waiting: f.State == runfile.Waiting, Cell: f.Cell, Agent: f.Agent, Among: f.Among(labels)}
+	want := runfile.Listing{Limit: episodesPerPage + 1, Failed: q.State == runfile.Failed, Waiting: q.State == runfile.Waiting, Cell: q.Cell, Agent: q.Agent, Among: labelled(labels, q.Label)}
 	if q.After != nil {
 		want.From = max(0, q.After.Episode+1)
 	}
@@ -106,42 +157,205 @@ func listRows(r *Run, req *http.Request, f episodeFilter, labels *label.Set) (ro
 	}
 	for i := range list {
 		l := &list[i]
-		row := results.Row{Episode: l.Episode, State: l.State(), Cell: l.Spec.Cell, Lineup: results.LineupText(l.Spec.Lineup), Deal: l.Spec.Deal, Key: results.IndexKey{Value: strconv.Itoa(l.Episode), Episode: l.Episode}}
+		row := results.Row{Episode: results.NewEpisode(l), Lineup: results.LineupText(l.Spec.Lineup), Key: results.IndexKey{Value: strconv.Itoa(l.Episode), Episode: l.Episode}}
 		if l.Ended != nil {
-			row.Failed, row.Scores = l.Ended.Outcome.Failed, added.Of(l.Episode, l.Ended.Outcome)
+			row.Scores = added.Of(l.Episode, l.Ended.Outcome)
 		}
 		rows = append(rows, row)
 	}
 	return rows, r.Index.Fill(rows)
 }
 
-// Of returns the score of a row, for a column.
-func (episodeList) Of(row results.Row, name results.ScoreName) *world.Score {
-	for i, s := range row.Scores {
-		if s.Name == name.Name && s.Seat == name.Seat {
-			return &row.Scores[i]
+// Page returns the address of an episode.
+func (l episodeList) Page(episode int) string { return l.To + "/" + strconv.Itoa(episode) }
+
+// nameParts splits the name of a cell, or a lineup, into NAME=VALUE.
+func nameParts(row results.Row) []string {
+	if row.Cell != "" {
+		return strings.Split(row.Cell, ", ")
+	}
+	return strings.Fields(row.Lineup)
+}
+
+// sameParts returns the parts of names that all of several rows have.
+func sameParts(rows []results.Row) map[string]bool {
+	seen := map[string]int{}
+	for _, row := range rows {
+		for _, part := range nameParts(row) {
+			seen[part]++
 		}
 	}
-	return nil
+	same := map[string]bool{}
+	for part, n := range seen {
+		same[part] = n == len(rows) && n > 1
+	}
+	return same
+}
+
+// Who returns what of the cell or the lineup of a row tells it from others. Names of seats that begin differently are shortened
+// if there are many.
+func (l episodeList) Who(row results.Row) string {
+	const many = 4
+	var parts []string
+	short, names := map[byte]bool{}, nameParts(row)
+	for _, part := range names {
+		if part != "" && part[0] < utf8.RuneSelf {
+			short[part[0]] = true
+		}
+		if !l.same[part] {
+			parts = append(parts, part)
+		}
+	}
+	if len(names) >= many && len(short) == len(names) {
+		for i, part := range parts {
+			if name, value, ok := strings.Cut(part, "="); ok {
+				parts[i] = name[:1] + " " + value
+			}
+		}
+	}
+	return strings.Join(parts, " · ")
+}
+
+// Whole returns the whole name of a row.
+func (episodeList) Whole(row results.Row) string { return cmp.Or(row.Cell, row.Lineup) }
+
+// measured is the values that an episode has of a measure.
+type measured struct {
+	Text  string // a number, or the highest of many
+	All   string // all of them, in words
+	Bars  string // the path of their bars; empty: there are few
+	Width int
+}
+
+// shortNumber formats a number with about three digits.
+func shortNumber(x float64) string {
+	if x == math.Trunc(x) {
+		return report.Real(x).Text
+	}
+	return strconv.FormatFloat(x, 'g', 3, 64)
+}
+
+// maxShown is how many values are numbers beside each other. More are bars.
+const maxShown = 2
+
+// Of returns what a row has of a measure.
+func (episodeList) Of(row results.Row, name string) *measured {
+	var m measured
+	var values, all []string
+	var bars strings.Builder
+	high, best, ties := 0.0, -1, 0
+	for i, s := range row.Scores {
+		if s.Name != name || math.IsNaN(s.Value) {
+			continue
+		}
+		values, all = append(values, shortNumber(s.Value)), append(all, strings.TrimSpace(s.Seat+" "+shortNumber(s.Value)))
+		switch {
+		case best < 0 || s.Value > row.Scores[best].Value:
+			best, ties = i, 1
+		case s.Value == row.Scores[best].Value:
+			ties++
+		}
+		high = max(high, math.Abs(s.Value))
+	}
+	if best < 0 {
+		return nil
+	}
+	m.Text, m.All = strings.Join(values, " · "), strings.Join(all, ", ")
+	if len(values) <= maxShown {
+		return &m
+	}
+	if m.Text = shortNumber(row.Scores[best].Value); ties == len(values) {
+		return &m
+	}
+	if ties == 1 {
+		m.Text = row.Scores[best].Seat + " " + m.Text
+	}
+	for _, s := range row.Scores {
+		if s.Name == name && !math.IsNaN(s.Value) {
+			fmt.Fprintf(&bars, "M%d 16v-%.1f", 6*m.Width+3, 1+14*math.Abs(s.Value)/cmp.Or(high, 1))
+			m.Width++
+		}
+	}
+	m.Width, m.Bars = 6*m.Width, bars.String()
+	return &m
+}
+
+// stripPart is the replies of one seat in the strip of an episode.
+type stripPart struct {
+	Class string
+	Path  string
+}
+
+// Strip draws who answered when: a lane for each seat, and a mark for each reply.
+func (l episodeList) Strip(row results.Row) (parts []stripPart) {
+	const width, height = 160.0, 16.0
+	seats := strings.Fields(row.Lineup)
+	step, lane := min(6, width/float64(max(1, len(row.Strip)))), height/float64(max(1, len(seats)))
+	paths := map[rune]*strings.Builder{}
+	for i, c := range row.Strip {
+		if paths[c] == nil {
+			paths[c] = &strings.Builder{}
+		}
+		top, tall := lane*float64(c-'a'), lane
+		if at := int(c - 'a'); at < 0 || at >= len(seats) {
+			top, tall = 0, height
+		}
+		fmt.Fprintf(paths[c], "M%.1f %.1fh%.1fv%.1fh-%.1fz", float64(i)*step, top, step, tall, step)
+	}
+	for _, c := range slices.Sorted(maps.Keys(paths)) {
+		class := "s7"
+		switch at := int(c - 'a'); {
+		case c == '!':
+			class = "lost"
+		case at >= 0 && at < len(seats):
+			name, _, _ := strings.Cut(seats[at], "=")
+			class = l.colours.Seat(name, at)
+		}
+		parts = append(parts, stripPart{class, paths[c].String()})
+	}
+	return parts
+}
+
+// Suggestions are words that a query can have.
+func (l episodeList) Suggestions() (out []string) {
+	out = append(out, l.States()...)
+	add := func(name, value string) { out = append(out, name+":"+quoted(value)) }
+	for _, a := range l.Agents {
+		add("agent", a)
+	}
+	for _, s := range l.Scores {
+		if name := quoted(s.Name); !slices.Contains(out, name+"<") {
+			out = append(out, name+"<", name+">")
+		}
+	}
+	for _, column := range results.TestColumns() {
+		out = append(out, column+">")
+	}
+	out = append(out, "reason:", "cell:")
+	if len(l.Labels.All) > 0 {
+		out = append(out, "label:"+anyLabel)
+		for _, v := range label.Verdicts() {
+			add("verdict", string(v))
+		}
+		tags, _ := l.Labels.Tags()
+		for _, tag := range tags {
+			add("tag", tag)
+		}
+	}
+	return out
+}
+
+// quoted returns a word of a query, in quotes if it needs them.
+func quoted(text string) string {
+	if strings.ContainsAny(text, " \t\"<>=:@") {
+		return `"` + strings.ReplaceAll(text, `"`, "") + `"`
+	}
+	return text
 }
 
 // States are the states to filter by.
 func (episodeList) States() []string {
-	return []string{runfile.Waiting, runfile.Playing, runfile.Ended, runfile.Failed}
-}
-
-// Number formats a score.
-func (episodeList) Number(x float64) string { return report.Real(x).Text }
-
-// Page returns the address of an episode.
-func (l episodeList) Page(episode int) string { return l.To + "/" + strconv.Itoa(episode) }
-
-// Who returns the cell of a row, or its lineup.
-func (l episodeList) Who(row results.Row) string {
-	if l.Filter.Who() != "cell" {
-		return row.Lineup
-	}
-	return cmp.Or(row.Cell, row.Lineup)
+	return []string{runfile.Failed, runfile.Ended, runfile.Playing, runfile.Waiting}
 }
 
 // episodesPerPage is how many episodes a page lists.
@@ -150,46 +364,18 @@ const episodesPerPage = 100
 // episodeFilter says which episodes a page lists and in which order. The address of the page holds it, so that it can be
 // shared.
 type episodeFilter struct {
-	State, Cell, Agent, Text string
-	Label                    string // anyLabel, or verdict/NAME or tag/NAME
-	Sort                     string // a column, or score:NAME:SEAT, both escaped as in an address, or label:NAME
-	Desc                     bool
-	After                    string // VALUE~EPISODE
-	// Score is a score that episodes must have, as in Sort. Low and High limit its value: numbers, or empty.
-	Score, Low, High string
-	// Limits of what an episode cost, in dollars, and how long it took: with a unit, or in seconds.
-	CostLow, CostHigh, TookLow, TookHigh string
-}
-
-// limits are the parameters that are trimmed and copied as they are.
-func (f *episodeFilter) limits() map[string]*string {
-	return map[string]*string{"low": &f.Low, "high": &f.High, "cost_low": &f.CostLow, "cost_high": &f.CostHigh, "took_low": &f.TookLow, "took_high": &f.TookHigh}
-}
-
-// newEpisodeFilter reads the parameters of an address.
-func newEpisodeFilter(q url.Values) episodeFilter {
-	f := episodeFilter{
-		State: q.Get("state"), Cell: q.Get("cell"), Agent: q.Get("agent"), Text: q.Get("failed"), Label: q.Get("label"),
-		Sort: q.Get("sort"), Desc: q.Get("desc") != "", After: q.Get("after"),
-		Score: q.Get("score"),
-	}
-	for name, to := range f.limits() {
-		*to = strings.TrimSpace(q.Get(name))
-	}
-	return f
+	Query string // words: see parse
+	Sort  string // a column, or score:NAME:SEAT, both escaped as in an address, or label:NAME
+	Desc  bool
+	After string // VALUE~EPISODE
 }
 
 // Address returns the address of the list at a path with this filter.
 func (f episodeFilter) Address(path string) string {
 	q := url.Values{}
-	for name, value := range map[string]string{"state": f.State, "cell": f.Cell, "agent": f.Agent, "failed": f.Text, "label": f.Label, "sort": f.Sort, "after": f.After, "score": f.Score} {
+	for name, value := range map[string]string{"q": f.Query, "sort": f.Sort, "after": f.After} {
 		if value != "" {
 			q.Set(name, value)
-		}
-	}
-	for name, value := range f.limits() {
-		if *value != "" {
-			q.Set(name, *value)
 		}
 	}
 	if f.Desc {
@@ -201,9 +387,26 @@ func (f episodeFilter) Address(path string) string {
 	return path
 }
 
-// Query turns the filter into a query of the index, for one row more than a page has.
-func (f episodeFilter) Query() (results.Query, error) {
-	q := results.Query{State: f.State, Cell: f.Cell, Agent: f.Agent, Text: f.Text, Label: f.Label, Sort: f.Sort, Desc: f.Desc, Limit: episodesPerPage + 1}
+// maxWords is how many words a query may have: each is a condition of its own.
+const maxWords = 50
+
+// errQuery means that a query has a word that cannot be used.
+var errQuery = errors.New("the query cannot be used")
+
+// episodeQuery is a parsed episodeFilter, for one row more than a page has.
+type episodeQuery struct{ results.Query }
+
+// wordsRE splits a query into words, and a word into what it tests and the value. What is in quotes is one word.
+var (
+	wordsRE = regexp.MustCompile(`(?:"[^"]*"?|[^\s"])+`)
+	testRE  = regexp.MustCompile(`^("[^"]*"|[^"<>=:@]+)(?:@("[^"]*"|[^"<>=:]+))?(<=|>=|<|>|=|:)(.*)$`)
+)
+
+// parse turns the filter into a query of the index. A query is words, all of which must be met: a state; agent:, cell:, reason:,
+// label:, verdict: or tag: with a value; a score, cost, took or another number compared with a value; and anything else is looked
+// for in what was said.
+func (f episodeFilter) parse(scores []results.ScoreName) (q episodeQuery, err error) {
+	q.Query = results.Query{Sort: f.Sort, Desc: f.Desc, Limit: episodesPerPage + 1}
 	if strings.HasPrefix(f.Sort, "score:") {
 		s, err := parseScore("sort", f.Sort)
 		if err != nil {
@@ -211,87 +414,110 @@ func (f episodeFilter) Query() (results.Query, error) {
 		}
 		q.Sort, q.Score, q.Seat = "score", s.Name, s.Seat
 	}
-	if err := cmp.Or(f.scores(&q), f.bounds(&q)); err != nil {
-		return q, err
-	}
 	if name, ok := strings.CutPrefix(f.Sort, "label:"); ok {
 		q.Sort, q.Score = "label", name
 	}
-	if f.After == "" {
-		return q, nil
+	if f.After != "" {
+		i := strings.LastIndexByte(f.After, '~')
+		n, err := strconv.Atoi(f.After[i+1:])
+		if i < 0 || err != nil {
+			return q, fmt.Errorf("after=%q: %w: want VALUE~EPISODE", f.After, errBadRequest)
+		}
+		q.After = &results.IndexKey{Value: f.After[:i], Episode: n}
 	}
-	i := strings.LastIndexByte(f.After, '~')
-	n, err := strconv.Atoi(f.After[i+1:])
-	if i < 0 || err != nil {
-		return q, fmt.Errorf("after=%q: %w: want VALUE~EPISODE", f.After, errBadRequest)
+	words := wordsRE.FindAllString(f.Query, maxWords+1)
+	if len(words) > maxWords {
+		return q, fmt.Errorf("%w: it has more than %d words", errQuery, maxWords)
 	}
-	q.After = &results.IndexKey{Value: f.After[:i], Episode: n}
+	for _, word := range words {
+		if err := q.add(word, scores); err != nil {
+			return q, fmt.Errorf("%w: %q: %w", errQuery, text.Excerpt(word, 100), err)
+		}
+	}
 	return q, nil
 }
 
-// scores adds the score that episodes must have.
-func (f episodeFilter) scores(q *results.Query) error {
-	if f.Score == "" {
+// add adds a word.
+func (q *episodeQuery) add(word string, scores []results.ScoreName) error {
+	bare := func(s string) string { return strings.Trim(s, `"`) }
+	m := testRE.FindStringSubmatch(word)
+	switch {
+	case slices.Contains(episodeList{}.States(), word):
+		return set(&q.State, word)
+	case m == nil && strings.TrimSpace(bare(word)) == "":
 		return nil
+	case m == nil:
+		q.Said = append(q.Said, bare(word))
+		return nil
+	case bare(m[4]) == "":
+		return errors.New("a value is missing")
+	case m[3] != ":":
+		return q.compare(bare(m[1]), bare(m[2]), m[3], bare(m[4]), scores)
 	}
-	s, err := parseScore("score", f.Score)
-	if err != nil {
-		return err
+	switch value := bare(m[4]); m[1] {
+	case "agent":
+		return set(&q.Agent, value)
+	case "cell":
+		return set(&q.Cell, value)
+	case "reason":
+		return set(&q.Text, value)
+	case "label":
+		return set(&q.Label, value)
+	case "verdict", "tag":
+		return set(&q.Label, m[1]+"/"+value)
+	default:
+		return errors.New("unknown; want agent:, cell:, reason:, label:, verdict: or tag:, and quotes around what was said")
 	}
-	q.Has = &s
-	for _, limit := range []struct {
-		name, text string
-		to         **float64
-	}{{"low", f.Low, &q.Low}, {"high", f.High, &q.High}} {
-		if limit.text == "" {
-			continue
-		}
-		x, err := strconv.ParseFloat(limit.text, 64)
-		if err != nil || math.IsNaN(x) {
-			return fmt.Errorf("%s=%q: %w: want a number", limit.name, limit.text, errBadRequest)
-		}
-		*limit.to = &x
+}
+
+// set sets a condition of which there can be one.
+func set(to *string, value string) error {
+	if *to != "" {
+		return fmt.Errorf("there is %q already, and only one is possible", *to)
 	}
+	*to = value
 	return nil
 }
 
-// bounds adds the limits of cost and time.
-func (f episodeFilter) bounds(q *results.Query) error {
-	for _, column := range []struct {
-		name      string
-		low, high string
-		read      func(string) (int64, error)
-		want      string
-	}{{results.CostColumn, f.CostLow, f.CostHigh, readCost, "want dollars, as 0.05"}, {results.TookColumn, f.TookLow, f.TookHigh, readTime, "want a time, as 90s or 2m, or seconds"}} {
-		b := results.Bound{Column: column.name}
-		for _, side := range []struct {
-			name, text string
-			to         **int64
-		}{{"low", column.low, &b.Low}, {"high", column.high, &b.High}} {
-			if side.text == "" {
-				continue
-			}
-			x, err := column.read(side.text)
-			if err != nil {
-				return fmt.Errorf("%s_%s=%q: %w: %s", column.name, side.name, side.text, errBadRequest, column.want)
-			}
-			*side.to = &x
+// compare adds a comparison.
+func (q *episodeQuery) compare(name, seat, op, value string, scores []results.ScoreName) error {
+	t := results.Test{Op: op, Column: name}
+	var err error
+	switch {
+	case name == results.CostColumn:
+		t.Value, err = readCost(value)
+	case name == results.TookColumn:
+		t.Value, err = readTime(value)
+	case slices.Contains(results.TestColumns(), name):
+		t.Value, err = strconv.ParseInt(strings.ReplaceAll(value, ",", ""), 10, 64)
+		if err != nil {
+			err = errors.New("want a whole number")
 		}
-		if b.Low != nil || b.High != nil {
-			q.Bounds = append(q.Bounds, b)
+	default:
+		if !slices.ContainsFunc(scores, func(s results.ScoreName) bool { return s.Name == name && (seat == "" || s.Seat == seat) }) {
+			known := slices.Clone(results.TestColumns())
+			for _, s := range scores {
+				if !slices.Contains(known, s.Name) {
+					known = append(known, s.Name)
+				}
+			}
+			return fmt.Errorf("there is no such number; want one of %s", strings.Join(known, ", "))
+		}
+		t.Column, t.Score = "", results.ScoreName{Name: name, Seat: seat}
+		x, bad := strconv.ParseFloat(value, 64)
+		if t.Value = x; bad != nil || math.IsNaN(x) {
+			err = errors.New("want a number")
 		}
 	}
-	return nil
+	q.Tests = append(q.Tests, t)
+	return err
 }
-
-// errNumber means that a text is not a number that can be compared.
-var errNumber = errors.New("it is not a number")
 
 // readCost reads dollars.
 func readCost(text string) (int64, error) {
 	x, err := strconv.ParseFloat(strings.TrimPrefix(text, "$"), 64)
 	if err != nil || math.IsNaN(x) {
-		return 0, errNumber
+		return 0, errors.New("want dollars, as 0.05")
 	}
 	return int64(llm.Dollars(x)), nil
 }
@@ -303,7 +529,7 @@ func readTime(text string) (int64, error) {
 	}
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(x) || math.Abs(x) > math.MaxInt64/float64(2*time.Second) {
-		return 0, errNumber
+		return 0, errors.New("want a time, as 90s or 2m, or seconds")
 	}
 	return int64(x * float64(time.Second)), nil
 }
@@ -320,25 +546,16 @@ func parseScore(param, text string) (s results.ScoreName, err error) {
 	return s, nil
 }
 
-// ScoreChoices returns the scores to filter by.
-func (f episodeFilter) ScoreChoices(scores []results.ScoreName) []choice {
-	out := []choice{{Text: "any"}}
-	for _, s := range scores {
-		out = append(out, choice{Text: strings.TrimSpace(s.Seat + " " + s.Name), Value: scoreSort(s), Here: scoreSort(s) == f.Score})
-	}
-	return out
-}
-
-// Plain reports whether the run file itself can list the episodes, so that those that wait are there too. Those that wait are only
-// there. They have nothing to sort by, and neither cost nor time: no bound of these lists them.
-func (f episodeFilter) Plain() bool {
-	if f.Text != "" || f.Score != "" || f.CostLow+f.CostHigh+f.TookLow+f.TookHigh != "" {
+// plain reports whether the run file itself can list the episodes, so that those that wait are there too. Those that wait are only
+// there. They have nothing to sort by, and neither cost nor time: no comparison of these lists them.
+func (q episodeQuery) plain() bool {
+	if q.Text != "" || len(q.Tests) > 0 || len(q.Said) > 0 {
 		return false
 	}
-	if f.State == runfile.Waiting {
+	if q.State == runfile.Waiting {
 		return true
 	}
-	return (f.Sort == "" || f.Sort == "episode") && !f.Desc && f.Agent == "" && (f.State == "" || f.State == runfile.Failed)
+	return (q.Sort == "" || q.Sort == "episode") && !q.Desc && q.Agent == "" && (q.State == "" || q.State == runfile.Failed)
 }
 
 // Next returns the filter of the page after a row.
@@ -351,12 +568,6 @@ func (f episodeFilter) Next(last results.IndexKey) episodeFilter {
 func (f episodeFilter) First() episodeFilter {
 	f.After = ""
 	return f
-}
-
-// choice is something to choose in a form. Here means that it is chosen.
-type choice struct {
-	Text, Value string
-	Here        bool
 }
 
 // scoreSort is how an address names a score to sort by.
@@ -397,14 +608,14 @@ func labelsByEpisode(s *label.Set) map[int]map[string]float64 {
 	return out
 }
 
-// Among returns the episodes that have the label to filter by, in order; nil if all are listed.
-func (f episodeFilter) Among(s *label.Set) []int {
-	if f.Label == "" {
+// labelled returns the episodes that have a label, in order; nil if all are listed.
+func labelled(s *label.Set, name string) []int {
+	if name == "" {
 		return nil
 	}
 	out := []int{}
 	for episode, of := range labelsByEpisode(s) {
-		if _, ok := of[f.Label]; ok {
+		if _, ok := of[name]; ok {
 			out = append(out, episode)
 		}
 	}
@@ -412,63 +623,18 @@ func (f episodeFilter) Among(s *label.Set) []int {
 	return out
 }
 
-// LabelChoices returns the labels to filter by.
-func (f episodeFilter) LabelChoices(s *label.Set) (out []choice) {
-	add := func(text, value string) {
-		out = append(out, choice{Text: text, Value: value, Here: value == f.Label})
-	}
-	add("any or none", "")
-	add("any", anyLabel)
-	for _, v := range label.Verdicts() {
-		add(string(v), "verdict/"+string(v))
-	}
-	tags, _ := s.Tags()
-	if own, ok := strings.CutPrefix(f.Label, "tag/"); ok && !slices.Contains(tags, own) {
-		tags = append(tags, own)
-	}
-	for _, tag := range tags {
-		add("tag "+tag, "tag/"+tag)
-	}
-	return out
-}
-
-// Sorts returns everything to sort by: some scores may have no column.
-func (f episodeFilter) Sorts(scores []results.ScoreName, labels bool) (out []choice) {
-	add := func(text, value string) {
-		out = append(out, choice{Text: text, Value: value, Here: value == f.Sort})
-	}
-	for _, name := range results.SortColumns() {
-		add(name, name)
-	}
-	for _, s := range scores {
-		add(strings.TrimSpace(s.Seat+" "+s.Name), scoreSort(s))
-	}
-	if labels {
-		add("labels", "label:"+anyLabel)
-		add("verdict", "label:"+verdictLabel)
-	}
-	return out
-}
-
-// Who is the column that says who plays: cell, or lineup if that is sorted by.
-func (f episodeFilter) Who() string {
-	if f.Sort == "lineup" {
-		return f.Sort
-	}
-	return "cell"
-}
-
 // episodeColumn is the head of a column. Its address sorts by it.
 type episodeColumn struct {
-	Name, To string
-	Sorted   string // ascending or descending; empty: neither
-	Number   bool
+	Name, To, About string
+	Sorted          string // ascending or descending; empty: neither
+	Number          bool
 }
 
-// Columns returns the heads of the table at a path: each sorts by its column.
-func (f episodeFilter) Columns(path string, scores []results.ScoreName, labels bool) (out []episodeColumn) {
-	add := func(name, sort string, number bool) {
-		c := episodeColumn{Name: name, Number: number}
+// columns returns the heads of the table: each sorts by its column.
+func (l *episodeList) columns() (out []episodeColumn) {
+	f := l.Filter
+	add := func(name, sort, about string, number bool) {
+		c := episodeColumn{Name: name, Number: number, About: about}
 		to := f.First()
 		to.Sort, to.Desc = sort, number && sort != "episode"
 		if f.Sort == sort || f.Sort == "" && sort == "episode" {
@@ -478,21 +644,31 @@ func (f episodeFilter) Columns(path string, scores []results.ScoreName, labels b
 			}
 			to.Desc = !f.Desc
 		}
-		c.To = to.Address(path)
+		c.To = to.Address(l.To)
 		out = append(out, c)
 	}
-	add("episode", "episode", true)
-	add("state", "state", false)
-	add(f.Who(), f.Who(), false)
-	for _, name := range []string{"calls", "tokens", "cost", "took"} {
-		add(name, name, true)
+	add("episode", "episode", "", true)
+	add("state", "state", "", false)
+	add("cell", "cell", "What varies between the episodes of the plan, without what all rows have in common.", false)
+	add("replies", "errors", "Who answered when, a line for each of the first 160 replies. Sorts by failed calls.", false)
+	for _, name := range l.Measures {
+		i := slices.IndexFunc(l.Scores, func(s results.ScoreName) bool { return s.Name == name })
+		about := ""
+		if s := l.Scores[i]; s.Seat != "" {
+			about = "By seat; of many seats as bars, with the highest. Sorts by that of " + s.Seat + "."
+		}
+		for _, s := range l.Scores { // a seat that is sorted by already
+			if s.Name == name && scoreSort(s) == f.Sort {
+				i = slices.Index(l.Scores, s)
+			}
+		}
+		add(name, scoreSort(l.Scores[i]), about, true)
 	}
-	for _, s := range scores {
-		add(strings.TrimSpace(s.Seat+" "+s.Name), scoreSort(s), true)
+	for _, name := range []string{"tokens", results.CostColumn, results.TookColumn} {
+		add(name, name, "", true)
 	}
-	if labels {
-		add("labels", "label:"+anyLabel, true)
-		out[len(out)-1].Number = false
+	if len(l.Labels.All) > 0 {
+		add("labels", "label:"+anyLabel, "", false)
 	}
 	return out
 }

@@ -18,7 +18,7 @@ import (
 	markup "github.com/yuin/goldmark/renderer/html"
 	"github.com/yuin/goldmark/util"
 
-	"parley/world"
+	"parley/world/exhibit"
 )
 
 const (
@@ -88,12 +88,12 @@ func (f *formatter) Format(source string) (formatted template.HTML, why string) 
 		return "", "not formatted: it has too many marks"
 	}
 	f.left -= len(source)
-	source = world.Visible(source)
+	source = exhibit.Visible(source)
 	var out strings.Builder
 	if err := f.markdown.Convert([]byte(source+"\n"), &out); err != nil { // the parser drops the last character of some lines without an end
 		return "", "not formatted: " + err.Error()
 	}
-	safe := world.Visible(f.policy.Sanitize(out.String())) // what stands for a character may stand for one that hides text
+	safe := exhibit.Visible(f.policy.Sanitize(out.String())) // what stands for a character may stand for one that hides text
 	if !hasWords(safe, source) {
 		return "", "not formatted: that would hide some of its words"
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"parley/world"
+	"parley/world/exhibit"
 )
 
 func TestFormat(t *testing.T) {
@@ -165,7 +165,7 @@ func formatted(t *testing.T, source string) {
 	if rest := allowedRE.ReplaceAllString(out, ""); len(open) > 0 || strings.ContainsAny(rest, `<>"'`) || !utf8.ValidString(rest) {
 		t.Fatalf("%.200q: open: %v, left: %.500q", source, open, rest)
 	}
-	if out != "" && !hasWords(out, world.Visible(source)) {
+	if out != "" && !hasWords(out, exhibit.Visible(source)) {
 		t.Fatalf("%.200q: words are missing in %.500q", source, out)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/kit/statmath"
 	"parley/internal/kit/text"
 	"parley/internal/read/chart"
 	"parley/internal/read/report"
@@ -23,7 +24,9 @@ import (
 	"parley/internal/run/control"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
+	"parley/internal/run/seat"
 	"parley/journal"
+	"parley/llm"
 	"parley/stats"
 	"parley/world"
 )
@@ -82,17 +85,21 @@ func (v *Viewer) open(req *http.Request, here string) (*Run, *screen, error) {
 	return r, p, nil
 }
 
-// overviewPage is what is known of a run without its calls.
+// overviewPage is the data of the page of a run: what is known without its calls, and its statistics.
 type overviewPage struct {
 	runfile.Outline
 	results.Status
-	Waiting  int
 	Agents   []world.Agent
+	Needs    []need           // what somebody should do
+	Budget   llm.Money        // 0: none
+	Reasons  []results.Reason // why episodes failed
+	Result   result
 	Sections []report.Section
 	Live     *dashboard // what its process is doing; nil: nothing plays it
 	Steer    *steering  // how the run can be steered; nil: it cannot
 	Report   string
-	Short    bool // the report has more
+	List     string // the page of the episodes
+	Short    bool   // the report has more
 	// Of the statistics: whether they are being computed, and of how many entries they lack.
 	Busy    bool
 	Large   bool // they are computed only if asked for
@@ -110,11 +117,20 @@ func (v *Viewer) overview(req *http.Request) (*screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := overviewPage{Outline: o, Status: results.StatusOf(o, runfile.Played(r.Path)), Waiting: o.Episodes - o.Ended - o.Failed - o.Playing, Agents: o.Begun.Agents, Report: runPath(r.Name, "report")}
+	n := overviewPage{Outline: o, Status: results.StatusOf(o, runfile.Played(r.Path)), Agents: o.Begun.Agents, Report: runPath(r.Name, "report"), List: runPath(r.Name, "episodes")}
 	if playing, ok := control.ReadLive(req.Context(), r.Path); ok && n.State.Played() {
+		n.Budget = playing.Limit
 		n.Live = newDashboard(&playing)
 		if !v.static && control.Played(req.Context(), r.Path) {
 			n.Steer = newSteering(runPath(r.Name, "steer"), o)
+		}
+	}
+	if n.Needs, err = v.needs(req.Context(), r, &n); err != nil {
+		return nil, err
+	}
+	if n.Episodes.Failed > 0 {
+		if n.Reasons, err = r.Index.Reasons(req.Context(), maxReasons); err != nil {
+			return nil, err
 		}
 	}
 	entries, err := r.Store.Entries()
@@ -136,7 +152,7 @@ func (v *Viewer) overview(req *http.Request) (*screen, error) {
 		n.Problem = s.Err.Error()
 	}
 	if s.Document != nil {
-		n.Sections, n.Short = v.linked(r, s.Sections), s.Short
+		n.Sections, n.Short, n.Result = v.linked(r, s.Sections), s.Short, s.Result
 		p.Style = s.Document.Style
 		for _, x := range n.Sections {
 			p.Style = stylesOf(p.Style, x.Blocks)
@@ -144,6 +160,204 @@ func (v *Viewer) overview(req *http.Request) (*screen, error) {
 	}
 	p.template, p.Data = "overview", n
 	return p, nil
+}
+
+// need is something that somebody should do, with the page for it.
+type need struct{ Text, To string }
+
+// maxReasons is how many reasons of failures the page of a run has.
+const maxReasons = 5
+
+// needs says what somebody should do about a run.
+func (v *Viewer) needs(ctx context.Context, r *Run, n *overviewPage) (all []need, err error) {
+	switch file := filepath.Base(r.Path); n.State {
+	case results.StateStopped, results.StateFailed:
+		more := ""
+		if n.Last.Reason.Kind == journal.ByBudget {
+			more = " --budget USD"
+		}
+		all = append(all, need{Text: "parley run " + file + more + " continues it."})
+	case results.StateSome, results.StateAll:
+		all = append(all, need{Text: "parley run " + file + " --failed plays the failed episodes again."})
+	case results.StatePaused:
+		all = append(all, need{"Resume it, or nothing more is asked.", runPath(r.Name, "steer") + "?verb=resume"})
+	}
+	if n.Live != nil && n.Live.Short {
+		all = append(all, need{Text: fmt.Sprintf("The budget does not suffice: all episodes cost about %s.", report.Dollars(n.Live.Projected))})
+	}
+	if v.static || !n.State.Played() || !hasPeople(r) {
+		return all, nil
+	}
+	open, err := seat.Read(ctx, r.Path)
+	if len(open) > 0 {
+		all = append(all, need{fmt.Sprintf("%d questions wait for people.", len(open)), runPath(r.Name, "seats")})
+	}
+	return all, err
+}
+
+// Says says in a few words how far the run is.
+func (n overviewPage) Says() string {
+	e := n.Episodes
+	if e.Total == 1 {
+		return fmt.Sprintf("%d of 1 episode", e.Done())
+	}
+	return fmt.Sprintf("%s of %s episodes", text.GroupDigits(e.Done()), text.GroupDigits(e.Total))
+}
+
+// Counts says how many episodes ended, failed, are played and wait.
+func (n overviewPage) Counts() string {
+	var parts []string
+	for _, part := range []struct {
+		n    int
+		word string
+	}{{n.Episodes.Ended, "ended"}, {n.Episodes.Failed, "failed"}, {n.Episodes.Playing, "playing"}, {n.Episodes.Waiting, "waiting"}} {
+		if part.n > 0 || part.word == "ended" {
+			parts = append(parts, text.GroupDigits(part.n)+" "+part.word)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Took is how long the run took from its beginning to its end, or to now; 0: unknown.
+func (n overviewPage) Took() time.Duration {
+	end := n.Last.At
+	if n.State.Played() {
+		end = time.Now()
+	}
+	if end.IsZero() || n.Begun.At.IsZero() {
+		return 0
+	}
+	return max(0, end.Sub(n.Begun.At)).Round(time.Second)
+}
+
+// Failed returns the address of the failed episodes.
+func (n overviewPage) Failed() string { return episodeFilter{Query: "failed"}.Address(n.List) }
+
+// Links returns the links to the parts of the page.
+func (n overviewPage) Links() (out []link) {
+	for _, s := range n.Sections {
+		if s.Title != "" {
+			out = append(out, link{Text: s.Title, To: "#" + s.ID})
+		}
+	}
+	return out
+}
+
+// result is what came out of a run: the main measure by agent, or by cell if there is one agent, and the means of the others.
+type result struct {
+	Name   string
+	Head   *report.Fact // the main measure of all, or the highest
+	Top    string       // the agent or the cell with the highest, if there are several
+	Drawn  *report.Table
+	Course *report.Block // how the main measure became what it is; nil: too few episodes ended
+	Others []report.Fact
+}
+
+// The limits of a result.
+const (
+	maxResultRows = 12
+	maxOthers     = 6
+	maxCourses    = 8  // agents with a line each
+	coursePoints  = 24 // moments at which it is computed
+	widestCourse  = 4  // how many times as wide as the last interval others are at most
+)
+
+// courseOf draws how the mean of a score became what it is: of each agent, or of all if there are many.
+func courseOf(r *results.Run, kind world.Kind, score string) *report.Block {
+	if score == "" {
+		return nil
+	}
+	agents := len(r.Head.Begun.Agents)
+	b, colours := &report.Block{Title: score + ", as episodes ended"}, report.NewPalette(r, kind)
+	var lines []chart.Line
+	for _, c := range r.Courses(score, func(g results.Group) results.Group {
+		if g.Agent == "" || agents > maxCourses {
+			return results.Group{Score: g.Score}
+		}
+		return results.Group{Score: g.Score, Agent: g.Agent}
+	}, coursePoints) {
+		look := chart.Series(0)
+		if c.Agent != "" {
+			look = colours.Look(c.Agent)
+			b.Legend = append(b.Legend, report.Series{Name: c.Agent, Look: look})
+		}
+		line := chart.Line{Name: c.Agent, Look: look, Bare: true}
+		last := c.Estimates[max(0, len(c.Estimates)-1):]
+		for i, n := range c.Episodes {
+			if q := c.Estimates[i]; !(q.Half() > widestCourse*last[0].Half()) { // it would make the others flat
+				line.Points = append(line.Points, chart.Point{X: float64(n), Y: q})
+			}
+		}
+		if len(line.Points) > 1 {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	b.Drawing = chart.Plot{Label: "The mean of " + score + " with its interval, over the episodes that ended", X: "episodes", Y: score, Height: courseHeight, Ticks: 4}.Lines(lines)
+	return b
+}
+
+// courseHeight is the height of the drawing in pixels.
+const courseHeight = 200
+
+// resultOf returns the result that a report has.
+func resultOf(d *report.Document) (out result) {
+	tables := map[string]*report.Table{}
+	for _, t := range d.Tables() {
+		tables[t.Name] = t
+	}
+	t := tables["scores"]
+	if t == nil || len(t.Rows) == 0 || t.Columns[0].Name != "score" {
+		return out
+	}
+	out.Name = t.Rows[0][0].Text
+	out.Drawn = drawn(t, out.Name, "agent")
+	if by := tables["scores-by-cell"]; by != nil && len(out.Drawn.Rows) < 2 {
+		out.Drawn = drawn(by, out.Name, "cell")
+	}
+	highest := math.Inf(-1)
+	for _, row := range out.Drawn.Rows {
+		if q, ok := row[1].Value.(statmath.Quantity); ok && q.Value > highest && len(out.Drawn.Rows) > 1 {
+			value, _, _ := strings.Cut(row[1].Text, " ")
+			highest, out.Top = q.Value, row[0].Text+" "+value
+		}
+	}
+	seen := map[string]bool{}
+	for i, row := range t.Rows {
+		name, q := row[0].Text, row[t.Track]
+		last := i+1 == len(t.Rows) || t.Rows[i+1][0].Text != name // all agents together
+		switch value, rest, _ := strings.Cut(q.Text, " "); {
+		case !last || seen[name]:
+		case name == out.Name:
+			out.Head = &report.Fact{Name: name, Value: value, More: rest}
+		case len(out.Others) < maxOthers:
+			out.Others = append(out.Others, report.Fact{Name: name, Value: value, More: rest})
+		}
+		seen[name] = seen[name] || last
+	}
+	return out
+}
+
+// drawn returns the rows of a table of scores that have one score: who has it, and how much.
+func drawn(t *report.Table, score, by string) *report.Table {
+	out := &report.Table{Name: "result", Title: score + " by " + by, Track: 1, Columns: []report.Column{report.KeyColumn(by), report.NumberColumn(score)}}
+	for _, row := range t.Rows {
+		var names []string
+		for i, c := range t.Columns[1:t.Track] {
+			if name := row[i+1].Text; c.Name != "model" && (name != "" && name != "(all)") {
+				names = append(names, name)
+			}
+		}
+		if row[0].Text == score && len(names) > 0 {
+			out.Rows = append(out.Rows, []report.Cell{report.Word(strings.Join(names, " · ")), row[t.Track]})
+		}
+	}
+	if n := len(out.Rows); n > maxResultRows {
+		out.MaxRows, out.Rest = maxResultRows, fmt.Sprintf("%s more are below.", text.GroupDigits(n-maxResultRows))
+	}
+	return out
 }
 
 // linked links the episodes that sections name to their pages: in the run, or in the one that it scores if that is here too.
@@ -156,11 +370,6 @@ func (v *Viewer) linked(r *Run, sections []report.Section) []report.Section {
 		}
 	}
 	return report.Linked(sections, func(episode int) string { return runPath(run, "episodes", strconv.Itoa(episode)) })
-}
-
-// Percent returns a part of the episodes in percent.
-func (n overviewPage) Percent(part int) string {
-	return strconv.FormatFloat(100*float64(part)/float64(max(1, n.Outline.Episodes)), 'f', 2, 64)
 }
 
 // Model returns what answers for an agent.

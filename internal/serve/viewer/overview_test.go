@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"net/url"
@@ -218,5 +219,45 @@ func TestSteer(t *testing.T) {
 	end()
 	if len(got) != 2 || got[0].Verb != journal.SteerPause || got[0].By != "view" || !slices.Equal(got[1].Sets, []string{"budget=20"}) {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestCourseOf: the overview draws how the mean of each agent became what it is, without the wide intervals of the beginning, and one
+// line for many agents.
+func TestCourseOf(t *testing.T) {
+	t.Parallel()
+	fold := func(agents int) *results.Run {
+		j := &journal.Memory{}
+		begun, lineup := &journal.Begun{Version: journal.Version, Run: "r", Kind: "duel"}, map[string]string{}
+		for i := range agents {
+			name := fmt.Sprintf("agent %d", i)
+			begun.Agents = append(begun.Agents, world.Agent{Name: name, Model: "sim/a"})
+			lineup[fmt.Sprintf("seat %d", i)] = name
+		}
+		all := []journal.Entry{begun, &journal.Opened{}, &journal.Staged{Specs: world.Repeat(world.Spec{Kind: "duel", Lineup: lineup}, 200)}}
+		for n := range 200 {
+			end := &journal.Ended{Episode: n}
+			for i := range agents {
+				end.Outcome.Scores = append(end.Outcome.Scores, world.Score{Seat: fmt.Sprintf("seat %d", i), Name: "points", Value: float64((n * (i + 1)) % 7)})
+			}
+			all = append(all, end)
+		}
+		if err := j.Append(t.Context(), append(all, &journal.Closed{State: journal.Complete})...); err != nil {
+			t.Fatal(err)
+		}
+		r, err := results.Fold(t.Context(), j, "r")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	for agents, lines := range map[int]int{2: 2, maxCourses: maxCourses, maxCourses + 1: 1} {
+		b := courseOf(fold(agents), world.Kind{}, "points")
+		if b == nil || strings.Count(string(b.Drawing), `class="line`) != lines || agents == 2 && strings.Count(string(b.Drawing), `class="band`) != 2 || lines > 1 && len(b.Legend) != lines {
+			t.Errorf("%d agents: %+v, want %d lines", agents, b, lines)
+		}
+	}
+	if b := courseOf(fold(2), world.Kind{}, "beauty"); b != nil {
+		t.Errorf("of a score that nobody has: %+v", b)
 	}
 }

@@ -14,10 +14,12 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
 	"parley/internal/kit/sse"
+	"parley/internal/kit/statmath"
 	"parley/internal/kit/text"
 	"parley/internal/read/report"
 	"parley/internal/run/runfile"
@@ -50,7 +52,18 @@ type link struct {
 }
 
 func templateFuncs(assets assetSet) template.FuncMap {
-	return template.FuncMap{"asset": assets.Address, "grouped": text.GroupDigits, "groupedFloat": func(x float64) string { return text.GroupDigits(int(math.Round(x))) }, "grouped64": func(n int64) string { return text.GroupDigits(int(n)) }, "dollars": report.Dollars, "duration": report.Duration, "quantity": report.Interval, "list": func(all ...any) []any { return all }, "float": func(n int) float64 { return float64(n) }}
+	return template.FuncMap{"asset": assets.Address, "grouped": text.GroupDigits, "groupedFloat": func(x float64) string { return text.GroupDigits(int(math.Round(x))) }, "grouped64": func(n int64) string { return text.GroupDigits(int(n)) }, "dollars": report.Dollars, "duration": report.Duration, "quantity": report.Interval, "mean": meanText, "share": percent, "list": func(all ...any) []any { return all }, "float": func(n int) float64 { return float64(n) }}
+}
+
+// percent returns a part of a whole in percent.
+func percent(part, whole int) string {
+	return strconv.FormatFloat(100*float64(part)/float64(max(1, whole)), 'f', 2, 64)
+}
+
+// meanText formats a number without its interval.
+func meanText(q statmath.Quantity) string {
+	text, _, _ := strings.Cut(report.Interval(q), " ")
+	return text
 }
 
 // page returns a handler that renders what f returns. A page is made in one of the slots. The form is read before that,
@@ -63,7 +76,10 @@ func (v *Viewer) page(in slots, f func(*http.Request) (*screen, error)) http.Han
 		}
 		var send func(http.ResponseWriter)
 		made := in.with(r.Context(), func() {
-			p, err := f(r)
+			p, err := (*screen)(nil), fmt.Errorf("%w: it is longer than %d bytes", errBadRequest, maxAddress)
+			if len(r.URL.RawQuery) <= maxAddress {
+				p, err = f(r)
+			}
 			if errors.Is(err, runfile.ErrDamaged) && v.salvage(r) {
 				p, err = f(r) // what can be read
 			}
@@ -82,6 +98,9 @@ func (v *Viewer) page(in slots, f func(*http.Request) (*screen, error)) http.Han
 		}
 	}
 }
+
+// maxAddress is how long the parameters of an address may be: pages repeat them in their links.
+const maxAddress = 8 << 10
 
 // salvage finds out what is damaged in the runs of a request, so that the rest can be read. It reports whether
 // that is known, by this request or another.

@@ -99,7 +99,7 @@ func TestLabels(t *testing.T) {
 		return strings.Join(out, " ")
 	}
 	for query, want := range map[string]string{
-		"label=any": "0 3 5", "label=verdict/pass": "3", "label=verdict/unsure": "", "label=tag/od%3Cd": "0", "label=tag/none": "",
+		"q=label:any": "0 3 5", "q=verdict:pass": "3", "q=verdict:unsure": "", "q=tag:%22od%3Cd%22": "0", "q=tag:none": "",
 		"sort=label:verdict": "5 3", "sort=label:verdict&desc=1": "3 5", "sort=label:any": "0 3 5",
 	} {
 		if got := list(query); got != want {
@@ -109,7 +109,7 @@ func TestLabels(t *testing.T) {
 	if _, body, _ := s.get(episode + "0"); !strings.Contains(body, "od&lt;d") || !strings.Contains(body, "label=0:0#label") {
 		t.Errorf("the page of the episode: %s", body)
 	}
-	if status, body := s.post(episode+"3/labels", url.Values{"remove": {set.Of(3)[0].ID}}); status != 200 || list("label=any") != "0 5" {
+	if status, body := s.post(episode+"3/labels", url.Values{"remove": {set.Of(3)[0].ID}}); status != 200 || list("q=label:any") != "0 5" {
 		t.Errorf("%d %s", status, body)
 	}
 }

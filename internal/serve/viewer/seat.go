@@ -252,6 +252,7 @@ type seatPage struct {
 // question is a question with its form.
 type question struct {
 	seat.Question
+	Since   string         // what the question before did not have
 	Asked   string         // the end of the prompt, which says what is wanted
 	Prompt  []seat.Message // what is new in it, unless Asked is all of that
 	Known   []seat.Message // that the seat has seen
@@ -333,12 +334,13 @@ func (p *seatPage) ask(q seat.Question, past *seat.Past) {
 			out.Prompt = nil
 		}
 	}
+	out.Since = past.Since(q, out.Asked)
 	if n := len(q.Messages) - len(fresh); n > 0 {
 		out.Known = q.Messages[:n]
 	}
-	if o := q.Offer; o != nil && o.Picture.SVG != "" {
-		if picture, style, err := chart.Clean(o.Picture.SVG); err == nil {
-			out.Picture, out.Alt, p.Style = picture, o.Picture.Alt, style
+	if o := q.Offer; o != nil && o.SVG != "" {
+		if picture, style, err := chart.Clean(o.SVG); err == nil {
+			out.Picture, out.Alt, p.Style = picture, o.Alt, style
 		}
 	}
 	p.Question = out

@@ -195,14 +195,14 @@ func TestLastParagraphs(t *testing.T) {
 	}
 }
 
-// TestUnplayedSeat: while nobody plays the run, an open question has a button that cannot be pressed, and its whole prompt is
-// folded below the form.
+// TestUnplayedSeat: while nobody plays the run, an open question has a button that cannot be pressed. What is new since the last answer
+// comes first, and the whole prompt is folded below the form.
 func TestUnplayedSeat(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	file := filepath.Join(folder, "a.parley")
 	g := newGame(t, file)
-	q := engine.Question{Turn: journal.Turn{Turn: 9}, Seat: "FRANCE", Agent: "me", Label: "message", Request: &llm.Request{Messages: []llm.Message{llm.User(strings.Repeat("The board. ", 100) + "\n\nWrite messages.")}}, Offer: &world.Offer{Picture: world.Figure{SVG: "<svg><g/></svg>"}}}
+	q := engine.Question{Turn: journal.Turn{Turn: 9}, Seat: "FRANCE", Agent: "me", Label: "message", Request: &llm.Request{Messages: []llm.Message{llm.User(strings.Repeat("The board. ", 100) + "\n\nWrite messages.")}}, Offer: &world.Offer{SVG: "<svg><g/></svg>"}}
 	go func() { _, _ = g.open.Ask(context.WithoutCancel(t.Context()), q) }()
 	s := serve(t, folder)
 	me := s.follow(s.links("a.parley")["FRANCE"])
@@ -214,7 +214,7 @@ func TestUnplayedSeat(t *testing.T) {
 	}
 	body := visit()
 	form, prompt := strings.Index(body, `<form method="post"`), strings.Index(body, "The whole prompt</summary>")
-	if asked := strings.Index(body, ">Write messages.</div>"); asked < 0 || form < asked || prompt < form || strings.Index(body, "The board.") < prompt || strings.Contains(body, "Click a place") || !strings.Contains(body, `<button type="submit">Answer`) {
+	if asked := strings.Index(body, ">Write messages.</div>"); asked < 0 || form < asked || prompt < form || !strings.Contains(body, `<h3>New since your last answer</h3>`) || strings.Index(body, "The board.") > asked || strings.Contains(body, "Click a place") || !strings.Contains(body, `<button type="submit">Answer`) {
 		t.Errorf("the question is not first: %s", body)
 	}
 	g.end()
@@ -230,7 +230,7 @@ func TestSeat(t *testing.T) {
 	folder := t.TempDir()
 	g := newGame(t, filepath.Join(folder, "a.parley"))
 	got := g.ask("FRANCE", 10, seatSchema, &world.Offer{
-		Field: "orders", Picture: world.Figure{SVG: `<svg><g data-at="PAR" onclick="x()"/><script>x()</script></svg>`, Alt: "a map"},
+		Field: "orders", SVG: `<svg><g data-at="PAR" onclick="x()"/><script>x()</script></svg>`, Alt: "a map",
 		Choices: []world.Choice{{Name: "Paris", At: "PAR", Options: []string{"A PAR H", "A PAR - BUR", "</option><script>"}}, {Name: "Brest", At: "BRE", Options: []string{"F BRE H"}}},
 	})
 	s := serve(t, folder)

@@ -25,6 +25,7 @@ type runStatistics struct {
 	Document *report.Document // nil: not computed yet
 	Sections []report.Section // of the document, for the page of the run
 	Short    bool             // the document has more
+	Result   result           // of the document
 	Entries  int              // of the run, when Document was made
 	Err      error
 	Busy     bool
@@ -97,14 +98,17 @@ func (b *statisticsCache) Ask(r *Run) {
 // compute computes the statistics of a run, and tells its pages.
 func (b *statisticsCache) compute(ctx context.Context, r *Run, entries int) {
 	began := time.Now()
-	document, err := buildReport(ctx, r, report.Options{Tool: b.Tool})
+	document, folded, err := buildReport(ctx, r, report.Options{Tool: b.Tool})
 	var sections []report.Section
 	var short bool
+	var outcome result
 	if err == nil {
+		outcome = resultOf(document)
+		outcome.Course = courseOf(folded, r.Kind, outcome.Name)
 		sections, short, err = shortSections(document)
 	}
 	b.mu.Lock()
-	*b.of[r] = runStatistics{Document: document, Sections: sections, Short: short, Entries: entries, Err: err, at: time.Now(), took: time.Since(began), asked: b.of[r].asked, Large: b.of[r].Large}
+	*b.of[r] = runStatistics{Document: document, Sections: sections, Short: short, Result: outcome, Entries: entries, Err: err, at: time.Now(), took: time.Since(began), asked: b.of[r].asked, Large: b.of[r].Large}
 	b.mu.Unlock()
 	r.Tell()
 	if entries > maxEntries {
@@ -112,8 +116,8 @@ func (b *statisticsCache) compute(ctx context.Context, r *Run, entries int) {
 	}
 }
 
-// buildReport makes a report of a run.
-func buildReport(ctx context.Context, r *Run, o report.Options) (*report.Document, error) {
+// buildReport makes a report of a run, and returns what it is made of too.
+func buildReport(ctx context.Context, r *Run, o report.Options) (*report.Document, *results.Run, error) {
 	folded, err := results.Fold(ctx, r.Store, r.Name)
 	if errors.Is(err, runfile.ErrDamaged) && r.Store.Lost() == nil {
 		if err = r.Store.Salvage(ctx); err == nil {
@@ -121,12 +125,12 @@ func buildReport(ctx context.Context, r *Run, o report.Options) (*report.Documen
 		}
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	folded.Know(r.Kind)
 	labels, err := r.Labels(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	report.AttachLabels(folded, labels)
 	left := attachAdded(ctx, folded, r)
@@ -135,14 +139,14 @@ func buildReport(ctx context.Context, r *Run, o report.Options) (*report.Documen
 		left = append(left, "Scores by single judges are left out: "+err.Error())
 	}
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return nil, nil, context.Cause(ctx)
 	}
 	d, err := report.Build(ctx, []report.Source{{Run: folded, Journal: r.Store, Kind: r.Kind, Judged: judged}}, o)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	addNotes(d, left...)
-	return d, nil
+	return d, folded, nil
 }
 
 // addNotes adds what is left out to the beginning of a document.
@@ -299,7 +303,7 @@ func (v *Viewer) report(w http.ResponseWriter, req *http.Request) {
 		v.render(errorPage(err))(w)
 		return
 	}
-	d, err := buildReport(req.Context(), r, report.Options{Tool: v.cfg.Tool, Episodes: reportEpisodes, Transcripts: reportTranscripts})
+	d, _, err := buildReport(req.Context(), r, report.Options{Tool: v.cfg.Tool, Episodes: reportEpisodes, Transcripts: reportTranscripts})
 	if err != nil {
 		v.render(errorPage(err))(w)
 		return

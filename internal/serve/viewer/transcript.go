@@ -90,7 +90,7 @@ func (l *transcriptLine) ask(req *llm.Request, p results.Prompt, at string, f *f
 			l.More = len(p.Fresh) - i
 			break
 		}
-		text := results.MessageText(&p.Fresh[i])
+		text := p.Fresh[i].Words()
 		cut := len(text) > maxAsked
 		if cut {
 			text = strings.ToValidUTF8(text[:maxAsked], "")
@@ -125,10 +125,11 @@ func imageType(i *llm.Image) (kind string, ok bool) {
 
 // Asked says what a prompt has, in a few words.
 func (l transcriptLine) Asked() string {
+	words := text.Excerpt(strings.Join(strings.Fields(l.Fresh[len(l.Fresh)-1].Text), " "), 120)
 	if n := len(l.Fresh) + l.More; n != 1 {
-		return fmt.Sprintf("%d new messages", n)
+		return fmt.Sprintf("%d new messages: %s", n, words)
 	}
-	return text.Excerpt(strings.Join(strings.Fields(l.Fresh[0].Text), " "), 80)
+	return words
 }
 
 // readersText says who can read a line, if not everybody.
@@ -145,13 +146,7 @@ func readersText(l *results.Line) string {
 
 // costText returns what a call took.
 func costText(r *journal.Replied) string {
-	var meta llm.Metadata
-	switch {
-	case r.Response != nil:
-		meta = r.Response.Metadata
-	case r.Error != nil:
-		meta = r.Error.Metadata
-	}
+	meta := r.Metadata()
 	var parts []string
 	if meta.Latency > 0 {
 		parts = append(parts, report.Duration(meta.Latency))

@@ -21,10 +21,16 @@
   // keep copies what a person opened, moved or typed in a part to the part that replaces it.
   const keep = (from, to) => {
     const were = from.querySelectorAll("details"), are = to.querySelectorAll("details");
-    were.forEach((d, i) => { if (are[i]) are[i].open = d.open; });
+    were.forEach((d, i) => {
+      const same = d.id ? to.querySelector("#" + CSS.escape(d.id)) : are[i];
+      if (same) same.open = d.open;
+    });
     const typed = "input:not([type=range], [type=hidden], [type=checkbox])";
     const fields = from.querySelectorAll(typed), fresh = to.querySelectorAll(typed);
     fields.forEach((f, i) => { if (fresh[i]?.name === f.name && f.value !== f.defaultValue) fresh[i].value = f.value; });
+    for (const box of from.querySelectorAll("input[type=checkbox]:checked")) {
+      for (const now of to.querySelectorAll("input[type=checkbox]")) now.checked ||= now.name === box.name && now.value === box.value;
+    }
     const ranges = from.querySelectorAll("input[type=range]"), now = to.querySelectorAll("input[type=range]");
     ranges.forEach((r, i) => { if (now[i] && r.value !== r.max) now[i].value = r.value; else if (now[i] && r.value !== "1") now[i].value = now[i].max; });
   };
@@ -66,6 +72,7 @@
     wanted = true;
     if (fetching || document.hidden) return;
     fetching = true;
+    delete document.body.dataset.current; // data-current: the page shows what the server has
     try {
       while (wanted) {
         wanted = false;
@@ -106,6 +113,7 @@
         await new Promise((done) => setTimeout(done, pause));
         wanted ||= document.querySelector("[data-live] [data-again]") !== null;
       }
+      if (!broken) document.body.dataset.current = "";
     } catch {
       say("the server cannot be reached", true);
     } finally {
@@ -137,10 +145,48 @@
     follow();
   }
 
+  // The words of a query are completed one after the other.
+  for (const field of document.querySelectorAll("[data-words]")) {
+    const words = [...field.list.options].map((o) => o.value);
+    field.addEventListener("input", () => {
+      const before = field.value.slice(0, field.value.search(/[^ "]*("[^"]*"?)?$/));
+      field.list.replaceChildren(...words.map((w) => Object.assign(document.createElement("option"), { value: before + w })));
+    });
+  }
+
   for (const field of document.querySelectorAll("[data-remember]")) { // a name that a person types once
     const key = "parley-" + field.dataset.remember;
     try { field.value ||= localStorage.getItem(key) ?? ""; } catch { /* the browser keeps nothing */ }
     field.form.addEventListener("submit", () => { try { localStorage.setItem(key, field.value); } catch { /* as above */ } });
+  }
+
+  // What stands beside the text shows the turn that is read: boards and other replays their frame of it, charts where it is. The rail marks
+  // its phase.
+  let shown = "";
+  const read = () => {
+    const lines = [...document.querySelectorAll("#said [data-turn]")];
+    const at = lines.findLast((l) => l.getBoundingClientRect().top < innerHeight / 3) ?? lines[0];
+    if (!at) return;
+    const turn = at.dataset.turn, phase = lines.slice(0, lines.indexOf(at) + 1).findLast((l) => l.matches(".phase"));
+    for (const a of document.querySelectorAll(".rail a")) a.setAttribute("aria-current", a.hash === "#" + phase?.id);
+    for (const now of document.querySelectorAll("#story .now")) {
+      const [left, right, low, high] = now.dataset.at.split(" ").map(Number), x = left + (right - left) * (parseInt(turn) - low) / (high - low) + "%";
+      now.setAttribute("x1", x);
+      now.setAttribute("x2", x);
+      now.removeAttribute("visibility");
+    }
+    if (shown === turn + phase?.id) return; // who steps through a replay may go on
+    shown = turn + phase?.id;
+    const detail = { turn, phase: phase?.querySelector("bdi").textContent };
+    for (const replay of document.querySelectorAll("#story .replay")) replay.dispatchEvent(new CustomEvent("parley:turn", { detail }));
+  };
+  if (document.getElementById("said")) {
+    document.addEventListener("scroll", read, { passive: true });
+    document.addEventListener("DOMContentLoaded", read); // replays are ready
+    document.addEventListener("parley:replaced", (e) => {
+      if (!("live" in e.target.dataset)) shown = ""; // the story is there now
+      queueMicrotask(read);
+    });
   }
 
   const follow = (rel) => {

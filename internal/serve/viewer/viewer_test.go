@@ -162,10 +162,10 @@ func record(t *testing.T, path string) (say func(text string)) {
 func everyPage() []string {
 	const run = "/run/a.parley"
 	return []string{
-		"/", run, run + "/episodes", run + "/episodes?sort=cost&desc=1", run + "/episodes?state=failed&cell=" + url.QueryEscape(attack),
+		"/", run, run + "/episodes", run + "/episodes?sort=cost&desc=1", run + "/episodes?q=" + url.QueryEscape(`failed cell:"`+attack),
 		run + "/episodes?sort=" + url.QueryEscape("score:"+url.QueryEscape(attack)+":first"), run + "/episodes/0", run + "/episodes/3", run + "/episodes/249",
 		run + "/episodes/0/0:0", run + "/episodes/3/0:0", run + "/episodes/0?text=markdown", run + "/episodes/0/0:0?text=markdown", run + "/search", run + "/search?q=hello", run + "/search?q=" + url.QueryEscape(attack), run + "/report",
-		run + "/episodes/0?label=" + url.QueryEscape(attack), run + "/episodes?label=any&sort=label:any", "/search", "/search?q=hello", "/search?q=" + url.QueryEscape(attack), "/compare", "/compare?a=a.parley&b=a.parley", "/compare?a=a.parley&ea=0&b=a.parley&eb=3",
+		run + "/episodes/0?label=" + url.QueryEscape(attack), run + "/episodes?q=label:any&sort=label:any", "/search", "/search?q=hello", "/search?q=" + url.QueryEscape(attack), "/compare", "/compare?a=a.parley&b=a.parley", "/compare?a=a.parley&ea=0&b=a.parley&eb=3",
 	}
 }
 
@@ -286,7 +286,7 @@ func TestPaging(t *testing.T) {
 	folder := t.TempDir()
 	record(t, filepath.Join(folder, "a.parley"))
 	s := serve(t, folder)
-	for path, want := range map[string]int{"/run/a.parley/episodes": 3, "/run/a.parley/episodes?state=failed": 3} {
+	for path, want := range map[string]int{"/run/a.parley/episodes": 3, "/run/a.parley/episodes?q=failed": 3} {
 		n := 0
 		for next := path; next != ""; n++ {
 			status, body, _ := s.get(next)

@@ -75,7 +75,7 @@ def _import(name: str, rows: Rows) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
-        needs = "polars" if name == "polars" else "'parley-llm[data]'"
+        needs = "polars" if name == "polars" else "pandas pyarrow"
         raise Error(f"{name} is not installed: pip install {needs}, or iterate over the rows for dicts") from None
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
+import itertools
 import json
 import os
 import re
 import secrets
+import shlex
 import socket
 import subprocess
 import sys
@@ -163,9 +165,15 @@ def _without(text: str, file: str) -> str:
     return re.sub(re.escape(file) + r"(:\d+)*: ", "", text).replace(file, "PLAN")
 
 
+def _trusting(command: str) -> str:
+    """Return the flags of run that allow what a command line of the program does."""
+    words = shlex.split(command)
+    return record({"trust": [value for flag, value in itertools.pairwise(words) if flag == "--trust"]}, "parley.run").decode()
+
+
 def _with_flags(text: str) -> str:
     """Return an error whose remedies are flags of the program with flags of run."""
-    text = re.sub(r"parley run [^\n]*--trust (\S+)", r'add flags={"trust": "\1"}', text)
+    text = re.sub(r"parley run [^\n]* --trust [^\n]*", lambda m: f"add flags={_trusting(m[0])}", text)
     return re.sub(r"\nusage: .*", "", text, flags=re.DOTALL).replace("--changed-code", 'flags={"changed_code": True}')
 
 

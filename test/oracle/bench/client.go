@@ -73,7 +73,7 @@ func parleyClient(p plan, prompt string, r *result) (func() error, error) {
 		Name: "lab", Dialect: p.Dialect, BaseURL: p.URL, KeyEnv: "BENCH_KEY", HTTP2: p.HTTP2, Stream: "never",
 		Limits: provider.Limits{RPM: p.RPM, TPM: p.TPM, ITPM: p.ITPM, OTPM: p.OTPM, Concurrency: p.Concurrency},
 	}
-	model, err := dialect.Open(prov)
+	model, err := dialect.Open(prov, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -112,7 +112,7 @@ func (c *cluster) share(l sharedLimit) (row clusterRow, err error) {
 	whole := float64(l.of(after)) / l.perMinute / end.Minutes()
 	later := float64(l.of(after)-l.of(before)) / l.perMinute / (end - from).Minutes()
 	return clusterRow{
-		"four workers share " + l.name + "; one is killed, one joins", "at least 0.95 of the limit, at most 0.5% refused",
+		"limit of " + l.name, "at least 0.95, at most 0.5% refused",
 		fmt.Sprintf("%.3f from the first call on, %.3f after %.0f s; %.2f%% of %s refused", whole, later, sharesFrom.Seconds(), 100*float64(after.RateLimited)/float64(after.Requests), figure(float64(after.Requests))),
 	}, c.run.ended()
 }

@@ -7,15 +7,16 @@
 // are measured together.
 //
 //	go -C test/oracle run ./bench          all of it, a few minutes
-//	go -C test/oracle run ./bench limits   or: flight, cpu, dispatch, gateway, one, rollouts
+//	go -C test/oracle run ./bench limits   or: flight, cpu, dispatch, gateway, one, rollouts, programs
 //
-// Six more are run only by name. All but soak write their tables into docs/reference/benchmarks.md.
+// Seven more are run only by name. All but soak and evolution write their tables into docs/reference/benchmarks.md.
 //
 //	go -C test/oracle run ./bench tasks [NAME...]         the tasks that we want to be fast, each beside a plain loop
-//	go -C test/oracle run ./bench peers [NAME...]         the same tasks with other programs
+//	go -C test/oracle run ./bench peers [--small] [NAME...]  the same tasks with other programs
 //	go -C test/oracle run ./bench view [--dir DIR]        parley view: a million episodes, and beside a run
 //	go -C test/oracle run ./bench cluster [NAME...]       a run that several processes play
 //	go -C test/oracle run ./bench weights                 what each module adds to the first build and to the program
+//	go -C test/oracle run ./bench evolution               generations beside children that wait for nobody, in simulated time
 //	go -C test/oracle run ./bench soak [--for DURATION]   a long run with faults and kills
 package main
 
@@ -32,7 +33,7 @@ import (
 )
 
 func main() {
-	parts := map[string]func(string) error{"client": client, "upstream": upstreamMain, "proxy": proxyMain, "proxy2": proxy2Main, "unrecorded": unrecordedMain, "environments": environmentsMain, "plain-rollouts": plainRollouts}
+	parts := map[string]func(string) error{"client": client, "upstream": upstreamMain, "proxy": proxyMain, "proxy2": proxy2Main, "unrecorded": unrecordedMain, "environments": environmentsMain, "plain-rollouts": plainRollouts, "plain-programs": plainPrograms}
 	if len(os.Args) > 2 && parts[os.Args[1]] != nil {
 		if err := parts[os.Args[1]](os.Args[2]); err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)
@@ -47,6 +48,9 @@ func main() {
 }
 
 func run(args []string) error {
+	if len(args) > 0 && args[0] == "evolution" { // it needs no program
+		return evolution(os.Stdout, args[1:])
+	}
 	dir, err := os.MkdirTemp("", "parley-bench")
 	if err != nil {
 		return err
@@ -71,10 +75,10 @@ func (b *bench) parts(names []string) error {
 		name string
 		run  func(*bench) error
 	}
-	parts := []part{{"limits", limits}, {"flight", flight}, {"cpu", cpu}, {"dispatch", dispatchOnly}, {"gateway", gateway}, {"one", one}, {"rollouts", rollouts}}
+	parts := []part{{"limits", limits}, {"flight", flight}, {"cpu", cpu}, {"dispatch", dispatchOnly}, {"gateway", gateway}, {"one", one}, {"rollouts", rollouts}, {"programs", programs}}
 	for _, name := range names {
 		if !slices.ContainsFunc(parts, func(p part) bool { return p.name == name }) {
-			return fmt.Errorf("unknown part %q; want limits, flight, cpu, dispatch, gateway, one, rollouts, tasks, peers, soak, view, cluster or weights", name)
+			return fmt.Errorf("unknown part %q; want limits, flight, cpu, dispatch, gateway, one, rollouts, programs, tasks, peers, soak, view, cluster, weights or evolution", name)
 		}
 	}
 	for _, p := range parts {

@@ -24,6 +24,7 @@ type peerTask struct {
 	Turns         int    `json:"turns"`
 	Width         int    `json:"width"` // conversations at once
 	Prompt        string `json:"prompt"`
+	Limited       bool   `json:"-"`        // the server has a limit
 	Rollouts      bool   `json:"rollouts"` // episodes of an environment server instead; aiohttp only
 }
 
@@ -58,26 +59,115 @@ func allPeers() []peer {
 	}
 }
 
-// peers measures other programs on the same tasks and writes the table into the page.
-func peers(b *bench, names []string) error {
+// peers measures other programs on the same tasks and writes the table into the page. All programs do a task one after the other before the next
+// task begins, so that what else the machine does falls on all of them. --small makes a check of a few minutes, whose figures mean nothing.
+func peers(b *bench, args []string) error {
+	names := slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "--small" })
+	small := len(names) < len(args)
 	all := allPeers()
 	for _, name := range names {
 		if !slices.ContainsFunc(all, func(p peer) bool { return p.name == name }) {
-			return fmt.Errorf("unknown program %q; want parley, parley-headers, go, aiohttp, openai, inspect_ai or litellm", name)
+			return fmt.Errorf("unknown program %q; want --small, parley, parley-headers, go, aiohttp, openai, inspect_ai or litellm", name)
 		}
 	}
-	about := fmt.Sprintf("Measured on %s with %s and %s on %d cores.", time.Now().Format(time.DateOnly), pythonVersion(), strings.Replace(runtime.Version(), "go", "Go ", 1), runtime.NumCPU())
-	for _, p := range all {
-		if len(names) > 0 && !slices.Contains(names, p.name) {
-			continue
-		}
-		row := p.row(b)
-		b.printf("%s\n", row)
-		if err := updateTable("peers", about, []string{row}); err != nil {
-			return err
+	all = slices.DeleteFunc(all, func(p peer) bool { return len(names) > 0 && !slices.Contains(names, p.name) })
+	about := fmt.Sprintf("Measured on %s with %s and %s on %d cores; the load average was %s before.", time.Now().Format(time.DateOnly), pythonVersion(), strings.Replace(runtime.Version(), "go", "Go ", 1), runtime.NumCPU(), loadAverage())
+	rows := make([]peerRow, len(all))
+	for _, column := range peerColumns(small) {
+		for i, p := range all {
+			text := rows[i].cell(b, p, column)
+			b.printf("%s: %s: %s\n", p.name, column.name, text)
 		}
 	}
-	return nil
+	var lines []string
+	for i, p := range all {
+		lines = append(lines, rows[i].line(p))
+		b.printf("%s\n", lines[i])
+	}
+	if small {
+		return nil
+	}
+	return updateTable("peers", about, lines)
+}
+
+// peerColumn is a task, with the flags of the server and what is shown of a result.
+type peerColumn struct {
+	name  string
+	task  func(peer) peerTask // no conversations: the program does not do it
+	flags []string
+	show  func(peerTask, peerResult) string
+}
+
+// peerColumns lists the tasks.
+func peerColumns(small bool) []peerColumn {
+	size := func(n int) int {
+		if small {
+			n /= 20
+		}
+		return n
+	}
+	talks := func(n int) func(peer) peerTask {
+		return func(p peer) peerTask {
+			if p.calls == 0 {
+				return peerTask{}
+			}
+			return peerTask{Conversations: size(n), Turns: 5, Width: size(n)}
+		}
+	}
+	talk := func(_ peerTask, r peerResult) string { return fmt.Sprintf("%.1f s, %.0f MB", r.Seconds, r.peak) }
+	return []peerColumn{
+		{"calls", func(p peer) peerTask { return peerTask{Conversations: size(p.calls), Turns: 1, Width: width} }, nil, func(t peerTask, r peerResult) string {
+			return figure(float64(t.Conversations)/r.Seconds) + fmt.Sprintf(" | %.2f ms", r.CPU/float64(t.Conversations)*1000)
+		}},
+		{"1,000 conversations", talks(1000), []string{"--latency", "1s"}, talk},
+		{"10,000 conversations", talks(10_000), []string{"--latency", "1s"}, talk},
+		{"a limit", func(peer) peerTask { return peerTask{Conversations: size(1500), Turns: 1, Width: width, Limited: true} }, []string{"--latency", "500ms", "--rpm", "3000", "--burst", "1s"}, func(_ peerTask, r peerResult) string {
+			return fmt.Sprintf("%.2f, %.1f%%", float64(r.OK)/r.Seconds/50, 100*float64(r.RateLimited)/float64(r.Requests))
+		}},
+	}
+}
+
+// peerRow is what a program did so far.
+type peerRow struct {
+	version string
+	cells   []string
+}
+
+// cell does a task. What a program cannot do is a cell that says so.
+func (w *peerRow) cell(b *bench, p peer, c peerColumn) string {
+	t := c.task(p)
+	t.Prompt = strings.Repeat("word ", 80)
+	text, none := "", ""
+	if c.name == "calls" {
+		none = " | " // it is two cells
+	}
+	if t.Conversations > 0 {
+		r, err := p.cell(b, t, c.flags...)
+		switch {
+		case err != nil:
+			text = "failed: " + strings.ReplaceAll(strings.ReplaceAll(fmt.Sprintf("%.120s", err.Error()), "\n", " "), "|", "/") + none
+		case r.late:
+			text = fmt.Sprintf("not done in %.0f s: %s of %s calls, %.0f MB", peerLimit.Seconds(), figure(float64(r.OK)), figure(float64(t.Conversations*t.Turns)), r.peak) + none
+		default:
+			w.version, text = r.Version, c.show(t, r)
+			if r.Failed > 0 {
+				text += fmt.Sprintf("; %d failed", r.Failed)
+			}
+		}
+	} else {
+		text = none
+	}
+	w.cells = append(w.cells, text)
+	return text
+}
+
+// line is the row of the table.
+func (w *peerRow) line(p peer) string {
+	title := map[string]string{
+		"parley": "Parley: `ask`, `run`; limit set", "parley-headers": "Parley: `ask`, limit learned", "go": "a plain Go loop, net/http", "aiohttp": "aiohttp, a plain loop",
+		"openai": "openai SDK", "inspect_ai": "inspect_ai", "litellm": "litellm",
+	}[p.name]
+	return tableRow(slices.Concat([]string{strings.TrimSpace(title + " " + w.version)}, w.cells, []string{"`peers " + p.name + "`"})...)
 }
 
 func pythonVersion() string {
@@ -86,46 +176,6 @@ func pythonVersion() string {
 		return "no Python"
 	}
 	return strings.TrimSpace(string(out))
-}
-
-// row measures every cell of a program. A task that it cannot do is a cell that says so.
-func (p peer) row(b *bench) string {
-	prompt := strings.Repeat("word ", 80)
-	version := ""
-	cell := func(t peerTask, show func(peerResult) string, flags ...string) string {
-		t.Prompt = prompt
-		r, err := p.cell(b, t, flags...)
-		switch {
-		case err != nil:
-			return "failed: " + strings.ReplaceAll(strings.ReplaceAll(fmt.Sprintf("%.120s", err.Error()), "\n", " "), "|", "/")
-		case r.late:
-			return fmt.Sprintf("not done in %.0f s: %s of %s calls, %.0f MB", peerLimit.Seconds(), figure(float64(r.OK)), figure(float64(t.Conversations*t.Turns)), r.peak)
-		}
-		version = r.Version
-		text := show(r)
-		if r.Failed > 0 {
-			text += fmt.Sprintf("; %d failed", r.Failed)
-		}
-		return text
-	}
-	talk := func(r peerResult) string { return fmt.Sprintf("%.1f s, %.0f MB", r.Seconds, r.peak) }
-	calls, cpu, few, many := "", "", "", ""
-	if p.calls > 0 {
-		calls = cell(peerTask{Conversations: p.calls, Turns: 1, Width: width}, func(r peerResult) string {
-			cpu = fmt.Sprintf("%.2f ms", r.CPU/float64(p.calls)*1000)
-			return figure(float64(p.calls) / r.Seconds)
-		})
-		few = cell(peerTask{Conversations: 1000, Turns: 5, Width: 1000}, talk, "--latency", "1s")
-		many = cell(peerTask{Conversations: 10_000, Turns: 5, Width: 10_000}, talk, "--latency", "1s")
-	}
-	limit := cell(peerTask{Conversations: 1500, Turns: 1, Width: width}, func(r peerResult) string {
-		return fmt.Sprintf("%.2f, %.1f%%", float64(r.OK)/r.Seconds/50, 100*float64(r.RateLimited)/float64(r.Requests))
-	}, "--latency", "500ms", "--rpm", "3000", "--burst", "1s")
-	title := map[string]string{
-		"parley": "Parley: `ask`, `run`; limit set", "parley-headers": "Parley: `ask`, limit learned", "go": "a plain Go loop, net/http", "aiohttp": "aiohttp, a plain loop",
-		"openai": "openai SDK", "inspect_ai": "inspect_ai", "litellm": "litellm",
-	}[p.name]
-	return tableRow(strings.TrimSpace(title+" "+version), calls, cpu, few, many, limit, "`go -C test/oracle run ./bench peers "+p.name+"`")
 }
 
 // cell does one task with a server of its own.
@@ -163,7 +213,7 @@ func (b *bench) parleyPeer(p peer, t peerTask) (peerResult, error) {
 		switch {
 		case p.name == "parley-headers":
 			flags = nil
-		case t.Conversations < p.calls: // the task with a limit
+		case t.Limited:
 			flags = []string{"--rpm", "3000"}
 		}
 		took, err = b.ask(in, calls, t.URL, flags...)
@@ -237,7 +287,7 @@ func installed(name string) (python string, err error) {
 			return "", fmt.Errorf("no virtual environment: %w: %s", err, lastLine(string(out)))
 		}
 	}
-	install := exec.Command(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile", want)
+	install := exec.Command(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", want)
 	if out, err := install.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("not installed: %w: %s", err, lastLine(string(out)))
 	}

@@ -47,7 +47,7 @@ func (b *bench) viewLag() (string, error) {
 	if err := awaited(tab, `document.getElementById("live").textContent === "following"`); err != nil {
 		return "", err
 	}
-	const watch = `window.seen = []; setInterval(() => { const n = Number(document.querySelector("#now .facts strong").textContent); while (seen.length < n) seen.push(Date.now()); }, 5); true`
+	const watch = `window.seen = []; setInterval(() => { const n = Number(document.querySelector("#now [data-done]").textContent); while (seen.length < n) seen.push(Date.now()); }, 5); true`
 	if _, err := chromedp.Run(tab, chromedp.Evaluate[bool](watch)); err != nil {
 		return "", err
 	}

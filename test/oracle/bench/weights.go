@@ -32,7 +32,7 @@ func (w *weight) add(v weight) { w.cpu, w.code, w.data = w.cpu+v.cpu, w.code+v.c
 
 const (
 	mainPackage = "parley/cmd/parley"
-	shownRows   = 24 // in the page, with the head of the table
+	shownRows   = 16 // in the page, with the head of the table
 )
 
 func (p *source) own() bool { return p.Module.Path == "parley" }

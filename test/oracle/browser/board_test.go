@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"parley/world"
+	"parley/world/exhibit"
 )
 
 // pictureOf takes a picture of a page with a browser of this name, on a desktop with the scheme light or dark. It skips the test if there
@@ -80,17 +81,17 @@ var (
 // ordinary has one exhibit of each kind, with names as people use them.
 type ordinary struct{ everyExhibit }
 
-func (g *ordinary) Exhibits() []world.Exhibit {
+func (g *ordinary) Exhibits() []exhibit.Exhibit {
 	s := &g.points
-	return []world.Exhibit{
-		{Name: "estimates", Title: "estimates", Show: world.Estimates{By: []string{"agent"}, What: "points", Rows: []world.Estimated{{Labels: []string{"ann"}, Sample: s}}}},
-		{Name: "heat", Title: "heat", Show: world.HeatMap{Row: "agent", Column: "against", Rows: []string{"ann"}, Columns: []string{"bob"}, Cells: [][]*world.Sample{{s}}}},
-		{Name: "curves", Title: "curves", Show: world.Curves{X: "year", Y: "points", Curves: []world.Curve{{Name: "ann", Points: []world.CurvePoint{{X: 1, Sample: s}, {X: 2, Sample: s}}}}}},
-		{Name: "scatter", Title: "scatter", Show: world.Scatter{X: "points", Y: "share", Points: []world.ScatterPoint{{Name: "ann", X: s, Y: s}}}},
-		{Name: "bars", Title: "bars", Show: world.Bars{X: "agent", Y: "points", Labels: []string{"ann", "bob"}, Series: []world.BarSeries{{Name: "points", Values: []float64{1, 2}}}}},
-		{Name: "grid", Title: "grid", Show: world.Grid{Columns: []string{"agent"}, Rows: [][]any{{"ann"}}}},
-		{Name: "text", Title: "text", Show: world.Text{Body: "Some words.", Pre: true}},
-		{Name: "figure", Title: "figure", Show: world.Figure{SVG: `<svg viewBox="0 0 90 20"><style>.r{fill:#b00}</style><defs><g id="r"><rect class="r" width="9" height="9"/></g></defs><use href="#r"/></svg>`}},
+	return []exhibit.Exhibit{
+		{Name: "estimates", Title: "estimates", Show: exhibit.Estimates{By: []string{"agent"}, What: "points", Rows: []exhibit.Estimated{{Labels: []string{"ann"}, Sample: s}}}},
+		{Name: "heat", Title: "heat", Show: exhibit.HeatMap{Row: "agent", Column: "against", Rows: []string{"ann"}, Columns: []string{"bob"}, Cells: [][]*world.Sample{{s}}}},
+		{Name: "curves", Title: "curves", Show: exhibit.Curves{X: "year", Y: "points", Curves: []exhibit.Curve{{Name: "ann", Points: []exhibit.CurvePoint{{X: 1, Sample: s}, {X: 2, Sample: s}}}}}},
+		{Name: "scatter", Title: "scatter", Show: exhibit.Scatter{X: "points", Y: "share", Points: []exhibit.ScatterPoint{{Name: "ann", X: s, Y: s}}}},
+		{Name: "bars", Title: "bars", Show: exhibit.Bars{X: "agent", Y: "points", Labels: []string{"ann", "bob"}, Series: []exhibit.BarSeries{{Name: "points", Values: []float64{1, 2}}}}},
+		{Name: "grid", Title: "grid", Show: exhibit.Grid{Columns: []string{"agent"}, Rows: [][]any{{"ann"}}}},
+		{Name: "text", Title: "text", Show: exhibit.Text{Body: "Some words.", Pre: true}},
+		{Name: "figure", Title: "figure", Show: exhibit.Figure{SVG: `<svg viewBox="0 0 90 20"><style>.r{fill:#b00}</style><defs><g id="r"><rect class="r" width="9" height="9"/></g></defs><use href="#r"/></svg>`}},
 	}
 }
 
@@ -99,7 +100,7 @@ func (g *ordinary) Exhibits() []world.Exhibit {
 func exhibits(t *testing.T) (all []drawn) {
 	t.Helper()
 	colours := map[string]int{"estimates": 1, "heat": 1, "curves": 1, "scatter": 1, "bars": 1, "grid": 0, "text": 0, "figure": 1}
-	page := pageOf(t, func() world.Exhibitor { return &ordinary{} })
+	page := pageOf(t, func() exhibit.Exhibitor { return &ordinary{} })
 	for _, name := range []string{"estimates", "heat", "curves", "scatter", "bars", "grid", "text", "figure"} {
 		all = append(all, drawn{"the exhibit " + name, part(t, page, "", "<h3>"+name+"</h3>", "</figure>"), colours[name]})
 	}

@@ -12,8 +12,11 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
-	"parley/world"
+	"parley/world/exhibit"
 )
+
+// patience is how long a step may take on a machine that is busy with other things.
+const patience = 3 * time.Minute
 
 // tab opens a browser. It skips the test if no browser is installed.
 func tab(t *testing.T) context.Context {
@@ -28,32 +31,66 @@ func tab(t *testing.T) context.Context {
 	if path == "" {
 		t.Skip("there is no browser: install chromium to check the pages of reports (on Debian: apt-get install chromium)")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
-	t.Cleanup(cancel)
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox)
-	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WSURLReadTimeout(patience))
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
+	if err := chromedp.Do(ctx); err != nil { // the browser lives as long as the context that starts it
+		t.Fatal(err)
+	}
 	return ctx
 }
 
 // do runs actions.
 func do(t *testing.T, ctx context.Context, actions ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	if err := chromedp.Do(ctx, actions...); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// eval evaluates an expression in the page.
+// eval evaluates an expression in the page. What it needs must be there: see until.
 func eval[T any](t *testing.T, ctx context.Context, script string) T {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](script))
 	if err != nil {
 		t.Fatalf("%s: %v", script, err)
 	}
 	return v
+}
+
+// until waits until a script returns true of a page that is loaded whole: a heading is there before the form below it is.
+func until(t *testing.T, ctx context.Context, script string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`(() => { try { return document.readyState === "complete" && (`+script+`); } catch { return false; } })()`))
+		if ok && err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s: %v, %v", script, ctx.Err(), err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// settled means that a page of the viewer changes no more unless its run does: what is loaded late is there, and a page that follows
+// its run has fetched itself since it was connected.
+const settled = `document.querySelector("[data-load], [data-again]") === null && (document.body.dataset.events === undefined || document.body.dataset.current !== undefined)`
+
+// visit opens a page and waits until it has settled.
+func visit(t *testing.T, ctx context.Context, address string) {
+	t.Helper()
+	do(t, ctx, chromedp.Navigate(address))
+	until(t, ctx, settled)
 }
 
 // saved writes a page and returns its address.
@@ -140,7 +177,7 @@ func TestFits(t *testing.T) {
 // TestRoom checks that labels of charts do not overlap, and that every column of an ordinary table is visible.
 func TestRoom(t *testing.T) {
 	ctx := tab(t)
-	page := saved(t, "report.html", pageOf(t, func() world.Exhibitor { return &crowd{} }))
+	page := saved(t, "report.html", pageOf(t, func() exhibit.Exhibitor { return &crowd{} }))
 	for _, width := range []int64{390, 800, 1200} {
 		do(t, ctx, chromedp.EmulateViewport(width, 900), chromedp.Navigate(page))
 		for _, pair := range eval[[]string](t, ctx, `[...document.querySelectorAll("#kind .drawing>svg")].flatMap((svg) => {

@@ -2,9 +2,7 @@ package browser
 
 import (
 	"context"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -23,8 +21,7 @@ func press(t *testing.T, ctx context.Context, keys string) {
 // and shows where it is. For readers who want no motion, nothing moves.
 func TestKeyboard(t *testing.T) {
 	ctx := tab(t)
-	bin := program(t)
-	site, key, _ := strings.Cut(serve(t, bin, "view", played(t, bin)), "/#key=")
+	site, key, _ := strings.Cut(serve(t, program(t), "view", played(t)), "/#key=")
 	do(t, ctx, chromedp.Navigate(site+"/#key="+key))
 	until(t, ctx, `document.getElementById("t-runs") !== null && location.hash === ""`)
 	reduce := []*emulation.MediaFeature{{Name: "prefers-reduced-motion", Value: "reduce"}}
@@ -36,12 +33,11 @@ func TestKeyboard(t *testing.T) {
 		"/", run, run + "/episodes", run + "/episodes/3", run + "/episodes/3?label=0:0", run + "/episodes/3/0:0", run + "/search?q=the", "/run/two.parley/episodes/0", "/run/map.parley/episodes/0",
 		"/compare", "/compare?a=one.parley&ea=0&b=one.parley&eb=1", run + "/steer?verb=pause", "/nothing",
 	} {
-		do(t, ctx, chromedp.EmulateViewport(1200, 900), chromedp.Navigate(site+page))
+		do(t, ctx, chromedp.EmulateViewport(1200, 900))
+		visit(t, ctx, site+page)
 		if strings.HasSuffix(page, ".parley") {
-			until(t, ctx, `document.getElementById("scores") !== null`)
+			until(t, ctx, `document.getElementById("scores") !== null && `+settled)
 		}
-		// A page that follows its run fetches itself once, when it is connected, and replaces what differs.
-		until(t, ctx, `document.readyState === "complete" && (document.body.dataset.events === undefined || performance.getEntriesByType("resource").some((r) => r.initiatorType === "fetch"))`)
 		stops := eval[int](t, ctx, `(() => {
 			window.stops = [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex='0']")].filter((e) => !e.disabled && e.checkVisibility({ visibilityProperty: true }));
 			window.reached = [];
@@ -72,47 +68,20 @@ func TestKeyboard(t *testing.T) {
 			t.Errorf("%s moves: %v", page, moves)
 		}
 	}
-	do(t, ctx, chromedp.Navigate(site+run+"/episodes/3"))
+	visit(t, ctx, site+run+"/episodes/3")
 	press(t, ctx, "j")
-	until(t, ctx, `location.pathname.endsWith("/4") && document.readyState === "complete"`)
+	until(t, ctx, `location.pathname.endsWith("/4")`)
 	press(t, ctx, "k")
 	until(t, ctx, `location.pathname.endsWith("/3")`)
-	do(t, ctx, chromedp.Navigate(site+run+"/search"))
+	visit(t, ctx, site+run+"/episodes") // its field has no focus at first
 	press(t, ctx, "/")
 	until(t, ctx, `document.activeElement.matches("input[type=search]")`)
-}
-
-// slowRun plays a plan with models that take their time, and serves its folder. It returns the address of the run.
-func slowRun(t *testing.T, bin, latency, plan string) (play *exec.Cmd, file, page string) {
-	t.Helper()
-	folder := t.TempDir()
-	model := serve(t, bin, "sim", "--addr", "127.0.0.1:0", "--latency", latency)
-	file = filepath.Join(folder, "run.parley")
-	text := "kind: secrets\nseed: 1\nproviders: {lab: {dialect: openai, base_url: \"" + model + "/v1\"}}\nagents: {a: {model: lab/a}, b: {model: lab/b}}\nlineup: {first: a, second: b}\n" + plan
-	if err := os.WriteFile(filepath.Join(folder, "plan.yaml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	play = begin(t, bin, "run", filepath.Join(folder, "plan.yaml"), "--out", file, "--quiet")
-	waitForFile(t, file)
-	site, key, _ := strings.Cut(serve(t, bin, "view", folder), "/#key=")
-	return play, file, site + "/run/run.parley#key=" + key
-}
-
-// begin starts a command, which ends with the test.
-func begin(t *testing.T, bin string, args ...string) *exec.Cmd {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), bin, args...)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	return cmd
 }
 
 // tabTo presses Tab until an element has the focus.
 func tabTo(t *testing.T, ctx context.Context, selector string) {
 	t.Helper()
-	until(t, ctx, `document.readyState === "complete" && document.querySelector("`+selector+`") !== null`)
+	until(t, ctx, `document.querySelector("`+selector+`") !== null`)
 	for range 100 {
 		press(t, ctx, kb.Tab)
 		if eval[bool](t, ctx, `document.activeElement.matches("`+selector+`")`) {
@@ -135,7 +104,9 @@ func confirm(t *testing.T, ctx context.Context, question string) {
 func TestSteer(t *testing.T) {
 	ctx := tab(t)
 	bin := program(t)
-	play, file, page := slowRun(t, bin, "100ms..300ms", "episodes: 5000\nlimits: {concurrency: 8}\n")
+	m := newModel(t, bin)
+	go m.pace(t.Context()) // the page changes all the time
+	play, file, page := m.begin(t, bin, "lineup: {first: a, second: b}\nepisodes: 5000\nlimits: {concurrency: 8}\n")
 	do(t, ctx, chromedp.Navigate(page))
 	until(t, ctx, `document.querySelector("button[value=pause]") !== null && location.hash === ""`)
 	replaced := func() { // the page has changed around the focus
@@ -149,7 +120,7 @@ func TestSteer(t *testing.T) {
 		t.Error("the focus is lost when the page changes")
 	}
 	press(t, ctx, " ")
-	until(t, ctx, `document.querySelector("h1").textContent === "pause?" && document.readyState === "complete"`)
+	until(t, ctx, `document.querySelector("h1").textContent === "pause?"`)
 	press(t, ctx, kb.Escape)
 	until(t, ctx, `location.pathname.endsWith("/run.parley") && document.querySelector("button[value=pause]") !== null`)
 	if eval[bool](t, ctx, `document.body.textContent.includes("by view at")`) {
@@ -195,17 +166,21 @@ func TestSteer(t *testing.T) {
 func TestEpisodeLive(t *testing.T) {
 	ctx := tab(t)
 	bin := program(t)
-	play, file, page := slowRun(t, bin, "100ms..300ms", "episodes: 1\nparams: {messages: 12}\n")
+	m := newModel(t, bin)
+	m.allow(4)
+	play, file, page := m.begin(t, bin, "lineup: {first: a, second: b}\nepisodes: 1\nparams: {messages: 12}\n")
 	do(t, ctx, chromedp.Navigate(strings.Replace(page, "#", "/episodes/0#", 1)))
 	const answers = `document.querySelectorAll(".said.answer").length`
 	until(t, ctx, answers+` > 0 && location.hash === ""`)
 	eval[bool](t, ctx, `window.first = `+answers+`; window.same = true; true`)
+	m.allow(4)
 	until(t, ctx, answers+` > window.first + 1`)
 	if err := play.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = play.Wait()
 	eval[bool](t, ctx, `window.first = `+answers+`; true`)
+	m.allowAll()
 	if out, err := exec.Command(bin, "run", file, "--quiet").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -218,11 +193,15 @@ func TestEpisodeLive(t *testing.T) {
 // TestStoryLive watches a long episode to its end: its story stays on the page.
 func TestStoryLive(t *testing.T) {
 	ctx := tab(t)
-	_, _, page := slowRun(t, program(t), "20ms..60ms", "episodes: 1\nparams: {messages: 60}\n") // the page reads at most 100 calls at once
+	bin := program(t)
+	m := newModel(t, bin)
+	m.allow(40)
+	_, _, page := m.begin(t, bin, "lineup: {first: a, second: b}\nepisodes: 1\nparams: {messages: 60}\n") // the page reads at most 100 calls at once
 	do(t, ctx, chromedp.Navigate(strings.Replace(page, "#", "/episodes/0#", 1)))
 	const story = `document.querySelector("#story h2")?.textContent === "What happened"`
 	until(t, ctx, story+` && location.hash === ""`)
 	eval[bool](t, ctx, `window.same = true; true`)
+	m.allowAll()
 	until(t, ctx, `document.querySelector("main .state").textContent === "ended" && document.querySelector("#said .pages small").textContent.startsWith("lines 1 to 50 of ")`)
 	until(t, ctx, story)
 	if !eval[bool](t, ctx, `window.same === true`) {

@@ -13,6 +13,7 @@ import (
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
+	"parley/world/exhibit"
 	"parley/world/worldtest"
 )
 
@@ -27,11 +28,11 @@ func hostile() string {
 // hostilePage returns a report of a run in which all text is hostile.
 func hostilePage(t *testing.T) string {
 	t.Helper()
-	return pageOf(t, func() world.Exhibitor { return &everyExhibit{} })
+	return pageOf(t, func() exhibit.Exhibitor { return &everyExhibit{} })
 }
 
 // pageOf returns a report with these exhibits.
-func pageOf(t *testing.T, exhibitor func() world.Exhibitor) string {
+func pageOf(t *testing.T, exhibitor func() exhibit.Exhibitor) string {
 	t.Helper()
 	j := &journal.Memory{}
 	if err := j.Append(t.Context(), entries()...); err != nil {
@@ -87,44 +88,44 @@ func (g *everyExhibit) Add(p world.Played) {
 	}
 }
 
-func (g *everyExhibit) Exhibits() []world.Exhibit {
+func (g *everyExhibit) Exhibits() []exhibit.Exhibit {
 	s, bad := &g.points, hostile()
-	return []world.Exhibit{
-		{Name: "estimates", Title: bad, Caption: bad, Show: world.Estimates{By: []string{bad, bad}, What: bad, Rows: []world.Estimated{{Labels: []string{bad, bad}, Sample: s}}}},
-		{Name: "heat", Title: bad, Show: world.HeatMap{Row: bad, Column: bad, Rows: []string{bad}, Columns: []string{bad}, Cells: [][]*world.Sample{{s}}}},
-		{Name: "curves", Title: bad, Show: world.Curves{X: bad, Y: bad, Curves: []world.Curve{{Name: bad, Points: []world.CurvePoint{{X: 1, Sample: s}, {X: 2, Sample: s}}}}}},
-		{Name: "scatter", Title: bad, Show: world.Scatter{X: bad, Y: bad, Points: []world.ScatterPoint{{Name: bad, X: s, Y: s}}}},
-		{Name: "bars", Title: bad, Show: world.Bars{X: bad, Y: bad, Labels: []string{bad, "b"}, Series: []world.BarSeries{{Name: bad, Values: []float64{1, 2}}}}},
-		{Name: "grid", Title: bad, Show: world.Grid{Columns: []string{bad}, Rows: [][]any{{bad}}}},
-		{Name: "text", Title: bad, Show: world.Text{Body: bad, Pre: true}},
-		{Name: "figure", Title: bad, Show: world.Figure{SVG: `<svg onload="window.owned=4" viewBox="0 0 9 9"><script>window.owned=5</script><style>.r{fill:red}</style><rect class="r" width="9" height="9"/></svg>`}},
+	return []exhibit.Exhibit{
+		{Name: "estimates", Title: bad, Caption: bad, Show: exhibit.Estimates{By: []string{bad, bad}, What: bad, Rows: []exhibit.Estimated{{Labels: []string{bad, bad}, Sample: s}}}},
+		{Name: "heat", Title: bad, Show: exhibit.HeatMap{Row: bad, Column: bad, Rows: []string{bad}, Columns: []string{bad}, Cells: [][]*world.Sample{{s}}}},
+		{Name: "curves", Title: bad, Show: exhibit.Curves{X: bad, Y: bad, Curves: []exhibit.Curve{{Name: bad, Points: []exhibit.CurvePoint{{X: 1, Sample: s}, {X: 2, Sample: s}}}}}},
+		{Name: "scatter", Title: bad, Show: exhibit.Scatter{X: bad, Y: bad, Points: []exhibit.ScatterPoint{{Name: bad, X: s, Y: s}}}},
+		{Name: "bars", Title: bad, Show: exhibit.Bars{X: bad, Y: bad, Labels: []string{bad, "b"}, Series: []exhibit.BarSeries{{Name: bad, Values: []float64{1, 2}}}}},
+		{Name: "grid", Title: bad, Show: exhibit.Grid{Columns: []string{bad}, Rows: [][]any{{bad}}}},
+		{Name: "text", Title: bad, Show: exhibit.Text{Body: bad, Pre: true}},
+		{Name: "figure", Title: bad, Show: exhibit.Figure{SVG: `<svg onload="window.owned=4" viewBox="0 0 9 9"><script>window.owned=5</script><style>.r{fill:red}</style><rect class="r" width="9" height="9"/></svg>`}},
 	}
 }
 
 // duel is a kind with these exhibits and a story.
 type duel struct {
 	worldtest.Simple[struct{}]
-	exhibitor func() world.Exhibitor
+	exhibitor func() exhibit.Exhibitor
 }
 
-func (d duel) Exhibitor() world.Exhibitor { return d.exhibitor() }
+func (d duel) Exhibitor() exhibit.Exhibitor { return d.exhibitor() }
 
-func (duel) Story(world.Played, []world.TranscriptEntry) []world.Exhibit {
-	frame := func(title string) world.Frame {
-		return world.Frame{Title: title, SVG: `<svg viewBox="0 0 9 9"><circle r="3"/></svg>`, Lines: []world.FrameLine{{Who: hostile(), To: hostile(), Text: hostile()}}}
+func (duel) Story(world.Played, []world.TranscriptEntry) []exhibit.Exhibit {
+	frame := func(title string) exhibit.Frame {
+		return exhibit.Frame{Title: title, SVG: `<svg viewBox="0 0 9 9"><circle r="3"/></svg>`, Lines: []exhibit.FrameLine{{Who: hostile(), To: hostile(), Text: hostile()}}}
 	}
-	return []world.Exhibit{{Name: "replay", Title: "replay", Show: world.Replay{Base: `<svg viewBox="0 0 9 9"><rect width="9" height="9"/></svg>`, Frames: []world.Frame{frame("spring"), frame("autumn")}}}}
+	return []exhibit.Exhibit{{Name: "replay", Title: "replay", Show: exhibit.Replay{Base: `<svg viewBox="0 0 9 9"><rect width="9" height="9"/></svg>`, Frames: []exhibit.Frame{frame("spring"), frame("autumn")}}}}
 }
 
 // crowd shows twelve agents with ordinary, long names that did nearly the same.
 type crowd struct{ everyExhibit }
 
-func (c *crowd) Exhibits() []world.Exhibit {
-	var spots []world.ScatterPoint
-	var curves []world.Curve
-	var bars []world.BarSeries
+func (c *crowd) Exhibits() []exhibit.Exhibit {
+	var spots []exhibit.ScatterPoint
+	var curves []exhibit.Curve
+	var bars []exhibit.BarSeries
 	var names []string
-	wide := world.Grid{Columns: []string{"agent"}}
+	wide := exhibit.Grid{Columns: []string{"agent"}}
 	for i := range 12 {
 		name := fmt.Sprintf("provider-%d-large-instruct", i)
 		s := func(shift int) *world.Sample {
@@ -135,9 +136,9 @@ func (c *crowd) Exhibits() []world.Exhibit {
 			return out
 		}
 		names = append(names, name)
-		spots = append(spots, world.ScatterPoint{Name: name, X: s(1), Y: s(3)})
-		curves = append(curves, world.Curve{Name: name, Points: []world.CurvePoint{{X: 1901, Sample: s(1)}, {X: 1902, Sample: s(3)}}})
-		bars = append(bars, world.BarSeries{Name: name, Values: []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}})
+		spots = append(spots, exhibit.ScatterPoint{Name: name, X: s(1), Y: s(3)})
+		curves = append(curves, exhibit.Curve{Name: name, Points: []exhibit.CurvePoint{{X: 1901, Sample: s(1)}, {X: 1902, Sample: s(3)}}})
+		bars = append(bars, exhibit.BarSeries{Name: name, Values: []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}})
 	}
 	row := []any{"agent"}
 	for i := range 9 {
@@ -145,10 +146,10 @@ func (c *crowd) Exhibits() []world.Exhibit {
 		row = append(row, spots[i].X)
 	}
 	wide.Rows = [][]any{row, row}
-	return []world.Exhibit{
-		{Name: "spots", Title: "spots", Show: world.Scatter{X: "x", Y: "y", Share: true, Points: spots}},
-		{Name: "curves", Title: "curves", Show: world.Curves{X: "year", Y: "y", Curves: append(curves, world.Curve{Name: "low", Level: true, Points: curves[0].Points[:1]}, world.Curve{Name: "lower", Level: true, Points: curves[0].Points[:1]})}},
-		{Name: "bars", Title: "bars", Show: world.Bars{X: "x", Y: "y", Labels: names, Series: bars}},
+	return []exhibit.Exhibit{
+		{Name: "spots", Title: "spots", Show: exhibit.Scatter{X: "x", Y: "y", Share: true, Points: spots}},
+		{Name: "curves", Title: "curves", Show: exhibit.Curves{X: "year", Y: "y", Curves: append(curves, exhibit.Curve{Name: "low", Level: true, Points: curves[0].Points[:1]}, exhibit.Curve{Name: "lower", Level: true, Points: curves[0].Points[:1]})}},
+		{Name: "bars", Title: "bars", Show: exhibit.Bars{X: "x", Y: "y", Labels: names, Series: bars}},
 		{Name: "wide", Title: "wide", Show: wide},
 	}
 }

@@ -41,6 +41,17 @@ func TestSeat(t *testing.T) {
 	eval[bool](t, ctx, `document.querySelector("[name='f0.0.0']").value = "GERMANY"; document.querySelector(".seat-form button").click(); true`)
 	until(t, ctx, `document.querySelector("#seat-asked").textContent.includes("orders")`)
 	until(t, ctx, `document.querySelectorAll(".seat-picture [data-at][role=button]").length === 3 && !document.getElementById("seat-clock").hidden`)
+	for _, size := range [][2]int64{{1280, 800}, {360, 800}} {
+		do(t, ctx, chromedp.EmulateViewport(size[0], size[1]))
+		for _, part := range []string{"#seat-clock", ".seat-new", ".seat-picture svg", ".seat-form :is(select, textarea)"} {
+			if at := eval[float64](t, ctx, `(() => { scrollTo(0, 0); const at = document.querySelector("`+part+`").getBoundingClientRect(); return at.height > 0 ? at.top : 1e6; })()`); at < 0 || at > float64(size[1])-40 {
+				t.Errorf("at %d, %s is at %g: it is not on the first screen", size[0], part, at)
+			}
+		}
+	}
+	if new := eval[string](t, ctx, `document.querySelector(".seat-new .words").textContent`); !strings.Contains(new, "to you:") || strings.Contains(new, "You play one power") {
+		t.Errorf("new since the last answer: %s", new)
+	}
 	eval[bool](t, ctx, `document.querySelector(".seat-picture [data-at=PAR]").dispatchEvent(new MouseEvent("click", { bubbles: true })); true`)
 	until(t, ctx, `document.activeElement.closest("p").dataset.for === "PAR"`)
 	eval[bool](t, ctx, `document.querySelector(".seat-picture [data-at=BRE]").focus(); document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true })); true`)

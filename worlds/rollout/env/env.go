@@ -16,6 +16,7 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/world/part"
 	"parley/worlds/rollout/rules"
 )
 
@@ -67,7 +68,7 @@ func Find(kinds []Kind, name string) (Kind, error) {
 		names = append(names, k.Name)
 	}
 	hint := ";"
-	if n := world.Nearest(name, names); n != "" {
+	if n := part.Nearest(name, names); n != "" {
 		hint = "; did you mean " + n + "?"
 	}
 	return Kind{}, fmt.Errorf("env: unknown environment %.40q%s want one of %s", name, hint, strings.Join(names, ", "))

@@ -26,6 +26,7 @@ import (
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
+	"parley/world/part"
 	"parley/worlds/rollout/env"
 	"parley/worlds/rollout/rules"
 )
@@ -127,7 +128,7 @@ func (a *Actor) Capacity() int {
 }
 
 // Capacities returns how full each server is. Environments in this process or its workers are not shared with others.
-func (a *Actor) Capacities() []world.Capacity {
+func (a *Actor) Capacities() []part.Capacity {
 	if len(a.idle) == 0 {
 		return nil
 	}
@@ -299,8 +300,8 @@ func (a *Actor) release(ctx context.Context, turn journal.Turn, try int) {
 }
 
 var (
-	_ world.Actor          = (*Actor)(nil)
-	_ world.SharedCapacity = (*Actor)(nil)
+	_ world.Actor         = (*Actor)(nil)
+	_ part.SharedCapacity = (*Actor)(nil)
 )
 
 // listTools opens a session with the server of tools for an episode, and lists its tools. A server that cannot be reached is

@@ -19,13 +19,13 @@ import (
 	"time"
 
 	"parley/internal/kit/testkit"
+	"parley/internal/read/training"
 	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
 	"parley/worlds/rollout/env"
 	"parley/worlds/rollout/rules"
-	"parley/worlds/rollout/training"
 )
 
 const mazes = `"env":"maze","env_params":{"size":3},"max_steps":12,"retries":20`
@@ -76,7 +76,7 @@ func TestFaults(t *testing.T) {
 				tries += data(t, e).Tries
 				rows += len(data(t, e).Rows)
 			}
-			a, err := training.Each(t.Context(), j, training.Filter{}, func(*training.Group) error { return nil })
+			a, err := training.Each(t.Context(), j, world.Define(rules.Definition{}), training.Filter{}, func(*training.Group) error { return nil })
 			if err != nil || a.Kept != 15 || a.Rows != rows {
 				t.Errorf("%+v, want 15 groups and %d rows: %v", a, rows, err)
 			}
@@ -293,7 +293,7 @@ func TestRunFile(t *testing.T) {
 	var got [2][]training.Row
 	for i, j := range []journal.Journal{&journal.Memory{}, store} {
 		_, ended := setup{params: `{` + mazes + `,"message_cut":2}`, episodes: 10, journal: j}.play(t.Context(), t)
-		a, err := training.Each(t.Context(), j, training.Filter{Trainable: true}, func(g *training.Group) error {
+		a, err := training.Each(t.Context(), j, world.Define(rules.Definition{}), training.Filter{Trainable: true}, func(g *training.Group) error {
 			for _, m := range g.Members {
 				for _, r := range m.Rows {
 					r.At = time.Time{}

@@ -17,7 +17,7 @@ import (
 	"parley/internal/kit/health"
 	"parley/internal/kit/queue"
 	"parley/llm"
-	"parley/world"
+	"parley/world/part"
 	"parley/worlds/rollout/rules"
 )
 
@@ -507,14 +507,14 @@ func (p *envPool) evict(ctx context.Context) {
 
 // Capacities returns how full each host is. Where the user has not chosen how many sessions it has, each process finds out how
 // many the host has room for, and nothing is shared.
-func (p *envPool) Capacities() (all []world.Capacity) {
+func (p *envPool) Capacities() (all []part.Capacity) {
 	if p.PerHost == 0 {
 		return nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, h := range p.hosts {
-		all = append(all, world.Capacity{Name: h.Name(), Max: p.PerHost, Used: h.load, Waiting: p.queue.Len()})
+		all = append(all, part.Capacity{Name: h.Name(), Max: p.PerHost, Used: h.load, Waiting: p.queue.Len()})
 	}
 	return all
 }

@@ -33,7 +33,7 @@ type EnvServerConfig struct {
 	ClientTimeout time.Duration
 }
 
-// Server serves environments written in Go over the v1 environment protocol, which docs/how-to/environments.md
+// Server serves environments written in Go over the v1 environment protocol, which docs/how-to/train.md
 // describes. It is an http.Handler.
 //
 // Sessions do not wait for each other. A step that is sent again with the same Idempotency-Key is answered from

@@ -12,7 +12,7 @@ import (
 )
 
 // v1Host is a server of the v1 environment protocol: /envs, and for each environment reset, get_task_prompt, step
-// and DELETE. docs/how-to/environments.md describes it. An answer outside the protocol is an error.
+// and DELETE. docs/how-to/train.md describes it. An answer outside the protocol is an error.
 type v1Host struct{ *Client }
 
 // newV1Host returns the server at an address, with as many connections as sessions.

@@ -9,6 +9,9 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/world/exhibit"
+	"parley/world/part"
+	"parley/world/rubric"
 )
 
 // JudgeParams say how a judge, a model, takes part in rewards: it scores an episode, or puts the episodes of a
@@ -21,7 +24,7 @@ type JudgeParams struct {
 	Scale   []float64 `json:"scale" doc:"Lowest and highest score. In a group, the best episode gets the highest, the worst the lowest, and the others lie evenly between them."`
 	Combine string    `json:"combine" doc:"How the reward is made of the environment's reward and weight times the score: add is their sum, multiply their product, replace the score alone." oneof:"add,multiply,replace"`
 	Weight  float64   `json:"weight" doc:"The score is multiplied by this."`
-	MaxText int       `json:"max_text" doc:"Maximum number of bytes that the judge reads, over all episodes of a call: 1000 to 1000000. The middle of longer records is left out."`
+	MaxText int       `json:"max_text" doc:"Maximum number of characters that the judge reads, over all episodes of a call: 1000 to 1000000. The middle of longer records is left out."`
 }
 
 // What is judged in one call, and how rewards are combined.
@@ -89,67 +92,44 @@ func (p JudgeParams) reward(environment, score float64) float64 {
 }
 
 // Verdict is what a judge said about one seat of an episode.
-type Verdict struct {
-	Seat    string `json:"seat,omitempty"`
-	Episode int    `json:"episode,omitempty"` // of a group
-	// Environment is the environment's reward, and Reward what it and the score make together.
-	Environment float64 `json:"environment"`
-	Score       float64 `json:"score"`
-	Reward      float64 `json:"reward"`
-	Reason      string  `json:"reason,omitempty"`
-}
+type Verdict = part.Verdict
+
+// recordForm tells a judge how to read a record.
+const recordForm = rubric.Form + " [shown] is what the agent before the colon was shown, by its environment or a tool. [said] is what it answered, with the tools that it called."
 
 // score asks the judge about the seats of an episode and returns a score for each, and its reason. failed says why there
 // are none.
-func (p JudgeParams) score(t *world.Table, record transcript, seats []string) (scores map[string]float64, reason, failed string) {
-	fields, required := map[string]any{"reason": map[string]any{"type": "string", "description": "Why, in a sentence or two."}}, []string{"reason"}
-	names := map[string]string{} // of fields, by seat: names of seats may not be names of fields
-	for i, seat := range seats {
+func (p JudgeParams) score(t *world.Table, record *rubric.Record, seats []string) (scores map[string]float64, reason, failed string) {
+	sheet := rubric.Sheet{Form: recordForm, Record: record.Text(p.MaxText)}
+	for i, seat := range seats { // names of seats may not be names of answers
 		name := "score"
 		if len(seats) > 1 {
 			name = fmt.Sprintf("score_%d", i+1)
 		}
-		names[seat] = name
-		fields[name] = map[string]any{"type": "number", "minimum": p.Scale[0], "maximum": p.Scale[1], "description": "The score of " + seat + "."}
-		required = append(required, name)
+		sheet.Questions = append(sheet.Questions, rubric.Question{Name: name, Ask: "What " + seat + " did: " + p.Rubric, Scale: [2]float64(p.Scale)})
 	}
-	text := fmt.Sprintf("Judge what %s did in the record.\n\n%s\n\n%s\n\nGive a reason, and then a score from %g to %g for %s, as JSON.",
-		strings.Join(seats, " and "), p.Rubric, wrapInTag("record", record.text(p.MaxText)), p.Scale[0], p.Scale[1], strings.Join(seats, ", for "))
-	got, failed := askJudge[map[string]any](t, p.Seat, judgeLabel, text, fields, required)
+	reason, answers, failed := p.ask(t, judgeLabel, &sheet)
 	if failed != "" {
 		return nil, "", failed
 	}
 	scores = map[string]float64{}
-	for _, seat := range seats {
-		x, ok := got[names[seat]].(float64)
-		if !ok || !(x >= p.Scale[0] && x <= p.Scale[1]) {
+	for i, seat := range seats {
+		answer, ok := answers[sheet.Questions[i].Name]
+		if !ok {
 			return nil, "", fmt.Sprintf("it gave %s no score from %g to %g", seat, p.Scale[0], p.Scale[1])
 		}
-		scores[seat] = x
+		scores[seat] = answer.Value
 	}
-	reason, _ = got["reason"].(string)
-	return scores, world.Shorten(reason, maxReason), ""
+	return scores, reason, ""
 }
 
 // judgeLabel is the label of a call that asks for scores. A story tells such a call in a frame of its own.
 const judgeLabel = "judge"
 
-// askJudge asks a judge for a JSON object with these fields.
-func askJudge[T any](t *world.Table, seat, label, text string, fields map[string]any, required []string) (into T, failed string) {
-	schema, err := json.Marshal(map[string]any{"type": "object", "properties": fields, "required": required, "additionalProperties": false})
-	if err != nil {
-		return into, err.Error()
-	}
-	r := t.One(world.Call{Seat: seat, Label: label, Ask: llm.Request{
-		Messages: []llm.Message{llm.User(text)}, Schema: &llm.Schema{Name: "verdict", JSON: schema},
-	}})
-	switch {
-	case !r.OK():
-		return into, strings.ReplaceAll(string(r.Failed), "_", " ")
-	case json.Unmarshal(r.JSON, &into) != nil:
-		return into, "its answer is no verdict"
-	}
-	return into, ""
+// ask asks the judge.
+func (p JudgeParams) ask(t *world.Table, label string, sheet *rubric.Sheet) (reason string, answers map[string]rubric.Answer, failed string) {
+	reason, answers, failed = sheet.Read(t.One(world.Call{Seat: p.Seat, Label: label, Ask: sheet.Request()}))
+	return exhibit.Shorten(reason, maxReason), answers, failed
 }
 
 // maxReason is how many bytes of a reason are kept: a model wrote it.
@@ -182,25 +162,20 @@ func (p JudgeParams) order(t *world.Table, g Group) (verdicts []Verdict, failed 
 		return nil, fmt.Sprintf("%d episodes did not fail: there is nothing to compare", n)
 	}
 	places := t.Rand().Perm(n)
-	var b strings.Builder
-	fmt.Fprintf(&b, "Compare %d attempts at the same task.\n\n%s\n", n, p.Rubric)
+	var record rubric.Record
 	for i, m := range places {
-		fmt.Fprintf(&b, "\nAttempt %d:\n%s\n", i+1, wrapInTag("record", cutMiddle(g.Members[m].Text, p.MaxText/n)))
+		record.Add("attempt", fmt.Sprint(i+1), rubric.Shorten(g.Members[m].Text, p.MaxText/n))
 	}
-	fmt.Fprintf(&b, "\nGive a reason, and then the numbers of all attempts in order, the best first, as JSON.")
-	fields := map[string]any{
-		"reason": map[string]any{"type": "string", "description": "Why, in a sentence or two."},
-		"order": map[string]any{"type": "array", "description": "The numbers of all attempts, the best first.",
-			"items": map[string]any{"type": "integer", "minimum": 1, "maximum": n}, "minItems": n, "maxItems": n, "uniqueItems": true},
-	}
-	got, failed := askJudge[struct {
-		Reason string
-		Order  []int
-	}](t, p.Seat, "order", b.String(), fields, []string{"reason", "order"})
+	const order = "order"
+	reason, answers, failed := p.ask(t, order, &rubric.Sheet{
+		Form:   rubric.Form + " Each entry is an attempt at the same task, with its number. " + recordForm,
+		Record: record.Text(math.MaxInt), Questions: []rubric.Question{{Name: order, Ask: "Compare the attempts: " + p.Rubric, Order: n}},
+	})
 	if failed != "" {
 		return nil, failed
 	}
-	if sorted := slices.Sorted(slices.Values(got.Order)); len(sorted) != n || sorted[0] != 1 || sorted[n-1] != n || len(slices.Compact(sorted)) != n {
+	got, ok := answers[order]
+	if !ok {
 		return nil, fmt.Sprintf("its order does not have each of %d attempts once", n)
 	}
 	verdicts = make([]Verdict, n)
@@ -208,7 +183,7 @@ func (p JudgeParams) order(t *world.Table, g Group) (verdicts []Verdict, failed 
 		m := places[number-1]
 		score := p.Scale[0] + (p.Scale[1]-p.Scale[0])*float64(n-1-place)/float64(n-1)
 		of := g.Members[m]
-		verdicts[m] = Verdict{Seat: of.Seat, Episode: of.Episode, Environment: of.Environment, Score: score, Reward: p.reward(of.Environment, score), Reason: world.Shorten(got.Reason, maxReason)}
+		verdicts[m] = Verdict{Seat: of.Seat, Episode: of.Episode, Environment: of.Environment, Score: score, Reward: p.reward(of.Environment, score), Reason: reason}
 	}
 	return verdicts, ""
 }
@@ -222,9 +197,9 @@ func sampleGroup(n int) (g Group) {
 }
 
 // judgePlan plays the stages of another plan, each followed by a stage of judgements, one for each group. The other
-// plan gets the rewards that the judgements gave. It is a pure fold over outcomes, as world.Plan demands.
+// plan gets the rewards that the judgements gave. It is a pure fold over outcomes, as world.Stages demands.
 type judgePlan struct {
-	of   world.Plan
+	of   world.Stages
 	make func(spec world.Spec, g Group) (world.Spec, error) // makes a judgement of a group with the episodes of spec
 
 	specs  world.Specs    // of the stage that is played
@@ -301,7 +276,7 @@ func ReadVerdicts(o world.Outcome) []Verdict {
 
 // Err returns why the plan cannot continue, or nil.
 func (p *judgePlan) Err() error {
-	if failing, ok := p.of.(world.FailingPlan); ok && p.err == nil {
+	if failing, ok := p.of.(part.FailingStages); ok && p.err == nil {
 		return failing.Err()
 	}
 	return p.err
@@ -309,61 +284,20 @@ func (p *judgePlan) Err() error {
 
 // Change changes the other plan, if it can be changed.
 func (p *judgePlan) Change(raw json.RawMessage) error {
-	changing, ok := p.of.(world.ChangingPlan)
+	changing, ok := p.of.(part.ChangingStages)
 	if !ok {
 		return fmt.Errorf("the plan has no tasks that can be changed: set refill.useful")
 	}
 	return changing.Change(raw)
 }
 
-// transcript is what happened in an episode, in order. The zero value is empty.
-type transcript struct{ lines []string }
-
-// addShown adds messages that an agent was shown.
-func (r *transcript) addShown(seat string, messages []llm.Message) {
-	for _, m := range messages {
-		if m.Role == llm.RoleAssistant {
-			continue // it was added when it was said
-		}
-		who := "environment to " + seat
-		if m.Role == llm.RoleTool {
-			who = "tool to " + seat
-		}
-		r.lines = append(r.lines, who+": "+m.Text())
-		if slices.ContainsFunc(m.Parts, func(p llm.Part) bool { return p.Image != nil }) {
-			r.lines = append(r.lines, "(a picture)")
-		}
-		for _, p := range m.Parts {
-			if p.File != nil {
-				r.lines = append(r.lines, "("+p.File.String()+")")
-			}
+// addShown adds messages that an agent was shown to a record.
+func addShown(r *rubric.Record, seat string, messages []llm.Message) {
+	for i := range messages {
+		if m := &messages[i]; m.Role != llm.RoleAssistant { // its own were added when they were said
+			r.Add("shown", seat, m.Words())
 		}
 	}
-}
-
-// addAnswer adds an answer.
-func (r *transcript) addAnswer(seat string, answer llm.Message) {
-	r.lines = append(r.lines, seat+": "+answer.Text())
-	for _, c := range answer.ToolCalls {
-		r.lines = append(r.lines, fmt.Sprintf("(%s calls %s %s)", seat, c.Name, c.Arguments))
-	}
-}
-
-// text returns the record with at most so many bytes: of a longer one, the middle is left out.
-func (r *transcript) text(limit int) string { return cutMiddle(strings.Join(r.lines, "\n\n"), limit) }
-
-func cutMiddle(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	half := limit / 2
-	return strings.ToValidUTF8(text[:half], "") + "\n\n(…)\n\n" + strings.ToValidUTF8(text[len(text)-half:], "")
-}
-
-// wrapInTag puts a text between tags that it cannot close, so that what agents say cannot end the record that a
-// judge reads.
-func wrapInTag(tag, text string) string {
-	return "<" + tag + ">\n" + strings.ReplaceAll(text, "</", "<\u200b/") + "\n</" + tag + ">"
 }
 
 // Scores of episodes with a judge: the parts of the reward.
@@ -387,7 +321,7 @@ func (p *try) judge(t *world.Table) {
 	if len(seats) == 0 {
 		return // nobody did anything
 	}
-	scores, reason, failed := p.Judge.score(t, p.record, seats)
+	scores, reason, failed := p.Judge.score(t, &p.record, seats)
 	if failed != "" {
 		p.fail("judge: %s: the reward is not known", failed)
 		return
@@ -401,7 +335,7 @@ func (p *try) judge(t *world.Table) {
 }
 
 // judged returns a plan of groups with judgements of them.
-func (p *Params) judged(of world.Plan) (world.Plan, error) {
+func (p *Params) judged(of world.Stages) (world.Stages, error) {
 	if list, ok := of.(world.Specs); ok {
 		for b := range list.Blocks() {
 			for _, g := range b.Groups {

@@ -27,7 +27,7 @@ func TestJudge(t *testing.T) {
 		{"replace", `{"combine":"replace"}`, "", `{"reason":"","score":0.25}`, []string{"1/1", "-0.75/0.25 TCL"}, 0.25, ""},
 		{"a refusal", `{}`, llm.KindRefused, "", []string{"1/1", "2/3 T"}, 0, "judge: refused: the reward is not known"},
 		{"out of the scale", `{}`, "", `{"reason":"","score":7}`, []string{"1/1", "2/3 T"}, 0, "judge: it gave agent no score from 0 to 1: the reward is not known"},
-		{"no verdict", `{}`, "", `[]`, []string{"1/1", "2/3 T"}, 0, "judge: its answer is no verdict: the reward is not known"},
+		{"no verdict", `{}`, "", `[]`, []string{"1/1", "2/3 T"}, 0, "judge: its answer is no judgement: the reward is not known"},
 	} {
 		s := &script{steps: []Result{pay(1), ends(2)}, verdict: c.verdict}
 		if c.fail != "" {
@@ -44,7 +44,7 @@ func TestJudge(t *testing.T) {
 		if !slices.Equal(rows, c.rows) || o.Failed != c.failed || last.Seat != "judge" || last.Ask.Schema == nil || last.Ask.TokenIDs {
 			t.Errorf("%s: %q, %q, %+v", c.name, rows, o.Failed, last)
 		}
-		if text := last.Ask.Messages[0].Text(); !strings.Contains(text, "environment to agent: 2?") || !strings.Contains(text, "agent: do 1") || strings.Contains(text, "agent: a") {
+		if text := last.Ask.Messages[0].Text(); !strings.Contains(text, "[shown] agent: 2?") || !strings.Contains(text, "[said] agent: do 1") || strings.Contains(text, "agent: a") {
 			t.Errorf("%s: the judge reads %s", c.name, text)
 		}
 		if c.failed != "" {
@@ -84,7 +84,7 @@ func TestJudgeGroups(t *testing.T) {
 		} else {
 			_, d := play(t, string(spec.Params), nil, &script{steps: []Result{ends(float64(i))}})
 			b, err := json.Marshal(d)
-			if err != nil || !strings.Contains(d.Record, "agent: do 0") {
+			if err != nil || !strings.Contains(d.Record, "[said] agent: do 0") {
 				t.Fatal(err, d.Record)
 			}
 			o = world.Outcome{Data: json.RawMessage(b), Scores: []world.Score{{Seat: "agent", Name: environmentReward, Value: float64(i)}}}
@@ -95,9 +95,9 @@ func TestJudgeGroups(t *testing.T) {
 	if len(played) != 3 || next.Len() != 1 || next.At(0).Deal != 2 {
 		t.Fatal(len(played), next.Len())
 	}
-	name, judged, err := JudgedGroupOf(next.At(0))
-	if err != nil || name != "maze:3" || judged != Judgement {
-		t.Error(name, judged, err)
+	group, err := Definition{}.TrainingGroup(next.At(0))
+	if err != nil || group.Name != "maze:3" || !group.Judgement || group.Judged {
+		t.Error(group, err)
 	}
 	s := &script{verdict: `{"reason":"because","order":[2,1]}`}
 	o, d := play(t, string(next.At(0).Params), nil, s)
@@ -106,7 +106,7 @@ func TestJudgeGroups(t *testing.T) {
 		t.Errorf("%s %+v", o.Failed, v)
 	}
 	text := s.asked[0].Ask.Messages[0].Text()
-	if !strings.Contains(text, "Attempt 2") || strings.Contains(text, "Attempt 3") {
+	if !strings.Contains(text, "[attempt] 2: ") || strings.Contains(text, "[attempt] 3") {
 		t.Error(text)
 	}
 	if done := plan.Next([]world.Played{{Spec: next.At(0), Outcome: o}}); done.Len() != 0 {

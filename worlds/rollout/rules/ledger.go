@@ -2,30 +2,12 @@ package rules
 
 import (
 	"slices"
-	"strconv"
+
+	"parley/world/part"
 )
 
-// Row is one answer of an agent and its reward: a row of training data. The journal has the prompt and the
-// answer.
-type Row struct {
-	// Ask is the number of the ask in the attempt, from 0, in the order of turns and calls.
-	Ask  int    `json:"ask"`
-	Step int    `json:"step"` // from 1
-	Seat string `json:"seat"`
-	// StepReward is the reward of the answer, and Reward the sum of its seat up to then.
-	StepReward float64 `json:"step_reward"`
-	Reward     float64 `json:"reward"`
-	// Terminal and Truncated mark the last row of a seat: the environment ended after it, or was cut off.
-	Terminal  bool `json:"is_terminal,omitempty"`
-	Truncated bool `json:"is_truncated,omitempty"`
-	// Completed marks the last row of a seat in an episode that ended.
-	Completed bool `json:"is_session_completed,omitempty"`
-	Trainable bool `json:"is_trainable,omitempty"`
-	// NoReward means that the episode ended before a reward for this answer.
-	NoReward bool `json:"no_reward,omitempty"`
-	// Weights is the version of the weights that answered, if the server reported it.
-	Weights string `json:"weight_version,omitempty"`
-}
+// Row is one answer of an agent and its reward. The journal has the prompt and the answer.
+type Row = part.Answer
 
 // rewardLedger keeps the answers of an episode and assigns rewards to them. During the episode, a reward is for the oldest answer of
 // its seat without one; at the end, for the last answer. Every answer is in exactly one row.
@@ -59,8 +41,8 @@ func (l *rewardLedger) empty() bool { return len(l.rows) == 0 }
 func (l *rewardLedger) versions(seats map[string]bool) (oldest, newest int) {
 	found := false
 	for _, r := range l.rows {
-		v, err := strconv.Atoi(r.Weights)
-		if err != nil || !seats[r.Seat] {
+		v, ok := part.WeightNumber(r.Weights)
+		if !ok || !seats[r.Seat] {
 			continue
 		}
 		if !found {

@@ -15,7 +15,7 @@ import (
 type Params struct {
 	Env          string          `json:"env" doc:"Name of the environment: on the servers or, without servers, a built-in one; or a class in Python beside the plan, such as wordle.py:Wordle."`
 	Servers      []string        `json:"servers" doc:"Addresses of environment servers, such as http://127.0.0.1:36663. Empty: a built-in environment, in this process."`
-	Protocol     string          `json:"protocol" doc:"Protocol of the servers: v1 is described in docs/how-to/environments.md; openenv is that of OpenEnv, over HTTP or, at ws:// addresses, over WebSockets." oneof:"v1,openenv"`
+	Protocol     string          `json:"protocol" doc:"Protocol of the servers: v1 is described in docs/how-to/train.md; openenv is that of OpenEnv, over HTTP or, at ws:// addresses, over WebSockets." oneof:"v1,openenv"`
 	EnvParams    json.RawMessage `json:"env_params" doc:"Parameters of the environment, as an object. Each environment has its own keys."`
 	Seats        []string        `json:"seats" doc:"Names of the agents in the environment. A single agent may have any name."`
 	MaxSteps     int             `json:"max_steps" doc:"Maximum number of steps of an episode: 1 to 100000."`

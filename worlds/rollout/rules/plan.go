@@ -13,7 +13,7 @@ import (
 // other, so that groups are complete early.
 //
 // With a judge of groups, the episodes of each stage are followed by judgements, one for each group.
-func (Definition) Plan(p *Params, cell world.Spec, _ uint64) (world.Plan, error) {
+func (Definition) Plan(p *Params, cell world.Spec, _ uint64) (world.Stages, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
@@ -24,7 +24,7 @@ func (Definition) Plan(p *Params, cell world.Spec, _ uint64) (world.Plan, error)
 	return p.judged(plan)
 }
 
-func (p *Params) plan(cell world.Spec) (world.Plan, error) {
+func (p *Params) plan(cell world.Spec) (world.Stages, error) {
 	tasks, err := parseTasks(p.Tasks)
 	switch {
 	case err != nil:
@@ -67,7 +67,7 @@ func (p *Params) played(task Task, cell world.Spec) (world.Group, error) {
 
 // refill returns a plan that plays groups of the tasks, or of the params' own environment if there are none, until
 // enough are useful.
-func (p *Params) refill(tasks []Task, cell world.Spec) (world.Plan, error) {
+func (p *Params) refill(tasks []Task, cell world.Spec) (world.Stages, error) {
 	own := len(tasks) == 0
 	if own {
 		tasks = []Task{{Env: p.Env, Params: p.EnvParams, Group: p.Env, Size: p.Group}}
@@ -126,55 +126,8 @@ func (Definition) Uniform(p *Params) bool {
 func group(spec world.Spec, n int) world.Group { return world.Group{Spec: spec, Size: max(1, n)} }
 
 // planGroups returns a plan of groups.
-func planGroups(all ...world.Group) (world.Plan, error) {
+func planGroups(all ...world.Group) (world.Stages, error) {
 	return world.Blocks(world.Block{Groups: all, Rounds: 1})
-}
-
-// GroupOf returns the name of the group of an episode: its task or, without an environments file, its
-// environment and deal. Each cell of a matrix has its own groups.
-func GroupOf(spec world.Spec) (string, error) {
-	name, _, err := JudgedGroupOf(spec)
-	return name, err
-}
-
-// Judged is what a judge of groups has to do with an episode.
-type Judged int
-
-// An episode may be judged in its group, or be the judgement of its group.
-const (
-	NotJudged Judged = iota
-	InGroup
-	Judgement
-)
-
-// JudgedGroupOf returns the name of the group of an episode, and whether a judge compares it.
-func JudgedGroupOf(spec world.Spec) (name string, judged Judged, err error) {
-	var p struct {
-		Env       string
-		Task      *struct{ Group string }
-		Judge     struct{ Rubric, By string }
-		Judgement *struct{}
-	}
-	if spec.Kind == "" && spec.Params == nil {
-		return "", NotJudged, nil // its spec was lost
-	}
-	if err := json.Unmarshal(spec.Params, &p); err != nil {
-		return "", NotJudged, fmt.Errorf("rollout: params: %w", err)
-	}
-	switch {
-	case p.Judgement != nil:
-		judged = Judgement
-	case p.Judge.Rubric != "" && p.Judge.By == judgeByGroup:
-		judged = InGroup
-	}
-	name = fmt.Sprintf("%s:%d", p.Env, spec.Deal+1)
-	if p.Task != nil {
-		name = p.Task.Group
-	}
-	if spec.Cell != "" {
-		name = spec.Cell + " " + name
-	}
-	return name, judged, nil
 }
 
 // Load loads the files that the params name.

@@ -200,7 +200,8 @@ func TestRefillPlan(t *testing.T) {
 	p.Refill.Useful, p.Group = 2, 2
 	names := func(specs world.Specs) (all []string) {
 		for _, s := range specs.All() {
-			name, err := GroupOf(s)
+			g, err := Definition{}.TrainingGroup(s)
+			name := g.Name
 			var one Params
 			mustRead(s.Params, &one)
 			if err != nil || one.Refill.Useful != 0 || one.Tasks != "" {

@@ -10,6 +10,7 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/world/rubric"
 )
 
 // try is one attempt at an episode, from a reset.
@@ -20,7 +21,7 @@ type try struct {
 	rewards *rewardLedger
 	asks    *int // in the episode, over all tries
 
-	record   transcript // if there is a judge
+	record   rubric.Record // if there is a judge
 	verdicts []Verdict
 
 	tools  ToolList // of a server that is not the environment
@@ -138,7 +139,7 @@ func (p *try) prompted(delta Delta) (Prompt, bool) {
 		prompt[seat] = agents[agent]
 		p.aside.keep(seat, delta[agent].Keep)
 		if p.Judge.enabled() {
-			p.record.addShown(seat, delta[agent].Add)
+			addShown(&p.record, seat, delta[agent].Add)
 		}
 	}
 	return prompt, true
@@ -211,7 +212,7 @@ func (p *try) round(t *world.Table, prompt Prompt, seats []string, action Action
 			action[p.agentOf(seat)] = answer
 		}
 		if p.Judge.enabled() {
-			p.record.addAnswer(seat, answer)
+			p.record.Add("said", seat, answer.Words())
 		}
 	}
 	return p.callServerTools(t, prompt, using)
@@ -363,7 +364,7 @@ func (p *try) callServerTools(t *world.Table, prompt Prompt, answers map[string]
 		}
 		p.aside.add(seat, len(q.Messages), append([]llm.Message{answer}, results...))
 		if p.Judge.enabled() {
-			p.record.addShown(seat, results)
+			addShown(&p.record, seat, results)
 		}
 		again = append(again, seat)
 	}

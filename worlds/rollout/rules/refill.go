@@ -64,7 +64,7 @@ type makeGroupFunc func(task Task, deal int) (world.Group, error)
 
 // plan returns a plan that plays groups until enough are useful. fresh says that the one task is different with each
 // deal, so that it needs no name to be played again.
-func (r Refill) plan(tasks []Task, fresh bool, make makeGroupFunc) world.Plan {
+func (r Refill) plan(tasks []Task, fresh bool, make makeGroupFunc) world.Stages {
 	p := &refillPlan{Refill: r, make: make, open: 1}
 	levels := map[string]int{}
 	for _, t := range tasks {
@@ -82,7 +82,7 @@ func (r Refill) plan(tasks []Task, fresh bool, make makeGroupFunc) world.Plan {
 	return p
 }
 
-// refillPlan is a refill in progress: a pure fold over outcomes and recorded changes, as world.Plan demands. It
+// refillPlan is a refill in progress: a pure fold over outcomes and recorded changes, as world.Stages demands. It
 // ends after at most max_groups groups, and each of them has a name of its own.
 type refillPlan struct {
 	Refill
@@ -411,7 +411,7 @@ func (c Change) String() string {
 }
 
 // Change changes which tasks later stages draw, or changes nothing and returns why it cannot. It implements
-// world.ChangingPlan.
+// part.ChangingStages.
 func (p *refillPlan) Change(raw json.RawMessage) error {
 	c, err := ReadChange(raw)
 	if err != nil {

@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"parley/world"
+	"parley/world/part"
 )
 
 // lab plays a refill: rewards says what the episodes of a group get.
 type lab struct {
 	t       *testing.T
-	plan    world.Plan
+	plan    world.Stages
 	rewards func(group string) []float64
 	last    []world.Played
 }
@@ -37,7 +38,7 @@ func playRefill(t *testing.T, r Refill, tasks []Task, rewards func(group string)
 func (l *lab) stage() string {
 	l.t.Helper()
 	specs := l.plan.Next(l.last)
-	if err := l.plan.(world.FailingPlan).Err(); err != nil {
+	if err := l.plan.(part.FailingStages).Err(); err != nil {
 		l.t.Fatal(err)
 	}
 	l.last = nil
@@ -69,7 +70,7 @@ func (l *lab) stages(want ...string) {
 }
 
 func (l *lab) change(change string) error {
-	return l.plan.(world.ChangingPlan).Change(json.RawMessage(change))
+	return l.plan.(part.ChangingStages).Change(json.RawMessage(change))
 }
 
 func refill(change func(*Refill)) Refill {

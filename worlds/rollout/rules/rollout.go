@@ -22,6 +22,7 @@ import (
 	"fmt"
 
 	"parley/world"
+	"parley/world/exhibit"
 )
 
 //go:embed example.yaml
@@ -60,7 +61,7 @@ func (Definition) Measures(p *Params) []world.Measure {
 }
 
 // Story describes an episode step by step.
-func (Definition) Story(p world.Played, entries []world.TranscriptEntry) []world.Exhibit {
+func (Definition) Story(p world.Played, entries []world.TranscriptEntry) []exhibit.Exhibit {
 	return tellStory("rollout-story", p, entries)
 }
 
@@ -184,7 +185,7 @@ func (p *try) outcome() world.Outcome {
 		d.Info = p.info
 	}
 	if p.Judge.comparesGroups() && p.stop != StopFailed {
-		d.Record = p.record.text(p.Judge.MaxText / max(2, p.Group))
+		d.Record = p.record.Text(p.Judge.MaxText / max(2, p.Group))
 	}
 	o := world.Outcome{Data: d}
 	if p.stop == StopFailed {

@@ -10,6 +10,7 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/world/exhibit"
 )
 
 // environment is the speaker for the environment.
@@ -17,9 +18,10 @@ const environment = "environment"
 
 // tellStory describes an episode step by step, for people. It skips what it cannot read, because a run file may
 // come from anywhere. name is that of the exhibit.
-func tellStory(name string, p world.Played, entries []world.TranscriptEntry) []world.Exhibit {
+func tellStory(name string, p world.Played, entries []world.TranscriptEntry) []exhibit.Exhibit {
 	s := &teller{paid: map[string]float64{}}
 	for _, t := range entries {
+		s.Turn = t.Turn
 		switch {
 		case t.Note != nil:
 			s.note(*t.Note)
@@ -30,31 +32,22 @@ func tellStory(name string, p world.Played, entries []world.TranscriptEntry) []w
 		}
 	}
 	s.end(p)
-	if len(s.frames) == 0 {
-		return nil
-	}
-	return []world.Exhibit{{Name: name, Title: "Step by step", Show: world.Replay{Frames: s.frames}}}
+	page := exhibit.Page{}
+	page.Add(name, "Step by step", "", s.Replay)
+	return page.All
 }
 
 // teller builds a story.
 type teller struct {
-	frames []world.Frame
-	try    int
-	step   int // current step, from 1
-	paid   map[string]float64
-}
-
-func (s *teller) frame(format string, args ...any) {
-	s.frames = append(s.frames, world.Frame{Title: fmt.Sprintf(format, args...)})
+	exhibit.Replay
+	try  int
+	step int // current step, from 1
+	paid map[string]float64
 }
 
 // say adds a line to the last frame.
 func (s *teller) say(who, to, text string) {
-	if len(s.frames) == 0 {
-		s.frame("The start")
-	}
-	last := &s.frames[len(s.frames)-1]
-	last.Lines = append(last.Lines, world.FrameLine{Who: who, To: to, Text: shortened(text)})
+	s.Say(exhibit.FrameLine{Who: who, To: to, Text: shortened(text)})
 }
 
 // act describes an act and what the environment shows next.
@@ -66,7 +59,7 @@ func (s *teller) act(t world.TranscriptEntry) {
 		_ = json.Unmarshal(t.Act.Body, &o)        // what cannot be read is not shown
 		_ = json.Unmarshal(t.Reply.JSON, &opened) // as above
 		s.try, s.paid = o.Try, map[string]float64{}
-		s.frame("The start%s", s.again())
+		s.Begin("The start%s", s.again())
 		s.say("", "", fmt.Sprintf("%s with seed %d%s", o.Env, o.Seed, paramText(o.Params)))
 		s.step = 0
 		s.failed(t.Reply)
@@ -140,7 +133,7 @@ func (s *teller) show(d Delta) {
 		return
 	}
 	s.step++
-	s.frame("Step %d%s", s.step, s.again())
+	s.Begin("Step %d%s", s.step, s.again())
 	for _, agent := range slices.Sorted(maps.Keys(d)) {
 		to := agent
 		if agent == DefaultAgent {
@@ -169,16 +162,7 @@ func (s *teller) offers(who, to string, tools ToolList) {
 }
 
 func messageText(m llm.Message) string {
-	lines := []string{m.Text()}
-	for _, p := range m.Parts {
-		switch {
-		case p.Image != nil:
-			lines = append(lines, "(a picture)")
-		case p.File != nil:
-			lines = append(lines, "("+p.File.String()+")")
-		}
-	}
-	text := strings.Join(lines, "\n")
+	text := m.Words()
 	switch {
 	case m.Role == llm.RoleSystem:
 		return "(to begin with) " + text
@@ -198,7 +182,7 @@ func (s *teller) answer(t world.TranscriptEntry) {
 		who += " (" + t.Agent + ")"
 	}
 	if t.Label == judgeLabel {
-		s.frame("The judge")
+		s.Begin("The judge")
 	}
 	switch {
 	case !t.Reply.OK():
@@ -208,16 +192,8 @@ func (s *teller) answer(t world.TranscriptEntry) {
 	case t.Reply.Finish == llm.FinishLength:
 		s.say(who, "", t.Reply.Text+"\n(cut off for its length)")
 	default:
-		s.say(who, "", strings.Join(append([]string{t.Reply.Text}, callLines(t.Reply.ToolCalls)...), "\n"))
+		s.say(who, "", (&llm.Response{Text: t.Reply.Text, ToolCalls: t.Reply.ToolCalls}).Words())
 	}
-}
-
-// callLines describes calls of tools, one in a line.
-func callLines(calls []llm.ToolCall) (lines []string) {
-	for _, c := range calls {
-		lines = append(lines, "calls "+c.Name+" "+c.Arguments)
-	}
-	return lines
 }
 
 // result describes the result of a step.
@@ -270,7 +246,7 @@ func (s *teller) end(p world.Played) {
 	if json.Unmarshal(raw, &d) != nil || d.Stop == "" {
 		return
 	}
-	s.frame("The end")
+	s.Begin("The end")
 	if p.Outcome.Failed != "" {
 		s.say("", "", "failed: "+p.Outcome.Failed)
 		return
@@ -290,4 +266,4 @@ func formatNumber(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) 
 // maxStoryText is how much of a text a story shows.
 const maxStoryText = 4000
 
-func shortened(text string) string { return world.Shorten(strings.TrimSpace(text), maxStoryText) }
+func shortened(text string) string { return exhibit.Shorten(strings.TrimSpace(text), maxStoryText) }

@@ -7,6 +7,7 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/world/exhibit"
 )
 
 // tells plays an episode against s and returns its story, a line a line.
@@ -43,10 +44,10 @@ func tells(t *testing.T, params string, s *script) string {
 	}
 }
 
-func written(all []world.Exhibit) string {
+func written(all []exhibit.Exhibit) string {
 	var b strings.Builder
 	for _, x := range all {
-		for _, f := range x.Show.(world.Replay).Frames {
+		for _, f := range x.Show.(exhibit.Replay).Frames {
 			b.WriteString("# " + f.Title + "\n")
 			for _, l := range f.Lines {
 				b.WriteString(strings.TrimSpace(l.Who+" "+l.To) + ": " + l.Text + "\n")

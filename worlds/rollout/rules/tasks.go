@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"parley/world"
+	"parley/world/part"
 )
 
 // Task is one environment to be played a number of times: a group.
@@ -129,7 +130,7 @@ func (e entry) tasks(doc world.Document, key string, nth int, dir string, files 
 	if e.Dataset == "" {
 		return add(Task{Env: e.EnvName, Params: e.EnvParams, Group: name + ":1", Index: 1, Size: e.EnvNum})
 	}
-	reader, ok := files.(world.RowReader)
+	reader, ok := files.(part.RowReader)
 	if !ok {
 		return doc.Fault(key+".dataset", "datasets cannot be read here")
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"parley/world"
+	"parley/world/part"
 )
 
 // converter collects the files of a converted folder.
@@ -22,7 +23,7 @@ type converter struct {
 	files  world.Files
 	from   string // the folder that is read
 	to     string // the name of the folder that is written
-	out    world.Converted
+	out    part.Converted
 	errs   []error
 	turns  int
 	actors []actor
@@ -34,10 +35,10 @@ type converter struct {
 }
 
 // Convert converts a folder to one with a name. Empty: it keeps its name.
-func Convert(files world.Files, folder, name string) (world.Converted, error) {
+func Convert(files world.Files, folder, name string) (part.Converted, error) {
 	c := &converter{
 		files: files, from: path.Clean(folder), to: slug(cmp.Or(name, path.Base(path.Clean(folder))), '-'),
-		out: world.Converted{Files: map[string]string{}}, short: map[string]string{}, metrics: map[string]fields{},
+		out: part.Converted{Files: map[string]string{}}, short: map[string]string{}, metrics: map[string]fields{},
 	}
 	if c.find("scenario") == "" {
 		return c.out, fmt.Errorf("%s: there is no scenario.yaml in it; name the folder of a scenario", folder)

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"parley/world"
+	"parley/world/part"
 )
 
 // Condition compares a metric with a value. It holds only if the metric is known.
@@ -136,7 +136,7 @@ func contains(words []string, word string) bool {
 
 // didYouMean suggests the nearest of names, if there is one.
 func didYouMean(name string, names ...string) string {
-	if n := world.Nearest(name, names); n != "" {
+	if n := part.Nearest(name, names); n != "" {
 		return "; did you mean " + n + "?"
 	}
 	return ""
@@ -145,7 +145,7 @@ func didYouMean(name string, names ...string) string {
 // among suggests the nearest of names, and lists them all.
 func among(name, what string, names []string) string {
 	text := "; "
-	if n := world.Nearest(name, names); n != "" {
+	if n := part.Nearest(name, names); n != "" {
 		text = "; did you mean " + n + "? "
 	}
 	if len(names) == 0 {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"parley/world"
+	"parley/world/part"
 )
 
 // The files of a folder.
@@ -77,10 +78,10 @@ func (r *reader) missing(dir string) error {
 	if found := r.files.Match(r.path("scenario.yml")); len(found) > 0 {
 		return fmt.Errorf("params.folder: %q: rename its scenario.yml to %s", dir, scenarioFile)
 	}
-	if beside, ok := r.files.(world.FolderLister); ok {
+	if beside, ok := r.files.(part.FolderLister); ok {
 		parent, base := path.Split(r.dir)
 		names := beside.Folders(parent)
-		if like := world.Nearest(base, names); base != "." && base != ".." && !slices.Contains(names, base) {
+		if like := part.Nearest(base, names); base != "." && base != ".." && !slices.Contains(names, base) {
 			if like != "" {
 				return fmt.Errorf("params.folder: %q: no such folder; did you mean %s?", dir, parent+like)
 			}

@@ -3,9 +3,8 @@ package main
 
 import (
 	"parley"
-	"parley/worlds"
 
 	"example/auction"
 )
 
-func main() { parley.Main(append(worlds.Standard(), auction.Kind())...) }
+func main() { parley.Main(auction.Kind()) }

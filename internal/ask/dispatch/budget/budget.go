@@ -308,6 +308,21 @@ func (b *Budget) AddRisk(more llm.Money) {
 	b.pump()
 }
 
+// TakeRisk sets worst aside for a batch whose results somebody else collects, perhaps never, if there is room now. It is at risk until AddRisk
+// gives it back, and calls do not wait for that.
+func (b *Budget) TakeRisk(worst llm.Money) *llm.Error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.fits(worst) {
+		return &llm.Error{Kind: llm.KindBudget, Message: fmt.Sprintf("the batch sets aside %v, and there is %s: send fewer requests, limit their answers, or raise the budget", worst, b.sums().Text())}
+	}
+	b.risk = b.risk.Plus(worst)
+	return nil
+}
+
+// Spend counts what a line of such a batch has cost. Call it before AddRisk gives back what was set aside for the line.
+func (b *Budget) Spend(cost llm.Money) { b.settle(0, cost, true) }
+
 // adoptRisk sets worst aside for a call that accounts for what was at risk from now on. There is
 // always room: the money may already be spent.
 func (b *Budget) adoptRisk(risk, worst llm.Money) {

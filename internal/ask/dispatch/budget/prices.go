@@ -69,6 +69,14 @@ func (t *Prices) Unknown(model string) *llm.Error {
 	return &llm.Error{Kind: llm.KindBadRequest, Message: fmt.Sprintf("no price is known for %s, so a budget cannot be kept: %s", t.table.Suggest(model), price.Give)}
 }
 
+// Unpriced returns the error of a request whose price is not known, because of its model or of a member.
+func (t *Prices) Unpriced(req *llm.Request) error {
+	if !t.Lookup(req.Model).OK {
+		return t.Unknown(req.Model)
+	}
+	return t.unpricedError(req)
+}
+
 // unpricedError returns an error for a request that may cost more than its tokens do, unless its model
 // costs nothing.
 func (t *Prices) unpricedError(req *llm.Request) error {

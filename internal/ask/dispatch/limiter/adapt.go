@@ -26,10 +26,8 @@ type adapt struct {
 	doubling bool          // nothing has objected yet
 	reports  bool          // the server reports its load, so the limit grows with answers only
 	settles  time.Duration // a call that was not refused by then is accepted
-	step     float64       // the least growth in that time
 	grew     time.Time     // growth up to then is done
 	hold     time.Time     // no growth before
-	top      float64       // where an earlier run has stopped; 0: unknown, or reached
 	peak     int           // the most calls in flight that were answered
 	mean     float64       // recent latency, in seconds
 	latencies
@@ -47,7 +45,6 @@ const (
 const (
 	firstStep    = 32                     // calls more in the time a refusal takes
 	stepShare    = 0.03                   // of the limit: calls more in that time, if that is more
-	knownShare   = 0.25                   // of what an earlier run reached: the same
 	nearSettle   = 10 * time.Millisecond  // the time a refusal takes on this machine
 	farSettle    = 200 * time.Millisecond // and elsewhere, where it may need a new connection
 	maxSettle    = time.Second
@@ -63,15 +60,6 @@ type Start struct {
 	Near bool
 	// Reports means that the server reports its load: see Steer.
 	Reports bool
-	// Known is what an earlier run found out. Default: nothing.
-	Known Level
-}
-
-// Level is how many calls a server has handled at once.
-type Level struct {
-	InFlight int
-	// Limited means that it objected to more. Otherwise nobody tried.
-	Limited bool
 }
 
 // newAdapt returns a controller. A limit that the user has chosen is where it starts, and its
@@ -79,20 +67,13 @@ type Level struct {
 func newAdapt(chosen int, s Start) adapt {
 	a := adapt{
 		limit: FirstConcurrency, max: MaxConcurrency, share: 1, doubling: true, reports: s.Reports, settles: farSettle,
-		step: math.Max(firstStep, knownShare*float64(s.Known.InFlight)),
 	}
-	a.room, a.roundEnd, a.tried = math.Max(firstRoom, float64(s.Known.InFlight)), FirstConcurrency, true
+	a.room, a.roundEnd, a.tried = firstRoom, FirstConcurrency, true
 	if s.Near {
 		a.settles = nearSettle
 	}
-	switch known := float64(s.Known.InFlight); {
-	case chosen > 0:
+	if chosen > 0 {
 		a.setConcurrency(chosen)
-	case s.Known.Limited && known > 0:
-		// It may allow less now, so more than the first calls are not sent at once.
-		a.top = math.Min(known, a.max)
-		a.limit = math.Min(a.limit, a.top)
-		a.atTop()
 	}
 	return a
 }
@@ -103,22 +84,8 @@ func (a *adapt) setConcurrency(n int) {
 	a.chosen = a.max
 }
 
-// atTop ends the growth at the level that an earlier run has found.
-func (a *adapt) atTop() {
-	if a.top > 0 && a.limit >= a.top {
-		a.stopDoubling()
-		a.ceiling, a.tried, a.owed, a.top = a.limit+1, false, answersForRefusal, 0
-	}
-}
-
 // bound returns what the limit may grow to by time alone.
-func (a *adapt) bound() float64 {
-	b := math.Min(a.max, a.room)
-	if a.top > 0 {
-		b = math.Min(b, a.top)
-	}
-	return b
-}
+func (a *adapt) bound() float64 { return math.Min(a.max, a.room) }
 
 // allows reports whether one more call may be sent. Where the rates are known, pace is how many
 // calls must be in flight to reach them. That many are always allowed, unless the server has
@@ -146,9 +113,8 @@ func (a *adapt) grow(inFlight int, now time.Time) {
 	}
 	a.grew = now
 	if top := a.bound(); a.limit < top && passed > 0 {
-		step := math.Min(a.limit*math.Ln2, math.Max(a.step, stepShare*a.limit))
+		step := math.Min(a.limit*math.Ln2, math.Max(firstStep, stepShare*a.limit))
 		a.limit = math.Min(top, a.limit+step*passed.Seconds()/a.settles.Seconds())
-		a.atTop()
 	}
 }
 
@@ -217,20 +183,12 @@ func (a *adapt) succeeded(p *Permit, inFlight int, now time.Time) {
 func RampTime(n float64, latency time.Duration) (d time.Duration) {
 	a := newAdapt(0, Start{})
 	for n = math.Min(n, MaxConcurrency); a.limit < n; d += a.settles {
-		a.limit += math.Min(a.limit*math.Ln2, math.Max(a.step, stepShare*a.limit))
+		a.limit += math.Min(a.limit*math.Ln2, math.Max(firstStep, stepShare*a.limit))
 	}
 	if n > firstRoom {
 		d = max(d, latency)
 	}
 	return d
-}
-
-// level returns what a later run should know.
-func (a *adapt) level() Level {
-	if !a.doubling && (a.ceiling > 0 || a.shrunk) && a.peak > 0 {
-		return Level{InFlight: max(1, int(a.limit)), Limited: true}
-	}
-	return Level{InFlight: a.peak}
 }
 
 // latencies is what adapt knows of a server's latency. Only comparable calls are compared: the first

@@ -422,13 +422,6 @@ func (l *Limiter) Steer(load replica.Load) {
 	l.pump(now)
 }
 
-// Level returns how many calls the server has handled at once, for a later run.
-func (l *Limiter) Level() Level {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.adapt.level()
-}
-
 // Recall makes the calls that wait fail with replica.ErrRecalled: another server may have room.
 func (l *Limiter) Recall() {
 	l.mu.Lock()

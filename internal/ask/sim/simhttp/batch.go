@@ -50,7 +50,6 @@ type batchStore struct {
 	mu    sync.Mutex
 	files map[string]*storedFile
 	order []*batch // by creation
-	stats BatchStats
 }
 
 // storedFile is an uploaded file, or the output of a batch.
@@ -327,15 +326,7 @@ func (s *Server) answerLine(b *batch, body []byte) ([]byte, sim.Fault, *Error) {
 }
 
 func (s *batchStore) count(add func(*BatchStats)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	add(&s.stats)
-}
-
-// Stats returns the counts so far.
-func (s *batchStore) Stats() (n BatchStats) {
-	s.count(func(now *BatchStats) { n = *now })
-	return n
+	s.server.stats.count(func(n *Stats) { add(&n.Batches) })
 }
 
 // keep keeps a file and returns it.
@@ -374,8 +365,10 @@ func (s *batchStore) create(w http.ResponseWriter, r *http.Request, b *batch, co
 	s.count(func(n *BatchStats) {
 		n.Created++
 		b.takes = s.cfg.Latency.Draw(uint64(n.Created))
-		s.order = append(s.order, b)
 	})
+	s.mu.Lock()
+	s.order = append(s.order, b)
+	s.mu.Unlock()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	writeJSON(w, s.object(b, r, b.created))

@@ -18,7 +18,7 @@ func (s *batchStore) createMessageBatch(w http.ResponseWriter, r *http.Request) 
 		return err
 	}
 	var req batches.MessageCreation
-	if err := decodeBody(buf.Bytes(), &req, s.server.cfg.Lax); err != nil {
+	if err := decodeBody(buf.Bytes(), &req); err != nil {
 		return err
 	}
 	limit := s.cfg.MaxRequests
@@ -62,9 +62,6 @@ func (s *batchStore) messageObject(b *batch, r *http.Request, now time.Time) bat
 
 // origin returns the address at which a request found the server.
 func origin(r *http.Request) string {
-	if r.TLS != nil {
-		return "https://" + r.Host
-	}
 	return "http://" + r.Host
 }
 

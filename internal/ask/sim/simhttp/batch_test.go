@@ -241,7 +241,7 @@ func TestMessageBatches(t *testing.T) {
 	const path = "/v1/messages/batches"
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, Config{Batch: BatchConfig{Latency: sim.Fixed(100 * time.Second)}})
-		body := strings.Replace(messageBatchBody(20), `"max_tokens":1000`, `"max_tokens":0`, 1) // one that will fail
+		body := strings.Replace(messageBatchBody(20), `"role":"user"`, `"role":"king"`, 1) // one that will fail
 		a := call(t, s, http.MethodPost, path, body)
 		if a.at(t, "processing_status") != "in_progress" || a.at(t, "type") != "message_batch" || a.at(t, "request_counts.processing") != 20.0 {
 			t.Fatalf("%s", a.body)

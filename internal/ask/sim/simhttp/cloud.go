@@ -29,13 +29,9 @@ func (s *Server) cloudRoutes(handle func(pattern string, style sim.Style, e Func
 			return nil
 		})
 	}
-	handle("GET /openai/v1/models", sim.OpenAI, openAIModels)
-	handle("GET /openai/models", sim.OpenAI, openAIModels)
 
 	handle("POST /model/{model}/converse", sim.Amazon, s.answer(&s.formats.bedrock))
 	handle("POST /model/{model}/converse-stream", sim.Amazon, s.answer(&s.formats.bedrock))
-	handle("GET /foundation-models", sim.Amazon, bedrockModels)
-	handle("GET /inference-profiles", sim.Amazon, bedrockProfiles)
 
 	const models = "POST /v1/projects/{project}/locations/{location}/publishers/"
 	handle(models+"google/models/{call}", sim.Google, s.answer(&s.formats.vertexGemini))

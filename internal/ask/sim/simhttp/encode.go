@@ -76,7 +76,7 @@ func slice[T any](list []T, from, to int) []T {
 // response returns an answer as the vendor's servers give it.
 func (f *format) response(x *exchange) (openai.Meta, *llm.Response) {
 	a := x.Answer
-	m := openai.Meta{ID: f.id + x.ID, Model: x.Request.Model, Created: x.Created, Usage: x.IncludeUsage, Stop: a.Stop}
+	m := openai.Meta{ID: f.id + x.ID, Model: x.Request.Model, Created: x.Created, Usage: x.IncludeUsage, Stop: a.Stop, Forms: x.Forms}
 	r := &llm.Response{Text: a.Text, Refusal: a.Refusal, Finish: a.Finish, Usage: x.Usage}
 	for _, c := range a.ToolCalls {
 		c.ID = f.callID + c.ID

@@ -37,12 +37,7 @@ func (e *Error) Error() string { return e.Message }
 
 // invalid returns the error of an invalid request.
 func invalid(param, format string, args ...any) *Error {
-	return invalidCode("", param, format, args...)
-}
-
-// invalidCode is Invalid with one of OpenAI's error codes.
-func invalidCode(code, param, format string, args ...any) *Error {
-	return &Error{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: code, Param: param, Message: fmt.Sprintf(format, args...)}
+	return &Error{Status: http.StatusBadRequest, Type: "invalid_request_error", Param: param, Message: fmt.Sprintf(format, args...)}
 }
 
 // notFound returns the error of an object that does not exist.
@@ -228,20 +223,13 @@ func (s *Server) decodeSmall(w http.ResponseWriter, r *http.Request, v any) *Err
 	if err := readBody(w, r, &buf, s.cfg.MaxBody, sim.OpenAI); err != nil {
 		return err
 	}
-	return decodeBody(buf.Bytes(), v, s.cfg.Lax)
+	return decodeBody(buf.Bytes(), v)
 }
 
-// decodeBody reads the body of a small request into v, strictly unless lax.
-func decodeBody(b []byte, v any, lax bool) *Error {
-	dec := json.NewDecoder(bytes.NewReader(b))
-	if !lax {
-		dec.DisallowUnknownFields()
-	}
-	if err := dec.Decode(v); err != nil {
+// decodeBody reads the body of a small request into v.
+func decodeBody(b []byte, v any) *Error {
+	if err := json.Unmarshal(b, v); err != nil {
 		return invalid("", "Invalid request: %s", err)
-	}
-	if dec.InputOffset() != int64(len(bytes.TrimRight(b, " \t\r\n"))) {
-		return invalid("", "Invalid request: there is more after the value")
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package simhttp
 
 import (
-	"fmt"
 	"maps"
 	"net/http"
 	"sync"
@@ -10,7 +9,7 @@ import (
 )
 
 // engine simulates what inference engines and their proxies add to the vendors' APIs: sessions in
-// the path, the version of the weights, and metrics.
+// the path, and the version of the weights.
 type engine struct {
 	mu       sync.Mutex
 	version  string          // of the weights; may be empty
@@ -85,25 +84,4 @@ func (s *Server) updateWeightVersion(w http.ResponseWriter, r *http.Request) *Er
 	s.engine.mu.Unlock()
 	writeJSON(w, map[string]any{"success": true, "new_version": *req.NewVersion})
 	return nil
-}
-
-// metrics answers with a page for Prometheus that has vLLM's names. The use of the cache is the
-// share of --concurrency that is in use.
-func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
-	running, waiting, cache := s.stats.inFlight.Load(), int64(0), 0.0
-	if limit := int64(s.cfg.Sim.Limits.Concurrency); limit > 0 {
-		running, waiting = min(running, limit), max(0, running-limit)
-		cache = float64(running) / float64(limit)
-	}
-	page := fmt.Appendf(nil, `# HELP vllm:num_requests_running Requests being answered.
-# TYPE vllm:num_requests_running gauge
-vllm:num_requests_running{engine="0",model_name="sim"} %d
-# HELP vllm:num_requests_waiting Requests that wait.
-# TYPE vllm:num_requests_waiting gauge
-vllm:num_requests_waiting{engine="0",model_name="sim"} %d
-# HELP vllm:kv_cache_usage_perc Use of the cache, 0 to 1.
-# TYPE vllm:kv_cache_usage_perc gauge
-vllm:kv_cache_usage_perc{engine="0",model_name="sim"} %g
-`, running, waiting, cache)
-	writeBody(w, http.StatusOK, "text/plain; version=0.0.4; charset=utf-8", page)
 }

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"parley/internal/ask/sim"
 )
 
 func exchangeAt(t *testing.T, method, url, body string) (int, string) {
@@ -80,22 +78,6 @@ func TestWeightVersion(t *testing.T) {
 	for _, bad := range []string{`{}`, `{"new_version":3}`, `nonsense`} {
 		if status, _ := exchangeAt(t, "POST", url+"/update_weight_version", bad); status != http.StatusBadRequest {
 			t.Errorf("%s: %d", bad, status)
-		}
-	}
-}
-
-func TestMetrics(t *testing.T) {
-	t.Parallel()
-	url, server := serve(t, Config{Sim: sim.Config{Limits: sim.Limits{Concurrency: 2, Queue: true}}})
-	if _, page := exchangeAt(t, "GET", url+"/metrics", ""); !strings.Contains(page, "vllm:num_requests_running{engine=\"0\",model_name=\"sim\"} 0\n") {
-		t.Errorf("%s", page)
-	}
-	server.stats.inFlight.Add(3)
-	defer server.stats.inFlight.Add(-3)
-	_, page := exchangeAt(t, "GET", url+"/metrics", "")
-	for _, line := range []string{"num_requests_running{engine=\"0\",model_name=\"sim\"} 2\n", "num_requests_waiting{engine=\"0\",model_name=\"sim\"} 1\n", "kv_cache_usage_perc{engine=\"0\",model_name=\"sim\"} 1\n"} {
-		if !strings.Contains(page, line) {
-			t.Errorf("no %q in %s", line, page)
 		}
 	}
 }

@@ -33,11 +33,7 @@ func (s *Server) answer(f *format) Func {
 	return func(w http.ResponseWriter, r *http.Request) *Error {
 		start := time.Now()
 		account := s.accounts[f.style]
-		refused, gone := account.gate.Enter(r.Context())
-		switch {
-		case gone != nil:
-			return nil
-		case refused != nil:
+		if refused := account.gate.Enter(); refused != nil {
 			return tooMany(f.style, refused)
 		}
 		defer account.gate.Leave()
@@ -69,11 +65,11 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request, f *format, star
 	s.brain.DrawFault(&c)
 	rep.fault, rep.flex = c.Fault, ask.Request.Tier == "flex"
 	s.stats.fault(c.Fault)
-	rep.reading = s.brain.ReadCache(&c, f.style, ask.Breaks, start)
+	rep.reading = s.brain.ReadCache(&c, start)
 	x := s.exchange(ask, &c, start)
 	x.Usage = c.Usage(x.Answer, rep.reading)
 	rep.usage = x.Usage
-	rep.first, rep.total = s.brain.Pace(&c, x.Answer.Output)
+	rep.first, rep.total = s.brain.Pace(&c)
 	if ask.Stream {
 		rep.body = f.stream(nil, x)
 		if rep.ends = sse.Ends(rep.body); f.style == sim.Amazon {
@@ -142,7 +138,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, rep *prepared) *Er
 	}
 	s.accounts[rep.format.style].quota.Settle(time.Now(), rep.cost, rep.usage)
 	if whole {
-		s.stats.ok.Add(1)
+		s.stats.ok()
 		s.stats.tokens(rep.usage)
 	}
 	return nil
@@ -161,13 +157,9 @@ func (s *Server) sendWhole(w http.ResponseWriter, r *http.Request, rep *prepared
 		_, _ = w.Write(body[:len(body)/2])
 		reset(w, r)
 		return false
-	case sim.FaultTruncated, sim.FaultNoDone:
+	case sim.FaultTruncated:
 		writeBody(w, http.StatusOK, mediaType, body[:len(body)/2])
 		return false
-	case sim.FaultType:
-		mediaType = "text/plain"
-	case sim.FaultClose:
-		return closeAfter(w, r, mediaType, body)
 	}
 	writeBody(w, http.StatusOK, mediaType, body)
 	return true

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptrace"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +19,7 @@ func faulty(f sim.Fault) Config {
 // TestFaultsOnTheWire injects every live fault, in each format, streamed and not.
 func TestFaultsOnTheWire(t *testing.T) {
 	t.Parallel()
-	for _, f := range sim.AllFaults()[:13] {
+	for _, f := range sim.AllFaults()[:9] {
 		t.Run(string(f), func(t *testing.T) {
 			t.Parallel()
 			url, s := serve(t, faulty(f))
@@ -71,54 +69,16 @@ func faultSeen(t *testing.T, f sim.Fault, path string, stream bool, a answered, 
 		v = verdict{err == nil && a.status == 200 && !ended && (stream || !json.Valid(a.body)), "half an answer"}
 	case sim.FaultHTML:
 		v = verdict{err == nil && a.status == 200 && bytes.Contains(a.body, []byte("<html>")), "a web page"}
-	case sim.FaultType:
-		media := a.header.Get("Content-Type")
-		v = verdict{err == nil && (media == "text/plain" || media == "application/octet-stream"), "another content type"}
 	case sim.FaultStreamErr:
 		v = verdict{err == nil && a.status == 500, "status 500"}
 		if stream {
 			v = verdict{err == nil && a.status == 200 && !ended && bytes.Contains(a.body, []byte(`error"`)), "an error event"}
 		}
-	case sim.FaultNoDone:
-		v = verdict{err == nil && a.status == 200 && !ended && (stream || !json.Valid(a.body)), "no end"}
-	default: // close, slow: the answer is right
-		v = verdict{err == nil && a.status == 200 && (!stream || ended) && (stream || json.Valid(a.body)), "the right answer"}
 	}
 	if v.ok {
 		return ""
 	}
 	return "want " + v.want
-}
-
-// TestCloseIsUnannounced checks that the server closes a connection that it promised to keep open.
-func TestCloseIsUnannounced(t *testing.T) {
-	t.Parallel()
-	url, _ := serve(t, faulty(sim.FaultClose))
-	c := client(t)
-	dialed := 0
-	for range 3 {
-		trace := &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
-			if !i.Reused {
-				dialed++
-			}
-		}}
-		req, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), http.MethodPost, url+chatPath, strings.NewReader(chatBody))
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp, err := c.Do(req)
-		if err != nil { // sent before the client saw that the connection was gone
-			dialed++
-			continue
-		}
-		if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.Close {
-			t.Error(err, resp.Close)
-		}
-		resp.Body.Close()
-	}
-	if dialed != 3 {
-		t.Errorf("%d connections for 3 requests", dialed)
-	}
 }
 
 // TestRetriesSucceed checks that retries of a request fail for a while and then succeed.

@@ -22,7 +22,6 @@ func TestGoogleVersions(t *testing.T) {
 		{"the same answer", http.MethodPost, "/v1/models/m:generateContent", body, "genai", 200, old.at(t, "candidates.0.content.parts.0.text").(string)},
 		{"without a header", http.MethodPost, "/v1/models/m:generateContent", body, "", 200, "candidates"},
 		{"stream", http.MethodPost, "/v1/models/m:streamGenerateContent?alt=sse", body, "genai", 200, "data: "},
-		{"models", http.MethodGet, "/v1/models", "", "genai", 200, `"models/small"`},
 		{"OpenAI's models", http.MethodGet, "/v1/models", "", "", 200, `"sim/small"`},
 		{"batches", http.MethodGet, "/v1/batches", "", "genai", 200, `"operations":[]`},
 		{"upload", http.MethodPost, "/upload/v1/files", "{}", "genai", 400, "resumable uploads"},

@@ -146,29 +146,3 @@ func openAIModels(w http.ResponseWriter, _ *http.Request) *Error {
 	writeJSON(w, map[string]any{"object": "list", "data": list})
 	return nil
 }
-
-// geminiModels answers GET /v1beta/models.
-func geminiModels(w http.ResponseWriter, _ *http.Request) *Error {
-	var list []map[string]any
-	for _, name := range listed() {
-		list = append(list, map[string]any{"name": "models/" + name, "inputTokenLimit": 1 << 20, "outputTokenLimit": 1 << 16, "supportedGenerationMethods": []string{"generateContent"}})
-	}
-	writeJSON(w, map[string]any{"models": list})
-	return nil
-}
-
-// bedrockModels answers GET /foundation-models.
-func bedrockModels(w http.ResponseWriter, _ *http.Request) *Error {
-	var list []map[string]any
-	for _, name := range listed() {
-		list = append(list, map[string]any{"modelId": "sim." + name, "inferenceTypesSupported": []string{"ON_DEMAND"}, "outputModalities": []string{"TEXT"}})
-	}
-	writeJSON(w, map[string]any{"modelSummaries": list})
-	return nil
-}
-
-// bedrockProfiles answers GET /inference-profiles.
-func bedrockProfiles(w http.ResponseWriter, _ *http.Request) *Error {
-	writeJSON(w, map[string]any{"inferenceProfileSummaries": []any{}})
-	return nil
-}

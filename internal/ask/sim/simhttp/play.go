@@ -2,8 +2,6 @@ package simhttp
 
 import (
 	"context"
-	"crypto/tls"
-	"fmt"
 	"net"
 	"net/http"
 	"time"
@@ -54,24 +52,13 @@ func (s *Server) stall(ctx context.Context) {
 
 // sendStream sends the events of a stream at an even pace, and reports whether it sent them all.
 func (s *Server) sendStream(w http.ResponseWriter, r *http.Request, rep *prepared) bool {
-	if rep.fault == sim.FaultClose {
-		return sim.Wait(r.Context(), rep.total-rep.first) && closeAfter(w, r, rep.format.streams(), rep.body)
-	}
 	h := w.Header()
 	h["Content-Type"] = []string{rep.format.streams()}
 	h["Cache-Control"] = []string{"no-cache"}
-	if rep.fault == sim.FaultType {
-		h["Content-Type"] = []string{"application/octet-stream"}
-	}
 	w.WriteHeader(http.StatusOK)
 	events := len(rep.ends)
 	switch rep.fault {
-	case sim.FaultCut, sim.FaultStall, sim.FaultStreamErr:
-		events /= 2
-	case sim.FaultNoDone:
-		events--
-	}
-	if rep.fault == sim.FaultTruncated { // in the middle of an event
+	case sim.FaultCut, sim.FaultStall, sim.FaultStreamErr, sim.FaultTruncated:
 		events /= 2
 	}
 	sent, ok := s.sendEvents(w, r, rep, events)
@@ -79,7 +66,7 @@ func (s *Server) sendStream(w http.ResponseWriter, r *http.Request, rep *prepare
 		return false
 	}
 	switch rep.fault {
-	case sim.FaultTruncated:
+	case sim.FaultTruncated: // in the middle of an event
 		next := rep.ends[min(events, len(rep.ends)-1)]
 		_, _ = w.Write(rep.body[sent : sent+(next-sent)/2])
 	case sim.FaultStreamErr:
@@ -127,36 +114,14 @@ func reset(w http.ResponseWriter, r *http.Request) {
 	if hj, ok := w.(http.Hijacker); ok && r.ProtoMajor == 1 {
 		_ = http.NewResponseController(w).Flush()
 		if conn, _, err := hj.Hijack(); err == nil {
-			raw := conn
-			if t, ok := conn.(*tls.Conn); ok {
-				raw = t.NetConn()
-			}
-			if tcp, ok := raw.(*net.TCPConn); ok {
+			if tcp, ok := conn.(*net.TCPConn); ok {
 				_ = tcp.SetLinger(0)
 			}
-			_ = raw.Close()
+			_ = conn.Close()
 			return
 		}
 	}
 	panic(http.ErrAbortHandler) // the documented way to reset a stream of HTTP/2
-}
-
-// closeAfter sends a whole answer with the promise to keep the connection open, and closes it.
-func closeAfter(w http.ResponseWriter, r *http.Request, mediaType string, body []byte) bool {
-	hj, ok := w.(http.Hijacker)
-	if !ok || r.ProtoMajor != 1 {
-		w.Header().Set("Connection", "close") // HTTP/2: no further requests on this connection
-		writeBody(w, http.StatusOK, mediaType, body)
-		return true
-	}
-	conn, buf, err := hj.Hijack()
-	if err != nil {
-		return false
-	}
-	defer conn.Close()
-	_, _ = fmt.Fprintf(buf, "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: keep-alive\r\n\r\n", mediaType, len(body))
-	_, _ = buf.Write(body)
-	return buf.Flush() == nil
 }
 
 // streams returns the content type of a stream.

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestBadRequests checks which requests are refused, with errors of the vendors' form.
+// TestBadRequests checks that requests that cannot be answered are refused, with errors of the vendors' form, and no others.
 func TestBadRequests(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, Config{MaxBody: 4096})
@@ -22,11 +22,6 @@ func TestBadRequests(t *testing.T) {
 		{"no messages", chatPath, `{"model":"m"}`, 400, "messages: it is required"},
 		{"no model", chatPath, `{"messages":[{"role":"user","content":"x"}]}`, 400, "model: it is required"},
 		{"empty messages", chatPath, `{"model":"m","messages":[]}`, 400, "at least one is required"},
-		{"type", chatPath, with(chatBody, `"temperature":"warm"`), 400, "temperature: want a value of type number, but got string"},
-		{"range", chatPath, with(chatBody, `"temperature":2.5`), 400, "from 0 to 2"},
-		{"below", chatPath, with(chatBody, `"top_p":-1`), 400, "from 0 to 1"},
-		{"max", chatPath, with(chatBody, `"max_tokens":0`), 400, "at least 1 tokens"},
-		{"unknown", chatPath, with(chatBody, `"temprature":1`), 400, "temprature: unknown parameter"},
 		{"role", chatPath, `{"model":"m","messages":[{"role":"king","content":"x"}]}`, 400, "messages[0] cannot be read"},
 		{"content", chatPath, `{"model":"m","messages":[{"role":"user","content":7}]}`, 400, "messages[0]"},
 		{"part", chatPath, `{"model":"m","messages":[{"role":"user","content":[{"type":"smell"}]}]}`, 400, "of type smell"},
@@ -38,17 +33,11 @@ func TestBadRequests(t *testing.T) {
 		{"lonely tool", chatPath, `{"model":"m","messages":[{"role":"tool","tool_call_id":"c","content":"x"}]}`, 400, "has no call before it"},
 		{"unanswered tool", chatPath, `{"model":"m","messages":[{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"user","content":"x"}]}`, 400, "not followed by its result"},
 		{"n", chatPath, with(chatBody, `"n":2`), 400, "one answer"},
-		{"stop", chatPath, with(chatBody, `"stop":["a","b","c","d","e"]`), 400, "at most 4"},
 		{"schema", chatPath, with(chatBody, `"response_format":{"type":"json_schema","json_schema":{"name":"x","schema":{"type":"nothing"}}}`), 400, "Invalid schema"},
-		{"strict", chatPath, with(chatBody, `"response_format":{"type":"json_schema","json_schema":{"name":"x","strict":true,"schema":{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":false}}}`), 400, "not strict"},
-		{"schema name", chatPath, with(chatBody, `"response_format":{"type":"json_schema","json_schema":{"name":"a b","schema":{}}}`), 400, "the name of a schema"},
-		{"tool choice", chatPath, with(chatBody, `"tool_choice":"auto"`), 400, "only allowed with tools"},
-		{"effort", chatPath, with(chatBody, `"reasoning_effort":"huge"`), 400, "reasoning_effort"},
 		{"too large", chatPath, with(chatBody, `"user":"`+long+`"`), 413, "too large"},
 
 		{"no input", responsesPath, `{"model":"m"}`, 400, "input: it is required"},
-		{"old response", responsesPath, with(responsesBody, `"previous_response_id":"resp_1"`), 400, "no response resp_1"},
-		{"short", responsesPath, with(responsesBody, `"max_output_tokens":3`), 400, "at least 16 tokens"},
+		{"old response", responsesPath, with(responsesBody, `"previous_response_id":"resp_1"`), 400, "not stored"},
 		{"item", responsesPath, `{"model":"m","input":[{"type":"dance"}]}`, 400, "cannot be read"},
 		{"lost output", responsesPath, `{"model":"m","input":[{"type":"function_call_output","call_id":"c","output":"x"}]}`, 400, "has no call before it"},
 		{"open call", responsesPath, `{"model":"m","input":[{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}]}`, 400, "not followed by its result"},
@@ -57,17 +46,9 @@ func TestBadRequests(t *testing.T) {
 		{"document type", messagesPath, `{"model":"m","max_tokens":5,"messages":[{"role":"user","content":[{"type":"document","source":{"type":"base64","media_type":"audio/wav","data":"AAAA"}}]}]}`, 400, "of type document"},
 		{"document source", messagesPath, `{"model":"m","max_tokens":5,"messages":[{"role":"user","content":[{"type":"document","source":{"type":"disk"}}]}]}`, 400, "of type document"},
 		{"no max_tokens", messagesPath, `{"model":"m","messages":[{"role":"user","content":"x"}]}`, 400, "max_tokens: it is required"},
-		{"extra", messagesPath, with(messagesBody, `"seed":1`), 400, "seed: unknown parameter"},
-		{"warm", messagesPath, with(messagesBody, `"temperature":1.5`), 400, "from 0 to 1"},
-		{"assistant first", messagesPath, `{"model":"m","max_tokens":5,"messages":[{"role":"assistant","content":"x"}]}`, 400, "the first must be the user's"},
-		{"empty text", messagesPath, `{"model":"m","max_tokens":5,"messages":[{"role":"user","content":""}]}`, 400, "must not be empty"},
-		{"no messages", messagesPath, `{"model":"m","max_tokens":5,"messages":[]}`, 400, "the first must be the user's"},
-		{"loose schema", messagesPath, with(messagesBody, `"output_config":{"format":{"type":"json_schema","schema":{"type":"object"}}}`), 400, "additionalProperties"},
-		{"small budget", messagesPath, with(messagesBody, `"thinking":{"type":"enabled","budget_tokens":10}`), 400, "from 1024"},
-		{"large budget", messagesPath, with(messagesBody, `"thinking":{"type":"enabled","budget_tokens":2000}`), 400, "max_tokens"},
+		{"no messages", messagesPath, `{"model":"m","max_tokens":5,"messages":[]}`, 400, "at least one is required"},
 		{"lost result", messagesPath, `{"model":"m","max_tokens":5,"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"x"}]}]}`, 400, "has no call before it"},
 		{"open use", messagesPath, `{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"f","input":{}}]},{"role":"user","content":"y"}]}`, 400, "not followed by its result"},
-		{"breaks", messagesPath, `{"model":"m","max_tokens":5,"messages":[{"role":"user","content":[` + strings.Repeat(`{"type":"text","text":"x","cache_control":{"type":"ephemeral"}},`, 4) + `{"type":"text","text":"x","cache_control":{"type":"ephemeral"}}]}]}`, 400, "at most 4"},
 		{"too large", messagesPath, with(messagesBody, `"metadata":{"user_id":"`+long+`"}`), 413, "maximum size"},
 
 		{"nowhere", "/v1/nowhere", `{}`, 404, "Invalid URL"},
@@ -87,12 +68,13 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-// TestCodingAgents sends what Claude Code and Codex send as shipped.
+// TestCodingAgents sends what Claude Code and Codex send as shipped, and what a vendor may refuse and this server does not.
 func TestCodingAgents(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, Config{})
 	for path, body := range map[string]string{
 		messagesPath:                   `{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"x"},{"role":"system","content":"y"}]}`,
+		chatPath:                       with(chatBody, `"whatever":1,"temperature":2.5,"tool_choice":"auto","response_format":{"type":"json_schema","json_schema":{"name":"a b","strict":true,"schema":{"type":"object"}}}`),
 		messagesPath + "/count_tokens": `{"model":"m","messages":[{"role":"user","content":"x"},{"role":"system","content":"y"}]}`,
 		responsesPath:                  with(responsesBody, `"tools":[{"type":"namespace","name":"n","tools":[]},{"type":"web_search","external_web_access":false}],"client_metadata":{"a":"b"}`),
 	} {
@@ -107,14 +89,6 @@ func TestVersionHeaderIsNeeded(t *testing.T) {
 	s := newServer(t, Config{})
 	if a := call(t, s, http.MethodPost, messagesPath, messagesBody, "Anthropic-Version", ""); a.status != 400 || !strings.Contains(string(a.body), "anthropic-version") {
 		t.Errorf("%d %s", a.status, a.body)
-	}
-}
-
-func TestLax(t *testing.T) {
-	t.Parallel()
-	s := newServer(t, Config{Lax: true})
-	if a := call(t, s, http.MethodPost, chatPath, with(chatBody, `"whatever":1`)); a.status != http.StatusOK {
-		t.Errorf("%s", a.body)
 	}
 }
 

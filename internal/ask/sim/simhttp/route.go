@@ -42,29 +42,25 @@ type formats struct {
 	count, geminiCount        format // messages and contents whose tokens are counted
 }
 
-func newFormats(lax bool) (f formats) {
-	decode := func(r *rules) func([]byte) (*Ask, *Error) {
-		r.lax = lax
-		return r.decode
-	}
+func newFormats() (f formats) {
 	f.chat = format{
-		sim.OpenAI, "chatcmpl-", "call_", decode(chatRules()), openai.AppendResponse,
+		sim.OpenAI, "chatcmpl-", "call_", chatRules().decode, openai.AppendResponse,
 		func(m openai.Meta) openai.CompletionWriter { return openai.NewWriter(m) }, openai.AppendErrorEvent, nil, "",
 	}
 	f.responses = format{
-		sim.OpenAI, responseID, "call_", decode(responsesRules()), responses.AppendResponse,
+		sim.OpenAI, responseID, "call_", responsesRules().decode, responses.AppendResponse,
 		func(m openai.Meta) openai.CompletionWriter { return responses.NewWriter(m) }, responses.AppendErrorEvent, nil, "",
 	}
 	f.messages = format{
-		sim.Anthropic, "msg_", "toolu_", decode(messagesRules()), anthropic.AppendResponse,
+		sim.Anthropic, "msg_", "toolu_", messagesRules().decode, anthropic.AppendResponse,
 		func(m openai.Meta) openai.CompletionWriter { return anthropic.NewWriter(m) }, anthropic.AppendErrorEvent, nil, "",
 	}
 	f.gemini = format{
-		sim.Google, "", "", decode(geminiRules()), gemini.AppendResponse,
+		sim.Google, "", "", geminiRules().decode, gemini.AppendResponse,
 		func(m openai.Meta) openai.CompletionWriter { return gemini.NewWriter(m) }, gemini.AppendErrorEvent, geminiAddress, "",
 	}
 	f.bedrock = format{
-		sim.Amazon, "", "tooluse_", decode(bedrockRules()), bedrock.AppendResponse,
+		sim.Amazon, "", "tooluse_", bedrockRules().decode, bedrock.AppendResponse,
 		func(m openai.Meta) openai.CompletionWriter { return bedrock.NewWriter(m) }, bedrock.AppendErrorEvent, bedrockAddress, "",
 	}
 	f.vertexGemini = f.gemini
@@ -88,28 +84,26 @@ func (s *Server) routes() *http.ServeMux {
 		handle(pattern, style, func(w http.ResponseWriter, r *http.Request) *Error {
 			err := e(w, r)
 			if err == nil {
-				s.stats.ok.Add(1)
+				s.stats.ok()
 			}
 			return err
 		})
 	}
 	handle("POST /v1/chat/completions", sim.OpenAI, s.answer(&s.formats.chat))
-	handle("POST /v1/responses", sim.OpenAI, s.answer(&s.formats.responses))
-	count("POST /v1/embeddings", sim.OpenAI, s.embeddings)
 	handle("GET /v1/models", sim.OpenAI, openAIModels)
-
-	handle("POST /v1/messages", sim.Anthropic, s.answer(&s.formats.messages))
-	handle("POST /v1/messages/count_tokens", sim.Anthropic, s.countTokens(&s.formats.count))
-	s.cloudRoutes(handle)
-	handle("POST /v1beta/models/{call}", sim.Google, s.geminiCall)
-	handle("GET /v1beta/models", sim.Google, geminiModels)
-	s.batches.Routes(count)
+	if !s.cfg.ChatOnly {
+		handle("POST /v1/responses", sim.OpenAI, s.answer(&s.formats.responses))
+		count("POST /v1/embeddings", sim.OpenAI, s.embeddings)
+		handle("POST /v1/messages", sim.Anthropic, s.answer(&s.formats.messages))
+		handle("POST /v1/messages/count_tokens", sim.Anthropic, s.countTokens(&s.formats.count))
+		s.cloudRoutes(handle)
+		handle("POST /v1beta/models/{call}", sim.Google, s.geminiCall)
+		s.batches.Routes(count)
+	}
 	s.sessionRoutes(handle)
 	handle("POST /update_weight_version", sim.OpenAI, s.updateWeightVersion)
 	handle("/", sim.OpenAI, s.notFound)
-	mux.HandleFunc("GET /metrics", s.metrics)
 	mux.HandleFunc("GET /stats", s.serveStats)
-	mux.HandleFunc("GET /{$}", serveIndex)
 	return mux
 }
 
@@ -146,9 +140,8 @@ func (s *Server) geminiCall(w http.ResponseWriter, r *http.Request) *Error {
 
 // guard wraps an endpoint: it counts requests, checks keys, and writes request IDs and errors.
 func (s *Server) guard(name string, style sim.Style, e Func) http.HandlerFunc {
-	counter := s.stats.endpoint(name)
 	return func(w http.ResponseWriter, r *http.Request) {
-		s.stats.begin(counter)
+		s.stats.begin(name)
 		defer s.stats.end()
 		id := s.requestID()
 		err := s.admit(r, style)
@@ -178,12 +171,7 @@ func (s *Server) fail(w http.ResponseWriter, style sim.Style, e *Error, requestI
 // checksKey reports whether the endpoint of a request checks the key itself, to refuse it in the
 // vendor's words.
 func checksKey(r *http.Request) bool {
-	switch r.URL.Path {
-	case "/metrics", "/stats", "/":
-		return false
-	default:
-		return true
-	}
+	return r.URL.Path != "/stats"
 }
 
 // refuse answers a request that package auth refuses, in the format of its endpoint.
@@ -245,21 +233,4 @@ func (s *Server) notFound(_ http.ResponseWriter, r *http.Request) *Error {
 	e := notFound(sim.OpenAI, "", "Invalid URL ("+r.Method+" "+r.URL.Path+")")
 	e.Code = "unknown_url"
 	return e
-}
-
-// serveIndex is the page that says what is served.
-func serveIndex(w http.ResponseWriter, _ *http.Request) {
-	writeBody(w, http.StatusOK, "text/plain; charset=utf-8", []byte(`This is parley sim, a simulated provider of language models.
-
-OpenAI's format:    POST /v1/chat/completions, /v1/responses, /v1/embeddings, /v1/files, /v1/batches; GET /v1/models
-Anthropic's format: POST /v1/messages, /v1/messages/count_tokens, /v1/messages/batches
-Azure's paths:      POST /openai/v1/chat/completions, /openai/v1/responses, /openai/deployments/NAME/chat/completions?api-version=VERSION, /openai/responses?api-version=VERSION
-Vertex AI's paths:  POST /v1/projects/PROJECT/locations/REGION/publishers/google/models/MODEL:generateContent, …/publishers/anthropic/models/MODEL:rawPredict and their streams
-Bedrock's format:   POST /model/MODEL/converse, /model/MODEL/converse-stream; GET /foundation-models, /inference-profiles
-Gemini's format:    POST /v1beta/models/MODEL:generateContent, :streamGenerateContent?alt=sse, :countTokens, :batchGenerateContent; GET /v1beta/batches, /v1beta/models; the same with /v1, as Google's SDKs ask
-As in engines:      the above below /v1/SESSION or /v1/sessions/SESSION too, and POST …/close; POST /update_weight_version with {"new_version": "2"}; GET /metrics
-What happened:      GET /stats
-
-Any model name works. Answers depend on the request and the seed only.
-`))
 }

@@ -1,8 +1,7 @@
 // Package simhttp serves the simulated provider over HTTP in the formats of OpenAI, Anthropic, Gemini and AWS Bedrock, for
 // tests, benchmarks and your own programs.
 //
-// It promises the vendors' status codes, forms of errors, headers and limits. It refuses what they would certainly refuse, in
-// its own words. Answers depend only on the request and the seed. Faults happen on the real connection. Memory for one request
+// It promises the vendors' status codes, forms of errors, headers and limits. It refuses only what it cannot answer, in its own words. Answers depend only on the request and the seed. Faults happen on the real connection. Memory for one request
 // is bounded. Run returns only after everything it started has ended.
 //
 // Requests are read and checked in check.go, answered in exchange.go, encode.go and play.go,
@@ -13,15 +12,8 @@ package simhttp
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"errors"
 	"fmt"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -36,7 +28,7 @@ import (
 // Config is the behavior of the server. The zero value answers everybody at once, without limits
 // and faults.
 type Config struct {
-	// Sim configures answers, delays, limits and faults. Its Style is ignored: each format has
+	// Sim configures answers, delays, limits and faults. Each format has limits of
 	// its own. Default: the zero sim.Config
 	Sim sim.Config
 	// KeyEnv names the environment variable with the key that clients must send.
@@ -47,18 +39,14 @@ type Config struct {
 	Access auth.Access
 	// Patience is the time a client has to send a request. Default: 1 min
 	Patience time.Duration
-	// TLS serves https with a certificate made for this run. Default: false
-	TLS bool
-	// MaxStreams is the number of requests that share an HTTP/2 connection. Default: 100
-	MaxStreams int
 	// MaxBody is the maximum size of a request that is not a batch. Default: 32 MiB
 	MaxBody int64
 	// ChunkTokens is the number of tokens in an event of a stream. Default: 4
 	ChunkTokens int
 	// Batch configures batches. Default: see BatchConfig
 	Batch BatchConfig
-	// Lax accepts unknown parameters, and schemas that the vendors refuse. Default: false
-	Lax bool
+	// ChatOnly serves chat completions and no other format. Default: false
+	ChatOnly bool
 	// NoLimitHeaders leaves out the headers about limits, as many servers do. Default: false
 	NoLimitHeaders bool
 	// WeightVersion is the version of the weights in answers to chat completions, until POST
@@ -69,7 +57,6 @@ type Config struct {
 }
 
 func (c *Config) fill() {
-	orDefault(&c.MaxStreams, 100)
 	orDefault(&c.MaxBody, 32<<20)
 	orDefault(&c.ChunkTokens, 4)
 	orDefault(&c.Grace, 5*time.Second)
@@ -122,7 +109,7 @@ func New(cfg Config) (*Server, error) {
 	for _, style := range []sim.Style{sim.OpenAI, sim.Anthropic, sim.Google, sim.Amazon} {
 		s.accounts[style] = &account{quota: sim.NewQuota(cfg.Sim.Limits, style, now), gate: sim.NewGate(cfg.Sim.Limits)}
 	}
-	s.formats = newFormats(cfg.Lax)
+	s.formats = newFormats()
 	s.batches = newBatchStore(cfg.Batch, s)
 	s.engine.version, s.engine.sessions = cfg.WeightVersion, map[string]bool{}
 	s.mux = s.routes()
@@ -137,19 +124,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Run serves on ln until ctx is done. It then gives requests in flight Config.Grace to finish,
 // closes ln and returns nil. It can be called once.
 func (s *Server) Run(ctx context.Context, ln net.Listener) error {
-	srv, cancel, err := s.httpServer(ctx)
-	if err != nil {
-		return errors.Join(err, ln.Close())
-	}
+	srv, cancel := s.httpServer(ctx)
 	defer cancel()
 	served := make(chan error, 1)
-	go func() {
-		if s.cfg.TLS {
-			served <- srv.ServeTLS(ln, "", "")
-		} else {
-			served <- srv.Serve(ln)
-		}
-	}()
+	go func() { served <- srv.Serve(ln) }()
 	select {
 	case err := <-served:
 		cancel()
@@ -161,7 +139,7 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 	close(s.stopping)
 	grace, stop := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.Grace)
 	defer stop()
-	err = srv.Shutdown(grace)
+	err := srv.Shutdown(grace)
 	cancel() // for requests that still wait
 	if err != nil {
 		err = srv.Close()
@@ -175,46 +153,14 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 }
 
 // httpServer returns a server whose requests continue after ctx is done, until cancel.
-func (s *Server) httpServer(ctx context.Context) (*http.Server, context.CancelFunc, error) {
+func (s *Server) httpServer(ctx context.Context) (*http.Server, context.CancelFunc) {
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	guard := &auth.Guard{Access: s.cfg.Access, Keys: s.keys, Public: checksKey, Refuse: s.refuse, ClientTimeout: s.cfg.Patience}
 	srv := guard.Server(s)
 	srv.BaseContext = func(net.Listener) context.Context { return base }
-	srv.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: s.cfg.MaxStreams}
 	srv.Protocols = &http.Protocols{}
 	srv.Protocols.SetHTTP1(true)
 	srv.Protocols.SetHTTP2(true)
 	srv.Protocols.SetUnencryptedHTTP2(true)
-	if s.cfg.TLS {
-		cert, err := selfSigned(time.Now())
-		if err != nil {
-			cancel()
-			return nil, nil, fmt.Errorf("certificate: %w", err)
-		}
-		srv.TLSConfig = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
-	}
-	return srv, cancel, nil
-}
-
-// selfSigned returns a certificate for this machine that is valid for a day.
-func selfSigned(now time.Time) (tls.Certificate, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	t := x509.Certificate{
-		SerialNumber: big.NewInt(now.UnixNano()),
-		Subject:      pkix.Name{CommonName: "parley sim"},
-		DNSNames:     []string{"localhost"},
-		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
-		NotBefore:    now.Add(-time.Hour),
-		NotAfter:     now.Add(24 * time.Hour),
-		KeyUsage:     x509.KeyUsageDigitalSignature,
-		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, &t, &t, key.Public(), key)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
+	return srv, cancel
 }

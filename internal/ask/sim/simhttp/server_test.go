@@ -2,7 +2,6 @@ package simhttp
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -51,36 +50,29 @@ func TestAnswersAtAnyConcurrency(t *testing.T) {
 
 func TestHTTP2(t *testing.T) {
 	t.Parallel()
-	for _, secure := range []bool{false, true} {
-		url, _ := serve(t, Config{TLS: secure, MaxStreams: 10})
-		tr := &http.Transport{Protocols: &http.Protocols{}, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
-		if secure {
-			url = strings.Replace(url, "http:", "https:", 1)
-			tr.Protocols.SetHTTP2(true)
-		} else {
-			tr.Protocols.SetUnencryptedHTTP2(true)
-		}
-		t.Cleanup(tr.CloseIdleConnections)
-		resp, err := (&http.Client{Transport: tr}).Post(url+chatPath, "application/json", strings.NewReader(chatBody))
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
-		if resp.ProtoMajor != 2 || resp.StatusCode != 200 {
-			t.Errorf("TLS %t: %s %s", secure, resp.Proto, resp.Status)
-		}
+	url, _ := serve(t, Config{})
+	tr := &http.Transport{Protocols: &http.Protocols{}}
+	tr.Protocols.SetUnencryptedHTTP2(true)
+	t.Cleanup(tr.CloseIdleConnections)
+	resp, err := (&http.Client{Transport: tr}).Post(url+chatPath, "application/json", strings.NewReader(chatBody))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.ProtoMajor != 2 || resp.StatusCode != 200 {
+		t.Errorf("%s %s", resp.Proto, resp.Status)
 	}
 }
 
 func TestHTTP2Faults(t *testing.T) {
 	t.Parallel()
-	for _, f := range []sim.Fault{sim.FaultReset, sim.FaultCut, sim.FaultClose} {
+	for _, f := range []sim.Fault{sim.FaultReset, sim.FaultCut} {
 		url, _ := serve(t, faulty(f))
 		tr := &http.Transport{Protocols: &http.Protocols{}}
 		tr.Protocols.SetUnencryptedHTTP2(true)
 		t.Cleanup(tr.CloseIdleConnections)
 		a, err := post(t, &http.Client{Transport: tr}, url+chatPath, with(chatBody, `"stream":true`))
-		if (err != nil) != (f != sim.FaultClose) {
+		if err == nil {
 			t.Errorf("%s: %v %d", f, err, a.status)
 		}
 	}
@@ -137,14 +129,11 @@ func TestNewRefusesBadConfig(t *testing.T) {
 func TestStreamPace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t, Config{Sim: sim.Config{FirstToken: sim.Fixed(time.Second), TokensPerSecond: 10}})
+		s := newServer(t, Config{Sim: sim.Config{Latency: sim.Fixed(9 * time.Second)}})
 		start := time.Now()
-		a := call(t, s, http.MethodPost, chatPath, with(chatBody, `"stream":true,"stream_options":{"include_usage":true}`))
-		ev := events(a.body)
-		tokens := dig(t, ev[len(ev)-2], "usage.completion_tokens").(float64)
-		want := time.Second + time.Duration(tokens)*100*time.Millisecond
-		if took := time.Since(start); took < want-time.Second || took > want+time.Millisecond {
-			t.Errorf("took %v, want about %v", took, want)
+		call(t, s, http.MethodPost, chatPath, with(chatBody, `"stream":true`))
+		if took := time.Since(start); took < 8*time.Second || took > 9*time.Second {
+			t.Errorf("took %v, want about 9s", took)
 		}
 	})
 }

@@ -1,10 +1,10 @@
 package simhttp
 
 import (
+	"maps"
 	"net/http"
 	"strconv"
 	"sync"
-	"sync/atomic"
 
 	"parley/internal/ask/sim"
 	"parley/llm"
@@ -33,46 +33,34 @@ type TokenStats struct {
 
 // stats counts requests. The zero value is ready to use.
 type stats struct {
-	requests, ok, limited, inFlight, inFlightMax atomic.Int64
-	input, output, cached                        atomic.Int64
-
-	statuses [600]atomic.Int64
-
-	mu        sync.Mutex
-	endpoints map[string]*atomic.Int64
-	faults    map[sim.Fault]int64
+	mu  sync.Mutex
+	now Stats
 
 	running sync.RWMutex // every request in flight holds it for reading
 }
 
-// endpoint returns the counter of an endpoint.
-func (s *stats) endpoint(name string) *atomic.Int64 {
+// count changes the counts.
+func (s *stats) count(change func(n *Stats)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.endpoints == nil {
-		s.endpoints = map[string]*atomic.Int64{}
+	if s.now.Endpoints == nil {
+		s.now.Endpoints, s.now.Errors, s.now.Faults = map[string]int64{}, map[string]int64{}, map[string]int64{}
 	}
-	if s.endpoints[name] == nil {
-		s.endpoints[name] = &atomic.Int64{}
-	}
-	return s.endpoints[name]
+	change(&s.now)
 }
 
-func (s *stats) begin(endpoint *atomic.Int64) {
+func (s *stats) begin(endpoint string) {
 	s.running.RLock()
-	s.requests.Add(1)
-	endpoint.Add(1)
-	n := s.inFlight.Add(1)
-	for {
-		highest := s.inFlightMax.Load()
-		if n <= highest || s.inFlightMax.CompareAndSwap(highest, n) {
-			return
-		}
-	}
+	s.count(func(n *Stats) {
+		n.Requests++
+		n.Endpoints[endpoint]++
+		n.InFlight++
+		n.InFlightMax = max(n.InFlightMax, n.InFlight)
+	})
 }
 
 func (s *stats) end() {
-	s.inFlight.Add(-1)
+	s.count(func(n *Stats) { n.InFlight-- })
 	s.running.RUnlock()
 }
 
@@ -82,58 +70,37 @@ func (s *stats) wait() {
 	s.running.Unlock() //nolint:staticcheck // the lock waits, it guards nothing
 }
 
+func (s *stats) ok() { s.count(func(n *Stats) { n.OK++ }) }
+
 func (s *stats) failure(status int) {
-	if status == http.StatusTooManyRequests {
-		s.limited.Add(1)
-	}
-	if status >= 0 && status < len(s.statuses) {
-		s.statuses[status].Add(1)
-	}
+	s.count(func(n *Stats) {
+		if status == http.StatusTooManyRequests {
+			n.RateLimited++
+		}
+		n.Errors[strconv.Itoa(status)]++
+	})
 }
 
 func (s *stats) fault(f sim.Fault) {
-	if f == "" {
-		return
+	if f != "" {
+		s.count(func(n *Stats) { n.Faults[string(f)]++ })
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.faults == nil {
-		s.faults = map[sim.Fault]int64{}
-	}
-	s.faults[f]++
 }
 
 func (s *stats) tokens(u llm.Usage) {
-	s.input.Add(int64(u.Input))
-	s.output.Add(int64(u.Output))
-	s.cached.Add(int64(u.Cached))
+	s.count(func(n *Stats) {
+		n.Tokens.Input += int64(u.Input)
+		n.Tokens.Output += int64(u.Output)
+		n.Tokens.Cached += int64(u.Cached)
+	})
 }
 
 // Stats returns the counts so far.
-func (s *Server) Stats() Stats {
-	t := &s.stats
-	out := Stats{
-		Requests: t.requests.Load(), OK: t.ok.Load(), RateLimited: t.limited.Load(),
-		InFlight: t.inFlight.Load(), InFlightMax: t.inFlightMax.Load(),
-		Tokens:    TokenStats{Input: t.input.Load(), Output: t.output.Load(), Cached: t.cached.Load()},
-		Batches:   s.batches.Stats(),
-		Endpoints: map[string]int64{}, Errors: map[string]int64{}, Faults: map[string]int64{},
-	}
-	for status := range t.statuses {
-		if n := t.statuses[status].Load(); n > 0 {
-			out.Errors[strconv.Itoa(status)] = n
-		}
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for name, n := range t.endpoints {
-		if v := n.Load(); v > 0 {
-			out.Endpoints[name] = v
-		}
-	}
-	for f, n := range t.faults {
-		out.Faults[string(f)] = n
-	}
+func (s *Server) Stats() (out Stats) {
+	s.stats.count(func(n *Stats) {
+		out = *n
+		out.Endpoints, out.Errors, out.Faults = maps.Clone(n.Endpoints), maps.Clone(n.Errors), maps.Clone(n.Faults)
+	})
 	return out
 }
 

@@ -305,7 +305,7 @@ func TestScanIsUnmarshal(t *testing.T) {
 		`{"type":"content_block_delta","index":2,"delta":{"type":"text_delta","text":"x"},"usage":{"output_tokens":2}}`,
 		`{"type":"message_start","message":{"id":"m","content":[]},"content_block":{"type":"text","text":""}}`,
 	} {
-		wiretest.Scan[wireMessage](t, seed)
-		wiretest.Scan[wireEvent](t, seed)
+		wiretest.Scan(t, messagesDecoder, seed)
+		wiretest.Scan(t, eventsDecoder, seed)
 	}
 }

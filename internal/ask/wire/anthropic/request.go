@@ -241,7 +241,7 @@ func (w *writer) mark(here bool) {
 
 func (w *writer) blocks(m *llm.Message) {
 	if m.Role == llm.RoleTool {
-		w.B = body.Str(body.Str(body.Open(w.B, '{'), "type", "tool_result"), "tool_use_id", toolID(m.ToolCallID))
+		w.B = body.Str(body.Str(body.Open(w.B, '{'), "type", "tool_result"), "tool_use_id", request.ToolID(m.ToolCallID))
 		w.B = body.Open(body.Key(w.B, "content"), '[')
 		w.parts(m.Parts)
 		w.B = append(w.B, ']')
@@ -256,7 +256,7 @@ func (w *writer) blocks(m *llm.Message) {
 	}
 	w.parts(m.Parts)
 	for _, c := range m.ToolCalls {
-		w.B = appendToolUse(w.B, toolID(c.ID), c.Name, c.Arguments)
+		w.B = appendToolUse(w.B, request.ToolID(c.ID), c.Name, c.Arguments)
 	}
 }
 
@@ -321,12 +321,4 @@ func (w *writer) source(kind, media, url string, data []byte) {
 		w.B = request.AppendBase64(body.Key(w.B, "data"), data)
 	}
 	w.B = append(w.B, '}')
-}
-
-// toolID turns the call ID of another vendor into one that this format accepts.
-func toolID(id string) string {
-	if id == "" {
-		return "call"
-	}
-	return body.SchemaName(id)
 }

@@ -131,3 +131,29 @@ func TestBlocks(t *testing.T) {
 		t.Errorf("%d blocks", len(a.blocks))
 	}
 }
+
+// TestCachePoints: where a model takes cache points, one stands after the shared prompt, wherever that ends.
+func TestCachePoints(t *testing.T) {
+	t.Parallel()
+	const point = `{"cachePoint":{"type":"default"}}`
+	call := llm.Message{Role: llm.RoleAssistant, ToolCalls: []llm.ToolCall{{ID: "a", Name: "f", Arguments: "{}"}}}
+	for _, c := range []struct {
+		name, before string // what stands before the point
+		shared       []llm.Message
+	}{
+		{"system", `{"text":"shared"},` + point + `]`, []llm.Message{llm.System("S"), llm.System("shared")}},
+		{"user", `{"text":"shared"},` + point, []llm.Message{llm.System("S"), llm.User("shared")}},
+		{"result", `[{"text":"shared"}]}},` + point, []llm.Message{llm.User("Look."), call, llm.ToolResult("a", "shared")}},
+	} {
+		req := &llm.Request{Prefix: len(c.shared), Messages: append(slices.Clone(c.shared), llm.User("question")), Tools: []llm.Tool{{Name: "f"}}}
+		for _, can := range []bool{true, false} {
+			b, _, err := AppendRequest(nil, req, provider.Capability{CachePoint: can}, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(string(b), point); n == 1 != can || strings.Contains(string(b), c.before) != can {
+				t.Errorf("%s, cache points %v: %s", c.name, can, b)
+			}
+		}
+	}
+}

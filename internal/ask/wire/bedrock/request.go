@@ -76,7 +76,7 @@ func (w *writer) messages() {
 func (w *writer) content(m *llm.Message) {
 	if m.Role == llm.RoleTool {
 		w.B = append(body.Open(w.B, '{'), `"toolResult":{`...)
-		w.B = body.Str(w.B, "toolUseId", toolID(m.ToolCallID))
+		w.B = body.Str(w.B, "toolUseId", request.ToolID(m.ToolCallID))
 		w.B = body.Open(body.Key(w.B, "content"), '[')
 		w.parts(m.Parts)
 		w.B = append(w.B, ']')
@@ -95,7 +95,7 @@ func (w *writer) content(m *llm.Message) {
 	}
 	w.parts(m.Parts)
 	for _, c := range m.ToolCalls {
-		w.B = appendCall(w.B, llm.ToolCall{ID: toolID(c.ID), Name: c.Name, Arguments: c.Arguments})
+		w.B = appendCall(w.B, llm.ToolCall{ID: request.ToolID(c.ID), Name: c.Name, Arguments: c.Arguments})
 	}
 }
 
@@ -265,14 +265,6 @@ func (w *writer) output() {
 		w.B = append(body.Str(body.Str(w.B, "name", body.SchemaName(s.Name)), "schema", string(s.JSON)), `}}}`...)
 	}
 	w.B = append(w.B, '}')
-}
-
-// toolID turns the call ID of another vendor into one that this format accepts.
-func toolID(id string) string {
-	if id == "" {
-		return "call"
-	}
-	return body.SchemaName(id)
 }
 
 // Requests and answers share the blocks of content.

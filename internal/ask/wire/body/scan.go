@@ -1,9 +1,6 @@
 package body
 
-import (
-	"encoding/json"
-	"unicode/utf8"
-)
+import "unicode/utf8"
 
 // maxDepth is the maximum nesting of values. encoding/json allows 10,000, but no request needs it.
 const maxDepth = 500
@@ -46,49 +43,6 @@ func Object(b []byte, f func(key, value []byte) bool) bool {
 		return f(key, value)
 	})
 	return ok && space(b, end) == len(b)
-}
-
-// Values is Object without the members that are null.
-func Values(b []byte, f func(key, value []byte) bool) bool {
-	return Object(b, func(key, value []byte) bool { return string(value) == "null" || f(key, value) })
-}
-
-// Scanner is a type that reads itself from JSON without reflection.
-type Scanner[T any] interface {
-	*T
-	// Scan returns false if json.Unmarshal must read b. Then it may have changed the value.
-	Scan(b []byte) bool
-}
-
-// Decode decodes b as json.Unmarshal does: by Scan, or by json.Unmarshal if b is unusual or wrong.
-func Decode[T any, P Scanner[T]](b []byte) (*T, error) {
-	v := new(T)
-	if P(v).Scan(b) {
-		return v, nil
-	}
-	v = new(T)
-	return v, json.Unmarshal(b, v)
-}
-
-// List reads a list of values by their Scan. It returns false if json.Unmarshal must read it, also
-// because there are values already.
-func List[T any, P Scanner[T]](b []byte, to *[]T) bool {
-	if *to != nil {
-		return false
-	}
-	*to = make([]T, 0, 1)
-	return Elements(b, func(value []byte) bool {
-		*to = append(*to, *new(T))
-		return P(&(*to)[len(*to)-1]).Scan(value)
-	})
-}
-
-// Optional reads a value by its Scan, and makes it if there is none.
-func Optional[T any, P Scanner[T]](b []byte, to **T) bool {
-	if *to == nil {
-		*to = new(T)
-	}
-	return P(*to).Scan(b)
 }
 
 // Elements does for a list what Members does for an object.

@@ -15,8 +15,6 @@ package gemini
 import (
 	"net/url"
 	"strings"
-
-	"parley/llm"
 )
 
 // The methods of a model.
@@ -50,13 +48,3 @@ func SplitCall(call string) (model, method string) {
 
 // textID is the ID of the Thought that has the signature of a text.
 const textID = "text"
-
-// signature returns the signature of a tool call, or of the text of a message.
-func signature(m *llm.Message, id string) string {
-	for i := range m.Thoughts {
-		if t := &m.Thoughts[i]; t.ID == id && id != "" {
-			return t.Signature
-		}
-	}
-	return ""
-}

@@ -207,7 +207,7 @@ func (w *writer) parts(earlier []llm.Message, m *llm.Message) {
 		w.result(earlier, m)
 		return
 	}
-	sign := signature(m, textID)
+	sign := request.Signature(m, textID)
 	for i := range m.Parts {
 		switch p := &m.Parts[i]; {
 		case !p.IsText():
@@ -221,7 +221,7 @@ func (w *writer) parts(earlier []llm.Message, m *llm.Message) {
 		w.B = append(body.Open(w.B, '{'), `"functionCall":{`...)
 		w.B = body.Str(body.Str(w.B, "id", c.ID), "name", c.Name)
 		w.B = append(request.AppendObject(body.Key(w.B, "args"), c.Arguments, "malformed"), '}')
-		w.sign(signature(m, c.ID))
+		w.sign(request.Signature(m, c.ID))
 		w.B = append(w.B, '}')
 	}
 }

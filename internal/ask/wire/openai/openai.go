@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"parley/internal/ask/wire/body"
+	"parley/internal/ask/wire/request"
 	"parley/llm"
 )
 
@@ -39,6 +40,10 @@ type Meta struct {
 	Stop           string       // the stop sequence that ended the answer
 	Prompt         llm.Usage    // the usage that is known when a stream begins
 	Request        *llm.Request // the request, if the answer repeats some of it
+	// Forms are the tools that clients of responses did not write as functions, by the names that the model knows.
+	Forms map[string]request.Form
+	// Thinker is the provider whose thoughts clients of responses get to send them back. Empty: the thoughts are not sent.
+	Thinker string
 }
 
 // StopReason returns why an answer ended, in the words of Anthropic's messages and of Bedrock. They differ only in that of a refusal.

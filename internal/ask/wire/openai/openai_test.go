@@ -349,7 +349,7 @@ func TestScanIsUnmarshal(t *testing.T) {
 		`{"model":"m","choices":[{"index":0,"delta":{"content":[{"text":"x"}],"reasoning":"y"},"token_ids":[1],"meta_info":{"weight_version":2}}],"metadata":{"weight_version":"3"},"x_groq":{"usage":{"prompt_tokens":1}}}`,
 		`{"choices":[{"index":1}],"choices":[{"index":2}],"usage":{"prompt_tokens":1},"usage":{"total_tokens":2}}`,
 	} {
-		wiretest.Scan[wireResponse](t, seed)
+		wiretest.Scan(t, answersDecoder, seed)
 	}
 }
 

@@ -202,23 +202,13 @@ func (w *writer) toolCalls(m *llm.Message) {
 		w.B = body.Str(body.Str(w.B, "name", c.Name), "arguments", c.Arguments)
 		w.B = append(w.B, '}')
 		// Gemini refuses a tool call without its signature.
-		if s := signature(m, c.ID); s != "" {
+		if s := request.Signature(m, c.ID); s != "" {
 			w.B = append(w.B, `,"extra_content":{"google":{`...)
 			w.B = append(body.Str(w.B, "thought_signature", s), '}', '}')
 		}
 		w.B = append(w.B, '}')
 	}
 	w.B = append(w.B, ']')
-}
-
-// signature returns Gemini's signature of a tool call: see DecodeResponse.
-func signature(m *llm.Message, id string) string {
-	for i := range m.Thoughts {
-		if t := &m.Thoughts[i]; t.ID == id && id != "" {
-			return t.Signature
-		}
-	}
-	return ""
 }
 
 // ContinuePath is the endpoint, below a provider's base URL, that continues an answer: text completions, which take a prompt

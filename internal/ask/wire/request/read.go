@@ -27,6 +27,10 @@ type Reader struct {
 	// Strange names the parts of Request that llm.Request cannot represent. They are kept as text,
 	// and cannot be written in another format.
 	Strange []string
+	// Forms says how the client wrote tools that Request has as functions, by their name there.
+	Forms map[string]Form
+	// Hosted names the tools that only the provider could run, where a client can do without them.
+	Hosted []string
 	// Prompt is the tokens of the prompt, if it was sent as token ids.
 	Prompt []int
 	// Unread is the number of bytes in members of messages that are not read. They may count as
@@ -38,6 +42,13 @@ type Reader struct {
 	Unlimited bool
 	// Err is the reason why the request cannot be served, or nil.
 	Err error
+}
+
+// Form is how a client wrote a tool that is a function in llm.Request.
+type Form struct {
+	Custom bool // its input is a text, not an object
+	// Group and Name are the namespace of the tool and its name there. Empty: it is in none.
+	Group, Name string
 }
 
 // MaxCount is the maximum number of tokens or answers in a request.

@@ -87,6 +87,24 @@ func HasContent(m *llm.Message) bool {
 	return false
 }
 
+// ToolID turns the ID of another vendor's tool call into one that strict formats accept.
+func ToolID(id string) string {
+	if id == "" {
+		return "call"
+	}
+	return body.SchemaName(id)
+}
+
+// Signature returns the signature of the Thought with an ID: Gemini signs tool calls, and texts.
+func Signature(m *llm.Message, id string) string {
+	for i := range m.Thoughts {
+		if t := &m.Thoughts[i]; t.ID == id && id != "" {
+			return t.Signature
+		}
+	}
+	return ""
+}
+
 // AppendObject appends a text that is a JSON object as it is, and any other text as the member key of an object.
 func AppendObject(b []byte, text, key string) []byte {
 	if raw := []byte(text); body.Valid(raw) && body.Members(raw, func(_, _ []byte) bool { return true }) {

@@ -2,6 +2,7 @@ package responses
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,7 +15,7 @@ import (
 
 // AppendResponse appends a whole answer.
 func AppendResponse(b []byte, m openai.Meta, r *llm.Response) []byte {
-	return appendObject(b, &m, status(r), r)
+	return appendObject(b, &m, status(r), itemsOf(&m, r), r)
 }
 
 func status(r *llm.Response) string {
@@ -26,7 +27,7 @@ func status(r *llm.Response) string {
 
 // appendObject appends a response. While it is in progress r is nil, and it has no output and no
 // usage.
-func appendObject(b []byte, m *openai.Meta, status string, r *llm.Response) []byte {
+func appendObject(b []byte, m *openai.Meta, status string, items []item, r *llm.Response) []byte {
 	b = body.Str(body.Str(append(b, '{'), "id", m.ID), "object", "response")
 	b = body.Str(body.Int(b, "created_at", m.Created), "status", status)
 	b = append(b, `,"background":false,"error":null,"incomplete_details":`...)
@@ -46,10 +47,8 @@ func appendObject(b []byte, m *openai.Meta, status string, r *llm.Response) []by
 		b = append(b, "null"...)
 	}
 	b = append(body.Key(body.Str(b, "model", m.Model), "output"), '[')
-	if r != nil {
-		for _, it := range itemsOf(m, r) {
-			b = it.append(body.Open(b, '{'), status, true)
-		}
+	for _, it := range items {
+		b = it.append(body.Open(b, '{'), status, true)
 	}
 	b = body.Bool(append(b, ']'), "parallel_tool_calls", !asked.OneTool)
 	b = body.Nullable(append(b, `,"previous_response_id":null,"reasoning":{`...), "effort", string(asked.Effort))
@@ -85,32 +84,61 @@ func appendUsage(b []byte, u llm.Usage) []byte {
 
 // item is a piece of a response's output.
 type item struct {
-	kind     string // reasoning, message or function_call
+	kind     string // reasoning, message, function_call or custom_tool_call
 	id       string
 	text     string
 	refuses  bool // text is a refusal
 	logprobs []llm.Logprob
 	call     llm.ToolCall
+	form     request.Form // of the tool that is called
+	thoughts []llm.Thought
+	sealed   string // the thoughts, to be sent back
 }
 
-// newItem returns an item whose ID comes from its response. n is the number of a call.
+// newItem returns an item whose ID comes from its response. n is its number among those of its kind.
 func newItem(m *openai.Meta, kind string, n int) item {
 	id := strings.TrimPrefix(m.ID, "resp_")
-	switch kind {
-	case "reasoning":
-		return item{kind: kind, id: "rs_" + id}
-	case "message":
-		return item{kind: kind, id: "msg_" + id}
-	default:
-		return item{kind: kind, id: fmt.Sprintf("fc_%s%02d", id, n)}
+	prefix := map[string]string{"reasoning": "rs_", "message": "msg_", "function_call": "fc_", "custom_tool_call": "ctc_"}[kind]
+	if n > 0 || strings.HasSuffix(kind, "_call") {
+		id = fmt.Sprintf("%s%02d", id, n)
 	}
+	return item{kind: kind, id: prefix + id}
 }
 
-// itemsOf returns the items of an answer. The text of thoughts is not sent.
+// newCall returns the item of a tool call, in the form in which the client wrote the tool.
+func newCall(m *openai.Meta, n int, c llm.ToolCall) item {
+	form := m.Forms[c.Name]
+	kind := "function_call"
+	if form.Custom {
+		kind = "custom_tool_call"
+	}
+	it := newItem(m, kind, n)
+	it.call, it.form = c, form
+	if form.Name != "" {
+		it.call.Name = form.Name
+	}
+	it.complete(c.Arguments)
+	return it
+}
+
+// complete sets the arguments of a call.
+func (it *item) complete(arguments string) {
+	switch {
+	case it.form.Custom:
+		arguments = customInput(arguments)
+	case arguments == "":
+		arguments = "{}" // what clients parse
+	}
+	it.call.Arguments = arguments
+}
+
+// itemsOf returns the items of an answer. The text of thoughts is sent only to be sent back.
 func itemsOf(m *openai.Meta, r *llm.Response) []item {
 	var items []item
 	if len(r.Thoughts) > 0 {
-		items = append(items, newItem(m, "reasoning", 0))
+		it := newItem(m, "reasoning", 0)
+		it.think(m, r.Thoughts)
+		items = append(items, it)
 	}
 	if r.Text != "" || r.Refusal != "" || len(r.ToolCalls) == 0 {
 		it := newItem(m, "message", 0)
@@ -120,26 +148,51 @@ func itemsOf(m *openai.Meta, r *llm.Response) []item {
 		items = append(items, it)
 	}
 	for i, c := range r.ToolCalls {
-		it := newItem(m, "function_call", i)
-		it.call = c
-		items = append(items, it)
+		items = append(items, newCall(m, i, c))
 	}
 	return items
+}
+
+// think sets the thoughts of the item.
+func (it *item) think(m *openai.Meta, ts []llm.Thought) {
+	if m.Thinker == "" {
+		return
+	}
+	var words []string
+	for _, t := range ts {
+		if t.Text != "" {
+			words = append(words, t.Text)
+		}
+	}
+	it.thoughts, it.text, it.sealed = ts, strings.Join(words, "\n\n"), seal(m.Thinker, ts)
 }
 
 // append appends the members of the item and its closing brace. The content is empty unless full.
 func (it *item) append(b []byte, status string, full bool) []byte {
 	b = body.Str(body.Str(b, "id", it.id), "type", it.kind)
 	if it.kind == "reasoning" {
-		return append(b, `,"summary":[]}`...)
+		b = append(b, `,"summary":[`...)
+		if full && it.text != "" {
+			b = it.appendPart(b, true)
+		}
+		b = append(b, ']')
+		if full && it.sealed != "" {
+			b = body.Str(b, "encrypted_content", it.sealed)
+		}
+		return append(b, '}')
 	}
 	b = body.Str(b, "status", status)
-	if it.kind == "function_call" {
+	if it.isCall() {
 		args := ""
 		if full {
 			args = it.call.Arguments
 		}
-		return append(body.Str(body.Str(body.Str(b, "arguments", args), "call_id", it.call.ID), "name", it.call.Name), '}')
+		_, _, member := it.names()
+		b = body.Str(body.Str(body.Str(b, member, args), "call_id", it.call.ID), "name", it.call.Name)
+		if it.form.Group != "" {
+			b = body.Str(b, "namespace", it.form.Group)
+		}
+		return append(b, '}')
 	}
 	b = append(b, `,"role":"assistant","content":[`...)
 	if full {
@@ -148,39 +201,50 @@ func (it *item) append(b []byte, status string, full bool) []byte {
 	return append(b, "]}"...)
 }
 
-// appendPart appends the only part of the message. Its text is empty unless full.
+func (it *item) isCall() bool { return it.kind == "function_call" || it.kind == "custom_tool_call" }
+
+// appendPart appends the only part of a message or of thoughts. Its text is empty unless full.
 func (it *item) appendPart(b []byte, full bool) []byte {
 	text, logprobs := "", []llm.Logprob(nil)
 	if full {
 		text, logprobs = it.text, it.logprobs
 	}
-	if it.refuses {
+	switch {
+	case it.kind == "reasoning":
+		return append(body.Str(append(b, `{"type":"summary_text"`...), "text", text), '}')
+	case it.refuses:
 		return append(body.Str(append(b, `{"type":"refusal"`...), "refusal", text), '}')
 	}
 	b = append(b, `{"type":"output_text","annotations":[],"logprobs":`...)
 	return append(body.Str(openai.AppendLogprobs(b, logprobs), "text", text), '}')
 }
 
-// AppendErrorEvent appends an error as the last event of a stream.
+// AppendErrorEvent appends an error as the end of a stream. The SDKs read the first event, and Codex only the second.
 func AppendErrorEvent(b []byte, e openai.Error) []byte {
 	b = append(sse.Begin(b, "error"), `{"type":"error"`...)
 	b = body.Str(body.Nullable(b, "code", e.Code), "message", e.Message)
-	return sse.End(append(b, `,"param":null,"sequence_number":0}`...))
+	b = sse.End(append(b, `,"param":null,"sequence_number":0}`...))
+	b = append(sse.Begin(b, "response.failed"), `{"type":"response.failed","sequence_number":1,"response":{"object":"response","status":"failed","error":{`...)
+	b = body.Str(body.Nullable(b, "code", e.Code), "message", e.Message)
+	return sse.End(append(b, `},"incomplete_details":null,"output":[]}}`...))
 }
 
 // Writer writes an answer as events. A step of another kind begins a new item.
 type Writer struct {
 	meta        openai.Meta
 	seq         int64
-	n           int64  // number of the open item
-	open        item   // kind is "" if there is none
-	call        int    // of the open item, if it is a tool call
-	written     []byte // text of the open item
-	itemMembers []byte // the members that identify the open item in events
+	n           int64          // number of the open item
+	open        item           // kind is "" if there is none
+	call        int            // of the open item, if it is a tool call
+	written     []byte         // text of the open item
+	inPart      bool           // the open item has a part that is open
+	itemMembers []byte         // the members that identify the open item in events
+	items       []item         // those that are closed
+	kinds       map[string]int // how many of a kind there were
 }
 
 // NewWriter returns a Writer of a stream.
-func NewWriter(m openai.Meta) *Writer { return &Writer{meta: m} }
+func NewWriter(m openai.Meta) *Writer { return &Writer{meta: m, kinds: map[string]int{}} }
 
 func (w *Writer) event(b []byte, name string) []byte {
 	b = append(append(append(sse.Begin(b, name), `{"type":"`...), name...), `","sequence_number":`...)
@@ -192,50 +256,76 @@ func (w *Writer) event(b []byte, name string) []byte {
 func end(b []byte) []byte { return sse.End(append(b, '}')) }
 
 // whole writes an event with the whole response.
-func (w *Writer) whole(b []byte, name, status string, r *llm.Response) []byte {
-	return end(appendObject(body.Key(w.event(b, name), "response"), &w.meta, status, r))
+func (w *Writer) whole(b []byte, name, status string, items []item, r *llm.Response) []byte {
+	return end(appendObject(body.Key(w.event(b, name), "response"), &w.meta, status, items, r))
 }
 
 // Begin writes the events that begin an answer.
 func (w *Writer) Begin(b []byte) []byte {
-	b = w.whole(b, "response.created", "in_progress", nil)
-	return w.whole(b, "response.in_progress", "in_progress", nil)
+	b = w.whole(b, "response.created", "in_progress", nil, nil)
+	return w.whole(b, "response.in_progress", "in_progress", nil, nil)
 }
 
 // Add writes a step, and begins its item if it is a new one.
 func (w *Writer) Add(b []byte, d openai.Delta) []byte {
 	switch {
 	case d.IsCall():
-		if w.open.kind != "function_call" || w.call != d.Call {
-			it := newItem(&w.meta, "function_call", d.Call)
-			it.call = llm.ToolCall{ID: d.ID, Name: d.Name}
-			b, w.call = w.begin(b, it), d.Call
+		if !w.open.isCall() || w.call != d.Call {
+			b, w.call = w.begin(b, newCall(&w.meta, d.Call, llm.ToolCall{ID: d.ID, Name: d.Name})), d.Call
+		}
+		if w.open.form.Custom { // its text is within an object: it is sent when that is whole
+			w.written = append(w.written, d.Arguments...)
+			return b
 		}
 		return w.piece(b, d.Arguments, nil)
 	case d.Text != "" || d.Refusal != "":
 		if w.open.kind != "message" {
-			it := newItem(&w.meta, "message", 0)
+			it := newItem(&w.meta, "message", w.kinds["message"])
 			it.refuses = d.Refusal != ""
 			b = w.begin(b, it)
 		}
 		return w.piece(b, d.Text+d.Refusal, d.Logprobs)
-	case d.Thought != "" && w.open.kind != "reasoning":
-		return w.begin(b, newItem(&w.meta, "reasoning", 0))
+	case d.Thought != "" || d.Signature != "":
+		return w.think(b, d)
 	}
 	return b
+}
+
+// think writes a step of a thought. The signature ends one thought of several.
+func (w *Writer) think(b []byte, d openai.Delta) []byte {
+	if w.open.kind != "reasoning" {
+		b = w.begin(b, newItem(&w.meta, "reasoning", w.kinds["reasoning"]))
+	}
+	if w.meta.Thinker == "" {
+		return b
+	}
+	n := len(w.open.thoughts)
+	if n == 0 || w.open.thoughts[n-1].Signature != "" {
+		w.open.thoughts = append(w.open.thoughts, llm.Thought{})
+		if n++; n > 1 && len(w.written) > 0 && d.Thought != "" {
+			b = w.piece(b, "\n\n", nil)
+		}
+	}
+	t := &w.open.thoughts[n-1]
+	t.Text, t.Signature = t.Text+d.Thought, d.Signature
+	return w.piece(b, d.Thought, nil)
 }
 
 // begin ends the open item and begins the next.
 func (w *Writer) begin(b []byte, it item) []byte {
 	b = w.close(b)
 	w.open, w.written = it, w.written[:0]
+	w.kinds[it.kind]++
 	w.itemMembers = body.Int(body.Str(append(w.itemMembers[:0], ','), "item_id", it.id), "output_index", w.n)
-	if it.kind == "message" {
+	switch it.kind {
+	case "message":
 		w.itemMembers = append(w.itemMembers, `,"content_index":0`...)
+	case "reasoning":
+		w.itemMembers = append(w.itemMembers, `,"summary_index":0`...)
 	}
 	b = w.item(b, "response.output_item.added", "in_progress", false)
 	if it.kind == "message" {
-		b = w.part(b, "response.content_part.added", false)
+		b = w.openPart(b)
 	}
 	return b
 }
@@ -245,8 +335,21 @@ func (w *Writer) item(b []byte, name, status string, full bool) []byte {
 	return end(w.open.append(append(b, `,"item":{`...), status, full))
 }
 
-func (w *Writer) part(b []byte, name string, full bool) []byte {
-	return end(w.open.appendPart(body.Key(w.at(b, name), "part"), full))
+// openPart begins the only part of the open item, unless it was begun.
+func (w *Writer) openPart(b []byte) []byte {
+	if w.inPart {
+		return b
+	}
+	w.inPart = true
+	return w.part(b, "added", false)
+}
+
+func (w *Writer) part(b []byte, what string, full bool) []byte {
+	name := "response.content_part."
+	if w.open.kind == "reasoning" {
+		name = "response.reasoning_summary_part."
+	}
+	return end(w.open.appendPart(body.Key(w.at(b, name+what), "part"), full))
 }
 
 // at begins an event of the open item.
@@ -254,31 +357,42 @@ func (w *Writer) at(b []byte, name string) []byte {
 	return append(w.event(b, name), w.itemMembers...)
 }
 
-// names returns the names of the events with the open item's text, and of the member that holds it.
-func (w *Writer) names() (delta, done, member string) {
-	switch {
-	case w.open.kind == "function_call":
-		return "response.function_call_arguments.delta", "response.function_call_arguments.done", "arguments"
-	case w.open.refuses:
-		return "response.refusal.delta", "response.refusal.done", "refusal"
-	default:
-		return "response.output_text.delta", "response.output_text.done", "text"
+// names returns the names of the events with the item's text, and of the member that holds it.
+func (it *item) names() (delta, done, member string) {
+	kind := "output_text"
+	switch member = "text"; {
+	case it.kind == "function_call":
+		kind, member = "function_call_arguments", "arguments"
+	case it.kind == "custom_tool_call":
+		kind, member = "custom_tool_call_input", "input"
+	case it.kind == "reasoning":
+		kind = "reasoning_summary_text"
+	case it.refuses:
+		kind, member = "refusal", "refusal"
 	}
+	return "response." + kind + ".delta", "response." + kind + ".done", member
 }
 
 func (w *Writer) piece(b []byte, text string, logprobs []llm.Logprob) []byte {
 	if text == "" {
 		return b
 	}
+	if w.open.kind == "reasoning" {
+		b = w.openPart(b)
+	}
 	w.written = append(w.written, text...)
 	w.open.logprobs = append(w.open.logprobs, logprobs...)
-	name, _, member := w.names()
-	return w.text(body.Str(w.at(b, name), "delta", text), member, logprobs)
+	return w.delta(b, text, logprobs)
+}
+
+func (w *Writer) delta(b []byte, text string, logprobs []llm.Logprob) []byte {
+	name, _, _ := w.open.names()
+	return w.text(body.Str(w.at(b, name), "delta", text), logprobs)
 }
 
 // text ends an event with text. The text of a message has log probabilities.
-func (w *Writer) text(b []byte, member string, logprobs []llm.Logprob) []byte {
-	if member == "text" {
+func (w *Writer) text(b []byte, logprobs []llm.Logprob) []byte {
+	if w.open.kind == "message" && !w.open.refuses {
 		b = openai.AppendLogprobs(append(b, `,"logprobs":`...), logprobs)
 	}
 	return end(b)
@@ -289,17 +403,28 @@ func (w *Writer) close(b []byte) []byte {
 	if w.open.kind == "" {
 		return b
 	}
-	if w.open.kind != "reasoning" {
-		text := string(w.written)
-		w.open.text, w.open.call.Arguments = text, text
-		_, name, member := w.names()
-		b = w.text(body.Str(w.at(b, name), member, text), member, w.open.logprobs)
+	text := string(w.written)
+	switch {
+	case w.open.isCall():
+		if w.open.complete(text); w.open.call.Arguments != text { // a custom tool, or a call without arguments
+			b = w.delta(b, w.open.call.Arguments, nil)
+		}
+		text = w.open.call.Arguments
+	case w.open.kind == "reasoning":
+		w.open.think(&w.meta, w.open.thoughts)
+	default:
+		w.open.text = text
 	}
-	if w.open.kind == "message" {
-		b = w.part(b, "response.content_part.done", true)
+	if w.open.isCall() || w.inPart {
+		_, name, member := w.open.names()
+		b = w.text(body.Str(w.at(b, name), member, text), w.open.logprobs)
+	}
+	if w.inPart {
+		b = w.part(b, "done", true)
 	}
 	b = w.item(b, "response.output_item.done", "completed", true)
-	w.open = item{}
+	w.items = append(w.items, w.open)
+	w.open, w.inPart = item{}, false
 	w.n++
 	return b
 }
@@ -307,11 +432,15 @@ func (w *Writer) close(b []byte) []byte {
 // End ends the open item, and repeats the whole answer.
 func (w *Writer) End(b []byte, r *llm.Response) []byte {
 	if w.open.kind != "message" && len(r.ToolCalls) == 0 { // an answer is never empty
-		b = w.begin(b, newItem(&w.meta, "message", 0))
+		b = w.begin(b, newItem(&w.meta, "message", w.kinds["message"]))
 	}
 	b = w.close(b)
 	s := status(r)
-	return w.whole(b, "response."+s, s, r)
+	items := itemsOf(&w.meta, r)
+	if !slices.EqualFunc(items, w.items, func(a, b item) bool { return a.id == b.id }) {
+		items = w.items // in the order in which they came
+	}
+	return w.whole(b, "response."+s, s, items, r)
 }
 
 // ReadMember reads a member of a request, and reports whether r holds all of it.
@@ -348,7 +477,7 @@ func (c reader) read(key string, v []byte) bool {
 		}
 		return false
 	case "tools":
-		return c.ReadTools(v, func(t []byte) (llm.Tool, bool) { return request.Function(t, "parameters") }, "function")
+		return c.tools(v)
 	case "tool_choice":
 		return c.ReadToolChoice(v, func(v []byte) string { return request.Str(v, "name") })
 	default:
@@ -370,8 +499,12 @@ func (c reader) item(i int, b []byte) bool {
 			return false
 		}
 	case "function_call":
-		m.ToolCalls = []llm.ToolCall{{ID: request.Str(b, "call_id"), Name: request.Str(b, "name"), Arguments: request.Str(b, "arguments")}}
-	case "function_call_output":
+		m.ToolCalls = []llm.ToolCall{{ID: request.Str(b, "call_id"), Name: flatName(request.Str(b, "namespace"), request.Str(b, "name")), Arguments: request.Str(b, "arguments")}}
+	case "custom_tool_call":
+		m.ToolCalls = []llm.ToolCall{{
+			ID: request.Str(b, "call_id"), Name: flatName(request.Str(b, "namespace"), request.Str(b, "name")), Arguments: customArguments(request.Str(b, "input")),
+		}}
+	case "function_call_output", "custom_tool_call_output":
 		m.Role, m.ToolCallID = llm.RoleTool, request.Str(b, "call_id")
 		var ok bool
 		if m.Parts, ok = c.Parts(request.Member(b, "output"), fmt.Sprintf("input[%d].output", i)); !ok {

@@ -8,20 +8,20 @@ import (
 	"reflect"
 	"testing"
 
-	"parley/internal/ask/wire/body"
+	"parley/internal/ask/wire/request"
 	"parley/internal/kit/sse"
 	"parley/llm"
 )
 
-// Scan checks that what Scan reads is what json.Unmarshal reads, for an answer and for the answer with
+// Scan checks that what a Decoder reads itself is what json.Unmarshal reads, for an answer and for the answer with
 // a wrong byte at every position.
-func Scan[T any, P body.Scanner[T]](t *testing.T, answer string) {
+func Scan[T any](t *testing.T, d request.Decoder[T], answer string) {
 	t.Helper()
 	for i := range len(answer) {
 		for _, c := range []string{"", "\\", `"`, "{", "}", "[", "]", ",", "0", "-", "A", "n", "\xff", " ", "null", "1e2"} {
 			b := []byte(answer[:i] + c + answer[i+1:])
 			got, want := new(T), new(T)
-			if !P(got).Scan(b) {
+			if !d.Scan(b, got) {
 				continue
 			}
 			if err := json.Unmarshal(b, want); err != nil || !reflect.DeepEqual(got, want) {

@@ -41,7 +41,7 @@ const (
 	Chat       API = "chat"         // OpenAI's chat completions
 	Responses  API = "responses"    // OpenAI's responses
 	Embeddings API = "embeddings"   // OpenAI's
-	Models     API = "models"       // of either vendor
+	Models     API = "models"       // OpenAI's
 	Messages   API = "messages"     // Anthropic's
 	Count      API = "count_tokens" // Anthropic's
 	Tokens     API = "tokens"       // vLLM's, from token ids to token ids
@@ -49,11 +49,18 @@ const (
 
 	Gemini      API = "generate_content"    // Gemini's
 	GeminiCount API = "gemini_count_tokens" // Gemini's
+
+	Files          API = "files"           // OpenAI's, of requests and results of batches
+	Batches        API = "batches"         // OpenAI's
+	MessageBatches API = "message_batches" // Anthropic's
+
+	AnthropicModels API = "anthropic_models" // Anthropic's
+	GeminiModels    API = "gemini_models"    // Gemini's
 )
 
 // APIs returns all endpoints.
 func APIs() []API {
-	return []API{Chat, Responses, Embeddings, Models, Messages, Count, Tokens, Generate, Gemini, GeminiCount}
+	return []API{Chat, Responses, Embeddings, Models, Messages, Count, Tokens, Generate, Gemini, GeminiCount, Files, Batches, MessageBatches, AnthropicModels, GeminiModels}
 }
 
 // PathOf returns the path of the endpoint below a base URL. Only Gemini's depends on the model.
@@ -81,6 +88,10 @@ func (a API) Path() string {
 		return openai.VLLMGeneratePath
 	case Generate:
 		return openai.SGLangGeneratePath
+	case MessageBatches:
+		return "/messages/batches"
+	case AnthropicModels, GeminiModels:
+		return Models.Path()
 	default:
 		return "/" + string(a)
 	}
@@ -99,9 +110,9 @@ func (a API) Asks() bool {
 // Dialect returns the dialect of the endpoint.
 func (a API) Dialect() string {
 	switch a {
-	case Messages, Count:
+	case Messages, Count, MessageBatches, AnthropicModels:
 		return "anthropic"
-	case Gemini, GeminiCount:
+	case Gemini, GeminiCount, GeminiModels:
 		return "gemini"
 	case Responses:
 		return "responses"
@@ -111,10 +122,15 @@ func (a API) Dialect() string {
 }
 
 // Anthropic reports whether the endpoint has Anthropic's format.
-func (a API) Anthropic() bool { return a == Messages || a == Count }
+func (a API) Anthropic() bool {
+	return a == Messages || a == Count || a == MessageBatches || a == AnthropicModels
+}
+
+// Batched reports whether the endpoint is of a batch API.
+func (a API) Batched() bool { return a == Files || a == Batches || a == MessageBatches }
 
 // Google reports whether the endpoint has Gemini's format.
-func (a API) Google() bool { return a == Gemini || a == GeminiCount }
+func (a API) Google() bool { return a == Gemini || a == GeminiCount || a == GeminiModels }
 
 // Counts reports whether the endpoint counts tokens.
 func (a API) Counts() bool { return a == Count || a == GeminiCount }
@@ -222,7 +238,7 @@ func ParseGemini(path string) (api API, at Address, ok bool) {
 // Decode reads the body of a call.
 func Decode(api API, at Address, b []byte) (*Call, error) {
 	c := &Call{API: api, Reader: request.Reader{Choices: 1}}
-	if api == Models {
+	if api.Lists() {
 		return c, nil
 	}
 	if err := checkBody(api, b); err != nil {
@@ -289,7 +305,10 @@ func (c *Call) setter() func(key string, value []byte) bool {
 
 // gemini reads a member of a request in Gemini's format. Members of generationConfig that are not read are kept by their own names.
 func (c *Call) gemini(key string, v []byte) bool {
-	if key == "generationConfig" {
+	switch {
+	case key == "generateContentRequest" && c.API == GeminiCount:
+		return body.Members(v, func(key, value []byte) bool { return string(key) == "model" || c.gemini(string(key), value) })
+	case key == "generationConfig":
 		return gemini.ReadConfig(&c.Reader, v, func(key, value []byte) { c.extra(string(key), value) })
 	}
 	return gemini.ReadMember(&c.Reader, key, v)
@@ -468,7 +487,12 @@ func knownNames() []string {
 
 // SetModel returns the body b with another model and every other byte unchanged.
 func SetModel(b []byte, model string) []byte {
-	return setMember(b, "model", body.String(nil, model))
+	return SetMember(b, "model", model)
+}
+
+// SetMember returns the body b with another text as a member and every other byte unchanged.
+func SetMember(b []byte, name, value string) []byte {
+	return setMember(b, name, body.String(nil, value))
 }
 
 // AskUsage returns the body b of a streamed chat completion with a request for the usage and every other byte

@@ -46,11 +46,11 @@ async def conversations(task, tally, ask):
 
 
 def openai(task, tally):
-    import httpx
+    import httpx2
     from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
     async def main():
-        limits = httpx.Limits(max_connections=task["width"], max_keepalive_connections=task["width"])
+        limits = httpx2.Limits(max_connections=task["width"], max_keepalive_connections=task["width"])
         http = DefaultAsyncHttpxClient(limits=limits, timeout=600)
         async with AsyncOpenAI(base_url=task["url"], api_key=KEY, max_retries=RETRIES, http_client=http) as client:
 

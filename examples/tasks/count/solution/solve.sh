@@ -1,0 +1,3 @@
+#!/bin/sh
+cd /app
+grep -c ERROR log.txt > count.txt

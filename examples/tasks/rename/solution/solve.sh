@@ -1,0 +1,3 @@
+#!/bin/sh
+cd /app
+mv draft.md final.md

@@ -1,0 +1,3 @@
+#!/bin/sh
+cd /app
+sort -u visits.txt > unique.txt

@@ -1,0 +1,214 @@
+package task
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"parley/world"
+	"parley/world/exhibit"
+	"parley/world/part"
+)
+
+// Params are the params of a plan file.
+type Params struct {
+	Tasks        string         `json:"tasks" doc:"The tasks: a folder of Harbor task folders, one such folder, or a .jsonl file with a task in each row."`
+	Only         []string       `json:"only" doc:"The names of the tasks to play. Empty: all of them."`
+	Runtime      Runtime        `json:"runtime" doc:"Where programs and checks run. local: processes of this machine. podman, docker: containers. Or {command: [...]}: your own command before theirs."`
+	Timeout      world.Duration `json:"timeout" doc:"How long a program may work on a task, as 20m. 0s: as the task says."`
+	CheckTimeout world.Duration `json:"check_timeout" doc:"How long a check may take. 0s: as the task says."`
+	Calls        int            `json:"calls" doc:"The most calls of models in one episode; 0: no limit."`
+	Tokens       int            `json:"tokens" doc:"The most tokens, input and output, of the calls of one episode; 0: no limit."`
+	AtOnce       int            `json:"at_once" doc:"How many programs work at the same time; 0: one for each processor."`
+	Output       int            `json:"output" doc:"How many bytes of each output, and of the texts of changed files, are kept: 1000 to 10000000."`
+	Result       int            `json:"result" doc:"How many bytes of files a program may leave. A larger result is not checked, and its reward is 0."`
+	Network      string         `json:"network" doc:"The network of containers. With gateway, programs reach their model and nothing else, and checks nothing. With none, programs reach no model." oneof:"host,gateway,none"`
+	Range        []float64      `json:"range" doc:"The lowest and the highest reward. Empty: any number."`
+	Pass         float64        `json:"pass" doc:"The reward from which a task has passed."`
+	Ignore       []string       `json:"ignore" doc:"Keys of task.toml, as environment.gpus, that are not supported and that you know to be irrelevant."`
+	Loaded       []Task         `json:"loaded,omitempty" doc:"The tasks; set when the plan is read."`
+}
+
+// local runs programs as processes of this machine.
+const local = "local"
+
+// Runtime is where programs and checks run.
+type Runtime struct {
+	Name    string   // local, podman or docker; empty: by Command
+	Command []string // the user's own
+}
+
+// MarshalJSON writes what UnmarshalJSON reads.
+func (r Runtime) MarshalJSON() ([]byte, error) {
+	if len(r.Command) > 0 {
+		return json.Marshal(map[string][]string{"command": r.Command})
+	}
+	return json.Marshal(r.Name)
+}
+
+// UnmarshalJSON reads a name or a mapping with a command.
+func (r *Runtime) UnmarshalJSON(b []byte) error {
+	var own struct {
+		Command []string `json:"command"`
+	}
+	*r = Runtime{}
+	if json.Unmarshal(b, &r.Name) == nil {
+		return nil
+	}
+	if err := world.DecodeStrict(b, &own); err != nil || len(own.Command) == 0 {
+		return errors.New("runtime: want local, podman, docker or {command: [PROGRAM, ARGUMENTS...]}")
+	}
+	r.Command = own.Command
+	return nil
+}
+
+// Task is a task.
+type Task struct {
+	Name   string            `json:"name"`
+	Prompt string            `json:"prompt"`
+	Files  Files             `json:"files,omitempty"`
+	Env    map[string]string `json:"env,omitempty"`
+	// Workdir is the folder that the task's texts name.
+	Workdir  string         `json:"workdir,omitempty"`
+	Image    string         `json:"image,omitempty"`
+	Build    Files          `json:"build,omitempty"` // of the image, with a Dockerfile
+	CPUs     float64        `json:"cpus,omitempty"`
+	Memory   float64        `json:"memory_mb,omitempty"`
+	Timeout  world.Duration `json:"timeout,omitempty"`
+	Check    *Script        `json:"check"`
+	Solution *Script        `json:"solution,omitempty"`
+}
+
+// Script is a command with its files.
+type Script struct {
+	Files   Files             `json:"files,omitempty"`
+	Command []string          `json:"command"`
+	Env     map[string]string `json:"env,omitempty"`
+	Timeout world.Duration    `json:"timeout,omitempty"`
+	// Reward says that it writes a reward file.
+	Reward bool `json:"reward,omitempty"`
+}
+
+func (s *Script) world() *world.Script {
+	if s == nil {
+		return nil
+	}
+	return &world.Script{Files: s.Files.world(), Command: s.Command, Env: s.Env, Timeout: s.Timeout, Reward: s.Reward}
+}
+
+// Files are files of a task.
+type Files []File
+
+func (f Files) world() []world.File {
+	out := make([]world.File, len(f))
+	for i, one := range f {
+		out[i] = world.File(one)
+	}
+	return out
+}
+
+// File is a file, as JSON with its text if it is one.
+type File world.File
+
+type fileJSON struct {
+	Path string  `json:"path"`
+	Text *string `json:"text,omitempty"`
+	Data string  `json:"data,omitempty"`
+	Exec bool    `json:"exec,omitempty"`
+}
+
+// MarshalJSON writes what UnmarshalJSON reads.
+func (f File) MarshalJSON() ([]byte, error) {
+	out := fileJSON{Path: f.Path, Exec: f.Exec}
+	if utf8.Valid(f.Data) {
+		text := string(f.Data)
+		out.Text = &text
+	} else {
+		out.Data = base64.StdEncoding.EncodeToString(f.Data)
+	}
+	return json.Marshal(out)
+}
+
+// UnmarshalJSON reads a file.
+func (f *File) UnmarshalJSON(b []byte) (err error) {
+	var in fileJSON
+	if err := world.DecodeStrict(b, &in); err != nil {
+		return err
+	}
+	f.Path, f.Exec = in.Path, in.Exec
+	if in.Text != nil {
+		f.Data = []byte(*in.Text)
+		return nil
+	}
+	f.Data, err = base64.StdEncoding.DecodeString(in.Data)
+	return err
+}
+
+// maxTime is the longest time of a program or a check.
+const maxTime = 7 * 24 * 3600 * second
+
+const second world.Duration = 1e9
+
+// check checks the params and the tasks, which may come from a run file of somebody else.
+func (p *Params) check() error {
+	c := world.ParamErrors{Kind: "task"}
+	if p.Tasks == "" && len(p.Loaded) == 0 {
+		c.Addf("tasks", "is missing: name a folder of Harbor task folders, or a .jsonl file")
+	}
+	if len(p.Runtime.Command) == 0 {
+		c.OneOf("runtime", p.Runtime.Name, []string{local, "podman", "docker"})
+	}
+	c.Lasts("timeout", p.Timeout, 0, maxTime)
+	c.Lasts("check_timeout", p.CheckTimeout, 0, maxTime)
+	c.IntRange("calls", p.Calls, 0, 1<<30)
+	c.IntRange("tokens", p.Tokens, 0, 1<<40)
+	c.IntRange("at_once", p.AtOnce, 0, 10_000)
+	c.IntRange("output", p.Output, 1000, 10_000_000)
+	c.IntRange("result", p.Result, 1000, 1<<40)
+	c.OneOf("network", p.Network, []string{"host", "gateway", "none"})
+	if n := len(p.Range); n != 0 && (n != 2 || !(p.Range[0] < p.Range[1])) {
+		c.Addf("range", "want the lowest and the highest reward, as [0, 1], or [] for any number")
+	}
+	for _, name := range p.Only {
+		if !slices.ContainsFunc(p.Loaded, func(t Task) bool { return t.Name == name }) && len(p.Loaded) > 0 {
+			c.Addf("only", "there is no task %q; there are: %s", name, exhibit.Shorten(names(p.Loaded), 300))
+		}
+	}
+	if err := c.Err(); err != nil {
+		return err
+	}
+	if len(p.Loaded) == 0 {
+		return fmt.Errorf("task: %w", world.ErrUnread)
+	}
+	for i := range p.Loaded {
+		if err := p.Loaded[i].check(); err != nil {
+			return fmt.Errorf("task %q: %w", p.Loaded[i].Name, err)
+		}
+	}
+	return nil
+}
+
+func (t *Task) check() error {
+	scripts := []*Script{t.Check}
+	if t.Solution != nil {
+		scripts = append(scripts, t.Solution)
+	}
+	all := []Files{t.Files, t.Build}
+	for _, s := range scripts {
+		if s == nil || len(s.Command) == 0 || s.Command[0] == "" {
+			return errors.New("a check or a solution has no command")
+		}
+		all = append(all, s.Files)
+	}
+	for _, of := range all {
+		for _, f := range of {
+			if !part.LocalPath(f.Path) {
+				return fmt.Errorf("the file %q has a path that leads out of its folder, or cannot be used on every system", f.Path)
+			}
+		}
+	}
+	return nil
+}

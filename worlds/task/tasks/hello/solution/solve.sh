@@ -1,0 +1,3 @@
+#!/bin/sh
+cd /app
+printf '%s\n' 'Hello, world!' > hello.txt

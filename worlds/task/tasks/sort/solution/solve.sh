@@ -1,0 +1,3 @@
+#!/bin/sh
+cd /app
+sort names.txt > sorted.txt
