@@ -245,7 +245,7 @@ func TestPlayNoUsage(t *testing.T) {
 	r := duel(words, 10)
 	r.Plan.Budget, r.Set, r.AllowFiles = llm.Dollar, []string{"prices=" + prices}, []string{filepath.Dir(prices)}
 	got := play(t, r)
-	if got.State != journal.Stopped || got.Calls > 2 || !strings.Contains(got.Reason.Detail, "no max_tokens (an answer may have 128,000 tokens) sets aside ") || !strings.Contains(got.Reason.Detail, "set agents.one.max_tokens, in a new run file, to at most ") {
+	if got.State != journal.Stopped || got.Calls > 2 || !strings.Contains(got.Reason.Detail, "no max_tokens (an answer may have 128,000 tokens) sets aside ") || !strings.Contains(got.Reason.Detail, "max_tokens, in a new run file, to at most ") {
 		t.Errorf("without a limit: %+v", got)
 	}
 	for i := range r.Plan.Agents {
