@@ -12,9 +12,12 @@ package part
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"path"
 	"reflect"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,17 +30,55 @@ import (
 )
 
 // Check returns an error unless the name of a kind can stand in a plan file, and every exported method of its definition belongs to a part
-// and has its signature. The compiler cannot find that. parley.Main, parley.Run and worldtest call it.
+// and has its signature, and the tables of the kind can be exported. The compiler cannot find that. parley.Main, parley.Run and worldtest
+// call it.
 func Check(k world.Kind) error {
 	if err := k.About.Check(); err != nil {
 		return err
 	}
-	return k.CheckMethods(
+	if err := k.CheckMethods(
 		reflect.TypeFor[StandIn](), reflect.TypeFor[ToolCaller](), reflect.TypeFor[Reporter](), reflect.TypeFor[Storyteller](), reflect.TypeFor[Marker](),
 		reflect.TypeFor[Painter](), reflect.TypeFor[FileMaker](), reflect.TypeFor[Tabulator](), reflect.TypeFor[Recorded](), reflect.TypeFor[Converter](),
 		reflect.TypeFor[Commander](), reflect.TypeFor[Grouper](), reflect.TypeFor[Rewarder](), reflect.TypeFor[Trainee](),
-	)
+	); err != nil {
+		return err
+	}
+	return checkTables(k)
 }
+
+func checkTables(k world.Kind) error {
+	maker, ok := world.As[Tabulator](k)
+	if !ok {
+		return nil
+	}
+	names := []string{"calls", "episodes", "messages", "scores", "labels", "all"}
+	for _, t := range maker.Tables() {
+		switch {
+		case !tableName.MatchString(t.Name):
+			return fmt.Errorf("the name %q of a table: want a lower-case word", t.Name)
+		case slices.Contains(names, t.Name):
+			return fmt.Errorf("the name %q of a table is taken: choose another", t.Name)
+		case t.Rows == nil:
+			return fmt.Errorf("the table %s has no Rows", t.Name)
+		}
+		names = append(names, t.Name)
+		columns := []string{"run", "episode", "cell", "deal"} // export puts these before its own
+		for _, c := range t.Columns {
+			switch {
+			case c.Name == "":
+				return fmt.Errorf("the table %s has a column without a name", t.Name)
+			case slices.Contains(columns, c.Name):
+				return fmt.Errorf("the table %s has two columns %s, or it is one that export adds (run, episode, cell, deal): rename it", t.Name, c.Name)
+			case !slices.Contains([]NoteType{NoteText, NoteInteger, NoteDouble, NoteBoolean}, c.Type):
+				return fmt.Errorf("the column %s of the table %s has the type %q: want text, integer, double or boolean", c.Name, t.Name, c.Type)
+			}
+			columns = append(columns, c.Name)
+		}
+	}
+	return nil
+}
+
+var tableName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
 // BotMaker has agents without a model, by name.
 type BotMaker interface {
@@ -207,8 +248,35 @@ type NoteTable struct {
 	// Doc says what a row is.
 	Doc     string
 	Columns []NoteColumn
-	// Rows returns the rows of an episode that ended. A cell has the type of its column, or is nil if there is no value.
+	// Rows returns the rows of an episode that ended, each with a cell for each column. A cell has the type of its column, or is nil if
+	// there is no value; an empty text is none either.
 	Rows func(p world.Played, notes []world.Note) [][]any
+}
+
+// Check returns an error unless a row has a cell for each column, of its type or nil.
+func (t NoteTable) Check(row []any) error {
+	if len(row) != len(t.Columns) {
+		return fmt.Errorf("it has %d cells; want %d, one for each column", len(row), len(t.Columns))
+	}
+	for i, c := range t.Columns {
+		var is NoteType
+		switch row[i].(type) {
+		case nil:
+			continue
+		case string:
+			is = NoteText
+		case int:
+			is = NoteInteger
+		case float64:
+			is = NoteDouble
+		case bool:
+			is = NoteBoolean
+		}
+		if is != c.Type {
+			return fmt.Errorf("the cell of the column %s is a %T, and the column is of type %s", c.Name, row[i], c.Type)
+		}
+	}
+	return nil
 }
 
 // NoteColumn is a column of a NoteTable.

@@ -159,12 +159,57 @@ func (e *exercise) once() []error {
 			ended = true
 		}
 		why = g.result.Failed
-		return nil
+		return e.tables(deal, g)
 	})
 	if !ended && bad == nil {
 		bad = []error{fmt.Errorf("every play fails (%s), so nothing else would be exercised: give Options.Answer replies that play the world to its end", why)}
 	}
 	return bad
+}
+
+// tables makes the kind's tables of a play, as an export does.
+func (e *exercise) tables(deal int, g *game) (err error) {
+	maker, ok := world.As[part.Tabulator](e.kind)
+	if !ok {
+		return nil
+	}
+	p := world.Played{Spec: world.Spec{Kind: e.kind.Name, Deal: deal, Lineup: map[string]string{}}}
+	for _, s := range g.seats {
+		p.Spec.Lineup[s] = e.agent(s).Name
+	}
+	params, _, err := e.params()
+	if err != nil {
+		return err
+	}
+	if p.Spec.Params, err = json.Marshal(params.Pointer()); err != nil {
+		return err
+	}
+	if err := json.Unmarshal([]byte(g.outcome), &p.Outcome); err != nil {
+		return err
+	}
+	p.Outcome.Data = nil
+	if g.result.Data != nil {
+		data, err := json.Marshal(g.result.Data)
+		if err != nil {
+			return err
+		}
+		p.Outcome.Data = json.RawMessage(data)
+	}
+	name := ""
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the table %s of deal %d: Rows panicked: %v", name, deal, r)
+		}
+	}()
+	for _, t := range maker.Tables() {
+		name = t.Name
+		for _, row := range t.Rows(p, g.notes) {
+			if err := t.Check(row); err != nil {
+				return fmt.Errorf("a row of the table %s of deal %d: %w", name, deal, err)
+			}
+		}
+	}
+	return nil
 }
 
 func (e *exercise) twice() []error {

@@ -58,6 +58,7 @@ type game struct {
 	answered int
 	asked    []asked
 	said     map[callID]string // the notes and calls of each turn
+	notes    []world.Note
 	outcome  string
 	result   world.Outcome
 	done     bool
@@ -131,6 +132,7 @@ func (g *game) failAt(at callID, format string, args ...any) {
 func (g *game) take(s *strand, t world.Turn) {
 	at := callID{s.Path, t.Number, -1}
 	g.say(at, t)
+	g.notes = append(g.notes, t.Notes...)
 	switch {
 	case t.Panic != "":
 		delete(g.live, s.Strand)

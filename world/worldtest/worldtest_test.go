@@ -14,6 +14,7 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/world/part"
 	"parley/world/program"
 )
 
@@ -224,6 +225,26 @@ func TestExerciseFindsKinds(t *testing.T) {
 		}]{Sits: []string{"a"}, Kind: simple(good).Kind})},
 		{"describes itself", `the kind test: the command "pay": the field Move: enum value`, world.Define(commanding{simple(good), &wrongVerb{}})},
 		{"plays once", "the stand-in does not recognise the prompt", world.Define(standing{simple(good), func(string, *llm.Request, uint64) (string, bool) { return "", false }})},
+		{"describes itself", "the name \"calls\" of a table is taken", world.Define(tabling{simple(good), part.NoteTable{Name: "calls"}})},
+		{"describes itself", "the table bids has two columns deal", world.Define(tabling{simple(good), part.NoteTable{
+			Name: "bids", Rows: noRows, Columns: []part.NoteColumn{{Name: "deal", Type: part.NoteInteger}},
+		}})},
+		{"describes itself", `has the type "money": want text, integer`, world.Define(tabling{simple(good), part.NoteTable{
+			Name: "bids", Rows: noRows, Columns: []part.NoteColumn{{Name: "paid", Type: "money"}},
+		}})},
+		{"plays once", "a row of the table bids of deal 0: the cell of the column paid is a string, and the column is of type integer", world.Define(tabling{
+			simple(good), part.NoteTable{
+				Name: "bids", Columns: []part.NoteColumn{{Name: "paid", Type: part.NoteInteger}},
+				Rows: func(world.Played, []world.Note) [][]any { return [][]any{{nil}, {7}, {"7"}} },
+			},
+		})},
+		{"plays once", "a row of the table bids of deal 0: it has 2 cells; want 1", world.Define(tabling{simple(good), part.NoteTable{
+			Name: "bids", Columns: []part.NoteColumn{{Name: "paid", Type: part.NoteInteger}},
+			Rows: func(world.Played, []world.Note) [][]any { return [][]any{{1, 2}} },
+		}})},
+		{"plays once", "the table bids of deal 0: Rows panicked", world.Define(tabling{simple(good), part.NoteTable{
+			Name: "bids", Rows: func(world.Played, []world.Note) [][]any { panic("no bid") },
+		}})},
 		{"describes itself", "Defaults returns nil", world.Define(without{simple(good)})},
 		{"describes itself", "not known", world.Kind{}},
 		{"describes itself", "different ones", with(func(d *Simple[params]) { d.Sits = []string{"a", "a"} })},
@@ -263,6 +284,15 @@ func TestExerciseFindsKinds(t *testing.T) {
 		wants(t, c.check, c.want, c.kind)
 	}
 }
+
+type tabling struct {
+	Simple[params]
+	table part.NoteTable
+}
+
+func (t tabling) Tables() []part.NoteTable { return []part.NoteTable{t.table} }
+
+func noRows(world.Played, []world.Note) [][]any { return nil }
 
 // wants runs one check and looks for what it must find.
 func wants(t *testing.T, name, want string, k world.Kind) {

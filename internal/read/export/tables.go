@@ -505,6 +505,9 @@ func (x *export) writeNotes(ctx context.Context, t *part.NoteTable) error {
 			return fmt.Errorf("the table %s of episode %d: %w", t.Name, p.Episode, err)
 		}
 		for _, cells := range rows {
+			if err := t.Check(cells); err != nil {
+				return fmt.Errorf("the kind %s: a row of the table %s, of episode %d: %w", x.kind.Name, t.Name, p.Episode, err)
+			}
 			if err := put(x, columns, &noteRow{run: x.run, Played: p, cells: cells}); err != nil {
 				return err
 			}
@@ -522,35 +525,21 @@ func noteColumns(t *part.NoteTable) []column[noteRow] {
 		col("deal", Integer, "what the episode's random draws depend on", func(r *noteRow) cell { return integer(r.Spec.Deal) }),
 	}
 	for i, c := range t.Columns {
-		all = append(all, col(c.Name, Type(c.Type), c.Doc, func(r *noteRow) cell {
-			if i >= len(r.cells) {
-				return cell{}
-			}
-			return noteCell(c.Type, r.cells[i])
-		}))
+		all = append(all, col(c.Name, Type(c.Type), c.Doc, func(r *noteRow) cell { return noteCell(r.cells[i]) }))
 	}
 	return all
 }
 
-// noteCell returns a value, or null if it is not of the type of its column.
-func noteCell(t part.NoteType, v any) cell {
+func noteCell(v any) cell {
 	switch v := v.(type) {
 	case string:
-		if t == part.NoteText {
-			return textOrNull(v)
-		}
+		return textOrNull(v)
 	case int:
-		if t == part.NoteInteger {
-			return integer(v)
-		}
+		return integer(v)
 	case float64:
-		if t == part.NoteDouble {
-			return double(v)
-		}
+		return double(v)
 	case bool:
-		if t == part.NoteBoolean {
-			return boolean(v)
-		}
+		return boolean(v)
 	}
 	return cell{}
 }
