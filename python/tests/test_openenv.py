@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,8 @@ def served(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str
     try:
         port = server.stdout.readline().strip()
         assert port, "the server ended"
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/health") as answer:  # a check waits 5 seconds for it, and it may begin late
+            assert answer.status == 200
         yield request.param, f"ws://127.0.0.1:{port}"
     finally:
         server.kill()
@@ -94,7 +97,8 @@ def test_openenv(program: str, served: tuple[str, str], tmp_path: Path) -> None:
         return subprocess.run([program, *args], check=True, env=environment(), capture_output=True, text=True).stdout
 
     checked = json.loads(ran("check", plan, *given, "--act", "--episodes", "2", "--json"))
-    assert checked["episodes"]["played"] > 0 and checked["servers"][0]["answers"]
+    assert checked["servers"][0]["answers"], checked
+    assert checked["episodes"]["played"] > 0, checked
     ran("run", plan, *given, "--out", file, "--quiet")
     rows: list[dict[str, Any]] = [json.loads(line) for line in ran("trajectories", file).splitlines()]
     assert rows and all(r["status"] != "failed" for r in rows)

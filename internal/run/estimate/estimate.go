@@ -305,7 +305,7 @@ func (c Config) warn(t *trial, e *Estimate) {
 		if e.Budget != nil {
 			e.Budget.Covers = "maybe"
 		}
-		add("the kind acts on the outside, and a check carries out no acts: %d acts failed, so there is no estimate; with --act, the check uses the environment servers, still with the simulated provider", t.acts)
+		add("the kind acts on the outside, and a check carries out no acts: %d acts failed, so there is no estimate; with --act, the check uses the environment servers if all of them answer, still with the simulated provider", t.acts)
 	}
 	if slices.ContainsFunc(e.Models, func(m ModelUse) bool { return strings.HasPrefix(m.Model, "sim/") }) {
 		add("the prices of sim are invented: it charges nothing")
