@@ -167,7 +167,8 @@ lineup: {solver: mine}
 // the run file: no recorded call is paid again.
 func TestKilledPrograms(t *testing.T) {
 	t.Parallel()
-	const tasks = 6
+	wanted := enough(t, 6, 6)
+	tasks := wanted // so that there is enough to do
 	server, args := onTasks(t, tasks, "test -s said.txt", "", "params: {tasks: tasks.jsonl, at_once: 2}")
 	file := args[3]
 	kills := 0
@@ -175,7 +176,7 @@ func TestKilledPrograms(t *testing.T) {
 	for {
 		kept := server.learn(file)
 		after := time.Duration(0)
-		if kills < 6 {
+		if kills < wanted {
 			after = 250*time.Millisecond + rand.N(450*time.Millisecond)
 		}
 		sum, killed := program(t, after, args...)

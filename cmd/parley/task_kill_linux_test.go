@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -22,13 +23,14 @@ func TestKilledTasks(t *testing.T) {
 	if err := os.WriteFile(agent, []byte("setsid sleep 600 &\nenv -i PATH=\"$PATH\" setsid sleep 600 &\nsort names.txt > sorted.txt\nsleep 0.05\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	text := `kind: task
+	wanted := enough(t, 8, 3)
+	text := fmt.Sprintf(`kind: task
 agents:
-  one: {program: {command: [sh, ` + agent + `]}}
+  one: {program: {command: [sh, %s]}}
   two: {program: shell, model: sim/large}
-plan: {matrix: {seats: [solver], agents: [one, two], repeat: 6}}
-params: {tasks: ` + examples + `, at_once: 4}
-`
+plan: {matrix: {seats: [solver], agents: [one, two], repeat: %d}}
+params: {tasks: %s, at_once: 4}
+`, agent, max(6, wanted), examples)
 	if err := os.WriteFile(plan, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +47,7 @@ params: {tasks: ` + examples + `, at_once: 4}
 	kills, begins := 0, startTime(t)
 	out := filepath.Join(dir, "run.parley")
 	for tries := 0; ; tries++ {
-		got, killed := program(t, killAfter(begins, 400, tries, kills >= enough(t, 10, 3)), args(out)...)
+		got, killed := program(t, killAfter(begins, 400, tries, kills >= wanted), args(out)...)
 		if !killed {
 			if got.Digest != want.Digest {
 				t.Errorf("after %d kills: %+v, want %+v", kills, got, want)
