@@ -150,7 +150,7 @@ class Check:
                 here = f"{url}/v1/sessions/{program}"
                 env = os.environ | {
                     "OPENAI_BASE_URL": here, "ANTHROPIC_BASE_URL": here, "OPENAI_API_KEY": "none", "ANTHROPIC_API_KEY": "none", "MODEL": self.server.model,
-                    "PYTHONPATH": f"{self.args.dir}/{program}", "SCHEMA": "1" if self.cells["JSON schema obeyed"] == "yes" else "",
+                    "PYTHONPATH": f"{self.args.dir}/{program}", "SCHEMA": "" if "no_schema" in self.server.lacks else "1",
                     "RESPONSES": "1" if self.server.responses and self.cells["ask in responses"] == "yes" else "",
                 }
                 source = pathlib.Path(__file__).parent / "programs" / ("with_" + program + (".mjs" if program == "vercel" else ".py"))
