@@ -29,6 +29,13 @@ open("said.txt", "w").write(said + ".")
 """
 
 
+# The score that is the reward of each kind, and how many tokens an answer needs, where it is structured.
+REWARDS = {
+    "secrets": ("points", 0), "rollout": ("reward", 0), "evolve": ("accuracy_train", 0), "task": ("reward", 0), "auction": ("profit", 0),
+    "diplomacy": ("score", 1000), "scenario": ("concession", 1000),
+}
+
+
 class Failed(Exception):
     """A check that does not hold."""
 
@@ -114,9 +121,9 @@ class Check:
             want(episodes["failed"] == episodes["total"], "all", calls["total"], "calls failed, and the episode counts as complete:", out)
         return f"{episodes['complete']} of {episodes['total']} episodes, {calls['failed']} of {calls['total']} calls failed"
 
-    def rows(self, kind, vocabulary):
+    def rows(self, kind, reward, tokens, vocabulary, url):
         """Plays a small plan with token ids. A tokenizer of somebody else finds the answers in the rows, where they were sampled."""
-        self.ids = rows.Ids(self.server.url)
+        self.ids = rows.Ids(url)
         try:
             (self.work / "program.py").write_text(PROGRAM)
             (self.work / "tasks.jsonl").write_text(json.dumps({"id": "one", "prompt": PROMPT, "check": "test -s said.txt"}))
@@ -124,12 +131,29 @@ class Check:
             parley = self.args.auction if kind == "auction" else self.args.parley
             file, out = plan.with_suffix(".parley"), plan.with_suffix(".jsonl")
             trust = ["--trust", f"program={sys.executable} {self.work / 'program.py'}", "--trust", f"code={self.work / 'tasks.jsonl'}"] if kind == "task" else []
-            self.parley("run", plan, "--set", "train={}", "--allow-files", REPO / "examples/scenario", "--out", file, "--quiet", *trust, codes=(0, 1), program=parley)
+            longer = ["--set", f"agents.a.max_tokens={tokens}"] if tokens else []
+            self.parley("run", plan, "--set", "train={}", *longer, "--allow-files", REPO / "examples/scenario", "--out", file, "--quiet", *trust, codes=(0, 1),
+                        program=parley, timeout=1200)
             self.parley("trajectories", file, "--out", out, program=parley)
-            return rows.rows(out, self.ids.sampled, vocabulary, want)
+            scores = map(json.loads, self.parley("export", file, "--table", "scores", "--format", "jsonl", program=parley).stdout.splitlines())
+            rewards = {(s["episode"], s["seat"]): s["value"] for s in scores if s["name"] == reward}
+            return rows.rows(out, self.ids.sampled, rewards, vocabulary, want)
         finally:
             self.ids.shutdown()
             self.ids = None
+
+    def trained(self):
+        """Checks the rows of every kind, on a server with room for all prompts."""
+        weights = rows.longer(self.args.weights, self.work / "longer.gguf", 8192)
+        server = servers.LlamaCpp(argparse.Namespace(**vars(self.args) | {"weights": weights}))
+        vocabulary = rows.Vocabulary(weights)
+        server.start()
+        try:
+            server.wait()
+            for kind, (reward, tokens) in REWARDS.items():
+                self.do("rows of " + kind, self.rows, kind, reward, tokens, vocabulary, server.url)
+        finally:
+            server.kill()
 
     def waves(self):
         """A plan that wants batches of a server without a batch API is refused, in words."""
@@ -226,9 +250,7 @@ def check(args, server):
         c.do("scenario", c.world, "scenario")
         c.do("waves", c.waves)
         if server.name == "llamacpp" and args.tokenizers:
-            vocabulary = rows.Vocabulary(args.weights)
-            for kind in ("secrets", "rollout", "evolve", "task", "auction"):  # the prompts of the others are too long for this model
-                c.do("rows of " + kind, c.rows, kind, vocabulary)
+            c.trained()
         if server.patience < 120:  # the others take minutes to start
             if not args.short:
                 c.do("killed, back at once", c.restart, 0)
