@@ -1,4 +1,5 @@
-"""Makes a tiny GGUF file of random weights with a vocabulary of bytes, for llama.cpp.
+"""Makes a tiny GGUF file of random weights with a vocabulary of characters, and of bytes for the others, for llama.cpp. It only writes characters:
+bytes at random are no UTF-8, and neither libraries nor servers agree what text or how many tokens that is.
 
 usage: weights.py FILE CONTEXT
 """
@@ -16,9 +17,10 @@ def main():
     draw = numpy.random.default_rng(1)
     tokens = ["<unk>", "<s>", "</s>"] + [f"<0x{b:02X}>" for b in range(256)]
     types = [gguf.TokenType.UNKNOWN, gguf.TokenType.CONTROL, gguf.TokenType.CONTROL] + [gguf.TokenType.BYTE] * 256
-    words = [" "] + [chr(c) for c in range(ord("a"), ord("z") + 1)]  # so that not every character is three tokens
-    tokens += [w.replace(" ", "\u2581") for w in words]
-    types += [gguf.TokenType.NORMAL] * len(words)
+    silent = [0, 1, *range(3, len(tokens))]
+    characters = [chr(c) for c in range(ord(" "), 127)]
+    tokens += [c.replace(" ", "\u2581") for c in characters]
+    types += [gguf.TokenType.NORMAL] * len(characters)
 
     w = gguf.GGUFWriter(path, "llama")
     w.add_context_length(context)
@@ -38,11 +40,14 @@ def main():
     w.add_bos_token_id(1)
     w.add_eos_token_id(2)
 
-    def random(name, *shape):
-        w.add_tensor(name + ".weight", (draw.standard_normal(shape) * 0.1).astype(numpy.float32))
+    def random(name, *shape, constant=None):
+        values = (draw.standard_normal(shape) * 0.1).astype(numpy.float32)
+        if constant is not None:  # every state has one in its first number
+            values[..., 0] = constant
+        w.add_tensor(name + ".weight", values)
 
-    random("token_embd", len(tokens), EMBED)
-    random("output", len(tokens), EMBED)
+    random("token_embd", len(tokens), EMBED, constant=4)
+    random("output", len(tokens), EMBED, constant=[-100 if n in silent else 0 for n in range(len(tokens))])
     w.add_tensor("output_norm.weight", numpy.ones(EMBED, numpy.float32))
     for i in range(LAYERS):
         for norm in ("attn_norm", "ffn_norm"):
