@@ -52,7 +52,7 @@ type Params struct {
 	PlateauThreshold   float64 `json:"fitness_plateau_threshold" doc:"A change of the best fitness that is smaller than this counts as no change, from 0 to 1."`
 	PlateauGenerations int     `json:"fitness_plateau_generations" doc:"Stop after so many generations without any change: 0 to 1000. 0: never."`
 	DiversityThreshold float64 `json:"diversity_threshold" doc:"Stop when prompts differ less than this, from 0 to 1."`
-	MaxCalls           int     `json:"max_calls" doc:"The most calls of solvers, with those of the final test set aside. 0: no bound."`
+	MaxCalls           int     `json:"max_calls" doc:"The most calls of solvers or, with play, episodes, with those of the final test set aside. 0: no bound."`
 
 	Finalists int       `json:"finalists" doc:"How many of the best are tried on the validation problems, to choose the winner: 1 to 50."`
 	Baselines Baselines `json:"baselines" doc:"What the winner is measured beside in the final test."`

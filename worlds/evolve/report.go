@@ -236,7 +236,7 @@ func (x *report) courses(page *exhibit.Page) {
 		x.curves("fitness", series{"highest of the new", func(g generationFitness) float64 { return g.high }}, series{"median", func(g generationFitness) float64 { return g.median }}, series{"lowest of the new", func(g generationFitness) float64 { return g.low }}))
 	page.Add("diversity", "Diversity by generation", "How different the new prompts of a generation are: the mean share of neighbouring words that two of them do not have in common.",
 		x.curves("diversity", series{"diversity", func(g generationFitness) float64 { return g.diversity }}))
-	page.Add("calls", "Trials by generation", "Calls of solvers, or episodes of the plan that is played.", x.bars("calls", func(s *spending) float64 { return float64(s.calls) }))
+	page.Add("calls", "Trials by generation", "Calls of solvers, or episodes of the plan that is played.", x.bars("trials", func(s *spending) float64 { return float64(s.calls) }))
 	if x.paid() {
 		page.Add("cost", "Cost by generation", "What the trials cost, in dollars.", x.bars("dollars", func(s *spending) float64 { return s.cost }))
 	}
@@ -358,7 +358,7 @@ func (x *report) origins(page *exhibit.Page) {
 	if len(ended) == 0 {
 		return
 	}
-	page.Add("savings", "Calls that were not needed", "Races: calls for prompts that were dropped. Elites: they keep their fitness. Bred again: prompts that existed already and were not tried again. All: the calls for trying every prompt of every generation on every problem.", savingsTable(ended))
+	page.Add("savings", "Trials that were not needed", "Calls of solvers, or episodes of the plan that is played. Races: trials of prompts that were dropped. Elites: they keep their fitness. Bred again: prompts that existed already and were not tried again. All: the trials of every prompt of every generation on every problem.", savingsTable(ended))
 	page.Add("operators", "Operators", "Finished: not dropped in a race. Better: fitter than every parent. A prompt that was crossed and changed counts for both.", operatorTable(ended))
 	for i, e := range ended[:min(len(ended), maxShown)] {
 		if e.verdict.Winner == nil {
@@ -366,7 +366,7 @@ func (x *report) origins(page *exhibit.Page) {
 		}
 		suffix, of := x.apart(ended, i)
 		page.Add("lineage"+suffix, "Lineage"+of, "Its ancestors, oldest first. Lines with + are new and lines with - are gone, compared with the first parent.", exhibit.Text{Body: lineageText(e.verdict.Lineage), Pre: true})
-		page.Add("generations"+suffix, "Generations"+of, "Saved: calls that races saved. Duplicates: prompts that were bred again and not tried again.", e.generationTable())
+		page.Add("generations"+suffix, "Generations"+of, "Saved: trials that races saved. Duplicates: prompts that were bred again and not tried again.", e.generationTable())
 	}
 }
 
@@ -379,7 +379,7 @@ func (x *report) apart(ended []*evolution, i int) (suffix, of string) {
 }
 
 func verdictTable(ended []*evolution) exhibit.Grid {
-	g := exhibit.Grid{Columns: []string{"evolution", "winner", "gain", "p", "best baseline", "baseline", "stopped by", "generations", "prompts", "calls"}}
+	g := exhibit.Grid{Columns: []string{"evolution", "winner", "gain", "p", "best baseline", "baseline", "stopped by", "generations", "prompts", "trials"}}
 	for _, e := range ended {
 		v := e.verdict
 		row := []any{e.name(), nil, nil, "–", v.Best, nil, strings.ReplaceAll(string(v.Stopped), "_", " "), max(0, len(v.Generations)-1), v.Prompts, v.Calls}
@@ -443,7 +443,7 @@ func quantity(e Estimate) any {
 
 // savingsTable compares the calls with those of trying everything.
 func savingsTable(ended []*evolution) exhibit.Grid {
-	g := exhibit.Grid{Columns: []string{"evolution", "calls in generations", "saved by races", "by elites", "bred again", "all", "made of all, %"}}
+	g := exhibit.Grid{Columns: []string{"evolution", "trials in generations", "saved by races", "by elites", "bred again", "all", "made of all, %"}}
 	for _, e := range ended {
 		made, elites, whole := 0, 0, e.wholeTrial()
 		for _, one := range e.verdict.Generations {
@@ -493,7 +493,7 @@ func operatorTable(ended []*evolution) exhibit.Grid {
 
 // generationTable lists generations with their tokens and cost.
 func (e *evolution) generationTable() exhibit.Grid {
-	g := exhibit.Grid{Columns: []string{"generation", "best", "mean", "worst", "accuracy of the best", "diversity", "prompts", "new", "dropped", "duplicates", "calls", "saved", "breedings", "crossover rate", "mutation rate", "tokens", "cost"}}
+	g := exhibit.Grid{Columns: []string{"generation", "best", "mean", "worst", "accuracy of the best", "diversity", "prompts", "new", "dropped", "duplicates", "trials", "saved", "breedings", "crossover rate", "mutation rate", "tokens", "cost"}}
 	for _, x := range e.verdict.Generations {
 		s := e.spent[x.Number]
 		if s == nil {
