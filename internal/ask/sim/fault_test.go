@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"parley/llm"
 )
@@ -37,33 +35,6 @@ func TestContentFaultsAreTheSameAgain(t *testing.T) {
 	if bad < 60 || bad > 140 || refused < 20 || refused > 65 {
 		t.Errorf("%d of 200 bad, %d refused", bad, refused)
 	}
-}
-
-func TestLimits(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := model(t, Config{Limits: Limits{RPM: 60, Burst: time.Second, Concurrency: 1}, Latency: Fixed(time.Second)})
-		r := ask(t, m, question("x"))
-		if r.Rate == nil || !r.Rate.Requests.Known || r.Rate.Requests.Limit != 60 {
-			t.Errorf("%+v", r.Rate)
-		}
-		done := make(chan error)
-		go func() { _, err := m.Ask(t.Context(), question("y")); done <- err }()
-		synctest.Wait()
-		if _, err := m.Ask(t.Context(), question("z")); llm.KindOf(err) != llm.KindRateLimited {
-			t.Errorf("second in flight: %v", err)
-		}
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-		ask(t, m, question("a"))
-		m = model(t, Config{Limits: Limits{RPM: 60, Burst: time.Second}})
-		ask(t, m, question("a"))
-		_, err := m.Ask(t.Context(), question("b"))
-		if e := llm.AsError(err); e == nil || e.Kind != llm.KindRateLimited || e.RetryAfter != time.Second || e.Rate == nil {
-			t.Errorf("%+v", err)
-		}
-	})
 }
 
 func TestBadRequests(t *testing.T) {

@@ -35,11 +35,6 @@ type Limits struct {
 	Concurrency int
 }
 
-// Any reports whether l limits anything.
-func (l Limits) Any() bool {
-	return l.RPM > 0 || l.TPM > 0 || l.ITPM > 0 || l.OTPM > 0 || l.Concurrency > 0
-}
-
 // Quota is the rate limits of one account: token buckets that refill continuously, and are charged as a
 // vendor does. It reads no clock, and does not charge a request that it refuses. It may be used from
 // several goroutines at once.
@@ -81,7 +76,6 @@ type Refusal struct {
 	// What is requests, tokens, input tokens, output tokens or concurrency.
 	What  string
 	Limit float64       // per minute, or requests in flight for concurrency
-	Used  float64       // now
 	Asked float64       // by this request
 	After time.Duration // until the request would be admitted; 0 if unknown
 	// TooLarge means that the request asks for more than the limit and is never admitted.
@@ -190,7 +184,7 @@ func (b *bucket) refuse(now time.Time, what string, n float64) *Refusal {
 	if b.level >= need-1e-6 && !large {
 		return nil
 	}
-	r := &Refusal{What: what, Limit: b.perMinute, Used: math.Max(0, b.size-b.level), Asked: n, TooLarge: large}
+	r := &Refusal{What: what, Limit: b.perMinute, Asked: n, TooLarge: large}
 	if !large {
 		r.After = b.until(need)
 	}
@@ -236,7 +230,7 @@ func (g *Gate) Enter() *Refusal {
 		return nil
 	default:
 		n := float64(cap(g.places))
-		return &Refusal{What: "concurrency", Limit: n, Used: n, Asked: 1}
+		return &Refusal{What: "concurrency", Limit: n, Asked: 1}
 	}
 }
 

@@ -11,7 +11,8 @@
 // the requests of their worlds.
 //
 // A request becomes a Case (case.go), which has an Answer (answer.go), and may have a delay, a fault and
-// cached tokens. Model asks in process, under the limits of a Quota and a Gate (quota.go).
+// cached tokens. Model asks in process. A server also has delays (delay.go), faults of the connection (fault.go), and
+// limits: those of a Quota and a Gate (quota.go).
 //
 // It is not for judging models: it knows nothing. MaxTokens and Stop shorten its answers but do not
 // change them.
@@ -29,18 +30,16 @@ import (
 // Config is the behavior of the simulation. The zero value answers at once, without limits and
 // faults.
 type Config struct {
-	// Name is the provider in answers. Default: the provider of the request's model, or sim
-	Name string
 	// Seed changes all answers. Default: 0
 	Seed uint64
 
-	// Latency is how long a whole answer takes. A streamed one begins after a third of it. Default: none
+	// Latency is how long a whole answer of a server takes. A streamed one begins after a third of it. Default: none
 	Latency Delay
 
 	// MinTokens and MaxTokens bound the length of plain answers. Default: 8 and 96
 	MinTokens, MaxTokens int
 
-	// Limits are the limits of the account. In process they count as OpenAI's. Default: no limits
+	// Limits are the limits of the account, for a server. Default: no limits
 	Limits Limits
 
 	// Faults are the probabilities of faults. A Model has only those of answers. Default: none
