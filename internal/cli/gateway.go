@@ -202,7 +202,7 @@ func (c *gatewayCmd) open(ctx context.Context, s *State, cfg *gateway.Config) (d
 	cfg.Begin = gateway.Begin{Run: strconv.FormatInt(time.Now().UnixNano(), 36), Tool: Version(), Now: time.Now(), Plan: c.plan(cfg)}
 	var answers *cache.Store
 	if c.Cache != "" {
-		if answers, err = cache.Open(c.Cache, cache.Options{}); err != nil {
+		if answers, err = cache.Open(c.Cache); err != nil {
 			return nil, errors.Join(exit.AsUsage(err), store.Close())
 		}
 		cfg.Cache = answers

@@ -13,36 +13,19 @@
 package cache
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"sync/atomic"
 	"time"
 )
 
-// Options are the limits of a Store.
-type Options struct {
-	// MemoryBytes is how much to hold in memory; negative: nothing. Default: 64 MiB.
-	MemoryBytes int64
-	// DiskBytes is how much to hold on disk; negative: no limit. Default: 4 GiB.
-	DiskBytes int64
-	// Now is the clock. Default: time.Now.
-	Now func() time.Time
-}
-
-// Stats counts what a Store has done since it was opened.
-type Stats struct {
-	Hits       int64 // found, in memory or on disk
-	MemoryHits int64 // found in memory
-	Misses     int64
-	Writes     int64 // values saved
-	Bytes      int64 // on disk, as far as this process knows; without a directory, in memory
-	Evicted    int64 // entries removed to make room: from disk or, without a directory, from memory
-	Errors     int64 // failed reads and writes of the disk, damaged files included
-}
+// How much a Store holds.
+const (
+	memoryBytes = 64 << 20
+	diskBytes   = 4 << 30
+)
 
 // Store is a cache. Its methods may be called from several goroutines.
 type Store struct {
@@ -50,17 +33,11 @@ type Store struct {
 	memory *memory
 	disk   *disk  // nil: memory only, or remote
 	remote Remote // nil: there is none
-
-	hits, memoryHits, misses, writes, errors atomic.Int64
 }
 
 // Open returns the store in dir, which is created if necessary. An empty dir means memory only.
-func Open(dir string, o Options) (*Store, error) {
-	s := &Store{now: o.Now}
-	if s.now == nil {
-		s.now = time.Now
-	}
-	s.memory = newMemory(cmp.Or(o.MemoryBytes, 64<<20))
+func Open(dir string) (*Store, error) {
+	s := &Store{now: time.Now, memory: newMemory(memoryBytes)}
 	if dir == "" {
 		return s, nil
 	}
@@ -69,7 +46,7 @@ func Open(dir string, o Options) (*Store, error) {
 	if err := os.MkdirAll(root, 0o700); err != nil {
 		return nil, fmt.Errorf("make the directory: %w", err)
 	}
-	s.disk = &disk{root: root, limit: cmp.Or(o.DiskBytes, 4<<30), now: s.now}
+	s.disk = &disk{root: root, limit: diskBytes, now: s.now}
 	return s, nil
 }
 
@@ -82,34 +59,25 @@ type Remote interface {
 }
 
 // Over returns a store whose values are in r, and the most recently used ones in memory.
-func Over(r Remote, o Options) *Store {
-	s, _ := Open("", o) // without a directory, nothing can fail
-	s.remote = r
-	return s
+func Over(r Remote) *Store {
+	return &Store{now: time.Now, memory: newMemory(memoryBytes), remote: r}
 }
 
 // Load returns the value of key. The caller must not modify it.
 func (s *Store) Load(ctx context.Context, key [32]byte) ([]byte, bool) {
 	now := s.now()
 	if value, stale, ok := s.memory.get(key, now); ok {
-		s.hits.Add(1)
-		s.memoryHits.Add(1)
 		if stale && s.disk != nil {
 			s.disk.touch(key, now)
 		}
 		return value, true
 	}
 	value, err := s.read(ctx, key, now)
-	if err != nil {
-		s.errors.Add(1)
+	if value == nil || err != nil {
+		return nil, false
 	}
-	if value != nil {
-		s.hits.Add(1)
-		s.memory.put(key, value, now)
-		return value, true
-	}
-	s.misses.Add(1)
-	return nil, false
+	s.memory.put(key, value, now)
+	return value, true
 }
 
 // read reads a value from where it is if not in memory. It returns nil if there is none.
@@ -130,11 +98,9 @@ func (s *Store) read(ctx context.Context, key [32]byte, now time.Time) ([]byte, 
 // Save stores a copy of value under key. An error is about the disk, or the process that has it: the value is in memory
 // nevertheless.
 func (s *Store) Save(key [32]byte, value []byte) error {
-	s.writes.Add(1)
 	s.memory.put(key, slices.Clone(value), s.now())
 	if s.remote != nil {
 		if err := s.remote.Save(key, Frame(key, value)); err != nil {
-			s.errors.Add(1)
 			return fmt.Errorf("save: %w", err)
 		}
 		return nil
@@ -143,25 +109,10 @@ func (s *Store) Save(key [32]byte, value []byte) error {
 		return nil
 	}
 	if err := s.disk.write(key, value); err != nil {
-		s.errors.Add(1)
 		return fmt.Errorf("save: %w", err)
 	}
 	s.disk.trimIfDue()
 	return nil
-}
-
-// Stats returns the counts so far.
-func (s *Store) Stats() Stats {
-	st := Stats{
-		Hits: s.hits.Load(), MemoryHits: s.memoryHits.Load(), Misses: s.misses.Load(),
-		Writes: s.writes.Load(), Errors: s.errors.Load(),
-	}
-	if s.disk != nil {
-		st.Bytes, st.Evicted = s.disk.known.Load()+s.disk.written.Load(), s.disk.evicted.Load()
-	} else {
-		st.Bytes, st.Evicted = s.memory.stats()
-	}
-	return st
 }
 
 // Close waits for background work. The store continues to work, but does not trim its directory any

@@ -22,12 +22,10 @@ import (
 // disk holds every value in its own file, root/ab/cd…, named by its key.
 type disk struct {
 	root  string
-	limit int64 // below zero: none
+	limit int64 // bytes
 	now   func() time.Time
 
-	known   atomic.Int64 // bytes found when the directory was last scanned
-	written atomic.Int64 // bytes written since
-	evicted atomic.Int64
+	written atomic.Int64 // bytes, since the directory was last scanned
 
 	mu       sync.Mutex
 	looked   bool // the directory was scanned once
@@ -146,9 +144,6 @@ const (
 
 // trimIfDue starts a trim in the background when it is time for one.
 func (d *disk) trimIfDue() {
-	if d.limit < 0 {
-		return
-	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	due := !d.looked || float64(d.written.Load()) >= lookAfter*float64(d.limit)
@@ -181,17 +176,15 @@ func (d *disk) isClosed() bool {
 // trim removes the least recently used entries if there are too many. One process does so at a
 // time; others leave it to that one.
 func (d *disk) trim() {
-	written := d.written.Swap(0)
+	d.written.Store(0)
 	unlock, ok := d.lock()
 	if !ok {
-		d.known.Add(written)
 		return
 	}
 	defer unlock()
 	found := new(ages)
 	now := d.now()
 	d.walk(func(_ string, info fs.FileInfo) { found.add(now.Sub(info.ModTime()), info.Size()) })
-	d.known.Store(found.total)
 	if float64(found.total) <= trimAbove*float64(d.limit) {
 		return
 	}
@@ -204,8 +197,6 @@ func (d *disk) trim() {
 		if age == edge {
 			some -= info.Size()
 		}
-		d.known.Add(-info.Size())
-		d.evicted.Add(1)
 	})
 }
 

@@ -19,7 +19,6 @@ type shard struct {
 	mu      sync.Mutex
 	limit   int64
 	bytes   int64
-	evicted int64
 	entries map[[32]byte]*list.Element // of *entry
 	order   list.List                  // most recently used first
 }
@@ -78,7 +77,6 @@ func (m *memory) put(key [32]byte, value []byte, now time.Time) {
 	s.bytes += int64(len(value)) + overhead
 	for s.bytes > s.limit {
 		s.drop(s.order.Back())
-		s.evicted++
 	}
 }
 
@@ -86,16 +84,4 @@ func (s *shard) drop(el *list.Element) {
 	e := s.order.Remove(el).(*entry)
 	delete(s.entries, e.key)
 	s.bytes -= int64(len(e.value)) + overhead
-}
-
-// stats returns the bytes of all values, and how many values were removed to make room.
-func (m *memory) stats() (bytes, evicted int64) {
-	for i := range m.shards {
-		s := &m.shards[i]
-		s.mu.Lock()
-		bytes += s.bytes - overhead*int64(len(s.entries))
-		evicted += s.evicted
-		s.mu.Unlock()
-	}
-	return bytes, evicted
 }

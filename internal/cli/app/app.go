@@ -94,9 +94,9 @@ func Open(c Config) (*App, error) {
 	}
 	a := &App{relays: c.Relays, limit: set.Limits.Concurrency, providers: c.Providers, prices: c.Prices, wraps: c.Wrap != nil}
 	if set.Cache != "" && c.Answers != nil {
-		a.cache = cache.Over(c.Answers, cache.Options{})
+		a.cache = cache.Over(c.Answers)
 	} else if set.Cache != "" {
-		store, err := cache.Open(set.Cache, cache.Options{})
+		store, err := cache.Open(set.Cache)
 		if err != nil {
 			return nil, err
 		}

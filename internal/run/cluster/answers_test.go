@@ -15,7 +15,7 @@ import (
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	h := clustertest.Hub(t, hub.Config{})
-	folder, err := cache.Open(t.TempDir(), cache.Options{})
+	folder, err := cache.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ func TestTwoMeanings(t *testing.T) {
 // not share answers.
 func TestCacheIsNotShared(t *testing.T) {
 	t.Parallel()
-	store, err := cache.Open(t.TempDir(), cache.Options{})
+	store, err := cache.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestCacheIsNotShared(t *testing.T) {
 // TestFallbackIsNotCached checks that the answer of a fallback is not cached for the first model.
 func TestFallbackIsNotCached(t *testing.T) {
 	t.Parallel()
-	store, err := cache.Open("", cache.Options{})
+	store, err := cache.Open("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func TestEchoedKey(t *testing.T) {
 	for _, passed := range []bool{false, true} {
 		for name, step := range echoes(key) {
 			folder := t.TempDir()
-			store, err := cache.Open(folder, cache.Options{})
+			store, err := cache.Open(folder)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -483,7 +483,7 @@ func TestSplitKey(t *testing.T) {
 func splitKey(t *testing.T, key, name, dialect, more string, step http.HandlerFunc) {
 	t.Helper()
 	folder := t.TempDir()
-	store, err := cache.Open(folder, cache.Options{})
+	store, err := cache.Open(folder)
 	if err != nil {
 		t.Fatal(err)
 	}

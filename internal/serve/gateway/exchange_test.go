@@ -286,7 +286,7 @@ func TestBudget(t *testing.T) {
 // TestCache checks that the same question gets the same answer, and another draw in one session.
 func TestCache(t *testing.T) {
 	t.Parallel()
-	store, err := cache.Open(t.TempDir(), cache.Options{})
+	store, err := cache.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -322,7 +322,7 @@ func TestCache(t *testing.T) {
 // TestCachedStream serves a stream again, byte for byte.
 func TestCachedStream(t *testing.T) {
 	t.Parallel()
-	store, err := cache.Open("", cache.Options{})
+	store, err := cache.Open("")
 	if err != nil {
 		t.Fatal(err)
 	}
