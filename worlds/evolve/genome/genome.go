@@ -60,15 +60,6 @@ func (g Genome) String() string {
 	return b.String()
 }
 
-// Words counts the words of the prompt.
-func (g Genome) Words() int {
-	n := 0
-	for _, s := range g {
-		n += len(strings.Fields(s.Text))
-	}
-	return n
-}
-
 // Parse splits a prompt. Its String is the text without white space around it.
 func Parse(text string) Genome {
 	text = strings.TrimSpace(text)
