@@ -239,7 +239,7 @@ func (a *Answer) refused(status int) error {
 // of bytes does not extend it.
 func (a *Answer) Bytes(ctx context.Context) ([]byte, error) {
 	a.whole = true
-	if a.size > a.c.maxBody {
+	if a.size > maxBody {
 		return nil, a.tooLarge()
 	}
 	a.buf = a.c.bufs.Get().(*[]byte)
@@ -251,7 +251,7 @@ func (a *Answer) Bytes(ctx context.Context) ([]byte, error) {
 	for {
 		n, err := a.body.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]
-		if int64(len(b)) > a.c.maxBody {
+		if len(b) > maxBody {
 			return nil, a.tooLarge()
 		}
 		if err == io.EOF { // it may come with the last bytes
@@ -285,9 +285,9 @@ func (a *Answer) Events(ctx context.Context, each func(sse.Event) (done bool, er
 	var done bool
 	var err error
 	if a.framed() {
-		done, err = eventstream.Read(r, a.c.maxBody, a.alive, hidden)
+		done, err = eventstream.Read(r, maxBody, a.alive, hidden)
 	} else {
-		done, err = sse.Read(r, a.c.maxBody, a.alive, hidden)
+		done, err = sse.Read(r, maxBody, a.alive, hidden)
 	}
 	if done {
 		a.timer.Reset(afterEnd)
@@ -308,7 +308,7 @@ func (a *Answer) Lines(ctx context.Context, each func(line []byte) error) error 
 		a.timer.Reset(min(a.c.timeout, a.c.longest()-a.spent))
 		from := time.Now()
 		var err error
-		line, err = sse.ReadLine(r, line[:0], a.c.maxBody)
+		line, err = sse.ReadLine(r, line[:0], maxBody)
 		a.spent += time.Since(from)
 		if err == nil {
 			a.timer.Stop()

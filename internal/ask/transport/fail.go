@@ -124,7 +124,7 @@ func (a *Answer) stalled() string {
 }
 
 func (a *Answer) tooLarge() error {
-	return fault.Malformed(fmt.Sprintf("the answer is larger than %d MB", a.c.maxBody>>20), nil)
+	return fault.Malformed(fmt.Sprintf("the answer is larger than %d MB", maxBody>>20), nil)
 }
 
 // ended describes how the caller ended the call.

@@ -34,7 +34,7 @@ import (
 
 const (
 	defaultTimeout = 10 * time.Minute
-	defaultMaxBody = 64 << 20
+	maxBody        = 64 << 20 // bytes of an answer
 )
 
 // Config is what a dialect adds to the data of a provider.
@@ -44,9 +44,7 @@ type Config struct {
 	Header    map[string]string // sent with every request; the provider's headers replace it
 	// Sign adds a signature to the header of a request, which is its own. hide removes from the answer what it added.
 	// Default: requests are not signed.
-	Sign    func(ctx context.Context, r *http.Request, body []byte) (hide *redact.Redactor, err error)
-	MaxBody int64  // maximum size of an answer. Default: 64 MB
-	Address string // of the server, if it is another than the one that answers calls. Default: the provider's base URL
+	Sign func(ctx context.Context, r *http.Request, body []byte) (hide *redact.Redactor, err error)
 }
 
 // Client speaks HTTP to one provider.
@@ -59,7 +57,6 @@ type Client struct {
 	auth    atomic.Pointer[authHeader]
 	blank   *http.Request // a request without its parts; never changed
 	timeout time.Duration
-	maxBody int64
 	pool    *connPool
 	reached atomic.Bool // the server has answered once
 	last    atomic.Pointer[address]
@@ -84,7 +81,7 @@ func New(p provider.Provider, c Config, keys *credential.Source) (*Client, error
 	if len(p.BaseURLs) > 0 {
 		return nil, fmt.Errorf("provider %s: base_urls: want one server; use base_url", p.Name)
 	}
-	base, err := url.Parse(strings.TrimRight(cmp.Or(c.Address, p.BaseURL), "/"))
+	base, err := url.Parse(strings.TrimRight(p.BaseURL, "/"))
 	if err != nil {
 		return nil, fmt.Errorf("provider %s: base_url: it is not a URL", p.Name)
 	}
@@ -94,14 +91,11 @@ func New(p provider.Provider, c Config, keys *credential.Source) (*Client, error
 		}
 	}
 	w := &Client{
-		name: p.Name, base: base, timeout: p.Timeout, maxBody: c.MaxBody,
+		name: p.Name, base: base, timeout: p.Timeout,
 		keys: keys, config: c, p: p, blank: &http.Request{Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}, pool: newPool(p.HTTP2, base), places: make(largePlaces, MaxLarge),
 	}
 	if w.timeout == 0 {
 		w.timeout = defaultTimeout
-	}
-	if w.maxBody == 0 {
-		w.maxBody = defaultMaxBody
 	}
 	w.bufs.New = func() any { return new([]byte) }
 	w.bodies.New = w.bufs.New

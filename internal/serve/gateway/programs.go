@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -67,9 +66,6 @@ type ProgramsConfig struct {
 	Cache *cache.Store
 	// Budget reports the limit of what the run may spend; 0: none.
 	Budget llm.Money
-	// Deadline, MaxBody and ClientTimeout are those of Config.
-	Deadline, ClientTimeout time.Duration
-	MaxBody                 int64
 }
 
 // Programs serves the calls of programs that answer asks of a run. It implements program.Sessions.
@@ -100,7 +96,7 @@ func ServePrograms(ctx context.Context, c ProgramsConfig) (*Programs, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg := Config{Cache: c.Cache, Budget: c.Budget, Deadline: c.Deadline, ClientTimeout: c.ClientTimeout, MaxBody: c.MaxBody}
+	cfg := Config{Cache: c.Cache, Budget: c.Budget}
 	cfg.fill()
 	p := &Programs{zip: zip, open: map[string]*programSession{}, served: make(chan error, 1)}
 	p.g = &Gateway{cfg: cfg, dispatch: c.Dispatch, relays: c.Relays}
