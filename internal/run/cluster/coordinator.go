@@ -44,12 +44,8 @@ type Coordinator struct {
 	Build string
 	// Replicas is how many nodes of the hub keep each message. Default: 1, in memory.
 	Replicas int
-	// Lot is how many episodes a lot has at most. Default: 32.
-	Lot int
 	// AckWait is how long a worker may keep a lot without a sign of life. Default: 15 s.
 	AckWait time.Duration
-	// Ahead is how many lots may wait for workers. Default: 4096.
-	Ahead int
 	// Room, if set, is called with what the hub says when it is full, and with nil when it has room again.
 	Room func(full error)
 	// Workers, if set, is called with what workers report.
@@ -71,9 +67,9 @@ type Coordinator struct {
 }
 
 const (
-	defaultLot     = 32
+	lotSize        = 32 // episodes of a lot at most
 	defaultAckWait = 15 * time.Second
-	defaultAhead   = 4096
+	maxWaiting     = 4096 // lots for workers
 )
 
 // errGone says that the hub has lost the log: a new one must begin.
@@ -177,7 +173,7 @@ func (c *Coordinator) checkHub(ctx context.Context, js jetstream.JetStream, stop
 func (p *play) cut(over <-chan struct{}) {
 	defer close(p.lots)
 	for {
-		lot, ok := p.run.Next(p.Coordinator.Lot)
+		lot, ok := p.run.Next(lotSize)
 		if !ok {
 			return
 		}
@@ -228,14 +224,8 @@ func (p *play) setDefaults() {
 	if p.Replicas == 0 {
 		p.Replicas = 1
 	}
-	if p.Coordinator.Lot == 0 {
-		p.Coordinator.Lot = defaultLot
-	}
 	if p.AckWait == 0 {
 		p.AckWait = defaultAckWait
-	}
-	if p.Ahead == 0 {
-		p.Ahead = defaultAhead
 	}
 	if p.tally == nil {
 		p.tally = &tally.Tally{}

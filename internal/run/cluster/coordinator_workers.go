@@ -298,7 +298,7 @@ type reported struct {
 // noteReport notes what a worker reports, for people. The lock is held.
 func (p *play) noteReport(w hub.Working) {
 	w.Calls = nil // counted
-	w.Waiting = w.Waiting[:min(len(w.Waiting), defaultLots)]
+	w.Waiting = w.Waiting[:min(len(w.Waiting), maxLots)]
 	if _, known := p.reports[w.Worker]; w.Leaves {
 		delete(p.reports, w.Worker)
 	} else if known || len(p.reports) < lease.MaxWorkers {

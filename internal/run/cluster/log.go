@@ -243,7 +243,7 @@ func (l *log) give(ctx context.Context) error {
 
 // room waits until few lots wait for workers. It returns false when ctx is done.
 func (l *log) room(ctx context.Context) bool {
-	return l.wait(ctx, func() bool { return l.waiting() >= l.Ahead }) == nil && ctx.Err() == nil
+	return l.wait(ctx, func() bool { return l.waiting() >= maxWaiting }) == nil && ctx.Err() == nil
 }
 
 // waiting counts the lots that nobody plays.

@@ -298,7 +298,7 @@ const (
 // take takes a lot, and plays it in the background. It returns false if there was none.
 func (m *member) take(stop context.Context, queue jetstream.Consumer) bool {
 	m.mu.Lock()
-	full, paused := m.lots >= m.Lots, m.paused
+	full, paused := m.lots >= maxLots, m.paused
 	m.mu.Unlock()
 	if full {
 		return true // wantMore is called when a lot ends

@@ -62,14 +62,12 @@ type Worker struct {
 	Run string
 	// Open prepares to play the run that began so. session names the worker in the run.
 	Open func(ctx context.Context, session string, begun *journal.Begun) (Opened, error)
-	// Lots is how many lots are played at once at most. Default: 256.
-	Lots int
 	// Log gets what happens.
 	Log *slog.Logger
 }
 
 const (
-	defaultLots = 256
+	maxLots     = 256              // played at once
 	nameSize    = 8                // letters of the name of a worker
 	maxRuns     = 256              // played at once
 	rejoinAfter = 10 * time.Second // after which a run that could not be joined is tried again
@@ -85,9 +83,6 @@ func (w *Worker) Serve(ctx, drain context.Context) error {
 		return fmt.Errorf("worker: %w", err)
 	}
 	s := &serving{Worker: *w, js: js, name: rand.Text()[:nameSize], runs: map[string]*member{}, beats: make(chan hub.Beating, 64)}
-	if s.Worker.Lots == 0 {
-		s.Worker.Lots = defaultLots
-	}
 	run := w.Run
 	if run == "" {
 		run = "*"
