@@ -213,7 +213,7 @@ func (l *log) take(ctx context.Context, b *batch) {
 		}
 	}
 	l.mu.Lock()
-	idle := l.pending == 0
+	idle := l.pending == 0 && l.err == nil // a batch that was not recorded is not durable because the next one is empty
 	l.pending++
 	l.mu.Unlock()
 	after := func(err error) {
