@@ -678,11 +678,12 @@ type limitKey struct{ provider, address, models string }
 
 func limitKeyOf(l *dispatch.Limit) limitKey { return limitKey{l.Provider, l.Server, l.Models} }
 
-// The times over which rates are measured: of calls, of what a server was asked for, and of money.
+// The times over which rates are measured, of calls and of money, and the time between two measurements. Answers of a model that
+// is slow arrive together: over a second, a steady rate would look like 0 and 2 in turn.
 const (
-	rateTime   = time.Second
-	serverTime = 10 * time.Second
-	burnTime   = time.Minute
+	rateTime = 10 * time.Second
+	burnTime = time.Minute
+	rateStep = time.Second
 )
 
 // endedCosts adds up what episodes cost.
@@ -769,7 +770,7 @@ func (v *runView) rates(s *control.LiveState, st dispatch.Snapshot) {
 	for i := range limits {
 		now.charged[limitKeyOf(&limits[i])] = limits[i].Charged
 	}
-	v.past = slices.DeleteFunc(v.past, func(p sample) bool { return s.At.Sub(p.at) > burnTime+rateTime/2 })
+	v.past = slices.DeleteFunc(v.past, func(p sample) bool { return s.At.Sub(p.at) > burnTime+rateStep/2 })
 	if before, d, ok := v.since(s.At, rateTime, nil); ok {
 		s.CallsPerSecond = float64(now.attempts-before.attempts) / d
 		s.TokensPerSecond = float64(now.tokens-before.tokens) / d
@@ -781,7 +782,7 @@ func (v *runView) rates(s *control.LiveState, st dispatch.Snapshot) {
 	for i := range limits {
 		l := &limits[i]
 		at := limitKeyOf(l)
-		before, d, ok := v.since(s.At, serverTime, &at)
+		before, d, ok := v.since(s.At, rateTime, &at)
 		was := before.charged[at]
 		rate := func(limit, charged, was float64) control.Rate {
 			if !ok {
@@ -807,7 +808,7 @@ func (v *runView) since(now time.Time, span time.Duration, of *limitKey) (s samp
 				continue
 			}
 		}
-		if age := now.Sub(p.at); age > 0 && age <= span+rateTime/2 {
+		if age := now.Sub(p.at); age > 0 && age <= span+rateStep/2 {
 			return p, age.Seconds(), true
 		}
 	}

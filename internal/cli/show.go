@@ -276,7 +276,7 @@ func (r *shownRun) print(p *terminal.Page) {
 		p.Fact("agent", agentLine(a))
 	}
 	e := r.Episodes
-	p.Fact("episodes", fmt.Sprintf("%s: %s ended, %s failed, %s playing, %s waiting", terminal.Number(e.Total), terminal.Number(e.Ended), terminal.Number(e.Failed), terminal.Number(e.Playing), terminal.Number(e.Waiting)))
+	p.Fact("episodes", fmt.Sprintf("%s: %s ended, %s failed, %s %s, %s waiting", terminal.Number(e.Total), terminal.Number(e.Ended), terminal.Number(e.Failed), terminal.Number(e.Playing), r.State.OfEpisode(runfile.Playing), terminal.Number(e.Waiting)))
 	p.Fact("calls", terminal.Number(r.Calls)+", "+costText(r.Calls, budget.Sums{Spent: r.Cost, AtRisk: r.AtRisk, Limit: r.Budget}))
 	printBesideCalls(p, r.Spending)
 	for i, line := range failureLines(r.Failures, r.Calls, r.Acts, r.Programs) {
@@ -362,17 +362,17 @@ func (r *shownRun) rows() [][]terminal.Cell {
 	}
 	rows := [][]terminal.Cell{append(head, terminal.Cell{Text: "LINEUP"}, terminal.Cell{Text: "SCORES"})}
 	for _, e := range r.List {
-		rows = append(rows, episodeRow(&e, r.Acts > 0, failures, cells))
+		rows = append(rows, r.episodeRow(&e, failures, cells))
 	}
 	return rows
 }
 
 // episodeRow returns an episode as a row of the table.
-func episodeRow(e *results.Episode, acts, failures, cells bool) []terminal.Cell {
+func (r *shownRun) episodeRow(e *results.Episode, failures, cells bool) []terminal.Cell {
 	row := []terminal.Cell{
-		{Text: strconv.Itoa(e.Number), Number: true}, {Ink: stateInk(e.State), Text: e.State}, {Text: terminal.Number(e.Calls), Number: true},
+		{Text: strconv.Itoa(e.Number), Number: true}, {Ink: stateInk(e.State), Text: r.State.OfEpisode(e.State)}, {Text: terminal.Number(e.Calls), Number: true},
 	}
-	if acts {
+	if r.Acts > 0 {
 		row = append(row, terminal.Cell{Text: terminal.Number(e.Acts), Number: true})
 	}
 	if failures {

@@ -34,6 +34,7 @@ type shownTranscript struct {
 	Outcome *shownOutcome   `json:"outcome,omitempty"`
 	Texts   []score.Text    `json:"texts,omitempty"` // written about it afterwards
 
+	run    results.State
 	read   *results.Part
 	played world.Played
 
@@ -168,7 +169,7 @@ func (v *showReader) readTranscript(ctx context.Context, n int) (*shownTranscrip
 	if read.Failed != nil {
 		v.tell(read.Failed.Error())
 	}
-	t := &shownTranscript{File: v.file, Episode: e, Params: l.Spec.Params, Turns: []*shownTurn{}, read: read, played: world.Played{Episode: n, Spec: l.Spec}}
+	t := &shownTranscript{run: results.StatusOf(v.about, runfile.Played(v.file)).State, File: v.file, Episode: e, Params: l.Spec.Params, Turns: []*shownTurn{}, read: read, played: world.Played{Episode: n, Spec: l.Spec}}
 	if end := l.Ended; end != nil {
 		t.played.Outcome = end.Outcome
 		t.Outcome = &shownOutcome{At: end.At.UTC(), Failed: end.Outcome.Failed, Scores: end.Outcome.Scores, Stack: end.Stack}
@@ -248,7 +249,7 @@ func (t *shownTranscript) filterText() string {
 func (t *shownTranscript) print(p *terminal.Page) {
 	p.Put(terminal.InkHead, fmt.Sprintf("episode %d", t.Number))
 	p.Put(terminal.InkPlain, " of "+t.File+": ")
-	p.Put(stateInk(t.State), t.State)
+	p.Put(stateInk(t.State), t.run.OfEpisode(t.State))
 	p.Line()
 	if t.Attempt > 0 {
 		p.Fact("attempt", fmt.Sprintf("%d: those before failed, or were given up", t.Attempt))

@@ -214,13 +214,13 @@ func TestShowFits(t *testing.T) {
 	whole := parley(t, State{}, "show", file).stdout
 	_, table, _ := strings.Cut(whole, "EPISODE")
 	const scores = "a: points 3, share 0.25; b: points +Inf; length 5"
-	if !strings.Contains(table, scores) || !strings.Contains(whole, "\n      0  ended        5     1       1  $0.048  long: a=bold  a=bold b=polly  "+scores+"\n") {
+	if !strings.Contains(table, scores) || !strings.Contains(whole, "\n      0  ended           5     1       1  $0.048  long: a=bold  a=bold b=polly  "+scores+"\n") {
 		t.Errorf("a pipe gets %s", whole)
 	}
 	for width, row := range map[int]string{
 		60:  "      0  a=bold b=polly  a: points 3, share 0.25; b: points",
-		80:  "      0  ended    a=bold b=polly  a: points 3, share 0.25; b: points +Inf;",
-		126: "      0  ended        5     1       1  $0.048  long: a=bold  a=bold b=polly  a: points 3",
+		80:  "      0  ended       a=bold b=polly  a: points 3, share 0.25; b: points +Inf;",
+		129: "      0  ended           5     1       1  $0.048  long: a=bold  a=bold b=polly  a: points 3",
 	} {
 		s := atTerminal(map[string]string{"TERM": "dumb"})
 		s.Terminal = func(any) int { return width }
@@ -236,7 +236,7 @@ func TestShowFits(t *testing.T) {
 		if !strings.Contains(table, row) || !strings.Contains(words, scores) {
 			t.Errorf("%d columns: not %q, or not all scores:\n%s", width, row, got)
 		}
-		if left := strings.Contains(table, "(left out: cell, cost, "); left != (width < 126) {
+		if left := strings.Contains(table, "(left out: cell, cost, "); left != (width < 129) {
 			t.Errorf("%d columns:\n%s", width, got)
 		}
 	}

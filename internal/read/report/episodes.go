@@ -57,7 +57,7 @@ func episodes(r *results.Run, limit int, talk Section, run string) Section {
 			lineup.Text = "" // the cell implies it
 		}
 		t.Rows = append(t.Rows, []Cell{
-			n, Word(e.State), Word(e.Cell), whole(e.Deal), lineup, result, whole(e.Calls), whole(e.Usage.Total()), money(e.Cost),
+			n, Word(r.State.OfEpisode(e.State)), Word(e.Cell), whole(e.Deal), lineup, result, whole(e.Calls), whole(e.Usage.Total()), money(e.Cost),
 		})
 	}
 	s.Blocks = []Block{{Table: t}}
@@ -89,7 +89,7 @@ func transcripts(ctx context.Context, s Source, limit int, run string, colours *
 		s.problems.note(read.Failed)
 		s.problems.note(read.Mark(kind))
 		t := newTranscript(e, read, read.Lines, &left, colours)
-		t.ID = anchorOf(run, e.Number)
+		t.ID, t.State = anchorOf(run, e.Number), s.Run.State.OfEpisode(e.State)
 		end, err := s.Run.Head.Ended.Outcome(ctx, s.Journal, e.Number)
 		if err != nil {
 			return out, err
@@ -144,7 +144,7 @@ func newTranscript(e results.Episode, read *results.Transcript, lines []results.
 			line.Right, limit = true, maxAsked
 		}
 		if at := slices.Index(t.Seats, l.Seat); at >= 0 {
-			line.Class, line.Right = colours.Seat(l.Seat, at), at%2 == 1
+			line.Class, line.Right = colours.Seat(l.Seat, at, e.Lineup), at%2 == 1
 		}
 		words := l.Words()
 		line.Data = l.Said != results.LineAsked && results.IsData(words)

@@ -66,10 +66,14 @@ func (p *Palette) Look(name string) chart.Look {
 	return chart.Series(i)
 }
 
-// Seat returns the colour of the i-th speaker of a transcript.
-func (p *Palette) Seat(name string, i int) string {
+// Seat returns the colour of the i-th speaker of a transcript: that of its agent, as in charts, if each seat has another one.
+func (p *Palette) Seat(name string, i int, lineup map[string]string) string {
 	if own := slices.Index(p.own, name); own >= 0 {
 		return p.class(own)
+	}
+	agents := slices.Sorted(maps.Values(lineup))
+	if agent, ok := lineup[name]; ok && len(slices.Compact(agents)) == len(lineup) {
+		return p.Look(agent).Class
 	}
 	return chart.Series(i).Class
 }

@@ -81,8 +81,15 @@ func TestSeatColours(t *testing.T) {
 	if got := p.Style(); got != ".duel-0{--c:light-dark(#112233,#445566)}" {
 		t.Errorf("%s", got)
 	}
-	if p.Look("left").Class != "duel-0" || p.Seat("left", 3) != "duel-0" || p.Look("ann") != chart.Series(0) || p.Look("bad") != chart.Series(1) || p.Look("") != chart.Series(-1) {
+	if p.Look("left").Class != "duel-0" || p.Seat("left", 3, nil) != "duel-0" || p.Look("ann") != chart.Series(0) || p.Look("bad") != chart.Series(1) || p.Look("") != chart.Series(-1) {
 		t.Errorf("%+v", p)
+	}
+	one, two := map[string]string{"x": "bob", "y": "ann"}, map[string]string{"x": "ann", "y": "ann"}
+	if y := p.Seat("y", 1, one); y != p.Look("ann").Class {
+		t.Errorf("the seat of an agent has the colour %s", y)
+	}
+	if x, y := p.Seat("x", 0, two), p.Seat("y", 1, two); x == y {
+		t.Errorf("two seats of one agent have the colour %s", x)
 	}
 	kind.Name = "a b"
 	if p := NewPalette(r, kind); p.Style() != "" {

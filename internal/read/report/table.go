@@ -44,13 +44,16 @@ func countOrDash(n int) Cell {
 	return whole(n)
 }
 
-// money returns a cell with an amount, and a dash for 0.
-func money(m llm.Money) Cell {
+// Cost formats what something cost. It is a dash for 0: a model without a known price records nothing.
+func Cost(m llm.Money) string {
 	if m == 0 {
-		return Cell{Text: "–", Value: m}
+		return "–"
 	}
-	return Cell{Text: Dollars(m), Value: m}
+	return Dollars(m)
 }
+
+// money returns a cell with what something cost.
+func money(m llm.Money) Cell { return Cell{Text: Cost(m), Value: m} }
 
 // pValue returns a cell with the pValue of a test, to three decimals.
 func pValue(p float64) Cell {

@@ -85,6 +85,17 @@ func (s State) Played() bool {
 // Complete reports whether everything that the plan asked for was played, whatever became of it.
 func (s State) Complete() bool { return s == StateComplete || s == StateSome || s == StateAll }
 
+// Unfinished is what an episode that has begun and did not end is called while no process plays its run.
+const Unfinished = "unfinished"
+
+// OfEpisode returns the state of an episode of a run in this state, for people: nothing is playing where no process plays.
+func (s State) OfEpisode(state string) string {
+	if state == runfile.Playing && !s.Played() {
+		return Unfinished
+	}
+	return state
+}
+
 // StatusOf returns the state of a run. played is whether a process has its file open: see runfile.Played.
 func StatusOf(o runfile.Outline, played bool) Status {
 	switch {

@@ -47,5 +47,8 @@ func TestStatusOf(t *testing.T) {
 		if got.State != c.state || got.State.Class() != c.class || !strings.Contains(got.Reason, c.reason) || c.reason == "" && got.Reason != "" {
 			t.Errorf("%s: %+v, %s", c.name, got, got.State.Class())
 		}
+		if want := map[bool]string{true: runfile.Playing, false: Unfinished}[got.State.Played()]; got.State.OfEpisode(runfile.Playing) != want || got.State.OfEpisode(runfile.Ended) != runfile.Ended {
+			t.Errorf("%s: %s", c.name, got.State.OfEpisode(runfile.Playing))
+		}
 	}
 }

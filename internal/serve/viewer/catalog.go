@@ -547,6 +547,14 @@ func (c *catalog) scores(ctx context.Context, path string) (s mainScore) {
 	return s
 }
 
+// Why says why a run is held, or why it ended early; empty: it plays, or it is complete.
+func (e *runEntry) Why() string {
+	if e.State == results.StatePlaying || e.State == results.StateNew || e.State.Complete() {
+		return ""
+	}
+	return e.Reason
+}
+
 // runList is the data of the list of runs.
 type runList struct {
 	Filter runFilter

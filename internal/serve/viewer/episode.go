@@ -34,6 +34,7 @@ const linesPerPage = 50
 type episodePage struct {
 	Episode        *report.Episode
 	Listed         *runfile.Listed
+	State          results.State // of the run
 	Lineup, Cell   string
 	Scores         []world.Score
 	Params         string
@@ -110,6 +111,7 @@ func (v *Viewer) episode(req *http.Request) (*screen, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.State = results.StatusOf(o, runfile.Played(r.Path)).State
 	if l.Episode+1 < o.Episodes.Total {
 		d.After = shown.keep(runPath(r.Name, "episodes", strconv.Itoa(l.Episode+1)))
 	}

@@ -39,6 +39,7 @@ type episodeList struct {
 	First    string // the first page
 	Next     string // the next page
 	Total    int
+	State    results.State // of the run
 
 	Indexing bool // the list comes from an index that does not have all episodes yet
 	Texts    bool // the index does not have all texts yet, and they are searched
@@ -81,14 +82,14 @@ func (v *Viewer) episodes(req *http.Request) (*screen, error) {
 	}
 	q := req.URL.Query()
 	f := episodeFilter{Query: strings.TrimSpace(q.Get("q")), Sort: q.Get("sort"), Desc: q.Get("desc") != "", After: q.Get("after")}
-	d := episodeList{Filter: f, To: runPath(r.Name, "episodes"), Total: o.Episodes.Total, colours: report.NewPalette(&results.Run{Head: &journal.Head{Begun: o.Begun}}, r.Kind)}
+	d := episodeList{Filter: f, To: runPath(r.Name, "episodes"), Total: o.Episodes.Total, State: results.StatusOf(o, runfile.Played(r.Path)).State, colours: report.NewPalette(&results.Run{Head: &journal.Head{Begun: o.Begun}}, r.Kind)}
 	for _, a := range o.Begun.Agents {
 		d.Agents = append(d.Agents, a.Name)
 	}
 	for _, c := range []struct {
 		n    int
 		name string
-	}{{o.Episodes.Failed, runfile.Failed}, {o.Episodes.Playing, runfile.Playing}, {o.Episodes.Waiting, runfile.Waiting}, {o.Episodes.Ended, runfile.Ended}} {
+	}{{o.Episodes.Failed, runfile.Failed}, {o.Episodes.Playing, d.State.OfEpisode(runfile.Playing)}, {o.Episodes.Waiting, runfile.Waiting}, {o.Episodes.Ended, runfile.Ended}} {
 		if c.n > 0 && c.n < o.Episodes.Total {
 			d.Counts = append(d.Counts, link{Text: fmt.Sprintf("%s %s", text.GroupDigits(c.n), c.name), To: episodeFilter{Query: c.name}.Address(d.To), Here: f.Query == c.name})
 		}
@@ -289,7 +290,11 @@ type stripPart struct {
 // Strip draws who answered when: a lane for each seat, and a mark for each reply.
 func (l episodeList) Strip(row results.Row) (parts []stripPart) {
 	const width, height = 160.0, 16.0
-	seats := strings.Fields(row.Lineup)
+	seats, lineup := strings.Fields(row.Lineup), map[string]string{}
+	for i, seat := range seats {
+		name, agent, _ := strings.Cut(seat, "=")
+		seats[i], lineup[name] = name, agent
+	}
 	step, lane := min(6, width/float64(max(1, len(row.Strip)))), height/float64(max(1, len(seats)))
 	paths := map[rune]*strings.Builder{}
 	for i, c := range row.Strip {
@@ -308,8 +313,7 @@ func (l episodeList) Strip(row results.Row) (parts []stripPart) {
 		case c == '!':
 			class = "lost"
 		case at >= 0 && at < len(seats):
-			name, _, _ := strings.Cut(seats[at], "=")
-			class = l.colours.Seat(name, at)
+			class = l.colours.Seat(seats[at], at, lineup)
 		}
 		parts = append(parts, stripPart{class, paths[c].String()})
 	}
@@ -354,8 +358,8 @@ func quoted(text string) string {
 }
 
 // States are the states to filter by.
-func (episodeList) States() []string {
-	return []string{runfile.Failed, runfile.Ended, runfile.Playing, runfile.Waiting}
+func (l episodeList) States() []string {
+	return []string{runfile.Failed, runfile.Ended, l.State.OfEpisode(runfile.Playing), runfile.Waiting}
 }
 
 // episodesPerPage is how many episodes a page lists.
@@ -442,7 +446,9 @@ func (q *episodeQuery) add(word string, scores []results.ScoreName) error {
 	bare := func(s string) string { return strings.Trim(s, `"`) }
 	m := testRE.FindStringSubmatch(word)
 	switch {
-	case slices.Contains(episodeList{}.States(), word):
+	case word == results.Unfinished:
+		return set(&q.State, runfile.Playing)
+	case word == runfile.Failed || word == runfile.Ended || word == runfile.Playing || word == runfile.Waiting:
 		return set(&q.State, word)
 	case m == nil && strings.TrimSpace(bare(word)) == "":
 		return nil

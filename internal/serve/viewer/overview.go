@@ -210,7 +210,7 @@ func (n overviewPage) Counts() string {
 	for _, part := range []struct {
 		n    int
 		word string
-	}{{n.Episodes.Ended, "ended"}, {n.Episodes.Failed, "failed"}, {n.Episodes.Playing, "playing"}, {n.Episodes.Waiting, "waiting"}} {
+	}{{n.Episodes.Ended, "ended"}, {n.Episodes.Failed, "failed"}, {n.Episodes.Playing, n.State.OfEpisode(runfile.Playing)}, {n.Episodes.Waiting, "waiting"}} {
 		if part.n > 0 || part.word == "ended" {
 			parts = append(parts, text.GroupDigits(part.n)+" "+part.word)
 		}

@@ -120,6 +120,12 @@ func TestRunStates(t *testing.T) {
 	shows("/run/bad.parley", `class="state bad">all failed<`, `class="ended" width="0.00"`, `class="failed" x="0.00" width="100.00"`, "all 2 episodes failed")
 	shows("/run/part.parley", `class="state warning">some failed<`, `class="ended" width="50.00"`, `class="failed" x="50.00" width="50.00"`)
 	shows("/run/error.parley", `class="state bad">failed<`, "it diverged")
+	begin("stopped.parley", &journal.Turned{Turn: journal.Turn{Episode: 0}, Calls: 1}, &journal.Closed{State: journal.Stopped, Reason: journal.Reason{Kind: journal.ByBudget, Detail: "$1.00 is spent" + attack}})
+	shows("/?state=stopped", `class="state warning">stopped</span> <small class="why">budget: $1.00 is spent`, `data-name="cost">–<`)
+	shows("/run/stopped.parley", "0 ended, 1 unfinished, 1 waiting", "<strong>–</strong>")
+	shows("/run/stopped.parley/episodes", `class="state unfinished">unfinished<`, `>1 unfinished</a>`)
+	shows("/run/stopped.parley/episodes?q=unfinished", `class="state unfinished">unfinished<`)
+	shows("/run/stopped.parley/episodes/0", `class="state unfinished">unfinished<`)
 
 	path, tell := begin("held.parley")
 	shows("/run/held.parley", `class="state busy">playing<`)

@@ -52,7 +52,7 @@ type link struct {
 }
 
 func templateFuncs(assets assetSet) template.FuncMap {
-	return template.FuncMap{"asset": assets.Address, "grouped": text.GroupDigits, "groupedFloat": func(x float64) string { return text.GroupDigits(int(math.Round(x))) }, "grouped64": func(n int64) string { return text.GroupDigits(int(n)) }, "dollars": report.Dollars, "duration": report.Duration, "quantity": report.Interval, "mean": meanText, "share": percent, "list": func(all ...any) []any { return all }, "float": func(n int) float64 { return float64(n) }}
+	return template.FuncMap{"asset": assets.Address, "grouped": text.GroupDigits, "groupedFloat": func(x float64) string { return text.GroupDigits(int(math.Round(x))) }, "grouped64": func(n int64) string { return text.GroupDigits(int(n)) }, "dollars": report.Dollars, "cost": report.Cost, "duration": report.Duration, "quantity": report.Interval, "mean": meanText, "share": percent, "list": func(all ...any) []any { return all }, "float": func(n int) float64 { return float64(n) }}
 }
 
 // percent returns a part of a whole in percent.
