@@ -127,7 +127,10 @@ func (c *showCmd) print(s *State, v any, print func(*terminal.Page)) error {
 }
 
 func (c *showCmd) list(ctx context.Context, s *State, v *showReader) error {
-	want := runfile.Listing{Limit: 50, Failed: c.Failed, Cell: c.Cell}
+	want := runfile.Listing{Limit: 50, Cell: c.Cell}
+	if c.Failed {
+		want.State = runfile.Failed
+	}
 	if c.From != nil {
 		want.From = *c.From
 	}
@@ -207,7 +210,7 @@ func (v *showReader) run(ctx context.Context, want runfile.Listing) (*shownRun, 
 	r := &shownRun{
 		File: v.file, Run: b.Run, Tool: b.Tool, Kind: b.Kind, KindVersion: b.KindVersion, Seed: b.Seed, Begun: b.At.UTC(),
 		Closed: o.Last.At, Fork: b.Fork, Grown: b.Grown, Code: b.Code, Edited: b.Edited, Again: b.Again, Status: results.StatusOf(o, runfile.Played(v.file)), Agents: b.Agents,
-		Episodes: o.Episodes, AtRisk: o.AtRisk, Budget: budgetIn(b.Plan), Batches: o.Batches, From: want.From, List: []results.Episode{}, some: want.Failed || want.Cell != "",
+		Episodes: o.Episodes, AtRisk: o.AtRisk, Budget: budgetIn(b.Plan), Batches: o.Batches, From: want.From, List: []results.Episode{}, some: want.State != "" || want.Cell != "",
 	}
 	for _, s := range o.Steered {
 		r.Steered = append(r.Steered, steeredRow{s.At.UTC(), s.Verb, s.By, s.Detail})

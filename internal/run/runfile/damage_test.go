@@ -76,7 +76,7 @@ func surfaces(t *testing.T, s *Store, episodes int) (map[string]string, error) {
 	write(ends)
 	list, lerr := s.List(ctx, Listing{})
 	write(list)
-	failed, ferr := s.List(ctx, Listing{Failed: true})
+	failed, ferr := s.List(ctx, Listing{State: Failed})
 	write(failed)
 	err = errors.Join(err, herr, eerr, lerr, ferr, s.Brief(ctx, each), s.Read(ctx, journal.Whole(), each))
 	for _, prompts := range []bool{false, true} {

@@ -138,14 +138,13 @@ func (s *Store) EndsUntil(ctx context.Context, since, last int) (out []journal.E
 
 // Listing says which episodes to list.
 type Listing struct {
-	From    int    // the first
-	Limit   int    // how many at most. Default: all.
-	Failed  bool   // only failed ones
-	Waiting bool   // only those that did not begin
-	Cell    string // only those whose cell contains this text
-	Agent   string // only those with this agent
-	Among   []int  // only these, in order; nil: all
-	Lost    bool   // also damaged ones that Salvage leaves out, as if they waited
+	From  int    // the first
+	Limit int    // how many at most. Default: all.
+	State string // only those in this state
+	Cell  string // only those whose cell contains this text
+	Agent string // only those with this agent
+	Among []int  // only these, in order; nil: all
+	Lost  bool   // also damaged ones that Salvage leaves out, as if they waited
 }
 
 // Listed is an episode without its turns and replies.
@@ -381,11 +380,18 @@ func (r *reader) list(ctx context.Context, want Listing) ([]Listed, error) {
 	l := lister{reader: r, want: want, cache: newSpecCache(), begun: h.Begun}
 	from, some := int64(want.From), []int(nil)
 	var err error
-	switch {
-	case want.Failed:
-		some, err = r.failedEpisodes()
+	switch want.State {
+	case "":
+	case Failed:
+		some, err = r.episodesIn(stateFailed, "ended = 2", "failed episodes")
 		from = math.MaxInt64
-	case want.Waiting:
+	case Ended:
+		some, err = r.episodesIn(stateEnded, "ended = 1", "ended episodes")
+		from = math.MaxInt64
+	case Playing:
+		some, err = r.episodesIn(statePlaying, "NOT ended AND first", "episodes that have begun and did not end")
+		from = math.MaxInt64
+	default: // Waiting
 		some, from, err = r.waitingEpisodes(want.From)
 	}
 	if err == nil && want.Among != nil {
@@ -434,20 +440,20 @@ func (r *reader) waitingEpisodes(from int) (some []int, rest int64, err error) {
 	return some, max(int64(from), t.begun), err
 }
 
-// failedEpisodes returns the episodes that failed. Their number shows whether one is missing.
-func (r *reader) failedEpisodes() (out []int, err error) {
+// episodesIn returns the episodes in a state, which a condition finds. Their number shows whether one is missing.
+func (r *reader) episodesIn(state episodeState, where, what string) (out []int, err error) {
 	t, err := readTotals(r.conn)
 	if err != nil {
 		return nil, err
 	}
-	err = r.scan(progressSQL+`WHERE episode > ? AND episode <= ? AND ended = 2 ORDER BY episode`, everything(), func(c rowReader) error {
+	err = r.scan(progressSQL+`WHERE episode > ? AND episode <= ? AND `+where+` ORDER BY episode`, everything(), func(c rowReader) error {
 		p, err := readProgress(c)
 		if err == nil {
 			out = append(out, p.episode)
 		}
 		return err
 	})
-	return out, cmp.Or(err, r.complete(int64(len(out)), t.states[stateFailed], "failed episodes"))
+	return out, cmp.Or(err, r.complete(int64(len(out)), t.states[state], what))
 }
 
 // list lists the episodes of a span.

@@ -173,10 +173,10 @@ func someAgent(all []Listed) string {
 func checkChosen(t *testing.T, s *Store, all []Listed) {
 	t.Helper()
 	some := []int{0, 1, 2, 3, 8, 13, 21, 34, 55, 58, 59, 1 << 40}
-	for _, want := range []Listing{{From: 7}, {Limit: 3}, {From: 58, Limit: 9}, {From: 60}, {Failed: true}, {Failed: true, From: 9, Limit: 2}, {Cell: "o"}, {Cell: "long", Failed: true}, {Cell: "%"}, {Waiting: true}, {Waiting: true, From: 9, Limit: 2}, {Waiting: true, From: 58}, {Waiting: true, Cell: "o"}, {Agent: "nobody"}, {Agent: someAgent(all), Limit: 5}, {Agent: someAgent(all), Waiting: true}, {Among: []int{}}, {Among: some}, {Among: some, Failed: true}, {Among: some, Waiting: true, From: 9}, {Among: some, Cell: "o", Limit: 2}} {
+	for _, want := range []Listing{{From: 7}, {Limit: 3}, {From: 58, Limit: 9}, {From: 60}, {State: Failed}, {State: Failed, From: 9, Limit: 2}, {Cell: "o"}, {Cell: "long", State: Failed}, {Cell: "%"}, {State: Playing}, {State: Ended, From: 3, Limit: 5}, {State: Playing, From: 3, Cell: "o"}, {State: Waiting}, {State: Waiting, From: 9, Limit: 2}, {State: Waiting, From: 58}, {State: Waiting, Cell: "o"}, {Agent: "nobody"}, {Agent: someAgent(all), Limit: 5}, {Agent: someAgent(all), State: Waiting}, {Among: []int{}}, {Among: some}, {Among: some, State: Failed}, {Among: some, State: Waiting, From: 9}, {Among: some, Cell: "o", Limit: 2}} {
 		var should []Listed
 		for _, l := range all {
-			if l.Episode >= want.From && (want.Among == nil || slices.Contains(want.Among, l.Episode)) && (!want.Failed || l.State() == Failed) && (!want.Waiting || l.State() == Waiting) && (want.Agent == "" || slices.Contains(slices.Collect(maps.Values(l.Spec.Lineup)), want.Agent)) && strings.Contains(l.Spec.Cell, want.Cell) && (want.Limit == 0 || len(should) < want.Limit) {
+			if l.Episode >= want.From && (want.Among == nil || slices.Contains(want.Among, l.Episode)) && (want.State == "" || l.State() == want.State) && (want.Agent == "" || slices.Contains(slices.Collect(maps.Values(l.Spec.Lineup)), want.Agent)) && strings.Contains(l.Spec.Cell, want.Cell) && (want.Limit == 0 || len(should) < want.Limit) {
 				should = append(should, l)
 			}
 		}

@@ -148,7 +148,7 @@ func listRows(r *Run, req *http.Request, q episodeQuery, labels *label.Set) (row
 		}
 		return rows, err
 	}
-	want := runfile.Listing{Limit: episodesPerPage + 1, Failed: q.State == runfile.Failed, Waiting: q.State == runfile.Waiting, Cell: q.Cell, Agent: q.Agent, Among: labelled(labels, q.Label)}
+	want := runfile.Listing{Limit: episodesPerPage + 1, State: q.State, Cell: q.Cell, Agent: q.Agent, Among: labelled(labels, q.Label)}
 	if q.After != nil {
 		want.From = max(0, q.After.Episode+1)
 	}
@@ -552,8 +552,8 @@ func parseScore(param, text string) (s results.ScoreName, err error) {
 	return s, nil
 }
 
-// plain reports whether the run file itself can list the episodes, so that those that wait are there too. Those that wait are only
-// there. They have nothing to sort by, and neither cost nor time: no comparison of these lists them.
+// plain reports whether the run file itself can list the episodes, so that those without a reply are there too. Those that wait
+// have nothing to sort by, and neither cost nor time: no comparison of these lists them.
 func (q episodeQuery) plain() bool {
 	if q.Text != "" || len(q.Tests) > 0 || len(q.Said) > 0 {
 		return false
@@ -561,7 +561,7 @@ func (q episodeQuery) plain() bool {
 	if q.State == runfile.Waiting {
 		return true
 	}
-	return (q.Sort == "" || q.Sort == "episode") && !q.Desc && q.Agent == "" && (q.State == "" || q.State == runfile.Failed)
+	return (q.Sort == "" || q.Sort == "episode") && !q.Desc && q.Agent == "" && (q.State == "" || q.State == runfile.Failed || q.State == runfile.Playing)
 }
 
 // Next returns the filter of the page after a row.

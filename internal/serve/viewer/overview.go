@@ -259,6 +259,7 @@ const (
 	maxOthers     = 6
 	maxCourses    = 8  // agents with a line each
 	coursePoints  = 24 // moments at which it is computed
+	fewestPoints  = 4  // of a line that says something
 	widestCourse  = 4  // how many times as wide as the last interval others are at most
 )
 
@@ -288,7 +289,7 @@ func courseOf(r *results.Run, kind world.Kind, score string) *report.Block {
 				line.Points = append(line.Points, chart.Point{X: float64(n), Y: q})
 			}
 		}
-		if len(line.Points) > 1 {
+		if len(line.Points) >= fewestPoints {
 			lines = append(lines, line)
 		}
 	}
