@@ -59,6 +59,8 @@ type Hub struct {
 	server atomic.Pointer[server.Server] // Keep replaces it
 	config Config                        // with the token
 	folder string                        // to remove; "" if it stays
+	// stopsWithin is how long the server may take to stop.
+	stopsWithin time.Duration
 }
 
 const (
@@ -79,7 +81,7 @@ func Start(c Config) (*Hub, error) {
 	if RunOf(c.Token) != "" {
 		return nil, errors.New("hub: the token has the form of one for the workers of a run, and could not be told from these: use another, as from openssl rand -hex 16")
 	}
-	h := &Hub{config: c}
+	h := &Hub{config: c, stopsWithin: 30 * time.Second}
 	if host, _, err := address(c.Listen, anyPort); err == nil && !loopback(host) && (c.TLS == nil || given == "") {
 		return nil, fmt.Errorf("hub: %s is not on this machine: a certificate and a token are required", c.Listen)
 	}
@@ -255,15 +257,24 @@ func (h *Hub) Stats() (s Stats, err error) {
 }
 
 // Close stops the hub.
-func (h *Hub) Close() error {
-	h.stop()
-	return h.clear()
-}
+func (h *Hub) Close() error { return errors.Join(h.stop(), h.clear()) }
 
-func (h *Hub) stop() {
-	s := h.server.Load()
-	s.Shutdown()
-	s.WaitForShutdown()
+// stop stops the server. A server whose disk is full can hold its locks for ever: when it deletes messages and cannot write those
+// that it has not yet written, it waits for itself. Only the end of the program helps then.
+func (h *Hub) stop() error {
+	done := make(chan struct{})
+	go func() {
+		s := h.server.Load()
+		s.Shutdown()
+		s.WaitForShutdown()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-time.After(h.stopsWithin):
+		return fmt.Errorf("hub: the server does not stop within %v: start this program again", h.stopsWithin)
+	}
 }
 
 func (h *Hub) clear() error {
@@ -281,14 +292,16 @@ const (
 
 // Keep serves until ctx is done, and closes the hub. A node whose disk is full, or refuses writes, stores nothing any more. Keep then
 // stops it, so that the others know, and starts it again when its folder can be written. It calls tell with what is wrong, and with nil
-// when the node is back.
+// when the node is back. It returns an error if the server does not stop: the program must end then, and can be started again.
 func (h *Hub) Keep(ctx context.Context, tell func(problem error)) error {
 	for wait(ctx) {
 		if len(h.config.Join) == 0 || h.server.Load().JetStreamEnabled() && checkRoom(h.config.Folder, leastRoom) == nil {
 			continue // not after every failed write does the server itself stop storing
 		}
-		h.stop()
 		why := checkRoom(h.config.Folder, neededRoom)
+		if err := h.stop(); err != nil {
+			return fmt.Errorf("node %s cannot write to its folder %s%s: make room there. %w", h.config.Route, h.config.Folder, because(why), err)
+		}
 		tell(fmt.Errorf("node %s stopped: it cannot write to its folder %s%s. The others go on if two are left. Make room there for at least %d MB: the node then starts again by itself", h.config.Route, h.config.Folder, because(why), neededRoom>>20))
 		for wait(ctx) {
 			if checkRoom(h.config.Folder, neededRoom) == nil && h.restart() == nil {

@@ -11,6 +11,8 @@ import (
 	"log/slog"
 	"math/big"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -311,4 +313,20 @@ func certificate(t *testing.T) (*tls.Config, *x509.CertPool) {
 	pool := x509.NewCertPool()
 	pool.AddCert(signed)
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS13}, pool
+}
+
+// TestStuck: a node whose folder cannot be written and whose server does not stop in time ends with an error, and does not wait for ever.
+func TestStuck(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "node")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h := begin(t, Config{Join: []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}, Route: "127.0.0.1:0", Folder: folder})
+	h.config.Folder, h.stopsWithin = filepath.Join(folder, "gone"), 0
+	err := h.Keep(t.Context(), func(problem error) { t.Errorf("the server stopped: %v", problem) })
+	if err == nil || !strings.Contains(err.Error(), "cannot write to its folder") || !strings.Contains(err.Error(), "start this program again") {
+		t.Errorf("%v", err)
+	}
+	h.stopsWithin = time.Minute
 }
