@@ -165,7 +165,7 @@ budget: 5
 	p.allow("program=no-such-agent")
 	checked := p.run(t, "check").want(t, exit.OK)
 	for _, want := range []string{
-		"gone: no-such-agent is not in PATH. Install it", "tool: no-such-codex is not in PATH. Install it (npm install -g @openai/codex)", p.dir + "/not-executable is no file that can be started",
+		"gone: no-such-agent is not in PATH. Install it", "tool: no-such-codex is not in PATH. Install it (npm install -g @openai/codex)", p.dir + "/not-executable cannot be started",
 		"time     not known", "OPENAI_API_KEY", "--trust program=no-such-agent (given)", "--trust program=shell (run asks you first", "--trust code=" + p.dir,
 		"agents.gone, agents.here, agents.tool", "budget   $5.00 may not cover it", "next:  install what is missing",
 		"--trust program=shell --trust program=no-such-codex\n",
@@ -206,7 +206,7 @@ params: {tasks: tasks.jsonl, at_once: 1}
 	}
 	p.allow("program=DIR/bad", "program=DIR/good")
 	got := p.run(t, "run").want(t, exit.Failed)
-	if !strings.Contains(got.stdout, "cannot be started") || !strings.Contains(got.stdout, "correct the program of the agent") {
+	if !strings.Contains(got.stdout, "cannot be started") || !strings.Contains(got.stdout, "make the program startable") {
 		t.Errorf("%s%s", got.stdout, got.stderr)
 	}
 	_, printed, _ := strings.Cut(got.stdout, "to resume it:\n    parley ")

@@ -134,18 +134,19 @@ func (f *folder) problems(at string, unknown []string, c *config) (all []error) 
 		if reason, known := why[name]; known {
 			not(name, "%s", reason)
 		} else {
-			not(name, "is no key of Harbor's that Parley knows")
+			not(name, "is unknown: Parley knows no such key of Harbor")
 		}
 	}
-	local := f.params.Runtime.Name == local
+	local, open := f.params.Runtime.Name == local, "programs have the network of this machine, unless an engine runs them and the param network says otherwise"
+	closed := !local && f.params.Network != "" && f.params.Network != "host"
 	networks := map[string]string{"agent.network_mode": c.Agent.Network, "verifier.network_mode": c.Verifier.Network, "environment.network_mode": c.Environment.Network}
 	for _, key := range slices.Sorted(maps.Keys(networks)) {
-		if mode := networks[key]; mode != "" && mode != "public" {
-			not(key, "%q is not supported: programs have the network of this machine", mode)
+		if mode := networks[key]; mode != "" && mode != "public" && !(closed && mode == "no-network") {
+			not(key, "%q is not supported: %s", mode, open)
 		}
 	}
-	if in := c.Environment.Internet; in != nil && !*in {
-		not("environment.allow_internet", "false is not supported: programs have the network of this machine")
+	if in := c.Environment.Internet; in != nil && !*in && !closed {
+		not("environment.allow_internet", "false is not supported: %s", open)
 	}
 	if os := c.Environment.OS; os != "" && os != "linux" {
 		not("environment.os", "%q is not supported", os)

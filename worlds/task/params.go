@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"parley/world"
@@ -169,6 +170,13 @@ func (p *Params) check() error {
 	c.IntRange("output", p.Output, 1000, 10_000_000)
 	c.IntRange("result", p.Result, 1000, 1<<40)
 	c.OneOf("network", p.Network, []string{"host", "gateway", "none"})
+	switch named := slices.ContainsFunc(p.Runtime.Command, func(arg string) bool { return strings.Contains(arg, "{network}") }); {
+	case p.Network == "host":
+	case len(p.Runtime.Command) == 0 && p.Runtime.Name == local:
+		c.Addf("network", "%s holds for containers, and with runtime: local programs have the network of this machine: set runtime to podman or docker, or leave network out", p.Network)
+	case len(p.Runtime.Command) > 0 && !named:
+		c.Addf("network", "%s holds for containers, and the command of runtime does not have {network}: add it, or leave network out", p.Network)
+	}
 	if n := len(p.Range); n != 0 && (n != 2 || !(p.Range[0] < p.Range[1])) {
 		c.Addf("range", "want the lowest and the highest reward, as [0, 1], or [] for any number")
 	}
@@ -191,17 +199,37 @@ func (p *Params) check() error {
 	return nil
 }
 
+// maxArgument is how long an argument of a command may be: as Linux has it.
+const maxArgument = 128 << 10
+
 func (t *Task) check() error {
 	scripts := []*Script{t.Check}
 	if t.Solution != nil {
 		scripts = append(scripts, t.Solution)
 	}
+	if strings.HasPrefix(t.Image, "-") || strings.ContainsAny(t.Image, " \t\r\n\x00") {
+		return fmt.Errorf("the image %q: want the name of an image", t.Image)
+	}
+	envs := []map[string]string{t.Env}
 	all := []Files{t.Files, t.Build}
 	for _, s := range scripts {
 		if s == nil || len(s.Command) == 0 || s.Command[0] == "" {
 			return errors.New("a check or a solution has no command")
 		}
+		for _, arg := range s.Command {
+			if len(arg) >= maxArgument || strings.Contains(arg, "\x00") {
+				return fmt.Errorf("a check or a solution has %d bytes, or the byte 0, in its command: want less than %d bytes without it, and more in a file", len(arg), maxArgument)
+			}
+		}
+		envs = append(envs, s.Env)
 		all = append(all, s.Files)
+	}
+	for _, env := range envs {
+		for name, value := range env {
+			if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
+				return fmt.Errorf("the variable %q: want a name without = and a value without the byte 0", name)
+			}
+		}
 	}
 	for _, of := range all {
 		for _, f := range of {

@@ -127,7 +127,8 @@ func (s *start) contain(ctx context.Context, c process.Command, args []string, e
 			run = append(run, "--env", variable) // a line of the file cannot hold it
 			continue
 		}
-		_, err = file.WriteString(variable + "\n")
+		_, e := file.WriteString(variable + "\n")
+		err = errors.Join(err, e)
 	}
 	if err := errors.Join(err, file.Close()); err != nil {
 		return process.Result{}, err
@@ -139,7 +140,7 @@ func (s *start) contain(ctx context.Context, c process.Command, args []string, e
 		c.Dir = s.root
 	}
 	defer s.engine(ctx, w.Engine, "rm", "--force", name) //nolint:errcheck // it may be gone already
-	return asked(process.Run(ctx, c))
+	return startError(process.Run(ctx, c))
 }
 
 // RelayVerb is the first argument of this program when it is a relay: see process.Relay.
@@ -206,7 +207,7 @@ func (r *Runner) engine(ctx context.Context, args ...string) (string, error) {
 func (r *Runner) engineMark() string { return fmt.Sprintf("%s/engine/%d", r.Run, r.commands.Add(1)) }
 
 func engineResult(args []string, res process.Result, err error) (string, error) {
-	if res, err = asked(res, err); err == nil && res.Exit != 0 {
+	if res, err = startError(res, err); err == nil && res.Exit != 0 {
 		err = fmt.Errorf("%s exited with %d: %s", strings.Join(args[:2], " "), res.Exit, lastLine(res.Stderr+"\n"+res.Stdout))
 	}
 	return strings.TrimSpace(res.Stdout), err

@@ -80,7 +80,7 @@ func Missing(p world.Program) string {
 	}
 	why, todo := " is not in PATH", "Install it, or give its whole path, as program: {command: [/path/to/it]}"
 	if strings.ContainsAny(p.Command[0], `/\`) {
-		why, todo = " is no file that can be started", "Correct the path, or make the file executable"
+		why, todo = " cannot be started", "Correct the path, or make the file executable"
 	} else if preset.Install != "" {
 		todo = "Install it (" + preset.Install + "), or give its whole path in command"
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"parley/internal/ask/answer"
@@ -50,13 +52,13 @@ type Runner struct {
 	commands atomic.Int64 // of engines, so far
 }
 
-// errDrained is why programs are ended that a stopping run does not wait for.
+// errDrained ends programs that a stopping run does not wait for.
 var errDrained = errors.New("the run stops; the program is started again when it is resumed")
 
 // New returns the Runner of a run. It first removes what a killed process of the same run had left.
 func New(ctx context.Context, c Config) (*Runner, error) {
 	if c.Run == "" || strings.ContainsAny(c.Run, `/\`) {
-		return nil, fmt.Errorf("the run has the id %q: programs need another one", c.Run)
+		return nil, fmt.Errorf("the run's id %q cannot be the name of a folder, and programs need one", c.Run)
 	}
 	r := &Runner{Config: c, changed: make(chan struct{}), images: map[string]*image{}}
 	r.root = filepath.Join(cmp.Or(c.Temp, os.TempDir()), "parley-"+c.Run)
@@ -90,7 +92,7 @@ const repairs = 2
 // tries is how often a program is started again because it did not ask again what is recorded.
 const tries = 3
 
-// maxAnswer is how many bytes an answer may have that is no work.
+// maxAnswer is the most bytes of an answer to a question without work.
 const maxAnswer = 1 << 20
 
 // Ask starts the program of a question, and returns what it answered.
@@ -327,7 +329,7 @@ func (s *start) renew() error {
 		return fmt.Errorf("a folder for programs: %w", err)
 	}
 	if info, err := os.Lstat(s.root); err != nil || !info.IsDir() {
-		return fmt.Errorf("%s is no folder: remove it", s.root)
+		return fmt.Errorf("%s is not a folder: remove it", s.root)
 	}
 	for _, dir := range []string{s.dir, s.folder(), s.home(), filepath.Join(s.home(), "tmp")} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
@@ -429,12 +431,15 @@ func (s *start) exec(ctx context.Context, c process.Command, args []string, env 
 		maps.DeleteFunc(env, func(name, _ string) bool { return strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "DYLD_") }) // they would put code of a task into the command
 		c.Env = list(merged(userEnvironment(), env))
 	}
-	return asked(process.Run(ctx, c))
+	return startError(process.Run(ctx, c))
 }
 
-// asked makes a program that cannot be started an error about the run: every other start would fail too.
-func asked(res process.Result, err error) (process.Result, error) {
-	if errors.Is(err, process.ErrStart) {
+// startError makes a program that cannot be started an error about the run: every other start would fail too.
+func startError(res process.Result, err error) (process.Result, error) {
+	switch {
+	case errors.Is(err, syscall.E2BIG), errors.Is(err, syscall.EINVAL): // this question is too long for its arguments, or has a byte 0
+		err = &llm.Error{Kind: llm.KindBadRequest, Status: http.StatusBadRequest, Message: clean(err.Error()), Err: err}
+	case errors.Is(err, process.ErrStart):
 		err = &llm.Error{Kind: llm.KindBadRequest, Message: clean(err.Error()), Err: err}
 	}
 	return res, err

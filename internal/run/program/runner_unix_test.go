@@ -374,6 +374,31 @@ func TestForgedRewards(t *testing.T) {
 	}
 }
 
+// TestTooLong: a question that does not fit into the arguments of a program fails alone; a program that cannot be started fails all.
+func TestTooLong(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, nil)
+	for prompt, want := range map[string]int{strings.Repeat("x", 200_000): 400, "a\x00b": 400} {
+		_, err := r.Ask(t.Context(), question(world.Program{Command: []string{"true", "{prompt}"}, Input: "argument"}, prompt))
+		if e := llm.AsError(err); e == nil || e.Kind != llm.KindBadRequest || e.Status != want {
+			t.Errorf("%.10q: %v", prompt, err)
+		}
+	}
+	if _, err := r.Ask(t.Context(), question(world.Program{Command: []string{"/no/such/program"}}, "x")); llm.AsError(err) == nil || llm.AsError(err).Status != 0 {
+		t.Error(err)
+	}
+}
+
+// TestFoldersAreGone: the folders of a program do not exist while its result is checked.
+func TestFoldersAreGone(t *testing.T) {
+	t.Parallel()
+	w := &world.Work{Name: "task t", Check: &world.Script{Command: []string{"sh", "-c", "n=0; while read -r d; do n=$((n+1)); [ ! -e \"$d\" ] || exit 1; done < places; echo checked $n; [ $n = 2 ]"}}}
+	done := works(t, newRunner(t, nil), script(`pwd > places; echo "$HOME" >> places; [ -d "$HOME" ]`), w)
+	if c := done.Check; done.Exit != 0 || c.Rewards["reward"] != 1 || !strings.Contains(c.Stdout, "checked 2") {
+		t.Errorf("%+v %+v", done, c)
+	}
+}
+
 // TestTimeout: a program that does not end is ended, and its result is checked.
 func TestTimeout(t *testing.T) {
 	t.Parallel()
@@ -396,20 +421,23 @@ func TestChecks(t *testing.T) {
 		"exit 0":                 {"true", false, "map[reward:1]"},
 		"exit 1":                 {"echo 1; exit 1", false, "map[reward:0]"},
 		"a number":               {"echo tests; echo 0.25", false, "map[reward:0.25]"},
-		"no finite number":       {"echo inf", false, "map[reward:1]"},
+		"infinity":               {"echo inf", false, "not a finite number: inf"},
+		"NaN as a number":        {"echo nan", false, "not a finite number: nan"},
+		"out of range":           {"echo 1e400", false, "not a finite number: 1e400"},
+		"a word":                 {"echo fine", false, "map[reward:1]"},
 		"no such command":        {"no-such-command", false, "cannot be run"},
 		"json before txt":        {`echo 0 > /logs/verifier/reward.txt; echo '{"reward": 0.5, "style": 2}' > /logs/verifier/reward.json; exit 9`, true, "map[reward:0.5 style:2]"},
 		"txt":                    {"echo ' 0.75 ' > /logs/verifier/reward.txt", true, "map[reward:0.75]"},
 		"none":                   {"echo 'no module pytest'", true, "left no reward: neither /logs/verifier/reward.json nor /logs/verifier/reward.txt. Its last output: no module pytest"},
-		"an empty file":          {": > /logs/verifier/reward.txt", true, "no finite number"},
-		"NaN":                    {"echo nan > /logs/verifier/reward.txt", true, "no finite number"},
-		"infinity in JSON":       {`echo '{"reward": 1e999}' > /logs/verifier/reward.json`, true, "no object of finite numbers"},
-		"text in JSON":           {`echo '{"reward": "1"}' > /logs/verifier/reward.json`, true, "no object of finite numbers"},
-		"null in JSON":           {`echo '{"reward": null}' > /logs/verifier/reward.json`, true, "is no number"},
-		"an empty object":        {`echo '{}' > /logs/verifier/reward.json`, true, "no object of finite numbers"},
-		"a link":                 {"echo 1 > x; ln -s $PWD/x /logs/verifier/reward.txt", true, "is no file"},
-		"a pipe":                 {"mkfifo /logs/verifier/reward.json", true, "is no file"},
-		"a huge file":            {"truncate -s 1G /logs/verifier/reward.txt", true, "is no file"},
+		"an empty file":          {": > /logs/verifier/reward.txt", true, "not a finite number"},
+		"NaN":                    {"echo nan > /logs/verifier/reward.txt", true, "not a finite number"},
+		"infinity in JSON":       {`echo '{"reward": 1e999}' > /logs/verifier/reward.json`, true, "not an object of finite numbers"},
+		"text in JSON":           {`echo '{"reward": "1"}' > /logs/verifier/reward.json`, true, "not an object of finite numbers"},
+		"null in JSON":           {`echo '{"reward": null}' > /logs/verifier/reward.json`, true, "is not a number"},
+		"an empty object":        {`echo '{}' > /logs/verifier/reward.json`, true, "not an object of finite numbers"},
+		"a link":                 {"echo 1 > x; ln -s $PWD/x /logs/verifier/reward.txt", true, "is not a file"},
+		"a pipe":                 {"mkfifo /logs/verifier/reward.json", true, "is not a file"},
+		"a huge file":            {"truncate -s 1G /logs/verifier/reward.txt", true, "is not a file"},
 		"its environment":        {`test "$HOME" != "" && test -z "$(ls -A "$HOME" | grep -v tmp)" && test -d "$PARLEY_FILES" && test "$OF" = both`, false, "map[reward:1]"},
 		"a check without end":    {"sleep 1000", false, "did not end within 500ms"},
 		"it leaves a process":    {"sleep 1000 & exit 0", false, "map[reward:1]"},

@@ -205,7 +205,12 @@ func (s *start) check(ctx context.Context, root *os.Root, after map[string]entry
 	case res.Exit == 126 || res.Exit == 127:
 		out.Failed = "the check cannot be run: " + lastLine(res.Stderr)
 	default:
-		out.Rewards = map[string]float64{"reward": reward(res)}
+		n := reward(res)
+		if math.IsInf(n, 0) || math.IsNaN(n) {
+			out.Failed = "the last line of the check is not a finite number: " + lastLine(res.Stdout)
+			break
+		}
+		out.Rewards = map[string]float64{"reward": n}
 	}
 	return out, nil
 }
@@ -217,7 +222,7 @@ func reward(res process.Result) float64 {
 	}
 	lines := strings.Split(strings.TrimSpace(res.Stdout), "\n")
 	n, err := strconv.ParseFloat(strings.TrimSpace(lines[len(lines)-1]), 64)
-	if err != nil || math.IsInf(n, 0) || math.IsNaN(n) {
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return 1
 	}
 	return n
@@ -232,12 +237,12 @@ func rewards(dir string) (map[string]float64, error) {
 	if err == nil {
 		var all map[string]*float64
 		if err := json.Unmarshal(b, &all); err != nil || len(all) == 0 {
-			return nil, fmt.Errorf("the check wrote a reward.json that is no object of finite numbers: %.100q", b)
+			return nil, fmt.Errorf("the check wrote a reward.json that is not an object of finite numbers: %.100q", b)
 		}
 		out := map[string]float64{}
 		for name, v := range all {
 			if v == nil {
-				return nil, fmt.Errorf("the check wrote a reward.json whose %q is no number", clean(name))
+				return nil, fmt.Errorf("the check wrote a reward.json whose %q is not a number", clean(name))
 			}
 			out[clean(name)] = *v
 		}
@@ -253,7 +258,7 @@ func rewards(dir string) (map[string]float64, error) {
 	}
 	n, err := strconv.ParseFloat(strings.TrimSpace(string(b)), 64)
 	if err != nil || math.IsInf(n, 0) || math.IsNaN(n) {
-		return nil, fmt.Errorf("the check wrote a reward.txt that is no finite number: %.100q", b)
+		return nil, fmt.Errorf("the check wrote a reward.txt that is not a finite number: %.100q", b)
 	}
 	return map[string]float64{"reward": n}, nil
 }
@@ -265,7 +270,7 @@ func readReward(dir, name string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular() || info.Size() > maxReward:
-		return nil, fmt.Errorf("the check left a %s that is no file of at most %d bytes", name, maxReward)
+		return nil, fmt.Errorf("the check left a %s that is not a file of at most %d bytes", name, maxReward)
 	}
 	f, err := os.Open(path)
 	if err != nil {
