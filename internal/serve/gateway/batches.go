@@ -75,12 +75,13 @@ func (b *clientBatch) see(object []byte) (results []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var m batches.MessageBatch
-	if json.Unmarshal(object, &m) == nil && m.ProcessingStatus != "" {
-		b.ended, b.billed, b.counted = m.ProcessingStatus == batches.MessagesEnded, m.RequestCounts.Succeeded, m.RequestCounts.Total() > 0
+	read, whole := decodeLoosely(object, &m)
+	if read && m.ProcessingStatus != "" {
+		b.ended, b.billed, b.counted = m.ProcessingStatus == batches.MessagesEnded, m.RequestCounts.Succeeded, whole && m.RequestCounts.Total() > 0
 		return nil
 	}
 	var o batches.Batch
-	if json.Unmarshal(object, &o) != nil {
+	if read, whole = decodeLoosely(object, &o); !read {
 		return nil
 	}
 	b.ended = slices.Contains([]string{batches.Completed, batches.Failed, batches.Expired, batches.Cancelled}, strings.ToLower(o.Status))
@@ -89,8 +90,15 @@ func (b *clientBatch) see(object []byte) (results []string) {
 			results = append(results, *id)
 		}
 	}
-	b.billed, b.counted = o.RequestCounts.Completed, o.RequestCounts.Total > 0 || len(results) == 0
+	b.billed, b.counted = o.RequestCounts.Completed, whole && (o.RequestCounts.Total > 0 || len(results) == 0)
 	return results
+}
+
+// decodeLoosely decodes an object, but for members of another type than expected. whole is whether there were none.
+func decodeLoosely(object []byte, v any) (read, whole bool) {
+	err := json.Unmarshal(object, v)
+	_, other := errors.AsType[*json.UnmarshalTypeError](err)
+	return err == nil || other, err == nil
 }
 
 // ownBatches has the files and batches of a session. The lock of the session guards it.

@@ -127,6 +127,7 @@ func TestBatch(t *testing.T) {
 	if _, again := l.sums(); again != aside {
 		t.Errorf("%v is set aside after a restart, before it was %v", again, aside)
 	}
+	l.post(at+"/close", `{"completion_mode":"abort"}`).want(t, 409, "batch_open")
 	output, got := l.fetchOutput(t, at, id)
 	spent, left := l.sums()
 	if strings.Count(got.body, "\n") != 3 || spent == 0 || spent >= aside || left != 0 {
@@ -158,6 +159,22 @@ func TestBatch(t *testing.T) {
 	l = batchLab(t, url, file, 1)
 	if now, left := l.sums(); now != spent || left != 0 {
 		t.Errorf("after it was collected and a restart, spent %v and not %v, set aside %v", now, spent, left)
+	}
+	l.post(at+"/close", "{}").want(t, 200, `"status":"closed"`)
+}
+
+// TestOddBatch: members of another type than expected hide neither the state nor the results; counts that cannot be read free no money.
+func TestOddBatch(t *testing.T) {
+	t.Parallel()
+	for object, counted := range map[string]bool{
+		`{"status":"completed","output_file_id":"f","request_counts":{"total":1,"completed":1}}`:               true,
+		`{"status":"completed","output_file_id":"f","request_counts":{"total":1,"completed":1e30}}`:            false,
+		`{"status":"completed","endpoint":5,"metadata":"x","output_file_id":"f","request_counts":{"total":1}}`: false,
+	} {
+		b := &clientBatch{}
+		if got := b.see([]byte(object)); len(got) != 1 || got[0] != "f" || !b.ended || b.counted != counted {
+			t.Errorf("%s: %v, ended %v, counted %v", object, got, b.ended, b.counted)
+		}
 	}
 }
 

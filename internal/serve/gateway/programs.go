@@ -313,10 +313,10 @@ func (s *programSession) admit() (refused string) {
 	switch {
 	case s.maxCalls > 0 && s.used.Calls >= s.maxCalls:
 		s.used.Limit = "calls"
-		return fmt.Sprintf("the limit of %d calls for this task is reached (params.calls): no call of it is answered any more", s.maxCalls)
+		return fmt.Sprintf("the limit of %d calls for this task is reached (params.calls): further calls are refused", s.maxCalls)
 	case s.maxTokens > 0 && s.used.Usage.Total() >= s.maxTokens:
 		s.used.Limit = "tokens"
-		return fmt.Sprintf("the limit of %d tokens for this task is reached (params.tokens): no call of it is answered any more", s.maxTokens)
+		return fmt.Sprintf("the limit of %d tokens for this task is reached (params.tokens): further calls are refused", s.maxTokens)
 	}
 	s.used.Calls++
 	return ""

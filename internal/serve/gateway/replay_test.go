@@ -72,8 +72,8 @@ func TestReplayDiverges(t *testing.T) {
 	}
 	again := startAt(t, Config{Replay: true}, live.file)
 	for _, c := range []struct{ is, where string }{
-		{strings.Replace(was, "France", "Spain", 1), `turn 0 differs from what was recorded: messages[1].content: from character 23 on it was \"t is the capital of France?\", and is \"t is the capital of Spain?\"`},
-		{strings.Replace(was, "0.5", "0.7", 1), `temperature: from character 2 on it was \"0.5\", and is \"0.7\"`},
+		{strings.Replace(was, "France", "Spain", 1), `turn 0 differs from what was recorded: messages[1].content: around byte 23 it was \"t is the capital of France?\", and is \"t is the capital of Spain?\"`},
+		{strings.Replace(was, "0.5", "0.7", 1), `temperature: around byte 2 it was \"0.5\", and is \"0.7\"`},
 		{strings.Replace(was, `"system"`, `"assistant"`, 1), "messages[0].role: it was system, and is assistant"},
 		{strings.Replace(was, `"messages"`, `"top_p":1,"messages"`, 1), "top_p"},
 		{strings.Replace(was, `"messages"`, `"odd":1,"messages"`, 1), "odd"},
@@ -247,7 +247,7 @@ func TestReplayAgents(t *testing.T) {
 	again.post("/v1/sessions/run-3", "").want(t, 200, `"found":2`)
 	again.post("/v1/sessions/run-2", "").want(t, 404) // it had everything, and was forgotten
 	again.post("/v1/sessions/a2", "").want(t, 200, `"found":0`)
-	if got := agent(again, "lost", "go west")[0].want(t, 409, "replay_diverged", "session lost: no recorded session begins with this call: session a1, turn 0 differs", "messages[0].content: from character 3"); strings.Contains(got.body, "client_metadata") || strings.Contains(got.body, "Chunk") {
+	if got := agent(again, "lost", "go west")[0].want(t, 409, "replay_diverged", "session lost: no recorded session begins with this call: session a1, turn 0 differs", "messages[0].content: around byte 3"); strings.Contains(got.body, "client_metadata") || strings.Contains(got.body, "Chunk") {
 		t.Errorf("what is ignored is named: %s", got.body)
 	}
 	again.post("/v1/sessions/lost/responses", `{"model":"m","input":"hi"}`).want(t, 404, "session lost is not in the record")
@@ -295,7 +295,7 @@ func TestNearest(t *testing.T) {
 			t.Errorf("call %d: %s, want %s; %v", i, r.body, want[i].body, r.header)
 		}
 	}
-	heard.want(t, 3, "episode 0, turn 2 is replayed for a call that differs", "similarity 0.9", "messages[0].content: from character", `\x1b[31m`)
+	heard.want(t, 3, "episode 0, turn 2 is replayed for a call that differs", "similarity 0.9", "messages[0].content: around byte", `\x1b[31m`)
 	if sum := again.g.Summary(); sum.Nearest != 3 || sum.Missed != 1 {
 		t.Errorf("%+v", sum)
 	}

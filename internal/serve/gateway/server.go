@@ -207,6 +207,8 @@ func (g *Gateway) serveClose(w http.ResponseWriter, r *http.Request, rt *route) 
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		writeJSON(w, http.StatusAccepted, status) // it ends with its last call
+	case errors.Is(err, errOpenBatch):
+		writeFault(w, http.StatusConflict, "batch_open", err.Error())
 	case err != nil:
 		writeFault(w, http.StatusInternalServerError, "record_failed", err.Error())
 	default:

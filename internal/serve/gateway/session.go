@@ -642,13 +642,20 @@ func (c *closeRequest) scores(seat string) (out []world.Score) {
 // errAborted is the cause that ends the calls of an aborted session.
 var errAborted = errors.New("the session was aborted")
 
+// errOpenBatch is why a session cannot be closed: nobody could fetch what is paid for.
+var errOpenBatch = errors.New("a batch of the session is open: fetch its results, or cancel it and look at it once more, then close the session")
+
 // Close closes a session: it takes no more calls, and ends when none is in flight. Closing a closed session
-// has no effect. A replayed session starts over.
+// has no effect, and one with an open batch is not closed. A replayed session starts over.
 func (a *sessionSet) Close(ctx context.Context, s *session, c closeRequest) (sessionStatus, error) {
 	s.mu.Lock()
 	if s.state != stateOpen {
 		defer s.mu.Unlock()
 		return s.status(), nil
+	}
+	if s.batches.open() {
+		defer s.mu.Unlock()
+		return s.status(), errOpenBatch
 	}
 	s.state = stateSealed
 	s.info.Reason, s.info.Mode = c.Reason, c.Mode

@@ -238,7 +238,7 @@ func textDifference(was, is string) string {
 		at++
 	}
 	from := max(0, at-20)
-	return fmt.Sprintf("from character %d on it was %q, and is %q", at, text.Excerpt(was[from:], 60), text.Excerpt(is[from:], 60))
+	return fmt.Sprintf("around byte %d it was %q, and is %q", at, text.Excerpt(was[from:], 60), text.Excerpt(is[from:], 60))
 }
 
 // clean applies the rules for texts to every string of a value, except roles.

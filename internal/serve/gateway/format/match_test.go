@@ -102,13 +102,13 @@ func TestDifferences(t *testing.T) {
 		a, b  *llm.Request
 		want  string
 	}{
-		{nil, asked("a b"), asked("a c"), `messages[0].content: from character 2 on it was "a b", and is "a c"`},
+		{nil, asked("a b"), asked("a c"), `messages[0].content: around byte 2 it was "a b", and is "a c"`},
 		{[]string{"re:[bc]"}, asked("a b"), asked("a c"), ""},
 		{[]string{"order"}, asked("a", "b"), asked("b", "a"), ""},
 		{nil, asked("a"), asked("a", "b"), "messages: there were 1, and are 2"},
-		{nil, call("1", "{}"), call("1", "[]"), `messages[1].tool_calls[0].function.arguments: from character 0 on it was "{}", and is "[]"`},
-		{nil, call("1", "{}"), call("2", "{}"), `messages[1].tool_calls[0].id: from character 0 on it was "1", and is "2"; odd: from character 1 on it was "\"1\"", and is "\"2\""`},
-		{[]string{"path:$.messages[*].tool_calls[*].id"}, call("1", "{}"), call("2", "{}"), `odd: from character 1 on it was "\"1\"", and is "\"2\""`},
+		{nil, call("1", "{}"), call("1", "[]"), `messages[1].tool_calls[0].function.arguments: around byte 0 it was "{}", and is "[]"`},
+		{nil, call("1", "{}"), call("2", "{}"), `messages[1].tool_calls[0].id: around byte 0 it was "1", and is "2"; odd: around byte 1 it was "\"1\"", and is "\"2\""`},
+		{[]string{"path:$.messages[*].tool_calls[*].id"}, call("1", "{}"), call("2", "{}"), `odd: around byte 1 it was "\"1\"", and is "\"2\""`},
 		{[]string{"path:$.messages[*].tool_calls[*].id", "path:$.odd"}, call("1", "{}"), call("2", "{}"), ""},
 	} {
 		if got := strings.Join(rules(t, c.rules...).Differences(c.a, c.b), "; "); got != c.want {
