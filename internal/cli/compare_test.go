@@ -23,7 +23,7 @@ func TestCompareBranches(t *testing.T) {
 		parley(t, State{}, append([]string{"fork", from, "--episode", "2", "--turn", "1", "--repeat", "12", "--quiet"}, c...)...).want(t, exit.OK)
 	}
 	got := parley(t, State{}, "compare", as, other).want(t, exit.OK).stdout
-	for _, want := range []string{"No comparison is paired. A repeat counts once.", "unpaired", "REPEATS", "one and the same episode"} {
+	for _, want := range []string{"No comparison is paired. Each repeat counts once.", "unpaired", "REPEATS", "one and the same episode"} {
 		if !strings.Contains(strings.ToUpper(got), strings.ToUpper(want)) {
 			t.Errorf("it does not say %q:\n%s", want, got)
 		}

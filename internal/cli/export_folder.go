@@ -68,7 +68,7 @@ func (c *exportCmd) folders(ctx context.Context, s *State) (err error) {
 	if left != nil && store.Lost() == nil {
 		return playError(c.File, left)
 	}
-	_, err = fmt.Fprintf(s.Stdout, "wrote %s: %s files of %s episodes%s\n", c.Out, terminal.Number(w.files), terminal.Number(w.episodes), w.joined())
+	_, err = fmt.Fprintf(s.Stdout, "wrote %s: %s of %s%s\n", c.Out, terminal.Several(w.files, "file", "files"), terminal.Several(w.episodes, "episode", "episodes"), w.joined())
 	if err = cmp.Or(err, left); err == nil && w.problems > 0 {
 		return exit.Silent(exit.Failed)
 	}

@@ -250,7 +250,7 @@ func (c *gatewayCmd) plan(cfg *gateway.Config) []byte {
 
 // foundText says how many calls were in the record.
 func foundText(sum gateway.Summary) string {
-	text := fmt.Sprintf("%s of %s calls were found in the record", terminal.Number(sum.Replayed), terminal.Number(sum.Replayed+sum.Missed))
+	text := fmt.Sprintf("%s of %s found in the record", terminal.Number(sum.Replayed), terminal.Several(sum.Replayed+sum.Missed, "call", "calls"))
 	var how []string
 	if sum.Loose > 0 {
 		how = append(how, terminal.Number(sum.Loose)+" that differ as the rules allow")
@@ -276,7 +276,7 @@ func (c *gatewayCmd) diverged(sum gateway.Summary) int {
 func (c *gatewayCmd) report(s *State, sum gateway.Summary) {
 	var parts []string
 	if c.Replay == "" {
-		parts = append(parts, fmt.Sprintf("%s calls recorded in %s, %s failed", terminal.Number(sum.Recorded), c.Out, terminal.Number(sum.Failed)))
+		parts = append(parts, fmt.Sprintf("%s recorded in %s, %s failed", terminal.Several(sum.Recorded, "call", "calls"), c.Out, terminal.Number(sum.Failed)))
 	}
 	if c.Replay != "" || c.Resume {
 		parts = append(parts, foundText(sum))
@@ -284,7 +284,7 @@ func (c *gatewayCmd) report(s *State, sum gateway.Summary) {
 	if refused := sum.Refused - c.diverged(sum); refused > 0 {
 		parts = append(parts, terminal.Number(refused)+" refused")
 	}
-	parts = append(parts, terminal.Number(sum.Sessions)+" sessions")
+	parts = append(parts, terminal.Several(sum.Sessions, "session", "sessions"))
 	if c.Replay == "" {
 		parts = append(parts, sum.Money.Text())
 	}

@@ -28,23 +28,23 @@ func TestGatewayNotDeterministic(t *testing.T) {
 	live := []string{"--out", file, "--upstream", "openai=" + sim + "/v1"}
 	url, stop := serves(t, nil, "gateway", live...)
 	ask(url, "abc").want(t, exit.OK)
-	stop().want(t, exit.OK).wantErr(t, "1 calls recorded")
+	stop().want(t, exit.OK).wantErr(t, "1 call recorded")
 
 	url, stop = serves(t, nil, "gateway", append(live, "--resume", "--ignore", `re:salted with \w+`)...)
 	if got := ask(url, "xyz").want(t, exit.OK); got.stdout != "say this, salted with abc\n" {
 		t.Errorf("%q", got.stdout)
 	}
-	stop().want(t, exit.OK).wantErr(t, "0 calls recorded in "+file+", 0 failed; 1 of 1 calls were found in the record (1 that differ as the rules allow)")
+	stop().want(t, exit.OK).wantErr(t, "0 calls recorded in "+file+", 0 failed; 1 of 1 call found in the record (1 that differ as the rules allow)")
 
 	url, stop = serves(t, nil, "gateway", append(live, "--resume")...)
 	ask(url, "uvw").want(t, exit.OK)
-	stop().want(t, exit.OK).wantErr(t, "parley: session game: a call is not in the record and is asked now", "0 of 1 calls were found in the record")
+	stop().want(t, exit.OK).wantErr(t, "parley: session game: a call is not in the record and is asked now", "0 of 1 call found in the record")
 
 	url, stop = serves(t, nil, "gateway", "--replay", file, "--nearest", "0.5")
 	if got := ask(url, "qqq").want(t, exit.OK); got.stdout != "say this, salted with abc\n" {
 		t.Errorf("%q", got.stdout)
 	}
-	stop().want(t, exit.OK).wantErr(t, "parley: session game: episode 0, turn 0 is replayed for a call that differs", "1 of 1 calls were found in the record (1 by --nearest)")
+	stop().want(t, exit.OK).wantErr(t, "parley: session game: episode 0, turn 0 is replayed for a call that differs", "1 of 1 call found in the record (1 by --nearest)")
 }
 
 // TestGatewayBudgetHere sets a budget for a server on this machine, which is free unless its price is known.
@@ -117,7 +117,7 @@ func TestGateway(t *testing.T) {
 		t.Errorf("%v, %v", res, err)
 	}
 	res.Body.Close()
-	stop().want(t, exit.OK).wantErr(t, "1 of 1 calls were found in the record; 1 sessions")
+	stop().want(t, exit.OK).wantErr(t, "1 of 1 call found in the record; 1 session")
 }
 
 // otherVerbs checks that the commands that read run files can read the record of a gateway, and that those that

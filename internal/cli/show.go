@@ -510,7 +510,11 @@ func failureLines(failures []results.Failure, calls, acts, programs int) []strin
 	}
 	of := strings.Join(append([]string{terminal.Several(calls, "call", "calls")}, besideCalls(acts, 0, programs)...), " and ")
 	first := failures[0]
-	lines := []string{fmt.Sprintf("%s of %s failed: %s", terminal.Number(failed), of, strings.Join(parts, ", "))}
+	how := "%s of %s failed: %s"
+	if strings.Contains(of, " and ") {
+		how = "%s failed of %s: %s" // the other words would say that the act failed
+	}
+	lines := []string{fmt.Sprintf(how, terminal.Number(failed), of, strings.Join(parts, ", "))}
 	if first.Example != "" {
 		lines = append(lines, "most often: "+terminal.Quoted(first.Example))
 	}

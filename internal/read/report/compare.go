@@ -154,7 +154,7 @@ func Compare(runs []*results.Run, names []string, c CompareConfig) (*CompareResu
 	}
 	r.Notes = append(r.Notes, found.onlyFailed()...)
 	for _, name := range slices.Sorted(maps.Keys(same)) {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s is the same as %s in every episode, so it is not compared as well", name, same[name]))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s is the same as %s in every episode, so it is not compared.", name, same[name]))
 	}
 	for _, m := range matches {
 		one := m.compare(bounds(runs, m.score), len(matches))

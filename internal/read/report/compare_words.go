@@ -295,7 +295,7 @@ func (r *CompareResult) pairs() []string {
 	case 0:
 		how = "No comparison is paired"
 	}
-	list := []string{fmt.Sprintf("%s. A %s counts once. A difference is the mean of A minus the mean of B.", how, strings.Join(slices.Sorted(maps.Keys(units)), ", or a "))}
+	list := []string{fmt.Sprintf("%s. Each %s counts once. A difference is the mean of A minus the mean of B.", how, strings.Join(slices.Sorted(maps.Keys(units)), ", or each "))}
 	if note := r.common(); note != "" {
 		list = append(list, strings.ToUpper(note[:1])+note[1:]+".")
 	}

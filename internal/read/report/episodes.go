@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"maps"
@@ -272,12 +274,26 @@ func ReadEpisode(ctx context.Context, j journal.Journal, begun *journal.Begun, k
 // maxTerminal is the maximum number of sessions that the terminal lists.
 const maxTerminal = 30
 
+// sessionName returns the first of the params that tell sessions apart: the cell may be a condition that several have. It is empty if
+// there is none.
+func sessionName(r *results.Run, names []string, episode int) string {
+	var params map[string]any
+	spec, ok := r.Spec(episode)
+	if !ok || len(names) == 0 || json.Unmarshal(spec.Params, &params) != nil {
+		return ""
+	}
+	name, _ := params[names[0]].(string)
+	return name
+}
+
 // sessions returns the first limit sessions of a record.
 func sessions(ctx context.Context, from Source, recorded part.Recorded, limit int) (Section, error) {
 	r, s := from.Run, Section{ID: "kind", Title: "Sessions"}
 	t := &Table{Name: "sessions", Title: "Sessions", Track: -1, Filter: true, Columns: []Column{
 		KeyColumn("session"), NumberColumn("episode"), textColumn("state"), NumberColumn("calls"), NumberColumn("tokens"), NumberColumn("cost"), textColumn("closed"),
 	}}
+	var names []string
+	from.problems.note(results.CallKind(from.Kind, "Names", func() error { names = recorded.Names(); return nil }))
 	for e := range r.All() {
 		if len(t.Rows) == limit {
 			s.Text = fmt.Sprintf("The first %s of %s sessions.", text.GroupDigits(limit), text.GroupDigits(r.Episodes.Total))
@@ -293,7 +309,7 @@ func sessions(ctx context.Context, from Source, recorded part.Recorded, limit in
 			from.problems.note(results.CallKind(from.Kind, "Closed", func() error { why = recorded.Closed(end.Outcome); return nil }))
 		}
 		t.Rows = append(t.Rows, []Cell{
-			Word(e.Cell), whole(e.Number), Word(state), whole(e.Calls), whole(e.Usage.Total()), money(e.Cost), Word(text.Excerpt(why, 300)),
+			Word(cmp.Or(sessionName(r, names, e.Number), e.Cell)), whole(e.Number), Word(state), whole(e.Calls), whole(e.Usage.Total()), money(e.Cost), Word(text.Excerpt(why, 300)),
 		})
 	}
 	t.Quiet = len(t.Rows) > maxTerminal

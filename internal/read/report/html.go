@@ -129,7 +129,7 @@ func meaning(column string) string {
 	case "seat":
 		return "A place in the world that an agent takes."
 	case "total":
-		return "The sum of all values, which of a share is how often."
+		return "The sum of all values. For a share, it is the number of times."
 	case "distinct plays":
 		return "Episodes that differ from each other: copies of one play count once."
 	default:

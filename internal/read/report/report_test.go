@@ -441,10 +441,15 @@ func TestSessions(t *testing.T) {
 		&journal.Begun{Version: 1, Run: "r", Kind: "gateway", KindVersion: 1, At: at, Plan: json.RawMessage(`{}`), Agents: []world.Agent{{Name: "client"}}},
 		&journal.Opened{At: at},
 	}
-	for i, name := range []string{"one", hostile, "three", "four"} {
+	names := []string{"one", hostile, "three", "four"}
+	for i, name := range names {
+		params, err := json.Marshal(map[string]string{"condition": "plain", "session": name})
+		if err != nil {
+			t.Fatal(err)
+		}
 		turn := journal.Turn{Episode: i}
 		entries = append(entries,
-			&journal.Staged{Stage: i, First: i, Specs: world.List(world.Spec{Kind: "gateway", Cell: name, Lineup: map[string]string{"client": "client"}})},
+			&journal.Staged{Stage: i, First: i, Specs: world.List(world.Spec{Kind: "gateway", Cell: "plain", Params: params, Lineup: map[string]string{"client": "client"}})},
 			&journal.Turned{Turn: turn, Calls: 1},
 			&journal.Replied{
 				Turn: turn, Seat: "client", Agent: "client", Label: "chat", At: at,
@@ -466,7 +471,10 @@ func TestSessions(t *testing.T) {
 	run.Know(gateway.Kind())
 	d, tables := built(t, Options{Episodes: 10, Transcripts: 1}, Source{Run: run, Journal: j})
 	var got []string
-	for _, row := range tables["sessions"].Rows {
+	for i, row := range tables["sessions"].Rows {
+		if row[0].Text != names[i] {
+			t.Errorf("session %d is called %q", i, row[0].Text)
+		}
 		got = append(got, row[2].Text+" "+row[3].Text+" "+row[4].Text+" "+row[6].Text)
 	}
 	want := "closed 1 15 complete: solved (it had reached its step limit)|closed 1 15 abort: enough|closed 1 15 lost|open 1 15 "

@@ -219,7 +219,7 @@ func stamp(t time.Time) string {
 // scores returns the tables of scores: first by agent, and then by whatever else
 // varies in this run.
 func scores(r *results.Run, colours *Palette) (s Section) {
-	s = Section{ID: "scores", Title: "Scores", Text: "Means over episodes with 95% intervals. An episode counts once in a group; failed episodes do not count. Total is the sum of all values, which of a share is how often; independent is the number of independent observations: episodes with the same deal, and copies of one play, count as one."}
+	s = Section{ID: "scores", Title: "Scores", Text: "Means over episodes with 95% intervals. An episode counts once in a group; failed episodes do not count. Total is the sum of all values; for a share, it is the number of times. Independent is the number of independent observations: episodes with the same deal, and copies of one play, count as one."}
 	if t := failedTable(r, colours); len(t.Rows) > 0 {
 		defer func() { s.Blocks = append(s.Blocks, Block{Title: t.Title, Table: t}) }()
 	}
@@ -319,7 +319,7 @@ func countColumns() []Column {
 	return []Column{NumberColumn("total"), {Name: "values", Number: true, Detail: true}, NumberColumn("episodes"), NumberColumn("independent")}
 }
 
-// countCells has the sum of all values, which of a share is the number of times, how many values there are, and in how many episodes.
+// countCells has the sum of all values, how many values there are, and in how many episodes.
 func countCells(s *world.Sample, q statmath.Quantity) []Cell {
 	sum, values := s.Total()
 	return []Cell{{Text: digits(sum), Value: sum}, whole(values), whole(s.Episodes()), whole(q.N)}

@@ -164,6 +164,8 @@ func Remedy(model string, kind llm.Kind, status int, message string) string {
 		return "cached_content of the agent is not stored at Google, or not any more: store it, with a ttl that outlives the run, and play a new run with its name"
 	case status == http.StatusNotFound && strings.Contains(strings.ToLower(message), "model"):
 		return "check the name of the model: the server does not have it"
+	case status == http.StatusNotFound && strings.Contains(message, "/generate"):
+		return "use a server with this endpoint: vLLM or SGLang"
 	case status == http.StatusNotFound:
 		return "check base_url of the provider: it is everything before /chat/completions, /responses or /messages, and should end in /v1 for most servers"
 	}
@@ -217,7 +219,7 @@ func personRemedy(kind llm.Kind) string {
 func programRemedy(kind llm.Kind) string {
 	switch kind {
 	case llm.KindBadRequest:
-		return "correct the program of the agent in the plan, or install it; then run the plan again with --failed"
+		return "make the program startable and resume the run; or correct its command in the plan, and run the plan with --failed"
 	case llm.KindInvalid, llm.KindMalformed:
 		return "the program does not print the answer that the question asks for: see what it prints with parley show"
 	}

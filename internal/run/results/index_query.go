@@ -476,7 +476,9 @@ func (q *Query) filter() condition {
 		c = c.and("instr(e.failed, ?) > 0", q.Text)
 	}
 	for _, words := range q.Said {
-		c = c.and("e.episode IN (SELECT h.episode FROM said JOIN hits h ON h.id = said.rowid WHERE said MATCH ?)", matchQuery(words))
+		if match := matchQuery(words); match != "" {
+			c = c.and("e.episode IN (SELECT h.episode FROM said JOIN hits h ON h.id = said.rowid WHERE said MATCH ?)", match)
+		}
 	}
 	for _, t := range q.Tests {
 		switch {

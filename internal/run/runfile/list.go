@@ -391,8 +391,10 @@ func (r *reader) list(ctx context.Context, want Listing) ([]Listed, error) {
 	case Playing:
 		some, err = r.episodesIn(statePlaying, "NOT ended AND first", "episodes that have begun and did not end")
 		from = math.MaxInt64
-	default: // Waiting
+	case Waiting:
 		some, from, err = r.waitingEpisodes(want.From)
+	default:
+		err = fmt.Errorf("list: unknown state %q; want %s, %s, %s or %s", want.State, Waiting, Playing, Ended, Failed)
 	}
 	if err == nil && want.Among != nil {
 		some, err = l.among(some, from)

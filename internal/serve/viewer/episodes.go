@@ -561,7 +561,7 @@ func (q episodeQuery) plain() bool {
 	if q.State == runfile.Waiting {
 		return true
 	}
-	return (q.Sort == "" || q.Sort == "episode") && !q.Desc && q.Agent == "" && (q.State == "" || q.State == runfile.Failed || q.State == runfile.Playing)
+	return (q.Sort == "" || q.Sort == "episode") && !q.Desc && (q.State == runfile.Playing || q.Agent == "" && (q.State == "" || q.State == runfile.Failed))
 }
 
 // Next returns the filter of the page after a row.

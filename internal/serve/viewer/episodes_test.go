@@ -54,6 +54,8 @@ func TestFilters(t *testing.T) {
 		"label:any":                            {"0", "3", "241", "245"},
 		"label:any failed":                     {"3"},
 		"label:any playing":                    {"0"},
+		"playing agent:me":                     {"0"},
+		"unfinished agent:nobody":              nil,
 		"label:any cost>=0":                    {"0", "3"},
 		"cost>0.5":                             span(0, 1),
 		"cost>=$0.5 cost<=1&sort=cost":         span(0, 1),
@@ -208,6 +210,7 @@ func TestHostileQueries(t *testing.T) {
 		{strings.Repeat("x", 5000) + "<1", 200, "there is no such number"},
 		{`"a' OR 1=1 --`, 200, ""}, {`agent:"' OR ''='"`, 200, ""}, {`"x" OR NEAR(y) AND * ^ {`, 200, ""}, {`(.*)+$ [a-z`, 200, ""},
 		{`points@"'; DROP TABLE scores"<1`, 200, "there is no such number"}, {"cost>1e999", 200, "want dollars"}, {"took<-9e99", 200, "want a time"},
+		{"\x00", 200, ""}, {"\xff\xfe", 200, ""},
 		{"\u202egnp \u0000 \x1b[2J 日本", 200, ""}, {`<script>alert(1)</script>`, 200, ""}, {`">` + attack, 200, ""},
 	} {
 		code, body, _ := s.get("/run/a.parley/episodes?q=" + url.QueryEscape(c.query))

@@ -157,11 +157,6 @@ func TestOpenedWithoutLock(t *testing.T) {
 		var l *library
 		began, goOn := make(chan struct{}), make(chan struct{})
 		l, err := newLibrary([]string{folder}, func(b *journal.Begun) world.Kind {
-			if !l.mu.TryLock() {
-				t.Error("nobody can use another run")
-				return world.Kind{}
-			}
-			l.mu.Unlock()
 			if b.Run == "a.parley" {
 				close(began) // twice would panic
 				<-goOn
@@ -174,16 +169,22 @@ func TestOpenedWithoutLock(t *testing.T) {
 		defer l.Close()
 		var wg sync.WaitGroup
 		got := make(chan *Run, 2)
-		for range 2 {
-			wg.Go(func() {
-				r, _, err := l.Get(t.Context(), "a.parley")
-				if err != nil {
-					t.Error(err)
-				}
-				got <- r
-			})
+		open := func() {
+			r, _, err := l.Get(t.Context(), "a.parley")
+			if err != nil {
+				t.Error(err)
+			}
+			got <- r
 		}
+		wg.Go(open)
 		<-began
+		if !l.mu.TryLock() {
+			close(goOn)
+			t.Fatal("nobody can use another run")
+		}
+		l.mu.Unlock()
+		wg.Go(open)
+		synctest.Wait() // until it waits for the first
 		ctx, end := context.WithCancelCause(t.Context())
 		gone := errors.New("the page was closed")
 		end(gone)
