@@ -34,7 +34,7 @@ type Agent struct {
 	TopP          *float64   `json:"top_p,omitempty" doc:"Nucleus sampling: the share of probability that is drawn from." default:"the provider's" range:"0..1"`
 	MaxTokens     int        `json:"max_tokens,omitempty" doc:"The most tokens of an answer, reasoning included." default:"the world's, or the provider's" aliases:"max_output_tokens,max_completion_tokens" range:"1..2147483647"`
 	Effort        llm.Effort `json:"effort,omitempty" doc:"How long a reasoning model may think." default:"the provider's" aliases:"reasoning_effort,reasoning,thinking"`
-	Tier          string     `json:"tier,omitempty" doc:"The service tier, by the provider's own name: flex is cheaper and slower, priority dearer and faster. See docs/how-to/providers.md." default:"the account's" aliases:"service_tier" filled:"true"`
+	Tier          string     `json:"tier,omitempty" doc:"The service tier, by the provider's own name: flex is cheaper and slower, priority more expensive and faster. See docs/how-to/providers.md." default:"the account's" aliases:"service_tier" filled:"true"`
 	CachedContent string     `json:"cached_content,omitempty" doc:"A prompt that you stored at Gemini, by the name that Google gave it: cachedContents/ID. It is read before all messages, at the price of cached tokens. See docs/how-to/providers.md." default:"none" filled:"true"`
 
 	Seed      *int64            `json:"seed,omitempty" doc:"A seed that is sent to providers that take one." default:"none"`

@@ -95,7 +95,7 @@ func (p *plan) listEntrants() {
 	for _, x := range elitesOf(seeds, p.Baselines.Seeds) {
 		name := fmt.Sprintf("seed %d", x.ID+1)
 		if p.nested != nil && x.ID == 0 {
-			name = "as it is"
+			name = "unchanged"
 		}
 		p.addEntrant(name, x)
 	}

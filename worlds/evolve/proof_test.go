@@ -63,7 +63,7 @@ func raced(all []*testEvolution) int {
 func TestEvolutionGains(t *testing.T) {
 	t.Parallel()
 	skipUnlessFull(t)
-	const n, calls = 14, 3600 // of each, the final test included
+	const n, calls = 20, 3600 // of each, the final test included
 	fair := fmt.Sprintf(`"max_generations": 1000, "max_calls": %d`, calls)
 	evolved := runEach(t, n, 40, "solver", fair)
 	random := runEach(t, n, 40, "solver", fair+`, "preset": "random_search"`)

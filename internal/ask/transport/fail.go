@@ -185,6 +185,8 @@ func (a *Answer) Misplaced(e *llm.Error) bool {
 func advice(at *url.URL) string {
 	path := at.Path
 	switch {
+	case strings.HasSuffix(path, "/generate"):
+		return "; vLLM and SGLang have this endpoint"
 	case strings.Contains(path, "/v1/v1/"):
 		return "; base_url should end in one /v1"
 	case provider.Unversioned(at.String()):

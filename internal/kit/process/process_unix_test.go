@@ -54,7 +54,7 @@ func TestRun(t *testing.T) {
 		{"no input", "cat; echo end", "", 0, "end\n", ""},
 		{"its folder", "pwd", "", 0, dir + "\n", ""},
 		{"its environment", "env | grep -v -e ^PWD= -e ^SHLVL= -e ^_= -e ^OLDPWD= | sort", "", 0, "A=b\nPARLEY_PROGRAM=MARK\nPATH=" + os.Getenv("PATH") + "\n", ""},
-		{"text that is none", `printf 'a\377\0b'`, "", 0, "a\uFFFD\uFFFDb", ""},
+		{"not text", `printf 'a\377\0b'`, "", 0, "a\uFFFD\uFFFDb", ""},
 		{"a signal", "kill -9 $$", "", -1, "", ""},
 	} {
 		for i, supervisor := range [][]string{nil, self(t)} {

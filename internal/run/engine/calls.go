@@ -352,7 +352,7 @@ func endOf(c *call, err error) (_ ending, ok bool) {
 	case errors.Is(e, llm.ErrMaxCost): // the episode's own
 		return ending{}, false
 	case e.Kind == llm.KindBudget:
-		if r, ok := errors.AsType[refusal](e.Err); ok {
+		if r, ok := errors.AsType[refusal](e.Err); ok && (c.answerer == nil || c.answerer.Program == nil) { // a program decides itself how much it asks for
 			return stopped(journal.ByBudget, r.Text("max_tokens", "agents."+c.agent+".max_tokens, in a new run file,"))
 		}
 		return stopped(journal.ByBudget, e.Message)

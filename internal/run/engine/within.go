@@ -145,7 +145,11 @@ func (a *Asked) reserve(req *llm.Request) error {
 	defer a.mu.Unlock()
 	left := a.c.maxCost.Minus(b.innerCost(a.c.inner)).Minus(a.aside)
 	if worst > left || left <= 0 {
-		return &llm.Error{Kind: llm.KindBudget, Err: llm.ErrMaxCost, Message: fmt.Sprintf("the budget of this episode is used up: %v is left, and this call sets aside %v", max(0, left), worst)}
+		why := fmt.Sprintf("the budget of this episode does not suffice: %v is left, and this call sets aside %v", max(0, left), worst)
+		if a.aside > 0 {
+			why += fmt.Sprintf("; calls in flight set aside %v", a.aside)
+		}
+		return &llm.Error{Kind: llm.KindBudget, Err: llm.ErrMaxCost, Message: why + ": raise episode_budget, or limit the output of the program's calls"}
 	}
 	req.MaxCost = worst.Plus((left - worst) / 4) // a part of what is left is for further attempts
 	a.aside = a.aside.Plus(req.MaxCost)
