@@ -26,7 +26,7 @@ const (
 	soakEpisodes = 200
 	soakKills    = 3 // of each run that is killed
 	soakLatency  = "20ms..60ms"
-	soakFaults   = "error500=0.03,overloaded=0.02,reset=0.02,cut=0.02,html=0.01,close=0.02"
+	soakFaults   = "error500=0.03,overloaded=0.02,reset=0.02,cut=0.02,html=0.01"
 )
 
 // soak plays the same plan for a long time against a provider with faults: in processes that are killed and resumed,

@@ -3,7 +3,17 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"parley/internal/ask/sim"
 )
+
+// TestSoakFaults: the faults of a soak are those that the simulated server has. A soak itself runs at night only.
+func TestSoakFaults(t *testing.T) {
+	t.Parallel()
+	if _, err := sim.ParseFaults(soakFaults); err != nil {
+		t.Error(err)
+	}
+}
 
 func TestGrown(t *testing.T) {
 	t.Parallel()
