@@ -186,7 +186,8 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 func (f *playFlags) playAndShow(ctx context.Context, s *State, g *exit.Gate, p app.Play) error {
 	drain, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(context.Canceled)
-	g.OnClose(func() { stop(errors.New("stopped by a signal")) })
+	view := &runView{out: s.err, verbose: f.Verbose, trusted: f.Trust, again: playAgain(s.Args, p.PlanFile, p.File), retry: playFailed(s.Args, p.File)}
+	g.OnClose(func() { stop(view.signalled(time.Now())) })
 
 	events, err := openEventFile(ctx, f.Events)
 	if err != nil {
@@ -200,7 +201,6 @@ func (f *playFlags) playAndShow(ctx context.Context, s *State, g *exit.Gate, p a
 	defer w.close(ctx, s)
 	w.divided = watchDivision(p.Remote)
 	spans := w.exporter.StartTrace("run", filepath.Base(p.File))
-	view := &runView{out: s.err, verbose: f.Verbose, trusted: f.Trust, again: playAgain(s.Args, p.PlanFile, p.File), retry: playFailed(s.Args, p.File)}
 	done, hide, unsteer := func() {}, func() {}, func() {}
 	p.Tool = Version()
 	p.Opened = func(o app.Opened) {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -690,6 +691,18 @@ const (
 type endedCosts struct {
 	episodes int
 	sum      llm.Money
+}
+
+// signalled is why a run stops that is stopped by a signal. It says what the calls waited for: nothing else in the run file does if
+// nothing was answered.
+func (v *runView) signalled(now time.Time) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	why := "stopped by a signal"
+	if waits := terminal.Waits(v.calls, now); len(waits) > 0 {
+		why += ", while " + strings.Join(waits, "; ")
+	}
+	return errors.New(why)
 }
 
 // add adds an episode that ended. What one cost that began in an earlier process is not known here.

@@ -15,6 +15,7 @@ import (
 
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
+	"parley/internal/run/control"
 	"parley/world"
 	"parley/world/program"
 )
@@ -131,5 +132,35 @@ func TestRunInterrupted(t *testing.T) {
 	}
 	if sum, _ := summed(t, exit.OK, "run", file); sum.Episodes.Complete != 40 {
 		t.Errorf("%+v", sum)
+	}
+}
+
+// TestStoppedWhileWaiting: a run that is stopped while its provider cannot be reached says so, and nothing else in its file does.
+func TestStoppedWhileWaiting(t *testing.T) {
+	t.Parallel()
+	plan := write(t, "plan.yaml", "kind: secrets\nepisodes: 2\nagents: {a: {model: lab/m}}\nproviders: {lab: {dialect: openai, base_url: 'http://127.0.0.1:9/v1'}}\n")
+	file := filepath.Join(t.TempDir(), "run.parley")
+	signals := make(chan os.Signal, 1)
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		for { // until calls wait
+			if s, ok := control.ReadLive(context.Background(), file); ok && len(s.Waits) > 0 {
+				signals <- os.Interrupt
+				return
+			}
+			select {
+			case <-done:
+				return
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+	}()
+	got := parley(t, State{Signals: signals}, "run", plan, "--out", file).want(t, exit.Interrupted)
+	if !strings.Contains(got.stdout, "why: stopped by a signal, while lab is unreachable") {
+		t.Error(got.stdout)
+	}
+	if shown := parley(t, State{}, "show", file); !strings.Contains(shown.stdout, "lab is unreachable") {
+		t.Error(shown.stdout)
 	}
 }

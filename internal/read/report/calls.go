@@ -63,13 +63,13 @@ func share(n, of int) Cell {
 }
 
 func failures(r *results.Run) Block {
-	t := &Table{Name: "failures", Title: "Failed calls by kind", Track: -1, Columns: []Column{KeyColumn("model"), KeyColumn("kind"), NumberColumn("calls"), NumberColumn("status"), textColumn("the first one said"), textColumn("what to do")}}
+	t := &Table{Name: "failures", Title: "Failed calls by kind", Track: -1, Columns: []Column{KeyColumn("model"), KeyColumn("kind"), NumberColumn("calls"), NumberColumn("status"), textColumn("the first one said"), textColumn("what to do"), textColumn("episodes")}}
 	for _, f := range r.Failures {
 		status := Cell{Text: "–"}
 		if f.Status != 0 {
 			status = Cell{Text: fmt.Sprint(f.Status), Value: f.Status}
 		}
-		t.Rows = append(t.Rows, []Cell{Word(f.Model), Word(strings.ReplaceAll(string(f.Kind), "_", " ")), whole(f.Calls), status, Word(text.Excerpt(f.Example, 300)), Word(f.Remedy)})
+		t.Rows = append(t.Rows, []Cell{Word(f.Model), Word(strings.ReplaceAll(string(f.Kind), "_", " ")), whole(f.Calls), status, Word(text.Excerpt(f.Example, 300)), Word(f.Remedy), episodeCell(f.Episodes)})
 	}
 	return Block{Title: "Failed calls by kind", Table: t}
 }

@@ -102,9 +102,8 @@ func (c *Comparison) open() string {
 	if c.tooFew() {
 		return fmt.Sprintf("%s: %s and %s: %s is too few to show a difference; play more of them%s%s", c.subject(), c.A, c.B, plural(c.N, c.unit()), c.floor(), c.caveat())
 	}
-	return fmt.Sprintf("%s: %s and %s, %s against %s: a difference of %s so far (p %s, %s). If it is as large as it looks, about %s (%s) would show it four times in five%s%s",
-		c.subject(), c.A, c.B, short(c.MeanA.Value), short(c.MeanB.Value), Interval(c.Difference), below(c.Adjusted), c.basis(),
-		several(c.More, "more "+c.unit()), several(c.Episodes, "episode"), c.floor(), c.caveat())
+	return fmt.Sprintf("%s: %s and %s, %s against %s: a difference of %s so far (p %s, %s)%s%s%s",
+		c.subject(), c.A, c.B, short(c.MeanA.Value), short(c.MeanB.Value), Interval(c.Difference), below(c.Adjusted), c.basis(), c.needed(), c.floor(), c.caveat())
 }
 
 func (c *Comparison) nothing() string {

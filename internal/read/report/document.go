@@ -39,6 +39,7 @@ type Block struct {
 	Legend         []Series      // of the drawing
 	Heat           *Heat
 	Text           string
+	Finding        bool // Text says what came out, in a sentence
 	List           []string
 	Pre            bool // Text keeps its lines
 	Replay         *Replay
@@ -301,6 +302,7 @@ type TranscriptLine struct {
 	results.Line
 	Class string // the colour of its seat
 	Data  bool   // data for programs, which is folded
+	Short bool   // a note of one line, which stands beside its name
 	Right bool   // at the right, as every other seat is
 	Cut   bool   // the line was longer
 }

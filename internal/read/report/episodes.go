@@ -26,7 +26,8 @@ const (
 	maxLine        = 6000    // characters of a line
 	maxAsked       = 2000    // characters of a line of a client's request
 	maxLines       = 400     // lines of a transcript
-	maxNoteLines   = 20      // lines of a note that is not folded
+	maxNoteLines   = 8       // lines of a note that is not folded
+	maxShortNote   = 100     // bytes of a note beside its name
 	maxReportWords = 4 << 20 // characters of all transcripts, with their stories
 )
 
@@ -151,8 +152,12 @@ func newTranscript(e results.Episode, read *results.Transcript, lines []results.
 		words := l.Words()
 		line.Data = l.Said != results.LineAsked && results.IsData(words)
 		if l.Said == results.LineNote && strings.Count(words, "\n") > maxNoteLines {
-			words, line.Data = l.Text, true // a whole board, as that of Diplomacy
+			line.Data = true // a whole board, as that of Diplomacy
+			if strings.HasPrefix(l.Text, "[") {
+				words = l.Text // its items have no names
+			}
 		}
+		line.Short = l.Said == results.LineNote && !line.Data && len(words) <= maxShortNote && !strings.Contains(words, "\n")
 		line.Text = text.Excerpt(words, min(limit, *left))
 		line.Cut = len(line.Text) != len(words)
 		*left -= utf8.RuneCountInString(line.Text)

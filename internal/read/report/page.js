@@ -67,7 +67,8 @@
       });
       replay.addEventListener("parley:turn", (e) => {
         const { phase, turn } = e.detail, at = turn.lastIndexOf("/") + 1, strand = turn.slice(0, at), number = parseInt(turn.slice(at)), main = parseInt(turn);
-        const to = moments.find((m) => phase && m.title === phase) ?? moments.findLast((m) => m.strand === strand && m.number <= number) ?? moments.findLast((m) => m.main <= main);
+        const last = moments.findLast((m) => m.strand === strand && m.number <= number) ?? moments.findLast((m) => m.main <= main);
+        const to = moments.find((m) => phase && m.title === phase) ?? moments.find((m) => last && m.strand === last.strand && m.number === last.number); // several frames can be of one turn
         if (to && to.frame !== range.value) { range.value = to.frame; show(); }
       });
       const step = (by) => {

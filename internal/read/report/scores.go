@@ -231,6 +231,9 @@ func scores(r *results.Run, colours *Palette) (s Section) {
 		s.Text = "No episode has a score yet."
 		return s
 	}
+	if found := standing(r, byAgent.Rows[0][0].Text); found != "" {
+		s.Blocks = append(s.Blocks, Block{Text: found, Finding: true})
+	}
 	s.Blocks = append(s.Blocks, Block{Title: byAgent.Title, Table: byAgent})
 	for _, more := range []struct {
 		name, title string

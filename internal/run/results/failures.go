@@ -27,7 +27,12 @@ type Failure struct {
 	Status  int      `json:"status,omitempty"`
 	Example string   `json:"example"` // the message of the first; hostile
 	Remedy  string   `json:"remedy"`  // what to do about it
+	// Episodes are the first that have such a call.
+	Episodes []int `json:"episodes,omitempty"`
 }
+
+// maxFailureEpisodes is how many episodes a Failure names.
+const maxFailureEpisodes = 5
 
 // failureCounts counts failed calls by model and kind.
 type failureCounts map[countKey]*Failure
@@ -57,6 +62,9 @@ func (fs failureCounts) Add(e *journal.Replied) {
 		fs[k] = f
 	}
 	f.Calls++
+	if n := len(f.Episodes); n < maxFailureEpisodes && !slices.Contains(f.Episodes, e.Episode) {
+		f.Episodes = append(f.Episodes, e.Episode)
+	}
 }
 
 func newFailure(model string, err *llm.Error) *Failure {

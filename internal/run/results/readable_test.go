@@ -9,8 +9,10 @@ import (
 func TestReadable(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`{"public_statement":"We stay.","messages":[{"to":"coop","text":"Wait."}],"coalition":{"members":[],"purpose":""}}`: "public statement: We stay.\nmessages:\n  -\n    to: coop\n    text: Wait.",
-		`{"b":1.50,"a":true,"z":["x","y"],"no":null,"f":false}`:                                                             "b: 1.50\na: true\nz:\n  - x\n  - y\nf: false",
+		`{"public_statement":"We stay.","messages":[{"to":"coop","text":"Wait."}],"coalition":{"members":[],"purpose":""}}`: "public statement: We stay.\nmessages:\n  - to: coop · text: Wait.",
+		`{"b":1.50,"a":true,"z":["x","y"],"no":null,"f":false}`:                                                             "b: 1.50\na: true\nz: x, y\nf: false",
+		`{"l":[{"a":"one\ntwo","b":1},{"a":[1,2]}],"m":["a, b","c"],"n":[["x"],[]]}`:                                        "l:\n  - a: one\ntwo\n    b: 1\n  - a: 1, 2\nm:\n  - a, b\n  - c\nn:\n  - - x",
+		`{"l":[{"to":"coop","text":"` + strings.Repeat("long ", 30) + `"}]}`:                                                "l:\n  - to: coop\n    text: " + strings.Repeat("long ", 30),
 		"plain words":            "plain words",
 		`{"cut": "off`:           `{"cut": "off`,
 		`{"a":1} and then`:       `{"a":1} and then`,

@@ -335,16 +335,24 @@ func (l *Line) Words() string {
 		return Readable(l.Text)
 	case LineNote:
 		text := l.Text
-		if IsData(text) {
-			text = readableData(text)
-		}
 		if text == "null" {
 			return "" // the kind of the note says everything
 		}
-		if value, ok := strings.CutPrefix(text, l.kindText()); ok && text != l.Text && !strings.Contains(value, "\n") {
+		if !IsData(text) {
+			return text
+		}
+		lines, flat := dataLines(text)
+		if value, ok := strings.CutPrefix(strings.Join(lines, "\n"), l.kindText()); ok && len(lines) == 1 {
 			return value
 		}
-		return text
+		join := joinFields
+		if strings.HasPrefix(strings.TrimSpace(text), "[") {
+			join = joinItems
+		}
+		if one, ok := join(lines, flat); ok && len(lines) > 0 {
+			return one
+		}
+		return readableData(text)
 	default:
 		return l.Text
 	}

@@ -129,9 +129,9 @@ func TestAccount(t *testing.T) {
 	want := []string{
 		"Turn 0", "user: (asks) why?", "left (ann): (thinks) hm", "left (ann) to right: word: ace *slip",
 		"Turn 1", "right: does step: moved", "right: failed: timeout",
-		"Turn 2", "left: board: a: 1; b: 2", ": rain",
+		"Turn 2", "left: board: a: 1 · b: 2", ": rain",
 		"Turn 2 · night 1", "left: role: wolf", "left: role: role: plain words",
-		"Turn 3 · night 1", ": order: - left; - right", "left: vote for: right; sure: true",
+		"Turn 3 · night 1", ": order: left, right", "left: vote for: right · sure: true",
 		"The end", ": failed: no more", "left: points 2",
 	}
 	for name, c := range map[string]struct {

@@ -56,7 +56,7 @@ func compareAt(a string, episode int, b string, other int) string {
 	return "/compare?" + url.Values{"a": {a}, "ea": {strconv.Itoa(episode)}, "b": {b}, "eb": {strconv.Itoa(other)}}.Encode()
 }
 
-// compare is the page of two runs, or of two episodes.
+// compare is the page of two runs, of the agents of one, or of two episodes.
 func (v *Viewer) compare(req *http.Request) (*screen, error) {
 	q := req.URL.Query()
 	d := comparePage{Sides: [2]comparedSide{{Name: q.Get("a"), Episode: q.Get("ea")}, {Name: q.Get("b"), Episode: q.Get("eb")}}}
@@ -70,6 +70,15 @@ func (v *Viewer) compare(req *http.Request) (*screen, error) {
 	}
 	d.Runs, _ = v.runs.Names()
 	p := &screen{template: "compare", Title: "Compare", Above: []link{{Text: "Runs", To: "/"}, {Text: "Compare", To: "/compare"}}}
+	if a, b := d.Sides[0], d.Sides[1]; d.Problem == "" && !v.static && a.Name != "" && (b.Name == "" || b.Name == a.Name && a.Episode == "" && b.Episode == "") {
+		d.Sides[0].Episode, d.Sides[1] = "", comparedSide{}
+		if err := v.openSide(req.Context(), &d.Sides[0]); err != nil {
+			return nil, err
+		}
+		err := d.runs(req.Context(), v.cfg.Tool, p, d.Sides[0].run)
+		p.Data = d
+		return p, err
+	}
 	if d.Sides[0].Name == "" || d.Sides[1].Name == "" || d.Problem != "" {
 		if v.static {
 			all, _ := v.catalog.List(req.Context())
@@ -88,7 +97,7 @@ func (v *Viewer) compare(req *http.Request) (*screen, error) {
 	case a != nil && b != nil:
 		err = d.episodes(q)
 	case a == nil && b == nil:
-		err = d.runs(req.Context(), v.cfg.Tool, p)
+		err = d.runs(req.Context(), v.cfg.Tool, p, d.Sides[0].run, d.Sides[1].run)
 	default:
 		d.Problem = "Give a number for both episodes, or for none to compare the runs."
 	}
@@ -176,10 +185,15 @@ func (d *comparePage) episodes(q url.Values) error {
 	return nil
 }
 
-// runs compares two runs with the statistics of parley compare.
-func (d *comparePage) runs(ctx context.Context, tool string, p *screen) error {
-	document, err := compareRuns(ctx, tool, [2]*Run{d.Sides[0].run, d.Sides[1].run})
-	if errors.Is(err, errNothing) {
+// runs compares two runs, or the agents of one, with the statistics of parley compare.
+func (d *comparePage) runs(ctx context.Context, tool string, p *screen, runs ...*Run) error {
+	document, err := compareRuns(ctx, tool, runs)
+	switch {
+	case !errors.Is(err, report.ErrNothingToCompare):
+	case len(runs) == 1:
+		d.Problem = "There are no two agents with a common score in this run yet. Choose another run to compare it with, or two episodes."
+		return nil
+	default:
 		d.Problem = "There is nothing to compare yet: both runs need an episode that ended, with a score that the other has too."
 		return nil
 	}

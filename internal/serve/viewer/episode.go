@@ -36,6 +36,7 @@ type episodePage struct {
 	Listed         *runfile.Listed
 	State          results.State // of the run
 	Lineup, Cell   string
+	Calls, Errors  int // how many calls have a reply, and how many of them failed
 	Scores         []world.Score
 	Params         string
 	Earlier, Later string // the windows before and after
@@ -115,6 +116,11 @@ func (v *Viewer) episode(req *http.Request) (*screen, error) {
 	if l.Episode+1 < o.Episodes.Total {
 		d.After = shown.keep(runPath(r.Name, "episodes", strconv.Itoa(l.Episode+1)))
 	}
+	row := []results.Row{{Episode: results.Episode{Number: l.Episode}}}
+	if err := r.Index.Fill(row); err != nil {
+		return nil, err
+	}
+	d.Calls, d.Errors = row[0].Calls, row[0].Errors
 	if d.Cell = l.Spec.Cell; strings.ReplaceAll(d.Cell, ", ", " ") == d.Lineup {
 		d.Cell = "" // it says the same
 	}
@@ -317,6 +323,15 @@ func (d *episodePage) addLines(at transcriptLinks) {
 		d.Lines = append(d.Lines, line)
 	}
 	d.Layout = newLayout(d.Lines)
+	before := ""
+	for i := range d.Layout.Rows {
+		row := &d.Layout.Rows[i]
+		if row.Since = sinceBegin(d.Episode.Began, row.At); row.Since == before {
+			row.Since = ""
+		} else if row.Since != "" {
+			before = row.Since
+		}
+	}
 }
 
 // Phases returns the lines that begin a phase, to jump to; none if there is only one.
@@ -333,12 +348,36 @@ func (d episodePage) Phases() (out []transcriptLine) {
 	return out
 }
 
-// Since formats when something happened.
-func (d episodePage) Since(at time.Time) string { return sinceBegin(d.Episode.Began, at) }
+// maxFailed is how many failed calls the head of a page names.
+const maxFailed = 3
+
+// Failed returns the first lines of the page that are failed calls.
+func (d episodePage) Failed() (out []transcriptLine) {
+	for _, l := range d.Lines {
+		if l.Said == results.LineFailed && len(out) < maxFailed {
+			out = append(out, l)
+		}
+	}
+	return out
+}
 
 // Many reports whether the scores are shown as a table: those of several seats.
 func (d episodePage) Many() bool {
 	return len(d.ScoreSeats()) > 2 || len(d.ScoreSeats()) > 1 && len(d.ScoreNames()) > 1
+}
+
+// MainScores returns the first score in a line: of each seat, the highest first.
+func (d episodePage) MainScores() string {
+	name := d.Scores[0].Name
+	seats := slices.DeleteFunc(slices.Clone(d.Scores), func(s world.Score) bool { return s.Name != name })
+	slices.SortStableFunc(seats, func(a, b world.Score) int { return cmp.Compare(b.Value, a.Value) })
+	var parts []string
+	for _, s := range seats {
+		if s.Seat != "" || len(seats) == 1 {
+			parts = append(parts, strings.TrimSpace(s.Seat+" "+d.ScoreText(s)))
+		}
+	}
+	return name + ": " + strings.Join(parts, " · ")
 }
 
 // ScoreNames returns the names of the scores, each once.

@@ -279,7 +279,7 @@ func TestNotesAndPhases(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, body, _ := serve(t, folder).get("/run/a.parley/episodes/0?story=1")
-	for _, want := range []string{"role: wolf", ">wolf</div>", `<h3 class="phase" id="phase-1" data-turn="0"><bdi>night 1 &lt;b&gt;</bdi>`, "<h4>Turn 0 · night 1 &lt;b&gt;</h4>", "hit: true\nof:\n  - bob</div>", "<summary>data</summary><div class=\"words\" dir=\"auto\">[1,1"} {
+	for _, want := range []string{"role: wolf", ">wolf</div>", `<h3 class="phase" id="phase-1" data-turn="0"><bdi>night 1 &lt;b&gt;</bdi>`, "<h4>Turn 0 · night 1 &lt;b&gt;</h4>", "hit: true · of: bob</div>", "<summary>data</summary><div class=\"words\" dir=\"auto\">[1,1"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %s in %s", want, body)
 		}

@@ -227,7 +227,11 @@ func (n overviewPage) Took() time.Duration {
 	if end.IsZero() || n.Begun.At.IsZero() {
 		return 0
 	}
-	return max(0, end.Sub(n.Begun.At)).Round(time.Second)
+	took := max(0, end.Sub(n.Begun.At))
+	if took < time.Second {
+		return took.Round(time.Millisecond)
+	}
+	return took.Round(time.Second)
 }
 
 // Failed returns the address of the failed episodes.
@@ -245,12 +249,15 @@ func (n overviewPage) Links() (out []link) {
 
 // result is what came out of a run: the main measure by agent, or by cell if there is one agent, and the means of the others.
 type result struct {
-	Name   string
-	Head   *report.Fact // the main measure of all, or the highest
-	Top    string       // the agent or the cell with the highest, if there are several
-	Drawn  *report.Table
-	Course *report.Block // how the main measure became what it is; nil: too few episodes ended
-	Others []report.Fact
+	Name    string
+	Head    *report.Fact // the main measure of all, or the highest
+	Top     string       // the agent or the cell with the highest, if there are several
+	Found   string       // what the tests between agents say
+	Trouble string       // how many calls failed, and how the most of them
+	Dearest string       // the agent that cost most
+	Drawn   *report.Table
+	Course  *report.Block // how the main measure became what it is; nil: too few episodes ended
+	Others  []report.Fact
 }
 
 // The limits of a result.
@@ -309,6 +316,13 @@ func resultOf(d *report.Document) (out result) {
 	for _, t := range d.Tables() {
 		tables[t.Name] = t
 	}
+	for _, s := range d.Sections {
+		for _, b := range s.Blocks {
+			if b.Finding {
+				out.Found = b.Text
+			}
+		}
+	}
 	t := tables["scores"]
 	if t == nil || len(t.Rows) == 0 || t.Columns[0].Name != "score" {
 		return out
@@ -341,13 +355,55 @@ func resultOf(d *report.Document) (out result) {
 	return out
 }
 
+// trouble says how many calls of a run failed, and how most of them did.
+func trouble(r *results.Run) string {
+	if len(r.Failures) == 0 {
+		return ""
+	}
+	n := 0
+	for _, f := range r.Failures {
+		n += f.Calls
+	}
+	most, what := r.Failures[0], "1 call failed"
+	if n > 1 {
+		what = text.GroupDigits(n) + " calls failed"
+	}
+	return fmt.Sprintf("%s: %s: %s", what, most, text.Excerpt(most.Example, maxTrouble))
+}
+
+// maxTrouble is how many bytes of a message the headline has.
+const maxTrouble = 200
+
+// dearest says which agent of a run cost most, and its share; empty: there is only one, or nothing has a cost.
+func dearest(r *results.Run) string {
+	agents := r.Rollup(func(k results.AccountKey) results.AccountKey { return results.AccountKey{Agent: k.Agent} })
+	if len(agents) < 2 {
+		return ""
+	}
+	top := slices.MaxFunc(agents, func(a, b results.KeyedAccount) int { return cmp.Compare(a.Cost, b.Cost) })
+	if all := r.Total(journal.Ask).Cost; all > 0 {
+		return fmt.Sprintf("%.0f%% by %s", 100*top.Cost.Dollars()/all.Dollars(), top.Agent)
+	}
+	return ""
+}
+
 // drawn returns the rows of a table of scores that have one score: who has it, and how much.
 func drawn(t *report.Table, score, by string) *report.Table {
 	out := &report.Table{Name: "result", Title: score + " by " + by, Track: 1, Columns: []report.Column{report.KeyColumn(by), report.NumberColumn(score)}}
+	tells := make([]bool, t.Track) // whether a column tells rows apart
+	for i, c := range t.Columns[1:t.Track] {
+		first := ""
+		for _, row := range t.Rows {
+			if name := row[i+1].Text; row[0].Text == score && c.Name != "model" {
+				tells[i+1] = tells[i+1] || c.Name == by || first != "" && name != first
+				first = name
+			}
+		}
+	}
 	for _, row := range t.Rows {
 		var names []string
-		for i, c := range t.Columns[1:t.Track] {
-			if name := row[i+1].Text; c.Name != "model" && (name != "" && name != "(all)") {
+		for i := range t.Columns[1:t.Track] {
+			if name := row[i+1].Text; tells[i+1] && name != "" && name != "(all)" {
 				names = append(names, name)
 			}
 		}

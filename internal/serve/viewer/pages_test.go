@@ -12,6 +12,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -154,6 +155,64 @@ func two(t *testing.T, folder string) {
 	}
 }
 
+// differing writes a run of two agents, of which ann is better by 2 points. A call of the first episode failed.
+func differing(t *testing.T, folder string) {
+	t.Helper()
+	store, err := runfile.Open(t.Context(), filepath.Join(folder, "agents.parley"), runfile.Create)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var specs []world.Spec
+	var ends []journal.Entry
+	for n := range 40 {
+		specs = append(specs, world.Spec{Kind: "duel", Deal: n, Lineup: map[string]string{"left": "ann", "right": "bob"}})
+		ends = append(ends, &journal.Ended{Episode: n, Outcome: world.Outcome{Scores: []world.Score{{Seat: "left", Name: "points", Value: float64(n%3) + 2}, {Seat: "right", Name: "points", Value: float64(n % 2)}}}})
+	}
+	entries := []journal.Entry{
+		&journal.Begun{Version: journal.Version, Run: "agents", Kind: "duel", KindVersion: 1, Agents: []world.Agent{{Name: "ann", Model: "sim/a"}, {Name: "bob", Model: "sim/b"}}},
+		&journal.Opened{}, &journal.Staged{Specs: world.List(specs...)}, &journal.Turned{Calls: 2},
+		&journal.Replied{Seat: "left", Agent: "ann", Request: &llm.Request{Model: "sim/a"}, Response: &llm.Response{Text: "yes", Metadata: llm.Metadata{Cost: 3 * llm.Dollar}}},
+		&journal.Replied{Index: 1, Seat: "right", Agent: "bob", Request: &llm.Request{Model: "sim/b"}, Error: &llm.Error{Kind: llm.KindRefused, Status: 400, Message: "not <b>this</b>"}},
+	}
+	if err := store.Append(t.Context(), slices.Concat(entries, ends, []journal.Entry{&journal.Closed{State: journal.Complete}})...); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestWhatCameOut checks that the overview says what differs, which calls failed and who cost most, and that an episode says why a call
+// failed.
+func TestWhatCameOut(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	differing(t, folder)
+	s := serve(t, folder)
+	page := func(path, done string) string {
+		for {
+			if _, body, _ := s.get(path); strings.Contains(body, done) {
+				return body
+			}
+		}
+	}
+	body := page("/run/agents.parley", `id="scores"`)
+	for _, want := range []string{
+		`<p class="found">ann has the highest points: 2.`, "] above bob, p &lt; 0.001", "1 call failed: 1 refused (sim/b): not &lt;b&gt;this&lt;/b&gt;", `cost: <a href="#calls">100% by ann</a>`,
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("no %s in %s", want, body)
+		}
+	}
+	page("/run/agents.parley/episodes?q=errors%3E0", `>0</a>`) // it is in the index
+	_, body, _ = s.get("/run/agents.parley/episodes/0")
+	for _, want := range []string{`1 of 2 calls failed · <a href="#call-0%3a1">turn 0, <bdi>right</bdi></a>: refused: not &lt;b&gt;this&lt;/b&gt;</p>`, `id="call-0:1"`, `dir="auto">failed: refused: not &lt;b&gt;this&lt;/b&gt;`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("no %s in %s", want, body)
+		}
+	}
+}
+
 // TestEpisode checks that the page has strands as columns, private words marked, prompts as what is new, and images.
 func TestEpisode(t *testing.T) {
 	t.Parallel()
@@ -184,6 +243,7 @@ func TestCompare(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	two(t, folder)
+	differing(t, folder)
 	s := serve(t, folder)
 	for query, want := range map[string][]string{
 		"":                                {`name="eb"`},
@@ -191,7 +251,9 @@ func TestCompare(t *testing.T) {
 		"a=a.parley&ea=0&b=a.parley&eb=0": {"The episodes say the same."},
 		"a=a.parley&ea=0&b=a.parley":      {"for both episodes"},
 		"a=a.parley&b=b.parley":           {"points", "b.parley", "<h2>"},
-		"a=a.parley&b=a.parley":           {"nothing to compare"},
+		"a=a.parley":                      {"no two agents"},
+		"a=a.parley&b=a.parley":           {"no two agents"},
+		"a=agents.parley":                 {"ann is above bob", `<option value="">its own agents`},
 	} {
 		status, body, _ := s.get("/compare?" + query)
 		for _, w := range want {

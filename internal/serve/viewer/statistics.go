@@ -9,10 +9,10 @@ import (
 	"net/http"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
+	"parley/internal/kit/text"
 	"parley/internal/read/report"
 	"parley/internal/read/score"
 	"parley/internal/run/results"
@@ -104,7 +104,7 @@ func (b *statisticsCache) compute(ctx context.Context, r *Run, entries int) {
 	var outcome result
 	if err == nil {
 		outcome = resultOf(document)
-		outcome.Course = courseOf(folded, r.Kind, outcome.Name)
+		outcome.Course, outcome.Trouble, outcome.Dearest = courseOf(folded, r.Kind, outcome.Name), trouble(folded), dearest(folded)
 		sections, short, err = shortSections(document)
 	}
 	b.mu.Lock()
@@ -168,15 +168,12 @@ func attachAdded(ctx context.Context, v *results.Run, r *Run) (left []string) {
 	return nil
 }
 
-// errNothing means that two runs have no score in common.
-var errNothing = errors.New("there is nothing to compare yet: both runs need an episode that ended, with a score that the other has too")
-
-// compareRuns compares two runs as parley compare does.
-func compareRuns(ctx context.Context, tool string, two [2]*Run) (*report.Document, error) {
+// compareRuns compares two runs, or the agents of one, as parley compare does. Its error may be report.ErrNothingToCompare.
+func compareRuns(ctx context.Context, tool string, which []*Run) (*report.Document, error) {
 	var runs []*results.Run
 	var sources []report.Source
 	var left []string
-	for _, r := range two {
+	for _, r := range which {
 		head, err := r.Store.Head(ctx)
 		if err != nil {
 			return nil, err
@@ -192,9 +189,6 @@ func compareRuns(ctx context.Context, tool string, two [2]*Run) (*report.Documen
 		runs, sources = append(runs, v), append(sources, report.Source{Run: v})
 	}
 	result, err := report.Compare(runs, report.Names(sources), report.CompareConfig{})
-	if errors.Is(err, report.ErrNothingToCompare) {
-		return nil, errNothing
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -261,6 +255,7 @@ func shorten(t *template.Template, b *report.Block, left int) (size int, cut boo
 	if (b.Drawing != "" || b.Heat != nil) && b.Table != nil {
 		b.Table, cut = nil, true
 	}
+	whole := *b
 	if b.Table != nil && len(b.Table.Rows) > maxRows {
 		cut = true
 		cutRows(b, maxRows)
@@ -270,7 +265,7 @@ func shorten(t *template.Template, b *report.Block, left int) (size int, cut boo
 	}
 	if b.Table != nil {
 		if rows := len(b.Table.Rows) * left / size; rows >= minRows {
-			b.Caption, _ = strings.CutPrefix(b.Caption, firstRowsText(maxRows))
+			*b = whole
 			cutRows(b, rows)
 			size, err = report.BlockSize(t, *b)
 			return size, true, err
@@ -283,12 +278,10 @@ func shorten(t *template.Template, b *report.Block, left int) (size int, cut boo
 // cutRows cuts the table of a block to its first rows, and says so.
 func cutRows(b *report.Block, rows int) {
 	t := *b.Table
+	b.Caption = fmt.Sprintf("The first %d of %s rows: the report has all. %s", rows, text.GroupDigits(len(t.Rows)), b.Caption)
 	t.Rows = t.Rows[:rows]
 	b.Table = &t
-	b.Caption = firstRowsText(rows) + b.Caption
 }
-
-func firstRowsText(rows int) string { return fmt.Sprintf("The first %d rows. ", rows) }
 
 // reportEpisodes and reportTranscripts limit a report, as parley report does.
 const (

@@ -57,7 +57,12 @@ const maxFresh = 3
 // newLine returns a line. first means that it is the first line of its call, and last the last one.
 func newLine(l report.TranscriptLine, e *report.Episode, at transcriptLinks, labels []label.Label, first, last bool) transcriptLine {
 	out := transcriptLine{TranscriptLine: l, Private: readersText(&l.Line), Shown: Words{Text: l.Text}}
-	if l.Said != results.LineFailed && !l.Data {
+	switch {
+	case l.Said == results.LineFailed && l.Reply != nil:
+		if f := results.FailureOf(l.Reply); f != nil && f.Example != "" {
+			out.Shown.Text += ": " + text.Excerpt(f.Example, maxAsked)
+		}
+	case l.Said != results.LineFailed && !l.Data:
 		out.Shown = newWords(at.Format, l.Text)
 	}
 	out.Shown.Cut = l.Cut
@@ -244,6 +249,7 @@ type layoutCell struct {
 // layoutRow is turns that were played at about the same time, in different strands.
 type layoutRow struct {
 	At    time.Time // of the first reply; zero: unknown
+	Since string    // At, from the beginning of the episode on; empty: as in the row before
 	Cells []layoutCell
 }
 

@@ -110,7 +110,7 @@ func (r *RefusalError) Text(limit, set string) string {
 	if r.part {
 		return fmt.Sprintf("%s sets aside %v, and less is left of %v", why, r.terms.Worst, r.sums.Limit)
 	}
-	s := fmt.Sprintf("%s sets aside %v of the %v left of %v (%s)", why, r.terms.Worst, r.sums.Left(), r.sums.Limit, r.sums.taken())
+	s := fmt.Sprintf("%v is left of %v (%s), too little for the next call: %s sets aside %v", r.sums.Left(), r.sums.Limit, r.sums.taken(), why, r.terms.Worst)
 	if n := r.terms.longest(r.sums.Left()); n > 0 {
 		return fmt.Sprintf("%s; set %s to at most %d, or raise the budget", s, set, n)
 	}

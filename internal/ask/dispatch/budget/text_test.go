@@ -41,9 +41,9 @@ func TestWhy(t *testing.T) {
 		req  llm.Request
 		want string
 	}{
-		"a limit":    {llm.Request{Model: "lab/m", MaxTokens: 64000}, "max_tokens: 64000 sets aside $0.640512 of the $0.10 left of $0.20 ($0.08 spent, $0.02 at risk); set agents.x.max_tokens to at most "},
-		"no limit":   {llm.Request{Model: "lab/unknown"}, "no max_tokens (an answer may have 128,000 tokens) sets aside $1.280512 of the $0.10 left of $0.20 ($0.08 spent, $0.02 at risk); set agents.x.max_tokens to at most "},
-		"the prompt": {llm.Request{Model: "lab/unknown", MaxTokens: 10, Messages: []llm.Message{llm.User(strings.Repeat("word", 100_000))}}, "the prompt (it may have 400,"},
+		"a limit":    {llm.Request{Model: "lab/m", MaxTokens: 64000}, "$0.10 is left of $0.20 ($0.08 spent, $0.02 at risk), too little for the next call: max_tokens: 64000 sets aside $0.640512; set agents.x.max_tokens to at most "},
+		"no limit":   {llm.Request{Model: "lab/unknown"}, "$0.10 is left of $0.20 ($0.08 spent, $0.02 at risk), too little for the next call: no max_tokens (an answer may have 128,000 tokens) sets aside $1.280512; set agents.x.max_tokens to at most "},
+		"the prompt": {llm.Request{Model: "lab/unknown", MaxTokens: 10, Messages: []llm.Message{llm.User(strings.Repeat("word", 100_000))}}, "$0.10 is left of $0.20 ($0.08 spent, $0.02 at risk), too little for the next call: the prompt (it may have 400,"},
 	} {
 		b := New(llm.Dollars(0.2), llm.Dollars(0.1))
 		b.Lost(llm.Dollars(0.02))
