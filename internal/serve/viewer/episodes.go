@@ -41,6 +41,7 @@ type episodeList struct {
 	Total    int
 	State    results.State // of the run
 
+	Answered bool // only episodes with a reply are listed
 	Indexing bool // the list comes from an index that does not have all episodes yet
 	Texts    bool // the index does not have all texts yet, and they are searched
 
@@ -94,6 +95,7 @@ func (v *Viewer) episodes(req *http.Request) (*screen, error) {
 			d.Counts = append(d.Counts, link{Text: fmt.Sprintf("%s %s", text.GroupDigits(c.n), c.name), To: episodeFilter{Query: c.name}.Address(d.To), Here: f.Query == c.name})
 		}
 	}
+	d.Counts = append(d.Counts, link{Text: "with failed calls", To: episodeFilter{Query: failedCalls}.Address(d.To), Here: f.Query == failedCalls})
 	if d.Labels, err = r.Labels(req.Context()); err != nil {
 		return nil, err
 	}
@@ -105,6 +107,7 @@ func (v *Viewer) episodes(req *http.Request) (*screen, error) {
 		d.Problem, err = strings.TrimPrefix(err.Error(), errQuery.Error()+": "), nil
 	} else if err == nil {
 		d.Indexing = !want.plain() && !r.Indexed()
+		d.Answered = !want.plain() && o.Episodes.Playing+o.Episodes.Waiting > 0
 		if len(want.Said) > 0 {
 			indexed, entries, err := r.Search(req.Context(), textsPerPage)
 			if err != nil {
@@ -131,6 +134,9 @@ func (v *Viewer) episodes(req *http.Request) (*screen, error) {
 	p.template, p.Title, p.Data = "episodes", "Episodes of "+r.Name, d
 	return p, nil
 }
+
+// failedCalls is the query of episodes with failed calls.
+const failedCalls = "errors>0"
 
 // textsPerPage is how many entries a page adds to the texts that can be searched.
 const textsPerPage = 2000
