@@ -700,7 +700,7 @@ func (v *runView) signalled(now time.Time) error {
 	defer v.mu.Unlock()
 	why := "stopped by a signal"
 	if waits := terminal.Waits(v.calls, now); len(waits) > 0 {
-		why += ", while " + strings.Join(waits, "; ")
+		why += " while calls waited: " + strings.Join(waits, "; ")
 	}
 	return errors.New(why)
 }

@@ -157,7 +157,7 @@ func TestStoppedWhileWaiting(t *testing.T) {
 		}
 	}()
 	got := parley(t, State{Signals: signals}, "run", plan, "--out", file).want(t, exit.Interrupted)
-	if !strings.Contains(got.stdout, "why: stopped by a signal, while lab is unreachable") {
+	if !strings.Contains(got.stdout, "why: stopped by a signal while calls waited: lab is unreachable") {
 		t.Error(got.stdout)
 	}
 	if shown := parley(t, State{}, "show", file); !strings.Contains(shown.stdout, "lab is unreachable") {

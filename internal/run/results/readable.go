@@ -63,7 +63,7 @@ func joinItems(lines []string, flat bool) (string, bool) {
 	items := make([]string, len(lines))
 	for i, line := range lines {
 		items[i] = strings.TrimPrefix(line, "- ")
-		flat = flat && len(items[i]) <= maxItem && !strings.Contains(items[i], ",")
+		flat = flat && len(items[i]) <= maxItem && !strings.ContainsAny(items[i], ",.;!?")
 	}
 	one := strings.Join(items, ", ")
 	return one, flat && len(one) <= maxJoined

@@ -75,6 +75,7 @@ func (v *Viewer) compare(req *http.Request) (*screen, error) {
 		if err := v.openSide(req.Context(), &d.Sides[0]); err != nil {
 			return nil, err
 		}
+		p.Tabs, p.Above = tabs(d.Sides[0].run, "Compare"), append(p.Above[:1], link{Text: a.Name, To: runPath(a.Name)})
 		err := d.runs(req.Context(), v.cfg.Tool, p, d.Sides[0].run)
 		p.Data = d
 		return p, err

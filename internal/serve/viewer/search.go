@@ -277,8 +277,14 @@ func excerptOf(text, words string) (out [3]string, ok bool) {
 		if end > len(text) {
 			continue
 		}
-		from, to := max(0, at-maxExcerpt/2), min(len(text), end+maxExcerpt/2)
-		return [3]string{strings.ToValidUTF8(text[from:at], ""), strings.ToValidUTF8(text[at:end], ""), strings.ToValidUTF8(text[end:to], "")}, true
+		before, after := text[max(0, at-maxExcerpt/2):at], text[end:min(len(text), end+maxExcerpt/2)]
+		if at > maxExcerpt/2 { // it begins and ends with whole words
+			before = "… " + before[strings.IndexByte(before, ' ')+1:]
+		}
+		if i := strings.LastIndexByte(after, ' '); len(text)-end > maxExcerpt/2 && i >= 0 {
+			after = after[:i] + " …"
+		}
+		return [3]string{strings.ToValidUTF8(before, ""), strings.ToValidUTF8(text[at:end], ""), strings.ToValidUTF8(after, "")}, true
 	}
 	return out, false
 }
