@@ -119,7 +119,7 @@ func TestView(t *testing.T) {
 	until(t, ctx, `document.querySelector("h1").textContent.startsWith("Call ")`)
 
 	visit(t, ctx, site+"/run/run.parley/search")
-	eval[bool](t, ctx, `document.querySelector("input[name=q]").value = "`+word+`"; document.querySelector(".filters button").click(); true`)
+	eval[bool](t, ctx, `document.querySelector("input[name=q]").value = "`+word+`"; document.querySelector(".find button").click(); true`)
 	until(t, ctx, `location.search.includes("q=") && document.querySelectorAll(".hits mark").length > 0`)
 
 	eval[bool](t, ctx, `console.log("all was said"); true`)
