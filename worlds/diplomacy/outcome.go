@@ -320,7 +320,7 @@ func (d *definition) Measures(p *Params) []world.Measure {
 	if d.check(p) != nil {
 		return nil
 	}
-	all := []world.Measure{{Name: "solo", Bounds: world.Share()}, {Name: "draw", Bounds: world.Share()}, {Name: "years", Bounds: world.AtLeast0()}}
+	var all []world.Measure
 	for _, name := range powerScores() {
 		if name == "messages" && p.Rounds == 0 || name == "betrayals" && !p.Diary {
 			continue
@@ -328,7 +328,7 @@ func (d *definition) Measures(p *Params) []world.Measure {
 		rivals := name == "score" && p.Scoring != scoreWelfare // one power's welfare does not reduce another's
 		all = append(all, world.Measure{Name: name, Seats: rules.PowerNames(), Bounds: scoreBounds(name, p.Scoring), Rivals: rivals})
 	}
-	return all
+	return append(all, world.Measure{Name: "solo", Bounds: world.Share()}, world.Measure{Name: "draw", Bounds: world.Share()}, world.Measure{Name: "years", Bounds: world.AtLeast0()})
 }
 
 // nobodyOrdered reports whether orders were due and no power ever gave a legal one: then there is
