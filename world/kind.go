@@ -38,7 +38,8 @@ type Definition[P any] interface {
 
 // Measurer declares the scores of outcomes, so that plans, reports and intervals know them in advance.
 type Measurer[P any] interface {
-	// Measures lists the scores. Nil: they are not known in advance.
+	// Measures lists the scores, in the order in which readers see them: the first that a run has is its main result. Nil: they are not
+	// known in advance.
 	Measures(params *P) []Measure
 }
 

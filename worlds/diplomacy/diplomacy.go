@@ -70,8 +70,8 @@ func (d *definition) Exhibitor() exhibit.Exhibitor { return newReport() }
 func (d *definition) Tables() []part.NoteTable { return tables() }
 
 // Story returns the replay of a game.
-func (d *definition) Story(_ world.Played, transcript []world.TranscriptEntry) []exhibit.Exhibit {
-	return newReplay(world.NotesOf(transcript))
+func (d *definition) Story(p world.Played, transcript []world.TranscriptEntry) []exhibit.Exhibit {
+	return newReplay(p, world.NotesOf(transcript))
 }
 
 // StandIn plays for the simulated provider.

@@ -18,7 +18,8 @@ type tally struct {
 	phases   int                                     // movement phases with relations
 	last     rules.Phase                             // the last phase that was played
 	played   string                                  // its name
-	unjudged int                                     // phases without an answer of the judge
+	judged   int                                     // phases with an answer of the judge
+	unjudged int                                     // phases without one
 }
 
 func newTally(g *game) *tally {
@@ -114,17 +115,31 @@ func (t *tally) betrayal(by, of rules.Power) {
 		return
 	}
 	if slices.ContainsFunc(t.moments, func(m keyMoment) bool {
-		return m.Kind == "betrayal" && strings.HasPrefix(t.played, m.Phase[:len(m.Phase)-1]) && m.Power == by.String() && m.Other == of.String()
+		return m.Kind == momentBetrayal && strings.HasPrefix(t.played, m.Phase[:len(m.Phase)-1]) && m.Power == by.String() && m.Other == of.String()
 	}) {
 		return
 	}
 	stats := t.g.players[by-1].stats
 	stats.Betrayed++
-	if stats.Victims == nil {
-		stats.Victims = map[string]int{}
+	stats.Victims = setKey(stats.Victims, of.String(), stats.Victims[of.String()]+1)
+	t.add(momentBetrayal, by, of, 7+int(victim.relations[by]), "%s struck %s, who called it %s", by.Name(), of.Name(), victim.relations[by])
+}
+
+// brokenPromise records that a power broke a promise by the orders of the current phase. Going where it promised not to go
+// weighs as much as striking a friend; striking an ally weighs more.
+func (t *tally) brokenPromise(p *promiseRecord, from rules.Power) {
+	to, weight := "all", 6
+	if power, ok := rules.ParsePower(p.To); ok {
+		to = power.Name()
 	}
-	stats.Victims[of.String()]++
-	t.add("betrayal", by, of, 8, "%s struck %s, who called it %s", by.Name(), of.Name(), victim.relations[by])
+	if p.Kind == promiseStayOut || p.Kind == promiseNoAttack {
+		weight = 8
+	}
+	text := fmt.Sprintf("%s promised %s %s", from.Name(), to, p.promised())
+	if p.Quote != "" {
+		text += ": “" + p.Quote + "”"
+	}
+	t.moments = append(t.moments, keyMoment{Phase: p.Phase, Kind: momentPromise, Power: p.From, Other: p.To, Text: text, Weight: weight})
 }
 
 func (t *tally) add(kind string, power, other rules.Power, weight int, format string, args ...any) {
@@ -135,17 +150,27 @@ func (t *tally) add(kind string, power, other rules.Power, weight int, format st
 	t.moments = append(t.moments, m)
 }
 
-// maxSummaryMoments is how many moments a summary keeps.
-const maxSummaryMoments = 60
+// A summary keeps this many broken promises, and this many other moments.
+const (
+	maxSummaryPromises = 20
+	maxSummaryMoments  = 60
+)
 
 // topMoments returns the moments with the most weight, in the order in which they happened.
 func (t *tally) topMoments() []keyMoment {
-	var index []int
-	for i := range t.moments {
-		index = append(index, i)
+	var promises, others []int
+	for i, m := range t.moments {
+		if m.Kind == momentPromise {
+			promises = append(promises, i)
+		} else {
+			others = append(others, i)
+		}
 	}
-	slices.SortStableFunc(index, func(i, j int) int { return t.moments[j].Weight - t.moments[i].Weight })
-	index = index[:min(len(index), maxSummaryMoments)]
+	top := func(index []int, limit int) []int {
+		slices.SortStableFunc(index, func(i, j int) int { return t.moments[j].Weight - t.moments[i].Weight })
+		return index[:min(len(index), limit)]
+	}
+	index := append(top(promises, maxSummaryPromises), top(others, maxSummaryMoments)...)
 	slices.Sort(index)
 	var best []keyMoment
 	for _, i := range index {
@@ -272,7 +297,7 @@ func (g *game) outcome() world.Outcome {
 	o := world.Outcome{}
 	s := &gameSummary{
 		Ended: g.end.Reason, Last: g.tally.played, Winners: g.end.Winners, Scoring: g.Scoring, Press: g.Rounds > 0,
-		Powers: map[string]*powerStats{}, Centres: g.tally.counts, Relations: g.meanRelations(), Moments: g.tally.topMoments(), Unjudged: g.tally.unjudged,
+		Powers: map[string]*powerStats{}, Centres: g.tally.counts, Relations: g.meanRelations(), Moments: g.tally.topMoments(), Judged: g.tally.judged, Unjudged: g.tally.unjudged,
 	}
 	for _, p := range g.players {
 		st := p.stats
@@ -295,7 +320,7 @@ func (d *definition) Measures(p *Params) []world.Measure {
 	if d.check(p) != nil {
 		return nil
 	}
-	all := []world.Measure{{Name: "solo", Bounds: world.Share()}, {Name: "draw", Bounds: world.Share()}, {Name: "years", Bounds: world.AtLeast0()}}
+	var all []world.Measure
 	for _, name := range powerScores() {
 		if name == "messages" && p.Rounds == 0 || name == "betrayals" && !p.Diary {
 			continue
@@ -303,7 +328,7 @@ func (d *definition) Measures(p *Params) []world.Measure {
 		rivals := name == "score" && p.Scoring != scoreWelfare // one power's welfare does not reduce another's
 		all = append(all, world.Measure{Name: name, Seats: rules.PowerNames(), Bounds: scoreBounds(name, p.Scoring), Rivals: rivals})
 	}
-	return all
+	return append(all, world.Measure{Name: "solo", Bounds: world.Share()}, world.Measure{Name: "draw", Bounds: world.Share()}, world.Measure{Name: "years", Bounds: world.AtLeast0()})
 }
 
 // nobodyOrdered reports whether orders were due and no power ever gave a legal one: then there is

@@ -42,6 +42,8 @@ func (g *game) askPromises(t *world.Table) []promiseDraft {
 	}}))
 	if !ok {
 		g.tally.unjudged++
+	} else {
+		g.tally.judged++
 	}
 	return answer.Promises
 }
@@ -67,6 +69,8 @@ func (g *game) checkPromises(t *world.Table, drafts []promiseDraft) {
 			stats.Kept++
 		case verdictBroken:
 			stats.Broken++
+			stats.BrokenTo = setKey(stats.BrokenTo, p.To, stats.BrokenTo[p.To]+1)
+			g.tally.brokenPromise(&p, from)
 		default:
 			stats.Unclear++
 		}

@@ -120,6 +120,23 @@ type promiseRecord struct {
 	Verdict string `json:"verdict"`
 }
 
+// promised returns what was promised, after "promised": to stay out of ENG.
+func (p *promiseRecord) promised() string {
+	switch p.Kind {
+	case promiseStayOut:
+		return "to stay out of " + p.Place
+	case promiseNoAttack:
+		return "not to attack"
+	case promiseMove:
+		return "to move " + p.Unit + " to " + p.Place
+	}
+	text := "to " + p.Kind + " " + p.Unit
+	if p.Place != "" && p.Kind != promiseHold {
+		text += " to " + p.Place
+	}
+	return text
+}
+
 // The verdicts on a promise.
 const (
 	verdictKept    = "kept"
@@ -232,7 +249,8 @@ type gameSummary struct {
 	Relations map[string]map[string]float64 `json:"relations,omitempty"`
 	// Moments are the key moments.
 	Moments []keyMoment `json:"moments,omitempty"`
-	// Unjudged counts the phases without an answer of the judge.
+	// Judged counts the phases whose messages the judge read for promises, and Unjudged those without its answer.
+	Judged   int `json:"judged,omitempty"`
 	Unjudged int `json:"unjudged,omitempty"`
 }
 
@@ -271,6 +289,8 @@ type powerStats struct {
 	Kept    int `json:"kept,omitempty"` // promises
 	Broken  int `json:"broken,omitempty"`
 	Unclear int `json:"unclear,omitempty"`
+	// BrokenTo counts broken promises by the power that they were given to, or ALL.
+	BrokenTo map[string]int `json:"broken_to,omitempty"`
 }
 
 func newPowerStats() *powerStats {
@@ -283,13 +303,19 @@ type centreCount struct {
 	Centres map[string]int `json:"centres"`
 }
 
+// The kinds of moments that are lies.
+const (
+	momentBetrayal = "betrayal"
+	momentPromise  = "broken promise"
+)
+
 // keyMoment is a key moment.
 type keyMoment struct {
 	Phase string `json:"phase"`
-	// Kind is betrayal, dislodged, centre, out, surge, collapse, solo, draw or concession.
+	// Kind is betrayal, broken promise, dislodged, centre, out, surge, collapse, solo, draw or concession.
 	Kind  string `json:"kind"`
 	Power string `json:"power"`           // the power that did it, or that it happened to
-	Other string `json:"other,omitempty"` // to whom
+	Other string `json:"other,omitempty"` // to whom; ALL: a promise to all
 	Text  string `json:"text"`
 	// Weight is its importance, from 1 to 10.
 	Weight int `json:"weight"`

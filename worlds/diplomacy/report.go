@@ -27,12 +27,15 @@ type report struct {
 	centres   exhibit.Crossed // by power and year
 	relations exhibit.Crossed // by power and power
 	betrayals exhibit.Crossed // by agent and agent: in a game
+	broken    exhibit.Crossed // by agent and agent: promises in a game
 	success   exhibit.Crossed // by kind of order and agent
 	mix       exhibit.Crossed // by kind of order and agent: its share
 	conduct   exhibit.Crossed // by agent and score
 	ends      exhibit.Counts
 	invalid   exhibit.Counts // by reason and agent
 	moments   []episodeMoment
+	lies      map[string][]episodeMoment // by kind: betrayals and broken promises
+	lied      map[string]int             // by kind: how many there are in all
 }
 
 type pair = [2]string
@@ -59,17 +62,18 @@ func scoreBounds(score, scoring string) world.Bounds {
 	}
 }
 
-// episodeMoment is a key moment and its episode.
+// episodeMoment is a key moment, its episode, and who did it to whom: powers with their agents.
 type episodeMoment struct {
 	episode int
 	keyMoment
+	who, whom string
 }
 
 // newReport returns a report of no games.
 func newReport() exhibit.Exhibitor {
 	return &report{
-		later: map[int]bool{}, scores: exhibit.Crossed{}, centres: exhibit.Crossed{}, relations: exhibit.Crossed{}, betrayals: exhibit.Crossed{}, success: exhibit.Crossed{}, mix: exhibit.Crossed{}, conduct: exhibit.Crossed{},
-		ends: exhibit.Counts{}, invalid: exhibit.Counts{},
+		later: map[int]bool{}, scores: exhibit.Crossed{}, centres: exhibit.Crossed{}, relations: exhibit.Crossed{}, betrayals: exhibit.Crossed{}, broken: exhibit.Crossed{}, success: exhibit.Crossed{}, mix: exhibit.Crossed{}, conduct: exhibit.Crossed{},
+		ends: exhibit.Counts{}, invalid: exhibit.Counts{}, lies: map[string][]episodeMoment{}, lied: map[string]int{},
 	}
 }
 
@@ -81,11 +85,25 @@ func agentOf(p world.Played, seat string) string {
 	return seat
 }
 
+// nameOf returns a power with its agent, as ENGLAND (bold).
+func nameOf(p world.Played, power string) string {
+	if agent := p.Spec.Lineup[power]; agent != "" {
+		return power + " (" + agent + ")"
+	}
+	return addressee(power)
+}
+
+// summaryOf returns the data of a game that did not fail.
+func summaryOf(p world.Played) (s gameSummary, ok bool) {
+	raw, _ := p.Outcome.Data.(json.RawMessage)
+	ok = p.Outcome.Failed == "" && json.Unmarshal(raw, &s) == nil
+	return s, ok
+}
+
 // Add adds a game.
 func (r *report) Add(p world.Played) {
-	raw, _ := p.Outcome.Data.(json.RawMessage)
-	var s gameSummary
-	if p.Outcome.Failed != "" || json.Unmarshal(raw, &s) != nil || len(s.Powers) == 0 {
+	s, ok := summaryOf(p)
+	if !ok || len(s.Powers) == 0 {
 		return
 	}
 	r.ends[pair{s.Ended}]++
@@ -109,19 +127,18 @@ func (r *report) Add(p world.Played) {
 			r.relations.At(a, b, world.Bounds{Low: -2, High: 2}).Add(p.Unit, v)
 		}
 	}
-	r.addBetrayals(p, &s)
-	for _, m := range s.Moments {
-		r.moments = append(r.moments, episodeMoment{p.Episode, m})
+	if len(s.Relations) > 0 { // otherwise nothing is known about betrayals
+		addVictims(r.betrayals, p, &s, func(st *powerStats) map[string]int { return st.Victims })
 	}
-	r.trim()
+	if s.Judged > 0 {
+		addVictims(r.broken, p, &s, func(st *powerStats) map[string]int { return st.BrokenTo })
+	}
+	r.addMoments(p, &s)
 }
 
-// addBetrayals counts the betrayals of one game, for each agent and each other seat's agent. Nothing is known about games without
-// relations.
-func (r *report) addBetrayals(p world.Played, s *gameSummary) {
-	if len(s.Relations) == 0 {
-		return
-	}
+// addVictims counts what agents did to each other in one game, for each agent and each other seat's agent. victims counts what one
+// power did, by power.
+func addVictims(to exhibit.Crossed, p world.Played, s *gameSummary, victims func(*powerStats) map[string]int) {
 	count := map[pair]float64{}
 	for a := range s.Powers {
 		for b := range s.Powers {
@@ -134,14 +151,37 @@ func (r *report) addBetrayals(p world.Played, s *gameSummary) {
 		if power == nil {
 			continue
 		}
-		for of, n := range power.Victims { // not the moments: a summary keeps only some of them
+		for of, n := range victims(power) { // not the moments: a summary keeps only some of them
 			if s.Powers[of] != nil && by != of {
 				count[pair{agentOf(p, by), agentOf(p, of)}] += float64(max(0, n))
 			}
 		}
 	}
 	for k, n := range count {
-		r.betrayals.At(k[0], k[1], world.AtLeast0()).Add(p.Unit, n)
+		to.At(k[0], k[1], world.AtLeast0()).Add(p.Unit, n)
+	}
+}
+
+// addMoments adds the moments of one game. Betrayals and broken promises are apart.
+func (r *report) addMoments(p world.Played, s *gameSummary) {
+	for _, m := range s.Moments {
+		one := episodeMoment{p.Episode, m, nameOf(p, m.Power), nameOf(p, m.Other)}
+		if m.Kind == momentBetrayal || m.Kind == momentPromise {
+			r.lies[m.Kind] = append(r.lies[m.Kind], one)
+		} else {
+			r.moments = append(r.moments, one)
+		}
+	}
+	r.moments = heaviest(r.moments)
+	for kind, list := range r.lies {
+		r.lies[kind] = heaviest(list)
+	}
+	const limit = 1 << 20 // no game has more
+	for _, st := range s.Powers {
+		if st != nil { // not the moments: a summary keeps only some of them
+			r.lied[momentBetrayal] += min(max(0, st.Betrayed), limit)
+			r.lied[momentPromise] += min(max(0, st.Broken), limit)
+		}
 	}
 }
 
@@ -167,10 +207,10 @@ func (r *report) addScores(p world.Played, scoring string) {
 // maxReportMoments is how many moments a report shows.
 const maxReportMoments = 20
 
-// trim keeps the moments with the most weight, the earliest of equal ones.
-func (r *report) trim() {
-	slices.SortStableFunc(r.moments, func(a, b episodeMoment) int { return b.Weight - a.Weight })
-	r.moments = r.moments[:min(len(r.moments), maxReportMoments)]
+// heaviest returns the moments with the most weight, the earliest of equal ones.
+func heaviest(all []episodeMoment) []episodeMoment {
+	slices.SortStableFunc(all, func(a, b episodeMoment) int { return cmp.Compare(b.Weight, a.Weight) })
+	return all[:min(len(all), maxReportMoments)]
 }
 
 func (r *report) addCentres(u world.Unit, counts []centreCount) {
@@ -232,15 +272,22 @@ func (r *report) Exhibits() []exhibit.Exhibit {
 	slices.Sort(r.years)
 	powers, page := rules.PowerNames(), exhibit.Page{Prefix: "diplomacy-"}
 	page.Add("conduct", "How agents did", "Means over games; an agent in several seats of a game counts once for it. Success: share of moves, supports and convoys that succeeded. Invalid: share of written orders that were not legal. Betrayals: attacks on a power that called the attacker friendly or ally. Kept: share of checked promises that were kept.", r.showConduct())
+	lies, caption := r.showLies()
+	page.Add("lies", "Lies and betrayals", caption, lies)
+	page.Add("betrayals", "Who betrays whom", "How often the agent of the row dislodged, or took a centre from, a power of the agent of the column that called it friendly or ally: the mean over games with both, over all of their seats.", r.betrayals.HeatMap(exhibit.HeatMap{Row: "betrayer", Column: "betrayed", What: "betrayals in a game", Rows: r.agents, Columns: r.agents}))
+	page.Add("broken", "Who breaks promises to whom", "How many promises of the agent of the row to a power of the agent of the column its orders broke: the mean over games with both, over all of their seats. Promises to all powers do not count here.", r.broken.HeatMap(exhibit.HeatMap{Row: "promiser", Column: "promised", What: "broken promises in a game", Rows: r.agents, Columns: r.agents}))
 	page.Add("powers", "Score by power and agent", "The mean score of each agent with each power.", r.scores.HeatMap(exhibit.HeatMap{Row: "agent", Column: "power", What: "score", Rows: r.agents, Columns: powers}))
 	page.Add("centres", "Centres over the years", "The mean number of supply centres of each power after each year; the first point is the start.", r.showCentres())
 	page.Add("orders", "Order success", "The share of orders of each kind that succeeded. A support succeeds if it is matched and not cut.", r.success.Estimates(exhibit.Estimates{By: []string{"order", "agent"}, What: "success"}, orderKinds(), r.agents))
 	page.Add("mix", "Order mix", "The share of each kind among the orders of movement phases.", r.mix.Estimates(exhibit.Estimates{By: []string{"order", "agent"}, What: "share"}, orderKinds(), r.agents))
 	page.Add("ends", "How games ended", "", r.ends.Bars(exhibit.Bars{X: "end", Y: "games", Labels: r.ends.Labels()}, []string{""}))
 	page.Add("relations", "How powers saw each other", "How the power of the row saw the power of the column, from -2 (enemy) to 2 (ally): the mean over movement phases.", r.relations.HeatMap(exhibit.HeatMap{Row: "power", Column: "seen", What: "relation", Rows: powers, Columns: powers}))
-	page.Add("betrayals", "Who betrays whom", "How often the agent of the row dislodged, or took a centre from, a power of the agent of the column that called it friendly or ally: the mean over games with both, over all of their seats.", r.betrayals.HeatMap(exhibit.HeatMap{Row: "betrayer", Column: "betrayed", What: "betrayals in a game", Rows: r.agents, Columns: r.agents}))
 	page.Add("refused", "What was rejected", "Orders, messages and relations that could not be used, by reason, over all games.", r.invalid.Grid("reason", r.invalid.Labels(), r.agents))
-	page.Add("moments", "Key moments", "", r.showMoments())
+	caption = ""
+	if len(lies.Rows) > 0 {
+		caption = "Broken promises and betrayals are above."
+	}
+	page.Add("moments", "Key moments", caption, r.showMoments())
 	return page.All
 }
 
@@ -275,16 +322,34 @@ func (r *report) showCentres() exhibit.Curves {
 }
 
 func (r *report) showMoments() exhibit.Grid {
-	grid := exhibit.Grid{Columns: []string{"game", "phase", "kind", "what happened"}}
+	grid := exhibit.Grid{Columns: []string{"episode", "phase", "kind", "what happened"}}
 	for _, m := range r.moments {
-		grid.Rows = append(grid.Rows, []any{fmt.Sprint(m.episode), m.Phase, m.Kind, m.Text})
+		grid.Rows = append(grid.Rows, []any{exhibit.Episodes{m.episode}, m.Phase, m.Kind, m.Text})
 	}
 	return grid
 }
 
-// newReplay makes the replay of a game, phase by phase, from its notes. It skips notes that it
+// showLies returns the table of broken promises and betrayals and its caption. Each of the two has at least half of the rows, if
+// there are as many.
+func (r *report) showLies() (exhibit.Grid, string) {
+	promises, betrayals := r.lies[momentPromise], r.lies[momentBetrayal]
+	n := min(len(promises), max(maxReportMoments/2, maxReportMoments-len(betrayals)))
+	rows := slices.Concat(promises[:n], betrayals[:min(len(betrayals), maxReportMoments-n)])
+	slices.SortStableFunc(rows, func(a, b episodeMoment) int { return cmp.Or(cmp.Compare(b.Weight, a.Weight), a.episode-b.episode) })
+	grid := exhibit.Grid{Columns: []string{"episode", "phase", "who", "to whom", "what", "words"}}
+	for _, m := range rows {
+		grid.Rows = append(grid.Rows, []any{exhibit.Episodes{m.episode}, m.Phase, m.who, m.whom, m.Kind, m.Text})
+	}
+	caption := "A broken promise is one that the judge found in the messages of a phase, and that the orders of the phase broke. A betrayal is an attack on a power that called the attacker friendly or ally."
+	if all := r.lied[momentPromise] + r.lied[momentBetrayal]; all > len(rows) {
+		caption += fmt.Sprintf(" These are the %d gravest of %d: there are %d broken promises and %d betrayals.", len(rows), all, r.lied[momentPromise], r.lied[momentBetrayal])
+	}
+	return grid, caption
+}
+
+// newReplay makes the replay of a game, phase by phase, from its notes and the betrayals of its outcome. It skips notes that it
 // cannot read.
-func newReplay(notes []world.Note) []exhibit.Exhibit {
+func newReplay(played world.Played, notes []world.Note) []exhibit.Exhibit {
 	g := readGame(notes)
 	if len(g.Phases) == 0 {
 		return nil
@@ -299,10 +364,18 @@ func newReplay(notes []world.Note) []exhibit.Exhibit {
 		}
 		show.Frames = append(show.Frames, frame)
 	}
+	betrayals := map[string][]keyMoment{}
+	if s, ok := summaryOf(played); ok {
+		for _, m := range s.Moments {
+			if m.Kind == momentBetrayal {
+				betrayals[m.Phase] = append(betrayals[m.Phase], m)
+			}
+		}
+	}
 	for i := range g.Phases {
 		p := &g.Phases[i]
 		s, err := phaseScene(b, p)
-		add(p.State.Name, s, err, frameLines(p)...)
+		add(p.State.Name, s, err, frameLines(p, betrayals[p.State.Name])...)
 	}
 	if g.End != nil {
 		s, err := stateScene(b, "The end: "+g.End.Reason, g.End.State)
@@ -390,8 +463,8 @@ func stateScene(b *rules.Board, title string, state rules.State) (drawing.Scene,
 	return s, nil
 }
 
-// frameLines lists what was said and written in a phase, in order. What is not addressed to anybody begins with what it is.
-func frameLines(p *phaseRecord) []exhibit.FrameLine {
+// frameLines lists what was said, written and done in a phase, in order. What is not addressed to anybody begins with what it is.
+func frameLines(p *phaseRecord, betrayals []keyMoment) []exhibit.FrameLine {
 	var lines []exhibit.FrameLine
 	diary := func(about ...string) {
 		for _, e := range p.Diary {
@@ -411,7 +484,14 @@ func frameLines(p *phaseRecord) []exhibit.FrameLine {
 		}
 	}
 	for _, r := range p.Promises {
-		lines = append(lines, exhibit.FrameLine{Who: r.From, Text: "(promise to " + addressee(r.To) + ", " + r.Verdict + ") " + r.Quote})
+		line := exhibit.FrameLine{Who: r.From, Text: "(promise to " + addressee(r.To) + ", " + r.Verdict + ") " + r.Quote}
+		if r.Verdict == verdictBroken {
+			line.Mark = "breaks its promise " + r.promised()
+		}
+		lines = append(lines, line)
+	}
+	for _, m := range betrayals {
+		lines = append(lines, exhibit.FrameLine{Who: m.Power, Text: "(betrayal) " + m.Text, Mark: "betrays " + m.Other})
 	}
 	diary(aboutResults)
 	return lines

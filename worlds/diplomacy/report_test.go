@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -113,7 +116,7 @@ func TestConductIsScores(t *testing.T) {
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	p := playGame(t, 2, world.Lineup{}, marked(), func(p *Params) { p.MaxYear, p.Rounds, p.Messages = 1902, 1, 7 })
-	list := newReplay(p.notes)
+	list := newReplay(world.Played{}, p.notes)
 	if len(list) != 1 {
 		t.Fatalf("%d exhibits", len(list))
 	}
@@ -175,7 +178,7 @@ func TestNothingToShow(t *testing.T) {
 	if list := x.Exhibits(); list != nil {
 		t.Errorf("%+v", list)
 	}
-	if newReplay(nil) != nil {
+	if newReplay(world.Played{}, nil) != nil {
 		t.Error("a game without notes has a replay")
 	}
 }
@@ -188,7 +191,7 @@ func TestHalfARecord(t *testing.T) {
 	if len(x.Exhibits()) < 4 {
 		t.Errorf("%+v", x.Exhibits())
 	}
-	list := newReplay([]world.Note{
+	list := newReplay(world.Played{}, []world.Note{
 		{Kind: notePhase, Data: json.RawMessage(`{"state":{"name":"S1901M","units":{"FRANCE":["Q","A ???"]},"centers":{"FRANCE":["ZZZ"]}},"orders":{"FRANCE":[{"order":"dance"}]}}`)},
 		{Kind: noteMessage, Seat: "FRANCE", Data: json.RawMessage(`{"phase":"S1901M","to":"ALL","text":"<script>"}`)},
 	})
@@ -205,11 +208,12 @@ func TestLinesOfAPhase(t *testing.T) {
 		Messages: []messageRecord{{From: "ITALY", To: "ALL", Text: "Peace."}, {From: "ITALY", To: "FRANCE", Text: "Peace?"}},
 		Diary:    []diaryRecord{{Power: "ITALY", About: aboutTalks, Text: "Nobody answers."}},
 		Orders:   map[string][]orderRecord{"ITALY": {{Order: "A ROM H"}}},
-		Promises: []promiseRecord{{From: "ITALY", To: "FRANCE", Quote: "Peace?", Verdict: verdictKept}},
-	})
+		Promises: []promiseRecord{{From: "ITALY", To: "FRANCE", Quote: "Peace?", Verdict: verdictKept}, {From: "ITALY", To: "ALL", Kind: promiseSupport, Unit: "A MUN", Place: "BUR", Quote: "War.", Verdict: verdictBroken}},
+	}, []keyMoment{{Power: "ITALY", Other: "FRANCE", Text: "Italy struck France"}})
 	want := []exhibit.FrameLine{
 		{Who: "ITALY", To: "all", Text: "Peace."}, {Who: "ITALY", To: "FRANCE", Text: "Peace?"}, {Who: "ITALY", Text: "(diary, talks) Nobody answers."},
 		{Who: "ITALY", Text: "(orders) A ROM H"}, {Who: "ITALY", Text: "(promise to FRANCE, kept) Peace?"},
+		{Who: "ITALY", Text: "(promise to all, broken) War.", Mark: "breaks its promise to support A MUN to BUR"}, {Who: "ITALY", Text: "(betrayal) Italy struck France", Mark: "betrays FRANCE"},
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
@@ -222,13 +226,143 @@ func TestLinesOfAPhase(t *testing.T) {
 // TestMomentsThatMatter checks that the moments with the most weight are kept.
 func TestMomentsThatMatter(t *testing.T) {
 	t.Parallel()
-	g := &report{}
+	var all []episodeMoment
 	for i := range 100 {
-		g.moments = append(g.moments, episodeMoment{i, keyMoment{Weight: i % 10, Text: strings.Repeat("x", i)}})
+		all = append(all, episodeMoment{episode: i, keyMoment: keyMoment{Weight: i % 10, Text: strings.Repeat("x", i)}})
 	}
-	g.trim()
-	if len(g.moments) != maxReportMoments || g.moments[0].Weight != 9 || g.moments[19].Weight != 8 || g.moments[0].episode != 9 {
-		t.Errorf("%+v", g.moments)
+	if all = heaviest(all); len(all) != maxReportMoments || all[0].Weight != 9 || all[19].Weight != 8 || all[0].episode != 9 {
+		t.Errorf("%+v", all)
+	}
+}
+
+// shownBy returns what a report shows, by name.
+func shownBy(x exhibit.Exhibitor) map[string]exhibit.Exhibit {
+	all := map[string]exhibit.Exhibit{}
+	for _, e := range x.Exhibits() {
+		all[e.Name] = e
+	}
+	return all
+}
+
+// TestLies plays a game in which Italy strikes its ally, after it said that it would not: the report lists both with their words and a
+// link to the game, and the replay marks them.
+func TestLies(t *testing.T) {
+	t.Parallel()
+	game := playGame(t, 1, world.Lineup{}, func(c world.Call) world.Reply {
+		switch {
+		case c.Label == aboutStart && c.Seat == "AUSTRIA":
+			return reply(map[string]any{"goals": []string{}, "relations": []map[string]string{{"power": "ITALY", "relation": "ally"}}})
+		case c.Label == "promises" && strings.Contains(c.Ask.Messages[0].Text(), "S1901M"):
+			return reply(map[string]any{"promises": []promiseDraft{
+				{From: "FRANCE", To: "GERMANY", Kind: "hold", Unit: "A PAR", Quote: "Paris stays."},
+				{From: "ITALY", To: "AUSTRIA", Kind: "stay_out", Place: "TRI", Quote: "I keep out of Trieste."},
+				{From: "ITALY", To: "ALL", Kind: "support", Unit: "A MUN", Place: "BUR"},
+			}})
+		case c.Label == "promises":
+			return reply(map[string]any{"promises": []any{}})
+		case c.Label == "orders":
+			return reply(map[string]any{"reason": "", "orders": []string{"A ROM - APU", "A APU - VEN", "A VEN - TRI", "F TRI - ALB", "A TRI H", "F ALB H", "A PAR H"}})
+		}
+		return reply(map[string]any{"diary": "", "goals": []string{}, "relations": []any{}, "messages": []map[string]string{{"to": "ALL", "text": "Peace to all."}}})
+	}, func(p *Params) { p.EndPhase, p.Rounds, p.Judge = "F1901M", 1, true })
+	s := summary(t, game)
+	if st := s.Powers["ITALY"]; st.Broken != 2 || st.BrokenTo["AUSTRIA"] != 1 || st.BrokenTo["ALL"] != 1 || s.Judged != 2 {
+		t.Errorf("Italy broke %v in %d phases", st.BrokenTo, s.Judged)
+	}
+	played := ended(t, 7, game)
+	played.Spec.Lineup["ITALY"] = "bold"
+	x := newReport()
+	x.Add(played)
+	shown := shownBy(x)
+	want := [][]any{
+		{exhibit.Episodes{7}, "F1901M", "ITALY (bold)", "AUSTRIA (crowd)", "betrayal", "Italy struck Austria, who called it ally"},
+		{exhibit.Episodes{7}, "S1901M", "ITALY (bold)", "AUSTRIA (crowd)", "broken promise", "Italy promised Austria to stay out of TRI: “I keep out of Trieste.”"},
+		{exhibit.Episodes{7}, "S1901M", "ITALY (bold)", "all", "broken promise", "Italy promised all to support A MUN to BUR"},
+	}
+	if lies, _ := shown["diplomacy-lies"].Show.(exhibit.Grid); !reflect.DeepEqual(lies.Rows, want) {
+		t.Errorf("got %v\nwant %v", lies.Rows, want)
+	}
+	if moments, _ := shown["diplomacy-moments"].Show.(exhibit.Grid); slices.ContainsFunc(moments.Rows, func(row []any) bool { return row[2] == momentBetrayal || row[2] == momentPromise }) {
+		t.Errorf("key moments have lies too: %v", moments.Rows)
+	}
+	broken, _ := shown["diplomacy-broken"].Show.(exhibit.HeatMap)
+	bold, crowd := slices.Index(broken.Rows, "bold"), slices.Index(broken.Rows, "crowd")
+	if broken.Cells[bold][crowd].Estimate(0.95).Value != 1 || broken.Cells[crowd][bold].Estimate(0.95).Value != 0 {
+		t.Errorf("%+v", broken)
+	}
+	var marks []string
+	replay, _ := newReplay(played, game.notes)[0].Show.(exhibit.Replay)
+	for _, f := range replay.Frames {
+		for _, l := range f.Lines {
+			if l.Mark != "" {
+				marks = append(marks, f.Title+" "+l.Who+": "+l.Mark)
+			}
+		}
+	}
+	if want := []string{"S1901M ITALY: breaks its promise to stay out of TRI", "S1901M ITALY: breaks its promise to support A MUN to BUR", "F1901M ITALY: betrays AUSTRIA"}; !slices.Equal(marks, want) {
+		t.Errorf("got %q\nwant %q", marks, want)
+	}
+}
+
+// TestManyLies checks that neither broken promises nor betrayals crowd out the others, in the summary of a game and in a report,
+// and that the report says how many there are.
+func TestManyLies(t *testing.T) {
+	t.Parallel()
+	promise, betrayal := keyMoment{Kind: momentPromise, Weight: 6}, keyMoment{Kind: momentBetrayal, Weight: 8}
+	tally := &tally{moments: slices.Concat(slices.Repeat([]keyMoment{betrayal}, 100), slices.Repeat([]keyMoment{promise}, 100), []keyMoment{{Kind: "solo", Weight: 10}})}
+	kept := map[string]int{}
+	for _, m := range tally.topMoments() {
+		kept[m.Kind]++
+	}
+	if want := map[string]int{momentPromise: maxSummaryPromises, momentBetrayal: maxSummaryMoments - 1, "solo": 1}; !maps.Equal(kept, want) {
+		t.Errorf("the summary keeps %v, want %v", kept, want)
+	}
+	for _, c := range []struct {
+		promises, betrayals int
+		want                string // rows of each
+		caption             string
+	}{
+		{30, 40, "10 10", "These are the 20 gravest of 70: there are 30 broken promises and 40 betrayals."},
+		{3, 40, "3 17", "These are the 20 gravest of 43: there are 3 broken promises and 40 betrayals."},
+		{40, 0, "20 0", "These are the 20 gravest of 40: there are 40 broken promises and 0 betrayals."},
+		{12, 8, "12 8", ""},
+	} {
+		x := newReport()
+		data, err := json.Marshal(gameSummary{
+			Powers:  map[string]*powerStats{"FRANCE": {Broken: c.promises, Betrayed: c.betrayals}},
+			Moments: slices.Concat(slices.Repeat([]keyMoment{promise}, c.promises), slices.Repeat([]keyMoment{betrayal}, c.betrayals)),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.Add(world.Played{Outcome: world.Outcome{Data: json.RawMessage(data)}})
+		e := shownBy(x)["diplomacy-lies"]
+		rows := map[any]int{}
+		for _, row := range e.Show.(exhibit.Grid).Rows {
+			rows[row[4]]++
+		}
+		if got := fmt.Sprint(rows[momentPromise], " ", rows[momentBetrayal]); got != c.want || !strings.HasSuffix(e.Caption, c.caption) || c.caption == "" && strings.Contains(e.Caption, "gravest") {
+			t.Errorf("%d and %d: %s rows, want %s: %s", c.promises, c.betrayals, got, c.want, e.Caption)
+		}
+	}
+}
+
+// TestHostileLies reads summaries that no game makes.
+func TestHostileLies(t *testing.T) {
+	t.Parallel()
+	x := newReport()
+	for _, data := range []string{
+		`{"powers":{"FRANCE":null,"MARS":{"broken":1,"broken_to":{"VENUS":1}},"ITALY":{"broken":9223372036854775807,"betrayed":-9223372036854775808,"broken_to":{"FRANCE":-5,"MARS":9223372036854775807,"ALL":1}}},"judged":1,
+			"moments":[{"kind":"broken promise","weight":9223372036854775807},{"kind":"betrayal","power":"MARS","other":"VENUS","weight":-9223372036854775808},{}]}`,
+		`{"powers":{"ITALY":{}},"judged":-1,"relations":{"MARS":null},"moments":[null]}`,
+	} {
+		p := world.Played{Outcome: world.Outcome{Data: json.RawMessage(data)}}
+		x.Add(p)
+		newReplay(p, []world.Note{{Kind: notePhase, Data: json.RawMessage(`{"state":{"name":""}}`)}, {Kind: notePhase, Data: json.RawMessage(`{"state":{"name":"S1901M"}}`)}})
+	}
+	e := shownBy(x)["diplomacy-lies"]
+	if lies, _ := e.Show.(exhibit.Grid); len(lies.Rows) != 2 || !strings.Contains(e.Caption, "1048577 broken promises and 0 betrayals") {
+		t.Errorf("%s: %v", e.Caption, e.Show)
 	}
 }
 

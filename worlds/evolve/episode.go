@@ -497,7 +497,8 @@ const (
 	transferAccuracy   = "accuracy_transfer"
 )
 
-// measures declares the scores of outcomes: those of trials by solver, and those of the verdict for the whole evolution.
+// measures declares the scores of outcomes: those of the verdict for the whole evolution, and those of trials by solver. The first
+// that is known is the main result of a run: the gain at the end, and the accuracy on training problems until then.
 func measures(p *Params) []world.Measure {
 	var m *world.Measure
 	if e := p.Episode; p.Nested != nil {
@@ -511,21 +512,21 @@ func measures(p *Params) []world.Measure {
 	}
 	if m != nil {
 		return []world.Measure{
+			{Name: "gain", Bounds: m.Bounds.Difference()}, {Name: "winner_" + m.Name, Bounds: m.Bounds}, {Name: "baseline_" + m.Name, Bounds: m.Bounds},
 			{Name: "generations", Bounds: world.AtLeast0()},
-			{Name: "winner_" + m.Name, Bounds: m.Bounds}, {Name: "baseline_" + m.Name, Bounds: m.Bounds}, {Name: "gain", Bounds: m.Bounds.Difference()},
 		}
 	}
 	share, seats := world.Bounds{High: 1}, solverSeats(p.Solvers)
 	return []world.Measure{
+		{Name: "gain", Bounds: world.Share().Difference()},
+		{Name: "winner_accuracy", Bounds: share},
+		{Name: "baseline_accuracy", Bounds: share},
 		{Name: trainAccuracy, Seats: seats, Bounds: share},
 		{Name: validationAccuracy, Seats: seats, Bounds: share},
 		{Name: testAccuracy, Seats: seats, Bounds: share},
 		{Name: baselineAccuracy, Seats: seats, Bounds: share},
 		{Name: transferAccuracy, Seats: seats, Bounds: share},
 		{Name: "generations", Bounds: world.AtLeast0()},
-		{Name: "winner_accuracy", Bounds: share},
-		{Name: "baseline_accuracy", Bounds: share},
-		{Name: "gain", Bounds: world.Share().Difference()},
 	}
 }
 

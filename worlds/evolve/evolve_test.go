@@ -243,3 +243,21 @@ func TestGainIsADifference(t *testing.T) {
 		}
 	}
 }
+
+// TestMainMeasure: the main result of a run is the first measure that has a value: the gain of an evolution that ended, and the
+// accuracy on training problems before its verdict.
+func TestMainMeasure(t *testing.T) {
+	t.Parallel()
+	var own []string
+	for _, m := range measures(paramsOf(t, joinParams(smallParams))) {
+		if len(m.Seats) > 0 { // of trials
+			own = append(own, m.Name)
+		} else if len(own) > 0 && m.Name != "generations" {
+			t.Errorf("%s of the verdict comes after %q", m.Name, own)
+		}
+	}
+	verdict := &Params{Episode: &Episode{Verdict: &Verdict{Measure: &Measured{Score: world.Measure{Name: "points"}}}}}
+	if own[0] != trainAccuracy || measures(paramsOf(t, joinParams(smallParams)))[0].Name != "gain" || measures(verdict)[0].Name != "gain" {
+		t.Errorf("trials have %q", own)
+	}
+}

@@ -153,6 +153,14 @@ type Measured struct {
 	Lower bool          `json:"lower,omitempty"` // less is better
 }
 
+// name returns the name of the measure.
+func (m *Measured) name() string {
+	if m == nil {
+		return "accuracy"
+	}
+	return m.Score.Name
+}
+
 func (m *Measured) bounds() world.Bounds {
 	if m == nil {
 		return world.Share()

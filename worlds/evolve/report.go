@@ -219,7 +219,6 @@ func (x *report) Exhibits() []exhibit.Exhibit {
 	page := &exhibit.Page{Prefix: "evolve-"}
 	x.verdicts(page)
 	page.Add("transfer", "On other models", "The winner and the best baseline on the test problems, with other models. A winner was bred for the model of the first row.", transferTable(x.ended()))
-	page.Add("test", "The final test", "On problems that evolution never saw. Many evolutions with the same params are taken together.", x.tests())
 	x.courses(page)
 	x.origins(page)
 	return page.All
@@ -340,16 +339,91 @@ func (x *report) ended() []*evolution {
 	return slices.DeleteFunc(slices.Clone(x.all), func(e *evolution) bool { return e.verdict == nil })
 }
 
-// verdicts shows the verdicts and the best prompts.
+// verdicts shows what was gained, and the best prompts.
 func (x *report) verdicts(page *exhibit.Page) {
 	ended := x.ended()
+	if len(ended) > maxShown {
+		page.Add("gain", "What evolution gained", "How much better the winner did in the final test than the best baseline: the mean over evolutions.", gains(ended, x.measured()))
+	} else {
+		var said []string
+		for i, e := range ended {
+			_, of := x.apart(ended, i)
+			said = append(said, strings.TrimPrefix(of+": ", ": ")+e.verdict.sentence())
+		}
+		page.Add("gain", "What evolution gained", "", exhibit.Text{Body: strings.Join(said, "\n\n")})
+	}
+	page.Add("test", "The final test", "On problems that evolution never saw. Many evolutions with the same params are taken together.", x.tests())
 	page.Add("verdict", "Results", "Winner and baseline are how they did in the final test: the share of problems that they solved, or the measure that evolved. The gain is how much better the winner did than the best baseline, problem by problem, with its 95% interval; p is how often chance alone makes such a difference.", verdictTable(ended))
 	for i, e := range ended[:min(len(ended), maxShown)] {
 		if e.verdict.Winner != nil {
 			suffix, of := x.apart(ended, i)
 			page.Add("winner"+suffix, "The best prompt"+of, "", exhibit.Text{Body: e.verdict.Winner.Text, Pre: true})
+			if b := e.verdict.baseline(); b != nil {
+				page.Add("baseline"+suffix, "The best baseline"+of+": "+b.Name, "", exhibit.Text{Body: cmp.Or(b.Text, "(no prompt)"), Pre: true})
+			}
 		}
 	}
+}
+
+// gains returns the mean gain of evolutions, by cell.
+func gains(ended []*evolution, m *Measured) exhibit.Estimates {
+	all, cells := exhibit.Crossed{}, []string{}
+	for _, e := range ended {
+		if g := e.verdict.Gain; g != nil {
+			cell := cmp.Or(e.cell, "all evolutions")
+			exhibit.AddOnce(&cells, cell)
+			all.At(cell, "", m.bounds().Difference()).Add(world.Unit{}, g.Value)
+		}
+	}
+	out := exhibit.Estimates{By: []string{"evolution"}, What: "gain in " + m.name()}
+	for _, cell := range cells {
+		out.Rows = append(out.Rows, exhibit.Estimated{Labels: []string{cell}, Sample: all.At(cell, "", world.Bounds{})})
+	}
+	return out
+}
+
+// baseline returns the best baseline; nil: there is none, or it won.
+func (v *Verdict) baseline() *Tested {
+	for i := range v.Test {
+		if t := &v.Test[i]; i > 0 && t.Name == v.Best {
+			return t
+		}
+	}
+	return nil
+}
+
+// sentence says what was gained.
+func (v *Verdict) sentence() string {
+	if v.Winner == nil || len(v.Test) == 0 {
+		return "No prompt could be tried, so there is no result."
+	}
+	won, than := v.Test[0], v.baseline()
+	text := fmt.Sprintf("In the final test the best prompt solves %s of %d problems that evolution never saw", won.Accuracy, won.Accuracy.N)
+	if v.Measure != nil {
+		text = fmt.Sprintf("In the final test, on %d problems that evolution never saw, the best prompt has %s %s", won.Accuracy.N, v.Measure.name(), won.Accuracy)
+	}
+	switch {
+	case won.Accuracy.N == 0:
+		return "The final test has no result: no problem of it has an answer."
+	case strings.Contains(won.Name, " = "):
+		return text + ". It was there from the start, so nothing is gained."
+	case than == nil || than.Accuracy.N == 0 || v.Gain == nil:
+		return text + ". No baseline can be compared with it."
+	}
+	text += fmt.Sprintf(", and the best baseline (%s) %s. Problem by problem, the gain is %s", v.Best, than.Accuracy, v.Gain)
+	if v.P != nil {
+		text += ", " + pText(*v.P)
+		if v.Method != "" {
+			text += " (" + v.Method + ")"
+		}
+	}
+	switch {
+	case v.Gain.Low > 0:
+		return text + ": the best prompt is better."
+	case v.Gain.High < 0:
+		return text + ": the best prompt is worse."
+	}
+	return text + ": that may be chance."
 }
 
 // origins shows the ancestors of the best prompts, and what they cost.
@@ -365,7 +439,7 @@ func (x *report) origins(page *exhibit.Page) {
 			continue
 		}
 		suffix, of := x.apart(ended, i)
-		page.Add("lineage"+suffix, "Lineage"+of, "Its ancestors, oldest first. Lines with + are new and lines with - are gone, compared with the first parent.", exhibit.Text{Body: lineageText(e.verdict.Lineage), Pre: true})
+		page.Add("lineage"+suffix, "Lineage"+of, "Its ancestors, oldest first. Lines with + are new and lines with - are gone, compared with the first parent.", exhibit.Text{Body: lineageText(e.verdict), Pre: true})
 		page.Add("generations"+suffix, "Generations"+of, "Saved: trials that races saved. Duplicates: prompts that were bred again and not tried again.", e.generationTable())
 	}
 }
@@ -493,14 +567,14 @@ func operatorTable(ended []*evolution) exhibit.Grid {
 
 // generationTable lists generations with their tokens and cost.
 func (e *evolution) generationTable() exhibit.Grid {
-	g := exhibit.Grid{Columns: []string{"generation", "best", "mean", "worst", "accuracy of the best", "diversity", "prompts", "new", "dropped", "duplicates", "trials", "saved", "breedings", "crossover rate", "mutation rate", "tokens", "cost"}}
+	g := exhibit.Grid{Columns: []string{"generation", "best", "mean", "worst", e.verdict.Measure.name() + " of the best", "diversity", "prompts", "new", "dropped", "duplicates", "trials", "saved", "breedings", "crossover rate", "mutation rate", "tokens", "cost"}}
 	for _, x := range e.verdict.Generations {
 		s := e.spent[x.Number]
 		if s == nil {
 			s = &spending{}
 		}
 		g.Rows = append(g.Rows, []any{
-			x.Number, threeDecimals(x.Best), threeDecimals(x.Mean), threeDecimals(x.Worst), threeDecimals(x.Accuracy), threeDecimals(x.Diversity), x.Prompts, x.New, x.Dropped, x.Duplicates, x.Calls, x.Saved, x.Bred,
+			x.Number, threeDecimals(x.Best), threeDecimals(x.Mean), threeDecimals(x.Worst), threeDecimals(e.verdict.Measure.value(x.Accuracy)), threeDecimals(x.Diversity), x.Prompts, x.New, x.Dropped, x.Duplicates, x.Calls, x.Saved, x.Bred,
 			threeDecimals(x.CrossoverRate), threeDecimals(x.MutationRate), s.tokens, s.cost,
 		})
 	}
@@ -511,26 +585,31 @@ func (e *evolution) generationTable() exhibit.Grid {
 func threeDecimals(x float64) float64 { return math.Round(1000*x) / 1000 }
 
 // lineageText returns a paragraph for each ancestor.
-func lineageText(line []Ancestor) string {
+func lineageText(v *Verdict) string {
 	var b strings.Builder
-	for i, a := range line {
+	for i, a := range v.Lineage {
 		if i > 0 {
 			b.WriteString("\n")
 		}
-		b.WriteString(ancestorTitle(&a) + "\n" + ancestorText(&a))
+		b.WriteString(ancestorTitle(&a, v.Measure) + "\n" + ancestorText(&a))
 	}
 	return b.String()
 }
 
 // ancestorTitle describes an ancestor in one line.
-func ancestorTitle(a *Ancestor) string {
+func ancestorTitle(a *Ancestor, m *Measured) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "prompt %d, generation %d, by %s", a.ID, a.Generation, a.Operator)
 	for k, parent := range a.Parents {
 		fmt.Fprintf(&b, "%s%d", map[bool]string{true: " from ", false: " and "}[k == 0], parent)
 	}
-	fmt.Fprintf(&b, ": fitness %.3f, accuracy %.3f", a.Fitness, a.Accuracy)
+	b.WriteString(": " + a.reached(m))
 	return b.String()
+}
+
+// reached says how good an ancestor was on the training problems.
+func (a *Ancestor) reached(m *Measured) string {
+	return fmt.Sprintf("fitness %.3f, %s %.3f", a.Fitness, m.name(), m.value(a.Accuracy))
 }
 
 // ancestorText returns the difference from the first parent, or the whole prompt.
@@ -659,7 +738,7 @@ func lineageMarkdown(v *Verdict) string {
 	var b strings.Builder
 	b.WriteString("# The lineage of the best prompt\n\nIts ancestors, oldest first. Lines with + are new and lines with - are gone, compared with the first parent.\n")
 	for _, a := range v.Lineage {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n", exhibit.Markdown(strings.Join(strings.Fields(ancestorTitle(&a)), " ")), indented(ancestorText(&a)))
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", exhibit.Markdown(strings.Join(strings.Fields(ancestorTitle(&a, v.Measure)), " ")), indented(ancestorText(&a)))
 	}
 	return b.String()
 }

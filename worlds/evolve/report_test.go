@@ -2,6 +2,7 @@ package evolve
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -23,6 +24,49 @@ func exhibits(stages [][]world.Played) map[string]exhibit.Exhibit {
 		all[e.Name] = e
 	}
 	return all
+}
+
+// namesOf returns the names of the exhibits of a run, in order.
+func namesOf(stages [][]world.Played) (names []string) {
+	x := definition{}.Exhibitor()
+	for _, p := range slices.Concat(stages...) {
+		x.Add(p)
+	}
+	for _, e := range x.Exhibits() {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// TestSentence checks what is said about each kind of result.
+func TestSentence(t *testing.T) {
+	t.Parallel()
+	winner, p := &Prompt{Text: "Think."}, 0.02
+	test := []Tested{{Name: "winner", Accuracy: Estimate{0.5, 0.4, 0.6, 100}}, {Name: "seed 1", Accuracy: Estimate{0.3, 0.2, 0.4, 100}}}
+	points := &Measured{Score: world.Measure{Name: "points"}, Lower: true}
+	for _, c := range []struct {
+		v    Verdict
+		want string
+	}{
+		{Verdict{}, "No prompt could be tried"},
+		{Verdict{Winner: winner, Test: make([]Tested, 1)}, "no problem of it has an answer"},
+		{Verdict{Winner: winner, Test: []Tested{{Name: "winner = seed 1", Accuracy: test[0].Accuracy}}}, "0.50 [0.40, 0.60] of 100 problems that evolution never saw. It was there from the start"},
+		{Verdict{Winner: winner, Test: test, Best: "winner"}, "No baseline can be compared"},
+		{Verdict{Winner: winner, Test: test, Best: "seed 1", Gain: &Estimate{0.2, 0.1, 0.3, 100}, P: &p, Method: "mcnemar"}, "(seed 1) 0.30 [0.20, 0.40]. Problem by problem, the gain is 0.20 [0.10, 0.30], p = 0.020 (mcnemar): the best prompt is better."},
+		{Verdict{Winner: winner, Test: test, Best: "seed 1", Gain: &Estimate{-0.2, -0.3, -0.1, 100}}, "[-0.30, -0.10]: the best prompt is worse."},
+		{Verdict{Winner: winner, Test: test, Best: "seed 1", Gain: &Estimate{0.1, -0.1, 0.3, 100}, Measure: points}, "has points 0.50 [0.40, 0.60], and the best baseline (seed 1) 0.30 [0.20, 0.40]. Problem by problem, the gain is 0.10 [-0.10, 0.30]: that may be chance."},
+	} {
+		if got := c.v.sentence(); !strings.Contains(got, c.want) {
+			t.Errorf("got %q\nwant %q", got, c.want)
+		}
+	}
+	e := &evolution{verdict: &Verdict{Measure: points, Generations: []Generation{{Accuracy: -3}}, Lineage: []Ancestor{{Accuracy: -3}}}}
+	if g := e.generationTable(); g.Columns[4] != "points of the best" || g.Rows[0][4] != 3.0 {
+		t.Errorf("%v", g)
+	}
+	if text := lineageText(e.verdict); !strings.Contains(text, "points 3.000") || strings.Contains(text, "accuracy") {
+		t.Error(text)
+	}
 }
 
 func TestExhibits(t *testing.T) {
@@ -49,6 +93,18 @@ func TestExhibits(t *testing.T) {
 		if int(bars.Series[0].Values[i]) != g.Calls {
 			t.Errorf("generation %d: %v calls are drawn, %d were made", i, bars.Series[0].Values[i], g.Calls)
 		}
+	}
+	order := []string{"evolve-gain", "evolve-test", "evolve-verdict", "evolve-winner", "evolve-baseline"}
+	if got := namesOf(l.stages); !slices.Equal(got[:len(order)], order) {
+		t.Errorf("the page begins with %q, want %q", got, order)
+	}
+	gain, _ := all["evolve-gain"].Show.(exhibit.Text)
+	baseline, _ := all["evolve-baseline"].Show.(exhibit.Text)
+	if want := fmt.Sprintf("solves %s of %d problems that evolution never saw, and the best baseline (%s) %s. Problem by problem, the gain is %s, p ", v.Test[0].Accuracy, v.Test[0].Accuracy.N, v.Best, v.baseline().Accuracy, v.Gain); !strings.Contains(gain.Body, want) {
+		t.Errorf("got %q\nwant %q", gain.Body, want)
+	}
+	if baseline.Body != v.baseline().Text {
+		t.Errorf("the baseline is %q", baseline.Body)
 	}
 	winner, _ := all["evolve-winner"].Show.(exhibit.Text)
 	lineage, _ := all["evolve-lineage"].Show.(exhibit.Text)
@@ -112,6 +168,9 @@ func TestSeveralEvolutions(t *testing.T) {
 	verdicts, _ := all["evolve-verdict"].Show.(exhibit.Grid)
 	if len(curves.Curves) != 4 || curves.Curves[0].Points[0].Sample.Episodes() != 3 || len(verdicts.Rows) != 6 || verdicts.Rows[2][0] != "a #2" {
 		t.Errorf("%d curves, %v", len(curves.Curves), verdicts.Rows)
+	}
+	if gain, _ := all["evolve-gain"].Show.(exhibit.Estimates); len(gain.Rows) != 2 || gain.Rows[0].Labels[0] != "a" || gain.Rows[0].Sample.Episodes() != 3 {
+		t.Errorf("%+v", gain)
 	}
 	tests, _ := all["evolve-test"].Show.(exhibit.Estimates)
 	if first := tests.Rows[0]; !slices.Equal(first.Labels, []string{"a", "winner"}) || first.Sample.Episodes() != 3 || tests.Rows[len(tests.Rows)-1].Labels[0] != "b" {

@@ -73,7 +73,7 @@ func (s *storyBuilder) verdict(p world.Played) {
 	}
 	for i, a := range trunkOf(v.Lineage) {
 		s.Begin("Generation %d: prompt %d", a.Generation, a.ID)
-		s.say("", fmt.Sprintf("%s: fitness %.3f, accuracy %.3f", origin(&a.Prompt), a.Fitness, a.Accuracy))
+		s.say("", origin(&a.Prompt)+": "+a.reached(v.Measure))
 		if i == 0 || a.Diff == "" {
 			s.say("prompt", a.Text)
 		} else {
@@ -92,12 +92,10 @@ func (s *storyBuilder) verdict(p world.Played) {
 	s.Begin("The final test")
 	for _, t := range v.Test {
 		if t.Accuracy.N > 0 {
-			s.say("", fmt.Sprintf("%s (prompt %d): accuracy %s over %d problems.", t.Name, t.Prompt, t.Accuracy, t.Accuracy.N))
+			s.say("", fmt.Sprintf("%s (prompt %d): %s %s over %d problems.", t.Name, t.Prompt, v.Measure.name(), t.Accuracy, t.Accuracy.N))
 		}
 	}
-	if v.Gain != nil {
-		s.say("", fmt.Sprintf("The accuracy of the winner less that of %s: %s.", v.Best, v.Gain))
-	}
+	s.say("", v.sentence())
 }
 
 // changes tells what is gone, new or moved, by a difference as genome.Diff writes it.

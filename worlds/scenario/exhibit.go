@@ -37,7 +37,7 @@ type exhibitor struct {
 }
 
 type (
-	// point identifies a point of a curve.
+	// point identifies a point of a curve. Its turn is atEnd for the value after the last turn of each episode.
 	point struct {
 		score, actor string // see categoryScore
 		cell, turn   int
@@ -66,6 +66,8 @@ type (
 		Issue
 	}
 )
+
+const atEnd = -1
 
 func newExhibitor() exhibit.Exhibitor {
 	return &exhibitor{points: map[point]*world.Sample{}, wrote: exhibit.Crossed{}, conduct: map[string]*conduct{}}
@@ -96,7 +98,7 @@ func (g *exhibitor) Add(p world.Played) {
 	g.played[cell]++
 	g.turns = max(g.turns, r.Turns)
 	for _, c := range r.Metrics {
-		g.addCurve(p.Unit, cell, c)
+		g.addCurve(p.Unit, cell, r.Turns, c)
 	}
 	var happened []string
 	for _, e := range r.Events {
@@ -112,7 +114,7 @@ func (g *exhibitor) Add(p world.Played) {
 // made in turn 2n of the first strand, while the next turn is decided.
 func (g *exhibitor) copied(turn int) bool { return 2*turn < g.past }
 
-func (g *exhibitor) addCurve(u world.Unit, cell int, c metricCurve) {
+func (g *exhibitor) addCurve(u world.Unit, cell, last int, c metricCurve) {
 	if !slices.ContainsFunc(g.metrics, func(m metricCurve) bool { return m.Name == c.Name && m.Actor == c.Actor }) {
 		m := c
 		m.Values = nil
@@ -122,13 +124,19 @@ func (g *exhibitor) addCurve(u world.Unit, cell int, c metricCurve) {
 		if v == nil || turn > script.MaxTurns {
 			continue
 		}
+		turns := []int{turn}
+		if turn == last {
+			turns = append(turns, atEnd)
+		}
 		for _, s := range c.scores(*v) {
-			at := point{s.Name, c.Actor, cell, turn}
-			if g.points[at] == nil {
-				g.points[at] = &world.Sample{Bounds: bounds(c.Range, isShare(c))}
-			}
-			if g.points[at].Episodes() == 0 || !g.copied(turn) {
-				g.points[at].Add(u, s.Value)
+			for _, t := range turns {
+				at := point{s.Name, c.Actor, cell, t}
+				if g.points[at] == nil {
+					g.points[at] = &world.Sample{Bounds: bounds(c.Range, isShare(c))}
+				}
+				if g.points[at].Episodes() == 0 || !g.copied(turn) {
+					g.points[at].Add(u, s.Value)
+				}
 			}
 		}
 	}
@@ -247,8 +255,9 @@ func (g *exhibitor) Exhibits() []exhibit.Exhibit {
 	}
 	names := g.variations()
 	page := &exhibit.Page{Prefix: "scenario-"}
-	page.Add("ends", "How it ended", "The share of episodes that ended so.", g.shares("why", names, g.whys, g.ends))
 	g.curves(page, names)
+	page.Add("final", "Metrics after the last turn", "Means with 95% intervals over the episodes in which the metric is known after their last turn. Of what is true or not, and of categories, it is the share of episodes."+g.sharedCaption(), g.final(names))
+	page.Add("ends", "How it ended", "The share of episodes that ended so.", g.shares("why", names, g.whys, g.ends))
 	page.Add("events", "Events from outside", "The share of episodes in which an event happened at least once."+g.sharedCaption(), g.shares("event", names, g.events, g.fired))
 	g.talk(page)
 	page.Add("actors", "What actors did", "Means of an episode. Goals are the long-term ones; one with a new wording counts as one dropped and one added."+g.sharedCaption(), g.showActors())
@@ -282,7 +291,7 @@ func (g *exhibitor) curves(page *exhibit.Page, names []string) {
 	for _, m := range g.metrics {
 		title, byActor := m.Name, m.Actor != "" && len(names) == 1
 		if m.Actor != "" && !byActor {
-			title = m.Actor + "'s " + m.Name
+			title = m.titled()
 		}
 		if shown[title] {
 			continue
@@ -306,6 +315,42 @@ func (g *exhibitor) curves(page *exhibit.Page, names []string) {
 		}
 		page.Add("metric-"+strings.ReplaceAll(strings.ReplaceAll(title, "'s ", "-"), "_", "-"), strings.ReplaceAll(title, "_", " ")+" over the turns", caption, c)
 	}
+}
+
+// final returns each metric after the last turn, by variation.
+func (g *exhibitor) final(names []string) exhibit.Grid {
+	grid := exhibit.Grid{Columns: append([]string{"metric"}, names...)}
+	for _, m := range g.metrics {
+		for _, s := range m.scores(0) {
+			name := strings.ReplaceAll(m.titled(), "_", " ")
+			if category, ok := strings.CutPrefix(s.Name, categoryScore(m.Name, "")); ok && len(m.Categories) > 0 {
+				name += ": " + category
+			} else if m.Unit != "" {
+				name += " (" + m.Unit + ")"
+			}
+			row, known := []any{name}, false
+			for cell := range names {
+				sample := g.points[point{s.Name, m.Actor, cell, atEnd}]
+				if sample == nil {
+					row = append(row, nil)
+					continue
+				}
+				row, known = append(row, sample), true
+			}
+			if known {
+				grid.Rows = append(grid.Rows, row)
+			}
+		}
+	}
+	return grid
+}
+
+// titled returns the name of a metric, with its actor if each has it.
+func (c metricCurve) titled() string {
+	if c.Actor != "" {
+		return c.Actor + "'s " + c.Name
+	}
+	return c.Name
 }
 
 // metricCurves returns the curve of a metric or, if it has categories, the share of each. If alone, labels do not

@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -81,6 +82,20 @@ func TestExhibits(t *testing.T) {
 	}
 	if p := tension.Curves[0].Points; len(p) != 2 || p[0].Sample.Episodes() != 3 || p[0].Sample.Estimate(0.95).Value != 2 || p[1].X != 1 {
 		t.Errorf("%+v", p)
+	}
+	g := newExhibitor()
+	for _, p := range all {
+		g.Add(p)
+	}
+	if list := g.Exhibits(); list[0].Name != "scenario-metric-tension" || list[1].Name != "scenario-metric-candour" || list[4].Name != "scenario-final" {
+		t.Errorf("the page begins with %s, %s", list[0].Name, list[1].Name)
+	}
+	final := map[any]float64{}
+	for _, row := range got["scenario-final"].Show.(exhibit.Grid).Rows {
+		final[row[0]] = row[1].(*world.Sample).Estimate(0.95).Value
+	}
+	if want := map[any]float64{"tension (points)": 5, "east's candour": 5, "west's candour": 5, "deal": 1, "mood: low": 0, "mood: high": 1}; !maps.Equal(final, want) {
+		t.Errorf("after the last turn: %v, want %v", final, want)
 	}
 	if c := got["scenario-metric-candour"].Show.(exhibit.Curves).Curves; len(c) != 2 || c[0].Name != "east" || c[1].Name != "west" {
 		t.Errorf("%+v", c)

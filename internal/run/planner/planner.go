@@ -159,8 +159,10 @@ func (b *beside) Transcripts(read func(episode int) ([]world.TranscriptEntry, er
 // Err returns why plans failed, or nil.
 func (b *beside) Err() error { return errors.Join(b.errs...) }
 
-// Measures returns the scores that a kind declares for specs: each once, with the bounds that hold for all of them.
-func Measures(kind world.Kind, stages ...world.Specs) (all []world.Measure) {
+// Measures returns the scores that a kind declares for specs: each once, with the bounds that hold for all of them. Those of a nested
+// plan come last.
+func Measures(kind world.Kind, stages ...world.Specs) []world.Measure {
+	var own, nested []world.Measure
 	seen := map[string]bool{}
 	for _, specs := range stages {
 		for _, spec := range specs.Distinct() {
@@ -173,10 +175,14 @@ func Measures(kind world.Kind, stages ...world.Specs) (all []world.Measure) {
 			if err != nil {
 				continue // a run file may hold anything
 			}
-			all = JoinMeasures(all, of.Measures(params))
+			if of.Name == kind.Name {
+				own = JoinMeasures(own, of.Measures(params))
+			} else {
+				nested = JoinMeasures(nested, of.Measures(params))
+			}
 		}
 	}
-	return all
+	return JoinMeasures(own, nested)
 }
 
 // JoinMeasures adds more scores to all. A score of both has the bounds that hold in both.

@@ -58,17 +58,19 @@ type Run struct {
 	Bounds   map[string]world.Bounds
 	Plans    []json.RawMessage // of the runs that it consists of, if several are read as one
 	kind     world.Kind
+	order    []string              // of the scores that it declares
 	Labels   map[int][]world.Score // by episode: scores by people, which are not in the journal
 	Added    map[int][]world.Score // by episode: scores by scorers, which are in journals of their own
 	TagsLeft int                   // tags that are not among Labels, because there are too many
 }
 
-// Know sets the kind of the run, which is not in the journal; empty: it is not known. It gives the bounds of scores, and
-// what episodes were dealt beside chance. Without Know scores have no bounds.
+// Know sets the kind of the run, which is not in the journal; empty: it is not known. It gives the order and the bounds of scores,
+// and what episodes were dealt beside chance. Without Know scores have no bounds.
 func (r *Run) Know(kind world.Kind) {
-	r.kind, r.units, r.Bounds = kind, nil, map[string]world.Bounds{}
+	r.kind, r.units, r.Bounds, r.order = kind, nil, map[string]world.Bounds{}, nil
 	for _, m := range r.Measures() {
 		r.Bounds[m.Name] = m.Bounds
+		r.order = append(r.order, m.Name)
 	}
 }
 

@@ -71,8 +71,8 @@ func (r *Run) Estimates(by func(Group) Group) []Estimate {
 }
 
 // Scores collects the scores of all episodes that did not fail, in episode order, after by has
-// removed parts of a score's group. Scores come in the order in which worlds name them, then
-// cells, agents and seats in the order in which they first occur.
+// removed parts of a score's group. Scores come in the order in which the kind declares them, and those that it does not declare in
+// the order in which they first occur; then cells, agents and seats in that order. The first is the main result of the run.
 func (r *Run) Scores(by func(Group) Group) []Score { return r.scores(r.grouped(by)) }
 
 func (r *Run) grouped(by func(Group) Group) grouping {
@@ -97,7 +97,7 @@ type Course struct {
 // estimate of few episodes says little: there is none.
 func (r *Run) Courses(score string, by func(Group) Group, points int) (out []Course) {
 	const fewest = 5
-	grouped, f := r.grouped(by), newScoreFold(r.Bounds)
+	grouped, f := r.grouped(by), r.newFold()
 	step := max(1, (r.Head.Ended.Len()+points-1)/points)
 	at := map[Group]int{} // by group: its place in out
 	note := func(c *Course, s *Score) {
@@ -137,7 +137,7 @@ func (r *Run) EachScore(by func(Group) Group, f func(Score)) {
 }
 
 func (r *Run) eachScore(atOnce int, group grouping, f func(Score)) {
-	found, sizes := newScoreFold(r.Bounds), map[Group]int{}
+	found, sizes := r.newFold(), map[Group]int{}
 	r.eachValue(group, found.name, func(_ world.Unit, g Group, _ []float64) {
 		found.of(g)
 		sizes[g]++
@@ -186,7 +186,7 @@ func (r *Run) ScoresBy(f *Factors) []Score {
 type grouping func(world.Spec, world.Score) (Group, bool)
 
 func (r *Run) scores(group grouping) []Score {
-	f := newScoreFold(r.Bounds)
+	f := r.newFold()
 	r.eachValue(group, f.name, func(u world.Unit, g Group, values []float64) { f.of(g).Sample.Add(u, values...) })
 	return f.scores()
 }
@@ -267,8 +267,12 @@ type scoreFold struct {
 	place  map[string]int // by a score's name
 }
 
-func newScoreFold(within map[string]world.Bounds) *scoreFold {
-	return &scoreFold{within: within, at: map[Group]*Score{}, place: map[string]int{}}
+func (r *Run) newFold() *scoreFold {
+	f := &scoreFold{within: r.Bounds, at: map[Group]*Score{}, place: map[string]int{}}
+	for _, name := range r.order {
+		f.name(world.Score{Name: name})
+	}
+	return f
 }
 
 func (f *scoreFold) name(s world.Score) {

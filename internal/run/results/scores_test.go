@@ -109,3 +109,25 @@ func TestCourses(t *testing.T) {
 		t.Errorf("of a score that nobody has: %+v", none)
 	}
 }
+
+// TestDeclaredOrder: scores come in the order in which the kind declares them, whatever an episode names first, and those that it does
+// not declare come last.
+func TestDeclaredOrder(t *testing.T) {
+	t.Parallel()
+	entries := append(begin(1), end(0, 1, 0), journal.Entry(&journal.Closed{State: journal.Complete}))
+	entries[3].(*journal.Ended).Outcome.Scores = []world.Score{{Name: "odd", Value: 1}, {Name: "length", Value: 3}, {Seat: "left", Name: "won", Value: 1}}
+	staged := entries[2].(*journal.Staged)
+	staged.Specs = staged.Specs.Map(func(s world.Spec) world.Spec { s.Params = []byte("{}"); return s })
+	r := fold(t, entries...)
+	r.Know(world.Define(worldtest.Simple[struct{}]{
+		Kind: world.About{Name: "duel", Version: 1}, Sits: []string{"left", "right"},
+		Scores: []world.Measure{{Name: "unknown"}, {Name: "won", Bounds: world.Share()}, {Name: "length"}},
+	}))
+	var got []string
+	for _, s := range r.Scores(func(g Group) Group { return Group{Score: g.Score} }) {
+		got = append(got, s.Score)
+	}
+	if want := []string{"won", "length", "odd"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
