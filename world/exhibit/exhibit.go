@@ -125,10 +125,12 @@ type Grid struct {
 // scored.
 type Episodes []int
 
-// Text is paragraphs, separated by empty lines. Pre keeps lines and spaces, for diffs and maps made of letters.
+// Text is paragraphs, separated by empty lines. Pre keeps lines and spaces, for diffs and maps made of letters. Finding means that it
+// says what came out, in a sentence or two: pages show it in their headline too.
 type Text struct {
-	Body string
-	Pre  bool
+	Body    string
+	Pre     bool
+	Finding bool
 }
 
 // Figure is a picture that the kind draws. Everything in it that could fetch or run something is removed, so it may

@@ -350,7 +350,7 @@ func (x *report) verdicts(page *exhibit.Page) {
 			_, of := x.apart(ended, i)
 			said = append(said, strings.TrimPrefix(of+": ", ": ")+e.verdict.sentence())
 		}
-		page.Add("gain", "What evolution gained", "", exhibit.Text{Body: strings.Join(said, "\n\n")})
+		page.Add("gain", "What evolution gained", "", exhibit.Text{Body: strings.Join(said, "\n\n"), Finding: true})
 	}
 	page.Add("test", "The final test", "On problems that evolution never saw. Many evolutions with the same params are taken together.", x.tests())
 	page.Add("verdict", "Results", "Winner and baseline are how they did in the final test: the share of problems that they solved, or the measure that evolved. The gain is how much better the winner did than the best baseline, problem by problem, with its 95% interval; p is how often chance alone makes such a difference.", verdictTable(ended))

@@ -82,7 +82,7 @@ func (p Plot) Lines(lines []Line) template.HTML {
 
 // Banded reports whether intervals of lines are drawn. Many bands would hide each other.
 func Banded(lines []Line) bool {
-	const limit = 3
+	const limit = 5
 	n := 0
 	for _, l := range lines {
 		if !l.Level {

@@ -35,7 +35,7 @@ func ExhibitBlock(e exhibit.Exhibit, colours *Palette) (b Block, ok bool) {
 	case exhibit.Grid:
 		b.Table = grid(show)
 	case exhibit.Text:
-		b.Text, b.Pre = show.Body, show.Pre
+		b.Text, b.Pre, b.Finding = show.Body, show.Pre, show.Finding
 	case exhibit.Figure:
 		figure(&b, show)
 	case exhibit.Replay:

@@ -252,7 +252,7 @@ type result struct {
 	Name    string
 	Head    *report.Fact // the main measure of all, or the highest
 	Top     string       // the agent or the cell with the highest, if there are several
-	Found   string       // what the tests between agents say
+	Found   []string     // what the tests between agents say, and the kind
 	Trouble string       // how many calls failed, and how the most of them
 	Dearest string       // the agent that cost most
 	Drawn   *report.Table
@@ -260,14 +260,28 @@ type result struct {
 	Others  []report.Fact
 }
 
+// unknownInterval is the end of a value whose interval is unknown.
+const unknownInterval = " [unknown]"
+
+// names returns the measures, the main one first.
+func (r *result) names() []string {
+	all := []string{r.Name}
+	for _, o := range r.Others {
+		all = append(all, o.Name)
+	}
+	return all
+}
+
 // The limits of a result.
 const (
 	maxResultRows = 12
 	maxOthers     = 6
-	maxCourses    = 8  // agents with a line each
-	coursePoints  = 24 // moments at which it is computed
-	fewestPoints  = 4  // of a line that says something
-	widestCourse  = 4  // how many times as wide as the last interval others are at most
+	maxFound      = 1000 // bytes of a finding
+	maxCourses    = 8    // agents with a line each
+	maxBands      = 3    // lines with their intervals: more hide each other
+	coursePoints  = 24   // moments at which it is computed
+	fewestPoints  = 4    // of a line that says something
+	widestCourse  = 4    // how many times as wide as the last interval others are at most
 )
 
 // courseOf draws how the mean of a score became what it is: of each agent, or of all if there are many.
@@ -303,6 +317,13 @@ func courseOf(r *results.Run, kind world.Kind, score string) *report.Block {
 	if len(lines) == 0 {
 		return nil
 	}
+	for _, line := range lines {
+		for i := range line.Points {
+			if len(lines) > maxBands {
+				line.Points[i].Y.Interval = stats.Everything()
+			}
+		}
+	}
 	b.Drawing = chart.Plot{Label: "The mean of " + score + " with its interval, over the episodes that ended", X: "episodes", Y: score, Height: courseHeight, Ticks: 4}.Lines(lines)
 	return b
 }
@@ -319,7 +340,7 @@ func resultOf(d *report.Document) (out result) {
 	for _, s := range d.Sections {
 		for _, b := range s.Blocks {
 			if b.Finding {
-				out.Found = b.Text
+				out.Found = append(out.Found, text.Excerpt(b.Text, maxFound))
 			}
 		}
 	}
@@ -339,11 +360,14 @@ func resultOf(d *report.Document) (out result) {
 			highest, out.Top = q.Value, row[0].Text+" "+value
 		}
 	}
+	if rows := out.Drawn.Rows; len(rows) == 1 && strings.HasSuffix(rows[0][1].Text, unknownInterval) {
+		out.Drawn = nil // a dot says no more than the number
+	}
 	seen := map[string]bool{}
 	for i, row := range t.Rows {
 		name, q := row[0].Text, row[t.Track]
 		last := i+1 == len(t.Rows) || t.Rows[i+1][0].Text != name // all agents together
-		switch value, rest, _ := strings.Cut(q.Text, " "); {
+		switch value, rest, _ := strings.Cut(strings.TrimSuffix(q.Text, unknownInterval), " "); {
 		case !last || seen[name]:
 		case name == out.Name:
 			out.Head = &report.Fact{Name: name, Value: value, More: rest}

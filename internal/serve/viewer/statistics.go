@@ -104,7 +104,12 @@ func (b *statisticsCache) compute(ctx context.Context, r *Run, entries int) {
 	var outcome result
 	if err == nil {
 		outcome = resultOf(document)
-		outcome.Course, outcome.Trouble, outcome.Dearest = courseOf(folded, r.Kind, outcome.Name), trouble(folded), dearest(folded)
+		outcome.Trouble, outcome.Dearest = trouble(folded), dearest(folded)
+		for _, name := range outcome.names() {
+			if outcome.Course = courseOf(folded, r.Kind, name); outcome.Course != nil {
+				break
+			}
+		}
 		sections, short, err = shortSections(document)
 	}
 	b.mu.Lock()
