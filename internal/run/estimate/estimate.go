@@ -265,7 +265,7 @@ func (c Config) episodeBudget(t *trial, e *Estimate) string {
 	case limit == 0 || e.Cost == nil:
 		return ""
 	case t.maxCall > limit:
-		return fmt.Sprintf("%s sets aside about %v for one call, more than the episode_budget of %v, so episodes would end there: set a lower %s, or a higher episode_budget", t.maxWhy, t.maxCall, limit, t.maxLimit)
+		return fmt.Sprintf("%s: %s sets aside about %v for one call, more than the episode_budget of %v, so episodes would end there: set a lower max_tokens, or a higher episode_budget", t.maxPlace(), t.maxWhy, t.maxCall, limit)
 	case llm.Dollars(e.Cost.Episode.Mean)+t.maxCall > limit:
 		return fmt.Sprintf("an episode costs about %v, and a call is made only if the most that it can cost (up to about %v) is left: an episode_budget of %v would stop some episodes", llm.Dollars(e.Cost.Episode.Mean), t.maxCall, limit)
 	default:
@@ -283,7 +283,7 @@ func (c Config) warn(t *trial, e *Estimate) {
 	}
 	e.Warnings = append(e.Warnings, t.prices.Retired(slices.Sorted(maps.Keys(t.models))...)...)
 	if b := e.Budget; b != nil && b.Call > b.Limit {
-		add("%s sets aside about %v for one call, more than the budget of %v, so the run would stop there: set a lower %s, or a higher budget", t.maxWhy, b.Call, b.Limit, t.maxLimit)
+		add("%s: %s sets aside about %v for one call, more than the budget of %v, so the run would stop there: set a lower max_tokens, or a higher budget", t.maxPlace(), t.maxWhy, b.Call, b.Limit)
 	}
 	if says := c.episodeBudget(t, e); says != "" {
 		add("%s", says)

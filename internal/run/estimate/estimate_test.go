@@ -107,6 +107,13 @@ agents: {a: {model: openai/gpt-5-mini, max_tokens: 100}}
 			t.Errorf("%s: covers: %s, want %s; %v", budget, e.Budget.Covers, want, e.Cost.Total)
 		}
 	}
+	for _, budget := range []string{"budget", "episode_budget"} { // a call that is larger than it is never made
+		const says = "plan.yaml:3:52: agents.a.max_tokens: max_tokens: 2000 sets aside about $0.00"
+		e := estimated(t, worlds.Standard(), strings.Replace(plan, "100", "2000", 1)+budget+": 0.001\n", Config{Episodes: 2})
+		if got := strings.Join(e.Warnings, "\n"); !strings.Contains(got, says) || !strings.Contains(got, "more than the "+budget+" of $0.001") {
+			t.Errorf("%s: warnings %s", budget, got)
+		}
+	}
 	e := estimated(t, worlds.Standard(), strings.Replace(plan, ", max_tokens: 100", "", 1)+"budget: 0.2\n", Config{})
 	if e.Budget.Covers != "no" || e.Budget.Call <= e.Budget.Limit || !strings.Contains(strings.Join(e.Warnings, "\n"), "the run would stop there") {
 		t.Errorf("an answer without a limit fits no small budget: %+v %v", e.Budget, e.Warnings)
