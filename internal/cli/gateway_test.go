@@ -12,7 +12,12 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/ask/batch"
 	"parley/internal/cli/exit"
+	"parley/internal/run/runfile/runfiletest"
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
 )
 
 // TestGatewayNotDeterministic replays and resumes a program whose prompts differ every time, and checks the
@@ -65,6 +70,23 @@ func TestGatewayBudgetHere(t *testing.T) {
 		}
 		stop().want(t, exit.OK)
 	}
+}
+
+// TestShowSetsAside shows a gateway's record with open batches: what they may still cost is not left, and what recorded lines cost is spent.
+func TestShowSetsAside(t *testing.T) {
+	t.Parallel()
+	at := journal.Turn{Turn: 1, Strand: "", Episode: 0}
+	file := runfiletest.File(t,
+		&journal.Begun{Version: journal.Version, Run: "r", Kind: "gateway", KindVersion: 1, Plan: json.RawMessage(`{"budget":10}`)}, &journal.Opened{},
+		&journal.Staged{Specs: world.List(world.Spec{Kind: "gateway", Params: json.RawMessage("{}"), Lineup: map[string]string{"client": "client"}})},
+		&journal.Batched{Step: journal.BatchIntended, Key: "k", Provider: "lab", Model: "lab/m", Lines: []string{"one", "two", "three"}, Worst: 3 * llm.Dollar, WorstLine: llm.Dollar},
+		&journal.Batched{Step: journal.BatchCreated, Key: "k", Batch: "b1"},
+		&journal.Batched{Step: journal.BatchIntended, Key: "may exist", Provider: "lab", Model: "lab/m", Lines: []string{"one"}, Worst: llm.Dollar / 2, WorstLine: llm.Dollar / 2},
+		&journal.Turned{Turn: at, Digest: batch.LineDigest("k", "two"), Calls: 1},
+		&journal.Replied{Turn: at, Seat: "client", Agent: "client", Request: &llm.Request{Model: "lab/m"}, Response: &llm.Response{Text: "x", Metadata: llm.Metadata{Cost: llm.Dollar / 4}}},
+	)
+	parley(t, State{}, "show", file).want(t, exit.OK).wantOut(t, "$0.25 spent, $2.50 set aside, $7.25 left of $10.00")
+	parley(t, State{}, "show", file, "--json").want(t, exit.OK).wantOut(t, `"set_aside_usd":2.5`)
 }
 
 // TestGatewayRules checks that invalid rules are refused.
