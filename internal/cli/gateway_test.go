@@ -100,6 +100,16 @@ func TestGatewayRules(t *testing.T) {
 	} {
 		parley(t, State{}, append([]string{"gateway"}, args...)...).want(t, exit.Misuse).wantErr(t, want)
 	}
+	for until, want := range map[string]string{
+		"":                               "--until: no score: name one",
+		"score=x,width=1,max=0":          "--until: max=0: want 2 or more, and no less than min",
+		"score=x,width=1,min=0":          "--until: min=0: want 2 or more",
+		"score=x,width=1,confidence=0.0": "--until: confidence=0.0: want one between 0 and 1, as 0.95",
+		"score=x,width=1,step=0":         "--until: step=0: want 1 or more",
+		"score=x,width=0":                "--until: width 0: want a number above 0",
+	} {
+		parley(t, State{}, "gateway", "--out", filepath.Join(t.TempDir(), "run.parley"), "--upstream", "openai=http://127.0.0.1:1/v1", "--until", until).want(t, exit.Misuse).wantErr(t, want)
+	}
 }
 
 // TestGateway asks through a gateway with `parley ask` in each wire format, shows the record, and replays it
