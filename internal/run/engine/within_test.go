@@ -27,7 +27,7 @@ type programs struct {
 	refused  int
 	canceled int
 	aside    llm.Money // the most that calls in flight can cost
-	most     llm.Money // that aside was
+	highest  llm.Money // that aside was
 	inFlight int
 	peak     int
 	left     []llm.Money // the most that each call could cost
@@ -107,7 +107,7 @@ func (p *programs) call(ctx context.Context, a *Asked, q Question, i int) (strin
 	p.peak = max(p.peak, p.inFlight)
 	p.left = append(p.left, req.MaxCost)
 	p.aside += req.MaxCost
-	p.most = max(p.most, p.aside)
+	p.highest = max(p.highest, p.aside)
 	p.mu.Unlock()
 	if p.hold != nil {
 		<-p.hold
@@ -317,8 +317,8 @@ func TestProgramCallsWaitForEachOther(t *testing.T) {
 				if p.made != c.made || p.refused != c.refused || p.canceled != c.canceled || p.peak > 2 {
 					t.Errorf("%d calls made, %d refused, %d canceled, %d at once; want %+v", p.made, p.refused, p.canceled, p.peak, c)
 				}
-				if p.most > c.budget {
-					t.Errorf("calls in flight set aside %v of %v", p.most, c.budget)
+				if p.highest > c.budget {
+					t.Errorf("calls in flight set aside %v of %v", p.highest, c.budget)
 				}
 			})
 		})
