@@ -149,6 +149,11 @@ func (c Config) Run(ctx context.Context) (*Estimate, error) {
 	if err := t.play(ctx, o.sample); err != nil {
 		return nil, err
 	}
+	for _, p := range o.parts {
+		for i := p.from; i < p.to && p.times > 0; i++ {
+			t.episodes[i].multiply(p.times)
+		}
+	}
 	if len(t.refused) > 0 {
 		return nil, c.Plan.ParamsError(errors.New(slices.Min(t.refused)))
 	}
@@ -354,7 +359,8 @@ type part struct {
 	cell      string // parts of one cell are played one after the other; cells are played side by side
 	low, high int
 	stages    int
-	from, to  int // in trial.episodes
+	times     float64 // that of world.Part
+	from, to  int     // in trial.episodes
 }
 
 // PartUse is a part of a plan that a kind makes during play, such as a generation.
@@ -455,7 +461,7 @@ func (c Config) foresee(o *outlook, r *rand.Rand) error {
 				return fmt.Errorf("forecast: %s: Like has no example of its episodes", p.Name)
 			}
 			if !known {
-				o.parts = append(o.parts, part{name: p.Name, cell: spec.Cell})
+				o.parts = append(o.parts, part{name: p.Name, cell: spec.Cell, times: p.Times})
 				like = append(like, p.Like)
 			}
 			if from+i < len(o.parts) {

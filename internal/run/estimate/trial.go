@@ -72,6 +72,16 @@ func (s spent) plus(o spent) spent {
 	}
 }
 
+// multiply makes an episode that is a piece of another count as the whole.
+func (e *tried) multiply(n float64) {
+	money := func(m llm.Money) llm.Money { return llm.Dollars(n * m.Dollars()) }
+	for model, s := range e.models {
+		e.models[model] = spent{
+			n * s.calls, n * s.input, n * s.output, n * s.outputMax, s.open, n * s.charged, money(s.cost), money(s.batch), money(s.worst),
+		}
+	}
+}
+
 // cellsOf returns one spec for each cell, in order.
 func cellsOf(specs world.Specs) []world.Spec {
 	var cells []world.Spec
