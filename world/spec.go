@@ -198,6 +198,9 @@ type Part struct {
 	Name string // for people; parts with the same name are reported together
 	// Like are examples of its episodes, at least one. Each episode of the part takes about as much as they do.
 	Like []Spec
+	// Times is how many times as much they take, where the examples are only a piece of one: examples are played, and a whole one may
+	// make millions of calls. 0: they are whole.
+	Times float64
 	// Low and High bound the number of episodes. Stages is the largest number of stages, one after the other.
 	Low, High, Stages int
 }

@@ -128,7 +128,7 @@ func (c *gatewayCmd) config(ctx context.Context, s *State) (gateway.Config, erro
 
 // until returns the rule that --until gives, or nil.
 func (c *gatewayCmd) until() (*planner.Until, error) {
-	if len(c.Until) == 0 {
+	if c.Until == nil {
 		return nil, nil
 	}
 	u := &planner.Until{Score: c.Until["score"]}
@@ -153,8 +153,13 @@ func (c *gatewayCmd) until() (*planner.Until, error) {
 			return nil, fmt.Errorf("--until: %s=%s: want a number", name, text)
 		}
 	}
+	for name, want := range map[string]string{"confidence": "one between 0 and 1, as 0.95", "min": "2 or more", "max": "2 or more, and no less than min", "step": "1 or more"} {
+		if is, err := strconv.ParseFloat(c.Until[name], 64); err == nil && is == 0 { // it would mean the default
+			return nil, fmt.Errorf("--until: %s=%s: want %s", name, c.Until[name], want)
+		}
+	}
 	if err := u.WithDefaults().Check(); err != nil {
-		return nil, fmt.Errorf("--until: %w", err)
+		return nil, fmt.Errorf("--%w", err) // it begins with until
 	}
 	return u, nil
 }

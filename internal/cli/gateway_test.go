@@ -12,7 +12,12 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/ask/batch"
 	"parley/internal/cli/exit"
+	"parley/internal/run/runfile/runfiletest"
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
 )
 
 // TestGatewayNotDeterministic replays and resumes a program whose prompts differ every time, and checks the
@@ -67,6 +72,23 @@ func TestGatewayBudgetHere(t *testing.T) {
 	}
 }
 
+// TestShowSetsAside shows a gateway's record with open batches: what they may still cost is not left, and what recorded lines cost is spent.
+func TestShowSetsAside(t *testing.T) {
+	t.Parallel()
+	at := journal.Turn{Turn: 1, Strand: "", Episode: 0}
+	file := runfiletest.File(t,
+		&journal.Begun{Version: journal.Version, Run: "r", Kind: "gateway", KindVersion: 1, Plan: json.RawMessage(`{"budget":10}`)}, &journal.Opened{},
+		&journal.Staged{Specs: world.List(world.Spec{Kind: "gateway", Params: json.RawMessage("{}"), Lineup: map[string]string{"client": "client"}})},
+		&journal.Batched{Step: journal.BatchIntended, Key: "k", Provider: "lab", Model: "lab/m", Lines: []string{"one", "two", "three"}, Worst: 3 * llm.Dollar, WorstLine: llm.Dollar},
+		&journal.Batched{Step: journal.BatchCreated, Key: "k", Batch: "b1"},
+		&journal.Batched{Step: journal.BatchIntended, Key: "may exist", Provider: "lab", Model: "lab/m", Lines: []string{"one"}, Worst: llm.Dollar / 2, WorstLine: llm.Dollar / 2},
+		&journal.Turned{Turn: at, Digest: batch.LineDigest("k", "two"), Calls: 1},
+		&journal.Replied{Turn: at, Seat: "client", Agent: "client", Request: &llm.Request{Model: "lab/m"}, Response: &llm.Response{Text: "x", Metadata: llm.Metadata{Cost: llm.Dollar / 4}}},
+	)
+	parley(t, State{}, "show", file).want(t, exit.OK).wantOut(t, "$0.25 spent, $2.50 set aside, $7.25 left of $10.00")
+	parley(t, State{}, "show", file, "--json").want(t, exit.OK).wantOut(t, `"set_aside_usd":2.5`)
+}
+
 // TestGatewayRules checks that invalid rules are refused.
 func TestGatewayRules(t *testing.T) {
 	t.Parallel()
@@ -77,6 +99,16 @@ func TestGatewayRules(t *testing.T) {
 		"unknown rule \"spaces\"; want re:REGEXP": {"--replay", "run.parley", "--ignore", "spaces"},
 	} {
 		parley(t, State{}, append([]string{"gateway"}, args...)...).want(t, exit.Misuse).wantErr(t, want)
+	}
+	for until, want := range map[string]string{
+		"":                               "--until: no score: name one",
+		"score=x,width=1,max=0":          "--until: max=0: want 2 or more, and no less than min",
+		"score=x,width=1,min=0":          "--until: min=0: want 2 or more",
+		"score=x,width=1,confidence=0.0": "--until: confidence=0.0: want one between 0 and 1, as 0.95",
+		"score=x,width=1,step=0":         "--until: step=0: want 1 or more",
+		"score=x,width=0":                "--until: width 0: want a number above 0",
+	} {
+		parley(t, State{}, "gateway", "--out", filepath.Join(t.TempDir(), "run.parley"), "--upstream", "openai=http://127.0.0.1:1/v1", "--until", until).want(t, exit.Misuse).wantErr(t, want)
 	}
 }
 

@@ -155,7 +155,7 @@ func TestProgramMissing(t *testing.T) {
 	p := taskPlan(t, `kind: task
 agents:
   gone: {program: {command: [no-such-agent]}, model: sim/large}
-  tool: {program: {preset: codex, command: [no-such-codex]}, model: openai/gpt-5-mini}
+  tool: {program: {preset: claude-code, command: [no-such-codex]}, model: openai/gpt-5-mini}
   away: {program: {command: [DIR/not-executable]}}
   here: {program: shell, model: sim/large}
 plan: {matrix: {seats: [solver], agents: [gone, tool, away, here]}}
@@ -165,7 +165,7 @@ budget: 5
 	p.allow("program=no-such-agent")
 	checked := p.run(t, "check").want(t, exit.OK)
 	for _, want := range []string{
-		"gone: no-such-agent is not in PATH. Install it", "tool: no-such-codex is not in PATH. Install it (npm install -g @openai/codex)", p.dir + "/not-executable cannot be started",
+		"gone: no-such-agent is not in PATH. Install it", "tool: no-such-codex is not in PATH. Install it (npm install -g @anthropic-ai/claude-code)", p.dir + "/not-executable cannot be started",
 		"time     not known", "OPENAI_API_KEY", "--trust program=no-such-agent (given)", "--trust program=shell (run asks you first", "--trust code=" + p.dir,
 		"agents.gone, agents.here, agents.tool", "budget   $5.00 may not cover it", "next:  install what is missing",
 		"--trust program=shell --trust program=no-such-codex\n",
@@ -184,6 +184,20 @@ budget: 5
 	p.run(t, "run").want(t, exit.Misuse).wantErr(t, "plan.yaml:3:", "agents.gone.program: no-such-agent is not in PATH", "agents.tool.program", "agents.away.program")
 	if _, err := os.Stat(filepath.Join(p.dir, "plan.parley")); err == nil {
 		t.Error("a run file is there")
+	}
+	for set, want := range map[string]string{
+		"{preset: codex, command: [tool]}":                                    "agents.gone.program.command: has no {prompt}, and with input: argument",
+		"{command: [tool], input: argument}":                                  "agents.gone.program.command: has no {prompt}",
+		`{command: [tool], ignore: ["re:b", "re:a("]}`:                        `agents.gone.program.ignore: rule "re:a(": error parsing regexp: missing closing )`,
+		`{command: [tool], ignore: [spaces]}`:                                 `agents.gone.program.ignore: unknown rule "spaces"`,
+		"{preset: codex, command: [no-such-codex], files: {ask: '{prompt}'}}": "",
+	} {
+		got := p.run(t, "check", "--set", "agents.gone.program="+set)
+		if want == "" {
+			got.want(t, exit.OK)
+			continue
+		}
+		got.want(t, exit.Misuse).wantErr(t, want)
 	}
 	p.run(t, "check", "--set", "agents.here={program: oracle}").want(t, exit.Misuse).wantErr(t, "agents.here.program", "task x has none")
 }

@@ -11,12 +11,14 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/ask/batch"
 	"parley/internal/ask/dispatch/budget"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/read/report"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
+	"parley/internal/serve/gateway"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -184,6 +186,7 @@ type shownRun struct {
 	// Failures are the failed calls and acts, by model and kind.
 	Failures []results.Failure `json:"failures"`
 	AtRisk   llm.Money         `json:"at_risk_usd"`
+	Aside    llm.Money         `json:"set_aside_usd"` // for open batches
 	Budget   llm.Money         `json:"budget_usd,omitempty"`
 	Batches  int               `json:"batches_open"` // still with their providers
 	From     int               `json:"from"`
@@ -223,6 +226,11 @@ func (v *showReader) run(ctx context.Context, want runfile.Listing) (*shownRun, 
 		return nil, err
 	}
 	r.Cost = o.Spent
+	if o.Intended > 0 {
+		if r.Aside, err = v.setAside(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if want.Limit > 0 {
 		want.Limit++ // to know whether more follow
 	}
@@ -241,6 +249,19 @@ func (v *showReader) run(ctx context.Context, want runfile.Listing) (*shownRun, 
 		r.List = append(r.List, e)
 	}
 	return r, nil
+}
+
+// setAside returns what open batches may still cost.
+func (v *showReader) setAside(ctx context.Context) (aside llm.Money, err error) {
+	head, err := v.store.Head(ctx)
+	if err != nil {
+		return 0, err
+	}
+	open, err := batch.ReadOpen(ctx, v.store, head, head.Begun.Kind == gateway.KindName)
+	for i := range open {
+		aside = aside.Plus(open[i].AtRisk())
+	}
+	return aside, err
 }
 
 // episode returns an episode with what was spent on it.
@@ -280,7 +301,7 @@ func (r *shownRun) print(p *terminal.Page) {
 	}
 	e := r.Episodes
 	p.Fact("episodes", fmt.Sprintf("%s: %s ended, %s failed, %s %s, %s waiting", terminal.Number(e.Total), terminal.Number(e.Ended), terminal.Number(e.Failed), terminal.Number(e.Playing), r.State.OfEpisode(runfile.Playing), terminal.Number(e.Waiting)))
-	p.Fact("calls", terminal.Number(r.Calls)+", "+costText(r.Calls, budget.Sums{Spent: r.Cost, AtRisk: r.AtRisk, Limit: r.Budget}))
+	p.Fact("calls", terminal.Number(r.Calls)+", "+costText(r.Calls, budget.Sums{Spent: r.Cost, AtRisk: r.AtRisk, Aside: r.Aside, Limit: r.Budget}))
 	printBesideCalls(p, r.Spending)
 	for i, line := range failureLines(r.Failures, r.Calls, r.Acts, r.Programs) {
 		p.Fact([]string{"failed", "", ""}[i], line)
@@ -302,7 +323,7 @@ func (r *shownRun) print(p *terminal.Page) {
 
 // costText formats the recorded cost of calls. A model without a known price records none.
 func costText(calls int, money budget.Sums) string {
-	if money.Spent == 0 && money.AtRisk == 0 && calls > 0 {
+	if money.Spent == 0 && money.AtRisk == 0 && money.Aside == 0 && calls > 0 {
 		return "no cost recorded"
 	}
 	return money.Text()

@@ -58,8 +58,9 @@ func (p *plan) raceParts() []world.Part {
 			low, lowLater = min(first, p.alwaysKept()*len(p.islands)), 0
 		}
 		t, each, calls := Trial{Purpose: purposeRace, Round: round}, p.episodesOf(to-from), (to-from)*p.perProblem()
-		parts = append(parts, world.Part{Name: generationLabel(0), Like: p.exampleTrials(t, from, to, generationLabel(0)), Low: each * low, High: each * first, Stages: 1})
-		others = append(others, world.Part{Name: label, Like: p.exampleTrials(t, from, to, label), Low: each * lowLater, High: each * p.generations * later, Stages: p.generations})
+		to, times := p.piece(from, to)
+		parts = append(parts, world.Part{Name: generationLabel(0), Like: p.exampleTrials(t, from, to, generationLabel(0)), Times: times, Low: each * low, High: each * first, Stages: 1})
+		others = append(others, world.Part{Name: label, Like: p.exampleTrials(t, from, to, label), Times: times, Low: each * lowLater, High: each * p.generations * later, Stages: p.generations})
 		takes = append(takes, calls/each)
 	}
 	parts = append(parts, others...)
@@ -126,6 +127,18 @@ func (p *plan) minGenerations() int {
 // maxExamples is the maximum number of example episodes of a part.
 const maxExamples = 32
 
+// maxExampleCalls is about how many calls an example makes at most: examples are played.
+const maxExampleCalls = 500
+
+// piece returns the end of a piece of a trial that is small enough for an example, and how many times as much the trial takes; 0: it is whole.
+func (p *plan) piece(from, to int) (end int, times float64) {
+	n := max(1, maxExampleCalls/p.perProblem())
+	if p.nested != nil || to-from <= n { // an episode of another plan has one problem
+		return to, 0
+	}
+	return from + n, float64(to-from) / float64(n)
+}
+
 // exampleTrials returns trials of the first prompts as examples. Later prompts are unknown, and often longer.
 func (p *plan) exampleTrials(t Trial, from, to int, label string) []world.Spec {
 	var specs []world.Spec
@@ -176,8 +189,9 @@ func (p *plan) finalParts() []world.Part {
 	var parts []world.Part
 	if problems, _ := p.problems(purposeValidation); problems > 0 {
 		n, each := min(p.Finalists, p.alwaysKept()*len(p.islands)), p.episodesOf(problems)
+		to, times := p.piece(0, problems)
 		parts = append(parts, world.Part{
-			Name: validationLabel, Like: p.exampleTrials(Trial{Purpose: purposeValidation}, 0, problems, validationLabel),
+			Name: validationLabel, Like: p.exampleTrials(Trial{Purpose: purposeValidation}, 0, to, validationLabel), Times: times,
 			Low: each * n, High: each * p.Finalists, Stages: 1,
 		})
 	}

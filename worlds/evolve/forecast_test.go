@@ -42,6 +42,44 @@ func TestForecast(t *testing.T) {
 	}
 }
 
+// TestForecastOfTheLargest: an example is small, however large a trial is, and counts as a whole one.
+func TestForecastOfTheLargest(t *testing.T) {
+	t.Parallel()
+	for params, want := range map[string]float64{
+		`{"problems": {"train": 20000, "validation": 0}, "race": {"minibatch": 0}}`:                              20000,
+		`{"problems": {"train": 400, "validation": 3000}, "race": {"minibatch": 0}}`:                             400,
+		`{"solvers": 20, "samples": 100, "problems": {"train": 50, "validation": 50}, "race": {"minibatch": 0}}`: 100_000,
+	} {
+		p := paramsOf(t, params)
+		lineup := map[string]string{}
+		for _, seat := range solverSeats(p.Solvers) {
+			lineup[seat] = "a"
+		}
+		parts, err := definition{}.Forecast(p, world.Spec{Kind: "evolve", Lineup: lineup}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, part := range parts {
+			calls := 0.0
+			for _, like := range part.Like[:1] {
+				of, err := Kind().Read(like.Params)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if trial := of.Pointer().(*Params).Episode.Trial; trial != nil {
+					calls = float64(len(trial.Problems) * p.Solvers * p.Samples)
+				}
+			}
+			if calls > 2000 {
+				t.Errorf("%s: %s: an example makes %v calls", params, part.Name, calls)
+			}
+			if whole := calls * max(1, part.Times); i == 0 && whole != want {
+				t.Errorf("%s: %s: the examples stand for %v calls, want %v", params, part.Name, whole, want)
+			}
+		}
+	}
+}
+
 // extent is the size of an evolution.
 type extent struct{ episodes, solved, stages int }
 

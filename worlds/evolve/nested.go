@@ -19,7 +19,7 @@ import (
 // Split says how many deals of the nested plan there are for what. They follow each other: training has the first ones.
 type Split struct {
 	Train      int `json:"train" doc:"How many deals texts are tried on: 2 to 100000."`
-	Validation int `json:"validation" doc:"How many more the winner is chosen by among the finalists. 0: it is the fittest."`
+	Validation int `json:"validation" doc:"How many more the winner is chosen by among the finalists: 0 to 100000. 0: it is the fittest."`
 	Test       int `json:"test" doc:"How many more the winner is measured by in the end: 2 to 100000. Evolution never sees them."`
 }
 

@@ -48,8 +48,8 @@ type Params struct {
 	Islands       Islands            `json:"islands" doc:"Populations that breed apart."`
 	Race          Race               `json:"race" doc:"How trials of prompts that fall behind are cut short."`
 
-	Improvement        float64 `json:"improvement_threshold" doc:"How much fitness must rise to count as an improvement, from 0 to 1."`
-	PlateauThreshold   float64 `json:"fitness_plateau_threshold" doc:"A change of the best fitness that is smaller than this counts as no change, from 0 to 1."`
+	Improvement        float64 `json:"improvement_threshold" doc:"How much fitness must rise to count as an improvement: 0 to 1000000."`
+	PlateauThreshold   float64 `json:"fitness_plateau_threshold" doc:"A change of the best fitness that is smaller than this counts as no change: 0 to 1000000."`
 	PlateauGenerations int     `json:"fitness_plateau_generations" doc:"Stop after so many generations without any change: 0 to 1000. 0: never."`
 	DiversityThreshold float64 `json:"diversity_threshold" doc:"Stop when prompts differ less than this, from 0 to 1."`
 	MaxCalls           int     `json:"max_calls" doc:"The most calls of solvers or, with play, episodes, with those of the final test set aside. 0: no bound."`
@@ -79,7 +79,7 @@ type Problems struct {
 	ID         string       `json:"id" doc:"What the file calls an id, where it has one."`
 	Choices    string       `json:"choices" doc:"What the file calls the list of choices, where it has one."`
 	Train      *int         `json:"train,omitempty" doc:"How many problems prompts are tried on: 2 to 100000. All generations see the same."`
-	Validation int          `json:"validation" doc:"How many more the winner is chosen by among the finalists. 0: it is the fittest."`
+	Validation int          `json:"validation" doc:"How many more the winner is chosen by among the finalists: 0 to 100000. 0: it is the fittest."`
 	Test       int          `json:"test" doc:"How many more the winner is measured by in the end: 2 to 100000. Evolution never sees them."`
 	Seed       uint64       `json:"seed" doc:"What the choice of problems depends on: not the seed of the plan, so that runs can be compared on the same problems."`
 	Difficulty [2]int       `json:"difficulty" doc:"The least and the most steps of a problem of the source arithmetic: 1 to 8."`
@@ -102,7 +102,7 @@ type Race struct {
 
 // Baselines are the prompts that the winner is compared with.
 type Baselines struct {
-	Seeds int      `json:"seeds" doc:"How many of the prompts to begin with, the fittest first. 0: none."`
+	Seeds int      `json:"seeds" doc:"How many of the prompts to begin with, the fittest first: 0 to 1000. 0: none."`
 	Texts []string `json:"texts" doc:"Prompts to measure; an empty one is no prompt at all."`
 }
 

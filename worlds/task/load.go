@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
 
 	"parley/world"
+	"parley/world/exhibit"
 	"parley/world/part"
 )
 
@@ -60,6 +62,10 @@ func atTasks(err error) error {
 		all = many.Unwrap()
 	}
 	for _, one := range all {
+		if strings.HasPrefix(one.Error(), "task: params.") { // it names its param
+			c.Add(one)
+			continue
+		}
 		c.Addf("tasks", "%w", one)
 	}
 	return c.Err()
@@ -100,6 +106,9 @@ func (p *Params) loadFolders(from part.FolderReader, in part.FolderLister, table
 			continue
 		}
 		p.Loaded = append(p.Loaded, *t)
+	}
+	if len(problems) == 0 && len(p.Loaded) == 0 && len(dirs) == 0 && len(p.Only) > 0 {
+		return nil, p.noneOf(in.Folders(p.Tasks))
 	}
 	if len(problems) == 0 && len(p.Loaded) == 0 {
 		if _, err := from.Folder(p.Tasks); err != nil {
@@ -161,10 +170,24 @@ func (p *Params) loadRows(from part.RowReader) error {
 			p.Loaded = append(p.Loaded, t)
 		}
 	}
-	if len(p.Loaded) == 0 {
-		return fmt.Errorf("%s has no tasks to play", p.Tasks)
+	switch {
+	case n == 0:
+		return fmt.Errorf("%s has no tasks", p.Tasks)
+	case len(p.Loaded) == 0:
+		return p.noneOf(slices.Sorted(maps.Keys(seen)))
 	}
 	return nil
+}
+
+// noneOf is the error that only names no task. There are those of these names.
+func (p *Params) noneOf(there []string) error {
+	c := world.ParamErrors{Kind: "task"}
+	if len(there) == 0 {
+		c.Addf("tasks", "%s has no tasks", p.Tasks)
+	} else {
+		c.Addf("only", "names no task of %s; there are: %s", p.Tasks, exhibit.Shorten(strings.Join(there, ", "), 300))
+	}
+	return c.Err()
 }
 
 // timeOf reads a time: a number of seconds, or a text as 5m.

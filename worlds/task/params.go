@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -60,7 +62,7 @@ func (r *Runtime) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	if err := world.DecodeStrict(b, &own); err != nil || len(own.Command) == 0 {
-		return errors.New("runtime: want local, podman, docker or {command: [PROGRAM, ARGUMENTS...]}")
+		return errors.New("params.runtime: want local, podman, docker or {command: [PROGRAM, ARGUMENTS...]}")
 	}
 	r.Command = own.Command
 	return nil
@@ -162,6 +164,16 @@ func (p *Params) check() error {
 	if len(p.Runtime.Command) == 0 {
 		c.OneOf("runtime", p.Runtime.Name, []string{local, "podman", "docker"})
 	}
+	for i, arg := range p.Runtime.Command {
+		if i == 0 && arg == "" {
+			c.Addf("runtime", "the command is empty: want [PROGRAM, ARGUMENTS...]")
+		}
+		for _, m := range placeholder.FindAllStringSubmatch(arg, -1) {
+			if known := strings.Fields("folder home tests logs name image workdir network"); !slices.Contains(known, m[1]) {
+				c.Addf("runtime", "unknown placeholder {%s}; want one of {%s}", m[1], strings.Join(known, "}, {"))
+			}
+		}
+	}
 	c.Lasts("timeout", p.Timeout, 0, maxTime)
 	c.Lasts("check_timeout", p.CheckTimeout, 0, maxTime)
 	c.IntRange("calls", p.Calls, 0, 1<<30)
@@ -199,6 +211,9 @@ func (p *Params) check() error {
 	return nil
 }
 
+// placeholder finds what looks like a placeholder of the command of runtime: not ${name}, which is of the shell, and not {{.Name}}.
+var placeholder = regexp.MustCompile(`(?:^|[^${])\{([a-z_]*)\}`)
+
 // maxArgument is how long an argument of a command may be: as Linux has it.
 const maxArgument = 128 << 10
 
@@ -232,7 +247,16 @@ func (t *Task) check() error {
 		}
 	}
 	for _, of := range all {
+		there := make(map[string]bool, len(of))
 		for _, f := range of {
+			there[f.Path] = true
+		}
+		for _, f := range of {
+			for dir := path.Dir(f.Path); dir != "." && dir != "/"; dir = path.Dir(dir) {
+				if there[dir] {
+					return fmt.Errorf("the file %q needs a folder %q, and that is a file too: rename one of them", f.Path, dir)
+				}
+			}
 			if !part.LocalPath(f.Path) {
 				return fmt.Errorf("the file %q has a path that leads out of its folder, or cannot be used on every system", f.Path)
 			}

@@ -147,7 +147,7 @@ func TestHarbor(t *testing.T) {
 		"a byte 0":            {files: map[string]string{"tasks/one/task.toml": "[environment.env]\nA = \"\\u0000\"\n"}, want: `the variable "A"`},
 		"a wrong runtime":     {params: "  runtime: lxc\n", want: "want one of local, podman, docker"},
 		"a runtime without":   {params: "  runtime: {command: []}\n", want: "runtime: want local, podman, docker or {command: [PROGRAM, ARGUMENTS...]}"},
-		"an unknown task":     {params: "  only: [two]\n", want: "has no Harbor task folders"},
+		"an unknown task":     {params: "  only: [two]\n", want: "params.only: names no task of tasks/; there are: one"},
 		"a range":             {params: "  range: [1, 0]\n", want: "want the lowest and the highest reward"},
 		"a link out of reach": {files: map[string]string{"tasks/one/tests/passwd": "link /etc/passwd"}, want: "outside the folder"},
 	} {
@@ -211,6 +211,7 @@ func TestRows(t *testing.T) {
 		"twice":         {`{"id": "a", "prompt": "p", "check": "c"}` + "\n" + `{"id": "a", "prompt": "p", "check": "c"}`, `row 2: the id "a" is there twice`},
 		"unknown":       {`{"id": "a", "prompt": "p", "check": "c", "chek": 1}`, "chek"},
 		"a path out":    {`{"id": "a", "prompt": "p", "check": "c", "files": {"../x": ""}}`, "leads out of its folder"},
+		"in a file":     {`{"id": "a", "prompt": "p", "check": "c", "files": {"x/y": "", "x/y/z/w": ""}}`, `row 1: the file "x/y/z/w" needs a folder "x/y", and that is a file too`},
 		"a time":        {`{"id": "a", "prompt": "p", "check": "c", "timeout": "soon"}`, "row 1: timeout"},
 		"negative time": {`{"id": "a", "prompt": "p", "check": "c", "timeout": -1}`, "row 1: timeout"},
 		"nothing":       {"", "has no rows"},
@@ -235,6 +236,28 @@ func TestRows(t *testing.T) {
 				t.Errorf("%s", b)
 			}
 		})
+	}
+}
+
+// TestWrongParams wants errors at the line of the param that is wrong.
+func TestWrongParams(t *testing.T) {
+	t.Parallel()
+	for params, want := range map[string]string{
+		"runtime: {command: [bwrap, '{foldr}']}":                   "params.runtime: unknown placeholder {foldr}; want one of {folder}, {home},",
+		"runtime: {command: [bwrap, 'a{}']}":                       "params.runtime: unknown placeholder {}; want one of",
+		"runtime: {command: ['']}":                                 "params.runtime: the command is empty",
+		"runtime: {comand: [x]}":                                   "params.runtime: want local, podman, docker or {command:",
+		"runtime: {command: [sh, -c, '${x} {{a}} {home}{tests}']}": "",
+		"only: [z]":    "params.only: names no task of tasks.jsonl; there are: a, b",
+		"only: [a, z]": `params.only: there is no task "z"`,
+		"only: [b]":    "",
+	} {
+		dir := t.TempDir()
+		put(t, dir, map[string]string{"tasks.jsonl": `{"id": "a", "prompt": "p", "check": "c"}` + "\n" + `{"id": "b", "prompt": "p", "check": "c"}`})
+		_, err := load(t, dir, "  tasks: tasks.jsonl\n  "+params+"\n")
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), ":5:") || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", params, err, want)
+		}
 	}
 }
 

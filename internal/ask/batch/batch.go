@@ -18,9 +18,11 @@ package batch
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base32"
 	"encoding/base64"
 	"iter"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -241,7 +243,11 @@ type Open struct {
 	Began                time.Time
 	File, ID             string // if known
 
+	// Answered is how many of the lines of a client's batch have a recorded answer that is no failure.
+	Answered int
+
 	safe map[string]bool // calls whose answers are durable
+	kept map[ID]bool     // the same for the lines of a client's batch
 }
 
 // AtRisk returns the most that lines can cost whose answers are not durable yet.
@@ -261,7 +267,7 @@ func (o *Open) Collected() bool {
 }
 
 // Safe reports whether the answer to the call of a line is durable.
-func (o *Open) Safe(id ID) bool { return o.safe[id.Call()] }
+func (o *Open) Safe(id ID) bool { return o.safe[id.Call()] || o.kept[id] }
 
 // Log folds events and replies, in order, into the batches that are open. Its zero value is empty.
 type Log struct {
@@ -277,7 +283,7 @@ func (l *Log) Add(m *journal.Batched) {
 		}
 		l.open = append(l.open, &Open{
 			Key: m.Key, Provider: m.Provider, Model: m.Model, Lines: lines,
-			Worst: m.Worst, WorstLine: m.WorstLine, Began: m.At, safe: map[string]bool{},
+			Worst: m.Worst, WorstLine: m.WorstLine, Began: m.At, safe: map[string]bool{}, kept: map[ID]bool{},
 		})
 		return
 	}
@@ -305,6 +311,72 @@ func (l *Log) Replied(req *llm.Request) {
 	for _, o := range l.open {
 		o.safe[call] = true
 	}
+}
+
+// LineDigest identifies a line of a client's batch in the record of a gateway.
+func LineDigest(key, id string) (d journal.Digest) {
+	sum := sha256.Sum256([]byte("line of a batch\x00" + key + "\x00" + id))
+	copy(d[:], sum[:])
+	return d
+}
+
+// clientLog finds the lines of clients' batches in the record of a gateway: their turns have a LineDigest.
+type clientLog struct {
+	lines map[journal.Digest]clientLine
+	turns map[journal.Turn]*Open
+}
+
+type clientLine struct {
+	of *Open
+	id ID
+}
+
+func (l *clientLog) add(e journal.Entry, open []*Open) {
+	switch e := e.(type) {
+	case *journal.Batched:
+		if e.Step == journal.BatchIntended {
+			of := open[len(open)-1]
+			for _, id := range of.Lines {
+				l.lines[LineDigest(of.Key, string(id))] = clientLine{of, id}
+			}
+		}
+	case *journal.Turned:
+		if line, is := l.lines[e.Digest]; is {
+			line.of.kept[line.id] = true
+			l.turns[e.Turn] = line.of
+		}
+	case *journal.Replied:
+		if of := l.turns[e.Turn]; of != nil && e.Response != nil {
+			of.Answered++
+		}
+	}
+}
+
+// ReadOpen returns the batches that are open in the record of a run with this head, oldest first. clients means that they are those of clients
+// of a gateway.
+func ReadOpen(ctx context.Context, j journal.Journal, head *journal.Head, clients bool) ([]Open, error) {
+	if len(head.Batches) == 0 {
+		return nil, nil
+	}
+	since := math.MaxInt
+	for _, b := range head.Batches {
+		since = min(since, b.Entry)
+	}
+	var log Log
+	lines := clientLog{map[journal.Digest]clientLine{}, map[journal.Turn]*Open{}}
+	err := j.Read(ctx, journal.Span{Since: since}, func(e journal.Entry) error {
+		m, is := e.(*journal.Batched)
+		if is {
+			log.Add(m)
+		}
+		if clients {
+			lines.add(e, log.open)
+		} else if r, is := e.(*journal.Replied); is && r.Request != nil {
+			log.Replied(r.Request)
+		}
+		return nil
+	})
+	return log.Open(), err
 }
 
 // Open returns the open batches, oldest first.

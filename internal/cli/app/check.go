@@ -108,6 +108,9 @@ func (c Check) Run(ctx context.Context) (*Estimate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prices: %w", err)
 	}
+	if err := checkRules(c.Plan); err != nil {
+		return nil, err
+	}
 	if err := checkActors(ctx, c.Plan); err != nil {
 		return nil, err
 	}

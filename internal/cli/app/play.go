@@ -202,7 +202,7 @@ func (p Play) ready(plan *planfile.Plan, file string) error {
 		err = p.Trust.Check(needs...)
 	}
 	if err == nil {
-		err = missingPrograms(plan)
+		err = cmp.Or(checkRules(plan), missingPrograms(plan))
 	}
 	if err != nil {
 		return usageError{err}

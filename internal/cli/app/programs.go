@@ -14,6 +14,7 @@ import (
 	"parley/internal/run/planfile"
 	"parley/internal/run/program"
 	"parley/internal/serve/gateway"
+	"parley/internal/serve/gateway/format"
 	"parley/world"
 )
 
@@ -102,6 +103,20 @@ func programsOf(plan *planfile.Plan) (all []Program) {
 		all = append(all, Program{Command: provider.CommandLine(runs), Missing: program.Missing(world.Program{Command: runs}), place: plan.Place("params")})
 	}
 	return all
+}
+
+// checkRules refuses rules of program.ignore that cannot be followed.
+func checkRules(plan *planfile.Plan) error {
+	var errs []error
+	for _, a := range plan.Agents {
+		if a.Program == nil {
+			continue
+		}
+		if _, err := format.ParseRules(a.Program.Ignore); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", plan.Place("agents", a.Name, "program", "ignore"), err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // missingPrograms returns what cannot be started, before anything is asked.

@@ -28,28 +28,8 @@ type waves struct {
 // them. A run at another pace would ask and pay for their calls again.
 func newWaves(ctx context.Context, plan *planfile.Plan, j journal.Journal, head *journal.Head) (*waves, error) {
 	w := &waves{}
-	if len(head.Batches) == 0 {
-		return w, nil
-	}
-	since := 0
-	for _, b := range head.Batches {
-		if since == 0 || b.Entry < since {
-			since = b.Entry
-		}
-	}
-	var log batch.Log
-	err := j.Read(ctx, journal.Span{Since: since}, func(e journal.Entry) error {
-		switch e := e.(type) {
-		case *journal.Batched:
-			log.Add(e)
-		case *journal.Replied:
-			if e.Request != nil {
-				log.Replied(e.Request)
-			}
-		}
-		return nil
-	})
-	for _, o := range log.Open() {
+	open, err := batch.ReadOpen(ctx, j, head, false)
+	for _, o := range open {
 		if o.Collected() {
 			w.collected = append(w.collected, o.Key)
 		} else {

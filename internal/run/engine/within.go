@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"parley/journal"
@@ -74,10 +75,11 @@ type Asked struct {
 	within *Within
 	c      *call
 
-	mu    sync.Mutex
-	aside llm.Money // for calls that are open
-	fresh bool      // calls of this process are recorded
-	over  bool
+	mu      sync.Mutex
+	aside   llm.Money      // for calls that are open
+	waiting []*llm.Request // for room in the budget of the episode, in the order in which they came
+	fresh   bool           // calls of this process are recorded
+	over    bool
 }
 
 // Sample distinguishes equal asks at different points of a run: see llm.Request.
@@ -114,46 +116,65 @@ func (a *Asked) Past(ctx context.Context) ([]journal.Entry, error) {
 // Begin waits until a call may be sent, and completes req with what the run decides: its place in the queue, its session, and the
 // most that it may cost. end must be called when the call is recorded, or will not be. An error is an *llm.Error.
 func (a *Asked) Begin(ctx context.Context, req *llm.Request) (end func(), err error) {
-	sched := a.within.run.sched
-	if err := sched.enter(ctx); err != nil {
-		return nil, err
+	r := a.within.run
+	room := func() (bool, error) { return true, nil }
+	if b := r.budgets; b.each > 0 {
+		worst, err := b.prices.Worst(req)
+		if err != nil {
+			return nil, &llm.Error{Kind: llm.KindBudget, Message: "a budget for each episode: " + err.Error(), Err: err}
+		}
+		room = func() (bool, error) { return a.reserve(req, worst) }
+		defer a.queue(req)()
 	}
 	req.Order, req.Session = a.c.req.Order, a.c.req.Session
-	if err := a.reserve(req); err != nil {
-		sched.leave(true)
+	if err := r.sched.enter(ctx, room); err != nil {
 		return nil, err
 	}
 	return sync.OnceFunc(func() {
 		a.mu.Lock()
 		a.aside -= req.MaxCost
 		a.mu.Unlock()
-		sched.leave(false)
+		r.sched.leave()
 	}), nil
 }
 
-// reserve sets aside what a call may cost of what the ask may. Other calls of the program may be open.
-func (a *Asked) reserve(req *llm.Request) error {
-	b := a.within.run.budgets
-	if b.each <= 0 {
-		return nil
-	}
-	worst, err := b.prices.Worst(req)
-	if err != nil {
-		return &llm.Error{Kind: llm.KindBudget, Message: "a budget for each episode: " + err.Error(), Err: err}
-	}
+// queue makes req wait for its turn, until leave is called.
+func (a *Asked) queue(req *llm.Request) (leave func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	left := a.c.maxCost.Minus(b.innerCost(a.c.inner)).Minus(a.aside)
-	if worst > left || left <= 0 {
-		why := fmt.Sprintf("the budget of this episode does not suffice: %v is left, and this call sets aside %v", max(0, left), worst)
-		if a.aside > 0 {
-			why += fmt.Sprintf("; calls in flight set aside %v", a.aside)
+	a.waiting = append(a.waiting, req)
+	return func() {
+		a.mu.Lock()
+		a.waiting = slices.DeleteFunc(a.waiting, func(q *llm.Request) bool { return q == req })
+		more := len(a.waiting) > 0
+		a.mu.Unlock()
+		if more {
+			a.within.run.sched.wakeAll()
 		}
-		return &llm.Error{Kind: llm.KindBudget, Err: llm.ErrMaxCost, Message: why + ": raise episode_budget, or limit the output of the program's calls"}
+	}
+}
+
+// reserve sets aside what a call may cost of what the ask may. It returns false if there may be room when other calls of the program, or
+// those that came before this one, have ended.
+func (a *Asked) reserve(req *llm.Request, worst llm.Money) (ok bool, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	rest := a.c.maxCost.Minus(a.within.run.budgets.innerCost(a.c.inner))
+	left := rest.Minus(a.aside)
+	switch {
+	case a.waiting[0] != req:
+		return false, nil
+	case worst > rest || rest <= 0:
+		return false, &llm.Error{
+			Kind: llm.KindBudget, Err: llm.ErrMaxCost,
+			Message: fmt.Sprintf("the budget of this episode does not suffice: %v is left, and this call sets aside %v: raise episode_budget, or limit the output of the program's calls", max(0, rest), worst),
+		}
+	case worst > left || left <= 0:
+		return false, nil
 	}
 	req.MaxCost = worst.Plus((left - worst) / 4) // a part of what is left is for further attempts
 	a.aside = a.aside.Plus(req.MaxCost)
-	return nil
+	return true, nil
 }
 
 // Agent returns the agent that is asked. Its model has the version that the calls of the episode meet.
@@ -208,34 +229,38 @@ func (b budgets) innerCost(n *inner) llm.Money {
 	return max(n.cost, b.prices.List(&n.price, llm.Usage{Input: n.input, Output: n.output}))
 }
 
-// enter waits until a call of a program may be sent: the run is not paused, and not too many calls are in flight.
-func (s *scheduler) enter(ctx context.Context) error {
+// enter waits until a call of a program may be sent: the run is not paused, not too many calls are in flight, and there is room for it. leave
+// must be called when it is durable, or will not be recorded.
+func (s *scheduler) enter(ctx context.Context, room func() (bool, error)) error {
 	stop := context.AfterFunc(ctx, s.wakeAll)
 	defer stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for ctx.Err() == nil && !s.stop.stopped.Load() && (s.held || s.maxCalls > 0 && s.flying+s.saving >= s.maxCalls) {
+	for {
+		switch {
+		case ctx.Err() != nil:
+			return llm.ContextError(ctx)
+		case s.stop.stopped.Load():
+			return &llm.Error{Kind: llm.KindCanceled, Message: "the run stops"}
+		case s.held || s.maxCalls > 0 && s.flying+s.saving >= s.maxCalls:
+		default:
+			if ok, err := room(); err != nil {
+				return err
+			} else if ok {
+				s.flying++
+				s.made.Calls++
+				return nil
+			}
+		}
 		s.wake.Wait()
 	}
-	switch {
-	case ctx.Err() != nil:
-		return llm.ContextError(ctx)
-	case s.stop.stopped.Load():
-		return &llm.Error{Kind: llm.KindCanceled, Message: "the run stops"}
-	}
-	s.flying++
-	s.made.Calls++
-	return nil
 }
 
-// leave notes that a call of a program is durable, or will not be recorded. unmade means that it was not sent.
-func (s *scheduler) leave(unmade bool) {
+// leave gives back the place that enter took.
+func (s *scheduler) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.flying--
-	if unmade {
-		s.made.Calls--
-	}
 	s.saved(0)
 	s.wake.Broadcast()
 }

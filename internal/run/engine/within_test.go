@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -19,10 +20,14 @@ type programs struct {
 	within *Within
 	fail   func(at journal.Turn, call int) error // before a call is made
 	hold   chan struct{}                         // if set, a call waits for it
+	atOnce bool                                  // all calls are made at once
 
 	mu       sync.Mutex
 	made     int // calls that were made, not repeated
 	refused  int
+	canceled int
+	aside    llm.Money // the most that calls in flight can cost
+	highest  llm.Money // that aside was
 	inFlight int
 	peak     int
 	left     []llm.Money // the most that each call could cost
@@ -45,6 +50,17 @@ func (p *programs) Ask(ctx context.Context, q Question) (*llm.Response, error) {
 			known[r.Turn.Turn] = r.Response.Text
 		}
 	}
+	if p.atOnce {
+		var all sync.WaitGroup
+		for i := range p.calls {
+			all.Go(func() {
+				_, err := p.call(ctx, a, q, i)
+				p.note(err)
+			})
+		}
+		all.Wait()
+		return &llm.Response{Text: "all", Finish: llm.FinishStop}, nil
+	}
 	text := ""
 	for i := range p.calls {
 		if was, ok := known[i]; ok {
@@ -58,15 +74,24 @@ func (p *programs) Ask(ctx context.Context, q Question) (*llm.Response, error) {
 			}
 		}
 		said, err := p.call(ctx, a, q, i)
-		if err != nil {
-			p.mu.Lock()
-			p.refused++
-			p.mu.Unlock()
+		if p.note(err); err != nil {
 			break
 		}
 		text += said
 	}
 	return &llm.Response{Text: text, Finish: llm.FinishStop}, nil
+}
+
+// note counts a call that was refused.
+func (p *programs) note(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case errors.Is(err, llm.ErrMaxCost):
+		p.refused++
+	case err != nil:
+		p.canceled++
+	}
 }
 
 func (p *programs) call(ctx context.Context, a *Asked, q Question, i int) (string, error) {
@@ -81,6 +106,8 @@ func (p *programs) call(ctx context.Context, a *Asked, q Question, i int) (strin
 	p.inFlight++
 	p.peak = max(p.peak, p.inFlight)
 	p.left = append(p.left, req.MaxCost)
+	p.aside += req.MaxCost
+	p.highest = max(p.highest, p.aside)
 	p.mu.Unlock()
 	if p.hold != nil {
 		<-p.hold
@@ -91,6 +118,7 @@ func (p *programs) call(ctx context.Context, a *Asked, q Question, i int) (strin
 	})
 	p.mu.Lock()
 	p.inFlight--
+	p.aside -= req.MaxCost
 	p.mu.Unlock()
 	return text, err
 }
@@ -239,6 +267,62 @@ func TestProgramCallsAreLimited(t *testing.T) {
 			t.Errorf("%d calls were in flight", p.peak)
 		}
 	})
+}
+
+// TestProgramCallsWaitForEachOther gives a program that makes eight calls at once room for two at a time: a call waits for those in flight, and
+// one is refused only if there is no room for it when none is in flight. Calls that wait end when the run is stopped.
+func TestProgramCallsWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	const room = 3*maxTryCost + 8*unit // a call takes a part of what is left for further attempts
+	for name, c := range map[string]struct {
+		budget             llm.Money
+		cost               llm.Money // of a call
+		stop               bool
+		made, refused      int
+		canceled, together int
+	}{
+		"room for two at a time": {budget: room, cost: unit, made: 8, together: 2},
+		"room for some":          {budget: room, cost: 20 * unit, made: 4, refused: 4, together: 2},
+		"room for none":          {budget: maxTryCost - 1, refused: 8},
+		"stopped":                {budget: room, cost: unit, stop: true, made: 2, canceled: 6, together: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := &programs{calls: 8, cost: c.cost, atOnce: true, hold: make(chan struct{})}
+				cfg := working(p, &journal.Memory{}, 1)
+				cfg.Settings.EpisodeBudget, cfg.Prices = c.budget, list{}
+				cfg.Kind = playing(func(t *world.Table) world.Outcome {
+					return world.Outcome{Data: t.One(world.Call{Seat: "a", Label: "word", Ask: llm.Request{Messages: []llm.Message{llm.User("go")}}}).Text}
+				})
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				over := make(chan struct{})
+				go func() {
+					defer close(over)
+					if _, err := Run(ctx, cfg); err != nil && !c.stop {
+						t.Error(err)
+					}
+				}()
+				synctest.Wait()
+				if p.inFlight != c.together {
+					t.Errorf("%d calls are in flight, want %d", p.inFlight, c.together)
+				}
+				if c.stop {
+					stop()
+				}
+				synctest.Wait()
+				close(p.hold)
+				<-over
+				if p.made != c.made || p.refused != c.refused || p.canceled != c.canceled || p.peak > 2 {
+					t.Errorf("%d calls made, %d refused, %d canceled, %d at once; want %+v", p.made, p.refused, p.canceled, p.peak, c)
+				}
+				if p.highest > c.budget {
+					t.Errorf("calls in flight set aside %v of %v", p.highest, c.budget)
+				}
+			})
+		})
+	}
 }
 
 // TestProgramCallOfNobody refuses calls of questions that are not open.

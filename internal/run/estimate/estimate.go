@@ -149,6 +149,11 @@ func (c Config) Run(ctx context.Context) (*Estimate, error) {
 	if err := t.play(ctx, o.sample); err != nil {
 		return nil, err
 	}
+	for _, p := range o.parts {
+		for i := p.from; i < p.to && p.times > 0; i++ {
+			t.episodes[i].multiply(p.times)
+		}
+	}
 	if len(t.refused) > 0 {
 		return nil, c.Plan.ParamsError(errors.New(slices.Min(t.refused)))
 	}
@@ -265,7 +270,7 @@ func (c Config) episodeBudget(t *trial, e *Estimate) string {
 	case limit == 0 || e.Cost == nil:
 		return ""
 	case t.maxCall > limit:
-		return fmt.Sprintf("%s sets aside about %v for one call, more than the episode_budget of %v, so episodes would end there: set a lower %s, or a higher episode_budget", t.maxWhy, t.maxCall, limit, t.maxLimit)
+		return fmt.Sprintf("%s: %s sets aside about %v for one call, more than the episode_budget of %v, so episodes would end there: set a lower max_tokens, or a higher episode_budget", t.maxPlace(), t.maxWhy, t.maxCall, limit)
 	case llm.Dollars(e.Cost.Episode.Mean)+t.maxCall > limit:
 		return fmt.Sprintf("an episode costs about %v, and a call is made only if the most that it can cost (up to about %v) is left: an episode_budget of %v would stop some episodes", llm.Dollars(e.Cost.Episode.Mean), t.maxCall, limit)
 	default:
@@ -283,7 +288,7 @@ func (c Config) warn(t *trial, e *Estimate) {
 	}
 	e.Warnings = append(e.Warnings, t.prices.Retired(slices.Sorted(maps.Keys(t.models))...)...)
 	if b := e.Budget; b != nil && b.Call > b.Limit {
-		add("%s sets aside about %v for one call, more than the budget of %v, so the run would stop there: set a lower %s, or a higher budget", t.maxWhy, b.Call, b.Limit, t.maxLimit)
+		add("%s: %s sets aside about %v for one call, more than the budget of %v, so the run would stop there: set a lower max_tokens, or a higher budget", t.maxPlace(), t.maxWhy, b.Call, b.Limit)
 	}
 	if says := c.episodeBudget(t, e); says != "" {
 		add("%s", says)
@@ -354,7 +359,8 @@ type part struct {
 	cell      string // parts of one cell are played one after the other; cells are played side by side
 	low, high int
 	stages    int
-	from, to  int // in trial.episodes
+	times     float64 // that of world.Part
+	from, to  int     // in trial.episodes
 }
 
 // PartUse is a part of a plan that a kind makes during play, such as a generation.
@@ -455,7 +461,7 @@ func (c Config) foresee(o *outlook, r *rand.Rand) error {
 				return fmt.Errorf("forecast: %s: Like has no example of its episodes", p.Name)
 			}
 			if !known {
-				o.parts = append(o.parts, part{name: p.Name, cell: spec.Cell})
+				o.parts = append(o.parts, part{name: p.Name, cell: spec.Cell, times: p.Times})
 				like = append(like, p.Like)
 			}
 			if from+i < len(o.parts) {

@@ -2,6 +2,7 @@ package estimate
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math"
 	"path/filepath"
@@ -105,6 +106,13 @@ agents: {a: {model: openai/gpt-5-mini, max_tokens: 100}}
 		e := estimated(t, worlds.Standard(), plan+budget+"\n", Config{})
 		if e.Budget.Covers != want {
 			t.Errorf("%s: covers: %s, want %s; %v", budget, e.Budget.Covers, want, e.Cost.Total)
+		}
+	}
+	for _, budget := range []string{"budget", "episode_budget"} { // a call that is larger than it is never made
+		const says = "plan.yaml:3:52: agents.a.max_tokens: max_tokens: 2000 sets aside about $0.00"
+		e := estimated(t, worlds.Standard(), strings.Replace(plan, "100", "2000", 1)+budget+": 0.001\n", Config{Episodes: 2})
+		if got := strings.Join(e.Warnings, "\n"); !strings.Contains(got, says) || !strings.Contains(got, "more than the "+budget+" of $0.001") {
+			t.Errorf("%s: warnings %s", budget, got)
 		}
 	}
 	e := estimated(t, worlds.Standard(), strings.Replace(plan, ", max_tokens: 100", "", 1)+"budget: 0.2\n", Config{})
@@ -407,6 +415,15 @@ func TestEstimateForecast(t *testing.T) {
 	}
 	if _, err := (Config{Plan: p}).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "forecast: unlike: Like has no example") {
 		t.Error(err)
+	}
+	asks := func(table *world.Table) world.Outcome {
+		table.One(world.Call{Seat: "a", Label: "x", Ask: llm.Request{Messages: []llm.Message{llm.User("hi")}, MaxTokens: 10}})
+		return world.Outcome{}
+	}
+	like := []world.Spec{{Kind: "test", Params: json.RawMessage("{}"), Lineup: map[string]string{"a": "a"}}}
+	kind = world.Define(threefold{simple(asks), []world.Part{{Name: "pieces", Like: like, Times: 2.5, Low: 4, High: 4}}})
+	if e := estimated(t, []world.Kind{kind}, plan, Config{}); e.Calls.Total.Low != 10 || e.Calls.Total.High != 10 || e.OutputMax.Total.High != 100 {
+		t.Errorf("4 episodes of 2.5 times a call: %+v, %+v", e.Calls, e.OutputMax)
 	}
 	p.Episodes = 2_000_000_000
 	if _, err := (Config{Plan: p}).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "more than 1000000 plans of its kind's own") {

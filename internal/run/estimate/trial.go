@@ -30,7 +30,7 @@ type trial struct {
 	unbounded map[string]bool                       // agents asked without max_tokens
 	maxCall   llm.Money                             // the most that one call can cost
 	maxWhy    string                                // what makes it so expensive
-	maxLimit  string                                // the key that limits its output
+	maxAgent  string                                // who makes it
 	worst     func(*llm.Request) (llm.Money, error) // the most that a request can cost, as a run sets it aside
 	money     *budget.Prices
 	rooms     map[string]Room // in the budget, for the most expensive call of each model
@@ -69,6 +69,16 @@ func (s spent) plus(o spent) spent {
 	return spent{
 		s.calls + o.calls, s.input + o.input, s.output + o.output, s.outputMax + o.outputMax, s.open + o.open,
 		s.charged + o.charged, s.cost.Plus(o.cost), s.batch.Plus(o.batch), s.worst.Plus(o.worst),
+	}
+}
+
+// multiply makes an episode that is a piece of another count as the whole.
+func (e *tried) multiply(n float64) {
+	money := func(m llm.Money) llm.Money { return llm.Dollars(n * m.Dollars()) }
+	for model, s := range e.models {
+		e.models[model] = spent{
+			n * s.calls, n * s.input, n * s.output, n * s.outputMax, s.open, n * s.charged, money(s.cost), money(s.batch), money(s.worst),
+		}
 	}
 }
 
@@ -282,8 +292,7 @@ func (t *trial) replied(e *journal.Replied, seen map[journal.Turn]bool) {
 	}
 	terms := t.money.Lookup(req.Model).Terms(req, false)
 	if worst, err := t.worst(req); err == nil && worst > t.maxCall {
-		t.maxCall, t.maxLimit = worst, "agents."+e.Agent+".max_tokens"
-		t.maxWhy = terms.WhyWorst(t.maxLimit)
+		t.maxCall, t.maxAgent, t.maxWhy = worst, e.Agent, terms.WhyWorst("max_tokens")
 	}
 	if aside, exceeds := terms.Reserve(); t.plan.Budget > 0 && aside > t.rooms[req.Model].Aside {
 		t.rooms[req.Model] = Room{Model: req.Model, AtOnce: terms.AtOnce(t.plan.Budget), Aside: aside, Exceeds: exceeds}
@@ -291,6 +300,17 @@ func (t *trial) replied(e *journal.Replied, seen map[journal.Turn]bool) {
 	t.refuse(e.Agent, req)
 	t.models[req.Model] = true
 	ep.models[req.Model] = ep.models[req.Model].plus(s)
+}
+
+// maxPlace says where the plan has the key that limits the most expensive call, or could have it.
+func (t *trial) maxPlace() string {
+	plan := t.plan
+	if plan.Nested != nil {
+		if _, in := plan.Nested.Agent(t.maxAgent); in {
+			plan = plan.Nested
+		}
+	}
+	return plan.Place("agents", t.maxAgent, "max_tokens")
 }
 
 // trains reports whether an agent is trained: it is marked, or none is.

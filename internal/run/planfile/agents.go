@@ -66,6 +66,9 @@ func checkProgram(r *checker, a world.Agent) {
 	if c := a.Program.Command; len(c) > 0 && strings.ContainsRune(c[0], '/') && !path.IsAbs(c[0]) && !filepath.IsAbs(c[0]) && !strings.HasPrefix(c[0], "{") {
 		r.Complain(at.To("command"), "%s is a relative path, and a program starts in a folder of its own: give its whole path", r.Quote(c[0]))
 	}
+	if known && program.Unasked(*a.Program) {
+		r.Complain(at.To("command"), "has no {prompt}, and with input: argument the program gets its question in place of that: add it, or give the question with input: stdin or input: file")
+	}
 	for name := range a.Program.Files {
 		if !part.LocalPath(name) {
 			r.ComplainOfKey(at.To("files").To(name), "want a path below the program's HOME, with slashes, as .config/tool.json")

@@ -373,7 +373,7 @@ func (c *checker) ParamsError(kind string, err error, params yamltree.Path, trie
 // has the params that a matrix varies, with the indexes of their values.
 func (c *checker) ComplainOfParams(kind string, err error, params yamltree.Path, tried map[string]int) {
 	for line := range strings.Lines(err.Error()) {
-		line = strings.TrimPrefix(strings.TrimSpace(line), kind+": ")
+		line = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(line), kind+": "), "params: ")
 		here := params
 		if m := namedParam.FindStringSubmatch(line); m != nil {
 			named, rest := m[2], m[3]

@@ -65,7 +65,7 @@ func (u Until) Plan() (world.Stages, error) {
 func (u Until) Check() error {
 	switch {
 	case u.Score == "":
-		return errors.New("until: no score")
+		return errors.New("until: no score: name one")
 	case !(u.Width > 0) || math.IsInf(u.Width, 1):
 		return fmt.Errorf("until: width %v: want a number above 0", u.Width)
 	case !(u.Confidence > 0 && u.Confidence < 1):

@@ -87,6 +87,17 @@ func Missing(p world.Program) string {
 	return clean(p.Command[0]) + why + ". " + todo
 }
 
+// Unasked reports whether a program would not get its question: it wants it in place of {prompt}, and that is nowhere.
+func Unasked(p world.Program) bool {
+	p, _ = resolve(p)
+	if p.Input != "argument" || len(p.Command) == 0 {
+		return false
+	}
+	texts := slices.AppendSeq(slices.Clone(p.Command), maps.Values(p.Env))
+	texts = slices.AppendSeq(texts, maps.Values(p.Files))
+	return !slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(t, "{prompt}") })
+}
+
 // resolve returns a program with what its preset adds to it.
 func resolve(p world.Program) (world.Program, bool) {
 	known, ok := Find(p.Preset)

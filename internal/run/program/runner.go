@@ -388,7 +388,8 @@ func variablesIn(p world.Program, values placeholders) map[string]string {
 	return all
 }
 
-// environment returns the variables that every program has.
+// environment returns the variables that every program has, and more of them. A task may say where HOME, TMPDIR and PATH are in its
+// container. On this machine, they are those of the program.
 func (s *start) environment(home string, more map[string]string) map[string]string {
 	env := map[string]string{"HOME": s.inside(home), "TMPDIR": s.inside(home) + "/tmp", "LANG": "C.UTF-8", "NO_COLOR": "1"}
 	if runtime.GOOS == "windows" {
@@ -401,7 +402,9 @@ func (s *start) environment(home string, more map[string]string) map[string]stri
 		env["PATH"] = os.Getenv("PATH")
 	}
 	for name, v := range more {
-		env[name] = s.moved(v)
+		if _, is := env[name]; !is || s.contained() || name == "LANG" || name == "NO_COLOR" {
+			env[name] = s.moved(v)
+		}
 	}
 	return env
 }

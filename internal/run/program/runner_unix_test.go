@@ -163,6 +163,17 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("%+v %v", resp, err)
 		}
 	})
+	t.Run("not the HOME of the task's container", func(t *testing.T) {
+		t.Parallel()
+		w := harbor()
+		w.Env = map[string]string{"HOME": "/task", "TMPDIR": "/task/tmp", "PATH": "/nowhere", "LANG": "xx", "OF": "both"}
+		w.Check = &world.Script{Command: []string{"sh", "-c", `grep -qx "mine both xx" said && test "$HOME" != /task && test "$PATH" != /nowhere`}}
+		p := script(`test -d "$TMPDIR" && cat "$HOME/here" > said; echo "$OF $LANG" >> said`)
+		p.Files = map[string]string{"here": "mine "}
+		if got := works(t, newRunner(t, nil), p, w).Check; fmt.Sprint(got.Rewards) != "map[reward:1]" {
+			t.Errorf("%+v", got)
+		}
+	})
 	t.Run("a model", func(t *testing.T) {
 		t.Parallel()
 		s := &sessions{answers: []string{"```sh\necho 42 > n; cat n; echo " + sessionKey + "\n```", "the answer is 42"}}

@@ -21,7 +21,7 @@ import (
 // Failure is the failed calls of a model with one kind of error. A refusal counts as a failure,
 // even if it is an answer.
 type Failure struct {
-	Model   string   `json:"model"` // as requested; empty for acts
+	Model   string   `json:"model"` // as requested; empty for acts; of a file or a batch at a gateway, the provider
 	Kind    llm.Kind `json:"kind"`
 	Calls   int      `json:"calls"`
 	Status  int      `json:"status,omitempty"`
@@ -56,15 +56,28 @@ func (fs failureCounts) Add(e *journal.Replied) {
 	if e.Act == nil && e.Request != nil {
 		k.model = world.ModelName(e.Request.Model)
 	}
+	ofClient := ofClient(e)
+	if ofClient {
+		k.model = cmp.Or(err.Provider, "the provider")
+	}
 	f := fs[k]
 	if f == nil {
 		f = newFailure(k.model, err)
+		if ofClient && (err.Kind == llm.KindBadRequest || err.Status == http.StatusNotFound) {
+			f.Remedy = "the provider does not accept the file or the batch, or does not have it: correct what the client sends"
+		}
 		fs[k] = f
 	}
 	f.Calls++
 	if n := len(f.Episodes); n < maxFailureEpisodes && !slices.Contains(f.Episodes, e.Episode) {
 		f.Episodes = append(f.Episodes, e.Episode)
 	}
+}
+
+// ofClient reports whether a client of a gateway made a call that no model answers, such as one about a file or a batch. Its label is the
+// endpoint, with which its name begins.
+func ofClient(e *journal.Replied) bool {
+	return e.Act != nil && e.Seat == "client" && e.Label != "" && strings.HasPrefix(e.Act.Name, e.Label)
 }
 
 func newFailure(model string, err *llm.Error) *Failure {

@@ -101,6 +101,27 @@ func TestPanickedAt(t *testing.T) {
 }
 
 // TestEveryKindHasARemedy: there is advice for every kind of failure.
+// TestFailuresOfClients: a failed call about a file or a batch at a gateway is not one of an environment.
+func TestFailuresOfClients(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		seat string
+		err  llm.Error
+		want string
+	}{
+		{"client", llm.Error{Kind: llm.KindBadRequest, Provider: "openai", Message: "no such file"}, "1 bad request (openai): correct what the client sends"},
+		{"client", llm.Error{Kind: llm.KindAuth, Provider: "openai", Message: "wrong key"}, "1 auth (openai): check the key (key_env of the provider"},
+		{"client", llm.Error{Kind: llm.KindServer, Message: "oops"}, "1 server (the provider): look at its log"},
+		{"solver", llm.Error{Kind: llm.KindBadRequest, Provider: "http://env", Message: "no"}, "1 bad request (the environment): check the params that describe it"},
+	} {
+		f := FailureOf(&journal.Replied{Seat: c.seat, Label: "files", Act: &world.Act{Name: "files/x/content"}, Error: &c.err})
+		count, remedy, _ := strings.Cut(c.want, ": ")
+		if f.String() != count || !strings.Contains(f.Remedy, remedy) {
+			t.Errorf("%v: %s; want %s", f, f.Remedy, c.want)
+		}
+	}
+}
+
 func TestEveryKindHasARemedy(t *testing.T) {
 	t.Parallel()
 	for _, k := range llm.Kinds() {

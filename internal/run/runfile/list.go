@@ -30,6 +30,7 @@ type Outline struct {
 	Spent    llm.Money
 	AtRisk   llm.Money // what calls without a recorded reply may have cost, those of a process that plays it included
 	Batches  int       // that are open, and that their providers have accepted
+	Intended int       // that are open, accepted or not
 	Steered  []journal.Steered
 	// Paused, Draining and Stopping are who holds a run that is Open, and since when. Nil: nobody does.
 	Paused, Draining, Stopping *journal.Steered
@@ -71,7 +72,7 @@ func (s *Store) Outline(ctx context.Context) (o Outline, err error) {
 			h.Add(e)
 			o.steer(e)
 		})
-		o.Begun, o.Last, o.Open, o.Batches, o.Steered = h.Begun, h.Last, h.Cut, h.Accepted(), h.Steered
+		o.Begun, o.Last, o.Open, o.Batches, o.Intended, o.Steered = h.Begun, h.Last, h.Cut, h.Accepted(), len(h.Batches), h.Steered
 		o.AtRisk = h.Risked.Plus(h.Owed)
 		return cmp.Or(err, r.complete(n, t.events, "events"), r.checkBegun(h.Begun, t))
 	})

@@ -183,50 +183,21 @@ func (o *ownBatches) open() bool {
 	return false
 }
 
-// lineDigest identifies a request of a batch in the record.
-func lineDigest(key, customID string) (d [16]byte) {
-	sum := sha256.Sum256([]byte("line of a batch\x00" + key + "\x00" + customID))
-	copy(d[:], sum[:])
-	return d
-}
-
 // openBatches reads the batches that are not closed.
 func openBatches(ctx context.Context, j journal.Journal, head *journal.Head) (map[string]*clientBatch, error) {
-	if len(head.Batches) == 0 {
-		return nil, nil
-	}
-	since := math.MaxInt
-	for _, b := range head.Batches {
-		since = min(since, b.Entry)
-	}
-	open, lines, turns := map[string]*clientBatch{}, map[[16]byte]*clientBatch{}, map[journal.Turn]*clientBatch{}
-	each := map[string]llm.Money{}
-	err := j.Read(ctx, journal.Span{Since: since}, func(e journal.Entry) error {
-		switch e := e.(type) {
-		case *journal.Batched:
-			if _, is := head.Batches[e.Key]; is && e.Step == journal.BatchIntended {
-				b := &clientBatch{key: e.Key, aside: e.Worst, left: len(e.Lines)}
-				for _, id := range e.Lines {
-					lines[lineDigest(e.Key, id)] = b
-				}
-				open[e.Key], each[e.Key] = b, e.WorstLine
-			}
-		case *journal.Turned:
-			if b := lines[e.Digest]; b != nil {
-				b.left--
-				turns[e.Turn] = b
-			}
-		case *journal.Replied:
-			if b := turns[e.Turn]; b != nil && e.Response != nil {
-				b.answered++
+	open, err := batch.ReadOpen(ctx, j, head, true)
+	found := make(map[string]*clientBatch, len(open))
+	for i := range open {
+		o := &open[i]
+		b := &clientBatch{key: o.Key, aside: o.AtRisk(), answered: o.Answered}
+		for _, id := range o.Lines {
+			if !o.Safe(id) {
+				b.left++
 			}
 		}
-		return nil
-	})
-	for key, b := range open {
-		b.aside = min(b.aside, each[key].Times(b.left))
+		found[o.Key] = b
 	}
-	return open, err
+	return found, err
 }
 
 // upload is a file of requests.
@@ -763,7 +734,7 @@ func (x *exchange) keepResults(ctx context.Context, w *owned, u *relay) error {
 		if l == nil {
 			continue
 		}
-		digest := lineDigest(b.key, l.id)
+		digest := batch.LineDigest(b.key, l.id)
 		s.mu.Lock()
 		kept := s.batches.kept[digest]
 		s.batches.keep(digest)

@@ -249,8 +249,9 @@ func TestResponsesRefuse(t *testing.T) {
 		`{"model":"m","input":"hi","conversation":"conv_1"}`:                                             "conversation: ",
 		`{"model":"m","input":"hi","background":true}`:                                                   "background cannot be said",
 		`{"model":"m","input":"hi","tools":[{"type":"web_search"}],"tool_choice":{"type":"web_search"}}`: "tool_choice cannot be said",
-		`{"model":"m","input":[{"type":"item_reference","id":"x"}]}`:                                     "messages[0]",
-		`{"model":"m","input":[{"type":"compaction","encrypted_content":"x"}]}`:                          "messages[0]",
+		`{"model":"m","input":[{"type":"item_reference","id":"x"}]}`:                                     "input[0]",
+		`{"model":"m","input":[{"type":"compaction","encrypted_content":"x"}]}`:                          "input[0]",
+		`{"model":"m","input":5}`:                                                                        "input is 5: want a string or a list of items",
 	} {
 		l.post("/v1/responses", body).want(t, 400, why)
 	}

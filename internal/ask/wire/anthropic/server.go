@@ -174,7 +174,7 @@ func (c reader) read(key string, v []byte) bool {
 	case "system":
 		return c.system(v)
 	case "messages":
-		return c.List(v, c.turn)
+		return c.List(key, v, "a list of messages", c.turn)
 	case "max_tokens":
 		return c.Tokens(key, v)
 	case "top_k":

@@ -28,7 +28,7 @@ func (c reader) read(key string, v []byte) bool {
 		c.Request.Messages = append([]llm.Message{m}, c.Request.Messages...)
 		return ok
 	case messages:
-		return c.List(v, c.turn)
+		return c.List(key, v, "a list of messages", c.turn)
 	case inference:
 		return body.Members(v, c.inference)
 	case tools:

@@ -205,3 +205,32 @@ func digits(b []byte, i int) int {
 	}
 	return i
 }
+
+// ObjectEnd finds the end of a JSON object that arrives in pieces. It does not check what is inside.
+type ObjectEnd struct {
+	depth         int
+	quoted, after bool // in a string, and after a backslash in it
+	found         bool
+}
+
+// Add adds a piece.
+func (o *ObjectEnd) Add(piece string) {
+	for i := range len(piece) {
+		switch c := piece[i]; {
+		case o.after:
+			o.after = false
+		case o.quoted:
+			o.after, o.quoted = c == '\\', c != '"'
+		case c == '"':
+			o.quoted = true
+		case c == '{' || c == '[':
+			o.depth++
+		case c == '}' || c == ']':
+			o.depth--
+			o.found = o.found || o.depth == 0
+		}
+	}
+}
+
+// Found reports whether the end has arrived.
+func (o *ObjectEnd) Found() bool { return o.found }

@@ -28,7 +28,7 @@ func (c reader) read(key string, v []byte) bool {
 	case "systemInstruction":
 		return c.system(v)
 	case "contents":
-		return c.List(v, c.turn)
+		return c.List(key, v, "a list of contents", c.turn)
 	case "tools":
 		return c.tools(v)
 	case "toolConfig":

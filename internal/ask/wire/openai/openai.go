@@ -93,6 +93,63 @@ type CompletionWriter interface {
 	End(b []byte, r *llm.Response) []byte
 }
 
+// InSequence returns a writer for formats in which nothing else comes before a tool call is whole: it writes the steps of an answer
+// with w, and holds back those that arrive while a call lacks a part of its arguments. Servers of chat completions may send the calls of
+// an answer in turns. A call is whole when its arguments are a JSON object; one that never is, when the answer ends.
+func InSequence(w CompletionWriter) CompletionWriter {
+	return &sequence{CompletionWriter: w, open: -1, written: map[int]bool{}}
+}
+
+type sequence struct {
+	CompletionWriter
+	open      int // the call that is written; -1: none
+	arguments body.ObjectEnd
+	written   map[int]bool // the calls that are written, or begun
+	heldBack  []Delta
+}
+
+// Add implements CompletionWriter.
+func (s *sequence) Add(b []byte, d Delta) []byte {
+	same := d.IsCall() && d.Call == s.open
+	switch {
+	case !same && s.open >= 0 && !s.arguments.Found():
+		s.heldBack = append(s.heldBack, d)
+		return b
+	case !same && d.IsCall() && s.written[d.Call]:
+		return b // it goes on after its end: that is no JSON
+	case !same:
+		s.open, s.arguments = -1, body.ObjectEnd{}
+	}
+	if d.IsCall() {
+		s.open, s.written[d.Call] = d.Call, true
+		s.arguments.Add(d.Arguments)
+	}
+	b = s.CompletionWriter.Add(b, d)
+	if s.open >= 0 && s.arguments.Found() {
+		b = s.release(b)
+	}
+	return b
+}
+
+// release writes what was held back, as far as it can be written now.
+func (s *sequence) release(b []byte) []byte {
+	held := s.heldBack
+	s.heldBack = nil
+	for _, d := range held {
+		b = s.Add(b, d)
+	}
+	return b
+}
+
+// End implements CompletionWriter.
+func (s *sequence) End(b []byte, r *llm.Response) []byte {
+	for len(s.heldBack) > 0 {
+		s.open = -1 // it has no end
+		b = s.release(b)
+	}
+	return s.CompletionWriter.End(b, r)
+}
+
 // AppendStream appends a whole answer as a stream.
 func AppendStream(b []byte, w CompletionWriter, r *llm.Response) []byte {
 	b = w.Begin(b)

@@ -208,7 +208,7 @@ func (c reader) read(key string, v []byte) bool {
 	q := &c.Request
 	switch key {
 	case "messages":
-		return c.List(v, c.message)
+		return c.List(key, v, "a list of messages", c.message)
 	case "max_tokens", "max_completion_tokens":
 		return c.Tokens(key, v)
 	case "n":

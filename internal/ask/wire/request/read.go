@@ -87,21 +87,25 @@ func (c *Reader) ReadModel(v []byte) bool {
 	return true
 }
 
-// List reads a list of messages. A message that cannot be read is kept as text.
-func (c *Reader) List(v []byte, read func(i int, m []byte) bool) bool {
+// List reads the list of messages in a member. A message that cannot be read is kept as text. It refuses anything but a list: want says what
+// the member may be.
+func (c *Reader) List(key string, v []byte, want string, read func(i int, m []byte) bool) bool {
 	i := 0
-	return body.Elements(v, func(m []byte) bool {
+	if !body.Elements(v, func(m []byte) bool {
 		if !read(i, m) {
-			c.keep(i, llm.RoleUser, m)
+			c.keep(fmt.Sprintf("%s[%d]", key, i), llm.RoleUser, m)
 		}
 		i++
 		return true
-	})
+	}) {
+		c.refuse("%s is %s: want %s", key, text.Excerpt(v, 40), want)
+	}
+	return true
 }
 
 // keep keeps a message that cannot be read.
-func (c *Reader) keep(i int, role llm.Role, m []byte) {
-	c.Note(fmt.Sprintf("messages[%d]", i))
+func (c *Reader) keep(at string, role llm.Role, m []byte) {
+	c.Note(at)
 	c.Refer(m)
 	c.Request.Messages = append(c.Request.Messages, llm.Text(role, string(m)))
 }

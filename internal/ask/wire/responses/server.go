@@ -19,10 +19,21 @@ func AppendResponse(b []byte, m openai.Meta, r *llm.Response) []byte {
 }
 
 func status(r *llm.Response) string {
-	if r.Finish == llm.FinishLength {
+	if cutBy(r) != "" {
 		return "incomplete"
 	}
 	return "completed"
+}
+
+// cutBy returns why an answer is not complete, or "". A model that refuses in words has completed its answer.
+func cutBy(r *llm.Response) string {
+	switch {
+	case r.Finish == llm.FinishLength:
+		return "max_output_tokens"
+	case r.Finish == llm.FinishRefused && r.Refusal == "":
+		return "content_filter"
+	}
+	return ""
 }
 
 // appendObject appends a response. While it is in progress r is nil, and it has no output and no
@@ -32,7 +43,7 @@ func appendObject(b []byte, m *openai.Meta, status string, items []item, r *llm.
 	b = body.Str(body.Int(b, "created_at", m.Created), "status", status)
 	b = append(b, `,"background":false,"error":null,"incomplete_details":`...)
 	if status == "incomplete" {
-		b = append(b, `{"reason":"max_output_tokens"}`...)
+		b = append(body.Str(append(b, '{'), "reason", cutBy(r)), '}')
 	} else {
 		b = append(b, "null"...)
 	}
@@ -457,7 +468,7 @@ func (c reader) read(key string, v []byte) bool {
 			q.Messages = append(q.Messages, llm.User(one))
 			return true
 		}
-		return c.List(v, c.item)
+		return c.List(key, v, "a string or a list of items", c.item)
 	case "instructions":
 		var words string
 		if !request.Text(v, &words) {

@@ -19,9 +19,9 @@ import (
 func (a API) NewWriter(m openai.Meta) openai.CompletionWriter {
 	switch a {
 	case Messages:
-		return anthropic.NewWriter(m)
+		return openai.InSequence(anthropic.NewWriter(m))
 	case Responses:
-		return responses.NewWriter(m)
+		return openai.InSequence(responses.NewWriter(m))
 	case Gemini:
 		return gemini.NewWriter(m)
 	default:

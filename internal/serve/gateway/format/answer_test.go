@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -165,5 +166,72 @@ func TestHostile(t *testing.T) {
 	for _, data := range []string{"", "{", "[]", `{"choices":[{"index":3}]}`, `{"choices":[{"delta":{"tool_calls":[{}]}}]}`, `{"type":"content_block_delta","index":-1}`} {
 		_, _ = c.Event(sse.Event{Data: []byte(data)}) // what it cannot read it may refuse
 		_, _ = m.Event(sse.Event{Data: []byte(data)})
+	}
+}
+
+// TestCallsInTurns reads a stream whose tool calls arrive in turns: each is one call with all its arguments in formats that write one after the
+// other, and a call that begins after the one before it is whole is not held back.
+func TestCallsInTurns(t *testing.T) {
+	t.Parallel()
+	piece := func(call int, head, arguments string) string {
+		return fmt.Sprintf(`data: {"choices":[{"delta":{"tool_calls":[{"index":%d,%s"function":{%s"arguments":%q}}]}}]}`+"\n\n", call, strings.Split(head, "|")[0], strings.Split(head, "|")[1], arguments)
+	}
+	first, second, third := `"id":"a",|"name":"look",`, `"id":"b",|"name":"go",`, `"id":"c",|"name":"stop",`
+	const text = "data: {\"choices\":[{\"delta\":{\"content\":\"Well.\"}}]}\n\n"
+	for name, c := range map[string]struct {
+		stream string
+		early  string // is written before the end
+		want   []string
+	}{
+		"in turns":       {piece(0, first, `{"a`) + piece(1, second, `{"b`) + piece(0, "|", `":"}`) + piece(1, "|", `":2`) + piece(0, "|", `"}`) + piece(1, "|", `}`), `"go"`, []string{`{"a":"}"}`, `{"b":2}`}},
+		"heads first":    {piece(0, first, "") + piece(1, second, "") + piece(0, "|", `{}`) + piece(1, "|", `{"b":[{}]}`), `"go"`, []string{`{}`, `{"b":[{}]}`}},
+		"one by one":     {piece(0, first, `{"a":`) + piece(0, "|", `1}`) + piece(1, second, ""), `"go"`, []string{`{"a":1}`, ``}},
+		"text between":   {piece(0, first, `{"a":`) + text + piece(0, "|", `1}`), "Well.", []string{`{"a":1}`}},
+		"without an end": {piece(0, first, `{"a"`) + piece(1, second, `{`) + piece(2, third, `{}`) + piece(1, "|", `}`), `"look"`, []string{`{"a"`, `{}`, `{}`}},
+	} {
+		for _, api := range []API{Messages, Responses} {
+			w := api.NewWriter(openai.Meta{ID: "x"})
+			out := w.Begin(nil)
+			r := gather(t, Chat, []byte(c.stream+"data: [DONE]\n\n"), func(d openai.Delta) { out = w.Add(out, d) })
+			if !strings.Contains(string(out), c.early) {
+				t.Errorf("%s, %s: %s comes only at the end", name, api, c.early)
+			}
+			if out = w.End(out, r); strings.Count(string(out), `"content_block_start"`)+strings.Count(string(out), `"response.output_item.added"`) != len(c.want)+strings.Count(c.stream, "Well.") {
+				t.Errorf("%s, %s: %s", name, api, out)
+			}
+			got := gather(t, api, out, nil)
+			if len(got.ToolCalls) != len(c.want) {
+				t.Errorf("%s, %s: %+v", name, api, got.ToolCalls)
+				continue
+			}
+			for i, call := range got.ToolCalls {
+				if want := c.want[i]; call.Arguments != want && (want != "" || call.Arguments != "{}") {
+					t.Errorf("%s, %s: call %d has %s, want %s", name, api, i, call.Arguments, want)
+				}
+			}
+		}
+	}
+}
+
+// TestFiltered writes an answer that a filter has cut, as each vendor says it: whole and as a stream.
+func TestFiltered(t *testing.T) {
+	t.Parallel()
+	r := gather(t, Chat, []byte("data: {\"choices\":[{\"delta\":{\"content\":\"We\"},\"finish_reason\":\"content_filter\"}]}\n\ndata: [DONE]\n\n"), nil)
+	for api, want := range map[API]string{
+		Responses: `"status":"incomplete","background":false,"error":null,"incomplete_details":{"reason":"content_filter"}`,
+		Messages:  `"stop_reason":"refusal"`,
+		Chat:      `"finish_reason":"content_filter"`,
+	} {
+		whole, stream := string(api.AppendResponse(nil, openai.Meta{}, r)), string(openai.AppendStream(nil, api.NewWriter(openai.Meta{}), r))
+		if !strings.Contains(whole, want) || !strings.Contains(stream, want) {
+			t.Errorf("%s: want %s in\n%s\n%s", api, want, whole, stream)
+		}
+		if api == Responses && !strings.Contains(stream, "event: response.incomplete\n") {
+			t.Errorf("%s", stream)
+		}
+	}
+	said := string(Responses.AppendResponse(nil, openai.Meta{}, &llm.Response{Refusal: "No.", Finish: llm.FinishRefused}))
+	if !strings.Contains(said, `"status":"completed"`) || !strings.Contains(said, `"refusal":"No."`) {
+		t.Errorf("a refusal in words: %s", said)
 	}
 }

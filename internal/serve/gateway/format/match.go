@@ -70,12 +70,12 @@ func personal(name string) bool {
 // ParseRules reads rules, and adds those for known programs.
 func ParseRules(list []string) (*Rules, error) {
 	if len(list) > maxRules {
-		return nil, fmt.Errorf("match: %d rules: at most %d are allowed; join regular expressions with |", len(list), maxRules)
+		return nil, fmt.Errorf("%d rules: at most %d are allowed; join regular expressions with |", len(list), maxRules)
 	}
 	r := &Rules{}
 	for _, rule := range append(programRules(), list...) {
 		if err := r.add(rule); err != nil {
-			return nil, fmt.Errorf("match: %w", err)
+			return nil, err
 		}
 	}
 	return r, nil
