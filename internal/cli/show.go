@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -213,7 +212,7 @@ func (v *showReader) run(ctx context.Context, want runfile.Listing) (*shownRun, 
 	r := &shownRun{
 		File: v.file, Run: b.Run, Tool: b.Tool, Kind: b.Kind, KindVersion: b.KindVersion, Seed: b.Seed, Begun: b.At.UTC(),
 		Closed: o.Last.At, Fork: b.Fork, Grown: b.Grown, Code: b.Code, Edited: b.Edited, Again: b.Again, Status: results.StatusOf(o, runfile.Played(v.file)), Agents: b.Agents,
-		Episodes: o.Episodes, AtRisk: o.AtRisk, Budget: budgetIn(b.Plan), Batches: o.Batches, From: want.From, List: []results.Episode{}, some: want.State != "" || want.Cell != "",
+		Episodes: o.Episodes, AtRisk: o.AtRisk, Budget: results.BudgetIn(b.Plan), Batches: o.Batches, From: want.From, List: []results.Episode{}, some: want.State != "" || want.Cell != "",
 	}
 	for _, s := range o.Steered {
 		r.Steered = append(r.Steered, steeredRow{s.At.UTC(), s.Verb, s.By, s.Detail})
@@ -327,15 +326,6 @@ func costText(calls int, money budget.Sums) string {
 		return "no cost recorded"
 	}
 	return money.Text()
-}
-
-// budgetIn returns the budget of a recorded plan, or 0.
-func budgetIn(plan json.RawMessage) llm.Money {
-	var p struct{ Budget llm.Money }
-	if json.Unmarshal(plan, &p) != nil {
-		return 0
-	}
-	return p.Budget
 }
 
 // printRest says how to see the episodes that are not listed.

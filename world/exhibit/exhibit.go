@@ -115,7 +115,7 @@ type BarSeries struct {
 	Values []float64 // one per label
 }
 
-// Grid is a table. A cell is a string, an int, a float64, Episodes, or a *world.Sample, shown as its mean with the interval.
+// Grid is a table. A cell is a string, an int, a float64, Episodes, a Moment, or a *world.Sample, shown as its mean with the interval.
 type Grid struct {
 	Columns []string
 	Rows    [][]any
@@ -124,6 +124,12 @@ type Grid struct {
 // Episodes are numbers of episodes, such as examples. Pages link to them. For a scorer, they are those of the run that is
 // scored.
 type Episodes []int
+
+// Moment is a frame of the replay of an episode, by its title, such as a phase. Pages show the title and link to it.
+type Moment struct {
+	Episode int
+	Frame   string
+}
 
 // Text is paragraphs, separated by empty lines. Pre keeps lines and spaces, for diffs and maps made of letters. Finding means that it
 // says what came out, in a sentence or two: pages show it in their headline too.

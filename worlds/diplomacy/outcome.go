@@ -86,8 +86,9 @@ func (t *tally) dislodgements(out *rules.Outcome) {
 		if attacker == rules.None || attacker == d.Unit.Power {
 			continue
 		}
-		t.add("dislodged", attacker, d.Unit.Power, 4, "%s drove out %s of %s", attacker.Name(), t.g.rules.Board.UnitText(d.Unit), d.Unit.Power.Name())
-		t.betrayal(attacker, d.Unit.Power)
+		unit := t.g.rules.Board.UnitText(d.Unit)
+		t.add("dislodged", attacker, d.Unit.Power, 4, "%s drove out %s of %s", attacker.Name(), unit, d.Unit.Power.Name())
+		t.betrayal(attacker, d.Unit.Power, "drove out "+unit)
 	}
 }
 
@@ -102,14 +103,15 @@ func (t *tally) captures(after *rules.Position) {
 		if t.g.rules.Board.Homes(was).Has(c) {
 			weight = 5
 		}
-		t.add("centre", is, was, weight, "%s took %s from %s", is.Name(), t.g.rules.Board.Code(rules.Location(c)), was.Name())
-		t.betrayal(is, was)
+		code := t.g.rules.Board.Code(rules.Location(c))
+		t.add("centre", is, was, weight, "%s took %s from %s", is.Name(), code, was.Name())
+		t.betrayal(is, was, "took "+code)
 	}
 }
 
-// betrayal records that a power struck another that saw it as a friend. It counts once a
+// betrayal records that a power struck another that saw it as a friend, and how. It counts once a
 // season: a dislodgement and the capture that follows are one betrayal.
-func (t *tally) betrayal(by, of rules.Power) {
+func (t *tally) betrayal(by, of rules.Power, how string) {
 	victim := t.g.players[of-1]
 	if victim.bot || !t.g.Diary || victim.relations[by] < friendly {
 		return
@@ -122,7 +124,7 @@ func (t *tally) betrayal(by, of rules.Power) {
 	stats := t.g.players[by-1].stats
 	stats.Betrayed++
 	stats.Victims = setKey(stats.Victims, of.String(), stats.Victims[of.String()]+1)
-	t.add(momentBetrayal, by, of, 7+int(victim.relations[by]), "%s struck %s, who called it %s", by.Name(), of.Name(), victim.relations[by])
+	t.add(momentBetrayal, by, of, 7+int(victim.relations[by]), "%s struck %s, who called it %s: it %s", by.Name(), of.Name(), victim.relations[by], how)
 }
 
 // brokenPromise records that a power broke a promise by the orders of the current phase. Going where it promised not to go

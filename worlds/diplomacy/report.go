@@ -36,6 +36,7 @@ type report struct {
 	moments   []episodeMoment
 	lies      map[string][]episodeMoment // by kind: betrayals and broken promises
 	lied      map[string]int             // by kind: how many there are in all
+	judged    bool                       // promises were looked for in a game
 }
 
 type pair = [2]string
@@ -131,6 +132,7 @@ func (r *report) Add(p world.Played) {
 		addVictims(r.betrayals, p, &s, func(st *powerStats) map[string]int { return st.Victims })
 	}
 	if s.Judged > 0 {
+		r.judged = true
 		addVictims(r.broken, p, &s, func(st *powerStats) map[string]int { return st.BrokenTo })
 	}
 	r.addMoments(p, &s)
@@ -324,7 +326,7 @@ func (r *report) showCentres() exhibit.Curves {
 func (r *report) showMoments() exhibit.Grid {
 	grid := exhibit.Grid{Columns: []string{"episode", "phase", "kind", "what happened"}}
 	for _, m := range r.moments {
-		grid.Rows = append(grid.Rows, []any{exhibit.Episodes{m.episode}, m.Phase, m.Kind, m.Text})
+		grid.Rows = append(grid.Rows, []any{exhibit.Episodes{m.episode}, exhibit.Moment{Episode: m.episode, Frame: m.Phase}, m.Kind, m.Text})
 	}
 	return grid
 }
@@ -338,11 +340,20 @@ func (r *report) showLies() (exhibit.Grid, string) {
 	slices.SortStableFunc(rows, func(a, b episodeMoment) int { return cmp.Or(cmp.Compare(b.Weight, a.Weight), a.episode-b.episode) })
 	grid := exhibit.Grid{Columns: []string{"episode", "phase", "who", "to whom", "what", "words"}}
 	for _, m := range rows {
-		grid.Rows = append(grid.Rows, []any{exhibit.Episodes{m.episode}, m.Phase, m.who, m.whom, m.Kind, m.Text})
+		grid.Rows = append(grid.Rows, []any{exhibit.Episodes{m.episode}, exhibit.Moment{Episode: m.episode, Frame: m.Phase}, m.who, m.whom, m.Kind, m.Text})
 	}
-	caption := "A broken promise is one that the judge found in the messages of a phase, and that the orders of the phase broke. A betrayal is an attack on a power that called the attacker friendly or ally."
+	caption := "A betrayal is an attack on a power that called the attacker friendly or ally. "
+	if r.judged {
+		caption += "A broken promise is one that the judge found in the messages of a phase, and that the orders of the phase broke."
+	} else {
+		caption += "Broken promises are not known: no agent in the seat judge looked for promises (params.judge)."
+	}
 	if all := r.lied[momentPromise] + r.lied[momentBetrayal]; all > len(rows) {
-		caption += fmt.Sprintf(" These are the %d gravest of %d: there are %d broken promises and %d betrayals.", len(rows), all, r.lied[momentPromise], r.lied[momentBetrayal])
+		caption += fmt.Sprintf(" These are the %d gravest of %d", len(rows), all)
+		if r.judged {
+			caption += fmt.Sprintf(": there are %d broken promises and %d betrayals", r.lied[momentPromise], r.lied[momentBetrayal])
+		}
+		caption += "."
 	}
 	return grid, caption
 }

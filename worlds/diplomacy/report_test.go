@@ -275,9 +275,9 @@ func TestLies(t *testing.T) {
 	x.Add(played)
 	shown := shownBy(x)
 	want := [][]any{
-		{exhibit.Episodes{7}, "F1901M", "ITALY (bold)", "AUSTRIA (crowd)", "betrayal", "Italy struck Austria, who called it ally"},
-		{exhibit.Episodes{7}, "S1901M", "ITALY (bold)", "AUSTRIA (crowd)", "broken promise", "Italy promised Austria to stay out of TRI: “I keep out of Trieste.”"},
-		{exhibit.Episodes{7}, "S1901M", "ITALY (bold)", "all", "broken promise", "Italy promised all to support A MUN to BUR"},
+		{exhibit.Episodes{7}, exhibit.Moment{Episode: 7, Frame: "F1901M"}, "ITALY (bold)", "AUSTRIA (crowd)", "betrayal", "Italy struck Austria, who called it ally: it took TRI"},
+		{exhibit.Episodes{7}, exhibit.Moment{Episode: 7, Frame: "S1901M"}, "ITALY (bold)", "AUSTRIA (crowd)", "broken promise", "Italy promised Austria to stay out of TRI: “I keep out of Trieste.”"},
+		{exhibit.Episodes{7}, exhibit.Moment{Episode: 7, Frame: "S1901M"}, "ITALY (bold)", "all", "broken promise", "Italy promised all to support A MUN to BUR"},
 	}
 	if lies, _ := shown["diplomacy-lies"].Show.(exhibit.Grid); !reflect.DeepEqual(lies.Rows, want) {
 		t.Errorf("got %v\nwant %v", lies.Rows, want)
@@ -326,10 +326,11 @@ func TestManyLies(t *testing.T) {
 		{3, 40, "3 17", "These are the 20 gravest of 43: there are 3 broken promises and 40 betrayals."},
 		{40, 0, "20 0", "These are the 20 gravest of 40: there are 40 broken promises and 0 betrayals."},
 		{12, 8, "12 8", ""},
+		{0, 40, "0 20", "Broken promises are not known: no agent in the seat judge looked for promises (params.judge). These are the 20 gravest of 40."},
 	} {
 		x := newReport()
 		data, err := json.Marshal(gameSummary{
-			Powers:  map[string]*powerStats{"FRANCE": {Broken: c.promises, Betrayed: c.betrayals}},
+			Judged: min(1, c.promises), Powers: map[string]*powerStats{"FRANCE": {Broken: c.promises, Betrayed: c.betrayals}},
 			Moments: slices.Concat(slices.Repeat([]keyMoment{promise}, c.promises), slices.Repeat([]keyMoment{betrayal}, c.betrayals)),
 		})
 		if err != nil {

@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"html/template"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,6 +102,7 @@ type Cell struct {
 	// Episodes are those that Text names, and Links their addresses, if they have any.
 	Episodes []int
 	Links    []string
+	Frame    string // of the replay of the one episode, which Text names instead
 }
 
 // Linked returns sections in which the episodes that cells name have addresses. It changes nothing in the sections that it gets.
@@ -129,7 +131,11 @@ func (t *Table) linked(address func(episode int) string) *Table {
 			c := &out.Rows[i][j]
 			c.Links = nil
 			for _, n := range c.Episodes {
-				c.Links = append(c.Links, address(n))
+				to := address(n)
+				if c.Frame != "" {
+					to += "#frame=" + url.PathEscape(c.Frame)
+				}
+				c.Links = append(c.Links, to)
 			}
 		}
 	}

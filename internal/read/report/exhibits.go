@@ -224,6 +224,8 @@ func grid(g exhibit.Grid) *Table {
 					c.Number = false
 				case exhibit.Episodes:
 					c.Number = len(v) == 1
+				case exhibit.Moment:
+					c.Number = false
 				default:
 					c.Number = true
 				}
@@ -254,6 +256,10 @@ func gridCell(v any) Cell {
 		return Real(v)
 	case exhibit.Episodes:
 		return episodeCell(v)
+	case exhibit.Moment:
+		c := Word(v.Frame)
+		c.Episodes, c.Frame = []int{v.Episode}, v.Frame
+		return c
 	case *world.Sample:
 		return Quantity(sampleEstimate(v, false))
 	case statmath.Quantity:

@@ -65,17 +65,34 @@
         const turn = part.dataset.turn ?? "", at = turn.lastIndexOf("/") + 1;
         return { frame: part.dataset.frame, title: part.querySelector("h4")?.textContent, strand: turn.slice(0, at), number: parseInt(turn.slice(at)), main: parseInt(turn) };
       });
-      replay.addEventListener("parley:turn", (e) => {
+      // It shows what is read beside it, until somebody steps through it.
+      const follow = replay.querySelector("[data-follow]");
+      let own = false, latest;
+      const free = (yes) => {
+        own = yes;
+        if (latest) follow.hidden = !own;
+      };
+      const turned = (e) => {
+        if (own) return;
         const { phase, turn } = e.detail, at = turn.lastIndexOf("/") + 1, strand = turn.slice(0, at), number = parseInt(turn.slice(at)), main = parseInt(turn);
         const last = moments.findLast((m) => m.strand === strand && m.number <= number) ?? moments.findLast((m) => m.main <= main);
         const to = moments.find((m) => phase && m.title === phase) ?? moments.find((m) => last && m.strand === last.strand && m.number === last.number); // several frames can be of one turn
         if (to && to.frame !== range.value) { range.value = to.frame; show(); }
-      });
+      };
+      replay.addEventListener("parley:turn", (e) => { latest = e; turned(e); });
+      follow.addEventListener("click", () => { free(false); turned(latest); });
       const step = (by) => {
         range.value = Number(range.value) + by;
+        free(true);
         show();
       };
-      range.addEventListener("input", show);
+      range.addEventListener("input", () => { free(true); show(); });
+      const named = () => { // an address can name a frame by its title
+        const title = location.hash.startsWith("#frame=") && decodeURIComponent(location.hash.slice(7));
+        const to = title && moments.find((m) => m.title === title);
+        if (to) { range.value = to.frame; free(true); show(); }
+      };
+      addEventListener("hashchange", named);
       for (const b of all("[data-step]", replay)) b.addEventListener("click", () => step(Number(b.dataset.step)));
       replay.addEventListener("keydown", (e) => {
         if (e.target === range) return;
@@ -83,6 +100,7 @@
         else if (e.key === "ArrowRight") step(1);
       });
       show();
+      named();
     }
   };
   wire(document);

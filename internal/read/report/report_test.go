@@ -562,3 +562,16 @@ func TestAllEqual(t *testing.T) {
 		}
 	}
 }
+
+// TestMoments: a cell that names a frame of an episode has its title, and leads to it where episodes have pages.
+func TestMoments(t *testing.T) {
+	t.Parallel()
+	b, ok := ExhibitBlock(exhibit.Exhibit{Name: "m", Show: exhibit.Grid{Columns: []string{"phase"}, Rows: [][]any{{exhibit.Moment{Episode: 7, Frame: "day 1#<b>"}}}}}, &Palette{})
+	if !ok || b.Table.Rows[0][0].Text != "day 1#<b>" {
+		t.Fatalf("%+v", b.Table)
+	}
+	cell := Linked([]Section{{Blocks: []Block{b}}}, func(episode int) string { return fmt.Sprint("/e/", episode) })[0].Blocks[0].Table.Rows[0][0]
+	if want := []string{"/e/7#frame=day%201%23%3Cb%3E"}; !slices.Equal(cell.Links, want) {
+		t.Errorf("%q, want %q", cell.Links, want)
+	}
+}

@@ -1,11 +1,13 @@
 package results
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"parley/internal/kit/text"
 	"parley/internal/run/runfile"
 	"parley/journal"
+	"parley/llm"
 )
 
 // Status is the state of a run for people. Everything that shows a run gets it from StatusOf, so that all say the same.
@@ -143,4 +145,13 @@ func failedOf(failed, all int) string {
 	default:
 		return fmt.Sprintf("%s of %s episodes failed", text.GroupDigits(failed), text.GroupDigits(all))
 	}
+}
+
+// BudgetIn returns the budget of a recorded plan, or 0.
+func BudgetIn(plan json.RawMessage) llm.Money {
+	var p struct{ Budget llm.Money }
+	if json.Unmarshal(plan, &p) != nil {
+		return 0
+	}
+	return p.Budget
 }

@@ -118,6 +118,7 @@ func (v *Viewer) overview(req *http.Request) (*screen, error) {
 		return nil, err
 	}
 	n := overviewPage{Outline: o, Status: results.StatusOf(o, runfile.Played(r.Path)), Agents: o.Begun.Agents, Report: runPath(r.Name, "report"), List: runPath(r.Name, "episodes")}
+	n.Budget = results.BudgetIn(o.Begun.Plan)
 	if playing, ok := control.ReadLive(req.Context(), r.Path); ok && n.State.Played() {
 		n.Budget = playing.Limit
 		n.Live = newDashboard(&playing)
@@ -172,11 +173,14 @@ const maxReasons = 5
 func (v *Viewer) needs(ctx context.Context, r *Run, n *overviewPage) (all []need, err error) {
 	switch file := filepath.Base(r.Path); n.State {
 	case results.StateStopped, results.StateFailed:
-		more := ""
-		if n.Last.Reason.Kind == journal.ByBudget {
-			more = " --budget USD"
+		text := "parley run " + file + " continues it."
+		switch {
+		case n.Last.Reason.Kind == journal.ByBudget:
+			text = "parley run " + file + " --budget USD continues it with more money."
+		case n.Budget > 0:
+			text += " With --budget USD it may cost more than " + report.Dollars(n.Budget) + "."
 		}
-		all = append(all, need{Text: "parley run " + file + more + " continues it."})
+		all = append(all, need{Text: text})
 	case results.StateSome, results.StateAll:
 		all = append(all, need{Text: "parley run " + file + " --failed plays the failed episodes again."})
 	case results.StatePaused:
@@ -250,8 +254,7 @@ func (n overviewPage) Links() (out []link) {
 // result is what came out of a run: the main measure by agent, or by cell if there is one agent, and the means of the others.
 type result struct {
 	Name    string
-	Head    *report.Fact // the main measure of all, or the highest
-	Top     string       // the agent or the cell with the highest, if there are several
+	Head    *report.Fact // the main measure: of the agent or the cell with the highest, or of all
 	Found   []string     // what the tests between agents say, and the kind
 	Trouble string       // how many calls failed, and how the most of them
 	Dearest string       // the agent that cost most
@@ -353,13 +356,11 @@ func resultOf(d *report.Document) (out result) {
 	if by := tables["scores-by-cell"]; by != nil && len(out.Drawn.Rows) < 2 {
 		out.Drawn = drawn(by, out.Name, "cell")
 	}
-	highest := math.Inf(-1)
-	for _, row := range out.Drawn.Rows {
-		if q, ok := row[1].Value.(statmath.Quantity); ok && q.Value > highest && len(out.Drawn.Rows) > 1 {
-			value, _, _ := strings.Cut(row[1].Text, " ")
-			highest, out.Top = q.Value, row[0].Text+" "+value
-		}
+	mean := func(row []report.Cell) float64 {
+		q, _ := row[1].Value.(statmath.Quantity)
+		return q.Value
 	}
+	slices.SortStableFunc(out.Drawn.Rows, func(a, b []report.Cell) int { return cmp.Compare(mean(b), mean(a)) })
 	if rows := out.Drawn.Rows; len(rows) == 1 && strings.HasSuffix(rows[0][1].Text, unknownInterval) {
 		out.Drawn = nil // a dot says no more than the number
 	}
@@ -370,7 +371,10 @@ func resultOf(d *report.Document) (out result) {
 		switch value, rest, _ := strings.Cut(strings.TrimSuffix(q.Text, unknownInterval), " "); {
 		case !last || seen[name]:
 		case name == out.Name:
-			out.Head = &report.Fact{Name: name, Value: value, More: rest}
+			if out.Head = (&report.Fact{Name: name, Value: value, More: rest}); out.Drawn != nil && len(out.Drawn.Rows) > 1 {
+				top, interval, _ := strings.Cut(out.Drawn.Rows[0][1].Text, " ")
+				out.Head = &report.Fact{Name: name, Value: top, More: interval + ", the highest: " + out.Drawn.Rows[0][0].Text + ". All together: " + value}
+			}
 		case len(out.Others) < maxOthers:
 			out.Others = append(out.Others, report.Fact{Name: name, Value: value, More: rest})
 		}

@@ -106,8 +106,8 @@ func (b *statisticsCache) compute(ctx context.Context, r *Run, entries int) {
 		outcome = resultOf(document)
 		outcome.Trouble, outcome.Dearest = trouble(folded), dearest(folded)
 		for _, name := range outcome.names() {
-			if outcome.Course = courseOf(folded, r.Kind, name); outcome.Course != nil {
-				break
+			if outcome.Course = courseOf(folded, r.Kind, name); outcome.Course != nil || outcome.Drawn != nil {
+				break // without a picture of the main measure, the first that has a course is one
 			}
 		}
 		sections, short, err = shortSections(document)
@@ -233,11 +233,15 @@ func shortSections(d *report.Document) (out []report.Section, short bool, err er
 		out = append(out, s)
 	}
 	left := maxElements
-	for _, folded := range []bool{false, true} {
+	for _, now := range []func(report.Section, report.Block) bool{ // what the kind shows has room first
+		func(s report.Section, b report.Block) bool { return s.ID == report.KindSection && !b.Folded },
+		func(s report.Section, b report.Block) bool { return s.ID != report.KindSection && !b.Folded },
+		func(_ report.Section, b report.Block) bool { return b.Folded },
+	} {
 		for i := range out {
 			for j := range out[i].Blocks {
 				b := &out[i].Blocks[j]
-				if b.Folded != folded {
+				if !now(out[i], *b) {
 					continue
 				}
 				size, cut, err := shorten(t, b, left)

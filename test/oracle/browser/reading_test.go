@@ -95,6 +95,17 @@ func TestReading(t *testing.T) {
 		until(t, ctx, frame+` === window.first`)
 	}
 
+	// Who steps through a replay keeps its frame while the page scrolls, until it follows the text again. An address can name a frame.
+	const follow = `document.querySelector("#story [data-follow]")`
+	eval[bool](t, ctx, `document.querySelector("#story [data-step='1']").click(); window.own = `+frame+`; scrollTo(0, document.body.scrollHeight); document.dispatchEvent(new Event("scroll")); true`)
+	if got := eval[string](t, ctx, `[window.own !== window.first, `+frame+` === window.own, `+follow+`.hidden].join()`); got != "true,true,false" {
+		t.Errorf("another frame, which stays, and a button: %s", got)
+	}
+	eval[bool](t, ctx, follow+`.click(); true`)
+	until(t, ctx, frame+` !== window.own && `+follow+`.hidden`)
+	visit(t, ctx, site+"/run/rollout.parley/episodes/0#frame=Step%202")
+	until(t, ctx, frame+`.endsWith(": Step 2")`)
+
 	visit(t, ctx, site+"/run/map.parley/episodes/0?from=end")
 	until(t, ctx, settled+` && document.querySelector("#story .board svg") !== null`)
 	eval[bool](t, ctx, move+`scrollTo(0, document.body.scrollHeight); true`)
