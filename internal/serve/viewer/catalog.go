@@ -460,7 +460,7 @@ func (f runFilter) passes(e *runEntry, words []string) bool {
 	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
 }
 
-// mainScore is the main score of a run: the first that its episodes have, by agent.
+// mainScore is the main score of a run, by agent, the highest first.
 type mainScore struct {
 	Name string
 	Of   []agentScore
@@ -473,6 +473,8 @@ type mainScore struct {
 type agentScore struct {
 	Agent string
 	Mean  statmath.Quantity
+
+	look chart.Look
 }
 
 // highest returns the highest mean of an agent, for an order.
@@ -488,7 +490,7 @@ func (s mainScore) highest() float64 {
 func (s mainScore) Drawing() template.HTML {
 	var values []float64
 	var all []chart.Mean
-	for i, one := range s.Of {
+	for _, one := range s.Of {
 		q := one.Mean
 		values = append(values, q.Value)
 		for _, end := range []float64{q.Low, q.High} {
@@ -496,7 +498,7 @@ func (s mainScore) Drawing() template.HTML {
 				values = append(values, end)
 			}
 		}
-		all = append(all, chart.Mean{Quantity: q, Look: chart.Series(i), Tip: strings.TrimSpace(one.Agent + " " + report.Interval(q))})
+		all = append(all, chart.Mean{Quantity: q, Look: one.look, Tip: strings.TrimSpace(one.Agent + " " + report.Interval(q))})
 	}
 	scale := chart.NewScale(2, append(values, 0)...)
 	if lowest, highest := slices.Min(append(values, 0)), slices.Max(append(values, 0)); lowest >= 0 && highest <= 1 {
@@ -536,14 +538,15 @@ func (c *catalog) scores(ctx context.Context, path string) (s mainScore) {
 	}
 	s.Name, s.Note = all[0].Score, r.CountedNote()
 	all = slices.DeleteFunc(all, func(one results.Score) bool { return one.Score != s.Name })
-	place := func(one results.Score) int {
-		return slices.IndexFunc(head.Begun.Agents, func(a world.Agent) bool { return a.Name == one.Agent })
+	for _, one := range all {
+		place := slices.IndexFunc(head.Begun.Agents, func(a world.Agent) bool { return a.Name == one.Agent })
+		s.Of = append(s.Of, agentScore{one.Agent, one.Estimate(), chart.Series(max(0, place))})
 	}
-	slices.SortStableFunc(all, func(a, b results.Score) int { return place(a) - place(b) })
-	for _, one := range all[:min(len(all), maxAgents)] {
-		s.Of = append(s.Of, agentScore{one.Agent, one.Estimate()})
-	}
-	s.More = len(all) - len(s.Of)
+	slices.SortStableFunc(s.Of, func(a, b agentScore) int {
+		return cmp.Or(cmp.Compare(b.Mean.Value, a.Mean.Value), cmp.Compare(a.Agent, b.Agent))
+	})
+	s.More = max(0, len(s.Of)-maxAgents)
+	s.Of = s.Of[:len(s.Of)-s.More]
 	return s
 }
 

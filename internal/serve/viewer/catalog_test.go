@@ -98,7 +98,7 @@ func TestCatalogList(t *testing.T) {
 		t.Fatalf("%s, want %s; %v", got, want, more)
 	}
 	old := all[slices.IndexFunc(all, func(e *runEntry) bool { return e.Name == "old.parley" })]
-	if s := old.Scores; old.Outline.Episodes.Done() != 6 || old.Outline.Episodes.Total != 7 || old.Outline.Spent != 6*llm.Dollar || s.Name != "points" || len(s.Of) != 2 || s.Of[0].Agent != "a" || math.Abs(s.Of[0].Mean.Value-1) > 1e-9 || math.Abs(s.Of[1].Mean.Value-2) > 1e-9 || !(s.Of[1].Mean.Low < 2 && s.Of[1].Mean.High > 2) {
+	if s := old.Scores; old.Outline.Episodes.Done() != 6 || old.Outline.Episodes.Total != 7 || old.Outline.Spent != 6*llm.Dollar || s.Name != "points" || len(s.Of) != 2 || s.Of[0].Agent != "b" || math.Abs(s.Of[0].Mean.Value-2) > 1e-9 || math.Abs(s.Of[1].Mean.Value-1) > 1e-9 || !(s.Of[0].Mean.Low < 2 && s.Of[0].Mean.High > 2) {
 		t.Errorf("%+v", old)
 	}
 	if e := all[0]; e.Problem == "" || !e.Known {

@@ -29,7 +29,7 @@ func TestRuns(t *testing.T) {
 		t.Errorf("the fork is not below its origin: %v", eval[[]string](t, ctx, row))
 	}
 	score := eval[string](t, ctx, `document.querySelectorAll("#t-runs tbody tr")[`+row+`.indexOf("one.parley")].querySelector(".score").textContent`)
-	if !regexp.MustCompile(`^points a -?[\d.]+ b -?[\d.]+$`).MatchString(strings.Join(strings.Fields(score), " ")) {
+	if !regexp.MustCompile(`^points [ab] -?[\d.]+ [ab] -?[\d.]+$`).MatchString(strings.Join(strings.Fields(score), " ")) {
 		t.Errorf("the main score is %q", score)
 	}
 	if n := eval[int](t, ctx, `document.querySelectorAll("#t-runs tbody tr")[`+row+`.indexOf("one.parley")].querySelectorAll(".means .whisker").length`); n < 2 {
