@@ -501,12 +501,14 @@ type Reason struct {
 	Episodes int
 }
 
+const reasonsSQL = `SELECT failed, count(*) FROM episodes WHERE failed <> '' GROUP BY failed ORDER BY 2 DESC, 1 LIMIT ?`
+
 // Reasons lists up to limit reasons of failures, the most frequent first.
 func (x *Index) Reasons(ctx context.Context, limit int) (all []Reason, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	defer x.interruptible(ctx)()
-	err = x.query(`SELECT failed, count(*) FROM episodes WHERE failed <> '' GROUP BY failed ORDER BY 2 DESC, 1 LIMIT ?`, []any{limit}, func(s *db.Stmt) {
+	err = x.query(reasonsSQL, []any{limit}, func(s *db.Stmt) {
 		all = append(all, Reason{s.ColumnText(0), s.ColumnInt(1)})
 	})
 	return all, err

@@ -149,6 +149,26 @@ func TestFilters(t *testing.T) {
 	}
 }
 
+// TestReasons counts why episodes failed. The page of a run asks for it: it reads the failed episodes, not the million others.
+func TestReasons(t *testing.T) {
+	t.Parallel()
+	store, _ := record(t, 40)
+	x := open(t, store, "r1")
+	update(t, x)
+	if err := x.exec(`UPDATE episodes SET failed = 'out of time' WHERE episode IN (7, 14)`); err != nil {
+		t.Fatal(err)
+	}
+	for limit, want := range map[int]string{5: "[{server down 4} {out of time 2}]", 1: "[{server down 4}]"} {
+		if got, err := x.Reasons(t.Context(), limit); err != nil || fmt.Sprint(got) != want {
+			t.Errorf("%v, %v, want %s", got, err, want)
+		}
+	}
+	plan := ""
+	if err := x.query(`EXPLAIN QUERY PLAN `+reasonsSQL, []any{5}, func(s *db.Stmt) { plan += s.ColumnText(3) + "; " }); err != nil || !strings.Contains(plan, "episodes_of_failure") {
+		t.Errorf("it does not use its index: %s %v", plan, err)
+	}
+}
+
 // TestFollows checks that an index that follows a run equals one that is made at once, even if it was closed
 // meanwhile.
 func TestFollows(t *testing.T) {

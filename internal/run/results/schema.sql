@@ -23,6 +23,7 @@ CREATE TABLE episodes (
     took    INTEGER NOT NULL GENERATED ALWAYS AS (CASE WHEN began THEN max(0, until - began) ELSE 0 END) STORED
 );
 CREATE INDEX episodes_of_deal ON episodes (deal, episode);
+CREATE INDEX episodes_of_failure ON episodes (failed) WHERE failed <> '';
 CREATE TABLE scores (
     name    TEXT NOT NULL,
     seat    TEXT NOT NULL,
