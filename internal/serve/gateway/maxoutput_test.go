@@ -56,7 +56,7 @@ func TestMaxOutput(t *testing.T) {
 			}
 			l = start(t, Config{Upstreams: []provider.Provider{up}, Prices: prices, Budget: llm.Dollar})
 			l.post(c.path, c.body).want(t, http.StatusPaymentRequired,
-				c.name+": 64000 sets aside $1.28 of the $1.00 left of $1.00 ($0.00 spent); set "+c.name+", or --max-output-tokens of the gateway, to at most 50000, or raise the budget")
+				"$1.00 is left of $1.00 ($0.00 spent), too little for the next call: "+c.name+": 64000 sets aside $1.28; set "+c.name+", or --max-output-tokens of the gateway, to at most 50000, or raise the budget")
 		})
 	}
 }

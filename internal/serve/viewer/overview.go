@@ -392,11 +392,11 @@ func trouble(r *results.Run) string {
 	for _, f := range r.Failures {
 		n += f.Calls
 	}
-	most, what := r.Failures[0], "1 call failed"
+	first, what := r.Failures[0], "1 call failed"
 	if n > 1 {
 		what = text.GroupDigits(n) + " calls failed"
 	}
-	return fmt.Sprintf("%s: %s: %s", what, most, text.Excerpt(most.Example, maxTrouble))
+	return fmt.Sprintf("%s: %s: %s", what, first, text.Excerpt(first.Example, maxTrouble))
 }
 
 // maxTrouble is how many bytes of a message the headline has.

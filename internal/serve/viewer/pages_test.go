@@ -182,9 +182,9 @@ func differing(t *testing.T, folder string) {
 	}
 }
 
-// TestWhatCameOut checks that the overview says what differs, which calls failed and who cost most, and that an episode says why a call
+// TestFindings checks that the overview says what differs, which calls failed and who cost most, and that an episode says why a call
 // failed.
-func TestWhatCameOut(t *testing.T) {
+func TestFindings(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	differing(t, folder)
