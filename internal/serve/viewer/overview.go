@@ -194,7 +194,11 @@ func (v *Viewer) needs(ctx context.Context, r *Run, n *overviewPage) (all []need
 	}
 	open, err := seat.Read(ctx, r.Path)
 	if len(open) > 0 {
-		all = append(all, need{fmt.Sprintf("%d questions wait for people.", len(open)), runPath(r.Name, "seats")})
+		wait := fmt.Sprintf("%d questions wait for people.", len(open))
+		if len(open) == 1 {
+			wait = "1 question waits for a person."
+		}
+		all = append(all, need{wait, runPath(r.Name, "seats")})
 	}
 	return all, err
 }
