@@ -2,7 +2,7 @@ package report
 
 import (
 	"fmt"
-	"slices"
+	"math"
 
 	"parley/internal/run/results"
 	"parley/world"
@@ -37,7 +37,7 @@ func standing(r *results.Run, score string) string {
 		if c == nil {
 			continue
 		}
-		if others++; c.Differs() {
+		if others++; c.above() {
 			above++
 		}
 		if next == nil || c.MeanB.Value > next.MeanB.Value {
@@ -51,12 +51,14 @@ func standing(r *results.Run, score string) string {
 	if n := len(found.Comparisons); n > 1 && !next.tooFew() {
 		text += fmt.Sprintf(" (adjusted for %d pairs of agents)", n)
 	}
-	switch rest := others - 1; {
-	case rest == 0:
-	case next.Differs():
-		text += "; it is also above " + ofOthers(above-1, rest)
-	case above > 0:
-		text += fmt.Sprintf("; %s is above %s", top, ofOthers(above, rest))
+	more, rest := above, others-1 // those besides next
+	if next.above() {
+		more--
+	}
+	if more > 0 {
+		text += fmt.Sprintf("; %s is above %s", top, ofOthers(more, rest))
+	} else if next.above() && rest > 0 {
+		text += "; no difference from the others is shown yet"
 	}
 	text += next.needed()
 	return text + next.caveat()
@@ -75,28 +77,22 @@ func ofOthers(n, of int) string {
 }
 
 // highest returns the group with the highest mean.
-func (r *CompareResult) highest() string {
-	means := map[string]float64{}
+func (r *CompareResult) highest() (group string) {
+	high := math.Inf(-1)
 	for i := range r.Comparisons {
 		c := &r.Comparisons[i]
-		means[c.A], means[c.B] = c.MeanA.Value, c.MeanB.Value
+		if c.MeanA.Value > high {
+			group, high = c.A, c.MeanA.Value
+		}
+		if c.MeanB.Value > high {
+			group, high = c.B, c.MeanB.Value
+		}
 	}
-	return slices.MaxFunc(r.Groups, func(a, b string) int { return compareKnown(means, a, b) })
+	return group
 }
 
-// compareKnown orders groups by their means. One without a mean is the lowest.
-func compareKnown(means map[string]float64, a, b string) int {
-	x, knownX := means[a]
-	y, knownY := means[b]
-	switch {
-	case !knownX || knownY && x < y:
-		return -1
-	case !knownY || x > y:
-		return 1
-	default:
-		return 0
-	}
-}
+// above reports whether A is above B, for all that the test says.
+func (c *Comparison) above() bool { return c.Differs() && c.Difference.Value > 0 }
 
 // from returns the comparison with group as A; nil if it is of others.
 func (c *Comparison) from(group string) *Comparison {
@@ -118,10 +114,12 @@ func (c *Comparison) standing(top string) string {
 	switch {
 	case c.tooFew():
 		return fmt.Sprintf("%s has the highest %s, %s; %s is too few to compare it with %s", top, c.Score, short(c.MeanA.Value), plural(c.N, c.unit()), c.B)
-	case c.Differs():
+	case c.above():
 		return fmt.Sprintf("%s has the highest %s: %s above %s, p %s", top, c.Score, Interval(c.Difference), c.B, below(c.Adjusted))
+	case c.Differs(): // the means are of all episodes, the test of those that both played alike
+		return fmt.Sprintf("%s has the highest mean of %s, but where both played the same deals the difference from %s is %s, p %s", top, c.Score, c.B, Interval(c.Difference), below(c.Adjusted))
 	}
-	return fmt.Sprintf("%s and %s cannot be told apart by %s: a difference of %s so far, p %s", top, c.B, c.Score, Interval(c.Difference), below(c.Adjusted))
+	return fmt.Sprintf("No difference in %s between %s and %s is shown yet: %s so far, p %s", c.Score, top, c.B, Interval(c.Difference), below(c.Adjusted))
 }
 
 // needed says how many more episodes would show a difference that is as large as it looks.

@@ -23,16 +23,24 @@ func TestStanding(t *testing.T) {
 		}
 		return out
 	}
+	// b is better wherever both played, and a has more alone; c played too little to be compared.
+	alone, little := duels(rand.New(rand.NewPCG(1, 3)), 30, -1), duels(rand.New(rand.NewPCG(1, 4)), 30, 1)
+	for d := range 30 {
+		alone = append(alone, episode{"alone", 100 + d, "a", "a", 20, 20})
+	}
+	little = append(little, episode{"little", 200, "c", "c", -10, -10})
 	number := `-?[\d.]+ \[-?[\d.]+, -?[\d.]+\]`
 	for name, c := range map[string]struct {
 		all  []episode
 		want string
 	}{
 		"two":          {duels(rand.New(rand.NewPCG(1, 1)), 40, 0.2), `^a has the highest points: 0\.[12]\d* \[0\.\d+, 0\.\d+\] above b, p < 0\.001\.$`},
-		"equal":        {duels(rand.New(rand.NewPCG(1, 2)), 40, 0), `^[ab] and [ab] cannot be told apart by points: a difference of ` + number + ` so far, p = [\d.]+(; if the difference is as large as it looks, about [\d,]+ more deals \([\d,]+ episodes\) would show it four times in five)?\.$`},
-		"three":        {three(30, 1), `^a has the highest points: ` + number + ` above b, p < 0\.001 \(adjusted for 3 pairs of agents\); it is also above the other one\.$`},
-		"equal of six": {three(30, 0), `cannot be told apart by points: a difference of ` + number + ` so far, p = [\d.]+ \(adjusted for 3 pairs of agents\)`},
+		"equal":        {duels(rand.New(rand.NewPCG(1, 2)), 40, 0), `^No difference in points between [ab] and [ab] is shown yet: ` + number + ` so far, p = [\d.]+(; if the difference is as large as it looks, about [\d,]+ more deals \([\d,]+ episodes\) would show it four times in five)?\.$`},
+		"three":        {three(30, 1), `^a has the highest points: ` + number + ` above b, p < 0\.001 \(adjusted for 3 pairs of agents\); a is above the other one\.$`},
+		"equal of six": {three(30, 0), `^No difference in points between [abc] and [abc] is shown yet: ` + number + ` so far, p = [\d.]+ \(adjusted for 3 pairs of agents\)`},
 		"one deal":     {duels(rand.New(rand.NewPCG(1, 1)), 1, 5), `^a has the highest points, [-\d.]+; 1 deal is too few to compare it with b\.$`},
+		"more alone":   {alone, `^a has the highest mean of points, but where both played the same deals the difference from b is -[\d.]+ \[-[\d.]+, -0?[\d.]+\], p < 0\.001; the means are over all episodes`},
+		"too little":   {little, `^a has the highest points: ` + number + ` above b, p [<=] 0\.\d+ \(adjusted for 3 pairs of agents\); no difference from the others is shown yet`},
 		"one agent":    {[]episode{{"x", 0, "a", "a", 1, 2}, {"x", 1, "a", "a", 2, 2}}, `^$`},
 		"nothing":      {nil, `^$`},
 	} {

@@ -70,8 +70,8 @@ func (v *Viewer) compare(req *http.Request) (*screen, error) {
 	}
 	d.Runs, _ = v.runs.Names()
 	p := &screen{template: "compare", Title: "Compare", Above: []link{{Text: "Runs", To: "/"}, {Text: "Compare", To: "/compare"}}}
-	if a, b := d.Sides[0], d.Sides[1]; d.Problem == "" && !v.static && a.Name != "" && (b.Name == "" || b.Name == a.Name && a.Episode == "" && b.Episode == "") {
-		d.Sides[0].Episode, d.Sides[1] = "", comparedSide{}
+	if a, b := d.Sides[0], d.Sides[1]; d.Problem == "" && !v.static && a.Name != "" && (b.Name == "" || b.Name == a.Name) && a.Episode == "" && b.Episode == "" {
+		d.Sides[1] = comparedSide{}
 		if err := v.openSide(req.Context(), &d.Sides[0]); err != nil {
 			return nil, err
 		}
@@ -79,6 +79,9 @@ func (v *Viewer) compare(req *http.Request) (*screen, error) {
 		err := d.runs(req.Context(), v.cfg.Tool, p, d.Sides[0].run)
 		p.Data = d
 		return p, err
+	}
+	if a, b := d.Sides[0], d.Sides[1]; b.Name == "" && (a.Episode != "" || b.Episode != "") {
+		d.Problem = "Choose the run of the second episode too."
 	}
 	if d.Sides[0].Name == "" || d.Sides[1].Name == "" || d.Problem != "" {
 		if v.static {

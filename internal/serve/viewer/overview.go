@@ -260,8 +260,8 @@ type result struct {
 	Name    string
 	Head    *report.Fact // the main measure: of the agent or the cell with the highest, or of all
 	Found   []string     // what the tests between agents say, and the kind
-	Trouble string       // how many calls failed, and how the most of them
-	Dearest string       // the agent that cost most
+	Trouble string       // how many calls failed, and the most frequent failure
+	Costs   string       // which agent cost most, and its share
 	Drawn   *report.Table
 	Course  *report.Block // how the main measure became what it is; nil: too few episodes ended
 	Others  []report.Fact
@@ -387,7 +387,7 @@ func resultOf(d *report.Document) (out result) {
 	return out
 }
 
-// trouble says how many calls of a run failed, and how most of them did.
+// trouble says how many calls of a run failed, and what the most frequent failure is.
 func trouble(r *results.Run) string {
 	if len(r.Failures) == 0 {
 		return ""
@@ -406,8 +406,8 @@ func trouble(r *results.Run) string {
 // maxTrouble is how many bytes of a message the headline has.
 const maxTrouble = 200
 
-// dearest says which agent of a run cost most, and its share; empty: there is only one, or nothing has a cost.
-func dearest(r *results.Run) string {
+// costs says which agent of a run cost most, and its share; empty: there is only one, or nothing has a cost.
+func costs(r *results.Run) string {
 	agents := r.Rollup(func(k results.AccountKey) results.AccountKey { return results.AccountKey{Agent: k.Agent} })
 	if len(agents) < 2 {
 		return ""

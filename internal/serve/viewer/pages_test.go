@@ -253,6 +253,7 @@ func TestCompare(t *testing.T) {
 		"a=a.parley&b=b.parley":           {"points", "b.parley", "<h2>"},
 		"a=a.parley":                      {"no two agents"},
 		"a=a.parley&b=a.parley":           {"no two agents"},
+		"a=a.parley&ea=0":                 {"Choose the run of the second episode too."},
 		"a=agents.parley":                 {"ann is above bob", `<option value="">its own agents`},
 	} {
 		status, body, _ := s.get("/compare?" + query)

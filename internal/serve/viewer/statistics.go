@@ -104,7 +104,7 @@ func (b *statisticsCache) compute(ctx context.Context, r *Run, entries int) {
 	var outcome result
 	if err == nil {
 		outcome = resultOf(document)
-		outcome.Trouble, outcome.Dearest = trouble(folded), dearest(folded)
+		outcome.Trouble, outcome.Costs = trouble(folded), costs(folded)
 		for _, name := range outcome.names() {
 			if outcome.Course = courseOf(folded, r.Kind, name); outcome.Course != nil || outcome.Drawn != nil {
 				break // without a picture of the main measure, the first that has a course is one
