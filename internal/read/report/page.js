@@ -79,7 +79,7 @@
         const to = moments.find((m) => phase && m.title === phase) ?? moments.find((m) => last && m.strand === last.strand && m.number === last.number); // several frames can be of one turn
         if (to && to.frame !== range.value) { range.value = to.frame; show(); }
       };
-      replay.addEventListener("parley:turn", (e) => { latest = e; turned(e); });
+      replay.addEventListener("parley:turn", (e) => { latest = e; free(own); turned(e); });
       follow.addEventListener("click", () => { free(false); turned(latest); });
       const step = (by) => {
         range.value = Number(range.value) + by;

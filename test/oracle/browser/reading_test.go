@@ -104,7 +104,7 @@ func TestReading(t *testing.T) {
 	eval[bool](t, ctx, follow+`.click(); true`)
 	until(t, ctx, frame+` !== window.own && `+follow+`.hidden`)
 	visit(t, ctx, site+"/run/rollout.parley/episodes/0#frame=Step%202")
-	until(t, ctx, frame+`.endsWith(": Step 2")`)
+	until(t, ctx, frame+`.endsWith(": Step 2") && !`+follow+`.hidden`)
 
 	visit(t, ctx, site+"/run/map.parley/episodes/0?from=end")
 	until(t, ctx, settled+` && document.querySelector("#story .board svg") !== null`)
