@@ -133,7 +133,7 @@ func (t *Table) linked(address func(episode int) string) *Table {
 			for _, n := range c.Episodes {
 				to := address(n)
 				if c.Frame != "" {
-					to += "#frame=" + url.PathEscape(c.Frame)
+					to += "#frame=" + url.PathEscape(exhibit.Visible(c.Frame)) // as the page shows its title
 				}
 				c.Links = append(c.Links, to)
 			}

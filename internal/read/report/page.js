@@ -88,7 +88,8 @@
       };
       range.addEventListener("input", () => { free(true); show(); });
       const named = () => { // an address can name a frame by its title
-        const title = location.hash.startsWith("#frame=") && decodeURIComponent(location.hash.slice(7));
+        let title;
+        try { title = location.hash.startsWith("#frame=") && decodeURIComponent(location.hash.slice(7)); } catch { return; } // a broken escape
         const to = title && moments.find((m) => m.title === title);
         if (to) { range.value = to.frame; free(true); show(); }
       };

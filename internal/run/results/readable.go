@@ -63,7 +63,7 @@ func joinItems(lines []string, flat bool) (string, bool) {
 	items := make([]string, len(lines))
 	for i, line := range lines {
 		items[i] = strings.TrimPrefix(line, "- ")
-		flat = flat && len(items[i]) <= maxItem && !strings.ContainsAny(items[i], ",.;!?")
+		flat = flat && len(items[i]) <= maxItem && !strings.ContainsAny(items[i], ",.:;!?") && !strings.HasPrefix(items[i], "-")
 	}
 	one := strings.Join(items, ", ")
 	return one, flat && len(one) <= maxJoined
@@ -116,7 +116,7 @@ func readValue(d *json.Decoder, name string, depth int) (lines []string, one boo
 		if text == "" || text == "null" {
 			return nil, true, nil
 		}
-		return []string{name + " " + text}, !strings.Contains(text, "\n"), nil
+		return []string{name + " " + text}, !strings.ContainsAny(name+text, "·\n\r\u0085\u2028\u2029"), nil // a value must not look like another field
 	}
 	under, flat, err := readFields(json.NewDecoder(bytes.NewReader(raw)), depth+1)
 	if err != nil || len(under) == 0 {

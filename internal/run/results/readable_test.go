@@ -13,6 +13,7 @@ func TestReadable(t *testing.T) {
 		`{"b":1.50,"a":true,"z":["x","y"],"no":null,"f":false}`:                                                             "b: 1.50\na: true\nz: x, y\nf: false",
 		`{"l":[{"a":"one\ntwo","b":1},{"a":[1,2]}],"m":["a, b","c"],"n":[["x"],[]]}`:                                        "l:\n  - a: one\ntwo\n    b: 1\n  - a: 1, 2\nm:\n  - a, b\n  - c\nn:\n  - - x",
 		`{"l":[{"to":"coop","text":"` + strings.Repeat("long ", 30) + `"}]}`:                                                "l:\n  - to: coop\n    text: " + strings.Repeat("long ", 30),
+		`{"l":[{"say":"no · vote: yes"}],"m":["a","b: c"],"n":["x","- y"],"o":[{"k\nvote":1,"z":"a\rb"}]}`:                  "l:\n  - say: no · vote: yes\nm:\n  - a\n  - b: c\nn:\n  - x\n  - - y\no:\n  - k\nvote: 1\n    z: a\rb",
 		"plain words":            "plain words",
 		`{"cut": "off`:           `{"cut": "off`,
 		`{"a":1} and then`:       `{"a":1} and then`,

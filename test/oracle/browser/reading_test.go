@@ -106,6 +106,9 @@ func TestReading(t *testing.T) {
 	visit(t, ctx, site+"/run/rollout.parley/episodes/0#frame=Step%202")
 	until(t, ctx, frame+`.endsWith(": Step 2") && !`+follow+`.hidden`)
 
+	visit(t, ctx, site+"/run/rollout.parley/episodes/0?text=markdown#frame=%E0%A4%A") // a broken escape stops nothing
+	until(t, ctx, frame+`.startsWith("1 of ") && !document.getElementById("theme").hidden`)
+
 	visit(t, ctx, site+"/run/map.parley/episodes/0?from=end")
 	until(t, ctx, settled+` && document.querySelector("#story .board svg") !== null`)
 	eval[bool](t, ctx, move+`scrollTo(0, document.body.scrollHeight); true`)

@@ -97,7 +97,7 @@ type CompletionWriter interface {
 // with w, and holds back those that arrive while a call lacks a part of its arguments. Servers of chat completions may send the calls of
 // an answer in turns. A call is whole when its arguments are a JSON object; one that never is, when the answer ends.
 func InSequence(w CompletionWriter) CompletionWriter {
-	return &sequence{CompletionWriter: w, open: -1, written: map[int]bool{}}
+	return &sequence{CompletionWriter: w, open: -1, written: map[int]bool{}, heldCalls: map[int]*heldBack{}}
 }
 
 type sequence struct {
@@ -105,45 +105,77 @@ type sequence struct {
 	open      int // the call that is written; -1: none
 	arguments body.ObjectEnd
 	written   map[int]bool // the calls that are written, or begun
-	heldBack  []Delta
+	held      []*heldBack  // in the order in which they began
+	heldCalls map[int]*heldBack
+}
+
+// heldBack is steps that are held back: those of one call, or some without a call.
+type heldBack struct {
+	call  int // -1: none
+	steps []Delta
 }
 
 // Add implements CompletionWriter.
 func (s *sequence) Add(b []byte, d Delta) []byte {
 	same := d.IsCall() && d.Call == s.open
 	switch {
-	case !same && s.open >= 0 && !s.arguments.Found():
-		s.heldBack = append(s.heldBack, d)
-		return b
 	case !same && d.IsCall() && s.written[d.Call]:
 		return b // it goes on after its end: that is no JSON
-	case !same:
-		s.open, s.arguments = -1, body.ObjectEnd{}
+	case !same && s.open >= 0 && !s.arguments.Found():
+		s.hold(d)
+		return b
 	}
+	return s.release(s.write(b, d))
+}
+
+// hold keeps a step for later.
+func (s *sequence) hold(d Delta) {
+	call := -1
 	if d.IsCall() {
-		s.open, s.written[d.Call] = d.Call, true
-		s.arguments.Add(d.Arguments)
+		call = d.Call
 	}
-	b = s.CompletionWriter.Add(b, d)
-	if s.open >= 0 && s.arguments.Found() {
-		b = s.release(b)
+	h := s.heldCalls[call]
+	if n := len(s.held); call < 0 && n > 0 && s.held[n-1].call < 0 {
+		h = s.held[n-1]
 	}
-	return b
+	if h == nil {
+		h = &heldBack{call: call}
+		s.held = append(s.held, h)
+		if call >= 0 {
+			s.heldCalls[call] = h
+		}
+	}
+	h.steps = append(h.steps, d)
+}
+
+// write writes a step.
+func (s *sequence) write(b []byte, d Delta) []byte {
+	switch {
+	case !d.IsCall():
+		s.open = -1
+	case d.Call != s.open:
+		s.open, s.arguments, s.written[d.Call] = d.Call, body.ObjectEnd{}, true
+	}
+	s.arguments.Add(d.Arguments)
+	return s.CompletionWriter.Add(b, d)
 }
 
 // release writes what was held back, as far as it can be written now.
 func (s *sequence) release(b []byte) []byte {
-	held := s.heldBack
-	s.heldBack = nil
-	for _, d := range held {
-		b = s.Add(b, d)
+	for len(s.held) > 0 && (s.open < 0 || s.arguments.Found()) {
+		h := s.held[0]
+		s.held = s.held[1:]
+		delete(s.heldCalls, h.call)
+		for _, d := range h.steps {
+			b = s.write(b, d)
+		}
 	}
 	return b
 }
 
 // End implements CompletionWriter.
 func (s *sequence) End(b []byte, r *llm.Response) []byte {
-	for len(s.heldBack) > 0 {
+	for len(s.held) > 0 {
 		s.open = -1 // it has no end
 		b = s.release(b)
 	}
