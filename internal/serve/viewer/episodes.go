@@ -661,7 +661,7 @@ func (l *episodeList) columns() (out []episodeColumn) {
 	}
 	add("episode", "episode", "", true)
 	add("state", "state", "", false)
-	add("cell", "cell", "What varies between the episodes of the plan, without what all rows have in common.", false)
+	add("cell", "cell", "What varies between the episodes of the plan, without what all rows have in common. A deal is what chance gave: episodes with the same deal can be compared.", false)
 	add("replies", "errors", "Who answered when, a line for each of the first 160 replies. Sorts by failed calls.", false)
 	for _, name := range l.Measures {
 		i := slices.IndexFunc(l.Scores, func(s results.ScoreName) bool { return s.Name == name })
