@@ -20,6 +20,7 @@ func resume(t *testing.T, ctx context.Context, l *lab, name string, j *ledger, r
 	t.Helper()
 	d := l.dispatcher(t, name, with(j))
 	n := process(ctx, d, j, replies, reported)
+	l.ended(t)
 	if spent, reserved := d.Budget().Spent(); reserved != 0 && len(j.open()) == 0 {
 		t.Errorf("%v spent, %v still set aside", spent, reserved)
 	}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,6 +32,9 @@ type lab struct {
 	url string
 	// meet, if set, serves requests instead of the server.
 	meet func(w http.ResponseWriter, r *http.Request, serve http.Handler)
+
+	connected atomic.Int64 // connections that the server has accepted and not closed
+	clients   []io.Closer  // of the dispatchers
 }
 
 func newLab(t testing.TB, cfg simhttp.Config) *lab {
@@ -42,16 +47,56 @@ func newLab(t testing.TB, cfg simhttp.Config) *lab {
 		t.Fatal(err)
 	}
 	l := &lab{Server: s}
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	front := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if l.meet != nil {
 			l.meet(w, r, s)
 			return
 		}
 		s.ServeHTTP(w, r)
 	}))
-	t.Cleanup(front.Close)
+	front.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			l.connected.Add(1)
+		case http.StateClosed, http.StateHijacked:
+			l.connected.Add(-1)
+		}
+	}
+	front.Start()
+	t.Cleanup(func() {
+		l.hangUp()
+		front.Close()
+	})
 	l.url = front.URL
 	return l
+}
+
+func (l *lab) hangUp() {
+	for _, c := range l.clients {
+		_ = c.Close()
+	}
+	l.clients = nil
+}
+
+// ended waits until the lab has served all that a killed process sent: what was in flight may reach it late, and a
+// process that looks for its batches waits only 15 ms here for one to appear.
+func (l *lab) ended(t testing.TB) {
+	t.Helper()
+	l.hangUp()
+	// Connections are accepted in their order, so none is left to accept that is older than this one.
+	one := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, l.url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := one.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	for l.connected.Load() > 0 {
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // quickly is a policy for fast tests.
@@ -92,7 +137,7 @@ func (l *lab) dispatcher(t testing.TB, name string, change ...func(*dispatch.Con
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = errors.Join(m.(io.Closer).Close(), d.(io.Closer).Close()) })
+	l.clients = append(l.clients, m.(io.Closer), d.(io.Closer))
 	c := dispatch.Config{
 		Lanes: []dispatch.Lane{{Provider: p, Model: m, BatchAPI: d}}, Prices: table(t),
 		Settings: settings.Settings{Batch: quickly(), Retry: settings.Retry{Base: time.Millisecond, MaxPause: 5 * time.Millisecond}},
