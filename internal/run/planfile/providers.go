@@ -12,29 +12,13 @@ import (
 	"parley/internal/kit/yamltree"
 )
 
-// providerList has the providers of a plan file: accounts at model endpoints.
-type providerList struct {
-	Providers []provider.Provider
-	// Places says where each provider names its key or address.
-	Places map[string]string
-	// Advice lists things to write differently.
-	Advice []string
-}
-
-// providerReader reads the providers of one plan file.
-type providerReader struct {
-	*checker
-	list providerList
-}
-
-// readProviders decodes the providers of a plan file over the presets of the same names, and reports what is
-// wrong with them to c.
-func readProviders(c *checker, given map[string]json.RawMessage) providerList {
-	r := &providerReader{checker: c, list: providerList{Places: map[string]string{}}}
-	for _, name := range slices.Sorted(maps.Keys(given)) {
+// providers decodes the providers of the plan file over the presets of the same names, and checks them.
+func (r *resolver) providers() {
+	r.plan.Places = map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(r.file.Providers)) {
 		here := yamltree.Path{"providers", name}
 		p, _ := provider.Lookup(name)
-		if err := json.Unmarshal(given[name], &p); err != nil {
+		if err := json.Unmarshal(r.file.Providers[name], &p); err != nil {
 			r.Complain(here, "cannot be decoded: %v", err)
 			continue
 		}
@@ -52,14 +36,13 @@ func readProviders(c *checker, given map[string]json.RawMessage) providerList {
 			r.Errs = slices.DeleteFunc(r.Errs, func(e *Error) bool { return strings.HasPrefix(e.Key, key+".") })
 		}
 		r.adviseVersion(p)
-		r.list.Providers = append(r.list.Providers, p)
-		r.list.Places[name] = r.keyPlace(name)
+		r.plan.Providers = append(r.plan.Providers, p)
+		r.plan.Places[name] = r.keyPlace(name)
 	}
-	return r.list
 }
 
 // ownKey removes what the preset says about the key, if the plan says it in another way.
-func (r *providerReader) ownKey(here yamltree.Path, p *provider.Provider) {
+func (r *resolver) ownKey(here yamltree.Path, p *provider.Provider) {
 	has := func(key string) bool { return r.Tree.Has(here.To(key)) }
 	variable, program, credentials := has("key_env"), has("key_command"), has("credentials")
 	if !variable && (program || credentials) {
@@ -74,7 +57,7 @@ func (r *providerReader) ownKey(here yamltree.Path, p *provider.Provider) {
 }
 
 // keyPlace returns where a provider names its key, or its address.
-func (r *providerReader) keyPlace(name string) string {
+func (r *resolver) keyPlace(name string) string {
 	at := yamltree.Path{"providers", name}
 	for _, key := range []string{"key_env", "key_command", "credentials", "base_url", "base_urls"} {
 		if r.Tree.Has(at.To(key)) {
@@ -86,7 +69,7 @@ func (r *providerReader) keyPlace(name string) string {
 }
 
 // provider checks one provider.
-func (r *providerReader) provider(p provider.Provider) {
+func (r *resolver) provider(p provider.Provider) {
 	here := yamltree.Path{"providers", p.Name}
 	near := text.Nearest(p.Name, provider.PresetNames())
 	if p.Dialect == "" && p.BaseURL == "" && len(p.BaseURLs) == 0 && near != "" {
@@ -125,7 +108,7 @@ func (r *providerReader) provider(p provider.Provider) {
 }
 
 // adviseVersion adds advice about base URLs that name no API version.
-func (r *providerReader) adviseVersion(p provider.Provider) {
+func (r *resolver) adviseVersion(p provider.Provider) {
 	here := yamltree.Path{"providers", p.Name}
 	at := map[string]yamltree.Path{p.BaseURL: here.To("base_url")}
 	for i, u := range p.BaseURLs {
@@ -133,7 +116,7 @@ func (r *providerReader) adviseVersion(p provider.Provider) {
 	}
 	for _, u := range slices.Sorted(maps.Keys(at)) {
 		if r.Tree.Has(at[u]) && provider.Unversioned(u) && p.APIVersion == "" && p.Dialect != "bedrock" {
-			r.list.Advice = append(r.list.Advice, fmt.Sprintf("%s: the address names no API version: most servers answer at %s", r.Where(at[u]), oneLine(r.Source.Hide(strings.TrimRight(u, "/")+"/v1"), 200)))
+			r.plan.Advice = append(r.plan.Advice, fmt.Sprintf("%s: the address names no API version: most servers answer at %s", r.Where(at[u]), oneLine(r.Source.Hide(strings.TrimRight(u, "/")+"/v1"), 200)))
 		}
 	}
 }

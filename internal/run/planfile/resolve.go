@@ -137,8 +137,7 @@ func (r *resolver) resolveAll(beside *Files) {
 		r.checkPaths(beside)
 		defer func() { p.Outside = beside.Outside }()
 	}
-	accounts := readProviders(r.checker, f.Providers)
-	p.Providers, p.Places, p.Advice = accounts.Providers, accounts.Places, accounts.Advice
+	r.providers()
 	r.agents()
 	r.batches()
 	checkAgents(r.checker, p.Agents, p.Pace)
