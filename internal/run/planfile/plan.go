@@ -285,14 +285,12 @@ func (p *Plan) Asked() (world.Stages, error) {
 	if p.Matrix != nil {
 		m, err := p.plannerMatrix()
 		if err == nil {
-			cells, err = m.Cells()
-		}
-		if err == nil {
 			plan, err = m.Plan()
 		}
 		if err != nil {
 			return nil, err
 		}
+		cells = m.Cells()
 	}
 	if p.Until != nil {
 		u := *p.Until

@@ -77,12 +77,8 @@ func experiment(t *rapid.T) (small, large maker) {
 	bigger := u
 	bigger.Width, bigger.Max = u.Width*rapid.Float64Range(0.3, 1).Draw(t, "narrower"), u.Max+rapid.IntRange(0, 30).Draw(t, "longer")
 	cellsOf := func(u planner.Until, m planner.Matrix) maker {
-		return func() (_ world.Stages, err error) {
-			if u.Cells, err = m.Cells(); err != nil {
-				return nil, err
-			}
-			return u.Plan()
-		}
+		u.Cells = m.Cells()
+		return u.Plan
 	}
 	return cellsOf(u, first), cellsOf(bigger, second)
 }

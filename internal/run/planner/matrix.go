@@ -2,8 +2,6 @@ package planner
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -12,7 +10,8 @@ import (
 )
 
 // Matrix plays every lineup with every variant of the params a number of times. A cell is one lineup with one variant. Its
-// episodes differ only in their deal, and every cell has the same deals, so that cells can be compared in pairs.
+// episodes differ only in their deal, and every cell has the same deals, so that cells can be compared in pairs. Every lineup fills all
+// seats, with the lineup of any variant, and no two variants have the same names.
 type Matrix struct {
 	Kind string
 	// Seats are the kind's seats in the order of labels.
@@ -53,25 +52,18 @@ func LabelValue(cell, param string) string {
 	return ""
 }
 
-// Plan checks m and makes it a plan. It plays the first repetition of every cell, then the second, and so on, so that an
+// Plan makes m a plan. It plays the first repetition of every cell, then the second, and so on, so that an
 // interrupted run has played all cells equally often.
 func (m Matrix) Plan() (world.Stages, error) {
-	cells, err := m.Cells()
-	if err != nil {
-		return nil, err
-	}
 	round := world.Block{Rounds: max(1, m.Repetitions)}
-	for _, c := range cells {
+	for _, c := range m.Cells() {
 		round.Groups = append(round.Groups, world.Group{Spec: c, Size: 1})
 	}
 	return world.Blocks(round)
 }
 
 // Cells returns one spec for each cell, with deal 0, without duplicates.
-func (m Matrix) Cells() ([]world.Spec, error) {
-	if err := m.check(); err != nil {
-		return nil, err
-	}
+func (m Matrix) Cells() []world.Spec {
 	variants := m.Variants
 	if len(variants) == 0 {
 		variants = []Variant{{Params: json.RawMessage("{}")}}
@@ -89,35 +81,7 @@ func (m Matrix) Cells() ([]world.Spec, error) {
 			}
 		}
 	}
-	return cells, nil
-}
-
-func (m Matrix) check() error {
-	if len(m.Seats) == 0 {
-		return errors.New("matrix: no seats")
-	}
-	if len(m.Lineups) == 0 {
-		return errors.New("matrix: no lineups")
-	}
-	for i, l := range m.Lineups {
-		for _, seat := range m.Seats {
-			if l[seat] == "" && (len(m.Variants) == 0 || slices.ContainsFunc(m.Variants, func(v Variant) bool { return v.Lineup[seat] == "" })) {
-				return fmt.Errorf("matrix: lineup %d: nobody sits in %s", i+1, seat)
-			}
-		}
-		if len(l) > len(m.Seats) {
-			return fmt.Errorf("matrix: lineup %d: %s: the seats are %s", i+1,
-				strings.Join(slices.Sorted(maps.Keys(l)), ", "), strings.Join(m.Seats, ", "))
-		}
-	}
-	names := map[[2]string]bool{}
-	for _, v := range m.Variants {
-		if names[[2]string{v.Variation, v.Name}] {
-			return fmt.Errorf("matrix: two variants are named %q", label(nil, nil, v))
-		}
-		names[[2]string{v.Variation, v.Name}] = true
-	}
-	return nil
+	return cells
 }
 
 // varied lists the seats in which different agents sit.

@@ -83,12 +83,8 @@ func TestPlansAreFolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := matrix()
 		m.Repetitions = rapid.IntRange(0, 4).Draw(t, "repetitions")
-		cells, err := m.Cells()
-		if err != nil {
-			t.Fatal(err)
-		}
 		u := planner.Until{
-			Cells: cells, Score: rapid.SampledFrom([]string{"points", "won", "length", "none"}).Draw(t, "score"),
+			Cells: m.Cells(), Score: rapid.SampledFrom([]string{"points", "won", "length", "none"}).Draw(t, "score"),
 			Width: rapid.Float64Range(0.01, 1).Draw(t, "width"), Min: rapid.IntRange(2, 9).Draw(t, "min"), Max: 20,
 			Step: rapid.IntRange(1, 9).Draw(t, "step"),
 		}
@@ -202,12 +198,8 @@ func TestMatrixNamesWhatVaries(t *testing.T) {
 		"x=a, v; x=b, v": {Lineups: []map[string]string{{"x": "a", "y": "b"}, {"x": "b", "y": "b"}}, Variants: []planner.Variant{{Name: "v"}}},
 	} {
 		m.Seats = []string{"x", "y"}
-		cells, err := m.Cells()
-		if err != nil {
-			t.Fatal(err)
-		}
 		var got []string
-		for _, c := range cells {
+		for _, c := range m.Cells() {
 			got = append(got, c.Cell)
 		}
 		if s := strings.Join(got, "; "); s != want {
@@ -225,21 +217,15 @@ func TestPlansAreChecked(t *testing.T) {
 		change(&u)
 		return u.Plan
 	}
-	seats := []string{"a"}
 	for want, make := range map[string]maker{
-		"no seats":               planner.Matrix{}.Plan,
-		"no lineups":             planner.Matrix{Seats: seats}.Plan,
-		"nobody sits in a":       planner.Matrix{Seats: seats, Lineups: []map[string]string{{"b": "x"}}}.Plan,
-		"the seats are a":        planner.Matrix{Seats: seats, Lineups: []map[string]string{{"a": "x", "b": "x"}}}.Plan,
-		`variants are named "v"`: planner.Matrix{Seats: seats, Lineups: []map[string]string{{"a": "x"}}, Variants: []planner.Variant{{Name: "v"}, {Name: "v"}}}.Plan,
-		"no cells":               with(func(u *planner.Until) { u.Cells = nil }),
-		"no score":               with(func(u *planner.Until) { u.Score = "" }),
-		"not both":               with(func(u *planner.Until) { u.Seat, u.Agent = "a", "b" }),
-		"width NaN":              with(func(u *planner.Until) { u.Width = math.NaN() }),
-		"width 0":                with(func(u *planner.Until) { u.Width = 0 }),
-		"confidence 95":          with(func(u *planner.Until) { u.Confidence = 95 }),
-		"min 50, max 10":         with(func(u *planner.Until) { u.Min, u.Max = 50, 10 }),
-		"step -1":                with(func(u *planner.Until) { u.Step = -1 }),
+		"no cells":       with(func(u *planner.Until) { u.Cells = nil }),
+		"no score":       with(func(u *planner.Until) { u.Score = "" }),
+		"not both":       with(func(u *planner.Until) { u.Seat, u.Agent = "a", "b" }),
+		"width NaN":      with(func(u *planner.Until) { u.Width = math.NaN() }),
+		"width 0":        with(func(u *planner.Until) { u.Width = 0 }),
+		"confidence 95":  with(func(u *planner.Until) { u.Confidence = 95 }),
+		"min 50, max 10": with(func(u *planner.Until) { u.Min, u.Max = 50, 10 }),
+		"step -1":        with(func(u *planner.Until) { u.Step = -1 }),
 	} {
 		if _, err := make(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want an error with %q, got %v", want, err)
