@@ -276,31 +276,14 @@ func decodeParams(k world.Kind, values map[string]any) (world.Params, json.RawMe
 	return params, resolved, err
 }
 
-// canonical adds to the JSON of params what was given and omitempty left out.
+// canonical adds to the JSON of params what was given and omitempty left out: a field that was set to zero would otherwise
+// get its default again.
 func canonical(params json.RawMessage, given map[string]any) (json.RawMessage, error) {
 	var resolved any
 	if err := unmarshal(params, &resolved); err != nil {
 		return nil, fmt.Errorf("params: %w", err)
 	}
-	return json.Marshal(overlay(resolved, given))
-}
-
-// overlay adds to resolved what was given and is missing: a field marked omitempty that was set to
-// zero would otherwise get its default again.
-func overlay(resolved, given any) any {
-	r, ok := resolved.(map[string]any)
-	g, ok2 := given.(map[string]any)
-	if !ok || !ok2 {
-		return resolved
-	}
-	for name, v := range g {
-		if old, there := r[name]; there {
-			r[name] = overlay(old, v)
-		} else {
-			r[name] = v
-		}
-	}
-	return r
+	return json.Marshal(mergeParams(given, resolved))
 }
 
 // loadFiles fills params with the content of the files that they name, and reports errors in those files.
