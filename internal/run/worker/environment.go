@@ -8,13 +8,13 @@ import (
 	"sync"
 
 	"parley/journal"
-	"parley/llm"
 	"parley/world"
 )
 
 // Sessions is code that keeps state by session: an environment. A session stays with its worker. If that ends, another
 // one gets the operations of the session again, unless the class says that it must not.
 type Sessions struct {
+	standIn
 	pool *Pool
 
 	mu   sync.Mutex
@@ -29,7 +29,7 @@ func OpenEnvironment(c Config) (*Sessions, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Sessions{pool: p, open: map[string]*exchange{}}, nil
+	return &Sessions{standIn: standIn{p}, pool: p, open: map[string]*exchange{}}, nil
 }
 
 // Workers returns how many workers there are at most.
@@ -37,16 +37,6 @@ func (s *Sessions) Workers() int { return s.pool.Max }
 
 // Code describes the code that the workers play.
 func (s *Sessions) Code() journal.Code { return s.pool.Code() }
-
-// StandIn asks the class to answer for the simulated provider.
-func (s *Sessions) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {
-	return s.pool.standIn(model, req, seed)
-}
-
-// StandInCalls asks the class to call tools for the simulated provider.
-func (s *Sessions) StandInCalls(model string, req *llm.Request, seed uint64) ([]llm.ToolCall, bool) {
-	return s.pool.standInCalls(model, req, seed)
-}
 
 // Do carries out an operation in a session, or in none.
 func (s *Sessions) Do(ctx context.Context, session, op string, args any) (json.RawMessage, error) {

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -47,7 +48,7 @@ func (p *Pool) kind() (world.Kind, error) {
 		return world.Kind{}, err
 	}
 	if p.first.description.StandIn {
-		return world.Define(&simulated{d}), nil
+		return world.Define(&simulated{d, standIn{p}}), nil
 	}
 	return world.Define(d), nil
 }
@@ -163,44 +164,37 @@ func (d *definition) own(p *classParams) (raw json.RawMessage, scored int, err e
 }
 
 // simulated is a definition whose class answers for the simulated provider.
-type simulated struct{ *definition }
-
-// StandIn asks a worker.
-func (s *simulated) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {
-	return s.pool.standIn(model, req, seed)
+type simulated struct {
+	*definition
+	standIn
 }
 
-// StandInCalls asks a worker to call tools.
-func (s *simulated) StandInCalls(model string, req *llm.Request, seed uint64) ([]llm.ToolCall, bool) {
-	return s.pool.standInCalls(model, req, seed)
-}
+// standIn asks a class to answer for the simulated provider, if the class can.
+type standIn struct{ in *Pool }
 
-// standInCalls asks a worker to answer a request by calls of tools, if the class can.
-func (p *Pool) standInCalls(model string, req *llm.Request, seed uint64) ([]llm.ToolCall, bool) {
-	a := p.standInAnswer(model, req, seed)
-	if a == nil {
-		return nil, false
-	}
-	return a.Calls, len(a.Calls) > 0
-}
-
-// standIn asks a worker to answer a request, if the class can.
-func (p *Pool) standIn(model string, req *llm.Request, seed uint64) (string, bool) {
-	a := p.standInAnswer(model, req, seed)
-	if a == nil || a.Text == nil {
+// StandIn asks for a text.
+func (s standIn) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {
+	a := s.answer(model, req, seed)
+	if a.Text == nil {
 		return "", false
 	}
 	return *a.Text, true
 }
 
-// standInAnswer returns the answer of a class to a request, or nil.
-func (p *Pool) standInAnswer(model string, req *llm.Request, seed uint64) *answer {
-	if !p.first.description.StandIn {
-		return nil
+// StandInCalls asks for calls of tools.
+func (s standIn) StandInCalls(model string, req *llm.Request, seed uint64) ([]llm.ToolCall, bool) {
+	a := s.answer(model, req, seed)
+	return a.Calls, len(a.Calls) > 0
+}
+
+// answer returns the answer to a request, which is empty if there is none.
+func (s standIn) answer(model string, req *llm.Request, seed uint64) *answer {
+	if !s.in.first.description.StandIn {
+		return &answer{}
 	}
-	a, err := p.ask(context.Background(), &request{Op: "answer", Model: model, Request: req, Seed: strconv.FormatUint(seed, 10)})
+	a, err := s.in.ask(context.Background(), &request{Op: "answer", Model: model, Request: req, Seed: strconv.FormatUint(seed, 10)})
 	if err != nil || a.Error != nil {
-		return nil
+		return &answer{}
 	}
 	return a
 }
@@ -264,25 +258,20 @@ func (k *valueType) goType(depth int) (reflect.Type, error) {
 	if depth > maxNested {
 		return nil, fmt.Errorf("its type is nested more than %d deep", maxNested)
 	}
+	if of := cmp.Or(k.list, k.mapOf, k.optional); of != nil {
+		elem, err := of.goType(depth + 1)
+		switch {
+		case err != nil:
+			return nil, err
+		case of == k.list:
+			return reflect.SliceOf(elem), nil
+		case of == k.mapOf:
+			return reflect.MapOf(reflect.TypeFor[string](), elem), nil
+		default:
+			return reflect.PointerTo(elem), nil
+		}
+	}
 	switch {
-	case k.list != nil:
-		elem, err := k.list.goType(depth + 1)
-		if err != nil {
-			return nil, err
-		}
-		return reflect.SliceOf(elem), nil
-	case k.mapOf != nil:
-		elem, err := k.mapOf.goType(depth + 1)
-		if err != nil {
-			return nil, err
-		}
-		return reflect.MapOf(reflect.TypeFor[string](), elem), nil
-	case k.optional != nil:
-		elem, err := k.optional.goType(depth + 1)
-		if err != nil {
-			return nil, err
-		}
-		return reflect.PointerTo(elem), nil
 	case k.fields != nil:
 		return structOf(k.fields, depth+1)
 	case k.oneOf != nil:
@@ -390,23 +379,19 @@ func OpenScorer(c Config, played func(episode int) (json.RawMessage, []string, e
 		return nil, world.Kind{}, errors.Join(fmt.Errorf("%s: %w", c.Name, err), p.Close())
 	}
 	d.played = played
-	return p, world.Define(&scorer{d, of}), nil
+	return p, world.Define(&scorer{d, standIn{p}, of}), nil
 }
 
 // scorer is the kind of a scorer.
 type scorer struct {
 	*definition
+	standIn
 	of results.Scorable
 }
 
 // Models returns the models of the judges that the class names.
 func (s *scorer) Models(*classParams) map[string]string {
 	return maps.Clone(s.pool.first.description.Judges)
-}
-
-// StandIn asks the class to answer for the simulated provider.
-func (s *scorer) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {
-	return s.pool.standIn(model, req, seed)
 }
 
 // Plan makes an episode for each one that is scored.
