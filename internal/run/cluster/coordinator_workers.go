@@ -55,39 +55,48 @@ func (p *play) keep(head *journal.Head, epoch uint64) {
 	})
 }
 
-// serve receives what workers report, and answers what they ask about limits and money, until end is called.
-func (l *log) serve() (end func(), err error) {
-	var subs []*nats.Subscription
-	end = func() {
-		for _, sub := range subs {
-			_ = sub.Unsubscribe()
-		}
-	}
+// serve receives what workers report, and answers what they ask about limits and money, until the subscriptions end.
+func (l *log) serve() (subscriptions, error) {
+	stats := hub.StatsSubject(l.name.Run)
 	subjects := map[string]func(*nats.Msg){
-		hub.StatsSubject(l.name.Run): func(m *nats.Msg) { l.receiveReport(m.Data) }, hub.LeaseSubject(l.name.Run, hub.Limits): l.answerLimits, hub.LeaseSubject(l.name.Run, hub.Money): l.answerMoney,
+		stats: func(m *nats.Msg) { l.receiveReport(m.Data) }, hub.LeaseSubject(l.name.Run, hub.Limits): l.answerLimits, hub.LeaseSubject(l.name.Run, hub.Money): l.answerMoney,
 		hub.StatusSubject(l.name.Run): func(m *nats.Msg) { l.answer(m, true, "", l.status()) },
 	}
 	if l.answers != nil {
 		subjects[hub.CacheSubject(l.name.Run)] = l.answers.receive
 	}
-	for name, receive := range subjects {
-		sub, err := l.Conn.Subscribe(name, func(m *nats.Msg) {
+	subs, err := subscribe(l.Conn, subjects)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stats = subs[stats]
+	return subs, err
+}
+
+// subscriptions are those of a process, by subject.
+type subscriptions map[string]*nats.Subscription
+
+// subscribe calls each function with the messages of its subject, until the subscriptions end: also after an error.
+func subscribe(conn *nats.Conn, to map[string]func(*nats.Msg)) (subscriptions, error) {
+	all := subscriptions{}
+	for name, receive := range to {
+		sub, err := conn.Subscribe(name, func(m *nats.Msg) {
 			// A worker of another run can have messages of its own sent here, as the answer to a request. They keep their subject.
 			if m.Subject == name {
 				receive(m)
 			}
 		})
 		if err != nil {
-			return end, err
+			return all, err
 		}
-		subs = append(subs, sub)
-		if name == hub.StatsSubject(l.name.Run) {
-			l.mu.Lock()
-			l.stats = sub
-			l.mu.Unlock()
-		}
+		all[name] = sub
 	}
-	return end, nil
+	return all, nil
+}
+
+func (all subscriptions) end() {
+	for _, sub := range all {
+		_ = sub.Unsubscribe()
+	}
 }
 
 func (l *log) answerLimits(m *nats.Msg) {
@@ -197,8 +206,8 @@ func (p *play) workerLeft(session string, owes bool) {
 
 // beats tells workers of the run, receives what they report, and looks whether the log is there.
 func (l *log) beats(ctx context.Context) error {
-	end, err := l.serve()
-	defer end()
+	subs, err := l.serve()
+	defer subs.end()
 	if err != nil {
 		return err
 	}

@@ -147,7 +147,7 @@ func (m *member) serve() {
 	if m.opened.Money != nil {
 		wg.Go(func() { m.money(reporting) })
 	}
-	end, err := m.subscribe(map[string]func(*nats.Msg){
+	subs, err := subscribe(m.Conn, map[string]func(*nats.Msg){
 		hub.TakenSubject(m.name.Run): func(msg *nats.Msg) {
 			if n, ok := m.name.ReadTaken(msg.Data); ok {
 				m.taken.raise(n)
@@ -162,7 +162,7 @@ func (m *member) serve() {
 		m.player.Drain()
 	}
 	m.playing.Wait() // lots may wait until the coordinator has taken what they recorded
-	end()
+	subs.end()
 	stop()
 	wg.Wait()
 	m.tell(true)
@@ -171,24 +171,6 @@ func (m *member) serve() {
 	} else {
 		m.Log.Info("left", "run", m.name.Run)
 	}
-}
-
-// subscribe calls each function with the messages of its subject, until end is called.
-func (s *serving) subscribe(to map[string]func(*nats.Msg)) (end func(), err error) {
-	var subs []*nats.Subscription
-	end = func() {
-		for _, sub := range subs {
-			_ = sub.Unsubscribe()
-		}
-	}
-	for name, receive := range to {
-		sub, err := s.Conn.Subscribe(name, receive)
-		if err != nil {
-			return end, err
-		}
-		subs = append(subs, sub)
-	}
-	return end, nil
 }
 
 // join reads how the run was set up, and prepares to play it.
