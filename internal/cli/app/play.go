@@ -293,14 +293,7 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 			return results.Entries(context.WithoutCancel(ctx), store, episode)
 		})
 	}
-	p.useBudget(a.Budget(), &c)
-	p.useTally(a, done)
-	if elsewhere, ok := p.Remote.(priceSender); ok {
-		elsewhere.UsePrices(a.prices.Of(modelsOf(plan.Agents)))
-	}
-	if elsewhere, ok := p.Remote.(cacheSharer); ok && a.cache != nil {
-		elsewhere.UseCache(a.cache)
-	}
+	p.divide(a, &c, plan, done)
 	a.versions.seed = plan.Seed
 	c.Version = a.versions.model
 	c.Prices, c.Unreachable, c.Wakes = a, a.Away, func(f func()) { changed.Store(&f) }
@@ -401,43 +394,26 @@ func recordedCost(b *budget.Budget, e engine.Event) {
 	}
 }
 
-// budgetDivider is a Remote that divides a budget among the processes that play.
-type budgetDivider interface {
-	UseBudget(limit func() llm.Money)
+// divider is a Remote that gives the processes that play what they share. Nil: there is none of it.
+type divider interface {
+	Divide(budget func() llm.Money, calls *tally.Tally, prices map[string]json.RawMessage, answers *cache.Store)
 }
 
-// callCounter is a Remote that counts the calls of the processes that play.
-type callCounter interface {
-	UseTally(*tally.Tally)
-}
-
-// priceSender is a Remote that tells the processes that play what calls cost.
-type priceSender interface {
-	UsePrices(byModel map[string]json.RawMessage)
-}
-
-// cacheSharer is a Remote whose processes share a cache.
-type cacheSharer interface {
-	UseCache(*cache.Store)
-}
-
-// useTally makes a show the calls of other processes, if these play.
-func (p Play) useTally(a *App, done bool) {
-	if elsewhere, ok := p.Remote.(callCounter); ok && !done {
+// divide makes c keep within a budget and a show the calls, here or elsewhere.
+func (p Play) divide(a *App, c *engine.Config, plan *planfile.Plan, done bool) {
+	elsewhere, ok := p.Remote.(divider)
+	if !ok {
+		exposeBudget(a.Budget(), c) // it may get a limit while the run is played
+		return
+	}
+	if !done {
 		a.elsewhere = &tally.Tally{Budget: a.Budget()}
-		elsewhere.UseTally(a.elsewhere)
 	}
-}
-
-// useBudget makes c keep within a budget, here or elsewhere.
-func (p Play) useBudget(b *budget.Budget, c *engine.Config) {
-	elsewhere, ok := p.Remote.(budgetDivider)
-	switch {
-	case !ok:
-		exposeBudget(b, c) // it may get a limit while the run is played
-	case b.Limit() > 0:
-		elsewhere.UseBudget(b.Limit)
+	var limit func() llm.Money
+	if a.Budget().Limit() > 0 {
+		limit = a.Budget().Limit
 	}
+	elsewhere.Divide(limit, a.elsewhere, a.prices.Of(modelsOf(plan.Agents)), a.cache)
 }
 
 // eachOutcome calls f with every episode in store that ended.

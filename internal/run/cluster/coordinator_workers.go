@@ -20,17 +20,11 @@ import (
 	"parley/llm"
 )
 
-// UseBudget divides a budget among the workers. limit returns it, and may change.
-func (c *Coordinator) UseBudget(limit func() llm.Money) { c.budget = limit }
-
-// UseTally makes t count the calls of the workers.
-func (c *Coordinator) UseTally(t *tally.Tally) { c.tally = t }
-
-// UsePrices tells workers what calls cost, by model: journal.Begun.Prices of now.
-func (c *Coordinator) UsePrices(byModel map[string]json.RawMessage) { c.prices = byModel }
-
-// UseCache lets the workers share a cache.
-func (c *Coordinator) UseCache(s *cache.Store) { c.cache = s }
+// Divide gives the workers what they share: a budget, whose limit may change; what calls cost, by model, as journal.Begun.Prices; and a
+// cache of answers. calls counts theirs. Nil: there is none of it.
+func (c *Coordinator) Divide(budget func() llm.Money, calls *tally.Tally, prices map[string]json.RawMessage, answers *cache.Store) {
+	c.budget, c.tally, c.prices, c.cache = budget, calls, prices, answers
+}
 
 // keep makes the keepers of what workers share: the limits of accounts, and the budget. epoch is higher than that of any keeper
 // that the workers of the log know.

@@ -94,7 +94,7 @@ func (l *lab) play() {
 	c.Steer = func(s *engine.Steering) { steered <- s }
 	remote := &Coordinator{Conn: conn, Build: "build", AckWait: ackWait, Retain: l.retain, Alone: true, Room: l.room}
 	if l.budget > 0 {
-		remote.UseBudget(func() llm.Money { return l.budget })
+		remote.Divide(func() llm.Money { return l.budget }, nil, nil, nil)
 	}
 	c.Remote = remote
 	var wg sync.WaitGroup

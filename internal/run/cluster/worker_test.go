@@ -291,7 +291,7 @@ func TestCallsAreCounted(t *testing.T) {
 		wg.Go(func() { _ = serve(ctx, context.Background(), h.URL(), h.Token(), "build", count) })
 	}
 	var counted tally.Tally
-	run(t, h, 200, nil, func(c *engine.Config) { c.Remote.(*Coordinator).UseTally(&counted) })
+	run(t, h, 200, nil, func(c *engine.Config) { c.Remote.(*Coordinator).Divide(nil, &counted, nil, nil) })
 	cancel()
 	wg.Wait()
 	if got, want := counted.Stats().Attempts, made.Load(); got != want || want == 0 {
