@@ -152,35 +152,27 @@ func (x *exchange) enter(ctx context.Context, cancel context.CancelCauseFunc) bo
 	}
 	name := sessionName{Owner: x.g.owner(x.header), ID: id}
 	if drawn && x.g.cfg.Replay {
-		err = x.g.sessions.Match(ctx, name, x.call)
+		var diverged string
+		if diverged, err = x.g.sessions.Match(ctx, name, x.call); diverged != "" {
+			x.diverged(diverged)
+			return false
+		}
 	}
 	if err == nil {
-		x.session, err = x.g.sessions.FindAs(ctx, name, true, a)
+		x.session, err = x.g.sessions.Begin(ctx, name, a)
 	}
 	if err == nil {
 		x.callID, err = x.session.Enter(cancel)
 	}
-	_, enough := errors.AsType[enoughError](err)
-	switch _, closed := errors.AsType[closedError](err); {
-	case enough:
-		x.fail(http.StatusConflict, "question_answered", err.Error())
-	case err == nil:
-		if !x.g.cfg.Replay {
-			x.out.episode = x.session.Header
-		}
-		return true
-	case isUnmatched(err):
-		x.diverged(err.Error())
-	case errors.Is(err, errUnknown):
-		x.fail(http.StatusNotFound, "session_unknown", "session "+id+" is not in the record that is served")
-	case errors.Is(err, errDiffers):
-		x.fail(http.StatusConflict, "session_differs", err.Error())
-	case closed:
-		x.fail(http.StatusConflict, "session_closed", err.Error())
-	default:
-		x.fail(http.StatusInternalServerError, "record_failed", err.Error())
+	if err != nil {
+		status, code := sessionFault(err)
+		x.fail(status, code, err.Error())
+		return false
 	}
-	return false
+	if !x.g.cfg.Replay {
+		x.out.episode = x.session.Header
+	}
+	return true
 }
 
 // enterProgram enters the session of a program.
@@ -253,11 +245,6 @@ func (x *exchange) missed() {
 func (x *exchange) diverged(why string) {
 	x.missed()
 	x.fail(http.StatusConflict, "replay_diverged", why+"; parley gateway --ignore and --nearest allow differences")
-}
-
-func isUnmatched(err error) bool {
-	_, is := errors.AsType[unmatchedError](err)
-	return is
 }
 
 // served counts a call that was answered from the record.

@@ -124,10 +124,16 @@ func writeFault(w http.ResponseWriter, status int, code, message string) {
 	writeJSON(w, status, map[string]any{"error": map[string]string{"type": code, "code": code, "message": message}})
 }
 
+// writeSessionFault answers an error of a session.
+func writeSessionFault(w http.ResponseWriter, err error) {
+	status, code := sessionFault(err)
+	writeFault(w, status, code, err.Error())
+}
+
 func (g *Gateway) serveStatus(w http.ResponseWriter, r *http.Request, rt *route) {
-	s, err := g.sessions.Find(r.Context(), sessionName{Owner: g.owner(r.Header), ID: rt.Session}, false)
+	s, err := g.sessions.Find(r.Context(), sessionName{Owner: g.owner(r.Header), ID: rt.Session})
 	if err != nil {
-		g.sessionMissing(w, rt.Session, err)
+		writeSessionFault(w, err)
 		return
 	}
 	status := s.Status()
@@ -158,35 +164,21 @@ func (g *Gateway) serveOpen(w http.ResponseWriter, r *http.Request, rt *route) {
 		writeFault(w, http.StatusBadRequest, "body_invalid", "open: "+err.Error()+`: want {"agent": NAME, "condition": NAME, "task": NAME, "tags": {NAME: TEXT}}`)
 		return
 	}
-	s, err := g.sessions.FindAs(r.Context(), sessionName{Owner: g.owner(r.Header), ID: rt.Session}, true, a)
-	_, enough := errors.AsType[enoughError](err)
-	switch {
-	case enough:
-		writeFault(w, http.StatusConflict, "question_answered", err.Error())
-	case errors.Is(err, errDiffers):
-		writeFault(w, http.StatusConflict, "session_differs", err.Error())
-	case err != nil:
-		g.sessionMissing(w, rt.Session, err)
-	default:
-		writeJSON(w, http.StatusOK, s.Status())
-	}
-}
-
-func (g *Gateway) sessionMissing(w http.ResponseWriter, id string, err error) {
-	if errors.Is(err, errUnknown) {
-		writeFault(w, http.StatusNotFound, "session_unknown", "there is no session "+id+" of this key: a session belongs to the key that opened it")
+	s, err := g.sessions.Begin(r.Context(), sessionName{Owner: g.owner(r.Header), ID: rt.Session}, a)
+	if err != nil {
+		writeSessionFault(w, err)
 		return
 	}
-	writeFault(w, http.StatusInternalServerError, "record_failed", err.Error())
+	writeJSON(w, http.StatusOK, s.Status())
 }
 
 // closeWait is how long closing a session waits for its calls in flight.
 const closeWait = 30 * time.Second
 
 func (g *Gateway) serveClose(w http.ResponseWriter, r *http.Request, rt *route) {
-	s, err := g.sessions.Find(r.Context(), sessionName{Owner: g.owner(r.Header), ID: rt.Session}, false)
+	s, err := g.sessions.Find(r.Context(), sessionName{Owner: g.owner(r.Header), ID: rt.Session})
 	if err != nil {
-		g.sessionMissing(w, rt.Session, err)
+		writeSessionFault(w, err)
 		return
 	}
 	var c closeRequest
@@ -207,10 +199,8 @@ func (g *Gateway) serveClose(w http.ResponseWriter, r *http.Request, rt *route) 
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		writeJSON(w, http.StatusAccepted, status) // it ends with its last call
-	case errors.Is(err, errOpenBatch):
-		writeFault(w, http.StatusConflict, "batch_open", err.Error())
 	case err != nil:
-		writeFault(w, http.StatusInternalServerError, "record_failed", err.Error())
+		writeSessionFault(w, err)
 	default:
 		writeJSON(w, http.StatusOK, status)
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"net/http"
 	"slices"
 	"strconv"
 	"sync"
@@ -153,24 +154,35 @@ func newSessionSet(c sessionConfig, l *ledger, found *ledgerContents) *sessionSe
 	return &sessionSet{cfg: c, ledger: l, found: found, byID: map[sessionName]*session{}}
 }
 
-// errUnknown is returned for a session that does not exist.
-var errUnknown = errors.New("there is no such session")
+// refusedError says why a session is not there, or takes no call, with the status and the code of the answer.
+type refusedError struct {
+	status  int
+	code    string
+	message string
+}
 
-// errDiffers is returned for a session that began as something else.
-var errDiffers = errors.New("the session began with another agent, condition, task or tag: name another session")
+func (e *refusedError) Error() string { return e.message }
 
-// FindAs is Find for a call that says something of its session. A session is what it was when it began.
-func (a *sessionSet) FindAs(ctx context.Context, id sessionName, begin bool, is about) (*session, error) {
-	s, err := a.find(ctx, id, begin, is)
+// sessionFault returns the status and the code of the answer to an error of a session.
+func sessionFault(err error) (status int, code string) {
+	if e, ok := errors.AsType[*refusedError](err); ok {
+		return e.status, e.code
+	}
+	return http.StatusInternalServerError, "record_failed"
+}
+
+// Begin returns the session of an owner that a call names, and begins it if it does not exist. It is what it was when it began.
+func (a *sessionSet) Begin(ctx context.Context, id sessionName, is about) (*session, error) {
+	s, err := a.find(ctx, id, true, is)
 	if err == nil && !a.cfg.Replay && !s.about.agrees(is) {
-		return nil, errDiffers
+		return nil, &refusedError{http.StatusConflict, "session_differs", "the session began with another agent, condition, task or tag: name another session"}
 	}
 	return s, err
 }
 
-// Find returns a session of an owner. With begin it begins a session that does not exist.
-func (a *sessionSet) Find(ctx context.Context, id sessionName, begin bool) (*session, error) {
-	return a.find(ctx, id, begin, about{})
+// Find returns a session of an owner that exists.
+func (a *sessionSet) Find(ctx context.Context, id sessionName) (*session, error) {
+	return a.find(ctx, id, false, about{})
 }
 
 func (a *sessionSet) find(ctx context.Context, id sessionName, begin bool, is about) (*session, error) {
@@ -229,23 +241,13 @@ func (s *session) restoreEnd(e *journal.Ended) {
 	}
 }
 
-// closedError is the error of a call in a session that takes no more calls.
-type closedError struct{ sessionStatus }
-
-func (e closedError) Error() string {
-	why := e.Reason
-	if why == "" {
-		why = "without a reason"
-	}
-	return fmt.Sprintf("session %s is %s: %s", e.Session, e.sessionStatus.Status, why)
-}
-
 // Enter adds a call and returns its id, which Leave takes. cancel ends the call if the session is aborted.
 func (s *session) Enter(cancel context.CancelCauseFunc) (id int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state != stateOpen {
-		return 0, closedError{s.status()}
+		why := cmp.Or(s.info.Reason, "without a reason")
+		return 0, &refusedError{http.StatusConflict, "session_closed", fmt.Sprintf("session %s is %s: %s", s.ID, s.state, why)}
 	}
 	s.lastID++
 	s.active[s.lastID] = cancel
@@ -402,23 +404,16 @@ func (f fingerprint) equal(g fingerprint) bool {
 // any of them may be the first.
 const maxOpening = 8
 
-// unmatchedError is returned for a call that no recorded session begins with.
-type unmatchedError struct{ id, why string }
-
-func (e unmatchedError) Error() string {
-	return "session " + e.id + ": no recorded session begins with this call: " + e.why
-}
-
 // Match finds the recorded session that begins with c, and serves it to a session whose name is not in the record. Sessions with
-// the same beginning are served in turns.
-func (a *sessionSet) Match(ctx context.Context, id sessionName, c *format.Call) error {
+// the same beginning are served in turns. If there is none, diverged says how c differs from what another one begins with.
+func (a *sessionSet) Match(ctx context.Context, id sessionName, c *format.Call) (diverged string, err error) {
 	a.matching.Lock()
 	defer a.matching.Unlock()
 	if a.has(a.recordedName(id)) {
-		return nil
+		return "", nil
 	}
 	if err := a.readOpenings(ctx); err != nil {
-		return err
+		return "", err
 	}
 	f := a.fingerprint(c.Turn(), string(c.API), &c.Request)
 	var same, other *opening
@@ -440,15 +435,15 @@ func (a *sessionSet) Match(ctx context.Context, id sessionName, c *format.Call) 
 	switch {
 	case same != nil:
 		a.serveTo(same, id)
-		return nil
+		return "", nil
 	case other == nil:
-		return nil // Find does not know the session either
+		return "", nil // Begin does not know the session either
 	}
 	calls, err := ReadCalls(context.WithoutCancel(ctx), a.cfg.Journal, other.episode)
 	if err != nil {
-		return err
+		return "", err
 	}
-	return unmatchedError{id.ID, "session " + other.name.ID + ", " + newReplay(calls, &a.cfg).Diverged(c)}
+	return "session " + id.ID + ": no recorded session begins with this call: session " + other.name.ID + ", " + newReplay(calls, &a.cfg).Diverged(c), nil
 }
 
 // has reports whether a session is open or in the record.
@@ -519,8 +514,11 @@ func (a *sessionSet) open(id sessionName, begin bool, is about) (*session, error
 		s.is(a.found.About[episode])
 		return s, nil
 	}
-	if !begin || a.ledger == nil {
-		return nil, errUnknown
+	switch {
+	case !begin:
+		return nil, &refusedError{http.StatusNotFound, "session_unknown", "there is no session " + id.ID + " of this key: a session belongs to the key that opened it"}
+	case a.ledger == nil:
+		return nil, &refusedError{http.StatusNotFound, "session_unknown", "session " + id.ID + " is not in the record that is served"}
 	}
 	if err := a.rule.refusal(is); err != nil {
 		return nil, err
@@ -642,9 +640,6 @@ func (c *closeRequest) scores(seat string) (out []world.Score) {
 // errAborted is the cause that ends the calls of an aborted session.
 var errAborted = errors.New("the session was aborted")
 
-// errOpenBatch is why a session cannot be closed: nobody could fetch what is paid for.
-var errOpenBatch = errors.New("a batch of the session is open: fetch its results, or cancel it and look at it once more, then close the session")
-
 // Close closes a session: it takes no more calls, and ends when none is in flight. Closing a closed session
 // has no effect, and one with an open batch is not closed. A replayed session starts over.
 func (a *sessionSet) Close(ctx context.Context, s *session, c closeRequest) (sessionStatus, error) {
@@ -653,9 +648,9 @@ func (a *sessionSet) Close(ctx context.Context, s *session, c closeRequest) (ses
 		defer s.mu.Unlock()
 		return s.status(), nil
 	}
-	if s.batches.open() {
+	if s.batches.open() { // nobody could fetch what is paid for
 		defer s.mu.Unlock()
-		return s.status(), errOpenBatch
+		return s.status(), &refusedError{http.StatusConflict, "batch_open", "a batch of the session is open: fetch its results, or cancel it and look at it once more, then close the session"}
 	}
 	s.state = stateSealed
 	s.info.Reason, s.info.Mode = c.Reason, c.Mode

@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"path/filepath"
 	"runtime"
@@ -273,7 +272,7 @@ func TestIdle(t *testing.T) {
 		all, done := running(t, sessionConfig{Journal: &journal.Memory{}, Idle: time.Minute})
 		defer done()
 		for _, id := range []string{"idle", "busy", "late", defaultSession} {
-			s, err := all.Find(t.Context(), sessionName{ID: id}, true)
+			s, err := all.Begin(t.Context(), sessionName{ID: id}, about{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -286,7 +285,7 @@ func TestIdle(t *testing.T) {
 			}
 		}
 		time.Sleep(50 * time.Second)
-		late, _ := all.Find(t.Context(), sessionName{ID: "late"}, false)
+		late, _ := all.Find(t.Context(), sessionName{ID: "late"})
 		turn, err := late.Enter(func(error) {})
 		if err != nil {
 			t.Fatal(err)
@@ -295,7 +294,7 @@ func TestIdle(t *testing.T) {
 		time.Sleep(40 * time.Second)
 		synctest.Wait()
 		for id, want := range map[string]sessionState{"idle": stateClosed, "busy": stateOpen, "late": stateOpen, defaultSession: stateOpen} {
-			s, err := all.Find(t.Context(), sessionName{ID: id}, false)
+			s, err := all.Find(t.Context(), sessionName{ID: id})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -303,14 +302,14 @@ func TestIdle(t *testing.T) {
 				t.Errorf("%s is %s, want %s", id, got.Status, want)
 			}
 			_, err = s.Enter(func(error) {})
-			if _, closed := errors.AsType[closedError](err); closed != (want == stateClosed) || closed && !strings.Contains(err.Error(), "idle for 1m0s") {
+			if closed := err != nil; closed != (want == stateClosed) || closed && !strings.Contains(err.Error(), "idle for 1m0s") {
 				t.Errorf("%s: %v", id, err)
 			}
 		}
 		if open, n := all.Counts(); open != 3 || n != 4 {
 			t.Errorf("%d of %d are open", open, n)
 		}
-		busy, _ := all.Find(t.Context(), sessionName{ID: "busy"}, false)
+		busy, _ := all.Find(t.Context(), sessionName{ID: "busy"})
 		all.Leave(busy, 0)
 	})
 }
@@ -320,7 +319,7 @@ func TestRevive(t *testing.T) {
 	t.Parallel()
 	j := &journal.Memory{}
 	all, done := running(t, sessionConfig{Journal: j, MaxSteps: 2})
-	s, err := all.Find(t.Context(), sessionName{ID: "s"}, true)
+	s, err := all.Begin(t.Context(), sessionName{ID: "s"}, about{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,7 +339,7 @@ func TestRevive(t *testing.T) {
 
 	all, done = running(t, sessionConfig{Journal: j, MaxSteps: 2})
 	defer done()
-	if s, err = all.Find(t.Context(), sessionName{ID: "s"}, false); err != nil {
+	if s, err = all.Find(t.Context(), sessionName{ID: "s"}); err != nil {
 		t.Fatal(err)
 	}
 	after := s.Status()
@@ -359,7 +358,7 @@ func TestRevive(t *testing.T) {
 	if !s.stepsUsedUp("lab/m") || s.stepsUsedUp("lab/other") {
 		t.Error("two steps are two steps")
 	}
-	if _, err := all.Find(t.Context(), sessionName{ID: "none"}, false); !errors.Is(err, errUnknown) {
+	if _, err := all.Find(t.Context(), sessionName{ID: "none"}); err == nil || !strings.Contains(err.Error(), "there is no session none") {
 		t.Errorf("%v", err)
 	}
 }

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"net/http"
 	"sync"
 
 	"parley/internal/run/planner"
@@ -22,7 +23,7 @@ type stopRule struct {
 type stopCell struct {
 	sample world.Sample
 	ended  int
-	enough error // why no more are wanted; nil: more are
+	enough string // why no more are wanted; empty: more are
 }
 
 // newStopRule returns the rule after the sessions that have ended.
@@ -59,7 +60,7 @@ func (r *stopRule) ended(a about, o world.Outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := r.cell(a)
-	if c.enough != nil {
+	if c.enough != "" {
 		return
 	}
 	unit := world.Unit{}
@@ -78,9 +79,9 @@ func (r *stopRule) ended(a about, o world.Outcome) {
 		return
 	}
 	q := c.sample.Estimate(r.until.Confidence)
-	c.enough = fmt.Errorf("%s of %s is %s after %d sessions: no more are wanted (--until)", r.until.Score, a.words(), q, c.ended)
+	c.enough = fmt.Sprintf("%s of %s is %s after %d sessions: no more are wanted (--until)", r.until.Score, a.words(), q, c.ended)
 	if c.sample.Episodes() == 0 {
-		c.enough = fmt.Errorf("none of %d sessions of %s has a score %s: no more are wanted (--until)", c.ended, a.words(), r.until.Score)
+		c.enough = fmt.Sprintf("none of %d sessions of %s has a score %s: no more are wanted (--until)", c.ended, a.words(), r.until.Score)
 	}
 }
 
@@ -91,11 +92,8 @@ func (r *stopRule) refusal(a about) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.cell(a).enough; err != nil {
-		return enoughError{err}
+	if why := r.cell(a).enough; why != "" {
+		return &refusedError{http.StatusConflict, "question_answered", why}
 	}
 	return nil
 }
-
-// enoughError refuses a session that is not wanted.
-type enoughError struct{ error }
