@@ -284,7 +284,6 @@ func (x *exchange) readBatchCall() (*format.Call, error) {
 // line is a request of a batch.
 type line struct {
 	id    string // custom_id
-	raw   []byte
 	call  *format.Call
 	body  []byte // as the provider gets it
 	to    *target
@@ -390,7 +389,7 @@ func (x *exchange) readLine(raw []byte, inFile bool, find func(api format.API, m
 		}
 		api = []format.API{format.Chat, format.Responses, format.Embeddings}[i]
 	}
-	l := &line{id: request.String(m["custom_id"]), raw: raw, body: m[params]}
+	l := &line{id: request.String(m["custom_id"]), body: m[params]}
 	if l.call, err = format.Decode(api, format.Address{}, l.body); err != nil {
 		return nil, err
 	}
@@ -753,7 +752,7 @@ func (x *exchange) keepResults(ctx context.Context, w *owned, u *relay) error {
 	if len(calls) == 0 {
 		return nil
 	}
-	if err := x.g.ledger.KeepAll(s.about.agent(), calls); err != nil {
+	if err := x.g.ledger.Keep(s.about.agent(), calls...); err != nil {
 		return err
 	}
 	answered := 0

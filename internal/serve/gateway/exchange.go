@@ -207,12 +207,12 @@ func (x *exchange) replayed() bool {
 			x.diverged("session " + x.session.ID + ": " + p.Diverged(x.call))
 			return true
 		}
-		x.missed()
-		if why := p.Missing(x.call); why != "" && x.session.program != nil {
+		x.g.missed.Add(1)
+		switch why := p.Missing(x.call); {
+		case why == "":
+		case x.session.program != nil:
 			x.session.program.missed(why)
-			return false
-		}
-		if why := p.Missing(x.call); why != "" {
+		default:
 			x.g.tell("session %s: a call is not in the record and is asked now: %s; --ignore allows differences", x.session.ID, why)
 		}
 		return false // a call that is not recorded is sent
@@ -226,7 +226,12 @@ func (x *exchange) replayed() bool {
 		h["X-Parley-Similarity"] = []string{share}
 		x.g.tell("session %s: episode %d, turn %d is replayed for a call that differs (similarity %s): %s", x.session.ID, was.Episode, was.Turn, share, was.Difference)
 	}
-	x.g.served(was.How)
+	switch was.How {
+	case howLoose:
+		x.g.loose.Add(1)
+	case howNearest:
+		x.g.nearest.Add(1)
+	}
 	if x.session.program != nil {
 		x.session.program.repeated(was.Call)
 	}
@@ -235,27 +240,10 @@ func (x *exchange) replayed() bool {
 	return true
 }
 
-// missed counts a call that is not in the record.
-func (x *exchange) missed() {
-	x.g.missed.Add(1)
-	x.g.metrics.missed.Add(1)
-}
-
 // diverged answers a call that is not in the record that is replayed.
 func (x *exchange) diverged(why string) {
-	x.missed()
+	x.g.missed.Add(1)
 	x.fail(http.StatusConflict, "replay_diverged", why+"; parley gateway --ignore and --nearest allow differences")
-}
-
-// served counts a call that was answered from the record.
-func (g *Gateway) served(how string) {
-	g.metrics.replayed.Add(1)
-	switch how {
-	case howLoose:
-		g.loose.Add(1)
-	case howNearest:
-		g.nearest.Add(1)
-	}
 }
 
 func (g *Gateway) tell(text string, args ...any) {
@@ -553,18 +541,27 @@ func (x *exchange) finish(rec *Call, e *llm.Error) {
 	x.g.metrics.answered(x.rt.API, rec)
 	x.span.End(rec.Response, e)
 	began := time.Now()
-	err := x.session.recorder.Keep(rec)
+	err := x.keep(rec)
 	x.g.metrics.recorded.Observe(time.Since(began).Seconds())
 	if err == nil {
-		if x.session.program == nil { // else the run says so
-			x.g.dispatch.Budget().Recorded(rec.Cost())
-		}
 		x.end = endRecorded
 		if e != nil {
 			x.end = endFailed
 		}
 	}
 	x.send(err)
+}
+
+// keep records the call: as one of an ask in a run, or in the record of the gateway.
+func (x *exchange) keep(rec *Call) error {
+	if p := x.session.program; p != nil {
+		return p.Keep(rec)
+	}
+	err := x.g.ledger.Keep(x.session.about.agent(), rec)
+	if err == nil { // of a program, its run counts it
+		x.g.dispatch.Budget().Recorded(rec.Cost())
+	}
+	return err
 }
 
 // send sends the rest of the answer, unless it could not be recorded.

@@ -175,10 +175,10 @@ func Open(ctx context.Context, c Config) (_ *Gateway, err error) {
 	if err != nil {
 		return nil, err
 	}
-	g.sessions = newSessionSet(sessionConfig{
-		Journal: c.Journal, MaxSteps: c.MaxSteps, Idle: c.Idle, Draws: c.Cache != nil, Replay: c.Replay, Resume: c.Resume,
-		Anybody: c.Replay && len(c.Keys) == 0, Rules: c.Rules, Nearest: c.Nearest, Aliases: aliasesOf(c, state),
-	}, g.ledger, state)
+	if c.Replay {
+		c.Aliases = state.Aliases
+	}
+	g.sessions = newSessionSet(c, g.ledger, state)
 	if !c.Replay {
 		if err := g.openDispatch(state.Spent, state.AtRisk); err != nil {
 			return nil, err

@@ -245,15 +245,8 @@ func (l *ledger) addAgent(name string) error {
 
 var errLedgerClosed = errors.New("it is closed")
 
-// Keep records a call of an agent.
-func (l *ledger) Keep(agent string, c *Call) error {
-	turned, replied := c.entries(l.zip)
-	replied.Agent = agent
-	return l.write(false, turned, replied)
-}
-
-// KeepAll records calls of an agent, all or none.
-func (l *ledger) KeepAll(agent string, calls []*Call) error {
+// Keep records calls of an agent, all or none.
+func (l *ledger) Keep(agent string, calls ...*Call) error {
 	entries := make([]journal.Entry, 0, 2*len(calls))
 	for _, c := range calls {
 		turned, replied := c.entries(l.zip)

@@ -14,12 +14,12 @@ import (
 
 // metrics serves /metrics. Model names are those that dispatch counts separately, so they are bounded.
 type metrics struct {
-	g                                 *Gateway
-	began                             time.Time
-	inFlight                          atomic.Int64
-	cached, replayed, missed, stopped atomic.Int64
-	recorded                          *telemetry.Histogram
-	byAPI                             map[format.API]*apiMetrics // never changed
+	g               *Gateway
+	began           time.Time
+	inFlight        atomic.Int64
+	cached, stopped atomic.Int64
+	recorded        *telemetry.Histogram
+	byAPI           map[format.API]*apiMetrics // never changed
 }
 
 // apiMetrics counts the calls of an endpoint.
@@ -97,8 +97,8 @@ func (m *metrics) calls(p *telemetry.Page) {
 		p.Add(telemetry.Counter, metricsPrefix+name, help, float64(n.Load()))
 	}
 	count("cached_total", "Calls answered by the cache.", &m.cached)
-	count("replayed_total", "Calls answered by the record.", &m.replayed)
-	count("replay_missed_total", "Calls that are not in the record, with --replay and --resume.", &m.missed)
+	count("replayed_total", "Calls answered by the record.", &m.g.ends[endReplayed])
+	count("replay_missed_total", "Calls that are not in the record, with --replay and --resume.", &m.g.missed)
 	count("stops_total", "Calls answered with the words that a session's steps are used up.", &m.stopped)
 }
 

@@ -100,7 +100,7 @@ func ServePrograms(ctx context.Context, c ProgramsConfig) (*Programs, error) {
 	cfg.fill()
 	p := &Programs{zip: zip, open: map[string]*programSession{}, served: make(chan error, 1)}
 	p.g = &Gateway{cfg: cfg, dispatch: c.Dispatch, relays: c.Relays}
-	p.g.sessions = newSessionSet(sessionConfig{}, nil, &ledgerContents{})
+	p.g.sessions = newSessionSet(cfg, nil, &ledgerContents{})
 	p.g.metrics = newMetrics(p.g)
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -167,9 +167,9 @@ func (p *Programs) Open(ctx context.Context, a program.Ask) (program.Session, er
 	s := &programSession{programs: p, secret: secret(), key: "parley-" + secret(), asked: asked, agent: asked.Agent(), maxCalls: a.MaxCalls, maxTokens: a.MaxTokens, again: a.Try > 0, slots: make(chan struct{}, maxAtOnce)}
 	s.hide = redact.New(s.secret, s.key, s.URL())
 	s.session = p.g.sessions.newSession(sessionName{ID: "of a program"}, a.Turn.Episode)
-	s.session.program, s.session.recorder = s, s
+	s.session.program = s
 	s.seen = map[[16]byte]int{}
-	s.past = newReplay(calls, &sessionConfig{Rules: rules})
+	s.past = newReplay(calls, &Config{Rules: rules})
 	for i := range calls {
 		s.turn = max(s.turn, calls[i].Turn+1)
 	}
@@ -264,7 +264,7 @@ func (s *programSession) Close(ctx context.Context) program.Used {
 	return s.used
 }
 
-// Keep implements recorder.
+// Keep records a call with its ask. It returns only when the call survives kill -9, or with the error.
 func (s *programSession) Keep(c *Call) error {
 	turned, replied := c.entries(s.programs.zip)
 	if err := s.asked.Keep(c.Turn, turned.Digest, turned.Notes, replied); err != nil {

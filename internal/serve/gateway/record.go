@@ -48,21 +48,6 @@ func (c *Call) entries(zip *zstd.Encoder) (*journal.Turned, *journal.Replied) {
 	}
 }
 
-// recorder records the calls of a session: in a record of a gateway, or as calls of an ask in a run. Keep returns only when its
-// call survives kill -9, or with the error.
-type recorder interface {
-	Keep(c *Call) error
-}
-
-// ledgerRecorder records calls of a session in the record of a gateway.
-type ledgerRecorder struct {
-	*ledger
-	session *session
-}
-
-// Keep implements recorder.
-func (r ledgerRecorder) Keep(c *Call) error { return r.ledger.Keep(r.session.about.agent(), c) }
-
 // newZip returns what compresses the answers of a record.
 func newZip() (*zstd.Encoder, error) {
 	zip, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithLowerEncoderMem(true))

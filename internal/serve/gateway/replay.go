@@ -45,7 +45,7 @@ const (
 
 // newReplay returns the replay of calls. It includes failures only if nothing is asked: on resume, asking again may
 // succeed. It never includes an answer that a client did not wait for.
-func newReplay(calls []Call, c *sessionConfig) *replay {
+func newReplay(calls []Call, c *Config) *replay {
 	p := &replay{rules: c.Rules, aliases: c.Aliases, same: map[[16]byte][]int{}, words: map[int]*format.Words{}}
 	if c.Replay {
 		p.nearest = c.Nearest

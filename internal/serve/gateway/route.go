@@ -255,14 +255,6 @@ func (g *Gateway) target(api format.API, model string) (*target, *llm.Error) {
 	return t, nil
 }
 
-// aliasesOf returns the other names of models: those of the config, or of the record that is replayed.
-func aliasesOf(c Config, found *ledgerContents) map[string]string {
-	if c.Replay {
-		return found.Aliases
-	}
-	return c.Aliases
-}
-
 // firstUpstream returns the first upstream that speaks the format of api, or the first of all.
 func (g *Gateway) firstUpstream(api format.API) *relay {
 	for _, u := range g.order {

@@ -28,31 +28,6 @@ const defaultSession = "default"
 // ownProvider is the provider of answers that no model gave.
 const ownProvider = "gateway"
 
-// sessionConfig configures a sessionSet.
-type sessionConfig struct {
-	// Journal is the record.
-	Journal journal.Journal
-	// MaxSteps is how many answers of one model a session gets. Default: 0, no limit.
-	MaxSteps int
-	// Idle closes a session after so long without a call. Default: 0, never.
-	Idle time.Duration
-	// Draws numbers equal requests of a session, as different draws. Default: false.
-	Draws bool
-	// Replay serves only the record. Default: false.
-	Replay bool
-	// Resume serves the record first. Default: false.
-	Resume bool
-	// Anybody serves the record to everybody, not only to its owner. Default: false.
-	Anybody bool
-	// Rules say what to ignore when a call is compared with the record. Default: nothing.
-	Rules *format.Rules
-	// Nearest is the share of words that a recorded call must have in common with a call to be replayed for
-	// it. Default: 0, only equal calls are replayed.
-	Nearest float64
-	// Aliases maps other names of models.
-	Aliases map[string]string
-}
-
 // session is what calls of one name have in common: an episode of the run.
 type session struct {
 	// Name has its owner and its name, Episode its number in the run, and Header that number as a header
@@ -61,7 +36,6 @@ type session struct {
 	recorded sessionName // whose record it has: its own, or in a replay one that begins alike
 	Episode  int
 	Header   []string
-	recorder recorder        // of its calls
 	program  *programSession // nil: it is no program's
 	about    about           // does not change once it has calls
 	// Next is its next position in a queue that is fair between sessions. The queue's lock guards it.
@@ -136,7 +110,7 @@ type sessionStatus struct {
 // to it. Only its owner finds a session. Turns are numbered in the order of the calls. A closed session takes no
 // more calls and ends when none is in flight. A replayed session starts over when it is closed.
 type sessionSet struct {
-	cfg    sessionConfig
+	cfg    Config
 	ledger *ledger
 	found  *ledgerContents
 	rule   *stopRule
@@ -150,7 +124,7 @@ type sessionSet struct {
 }
 
 // newSessionSet returns the sessions of a record. Without a ledger nothing is recorded.
-func newSessionSet(c sessionConfig, l *ledger, found *ledgerContents) *sessionSet {
+func newSessionSet(c Config, l *ledger, found *ledgerContents) *sessionSet {
 	return &sessionSet{cfg: c, ledger: l, found: found, byID: map[sessionName]*session{}}
 }
 
@@ -213,10 +187,13 @@ func (a *sessionSet) find(ctx context.Context, id sessionName, begin bool, is ab
 	return s, nil
 }
 
+// anybody reports whether the record is served to everybody, and not only to its owner.
+func (a *sessionSet) anybody() bool { return a.cfg.Replay && len(a.cfg.Keys) == 0 }
+
 // recordedName returns the name of the session to serve. If a record is served to everybody, a program without a
 // key gets the session of any owner.
 func (a *sessionSet) recordedName(id sessionName) sessionName {
-	if !a.cfg.Anybody {
+	if !a.anybody() {
 		return id
 	}
 	best, at := id, -1
@@ -420,7 +397,7 @@ func (a *sessionSet) Match(ctx context.Context, id sessionName, c *format.Call) 
 	for i := range a.openings {
 		o := &a.openings[i]
 		switch {
-		case !a.cfg.Anybody && o.name.Owner != id.Owner:
+		case !a.anybody() && o.name.Owner != id.Owner:
 		case slices.ContainsFunc(o.calls, f.equal):
 			if same == nil || o.served < same.served {
 				same = o
@@ -545,9 +522,8 @@ func (s *session) is(a about) {
 func (a *sessionSet) newSession(id sessionName, episode int) *session {
 	now := time.Now()
 	s := &session{sessionName: id, recorded: id, Episode: episode, Header: []string{strconv.Itoa(episode)}, state: stateOpen, active: map[int]context.CancelCauseFunc{}, steps: map[string]int{}}
-	s.recorder = ledgerRecorder{a.ledger, s}
 	s.info = sessionStatus{Session: id.ID, Episode: episode, FirstSeen: now, LastSeen: now, MaxSteps: a.cfg.MaxSteps}
-	if a.cfg.Draws && id.ID != defaultSession {
+	if a.cfg.Cache != nil && id.ID != defaultSession { // equal requests are different draws
 		s.seen = map[[16]byte]int{}
 	}
 	return s

@@ -251,7 +251,7 @@ func TestGraceEnds(t *testing.T) {
 }
 
 // running opens sessions over a journal; done ends them.
-func running(t *testing.T, c sessionConfig) (all *sessionSet, done func()) {
+func running(t *testing.T, c Config) (all *sessionSet, done func()) {
 	t.Helper()
 	l, found, err := continueLedger(t.Context(), c.Journal, Begin{Run: "r", Now: time.Now()})
 	if err != nil {
@@ -269,7 +269,7 @@ func running(t *testing.T, c sessionConfig) (all *sessionSet, done func()) {
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		all, done := running(t, sessionConfig{Journal: &journal.Memory{}, Idle: time.Minute})
+		all, done := running(t, Config{Journal: &journal.Memory{}, Idle: time.Minute})
 		defer done()
 		for _, id := range []string{"idle", "busy", "late", defaultSession} {
 			s, err := all.Begin(t.Context(), sessionName{ID: id}, about{})
@@ -318,7 +318,7 @@ func TestIdle(t *testing.T) {
 func TestRevive(t *testing.T) {
 	t.Parallel()
 	j := &journal.Memory{}
-	all, done := running(t, sessionConfig{Journal: j, MaxSteps: 2})
+	all, done := running(t, Config{Journal: j, MaxSteps: 2})
 	s, err := all.Begin(t.Context(), sessionName{ID: "s"}, about{})
 	if err != nil {
 		t.Fatal(err)
@@ -337,7 +337,7 @@ func TestRevive(t *testing.T) {
 	before := s.Status()
 	done()
 
-	all, done = running(t, sessionConfig{Journal: j, MaxSteps: 2})
+	all, done = running(t, Config{Journal: j, MaxSteps: 2})
 	defer done()
 	if s, err = all.Find(t.Context(), sessionName{ID: "s"}); err != nil {
 		t.Fatal(err)
@@ -385,7 +385,7 @@ func TestPast(t *testing.T) {
 		of(call("one"), 0, ok, nil), of(call("one"), 1, ok, nil),
 		of(call("cut"), 2, wireAnswer{Status: 200, Cut: true}, &llm.Error{}), of(call("failed"), 3, wireAnswer{Status: 500}, &llm.Error{}),
 	}
-	p := newReplay(calls, &sessionConfig{Replay: true})
+	p := newReplay(calls, &Config{Replay: true})
 	for turn := range 2 {
 		if c := p.Take(call("one")); c == nil || c.Turn != turn || c.How != howExact {
 			t.Fatalf("%+v", c)
@@ -397,7 +397,7 @@ func TestPast(t *testing.T) {
 	if why := p.Diverged(call("other")); !strings.Contains(why, "turn 3") || !strings.Contains(why, `"failed", and is "other"`) {
 		t.Error(why)
 	}
-	if p.Take(call("failed")) == nil || newReplay(calls, &sessionConfig{}).Take(call("failed")) != nil {
+	if p.Take(call("failed")) == nil || newReplay(calls, &Config{}).Take(call("failed")) != nil {
 		t.Error("a failure is for replay only")
 	}
 	if s := p.status(); *s != (replayStatus{Calls: 3, Found: 3, Missed: 2}) {
