@@ -10,7 +10,6 @@ import (
 	"maps"
 	"math"
 	"net/http"
-	"net/url"
 	"path"
 	"path/filepath"
 	"slices"
@@ -353,36 +352,9 @@ func sortByLineage(all []*runEntry) (out []*runEntry) {
 // runsPerPage is how many runs a page lists.
 const runsPerPage = 100
 
-// runFilter says which runs to list and in which order, as the address of the page does.
-type runFilter struct {
-	Words string // that a run has: in its name, kind, state, tags or origin; also as kind:secrets and tag:prompt=terse
-	State string
-	Sort  string // empty: the latest first, and forks below the run that they are from
-	Desc  bool
-	After string // the name of the last run of the page before
-}
-
-// newRunFilter reads the parameters of an address.
-func newRunFilter(q url.Values) runFilter {
-	return runFilter{Words: q.Get("q"), State: q.Get("state"), Sort: q.Get("sort"), Desc: q.Get("desc") != "", After: q.Get("after")}
-}
-
-// Address returns the address of the list with this filter.
-func (f runFilter) Address() string {
-	q := url.Values{}
-	for name, value := range map[string]string{"q": f.Words, "state": f.State, "sort": f.Sort, "after": f.After} {
-		if value != "" {
-			q.Set(name, value)
-		}
-	}
-	if f.Desc {
-		q.Set("desc", "1")
-	}
-	if len(q) == 0 {
-		return "/"
-	}
-	return "/?" + q.Encode()
-}
+// runFilter says which runs to list. Words are in the name, kind, state, tags or origin of a run; also as kind:secrets and
+// tag:prompt=terse. By itself the list has the latest first, and forks below the run that they are from. A page ends with the name of a run.
+type runFilter struct{ listFilter }
 
 // order compares two runs by what they are sorted by.
 func (f runFilter) order(a, b *runEntry) int {
@@ -410,19 +382,13 @@ func (f runFilter) order(a, b *runEntry) int {
 }
 
 // Columns returns the heads of the list: each sorts by its column.
-func (f runFilter) Columns() (out []episodeColumn) {
-	f.After = ""
-	for _, name := range []string{"run", "kind", "state", "episodes", "result", "cost", "changed"} {
-		c := episodeColumn{Name: name, Number: name == "cost"}
-		to := f
-		to.Sort, to.Desc = name, name == "episodes" || name == "result" || name == "cost" || name == "changed"
-		if f.Sort == name {
-			if c.Sorted = "ascending"; f.Desc {
-				c.Sorted = "descending"
-			}
-			to.Desc = !f.Desc
-		}
-		c.To = to.Address()
+func (f runFilter) Columns() (out []listColumn) {
+	for _, name := range []string{"run", "kind", "state"} {
+		out = append(out, f.column("/", name, name, false))
+	}
+	for _, name := range []string{"episodes", "result", "cost", "changed"} {
+		c := f.column("/", name, name, true)
+		c.Number = name == "cost"
 		out = append(out, c)
 	}
 	return out
@@ -439,8 +405,7 @@ func (f runFilter) Page(all []*runEntry) (page []*runEntry, passed int, next str
 	}
 	if len(all) > runsPerPage {
 		all = all[:runsPerPage]
-		f.After = all[runsPerPage-1].Name
-		next = f.Address()
+		next = f.From("/", all[runsPerPage-1].Name)
 	}
 	return all, passed, next
 }
@@ -577,7 +542,7 @@ func (v *Viewer) list(req *http.Request) (*screen, error) {
 		return &screen{to: runPath(name)}, nil
 	}
 	all, more := v.catalog.List(req.Context())
-	d := runList{Filter: newRunFilter(req.URL.Query()), All: len(all), More: more, Pairs: v.static && len(pairs(all)) > 0}
+	d := runList{Filter: runFilter{newListFilter(req.URL.Query())}, All: len(all), More: more, Pairs: v.static && len(pairs(all)) > 0}
 	d.Rows, d.Passed, d.Next = d.Filter.Page(all)
 	states, kinds := map[string]int{}, map[string]int{}
 	for _, e := range all {
@@ -589,18 +554,16 @@ func (v *Viewer) list(req *http.Request) (*screen, error) {
 			if name == "" || len(counts) < 2 {
 				continue
 			}
-			to, here := runFilter{State: name}, d.Filter.State == name
+			to, here := listFilter{State: name}, d.Filter.State == name
 			if i > 0 {
-				to = runFilter{Words: "kind:" + name}
+				to = listFilter{Words: "kind:" + name}
 				here = d.Filter.Words == to.Words
 			}
-			d.States = append(d.States, link{Text: fmt.Sprintf("%d %s", counts[name], name), To: to.Address(), Here: here})
+			d.States = append(d.States, link{Text: fmt.Sprintf("%d %s", counts[name], name), To: to.Address("/"), Here: here})
 		}
 	}
 	if d.Filter.After != "" {
-		first := d.Filter
-		first.After = ""
-		d.First = first.Address()
+		d.First = d.Filter.From("/", "")
 	}
 	return &screen{template: "runs", Title: "Runs", Live: "/events", Data: d}, nil
 }

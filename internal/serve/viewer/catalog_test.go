@@ -104,10 +104,10 @@ func TestCatalogList(t *testing.T) {
 	if e := all[0]; e.Problem == "" || !e.Known {
 		t.Errorf("a file that is no run: %+v", e)
 	}
-	for query, want := range map[runFilter]string{
+	for query, want := range map[listFilter]string{
 		{Words: "FORK again"}: ">>again.parley", {Words: "no such"}: "", {State: "cut off", Words: "old."}: "old.parley >fork.parley", {State: "complete"}: "",
 	} {
-		if page, n, next := query.Page(all); entriesText(page) != want || n != len(page) || next != "" {
+		if page, n, next := (runFilter{query}).Page(all); entriesText(page) != want || n != len(page) || next != "" {
 			t.Errorf("%+v: %s, want %s", query, entriesText(page), want)
 		}
 	}
@@ -147,7 +147,7 @@ func TestPages(t *testing.T) {
 	for i := range 2*runsPerPage + 7 {
 		all = append(all, &runEntry{Name: fmt.Sprintf("a run %d & more", i), Status: results.Status{State: "complete"}})
 	}
-	f, seen := runFilter{State: "complete"}, 0
+	f, seen := runFilter{listFilter{State: "complete"}}, 0
 	for pages := 0; ; pages++ {
 		page, n, next := f.Page(all)
 		if seen += len(page); n != len(all) || pages > 3 {
@@ -157,8 +157,8 @@ func TestPages(t *testing.T) {
 			break
 		}
 		f.After = page[len(page)-1].Name
-		if f.Address() != next {
-			t.Errorf("%s, want %s", next, f.Address())
+		if f.Address("/") != next {
+			t.Errorf("%s, want %s", next, f.Address("/"))
 		}
 	}
 	if seen != len(all) {
@@ -180,7 +180,7 @@ func TestRunList(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		page, _, _ := newRunFilter(q).Page(all)
+		page, _, _ := runFilter{newListFilter(q)}.Page(all)
 		var names []string
 		for _, e := range page {
 			names = append(names, e.Name)

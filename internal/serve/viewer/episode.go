@@ -583,16 +583,7 @@ func (v *Viewer) label(req *http.Request) (*screen, error) {
 		return nil, err
 	}
 	to := runPath(r.Name, "episodes", strconv.Itoa(l.Episode))
-	q := url.Values{}
-	for _, name := range []string{"from", "text"} {
-		if value := form.Get(name); value != "" {
-			q.Set(name, value)
-		}
-	}
-	if len(q) > 0 {
-		to += "?" + q.Encode()
-	}
-	return &screen{to: to + "#labels"}, nil
+	return &screen{to: withParams(to, map[string]string{"from": form.Get("from"), "text": form.Get("text")}) + "#labels"}, nil
 }
 
 // addLabel adds the label of a form to an episode.

@@ -28,7 +28,7 @@ import (
 type episodeList struct {
 	Filter   episodeFilter
 	Problem  string // what of the query cannot be used
-	Columns  []episodeColumn
+	Columns  []listColumn
 	Rows     []results.Row
 	Measures []string            // with a column each
 	Scores   []results.ScoreName // all of them
@@ -81,8 +81,7 @@ func (v *Viewer) episodes(req *http.Request) (*screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := req.URL.Query()
-	f := episodeFilter{Query: strings.TrimSpace(q.Get("q")), Sort: q.Get("sort"), Desc: q.Get("desc") != "", After: q.Get("after")}
+	f := episodeFilter{newListFilter(req.URL.Query())}
 	d := episodeList{Filter: f, To: runPath(r.Name, "episodes"), Total: o.Episodes.Total, State: results.StatusOf(o, runfile.Played(r.Path)).State, colours: report.NewPalette(&results.Run{Head: &journal.Head{Begun: o.Begun}}, r.Kind)}
 	for _, a := range o.Begun.Agents {
 		d.Agents = append(d.Agents, a.Name)
@@ -92,10 +91,10 @@ func (v *Viewer) episodes(req *http.Request) (*screen, error) {
 		name string
 	}{{o.Episodes.Failed, runfile.Failed}, {o.Episodes.Playing, d.State.OfEpisode(runfile.Playing)}, {o.Episodes.Waiting, runfile.Waiting}, {o.Episodes.Ended, runfile.Ended}} {
 		if c.n > 0 && c.n < o.Episodes.Total {
-			d.Counts = append(d.Counts, link{Text: fmt.Sprintf("%s %s", text.GroupDigits(c.n), c.name), To: episodeFilter{Query: c.name}.Address(d.To), Here: f.Query == c.name})
+			d.Counts = append(d.Counts, link{Text: fmt.Sprintf("%s %s", text.GroupDigits(c.n), c.name), To: listFilter{Words: c.name}.Address(d.To), Here: f.Words == c.name})
 		}
 	}
-	d.Counts = append(d.Counts, link{Text: "with failed calls", To: episodeFilter{Query: failedCalls}.Address(d.To), Here: f.Query == failedCalls})
+	d.Counts = append(d.Counts, link{Text: "with failed calls", To: listFilter{Words: failedCalls}.Address(d.To), Here: f.Words == failedCalls})
 	if d.Labels, err = r.Labels(req.Context()); err != nil {
 		return nil, err
 	}
@@ -123,11 +122,12 @@ func (v *Viewer) episodes(req *http.Request) (*screen, error) {
 	d.Measures = measuresOf(d.Scores, d.Rows)
 	d.Columns = d.columns()
 	if f.After != "" {
-		d.First = f.First().Address(d.To)
+		d.First = f.From(d.To, "")
 	}
 	if len(d.Rows) > episodesPerPage {
 		d.Rows = d.Rows[:episodesPerPage]
-		d.Next = f.Next(d.Rows[episodesPerPage-1].Key).Address(d.To)
+		last := d.Rows[episodesPerPage-1].Key
+		d.Next = f.From(d.To, last.Value+"~"+strconv.Itoa(last.Episode))
 	}
 	d.same = sameParts(d.Rows)
 	p.Style = d.colours.Style()
@@ -371,31 +371,9 @@ func (l episodeList) States() []string {
 // episodesPerPage is how many episodes a page lists.
 const episodesPerPage = 100
 
-// episodeFilter says which episodes a page lists and in which order. The address of the page holds it, so that it can be
-// shared.
-type episodeFilter struct {
-	Query string // words: see parse
-	Sort  string // a column, or score:NAME:SEAT, both escaped as in an address, or label:NAME
-	Desc  bool
-	After string // VALUE~EPISODE
-}
-
-// Address returns the address of the list at a path with this filter.
-func (f episodeFilter) Address(path string) string {
-	q := url.Values{}
-	for name, value := range map[string]string{"q": f.Query, "sort": f.Sort, "after": f.After} {
-		if value != "" {
-			q.Set(name, value)
-		}
-	}
-	if f.Desc {
-		q.Set("desc", "1")
-	}
-	if len(q) > 0 {
-		path += "?" + q.Encode()
-	}
-	return path
-}
+// episodeFilter says which episodes a page lists. Sort is a column, or score:NAME:SEAT, both escaped as in an address, or label:NAME.
+// A page ends with VALUE~EPISODE.
+type episodeFilter struct{ listFilter }
 
 // maxWords is how many words a query may have: each is a condition of its own.
 const maxWords = 50
@@ -435,7 +413,7 @@ func (f episodeFilter) parse(scores []results.ScoreName) (q episodeQuery, err er
 		}
 		q.After = &results.IndexKey{Value: f.After[:i], Episode: n}
 	}
-	words := wordsRE.FindAllString(f.Query, maxWords+1)
+	words := wordsRE.FindAllString(f.Words, maxWords+1)
 	if len(words) > maxWords {
 		return q, fmt.Errorf("%w: it has more than %d words", errQuery, maxWords)
 	}
@@ -570,18 +548,6 @@ func (q episodeQuery) plain() bool {
 	return (q.Sort == "" || q.Sort == "episode") && !q.Desc && (q.State == runfile.Playing || q.Agent == "" && (q.State == "" || q.State == runfile.Failed))
 }
 
-// Next returns the filter of the page after a row.
-func (f episodeFilter) Next(last results.IndexKey) episodeFilter {
-	f.After = last.Value + "~" + strconv.Itoa(last.Episode)
-	return f
-}
-
-// First returns the filter of the first page.
-func (f episodeFilter) First() episodeFilter {
-	f.After = ""
-	return f
-}
-
 // scoreSort is how an address names a score to sort by.
 func scoreSort(s results.ScoreName) string {
 	return "score:" + url.QueryEscape(s.Name) + ":" + url.QueryEscape(s.Seat)
@@ -635,28 +601,13 @@ func labelled(s *label.Set, name string) []int {
 	return out
 }
 
-// episodeColumn is the head of a column. Its address sorts by it.
-type episodeColumn struct {
-	Name, To, About string
-	Sorted          string // ascending or descending; empty: neither
-	Number          bool
-}
-
 // columns returns the heads of the table: each sorts by its column.
-func (l *episodeList) columns() (out []episodeColumn) {
+func (l *episodeList) columns() (out []listColumn) {
 	f := l.Filter
+	f.Sort = cmp.Or(f.Sort, "episode")
 	add := func(name, sort, about string, number bool) {
-		c := episodeColumn{Name: name, Number: number, About: about}
-		to := f.First()
-		to.Sort, to.Desc = sort, number && sort != "episode"
-		if f.Sort == sort || f.Sort == "" && sort == "episode" {
-			c.Sorted = "ascending"
-			if f.Desc {
-				c.Sorted = "descending"
-			}
-			to.Desc = !f.Desc
-		}
-		c.To = to.Address(l.To)
+		c := f.column(l.To, name, sort, number && sort != "episode")
+		c.About, c.Number = about, number
 		out = append(out, c)
 	}
 	add("episode", "episode", "", true)

@@ -243,7 +243,7 @@ func (n overviewPage) Took() time.Duration {
 }
 
 // Failed returns the address of the failed episodes.
-func (n overviewPage) Failed() string { return episodeFilter{Query: "failed"}.Address(n.List) }
+func (n overviewPage) Failed() string { return listFilter{Words: "failed"}.Address(n.List) }
 
 // Links returns the links to the parts of the page.
 func (n overviewPage) Links() (out []link) {

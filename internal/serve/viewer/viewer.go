@@ -11,7 +11,7 @@
 //
 // It has no statistics of its own: packages results and report make them.
 //
-// viewer.go has the server and its keys, and page.go what all pages share. library.go finds and opens run files, and
+// viewer.go has the server and its keys, and page.go and list.go what pages share. library.go finds and opens run files, and
 // run.go follows an open one. Each other file is a page, or a part of some: the list of runs (catalog.go), a run
 // (overview.go, statistics.go), its episodes (episodes.go, episode.go, transcript.go, markdown.go), searches,
 // comparisons, the seats of people, and the export of pages as files.
