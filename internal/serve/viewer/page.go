@@ -336,63 +336,47 @@ func runEvents(open func(*http.Request) (*Run, error)) http.HandlerFunc {
 			http.Error(w, err.Error(), http.StatusNotFound)
 			return
 		}
-		sendRunEvents(w, req, r)
-	}
-}
-
-func sendRunEvents(w http.ResponseWriter, req *http.Request, r *Run) {
-	h := w.Header()
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("Cache-Control", "no-store")
-	secureHeaders(h)
-	changed, end := r.Watch()
-	defer end()
-	control := http.NewResponseController(w)
-	beat := time.NewTicker(heartbeat)
-	defer beat.Stop()
-	for {
-		err := control.Flush()
-		if err != nil {
-			return
-		}
-		select {
-		case <-req.Context().Done():
-			return
-		case <-r.Gone(): // the browser asks again, and gets the events of a file that took its place
-			return
-		case <-changed:
-			_, err = w.Write(sse.End(append(sse.Begin(nil, "grown"), '1')))
-		case <-beat.C:
-			_, err = io.WriteString(w, ": alive\n\n")
-		}
-		if err != nil {
-			return
-		}
+		changed, end := r.Watch()
+		defer end()
+		// When the run is gone, the browser asks again, and gets the events of a file that took its place.
+		sendEvents(w, req, changed, r.Gone(), heartbeat, func() bool { return false })
 	}
 }
 
 // allEvents tells the list of runs that one of them was changed, added or removed.
 func (v *Viewer) allEvents(w http.ResponseWriter, req *http.Request) {
+	last := v.runs.Stamp()
+	sendEvents(w, req, nil, nil, listTick, func() bool {
+		before := last
+		last = v.runs.Stamp()
+		return last != before
+	})
+}
+
+// sendEvents sends an event for each change, until gone is closed. It looks for one at every tick too, and shows then at least that it
+// is alive.
+func sendEvents(w http.ResponseWriter, req *http.Request, changed <-chan int, gone <-chan struct{}, tick time.Duration, look func() bool) {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
 	secureHeaders(h)
 	control := http.NewResponseController(w)
-	last := v.runs.Stamp()
-	beat := time.NewTicker(listTick)
+	beat := time.NewTicker(tick)
 	defer beat.Stop()
-	for {
-		if err := control.Flush(); err != nil {
-			return
-		}
+	for control.Flush() == nil {
+		grown := true
 		select {
 		case <-req.Context().Done():
 			return
+		case <-gone:
+			return
+		case <-changed:
 		case <-beat.C:
+			grown = look()
 		}
 		text := []byte(": alive\n\n")
-		if now := v.runs.Stamp(); now != last {
-			last, text = now, sse.End(append(sse.Begin(nil, "grown"), '0'))
+		if grown {
+			text = sse.End(append(sse.Begin(nil, "grown"), '1'))
 		}
 		if _, err := w.Write(text); err != nil {
 			return
