@@ -26,13 +26,32 @@ const (
 
 // searchPage is the data of a search.
 type searchPage struct {
+	runHits
 	Words string
 	To    string // the address of the page without parameters
-	Hits  []hit
 	Next  string
+}
+
+// runHits is what a search finds in a run.
+type runHits struct {
+	Hits []hit
 	// How many entries can be searched, and how many there are.
 	Indexed, Entries int
 	Full             bool // texts are left out
+}
+
+// searchRun finds the first texts of a run that have the words, after the hit with an id, and adds some more entries to its index before.
+func searchRun(ctx context.Context, r *Run, words string, after, limit, more int) (out runHits, err error) {
+	if out.Indexed, out.Entries, err = r.Search(ctx, more); err != nil {
+		return out, err
+	}
+	out.Full = r.Index.Full()
+	found, err := r.Index.Search(ctx, words, after, limit)
+	texts := episodeTexts{Store: r.Store}
+	for _, h := range found {
+		out.Hits = append(out.Hits, texts.NewHit(ctx, runPath(r.Name, "episodes", strconv.Itoa(h.Episode)), h, words))
+	}
+	return out, err
 }
 
 func (v *Viewer) search(req *http.Request) (*screen, error) {
@@ -47,24 +66,15 @@ func (v *Viewer) search(req *http.Request) (*screen, error) {
 		p.Live, p.Data = "", d
 		return p, nil
 	}
-	if d.Indexed, d.Entries, err = r.Search(req.Context(), textsAtOnce); err != nil {
-		return nil, err
-	}
 	after, err := strconv.Atoi("0" + req.URL.Query().Get("after"))
 	if err != nil {
 		return nil, fmt.Errorf("after: %w: want a number", errBadRequest)
 	}
-	d.Full = r.Index.Full()
-	found, err := r.Index.Search(req.Context(), words, after, hitsPerPage)
-	if err != nil {
+	if d.runHits, err = searchRun(req.Context(), r, words, after, hitsPerPage, textsAtOnce); err != nil {
 		return nil, err
 	}
-	texts := episodeTexts{Store: r.Store}
-	for _, h := range found {
-		d.Hits = append(d.Hits, texts.NewHit(req.Context(), runPath(r.Name, "episodes", strconv.Itoa(h.Episode)), h, words))
-	}
-	if len(found) == hitsPerPage {
-		d.Next = fmt.Sprintf("%s?q=%s&after=%d", d.To, url.QueryEscape(words), found[len(found)-1].ID)
+	if len(d.Hits) == hitsPerPage {
+		d.Next = fmt.Sprintf("%s?q=%s&after=%d", d.To, url.QueryEscape(words), d.Hits[hitsPerPage-1].ID)
 	}
 	p.Data = d
 	return p, nil
@@ -90,16 +100,13 @@ type searchAllPage struct {
 
 // foundIn is what was found in a run.
 type foundIn struct {
+	runHits
 	Name, Page string
-	Hits       []hit
 	More       string // the page with all hits; empty: there are no more
 	Problem    string // why it cannot be searched
 	Large      bool   // it is not searched here: that would begin to index it
 	Unread     bool   // its file was not read yet, so that nobody knows whether it is large
 	Search     string // the page that searches it alone
-	// How many entries can be searched, and how many there are.
-	Indexed, Entries int
-	Full             bool // texts are left out
 }
 
 // Behind reports whether texts of a run are still being added to its index.
@@ -162,13 +169,16 @@ func (v *Viewer) searchOne(ctx context.Context, e *runEntry, words string) found
 	}
 	r, err := v.get(ctx, e.Name)
 	if err == nil {
-		err = f.search(ctx, r, words)
+		f.runHits, err = searchRun(ctx, r, words, 0, hitsPerRun+1, textsPerRun)
 	}
 	if errors.Is(err, runfile.ErrDamaged) && r != nil && r.Store.Lost() == nil && r.Store.Salvage(ctx) == nil {
-		err = f.search(ctx, r, words)
+		f.runHits, err = searchRun(ctx, r, words, 0, hitsPerRun+1, textsPerRun)
 	}
 	if err != nil {
 		f.Problem = err.Error()
+	}
+	if len(f.Hits) > hitsPerRun {
+		f.Hits, f.More = f.Hits[:hitsPerRun], f.Search
 	}
 	return f
 }
@@ -181,24 +191,6 @@ func (v *Viewer) indexed(name string) bool {
 	}
 	_, err := os.Stat(files.Beside(path, results.IndexSuffix))
 	return err == nil
-}
-
-// search finds the first texts of a run that have the words.
-func (f *foundIn) search(ctx context.Context, r *Run, words string) (err error) {
-	if f.Indexed, f.Entries, err = r.Search(ctx, textsPerRun); err != nil {
-		return err
-	}
-	f.Full = r.Index.Full()
-	found, err := r.Index.Search(ctx, words, 0, hitsPerRun+1)
-	if len(found) > hitsPerRun {
-		found, f.More = found[:hitsPerRun], f.Search
-	}
-	f.Hits = nil
-	texts := episodeTexts{Store: r.Store}
-	for _, h := range found {
-		f.Hits = append(f.Hits, texts.NewHit(ctx, runPath(r.Name, "episodes", strconv.Itoa(h.Episode)), h, words))
-	}
-	return err
 }
 
 // maxExcerpt is how many characters of a hit are shown.
