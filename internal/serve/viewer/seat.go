@@ -88,7 +88,7 @@ func (v *Viewer) seatSecret(ctx context.Context, run string) (seatSecret, bool) 
 	if !ok {
 		return seatSecret{}, false
 	}
-	return v.secrets.find(ctx, path)
+	return v.secrets.find(ctx, path, false)
 }
 
 // signInSeat exchanges the key of a seat for the cookie of its pages, which are below page. It reports whether the key is
@@ -212,7 +212,7 @@ func (v *Viewer) seatLinks(req *http.Request) (*screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := v.secrets.findOrCreate(req.Context(), r.Path)
+	s, _ := v.secrets.find(req.Context(), r.Path, true)
 	var all seatList
 	if s.lost != nil {
 		all.Lost = s.lost.Error()
@@ -541,8 +541,9 @@ func derive(secret, what, seat string) string {
 	return base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(h.Sum(nil)[:20])
 }
 
-// find returns the secret of a run file. A run whose links nobody has seen yet has none: ok is false.
-func (k *seatSecrets) find(ctx context.Context, run string) (s seatSecret, ok bool) {
+// find returns the secret of a run file. A run whose links nobody has seen yet has none: find makes one if create is set, and otherwise ok
+// is false. A secret that cannot be kept in its file is valid until the viewer ends.
+func (k *seatSecrets) find(ctx context.Context, run string, create bool) (s seatSecret, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	path := files.Beside(run, secretSuffix)
@@ -550,38 +551,20 @@ func (k *seatSecrets) find(ctx context.Context, run string) (s seatSecret, ok bo
 		return s, true
 	}
 	text, err := readSecret(ctx, path)
-	if err != nil {
+	if err != nil && !create {
 		return s, false
 	}
-	return k.put(path, seatSecret{text: text}), true
-}
-
-// findOrCreate returns the secret of a run file, and makes one if it has none. If it cannot be kept in its file, it is valid
-// until the viewer ends.
-func (k *seatSecrets) findOrCreate(ctx context.Context, run string) seatSecret {
-	if s, ok := k.find(ctx, run); ok {
-		return s
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	path := files.Beside(run, secretSuffix)
-	if s, ok := k.byFile[path]; ok {
-		return s
-	}
-	fresh := rand.Text()
-	text, err := writeSecret(ctx, path, fresh)
 	if err != nil {
-		text = fresh
+		fresh := rand.Text()
+		if text, err = writeSecret(ctx, path, fresh); err != nil {
+			text = fresh
+		}
 	}
-	return k.put(path, seatSecret{text, err})
-}
-
-func (k *seatSecrets) put(path string, s seatSecret) seatSecret {
 	if k.byFile == nil {
 		k.byFile = map[string]seatSecret{}
 	}
-	k.byFile[path] = s
-	return s
+	k.byFile[path] = seatSecret{text, err}
+	return k.byFile[path], true
 }
 
 // writeSecret writes a new secret to a file, unless the file has one, and returns the secret that it has.
