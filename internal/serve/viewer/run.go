@@ -49,6 +49,8 @@ type Run struct {
 	behind   atomic.Bool   // not all of them are in the index
 	adding   chan struct{} // of the library: the texts of one run are added at a time
 
+	statistics runStatistics // guarded by the statisticsCache
+
 	scoring sync.Mutex
 	added   *score.Set
 	addedAt addedState

@@ -36,7 +36,7 @@ type runStatistics struct {
 	took  time.Duration // to compute it
 }
 
-// statisticsCache keeps the statistics of runs.
+// statisticsCache computes the statistics of runs, which keep them.
 type statisticsCache struct {
 	Tool string // the program's name and version
 	// Background runs a function in the background.
@@ -44,22 +44,14 @@ type statisticsCache struct {
 	// Wait means that Latest computes what is not there yet.
 	Wait bool
 
-	mu sync.Mutex
-	of map[*Run]*runStatistics
+	mu sync.Mutex // guards the statistics of runs
 }
 
 // Latest returns the latest statistics of a run, and computes newer ones in the background if it has more entries.
 func (b *statisticsCache) Latest(ctx context.Context, r *Run, entries int) runStatistics {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := b.of[r]
-	if s == nil {
-		if b.of == nil {
-			b.of = map[*Run]*runStatistics{}
-		}
-		s = &runStatistics{}
-		b.of[r] = s
-	}
+	s := &r.statistics
 	s.Large = entries > maxEntries && !b.Wait
 	if s.Large && !s.asked {
 		return *s
@@ -73,7 +65,7 @@ func (b *statisticsCache) Latest(ctx context.Context, r *Run, entries int) runSt
 		b.mu.Unlock()
 		b.compute(ctx, r, entries)
 		b.mu.Lock()
-		return *b.of[r]
+		return *s
 	}
 	b.Background(func(ctx context.Context) { b.compute(ctx, r, entries) })
 	return *s
@@ -86,13 +78,7 @@ const maxEntries = 400_000
 func (b *statisticsCache) Ask(r *Run) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.of == nil {
-		b.of = map[*Run]*runStatistics{}
-	}
-	if b.of[r] == nil {
-		b.of[r] = &runStatistics{}
-	}
-	b.of[r].asked = true
+	r.statistics.asked = true
 }
 
 // compute computes the statistics of a run, and tells its pages.
@@ -113,7 +99,7 @@ func (b *statisticsCache) compute(ctx context.Context, r *Run, entries int) {
 		sections, short, err = shortSections(document)
 	}
 	b.mu.Lock()
-	*b.of[r] = runStatistics{Document: document, Sections: sections, Short: short, Result: outcome, Entries: entries, Err: err, at: time.Now(), took: time.Since(began), asked: b.of[r].asked, Large: b.of[r].Large}
+	r.statistics = runStatistics{Document: document, Sections: sections, Short: short, Result: outcome, Entries: entries, Err: err, at: time.Now(), took: time.Since(began), asked: r.statistics.asked, Large: r.statistics.Large}
 	b.mu.Unlock()
 	r.Tell()
 	if entries > maxEntries {
