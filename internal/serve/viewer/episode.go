@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"parley/internal/kit/text"
 	"parley/internal/read/report"
@@ -261,12 +260,6 @@ func findReply(ctx context.Context, r *Run, l *runfile.Listed, name string) (e *
 	return nil, nil, fmt.Errorf("episode %d of %s has no call %q with a reply: %w", l.Episode, r.Name, name, errNoPage)
 }
 
-// callPage is the data of the page of a call.
-type callPage struct {
-	callDetails
-	Texts textView
-}
-
 // call is the page of one call: what was asked, what came back, and what it cost.
 func (v *Viewer) call(req *http.Request) (*screen, error) {
 	_, p, err := v.open(req, "Episodes")
@@ -285,7 +278,7 @@ func (v *Viewer) call(req *http.Request) (*screen, error) {
 	p.Title = fmt.Sprintf("Call %s of episode %d of %s", name, l.Episode, r.Name)
 	p.Above = append(p.Above, link{Text: "Episodes", To: runPath(r.Name, "episodes")}, link{Text: strconv.Itoa(l.Episode), To: shown.keep(at)}, link{Text: name, To: shown.keep(at + "/" + name)})
 	p.template, p.Live = "call", "" // a reply does not change
-	p.Data = callPage{newCallPage(r.Begun, name, at+"/"+name, e, shown.format), shown}
+	p.Data = newCallPage(r.Begun, name, at+"/"+name, e, shown)
 	return p, nil
 }
 
@@ -413,23 +406,20 @@ func (d episodePage) ScoreOf(seat, name string) string {
 // ScoreText formats a score.
 func (episodePage) ScoreText(s world.Score) string { return report.Real(s.Value).Text }
 
-// callDetails is one call in full: what was asked, what came back, and what it cost.
-type callDetails struct {
+// callPage is the data of the page of a call: one call in full, with what was asked, what came back, and what it cost.
+type callPage struct {
 	Name    string
 	Replied *journal.Replied
 	Agent   string // see results.Answerer
-	Kind    string
 	Asked   []requestMessage
 	LeftOut int // messages before those of Asked
 	Answer  Words
 	Thought []Words
 	JSON    string
-	Failure *llm.Error
 	Usage   llm.Usage
-	Meta    llm.Metadata
-	At      time.Time
 	Raw     string   // everything, as JSON
 	Images  []string // the addresses of images in the request
+	Texts   textView
 }
 
 // requestMessage is a message of a request. New means that it was not in the request before.
@@ -439,9 +429,10 @@ type requestMessage struct {
 	New bool
 }
 
-// newCallPage returns the page of a call, which is at an address. Texts are formatted if f is not nil.
-func newCallPage(begun *journal.Begun, name, at string, e *journal.Replied, f *formatter) callDetails {
-	d := callDetails{Name: name, Replied: e, Agent: results.Answerer(begun, e), Kind: e.Kind(), Failure: e.Error, Meta: e.Metadata(), At: e.At}
+// newCallPage returns the page of a call, which is at an address.
+func newCallPage(begun *journal.Begun, name, at string, e *journal.Replied, shown textView) callPage {
+	d := callPage{Name: name, Replied: e, Agent: results.Answerer(begun, e), Texts: shown}
+	f := shown.format
 	images := 0 // that are left out
 	switch {
 	case e.Act != nil:

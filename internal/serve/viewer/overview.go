@@ -89,22 +89,16 @@ func (v *Viewer) open(req *http.Request, here string) (*Run, *screen, error) {
 type overviewPage struct {
 	runfile.Outline
 	results.Status
-	Agents   []world.Agent
-	Needs    []need           // what somebody should do
-	Budget   llm.Money        // 0: none
-	Reasons  []results.Reason // why episodes failed
-	Result   result
-	Sections []report.Section
-	Live     *dashboard // what its process is doing; nil: nothing plays it
-	Steer    *steering  // how the run can be steered; nil: it cannot
-	Report   string
-	List     string // the page of the episodes
-	Short    bool   // the report has more
-	// Of the statistics: whether they are being computed, and of how many entries they lack.
-	Busy    bool
-	Large   bool // they are computed only if asked for
-	Behind  int
-	Problem string
+	runStatistics
+	Behind  int // how many entries the statistics lack
+	Agents  []world.Agent
+	Needs   []need           // what somebody should do
+	Budget  llm.Money        // 0: none
+	Reasons []results.Reason // why episodes failed
+	Live    *dashboard       // what its process is doing; nil: nothing plays it
+	Steer   *steering        // how the run can be steered; nil: it cannot
+	Report  string
+	List    string // the page of the episodes
 }
 
 // overview is the page of a run.
@@ -146,19 +140,16 @@ func (v *Viewer) overview(req *http.Request) (*screen, error) {
 	if !o.Open && (s.Document != nil || s.Large) && !s.Busy {
 		p.Live = "" // nothing is added to it
 	}
-	n.Large = s.Large && s.Document == nil && !s.Busy
-	n.Busy = s.Busy || s.Document == nil && s.Err == nil && !n.Large
-	n.Behind = max(0, entries-s.Entries)
-	if s.Err != nil {
-		n.Problem = s.Err.Error()
-	}
+	s.Large = s.Large && s.Document == nil && !s.Busy
+	s.Busy = s.Busy || s.Document == nil && s.Err == nil && !s.Large
 	if s.Document != nil {
-		n.Sections, n.Short, n.Result = v.linked(r, s.Sections), s.Short, s.Result
+		s.Sections = v.linked(r, s.Sections)
 		p.Style = s.Document.Style
-		for _, x := range n.Sections {
+		for _, x := range s.Sections {
 			p.Style = stylesOf(p.Style, x.Blocks)
 		}
 	}
+	n.runStatistics, n.Behind = s, max(0, entries-s.Entries)
 	p.template, p.Data = "overview", n
 	return p, nil
 }
