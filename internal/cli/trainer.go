@@ -88,11 +88,9 @@ func (c *trainerCmd) config(p *program.Program, run *programRun) (cfg trainer.Co
 	if cfg.Keys, err = auth.KeysFrom(p.Env, "--key-env", c.KeyEnv); err != nil {
 		return cfg, program.UsageError{Err: err}
 	}
-	allowed, err := c.Access(c.Addr, "--key-env", len(cfg.Keys) > 0)
-	if err != nil {
+	if cfg.Access, err = c.Access(c.Addr, "--key-env", len(cfg.Keys) > 0); err != nil {
 		return cfg, program.UsageError{Err: err}
 	}
-	cfg.Hosts, cfg.Origins = allowed.Hosts, allowed.Origins
 	return cfg, setRecorded(p.Stop, run, &cfg)
 }
 

@@ -59,11 +59,9 @@ type Config struct {
 
 	// Keys are the keys of which clients must send one. Default: none, everybody is served.
 	Keys []string
-	// Hosts are more names that clients may use for the server, as NAME or NAME:PORT. Default: only its
-	// address and the loopback names.
-	Hosts []string
-	// Origins are web pages that may send requests, as http://NAME:PORT. Default: none.
-	Origins []string
+	// Access lists other names of the server, and the web pages that may use it. Default: only its address and the
+	// loopback names, and no web page.
+	Access auth.Access
 	// Readers is the maximum number of requests for rows at once. Default: 256.
 	Readers int
 	// ClientTimeout bounds the time of a client to send a request or to take a row. Default: 1 minute.
@@ -188,7 +186,7 @@ func (s *Server) Run(ctx, drain context.Context, ln net.Listener) error {
 // guard returns who may use the server.
 func (s *Server) guard() *auth.Guard {
 	return &auth.Guard{
-		Access: auth.Access{Hosts: s.cfg.Hosts, Origins: s.cfg.Origins}, Keys: s.keys, ClientTimeout: s.cfg.ClientTimeout,
+		Access: s.cfg.Access, Keys: s.keys, ClientTimeout: s.cfg.ClientTimeout,
 		Public: func(r *http.Request) bool { return r.URL.Path == "/health" },
 		Refuse: func(w http.ResponseWriter, _ *http.Request, why auth.Refusal) {
 			fault(w, why.Status, errors.New(why.Message))

@@ -295,7 +295,7 @@ func TestSlowReader(t *testing.T) {
 	l := newLab(t, 2)
 	synctest.Test(t, func(t *testing.T) {
 		c := l.config()
-		c.ClientTimeout, c.Hosts = time.Minute, []string{"x"}
+		c.ClientTimeout, c.Access.Hosts = time.Minute, []string{"x"}
 		s, err := New(c)
 		if err != nil {
 			t.Fatal(err)
