@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -16,20 +17,15 @@ import (
 // about is what a client says of a session when it begins: who plays, under which condition, and what it works on. Readers of the record group
 // its scores by that.
 type about struct {
-	Agent     string            `json:"agent"`
-	Condition string            `json:"condition"`
-	Task      string            `json:"task"`
-	Tags      map[string]string `json:"tags"`
+	Agent     string            `json:"agent,omitempty"`
+	Condition string            `json:"condition,omitempty"`
+	Task      string            `json:"task,omitempty"`
+	Tags      map[string]string `json:"tags,omitempty"`
 }
 
 func (a about) empty() bool { return a.Agent+a.Condition+a.Task == "" && len(a.Tags) == 0 }
 
-func (a about) agent() string {
-	if a.Agent == "" {
-		return clientSeat
-	}
-	return a.Agent
-}
+func (a about) agent() string { return cmp.Or(a.Agent, clientSeat) }
 
 // cell returns the cell of the session: its condition. A session of which nothing is said is a cell of its own.
 func (a about) cell(session sessionName) string {
@@ -154,7 +150,7 @@ func splitAbout(escaped string) (id string, a about, err error) {
 	return id, a, nil
 }
 
-// withHeaders adds what headers say: X-Parley-Agent, X-Parley-Condition, X-Parley-Task, and X-Parley-Tags with NAME=VALUE, separated by commas. The path wins.
+// withHeaders adds what headers say, and checks all of it: X-Parley-Agent, X-Parley-Condition, X-Parley-Task, and X-Parley-Tags with NAME=VALUE, separated by commas. The path wins.
 func (a about) withHeaders(h http.Header) (about, error) {
 	var from about
 	from.Agent, from.Condition, from.Task = h.Get("X-Parley-Agent"), h.Get("X-Parley-Condition"), h.Get("X-Parley-Task")
@@ -169,27 +165,16 @@ func (a about) withHeaders(h http.Header) (about, error) {
 			}
 		}
 	}
-	return a.over(from), nil
+	a = a.over(from)
+	return a, a.check()
 }
 
 // over returns a with what it leaves out from b.
 func (a about) over(b about) about {
-	if a.Agent != "" {
-		b.Agent = a.Agent
+	tags := maps.Clone(b.Tags)
+	if tags == nil {
+		tags = map[string]string{}
 	}
-	if a.Condition != "" {
-		b.Condition = a.Condition
-	}
-	if a.Task != "" {
-		b.Task = a.Task
-	}
-	if len(a.Tags) > 0 {
-		tags := maps.Clone(b.Tags)
-		if tags == nil {
-			tags = map[string]string{}
-		}
-		maps.Copy(tags, a.Tags)
-		b.Tags = tags
-	}
-	return b
+	maps.Copy(tags, a.Tags)
+	return about{cmp.Or(a.Agent, b.Agent), cmp.Or(a.Condition, b.Condition), cmp.Or(a.Task, b.Task), tags}
 }

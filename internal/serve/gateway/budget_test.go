@@ -375,7 +375,7 @@ func opened(t *testing.T, c Config) (g *Gateway, done func()) {
 	ended := make(chan error, 1)
 	go func() { ended <- g.ledger.Run(context.WithoutCancel(t.Context())) }()
 	return g, func() {
-		g.ledger.Close("", time.Now())
+		g.ledger.Close(time.Now())
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}

@@ -138,13 +138,9 @@ func (x *exchange) enter(ctx context.Context, cancel context.CancelCauseFunc) bo
 		return x.enterProgram(cancel)
 	}
 	id, drawn, err := requestSession(x.rt, x.header)
-	if err != nil {
-		x.fail(http.StatusBadRequest, "session_invalid", err.Error())
-		return false
-	}
-	a, err := x.rt.About.withHeaders(x.header)
+	var a about
 	if err == nil {
-		err = a.check()
+		a, err = x.rt.About.withHeaders(x.header)
 	}
 	if err != nil {
 		x.fail(http.StatusBadRequest, "session_invalid", err.Error())

@@ -326,7 +326,7 @@ func (g *Gateway) Run(ctx, drain context.Context, ln net.Listener) error {
 	g.stop(ctx, srv, abort)
 	stopSweep()
 	if g.ledger != nil {
-		g.ledger.Close("", time.Now())
+		g.ledger.Close(time.Now())
 	}
 	wg.Wait()
 	if errors.Is(err, http.ErrServerClosed) {

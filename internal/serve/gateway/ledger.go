@@ -294,11 +294,11 @@ func (l *ledger) write(synced bool, first journal.Entry, more ...journal.Entry) 
 
 // Close ends the process's part of the record and waits until everything is written. Nothing can be recorded
 // after it.
-func (l *ledger) Close(reason string, now time.Time) {
+func (l *ledger) Close(now time.Time) {
 	l.mu.Lock()
 	if !l.closed {
 		l.closed = true
-		l.log.Write(nil, &journal.Closed{At: now, State: journal.Stopped, Reason: journal.Reason{Kind: journal.ByUser, Detail: reason}})
+		l.log.Write(nil, &journal.Closed{At: now, State: journal.Stopped, Reason: journal.Reason{Kind: journal.ByUser}})
 	}
 	l.mu.Unlock()
 	_ = l.log.Close() // Err has the error
@@ -356,11 +356,7 @@ func (kindDefinition) Names() []string { return []string{"session", "owner"} }
 
 // Closed returns why a session was closed, if its client said so.
 func (kindDefinition) Closed(o world.Outcome) string {
-	var end struct {
-		Reason    string `json:"reason"`
-		Mode      string `json:"mode"`
-		Truncated bool   `json:"truncated"`
-	}
+	var end sessionOutcome
 	raw, _ := o.Data.(json.RawMessage)
 	if json.Unmarshal(raw, &end) != nil {
 		return o.Failed

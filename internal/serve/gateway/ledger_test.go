@@ -32,7 +32,7 @@ func openLedger(t *testing.T, j journal.Journal) (*ledger, *ledgerContents) {
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = l.Run(context.WithoutCancel(t.Context())) })
-	t.Cleanup(func() { l.Close("over", time.Unix(2, 0)); wg.Wait() })
+	t.Cleanup(func() { l.Close(time.Unix(2, 0)); wg.Wait() })
 	return l, s
 }
 
@@ -120,7 +120,7 @@ func TestLedgerGoesOn(t *testing.T) {
 				}
 			}
 		}
-		l.Close("over", time.Unix(4, 0))
+		l.Close(time.Unix(4, 0))
 		wg.Wait()
 		if err := l.Keep(clientSeat, &Call{}); err == nil {
 			t.Error("recorded after Close")
@@ -196,7 +196,7 @@ func TestFails(t *testing.T) {
 		}
 	}
 	<-l.Failed()
-	l.Close("over", time.Unix(1, 0))
+	l.Close(time.Unix(1, 0))
 	if err := <-ran; err == nil {
 		t.Error("Run returned no error")
 	}
@@ -296,7 +296,7 @@ func BenchmarkKeep(b *testing.B) {
 		}
 		turn++
 	}
-	l.Close("over", time.Now())
+	l.Close(time.Now())
 	wg.Wait()
 }
 

@@ -155,9 +155,6 @@ func (g *Gateway) serveOpen(w http.ResponseWriter, r *http.Request, rt *route) {
 		a, err = rt.About.over(a).withHeaders(r.Header)
 	}
 	if err == nil {
-		err = a.check()
-	}
-	if err == nil {
 		_, _, err = requestSession(rt, r.Header)
 	}
 	if err != nil {

@@ -71,18 +71,15 @@ const (
 
 // sessionStatus describes a session.
 type sessionStatus struct {
-	Session   string            `json:"session"`
-	Episode   int               `json:"episode"`
-	Agent     string            `json:"agent,omitempty"`
-	Condition string            `json:"condition,omitempty"`
-	Task      string            `json:"task,omitempty"`
-	Tags      map[string]string `json:"tags,omitempty"`
-	Status    sessionState      `json:"status"`
-	FirstSeen time.Time         `json:"first_seen"`
-	LastSeen  time.Time         `json:"last_seen"`
-	ClosedAt  *time.Time        `json:"closed_at,omitempty"`
-	Reason    string            `json:"close_reason,omitempty"`
-	Mode      string            `json:"completion_mode,omitempty"`
+	Session string `json:"session"`
+	Episode int    `json:"episode"`
+	about
+	Status    sessionState `json:"status"`
+	FirstSeen time.Time    `json:"first_seen"`
+	LastSeen  time.Time    `json:"last_seen"`
+	ClosedAt  *time.Time   `json:"closed_at,omitempty"`
+	Reason    string       `json:"close_reason,omitempty"`
+	Mode      string       `json:"completion_mode,omitempty"`
 
 	Active       int            `json:"active"`
 	Waits        []string       `json:"waits,omitempty"` // for room in the budget, while calls of the session are active; hostile
@@ -317,7 +314,7 @@ func (s *session) Status() sessionStatus {
 // status is Status with Session.mu held.
 func (s *session) status() sessionStatus {
 	out := s.info
-	out.Status, out.Active = s.state, len(s.active)
+	out.about, out.Status, out.Active = s.about, s.state, len(s.active)
 	out.StepsByModel = maps.Clone(s.steps)
 	if s.past != nil {
 		out.Record = s.past.status()
@@ -488,7 +485,7 @@ func (a *sessionSet) readOpenings(ctx context.Context) error {
 func (a *sessionSet) open(id sessionName, begin bool, is about) (*session, error) {
 	if episode, ok := a.found.Sessions[id]; ok {
 		s := a.newSession(id, episode)
-		s.is(a.found.About[episode])
+		s.about = a.found.About[episode]
 		return s, nil
 	}
 	switch {
@@ -505,17 +502,11 @@ func (a *sessionSet) open(id sessionName, begin bool, is about) (*session, error
 		return nil, err
 	}
 	s := a.newSession(id, episode)
-	s.is(is)
+	s.about = is
 	if a.cfg.Resume {
 		s.past = newReplay(nil, &a.cfg)
 	}
 	return s, nil
-}
-
-// is says what a session is, before it has calls.
-func (s *session) is(a about) {
-	s.about = a
-	s.info.Agent, s.info.Condition, s.info.Task, s.info.Tags = a.Agent, a.Condition, a.Task, a.Tags
 }
 
 // newSession returns a session for an episode.

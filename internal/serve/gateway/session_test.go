@@ -262,7 +262,7 @@ func running(t *testing.T, c Config) (all *sessionSet, done func()) {
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = l.Run(context.WithoutCancel(ctx)) })
 	wg.Go(func() { all.Sweep(ctx) })
-	return all, func() { cancel(); l.Close("over", time.Now()); wg.Wait() }
+	return all, func() { cancel(); l.Close(time.Now()); wg.Wait() }
 }
 
 // TestIdle checks that only idle sessions are closed.
