@@ -44,19 +44,17 @@ type session struct {
 	restoring sync.Mutex // held while its state is restored
 	ready     atomic.Bool
 
-	mu           sync.Mutex
-	state        sessionState
-	past         *replay                         // the record to serve; may be nil
-	turn         int                             // of the next recorded call
-	lastID       int                             // last call id in this process
-	active       map[int]context.CancelCauseFunc // by call id
-	idle         chan struct{}                   // closed when nothing is active; nil unless somebody waits
-	seen         map[[16]byte]int
-	steps        map[string]int // answers by model
-	batches      ownBatches
-	info         sessionStatus
-	pendingClose *closeRequest // how it ends once nothing is in flight; nil: Close waits for that
-	ending       bool          // its end is being written
+	mu      sync.Mutex
+	state   sessionState
+	past    *replay                         // the record to serve; may be nil
+	turn    int                             // of the next recorded call
+	lastID  int                             // last call id in this process
+	active  map[int]context.CancelCauseFunc // by call id
+	seen    map[[16]byte]int
+	steps   map[string]int // answers by model
+	batches ownBatches
+	info    sessionStatus
+	closing *sessionClosing // how it ends once nothing is in flight; nil: it is not being closed, or its end is being written
 }
 
 // sessionState is the state of a session.
@@ -237,18 +235,6 @@ func (s *session) Turn() int {
 	s.turn++
 	s.info.Requests++
 	return turn
-}
-
-// leave removes a call.
-func (s *session) leave(id int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.active, id)
-	s.info.LastSeen = time.Now()
-	if len(s.active) == 0 && s.idle != nil {
-		close(s.idle)
-		s.idle = nil
-	}
 }
 
 // Sample numbers equal requests of a session: the second is another draw. Without a session, equal requests
@@ -619,48 +605,50 @@ func (a *sessionSet) Close(ctx context.Context, s *session, c closeRequest) (ses
 		defer s.mu.Unlock()
 		return s.status(), &refusedError{http.StatusConflict, "batch_open", "a batch of the session is open: fetch its results, or cancel it and look at it once more, then close the session"}
 	}
-	s.state = stateSealed
+	ended := make(chan sessionEnd, 1)
+	s.state, s.closing = stateSealed, &sessionClosing{c, ended}
 	s.info.Reason, s.info.Mode = c.Reason, c.Mode
 	if c.Mode == modeAbort {
 		for _, cancel := range s.active {
 			cancel(errAborted)
 		}
 	}
-	if len(s.active) == 0 {
-		s.mu.Unlock()
-		return a.end(s, c)
-	}
-	idle := make(chan struct{})
-	s.idle = idle
-	if c.Mode == modeSeal {
-		defer s.mu.Unlock()
-		s.pendingClose = &c // the last call ends it
-		return s.status(), nil
-	}
+	idle := len(s.active) == 0
 	s.mu.Unlock()
+	a.endIfIdle(s)
+	if c.Mode == modeSeal && !idle {
+		return s.Status(), nil // the last call ends it
+	}
 	select {
-	case <-idle:
-		return a.end(s, c)
+	case end := <-ended:
+		return end.status, end.err
 	case <-ctx.Done():
-		s.mu.Lock()
-		s.pendingClose = &c
-		s.mu.Unlock()
-		a.endIfIdle(s)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.status(), context.Cause(ctx)
+		return s.Status(), context.Cause(ctx) // the same
 	}
 }
 
-// end records the end of a session without calls in flight.
-func (a *sessionSet) end(s *session, c closeRequest) (sessionStatus, error) {
+// sessionClosing says how a session is closed. Its end is sent to ended.
+type sessionClosing struct {
+	closeRequest
+	ended chan<- sessionEnd
+}
+
+// sessionEnd is the status of a session that has ended, or why its end is not recorded.
+type sessionEnd struct {
+	status sessionStatus
+	err    error
+}
+
+// endIfIdle records the end of a session that is being closed, once it has no calls in flight.
+func (a *sessionSet) endIfIdle(s *session) {
 	now := time.Now()
 	s.mu.Lock()
-	if s.state == stateClosed || s.ending {
-		defer s.mu.Unlock()
-		return s.status(), nil
+	c := s.closing
+	if c == nil || len(s.active) > 0 {
+		s.mu.Unlock()
+		return
 	}
-	s.ending = true
+	s.closing = nil
 	outcome, err := s.outcome(c.scores(s.about.seat()))
 	s.mu.Unlock()
 	if err == nil && a.ledger != nil {
@@ -670,20 +658,17 @@ func (a *sessionSet) end(s *session, c closeRequest) (sessionStatus, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ending = false
-	if err != nil {
-		return s.status(), err
-	}
 	past := s.past
-	if past != nil {
-		s.info.Record = past.status()
+	if err == nil {
+		if past != nil {
+			s.info.Record = past.status()
+		}
+		s.state, s.info.ClosedAt, s.past, s.seen = stateClosed, &now, nil, nil
 	}
-	s.state, s.info.ClosedAt, s.past, s.seen = stateClosed, &now, nil, nil
-	out := s.status()
-	if a.cfg.Replay {
+	c.ended <- sessionEnd{s.status(), err}
+	if err == nil && a.cfg.Replay {
 		s.rewind(past)
 	}
-	return out, nil
 }
 
 // rewind opens a replayed session again, so that its record is served from the start. Session.mu is held.
@@ -697,21 +682,11 @@ func (s *session) rewind(past *replay) {
 
 // Leave removes a call from its session. id is what Enter returned.
 func (a *sessionSet) Leave(s *session, id int) {
-	s.leave(id)
-	a.endIfIdle(s)
-}
-
-// endIfIdle ends a sealed session without calls in flight.
-func (a *sessionSet) endIfIdle(s *session) {
 	s.mu.Lock()
-	c := s.pendingClose
-	if c == nil || len(s.active) > 0 {
-		s.mu.Unlock()
-		return
-	}
-	s.pendingClose = nil
+	delete(s.active, id)
+	s.info.LastSeen = time.Now()
 	s.mu.Unlock()
-	_, _ = a.end(s, *c) // an error stops the gateway: see ledger.Failed
+	a.endIfIdle(s)
 }
 
 // Sweep closes idle sessions until ctx is done.
