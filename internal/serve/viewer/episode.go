@@ -433,7 +433,6 @@ type requestMessage struct {
 func newCallPage(begun *journal.Begun, name, at string, e *journal.Replied, shown textView) callPage {
 	d := callPage{Name: name, Replied: e, Agent: results.Answerer(begun, e), Texts: shown}
 	f := shown.format
-	images := 0 // that are left out
 	switch {
 	case e.Act != nil:
 		d.Asked = []requestMessage{{Role: e.Act.Name, Words: Words{Text: indentJSON(e.Act.Body)}, New: true}}
@@ -444,9 +443,10 @@ func newCallPage(begun *journal.Begun, name, at string, e *journal.Replied, show
 				last = i
 			}
 		}
-		if d.LeftOut = leaveOut(e.Request.Messages); d.LeftOut > 0 {
+		d.LeftOut = leaveOut(e.Request.Messages)
+		d.Images = imageLinks(e.Request.Messages, d.LeftOut, at)
+		if d.LeftOut > 0 {
 			request, shown := *e.Request, *e
-			images = len(imagesOf(&llm.Request{Messages: request.Messages[:d.LeftOut]}))
 			request.Messages = request.Messages[d.LeftOut:]
 			shown.Request = &request
 			e, last = &shown, last-d.LeftOut
@@ -454,13 +454,6 @@ func newCallPage(begun *journal.Begun, name, at string, e *journal.Replied, show
 		for i := range e.Request.Messages {
 			m := &e.Request.Messages[i]
 			d.Asked = append(d.Asked, requestMessage{Role: string(m.Role), Words: Words{Text: m.Words()}, New: i > last})
-		}
-	}
-	if e.Request != nil {
-		for i, im := range imagesOf(e.Request) {
-			if _, ok := imageType(im); ok {
-				d.Images = append(d.Images, fmt.Sprintf("%s?image=%d", at, images+i))
-			}
 		}
 	}
 	if e.Response != nil {
@@ -507,9 +500,20 @@ func indentJSON(raw []byte) string {
 	return b.String()
 }
 
-// imagesOf returns the images of a request.
-func imagesOf(r *llm.Request) (all []*llm.Image) {
-	for _, m := range r.Messages {
+// imageLinks returns the addresses of the images that a page may show, below that of their call: those of the messages from a first one on.
+func imageLinks(messages []llm.Message, first int, at string) (links []string) {
+	before := len(imagesOf(messages[:first]))
+	for i, im := range imagesOf(messages[first:]) {
+		if _, ok := imageType(im); ok {
+			links = append(links, fmt.Sprintf("%s?image=%d", at, before+i))
+		}
+	}
+	return links
+}
+
+// imagesOf returns the images of messages.
+func imagesOf(messages []llm.Message) (all []*llm.Image) {
+	for _, m := range messages {
 		for _, part := range m.Parts {
 			if part.Image != nil {
 				all = append(all, part.Image)
@@ -523,7 +527,7 @@ func imagesOf(r *llm.Request) (all []*llm.Image) {
 func writeImage(w http.ResponseWriter, e *journal.Replied, number string) error {
 	var all []*llm.Image
 	if e.Request != nil {
-		all = imagesOf(e.Request)
+		all = imagesOf(e.Request.Messages)
 	}
 	n, err := strconv.Atoi(number)
 	if err != nil || n < 0 || n >= len(all) {

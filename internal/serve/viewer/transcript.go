@@ -28,16 +28,10 @@ type transcriptLine struct {
 	LabelAt string // the form to label it; empty: it cannot be labelled
 	Anchor  string // of the line on the page
 	Labels  []label.Label
-	Prompt  *results.Prompt // what is new in the request; nil: another line has it
-	Fresh   []newMessage    // of Prompt
-	Images  []string        // the addresses of images in Fresh
-	More    int             // new messages that only the page of the call has
-}
-
-// newMessage is a message of a request.
-type newMessage struct {
-	Role string
-	Words
+	Prompt  *results.Prompt  // what is new in the request; nil: another line has it
+	Fresh   []requestMessage // of Prompt
+	Images  []string         // the addresses of images in Fresh
+	More    int              // new messages that only the page of the call has
 }
 
 // transcriptLinks says where the lines of an episode link to, and how they show their texts.
@@ -100,22 +94,11 @@ func (l *transcriptLine) ask(req *llm.Request, p results.Prompt, at string, f *f
 		if cut {
 			text = strings.ToValidUTF8(text[:maxAsked], "")
 		}
-		m := newMessage{string(p.Fresh[i].Role), newWords(f, text)}
+		m := requestMessage{Role: string(p.Fresh[i].Role), Words: newWords(f, text)}
 		m.Cut = cut // it is beside the text: a text could hide it
 		l.Fresh = append(l.Fresh, m)
 	}
-	n := 0
-	for i, m := range req.Messages {
-		for _, part := range m.Parts {
-			if part.Image == nil {
-				continue
-			}
-			if _, ok := imageType(part.Image); ok && i >= p.Same {
-				l.Images = append(l.Images, fmt.Sprintf("%s?image=%d", at, n))
-			}
-			n++
-		}
-	}
+	l.Images = imageLinks(req.Messages, min(p.Same, len(req.Messages)), at)
 }
 
 // imageType returns the type of an image that pages may show: one with its own content, of a type that runs no script.
