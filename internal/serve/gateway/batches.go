@@ -512,7 +512,7 @@ func readResults(ctx context.Context, a *transport.Answer) ([]byte, error) {
 
 // endBatch records the call and answers it. made is what it has made, if anything, and b the batch that it is about, if it is about one.
 func (x *exchange) endBatch(e *llm.Error, made *batchAct, requests []byte, b *clientBatch) {
-	rec := &Call{Turn: x.turn, Error: e, Act: &world.Act{Name: string(x.rt.API) + x.rt.Suffix}}
+	rec := &Call{Replied: journal.Replied{Error: e, Act: &world.Act{Name: string(x.rt.API) + x.rt.Suffix}}}
 	if made != nil {
 		rec.Act.Body = made.json()
 		if requests != nil {
@@ -744,8 +744,10 @@ func (x *exchange) keepResults(ctx context.Context, w *owned, u *relay) error {
 		resp, e, worst := x.g.dispatch.SettleLine(l.price, r.Response, r.Err)
 		note := append(body.Str(body.Str([]byte{'{'}, "batch", b.key), "custom_id", l.id), '}')
 		c := &Call{
-			Episode: s.Episode, Turn: s.Turn(), Label: string(l.call.API), Digest: digest, Request: &l.call.Request, Response: resp, Error: e, At: x.began,
-			Notes: []world.Note{{Kind: lineKind, Data: note}},
+			Replied: journal.Replied{
+				Turn: journal.Turn{Episode: s.Episode, Turn: s.Turn()}, Label: string(l.call.API), Request: &l.call.Request, Response: resp, Error: e, At: x.began,
+			},
+			Digest: digest, Notes: []world.Note{{Kind: lineKind, Data: note}},
 		}
 		calls, aside = append(calls, c), aside.Plus(worst)
 	}

@@ -19,6 +19,7 @@ import (
 	"parley/internal/kit/auth"
 	"parley/internal/serve/gateway/format"
 	"parley/internal/serve/telemetry"
+	"parley/journal"
 	"parley/llm"
 	"parley/world"
 )
@@ -215,12 +216,12 @@ func (x *exchange) replayed() bool {
 	}
 	h := http.Header{
 		"Content-Type": {was.Wire.Type}, "X-Parley-Replayed": {was.How},
-		"X-Parley-Turn": {strconv.Itoa(was.Episode) + ":" + strconv.Itoa(was.Turn)},
+		"X-Parley-Turn": {strconv.Itoa(was.Episode) + ":" + strconv.Itoa(was.Turn.Turn)},
 	}
 	if was.How == howNearest {
 		share := strconv.FormatFloat(was.Share, 'f', 3, 64)
 		h["X-Parley-Similarity"] = []string{share}
-		x.g.tell("session %s: episode %d, turn %d is replayed for a call that differs (similarity %s): %s", x.session.ID, was.Episode, was.Turn, share, was.Difference)
+		x.g.tell("session %s: episode %d, turn %d is replayed for a call that differs (similarity %s): %s", x.session.ID, was.Episode, was.Turn.Turn, share, was.Difference)
 	}
 	switch was.How {
 	case howLoose:
@@ -251,7 +252,7 @@ func (g *Gateway) tell(text string, args ...any) {
 // fetch sends a call that no model answers.
 func (x *exchange) fetch(ctx context.Context, cancel context.CancelCauseFunc) {
 	t, e := x.model()
-	rec := &Call{Act: &world.Act{Name: string(x.rt.API) + x.rt.Suffix}}
+	rec := &Call{Replied: journal.Replied{Act: &world.Act{Name: string(x.rt.API) + x.rt.Suffix}}}
 	if e == nil {
 		x.prepare(t, cancel)
 		_, model := llm.SplitModel(t.model)
@@ -527,7 +528,7 @@ func (x *exchange) finish(rec *Call, e *llm.Error) {
 	if x.target != nil {
 		rec.Request = x.recordedRequest()
 	}
-	rec.Episode, rec.Turn = x.session.Episode, x.turn
+	rec.Turn = journal.Turn{Episode: x.session.Episode, Turn: x.turn}
 	rec.Label, rec.Digest, rec.At = string(x.rt.API), x.call.Turn(), time.Now()
 	rec.Wire = wireAnswer{Status: f.Status, Type: f.Answer.Get("Content-Type"), Body: f.Held, Cut: x.out.gone}
 	if f.begun {

@@ -119,7 +119,7 @@ func TestRecords(t *testing.T) {
 		{"chat", "openai/echo", "say this"}, {"chat", "openai/echo", "and this"}, {"messages", "anthropic/echo", "third"},
 	} {
 		c := calls[i]
-		if c.Turn != i || c.Label != want.label || c.Request.Model != want.model || c.Response == nil || c.Response.Text != want.text {
+		if c.Turn.Turn != i || c.Label != want.label || c.Request.Model != want.model || c.Response == nil || c.Response.Text != want.text {
 			t.Errorf("call %d: %+v %+v %+v", i, c, c.Request, c.Response)
 		}
 		if c.Response.Usage.Input == 0 || c.Response.Usage.Output == 0 || c.Response.Metadata.Latency == 0 || c.Wire.Status != 200 {

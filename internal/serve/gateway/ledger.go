@@ -249,8 +249,7 @@ var errLedgerClosed = errors.New("it is closed")
 func (l *ledger) Keep(agent string, calls ...*Call) error {
 	entries := make([]journal.Entry, 0, 2*len(calls))
 	for _, c := range calls {
-		turned, replied := c.entries(l.zip)
-		replied.Agent = agent
+		turned, replied := c.entries(agent, l.zip)
 		entries = append(entries, turned, replied)
 	}
 	return l.write(false, entries[0], entries[1:]...)

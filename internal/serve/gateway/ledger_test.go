@@ -63,7 +63,7 @@ func TestLedgerPast(t *testing.T) {
 		{},
 	}
 	for i, w := range wires {
-		c := &Call{Episode: n, Turn: i, Label: "chat", Digest: [16]byte{byte(i)}, Request: asked(i), At: time.Unix(int64(i), 0).UTC(), Wire: w}
+		c := &Call{Replied: journal.Replied{Turn: journal.Turn{Episode: n, Turn: i}, Label: "chat", Request: asked(i), At: time.Unix(int64(i), 0).UTC()}, Digest: [16]byte{byte(i)}, Wire: w}
 		switch {
 		case w.Cut || w.Status != 200:
 			c.Error = &llm.Error{Kind: llm.KindServer, Message: "no"}
@@ -74,7 +74,7 @@ func TestLedgerPast(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := l.Keep(clientSeat, &Call{Episode: n, Turn: len(wires), Label: "models", Act: &world.Act{Name: "models"}, Response: &llm.Response{}}); err != nil {
+	if err := l.Keep(clientSeat, &Call{Replied: journal.Replied{Turn: journal.Turn{Episode: n, Turn: len(wires)}, Label: "models", Act: &world.Act{Name: "models"}, Response: &llm.Response{}}}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := ReadCalls(t.Context(), store, n)
@@ -83,7 +83,7 @@ func TestLedgerPast(t *testing.T) {
 	}
 	for i, w := range wires {
 		c := got[i]
-		if c.Turn != i || c.Digest != [16]byte{byte(i)} || c.Request.Messages[0].Text() != fmt.Sprint("question ", i) ||
+		if c.Turn.Turn != i || c.Digest != [16]byte{byte(i)} || c.Request.Messages[0].Text() != fmt.Sprint("question ", i) ||
 			c.Wire.Status != w.Status || c.Wire.Type != w.Type || c.Wire.Cut != w.Cut || !bytes.Equal(c.Wire.Body, w.Body) || (c.Error != nil) != (w.Cut || w.Status != 200) {
 			t.Errorf("%d: %+v", i, c)
 		}
@@ -111,7 +111,7 @@ func TestLedgerGoesOn(t *testing.T) {
 			if err != nil || n != 2*process+i {
 				t.Errorf("episode %d, %v", n, err)
 			}
-			if err := l.Keep(clientSeat, &Call{Episode: n, Request: asked(0), Response: &llm.Response{Metadata: llm.Metadata{Cost: llm.Dollar}}}); err != nil {
+			if err := l.Keep(clientSeat, &Call{Replied: journal.Replied{Turn: journal.Turn{Episode: n}, Request: asked(0), Response: &llm.Response{Metadata: llm.Metadata{Cost: llm.Dollar}}}}); err != nil {
 				t.Error(err)
 			}
 			if i == 1 {
@@ -148,7 +148,7 @@ func TestMany(t *testing.T) {
 				t.Error(err)
 			}
 			for turn := range 50 {
-				if err := l.Keep(clientSeat, &Call{Episode: n, Turn: turn, Request: asked(turn), Response: &llm.Response{}}); err != nil {
+				if err := l.Keep(clientSeat, &Call{Replied: journal.Replied{Turn: journal.Turn{Episode: n, Turn: turn}, Request: asked(turn), Response: &llm.Response{}}}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -186,7 +186,7 @@ func TestFails(t *testing.T) {
 	}
 	ran := make(chan error, 1)
 	go func() { ran <- l.Run(t.Context()) }()
-	c := &Call{Request: asked(0), Response: &llm.Response{}}
+	c := &Call{Replied: journal.Replied{Request: asked(0), Response: &llm.Response{}}}
 	if err := l.Keep(clientSeat, c); err != nil || l.Err() != nil {
 		t.Fatal(err, l.Err())
 	}
@@ -232,7 +232,7 @@ func TestSync(t *testing.T) {
 				t.Errorf("synced %d times, want %d; %v", j.synced.Load(), synced, err)
 			}
 		}
-		call := &Call{Request: asked(0), Response: &llm.Response{}}
+		call := &Call{Replied: journal.Replied{Request: asked(0), Response: &llm.Response{}}}
 		for range 3 {
 			want(0, l.Keep(clientSeat, call))
 		}
@@ -248,7 +248,7 @@ func TestSync(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		l, _ := openLedger(t, &lazy{err: errors.New("the disk fails")})
-		call := &Call{Request: asked(0), Response: &llm.Response{}}
+		call := &Call{Replied: journal.Replied{Request: asked(0), Response: &llm.Response{}}}
 		if err := l.Keep(clientSeat, call); err != nil {
 			t.Error(err)
 		}
@@ -291,7 +291,7 @@ func BenchmarkKeep(b *testing.B) {
 	b.ReportAllocs()
 	turn := 0
 	for b.Loop() {
-		if err := l.Keep(clientSeat, &Call{Episode: n, Turn: turn, Request: req, Response: resp, Wire: wireAnswer{Status: 200, Body: []byte("hello")}}); err != nil {
+		if err := l.Keep(clientSeat, &Call{Replied: journal.Replied{Turn: journal.Turn{Episode: n, Turn: turn}, Request: req, Response: resp}, Wire: wireAnswer{Status: 200, Body: []byte("hello")}}); err != nil {
 			b.Fatal(err)
 		}
 		turn++

@@ -171,7 +171,7 @@ func (p *Programs) Open(ctx context.Context, a program.Ask) (program.Session, er
 	s.seen = map[[16]byte]int{}
 	s.past = newReplay(calls, &Config{Rules: rules})
 	for i := range calls {
-		s.turn = max(s.turn, calls[i].Turn+1)
+		s.turn = max(s.turn, calls[i].Turn.Turn+1)
 	}
 	s.ready.Store(true)
 	p.mu.Lock()
@@ -266,8 +266,8 @@ func (s *programSession) Close(ctx context.Context) program.Used {
 
 // Keep records a call with its ask. It returns only when the call survives kill -9, or with the error.
 func (s *programSession) Keep(c *Call) error {
-	turned, replied := c.entries(s.programs.zip)
-	if err := s.asked.Keep(c.Turn, turned.Digest, turned.Notes, replied); err != nil {
+	turned, replied := c.entries("", s.programs.zip)
+	if err := s.asked.Keep(c.Turn.Turn, turned.Digest, turned.Notes, replied); err != nil {
 		return err
 	}
 	s.mu.Lock()

@@ -8,44 +8,28 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 	"unicode/utf8"
 
 	"github.com/klauspost/compress/zstd"
 
 	"parley/internal/ask/wire/body"
 	"parley/journal"
-	"parley/llm"
 	"parley/world"
 )
 
 // Call is one call of a client and its result.
 type Call struct {
-	Episode, Turn int
-	Label         string
-	Digest        [16]byte
-	// Request is a request to a model, and Act a request to something else.
-	Request *llm.Request
-	Act     *world.Act
-	// Response is the answer, unless Error is set.
-	Response *llm.Response
-	Error    *llm.Error
-	At       time.Time
-	Wire     wireAnswer
-	Notes    []world.Note // of a batch
+	journal.Replied
+	Digest [16]byte
+	Wire   wireAnswer
+	Notes  []world.Note // of a batch
 }
 
-// Cost returns what the call cost.
-func (c *Call) Cost() llm.Money {
-	return (&journal.Replied{Response: c.Response, Error: c.Error}).Cost()
-}
-
-// entries returns what is recorded of the call, without its agent.
-func (c *Call) entries(zip *zstd.Encoder) (*journal.Turned, *journal.Replied) {
-	turn := journal.Turn{Episode: c.Episode, Turn: c.Turn}
-	return &journal.Turned{Turn: turn, Digest: c.Digest, Calls: 1, Notes: append(c.Wire.notes(zip), c.Notes...)}, &journal.Replied{
-		Turn: turn, Seat: clientSeat, Label: c.Label, Request: c.Request, Act: c.Act, Response: c.Response, Error: c.Error, At: c.At,
-	}
+// entries returns what is recorded of the call of an agent.
+func (c *Call) entries(agent string, zip *zstd.Encoder) (*journal.Turned, *journal.Replied) {
+	replied := c.Replied
+	replied.Seat, replied.Agent = clientSeat, agent
+	return &journal.Turned{Turn: c.Turn, Digest: c.Digest, Calls: 1, Notes: append(c.Wire.notes(zip), c.Notes...)}, &replied
 }
 
 // newZip returns what compresses the answers of a record.
@@ -161,10 +145,10 @@ func callsOf(entries []journal.Entry) ([]Call, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%w (episode %d, turn %s%d)", err, e.Episode, e.Strand, e.Turn.Turn)
 			}
-			byTurn[e.Turn.Turn] = &Call{Episode: e.Episode, Turn: e.Turn.Turn, Digest: e.Digest, Wire: w}
+			byTurn[e.Turn.Turn] = &Call{Digest: e.Digest, Wire: w}
 		case *journal.Replied:
 			if c := byTurn[e.Turn.Turn]; c != nil {
-				c.Label, c.Request, c.Act, c.Response, c.Error, c.At = e.Label, e.Request, e.Act, e.Response, e.Error, e.At
+				c.Replied = *e
 			}
 		}
 	}

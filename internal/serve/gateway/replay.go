@@ -181,7 +181,7 @@ func (p *replay) Diverged(c *format.Call) string {
 		return fmt.Sprintf("all %d recorded calls of it were served, and this is one more: close the session to have them served again", len(p.calls))
 	}
 	was := &p.calls[p.first]
-	place := fmt.Sprintf("turn %d differs from what was recorded: ", was.Turn)
+	place := fmt.Sprintf("turn %d differs from what was recorded: ", was.Turn.Turn)
 	switch {
 	case was.Label != string(c.API):
 		return place + fmt.Sprintf("it was a call of %s, and is one of %s", was.Label, c.API)

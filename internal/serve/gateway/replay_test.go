@@ -113,8 +113,8 @@ func TestResume(t *testing.T) {
 		t.Fatalf("%+v", calls)
 	}
 	for i, c := range calls { // what was served from the record took no turn
-		if c.Turn != i {
-			t.Errorf("call %d is turn %d", i, c.Turn)
+		if c.Turn.Turn != i {
+			t.Errorf("call %d is turn %d", i, c.Turn.Turn)
 		}
 	}
 }
@@ -329,8 +329,8 @@ func TestNameIsReused(t *testing.T) {
 	}
 	calls := recorded(t, file, "s")
 	for i, c := range calls {
-		if c.Turn != i || c.Episode != 0 {
-			t.Errorf("call %d is turn %d of episode %d", i, c.Turn, c.Episode)
+		if c.Turn.Turn != i || c.Episode != 0 {
+			t.Errorf("call %d is turn %d of episode %d", i, c.Turn.Turn, c.Episode)
 		}
 	}
 	if len(calls) != 5 {

@@ -538,7 +538,7 @@ func (a *sessionSet) restore(ctx context.Context, s *session) error {
 func (s *session) countRecorded(calls []Call) {
 	for i := range calls {
 		c := &calls[i]
-		s.turn = max(s.turn, c.Turn+1)
+		s.turn = max(s.turn, c.Turn.Turn+1)
 		if i == 0 {
 			s.info.FirstSeen = c.At
 		}

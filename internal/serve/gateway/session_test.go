@@ -178,8 +178,8 @@ func TestGoesOn(t *testing.T) {
 	l.post(chatPath, chatOf("m", "hi")).want(t, 200, "step limit")
 	calls := l.calls("s")
 	for i, c := range calls {
-		if c.Turn != i {
-			t.Errorf("turn %d is at %d", c.Turn, i)
+		if c.Turn.Turn != i {
+			t.Errorf("turn %d is at %d", c.Turn.Turn, i)
 		}
 	}
 	if len(calls) != 4 || len(recorded(t, file, "other")) != 2 {
@@ -328,7 +328,7 @@ func TestRevive(t *testing.T) {
 	if err != nil || turn != 0 || s.stepsUsedUp("lab/m") {
 		t.Fatal(turn, err)
 	}
-	call := &Call{Episode: s.Episode, Turn: turn, Request: &llm.Request{Model: "lab/m"}, Response: &llm.Response{Usage: llm.Usage{Input: 3}}}
+	call := &Call{Replied: journal.Replied{Turn: journal.Turn{Episode: s.Episode, Turn: turn}, Request: &llm.Request{Model: "lab/m"}, Response: &llm.Response{Usage: llm.Usage{Input: 3}}}}
 	if err := all.ledger.Keep(clientSeat, call); err != nil {
 		t.Fatal(err)
 	}
@@ -378,7 +378,7 @@ func TestPast(t *testing.T) {
 		return c
 	}
 	of := func(c *format.Call, turn int, w wireAnswer, e *llm.Error) Call {
-		return Call{Turn: turn, Label: "chat", Digest: c.Turn(), Request: &c.Request, Wire: w, Error: e}
+		return Call{Replied: journal.Replied{Turn: journal.Turn{Turn: turn}, Label: "chat", Request: &c.Request, Error: e}, Digest: c.Turn(), Wire: w}
 	}
 	ok := wireAnswer{Status: 200}
 	calls := []Call{
@@ -387,7 +387,7 @@ func TestPast(t *testing.T) {
 	}
 	p := newReplay(calls, &Config{Replay: true})
 	for turn := range 2 {
-		if c := p.Take(call("one")); c == nil || c.Turn != turn || c.How != howExact {
+		if c := p.Take(call("one")); c == nil || c.Turn.Turn != turn || c.How != howExact {
 			t.Fatalf("%+v", c)
 		}
 	}
