@@ -481,7 +481,7 @@ func (x *exchange) refuse(e *llm.Error) {
 // pass sends what is left of the call to a provider.
 func (x *exchange) pass(ctx context.Context, u *relay, call transport.Request, contentType string, cancel context.CancelCauseFunc) *llm.Error {
 	x.prepare(&target{upstream: u, model: u.provider.Name + "/"}, cancel)
-	x.flight.reset(u)
+	x.flight.reset()
 	call.Method, call.Path, call.Hide = x.rt.Method, x.rt.API.Path()+x.rt.Suffix, x.flight.hide
 	if call.Header = u.header(x.flight, false); contentType != "" {
 		call.Header["Content-Type"] = []string{contentType}

@@ -50,29 +50,8 @@ type relay struct {
 	codecs map[format.API]*transport.Codec
 	own    map[string]bool // headers that clients cannot replace
 	bufs   sync.Pool       // *[]byte, to read streams with
-	hide   atomic.Pointer[keyRedactor]
 	// noResponses means that the server has said that it does not have that endpoint.
 	noResponses atomic.Bool
-}
-
-// keyRedactor is the Redactor of a client's keys.
-type keyRedactor struct {
-	keys []string
-	*redact.Redactor
-}
-
-// hideKeys returns the Redactor of a client's keys. It remembers the last one, since most calls have the same
-// keys.
-func (u *relay) hideKeys(keys []string) *redact.Redactor {
-	if len(keys) == 0 {
-		return nil
-	}
-	h := u.hide.Load()
-	if h == nil || !slices.Equal(h.keys, keys) {
-		h = &keyRedactor{keys, redact.New(keys...)}
-		u.hide.Store(h)
-	}
-	return h.Redactor
 }
 
 // readSize is the size of reads while a stream is fast.
@@ -140,7 +119,7 @@ func (u *relay) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 	if f.begun {
 		return nil, f.begunError() // too late for a fallback
 	}
-	f.reset(u)
+	f.reset()
 	if f.Admitted != nil {
 		f.Admitted(req.Order)
 	}
@@ -154,7 +133,7 @@ func (u *relay) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 		spoke := u.Speaks(f.Call.API)
 		resp, err = u.try(ctx, f, model)
 		if err != nil && spoke && !u.Speaks(f.Call.API) { // it has just said that it does not know the endpoint
-			f.reset(u)
+			f.reset()
 			resp, err = u.try(ctx, f, model)
 		}
 	}
@@ -348,7 +327,7 @@ func addHeaderInfo(err error, a *transport.Answer) error {
 
 // Fetch sends a flight that asks no model: it has no price and no limits. The answer is in the flight.
 func (u *relay) Fetch(ctx context.Context, f *flight, model string) *llm.Error {
-	f.reset(u)
+	f.reset()
 	api := f.Call.API
 	crossed := !u.Speaks(api)
 	if lists := api.Lists() && u.provider.Dialect != "bedrock" && !u.vertex; !lists && (crossed || u.codec.PathOf != nil && !api.Google()) {
@@ -472,8 +451,8 @@ func (f *flight) attribute(e *llm.Error) {
 	}
 }
 
-func (f *flight) reset(u *relay) {
-	f.hide = u.hideKeys(f.Keys)
+func (f *flight) reset() {
+	f.hide = redact.New(f.Keys...)
 	f.Status, f.Type, f.Answer, f.Sent, f.Held, f.ProviderError, f.aborted, f.err = 0, "", nil, nil, nil, false, false, nil
 }
 
