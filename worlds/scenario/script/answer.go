@@ -2,7 +2,6 @@ package script
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -10,8 +9,8 @@ import (
 	"parley/world"
 )
 
-// This file has the schemas of what models are asked, and reads their answers. It also reads an answer that is not
-// structured, if it has the expected sections. What models write is cleaned and cut to a bounded length.
+// This file has the schemas of what models are asked, and reads their answers. What models write is cleaned and cut to a
+// bounded length.
 
 // The limits of what is kept of an answer, in characters, and of a list. Later questions
 // repeat what is kept.
@@ -81,16 +80,9 @@ type CheckAnswer struct {
 	Explanation string `json:"explanation"`
 }
 
-// structured decodes a structured answer, or the JSON object in a text.
+// structured decodes an answer. Whoever answers a call with a schema, the reply has valid JSON or has failed.
 func structured(r world.Reply, into any) bool {
-	if !r.OK() {
-		return false
-	}
-	if len(r.JSON) > 0 {
-		return json.Unmarshal(r.JSON, into) == nil
-	}
-	from, to := strings.IndexByte(r.Text, '{'), strings.LastIndexByte(r.Text, '}')
-	return from >= 0 && to > from && json.Unmarshal([]byte(r.Text[from:to+1]), into) == nil
+	return r.OK() && json.Unmarshal(r.JSON, into) == nil
 }
 
 // ReadOpening reads an opening. It is empty if the answer cannot be read.
@@ -109,14 +101,11 @@ func ReadOpening(r world.Reply) Opening {
 // ReadText reads an answer that is one text under a key.
 func ReadText(r world.Reply, key string) string {
 	var m map[string]any
-	if structured(r, &m) {
-		value, _ := m[key].(string)
-		return clean(value, MaxWords)
+	if !structured(r, &m) {
+		return ""
 	}
-	if r.OK() && len(r.JSON) == 0 {
-		return clean(r.Text, MaxWords)
-	}
-	return ""
+	value, _ := m[key].(string)
+	return clean(value, MaxWords)
 }
 
 // ReadInvite reads an answer to an invitation. It declines if the answer cannot be read.
@@ -138,34 +127,23 @@ func ReadJoint(r world.Reply) Joint {
 	return Joint{clean(a.Agreement, MaxWords), clean(a.Statement, MaxWords)}
 }
 
-// ReadDecision reads a decision, structured or in sections.
+// ReadDecision reads a decision. The actor does nothing if the answer cannot be read.
 func ReadDecision(r world.Reply) Decision {
 	var a Decision
 	if !structured(r, &a) {
-		a = Decision{}
-		if r.OK() && len(r.JSON) == 0 {
-			s := sections(r.Text, "long term goals", "short term priorities", "reasoning", "action")
-			a = Decision{LongTerm: points(s["long term goals"]), ShortTerm: points(s["short term priorities"]), Reasoning: s["reasoning"], Action: s["action"]}
-		}
+		return Decision{Failed: r.Failed}
 	}
 	return Decision{
-		Failed: r.Failed, LongTerm: cleanLines(a.LongTerm), ShortTerm: cleanLines(a.ShortTerm),
+		LongTerm: cleanLines(a.LongTerm), ShortTerm: cleanLines(a.ShortTerm),
 		Reasoning: clean(a.Reasoning, MaxWords), Action: clean(a.Action, MaxWords), Reflection: clean(a.Reflection, maxLine),
 	}
 }
 
-// ReadUpdate reads the narrator's account. A text without structure or sections is the state itself.
+// ReadUpdate reads the narrator's account. It is empty if the answer cannot be read.
 func ReadUpdate(r world.Reply) Update {
 	var a Update
 	if !structured(r, &a) {
-		a = Update{}
-		if r.OK() && len(r.JSON) == 0 {
-			s := sections(r.Text, "updated state", "key changes", "consequences")
-			a = Update{State: s["updated state"], Changes: points(s["key changes"]), Consequences: points(s["consequences"])}
-			if a.State == "" {
-				a.State = r.Text
-			}
-		}
+		return Update{}
 	}
 	return Update{clean(a.State, maxState), cleanLines(a.Changes), cleanLines(a.Consequences), cleanLines(a.Hidden), clean(a.BlackSwan, MaxWords)}
 }
@@ -373,79 +351,4 @@ func CheckSchema() *llm.Schema {
 		textProperty("explanation", "What you looked at, in a sentence or two."),
 		listProperty("issues", "What is wrong; no items if nothing is.", 10,
 			textProperty("issue", "What is wrong, in a sentence."), enumProperty("severity", "How bad it is.", Severities())))
-}
-
-var (
-	// **NAME**, **NAME:** or **NAME**:, with text after it on the same line or not.
-	boldHeader = regexp.MustCompile(`^\s*\*\*\s*([A-Za-z][A-Za-z _-]*?)\s*:?\s*\*\*\s*:?\s*(.*)$`)
-	// NAME: in capitals.
-	capsHeader = regexp.MustCompile(`^\s*([A-Z][A-Z _-]*?)\s*:\s*(.*)$`)
-	// ## Name
-	markHeader = regexp.MustCompile(`^\s*#{1,6}\s+([A-Za-z][A-Za-z _-]*?)\s*:?\s*$`)
-	ruleLine   = regexp.MustCompile(`^\s*([-*_]\s*){3,}$`)
-	pointLine  = regexp.MustCompile(`^\s*[-*•]\s+(.*)$`)
-)
-
-// sections splits a text at the wanted headers. A section ends at the next wanted header
-// or at a horizontal rule. If two have the same name, the first counts. A header in a
-// code block does not count. A missing section is "".
-func sections(text string, wanted ...string) map[string]string {
-	found := map[string]string{}
-	name, fenced := "", false
-	var body []string
-	end := func() {
-		if _, twice := found[name]; name != "" && !twice {
-			found[name] = strings.TrimSpace(strings.Join(body, "\n"))
-		}
-		name, body = "", nil
-	}
-	for line := range strings.SplitSeq(text, "\n") {
-		if strings.HasPrefix(strings.TrimSpace(line), "```") {
-			fenced = !fenced
-		}
-		header, rest := headerOf(line)
-		switch {
-		case fenced:
-			body = append(body, line)
-		case slices.Contains(wanted, header):
-			end()
-			name, body = header, []string{rest}
-		case ruleLine.MatchString(line):
-			end()
-		default:
-			body = append(body, line)
-		}
-	}
-	end()
-	return found
-}
-
-// headerOf returns the name of a header as words in lower case, and the rest of the line.
-func headerOf(line string) (name, rest string) {
-	for _, re := range []*regexp.Regexp{boldHeader, capsHeader, markHeader} {
-		m := re.FindStringSubmatch(line)
-		if m == nil {
-			continue
-		}
-		if len(m) > 2 {
-			rest = m[2]
-		}
-		return strings.Join(strings.FieldsFunc(strings.ToLower(m[1]), func(r rune) bool { return r == ' ' || r == '-' || r == '_' }), " "), rest
-	}
-	return "", ""
-}
-
-// points returns the bullet points of a text; numbered points do not count. A
-// text without bullet points is one point.
-func points(text string) []string {
-	var out []string
-	for line := range strings.SplitSeq(text, "\n") {
-		if m := pointLine.FindStringSubmatch(line); m != nil {
-			out = append(out, m[1])
-		}
-	}
-	if len(out) == 0 && strings.TrimSpace(text) != "" {
-		out = []string{text}
-	}
-	return out
 }
