@@ -30,12 +30,6 @@ type Env interface {
 	Step(a rules.Action) rules.Result
 }
 
-// Drawn is an Env with a picture.
-type Drawn interface {
-	// Draw returns its state as text, for people.
-	Draw() string
-}
-
 // Kind is a family of environments.
 type Kind struct {
 	Name string

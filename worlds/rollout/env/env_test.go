@@ -154,27 +154,6 @@ func TestMaze(t *testing.T) {
 	}
 }
 
-// TestDrawnMaze checks that the drawing has walls exactly where the maze has them.
-func TestDrawnMaze(t *testing.T) {
-	t.Parallel()
-	e := made(t, "maze", `{"size":4}`, 3)
-	m := e.(*maze)
-	lines := strings.Split(strings.TrimSuffix(e.(Drawn).Draw(), "\n"), "\n")
-	if len(lines) != 9 || lines[1][2] != '@' || lines[7][14] != 'X' {
-		t.Fatalf("%s", strings.Join(lines, "\n"))
-	}
-	for room := range 16 {
-		x, y := room%4, room/4
-		for _, d := range compass() {
-			to, ok := m.beside(room, d.dx, d.dy)
-			drawn := lines[1+2*y+d.dy][2+4*x+2*d.dx] == ' '
-			if walks := ok && m.open[passage(room, to)]; drawn != walks {
-				t.Errorf("room %d, %s: a way is drawn: %v, there is one: %v", room, d.name, drawn, walks)
-			}
-		}
-	}
-}
-
 func TestNumber(t *testing.T) {
 	t.Parallel()
 	n := &number{numberParams: numberParams{Numbers: 3, Largest: 9, Tries: 3}}

@@ -150,37 +150,3 @@ func (m *maze) walk(text string) string {
 	}
 	return "There is a wall to the " + last + "."
 }
-
-// Draw shows the rooms from above: @ is the agent, X the way out.
-func (m *maze) Draw() string {
-	var b strings.Builder
-	b.WriteString(strings.Repeat("+---", m.Size) + "+\n")
-	for y := range m.Size {
-		row, below := "|", "+"
-		for x := range m.Size {
-			room := y*m.Size + x
-			row += m.inside(room) + m.side(room, 1, 0, " ", "|")
-			below += m.side(room, 0, 1, "   ", "---") + "+"
-		}
-		b.WriteString(row + "\n" + below + "\n")
-	}
-	return b.String()
-}
-
-func (m *maze) inside(room int) string {
-	switch room {
-	case m.at:
-		return " @ "
-	case m.Size*m.Size - 1:
-		return " X "
-	}
-	return "   "
-}
-
-// side returns the character of a side of a room.
-func (m *maze) side(room, dx, dy int, open, wall string) string {
-	if to, ok := m.beside(room, dx, dy); ok && m.open[passage(room, to)] {
-		return open
-	}
-	return wall
-}

@@ -57,10 +57,6 @@ func NewEnvServer(c EnvServerConfig) *Server {
 	s.mux.HandleFunc("POST /{env}/{id}/reset", s.reset)
 	s.mux.HandleFunc("GET /{env}/{id}/get_task_prompt", s.withSession((*serverSession).prompt))
 	s.mux.HandleFunc("POST /{env}/{id}/step", s.withSession((*serverSession).step))
-	s.mux.HandleFunc("GET /{env}/{id}/render", s.withSession((*serverSession).render))
-	s.mux.HandleFunc("GET /{env}/{id}/is_done", s.withSession((*serverSession).isDone))
-	s.mux.HandleFunc("GET /{env}/{id}/health", s.withSession((*serverSession).health))
-	s.mux.HandleFunc("GET /{env}/{id}/describe", s.withSession((*serverSession).describe))
 	s.mux.HandleFunc("POST /{env}/{id}/close", s.close)
 	s.mux.HandleFunc("DELETE /{env}/{id}", s.close)
 	return s
@@ -118,10 +114,8 @@ type serverSession struct {
 
 	mu     sync.Mutex
 	env    env.Env
-	done   bool
 	key    string // of the last step, with its answer
 	answer any
-	steps  int
 	used   time.Time // under the server's lock
 }
 
@@ -227,7 +221,7 @@ func (s *Server) reset(w http.ResponseWriter, r *http.Request) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	made.Reset(seed)
-	e.env, e.done, e.steps, e.key, e.answer = made, false, 0, "", nil
+	e.env, e.key, e.answer = made, "", nil
 	writeJSON(w, http.StatusOK, map[string]any{"observation": map[string]any{}, "info": map[string]any{}})
 }
 
@@ -276,8 +270,6 @@ func (e *serverSession) step(r *http.Request) (any, error) {
 		return nil, errors.New("action: is missing")
 	}
 	out := e.env.Step(*in.Action)
-	e.steps++
-	e.done = out.Done()
 	if len(out.Observation) == 0 {
 		out.Observation = json.RawMessage("{}")
 	}
@@ -286,26 +278,6 @@ func (e *serverSession) step(r *http.Request) (any, error) {
 	}
 	e.key, e.answer = key, out
 	return out, nil
-}
-
-func (e *serverSession) render(*http.Request) (any, error) {
-	text := fmt.Sprintf("%s after %d steps", e.kind.Name, e.steps)
-	if d, ok := e.env.(env.Drawn); ok {
-		text += "\n\n" + d.Draw()
-	}
-	return map[string]any{"step": e.steps, "text_content": text}, nil
-}
-
-func (e *serverSession) isDone(*http.Request) (any, error) {
-	return map[string]any{"envname": e.kind.Name, "id": e.id, "done": e.done}, nil
-}
-
-func (e *serverSession) health(*http.Request) (any, error) {
-	return map[string]any{"envname": e.kind.Name, "id": e.id, "healthy": true}, nil
-}
-
-func (e *serverSession) describe(*http.Request) (any, error) {
-	return map[string]any{"env": e.kind.Name, "id": e.id, "class": e.kind.Doc, "done": e.done}, nil
 }
 
 func (s *Server) close(w http.ResponseWriter, r *http.Request) {
