@@ -85,7 +85,7 @@ func New(p *rules.Params, run string, codes world.Codes) (*Actor, error) {
 		} else {
 			c.PerHost, c.First = p.Pool.PerServer*processes, firstInProcess*processes
 		}
-		a.pool = newPool([]Host{newWorkerHost(codes, newLocalHost(env.Standard()))}, c)
+		a.pool = newPool([]Host{&localHost{env.Standard(), codes}}, c)
 		return a, nil
 	}
 	hosts, idle, perHost := serverHosts(p)

@@ -20,7 +20,7 @@ func (odd) Step(rules.Action) rules.Result { panic("odd") }
 
 func TestSessions(t *testing.T) {
 	t.Parallel()
-	h := newLocalHost(append(env.Standard(), env.Kind{Name: "odd", New: func(json.RawMessage) (env.Env, error) { return odd{}, nil }}))
+	h := &localHost{kinds: append(env.Standard(), env.Kind{Name: "odd", New: func(json.RawMessage) (env.Env, error) { return odd{}, nil }})}
 	for _, c := range []struct {
 		env, params string
 		open, step  llm.Kind

@@ -15,24 +15,26 @@ import (
 	"parley/worlds/rollout/rules"
 )
 
-// workerHost makes environments in worker processes: classes in Python. An error of their code is a
-// *rules.CodeError. A session whose worker ended, and that another worker could not continue, is lost as that of
-// a server that was killed.
-type workerHost struct {
-	Host  // of all other environments
-	codes world.Codes
+// localHost makes the environments of package env in this process, and classes in Python in worker processes. It needs no
+// goroutine for a session.
+type localHost struct {
+	kinds []env.Kind
+	codes world.Codes // nil: there are no workers
 }
 
-// newWorkerHost returns a host of the environments in codes and of those of another host.
-func newWorkerHost(codes world.Codes, other Host) *workerHost { return &workerHost{other, codes} }
+// Name returns its name.
+func (*localHost) Name() string { return "this process" }
 
 // New returns a session.
-func (h *workerHost) New(id string, o rules.Opening) Session {
-	if !rules.IsCode(o.Env) {
-		return h.Host.New(id, o)
+func (h *localHost) New(id string, o rules.Opening) Session {
+	if rules.IsCode(o.Env) {
+		return &workerSession{codes: h.codes, id: id, opening: o}
 	}
-	return &workerSession{codes: h.codes, id: id, opening: o}
+	return &localSession{kinds: h.kinds, opening: o}
 }
+
+// Check returns nil: a new process has no sessions left behind.
+func (*localHost) Check(context.Context, func(string) bool) error { return nil }
 
 // checkCode asks a class whether it can be made with params, and returns the agents that it names, if it does.
 func checkCode(codes world.Codes, env string, params json.RawMessage) (agents []string, err error) {
@@ -79,6 +81,8 @@ func findCode(codes world.Codes, env string) (world.Code, error) {
 	return codes.Find(env)
 }
 
+// workerSession is a class in Python in a worker. An error of its code is a *rules.CodeError. If the worker ended, and
+// another could not continue, the session is lost as that of a server that was killed.
 type workerSession struct {
 	codes   world.Codes
 	id      string
@@ -145,26 +149,9 @@ func (s *workerSession) do(ctx context.Context, op string, args any) (a workerAn
 	return a, err
 }
 
-// localHost makes environments in this process: those of package env. A session exists until it is closed and
-// needs no goroutine. An environment that panics fails only its session.
-type localHost struct{ kinds []env.Kind }
-
-// newLocalHost returns a host of these environments.
-func newLocalHost(kinds []env.Kind) *localHost { return &localHost{kinds} }
-
-// Name returns its name.
-func (*localHost) Name() string { return "this process" }
-
-// New returns a session.
-func (h *localHost) New(_ string, o rules.Opening) Session {
-	return &localSession{host: h, opening: o}
-}
-
-// Check returns nil: a new process has no sessions left behind.
-func (*localHost) Check(context.Context, func(string) bool) error { return nil }
-
+// localSession is an environment in this process. One that panics fails only its session.
 type localSession struct {
-	host    *localHost
+	kinds   []env.Kind
 	opening rules.Opening
 	env     env.Env
 }
@@ -172,7 +159,7 @@ type localSession struct {
 func (s *localSession) Reset(_ context.Context, seed int64) (info json.RawMessage, err error) {
 	defer catchPanic(&err)
 	if s.env == nil {
-		kind, err := env.Find(s.host.kinds, s.opening.Env)
+		kind, err := env.Find(s.kinds, s.opening.Env)
 		if err == nil {
 			s.env, err = kind.New(s.opening.Params)
 		}
