@@ -64,15 +64,7 @@ type arithmetic struct {
 
 func newArithmetic(params json.RawMessage) (Env, error) {
 	p := arithmeticParams{Problems: 1, Terms: 2, Largest: 20}
-	err := decodeParams("arithmetic", params, &p)
-	for _, c := range []struct {
-		param            string
-		value, low, high int
-	}{{"problems", p.Problems, 1, 1000}, {"terms", p.Terms, 2, 10}, {"largest", p.Largest, 1, 1_000_000}} {
-		if err == nil {
-			err = checkRange("arithmetic", c.param, c.value, c.low, c.high)
-		}
-	}
+	err := readParams("arithmetic", params, &p, bound{"problems", &p.Problems, 1, 1000}, bound{"terms", &p.Terms, 2, 10}, bound{"largest", &p.Largest, 1, 1_000_000})
 	if p.Dataset != nil {
 		p.Problems = 1
 	}
@@ -115,23 +107,15 @@ func (a *arithmetic) problem() string {
 	return "What is " + text.String() + "?"
 }
 
-func (a *arithmetic) Prompt() rules.Prompt {
-	if a.right == "" {
-		return nil
-	}
-	return rules.Ask(a.conversation...)
-}
-
 func (a *arithmetic) Step(action rules.Action) rules.Result {
-	if a.right == "" {
+	if a.done {
 		return result(0, true, false)
 	}
 	text, reward, verdict := onlyText(action), 0.0, "That is wrong: it is "+a.right+"."
-	if finalAnswer(text) == a.right {
+	if answer := finalAnswer(text); answer != "" && answer == a.right {
 		reward, verdict = 1, "That is right."
 	}
-	a.right = ""
-	if a.asked == a.Problems {
+	if a.done = a.asked == a.Problems; a.done {
 		return result(reward, true, false)
 	}
 	a.answered(text, verdict+" "+a.problem())

@@ -68,29 +68,44 @@ func Find(kinds []Kind, name string) (Kind, error) {
 	return Kind{}, fmt.Errorf("env: unknown environment %.40q%s want one of %s", name, hint, strings.Join(names, ", "))
 }
 
-// decodeParams reads params over the defaults in v. It refuses unknown keys.
-func decodeParams(name string, params json.RawMessage, v any) error {
-	if len(bytes.TrimSpace(params)) == 0 {
-		return nil
+// bound is the range of a param.
+type bound struct {
+	param     string
+	value     *int
+	low, high int
+}
+
+// readParams reads params over the defaults in v, and checks those that have bounds. It refuses unknown keys.
+func readParams(name string, params json.RawMessage, v any, bounds ...bound) error {
+	if len(bytes.TrimSpace(params)) > 0 {
+		if err := world.DecodeStrict(params, v); err != nil {
+			return fmt.Errorf("env: %s: params: %w", name, err)
+		}
 	}
-	if err := world.DecodeStrict(params, v); err != nil {
-		return fmt.Errorf("env: %s: params: %w", name, err)
+	for _, b := range bounds {
+		if *b.value < b.low || *b.value > b.high {
+			return fmt.Errorf("env: %s: params.%s: %d: want %d to %d", name, b.param, *b.value, b.low, b.high)
+		}
 	}
 	return nil
 }
 
-func checkRange(name, param string, value, low, high int) error {
-	if value < low || value > high {
-		return fmt.Errorf("env: %s: params.%s: %d: want %d to %d", name, param, value, low, high)
-	}
-	return nil
+// conversation is the conversation of the single agent with its environment.
+type conversation struct {
+	messages []llm.Message
+	done     bool // it has ended
 }
-
-// conversation is the conversation of an agent with its environment: the result of Prompt.
-type conversation []llm.Message
 
 func newConversation(rules, first string) conversation {
-	return conversation{llm.System(rules), llm.User(first)}
+	return conversation{messages: []llm.Message{llm.System(rules), llm.User(first)}}
+}
+
+// Prompt returns the conversation, or nothing after the end.
+func (t *conversation) Prompt() rules.Prompt {
+	if t.done {
+		return nil
+	}
+	return rules.Ask(t.messages...)
 }
 
 // maxAnswer is how much of an answer is kept in a conversation.
@@ -101,7 +116,7 @@ func (t *conversation) answered(action, outcome string) {
 	if len(action) > maxAnswer {
 		action = strings.ToValidUTF8(action[:maxAnswer], "")
 	}
-	*t = append(*t, llm.Assistant(action), llm.User(outcome))
+	t.messages = append(t.messages, llm.Assistant(action), llm.User(outcome))
 }
 
 // onlyText returns the action of the single agent, whatever its name.

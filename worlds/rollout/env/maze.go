@@ -24,18 +24,11 @@ type maze struct {
 	open  map[[2]int]bool // pairs of rooms with a door: see passage
 	at    int
 	moves int
-	done  bool
 }
 
 func newMaze(params json.RawMessage) (Env, error) {
 	p := mazeParams{Size: 4}
-	err := decodeParams("maze", params, &p)
-	if err == nil {
-		err = checkRange("maze", "size", p.Size, 2, 30)
-	}
-	if err == nil {
-		err = checkRange("maze", "moves", p.Moves, 0, 100_000)
-	}
+	err := readParams("maze", params, &p, bound{"size", &p.Size, 2, 30}, bound{"moves", &p.Moves, 0, 100_000})
 	if err == nil && !(p.StepCost >= 0 && p.StepCost <= 1) {
 		err = fmt.Errorf("env: maze: params.step_cost: %v: want 0 to 1", p.StepCost)
 	}
@@ -66,7 +59,7 @@ func (m *maze) beside(room, dx, dy int) (int, bool) {
 }
 
 func (m *maze) Reset(seed int64) {
-	m.at, m.moves, m.done = 0, 0, false
+	m.at, m.moves = 0, 0
 	m.dig(newRand(seed))
 	m.conversation = newConversation("You are in a maze of rooms. Answer with the direction you walk: north, east, south or west. "+
 		"The way out is in the room furthest to the south-east.", m.look())
@@ -105,13 +98,6 @@ func (m *maze) look() string {
 	}
 	return fmt.Sprintf("You are in column %d, row %d of %d by %d. There are doors to the %s.",
 		m.at%m.Size+1, m.at/m.Size+1, m.Size, m.Size, strings.Join(doors, " and the "))
-}
-
-func (m *maze) Prompt() rules.Prompt {
-	if m.done {
-		return nil
-	}
-	return rules.Ask(m.conversation...)
 }
 
 var directionRE = regexp.MustCompile(`(?i)\b(north|east|south|west)\b`)

@@ -41,13 +41,7 @@ type utterance struct {
 
 func newNegotiation(params json.RawMessage) (Env, error) {
 	p := negotiationParams{Rounds: 8, Largest: 100}
-	err := decodeParams("negotiation", params, &p)
-	if err == nil {
-		err = checkRange("negotiation", "rounds", p.Rounds, 2, 1000)
-	}
-	if err == nil {
-		err = checkRange("negotiation", "largest", p.Largest, 2, 1_000_000)
-	}
+	err := readParams("negotiation", params, &p, bound{"rounds", &p.Rounds, 2, 1000}, bound{"largest", &p.Largest, 2, 1_000_000})
 	return &negotiation{negotiationParams: p}, err
 }
 

@@ -28,25 +28,16 @@ type number struct {
 	given  []int
 	target int
 	tried  int
-	done   bool
 }
 
 func newNumber(params json.RawMessage) (Env, error) {
 	p := numberParams{Numbers: 4, Largest: 25, Tries: 3}
-	err := decodeParams("number", params, &p)
-	for _, c := range []struct {
-		param            string
-		value, low, high int
-	}{{"numbers", p.Numbers, 2, 8}, {"largest", p.Largest, 2, 1000}, {"tries", p.Tries, 1, 100}} {
-		if err == nil {
-			err = checkRange("number", c.param, c.value, c.low, c.high)
-		}
-	}
+	err := readParams("number", params, &p, bound{"numbers", &p.Numbers, 2, 8}, bound{"largest", &p.Largest, 2, 1000}, bound{"tries", &p.Tries, 1, 100})
 	return &number{numberParams: p}, err
 }
 
 func (n *number) Reset(seed int64) {
-	n.tried, n.done = 0, false
+	n.tried = 0
 	n.draw(newRand(seed))
 	n.conversation = newConversation("Write an expression with + - * / and parentheses. Use each of the numbers you are given at most once, and no others. "+
 		"Put the expression last, in <answer> and </answer>.",
@@ -81,13 +72,6 @@ func joinNumbers(numbers []int) string {
 		parts = append(parts, fmt.Sprint(x))
 	}
 	return strings.Join(parts, ", ")
-}
-
-func (n *number) Prompt() rules.Prompt {
-	if n.done {
-		return nil
-	}
-	return rules.Ask(n.conversation...)
 }
 
 var answerTag = regexp.MustCompile(`(?s)<answer>(.*?)</answer>`)

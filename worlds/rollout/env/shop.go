@@ -23,20 +23,11 @@ type shop struct {
 	prices map[string]int
 	total  int
 	left   int // answers
-	done   bool
 }
 
 func newShop(params json.RawMessage) (Env, error) {
 	p := shopParams{Items: 3, Largest: 20, Answers: 12}
-	err := decodeParams("shop", params, &p)
-	for _, c := range []struct {
-		param            string
-		value, low, high int
-	}{{"items", p.Items, 1, len(shopItems())}, {"largest", p.Largest, 1, 1000}, {"answers", p.Answers, 1, 100}} {
-		if err == nil {
-			err = checkRange("shop", c.param, c.value, c.low, c.high)
-		}
-	}
+	err := readParams("shop", params, &p, bound{"items", &p.Items, 1, len(shopItems())}, bound{"largest", &p.Largest, 1, 1000}, bound{"answers", &p.Answers, 1, 100})
 	return &shop{shopParams: p}, err
 }
 
@@ -46,7 +37,7 @@ func shopItems() []string {
 
 func (s *shop) Reset(seed int64) {
 	r := newRand(seed)
-	s.prices, s.total, s.left, s.done = map[string]int{}, 0, s.Answers, false
+	s.prices, s.total, s.left = map[string]int{}, 0, s.Answers
 	var order []string
 	for i, at := range r.Perm(len(shopItems())) {
 		item := shopItems()[at]
@@ -65,7 +56,7 @@ func (s *shop) Prompt() rules.Prompt {
 	if s.done {
 		return nil
 	}
-	p := rules.Ask(s.conversation...)
+	p := rules.Ask(s.messages...)
 	q := p[rules.DefaultAgent]
 	q.Tools = rules.ToolList{{
 		Name: "price", Description: "Returns the price of one item.",
@@ -95,9 +86,9 @@ func (s *shop) Step(action rules.Action) rules.Result {
 		s.done = true
 		return result(0, false, true)
 	}
-	s.conversation = append(s.conversation, m)
+	s.messages = append(s.messages, m)
 	for _, call := range m.ToolCalls {
-		s.conversation = append(s.conversation, s.call(call))
+		s.messages = append(s.messages, s.call(call))
 	}
 	return result(0, false, false)
 }

@@ -21,15 +21,11 @@ type word struct {
 	conversation
 	hidden  string
 	guessed int
-	done    bool
 }
 
 func newWord(params json.RawMessage) (Env, error) {
 	p := wordParams{Guesses: 6}
-	err := decodeParams("word", params, &p)
-	if err == nil {
-		err = checkRange("word", "guesses", p.Guesses, 1, 100)
-	}
+	err := readParams("word", params, &p, bound{"guesses", &p.Guesses, 1, 100})
 	if err == nil && p.Word != "" && !fiveLetters.MatchString(p.Word) {
 		err = fmt.Errorf("env: word: params.word: %.40q: want five letters from a to z", p.Word)
 	}
@@ -42,7 +38,7 @@ var (
 )
 
 func (w *word) Reset(seed int64) {
-	w.guessed, w.done = 0, false
+	w.guessed = 0
 	if w.hidden = w.Word; w.hidden == "" {
 		words := hiddenWords()
 		w.hidden = words[newRand(seed).IntN(len(words))]
@@ -50,13 +46,6 @@ func (w *word) Reset(seed int64) {
 	w.conversation = newConversation("Find a hidden word of five letters. Of each guess you are told letter by letter: "+
 		"+ it is right, ? it is elsewhere in the word, - it is not in the word. The last word of five letters that you write is your guess.",
 		fmt.Sprintf("You have %d guesses. Your first?", w.Guesses))
-}
-
-func (w *word) Prompt() rules.Prompt {
-	if w.done {
-		return nil
-	}
-	return rules.Ask(w.conversation...)
 }
 
 func (w *word) Step(action rules.Action) rules.Result {
