@@ -19,24 +19,25 @@ type chronicle struct {
 
 // chapter is a turn.
 type chapter struct {
-	number     int
-	statements []fromSeat[statementNote]
-	messages   []fromSeat[messageNote]
-	coalitions []fromSeat[coalitionNote]
-	decisions  []fromSeat[decisionNote]
-	silent     []fromSeat[silenceNote]
-	events     []eventNote
-	world      *worldNote
-	metrics    []fromSeat[metricNote]
-	thresholds []fromSeat[thresholdNote]
-	checks     []fromSeat[checkNote]
-	summaries  []fromSeat[summaryNote]
+	number int
+	notes  []world.Note
 }
 
 // fromSeat is a note with the short name of its actor, which may be empty.
 type fromSeat[T any] struct {
 	seat string
 	note T
+}
+
+// notesOf returns the notes of a kind in a turn.
+func notesOf[T any](at *chapter, kind string) (all []fromSeat[T]) {
+	for _, n := range at.notes {
+		var v T
+		if n.Kind == kind && json.Unmarshal(n.Data, &v) == nil {
+			all = append(all, fromSeat[T]{n.Seat, v})
+		}
+	}
+	return all
 }
 
 func readChronicle(notes []world.Note) *chronicle {
@@ -51,72 +52,34 @@ func (c *chronicle) take(n world.Note) {
 	switch n.Kind {
 	case "scenario":
 		_ = json.Unmarshal(n.Data, &c.openingNote)
-		if at := c.at(0); at != nil && at.world == nil {
-			at.world = &worldNote{State: c.State}
-		}
-	case "statement":
-		keep(c, n, func(v statementNote) int { return v.Turn }, func(at *chapter) *[]fromSeat[statementNote] { return &at.statements })
-	case "message":
-		keep(c, n, func(v messageNote) int { return v.Turn }, func(at *chapter) *[]fromSeat[messageNote] { return &at.messages })
-	case "coalition":
-		keep(c, n, func(v coalitionNote) int { return v.Turn }, func(at *chapter) *[]fromSeat[coalitionNote] { return &at.coalitions })
-	case "decision":
-		keep(c, n, func(v decisionNote) int { return v.Turn }, func(at *chapter) *[]fromSeat[decisionNote] { return &at.decisions })
-	case "silence":
-		keep(c, n, func(v silenceNote) int { return v.Turn }, func(at *chapter) *[]fromSeat[silenceNote] { return &at.silent })
-	case "metric":
-		keep(c, n, func(v metricNote) int { return v.Turn }, func(at *chapter) *[]fromSeat[metricNote] { return &at.metrics })
-	case "threshold":
-		keep(c, n, func(v thresholdNote) int { return v.Turn }, func(at *chapter) *[]fromSeat[thresholdNote] { return &at.thresholds })
-	case "check":
-		keep(c, n, func(v checkNote) int { return v.Turn }, func(at *chapter) *[]fromSeat[checkNote] { return &at.checks })
-	case "summary":
-		keep(c, n, func(v summaryNote) int { return v.Turns }, func(at *chapter) *[]fromSeat[summaryNote] { return &at.summaries })
-	default:
-		c.takeOne(n)
-	}
-}
-
-// takeOne takes a note that occurs once in a turn or in an episode, or has no actor.
-func (c *chronicle) takeOne(n world.Note) {
-	switch n.Kind {
-	case "event":
-		var e eventNote
-		if at := c.decode(n, &e, &e.Turn); at != nil {
-			at.events = append(at.events, e)
-		}
-	case "world":
-		var w worldNote
-		if at := c.decode(n, &w, &w.Turn); at != nil {
-			at.world = &w
-		}
+		c.at(0)
 	case "dropped":
 		c.dropped = &droppedNote{}
 		_ = json.Unmarshal(n.Data, c.dropped)
 	case "end":
 		c.end = &endNote{}
 		_ = json.Unmarshal(n.Data, c.end)
+	default:
+		var in struct{ Turn int }
+		if json.Unmarshal(n.Data, &in) != nil {
+			return
+		}
+		if at := c.at(in.Turn); at != nil {
+			at.notes = append(at.notes, n)
+		}
 	}
 }
 
-// decode reads a note into v, and returns the chapter of its turn.
-func (c *chronicle) decode(n world.Note, v any, turn *int) *chapter {
-	if json.Unmarshal(n.Data, v) != nil {
-		return nil
+// world returns the situation after a turn, or nil if nobody told it.
+func (c *chronicle) world(at *chapter) *worldNote {
+	told := notesOf[worldNote](at, "world")
+	switch {
+	case len(told) > 0:
+		return &told[len(told)-1].note
+	case at.number == 0 && c.State != "":
+		return &worldNote{State: c.State}
 	}
-	return c.at(*turn)
-}
-
-// keep reads a note and adds it to a list of its chapter.
-func keep[T any](c *chronicle, n world.Note, turn func(T) int, list func(*chapter) *[]fromSeat[T]) {
-	var v T
-	if json.Unmarshal(n.Data, &v) != nil {
-		return
-	}
-	if at := c.at(turn(v)); at != nil {
-		to := list(at)
-		*to = append(*to, fromSeat[T]{n.Seat, v})
-	}
+	return nil
 }
 
 // at returns the chapter of a turn, or nil if the turn is out of range.

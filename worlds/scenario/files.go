@@ -23,13 +23,13 @@ func episodeFiles(p world.Played, notes []world.Note) map[string]string {
 	}
 	out := map[string]string{"scenario.md": c.overview(p), "metrics.csv": c.metricTable()}
 	for _, at := range c.chapters {
-		if at.world != nil {
-			out[fmt.Sprintf("world-state-%03d.md", at.number)] = c.worldFile(at)
+		if w := c.world(at); w != nil {
+			out[fmt.Sprintf("world-state-%03d.md", at.number)] = c.worldFile(at, *w)
 		}
 		c.actorFiles(at, out)
 		c.talkFiles(at, out)
-		if len(at.checks) > 0 {
-			out[fmt.Sprintf("validation-%03d.md", at.number)] = c.checkFile(at)
+		if checks := notesOf[checkNote](at, "check"); len(checks) > 0 {
+			out[fmt.Sprintf("validation-%03d.md", at.number)] = c.checkFile(at.number, checks)
 		}
 	}
 	return out
@@ -92,8 +92,8 @@ func (c *chronicle) overview(p world.Played) string {
 	}
 	s.points("Actors", actors)
 	for _, at := range c.chapters {
-		for _, e := range at.events {
-			events = append(events, fmt.Sprintf("Turn %d, %s: %s", e.Turn, e.Name, e.Description))
+		for _, e := range notesOf[eventNote](at, "event") {
+			events = append(events, fmt.Sprintf("Turn %d, %s: %s", e.note.Turn, e.note.Name, e.note.Description))
 		}
 	}
 	s.points("Events", events)
@@ -105,9 +105,8 @@ func (c *chronicle) overview(p world.Played) string {
 	return s.String()
 }
 
-func (c *chronicle) worldFile(at *chapter) string {
+func (c *chronicle) worldFile(at *chapter, w worldNote) string {
 	var s sheet
-	w := at.world
 	s.Line("# The situation after turn %d", at.number)
 	s.WriteByte('\n')
 	if w.Stale {
@@ -118,13 +117,13 @@ func (c *chronicle) worldFile(at *chapter) string {
 	s.points("What may follow", w.Consequences)
 	s.points("Not known in public", w.Hidden)
 	var events []string
-	for _, e := range at.events {
-		events = append(events, e.Name+": "+e.Description)
+	for _, e := range notesOf[eventNote](at, "event") {
+		events = append(events, e.note.Name+": "+e.note.Description)
 	}
 	s.points("From outside", events)
-	if len(at.statements) > 0 {
+	if statements := notesOf[statementNote](at, "statement"); len(statements) > 0 {
 		s.Heading("## Said in public")
-		for _, said := range at.statements {
+		for _, said := range statements {
 			s.Heading("%s:\n", inertLine(c.name(said.seat)))
 			s.words(said.note.Text)
 		}
@@ -133,7 +132,7 @@ func (c *chronicle) worldFile(at *chapter) string {
 }
 
 func (c *chronicle) actorFiles(at *chapter, out map[string]string) {
-	for _, d := range at.decisions {
+	for _, d := range notesOf[decisionNote](at, "decision") {
 		var s sheet
 		s.Line("# %s, turn %d", inertLine(c.name(d.seat)), at.number)
 		s.points("Long-term goals", d.note.LongTerm)
@@ -145,7 +144,7 @@ func (c *chronicle) actorFiles(at *chapter, out map[string]string) {
 		s.part("Learned", d.note.Reflection)
 		out[fmt.Sprintf("%s-%03d.md", fileWord(d.seat), at.number)] = s.String()
 	}
-	for _, quiet := range at.silent {
+	for _, quiet := range notesOf[silenceNote](at, "silence") {
 		var s sheet
 		s.Line("# %s, turn %d", inertLine(c.name(quiet.seat)), at.number)
 		s.Heading("It did nothing%s.", because(inertLine(string(quiet.note.Failed))))
@@ -156,7 +155,7 @@ func (c *chronicle) actorFiles(at *chapter, out map[string]string) {
 // talkFiles writes a file for each pair that talked and each coalition that was proposed.
 func (c *chronicle) talkFiles(at *chapter, out map[string]string) {
 	pairs := map[string]*sheet{}
-	for _, m := range at.messages {
+	for _, m := range notesOf[messageNote](at, "message") {
 		two := []string{fileWord(m.seat), fileWord(m.note.To)}
 		slices.Sort(two)
 		name := fmt.Sprintf("bilateral-%s-%03d.md", strings.Join(two, "-"), at.number)
@@ -170,7 +169,7 @@ func (c *chronicle) talkFiles(at *chapter, out map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(pairs)) {
 		out[name] = pairs[name].String()
 	}
-	for _, p := range at.coalitions {
+	for _, p := range notesOf[coalitionNote](at, "coalition") {
 		members := make([]string, len(p.note.Members))
 		for i, m := range p.note.Members {
 			members[i] = fileWord(m)
@@ -200,10 +199,10 @@ func (c *chronicle) coalitionFile(at *chapter, p fromSeat[coalitionNote]) string
 	return s.String()
 }
 
-func (c *chronicle) checkFile(at *chapter) string {
+func (c *chronicle) checkFile(turn int, checks []fromSeat[checkNote]) string {
 	var s sheet
-	s.Line("# Checks of turn %d", at.number)
-	for _, f := range at.checks {
+	s.Line("# Checks of turn %d", turn)
+	for _, f := range checks {
 		result := "passed"
 		switch {
 		case f.note.Unknown:
@@ -230,10 +229,10 @@ func (c *chronicle) metricTable() string {
 	rows := [][]string{{"turn", "metric", "actor", "value", "text", "unit", "threshold", "unknown", "evidence"}}
 	for _, at := range c.chapters {
 		passed := map[string]string{}
-		for _, t := range at.thresholds {
+		for _, t := range notesOf[thresholdNote](at, "threshold") {
 			passed[t.seat+"."+t.note.Name] = t.note.Level
 		}
-		for _, m := range at.metrics {
+		for _, m := range notesOf[metricNote](at, "metric") {
 			value := ""
 			if m.note.Value != nil {
 				value = strconv.FormatFloat(*m.note.Value, 'g', -1, 64)

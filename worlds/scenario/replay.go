@@ -51,17 +51,17 @@ func phaseOf(turn int) string { return fmt.Sprintf("turn %d", turn) }
 func (c *chronicle) graph(at *chapter) *graph {
 	g := newGraph(c.names(c.Actors))
 	index := func(short string) int { return slices.Index(c.Actors, short) }
-	for _, m := range at.messages {
+	for _, m := range notesOf[messageNote](at, "message") {
 		if from, to := index(m.seat), index(m.note.To); from >= 0 && to >= 0 {
 			g.wrote[from][to]++
 		}
 	}
-	for _, s := range at.statements {
+	for _, s := range notesOf[statementNote](at, "statement") {
 		if i := index(s.seat); i >= 0 {
 			g.loud[i] = true
 		}
 	}
-	for _, p := range at.coalitions {
+	for _, p := range notesOf[coalitionNote](at, "coalition") {
 		var members []int
 		for _, m := range p.note.Members {
 			if i := index(m); i >= 0 {
@@ -81,25 +81,25 @@ func (c *chronicle) frameLines(at *chapter) []exhibit.FrameLine {
 	add := func(who, to, format string, args ...any) {
 		lines = append(lines, exhibit.FrameLine{Who: who, To: to, Text: fmt.Sprintf(format, args...)})
 	}
-	for _, s := range at.statements {
+	for _, s := range notesOf[statementNote](at, "statement") {
 		add(c.name(s.seat), "all", "%s", s.note.Text)
 	}
-	for _, m := range at.messages {
+	for _, m := range notesOf[messageNote](at, "message") {
 		add(c.name(m.seat), c.name(m.note.To), "%s", m.note.Text)
 	}
-	for _, p := range at.coalitions {
+	for _, p := range notesOf[coalitionNote](at, "coalition") {
 		add(c.name(p.seat), strings.Join(c.names(p.note.Members), ", "), "%s", coalitionText(c, p.note))
 	}
-	for _, d := range at.decisions {
+	for _, d := range notesOf[decisionNote](at, "decision") {
 		add(c.name(d.seat), "", "%s", decisionText(d.note))
 	}
-	for _, s := range at.silent {
+	for _, s := range notesOf[silenceNote](at, "silence") {
 		add(c.name(s.seat), "", "did nothing%s", because(string(s.note.Failed)))
 	}
-	for _, e := range at.events {
-		add("", "", "From outside, %s: %s", e.Name, e.Description)
+	for _, e := range notesOf[eventNote](at, "event") {
+		add("", "", "From outside, %s: %s", e.note.Name, e.note.Description)
 	}
-	if w := at.world; w != nil {
+	if w := c.world(at); w != nil {
 		add("narrator", "", "%s", worldText(*w))
 	}
 	for _, line := range c.findingLines(at) {
@@ -111,16 +111,16 @@ func (c *chronicle) frameLines(at *chapter) []exhibit.FrameLine {
 // findingLines describes what was measured and checked in a turn.
 func (c *chronicle) findingLines(at *chapter) []string {
 	var metrics, lines []string
-	for _, m := range at.metrics {
+	for _, m := range notesOf[metricNote](at, "metric") {
 		metrics = append(metrics, c.own(m.seat, m.note.Name)+" "+metricText(m.note))
 	}
 	if len(metrics) > 0 {
 		lines = append(lines, "Measured: "+strings.Join(metrics, "; ")+".")
 	}
-	for _, t := range at.thresholds {
+	for _, t := range notesOf[thresholdNote](at, "threshold") {
 		lines = append(lines, fmt.Sprintf("%s passed its %s threshold of %g with %g.", c.own(t.seat, t.note.Name), t.note.Level, t.note.Limit, t.note.Value))
 	}
-	for _, f := range at.checks {
+	for _, f := range notesOf[checkNote](at, "check") {
 		what := "Check " + c.own(f.seat, strings.ReplaceAll(f.note.Check, "_", " "))
 		switch {
 		case f.note.Unknown:
