@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -485,16 +484,16 @@ type metricFile struct {
 }
 
 type metric struct {
-	Name          string      `json:"name"`
-	Description   string      `json:"description"`
-	Type          string      `json:"type" oneof:"continuous,categorical,boolean"`
-	Range         []float64   `json:"range"`
-	Categories    any         `json:"categories"`
-	Extraction    *extraction `json:"extraction"`
-	Unit          string      `json:"unit"`
-	ActorSpecific bool        `json:"actor_specific"`
-	Warning       *float64    `json:"warning_threshold"`
-	Critical      *float64    `json:"critical_threshold"`
+	Name          string     `json:"name"`
+	Description   string     `json:"description"`
+	Type          string     `json:"type" oneof:"continuous,categorical,boolean"`
+	Range         []float64  `json:"range"`
+	Categories    any        `json:"categories"`
+	Extraction    extraction `json:"extraction"`
+	Unit          string     `json:"unit"`
+	ActorSpecific bool       `json:"actor_specific"`
+	Warning       *float64   `json:"warning_threshold"`
+	Critical      *float64   `json:"critical_threshold"`
 }
 
 type extraction struct {
@@ -520,26 +519,12 @@ func (r *reader) readMetrics() {
 			Name: m.Name, Description: strings.TrimSpace(m.Description), Type: m.Type, Range: m.Range, Unit: m.Unit,
 			Categories: r.texts(d, here+".categories", m.Categories), ActorSpecific: m.ActorSpecific, Warning: m.Warning, Critical: m.Critical,
 		}
-		if m.Type == "" {
-			r.fail(d, here+".type", "is missing: one of continuous, categorical, boolean")
-			out.Type = Boolean // avoids further errors
-		}
-		out.Extraction = r.extraction(d, here, m)
+		out.Extraction = r.extraction(d, here+".extraction", m.Extraction)
 		r.script.Metrics = append(r.script.Metrics, out)
 	}
 }
 
-func (r *reader) extraction(d world.Document, here string, m metric) Extraction {
-	e := m.Extraction
-	if e == nil {
-		r.fail(d, here+".extraction", "is missing: how it is measured, as {type: llm}")
-		return Extraction{Type: byHand}
-	}
-	here += ".extraction"
-	if e.Type == "" {
-		r.fail(d, here+".type", "is missing: one of llm, keyword, pattern, manual")
-		return Extraction{Type: byHand}
-	}
+func (r *reader) extraction(d world.Document, here string, e extraction) Extraction {
 	out := Extraction{
 		Type: e.Type, Prompt: strings.TrimSpace(e.Prompt), Model: e.Model, Keywords: r.texts(d, here+".keywords", e.Keywords),
 		Scoring: e.Scoring, Pattern: e.Pattern, Values: r.manual(d, here, e.Values),
@@ -652,12 +637,12 @@ type event struct {
 	Name        string   `json:"name"`
 	Type        string   `json:"type"`
 	Description string   `json:"description"`
-	Range       any      `json:"turn_range"`
+	Range       []int    `json:"turn_range"`
 	Frequency   *int     `json:"frequency"`
 	Probability *float64 `json:"probability"`
 	Conditions  any      `json:"conditions"`
-	Turn        any      `json:"turn"`
-	Turns       any      `json:"turns"`
+	Turn        *int     `json:"turn"`
+	Turns       []int    `json:"turns"`
 	Once        *bool    `json:"once"`
 }
 
@@ -679,10 +664,13 @@ func (r *reader) event(e event, here string) Event {
 		Name:        strings.TrimSpace(e.Name),
 		Description: strings.TrimSpace(e.Description),
 		Type:        e.Type,
-		Range:       r.turnRange(e, here),
+		Range:       e.Range,
 		Frequency:   orDefault(e.Frequency, 0),
 		Probability: e.Probability,
-		Turns:       r.turns(e, here),
+		Turns:       e.Turns,
+	}
+	if e.Turn != nil {
+		out.Turns = append([]int{*e.Turn}, e.Turns...)
 	}
 	if e.Conditions != nil {
 		out.Conditions = r.conditions(d, here+".conditions", e.Conditions)
@@ -694,61 +682,6 @@ func (r *reader) event(e event, here string) Event {
 	return out
 }
 
-var spanRE = regexp.MustCompile(`^(\d+)\s*(?:-|to|\.\.)\s*(\d+)$`)
-
-// turnRange reads [2, 8], "2-8" or {start: 2, end: 8}.
-func (r *reader) turnRange(e event, here string) []int {
-	if e.Range == nil {
-		return nil
-	}
-	var ends []any
-	switch v := e.Range.(type) {
-	case []any:
-		ends = v
-	case map[string]any:
-		ends = []any{v["start"], v["end"]}
-	case string:
-		if m := spanRE.FindStringSubmatch(strings.TrimSpace(v)); m != nil {
-			ends = []any{m[1], m[2]}
-		}
-	}
-	if len(ends) == 2 {
-		first, ok1 := wholeNumber(ends[0])
-		last, ok2 := wholeNumber(ends[1])
-		if ok1 && ok2 {
-			return []int{first, last}
-		}
-	}
-	r.fail(r.events, here+".turn_range", "wants the first turn and the last, as [2, 8]")
-	return nil
-}
-
-// turns reads the turns of a scheduled event: a number, or a list.
-func (r *reader) turns(e event, here string) []int {
-	var all []int
-	for _, k := range []struct {
-		key string
-		v   any
-	}{{"turn", e.Turn}, {"turns", e.Turns}} {
-		if k.v == nil {
-			continue
-		}
-		items, many := k.v.([]any)
-		if !many {
-			items = []any{k.v}
-		}
-		for _, item := range items {
-			n, ok := wholeNumber(item)
-			if !ok {
-				r.fail(r.events, here+"."+k.key, "wants the number of a turn, or a list of them")
-				return nil
-			}
-			all = append(all, n)
-		}
-	}
-	return all
-}
-
 // conditionMap reads {tension: ">= 7"}.
 func (r *reader) conditionMap(d world.Document, key string, m map[string]any) []Condition {
 	var all []Condition
@@ -757,9 +690,6 @@ func (r *reader) conditionMap(d world.Document, key string, m map[string]any) []
 		if !ok {
 			r.fail(d, key+"."+name, "wants a comparison such as \">= 7\"")
 			continue
-		}
-		if _, err := strconv.ParseFloat(with, 64); err == nil {
-			with = "== " + with
 		}
 		c, err := Compare(name, with)
 		if err != nil {
@@ -863,16 +793,6 @@ func orDefault[T any](p *T, or T) T {
 		return or
 	}
 	return *p
-}
-
-// wholeNumber reads a whole number.
-func wholeNumber(v any) (int, bool) {
-	text, ok := plainText(v)
-	if !ok {
-		return 0, false
-	}
-	n, err := strconv.Atoi(text)
-	return n, err == nil
 }
 
 func indexed(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }

@@ -165,6 +165,8 @@ func (p *problems) metric(i int) {
 			p.add(key("categories"), "wants two or more in ascending order, found %d", len(m.Categories))
 		}
 	case Boolean:
+	case "":
+		p.add(key("type"), "is missing: one of continuous, categorical, boolean")
 	default:
 		p.add(key("type"), "wants one of continuous, categorical, boolean, found %q", m.Type)
 	}
@@ -199,6 +201,8 @@ func (p *problems) extraction(m Metric, key func(string) string) {
 		if _, err := regexp.Compile(e.Pattern); err != nil || e.Pattern == "" {
 			p.add(key("extraction.pattern"), "wants a regular expression, found %q%s", e.Pattern, patternAdvice(e.Pattern, err))
 		}
+	case "":
+		p.add(key("extraction.type"), "is missing: how it is measured, one of llm, keyword, pattern, manual")
 	default:
 		p.add(key("extraction.type"), "wants one of llm, keyword, pattern, manual, found %q", e.Type)
 	}
