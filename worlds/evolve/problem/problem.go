@@ -9,12 +9,11 @@
 package problem
 
 import (
-	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"path"
@@ -127,24 +126,26 @@ const maxFaults = 10
 func Read(files world.Files, name string, f Fields) ([]Problem, error) {
 	var all []Problem
 	var faults []error
-	for row, err := range rowsOf(files, name) {
-		if err != nil {
-			return nil, err
+	err := eachRow(files, name, func(r row) error {
+		p, err := f.problem(r)
+		if err == nil {
+			all = append(all, p)
+		} else if faults = append(faults, fmt.Errorf("%s: %s: %w", name, r.where, err)); len(faults) == maxFaults {
+			return errEnough
 		}
-		p, err := f.problem(row)
-		if err != nil {
-			if faults = append(faults, fmt.Errorf("%s: %s: %w", name, row.where, err)); len(faults) == maxFaults {
-				break
-			}
-			continue
-		}
-		all = append(all, p)
-	}
-	if len(all) == 0 && len(faults) == 0 {
-		faults = append(faults, fmt.Errorf("%s: holds no problems", name))
+		return nil
+	})
+	switch {
+	case err != nil && !errors.Is(err, errEnough):
+		return nil, err
+	case len(all)+len(faults) == 0:
+		return nil, fmt.Errorf("%s: holds no problems", name)
 	}
 	return all, errors.Join(faults...)
 }
+
+// errEnough ends reading: there are enough faults.
+var errEnough = errors.New("enough")
 
 // row is an entry of a file.
 type row struct {
@@ -152,17 +153,9 @@ type row struct {
 	values map[string]any
 }
 
-// rowsOf yields the entries of a file one by one, because decoded entries are many times larger than the file. It ends
+// eachRow calls take with the entries of a file one by one, because decoded entries are many times larger than the file. It ends
 // with the first error.
-func rowsOf(files world.Files, name string) iter.Seq2[row, error] {
-	return func(yield func(row, error) bool) {
-		if err := readRows(files, name, func(r row) bool { return yield(r, nil) }); err != nil {
-			yield(row{}, err)
-		}
-	}
-}
-
-func readRows(files world.Files, name string, yield func(row) bool) error {
+func eachRow(files world.Files, name string, take func(row) error) error {
 	ext := strings.ToLower(path.Ext(name))
 	if ext == ".yaml" || ext == ".yml" {
 		var file struct {
@@ -172,8 +165,8 @@ func readRows(files world.Files, name string, yield func(row) bool) error {
 			return err
 		}
 		for i, values := range file.Problems {
-			if !yield(row{fmt.Sprint("problem ", i+1), values}) {
-				return nil
+			if err := take(row{fmt.Sprint("problem ", i+1), values}); err != nil {
+				return err
 			}
 		}
 		return nil
@@ -184,74 +177,54 @@ func readRows(files world.Files, name string, yield func(row) bool) error {
 	}
 	switch ext {
 	case ".jsonl", ".ndjson":
-		return readLines(name, text, yield)
+		n := 0
+		for line := range strings.Lines(text) {
+			if n++; strings.TrimSpace(line) == "" {
+				continue
+			}
+			if err := takeJSON(name, fmt.Sprint("line ", n), line, take); err != nil {
+				return err
+			}
+		}
+		return nil
 	case ".json":
-		if err := readList(text, yield); err != nil {
+		var list []json.RawMessage
+		err := json.Unmarshal([]byte(text), &list)
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			err = fmt.Errorf("it is a JSON %s", wrong.Value)
+		}
+		if err != nil {
 			return fmt.Errorf("%s: want a list of objects: %w", name, err)
+		}
+		for i, one := range list {
+			if err := takeJSON(name, fmt.Sprint("problem ", i+1), string(one), take); err != nil {
+				return err
+			}
 		}
 		return nil
 	case ".csv":
-		return readCSV(name, text, yield)
+		return eachRecord(name, text, take)
 	}
 	return fmt.Errorf("%s: want a file that ends in .jsonl, .json, .csv or .yaml", name)
 }
 
-// readList reads a JSON list of objects.
-func readList(text string, yield func(row) bool) error {
+// takeJSON calls take with an entry in JSON. Numbers keep their spelling: an answer of 1.50 is not 1.5.
+func takeJSON(name, where, text string, take func(row) error) error {
+	var values map[string]any
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
-	if first, err := d.Token(); err != nil || first != json.Delim('[') {
-		return cmp.Or(err, fmt.Errorf("it begins with %v", first))
+	err := d.Decode(&values)
+	if err == nil && strings.TrimSpace(text[d.InputOffset():]) != "" {
+		err = errors.New("there is more after the value")
 	}
-	for n := 1; d.More(); n++ {
-		var values map[string]any
-		if err := d.Decode(&values); err != nil {
-			return fmt.Errorf("problem %d: %w", n, err)
-		}
-		if !yield(row{fmt.Sprint("problem ", n), values}) {
-			return nil
-		}
+	if err != nil {
+		return fmt.Errorf("%s: %s: want a JSON object: %w", name, where, err)
 	}
-	if _, err := d.Token(); err != nil {
-		return err
-	}
-	if strings.TrimSpace(text[d.InputOffset():]) != "" {
-		return errors.New("there is more after the value")
-	}
-	return nil
+	return take(row{where, values})
 }
 
-func readLines(name, text string, yield func(row) bool) error {
-	n := 0
-	for line := range strings.Lines(text) {
-		if n++; strings.TrimSpace(line) == "" {
-			continue
-		}
-		var values map[string]any
-		if err := decodeJSON(line, &values); err != nil {
-			return fmt.Errorf("%s: line %d: want a JSON object: %w", name, n, err)
-		}
-		if !yield(row{fmt.Sprint("line ", n), values}) {
-			return nil
-		}
-	}
-	return nil
-}
-
-// decodeJSON keeps the spelling of numbers: an answer of 1.50 is not 1.5.
-func decodeJSON(text string, into any) error {
-	d := json.NewDecoder(strings.NewReader(text))
-	d.UseNumber()
-	if err := d.Decode(into); err != nil {
-		return err
-	}
-	if strings.TrimSpace(text[d.InputOffset():]) != "" {
-		return errors.New("there is more after the value")
-	}
-	return nil
-}
-
-func readCSV(name, text string, yield func(row) bool) error {
+// eachRecord calls take with the lines of a table after its header.
+func eachRecord(name, text string, take func(row) error) error {
 	r := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\ufeff")))
 	head, err := r.Read()
 	if err != nil {
@@ -259,19 +232,19 @@ func readCSV(name, text string, yield func(row) bool) error {
 	}
 	for {
 		record, err := r.Read()
-		if _, broken := errors.AsType[*csv.ParseError](err); broken {
-			return fmt.Errorf("%s: %w", name, err)
+		if errors.Is(err, io.EOF) {
+			return nil
 		}
 		if err != nil {
-			return nil // the end
+			return fmt.Errorf("%s: %w", name, err)
 		}
 		line, _ := r.FieldPos(0)
 		values := map[string]any{}
 		for i, column := range head {
 			values[strings.TrimSpace(column)] = record[i]
 		}
-		if !yield(row{fmt.Sprint("line ", line), values}) {
-			return nil
+		if err := take(row{fmt.Sprint("line ", line), values}); err != nil {
+			return err
 		}
 	}
 }
