@@ -30,25 +30,20 @@ func (s *Script) Change(set map[string]any) (*Script, []Problem) {
 	}
 	var problems []Problem
 	set = flat(set)
-	change := func(key string) error {
-		return put(tree, scriptKeys(), strings.Split(cmp.Or(filed(key), key), "."), set[key])
-	}
-	var done []string
 	for _, key := range slices.Sorted(maps.Keys(set)) {
-		err := change(key)
-		// Decode after each change to find the one that does not fit.
+		var next map[string]any // decoded after each change, to find the one that does not fit
+		err := remarshal(tree, &next)
 		if err == nil {
-			err = decode(tree, &Script{})
+			err = put(next, scriptKeys(), strings.Split(cmp.Or(filed(key), key), "."), set[key])
 		}
 		if err == nil {
-			done = append(done, key)
+			err = decode(next, &Script{})
+		}
+		if err != nil {
+			problems = append(problems, Problem{Key: key, What: err.Error()})
 			continue
 		}
-		problems, tree = append(problems, Problem{Key: key, What: err.Error()}), nil
-		_ = remarshal(begin, &tree) // as above
-		for _, again := range done {
-			_ = change(again)
-		}
+		tree = next
 	}
 	changed := &Script{}
 	if err := decode(tree, changed); err != nil {
@@ -88,10 +83,6 @@ func flat(set map[string]any) map[string]any {
 // filed returns the path in a Script of a key of scenario.yaml, if it differs.
 func filed(key string) string {
 	switch key {
-	case "num_turns":
-		return "turns"
-	case "context_window":
-		return "context_window_size"
 	case "enable_public_statements":
 		return "talk.public_statements"
 	case "enable_bilateral_communication":

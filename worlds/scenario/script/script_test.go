@@ -158,7 +158,7 @@ func TestChangeTalk(t *testing.T) {
 		{map[string]any{"talk.coalitions": true, "bilateral_rounds": 3}, Talk{Coalitions: true, Max: 2, Rounds: 3}},
 		{map[string]any{"talk.bilateral": true, "max_communications_per_turn": 0}, Talk{Bilateral: true, Rounds: 1}},
 		{map[string]any{"enable_public_statements": true}, Talk{Statements: true}},
-		{map[string]any{"num_turns": 9}, Talk{}},
+		{map[string]any{"turns": 9}, Talk{}},
 	} {
 		got, err := s.Change(c.set)
 		if err != nil || got.Talk != c.want {
