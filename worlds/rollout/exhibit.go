@@ -23,23 +23,27 @@ type exhibits struct {
 	envs      []string // these three in order of appearance
 	players   []player
 	groups    []*group
-	byName    map[string]int
+	byName    map[string]*group
 	byNumber  map[int]*episode // episodes whose rewards a judgement gives
 	failed    map[string]int   // by reason
 	unmatched int              // rewards
 	maxSteps  int              // of an episode, unless its params say it
 }
 
+func newExhibits(maxSteps int) *exhibits {
+	return &exhibits{byName: map[string]*group{}, byNumber: map[int]*episode{}, failed: map[string]int{}, maxSteps: maxSteps}
+}
+
 // episode is an episode.
 type episode struct {
-	number, group int
-	env           string
-	stop          rules.Stop
-	steps, limit  int // it took, and may take
-	tries         int
-	rewards       []playerReward
-	took          world.Took
-	unit          world.Unit
+	number       int
+	env          string
+	stop         rules.Stop
+	steps, limit int // it took, and may take
+	tries        int
+	rewards      []playerReward
+	took         world.Took
+	unit         world.Unit
 }
 
 // playerReward is the reward of one player.
@@ -86,9 +90,8 @@ func (g *exhibits) Add(p world.Played) {
 		planned = params.Task.Size
 	}
 	group, _ := rules.Definition{}.TrainingGroup(p.Spec) // the params were read above
-	e.group = g.groupNamed(group.Name, d.Env, planned)
+	own := g.groupNamed(group.Name, d.Env, planned)
 	g.episodes = append(g.episodes, e)
-	own := g.groups[e.group]
 	own.members = append(own.members, e)
 	g.unmatched += d.Unmatched
 	if p.Outcome.Failed != "" {
@@ -97,30 +100,20 @@ func (g *exhibits) Add(p world.Played) {
 		return
 	}
 	if e.rewards = g.rewardsOf(p, d); len(e.rewards) == 0 && d.Record != "" {
-		if g.byNumber == nil {
-			g.byNumber = map[int]*episode{}
-		}
 		g.byNumber[e.number] = e
 	}
 }
 
-func (g *exhibits) groupNamed(name, env string, planned int) int {
-	if i, ok := g.byName[name]; ok {
-		return i
+func (g *exhibits) groupNamed(name, env string, planned int) *group {
+	if g.byName[name] == nil {
+		g.byName[name] = &group{name: name, env: env, planned: planned}
+		g.groups = append(g.groups, g.byName[name])
 	}
-	if g.byName == nil {
-		g.byName = map[string]int{}
-	}
-	g.byName[name] = len(g.groups)
-	g.groups = append(g.groups, &group{name: name, env: env, planned: planned})
-	return len(g.groups) - 1
+	return g.byName[name]
 }
 
 // countFailure counts a failure by its reason, without the step and the number of tries.
 func (g *exhibits) countFailure(why string) {
-	if g.failed == nil {
-		g.failed = map[string]int{}
-	}
 	why, _, _ = strings.Cut(why, " (")
 	parts := strings.Split(why, ": ")
 	for i, part := range parts {
@@ -211,6 +204,16 @@ func reward(who player) func(*episode) (float64, bool) {
 	}
 }
 
+// rewards returns the rewards of a player in some episodes.
+func rewards(who player, of []*episode) (all []float64) {
+	for _, e := range of {
+		if x, ok := reward(who)(e); ok {
+			all = append(all, x)
+		}
+	}
+	return all
+}
+
 // episodesIn returns the episodes of an environment.
 func (g *exhibits) episodesIn(env string) (out []*episode) {
 	for _, e := range g.episodes {
@@ -247,23 +250,10 @@ func (g *exhibits) showRewards() exhibit.Show {
 	t := exhibit.Grid{Columns: []string{"player", "agent", "reward", "episodes", "groups", "lowest", "highest"}}
 	for _, who := range g.players {
 		s := sample(g.episodes, reward(who))
-		low, high := g.extremes(who)
-		t.Rows = append(t.Rows, []any{g.label(who), who.agent, s, s.Episodes(), s.Estimate(0.95).N, low, high})
+		paid := rewards(who, g.episodes) // at least one: players are listed with their rewards
+		t.Rows = append(t.Rows, []any{g.label(who), who.agent, s, s.Episodes(), s.Estimate(0.95).N, slices.Min(paid), slices.Max(paid)})
 	}
 	return t
-}
-
-func (g *exhibits) extremes(who player) (low, high float64) {
-	first := true
-	for _, e := range g.episodes {
-		if x, ok := reward(who)(e); ok {
-			if first {
-				low, high = x, x
-			}
-			first, low, high = false, min(low, x), max(high, x)
-		}
-	}
-	return low, high
 }
 
 func (g *exhibits) showLengths() exhibit.Show {
@@ -395,17 +385,14 @@ func (g *exhibits) showGroupMeans() exhibit.Show {
 	if !g.grouped() {
 		return nil
 	}
-	values := make([][]float64, len(g.players))
-	names := make([]string, len(g.players))
-	for i, who := range g.players {
-		names[i] = g.label(who)
+	return g.histogramOf("mean reward of a group", "groups", func(who player) (means []float64) {
 		for _, k := range g.groups {
 			if s := sample(k.members, reward(who)); s.Episodes() > 0 {
-				values[i] = append(values[i], s.Estimate(0.95).Value)
+				means = append(means, s.Estimate(0.95).Value)
 			}
 		}
-	}
-	return histogram("mean reward of a group", "groups", names, values)
+		return means
+	})
 }
 
 // maxGroups is how many groups are listed.
@@ -529,17 +516,17 @@ func (g *exhibits) showVersions() exhibit.Show {
 
 // showDistribution shows how many episodes got which reward.
 func (g *exhibits) showDistribution() exhibit.Show {
+	return g.histogramOf("reward", "episodes", func(who player) []float64 { return rewards(who, g.episodes) })
+}
+
+// histogramOf counts values of each player.
+func (g *exhibits) histogramOf(x, y string, of func(player) []float64) exhibit.Show {
 	values := make([][]float64, len(g.players))
 	names := make([]string, len(g.players))
 	for i, who := range g.players {
-		names[i] = g.label(who)
-		for _, e := range g.episodes {
-			if x, ok := reward(who)(e); ok {
-				values[i] = append(values[i], x)
-			}
-		}
+		names[i], values[i] = g.label(who), of(who)
 	}
-	return histogram("reward", "episodes", names, values)
+	return histogram(x, y, names, values)
 }
 
 func (g *exhibits) showSteps() exhibit.Show {

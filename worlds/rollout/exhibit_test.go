@@ -43,7 +43,7 @@ func failing(why string) func(d *rules.Data, p *world.Played) {
 // shows returns the exhibits of episodes, by name.
 func shows(t *testing.T, all ...world.Played) map[string]exhibit.Show {
 	t.Helper()
-	x := &exhibits{}
+	x := newExhibits(0)
 	for _, p := range all {
 		x.Add(p)
 	}

@@ -56,7 +56,7 @@ func (definition) Probe(ctx context.Context, p *rules.Params) []world.Presence {
 
 // Exhibitor returns the part of a report that is special to rollouts.
 func (definition) Exhibitor() exhibit.Exhibitor {
-	return &exhibits{maxSteps: rules.Definition{}.Defaults().MaxSteps}
+	return newExhibits(rules.Definition{}.Defaults().MaxSteps)
 }
 
 // StandIn plays for the simulated provider.
