@@ -481,7 +481,15 @@ func (p *plan) nestedSpecs(a *askedTrial, label string) world.Specs {
 		if err != nil {
 			continue // not reached: check limits the numbers
 		}
-		a.episodes = append(a.episodes, specs.Len())
+		for round := range block.Rounds {
+			for k, g := range block.Groups {
+				problem := round
+				if cell.tasks {
+					problem = k
+				}
+				a.of = append(a.of, slices.Repeat([]int{problem}, g.Size)...)
+			}
+		}
 		parts = append(parts, specs)
 	}
 	return world.Join(parts...)
@@ -491,33 +499,19 @@ func (p *plan) nestedSpecs(a *askedTrial, label string) world.Specs {
 func (p *plan) nestedResults(a *askedTrial, last []world.Played) (results []Result, episodes int) {
 	results = make([]Result, a.to-a.from)
 	sums := make([]float64, len(results))
-	for i, n := range a.episodes {
-		at := 0
-		for k := range n {
-			if p.nested.cells[i].tasks {
-				for g, left := a.from, k; g < a.to; g++ {
-					if left -= p.nested.cells[i].groups[g].Size; left < 0 {
-						at = g - a.from
-						break
-					}
-				}
-			} else {
-				at = k / (n / len(results))
-			}
-			r := &results[at]
-			r.Problem, r.Asked = fmt.Sprintf("problem %d", a.from+at), r.Asked+1
-			if episodes >= len(last) {
-				r.Failed++
-				continue
-			}
-			if _, value, known, _ := nestedTrial(last[episodes]); known {
-				sums[at] += value
-			} else {
-				r.Failed++
-			}
-			r.Episodes = append(r.Episodes, last[episodes].Episode)
-			episodes++
+	for i, problem := range a.of {
+		r := &results[problem]
+		r.Problem, r.Asked = fmt.Sprintf("problem %d", a.from+problem), r.Asked+1
+		if i >= len(last) {
+			r.Failed++
+			continue
 		}
+		if _, value, known, _ := nestedTrial(last[i]); known {
+			sums[problem] += value
+		} else {
+			r.Failed++
+		}
+		r.Episodes = append(r.Episodes, last[i].Episode)
 	}
 	for i := range results {
 		if n := results[i].Asked - results[i].Failed; n > 0 {
@@ -525,7 +519,7 @@ func (p *plan) nestedResults(a *askedTrial, last []world.Played) (results []Resu
 			results[i].Value = &mean
 		}
 	}
-	return results, episodes
+	return results, min(len(a.of), len(last))
 }
 
 // The limits of what a reflection is shown of an episode, and of all of them.

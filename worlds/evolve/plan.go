@@ -71,9 +71,9 @@ type individual struct {
 type askedTrial struct {
 	in *individual
 	Trial
-	// Of a trial in episodes of the nested plan: its problems, and the number of its episodes by cell.
+	// Of a trial in episodes of the nested plan: its problems, and which of them each episode is of, from 0.
 	from, to int
-	episodes []int
+	of       []int
 }
 
 // Plan returns the plan of one evolution.
