@@ -649,7 +649,7 @@ func verdictFiles(plan json.RawMessage, p world.Played) map[string]string {
 	if best := winningPlan(plan, v.Texts); best != "" {
 		all["best.yaml"] = best
 	}
-	if b, err := json.MarshalIndent(newBestPrompt(&v), "", "  "); err == nil {
+	if b, err := json.MarshalIndent(bestPrompt{v.Winner.Text, &v}, "", "  "); err == nil {
 		all["best.json"] = string(b) + "\n"
 	}
 	return all
@@ -710,27 +710,10 @@ func escaped(text string) string {
 	return b.String()
 }
 
-// bestPrompt has the data of the best prompt.
+// bestPrompt is the best prompt with its verdict.
 type bestPrompt struct {
-	Prompt      string            `json:"prompt"`
-	Texts       map[string]string `json:"texts,omitempty"`
-	Stopped     Stop              `json:"stopped"`
-	Generations int               `json:"generations"`
-	Calls       int               `json:"calls"`
-	Train       Parts             `json:"train"`
-	Test        []Tested          `json:"test"`
-	Baseline    string            `json:"best_baseline"`
-	Gain        *Estimate         `json:"gain"`
-	P           *float64          `json:"p"`
-	Method      string            `json:"method,omitempty"`
-	Lineage     []Ancestor        `json:"lineage"`
-}
-
-func newBestPrompt(v *Verdict) bestPrompt {
-	return bestPrompt{
-		Prompt: v.Winner.Text, Texts: v.Texts, Stopped: v.Stopped, Generations: max(0, len(v.Generations)-1), Calls: v.Calls,
-		Train: v.Parts, Test: v.Test, Baseline: v.Best, Gain: v.Gain, P: v.P, Method: v.Method, Lineage: v.Lineage,
-	}
+	Prompt string `json:"prompt"`
+	*Verdict
 }
 
 // lineageMarkdown writes the lineage of the best prompt.

@@ -21,17 +21,7 @@ const (
 // story describes an episode of an evolution: how the winner came about, step by step, how a prompt was bred, or how it did
 // on each problem. The data may be of any form: a run file may come from anywhere.
 func story(p world.Played, entries []world.TranscriptEntry) []exhibit.Exhibit {
-	var params struct {
-		Episode struct {
-			Trial *struct {
-				Problems []problem.Problem `json:"problems"`
-			} `json:"trial"`
-			Breed *struct {
-				Parents []Prompt `json:"parents"`
-			} `json:"breed"`
-			Verdict json.RawMessage `json:"verdict"`
-		} `json:"episode"`
-	}
+	var params struct{ Episode Episode }
 	if json.Unmarshal(p.Spec.Params, &params) != nil {
 		return nil
 	}
