@@ -16,6 +16,7 @@ import (
 
 	"parley/world"
 	"parley/world/part"
+	"parley/worlds/scenario/script"
 )
 
 // converter collects the files of a converted folder.
@@ -158,7 +159,7 @@ func (m *mapping) take(keys ...string) any {
 // text takes a single value as text.
 func (m *mapping) text(keys ...string) string {
 	v := m.take(keys...)
-	text, ok := yamlText(v)
+	text, ok := script.PlainText(v)
 	if !ok && v != nil {
 		text = flat(v)
 	}
@@ -266,7 +267,7 @@ const defaultModel = "openrouter/openai/gpt-4o-mini"
 
 // flat returns any value as one text.
 func flat(v any) string {
-	if text, ok := yamlText(v); ok {
+	if text, ok := script.PlainText(v); ok {
 		return text
 	}
 	var parts []string
@@ -303,7 +304,7 @@ func (m *mapping) texts(key string) any {
 		}
 		return f
 	default:
-		text, _ := yamlText(v)
+		text, _ := script.PlainText(v)
 		return text
 	}
 }

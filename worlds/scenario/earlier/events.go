@@ -234,7 +234,7 @@ func (m *mapping) turnRange() []any {
 }
 
 func toInt(v any) int {
-	text, _ := yamlText(v)
+	text, _ := script.PlainText(v)
 	n, _ := strconv.Atoi(text)
 	return n
 }
@@ -266,23 +266,23 @@ func (c *conditions) read(v any) {
 			c.read(item)
 		}
 	case map[string]any:
-		if pattern, ok := yamlText(v["pattern"]); ok {
-			sensitivity, _ := yamlText(v["sensitivity"])
+		if pattern, ok := script.PlainText(v["pattern"]); ok {
+			sensitivity, _ := script.PlainText(v["sensitivity"])
 			c.seen(pattern, sensitivity)
 			return
 		}
-		if name, ok := yamlText(v["metric"]); ok {
-			op, _ := yamlText(first(v, "operator", "op"))
-			with, _ := yamlText(first(v, "value", "threshold"))
+		if name, ok := script.PlainText(v["metric"]); ok {
+			op, _ := script.PlainText(first(v, "operator", "op"))
+			with, _ := script.PlainText(first(v, "value", "threshold"))
 			c.keep(name, op+" "+with)
 			return
 		}
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			with, _ := yamlText(v[name])
+			with, _ := script.PlainText(v[name])
 			c.keep(name, with)
 		}
 	default:
-		text, _ := yamlText(v)
+		text, _ := script.PlainText(v)
 		all, err := script.ParseConditions(text)
 		if err != nil {
 			c.note(c.key, "%q is not a comparison of a metric with a value", text)

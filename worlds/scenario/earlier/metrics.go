@@ -213,7 +213,7 @@ func (m *mapping) limits(text string) []any {
 	if low != nil && high != nil {
 		return []any{low, high}
 	}
-	unit, _ := yamlText(m.values["unit"])
+	unit, _ := script.PlainText(m.values["unit"])
 	for _, found := range [][]string{endsRE.FindStringSubmatch(unit), scaleRE.FindStringSubmatch(text)} {
 		if found == nil {
 			continue
@@ -381,7 +381,7 @@ func (m *mapping) rules(key string) []string {
 		}
 	}
 	for i, item := range items {
-		if text, ok := yamlText(item); ok {
+		if text, ok := script.PlainText(item); ok {
 			all = append(all, text)
 			items[i] = nil
 		}

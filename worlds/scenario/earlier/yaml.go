@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/goccy/go-yaml"
 )
@@ -59,23 +57,6 @@ func (f *fields) Value(key string) any {
 
 func (f *fields) index(key string) int {
 	return slices.IndexFunc(*f, func(one [2]any) bool { return one[0] == key })
-}
-
-// yamlText returns a single value as text.
-func yamlText(v any) (string, bool) {
-	switch v := v.(type) {
-	case string:
-		return strings.TrimSpace(v), true
-	case bool:
-		return strconv.FormatBool(v), true
-	case int:
-		return strconv.Itoa(v), true
-	case json.Number:
-		return v.String(), true
-	case float64:
-		return strconv.FormatFloat(v, 'g', -1, 64), true
-	}
-	return "", false
 }
 
 // MarshalYAML keeps the order of the keys.

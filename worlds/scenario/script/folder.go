@@ -265,7 +265,7 @@ func (r *reader) readScenario() {
 
 // readVersion accepts any version so far.
 func (r *reader) readVersion(v any) {
-	text, ok := plainText(v)
+	text, ok := PlainText(v)
 	if v == nil || ok && (text == "1" || text == "2" || strings.HasPrefix(text, "1.") || strings.HasPrefix(text, "2.")) {
 		return
 	}
@@ -554,7 +554,7 @@ func (r *reader) manual(d world.Document, here string, v any) []string {
 	}
 	out := make([]string, len(items))
 	for i, item := range items {
-		text, ok := plainText(item)
+		text, ok := PlainText(item)
 		if !ok && item != nil {
 			r.fail(d, indexed(here+".values", i), "wants a single value, or nothing if it is unknown")
 		}
@@ -686,7 +686,7 @@ func (r *reader) event(e event, here string) Event {
 func (r *reader) conditionMap(d world.Document, key string, m map[string]any) []Condition {
 	var all []Condition
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		with, ok := plainText(m[name])
+		with, ok := PlainText(m[name])
 		if !ok {
 			r.fail(d, key+"."+name, "wants a comparison such as \">= 7\"")
 			continue
@@ -709,7 +709,7 @@ func (r *reader) texts(d world.Document, key string, v any) []string {
 	case nil:
 	case []any:
 		for i, item := range v {
-			text, ok := plainText(item)
+			text, ok := PlainText(item)
 			if !ok {
 				if text, ok = pairText(item); !ok {
 					r.fail(d, key+"["+strconv.Itoa(i)+"]", "wants a text, or a mapping of names to texts")
@@ -722,14 +722,14 @@ func (r *reader) texts(d world.Document, key string, v any) []string {
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			text, ok := plainText(v[name])
+			text, ok := PlainText(v[name])
 			if !ok {
 				text = strings.Join(r.texts(d, key+"."+name, v[name]), "; ")
 			}
 			out = append(out, name+": "+text)
 		}
 	default:
-		if text, ok := plainText(v); ok && text != "" {
+		if text, ok := PlainText(v); ok && text != "" {
 			out = bullets(text)
 		}
 	}
@@ -755,13 +755,15 @@ func bullets(text string) []string {
 	return items
 }
 
-// plainText returns a single value as text.
-func plainText(v any) (string, bool) {
+// PlainText returns a single value of a file as text.
+func PlainText(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:
 		return strings.TrimSpace(v), true
 	case bool:
 		return strconv.FormatBool(v), true
+	case int:
+		return strconv.Itoa(v), true
 	case json.Number:
 		return v.String(), true
 	case float64:
@@ -778,7 +780,7 @@ func pairText(v any) (string, bool) {
 	}
 	parts := make([]string, 0, len(m))
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		text, ok := plainText(m[name])
+		text, ok := PlainText(m[name])
 		if !ok {
 			return "", false
 		}
