@@ -30,7 +30,7 @@ type exhibitor struct {
 	whys   []string
 
 	wrote   exhibit.Crossed
-	conduct map[string]*conduct
+	conduct exhibit.Crossed // what an actor did, by actor and column of the table
 	pacts   []*pactCount
 	checks  []*checkCount
 	issues  []sighting
@@ -47,8 +47,6 @@ type (
 		unit  world.Unit
 		words []string
 	}
-	// conduct counts what an actor did, with a value for each episode.
-	conduct struct{ statements, messages, decisions, silences, added, dropped world.Sample }
 	// pactCount counts how often a coalition was proposed and formed.
 	pactCount struct {
 		members          string
@@ -70,7 +68,7 @@ type (
 const atEnd = -1
 
 func newExhibitor() exhibit.Exhibitor {
-	return &exhibitor{points: map[point]*world.Sample{}, wrote: exhibit.Crossed{}, conduct: map[string]*conduct{}}
+	return &exhibitor{points: map[point]*world.Sample{}, wrote: exhibit.Crossed{}, conduct: exhibit.Crossed{}}
 }
 
 // Add adds an episode. For a failed episode, only its end and its checks count.
@@ -145,11 +143,6 @@ func (g *exhibitor) addCurve(u world.Unit, cell, last int, c metricCurve) {
 func (g *exhibitor) addActors(u world.Unit, r outcomeData) {
 	for _, a := range r.Actors {
 		exhibit.AddOnce(&g.actors, a.Actor)
-		c := g.conduct[a.Actor]
-		if c == nil {
-			c = newConduct()
-			g.conduct[a.Actor] = c
-		}
 		messages := 0
 		for _, other := range r.Actors {
 			if other.Actor == a.Actor {
@@ -158,13 +151,15 @@ func (g *exhibitor) addActors(u world.Unit, r outcomeData) {
 			g.wrote.At(a.Actor, other.Actor, world.AtLeast0()).Add(u, float64(a.Wrote[other.Actor]))
 			messages += a.Wrote[other.Actor]
 		}
-		c.statements.Add(u, float64(a.Statements))
-		c.messages.Add(u, float64(messages))
-		c.decisions.Add(u, float64(a.Decisions))
-		c.silences.Add(u, float64(a.Silences))
-		c.added.Add(u, float64(a.GoalsAdded))
-		c.dropped.Add(u, float64(a.GoalsDropped))
+		for i, n := range []int{a.Decisions, a.Silences, a.Statements, messages, a.GoalsAdded, a.GoalsDropped} {
+			g.conduct.At(a.Actor, conductColumns()[i], world.AtLeast0()).Add(u, float64(n))
+		}
 	}
+}
+
+// conductColumns are the columns of the table of what actors did.
+func conductColumns() []string {
+	return []string{"decisions", "silences", "statements", "private messages", "goals added", "goals dropped"}
 }
 
 func (g *exhibitor) addPacts(all []proposedCoalition) {
@@ -180,11 +175,6 @@ func (g *exhibitor) addPacts(all []proposedCoalition) {
 			g.pacts[i].formed++
 		}
 	}
-}
-
-func newConduct() *conduct {
-	count := world.Sample{Bounds: world.AtLeast0()}
-	return &conduct{count, count, count, count, count, count}
 }
 
 // maxIssues is the maximum number of issues that a report lists.
@@ -475,10 +465,13 @@ func (g *exhibitor) talk(page *exhibit.Page) {
 }
 
 func (g *exhibitor) showActors() exhibit.Grid {
-	grid := exhibit.Grid{Columns: []string{"actor", "decisions", "silences", "statements", "private messages", "goals added", "goals dropped"}}
+	grid := exhibit.Grid{Columns: append([]string{"actor"}, conductColumns()...)}
 	for _, a := range g.actors {
-		c := g.conduct[a]
-		grid.Rows = append(grid.Rows, []any{a, &c.decisions, &c.silences, &c.statements, &c.messages, &c.added, &c.dropped})
+		row := []any{a}
+		for _, column := range conductColumns() {
+			row = append(row, g.conduct[[2]string{a, column}])
+		}
+		grid.Rows = append(grid.Rows, row)
 	}
 	return grid
 }

@@ -21,10 +21,7 @@ func (g *game) ask(seat, label string, prompt *script.Page, schema *llm.Schema) 
 	if i := g.Actor(seat); i >= 0 && g.cast[i].Deaf {
 		read = g.silent
 	}
-	return world.Call{Seat: seat, Label: label, Ask: llm.Request{
-		Messages: []llm.Message{llm.System(read), llm.User(strings.TrimSpace(prompt.String()))},
-		Prefix:   1, Schema: schema,
-	}}
+	return askAbout(seat, label, read, prompt, schema)
 }
 
 // publish writes what everybody can read, with public statements, or
@@ -385,7 +382,7 @@ func (g *game) summaryCall(turn int) world.Call {
 // Questions for metrics and checks contain only the turn in question, not the whole record: that
 // costs less, and the first message is the same for all metrics of a turn.
 
-// askAbout returns a call about one turn.
+// askAbout returns a call with a text to read first, and the question.
 func askAbout(seat, label, read string, prompt *script.Page, schema *llm.Schema) world.Call {
 	return world.Call{Seat: seat, Label: label, Ask: llm.Request{
 		Messages: []llm.Message{llm.System(read), llm.User(strings.TrimSpace(prompt.String()))},
