@@ -199,9 +199,7 @@ func sampleGroup(n int) (g Group) {
 // judgePlan plays the stages of another plan, each followed by a stage of judgements, one for each group. The other
 // plan gets the rewards that the judgements gave. It is a pure fold over outcomes, as world.Stages demands.
 type judgePlan struct {
-	of   world.Stages
-	make func(spec world.Spec, g Group) (world.Spec, error) // makes a judgement of a group with the episodes of spec
-
+	of     world.Stages
 	specs  world.Specs    // of the stage that is played
 	played []world.Played // the stage before, whose groups are being judged; nil: none is
 	err    error
@@ -237,7 +235,7 @@ func (p *judgePlan) judgements(last []world.Played) (world.Specs, error) {
 				g.Members = append(g.Members, m)
 			}
 		}
-		spec, err := p.make(last[from].Spec, g)
+		spec, err := judgementOf(last[from].Spec, g)
 		if err != nil {
 			return world.Specs{}, err
 		}
@@ -335,7 +333,7 @@ func (p *try) judge(t *world.Table) {
 }
 
 // judged returns a plan of groups with judgements of them.
-func (p *Params) judged(of world.Stages) (world.Stages, error) {
+func judged(of world.Stages) (world.Stages, error) {
 	if list, ok := of.(world.Specs); ok {
 		for b := range list.Blocks() {
 			for _, g := range b.Groups {
@@ -345,11 +343,11 @@ func (p *Params) judged(of world.Stages) (world.Stages, error) {
 			}
 		}
 	}
-	return &judgePlan{of: of, make: p.judgement}, nil
+	return &judgePlan{of: of}, nil
 }
 
-// judgement returns the spec of the judgement of a group with the episodes of spec.
-func (p *Params) judgement(spec world.Spec, g Group) (world.Spec, error) {
+// judgementOf returns the spec of the judgement of a group with the episodes of spec.
+func judgementOf(spec world.Spec, g Group) (world.Spec, error) {
 	var of Params
 	if err := json.Unmarshal(spec.Params, &of); err != nil {
 		return spec, fmt.Errorf("rollout: params: %w", err)

@@ -21,7 +21,7 @@ func (Definition) Plan(p *Params, cell world.Spec, _ uint64) (world.Stages, erro
 	if err != nil || !p.Judge.comparesGroups() {
 		return plan, err
 	}
-	return p.judged(plan)
+	return judged(plan)
 }
 
 func (p *Params) plan(cell world.Spec) (world.Stages, error) {
@@ -114,7 +114,7 @@ func (d Definition) Forecast(p *Params, cell world.Spec, seed uint64) ([]world.P
 	if !p.Judge.comparesGroups() {
 		return []world.Part{part}, nil
 	}
-	like, err := p.judgement(part.Like[0], sampleGroup(size))
+	like, err := judgementOf(part.Like[0], sampleGroup(size))
 	return []world.Part{part, {Name: "judgements", Like: []world.Spec{like}, Low: low, High: high, Stages: stages}}, err
 }
 

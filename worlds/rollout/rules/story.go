@@ -62,30 +62,26 @@ func (s *teller) act(t world.TranscriptEntry) {
 		s.Begin("The start%s", s.again())
 		s.say("", "", fmt.Sprintf("%s with seed %d%s", o.Env, o.Seed, paramText(o.Params)))
 		s.step = 0
-		s.failed(t.Reply)
+		s.failed(environment, "", t.Reply)
 		s.show(opened.Prompt)
 	case ActList:
 		var listed Listed
 		_ = json.Unmarshal(t.Reply.JSON, &listed) // as above
-		if !t.Reply.OK() {
-			s.say("tools", "", "failed: "+strings.ReplaceAll(string(t.Reply.Failed), "_", " "))
-		}
+		s.failed("tools", "", t.Reply)
 		s.offers("tools", "", listed.Tools)
 	case ActCall:
 		var calling Calling
 		var called Called
 		_ = json.Unmarshal(t.Act.Body, &calling)  // as above
 		_ = json.Unmarshal(t.Reply.JSON, &called) // as above
-		if !t.Reply.OK() {
-			s.say("tools", calling.Seat, "failed: "+strings.ReplaceAll(string(t.Reply.Failed), "_", " "))
-		}
+		s.failed("tools", calling.Seat, t.Reply)
 		for _, m := range called.Results {
 			s.say("tools", calling.Seat, messageText(m))
 		}
 	case ActStep:
 		var stepped Stepped
 		_ = json.Unmarshal(t.Reply.JSON, &stepped) // as above
-		s.failed(t.Reply)
+		s.failed(environment, "", t.Reply)
 		s.result(stepped, t)
 		s.show(stepped.Prompt)
 	}
@@ -121,9 +117,10 @@ func fieldText(raw json.RawMessage, separator string) string {
 	return strings.Join(parts, separator)
 }
 
-func (s *teller) failed(r world.Reply) {
+// failed says that somebody did not answer.
+func (s *teller) failed(who, to string, r world.Reply) {
 	if !r.OK() {
-		s.say(environment, "", "failed: "+strings.ReplaceAll(string(r.Failed), "_", " "))
+		s.say(who, to, "failed: "+strings.ReplaceAll(string(r.Failed), "_", " "))
 	}
 }
 
@@ -186,7 +183,7 @@ func (s *teller) answer(t world.TranscriptEntry) {
 	}
 	switch {
 	case !t.Reply.OK():
-		s.say(who, "", "failed: "+strings.ReplaceAll(string(t.Reply.Failed), "_", " "))
+		s.failed(who, "", t.Reply)
 	case t.Label == judgeLabel:
 		s.say(who, "", fieldText(t.Reply.JSON, "\n"))
 	case t.Reply.Finish == llm.FinishLength:
