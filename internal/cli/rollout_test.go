@@ -38,7 +38,7 @@ func TestRollouts(t *testing.T) {
 			t.Errorf("the report has no %q", want)
 		}
 	}
-	if html, err := os.ReadFile(page); err != nil || !strings.Contains(string(html), "Environments in use") || !strings.Contains(string(html), "Step by step") {
+	if html, err := os.ReadFile(page); err != nil || !strings.Contains(string(html), "Distribution of rewards") || !strings.Contains(string(html), "Step by step") {
 		t.Errorf("the page: %v", err)
 	}
 }

@@ -217,7 +217,7 @@ func rewards(who player, of []*episode) (all []float64) {
 // episodesIn returns the episodes of an environment.
 func (g *exhibits) episodesIn(env string) (out []*episode) {
 	for _, e := range g.episodes {
-		if e.env == env || env == allEnvs {
+		if e.env == env {
 			out = append(out, e)
 		}
 	}
@@ -242,7 +242,6 @@ func (g *exhibits) Exhibits() []exhibit.Exhibit {
 	page.Add("group-rewards", "Rewards by group", fmt.Sprintf("The groups that pay most unlike the others: at most %d of them, those first that differ most.", maxGroups), g.showGroupRewards())
 	page.Add("trouble", "What went wrong", "Failed episodes are in no mean above.", g.showTrouble())
 	page.Add("time", "Where the time goes", "Of the time from an episode's first request to its end. The rest is recording, and waiting for a core.", g.showTime())
-	page.Add("open", "Environments in use", "Episodes that had an environment or were getting one, over the time played.", g.showOpen())
 	return page.All
 }
 
@@ -645,41 +644,4 @@ func (g *exhibits) showTime() exhibit.Show {
 		}
 	}
 	return t
-}
-
-// allEnvs stands for every environment.
-const allEnvs = "(all)"
-
-// showOpen shows how many environments were in use over time.
-func (g *exhibits) showOpen() exhibit.Show {
-	end := 0.0
-	for _, e := range g.episodes {
-		end = max(end, e.took.Ended)
-	}
-	if end <= 0 {
-		return nil
-	}
-	const parts = 60
-	width := end / parts
-	c := exhibit.Curves{X: "seconds played", Y: "environments in use"}
-	names := g.envs
-	if len(names) > 1 {
-		names = append([]string{allEnvs}, names...)
-	}
-	for _, env := range names {
-		use := make([]float64, parts) // seconds of use in each part
-		for _, e := range g.episodesIn(env) {
-			for i := int(e.took.Began / width); i < parts && float64(i)*width < e.took.Ended; i++ {
-				use[i] += max(0, min(e.took.Ended, float64(i+1)*width)-max(e.took.Began, float64(i)*width))
-			}
-		}
-		curve := exhibit.Curve{Name: env}
-		for i, seconds := range use {
-			s := &world.Sample{}
-			s.Add(world.Unit{}, seconds/width)
-			curve.Points = append(curve.Points, exhibit.CurvePoint{X: (float64(i) + 0.5) * width, Sample: s})
-		}
-		c.Curves = append(c.Curves, curve)
-	}
-	return c
 }
