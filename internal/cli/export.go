@@ -22,6 +22,7 @@ import (
 	"parley/internal/read/training"
 	"parley/internal/run/merge"
 	"parley/internal/run/runfile"
+	"parley/journal"
 	"parley/world"
 )
 
@@ -315,7 +316,7 @@ func (c *exportCmd) isInspect() bool {
 }
 
 // inspect writes the log.
-func (c *exportCmd) inspect(ctx context.Context, s *State) (err error) {
+func (c *exportCmd) inspect(ctx context.Context, s *State) error {
 	out, isStream := s.Stdout.(*terminal.Stream)
 	switch {
 	case c.Table != "calls":
@@ -330,44 +331,60 @@ func (c *exportCmd) inspect(ctx context.Context, s *State) (err error) {
 			return err
 		}
 	}
+	nothing := func(*journal.Begun) error { return nil }
+	return c.wholeRun(ctx, s, nothing, func(ctx context.Context, store *runfile.Store, kind world.Kind) (wrote string, err error) {
+		var got export.InspectWritten
+		write := func(w io.Writer) (err error) {
+			got, err = export.WriteInspect(ctx, w, store, kind, c.sizeLimit())
+			return err
+		}
+		if c.Out != "" {
+			err = c.output(c.Out).Write(write)
+			return terminal.Several(got.Samples, "sample", "samples") + notEnded("; ", got.LeftOut, ""), err
+		}
+		if err = write(s.Stdout); err == nil {
+			fmt.Fprint(s.Stderr, notEnded("parley: ", got.LeftOut, "\n"))
+		}
+		return "", err
+	})
+}
+
+// wholeRun exports a run as something other than tables. ready checks where the output goes, before anything is read. write writes it, and
+// says what it wrote; it is called again, without the damaged episodes, if the file is damaged and standard output got nothing.
+func (c *exportCmd) wholeRun(ctx context.Context, s *State, ready func(*journal.Begun) error, write func(context.Context, *runfile.Store, world.Kind) (wrote string, err error)) (err error) {
 	store, about, err := openRun(ctx, c.File)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
+	if err := ready(about.Begun); err != nil {
+		return err
+	}
+	kind := s.kindOf(about.Begun)
 	ctx, end := untilSignal(ctx, s)
 	defer end()
 	if c.Out == "" {
-		got, err := export.WriteInspect(ctx, s.Stdout, store, s.kindOf(about.Begun), c.sizeLimit())
-		if err == nil && got.LeftOut > 0 {
-			fmt.Fprintln(s.Stderr, "parley: "+notEnded(got.LeftOut))
-		}
+		_, err := write(ctx, store, kind)
 		return pipeEnd(playError(c.File, moreWith(err)))
 	}
-	var got export.InspectWritten
-	left := readUndamaged(ctx, s, store, func() error {
-		return c.output(c.Out).Write(func(w io.Writer) (err error) {
-			got, err = export.WriteInspect(ctx, w, store, s.kindOf(about.Begun), c.sizeLimit())
-			return err
-		})
+	var wrote string
+	left, err := readUndamaged(ctx, s, store, func() (err error) {
+		wrote, err = write(ctx, store, kind)
+		return err
 	})
-	if left != nil && store.Lost() == nil {
-		return playError(c.File, moreWith(left))
+	if err != nil {
+		return playError(c.File, moreWith(err))
 	}
-	more := ""
-	if got.LeftOut > 0 {
-		more = "; " + notEnded(got.LeftOut)
-	}
-	_, err = fmt.Fprintf(s.Stdout, "wrote %s: %s%s\n", c.Out, terminal.Several(got.Samples, "sample", "samples"), more)
+	_, err = fmt.Fprintf(s.Stdout, "wrote %s: %s\n", c.Out, wrote)
 	return cmp.Or(err, left)
 }
 
-// notEnded explains why a log has fewer samples than the run has episodes.
-func notEnded(n int) string {
-	if n == 1 {
-		return "1 episode that has not ended is left out"
+// notEnded explains, between two texts, why an output has fewer episodes than the run; empty if it has all.
+func notEnded(before string, n int, after string) string {
+	if n == 0 {
+		return ""
 	}
-	return terminal.Number(n) + " episodes that have not ended are left out"
+	return before + terminal.Several(n, "episode that has not ended is left out", "episodes that have not ended are left out") + after
 }
 
 // toTrainOn returns what an error adds about the name of something to train on.

@@ -20,6 +20,7 @@ import (
 	"parley/internal/cli/terminal"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
+	"parley/journal"
 	"parley/world"
 	"parley/world/exhibit"
 	"parley/world/part"
@@ -30,46 +31,34 @@ const formatFolder = "folder"
 
 // folders writes the files of a kind: each episode's into its own folder, and the tables of all episodes
 // combined.
-func (c *exportCmd) folders(ctx context.Context, s *State) (err error) {
+func (c *exportCmd) folders(ctx context.Context, s *State) error {
 	switch {
 	case c.Out == "":
 		return exit.Usagef("--format folder: name the folder to write to with --out")
 	case c.Table != "calls":
 		return exit.Usagef("--format folder writes files to read, not a table; leave out --table")
 	}
-	store, _, err := openRun(ctx, c.File)
-	if err != nil {
-		return err
+	ready := func(begun *journal.Begun) error {
+		kind := s.kindOf(begun)
+		if _, ok := world.As[part.FileMaker](kind); !ok {
+			return exit.Usagef("--format folder: %s has no files to read: export a table, or see parley show", cmp.Or(kind.Name, begun.Kind+", as it was played,"))
+		}
+		return c.emptyFolder()
 	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	ctx, end := untilSignal(ctx, s)
-	defer end()
-	var w *folderWriter
-	left := readUndamaged(ctx, s, store, func() error {
+	problems := 0
+	err := c.wholeRun(ctx, s, ready, func(ctx context.Context, store *runfile.Store, kind world.Kind) (string, error) {
 		run, err := results.Fold(ctx, store, c.File)
 		if err != nil {
-			return err
+			return "", err
 		}
-		kind := s.kindOf(run.Head.Begun)
 		run.Know(kind)
 		run.Everything = true // an export has the data, and computes nothing
-		if _, ok := world.As[part.FileMaker](kind); !ok {
-			return exit.Usagef("--format folder: %s has no files to read: export a table, or see parley show", cmp.Or(kind.Name, run.Head.Begun.Kind+", as it was played,"))
-		}
-		if w == nil { // otherwise the folder already holds files of this command
-			if err := c.emptyFolder(); err != nil {
-				return err
-			}
-		}
-		w = &folderWriter{export: c, dir: c.Out, kind: kind, notify: s.tell, tables: map[string]*joinedTable{}}
+		w := &folderWriter{export: c, dir: c.Out, kind: kind, notify: s.tell, tables: map[string]*joinedTable{}}
 		err = w.all(ctx, store, run)
-		return errors.Join(err, w.close(err == nil))
+		problems = w.problems
+		return fmt.Sprintf("%s of %s%s", terminal.Several(w.files, "file", "files"), terminal.Several(w.episodes, "episode", "episodes"), w.joined()), errors.Join(err, w.close(err == nil))
 	})
-	if left != nil && store.Lost() == nil {
-		return playError(c.File, left)
-	}
-	_, err = fmt.Fprintf(s.Stdout, "wrote %s: %s of %s%s\n", c.Out, terminal.Several(w.files, "file", "files"), terminal.Several(w.episodes, "episode", "episodes"), w.joined())
-	if err = cmp.Or(err, left); err == nil && w.problems > 0 {
+	if err == nil && problems > 0 {
 		return exit.Silent(exit.Failed)
 	}
 	return err

@@ -189,20 +189,20 @@ func mergeable(runs []report.Source) []merge.Source {
 	return out
 }
 
-// readUndamaged calls do, which reads a run. If the file is damaged, readRest calls do again on a store that leaves
-// out the damaged episodes, and names these on standard error. The error is then silent and only carries the
-// exit code. do must print nothing before it has read everything.
-func readUndamaged(ctx context.Context, s *State, store *runfile.Store, do func() error) error {
-	err := do()
+// readUndamaged calls do, which reads a run. If the file is damaged, it calls do again on a store that leaves out the damaged
+// episodes, and names these on standard error: left is then silent and only carries the exit code. do must print nothing before it has
+// read everything.
+func readUndamaged(ctx context.Context, s *State, store *runfile.Store, do func() error) (left, err error) {
+	err = do()
 	if errors.Is(err, runfile.ErrDamaged) && store.Lost() == nil {
 		if err = store.Salvage(ctx); err == nil {
 			err = do()
 		}
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return reportLosses(s, store)
+	return reportLosses(s, store), nil
 }
 
 // reportLosses names the episodes that stores left out.
