@@ -8,8 +8,7 @@ import (
 // ErrDamaged means that a part of a run file cannot be read. See File.
 var ErrDamaged = errors.New("the run file is damaged")
 
-// Opener opens run files. The world.Files that a kind loads its params from are an Opener, and so
-// are the program.Runs of a command.
+// Opener opens run files. The world.Files that a kind loads its params from are an Opener.
 type Opener interface {
 	// OpenRun opens a run file for reading, even while another process plays it.
 	OpenRun(name string) (File, error)

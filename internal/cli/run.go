@@ -117,9 +117,8 @@ func (c *runCmd) Run(ctx context.Context, s *State) error {
 // load reads the plan and its files until the gate closes. After that, it plays what it has read and stops at
 // once, so no signal is lost.
 func (c *runCmd) load(ctx context.Context, s *State, g *exit.Gate, sets []string) (*planfile.Plan, error) {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(context.Canceled)
-	g.OnClose(func() { stop(exit.ErrStopped) })
+	ctx, end := untilClosed(ctx, g)
+	defer end()
 	plan, err := s.loadPlanFile(ctx, c.Plan, sets, c.reach())
 	switch {
 	case err == nil:

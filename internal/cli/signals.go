@@ -116,3 +116,18 @@ func untilSignal(ctx context.Context, s *State) (_ context.Context, end func()) 
 		cancel(context.Canceled)
 	}
 }
+
+// untilClosed returns a context that also ends when the gate closes, with the cause exit.ErrStopped.
+func untilClosed(ctx context.Context, g *exit.Gate) (_ context.Context, end func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	g.OnClose(func() { cancel(exit.ErrStopped) })
+	return ctx, func() { cancel(context.Canceled) }
+}
+
+// stopError returns err, without its text if it says that a signal stopped the command: that was said already.
+func stopError(err error) error {
+	if errors.Is(err, exit.ErrStopped) || errors.Is(err, exit.ErrAborted) {
+		return exit.Silent(exit.Interrupted)
+	}
+	return err
+}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,10 +12,10 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/cli/exit"
+	"parley/internal/cli/output"
 	"parley/internal/read/training"
-	"parley/journal"
 	"parley/llm"
-	"parley/world/program"
 )
 
 // trajectoriesCmd writes the training data of a run. The trainer's queries have the same names.
@@ -45,13 +46,7 @@ func trainingShapes() (names []string) {
 }
 
 // Run writes the rows.
-func (c *trajectoriesCmd) Run(ctx context.Context, s *State) error {
-	return runVerb(ctx, s, &ownVerb{func(ctx context.Context, p *program.Program) error { return c.write(ctx, s, p) }})
-}
-
-// write writes until it is done, or the first signal.
-func (c *trajectoriesCmd) write(_ context.Context, s *State, p *program.Program) (err error) { //nolint:contextcheck // Stop ends with ctx, or before
-	ctx := p.Stop // a part of a file is useless
+func (c *trajectoriesCmd) Run(ctx context.Context, s *State) (err error) {
 	filter, err := c.filter()
 	if err != nil {
 		return err
@@ -60,46 +55,44 @@ func (c *trajectoriesCmd) write(_ context.Context, s *State, p *program.Program)
 	if err != nil {
 		return err
 	}
-	if c.Out == "" && format == training.Parquet && p.Width() > 0 {
-		return program.UsageError{Err: errors.New("parquet is binary and cannot be shown on a terminal; name a file with --out, or redirect standard output")}
+	if c.Out == "" && format == training.Parquet && widthOf(s.Stdout) > 0 {
+		return exit.Usagef("parquet is binary and cannot be shown on a terminal; name a file with --out, or redirect standard output")
 	}
-	run, err := openFile(p, c.File)
+	store, about, err := openRun(ctx, c.File)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, run.Close()) }()
-	var begun *journal.Begun
-	err = retryDamaged(ctx, run, func() (err error) { begun, _, err = journal.InParts(run).Plan(ctx, 0); return err }) //nolint:contextcheck // Stop ends with ctx, or before
-	switch {
-	case err != nil:
-		return err
-	case begun == nil:
-		return program.UsageError{Err: fmt.Errorf("%s holds no run yet", c.File)}
-	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	ctx, end := untilSignal(ctx, s)
+	defer end()
 	var account training.Account
 	write := func(w io.Writer) (err error) {
-		account, err = training.Write(ctx, w, run, s.kindOf(begun), filter, training.Shape(c.Shape), format)
+		account, err = training.Write(ctx, w, store, s.kindOf(about.Begun), filter, training.Shape(c.Shape), format)
 		return err
 	}
 	if c.Out == "" {
-		if err := write(p.Stdout); err != nil {
-			return err
+		if err := write(s.Stdout); err != nil {
+			return pipeEnd(playError(c.File, err))
 		}
 		if left := leftOut(account, training.Shape(c.Shape)); left != "" {
-			_, err = fmt.Fprintln(p.Stderr, "parley: "+c.File+": "+left)
+			fmt.Fprintln(s.Stderr, "parley: "+c.File+": "+left)
 		}
+		return reportLosses(s, store)
+	}
+	out := output.File{Flag: "--out", Path: c.Out, Force: c.Force, Inputs: []string{c.File}}
+	if _, err := out.Check(); err != nil {
 		return err
 	}
-	out := program.Output{Flag: "--out", Path: c.Out, Force: c.Force, Inputs: []string{c.File}}
-	if err := retryDamaged(ctx, run, func() error { return p.Write(out, write) }); err != nil { //nolint:contextcheck // Stop ends with ctx, or before
-		return err
+	lost, err := readUndamaged(ctx, s, store, func() error { return out.Write(write) })
+	if err != nil {
+		return playError(c.File, err)
 	}
 	left := leftOut(account, training.Shape(c.Shape))
 	if left != "" {
 		left = ": " + left
 	}
-	_, err = fmt.Fprintf(p.Stdout, "wrote %s: %d %s%s\n", c.Out, account.Rows, c.records(), left)
-	return err
+	_, err = fmt.Fprintf(s.Stdout, "wrote %s: %d %s%s\n", c.Out, account.Rows, c.records(), left)
+	return cmp.Or(err, lost)
 }
 
 // records names what was written.
@@ -112,24 +105,6 @@ func (c *trajectoriesCmd) records() string {
 	default:
 		return "records for " + c.Shape
 	}
-}
-
-// openFile opens a run file to read it.
-func openFile(p *program.Program, name string) (journal.File, error) {
-	opener, ok := p.Runs.(journal.Opener)
-	if !ok {
-		return nil, fmt.Errorf("%s: run files cannot be read here", name)
-	}
-	return opener.OpenRun(name)
-}
-
-// retryDamaged reads a run. If the file is damaged, it reads once more without the damaged episodes.
-func retryDamaged(ctx context.Context, run journal.File, read func() error) error {
-	err := read()
-	if errors.Is(err, journal.ErrDamaged) && run.Salvage(ctx) == nil {
-		err = read()
-	}
-	return err
 }
 
 // format returns the format of the flag, or of the file's name.
@@ -146,15 +121,15 @@ func (c *trajectoriesCmd) format() (training.Format, error) {
 	case slices.Contains(training.Formats(), given) && (!lines || given == training.JSONL):
 		return given, nil
 	case c.Format == "" && lines:
-		return "", program.UsageError{Err: fmt.Errorf("--out %s: %s is written as JSON lines; use a name that ends in .jsonl", c.Out, c.Shape)}
+		return "", exit.Usagef("--out %s: %s is written as JSON lines; use a name that ends in .jsonl", c.Out, c.Shape)
 	case c.Format == "":
-		return "", program.UsageError{Err: fmt.Errorf("--out %s: the name ends in neither .jsonl nor .parquet; add --format jsonl or --format parquet", c.Out)}
+		return "", exit.Usagef("--out %s: the name ends in neither .jsonl nor .parquet; add --format jsonl or --format parquet", c.Out)
 	case lines:
-		return "", program.UsageError{Err: fmt.Errorf("--format %s: %s is written as JSON lines; leave out --format", c.Format, c.Shape)}
+		return "", exit.Usagef("--format %s: %s is written as JSON lines; leave out --format", c.Format, c.Shape)
 	case c.Format == "csv":
-		return "", program.UsageError{Err: fmt.Errorf("--format csv: %s contain lists, so csv is not possible; want jsonl or parquet", c.Shape)}
+		return "", exit.Usagef("--format csv: %s contain lists, so csv is not possible; want jsonl or parquet", c.Shape)
 	}
-	return "", program.UsageError{Err: fmt.Errorf("--format %s: %s are written as jsonl or parquet", c.Format, c.Shape)}
+	return "", exit.Usagef("--format %s: %s are written as jsonl or parquet", c.Format, c.Shape)
 }
 
 // filter returns the filter of the flags.
@@ -163,17 +138,17 @@ func (c *trajectoriesCmd) filter() (training.Filter, error) {
 	for _, name := range c.Status {
 		s, err := training.ParseStatus(name)
 		if err != nil {
-			return out, program.UsageError{Err: fmt.Errorf("--status: %w", err)}
+			return out, exit.Usagef("--status: %w", err)
 		}
 		out.Statuses = append(out.Statuses, s)
 	}
 	switch {
 	case c.MinReward != nil && math.IsNaN(*c.MinReward):
-		return out, program.UsageError{Err: errors.New("--min-reward: want a number")}
+		return out, exit.Usagef("--min-reward: want a number")
 	case c.WeightVersion != nil && *c.WeightVersion < 0 || c.MaxLag < 0:
-		return out, program.UsageError{Err: errors.New("--weight-version and --max-lag must not be negative")}
+		return out, exit.Usagef("--weight-version and --max-lag must not be negative")
 	case c.MaxLag > 0 && c.WeightVersion == nil:
-		return out, program.UsageError{Err: errors.New("--max-lag needs --weight-version")}
+		return out, exit.Usagef("--max-lag needs --weight-version")
 	}
 	return out, nil
 }

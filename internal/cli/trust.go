@@ -15,11 +15,12 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/run/planfile"
-	"parley/world/program"
 )
 
-// trustFlags allow a plan or run file to send keys to hosts.
-type trustFlags struct{ program.TrustFlags }
+// trustFlags allow a plan or run file to send keys to hosts, and to run code.
+type trustFlags struct {
+	Trust []string `sep:"none" placeholder:"VAR=HOST" help:"Allow this environment variable to be sent to this host without asking, such as LAB_KEY=https://lab.example:8443; code=FILE, allow the code of this file or folder to run; or program=PROGRAM, allow a program to be started. Repeatable."`
+}
 
 // keyGate decides about the keys of one command, and asks on the terminal.
 type keyGate struct {
@@ -159,7 +160,9 @@ func destinationsOf(key app.Key) string {
 }
 
 // reachFlags allow a plan to name files outside its folder.
-type reachFlags struct{ program.ReachFlags }
+type reachFlags struct {
+	AllowFiles []string `sep:"none" placeholder:"DIR" help:"Allow the plan, and the files that it names, to use files in this folder. Without it, all files must be in the plan's folder. Repeatable."`
+}
 
 func (f *reachFlags) reach() planfile.Reach { return planfile.Reach{Folders: f.AllowFiles} }
 

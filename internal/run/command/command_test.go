@@ -14,11 +14,14 @@ import (
 
 // The verbs below are valid, or have one fault each.
 type (
-	no struct{} // does nothing
+	no    struct{} // does nothing
+	flags struct {
+		Plan string `help:"The plan file." arg:""`
+	}
 
 	fine struct {
 		no
-		program.PlayFlags
+		flags
 		Move string   `help:"A move." enum:"up,down" default:"up" placeholder:"MOVE"`
 		Runs []string `help:"Run files." arg:"" optional:""`
 	}

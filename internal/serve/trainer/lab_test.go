@@ -19,7 +19,6 @@ import (
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
-	"parley/world/program"
 	"parley/worlds/rollout"
 	"parley/worlds/rollout/rules"
 )
@@ -50,12 +49,12 @@ func (l *lab) Change(_, detail string, _ json.RawMessage) error {
 	l.changed.Store(&detail)
 	return nil
 }
-func (l *lab) Pause(ctx context.Context, _ string, calls program.InFlight) error {
+func (l *lab) Pause(ctx context.Context, _ string, calls InFlight) error {
 	l.paused.Store(true)
-	if calls == program.CutCalls {
+	if calls == CutCalls {
 		l.busy.Store(false)
 	}
-	if calls != program.HoldCalls && l.busy.Load() {
+	if calls != HoldCalls && l.busy.Load() {
 		<-ctx.Done()
 		return fmt.Errorf("a call is still in flight: %w", context.Cause(ctx))
 	}
@@ -90,15 +89,15 @@ func (l *lab) config() Config {
 }
 
 // play ends episodes on request, until all have ended.
-func (l *lab) play(ctx, drain context.Context, begun func(program.Control), ended func()) (program.Ending, error) {
+func (l *lab) play(ctx, drain context.Context, begun func(Control), ended func()) (Ending, error) {
 	store, err := runfile.Open(ctx, l.file, runfile.Either)
 	if err != nil {
-		return program.Ending{}, err
+		return Ending{}, err
 	}
 	defer store.Close()
 	left, err := l.open(ctx, store)
 	if err != nil {
-		return program.Ending{}, err
+		return Ending{}, err
 	}
 	begun(l)
 	l.pausedFirst.Store(l.paused.Load())
@@ -106,17 +105,17 @@ func (l *lab) play(ctx, drain context.Context, begun func(program.Control), ende
 		select {
 		case n := <-l.ends:
 			if err := store.Append(ctx, entries(n)...); err != nil {
-				return program.Ending{}, err
+				return Ending{}, err
 			}
 			ended()
 			l.done <- struct{}{}
 		case <-drain.Done():
-			return program.Ending{State: string(journal.Stopped), Reason: context.Cause(drain).Error()}, nil
+			return Ending{State: string(journal.Stopped), Reason: context.Cause(drain).Error()}, nil
 		case <-ctx.Done():
-			return program.Ending{State: string(journal.Stopped)}, context.Cause(ctx)
+			return Ending{State: string(journal.Stopped)}, context.Cause(ctx)
 		}
 	}
-	return program.Ending{State: string(journal.Complete)}, store.Append(ctx, &journal.Closed{State: journal.Complete})
+	return Ending{State: string(journal.Complete)}, store.Append(ctx, &journal.Closed{State: journal.Complete})
 }
 
 // open begins or resumes the run, and returns how many episodes are left.

@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"parley/journal"
-	"parley/world/program"
 )
 
 // Override is what a client may change in the plan. Addresses and files are not for clients to set.
@@ -65,7 +64,7 @@ type player struct {
 	// remember makes paused durable.
 	remember func(paused bool) error
 	// control changes the run that is played. Nil: none is.
-	control program.Control
+	control Control
 	stop    context.CancelCauseFunc
 }
 
@@ -117,7 +116,7 @@ func (p *player) run(ctx, drain context.Context) {
 
 // resumeRun resumes the run of an earlier server.
 func (p *player) resumeRun(ctx, drain context.Context) {
-	refused := func(err error) { p.finish(program.Ending{}, err) }
+	refused := func(err error) { p.finish(Ending{}, err) }
 	ready, err := p.plan(Override{})
 	if err != nil {
 		refused(err)
@@ -137,7 +136,7 @@ func (p *player) play(ctx, drain context.Context, w playRequest) {
 	p.stop = stop
 	p.mu.Unlock()
 	begun := false
-	end, err := w.play(ctx, own, func(c program.Control) {
+	end, err := w.play(ctx, own, func(c Control) {
 		begun = true
 		p.mu.Lock()
 		p.control = c
@@ -145,7 +144,7 @@ func (p *player) play(ctx, drain context.Context, w playRequest) {
 			c.Past(p.past)
 		}
 		if p.paused && c != nil { // weights may be loading
-			_ = c.Pause(ctx, byTrainer, program.HoldCalls) // before play begins, it only notes it
+			_ = c.Pause(ctx, byTrainer, HoldCalls) // before play begins, it only notes it
 		}
 		p.mu.Unlock()
 		p.source.begun(c)
@@ -164,7 +163,7 @@ func (p *player) play(ctx, drain context.Context, w playRequest) {
 }
 
 // finish records how play ended.
-func (p *player) finish(end program.Ending, err error) {
+func (p *player) finish(end Ending, err error) {
 	state := Failed
 	switch journal.State(end.State) {
 	case journal.Complete:
@@ -237,7 +236,7 @@ var (
 )
 
 // pause pauses the run. Unless calls in flight are held, it waits until there are none.
-func (p *player) pause(ctx context.Context, calls program.InFlight) error {
+func (p *player) pause(ctx context.Context, calls InFlight) error {
 	control, err := p.currentControl()
 	if err == nil {
 		err = control.Pause(ctx, byTrainer, calls)
@@ -274,7 +273,7 @@ func (p *player) unpause() error {
 }
 
 // currentControl returns what changes the run that is played.
-func (p *player) currentControl() (program.Control, error) {
+func (p *player) currentControl() (Control, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {

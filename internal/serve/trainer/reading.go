@@ -17,7 +17,6 @@ import (
 
 	"parley/internal/read/training"
 	"parley/journal"
-	"parley/world/program"
 )
 
 // reading is a reader's way through the groups.
@@ -252,7 +251,7 @@ type source struct {
 	// ahead is how many groups may be begun and not read; 0: any number. group is the plan's size of groups. read is up to
 	// where clients have read, and control is of the run that is played.
 	ahead, group, read int
-	control            program.Control
+	control            Control
 
 	wakeMu sync.Mutex
 	wake   chan struct{} // closed at the next change
@@ -295,7 +294,7 @@ func (f *source) update(ctx context.Context) (there bool, err error) {
 }
 
 // begun notes that a run is played.
-func (f *source) begun(c program.Control) {
+func (f *source) begun(c Control) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.control = c

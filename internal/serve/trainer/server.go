@@ -30,7 +30,6 @@ import (
 	"parley/journal"
 	"parley/world"
 	"parley/world/part"
-	"parley/world/program"
 )
 
 // Config configures a Server.
@@ -80,7 +79,7 @@ type Prepared struct {
 // PlayFunc plays the run until it is over, or until drain is done and begun episodes have ended; ctx aborts.
 // It calls begun when play begins, and ended whenever an episode has ended and is durable. An error without a
 // call of begun means that nothing was played.
-type PlayFunc func(ctx, drain context.Context, begun func(program.Control), ended func()) (program.Ending, error)
+type PlayFunc func(ctx, drain context.Context, begun func(Control), ended func()) (Ending, error)
 
 // Server is an http.Handler. Run must be running while it serves.
 type Server struct {
@@ -323,15 +322,15 @@ func (s *Server) stop(w http.ResponseWriter, r *http.Request) {
 // pause sends no more calls. Those in flight stay open, are finished before the answer, or are cut off.
 func (s *Server) pause(w http.ResponseWriter, r *http.Request) {
 	body := struct {
-		Calls program.InFlight `json:"calls"`
-		Wait  float64          `json:"wait"`
-	}{Calls: program.HoldCalls, Wait: maxWait.Seconds()}
+		Calls InFlight `json:"calls"`
+		Wait  float64  `json:"wait"`
+	}{Calls: HoldCalls, Wait: maxWait.Seconds()}
 	want := `want {"calls": "hold", "finish" or "cut", "wait": SECONDS}, with at most 600 seconds, all optional`
 	if err := decode(r, &body, want); err != nil {
 		fault(w, http.StatusBadRequest, err)
 		return
 	}
-	known := []program.InFlight{program.HoldCalls, program.FinishCalls, program.CutCalls}
+	known := []InFlight{HoldCalls, FinishCalls, CutCalls}
 	if !slices.Contains(known, body.Calls) || !(body.Wait >= 0 && body.Wait <= 600) {
 		fault(w, http.StatusBadRequest, errors.New(want))
 		return
