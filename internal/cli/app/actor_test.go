@@ -112,7 +112,10 @@ func TestEnvironmentOfAnyKind(t *testing.T) {
 }
 
 // remote is a Remote that nobody should ask.
-type remote struct{ t *testing.T }
+type remote struct {
+	Remote
+	t *testing.T
+}
 
 func (r remote) Play(context.Context, *engine.RemoteRun) error {
 	r.t.Error("played")
@@ -140,7 +143,7 @@ func TestActorsOfMatrix(t *testing.T) {
 			}
 			p := Play{Plan: plan, Kinds: kinds, File: filepath.Join(t.TempDir(), "run.parley"), Tool: "test"}
 			if far {
-				p.Remote = remote{t}
+				p.Remote = remote{t: t}
 			}
 			_, err = p.Run(t.Context(), context.Background())
 			if fine != (err == nil) || err != nil && (!IsUsage(err) || !strings.Contains(err.Error(), "plan.yaml:4:39: plan.matrix.params.loud[2]: want at most 9")) {

@@ -52,7 +52,7 @@ func (f Fork) Write(ctx context.Context) error {
 	if err := checkFile(f.File, false); err != nil {
 		return err
 	}
-	entries, err := f.entries(ctx, f.Kinds)
+	entries, err := f.entries(ctx)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (f Fork) Write(ctx context.Context) error {
 
 // entries returns the first entries of the new run file: its setup, its episodes, and the
 // turns that each episode keeps.
-func (f Fork) entries(ctx context.Context, kinds []world.Kind) (_ []journal.Entry, err error) {
+func (f Fork) entries(ctx context.Context) (_ []journal.Entry, err error) {
 	if f.Repeat < 1 || f.Repeat > maxRepeats {
 		return nil, f.refuse("%d repeats: want 1 to %d", f.Repeat, maxRepeats)
 	}
@@ -90,7 +90,7 @@ func (f Fork) entries(ctx context.Context, kinds []world.Kind) (_ []journal.Entr
 		return nil, err
 	}
 	past := readPast(recorded, head.Progress(f.Episode).Attempt)
-	plan, err := f.plan(head, original, kinds)
+	plan, err := f.plan(head, original)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func (f Fork) checkTurn(p *episodePast) error {
 }
 
 // plan returns the recorded plan, reduced to the episode, with the overrides.
-func (f Fork) plan(head *journal.Head, original world.Spec, kinds []world.Kind) (*planfile.Plan, error) {
+func (f Fork) plan(head *journal.Head, original world.Spec) (*planfile.Plan, error) {
 	if err := f.checkSets(); err != nil {
 		return nil, err
 	}
@@ -178,11 +178,11 @@ func (f Fork) plan(head *journal.Head, original world.Spec, kinds []world.Kind) 
 	if err != nil {
 		return nil, fmt.Errorf("%s: the recorded plan: %w", f.From, err)
 	}
-	_, plan, err := Play{File: f.From, Kinds: kinds, Sets: f.Sets, Reach: f.Reach}.plans(b)
+	_, plan, err := Play{File: f.From, Kinds: f.Kinds, Sets: f.Sets, Reach: f.Reach}.plans(b)
 	if err != nil {
 		return nil, err
 	}
-	return forFolder(plan, FolderOf(f.File)), nil
+	return forFolder(plan, runFolder(f.File)), nil
 }
 
 // checkKind checks that the kind can continue from the turn.

@@ -429,8 +429,8 @@ func TestForkStrands(t *testing.T) {
 	playBranching(t, from, Play{}.begun(plan, price.Embedded(), &journal.Head{}), 2)
 	was := readRun(t, from)
 	for turn, kept := range []int{0, 1, 6, 8} { // replies
-		f := Fork{Kinds: worlds.Standard(), From: from, Episode: 1, Turn: turn, Repeat: 1}
-		entries, err := f.entries(t.Context(), kinds)
+		f := Fork{Kinds: kinds, From: from, Episode: 1, Turn: turn, Repeat: 1}
+		entries, err := f.entries(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -460,7 +460,7 @@ func TestForkStrands(t *testing.T) {
 		"params.extra=true": "turn 2 now makes 3 calls, and made 2",
 		"params.swap=true":  "call 1.0/0:0 is now word of b, and was word of a",
 	} {
-		_, err := Fork{Kinds: worlds.Standard(), From: from, Turn: 3, Repeat: 1, Sets: []string{set}}.entries(t.Context(), kinds)
+		_, err := Fork{Kinds: kinds, From: from, Turn: 3, Repeat: 1, Sets: []string{set}}.entries(t.Context())
 		if err == nil || !strings.Contains(err.Error(), want) || !IsUsage(err) {
 			t.Errorf("%s: %v, want %q", set, err, want)
 		}

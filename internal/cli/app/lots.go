@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,7 +51,7 @@ type lotPlay struct {
 // OpenLots prepares to play lots of the run that began so, in a process with this name. Sets override how it is played,
 // such as limits.concurrency. share returns the part of a budget that may be spent.
 func (p Play) OpenLots(begun *journal.Begun, name string, share func(whole llm.Money) *budget.Budget) (*Lots, error) {
-	p.File, p.Folder = "run "+begun.Run, cmp.Or(p.Folder, ".") // for errors
+	p.File = "run " + begun.Run // for errors
 	prices, err := price.Recorded(begun.Prices)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.File, err)

@@ -54,8 +54,6 @@ type Play struct {
 	Reach *planfile.Reach
 	// File is the run file. If it exists, it is resumed.
 	File string
-	// Folder is what the paths of a recorded plan are relative to. Default: the folder of File.
-	Folder string
 	// MustExist refuses to begin a new file.
 	MustExist bool
 	// Tool is the program that writes the file, such as parley 0.1.0.
@@ -70,7 +68,7 @@ type Play struct {
 	// the plan has them.
 	Places map[string]string
 	// Remote plays the episodes in other processes. Default: this process plays them.
-	Remote engine.Remote
+	Remote Remote
 	// Code is the code that the plan names. A run that was played with other code is refused, unless
 	// ChangedCode is set.
 	Code        []journal.Code
@@ -293,7 +291,11 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 			return results.Entries(context.WithoutCancel(ctx), store, episode)
 		})
 	}
-	p.divide(a, &c, plan, done)
+	if p.Remote == nil {
+		exposeBudget(a.Budget(), &c) // it may get a limit while the run is played
+	} else {
+		a.playElsewhere(p.Remote, plan, done)
+	}
 	a.versions.seed = plan.Seed
 	c.Version = a.versions.model
 	c.Prices, c.Unreachable, c.Wakes = a, a.Away, func(f func()) { changed.Store(&f) }
@@ -394,18 +396,15 @@ func recordedCost(b *budget.Budget, e engine.Event) {
 	}
 }
 
-// divider is a Remote that gives the processes that play what they share. Nil: there is none of it.
-type divider interface {
+// Remote plays the episodes of a run in other processes, as a cluster.Coordinator does.
+type Remote interface {
+	engine.Remote
+	// Divide gives the processes what they share. Nil: there is none of it.
 	Divide(budget func() llm.Money, calls *tally.Tally, prices map[string]json.RawMessage, answers *cache.Store)
 }
 
-// divide makes c keep within a budget and a show the calls, here or elsewhere.
-func (p Play) divide(a *App, c *engine.Config, plan *planfile.Plan, done bool) {
-	elsewhere, ok := p.Remote.(divider)
-	if !ok {
-		exposeBudget(a.Budget(), c) // it may get a limit while the run is played
-		return
-	}
+// playElsewhere gives other processes what they need to play a plan within its budget. a shows their calls.
+func (a *App) playElsewhere(r Remote, plan *planfile.Plan, done bool) {
 	if !done {
 		a.elsewhere = &tally.Tally{Budget: a.Budget()}
 	}
@@ -413,7 +412,7 @@ func (p Play) divide(a *App, c *engine.Config, plan *planfile.Plan, done bool) {
 	if a.Budget().Limit() > 0 {
 		limit = a.Budget().Limit
 	}
-	elsewhere.Divide(limit, a.elsewhere, a.prices.Of(modelsOf(plan.Agents)), a.cache)
+	r.Divide(limit, a.elsewhere, a.prices.Of(modelsOf(plan.Agents)), a.cache)
 }
 
 // eachOutcome calls f with every episode in store that ended.

@@ -56,7 +56,7 @@ func (p Play) choose(head *journal.Head) (*growth.Choice, error) {
 			return nil, usageError{fmt.Errorf("%s holds no run yet: play a plan into it first", cmp.Or(p.File, "the journal"))}
 		}
 		stages, err := p.Plan.World()
-		return &growth.Choice{Plan: forFolder(p.Plan, p.folder()), Stages: stages}, err
+		return &growth.Choice{Plan: forFolder(p.Plan, runFolder(p.File)), Stages: stages}, err
 	}
 	for _, k := range p.kinds() {
 		if k.Name != head.Begun.Kind {
@@ -117,14 +117,14 @@ func (p Play) plans(begun json.RawMessage) (recorded, plan *planfile.Plan, err e
 	if recorded, err = planfile.FromJSON(begun, p.kinds(), nil); err != nil {
 		return nil, nil, err
 	}
-	recorded = fromFolder(recorded, p.folder())
+	recorded = fromFolder(recorded, runFolder(p.File))
 	if p.Plan != nil {
-		return recorded, forFolder(p.Plan, p.folder()), nil
+		return recorded, forFolder(p.Plan, runFolder(p.File)), nil
 	}
 	if plan, err = planfile.FromJSON(begun, p.kinds(), p.Sets); err != nil {
 		return nil, nil, err
 	}
-	plan = fromFolder(plan, p.folder())
+	plan = fromFolder(plan, runFolder(p.File))
 	return recorded, plan, reachable(p.File, p.Reach, recorded, plan)
 }
 
@@ -152,20 +152,12 @@ func fromFolder(plan *planfile.Plan, folder string) *planfile.Plan {
 	return same
 }
 
-// FolderOf returns the folder of the run file at path, which may be a link to it.
-func FolderOf(file string) string {
+// runFolder returns the folder of the run file at path, which may be a link to it. That of a journal without a file is the current one.
+func runFolder(file string) string {
 	if target, err := filepath.EvalSymlinks(file); err == nil && files.Resolve(filepath.Dir(file)) != filepath.Dir(files.Resolve(target)) {
 		return filepath.Dir(target)
 	}
 	return filepath.Dir(file)
-}
-
-// folder returns the folder that the paths of a recorded plan are relative to.
-func (p Play) folder() string {
-	if p.Folder != "" {
-		return p.Folder
-	}
-	return FolderOf(p.File) // that of a journal without a file is the current one
 }
 
 // reachable checks that the files of a plan that it has from the recorded one are in the folder of the run file or within
