@@ -18,10 +18,10 @@ const oneSignal = 100 * time.Millisecond
 // abortGrace is how long a command has to end after the second signal.
 const abortGrace = 3 * time.Second
 
-// enforceSignals passes signals to the command and makes sure that the second ends the process, whatever the command is
-// doing: after abortGrace, or at once with a third signal. The caller must call end.
+// enforceSignals passes signals to the command, those that come together as one, and makes sure that the second ends the process,
+// whatever the command is doing: after abortGrace, or at once with a third signal. The caller must call end.
 func enforceSignals(s *State) (end func()) {
-	if s.Exit == nil || s.Signals == nil {
+	if s.Signals == nil {
 		return func() {}
 	}
 	in, out := s.Signals, make(chan os.Signal, 2)
@@ -50,7 +50,29 @@ func enforceSignals(s *State) (end func()) {
 				return
 			}
 		}
-		s.Exit(exit.Interrupted) // print nothing: the command may be blocked on a full pipe
+		if s.Exit != nil {
+			s.Exit(exit.Interrupted) // print nothing: the command may be blocked on a full pipe
+		}
+	})
+	return func() {
+		close(over)
+		wg.Wait()
+	}
+}
+
+// onSignals calls the first function at the first signal and so on, until end is called.
+func onSignals(s *State, then ...func()) (end func()) {
+	over := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for _, f := range then {
+			select {
+			case <-s.Signals:
+				f()
+			case <-over:
+				return
+			}
+		}
 	})
 	return func() {
 		close(over)
@@ -61,38 +83,23 @@ func enforceSignals(s *State) (end func()) {
 // listen closes the gate at the first signal and cancels the context at the second. The caller must call end.
 func listen(ctx context.Context, s *State, g *exit.Gate) (_ context.Context, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	over := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		select {
-		case <-s.Signals:
-		case <-ctx.Done():
+	forget := context.AfterFunc(ctx, func() {
+		if !g.Closed() {
 			g.Close(exit.Interrupted, context.Cause(ctx))
-			return
-		case <-over:
-			return
 		}
-		first := time.Now()
+	})
+	done := onSignals(s, func() {
 		g.Close(exit.Interrupted, nil)
 		fmt.Fprintln(s.Stderr, "parley: stopping: finishing the calls in flight; press again to abort")
-		for {
-			select {
-			case <-s.Signals:
-				if time.Since(first) < oneSignal {
-					continue
-				}
-				cancel(exit.ErrAborted)
-				if s.Exit != nil {
-					fmt.Fprintf(s.Stderr, "parley: aborting: the process ends within %v, or at once if you press again\n", abortGrace)
-				}
-			case <-over:
-			}
-			return
+	}, func() {
+		cancel(exit.ErrAborted)
+		if s.Exit != nil {
+			fmt.Fprintf(s.Stderr, "parley: aborting: the process ends within %v, or at once if you press again\n", abortGrace)
 		}
 	})
 	return ctx, func() {
-		close(over)
-		wg.Wait()
+		forget()
+		done()
 		cancel(context.Canceled)
 	}
 }
@@ -101,18 +108,9 @@ func listen(ctx context.Context, s *State, g *exit.Gate) (_ context.Context, end
 // for commands that have nothing to finish. The caller must call end.
 func untilSignal(ctx context.Context, s *State) (_ context.Context, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	over := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		select {
-		case <-s.Signals:
-			cancel(&exit.Error{Code: exit.Interrupted, Err: errors.New("interrupted")})
-		case <-over:
-		}
-	})
+	done := onSignals(s, func() { cancel(&exit.Error{Code: exit.Interrupted, Err: errors.New("interrupted")}) })
 	return ctx, func() {
-		close(over)
-		wg.Wait()
+		done()
 		cancel(context.Canceled)
 	}
 }
