@@ -27,72 +27,38 @@ type metricsFlags struct {
 	MetricsKeyEnv string `placeholder:"NAME" help:"Environment variable with the keys for --metrics, separated by commas. Without it, only this machine is served."`
 }
 
-// metricsServer serves metrics. A nil one does nothing.
-type metricsServer struct {
-	ln   net.Listener
-	keys []string
-	end  func()
-}
-
-// listen listens at the address of --metrics. It returns nil without the flag.
-func (f *metricsFlags) listen(ctx context.Context, s *State) (*metricsServer, error) {
-	if f.Metrics == "" {
-		return nil, nil
-	}
-	keys, err := auth.KeysFrom(s.Env, "--metrics-key-env", f.MetricsKeyEnv)
-	if err != nil {
-		return nil, exit.AsUsage(err)
-	}
-	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.Metrics)
-	if err != nil {
-		return nil, exit.Usagef("--metrics: %w", err)
-	}
-	if at, ok := ln.Addr().(*net.TCPAddr); (!ok || !at.IP.IsLoopback()) && len(keys) == 0 {
-		return nil, errors.Join(exit.Usagef("--metrics %s would serve other machines without a key: set one with --metrics-key-env", f.Metrics), ln.Close())
-	}
-	return &metricsServer{ln: ln, keys: keys}, nil
-}
-
-// serve begins to serve a page.
-func (m *metricsServer) serve(ctx context.Context, s *State, page func() *telemetry.Page) {
-	if m == nil {
-		return
-	}
-	fmt.Fprintf(s.err, "parley: metrics at http://%s/metrics\n", m.ln.Addr())
-	m.end = telemetry.Serve(ctx, m.ln, m.keys, page)
-}
-
-// close stops serving.
-func (m *metricsServer) close() {
-	switch {
-	case m == nil:
-	case m.end != nil:
-		m.end()
-	default:
-		_ = m.ln.Close() // nobody was served
-	}
-}
-
 // monitor is how machines watch a command: a page for Prometheus, and an OpenTelemetry collector.
 type monitor struct {
-	page     *metricsServer
+	ln       net.Listener // of the page; nil: there is none
+	keys     []string     // of the page
+	endPage  func()       // nil: it is not served
 	exporter *telemetry.Exporter
 	divided  *divisionMetrics // nil: the run has no workers
 }
 
 // openMonitor opens what the flags and the environment name.
-func (f *metricsFlags) openMonitor(ctx context.Context, s *State) (w monitor, err error) {
-	if w.page, err = f.listen(ctx, s); err != nil {
-		return w, err
+func (f *metricsFlags) openMonitor(ctx context.Context, s *State) (w *monitor, err error) {
+	w = &monitor{}
+	if f.Metrics != "" {
+		if w.keys, err = auth.KeysFrom(s.Env, "--metrics-key-env", f.MetricsKeyEnv); err != nil {
+			return nil, exit.AsUsage(err)
+		}
+		if w.ln, err = (&net.ListenConfig{}).Listen(ctx, "tcp", f.Metrics); err != nil {
+			return nil, exit.Usagef("--metrics: %w", err)
+		}
+		if at, ok := w.ln.Addr().(*net.TCPAddr); (!ok || !at.IP.IsLoopback()) && len(w.keys) == 0 {
+			return nil, errors.Join(exit.Usagef("--metrics %s would serve other machines without a key: set one with --metrics-key-env", f.Metrics), w.ln.Close())
+		}
 	}
 	if w.exporter, err = telemetry.Open(ctx, s.Env, "parley", Version(), s.tellError); err != nil {
-		w.page.close()
+		w.closePage()
+		return nil, exit.AsUsage(err)
 	}
-	return w, exit.AsUsage(err)
+	return w, nil
 }
 
 // begin shows what calls and run say from now on. run is nil if no run is played.
-func (w monitor) begin(ctx context.Context, s *State, calls telemetry.Calls, run func() telemetry.RunState) {
+func (w *monitor) begin(ctx context.Context, s *State, calls telemetry.Calls, run func() telemetry.RunState) {
 	began := time.Now()
 	page := func() *telemetry.Page {
 		p := telemetry.RunPage(calls, run, began)
@@ -103,13 +69,16 @@ func (w monitor) begin(ctx context.Context, s *State, calls telemetry.Calls, run
 }
 
 // show shows a page from now on.
-func (w monitor) show(ctx context.Context, s *State, page func() *telemetry.Page) {
-	w.page.serve(ctx, s, page)
+func (w *monitor) show(ctx context.Context, s *State, page func() *telemetry.Page) {
 	w.exporter.Measure(page)
+	if w.ln != nil {
+		fmt.Fprintf(s.err, "parley: metrics at http://%s/metrics\n", w.ln.Addr())
+		w.endPage = telemetry.Serve(ctx, w.ln, w.keys, page)
+	}
 }
 
 // ask asks with a, watched.
-func (w monitor) ask(ctx context.Context, s *State, a bulk.Asker, m *bulk.Asking) (note string) {
+func (w *monitor) ask(ctx context.Context, s *State, a bulk.Asker, m *bulk.Asking) (note string) {
 	if calls, ok := a.(telemetry.Calls); ok {
 		w.begin(ctx, s, calls, nil)
 	}
@@ -121,9 +90,18 @@ func (w monitor) ask(ctx context.Context, s *State, a bulk.Asker, m *bulk.Asking
 }
 
 // close ends the page, and sends what remains.
-func (w monitor) close(ctx context.Context, s *State) {
-	w.page.close()
+func (w *monitor) close(ctx context.Context, s *State) {
+	w.closePage()
 	closeTelemetry(ctx, s, w.exporter)
+}
+
+func (w *monitor) closePage() {
+	switch {
+	case w.endPage != nil:
+		w.endPage()
+	case w.ln != nil:
+		_ = w.ln.Close() // nobody was served
+	}
 }
 
 // closeTelemetry sends what remains, for a few seconds. A missing collector is no reason to fail.
