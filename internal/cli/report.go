@@ -194,7 +194,7 @@ func printDocument(p *terminal.Page, d *report.Document) {
 		if !p.Empty() {
 			p.Line()
 		}
-		p.Put(terminal.InkHead, s.Title+"\n")
+		p.InkedLine(terminal.InkHead, s.Title)
 		if b.Empty() {
 			p.Text(s.Text)
 		}
@@ -209,7 +209,7 @@ func printBlock(p *terminal.Page, b report.Block) (shown bool) {
 			p.Line()
 		}
 		if b.Title != "" {
-			p.Put(terminal.InkFaint, b.Title+"\n")
+			p.InkedLine(terminal.InkFaint, b.Title)
 		}
 		printTable(p, t)
 		return true
@@ -225,7 +225,7 @@ func printBlock(p *terminal.Page, b report.Block) (shown bool) {
 		p.Line()
 	}
 	if b.Title != "" {
-		p.Put(terminal.InkFaint, b.Title+"\n")
+		p.InkedLine(terminal.InkFaint, b.Title)
 	}
 	for _, l := range lines {
 		p.Item(l)
@@ -260,7 +260,7 @@ func printTable(p *terminal.Page, t *report.Table) {
 	}
 	p.Table(rows)
 	if t.Rest != "" {
-		p.Put(terminal.InkFaint, t.Rest+"\n")
+		p.InkedLine(terminal.InkFaint, t.Rest)
 	}
 }
 

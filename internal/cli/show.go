@@ -315,8 +315,7 @@ func (r *shownRun) print(p *terminal.Page) {
 		r.printRest(p)
 	case r.some:
 		p.Line()
-		p.Put(terminal.InkFaint, fmt.Sprintf("no episode from number %s on matches the filter", terminal.Number(r.From)))
-		p.Line()
+		p.InkedLine(terminal.InkFaint, fmt.Sprintf("no episode from number %s on matches the filter", terminal.Number(r.From)))
 	}
 }
 

@@ -249,8 +249,7 @@ func (t *shownTranscript) filterText() string {
 func (t *shownTranscript) print(p *terminal.Page) {
 	p.Put(terminal.InkHead, fmt.Sprintf("episode %d", t.Number))
 	p.Put(terminal.InkPlain, " of "+t.File+": ")
-	p.Put(stateInk(t.State), t.run.OfEpisode(t.State))
-	p.Line()
+	p.InkedLine(stateInk(t.State), t.run.OfEpisode(t.State))
 	if t.Attempt > 0 {
 		p.Fact("attempt", fmt.Sprintf("%d: those before failed, or were given up", t.Attempt))
 	}
@@ -282,21 +281,18 @@ func (t *shownTranscript) print(p *terminal.Page) {
 func (t *shownTurn) print(p *terminal.Page, printed map[string]bool, all bool) {
 	indent := strings.Repeat("    ", strings.Count(t.Strand, "/"))
 	p.Line()
-	p.Put(terminal.InkHead, indent+"turn "+results.TurnName(t.Strand, t.Turn))
-	p.Line()
+	p.InkedLine(terminal.InkHead, indent+"turn "+results.TurnName(t.Strand, t.Turn))
 	indent += "  "
 	for _, n := range t.Notes {
 		if name := n.Phase(); name != "" {
-			p.Put(terminal.InkHead, indent+terminal.OneLine("phase "+name))
-			p.Line()
+			p.InkedLine(terminal.InkHead, indent+terminal.OneLine("phase "+name))
 			continue
 		}
 		who := ""
 		if n.Seat != "" {
 			who = ", " + n.Seat
 		}
-		p.Put(terminal.InkFaint, indent+terminal.OneLine("note "+n.Kind+who+": "+brief(n.Data, printed)))
-		p.Line()
+		p.InkedLine(terminal.InkFaint, indent+terminal.OneLine("note "+n.Kind+who+": "+brief(n.Data, printed)))
 	}
 	for _, r := range t.Replies {
 		r.print(p, indent)
@@ -305,8 +301,7 @@ func (t *shownTurn) print(p *terminal.Page, printed map[string]bool, all bool) {
 		}
 	}
 	if open := t.Calls - len(t.Replies); all && open > 0 {
-		p.Put(terminal.InkFaint, fmt.Sprintf("%swaiting for %d of %d replies", indent, open, t.Calls))
-		p.Line()
+		p.InkedLine(terminal.InkFaint, fmt.Sprintf("%swaiting for %d of %d replies", indent, open, t.Calls))
 	}
 }
 
@@ -352,8 +347,7 @@ func (c *shownCall) print(p *terminal.Page, indent string) {
 	}
 	c.printAsked(p, indent)
 	if c.Error != nil {
-		p.Put(terminal.InkBad, indent+"failed: "+terminal.OneLine(c.Error.Error()))
-		p.Line()
+		p.InkedLine(terminal.InkBad, indent+"failed: "+terminal.OneLine(c.Error.Error()))
 		return
 	}
 	c.printReply(p, indent)
@@ -366,26 +360,22 @@ const maxAsked = 2000
 func (c *shownCall) printAsked(p *terminal.Page, indent string) {
 	for i := range c.Asked {
 		m := &c.Asked[i]
-		p.Put(terminal.InkName, indent+string(m.Role))
-		p.Line()
+		p.InkedLine(terminal.InkName, indent+string(m.Role))
 		text := m.Words()
 		p.Quote(indent, terminal.Cut(text, maxAsked))
 		if n := utf8.RuneCountInString(text); n > maxAsked {
-			p.Put(terminal.InkFaint, fmt.Sprintf("%s(%s characters: --call %s shows all of them)", indent, terminal.Number(n), c.Call))
-			p.Line()
+			p.InkedLine(terminal.InkFaint, fmt.Sprintf("%s(%s characters: --call %s shows all of them)", indent, terminal.Number(n), c.Call))
 		}
 	}
 	if len(c.Asked) > 0 && c.Error == nil {
-		p.Put(terminal.InkName, indent+"answer")
-		p.Line()
+		p.InkedLine(terminal.InkName, indent+"answer")
 	}
 }
 
 func (c *shownCall) printReply(p *terminal.Page, indent string) {
 	r := c.Response
 	if r == nil {
-		p.Put(terminal.InkBad, indent+"failed: no reply was recorded")
-		p.Line()
+		p.InkedLine(terminal.InkBad, indent+"failed: no reply was recorded")
 		return
 	}
 	empty := true
@@ -415,11 +405,9 @@ func (c *shownCall) printReply(p *terminal.Page, indent string) {
 
 func (o *shownOutcome) print(p *terminal.Page) {
 	p.Line()
-	p.Put(terminal.InkHead, "outcome")
-	p.Line()
+	p.InkedLine(terminal.InkHead, "outcome")
 	if o.Failed != "" {
-		p.Put(terminal.InkBad, "  failed: "+terminal.OneLine(o.Failed))
-		p.Line()
+		p.InkedLine(terminal.InkBad, "  failed: "+terminal.OneLine(o.Failed))
 	}
 	for i := 0; i < len(o.Scores); {
 		n := i + 1
@@ -430,8 +418,7 @@ func (o *shownOutcome) print(p *terminal.Page) {
 		i = n
 	}
 	if len(o.Data) > 0 && string(o.Data) != "null" {
-		p.Put(terminal.InkFaint, "  "+terminal.OneLine(string(o.Data)))
-		p.Line()
+		p.InkedLine(terminal.InkFaint, "  "+terminal.OneLine(string(o.Data)))
 	}
 	if o.Stack != "" {
 		p.Quote("  ", o.Stack)
@@ -492,8 +479,7 @@ func (c *shownCall) printWhole(p *terminal.Page) {
 	}
 	if c.Act != nil {
 		p.Line()
-		p.Put(terminal.InkHead, "act")
-		p.Line()
+		p.InkedLine(terminal.InkHead, "act")
 		p.Quote("  ", c.Act.Name+"\n"+string(c.Act.Body))
 	}
 	p.Line()
@@ -533,11 +519,9 @@ func (c *shownCall) printRequest(p *terminal.Page) {
 		for _, part := range m.Parts {
 			switch {
 			case part.Image != nil:
-				p.Put(terminal.InkFaint, "  image "+terminal.OneLine(imageText(part.Image)))
-				p.Line()
+				p.InkedLine(terminal.InkFaint, "  image "+terminal.OneLine(imageText(part.Image)))
 			case part.File != nil:
-				p.Put(terminal.InkFaint, "  "+terminal.OneLine(part.File.String()))
-				p.Line()
+				p.InkedLine(terminal.InkFaint, "  "+terminal.OneLine(part.File.String()))
 			default:
 				p.Quote("  ", part.Text)
 			}
@@ -555,8 +539,7 @@ func imageText(i *llm.Image) string {
 
 func printThoughts(p *terminal.Page, thoughts []llm.Thought) {
 	for _, t := range thoughts {
-		p.Put(terminal.InkFaint, "  thought")
-		p.Line()
+		p.InkedLine(terminal.InkFaint, "  thought")
 		p.Quote("    ", t.Text)
 	}
 }
@@ -570,22 +553,19 @@ func printToolCalls(p *terminal.Page, calls []llm.ToolCall) {
 
 func (c *shownCall) printAnswer(p *terminal.Page) {
 	r := c.Response
-	p.Put(terminal.InkHead, "answer")
-	p.Line()
+	p.InkedLine(terminal.InkHead, "answer")
 	printThoughts(p, r.Thoughts)
 	if r.Text != "" {
 		p.Quote("  ", r.Text)
 	}
 	if len(r.JSON) > 0 && string(r.JSON) != r.Text {
 		if r.Text != "" {
-			p.Put(terminal.InkFaint, "  read as")
-			p.Line()
+			p.InkedLine(terminal.InkFaint, "  read as")
 		}
 		p.Quote("  ", string(r.JSON))
 	}
 	if r.Refusal != "" {
-		p.Put(terminal.InkBad, "  refused: "+terminal.OneLine(r.Refusal))
-		p.Line()
+		p.InkedLine(terminal.InkBad, "  refused: "+terminal.OneLine(r.Refusal))
 	}
 	printToolCalls(p, r.ToolCalls)
 	if c.Kind != "ask" {
@@ -603,8 +583,7 @@ func (c *shownCall) printAnswer(p *terminal.Page) {
 
 func (c *shownCall) printFailure(p *terminal.Page) {
 	e := c.Error
-	p.Put(terminal.InkBad, "failed: "+strings.ReplaceAll(string(e.Kind), "_", " "))
-	p.Line()
+	p.InkedLine(terminal.InkBad, "failed: "+strings.ReplaceAll(string(e.Kind), "_", " "))
 	if e.Message != "" {
 		p.Behind(terminal.InkBad, "  !", e.Message) // no bar: these are our own words
 	}
@@ -726,10 +705,8 @@ func (v *showReader) texts(ctx context.Context, episode int) ([]score.Text, erro
 func printTexts(p *terminal.Page, texts []score.Text) {
 	for _, t := range texts {
 		p.Line()
-		p.Put(terminal.InkHead, terminal.OneLine("asked afterwards: "+t.Scorer+", "+t.Question))
-		p.Line()
-		p.Put(terminal.InkFaint, terminal.OneLine(t.By()))
-		p.Line()
+		p.InkedLine(terminal.InkHead, terminal.OneLine("asked afterwards: "+t.Scorer+", "+t.Question))
+		p.InkedLine(terminal.InkFaint, terminal.OneLine(t.By()))
 		p.Quote("  ", t.Text)
 	}
 }
@@ -737,16 +714,14 @@ func printTexts(p *terminal.Page, texts []score.Text) {
 // print prints the story.
 func (t *shownStory) print(p *terminal.Page) {
 	p.Put(terminal.InkHead, fmt.Sprintf("episode %d", t.Episode))
-	p.Put(terminal.InkPlain, " of "+t.File)
-	p.Line()
+	p.InkedLine(terminal.InkPlain, " of "+t.File)
 	for _, e := range t.Exhibits {
 		if e.frames == nil {
 			printExhibit(p, e)
 		}
 		for _, f := range e.frames {
 			p.Line()
-			p.Put(terminal.InkHead, terminal.OneLine(f.Title))
-			p.Line()
+			p.InkedLine(terminal.InkHead, terminal.OneLine(f.Title))
 			for _, l := range f.Lines {
 				printFrameLine(p, l)
 			}
@@ -758,11 +733,9 @@ func (t *shownStory) print(p *terminal.Page) {
 // printExhibit writes a part of a story that is not a replay.
 func printExhibit(p *terminal.Page, e shownPart) {
 	p.Line()
-	p.Put(terminal.InkHead, terminal.OneLine(e.Title))
-	p.Line()
+	p.InkedLine(terminal.InkHead, terminal.OneLine(e.Title))
 	if e.Caption != "" {
-		p.Put(terminal.InkFaint, terminal.OneLine(e.Caption))
-		p.Line()
+		p.InkedLine(terminal.InkFaint, terminal.OneLine(e.Caption))
 	}
 	if e.Text != "" {
 		p.Quote("  ", e.Text)
@@ -781,8 +754,7 @@ func printFrameLine(p *terminal.Page, l exhibit.FrameLine) {
 	first, rest, more := strings.Cut(strings.TrimSpace(l.Text), "\n")
 	p.Put(terminal.InkName, "  "+terminal.OneLine(who))
 	if l.Mark != "" {
-		p.Put(terminal.InkBad, "  * "+terminal.OneLine(l.Mark))
-		p.Line()
+		p.InkedLine(terminal.InkBad, "  * "+terminal.OneLine(l.Mark))
 		p.Quote("    ", strings.TrimSpace(l.Text))
 		return
 	}

@@ -62,6 +62,12 @@ func (p *Page) Put(i Ink, text string) {
 // Line adds pieces of plain text and ends the line.
 func (p *Page) Line(pieces ...string) { p.Put(InkPlain, strings.Join(pieces, "")+"\n") }
 
+// InkedLine adds a line in a colour.
+func (p *Page) InkedLine(i Ink, text string) {
+	p.Put(i, text)
+	p.Line()
+}
+
 // Quote adds words of a model or a person. Every line begins with a bar, so that it cannot look like a line of
 // the page.
 func (p *Page) Quote(indent, words string) { p.Behind(InkFaint, indent+"|", words) }
