@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"parley/internal/cli/exit"
 	"parley/internal/run/growth"
 	"parley/internal/run/planfile"
 	"parley/internal/run/runfile"
@@ -31,12 +30,12 @@ type reworded struct {
 func (e *reworded) Error() string { return e.text }
 func (e *reworded) Unwrap() error { return e.err }
 
-// wrap makes err an error of this package. It removes the names of inner packages.
+// wrap makes err an error of this package.
 func wrap(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &reworded{"parley: " + exit.Plain(err.Error()), err}
+	return fmt.Errorf("parley: %w", err)
 }
 
 // location says where a field of Provider is, for errors.

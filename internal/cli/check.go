@@ -327,7 +327,7 @@ func facts(e *app.Estimate) [][2]string {
 	if r := e.Recorded; r != nil && r.Grown != nil {
 		all = append(all, [2]string{"file", terminal.OneLine(r.File) + " has " + grownText(r.Grown) + "; the figures are for all of them"})
 	} else if r != nil {
-		all = append(all, [2]string{"file", "run would refuse the plan: " + terminal.OneLine(exit.Plain(r.Refused))})
+		all = append(all, [2]string{"file", "run would refuse the plan: " + terminal.OneLine(r.Refused)})
 	}
 	for _, file := range e.Outside {
 		all = append(all, [2]string{"file", terminal.OneLine(file) + " is outside the plan's folder, and allowed"})
@@ -570,7 +570,7 @@ func (c *checkCmd) verify(ctx context.Context, s *State) (err error) {
 	found, err := verifyFile(ctx, c.Plan)
 	switch {
 	case errors.Is(err, runfile.ErrDamaged):
-		v.Unreadable = exit.Plain(err.Error())
+		v.Unreadable = err.Error()
 		v.Damaged, v.Damage = []int{}, []runfile.Damage{{What: v.Unreadable}}
 	case err != nil:
 		return exit.AsUsage(playError(c.Plan, err))

@@ -184,7 +184,7 @@ func printError(s *State, err error) int {
 		return exit.OK
 	}
 	if msg := err.Error(); msg != "" {
-		fmt.Fprintln(s.Stderr, "parley: "+exit.Plain(msg))
+		fmt.Fprintln(s.Stderr, "parley: "+msg)
 	}
 	// An error in a file that is named in a plan is a text, without its cause.
 	if msg := err.Error(); strings.Contains(msg, syscall.EMFILE.Error()) && !strings.Contains(msg, "ulimit") {

@@ -142,7 +142,7 @@ func playError(file string, err error) error {
 		if _, err := os.Stat(file + ".parley"); err == nil {
 			hint = fmt.Sprintf("; did you mean %s.parley?", file)
 		}
-		return exit.Usagef("%s%s", exit.Plain(err.Error()), hint)
+		return exit.Usagef("%w%s", err, hint)
 	}
 	if errors.Is(err, engine.ErrDiverged) {
 		return exit.Usagef("%w (parley run PLAN --out FILE)", err)

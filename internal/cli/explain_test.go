@@ -123,15 +123,3 @@ func TestOtherFormats(t *testing.T) {
 		}
 	}
 }
-
-func TestPlainly(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		"x: there is no such run file: file does not exist": "x: there is no such run file",
-		"open x: file does not exist":                       "open x: file does not exist",
-	} {
-		if got := exit.Plain(in); got != want {
-			t.Errorf("%q: %q, want %q", in, got, want)
-		}
-	}
-}

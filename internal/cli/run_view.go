@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,7 +20,6 @@ import (
 	"parley/internal/ask/dispatch/limiter"
 	"parley/internal/ask/trust"
 	"parley/internal/cli/app"
-	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/kit/text"
 	"parley/internal/read/report"
@@ -57,8 +57,9 @@ type runView struct {
 	before   dispatch.ModelStats
 	limits   func() []dispatch.Limit
 	past     []sample     // of the last States, the oldest first
-	ends     endedCosts   // of episodes that this process played from their beginning
 	resumed  map[int]bool // episodes that began before this process
+	whole    int          // episodes that ended and were not resumed
+	cost     llm.Money    // of them
 
 	// The kind's own status line; nil if it has none.
 	status world.Status
@@ -375,11 +376,7 @@ func (v *runView) insideTexts() (parts []string) {
 	}
 	for _, n := range slices.Sorted(maps.Keys(v.playing)) {
 		m := v.playing[n]
-		where := m.where
-		if where == "" {
-			where = fmt.Sprintf("turn %d", m.turn+1)
-		}
-		text := fmt.Sprintf("episode %d: %s", n, where)
+		text := fmt.Sprintf("episode %d: %s", n, cmp.Or(m.where, fmt.Sprintf("turn %d", m.turn+1)))
 		if m.label != "" {
 			text += ", " + m.label
 		}
@@ -395,7 +392,10 @@ const maxLineScores = 6
 func (v *runView) endEpisode(e *journal.Ended) {
 	m := v.progressOf(e.Episode)
 	delete(v.playing, e.Episode)
-	v.ends.add(m.cost, v.resumed[e.Episode])
+	if !v.resumed[e.Episode] { // what one cost that began in an earlier process is not known here
+		v.whole++
+		v.cost = v.cost.Plus(m.cost)
+	}
 	if !v.verbose {
 		return
 	}
@@ -609,7 +609,7 @@ func printTrouble(p *terminal.Page, sum *app.Summary) {
 		p.Text(fmt.Sprintf("at risk: calls that were cut off in flight may have cost up to %v; the budget counts it", sum.AtRisk))
 	}
 	if why := sum.Reason.String(); why != "" {
-		p.Text("why: " + exit.Plain(why))
+		p.Text("why: " + why)
 	}
 	if f := sum.Cause; f != nil {
 		p.Text("what to do: " + terminal.Quoted(f.Remedy))
@@ -687,12 +687,6 @@ const (
 	rateStep = time.Second
 )
 
-// endedCosts adds up what episodes cost.
-type endedCosts struct {
-	episodes int
-	sum      llm.Money
-}
-
 // signalled is why a run stops that is stopped by a signal. It says what the calls waited for: nothing else in the run file does if
 // nothing was answered.
 func (v *runView) signalled(now time.Time) error {
@@ -703,14 +697,6 @@ func (v *runView) signalled(now time.Time) error {
 		why += " while calls waited: " + strings.Join(waits, "; ")
 	}
 	return errors.New(why)
-}
-
-// add adds an episode that ended. What one cost that began in an earlier process is not known here.
-func (c *endedCosts) add(cost llm.Money, resumed bool) {
-	if !resumed {
-		c.episodes++
-		c.sum = c.sum.Plus(cost)
-	}
 }
 
 // liveState returns the current state of the run for those who watch it from outside. It is called once a second.
@@ -760,10 +746,10 @@ func modelStates(st dispatch.Snapshot) (out []control.Model) {
 
 // projected returns what all known episodes will cost if the others cost as much as those that ended; 0: unknown.
 func (v *runView) projected(spent llm.Money) llm.Money {
-	if v.ends.episodes == 0 || v.ends.sum == 0 {
+	if v.whole == 0 || v.cost == 0 {
 		return 0
 	}
-	each, left := v.ends.sum.Dollars()/float64(v.ends.episodes), 0.0
+	each, left := v.cost.Dollars()/float64(v.whole), 0.0
 	for n, m := range v.playing {
 		if !v.resumed[n] {
 			left -= m.cost.Dollars() // it is spent

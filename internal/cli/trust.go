@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,7 +47,7 @@ func (f *trustFlags) gate(s *State) (*keyGate, error) {
 	if s.ConfigDir != "" {
 		k.Store = trust.NewStore(filepath.Join(s.ConfigDir, "parley", trustedName))
 	}
-	k.Say = func(text string) { fmt.Fprintln(s.Stderr, "parley: "+exit.Plain(text)) }
+	k.Say = func(text string) { fmt.Fprintln(s.Stderr, "parley: "+text) }
 	k.Command = func(values []string) string {
 		args := slices.Clone(s.Args)
 		for _, v := range values {
@@ -147,10 +148,7 @@ func (k *keyGate) allowTyped(p provider.Provider) {
 func destinationsOf(key app.Key) string {
 	var all []string
 	for _, d := range key.Sent {
-		why := d.Allowed
-		if why == "" {
-			why = "run asks you first, unless --trust " + terminal.ShellWord(d.Flag)
-		}
+		why := cmp.Or(d.Allowed, "run asks you first, unless --trust "+terminal.ShellWord(d.Flag))
 		if d.Plain {
 			why += ", unencrypted"
 		}

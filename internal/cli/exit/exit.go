@@ -9,7 +9,6 @@ package exit
 import (
 	"errors"
 	"fmt"
-	"regexp"
 )
 
 // The exit codes. Scripts rely on them: docs/reference/exit-codes.md describes them.
@@ -65,9 +64,3 @@ func CodeOf(err error) int {
 	}
 	return Broken
 }
-
-// repetitionRE matches a system error that repeats our own text.
-var repetitionRE = regexp.MustCompile(`(?m)(no such run file.*|exists already.*): file (?:does not exist|already exists)$`)
-
-// Plain returns the text of an error without repetitions.
-func Plain(text string) string { return repetitionRE.ReplaceAllString(text, "$1") }

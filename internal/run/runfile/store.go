@@ -135,12 +135,21 @@ func OpenRead(path string) (*Store, error) {
 // Played reports whether a process plays the run at path: it has the file open to write.
 func Played(path string) bool { return files.Guarded(files.Resolve(path)) }
 
+// pathError says that there is no run file, or one already. Its text does not repeat that of its cause.
+type pathError struct {
+	text  string
+	cause error
+}
+
+func (e *pathError) Error() string { return e.text }
+func (e *pathError) Unwrap() error { return e.cause }
+
 // admit checks what is at path, without changing it, and reports whether a file is there.
 func admit(path string, mode Mode) (exists bool, err error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && mode == Resume:
-		return false, fmt.Errorf("%s: there is no such run file: %w", path, fs.ErrNotExist)
+		return false, &pathError{path + ": there is no such run file", fs.ErrNotExist}
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	case err != nil:
@@ -150,7 +159,7 @@ func admit(path string, mode Mode) (exists bool, err error) {
 	case !info.Mode().IsRegular():
 		return false, fmt.Errorf("%s is not a regular file: name another for the run", path)
 	case mode == Create:
-		return false, fmt.Errorf("%s exists already: resume it, or name another file: %w", path, fs.ErrExist)
+		return false, &pathError{path + " exists already: resume it, or name another file", fs.ErrExist}
 	}
 	return true, inspect(path, info.Size())
 }
