@@ -150,16 +150,18 @@ func (s *State) openScored(ctx context.Context, run string) (*scoredRun, error) 
 	}, nil
 }
 
-// resumeScorer starts the scorer of a run of a scorer that is resumed.
-func (s *State) resumeScorer(ctx context.Context, what results.Scored, origin codeOrigin) error {
+// resumeScorer starts the scorer of a run of a scorer that is resumed. The plan of a rubric is recorded, so its file does not matter.
+func (s *State) resumeScorer(ctx context.Context, what results.Scored, origin codeOrigin) (err error) {
 	run := score.Origin(origin.file)
+	var of *scorer
 	if origin.Kind == score.RubricName {
-		return s.resumeRubric(ctx, run, what, origin)
+		of, err = s.openRubric(ctx, run)
+	} else {
+		beside := filepath.Dir(run) // where the run is that it scores
+		origin.folders, origin.reach.Folders = append(origin.folders, beside), append(slices.Clip(origin.reach.Folders), beside)
+		of, err = s.openScorer(ctx, origin.Kind, run, origin)
 	}
-	beside := filepath.Dir(run) // where the run is that it scores
-	origin.folders, origin.reach.Folders = append(origin.folders, beside), append(slices.Clip(origin.reach.Folders), beside)
-	scorer, err := s.openScorer(ctx, origin.Kind, run, origin)
-	if err == nil && scorer.head.Begun.Run != what.Run {
+	if err == nil && of.head.Begun.Run != what.Run {
 		err = exit.Usagef("%s scores another run than %s", origin.file, run)
 	}
 	return err

@@ -137,12 +137,3 @@ func (c *scoreCmd) interviewed(plan *planfile.Plan, of *journal.Begun) (sets []s
 	set("params.agents", names)
 	return sets, err
 }
-
-// resumeRubric makes a run of a rubric ready to be resumed. Its plan is recorded, so the plan file does not matter.
-func (s *State) resumeRubric(ctx context.Context, run string, what results.Scored, origin codeOrigin) error {
-	opened, err := s.openRubric(ctx, run)
-	if err == nil && opened.head.Begun.Run != what.Run {
-		err = exit.Usagef("%s scores another run than %s", origin.file, run)
-	}
-	return err
-}

@@ -53,11 +53,11 @@ func (c *trainerCmd) Run(ctx context.Context, s *State) error {
 
 // serve serves until stop is done, and ends at once when ctx is.
 func (c *trainerCmd) serve(ctx, stop context.Context, s *State, keys *keyGate) error {
-	run, err := c.open(stop, s, keys) //nolint:contextcheck // stop ends with ctx, or before
+	run, err := c.open(stop, s, keys)
 	if err != nil {
 		return err
 	}
-	cfg, err := c.config(stop, s, run) //nolint:contextcheck // as above
+	cfg, err := c.config(stop, s, run)
 	if err != nil {
 		return exit.AsUsage(err)
 	}
