@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -150,10 +151,7 @@ func (c *askCmd) settings(s *State) (app.Config, error) {
 		return app.Config{}, nil // nothing is asked: no key is needed
 	}
 	cache, _ := s.Env("PARLEY_CACHE")
-	if c.Cache != "" {
-		cache = c.Cache
-	}
-	if c.NoCache {
+	if cache = cmp.Or(c.Cache, cache); c.NoCache {
 		cache = ""
 	}
 	providers, err := c.providers(c.model, c.Fallback, s.Env)

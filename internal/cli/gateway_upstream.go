@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -124,12 +125,7 @@ func (c *gatewayCmd) fromPlan(ctx context.Context, s *State, file string, cfg *g
 	if p.Retry.Unreachable != settings.Plan().Retry.Unreachable { // the gateway's own default is shorter: clients wait less than runs
 		cfg.Unreachable = negativeIfZero(p.Retry.Unreachable)
 	}
-	if c.Prices == "" {
-		c.Prices = p.Prices
-	}
-	if c.Cache == "" {
-		c.Cache = p.Cache
-	}
+	c.Prices, c.Cache = cmp.Or(c.Prices, p.Prices), cmp.Or(c.Cache, p.Cache)
 	for _, u := range p.Providers {
 		if u.Dialect != "sim" {
 			cfg.Upstreams = append(cfg.Upstreams, u)
@@ -242,9 +238,7 @@ func (f *upstreamFlags) keyFlag(name string) bool {
 func (f *upstreamFlags) limit(p *provider.Provider) {
 	a := providerFlags{Concurrency: f.Concurrency, RPM: f.RPM, TPM: f.TPM, ITPM: f.ITPM, OTPM: f.OTPM}
 	a.limits(&p.Limits)
-	if f.Timeout != 0 {
-		p.Timeout = f.Timeout
-	}
+	p.Timeout = cmp.Or(f.Timeout, p.Timeout)
 	p.HTTP2 = p.HTTP2 || f.HTTP2
 }
 

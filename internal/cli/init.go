@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -49,10 +50,7 @@ func (c *initCmd) Run(ctx context.Context, s *State) error {
 	if err != nil {
 		return err
 	}
-	plan := c.Out
-	if plan == "" {
-		plan = kind.Name + ".yaml"
-	}
+	plan := cmp.Or(c.Out, kind.Name+".yaml")
 	beside := filepath.Join(filepath.Dir(plan), planfile.SchemaName)
 	if filepath.Base(plan) == planfile.SchemaName {
 		return exit.Usagef("--out: %s is the name of the schema that is written beside the plan", planfile.SchemaName)

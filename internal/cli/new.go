@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -27,12 +28,9 @@ func (c *moduleFlags) writeModule(s *State, name string) error {
 	if err != nil {
 		return exit.AsUsage(err)
 	}
-	m := scaffold.Module{Path: c.Module}
+	m := scaffold.Module{Path: cmp.Or(c.Module, scaffold.DefaultPath(filepath.Base(dir)))}
 	if m.Package, err = scaffold.Package(filepath.Base(dir)); err != nil {
 		return exit.AsUsage(err)
-	}
-	if m.Path == "" {
-		m.Path = scaffold.DefaultPath(filepath.Base(dir))
 	}
 	if err := scaffold.Free(dir); err != nil {
 		return exit.AsUsage(err)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -55,15 +56,9 @@ func (a *providerFlags) provider(model string, env func(string) (string, bool)) 
 		p.DropKey()
 		p.KeyCommand = strings.Fields(a.KeyCommand)
 	}
-	if a.Dialect != "" {
-		p.Dialect = a.Dialect
-	}
-	if a.APIVersion != "" {
-		p.APIVersion = a.APIVersion
-	}
-	if a.Timeout != 0 {
-		p.Timeout = a.Timeout
-	}
+	p.Dialect = cmp.Or(a.Dialect, p.Dialect)
+	p.APIVersion = cmp.Or(a.APIVersion, p.APIVersion)
+	p.Timeout = cmp.Or(a.Timeout, p.Timeout)
 	a.limits(&p.Limits)
 	if err := a.headers(&p); err != nil {
 		return p, err
@@ -76,17 +71,9 @@ func (a *providerFlags) provider(model string, env func(string) (string, bool)) 
 
 // limits overrides the known limits with those of the flags.
 func (a *providerFlags) limits(l *provider.Limits) {
-	for _, f := range []struct {
-		to   *float64
-		from float64
-	}{{&l.RPM, a.RPM}, {&l.TPM, a.TPM}, {&l.ITPM, a.ITPM}, {&l.OTPM, a.OTPM}} {
-		if f.from != 0 {
-			*f.to = f.from
-		}
-	}
-	if a.Concurrency != 0 {
-		l.Concurrency = a.Concurrency
-	}
+	l.RPM, l.TPM = cmp.Or(a.RPM, l.RPM), cmp.Or(a.TPM, l.TPM)
+	l.ITPM, l.OTPM = cmp.Or(a.ITPM, l.ITPM), cmp.Or(a.OTPM, l.OTPM)
+	l.Concurrency = cmp.Or(a.Concurrency, l.Concurrency)
 }
 
 // headers parses --header. Its errors never contain a value, which may be a secret.

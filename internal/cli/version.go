@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -60,10 +61,7 @@ func thisBuild() build {
 }
 
 func buildOf(info *debug.BuildInfo) build {
-	b := build{Version: info.Main.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
-	if b.Version == "" {
-		b.Version = "(devel)"
-	}
+	b := build{Version: cmp.Or(info.Main.Version, "(devel)"), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	for _, kv := range info.Settings {
 		switch kv.Key {
 		case "vcs.revision":

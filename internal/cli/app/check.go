@@ -241,21 +241,21 @@ func (c Check) keys(accounts []string) []Key {
 		if !slices.Contains(accounts, p.Name) || !p.HasKey() || p.InProcess() {
 			continue
 		}
-		if len(p.KeyCommand) > 0 {
+		k := Key{Provider: p.Name, Sent: destinations(c.Trust, p)}
+		switch {
+		case len(p.KeyCommand) > 0:
 			_, err := exec.LookPath(p.KeyCommand[0])
-			keys = append(keys, Key{Provider: p.Name, Command: provider.CommandLine(p.KeyCommand), Set: err == nil, Sent: destinations(c.Trust, p)})
-			continue
+			k.Command, k.Set = provider.CommandLine(p.KeyCommand), err == nil
+		case p.Credentials != "":
+			k.Credentials, k.Set = p.Credentials, true
+		default:
+			k.Env = p.KeyEnv
+			if c.Env != nil {
+				v, ok := c.Env(p.KeyEnv)
+				k.Set = ok && v != ""
+			}
 		}
-		if p.Credentials != "" {
-			keys = append(keys, Key{Provider: p.Name, Credentials: p.Credentials, Set: true, Sent: destinations(c.Trust, p)})
-			continue
-		}
-		set := false
-		if c.Env != nil {
-			v, ok := c.Env(p.KeyEnv)
-			set = ok && v != ""
-		}
-		keys = append(keys, Key{Provider: p.Name, Env: p.KeyEnv, Set: set, Sent: destinations(c.Trust, p)})
+		keys = append(keys, k)
 	}
 	return keys
 }

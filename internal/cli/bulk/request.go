@@ -2,6 +2,7 @@ package bulk
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -141,27 +142,13 @@ func (in *RequestLine) PutMessages(req *llm.Request, system string, open Opener)
 
 // apply fills the fields that req leaves empty.
 func (d Defaults) apply(req *llm.Request) {
-	if req.Model == "" {
-		req.Model = d.Req.Model
-	}
-	if req.Schema == nil {
-		req.Schema = d.Req.Schema
-	}
-	if req.Effort == "" {
-		req.Effort = d.Req.Effort
-	}
-	if req.Tier == "" {
-		req.Tier = d.Req.Tier
-	}
-	if req.MaxTokens == 0 {
-		req.MaxTokens = d.Req.MaxTokens
-	}
-	if req.Temperature == nil {
-		req.Temperature = d.Req.Temperature
-	}
-	if req.Seed == nil {
-		req.Seed = d.Req.Seed
-	}
+	req.Model = cmp.Or(req.Model, d.Req.Model)
+	req.Schema = cmp.Or(req.Schema, d.Req.Schema)
+	req.Effort = cmp.Or(req.Effort, d.Req.Effort)
+	req.Tier = cmp.Or(req.Tier, d.Req.Tier)
+	req.MaxTokens = cmp.Or(req.MaxTokens, d.Req.MaxTokens)
+	req.Temperature = cmp.Or(req.Temperature, d.Req.Temperature)
+	req.Seed = cmp.Or(req.Seed, d.Req.Seed)
 	req.Deadline, req.Fallbacks = d.Req.Deadline, d.Req.Fallbacks
 }
 
@@ -213,9 +200,7 @@ func ParseSchema(raw json.RawMessage, c *answer.Compiler) (*llm.Schema, error) {
 	if err := world.DecodeStrict(raw, s); err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
-	if s.Name == "" {
-		s.Name = "answer"
-	}
+	s.Name = cmp.Or(s.Name, "answer")
 	return checkSchema(s, c)
 }
 
