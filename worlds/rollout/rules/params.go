@@ -51,7 +51,7 @@ type Pool struct {
 	Startup   int            `json:"startup" doc:"Maximum number of environments that start at the same time: 1 to 10000. 0: found by trying, from 16 up."`
 	Warm      int            `json:"warm" doc:"Number of spare environments for each set of env_params: 0 to 10000."`
 	Timeout   world.Duration `json:"timeout" doc:"How long a request to a server may take: 1ms to 24h."`
-	Patience  world.Duration `json:"patience" doc:"How long to wait when no server can be reached: 0s to 24h. Then the run stops; you can resume it."`
+	Patience  world.Duration `json:"patience" doc:"How long to wait when no server can be reached: 1s to 24h. Then the run stops; you can resume it."`
 	Jitter    world.Duration `json:"jitter" doc:"Maximum random delay before each of the first environments starts, to spread the load: 0s to 1h."`
 }
 
@@ -141,7 +141,7 @@ func (p *Params) checkSizes(c *world.ParamErrors) {
 	c.IntRange("pool.startup", p.Pool.Startup, 0, 10_000)
 	c.IntRange("pool.warm", p.Pool.Warm, 0, 10_000)
 	c.Lasts("pool.timeout", p.Pool.Timeout, world.Millisecond, 24*world.Hour)
-	c.Lasts("pool.patience", p.Pool.Patience, 0, 24*world.Hour)
+	c.Lasts("pool.patience", p.Pool.Patience, world.Second, 24*world.Hour)
 	c.Lasts("pool.jitter", p.Pool.Jitter, 0, world.Hour)
 }
 
