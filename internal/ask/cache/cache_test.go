@@ -33,10 +33,10 @@ func keyOf(s string) [32]byte { return sha256.Sum256([]byte(s)) }
 
 func valueOf(s string, size int) []byte { return bytes.Repeat([]byte(s), size/len(s)+1)[:size] }
 
-// limits are those of a store in a test. Zero: the usual ones; below zero: nothing in memory, and no trim in the background.
+// limits are those of a store in a test.
 type limits struct {
-	memory, disk int64
-	now          func() time.Time
+	disk int64 // zero: the usual one; below zero: no trim in the background
+	now  func() time.Time
 }
 
 func open(t testing.TB, dir string, o limits) *Store {
@@ -55,23 +55,18 @@ func limited(dir string, o limits) (*Store, error) {
 		return nil, err
 	}
 	if o.now != nil {
-		s.now = o.now
+		s.disk.now = o.now
 	}
-	if o.memory != 0 {
-		s.memory = newMemory(o.memory)
-	}
-	if s.disk != nil {
-		s.disk.now, s.disk.looked = s.now, o.disk < 0
-		if o.disk > 0 {
-			s.disk.limit = o.disk
-		}
+	s.disk.looked = o.disk < 0
+	if o.disk > 0 {
+		s.disk.limit = o.disk
 	}
 	return s, nil
 }
 
 // sound checks that what has a name is stored whole or not at all.
 func sound(s *Store, name string) error {
-	_, err := s.read(context.Background(), keyOf(name), s.now())
+	_, err := s.read(context.Background(), keyOf(name))
 	return err
 }
 
@@ -99,18 +94,16 @@ func wantNone(t testing.TB, s *Store, name string) {
 
 func TestSaveAndLoad(t *testing.T) {
 	t.Parallel()
-	for _, dir := range []string{"", t.TempDir()} {
-		s := open(t, dir, limits{})
-		wantNone(t, s, "a")
-		value := []byte("one")
-		save(t, s, "a", value)
-		value[0] = 'X' // the store has a copy
-		wantValue(t, s, "a", []byte("one"))
-		save(t, s, "a", []byte("two"))
-		wantValue(t, s, "a", []byte("two"))
-		save(t, s, "empty", nil)
-		wantValue(t, s, "empty", nil)
-	}
+	s := open(t, t.TempDir(), limits{})
+	wantNone(t, s, "a")
+	value := []byte("one")
+	save(t, s, "a", value)
+	value[0] = 'X' // the store has a copy
+	wantValue(t, s, "a", []byte("one"))
+	save(t, s, "a", []byte("two"))
+	wantValue(t, s, "a", []byte("two"))
+	save(t, s, "empty", nil)
+	wantValue(t, s, "empty", nil)
 }
 
 func TestValuesOutliveTheStore(t *testing.T) {
@@ -128,10 +121,6 @@ func TestValuesOutliveTheStore(t *testing.T) {
 	wantValue(t, second, "big", big)
 	wantValue(t, second, "empty", nil)
 	wantValue(t, second, "a", []byte("one"))
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
-	wantValue(t, second, "a", []byte("one")) // from memory
 }
 
 func TestModes(t *testing.T) {
@@ -219,54 +208,13 @@ func TestDiskThatFails(t *testing.T) {
 	if err := s.Save(keyOf("a"), []byte("one")); err == nil {
 		t.Error("saved where nothing can be saved")
 	}
-	wantValue(t, s, "a", []byte("one"))
-}
-
-func TestMemoryLimit(t *testing.T) {
-	t.Parallel()
-	const limit = 1 << 20
-	s := open(t, "", limits{memory: limit})
-	for i := range 1000 {
-		save(t, s, fmt.Sprint(i), valueOf("v", 10_000))
-		wantValue(t, s, fmt.Sprint(i), valueOf("v", 10_000))
-	}
-	held := int64(0)
-	for i := range s.memory.shards {
-		held += s.memory.shards[i].bytes
-	}
-	if held > limit || held < limit/2 {
-		t.Errorf("%d bytes are held", held)
-	}
-	wantNone(t, s, "0")
-	save(t, s, "huge", valueOf("v", limit))
-	wantNone(t, s, "huge")
-
-	none := open(t, "", limits{memory: -1})
-	save(t, none, "a", []byte("one"))
-	wantNone(t, none, "a")
-}
-
-func TestMemoryKeepsWhatIsUsed(t *testing.T) {
-	t.Parallel()
-	s := open(t, "", limits{memory: shardCount * 10_000})
-	var names []string // all in one shard
-	for i := 0; len(names) < 20; i++ {
-		if name := fmt.Sprint(i); keyOf(name)[31]%shardCount == 0 {
-			names = append(names, name)
-		}
-	}
-	save(t, s, names[0], valueOf("v", 1000))
-	for _, name := range names[1:] {
-		save(t, s, name, valueOf("v", 1000))
-		wantValue(t, s, names[0], valueOf("v", 1000))
-	}
-	wantNone(t, s, names[1])
+	wantNone(t, s, "a")
 }
 
 func TestConcurrentUse(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	o := limits{memory: 1 << 18, disk: 1 << 20}
+	o := limits{disk: 1 << 20}
 	stores := []*Store{open(t, dir, o), open(t, dir, o)}
 	var wg sync.WaitGroup
 	for g := range 16 {
@@ -306,7 +254,7 @@ func TestTwoProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	s := open(t, dir, limits{memory: -1, disk: 1 << 20})
+	s := open(t, dir, limits{disk: 1 << 20})
 	var wg sync.WaitGroup
 	for range 3 {
 		wg.Go(func() {
@@ -325,7 +273,7 @@ func TestTwoProcesses(t *testing.T) {
 
 // child is what the other processes of TestTwoProcesses do.
 func child(dir string) {
-	s, err := limited(dir, limits{memory: -1, disk: 1 << 20})
+	s, err := limited(dir, limits{disk: 1 << 20})
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -369,14 +317,8 @@ func TestTouch(t *testing.T) {
 	if !used().Equal(before) {
 		t.Error("marked as used within the hour")
 	}
-	clock = now.Add(2 * time.Hour) // from memory
+	clock = now.Add(2 * time.Hour)
 	wantValue(t, s, "a", []byte("one"))
-	if d := used().Sub(clock).Abs(); d > time.Minute {
-		t.Errorf("not marked as used: %v off", d)
-	}
-	clock = now.Add(4 * time.Hour) // from disk
-	fresh := open(t, filepath.Dir(s.disk.root), limits{now: func() time.Time { return clock }, disk: -1})
-	wantValue(t, fresh, "a", []byte("one"))
 	if d := used().Sub(clock).Abs(); d > time.Minute {
 		t.Errorf("not marked as used: %v off", d)
 	}
@@ -420,9 +362,6 @@ func TestOver(t *testing.T) {
 		}
 		if err := s.Save(key, value); !errors.Is(err, c.err) || !bytes.Equal(r.saved[key], whole) {
 			t.Errorf("%s: %v %q", c.name, err, r.saved[key])
-		}
-		if got, ok := s.Load(t.Context(), key); !ok || !bytes.Equal(got, value) {
-			t.Errorf("%s: what was saved is not in memory: %q", c.name, got)
 		}
 	}
 }

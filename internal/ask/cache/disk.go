@@ -72,7 +72,7 @@ func (d *disk) path(key [32]byte) string {
 
 // read returns the value of key, or nil. A damaged file is removed and reported; that is no more
 // than a miss.
-func (d *disk) read(key [32]byte, now time.Time) ([]byte, error) {
+func (d *disk) read(key [32]byte) ([]byte, error) {
 	path := d.path(key)
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -87,7 +87,7 @@ func (d *disk) read(key [32]byte, now time.Time) ([]byte, error) {
 		_ = os.Remove(path) // if it cannot be removed, the next read misses again
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if now.Sub(used) > touchEvery {
+	if now := d.now(); now.Sub(used) > touchEvery {
 		d.touch(key, now)
 	}
 	return value, nil
@@ -130,6 +130,7 @@ func (d *disk) write(key [32]byte, value []byte) error {
 		return err
 	}
 	d.written.Add(int64(len(framed)))
+	d.trimIfDue()
 	return nil
 }
 
@@ -177,11 +178,11 @@ func (d *disk) isClosed() bool {
 // time; others leave it to that one.
 func (d *disk) trim() {
 	d.written.Store(0)
-	unlock, ok := d.lock()
-	if !ok {
+	lock, err := files.TakeLock(d.lockPath())
+	if err != nil {
 		return
 	}
-	defer unlock()
+	defer func() { _ = lock.Release() }() // it ends with the process at the latest
 	found := new(ages)
 	now := d.now()
 	d.walk(func(_ string, info fs.FileInfo) { found.add(now.Sub(info.ModTime()), info.Size()) })
@@ -206,7 +207,6 @@ func (d *disk) walk(visit func(path string, info fs.FileInfo)) {
 		if d.isClosed() {
 			return
 		}
-		_ = os.Chtimes(d.lockPath(), time.Time{}, d.now()) // the lock is still in use
 		dir := filepath.Join(d.root, fmt.Sprintf("%02x", i))
 		entries, err := os.ReadDir(dir)
 		if err != nil {
@@ -254,27 +254,4 @@ func bucket(age time.Duration) int {
 	return int(min(max(age/time.Minute, 0), 90*24*60-1))
 }
 
-// staleAfter is the age at which a lock is taken to be of a process that was killed.
-const staleAfter = 10 * time.Minute
-
 func (d *disk) lockPath() string { return filepath.Join(d.root, "trim.lock") }
-
-// lock takes the lock for trimming. Two processes that find the same stale lock may both get it,
-// which does no harm: each file is removed once.
-func (d *disk) lock() (unlock func(), ok bool) {
-	for range 2 {
-		f, err := os.OpenFile(d.lockPath(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		if err == nil {
-			f.Close()
-			return func() { _ = os.Remove(d.lockPath()) }, true
-		}
-		if !errors.Is(err, fs.ErrExist) {
-			return nil, false
-		}
-		if info, err := os.Stat(d.lockPath()); err == nil && d.now().Sub(info.ModTime()) < staleAfter {
-			return nil, false
-		}
-		_ = os.Remove(d.lockPath())
-	}
-	return nil, false
-}

@@ -13,7 +13,7 @@ import (
 
 func TestCacheAnswersEqualQuestionsOnly(t *testing.T) {
 	t.Parallel()
-	store, err := cache.Open("")
+	store, err := cache.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestCacheAnswersEqualQuestionsOnly(t *testing.T) {
 // TestRelayIsNotCached wants a call that is passed on to be sent each time: what a cache has of it lacks what its client got.
 func TestRelayIsNotCached(t *testing.T) {
 	t.Parallel()
-	store, err := cache.Open("")
+	store, err := cache.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestRelayIsNotCached(t *testing.T) {
 // fallback at two addresses: an answer from one address is not used for the other.
 func TestCacheKnowsWhoAnswered(t *testing.T) {
 	t.Parallel()
-	store, err := cache.Open("")
+	store, err := cache.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestCacheKnowsWhoAnswered(t *testing.T) {
 // TestCacheNeedsNoKey: cached answers are returned even if the provider cannot be opened.
 func TestCacheNeedsNoKey(t *testing.T) {
 	t.Parallel()
-	store, err := cache.Open("")
+	store, err := cache.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

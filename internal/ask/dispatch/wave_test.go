@@ -125,7 +125,7 @@ func TestWaveRepairs(t *testing.T) {
 // single call, a model without a batch API.
 func TestWaveComposes(t *testing.T) {
 	t.Parallel()
-	store, err := cache.Open("")
+	store, err := cache.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -111,7 +111,7 @@ func TestCacheIsNotShared(t *testing.T) {
 // TestFallbackIsNotCached checks that the answer of a fallback is not cached for the first model.
 func TestFallbackIsNotCached(t *testing.T) {
 	t.Parallel()
-	store, err := cache.Open("")
+	store, err := cache.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -322,7 +322,7 @@ func TestCache(t *testing.T) {
 // TestCachedStream serves a stream again, byte for byte.
 func TestCachedStream(t *testing.T) {
 	t.Parallel()
-	store, err := cache.Open("")
+	store, err := cache.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
