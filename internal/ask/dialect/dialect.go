@@ -30,30 +30,30 @@ func Codec(dialect string) (transport.Codec, bool) {
 	case "openai":
 		return transport.Codec{
 			Path: openai.Path, Continue: openai.ContinuePath, Config: bearer, Append: openai.AppendRequest, Decode: openai.DecodeResponse,
-			Assemble: func() transport.Assembler { return openai.NewAssembler() },
+			Assemble: func() transport.Assembler { return new(openai.Assembler) },
 		}, true
 	case "responses":
 		return transport.Codec{
 			Path: responses.Path, Config: bearer, Append: responses.AppendRequest, Decode: responses.DecodeResponse,
-			Assemble: func() transport.Assembler { return responses.NewAssembler() },
+			Assemble: func() transport.Assembler { return new(responses.Assembler) },
 		}, true
 	case "anthropic":
 		return transport.Codec{
 			Path: anthropic.Path, Append: anthropic.AppendRequest, Decode: anthropic.DecodeResponse, MaxTokens: anthropic.MaxTokens,
-			Assemble: func() transport.Assembler { return anthropic.NewAssembler() },
+			Assemble: func() transport.Assembler { return new(anthropic.Assembler) },
 			Config:   transport.Config{KeyHeader: "X-Api-Key", Header: map[string]string{"Anthropic-Version": anthropic.Version}},
 		}, true
 	case "gemini":
 		return transport.Codec{
 			PathOf: gemini.Path, Append: gemini.AppendRequest, Decode: gemini.DecodeResponse,
-			Assemble: func() transport.Assembler { return gemini.NewAssembler() },
+			Assemble: func() transport.Assembler { return new(gemini.Assembler) },
 			Config:   transport.Config{KeyHeader: "X-Goog-Api-Key"},
 		}, true
 	}
 	if dialect == "bedrock" {
 		return transport.Codec{
 			PathOf: bedrock.Path, Append: bedrock.AppendRequest, Decode: bedrock.DecodeResponse, Config: bearer,
-			Assemble: func() transport.Assembler { return bedrock.NewAssembler() },
+			Assemble: func() transport.Assembler { return new(bedrock.Assembler) },
 		}, true
 	}
 	return transport.Codec{}, false

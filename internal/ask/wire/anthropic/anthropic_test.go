@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"parley/internal/ask/provider"
+	"parley/internal/ask/wire/openai"
 	"parley/internal/ask/wire/wiretest"
 	"parley/llm"
 )
@@ -213,7 +214,7 @@ func TestStreamUsage(t *testing.T) {
 }
 
 func stream(events ...string) (*llm.Response, error) {
-	return wiretest.Assemble(NewAssembler(), wiretest.Data(events...)...)
+	return wiretest.Assemble(new(Assembler), wiretest.Data(events...)...)
 }
 
 func TestStream(t *testing.T) {
@@ -282,11 +283,11 @@ func TestBlocks(t *testing.T) {
 	whole := func(blocks int, block string) string {
 		return `{"type":"message","stop_reason":"end_turn","content":[` + strings.TrimSuffix(strings.Repeat(block+",", blocks), ",") + `]}`
 	}
-	if r, err := DecodeResponse([]byte(whole(maxBlocks, `{"type":"text","text":"a"}`))); err != nil || len(r.Text) != maxBlocks {
+	if r, err := DecodeResponse([]byte(whole(openai.MaxBlocks, `{"type":"text","text":"a"}`))); err != nil || len(r.Text) != openai.MaxBlocks {
 		t.Errorf("%v", err)
 	}
 	for body, want := range map[string]string{
-		whole(maxBlocks+1, "{}"):               "too many blocks",
+		whole(openai.MaxBlocks+1, "{}"):        "too many blocks",
 		whole(1, `{"text":7}`):                 "content",
 		`{"type":"message","content":{"a":1}}`: "content",
 	} {
@@ -307,5 +308,26 @@ func TestScanIsUnmarshal(t *testing.T) {
 	} {
 		wiretest.Scan(t, messagesDecoder, seed)
 		wiretest.Scan(t, eventsDecoder, seed)
+	}
+}
+
+// TestStepsOfHostedTools: what a tool of the provider gets and returns is no step of a call.
+func TestStepsOfHostedTools(t *testing.T) {
+	t.Parallel()
+	var a Assembler
+	var steps []openai.Delta
+	a.Each(func(d openai.Delta) { steps = append(steps, d) })
+	for _, e := range wiretest.Data(
+		`{"type":"content_block_start","index":0,"content_block":{"type":"server_tool_use","id":"s","name":"web_search","input":{}}}`,
+		`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"query\":1}"}}`,
+		`{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}`,
+		`{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"x"}}`,
+	) {
+		if _, err := a.Event(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(steps) != 1 || steps[0].Text != "x" {
+		t.Errorf("%+v", steps)
 	}
 }

@@ -22,7 +22,7 @@ type wireMessage struct {
 	Type        string          `json:"type"`
 	ID          string          `json:"id"`
 	Model       string          `json:"model"`
-	Content     json.RawMessage `json:"content"` // a list of wireBlock, which must not be decoded at once: see maxBlocks
+	Content     json.RawMessage `json:"content"` // a list of wireBlock
 	StopReason  string          `json:"stop_reason"`
 	StopDetails *stopDetails    `json:"stop_details"`
 	Usage       wireUsage       `json:"usage"`
@@ -79,36 +79,31 @@ func DecodeResponse(b []byte) (*llm.Response, error) {
 	}
 	var a Assembler
 	a.begin(w)
-	if err := a.decode(w.Content); err != nil {
+	if err := a.Decode(w.Content, "in the messages format", readBlock); err != nil {
 		return nil, err
 	}
 	a.stop, a.details, a.done = w.StopReason, w.StopDetails, true
 	return a.Response()
 }
 
-// decode adds the blocks of a whole answer.
-func (a *Assembler) decode(content json.RawMessage) error {
-	if body.IsNull(content) {
-		return nil
+func readBlock(raw []byte) (openai.Block, error) {
+	one, err := blocksDecoder.Decode(raw)
+	return one.block(), err
+}
+
+// block returns the block. Those of tools that the provider runs are no part of the answer.
+func (b *wireBlock) block() openai.Block {
+	switch b.Type {
+	case "text":
+		return openai.Block{Kind: openai.TextBlock, Text: b.Text}
+	case "thinking":
+		return openai.Block{Kind: openai.ThoughtBlock, Text: b.Thinking, Signature: b.Signature}
+	case "redacted_thinking":
+		return openai.Block{Kind: openai.ThoughtBlock, Opaque: b.Data}
+	case "tool_use":
+		return openai.Block{Kind: openai.CallBlock, ID: b.ID, Name: b.Name, Text: arguments(b.Input)}
 	}
-	var failed error
-	whole := body.Elements(content, func(raw []byte) bool {
-		if len(a.blocks) == maxBlocks {
-			failed = fault.Malformed("the answer has too many blocks", nil)
-			return false
-		}
-		one, err := blocksDecoder.Decode(raw)
-		if err != nil {
-			failed = fault.Malformed("the content of the answer is not in the messages format", err)
-			return false
-		}
-		a.blocks = append(a.blocks, block{wireBlock: *one})
-		return true
-	})
-	if failed == nil && !whole {
-		failed = fault.Malformed("the content of the answer is not in the messages format", nil)
-	}
-	return failed
+	return openai.Block{}
 }
 
 // count is the running total of an answer's tokens.
@@ -171,33 +166,14 @@ func arguments(raw json.RawMessage) string {
 	return "{}"
 }
 
-// NewAssembler returns an Assembler of a stream.
-func NewAssembler() *Assembler { return &Assembler{} }
-
-// Each sets a function that is called with every step of the answer.
-func (a *Assembler) Each(each func(openai.Delta)) { a.each = each }
-
 // Assembler assembles an answer from its events.
 type Assembler struct {
+	openai.Blocks
 	r       llm.Response
-	blocks  []block
 	tokens  count
 	stop    string
 	details *stopDetails
-	done    bool               // after message_stop, or if the answer was not streamed
-	each    func(openai.Delta) // may be nil
-	calls   int                // blocks that are tool calls
-}
-
-// maxBlocks bounds the blocks of an answer.
-const maxBlocks = 100_000
-
-// block is a content block that is being assembled. piece is what the deltas add.
-type block struct {
-	wireBlock
-	piece     []byte
-	signature []byte
-	call      int // its number, if it is a tool call
+	done    bool // after message_stop, or if the answer was not streamed
 }
 
 type wireEvent struct {
@@ -241,12 +217,13 @@ func (a *Assembler) Event(e sse.Event) (bool, error) {
 			a.begin(w.Message)
 		}
 	case "content_block_start":
-		if len(a.blocks) == maxBlocks || w.ContentBlock == nil {
-			return false, fault.Malformed("a block of the stream has no content, or there are too many blocks", nil)
+		if w.ContentBlock == nil {
+			return false, fault.Malformed("a block of the stream has no content", nil)
 		}
-		a.start(w.ContentBlock)
+		return false, a.Begin(w.ContentBlock.block())
 	case "content_block_delta":
-		return false, a.add(w)
+		d := &w.Delta
+		return false, a.Add(w.Index, openai.Delta{Text: d.Text, Thought: d.Thinking, Signature: d.Signature, Arguments: d.PartialJSON}, "")
 	case "message_delta":
 		if w.Delta.StopReason != "" {
 			a.stop, a.details = w.Delta.StopReason, w.Delta.StopDetails
@@ -264,78 +241,16 @@ func (a *Assembler) begin(w *wireMessage) {
 	a.r.Tier = w.Usage.ServiceTier
 }
 
-// start begins a block.
-func (a *Assembler) start(b *wireBlock) {
-	a.blocks = append(a.blocks, block{wireBlock: *b, call: a.calls})
-	d := openai.Delta{Text: b.Text, Thought: b.Thinking}
-	if b.Type == "tool_use" {
-		d = openai.Delta{Call: a.calls, ID: b.ID, Name: b.Name}
-		a.calls++
-	}
-	if a.each != nil && !d.IsEmpty() {
-		a.each(d)
-	}
-}
-
-// add adds a piece to its block. Blocks are numbered from 0 in their order.
-func (a *Assembler) add(w *wireEvent) error {
-	if w.Index < 0 || w.Index >= len(a.blocks) {
-		return fault.Malformed("a delta of the stream belongs to no block", nil)
-	}
-	b := &a.blocks[w.Index]
-	d := &w.Delta
-	b.piece = append(b.piece, d.Text...)
-	b.piece = append(b.piece, d.Thinking...)
-	b.piece = append(b.piece, d.PartialJSON...)
-	b.signature = append(b.signature, d.Signature...)
-	if a.each != nil {
-		step := openai.Delta{Text: d.Text, Thought: d.Thinking, Signature: d.Signature, Call: b.call, Arguments: d.PartialJSON}
-		if !step.IsEmpty() {
-			a.each(step)
-		}
-	}
-	return nil
-}
-
-// Received returns the number of bytes received.
-func (a *Assembler) Received() int {
-	n := 0
-	for i := range a.blocks {
-		b := &a.blocks[i]
-		n += len(b.Text) + len(b.Thinking) + len(b.Name) + len(b.piece)
-	}
-	return n
-}
-
 // Response returns the answer, or an error if the stream is incomplete.
 func (a *Assembler) Response() (*llm.Response, error) {
 	switch {
 	case !a.done:
 		return nil, fault.Malformed("the stream ended without message_stop: the answer is incomplete", nil)
-	case a.stop == "" && len(a.blocks) == 0:
+	case a.stop == "" && a.Len() == 0:
 		return nil, fault.Malformed("the answer is empty and has no stop reason", nil)
 	}
 	r := &a.r
-	var text strings.Builder
-	for i := range a.blocks {
-		b := &a.blocks[i]
-		switch b.Type {
-		case "text":
-			text.WriteString(b.Text)
-			text.Write(b.piece)
-		case "thinking":
-			r.Thoughts = append(r.Thoughts, llm.Thought{Text: b.Thinking + string(b.piece), Signature: b.Signature + string(b.signature)})
-		case "redacted_thinking":
-			r.Thoughts = append(r.Thoughts, llm.Thought{Opaque: b.Data})
-		case "tool_use":
-			args := string(b.piece)
-			if args == "" {
-				args = arguments(b.Input)
-			}
-			r.ToolCalls = append(r.ToolCalls, llm.ToolCall{ID: b.ID, Name: b.Name, Arguments: args})
-		}
-	}
-	r.Text = text.String()
+	a.Fill(r)
 	r.Usage = a.tokens.highest
 	r.Finish = finishOf(a.stop)
 	if r.Finish == llm.FinishRefused {

@@ -17,7 +17,7 @@ import (
 
 // read assembles a stream.
 func read(b []byte) (*llm.Response, error) {
-	a := NewAssembler()
+	a := new(Assembler)
 	if _, err := eventstream.Read(bufio.NewReader(bytes.NewReader(b)), 1<<20, func() {}, a.Event); err != nil {
 		return nil, err
 	}
@@ -108,27 +108,28 @@ func TestBlocks(t *testing.T) {
 	whole := func(blocks int, block string) string {
 		return `{"output":{"message":{"content":[` + strings.TrimSuffix(strings.Repeat(block+",", blocks), ",") + `]}},"stopReason":"end_turn","usage":{}}`
 	}
-	if r, err := DecodeResponse([]byte(whole(maxBlocks, `{"text":"a"}`))); err != nil || len(r.Text) != maxBlocks {
+	if r, err := DecodeResponse([]byte(whole(openai.MaxBlocks, `{"text":"a"}`))); err != nil || len(r.Text) != openai.MaxBlocks {
 		t.Errorf("%v", err)
 	}
 	for body, want := range map[string]string{
-		whole(maxBlocks+1, "{}"): "too many blocks",
-		whole(1, `{"text":7}`):   "content",
+		whole(openai.MaxBlocks+1, "{}"): "too many blocks",
+		whole(1, `{"text":7}`):          "content",
 		`{"output":{"message":{"content":{"text":"a"}}},"stopReason":"end_turn"}`: "content",
 	} {
 		if _, err := DecodeResponse([]byte(body)); llm.KindOf(err) != llm.KindMalformed || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.100s: %v, want %s", body, err, want)
 		}
 	}
-	a := NewAssembler()
+	a := new(Assembler)
 	piece := sse.Event{Name: []byte("contentBlockDelta"), Data: []byte(`{"delta":{"reasoningContent":{"signature":"0123456789abcdef","redactedContent":"fedcba9876543210"}}}`)}
 	for range 200_000 { // quadratic work would take minutes
 		if _, err := a.Event(piece); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if b := a.blocks[0]; len(a.blocks) != 1 || len(b.signature) != 200_000*16 || len(b.opaque) != 200_000*16 {
-		t.Errorf("%d blocks", len(a.blocks))
+	var r llm.Response
+	if a.Fill(&r); a.Len() != 1 || len(r.Thoughts[0].Signature) != 200_000*16 || len(r.Thoughts[0].Opaque) != 200_000*16 {
+		t.Errorf("%d blocks", a.Len())
 	}
 }
 

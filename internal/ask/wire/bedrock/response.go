@@ -18,7 +18,7 @@ var errImageURL = errors.New("an image with an address: Bedrock wants its bytes"
 type wireResponse struct {
 	Output struct {
 		Message struct {
-			Content json.RawMessage `json:"content"` // a list of wireBlock, which must not be decoded at once: see maxBlocks
+			Content json.RawMessage `json:"content"` // a list of wireBlock
 		} `json:"message"`
 	} `json:"output"`
 	Stop  string     `json:"stopReason"`
@@ -93,7 +93,7 @@ func DecodeResponse(b []byte) (*llm.Response, error) {
 		return nil, fault.Malformed("the answer is not one of Converse", err)
 	}
 	a := Assembler{stop: w.Stop, done: true}
-	if err := a.decode(w.Output.Message.Content); err != nil {
+	if err := a.Decode(w.Output.Message.Content, "that of Converse", readBlock); err != nil {
 		return nil, err
 	}
 	if w.Usage != nil {
@@ -103,78 +103,30 @@ func DecodeResponse(b []byte) (*llm.Response, error) {
 	return a.Response()
 }
 
-// decode adds the blocks of a whole answer.
-func (a *Assembler) decode(content json.RawMessage) error {
-	if body.IsNull(content) {
-		return nil
-	}
-	var failed error
-	whole := body.Elements(content, func(raw []byte) bool {
-		var c wireBlock
-		if failed = json.Unmarshal(raw, &c); failed != nil || len(a.blocks) == maxBlocks {
-			return false
-		}
-		a.blocks = append(a.blocks, c.block())
-		return true
-	})
-	switch {
-	case failed != nil || !whole && len(a.blocks) < maxBlocks:
-		return fault.Malformed("the content of the answer is not that of Converse", failed)
-	case !whole:
-		return fault.Malformed("the answer has too many blocks", nil)
-	}
-	return nil
-}
-
-func (c *wireBlock) block() block {
+func readBlock(raw []byte) (openai.Block, error) {
+	var c wireBlock
+	err := json.Unmarshal(raw, &c)
 	switch {
 	case c.ToolUse != nil:
-		one := block{kind: kindCall, id: c.ToolUse.ID, name: c.ToolUse.Name}
+		one := openai.Block{Kind: openai.CallBlock, ID: c.ToolUse.ID, Name: c.ToolUse.Name}
 		if !body.IsNull(c.ToolUse.Input) {
-			one.text = c.ToolUse.Input
+			one.Text = string(c.ToolUse.Input)
 		}
-		return one
+		return one, err
 	case c.Reasoning != nil:
 		t := &c.Reasoning.Text
-		return block{kind: kindThought, text: []byte(t.Text), signature: []byte(t.Signature), opaque: []byte(c.Reasoning.Redacted)}
+		return openai.Block{Kind: openai.ThoughtBlock, Text: t.Text, Signature: t.Signature, Opaque: c.Reasoning.Redacted}, err
 	}
-	return block{kind: kindText, text: []byte(c.Text)}
+	return openai.Block{Kind: openai.TextBlock, Text: c.Text}, err
 }
-
-// NewAssembler returns an Assembler of a stream.
-func NewAssembler() *Assembler { return &Assembler{} }
 
 // Assembler assembles an answer from its events.
 type Assembler struct {
-	r        llm.Response
-	blocks   []block
-	stop     string
-	done     bool // the last event came, or the answer was not streamed
-	received int
-	calls    int                // blocks that are tool calls
-	each     func(openai.Delta) // may be nil
+	openai.Blocks
+	r    llm.Response
+	stop string
+	done bool // the last event came, or the answer was not streamed
 }
-
-// Each sets a function that is called with every step of the answer.
-func (a *Assembler) Each(each func(openai.Delta)) { a.each = each }
-
-const (
-	kindText = iota
-	kindThought
-	kindCall
-)
-
-// block is a block of content that is being assembled.
-type block struct {
-	kind              int
-	text              []byte // or the arguments of a tool call
-	signature, opaque []byte
-	id, name          string
-	call              int // its number, if it is a tool call
-}
-
-// maxBlocks bounds the blocks of an answer.
-const maxBlocks = 100_000
 
 // Event adds an event.
 func (a *Assembler) Event(e sse.Event) (bool, error) {
@@ -213,49 +165,25 @@ func exception(name string, payload []byte) error {
 	return fault.Classify(0, nil, append(b, '}'))
 }
 
-// add begins a block, or adds to it.
+// add begins a block, or adds to it. Only that of a tool call begins with an event of its own.
 func (a *Assembler) add(w *wireEvent) error {
-	if w.Index < 0 || w.Index > len(a.blocks) || w.Index == maxBlocks {
-		return fault.Malformed("a part of the stream belongs to no block", nil)
-	}
-	if w.Index == len(a.blocks) {
-		a.blocks = append(a.blocks, block{})
-	}
-	b, d := &a.blocks[w.Index], &w.Delta
-	step := openai.Delta{Text: d.Text}
-	switch {
+	d, opaque := openai.Delta{Text: w.Delta.Text}, ""
+	first := openai.Block{Kind: openai.TextBlock}
+	switch call, r := w.Delta.ToolUse, w.Delta.Reasoning; {
 	case w.Start.ToolUse != nil:
-		if b.kind != kindCall {
-			b.call = a.calls
-			a.calls++
+		first = openai.Block{Kind: openai.CallBlock, ID: w.Start.ToolUse.ID, Name: w.Start.ToolUse.Name}
+	case call != nil:
+		d = openai.Delta{Arguments: call.Input}
+	case r != nil:
+		d, opaque = openai.Delta{Thought: r.Text, Signature: r.Signature}, r.Redacted
+	}
+	if w.Index == a.Len() {
+		if err := a.Begin(first); err != nil {
+			return err
 		}
-		b.kind, b.id, b.name = kindCall, w.Start.ToolUse.ID, w.Start.ToolUse.Name
-		step = openai.Delta{Call: b.call, ID: b.id, Name: b.name}
-	case d.ToolUse != nil:
-		b.text = append(b.text, d.ToolUse.Input...)
-		step = openai.Delta{Call: b.call, Arguments: d.ToolUse.Input}
-	case d.Reasoning != nil:
-		step = openai.Delta{Thought: d.Reasoning.Text, Signature: d.Reasoning.Signature}
-		b.kind = kindThought
-		b.text = append(b.text, d.Reasoning.Text...)
-		b.signature = append(b.signature, d.Reasoning.Signature...)
-		b.opaque = append(b.opaque, d.Reasoning.Redacted...)
-		a.received += len(d.Reasoning.Text)
-	default:
-		b.text = append(b.text, d.Text...)
 	}
-	a.received += len(d.Text)
-	if d.ToolUse != nil {
-		a.received += len(d.ToolUse.Input)
-	}
-	if a.each != nil && !step.IsEmpty() {
-		a.each(step)
-	}
-	return nil
+	return a.Add(w.Index, d, opaque)
 }
-
-// Received returns the number of bytes received.
-func (a *Assembler) Received() int { return a.received }
 
 // Response returns the answer, or an error if it is incomplete.
 func (a *Assembler) Response() (*llm.Response, error) {
@@ -263,23 +191,7 @@ func (a *Assembler) Response() (*llm.Response, error) {
 		return nil, fault.Malformed("the answer ended without its stopReason or usage: it is incomplete", nil)
 	}
 	r := &a.r
-	var text strings.Builder
-	for i := range a.blocks {
-		b := &a.blocks[i]
-		switch b.kind {
-		case kindCall:
-			args := string(b.text)
-			if args == "" {
-				args = "{}"
-			}
-			r.ToolCalls = append(r.ToolCalls, llm.ToolCall{ID: b.id, Name: b.name, Arguments: args})
-		case kindThought:
-			r.Thoughts = append(r.Thoughts, llm.Thought{Text: string(b.text), Signature: string(b.signature), Opaque: string(b.opaque)})
-		default:
-			text.Write(b.text)
-		}
-	}
-	r.Text = text.String()
+	a.Fill(r)
 	switch a.stop {
 	case "max_tokens", "model_context_window_exceeded":
 		r.Finish = llm.FinishLength

@@ -179,13 +179,13 @@ func appendUsage(b []byte, m *openai.Meta, u *llm.Usage) []byte {
 // Writer writes an answer as events.
 type Writer struct {
 	meta  openai.Meta
-	index int // of the block
-	open  int // kind of the open block, or -1
-	call  int // number of the open tool call
+	index int         // of the block
+	open  openai.Kind // of the open block, or OtherBlock if there is none
+	call  int         // number of the open tool call
 }
 
 // NewWriter returns a Writer of a stream.
-func NewWriter(m openai.Meta) *Writer { return &Writer{meta: m, open: -1} }
+func NewWriter(m openai.Meta) *Writer { return &Writer{meta: m} }
 
 // Begin writes the first event.
 func (*Writer) Begin(b []byte) []byte {
@@ -196,8 +196,8 @@ func (*Writer) Begin(b []byte) []byte {
 func (w *Writer) Add(b []byte, d openai.Delta) []byte {
 	switch {
 	case d.IsCall():
-		if w.open != kindCall || w.call != d.Call {
-			b = w.next(b, kindCall)
+		if w.open != openai.CallBlock || w.call != d.Call {
+			b = w.next(b, openai.CallBlock)
 			w.call = d.Call
 			p := append(w.at(), `,"start":{"toolUse":{`...)
 			p = append(body.Str(body.Str(p, "toolUseId", d.ID), "name", d.Name), `}}}`...)
@@ -207,14 +207,14 @@ func (w *Writer) Add(b []byte, d openai.Delta) []byte {
 			b = w.delta(b, append(body.Str([]byte(`{"toolUse":{`), "input", d.Arguments), '}', '}'))
 		}
 	case d.Thought != "" || d.Signature != "":
-		b = w.next(b, kindThought)
+		b = w.next(b, openai.ThoughtBlock)
 		for _, piece := range [][2]string{{"text", d.Thought}, {"signature", d.Signature}} {
 			if piece[1] != "" {
 				b = w.delta(b, append(body.Str([]byte(`{"reasoningContent":{`), piece[0], piece[1]), '}', '}'))
 			}
 		}
 	case d.Text != "":
-		b = w.delta(w.next(b, kindText), append(body.Str([]byte{'{'}, "text", d.Text), '}'))
+		b = w.delta(w.next(b, openai.TextBlock), append(body.Str([]byte{'{'}, "text", d.Text), '}'))
 	}
 	return b
 }
@@ -227,8 +227,8 @@ func (w *Writer) delta(b, delta []byte) []byte {
 }
 
 // next makes sure that the open block is of a kind. Each tool call has its own.
-func (w *Writer) next(b []byte, kind int) []byte {
-	if w.open == kind && kind != kindCall {
+func (w *Writer) next(b []byte, kind openai.Kind) []byte {
+	if w.open == kind && kind != openai.CallBlock {
 		return b
 	}
 	b = w.stop(b)
@@ -237,11 +237,11 @@ func (w *Writer) next(b []byte, kind int) []byte {
 }
 
 func (w *Writer) stop(b []byte) []byte {
-	if w.open < 0 {
+	if w.open == openai.OtherBlock {
 		return b
 	}
 	b = eventstream.Append(b, "contentBlockStop", append(w.at(), '}'))
-	w.index, w.open = w.index+1, -1
+	w.index, w.open = w.index+1, openai.OtherBlock
 	return b
 }
 

@@ -233,11 +233,11 @@ func TestStream(t *testing.T) {
 	for block := range strings.SplitSeq(strings.TrimSpace(string(openai.AppendStream(nil, NewWriter(meta), r))), "\n\n") {
 		events = append(events, strings.TrimPrefix(block, "data: "))
 	}
-	streamed, err := wiretest.Assemble(NewAssembler(), wiretest.Data(events...)...)
+	streamed, err := wiretest.Assemble(new(Assembler), wiretest.Data(events...)...)
 	if err != nil || !reflect.DeepEqual(streamed, r) {
 		t.Errorf("%v\n%+v, want\n%+v", err, streamed, r)
 	}
-	if _, err := wiretest.Assemble(NewAssembler(), wiretest.Data(events[:len(events)-1]...)...); llm.KindOf(err) != llm.KindMalformed {
+	if _, err := wiretest.Assemble(new(Assembler), wiretest.Data(events[:len(events)-1]...)...); llm.KindOf(err) != llm.KindMalformed {
 		t.Errorf("a stream without its end: %v", err)
 	}
 }

@@ -98,23 +98,17 @@ func DecodeResponse(b []byte) (*llm.Response, error) {
 	return a.Response()
 }
 
-// NewAssembler returns an Assembler of a stream.
-func NewAssembler() *Assembler { return &Assembler{} }
-
 // Assembler assembles an answer from its events. Each is an answer with a piece of the content, and the last one has the
-// reason to stop.
+// reason to stop. The step of a tool call has its signature too.
 type Assembler struct {
+	openai.Steps
 	r            llm.Response
 	text, thinks strings.Builder
 	finish       string
 	why          string // the server's explanation of finish
 	blocked      bool   // the prompt was refused
 	received     int
-	each         func(openai.Delta) // may be nil
 }
-
-// Each sets a function that is called with every step of the answer. The step of a tool call has its signature too.
-func (a *Assembler) Each(each func(openai.Delta)) { a.each = each }
 
 // maxCalls bounds the tool calls of an answer.
 const maxCalls = 100_000
@@ -191,9 +185,7 @@ func (a *Assembler) part(p *wirePart) error {
 	if p.Signature != "" {
 		a.r.Thoughts = append(a.r.Thoughts, llm.Thought{ID: id, Signature: p.Signature})
 	}
-	if a.each != nil && !step.IsEmpty() {
-		a.each(step)
-	}
+	a.Step(step)
 	return nil
 }
 

@@ -203,7 +203,7 @@ func TestDecodeResponseFails(t *testing.T) {
 
 // stream assembles chunks.
 func stream(chunks ...string) (*llm.Response, error) {
-	return wiretest.Assemble(NewAssembler(), wiretest.Data(chunks...)...)
+	return wiretest.Assemble(new(Assembler), wiretest.Data(chunks...)...)
 }
 
 func TestStream(t *testing.T) {

@@ -209,14 +209,9 @@ func (a *arguments) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// NewAssembler returns an Assembler of a stream.
-func NewAssembler() *Assembler { return &Assembler{} }
-
-// Each sets a function that is called with every step of the answer.
-func (a *Assembler) Each(each func(Delta)) { a.each = each }
-
 // Assembler assembles an answer from its chunks.
 type Assembler struct {
+	Steps
 	r       llm.Response
 	text    strings.Builder
 	refusal strings.Builder
@@ -225,7 +220,6 @@ type Assembler struct {
 	finish  string
 	done    bool // after [DONE], or if the answer was not streamed
 	err     error
-	each    func(Delta) // may be nil
 }
 
 // maxCalls bounds the tool calls of an answer, since each piece is looked up among them.
@@ -294,13 +288,9 @@ func (a *Assembler) choice(c *wireChoice, m *wireMessage) {
 	}
 	a.thought.WriteString(m.Content.thought)
 	a.thought.WriteString(thought)
-	if a.each != nil {
-		for _, d := range []Delta{{Thought: m.Content.thought + thought}, {Text: m.Content.text}, {Refusal: m.Refusal}} {
-			if !d.IsEmpty() {
-				a.each(d)
-			}
-		}
-	}
+	a.Step(Delta{Thought: m.Content.thought + thought})
+	a.Step(Delta{Text: m.Content.text})
+	a.Step(Delta{Refusal: m.Refusal})
 	if c.Logprobs != nil {
 		a.r.Logprobs = Logprobs(a.r.Logprobs, c.Logprobs.Content)
 		a.r.Logprobs = Logprobs(a.r.Logprobs, c.Logprobs.Refusal)
@@ -361,11 +351,7 @@ func (a *Assembler) addCall(w *wireToolCall, at int) {
 		c.signature = s
 	}
 	c.arguments = append(c.arguments, w.Function.Arguments...)
-	if a.each != nil {
-		if d := (Delta{Call: n, ID: w.ID, Name: w.Function.Name, Arguments: string(w.Function.Arguments)}); !d.IsEmpty() {
-			a.each(d)
-		}
-	}
+	a.Step(Delta{Call: n, ID: w.ID, Name: w.Function.Name, Arguments: string(w.Function.Arguments)})
 }
 
 // Received returns the number of bytes received.

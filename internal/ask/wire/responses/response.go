@@ -131,9 +131,6 @@ func finishOf(w *wireResponse, r *llm.Response) llm.Finish {
 	return llm.FinishStop
 }
 
-// NewAssembler returns an Assembler of a stream.
-func NewAssembler() *Assembler { return &Assembler{} }
-
 // Assembler waits for the last event of a stream, which holds the whole answer. It does not read
 // the pieces before it.
 type Assembler struct {

@@ -137,7 +137,7 @@ func TestDecodeResponse(t *testing.T) {
 }
 
 func stream(events ...sse.Event) (*llm.Response, error) {
-	return wiretest.Assemble(NewAssembler(), events...)
+	return wiretest.Assemble(new(Assembler), events...)
 }
 
 func event(name, data string) sse.Event { return sse.Event{Name: []byte(name), Data: []byte(data)} }

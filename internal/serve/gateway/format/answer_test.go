@@ -63,17 +63,17 @@ func gather(t *testing.T, api API, stream []byte, each func(openai.Delta)) *llm.
 	}
 	switch api {
 	case Messages:
-		m := anthropic.NewAssembler()
+		m := new(anthropic.Assembler)
 		m.Each(each)
 		a = m
 	case Responses:
-		a = responses.NewAssembler()
+		a = new(responses.Assembler)
 	case Gemini:
-		g := gemini.NewAssembler()
+		g := new(gemini.Assembler)
 		g.Each(each)
 		a = g
 	default:
-		c := openai.NewAssembler()
+		c := new(openai.Assembler)
 		c.Each(each)
 		a = c
 	}
@@ -160,7 +160,7 @@ func TestHostile(t *testing.T) {
 	if !json.Valid(b) || !bytes.Contains(b, []byte(`"input":{"malformed":"{\"x\":"}`)) {
 		t.Errorf("%s", b)
 	}
-	c, m := openai.NewAssembler(), anthropic.NewAssembler()
+	c, m := new(openai.Assembler), new(anthropic.Assembler)
 	c.Each(func(d openai.Delta) { t.Errorf("chat: %+v", d) })
 	m.Each(func(d openai.Delta) { t.Errorf("messages: %+v", d) })
 	for _, data := range []string{"", "{", "[]", `{"choices":[{"index":3}]}`, `{"choices":[{"delta":{"tool_calls":[{}]}}]}`, `{"type":"content_block_delta","index":-1}`} {
