@@ -143,6 +143,17 @@ func markUncertain(err error) error {
 	return &e
 }
 
+// created returns the name of a batch that was asked for. It is an error if the answer names none.
+func (b *batchConn) created(id string, err error) (string, error) {
+	switch {
+	case err != nil:
+		return "", markUncertain(err)
+	case id == "":
+		return "", b.c.Fail(fault.Malformed("the answer to a creation names no batch", nil), "", nil)
+	}
+	return id, nil
+}
+
 // noBatch returns the error of an answer without a batch.
 func (b *batchConn) noBatch(id string, body json.RawMessage) error {
 	what := "the provider answers without a batch"
@@ -154,24 +165,28 @@ func (b *batchConn) noBatch(id string, body json.RawMessage) error {
 
 var errStop = errors.New("enough")
 
-// readLines reads a body of lines, and calls more with the result of each until it returns false.
-func (b *batchConn) readLines(ctx context.Context, call transport.Request, read func(line []byte) batch.Result, more func(batch.Result) bool) error {
+// lineReader reads a line of results. decode reads the answer in it.
+type lineReader func(line []byte, decode func([]byte) (*llm.Response, error)) batch.Result
+
+// yieldLines yields what read makes of each line of a body. It returns false if nothing may follow.
+func (b *batchConn) yieldLines(ctx context.Context, call transport.Request, read lineReader, yield func(batch.Result, error) bool) bool {
 	call.Method = http.MethodGet
 	a, err := b.c.Do(ctx, call)
 	if err != nil {
-		return b.c.Fail(err, "", nil)
+		yield(batch.Result{}, b.c.Fail(err, "", nil))
+		return false
 	}
 	defer a.Close()
 	err = a.Lines(ctx, func(line []byte) error {
-		if line = bytes.TrimSpace(line); len(line) > 0 && !more(read(line)) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && !yield(b.result(line, read), nil) {
 			return errStop
 		}
 		return nil
 	})
 	if err != nil && !errors.Is(err, errStop) {
-		return b.c.Fail(err, "", a)
+		yield(batch.Result{}, b.c.Fail(err, "", a))
 	}
-	return err
+	return err == nil
 }
 
 // answerResult returns the result with an answer.
@@ -187,8 +202,9 @@ func answerResult(id string, body []byte, requestID string, decode func([]byte) 
 	return batch.Result{CustomID: id, Response: resp}
 }
 
-// ours adds the provider to a result, and removes the key from its error.
-func (b *batchConn) ours(r batch.Result) batch.Result {
+// result reads a line, adds the provider, and removes the key from an error.
+func (b *batchConn) result(line []byte, read lineReader) batch.Result {
+	r := read(line, b.codec.Decode)
 	if r.Response != nil {
 		r.Response.Provider = b.p.Name
 	}
@@ -250,11 +266,13 @@ func (s *draftStream) size() int64 {
 	return n
 }
 
-// reader returns a reader of the whole stream.
-func (s *draftStream) reader() io.ReadCloser {
-	c := *s
-	c.next, c.begun, c.buf, c.at = 0, false, nil, 0
-	return io.NopCloser(&c)
+// request returns the request that sends the stream.
+func (s *draftStream) request(path string, header http.Header) transport.Request {
+	open := func() (io.ReadCloser, error) {
+		c := *s
+		return io.NopCloser(&c), nil
+	}
+	return transport.Request{Path: path, Header: header, Open: open, Size: s.size(), Timeout: sendTime}
 }
 
 // Read implements io.Reader.

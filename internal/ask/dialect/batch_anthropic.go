@@ -23,23 +23,11 @@ const messageBatches = "/messages/batches"
 
 // Create implements batch.API. It uploads no file, so it does not call uploaded.
 func (d *messageAPI) Create(ctx context.Context, draft *batch.Draft, _ func(context.Context, string) error) (string, error) {
-	open, middle := `{"custom_id":"`, `","params":`
-	s := &draftStream{
-		head: `{"requests":[`, between: ",", tail: "]}", key: draft.Key, lines: draft.Requests, extra: len(open) + len(middle) + len("}"),
-		write: func(dst []byte, l *batch.Request) ([]byte, error) {
-			dst = append(append(append(dst, open...), batch.CustomID(draft.Key, l.ID)...), middle...)
-			dst, _, err := d.body(dst, l.Request)
-			return append(dst, '}'), err
-		},
-	}
+	s := lineStream(&d.batchConn, draft, `{"custom_id":"`, `","params":`)
+	s.head, s.between, s.tail = `{"requests":[`, ",", "]}"
 	var made batches.MessageBatch
-	if _, err := d.exchange(ctx, transport.Request{Path: messageBatches, Open: func() (io.ReadCloser, error) { return s.reader(), nil }, Size: s.size(), Timeout: sendTime}, &made); err != nil {
-		return "", markUncertain(err)
-	}
-	if made.ID == "" {
-		return "", d.c.Fail(fault.Malformed("the answer to a creation names no batch", nil), "", nil)
-	}
-	return made.ID, nil
+	_, err := d.exchange(ctx, s.request(messageBatches, nil), &made)
+	return d.created(made.ID, err)
 }
 
 // Find implements batch.API: it looks at the batches of the same size created since. The
@@ -128,15 +116,8 @@ func (d *messageAPI) State(ctx context.Context, id string) (batch.State, error) 
 func (d *messageAPI) Results(ctx context.Context, id string) iter.Seq2[batch.Result, error] {
 	return func(yield func(batch.Result, error) bool) {
 		path := messageBatches + "/" + url.PathEscape(id) + "/results"
-		err := d.readLines(ctx, transport.Request{Path: path, Header: http.Header{"Accept": {"application/x-jsonl"}}}, d.result, func(r batch.Result) bool { return yield(r, nil) })
-		if err != nil && err != errStop {
-			yield(batch.Result{}, err)
-		}
+		d.yieldLines(ctx, transport.Request{Path: path, Header: http.Header{"Accept": {"application/x-jsonl"}}}, MessageResult, yield)
 	}
-}
-
-func (d *messageAPI) result(line []byte) batch.Result {
-	return d.ours(MessageResult(line, d.codec.Decode))
 }
 
 // MessageResult reads a line of the results of one of Anthropic's batches. decode reads the answer in it.

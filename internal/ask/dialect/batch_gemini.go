@@ -3,7 +3,6 @@ package dialect
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"iter"
 	"net/http"
 	"net/url"
@@ -52,13 +51,8 @@ func (d *geminiAPI) Create(ctx context.Context, draft *batch.Draft, uploaded fun
 	_, model := llm.SplitModel(draft.Requests[0].Request.Model)
 	var made batches.GeminiBatch
 	at := "/models/" + url.PathEscape(model) + ":batchGenerateContent"
-	if _, err := d.askSmall(ctx, transport.Request{Path: at, Body: b}, &made); err != nil {
-		return "", markUncertain(err)
-	}
-	if made.Name == "" {
-		return "", d.c.Fail(fault.Malformed("the answer to a creation names no batch", nil), "", nil)
-	}
-	return made.Name, nil
+	_, err = d.askSmall(ctx, transport.Request{Path: at, Body: b}, &made)
+	return d.created(made.Name, err)
 }
 
 // upload sends the requests as a file: it asks for an address, and sends the file there.
@@ -87,10 +81,9 @@ func (d *geminiAPI) upload(ctx context.Context, draft *batch.Draft) (string, err
 		return "", err
 	}
 	made = batches.GeminiUpload{}
-	_, err = d.exchange(ctx, transport.Request{
-		Path: path, Root: true, Open: func() (io.ReadCloser, error) { return s.reader(), nil }, Size: s.size(), Timeout: sendTime,
-		Header: http.Header{"Content-Type": {"application/jsonl"}, "X-Goog-Upload-Offset": {"0"}, "X-Goog-Upload-Command": {"upload, finalize"}},
-	}, &made)
+	send := s.request(path, http.Header{"Content-Type": {"application/jsonl"}, "X-Goog-Upload-Offset": {"0"}, "X-Goog-Upload-Command": {"upload, finalize"}})
+	send.Root = true
+	_, err = d.exchange(ctx, send, &made)
 	if err == nil && made.File.Name == "" {
 		err = d.c.Fail(fault.Malformed("the answer to an upload names no file", nil), "", nil)
 	}
@@ -197,12 +190,7 @@ func (d *geminiAPI) Results(ctx context.Context, id string) iter.Seq2[batch.Resu
 		if out := b.Metadata.Output; out != nil && out.ResponsesFile != "" {
 			name := strings.TrimPrefix(out.ResponsesFile, "files/")
 			call := transport.Request{Path: "/download" + d.path + "/files/" + url.PathEscape(name) + ":download?alt=media", Root: true}
-			err := d.readLines(ctx, call, d.result, func(r batch.Result) bool { return yield(r, nil) })
-			if err == errStop {
-				return
-			}
-			if err != nil {
-				yield(batch.Result{}, err)
+			if !d.yieldLines(ctx, call, geminiResult, yield) {
 				return
 			}
 		}
@@ -232,11 +220,7 @@ func (d *geminiAPI) discard(ctx context.Context, b *batches.GeminiBatch) {
 	}
 }
 
-// result reads a line of an output file.
-func (d *geminiAPI) result(line []byte) batch.Result {
-	return d.ours(geminiResult(line, d.codec.Decode))
-}
-
+// geminiResult reads a line of an output file.
 func geminiResult(line []byte, decode func([]byte) (*llm.Response, error)) batch.Result {
 	var l batches.GeminiResult
 	if json.Unmarshal(line, &l) != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"iter"
 	"net/http"
 	"net/url"
@@ -47,27 +46,19 @@ func (d *fileAPI) Create(ctx context.Context, draft *batch.Draft, uploaded func(
 		return "", err
 	}
 	var made batches.Batch
-	if _, err := d.askSmall(ctx, transport.Request{Path: "/batches", Body: b}, &made); err != nil {
-		return "", markUncertain(err)
-	}
-	if made.ID == "" {
-		return "", d.c.Fail(fault.Malformed("the answer to a creation names no batch", nil), "", nil)
-	}
-	return made.ID, nil
+	_, err = d.askSmall(ctx, transport.Request{Path: "/batches", Body: b}, &made)
+	return d.created(made.ID, err)
 }
 
 // upload sends the requests as a file. A file that is not used costs nothing.
 func (d *fileAPI) upload(ctx context.Context, draft *batch.Draft) (string, error) {
 	boundary, name := "parley-"+draft.Key, "parley-"+draft.Key+".jsonl"
-	s := d.stream(draft)
+	s := lineStream(&d.batchConn, draft, `{"custom_id":"`, `","method":"POST","url":"`+d.endpoint+`","body":`)
 	s.head = "--" + boundary + "\r\nContent-Disposition: form-data; name=\"purpose\"\r\n\r\nbatch\r\n" +
 		"--" + boundary + "\r\nContent-Disposition: form-data; name=\"file\"; filename=\"" + name + "\"\r\nContent-Type: application/jsonl\r\n\r\n"
 	s.tail = "\r\n--" + boundary + "--\r\n"
 	var made batches.File
-	_, err := d.exchange(ctx, transport.Request{
-		Path: "/files", Header: http.Header{"Content-Type": {"multipart/form-data; boundary=" + boundary}},
-		Open: func() (io.ReadCloser, error) { return s.reader(), nil }, Size: s.size(), Timeout: sendTime,
-	}, &made)
+	_, err := d.exchange(ctx, s.request("/files", http.Header{"Content-Type": {"multipart/form-data; boundary=" + boundary}}), &made)
 	if err == nil && made.ID == "" {
 		err = d.c.Fail(fault.Malformed("the answer to an upload names no file", nil), "", nil)
 	}
@@ -114,11 +105,6 @@ func markCertain(err error) error {
 	e := *llm.AsError(err)
 	e.Uncertain = false
 	return &e
-}
-
-// stream writes the lines of a draft, without the form around them.
-func (d *fileAPI) stream(draft *batch.Draft) *draftStream {
-	return lineStream(&d.batchConn, draft, `{"custom_id":"`, `","method":"POST","url":"`+d.endpoint+`","body":`)
 }
 
 // lineStream writes a line for each request: open, its ID, middle, its body, and a brace.
@@ -199,19 +185,12 @@ func (d *fileAPI) Results(ctx context.Context, id string) iter.Seq2[batch.Result
 			return
 		}
 		for _, file := range namedFiles(b.OutputFileID, b.ErrorFileID) {
-			err := d.readLines(ctx, transport.Request{Path: "/files/" + url.PathEscape(file) + "/content"}, d.result, func(r batch.Result) bool { return yield(r, nil) })
-			if err == errStop {
-				return
-			}
-			if err != nil {
-				yield(batch.Result{}, err)
+			if !d.yieldLines(ctx, transport.Request{Path: "/files/" + url.PathEscape(file) + "/content"}, FileResult, yield) {
 				return
 			}
 		}
 	}
 }
-
-func (d *fileAPI) result(line []byte) batch.Result { return d.ours(FileResult(line, d.codec.Decode)) }
 
 // FileResult reads a line of an output or error file of OpenAI's batches. decode reads the answer in it.
 func FileResult(line []byte, decode func([]byte) (*llm.Response, error)) batch.Result {

@@ -219,7 +219,7 @@ func TestFileLines(t *testing.T) {
 		{`[]`, "", "", ""},
 		{`nonsense`, "", "", ""},
 	} {
-		r := d.result([]byte(c.line))
+		r := d.result([]byte(c.line), FileResult)
 		if r.CustomID != c.id || (r.Err == nil) != (c.kind == "") || r.Err != nil && (r.Err.Kind != c.kind || c.code != "" && r.Err.Code != c.code) {
 			t.Errorf("%s: %+v %v", c.line, r, r.Err)
 		}
@@ -249,7 +249,7 @@ func TestMessageLines(t *testing.T) {
 		{`{"custom_id":"a","result":{"type":"odd\u001b[31m"}}`, "a", llm.KindMalformed},
 		{`{`, "", ""},
 	} {
-		r := d.result([]byte(c.line))
+		r := d.result([]byte(c.line), MessageResult)
 		if r.CustomID != c.id || (r.Err == nil) != (c.kind == "") || r.Err != nil && (r.Err.Kind != c.kind || strings.Contains(r.Err.Error(), "\x1b")) {
 			t.Errorf("%s: %+v %v", c.line, r, r.Err)
 		}
@@ -272,7 +272,7 @@ func FuzzResults(f *testing.F) {
 	file, message := open(f, "openai", "http://127.0.0.1:1").(*fileAPI), open(f, "anthropic", "http://127.0.0.1:1").(*messageAPI)
 	gemini := open(f, "gemini", "http://127.0.0.1:1").(*geminiAPI)
 	f.Fuzz(func(t *testing.T, line string) {
-		for _, r := range []batch.Result{file.result([]byte(line)), message.result([]byte(line)), gemini.result([]byte(line))} {
+		for _, r := range []batch.Result{file.result([]byte(line), FileResult), message.result([]byte(line), MessageResult), gemini.result([]byte(line), geminiResult)} {
 			if r.CustomID != "" && (r.Response == nil) == (r.Err == nil) {
 				t.Errorf("%q: %+v", line, r)
 			}
