@@ -223,9 +223,9 @@ func (w *walker) value(i, depth, state int) (int, error) {
 	if i < len(w.b) && depth <= maxDepth {
 		switch w.b[i] {
 		case '{':
-			return w.object(i, depth, state)
+			return w.inside(i, '}', depth, state)
 		case '[':
-			return w.list(i, depth, state)
+			return w.inside(i, ']', depth, state)
 		}
 	}
 	end, ok := skip(w.b, i, depth)
@@ -235,53 +235,35 @@ func (w *walker) value(i, depth, state int) (int, error) {
 	return end, nil
 }
 
-func (w *walker) list(i, depth, state int) (int, error) {
-	if i = space(w.b, i+1); i < len(w.b) && w.b[i] == ']' {
-		return i + 1, nil
-	}
-	w.path = append(w.path, step{})
-	for {
-		var err error
-		if i, err = w.value(i, depth+1, state); err != nil {
-			return i, err
-		}
-		i = space(w.b, i)
-		switch {
-		case i < len(w.b) && w.b[i] == ']':
-			w.path = w.path[:len(w.path)-1]
-			return i + 1, nil
-		case i >= len(w.b) || w.b[i] != ',':
-			return i, fmt.Errorf("at byte %d: %w", i, errSyntax)
-		}
-		i = space(w.b, i+1)
-		w.path[len(w.path)-1].index++
-	}
-}
-
-func (w *walker) object(i, depth, state int) (int, error) {
-	if i = space(w.b, i+1); i < len(w.b) && w.b[i] == '}' {
+// inside reads an object or a list, which begins at i and ends with end.
+func (w *walker) inside(i int, end byte, depth, state int) (int, error) {
+	if i = space(w.b, i+1); i < len(w.b) && w.b[i] == end {
 		return i + 1, nil
 	}
 	seen := names{w: w, from: len(w.keys)}
-	for {
-		k, ok := skipString(w.b, i)
-		colon := space(w.b, k)
-		if !ok || colon >= len(w.b) || w.b[colon] != ':' {
-			return i, fmt.Errorf("at byte %d: %w", k, errSyntax)
+	for n := 0; ; n++ {
+		at, inner := step{index: n}, state
+		var err error
+		if end == '}' {
+			k, ok := skipString(w.b, i)
+			colon := space(w.b, k)
+			if !ok || colon >= len(w.b) || w.b[colon] != ':' {
+				return i, fmt.Errorf("at byte %d: %w", k, errSyntax)
+			}
+			at.key = w.b[i+1 : k-1]
+			if inner, err = w.member(&seen, state, at.key); err != nil {
+				return i, fmt.Errorf("%s: %w", w.at(), err)
+			}
+			i = space(w.b, colon+1)
 		}
-		key := w.b[i+1 : k-1]
-		inner, err := w.member(&seen, state, key)
-		if err != nil {
-			return i, fmt.Errorf("%s: %w", w.at(), err)
-		}
-		w.path = append(w.path, step{key: key})
-		if i, err = w.value(space(w.b, colon+1), depth+1, inner); err != nil {
+		w.path = append(w.path, at)
+		if i, err = w.value(i, depth+1, inner); err != nil {
 			return i, err
 		}
 		w.path = w.path[:len(w.path)-1]
 		i = space(w.b, i)
 		switch {
-		case i < len(w.b) && w.b[i] == '}':
+		case i < len(w.b) && w.b[i] == end:
 			w.keys = w.keys[:seen.from]
 			return i + 1, nil
 		case i >= len(w.b) || w.b[i] != ',':
