@@ -306,7 +306,7 @@ func (s *Server) answerLine(b *batch, body []byte) ([]byte, sim.Fault, *Error) {
 	if b.style == sim.Google {
 		ask.Request.Model = b.model
 	}
-	c, bad := s.brain.Open(ask.Request)
+	c, bad := s.brain.Open(&ask.Request)
 	if bad != nil {
 		return nil, "", invalid("", "Invalid schema: %s", bad)
 	}

@@ -6,66 +6,35 @@ import (
 	"fmt"
 	"strings"
 
-	"parley/internal/ask/wire/anthropic"
-	"parley/internal/ask/wire/bedrock"
 	"parley/internal/ask/wire/body"
-	"parley/internal/ask/wire/gemini"
-	"parley/internal/ask/wire/openai"
 	"parley/internal/ask/wire/request"
-	"parley/internal/ask/wire/responses"
 	"parley/llm"
 )
 
-// Ask is a request that the server accepts.
-type Ask struct {
-	Request      *llm.Request
-	Stream       bool
-	IncludeUsage bool // the stream ends with the usage
-
-	Forms map[string]request.Form // of tools that are not plain functions
-}
-
-// rules say how the requests of a format are read. Only what cannot be answered is refused: this server does not play the vendors' checks,
+// ask is a request. Only what cannot be answered is refused: this server does not play the vendors' checks,
 // which change and which we cannot try. The errors have the vendor's form, but not its words.
-type rules struct {
-	read     func(r *request.Reader, key string, v []byte) bool
-	required []string           // members
-	more     func(a *ask) error // what only this format has
-}
-
-func chatRules() *rules {
-	return &rules{openai.ReadMember, []string{"model", "messages"}, (*ask).chat}
-}
-
-func responsesRules() *rules {
-	return &rules{responses.ReadMember, []string{"model", "input"}, (*ask).responses}
-}
-
-func messagesRules() *rules {
-	return &rules{anthropic.ReadMember, []string{"model", "messages", "max_tokens"}, (*ask).messages}
-}
-
-func geminiRules() *rules { return &rules{gemini.ReadMember, nil, nil} }
-
-func bedrockRules() *rules { return &rules{bedrock.ReadMember, []string{"messages"}, nil} }
-
-// ask is a request that is being checked.
 type ask struct {
-	Ask
 	request.Reader
-	members map[string][]byte // those that are not null
+	members map[string][]byte // those that are not null, while it is checked
 }
 
 // decode reads a request and checks it.
-func (f *rules) decode(b []byte) (*Ask, *Error) {
+func (f *format) decode(b []byte) (*ask, *Error) {
+	if f.rewrite != nil {
+		var err *Error
+		if b, err = f.rewrite(b); err != nil {
+			return nil, err
+		}
+	}
 	a := &ask{members: map[string][]byte{}}
 	if err := f.check(a, bytes.TrimSpace(b)); err != nil {
 		return nil, invalid("", "%s", err)
 	}
-	return &a.Ask, nil
+	a.members = nil // they are not copied
+	return a, nil
 }
 
-func (f *rules) check(a *ask, b []byte) error {
+func (f *format) check(a *ask, b []byte) error {
 	if !body.Valid(b) || b[0] != '{' {
 		return fmt.Errorf("the body is not a JSON object, or nested too deeply")
 	}
@@ -78,8 +47,6 @@ func (f *rules) check(a *ask, b []byte) error {
 	for key, v := range a.members {
 		f.read(&a.Reader, key, v)
 	}
-	a.Ask.Request, a.Ask.Stream, a.Ask.IncludeUsage = &a.Reader.Request, a.Reader.Stream, a.Reader.Usage
-	a.Ask.Forms = a.Reader.Forms
 	if a.Err != nil {
 		return a.Err
 	}
@@ -98,7 +65,7 @@ func (f *rules) check(a *ask, b []byte) error {
 			return err
 		}
 	}
-	return answerable(a.Ask.Request, a.Choices)
+	return answerable(&a.Request, a.Choices)
 }
 
 // answerable checks that one answer of bounded size is wanted, that there are messages, that their files can be read, and that the results of
@@ -157,7 +124,7 @@ func (a *ask) responses() error {
 	if a.members["previous_response_id"] != nil || string(a.members["background"]) == "true" {
 		return fmt.Errorf("previous_response_id, background: responses are not stored")
 	}
-	q := a.Ask.Request
+	q := &a.Request
 	q.Logprobs = bytes.Contains(a.members["include"], []byte(`"message.output_text.logprobs"`))
 	q.Messages = joinCalls(q.Messages)
 	if len(q.Messages) > 0 && q.Messages[0].Role == llm.RoleSystem && string(a.members["instructions"]) == `""` {
@@ -187,7 +154,7 @@ func (a *ask) openAISchema(f, s []byte) error {
 	switch kind := request.Str(f, "type"); {
 	case f == nil || kind == "text":
 	case kind == "json_object":
-		a.Ask.Request.Schema = &llm.Schema{JSON: []byte(anyObject)}
+		a.Request.Schema = &llm.Schema{JSON: []byte(anyObject)}
 	case kind != "json_schema" || request.Member(s, "schema") == nil:
 		return fmt.Errorf("the format of the answer: want the type text, json_object, or json_schema with a schema")
 	}
@@ -195,7 +162,7 @@ func (a *ask) openAISchema(f, s []byte) error {
 }
 
 func (a *ask) messages() error {
-	q := a.Ask.Request
+	q := &a.Request
 	f := request.Member(a.members["output_config"], "format")
 	if f == nil {
 		f = a.members["output_format"] // its name in the beta

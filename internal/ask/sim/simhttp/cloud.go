@@ -54,7 +54,7 @@ func (s *Server) cloudRoutes(handle func(pattern string, style sim.Style, e Func
 func isAzure(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/openai/") }
 
 // azureAddress reads the deployment in the address, which counts instead of the model in the body.
-func azureAddress(r *http.Request, a *Ask) *Error {
+func azureAddress(r *http.Request, a *ask) *Error {
 	if r.URL.Query().Get("api-version") == "" {
 		return notFound(sim.OpenAI, "", "There is no api-version.")
 	}
@@ -77,33 +77,27 @@ func azureError(e *Error) *Error {
 // isVertex reports whether a request is for one of the paths of Vertex AI.
 func isVertex(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/v1/projects/") }
 
-// vertexBody reads Anthropic's messages on Vertex AI: the version is in the body, and the model is not.
-func vertexBody(read func([]byte) (*Ask, *Error)) func([]byte) (*Ask, *Error) {
-	return func(b []byte) (*Ask, *Error) {
-		var members map[string]json.RawMessage
-		if err := json.Unmarshal(b, &members); err != nil {
-			return read(b) // it says what is wrong
-		}
-		var version string
-		if json.Unmarshal(members["anthropic_version"], &version) != nil || version != provider.VertexVersion {
-			return nil, invalid("", "anthropic_version: want %s", provider.VertexVersion)
-		}
-		if members["model"] != nil {
-			return nil, invalid("", "model: it is in the address")
-		}
-		delete(members, "anthropic_version")
-		members["model"] = json.RawMessage(`"in the address"`)
-		b, err := json.Marshal(members)
-		if err != nil {
-			return nil, invalid("", "The request cannot be read: %s", err)
-		}
-		return read(b)
+// fromVertex returns Anthropic's messages of a request on Vertex AI: there the version is in the body, and the model is not.
+func fromVertex(b []byte) ([]byte, *Error) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(b, &members) != nil {
+		return b, nil // it is refused as what it is
 	}
+	var version string
+	if json.Unmarshal(members["anthropic_version"], &version) != nil || version != provider.VertexVersion {
+		return nil, invalid("", "anthropic_version: want %s", provider.VertexVersion)
+	}
+	if members["model"] != nil {
+		return nil, invalid("", "model: it is in the address")
+	}
+	delete(members, "anthropic_version")
+	members["model"] = json.RawMessage(`"in the address"`)
+	return line(members), nil
 }
 
 // vertexGeminiAddress reads the address of a request in Gemini's format, and the service tier, which is in a header. As the real one does, it
 // refuses a tier in the body.
-func vertexGeminiAddress(r *http.Request, a *Ask) *Error {
+func vertexGeminiAddress(r *http.Request, a *ask) *Error {
 	if a.Request.Tier != "" {
 		return invalid("", "serviceTier: want it in the header %s", gemini.TierHeader)
 	}
@@ -124,7 +118,7 @@ func vertexWriter(m openai.Meta) openai.CompletionWriter {
 }
 
 // geminiAddress reads the model, and whether to stream.
-func geminiAddress(r *http.Request, a *Ask) *Error {
+func geminiAddress(r *http.Request, a *ask) *Error {
 	model, method := gemini.SplitCall(r.PathValue("call"))
 	switch {
 	case method == gemini.Stream && r.URL.Query().Get("alt") != "sse":
@@ -137,7 +131,7 @@ func geminiAddress(r *http.Request, a *Ask) *Error {
 }
 
 // vertexAddress reads the model. A stream is asked for in the body too.
-func vertexAddress(r *http.Request, a *Ask) *Error {
+func vertexAddress(r *http.Request, a *ask) *Error {
 	model, method := gemini.SplitCall(r.PathValue("call"))
 	if model == "" || method != "rawPredict" && method != "streamRawPredict" || (method == "streamRawPredict") != a.Stream {
 		return notFound(sim.Google, "", "Publisher Model "+model+" was not found, or does not support "+method+".")
@@ -147,7 +141,7 @@ func vertexAddress(r *http.Request, a *Ask) *Error {
 }
 
 // bedrockAddress reads the model, and whether to stream.
-func bedrockAddress(r *http.Request, a *Ask) *Error {
+func bedrockAddress(r *http.Request, a *ask) *Error {
 	if r.Header.Get("Authorization") == "" {
 		return &Error{Status: http.StatusForbidden, Message: "Missing Authentication Token"}
 	}

@@ -11,7 +11,7 @@ import (
 
 // exchange is a request with its answer.
 type exchange struct {
-	*Ask
+	*ask
 	Case    *sim.Case
 	Answer  *sim.Answer
 	Usage   llm.Usage
@@ -76,7 +76,7 @@ func slice[T any](list []T, from, to int) []T {
 // response returns an answer as the vendor's servers give it.
 func (f *format) response(x *exchange) (openai.Meta, *llm.Response) {
 	a := x.Answer
-	m := openai.Meta{ID: f.id + x.ID, Model: x.Request.Model, Created: x.Created, Usage: x.IncludeUsage, Stop: a.Stop, Forms: x.Forms}
+	m := openai.Meta{ID: f.id + x.ID, Model: x.Request.Model, Created: x.Created, Usage: x.ask.Usage, Stop: a.Stop, Forms: x.Forms}
 	r := &llm.Response{Text: a.Text, Refusal: a.Refusal, Finish: a.Finish, Usage: x.Usage}
 	for _, c := range a.ToolCalls {
 		c.ID = f.callID + c.ID
@@ -103,7 +103,7 @@ func (f *format) response(x *exchange) (openai.Meta, *llm.Response) {
 		}
 		return m, r
 	}
-	m.Tier, m.Fingerprint, m.Request = tierOf(x.Request.Tier), "fp_sim", x.Request
+	m.Tier, m.Fingerprint, m.Request = tierOf(x.Request.Tier), "fp_sim", &x.Request
 	if x.Request.Logprobs {
 		r.Logprobs = x.Case.Logprobs(a, x.Request.TopLogprobs)
 	}

@@ -54,7 +54,7 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request, f *format, star
 	if err != nil {
 		return rep, err
 	}
-	c, bad := s.brain.Open(ask.Request)
+	c, bad := s.brain.Open(&ask.Request)
 	if bad != nil {
 		return rep, invalid("", "Invalid schema: %s", bad)
 	}
@@ -82,18 +82,18 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request, f *format, star
 }
 
 // exchange makes up the answer to a request.
-func (s *Server) exchange(ask *Ask, c *sim.Case, now time.Time) *exchange {
+func (s *Server) exchange(ask *ask, c *sim.Case, now time.Time) *exchange {
 	a := s.brain.Answer(c)
 	s.stats.fault(a.Fault)
 	id := strconv.FormatUint(c.Digest, 36) + strconv.FormatUint(s.ids.Add(1), 36)
-	return &exchange{Ask: ask, Case: c, Answer: &a, ID: id, Created: now.Unix(), Chunk: s.cfg.ChunkTokens, WeightVersion: s.weightVersion()}
+	return &exchange{ask: ask, Case: c, Answer: &a, ID: id, Created: now.Unix(), Chunk: s.cfg.ChunkTokens, WeightVersion: s.weightVersion()}
 }
 
 // keepBuffer is the size of the largest buffer that is used again.
 const keepBuffer = 256 << 10
 
 // read reads and checks a request.
-func (s *Server) read(w http.ResponseWriter, r *http.Request, f *format) (*Ask, *Error) {
+func (s *Server) read(w http.ResponseWriter, r *http.Request, f *format) (*ask, *Error) {
 	buf, ok := s.buffers.Get().(*bytes.Buffer)
 	if !ok {
 		buf = &bytes.Buffer{}

@@ -23,7 +23,7 @@ func (s *Server) countTokens(f *format) Func {
 		if err != nil {
 			return err
 		}
-		c, bad := s.brain.Open(ask.Request)
+		c, bad := s.brain.Open(&ask.Request)
 		if bad != nil {
 			return invalid("", "%s", bad)
 		}
@@ -36,23 +36,17 @@ func (s *Server) countTokens(f *format) Func {
 	}
 }
 
-// counted reads what is counted: in Anthropic's format a request without max_tokens, in Gemini's the contents or a whole request.
-func counted(read func([]byte) (*Ask, *Error)) func([]byte) (*Ask, *Error) {
-	return func(b []byte) (*Ask, *Error) {
-		if whole := request.Member(b, "generateContentRequest"); whole != nil {
-			return read(whole)
-		}
-		var members map[string]json.RawMessage
-		if json.Unmarshal(b, &members) != nil || members["messages"] == nil {
-			return read(b)
-		}
-		members["max_tokens"] = json.RawMessage("100000")
-		b, err := json.Marshal(members)
-		if err != nil {
-			return nil, invalid("", "%s", err)
-		}
-		return read(b)
+// counted returns the request whose tokens are counted: in Anthropic's format a request without max_tokens, in Gemini's the contents or a whole request.
+func counted(b []byte) ([]byte, *Error) {
+	if whole := request.Member(b, "generateContentRequest"); whole != nil {
+		return whole, nil
 	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(b, &members) != nil || members["messages"] == nil {
+		return b, nil
+	}
+	members["max_tokens"] = json.RawMessage("100000")
+	return line(members), nil
 }
 
 type embeddingRequest struct {

@@ -11,6 +11,7 @@ import (
 	"parley/internal/ask/wire/bedrock"
 	"parley/internal/ask/wire/gemini"
 	"parley/internal/ask/wire/openai"
+	"parley/internal/ask/wire/request"
 	"parley/internal/ask/wire/responses"
 	"parley/internal/kit/auth"
 	"parley/llm"
@@ -19,12 +20,15 @@ import (
 // format reads the requests of an endpoint and writes its answers.
 type format struct {
 	style      sim.Style
-	id, callID string // prefixes of the IDs of answers and of tool calls
-	decode     func(body []byte) (*Ask, *Error)
+	id, callID string                             // prefixes of the IDs of answers and of tool calls
+	rewrite    func(body []byte) ([]byte, *Error) // before it is read; nil: it stays
+	read       func(r *request.Reader, key string, v []byte) bool
+	required   []string           // members
+	more       func(a *ask) error // reads what only this format has; nil: nothing
 	append     func(dst []byte, m openai.Meta, r *llm.Response) []byte
 	writer     func(m openai.Meta) openai.CompletionWriter
 	failEvent  func(dst []byte, e openai.Error) []byte
-	address    func(r *http.Request, a *Ask) *Error // reads what is in the address and the header; nil: nothing is
+	address    func(r *http.Request, a *ask) *Error // reads what is in the address and the header; nil: nothing is
 	host       sim.Style                            // whose server fails, if it is not style's
 }
 
@@ -44,33 +48,33 @@ type formats struct {
 
 func newFormats() (f formats) {
 	f.chat = format{
-		sim.OpenAI, "chatcmpl-", "call_", chatRules().decode, openai.AppendResponse,
-		func(m openai.Meta) openai.CompletionWriter { return openai.NewWriter(m) }, openai.AppendErrorEvent, nil, "",
+		style: sim.OpenAI, id: "chatcmpl-", callID: "call_", read: openai.ReadMember, required: []string{"model", "messages"}, more: (*ask).chat,
+		append: openai.AppendResponse, writer: func(m openai.Meta) openai.CompletionWriter { return openai.NewWriter(m) }, failEvent: openai.AppendErrorEvent,
 	}
 	f.responses = format{
-		sim.OpenAI, responseID, "call_", responsesRules().decode, responses.AppendResponse,
-		func(m openai.Meta) openai.CompletionWriter { return responses.NewWriter(m) }, responses.AppendErrorEvent, nil, "",
+		style: sim.OpenAI, id: responseID, callID: "call_", read: responses.ReadMember, required: []string{"model", "input"}, more: (*ask).responses,
+		append: responses.AppendResponse, writer: func(m openai.Meta) openai.CompletionWriter { return responses.NewWriter(m) }, failEvent: responses.AppendErrorEvent,
 	}
 	f.messages = format{
-		sim.Anthropic, "msg_", "toolu_", messagesRules().decode, anthropic.AppendResponse,
-		func(m openai.Meta) openai.CompletionWriter { return anthropic.NewWriter(m) }, anthropic.AppendErrorEvent, nil, "",
+		style: sim.Anthropic, id: "msg_", callID: "toolu_", read: anthropic.ReadMember, required: []string{"model", "messages", "max_tokens"}, more: (*ask).messages,
+		append: anthropic.AppendResponse, writer: func(m openai.Meta) openai.CompletionWriter { return anthropic.NewWriter(m) }, failEvent: anthropic.AppendErrorEvent,
 	}
 	f.gemini = format{
-		sim.Google, "", "", geminiRules().decode, gemini.AppendResponse,
-		func(m openai.Meta) openai.CompletionWriter { return gemini.NewWriter(m) }, gemini.AppendErrorEvent, geminiAddress, "",
+		style: sim.Google, read: gemini.ReadMember, address: geminiAddress,
+		append: gemini.AppendResponse, writer: func(m openai.Meta) openai.CompletionWriter { return gemini.NewWriter(m) }, failEvent: gemini.AppendErrorEvent,
 	}
 	f.bedrock = format{
-		sim.Amazon, "", "tooluse_", bedrockRules().decode, bedrock.AppendResponse,
-		func(m openai.Meta) openai.CompletionWriter { return bedrock.NewWriter(m) }, bedrock.AppendErrorEvent, bedrockAddress, "",
+		style: sim.Amazon, callID: "tooluse_", read: bedrock.ReadMember, required: []string{"messages"}, address: bedrockAddress,
+		append: bedrock.AppendResponse, writer: func(m openai.Meta) openai.CompletionWriter { return bedrock.NewWriter(m) }, failEvent: bedrock.AppendErrorEvent,
 	}
 	f.vertexGemini = f.gemini
 	f.vertexGemini.append, f.vertexGemini.writer, f.vertexGemini.address = vertexAnswer, vertexWriter, vertexGeminiAddress
 	f.vertex = f.messages
-	f.vertex.decode, f.vertex.address, f.vertex.host = vertexBody(f.messages.decode), vertexAddress, sim.Google
+	f.vertex.rewrite, f.vertex.address, f.vertex.host = fromVertex, vertexAddress, sim.Google
 	f.deployed, f.versioned = f.chat, f.responses
 	f.deployed.address, f.versioned.address = azureAddress, azureAddress
 	f.count, f.geminiCount = f.messages, f.gemini
-	f.count.decode, f.geminiCount.decode = counted(f.messages.decode), counted(f.gemini.decode)
+	f.count.rewrite, f.geminiCount.rewrite = counted, counted
 	f.geminiCount.address = nil
 	return f
 }
