@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"parley/internal/ask/wire/body"
 	"parley/internal/ask/wire/fault"
@@ -143,7 +142,7 @@ type vllmAnswer struct {
 			Content []Logprob `json:"content"`
 		} `json:"logprobs"`
 	} `json:"choices"`
-	WeightVersion json.RawMessage `json:"weight_version"`
+	WeightVersion version         `json:"weight_version"`
 	Error         json.RawMessage `json:"error"`
 }
 
@@ -160,8 +159,8 @@ func decodeVLLM(b []byte) (*llm.Response, error) {
 	}
 	c := w.Choices[0]
 	return &llm.Response{
-		ID: w.RequestID, Text: c.Text, Finish: generateFinish(c.FinishReason), TokenIDs: c.TokenIDs,
-		Logprobs: Logprobs(nil, c.Logprobs.Content), WeightVersion: weightVersion(w.WeightVersion),
+		ID: w.RequestID, Text: c.Text, Finish: finishOf(c.FinishReason), TokenIDs: c.TokenIDs,
+		Logprobs: Logprobs(nil, c.Logprobs.Content), WeightVersion: string(w.WeightVersion),
 	}, nil
 }
 
@@ -174,11 +173,10 @@ type sglangAnswer struct {
 		FinishReason struct {
 			Type string `json:"type"`
 		} `json:"finish_reason"`
-		PromptTokens     int                 `json:"prompt_tokens"`
-		CompletionTokens int                 `json:"completion_tokens"`
-		CachedTokens     int                 `json:"cached_tokens"`
-		WeightVersion    json.RawMessage     `json:"weight_version"`
-		Tokens           [][]json.RawMessage `json:"output_token_logprobs"` // [log probability, id, text]
+		PromptTokens     int `json:"prompt_tokens"`
+		CompletionTokens int `json:"completion_tokens"`
+		CachedTokens     int `json:"cached_tokens"`
+		metaInfo
 	} `json:"meta_info"`
 	Error json.RawMessage `json:"error"`
 }
@@ -196,43 +194,16 @@ func decodeSGLang(b []byte) (*llm.Response, error) {
 	}
 	m := w.Meta
 	r := &llm.Response{
-		ID: m.ID, Text: w.Text, Finish: generateFinish(m.FinishReason.Type), TokenIDs: w.OutputIDs, WeightVersion: weightVersion(m.WeightVersion),
+		ID: m.ID, Text: w.Text, Finish: finishOf(m.FinishReason.Type), TokenIDs: w.OutputIDs, WeightVersion: string(m.WeightVersion),
 		Usage: llm.Usage{Input: m.PromptTokens, Cached: m.CachedTokens, Output: m.CompletionTokens},
 	}
 	for i, t := range m.Tokens {
-		var p llm.Logprob
-		if len(t) < 2 || json.Unmarshal(t[0], &p.Logprob) != nil || json.Unmarshal(t[1], &p.ID) != nil {
-			return nil, fault.Malformed(fmt.Sprintf("output_token_logprobs[%d] is not [log probability, id, text]", i), nil)
-		}
-		if len(t) > 2 {
-			p.Token = request.String(t[2])
-		}
 		if len(w.OutputIDs) == 0 { // older servers send only these
-			r.TokenIDs = append(r.TokenIDs, p.ID)
-		} else if i < len(w.OutputIDs) && w.OutputIDs[i] != p.ID {
+			r.TokenIDs = append(r.TokenIDs, t.id)
+		} else if i < len(w.OutputIDs) && w.OutputIDs[i] != t.id {
 			return nil, fault.Malformed("output_ids and output_token_logprobs have different tokens", nil)
 		}
-		r.Logprobs = append(r.Logprobs, p)
+		r.Logprobs = append(r.Logprobs, llm.Logprob{Token: t.text, ID: t.id, Logprob: t.logprob})
 	}
 	return r, nil
-}
-
-func generateFinish(reason string) llm.Finish {
-	switch strings.ToLower(reason) {
-	case "length":
-		return llm.FinishLength
-	case "abort", "aborted":
-		return llm.FinishAborted
-	default:
-		return llm.FinishStop
-	}
-}
-
-// weightVersion returns the version of the weights: a string, or a number.
-func weightVersion(b json.RawMessage) string {
-	var n json.Number
-	if s := request.String(b); s != "" || json.Unmarshal(b, &n) != nil {
-		return s
-	}
-	return n.String()
 }

@@ -25,7 +25,7 @@ func TestDecodeRefuses(t *testing.T) {
 		`{"text":"a"}`: "no meta_info",
 		`{"output_ids":[1],"meta_info":{"output_token_logprobs":[[-1,2,null]]}}`:   "different tokens",
 		`{"output_ids":[1,2],"meta_info":{"output_token_logprobs":[[-1,1,null]]}}`: "2 tokens and 1 log probabilities",
-		`{"output_ids":[1],"meta_info":{"output_token_logprobs":[[-1]]}}`:          "output_token_logprobs[0]",
+		`{"output_ids":[1],"meta_info":{"output_token_logprobs":[[-1]]}}`:          "a token has no id",
 	} {
 		if _, err := DecodeGenerate(SGLangGeneratePath, []int{1}, []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)

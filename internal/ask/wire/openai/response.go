@@ -436,13 +436,14 @@ type metaInfo struct {
 	WeightVersion version `json:"weight_version"`
 }
 
-// token is the JSON list [log probability, ID, text].
+// token is the JSON list [log probability, ID, text]. Some servers leave the text out.
 type token struct {
 	logprob float64
 	id      int
+	text    string
 }
 
-// UnmarshalJSON reads the first two.
+// UnmarshalJSON reads the list.
 func (t *token) UnmarshalJSON(b []byte) error {
 	var parts []json.RawMessage
 	if err := json.Unmarshal(b, &parts); err != nil {
@@ -456,6 +457,9 @@ func (t *token) UnmarshalJSON(b []byte) error {
 	}
 	if err := json.Unmarshal(parts[1], &t.id); err != nil {
 		return fmt.Errorf("id of a token: %w", err)
+	}
+	if len(parts) > 2 {
+		t.text = request.String(parts[2])
 	}
 	return nil
 }
