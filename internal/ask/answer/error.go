@@ -10,6 +10,9 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"parley/internal/ask/wire/body"
+	"parley/internal/kit/text"
 )
 
 // Error describes an unusable answer, in words that help a model to repair it.
@@ -52,7 +55,7 @@ func (s *scan) failure(problem *Error) *Error {
 	case problem != nil && (s.syntax == nil || s.members == 0):
 		return problem
 	case s.syntax != nil:
-		return &Error{Findings: []string{clipped("not valid JSON: "+s.syntax.what+s.near(), maxFinding)}}
+		return &Error{Findings: []string{text.Excerpt("not valid JSON: "+s.syntax.what+s.near(), maxFinding)}}
 	default:
 		return &Error{Findings: []string{"expected a JSON value, found none"}}
 	}
@@ -71,8 +74,7 @@ func (s *scan) near() string {
 func newError(err *jsonschema.ValidationError, v any) *Error {
 	var all []string
 	for _, leaf := range relevant(err) {
-		text := where(v, leaf.InstanceLocation) + ": " + finding(leaf, v)
-		all = append(all, clipped(text, maxFinding))
+		all = append(all, text.Excerpt(where(v, leaf.InstanceLocation)+": "+finding(leaf, v), maxFinding))
 	}
 	slices.Sort(all)
 	all = slices.Compact(all)
@@ -150,7 +152,7 @@ func where(v any, path []string) string {
 		} else if i > 0 {
 			step = "." + step
 		}
-		b.WriteString(clipped(step, 40))
+		b.WriteString(text.Excerpt(step, 40))
 		at := locate(&v, path[i:i+1])
 		if at == nil {
 			break
@@ -178,7 +180,7 @@ func finding(err *jsonschema.ValidationError, v any) string {
 	case *kind.AdditionalProperties:
 		return "expected no other properties, found " + names(k.Properties)
 	case *kind.Pattern:
-		return "expected text that matches " + clipped(k.Want, 80) + ", " + found
+		return "expected text that matches " + text.Excerpt(k.Want, 80) + ", " + found
 	case *kind.Format:
 		return "expected " + k.Want + ", " + found
 	case *kind.FalseSchema:
@@ -236,9 +238,9 @@ func describe(v any) string {
 	case bool:
 		return fmt.Sprint(v)
 	case json.Number:
-		return "the number " + clipped(v.String(), 30)
+		return "the number " + text.Excerpt(v.String(), 30)
 	case string:
-		return "the string " + clipped(oneLine(string(appendQuoted(nil, clipped(v, 60)))), 80)
+		return "the string " + text.Excerpt(oneLine(string(body.Text(nil, text.Excerpt(v, 60)))), 80)
 	case []any:
 		return fmt.Sprintf("an array of %d", len(v))
 	case map[string]any:
@@ -255,7 +257,7 @@ func allowed(values []any) string {
 			out = append(out, fmt.Sprintf("… (%d in all)", len(values)))
 			break
 		}
-		out = append(out, clipped(string(encode(v)), 40))
+		out = append(out, text.Excerpt(string(encode(v)), 40))
 	}
 	return strings.Join(out, ", ")
 }

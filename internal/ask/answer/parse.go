@@ -8,6 +8,9 @@ import (
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"parley/internal/ask/wire/body"
+	"parley/internal/kit/text"
 )
 
 // parser reads one JSON value tolerantly and writes it as strict JSON.
@@ -147,7 +150,7 @@ func (p *parser) key() error {
 		return p.fail("expected a key, found %s", p.found())
 	}
 	p.pos += len(name)
-	p.out = appendQuoted(p.out, name)
+	p.out = body.Text(p.out, name)
 	return nil
 }
 
@@ -315,7 +318,7 @@ func (p *parser) text(end rune) error {
 		switch {
 		case r == end && !isApostrophe(p.in, i, r):
 			p.pos = i + size
-			p.out = appendQuoted(p.out, b.String())
+			p.out = body.Text(p.out, b.String())
 			return nil
 		case r == '\\':
 			s, size, ok := unescape(p.in[i:])
@@ -394,44 +397,12 @@ func hex4(s string) (rune, bool) {
 	return rune(n), err == nil
 }
 
-// appendQuoted appends s as a JSON string.
-func appendQuoted(b []byte, s string) []byte {
-	b = append(b, '"')
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c == '"' || c == '\\':
-			b = append(b, '\\', c)
-		case c == '\n':
-			b = append(b, '\\', 'n')
-		case c == '\t':
-			b = append(b, '\\', 't')
-		case c < 0x20:
-			const hex = "0123456789abcdef"
-			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		default:
-			b = append(b, c)
-		}
-	}
-	return append(b, '"')
-}
-
-// quoted quotes at most n bytes of s on one line, for an error.
+// quoted quotes at most n characters of s on one line, for an error.
 func quoted(s string, n int) string {
 	if s == "" {
 		return "nothing"
 	}
-	return strconv.Quote(clipped(s, n))
-}
-
-// clipped cuts s to at most n bytes and an ellipsis, at a rune boundary.
-func clipped(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
+	return strconv.Quote(text.Excerpt(s, n))
 }
 
 const fence = "```"

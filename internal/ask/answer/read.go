@@ -11,6 +11,9 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"parley/internal/ask/wire/body"
+	"parley/internal/kit/text"
 )
 
 // How says how an answer was read.
@@ -132,7 +135,7 @@ func (s *Schema) word(text string) (json.RawMessage, *Error) {
 	if text == "" {
 		return nil, &Error{Findings: []string{"expected a JSON value, found nothing"}}
 	}
-	value, _, problem := s.accept(appendQuoted(nil, text))
+	value, _, problem := s.accept(body.Text(nil, text))
 	return value, problem
 }
 
@@ -166,13 +169,13 @@ func (s *Schema) validate(v any) *jsonschema.ValidationError {
 	return err.(*jsonschema.ValidationError) // Validate returns no other
 }
 
-func decode(text []byte) (any, *Error) {
-	if !shallow(text) {
+func decode(raw []byte) (any, *Error) {
+	if !shallow(raw) {
 		return nil, &Error{Findings: []string{fmt.Sprintf("expected a value nested at most %d deep, found a deeper one", maxDepth)}}
 	}
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
-		return nil, &Error{Findings: []string{clipped(err.Error(), maxFinding)}}
+		return nil, &Error{Findings: []string{text.Excerpt(err.Error(), maxFinding)}}
 	}
 	if hasUnusableNumber(v) {
 		return nil, &Error{Findings: []string{"expected numbers of a usual size, found one that is far out of range"}}

@@ -23,6 +23,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"parley/internal/kit/text"
 	"parley/llm"
 )
 
@@ -66,7 +67,7 @@ func Compile(schema json.RawMessage) (s *Schema, err error) {
 	}
 	compiled, err := c.Compile(here)
 	if err != nil {
-		return nil, fmt.Errorf("schema: %s", clipped(strings.ReplaceAll(err.Error(), here, "schema"), 600))
+		return nil, fmt.Errorf("schema: %s", text.Excerpt(strings.ReplaceAll(err.Error(), here, "schema"), 600))
 	}
 	root, _ := doc.(map[string]any)
 	props, _ := root["properties"].(map[string]any)
