@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"sync"
 
 	"parley/internal/ask/credential"
@@ -112,7 +111,7 @@ func (o *outgoing) fill() (err error) {
 		return nil
 	}
 	o.buf = o.m.c.bodies.Get().(*[]byte)
-	o.call.Body, o.dropped, err = o.m.codec.Append(slices.Grow((*o.buf)[:0], sizeOf(o.req)), o.req, *o.limits, o.stream)
+	o.call.Body, o.dropped, err = o.m.codec.Append((*o.buf)[:0], o.req, *o.limits, o.stream)
 	if err != nil {
 		return fault.BadRequest("%v", err)
 	}
@@ -283,37 +282,6 @@ func (m *Model) capability(model string) *provider.Capability {
 	c := m.p.Capability(model)
 	m.caps.Store(model, &c)
 	return &c
-}
-
-// sizeOf estimates the size of a request's body, a little too high.
-func sizeOf(req *llm.Request) int {
-	n := 512
-	for i := range req.Messages {
-		m := &req.Messages[i]
-		n += 64
-		for _, p := range m.Parts {
-			n += 32 + len(p.Text) + len(p.Text)/16
-			if p.Image != nil {
-				n += 64 + len(p.Image.URL) + len(p.Image.Data)*4/3
-			}
-			if p.File != nil {
-				n += 128 + len(p.File.Name) + len(p.File.URL) + len(p.File.Data)*4/3
-			}
-		}
-		for _, c := range m.ToolCalls {
-			n += 96 + len(c.Arguments) + len(c.Arguments)/8
-		}
-		for _, t := range m.Thoughts {
-			n += 96 + len(t.Text) + len(t.Signature) + len(t.Opaque)
-		}
-	}
-	for _, t := range req.Tools {
-		n += 96 + len(t.Description) + len(t.Parameters)
-	}
-	if req.Schema != nil {
-		n += 128 + len(req.Schema.JSON)
-	}
-	return n
 }
 
 // session adds the session of req to call, in the way that the provider wants. It returns req,
