@@ -56,7 +56,6 @@ type lanes struct {
 type lane struct {
 	provider  provider.Provider
 	live      layer
-	guess     *tokens.Estimator
 	endpoints []*endpoint
 	set       *replica.Set // nil if there is one server, which can only answer
 	reach     *reach       // nil if calls do not wait for an unreachable provider
@@ -149,7 +148,6 @@ func newLanes(c Config, prices *budget.Prices, s *counters, batches *batch.Batch
 			return newEndpoint(in.Provider, address, c, &meter{next: m, prices: prices, stats: s, notices: notes}, guess, s)
 		}
 		ln := newLane(in, newServer, c.rested)
-		ln.guess = guess
 		ln.addReach(in, c)
 		if limits, ok := in.Provider.BatchLimits(); ok && in.BatchAPI != nil {
 			ln.enqueue = &enqueue{queue: batches.Queue(in.Provider.Name, in.BatchAPI, limits), guess: guess, prices: prices, stats: s, notices: notes}
@@ -340,15 +338,6 @@ func (l *lanes) accounts(each func(name string, lim *limiter.Limiter)) {
 	}
 }
 
-// guesses calls each with the estimators of all open lanes, by provider.
-func (l *lanes) guesses(each func(provider string, guess *tokens.Estimator)) {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	for name, lane := range l.byName {
-		each(name, lane.guess)
-	}
-}
-
 // Demands returns how much of each account that was opened is used and needed, by its name.
 func (d *Dispatcher) Demands() map[string]limiter.Demand {
 	all := map[string]limiter.Demand{}
@@ -383,23 +372,4 @@ func (d *Dispatcher) Full() bool {
 		}
 	})
 	return all > 0 && full == all
-}
-
-// Guesses returns what is known of the tokens that models take, by model.
-func (d *Dispatcher) Guesses() map[string]tokens.Guess {
-	all := map[string]tokens.Guess{}
-	d.lanes.guesses(func(_ string, guess *tokens.Estimator) { maps.Copy(all, guess.Known()) })
-	return all
-}
-
-// Adopt takes over what other processes know of the tokens that models take.
-func (d *Dispatcher) Adopt(known map[string]tokens.Guess) {
-	d.lanes.guesses(func(provider string, guess *tokens.Estimator) {
-		own := maps.Clone(known)
-		maps.DeleteFunc(own, func(model string, _ tokens.Guess) bool {
-			name, _ := llm.SplitModel(model)
-			return name != provider
-		})
-		guess.Adopt(own)
-	})
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"parley/internal/ask/dispatch/limiter"
-	"parley/internal/ask/dispatch/tokens"
 	"parley/internal/run/cluster/clustertest"
 	"parley/internal/run/cluster/hub"
 	"parley/internal/run/cluster/lease"
@@ -90,8 +89,6 @@ type granted struct {
 func (*granted) Demands() map[string]limiter.Demand {
 	return map[string]limiter.Demand{"lab": {Waiting: 1}}
 }
-func (*granted) Guesses() map[string]tokens.Guess { return nil }
-func (*granted) Adopt(map[string]tokens.Guess)    {}
 func (g *granted) Share(parts map[string]limiter.Part) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -143,8 +143,8 @@ func TestFiles(t *testing.T) {
 		}
 		e.Learn(req, size, llm.Usage{Input: 99_999, Output: 1})
 	}
-	if k := e.Known()["p/m"]; k.PerByte != guessPerByte {
-		t.Errorf("learned %v tokens per byte", k.PerByte)
+	if g := e.models["p/m"]; g == nil || g.perByte != guessPerByte {
+		t.Errorf("learned %+v", g)
 	}
 }
 

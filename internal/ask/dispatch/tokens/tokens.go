@@ -21,14 +21,13 @@ type Estimator struct {
 type guess struct {
 	perByte float64
 	output  float64
-	answers float64 // that it was learned from, as far as they still count
-	seen    float64 // all of them, those of others included
+	seen    float64 // answers that it was learned from
 	open    int     // calls without an answer yet
 }
 
 // known returns a figure that answers have shown. While they are few, it is partly what it was before them.
 func (g *guess) known(shown, before float64) float64 {
-	return before + math.Min(1, g.answers*guessWeight)*(shown-before)
+	return before + math.Min(1, g.seen*guessWeight)*(shown-before)
 }
 
 // length returns how long answers are. Short ones come first, so those that are still open count as what was guessed before them, if that
@@ -89,12 +88,11 @@ func (e *Estimator) Learn(req *llm.Request, s Size, u llm.Usage) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	g := e.forModel(req.Model)
-	weight := math.Max(guessWeight, 1/(g.answers+1)) // the mean of the first answers, then of the newest
+	weight := math.Max(guessWeight, 1/(g.seen+1)) // the mean of the first answers, then of the newest
 	if text := float64(u.Input - s.messages*perMessage); !s.media() && s.Bytes > 0 && text > 0 {
 		g.perByte += weight * (text/float64(s.Bytes) - g.perByte)
 	}
 	g.output += weight * (float64(u.Output) - g.output)
-	g.answers = math.Min(g.answers+1, 1/guessWeight)
 	g.seen++
 }
 
@@ -108,53 +106,6 @@ func (e *Estimator) count(model string, by int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.forModel(model).open += by
-}
-
-// Guess is what an Estimator knows of a model.
-type Guess struct {
-	PerByte float64 `json:"per_byte"` // tokens per byte of input
-	Output  float64 `json:"output"`   // tokens of output
-	Answers float64 `json:"answers"`  // how many answers this is from; more than a few do not count
-}
-
-// Plus returns what g and o say together.
-func (g Guess) Plus(o Guess) Guess {
-	n := g.Answers + o.Answers
-	if !(o.Answers > 0) || !(n > 0) {
-		return g
-	}
-	mean := func(a, b float64) float64 { return (a*g.Answers + b*o.Answers) / n }
-	return Guess{PerByte: mean(g.PerByte, o.PerByte), Output: mean(g.Output, o.Output), Answers: n}
-}
-
-// Known returns what was learned, by model.
-func (e *Estimator) Known() map[string]Guess {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	all := make(map[string]Guess, len(e.models))
-	for model, g := range e.models {
-		if g.answers > 0 {
-			all[model] = Guess{PerByte: g.perByte, Output: g.output, Answers: g.answers}
-		}
-	}
-	return all
-}
-
-// maxGuess is more than a model has of anything.
-const maxGuess = 1e9
-
-// Adopt takes over what others have learned from more answers.
-func (e *Estimator) Adopt(known map[string]Guess) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for model, k := range known {
-		if !(k.PerByte > 0 && k.PerByte < maxGuess && k.Output >= 0 && k.Output < maxGuess) {
-			continue
-		}
-		if g := e.forModel(model); k.Answers > g.answers {
-			g.perByte, g.output, g.answers = k.PerByte, k.Output, math.Min(k.Answers, 1/guessWeight)
-		}
-	}
 }
 
 // Size is how large a request is on the wire.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"parley/internal/ask/dispatch/limiter"
-	"parley/internal/ask/dispatch/tokens"
 )
 
 // noted is limits that note their last part.
@@ -15,8 +14,6 @@ type noted struct{ limiter.Part }
 func (*noted) Demands() map[string]limiter.Demand {
 	return map[string]limiter.Demand{"lab": {Waiting: 1}}
 }
-func (*noted) Guesses() map[string]tokens.Guess      { return nil }
-func (*noted) Adopt(map[string]tokens.Guess)         {}
 func (n *noted) Share(parts map[string]limiter.Part) { n.Part = parts["lab"] }
 
 // TestHold: a member that is held sends nothing, whatever it is granted, and keeps its shares.

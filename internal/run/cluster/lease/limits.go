@@ -2,7 +2,6 @@ package lease
 
 import (
 	"parley/internal/ask/dispatch/limiter"
-	"parley/internal/ask/dispatch/tokens"
 )
 
 // LimitsReport is what a worker tells the keeper of limits.
@@ -10,8 +9,6 @@ type LimitsReport struct {
 	Header
 	// Accounts has every account that the worker uses, by name.
 	Accounts map[string]Need `json:"accounts,omitzero"`
-	// Guesses are what the worker knows of the tokens that models take, by model.
-	Guesses map[string]tokens.Guess `json:"guesses,omitzero"`
 }
 
 // Need is what a worker needs of an account.
@@ -26,9 +23,8 @@ type Need struct {
 type LimitsGrant struct {
 	Header
 	// Workers is how many there are, this one included.
-	Workers  int                     `json:"workers"`
-	Accounts map[string]Part         `json:"accounts,omitzero"`
-	Guesses  map[string]tokens.Guess `json:"guesses,omitzero"`
+	Workers  int             `json:"workers"`
+	Accounts map[string]Part `json:"accounts,omitzero"`
 }
 
 // Part is a worker's part of an account.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"parley/internal/ask/dispatch/limiter"
-	"parley/internal/ask/dispatch/tokens"
 )
 
 // fixed are limits of which a random part is needed, or all.
@@ -27,8 +26,6 @@ func (f *fixed) Demands() map[string]limiter.Demand {
 }
 
 func (f *fixed) Share(parts map[string]limiter.Part) { f.parts = parts }
-func (*fixed) Guesses() map[string]tokens.Guess      { return nil }
-func (*fixed) Adopt(map[string]tokens.Guess)         {}
 
 // share returns the share in force.
 func (f *fixed) share() float64 {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"parley/internal/ask/dispatch/limiter"
-	"parley/internal/ask/dispatch/tokens"
 )
 
 // LimitsKeeper divides accounts among workers. It may be used from several goroutines.
@@ -28,7 +27,6 @@ type limitsWorker struct {
 	session
 	at     time.Time // of its last report
 	needs  map[string]Need
-	guess  map[string]tokens.Guess
 	grants []given // that may be in force, oldest first
 }
 
@@ -80,7 +78,7 @@ func (k *LimitsKeeper) Answer(r LimitsReport) []LimitsGrant {
 	if !w.receive(r.Header, k.epoch) {
 		return nil
 	}
-	w.at, w.needs, w.guess = now, r.Accounts, r.Guesses
+	w.at, w.needs = now, r.Accounts
 	if r.Epoch == k.epoch {
 		w.grants = slices.DeleteFunc(w.grants, func(g given) bool { return g.number < r.Number })
 	}
@@ -108,7 +106,7 @@ func (k *LimitsKeeper) grant(w *limitsWorker, targets map[string]map[*limitsWork
 			parts[account] = Part{Share: k.share(account, w, t[w], now), Rates: k.rates(account)}
 		}
 	}
-	g := LimitsGrant{Header: w.session.grant(k.epoch), Workers: len(k.workers), Accounts: parts, Guesses: k.guesses()}
+	g := LimitsGrant{Header: w.session.grant(k.epoch), Workers: len(k.workers), Accounts: parts}
 	w.grants = append(w.grants, given{number: g.Number, at: now, parts: parts})
 	return g
 }
@@ -241,18 +239,6 @@ func (k *LimitsKeeper) rates(account string) (r limiter.Units) {
 		r = r.Max(w.needs[account].Rates)
 	}
 	return r
-}
-
-// guesses returns what all workers know of the tokens that models take: the mean, weighted by what it
-// was learned from.
-func (k *LimitsKeeper) guesses() map[string]tokens.Guess {
-	all := map[string]tokens.Guess{}
-	for _, w := range k.workers {
-		for model, g := range w.guess {
-			all[model] = all[model].Plus(g)
-		}
-	}
-	return all
 }
 
 // Account is how an account is divided.

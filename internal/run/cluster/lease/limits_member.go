@@ -7,15 +7,12 @@ import (
 	"time"
 
 	"parley/internal/ask/dispatch/limiter"
-	"parley/internal/ask/dispatch/tokens"
 )
 
 // Limits are the limits of a worker. A dispatch.Dispatcher implements it.
 type Limits interface {
 	Demands() map[string]limiter.Demand
 	Share(parts map[string]limiter.Part)
-	Guesses() map[string]tokens.Guess
-	Adopt(known map[string]tokens.Guess)
 }
 
 // LimitsMember keeps the limits of a worker within its shares. It may be used from several goroutines.
@@ -42,7 +39,7 @@ func (m *LimitsMember) Report() LimitsReport {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
-	r := LimitsReport{Header: m.report(), Accounts: map[string]Need{}, Guesses: m.limits.Guesses()}
+	r := LimitsReport{Header: m.report(), Accounts: map[string]Need{}}
 	m.sent[m.seq%uint64(len(m.sent))] = now
 	for name, d := range m.limits.Demands() {
 		n := Need{Demand: d}
@@ -105,7 +102,6 @@ func (m *LimitsMember) Apply(g LimitsGrant) (confirm bool) {
 	}
 	m.workers, m.until = g.Workers, at.Add(Lease)
 	m.parts = parts
-	m.limits.Adopt(g.Guesses)
 	m.set()
 	return confirm
 }
