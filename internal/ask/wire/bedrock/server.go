@@ -179,9 +179,9 @@ func appendUsage(b []byte, m *openai.Meta, u *llm.Usage) []byte {
 // Writer writes an answer as events.
 type Writer struct {
 	meta  openai.Meta
-	index int         // of the block
-	open  openai.Kind // of the open block, or OtherBlock if there is none
-	call  int         // number of the open tool call
+	index int              // of the block
+	open  openai.BlockKind // of the open block, or OtherBlock if there is none
+	call  int              // number of the open tool call
 }
 
 // NewWriter returns a Writer of a stream.
@@ -227,7 +227,7 @@ func (w *Writer) delta(b, delta []byte) []byte {
 }
 
 // next makes sure that the open block is of a kind. Each tool call has its own.
-func (w *Writer) next(b []byte, kind openai.Kind) []byte {
+func (w *Writer) next(b []byte, kind openai.BlockKind) []byte {
 	if w.open == kind && kind != openai.CallBlock {
 		return b
 	}

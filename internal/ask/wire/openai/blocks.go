@@ -33,12 +33,12 @@ type Blocks struct {
 	calls int
 }
 
-// Kind is what a block is.
-type Kind int
+// BlockKind is what a block is.
+type BlockKind int
 
 // The kinds. A block of another kind is no part of an answer.
 const (
-	OtherBlock Kind = iota
+	OtherBlock BlockKind = iota
 	TextBlock
 	ThoughtBlock
 	CallBlock
@@ -46,7 +46,7 @@ const (
 
 // Block is a block as it begins.
 type Block struct {
-	Kind              Kind
+	Kind              BlockKind
 	ID, Name          string // of a tool call
 	Text              string // of a text or a thought; or the arguments of a tool call, if nothing follows
 	Signature, Opaque string // of a thought
