@@ -61,11 +61,3 @@ func (k Kind) WithCode(codes Codes) Kind {
 
 // withCode is the part of a part.CodeUser that needs no params.
 type withCode interface{ WithCode(codes Codes) Kind }
-
-func (t typed[P]) code(p Params) []CodeName {
-	d, ok := t.Definition.(codeUser[P])
-	if !ok {
-		return nil
-	}
-	return give(t, p, d.Code)
-}

@@ -23,7 +23,7 @@ type Kind struct {
 	definition any     // the argument of Define
 	params     untyped // the parts that take params; nil: an unknown kind
 	// The parts it has, if their results do not show it.
-	choosesModels, plans, external, restarts bool
+	choosesModels, plans, nests, external, restarts bool
 	bots                                     map[string]Bot
 	outside                                  []string
 	nested                                   *Kind // whose episodes it plays too; nil: none
@@ -56,6 +56,7 @@ func Define[P any](d Definition[P]) Kind {
 	}
 	_, k.choosesModels = d.(modelChooser[P])
 	_, k.plans = d.(planner[P])
+	_, k.nests = d.(nester[P])
 	if d, ok := d.(botMaker); ok {
 		k.bots = d.Bots()
 	}
@@ -154,7 +155,7 @@ func (k Kind) Plan(p Params, cell Spec, seed uint64) (Stages, error) {
 }
 
 // Nests reports whether the kind is a part.Nester.
-func (k Kind) Nests() bool { return k.typeless().nests() }
+func (k Kind) Nests() bool { return k.nests }
 
 // OtherModels returns the models that agents of some seats also have, for a kind that is a part.ModelTrier.
 func (k Kind) OtherModels(p Params) (models, seats []string) { return k.typeless().otherModels(p) }
@@ -223,39 +224,25 @@ func (unknown) Defaults() *struct{}                    { return &struct{}{} }
 func (unknown) Seats(*struct{}) ([]string, error)      { return nil, errUnknown }
 func (unknown) World(*struct{}, Lineup) (World, error) { return nil, errUnknown }
 
-// untyped is a definition without the type of its params.
+// untyped is a definition without the type of its params. The methods are those of Kind, and return nothing for a part that it lacks.
 type untyped interface {
-	untypedPlay
-	untypedPlan
-	untypedReading
-	untypedOutside
-}
-
-type untypedPlay interface {
 	parts() []reflect.Type
 	defaults() Params
 	seats(p Params) ([]string, error)
 	world(p Params, lineup Lineup) (World, error)
 	load(p Params, files Files) (advice []string, err error)
-}
 
-type untypedPlan interface {
 	plan(p Params, cell Spec, seed uint64, nested *Kind) (Stages, error)
 	forecast(p Params, cell Spec, seed uint64, nested *Kind) ([]Part, error)
-	nests() bool
-	otherModels(p Params) (models, seats []string)
 	nested(p Params) *NestedPlan
+	otherModels(p Params) (models, seats []string)
 	uniform(p Params) bool
 	taskName(p Params) Task
-}
 
-type untypedReading interface {
 	models(p Params) map[string]string
 	measures(p Params) []Measure
 	status(p Params) Status
-}
 
-type untypedOutside interface {
 	starts(p Params) Starts
 	actor(p Params, run string) (Actor, error)
 	local(p Params) bool
@@ -263,7 +250,7 @@ type untypedOutside interface {
 	code(p Params) []CodeName
 }
 
-// typed implements untyped. A part that the definition lacks returns nothing.
+// typed implements untyped.
 type typed[P any] struct{ Definition[P] }
 
 // of returns params as the definition's type.
@@ -278,23 +265,28 @@ func (t typed[P]) of(p Params) (*P, error) {
 	return own, nil
 }
 
-// try calls a part with params of the definition's type. It turns a panic into an error that names the part.
-func try[P, T any](t typed[P], p Params, name string, part func(own *P) (T, error)) (out T, err error) {
+// try calls a part, if the definition has it, with params of the definition's type. It turns a panic into an error that names the part.
+func try[P, I, T any](t typed[P], p Params, name string, call func(part I, own *P) (T, error)) (out T, err error) {
+	part, ok := t.Definition.(I)
+	if !ok {
+		return out, nil
+	}
 	own, err := t.of(p)
 	if err != nil {
 		return out, err
 	}
 	defer t.caught(name, &err)
-	return part(own)
+	return call(part, own)
 }
 
-// give calls a part that cannot fail. It returns nothing for params of another kind.
-func give[P, T any](t typed[P], p Params, part func(own *P) T) (none T) {
+// give calls a part that cannot fail, if the definition has it. It returns nothing for params of another kind.
+func give[P, I, T any](t typed[P], p Params, call func(part I, own *P) T) (none T) {
+	part, ok := t.Definition.(I)
 	own, err := t.of(p)
-	if err != nil {
+	if !ok || err != nil {
 		return none
 	}
-	return part(own)
+	return call(part, own)
 }
 
 // caught turns a panic into an error. Defer it.
@@ -315,12 +307,12 @@ func (t typed[P]) defaults() (p Params) {
 
 // seats also tries Measures and Models, which return no error: params that make them panic are refused.
 func (t typed[P]) seats(p Params) ([]string, error) {
-	seats, err := try(t, p, "Seats", t.Seats)
+	seats, err := try(t, p, "Seats", Definition[P].Seats)
 	if err != nil {
 		return nil, err
 	}
 	if _, err = t.measured(p); err == nil {
-		_, err = try(t, p, "Models", func(*P) (any, error) { return t.models(p), nil })
+		_, err = try(t, p, "Models", func(d modelChooser[P], own *P) (any, error) { return d.Models(own), nil })
 	}
 	return seats, err
 }
@@ -335,19 +327,7 @@ func (t typed[P]) world(p Params, lineup Lineup) (World, error) {
 }
 
 func (t typed[P]) load(p Params, files Files) ([]string, error) {
-	d, ok := t.Definition.(loader[P])
-	if !ok {
-		return nil, nil
-	}
-	return try(t, p, "Load", func(own *P) ([]string, error) { return d.Load(own, files) })
-}
-
-func (t typed[P]) models(p Params) map[string]string {
-	d, ok := t.Definition.(modelChooser[P])
-	if !ok {
-		return nil
-	}
-	return give(t, p, d.Models)
+	return try(t, p, "Load", func(d loader[P], own *P) ([]string, error) { return d.Load(own, files) })
 }
 
 func (t typed[P]) measures(p Params) []Measure {
@@ -356,108 +336,57 @@ func (t typed[P]) measures(p Params) []Measure {
 }
 
 func (t typed[P]) measured(p Params) ([]Measure, error) {
-	d, ok := t.Definition.(Measurer[P])
-	if !ok {
-		return nil, nil
-	}
-	return try(t, p, "Measures", func(own *P) ([]Measure, error) { return d.Measures(own), nil })
-}
-
-func (t typed[P]) nests() bool {
-	_, ok := t.Definition.(nester[P])
-	return ok
+	return try(t, p, "Measures", func(d Measurer[P], own *P) ([]Measure, error) { return d.Measures(own), nil })
 }
 
 func (t typed[P]) otherModels(p Params) (models, seats []string) {
-	if d, ok := t.Definition.(modelTrier[P]); ok {
-		models = give(t, p, func(own *P) []string { models, seats = d.OtherModels(own); return models })
-	}
+	give(t, p, func(d modelTrier[P], own *P) any { models, seats = d.OtherModels(own); return nil })
 	return models, seats
 }
 
-func (t typed[P]) nested(p Params) *NestedPlan {
-	d, ok := t.Definition.(nester[P])
-	if !ok {
-		return nil
-	}
-	return give(t, p, d.Nested)
-}
-
 func (t typed[P]) plan(p Params, cell Spec, seed uint64, nested *Kind) (Stages, error) {
-	if d, ok := t.Definition.(nester[P]); ok && nested != nil {
-		return try(t, p, "PlanNested", func(own *P) (Stages, error) { return d.PlanNested(own, *nested, cell, seed) })
+	if _, nests := t.Definition.(nester[P]); nests && nested != nil {
+		return try(t, p, "PlanNested", func(d nester[P], own *P) (Stages, error) { return d.PlanNested(own, *nested, cell, seed) })
 	}
-	d, ok := t.Definition.(planner[P])
-	if !ok {
+	if _, plans := t.Definition.(planner[P]); !plans {
 		return List(cell), nil
 	}
-	return try(t, p, "Plan", func(own *P) (Stages, error) { return d.Plan(own, cell, seed) })
+	return try(t, p, "Plan", func(d planner[P], own *P) (Stages, error) { return d.Plan(own, cell, seed) })
 }
 
 func (t typed[P]) forecast(p Params, cell Spec, seed uint64, nested *Kind) ([]Part, error) {
-	if d, ok := t.Definition.(nester[P]); ok && nested != nil {
-		return try(t, p, "ForecastNested", func(own *P) ([]Part, error) { return d.ForecastNested(own, *nested, cell, seed) })
+	if _, nests := t.Definition.(nester[P]); nests && nested != nil {
+		return try(t, p, "ForecastNested", func(d nester[P], own *P) ([]Part, error) { return d.ForecastNested(own, *nested, cell, seed) })
 	}
-	d, ok := t.Definition.(planner[P])
-	if !ok {
-		return nil, nil
-	}
-	return try(t, p, "Forecast", func(own *P) ([]Part, error) { return d.Forecast(own, cell, seed) })
-}
-
-func (t typed[P]) uniform(p Params) bool {
-	d, ok := t.Definition.(uniformPlanner[P])
-	return ok && give(t, p, d.Uniform)
-}
-
-func (t typed[P]) taskName(p Params) Task {
-	d, ok := t.Definition.(taskNamer[P])
-	own, err := t.of(p)
-	if !ok || err != nil {
-		return Task{}
-	}
-	return d.TaskName(own)
-}
-
-func (t typed[P]) status(p Params) Status {
-	d, ok := t.Definition.(statusMaker[P])
-	if !ok {
-		return nil
-	}
-	return give(t, p, d.Status)
-}
-
-func (t typed[P]) starts(p Params) (none Starts) {
-	d, ok := t.Definition.(starter[P])
-	if !ok {
-		return none
-	}
-	return give(t, p, d.Starts)
+	return try(t, p, "Forecast", func(d planner[P], own *P) ([]Part, error) { return d.Forecast(own, cell, seed) })
 }
 
 func (t typed[P]) actor(p Params, run string) (Actor, error) {
-	d, ok := t.Definition.(environment[P])
-	if !ok {
+	if _, external := t.Definition.(environment[P]); !external {
 		return nil, fmt.Errorf("world: the kind %q has no environment", t.About().Name)
 	}
-	return try(t, p, "Actor", func(own *P) (Actor, error) { return d.Actor(own, run) })
+	return try(t, p, "Actor", func(d environment[P], own *P) (Actor, error) { return d.Actor(own, run) })
 }
 
 func (t typed[P]) local(p Params) bool {
-	if d, ok := t.Definition.(prober[P]); ok {
-		return give(t, p, d.Local)
+	if _, probes := t.Definition.(prober[P]); probes {
+		return give(t, p, prober[P].Local)
 	}
 	_, external := t.Definition.(environment[P])
 	return !external
 }
 
 func (t typed[P]) probe(ctx context.Context, p Params) []Presence {
-	d, ok := t.Definition.(prober[P])
-	if !ok {
-		return nil
-	}
-	return give(t, p, func(own *P) []Presence { return d.Probe(ctx, own) })
+	return give(t, p, func(d prober[P], own *P) []Presence { return d.Probe(ctx, own) })
 }
+
+func (t typed[P]) models(p Params) map[string]string { return give(t, p, modelChooser[P].Models) }
+func (t typed[P]) nested(p Params) *NestedPlan       { return give(t, p, nester[P].Nested) }
+func (t typed[P]) uniform(p Params) bool             { return give(t, p, uniformPlanner[P].Uniform) }
+func (t typed[P]) taskName(p Params) Task            { return give(t, p, taskNamer[P].TaskName) }
+func (t typed[P]) status(p Params) Status            { return give(t, p, statusMaker[P].Status) }
+func (t typed[P]) starts(p Params) Starts            { return give(t, p, starter[P].Starts) }
+func (t typed[P]) code(p Params) []CodeName          { return give(t, p, codeUser[P].Code) }
 
 // The parts that take params or are needed to make a kind. Package part has them for authors, with what each is for. A test of it checks that
 // both are the same.
