@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"slices"
 	"strings"
@@ -140,7 +141,7 @@ func (w *savedWriter) state(s rules.State, name string) savedState {
 	pos, err := w.rules.FromState(s)
 	if err == nil {
 		out.Phase = strings.ToUpper(fmt.Sprintf("%s %d %s", pos.Phase.Season, pos.Phase.Year, pos.Phase.Step))
-		out.Hash = fmt.Sprintf("%016x", pos.Hash())
+		out.Hash = positionHash(s)
 	}
 	if name == completed {
 		out.Phase = completed
@@ -152,6 +153,13 @@ func (w *savedWriter) state(s rules.State, name string) savedState {
 		out.Builds[n] = w.build(&pos, power)
 	}
 	return out
+}
+
+// positionHash returns a number for a position, the same on every machine.
+func positionHash(s rules.State) string {
+	h := fnv.New64a()
+	_ = json.NewEncoder(h).Encode(s) // texts and lists always marshal, and a hash does not fail
+	return fmt.Sprintf("%016x", h.Sum64())
 }
 
 // remember records which power is where.

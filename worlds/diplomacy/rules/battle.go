@@ -255,10 +255,10 @@ func (f *battle) path(x Province) verdict {
 		return no
 	}
 	result := no
-	for _, c := range f.board.crossings(x) {
+	for _, way := range f.board.routes[x][f.to[x]] {
 		switch {
-		case c.To != f.to[x] || c.Seas&^(sure|likely) != 0:
-		case c.Seas&^sure == 0:
+		case way&^(sure|likely) != 0:
+		case way&^sure == 0:
 			return yes
 		default:
 			result = open

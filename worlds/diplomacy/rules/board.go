@@ -76,7 +76,6 @@ type Board struct {
 	codes     [Locations]string
 	provinces [Locations]Province
 	names     [Provinces]string
-	byName    [Provinces]uint8 // rank of the name in the alphabet
 	terrain   [Provinces]Terrain
 	coasts    [Provinces][]Location // where a fleet can be in it
 	centres   Set[Province]
@@ -90,11 +89,11 @@ type Board struct {
 
 	walk [Provinces][Provinces]uint8
 	sail [Locations][Locations]uint8
-	hops [Provinces][Provinces]uint8
+	hops [Provinces][Provinces]uint8 // over land and water, for the rule of forced removals
 
-	seas          [Provinces]seaSet
-	crossingsFrom [Provinces][]crossing
-	lookup        map[string]Location
+	seas   [Provinces]seaSet
+	routes [Provinces][Provinces][]seaSet // fleets in all seas of one of these, and no fewer, can carry an army there
+	lookup map[string]Location
 
 	spellings [Provinces][]string
 }
@@ -103,9 +102,8 @@ type Board struct {
 func NewBoard() *Board {
 	b := &Board{lookup: map[string]Location{}}
 	b.read(standardMap)
-	b.rankNames()
 	b.measureDistances()
-	b.findCrossings()
+	b.findRoutes()
 	b.indexNames()
 	return b
 }
@@ -132,9 +130,6 @@ func (b *Board) Province(p Location) Province { return b.provinces[p] }
 
 // Name returns a province's name in English.
 func (b *Board) Name(p Province) string { return b.names[p] }
-
-// nameBefore reports whether the name of p comes before that of q in the alphabet.
-func (b *Board) nameBefore(p, q Province) bool { return b.byName[p] < b.byName[q] }
 
 // Terrain returns the terrain of a province.
 func (b *Board) Terrain(p Province) Terrain { return b.terrain[p] }
@@ -188,17 +183,6 @@ func (b *Board) Reach(t Type, p Location) Set[Province] {
 
 // Near are the provinces that touch p, by land or by water.
 func (b *Board) Near(p Province) Set[Province] { return b.near[p] }
-
-// rankNames sorts the names by the alphabet.
-func (b *Board) rankNames() {
-	for p := range b.names {
-		for q := range b.names {
-			if strings.Compare(b.names[q], b.names[p]) < 0 {
-				b.byName[p]++
-			}
-		}
-	}
-}
 
 // read fills the board from its text. First all locations get their numbers, then the
 // borders are added.
@@ -455,9 +439,6 @@ func (b *Board) landing(from Location, to Province) Location {
 	return best
 }
 
-// hopsBetween is the distance between provinces over land and water, for the rule of forced removals.
-func (b *Board) hopsBetween(from, to Province) int { return int(b.hops[from][to]) }
-
 // Path returns a shortest path for a unit of type t, both ends included, or nil. Of several it
 // returns the one with the first locations.
 func (b *Board) Path(t Type, from Location, to Province) []Location {
@@ -529,22 +510,13 @@ func (r *Rules) nearest(ways []Way, n int) []Way {
 // seaSet is a set of sea provinces.
 type seaSet uint32
 
-// crossing is a convoy route: fleets in all of these seas, and no fewer, can carry an army to To.
-type crossing struct {
-	To   Province
-	Seas seaSet
-}
-
 // seaOf returns the set of p alone, or the empty set if p is not a sea.
 func (b *Board) seaOf(p Province) seaSet { return b.seas[p] }
 
-// crossings returns all convoy routes from p, by destination.
-func (b *Board) crossings(p Province) []crossing { return b.crossingsFrom[p] }
-
-// findCrossings finds every crossing. It leaves out chains of seas with a shortcut, since some of
+// findRoutes finds the seas by which armies can be carried. It leaves out chains of seas with a shortcut, since some of
 // their fleets are not needed: by the rules, such a fleet has no legal convoy order. So each
 // sea of a chain touches the one before it and no earlier one.
-func (b *Board) findCrossings() {
+func (b *Board) findRoutes() {
 	bit := seaSet(1)
 	for p := range Province(Provinces) {
 		if b.terrain[p] == Sea {
@@ -554,20 +526,14 @@ func (b *Board) findCrossings() {
 	}
 	for from := range Province(Provinces) {
 		if b.terrain[from] == Coast {
-			var found [Provinces][]seaSet
-			b.extendCrossing(from, from, 0, b.near[from], &found)
-			for to, ways := range found {
-				for _, seas := range ways {
-					b.crossingsFrom[from] = append(b.crossingsFrom[from], crossing{Province(to), seas})
-				}
-			}
+			b.extendRoute(from, from, 0, b.near[from])
 		}
 	}
 }
 
-// extendCrossing continues a chain from at, the last of seas. touched holds what the chain before at
+// extendRoute continues a chain from at, the last of seas. touched holds what the chain before at
 // touches: a sea there would be a shortcut.
-func (b *Board) extendCrossing(from, at Province, seas seaSet, touched Set[Province], found *[Provinces][]seaSet) {
+func (b *Board) extendRoute(from, at Province, seas seaSet, touched Set[Province]) {
 	for next := range b.near[at].All() {
 		if b.terrain[next] == Inland || next == from {
 			continue
@@ -575,7 +541,7 @@ func (b *Board) extendCrossing(from, at Province, seas seaSet, touched Set[Provi
 		if b.terrain[next] == Coast {
 			// A coast that an earlier sea touches is reached without this one.
 			if seas != 0 && !b.touchesEarlierSea(next, at, seas) {
-				found[next] = append(found[next], seas)
+				b.routes[from][next] = append(b.routes[from][next], seas)
 			}
 			continue
 		}
@@ -586,7 +552,7 @@ func (b *Board) extendCrossing(from, at Province, seas seaSet, touched Set[Provi
 		if at != from {
 			more = touched.Or(b.near[at])
 		}
-		b.extendCrossing(from, next, seas|b.seas[next], more, found)
+		b.extendRoute(from, next, seas|b.seas[next], more)
 	}
 }
 

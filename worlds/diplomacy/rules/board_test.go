@@ -111,19 +111,22 @@ func TestDistances(t *testing.T) {
 	}
 }
 
-// TestCrossings compares crossings with a plain search: a set of fleets can convoy an army if and only
-// if it contains a crossing.
-func TestCrossings(t *testing.T) {
+// TestRoutes compares routes with a plain search: a set of fleets can convoy an army if and only
+// if it contains a route.
+func TestRoutes(t *testing.T) {
 	t.Parallel()
 	b := NewBoard()
 	for from := range Province(Provinces) {
-		for _, c := range b.crossings(from) {
-			if !b.carried(from, c.To, c.Seas) {
-				t.Errorf("%s to %s: %b is not a route", b.names[from], b.names[c.To], c.Seas)
-			}
-			for less := seaSet(1); less < 1<<19; less <<= 1 {
-				if c.Seas&less != 0 && b.carried(from, c.To, c.Seas&^less) {
-					t.Errorf("%s to %s: %b is a route without %b too", b.names[from], b.names[c.To], c.Seas, less)
+		for to, ways := range b.routes[from] {
+			to := Province(to)
+			for _, way := range ways {
+				if !b.carried(from, to, way) {
+					t.Errorf("%s to %s: %b is not a route", b.names[from], b.names[to], way)
+				}
+				for less := seaSet(1); less < 1<<19; less <<= 1 {
+					if way&less != 0 && b.carried(from, to, way&^less) {
+						t.Errorf("%s to %s: %b is a route without %b too", b.names[from], b.names[to], way, less)
+					}
 				}
 			}
 		}
@@ -138,11 +141,11 @@ func TestCrossings(t *testing.T) {
 			continue
 		}
 		listed := false
-		for _, c := range b.crossings(from) {
-			listed = listed || c.To == to && c.Seas&^fleets == 0
+		for _, way := range b.routes[from][to] {
+			listed = listed || way&^fleets == 0
 		}
 		if listed != b.carried(from, to, fleets) {
-			t.Errorf("%s to %s by %b: crossings says %v", b.names[from], b.names[to], fleets, listed)
+			t.Errorf("%s to %s by %b: routes says %v", b.names[from], b.names[to], fleets, listed)
 		}
 	}
 }

@@ -11,11 +11,7 @@ import (
 // coasts filled in, or an error that says why it is illegal. It does not check how many units
 // a power may build or remove: that depends on its other orders.
 func (r *Rules) Check(p *Position, w Power, o Order) (Order, error) {
-	var seas seaSet
-	if p.Phase.Step == Movement {
-		seas = r.fleetsAtSea(p)
-	}
-	return r.check(p, w, o, seas)
+	return r.check(p, w, o, r.fleetsAtSea(p))
 }
 
 // check is Check with the fleets at sea given.
@@ -88,7 +84,7 @@ func (r *Rules) checkMove(u Unit, o Order, seas seaSet) (Order, error) {
 	switch {
 	case walks && !o.Via:
 		return o, nil
-	case r.canCarry(from, to, seas):
+	case r.canCarry(from, to, 0, seas):
 		return o, nil
 	case walks:
 		return o, fmt.Errorf("no fleets at sea could carry it to %s", r.Board.Code(o.To))
@@ -165,7 +161,7 @@ func (r *Rules) checkSupport(p *Position, u Unit, o Order, seas seaSet) (Order, 
 	}
 	if other.Type == Army {
 		o.To = Location(to)
-		if r.Board.Reach(Army, o.Of).Has(to) || r.canCarry(from, to, seas&^r.Board.seaOf(r.Board.Province(u.Location))) {
+		if r.Board.Reach(Army, o.Of).Has(to) || r.canCarry(from, to, 0, seas&^r.Board.seaOf(r.Board.Province(u.Location))) {
 			return o, nil
 		}
 	} else if r.Board.Moves(Fleet, o.Of).Has(o.To) || o.To < Provinces && r.Board.Reach(Fleet, o.Of).Has(to) {
@@ -191,10 +187,8 @@ func (r *Rules) checkConvoy(p *Position, u Unit, o Order, seas seaSet) (Order, e
 	}
 	to := r.Board.Province(o.To)
 	o.To, o.Via = Location(to), false
-	for _, c := range r.Board.crossings(r.Board.Province(o.Of)) {
-		if c.To == to && c.Seas&sea != 0 && c.Seas&^seas == 0 {
-			return o, nil
-		}
+	if r.canCarry(r.Board.Province(o.Of), to, sea, seas) {
+		return o, nil
 	}
 	return o, fmt.Errorf("%s is on no route of fleets from %s to %s", r.Board.UnitText(u), r.Board.Code(o.Of), r.Board.Code(o.To))
 }
@@ -218,14 +212,9 @@ func (r *Rules) otherUnit(p *Position, u Unit, o Order) (Order, Unit, error) {
 	return o, other, nil
 }
 
-// canCarry reports whether fleets in seas could carry an army from one province to another.
-func (r *Rules) canCarry(from, to Province, seas seaSet) bool {
-	for _, c := range r.Board.crossings(from) {
-		if c.To == to && c.Seas&^seas == 0 {
-			return true
-		}
-	}
-	return false
+// canCarry reports whether fleets in seas could carry an army from one province to another, on a route over all seas of by.
+func (r *Rules) canCarry(from, to Province, by, seas seaSet) bool {
+	return slices.ContainsFunc(r.Board.routes[from][to], func(way seaSet) bool { return way&^seas == 0 && way&by == by })
 }
 
 func (r *Rules) placesText(set Set[Location]) string {
@@ -237,28 +226,6 @@ func (r *Rules) placesText(set Set[Location]) string {
 	return strings.Join(codes, ", ")
 }
 
-// legalOrders returns all legal orders of all powers in a position: by province in the order of
-// codes, and for each first the hold, then moves, supports and convoys. Supports of a fleet's
-// move name no coast, so that they fit any. It reuses the slice, which may be nil.
-func (r *Rules) legalOrders(p *Position, into []Order) []Order {
-	into = into[:0]
-	switch p.Phase.Step {
-	case Retreats:
-		for i := range p.Dislodged {
-			into = r.legalRetreats(into, &p.Dislodged[i])
-		}
-	case Adjustments:
-		for i := range p.Units {
-			into = r.legalAdjustments(into, p, Province(i))
-		}
-	default:
-		l := movementLister{rules: r, p: p, out: into, seas: r.fleetsAtSea(p)}
-		l.run()
-		into = l.out
-	}
-	return into
-}
-
 // Choice is the legal orders at one province: to the unit there, to the unit dislodged there,
 // or to build.
 type Choice struct {
@@ -267,23 +234,24 @@ type Choice struct {
 	Orders []Order
 }
 
-// Choices returns the legal orders by province, in the order of codes.
+// Choices returns the legal orders by province, in the order of codes. For a unit that can move they are first the hold, then
+// moves, supports and convoys. Supports of a fleet's move name no coast, so that they fit any.
 func (r *Rules) Choices(p *Position) []Choice {
 	var choices []Choice
-	legal := r.legalOrders(p, nil)
-	for start, end := 0, 0; start < len(legal); start = end {
-		at := r.Board.Province(legal[start].At)
-		for end < len(legal) && r.Board.Province(legal[end].At) == at {
-			end++
+	seas := r.fleetsAtSea(p)
+	for at := range Province(Provinces) {
+		c := Choice{At: at}
+		switch p.Phase.Step {
+		case Retreats:
+			c.Power, c.Orders = p.Dislodged[at].Unit.Power, legalRetreats(&p.Dislodged[at])
+		case Adjustments:
+			c.Power, c.Orders = r.legalAdjustments(p, at)
+		default:
+			c.Power, c.Orders = p.Units[at].Power, r.legalMovement(p, at, seas)
 		}
-		w := p.Units[at].Power
-		switch {
-		case p.Phase.Step == Retreats:
-			w = p.Dislodged[at].Unit.Power
-		case w == None:
-			w = p.Owners[at]
+		if len(c.Orders) > 0 {
+			choices = append(choices, c)
 		}
-		choices = append(choices, Choice{w, at, legal[start:end:end]})
 	}
 	return choices
 }
@@ -293,9 +261,9 @@ func ChoicesOf(choices []Choice, w Power) []Choice {
 	return slices.DeleteFunc(slices.Clone(choices), func(c Choice) bool { return c.Power != w })
 }
 
-func (r *Rules) legalRetreats(out []Order, d *Dislodged) []Order {
+func legalRetreats(d *Dislodged) (out []Order) {
 	if d.Unit.Power == None {
-		return out
+		return nil
 	}
 	for at := range d.Retreats.All() {
 		o := NewOrder(Retreat, d.Unit.Type, d.Unit.Location)
@@ -305,160 +273,86 @@ func (r *Rules) legalRetreats(out []Order, d *Dislodged) []Order {
 	return append(out, NewOrder(Disband, d.Unit.Type, d.Unit.Location))
 }
 
-func (r *Rules) legalAdjustments(out []Order, p *Position, at Province) []Order {
+func (r *Rules) legalAdjustments(p *Position, at Province) (w Power, out []Order) {
 	if u := p.Units[at]; u.Power != None {
 		if p.surplus(u.Power) < 0 {
 			out = append(out, NewOrder(Disband, u.Type, u.Location))
 		}
-		return out
+		return u.Power, out
 	}
-	w := p.Owners[at]
+	w = p.Owners[at]
 	if w == None || !r.Board.Homes(w).Has(at) || p.surplus(w) <= 0 {
-		return out
+		return w, nil
 	}
 	out = append(out, NewOrder(Build, Army, Location(at)))
 	for _, coast := range r.Board.fleetLocations(at) {
 		out = append(out, NewOrder(Build, Fleet, coast))
 	}
-	return append(out, NewOrder(Waive, AnyType, Location(at)))
+	return w, append(out, NewOrder(Waive, AnyType, Location(at)))
 }
 
-// movementLister lists the legal orders of a movement phase.
-type movementLister struct {
-	rules *Rules
-	p     *Position
-	seas  seaSet
-	out   []Order
-
-	units  []unitReach
-	armies []voyage
-}
-
-// unitReach is a unit and the provinces that it can move to.
-type unitReach struct {
-	unit  Unit
-	at    Province
-	reach Set[Province]
-	army  int // its voyage, or -1
-}
-
-// voyage is where an army can be carried.
-type voyage struct {
-	to Set[Province]
-	// For each province: the seas that are on all routes to it, and those on any.
-	all, any [Provinces]seaSet
-}
-
-func (l *movementLister) run() {
-	b := l.rules.Board
-	l.units = make([]unitReach, 0, 40)
-	l.armies = make([]voyage, 0, 24)
-	for i, u := range l.p.Units {
-		if u.Power == None {
-			continue
-		}
-		unit := unitReach{unit: u, at: Province(i), reach: b.Reach(u.Type, u.Location), army: -1}
-		if u.Type == Army && b.Terrain(unit.at) == Coast && l.seas != 0 {
-			unit.army = l.sail(unit.at)
-		}
-		l.units = append(l.units, unit)
+// legalMovement lists the orders of a movement phase for the unit in a province, if there is one.
+func (r *Rules) legalMovement(p *Position, at Province, seas seaSet) (out []Order) {
+	u := p.Units[at]
+	if u.Power == None {
+		return nil
 	}
-	for i := range l.units {
-		l.moves(&l.units[i])
-		l.supports(&l.units[i])
-		l.convoys(&l.units[i])
-	}
-}
-
-// sail finds where the army at from can be carried. It returns the index of the voyage, or -1.
-func (l *movementLister) sail(from Province) int {
-	found := -1
-	for _, c := range l.rules.Board.crossings(from) {
-		if c.Seas&^l.seas != 0 {
-			continue
-		}
-		if found < 0 {
-			found = len(l.armies)
-			l.armies = append(l.armies, voyage{})
-		}
-		v := &l.armies[found]
-		if !v.to.Has(c.To) {
-			v.to.Add(c.To)
-			v.all[c.To] = c.Seas
-		}
-		v.all[c.To] &= c.Seas
-		v.any[c.To] |= c.Seas
-	}
-	return found
-}
-
-func (l *movementLister) moves(u *unitReach) {
-	o := NewOrder(Hold, u.unit.Type, u.unit.Location)
-	l.out = append(l.out, o)
+	o := NewOrder(Hold, u.Type, u.Location)
+	out = append(out, o)
 	o.Kind = Move
-	for to := range l.rules.Board.Moves(u.unit.Type, u.unit.Location).All() {
-		o.To = to
-		l.out = append(l.out, o)
-	}
-	if u.army < 0 {
-		return
+	for o.To = range r.Board.Moves(u.Type, u.Location).All() {
+		out = append(out, o)
 	}
 	o.Via = true
-	for to := range l.armies[u.army].to.All() {
-		o.To = Location(to)
-		l.out = append(l.out, o)
-	}
-}
-
-func (l *movementLister) supports(u *unitReach) {
-	o := NewOrder(Support, u.unit.Type, u.unit.Location)
-	sea := l.rules.Board.seaOf(u.at)
-	for i := range l.units {
-		other := &l.units[i]
-		if other.at == u.at {
-			continue
-		}
-		o.OfType, o.Of, o.To = other.unit.Type, other.unit.Location, Nowhere
-		if u.reach.Has(other.at) {
-			l.out = append(l.out, o)
-		}
-		able := other.reach
-		if other.army >= 0 {
-			able = able.Or(l.armies[other.army].to)
-		}
-		both := able.And(u.reach)
-		if both.Empty() {
-			continue
-		}
-		for to := range both.All() {
-			// A fleet cannot support an army that cannot arrive without its convoy.
-			if sea != 0 && !other.reach.Has(to) && l.armies[other.army].all[to]&sea != 0 {
-				continue
-			}
+	for to := range Province(Provinces) {
+		if u.Type == Army && r.canCarry(at, to, 0, seas) {
 			o.To = Location(to)
-			l.out = append(l.out, o)
+			out = append(out, o)
 		}
 	}
+	return r.legalConvoys(r.legalSupports(out, p, at, seas), p, at, seas)
 }
 
-func (l *movementLister) convoys(u *unitReach) {
-	sea := l.rules.Board.seaOf(u.at)
-	if sea == 0 {
-		return
-	}
-	o := NewOrder(Convoy, u.unit.Type, u.unit.Location)
-	for i := range l.units {
-		other := &l.units[i]
-		if other.army < 0 {
+func (r *Rules) legalSupports(out []Order, p *Position, at Province, seas seaSet) []Order {
+	u := p.Units[at]
+	reach := r.Board.Reach(u.Type, u.Location)
+	seas &^= r.Board.seaOf(at) // a fleet cannot support an army that it has to carry
+	for i, other := range p.Units {
+		from := Province(i)
+		if other.Power == None || from == at {
 			continue
 		}
-		o.OfType, o.Of = other.unit.Type, other.unit.Location
-		v := &l.armies[other.army]
-		for to := range v.to.All() {
-			if v.any[to]&sea != 0 {
+		o := Order{Kind: Support, Type: u.Type, At: u.Location, OfType: other.Type, Of: other.Location, To: Nowhere}
+		if reach.Has(from) {
+			out = append(out, o)
+		}
+		walks := r.Board.Reach(other.Type, other.Location)
+		for to := range reach.All() {
+			if walks.Has(to) || other.Type == Army && r.canCarry(from, to, 0, seas) {
 				o.To = Location(to)
-				l.out = append(l.out, o)
+				out = append(out, o)
 			}
 		}
 	}
+	return out
+}
+
+func (r *Rules) legalConvoys(out []Order, p *Position, at Province, seas seaSet) []Order {
+	u, sea := p.Units[at], r.Board.seaOf(at)
+	if sea == 0 {
+		return out
+	}
+	for from, army := range p.Units {
+		if army.Type != Army {
+			continue
+		}
+		o := Order{Kind: Convoy, Type: u.Type, At: u.Location, OfType: Army, Of: army.Location}
+		for to := range Province(Provinces) {
+			if r.canCarry(Province(from), to, sea, seas) {
+				o.To = Location(to)
+				out = append(out, o)
+			}
+		}
+	}
+	return out
 }

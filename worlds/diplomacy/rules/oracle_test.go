@@ -7,7 +7,7 @@ import (
 
 // oracle is a second, simple implementation of the rules of movement. Given which orders succeed, it
 // checks whether that follows from the rules. It finds routes by flood fill, and has no open
-// verdicts, crossings or circles.
+// verdicts, listed routes or circles.
 type oracle struct {
 	b      *Board
 	p      *Position
@@ -249,7 +249,7 @@ func (r *Rules) crowd(rng *rand.Rand) (Position, Orders) {
 // plot changes orders so that an army is convoyed against a unit that supports an attack on the
 // convoying fleet, if the position allows it.
 func (r *Rules) plot(p *Position, orders *Orders, rng *rand.Rand) {
-	legal := r.legalOrders(p, nil)
+	legal := r.legalOrders(p)
 	rng.Shuffle(len(legal), func(i, j int) { legal[i], legal[j] = legal[j], legal[i] })
 	set := func(o Order) {
 		for w := range orders {

@@ -1,9 +1,7 @@
 package rules
 
 import (
-	"encoding/binary"
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"slices"
 	"strconv"
@@ -78,25 +76,6 @@ func (p *Position) Alive(w Power) bool {
 		}
 	}
 	return false
-}
-
-// Hash returns a number for the position, the same on every machine.
-func (p *Position) Hash() uint64 {
-	h := fnv.New64a()
-	b := make([]byte, 0, 1024)
-	b = binary.LittleEndian.AppendUint64(b, uint64(p.Phase.Year))
-	b = append(b, byte(p.Phase.Season), byte(p.Phase.Step))
-	for i := range p.Units {
-		u, d := p.Units[i], &p.Dislodged[i]
-		b = append(b, byte(u.Power), byte(u.Type), byte(u.Location), byte(p.Owners[i]), byte(d.Unit.Power))
-		if d.Unit.Power != None {
-			b = append(b, byte(d.Unit.Type), byte(d.Unit.Location), byte(d.Attacker))
-			b = binary.LittleEndian.AppendUint64(b, d.Retreats[0])
-			b = binary.LittleEndian.AppendUint64(b, d.Retreats[1])
-		}
-	}
-	_, _ = h.Write(b) // a hash does not fail
-	return h.Sum64()
 }
 
 // pending reports whether a unit can retreat.

@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Rules are the rules on a board. They hold no game, so any number of games can share them.
@@ -118,9 +119,22 @@ func (r *Rules) occupy(p *Position) {
 	}
 }
 
-// markIllegal marks an order as illegal.
-func markIllegal(res *Result, o Order, err error) {
-	res.Order, res.Code, res.Err = o, Illegal, err
+// accept checks the orders of all powers. take gets each legal one, and may refuse it too.
+func (r *Rules) accept(p *Position, orders *Orders, out *Outcome, take func(w Power, legal Order, res *Result) error) {
+	seas := r.fleetsAtSea(p)
+	for w, list := range orders {
+		for i, o := range list {
+			res := &out.Results[w][i]
+			legal, err := r.check(p, Power(w), o, seas)
+			if err == nil {
+				err = take(Power(w), legal, res)
+			}
+			res.Order = legal
+			if err != nil {
+				res.Order, res.Code, res.Err = o, Illegal, err
+			}
+		}
+	}
 }
 
 // Advance returns the start of the next phase in which a power can give an order. It skips
@@ -171,24 +185,16 @@ var errSecondOrder = errors.New("the unit has an order already")
 // adjudicateMovement carries out a movement phase.
 func (r *Rules) adjudicateMovement(p *Position, orders *Orders, out *Outcome) {
 	f := newBattle(r.Board, &p.Units)
-	seas := r.fleetsAtSea(p)
 	var has Set[Province]
-	for w, list := range orders {
-		for i, o := range list {
-			res := &out.Results[w][i]
-			legal, err := r.check(p, Power(w), o, seas)
-			if err == nil && has.Has(r.Board.Province(legal.At)) {
-				err = errSecondOrder
-			}
-			if err != nil {
-				markIllegal(res, o, err)
-				continue
-			}
-			has.Add(r.Board.Province(legal.At))
-			res.Order = legal
-			f.setOrder(legal)
+	r.accept(p, orders, out, func(_ Power, legal Order, _ *Result) error {
+		at := r.Board.Province(legal.At)
+		if has.Has(at) {
+			return errSecondOrder
 		}
-	}
+		has.Add(at)
+		f.setOrder(legal)
+		return nil
+	})
 	f.settle()
 	r.carryOut(&f, p, &out.After)
 	for w := range out.Results {
@@ -326,24 +332,17 @@ func (r *Rules) retreatTo(d *Dislodged, to Location) (Location, error) {
 func (r *Rules) adjudicateRetreats(p *Position, orders *Orders, out *Outcome) {
 	var goal [Provinces]*Result // by the province that the unit lost
 	var count [Provinces]int    // retreats to a province
-	for w, list := range orders {
-		for i, o := range list {
-			res := &out.Results[w][i]
-			legal, err := r.Check(p, Power(w), o)
-			if err == nil && goal[r.Board.Province(legal.At)] != nil {
-				err = errSecondOrder
-			}
-			if err != nil {
-				markIllegal(res, o, err)
-				continue
-			}
-			res.Order = legal
-			goal[r.Board.Province(legal.At)] = res
-			if legal.Kind == Retreat {
-				count[r.Board.Province(legal.To)]++
-			}
+	r.accept(p, orders, out, func(_ Power, legal Order, res *Result) error {
+		at := r.Board.Province(legal.At)
+		if goal[at] != nil {
+			return errSecondOrder
 		}
-	}
+		goal[at] = res
+		if legal.Kind == Retreat {
+			count[r.Board.Province(legal.To)]++
+		}
+		return nil
+	})
 	out.After.Dislodged = [Provinces]Dislodged{}
 	for x := range p.Dislodged {
 		u := p.Dislodged[x].Unit
@@ -415,23 +414,15 @@ func (r *Rules) checkBuild(p *Position, w Power, o Order) (Order, error) {
 // adjudicateAdjustments carries out an adjustment phase. If there are too many orders, the first legal ones
 // count (4.D.4, 4.D.6).
 func (r *Rules) adjudicateAdjustments(p *Position, orders *Orders, out *Outcome) {
-	for w, list := range orders {
-		w := Power(w)
-		left := max(p.surplus(w), -p.surplus(w))
-		for i, o := range list {
-			res := &out.Results[w][i]
-			legal, err := r.Check(p, w, o)
-			if err == nil {
-				err = r.applyAdjustment(&out.After, w, legal, left)
-			}
-			if err != nil {
-				markIllegal(res, o, err)
-				continue
-			}
-			res.Order = legal
-			left--
+	var given [Turkey + 1]int // adjustments that count
+	r.accept(p, orders, out, func(w Power, legal Order, _ *Result) error {
+		surplus := p.surplus(w)
+		err := r.applyAdjustment(&out.After, w, legal, max(surplus, -surplus)-given[w])
+		if err == nil {
+			given[w]++
 		}
-	}
+		return err
+	})
 	for _, w := range Powers() {
 		r.removeExcess(&out.After, w, out)
 	}
@@ -477,17 +468,13 @@ func (r *Rules) removeExcess(p *Position, w Power, out *Outcome) {
 		far[x] = unreachable
 		for c, owner := range p.Owners {
 			if owner == w {
-				far[x] = min(far[x], r.Board.hopsBetween(Province(x), Province(c)))
+				far[x] = min(far[x], int(r.Board.hops[x][c]))
 			}
 		}
 	}
 	slices.SortFunc(units, func(a, b Unit) int {
 		x, y := r.Board.Province(a.Location), r.Board.Province(b.Location)
-		before := -1
-		if r.Board.nameBefore(y, x) {
-			before = 1
-		}
-		return cmp.Or(far[y]-far[x], int(b.Type)-int(a.Type), before)
+		return cmp.Or(far[y]-far[x], int(b.Type)-int(a.Type), strings.Compare(r.Board.Name(x), r.Board.Name(y)))
 	})
 	for _, u := range units[:excess] {
 		p.Units[r.Board.Province(u.Location)] = Unit{}
