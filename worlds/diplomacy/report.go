@@ -371,7 +371,7 @@ func newReplay(played world.Played, notes []world.Note) []exhibit.Exhibit {
 	add := func(title string, s drawing.Scene, err error, lines ...exhibit.FrameLine) {
 		frame := exhibit.Frame{Title: title, Lines: lines}
 		if err == nil {
-			frame.SVG, _ = d.Overlay(s) // a position that cannot be drawn has only words
+			frame.SVG = d.Overlay(s) // a position that cannot be read has only words
 		}
 		show.Frames = append(show.Frames, frame)
 	}
@@ -446,9 +446,7 @@ func drawPosition(b *rules.Board, title string, state rules.State, moves []drawi
 		return "", err
 	}
 	s.Orders, s.Spots = moves, spots
-	var out strings.Builder
-	err = drawing.New(b).Draw(&out, s)
-	return out.String(), err
+	return drawing.New(b).Draw(s), nil
 }
 
 // stateScene is the picture of a position.

@@ -443,10 +443,8 @@ func (d *definition) Files(_ json.RawMessage, p world.Played, notes []world.Note
 	}
 	drawer := drawing.New(d.rules.Board)
 	for i := range g.Phases {
-		var b strings.Builder
-		scene, err := phaseScene(d.rules.Board, &g.Phases[i])
-		if err == nil && drawer.Draw(&b, scene) == nil {
-			out[fmt.Sprintf("board-%03d-%s.svg", i+1, safeName(g.Phases[i].State.Name))] = b.String()
+		if scene, err := phaseScene(d.rules.Board, &g.Phases[i]); err == nil {
+			out[fmt.Sprintf("board-%03d-%s.svg", i+1, safeName(g.Phases[i].State.Name))] = drawer.Draw(scene)
 		}
 	}
 	return out

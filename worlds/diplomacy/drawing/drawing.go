@@ -1,11 +1,11 @@
 // Package drawing draws positions of Diplomacy as SVG: the standard map with its owners,
 // units, orders and their results.
 //
-// The map is our own, a mesh in europe.mesh that holds every border once: two provinces
-// share a border in the picture exactly if they are adjacent in the game. Pictures load
+// The map is our own, map.svg: two provinces share a border in the picture exactly if they
+// are adjacent in the game, as the tests check. Pictures load
 // nothing, run no script, follow the reader's light or dark scheme, and have a title on
 // every province, unit and order. The same scene makes the same bytes. Text is escaped.
-// A scene with a location or power that does not exist is an error, never half a picture.
+// The powers and locations of a scene must exist, as those that package rules reads do.
 //
 // Draw writes a complete file. A page with many phases holds Base once and an Overlay for
 // each phase. The page can set the variables of Base's style (--pb-sea and so on) on the
@@ -18,17 +18,29 @@ import (
 	_ "embed"
 	"encoding/xml"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"parley/worlds/diplomacy/rules"
 )
 
+// mapParts is what all pictures share: a shape for each province, with the id of its code, what lies under the owners' tints (pb-under) and
+// over them (pb-over: borders, islands, lakes, straits, labels and supply centres), and symbols: the units, the badges and the legend below
+// the map. A unit takes its colour from the element that uses it.
+//
+//go:embed map.svg
+var mapParts string
+
+// styleSheet has every colour twice, first as itself, for programs that draw SVG but know no variables.
+//
+//go:embed style.css
+var styleSheet string
+
+// unitPoints says where a unit of each location is drawn: its code, X,Y.
+//
 //go:embed locations.txt
-var locationsText string
+var unitPoints string
 
 // Scene is what one picture shows.
 type Scene struct {
@@ -57,148 +69,45 @@ type Order struct {
 // Drawer draws scenes. It never changes, so any number of callers can share one.
 type Drawer struct {
 	board *rules.Board
-	spots [rules.Locations]spot
-}
-
-// spot is where the things of a location are drawn.
-type spot struct {
-	unit, label point
-	named       bool // there is room for the full name
+	units [rules.Locations]point
 }
 
 // New returns a Drawer for the standard map.
 func New(b *rules.Board) *Drawer {
 	d := &Drawer{board: b}
-	if err := d.read(locationsText); err != nil {
-		panic(err) // the file is part of the program, and tested
+	for line := range strings.Lines(unitPoints) {
+		var code string
+		var at point
+		_, err := fmt.Sscanf(line, "%s %f,%f", &code, &at.x, &at.y)
+		location, ok := b.ByCode(code)
+		if err != nil || !ok {
+			panic("drawing: locations: " + line) // the file is part of the program, and tested
+		}
+		d.units[location] = at
 	}
 	return d
 }
 
-// read reads the format that locations.txt explains at its top.
-func (d *Drawer) read(text string) error {
-	for i, line := range strings.Split(text, "\n") {
-		if line == "" || line[0] == '#' {
-			continue
-		}
-		if err := d.readSpot(strings.Fields(line)); err != nil {
-			return fmt.Errorf("drawing: locations: line %d: %q: %w", i+1, line, err)
-		}
-	}
-	return nil
-}
-
-func (d *Drawer) readSpot(f []string) (err error) {
-	if len(f) != 4 {
-		return fmt.Errorf("want LOCATION NAMED UNIT LABEL")
-	}
-	at, ok := d.board.ByCode(f[0])
-	if !ok {
-		return fmt.Errorf("unknown location %q", f[0])
-	}
-	s := &d.spots[at]
-	s.named = f[1] == "+"
-	if s.unit, err = readPoint(f[2]); err == nil && at < rules.Provinces {
-		s.label, err = readPoint(f[3])
-	}
-	return err
-}
-
-// readPoint reads X,Y.
-func readPoint(word string) (point, error) {
-	left, right, _ := strings.Cut(word, ",")
-	x, err := strconv.ParseFloat(left, 64)
-	y, err2 := strconv.ParseFloat(right, 64)
-	if err != nil || err2 != nil {
-		return point{}, fmt.Errorf("%q: want two numbers and a comma", word)
-	}
-	return point{x, y}, nil
-}
-
-// Draw writes the scene as one complete SVG document.
-func (d *Drawer) Draw(w io.Writer, s Scene) error {
-	if err := d.check(s); err != nil {
-		return err
-	}
-	var b strings.Builder
-	d.open(&b, s, ` xmlns="http://www.w3.org/2000/svg"`)
-	b.WriteString("<defs>\n" + d.definitions() + "</defs>\n")
-	d.picture(&b, s)
-	_, err := io.WriteString(w, b.String())
-	return err
+// Draw returns the scene as one complete SVG document.
+func (d *Drawer) Draw(s Scene) string {
+	return d.element(s, ` xmlns="http://www.w3.org/2000/svg"`, "<defs>\n"+definitions()+"</defs>\n")
 }
 
 // Base returns what all pictures of a page share, as an SVG element that shows nothing by
 // itself: shapes, symbols, style.
 func (d *Drawer) Base() string {
-	return `<svg width="0" height="0" style="position:absolute" aria-hidden="true"><defs>` + "\n" + d.definitions() + "</defs></svg>\n"
+	return `<svg width="0" height="0" style="position:absolute" aria-hidden="true"><defs>` + "\n" + definitions() + "</defs></svg>\n"
 }
 
 // Overlay returns the scene as an SVG element for a page that also holds Base.
-func (d *Drawer) Overlay(s Scene) (string, error) {
-	if err := d.check(s); err != nil {
-		return "", err
-	}
-	var b strings.Builder
-	d.open(&b, s, "")
-	d.picture(&b, s)
-	return b.String(), nil
-}
+func (d *Drawer) Overlay(s Scene) string { return d.element(s, "", "") }
 
-// check reports the first part of a scene that cannot be drawn.
-func (d *Drawer) check(s Scene) error {
-	for p, w := range s.Owners {
-		if err := checkPowerAndLocations(w, rules.Location(p)); err != nil || p >= rules.Provinces {
-			return fmt.Errorf("drawing: owner of province %d: no such province or power", p)
-		}
-	}
-	for i, u := range s.Units {
-		if err := checkPowerAndLocations(u.Power, u.Location); err != nil {
-			return fmt.Errorf("drawing: unit %d: %w", i+1, err)
-		}
-	}
-	for _, p := range s.Spots {
-		if p >= rules.Provinces {
-			return fmt.Errorf("drawing: spot in province %d: no such province", p)
-		}
-	}
-	for i, o := range s.Orders {
-		if err := checkPowerAndLocations(o.Power, o.targets()...); err != nil {
-			return fmt.Errorf("drawing: order %d: %s: %w", i+1, o.Kind, err)
-		}
-	}
-	return nil
-}
+func definitions() string { return "<style>" + styleSheet + "</style>\n" + mapParts }
 
-// targets lists the locations that an order of its kind needs.
-func (o Order) targets() []rules.Location {
-	switch {
-	case o.Kind == rules.Waive:
-		return nil
-	case o.Kind == rules.Move, o.Kind == rules.Retreat:
-		return []rules.Location{o.At, o.To}
-	case o.Kind == rules.Convoy, o.Kind == rules.Support && o.To != rules.Nowhere:
-		return []rules.Location{o.At, o.Of, o.To}
-	case o.Kind == rules.Support:
-		return []rules.Location{o.At, o.Of}
-	}
-	return []rules.Location{o.At}
-}
-
-func checkPowerAndLocations(w rules.Power, at ...rules.Location) error {
-	if w == rules.None || w > rules.Turkey {
-		return fmt.Errorf("no power %d: want %d to %d", w, rules.Austria, rules.Turkey)
-	}
-	for _, l := range at {
-		if l >= rules.Locations {
-			return fmt.Errorf("no location %d: want 0 to %d", l, rules.Locations-1)
-		}
-	}
-	return nil
-}
-
-// The heights of the strips above and below the map.
+// The canvas of the map, in the units of its viewBox, and the heights of the strips above and below it.
 const (
+	width      = 2000
+	height     = 1720
 	headHeight = 84
 	footHeight = 64
 )
@@ -210,18 +119,22 @@ const (
 	wholeTitle = 200
 )
 
-// open begins the SVG element. It describes the scene in words for readers who cannot see it.
-func (d *Drawer) open(b *strings.Builder, s Scene, namespace string) {
-	fmt.Fprintf(b, "<svg%s class=\"pb\" role=\"graphics-document document\" viewBox=\"0 %d %d %d\">\n", namespace, -headHeight, width, headHeight+height+footHeight)
-	fmt.Fprintf(b, "<title>%s</title>\n<desc>%s</desc>\n", escape(shorten(s.Title, wholeTitle)), escape(d.describe(s)))
+// element returns the SVG element of a scene. It describes the scene in words for readers who cannot see it.
+func (d *Drawer) element(s Scene, namespace, definitions string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "<svg%s class=\"pb\" role=\"graphics-document document\" viewBox=\"0 %d %d %d\">\n", namespace, -headHeight, width, headHeight+height+footHeight)
+	fmt.Fprintf(&b, "<title>%s</title>\n<desc>%s</desc>\n", escape(shorten(s.Title, wholeTitle)), escape(d.describe(s)))
+	b.WriteString(definitions)
+	d.picture(&b, s)
+	b.WriteString("</svg>\n")
+	return b.String()
 }
 
 // picture draws the scene from the bottom up: map, owners, borders and labels, orders, units.
-// It ends the SVG element.
 func (d *Drawer) picture(b *strings.Builder, s Scene) {
 	b.WriteString("<use href=\"#pb-under\"/>\n")
 	for _, p := range slices.Sorted(maps.Keys(s.Owners)) {
-		if owner := s.Owners[p]; d.kind(p) == "land" {
+		if owner := s.Owners[p]; d.board.Terrain(p) != rules.Sea {
 			code := d.board.Code(rules.Location(p))
 			fmt.Fprintf(b, "<use href=\"#pb-%s\" class=\"pb-%s-tint\"><title>%s (%s), %s</title></use>\n", code, class(owner), d.board.Name(p), code, owner.Name())
 		}
@@ -237,8 +150,19 @@ func (d *Drawer) picture(b *strings.Builder, s Scene) {
 		fmt.Fprintf(b, "<use href=\"#pb-%s\" class=\"pb-spot\" data-at=\"%s\" fill=\"transparent\"><title>%s (%s)</title></use>\n", code, code, d.board.Name(p), code)
 	}
 	d.drawHead(b, s)
-	b.WriteString("</svg>\n")
 }
+
+// Colours returns the colours of the powers in charts, light and dark, by name in
+// capitals: those of their units, or darker ones where a light page would hide them.
+func Colours() map[string][2]string {
+	return map[string][2]string{
+		"AUSTRIA": {"#c5322a", "#d8473d"}, "ENGLAND": {"#233f92", "#3f60c9"}, "FRANCE": {"#2590c9", "#35a3dd"}, "GERMANY": {"#4a4a4a", "#7b7b7b"},
+		"ITALY": {"#2b8a4b", "#36a35b"}, "RUSSIA": {"#5a3d8a", "#efe8fb"}, "TURKEY": {"#967200", "#e6ba33"},
+	}
+}
+
+// class is the name of a power in the style sheet.
+func class(w rules.Power) string { return strings.ToLower(w.Name()) }
 
 // drawUnit draws a unit at its location, or beside it if it is dislodged.
 func (d *Drawer) drawUnit(b *strings.Builder, u Unit) {
@@ -258,9 +182,9 @@ func (d *Drawer) drawUnit(b *strings.Builder, u Unit) {
 // unitPoint returns where a unit is drawn.
 func (d *Drawer) unitPoint(at rules.Location, dislodged bool) point {
 	if dislodged {
-		return d.spots[at].unit.plus(point{-30, 24})
+		return d.units[at].plus(point{-30, 24})
 	}
-	return d.spots[at].unit
+	return d.units[at]
 }
 
 // drawHead writes the strips above and below: title, centres by power, legend.

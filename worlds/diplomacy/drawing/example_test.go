@@ -16,12 +16,7 @@ func Example() {
 	for title, at := range map[string]string{"Spring 1901": "PAR", "Fall 1901": "BUR"} {
 		location, _ := b.ByCode(at)
 		unit := rules.Unit{Power: rules.France, Type: rules.Army, Location: location}
-		overlay, err := d.Overlay(drawing.Scene{Title: title, Units: []drawing.Unit{{Unit: unit}}})
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		page += overlay
+		page += d.Overlay(drawing.Scene{Title: title, Units: []drawing.Unit{{Unit: unit}}})
 	}
 	fmt.Println(strings.Count(page, `id="pb-BUR"`), strings.Count(page, "A BUR, France"))
 	// Output: 1 1

@@ -252,22 +252,46 @@ func inside(p point, polygon []point) bool {
 	return in
 }
 
+// labels reads where the codes and the centres of provinces are written.
+func labels(t *testing.T) (codes, centres map[string]point) {
+	t.Helper()
+	codes, centres = map[string]point{}, map[string]point{}
+	var centre *point // of the code that follows
+	for _, m := range regexp.MustCompile(`<(?:circle class="pb-centre" cx|text class="pb-label(?: pb-water)?" x)="(-?\d+)" c?y="(-?\d+)"(?:>([A-Z]{3})<)?`).FindAllStringSubmatch(drawer().Base(), -1) {
+		at := numbers(t, m[1]+" "+m[2])[0]
+		if m[3] == "" {
+			centre = &at
+			continue
+		}
+		codes[m[3]] = at.minus(point{0, 7})
+		if centre != nil {
+			centres[m[3]], centre = *centre, nil
+		}
+	}
+	return codes, centres
+}
+
 // TestAnchors checks that units and labels are inside their shapes and visible, and that units of
 // two provinces do not overlap.
 func TestAnchors(t *testing.T) {
 	t.Parallel()
 	shapes := outlines(t)
 	d, b := drawer(), drawer().board
+	codes, centres := labels(t)
+	if len(codes) != rules.Provinces || len(centres) != rules.Centres {
+		t.Fatalf("%d labels and %d centres", len(codes), len(centres))
+	}
 	for l := range rules.Location(rules.Locations) {
-		p, here := b.Province(l), d.spots[l]
+		p, unit := b.Province(l), d.units[l]
 		shape := polygon(shapes[b.Code(rules.Location(p))])
-		anchors := map[string]point{"unit": here.unit}
+		anchors := map[string]point{"unit": unit}
 		if l < rules.Provinces {
-			anchors["label"] = here.label
-			anchors["label's left"] = here.label.minus(point{20, 0})
-			anchors["label's right"] = here.label.plus(point{20, 0})
+			label := codes[b.Code(l)]
+			anchors["label"] = label
+			anchors["label's left"] = label.minus(point{20, 0})
+			anchors["label's right"] = label.plus(point{20, 0})
 			if b.SupplyCentres().Has(p) {
-				anchors["centre"] = here.label.minus(point{28, 0})
+				anchors["centre"] = centres[b.Code(l)]
 			}
 		}
 		for what, at := range anchors {
@@ -282,10 +306,10 @@ func TestAnchors(t *testing.T) {
 			if b.Province(m) == p {
 				continue
 			}
-			if far := here.unit.minus(d.spots[m].unit).length(); far < 48 {
+			if far := unit.minus(d.units[m]).length(); far < 48 {
 				t.Errorf("units of %s and %s are %.0f apart", b.Code(l), b.Code(m), far)
 			}
-			if far := here.unit.minus(d.spots[m].label); m < rules.Provinces && math.Abs(far.x) < 40 && math.Abs(far.y) < 24 {
+			if far := unit.minus(codes[b.Code(m)]); m < rules.Provinces && math.Abs(far.x) < 40 && math.Abs(far.y) < 24 {
 				t.Errorf("the unit of %s covers the label of %s", b.Code(l), b.Code(m))
 			}
 		}
@@ -302,10 +326,14 @@ func TestCoasts(t *testing.T) {
 	}
 	for coast, want := range seas {
 		sea, best := "", math.Inf(1)
-		for _, r := range drawer().regions() {
-			for _, q := range polygon(shapes[r.code]) {
-				if far := q.minus(at(coast)).length(); r.kind == "sea" && far < best {
-					sea, best = r.code, far
+		for code, outline := range shapes {
+			p, ok := drawer().board.Find(code)
+			if !ok || drawer().board.Terrain(p) != rules.Sea {
+				continue
+			}
+			for _, q := range polygon(outline) {
+				if far := q.minus(at(coast)).length(); far < best {
+					sea, best = code, far
 				}
 			}
 		}
@@ -318,29 +346,34 @@ func TestCoasts(t *testing.T) {
 	}
 }
 
-// TestBrokenFiles checks that errors in the files of the map name the line.
-func TestBrokenFiles(t *testing.T) {
+// TestColours checks that each colour is there twice, first as itself, and that charts have the colours of units or darker ones.
+func TestColours(t *testing.T) {
 	t.Parallel()
-	mesh := func(s string) error { _, err := readMesh(s); return err }
-	locations := func(s string) error { return (&Drawer{board: drawer().board}).read(s) }
-	for _, c := range []struct {
-		read       func(string) error
-		text, want string
-	}{
-		{mesh, "node a", "line 1: \"node a\": want node NAME"},
-		{mesh, "\nnode a 1;2", "line 2: \"1;2\": want two numbers and a comma: LON,LAT"},
-		{mesh, "node a 1,2\nnode a 1,2", "line 2: node a is defined twice"},
-		{mesh, "node a 1,2\nA B: a b", "line 2: A B: unknown node \"b\""},
-		{mesh, "node a 1,2\nA B: a x a", "line 2: \"x\": want two numbers"},
-		{mesh, "A B", "line 1: \"A B\": want two names"},
-		{mesh, "lake a: 1,2 1,y", "line 1: \"1,y\": want two numbers"},
-		{locations, "BUR -", "line 1: \"BUR -\": want LOCATION NAMED UNIT LABEL"},
-		{locations, "\nXXX - 1,2 1,2", "line 2: \"XXX - 1,2 1,2\": unknown location \"XXX\""},
-		{locations, "BUR - 1,x 1,2", "\"1,x\": want two numbers and a comma"},
-		{locations, "BUR - 1,2 x,2", "\"x,2\": want two numbers and a comma"},
-	} {
-		if err := c.read(c.text); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%q: %v; want %s", c.text, err, c.want)
+	light, dark := map[string]string{}, map[string]string{}
+	day, night, _ := strings.Cut(styleSheet, "@media(prefers-color-scheme:dark)")
+	night, rest, _ := strings.Cut(night, "}}")
+	for text, to := range map[string]map[string]string{day: light, night: dark} {
+		for _, m := range regexp.MustCompile(`--pb-([a-z-]+):(#[0-9a-f]+);`).FindAllStringSubmatch(text, -1) {
+			to[m[1]] = m[2]
+		}
+	}
+	for name := range light {
+		if dark[name] == "" {
+			t.Errorf("the colour %s is missing in the dark", name)
+		}
+	}
+	uses := regexp.MustCompile(`([a-z]+):([^;{}]*);([a-z]+):var\(--pb-([a-z-]+)\)`).FindAllStringSubmatch(rest, -1)
+	for _, m := range uses {
+		if m[1] != m[3] || m[2] == "" || m[2] != light[m[4]] {
+			t.Errorf("%s: want the colour %s before the variable", m[0], light[m[4]])
+		}
+	}
+	if n := strings.Count(rest, "var(--pb-"); n != len(uses) || n == 0 {
+		t.Errorf("%d variables, %d of them after a colour", n, len(uses))
+	}
+	for _, w := range rules.Powers() {
+		if own := Colours()[w.String()]; own[1] != dark[class(w)] || own[0] != light[class(w)] && w != rules.Russia && w != rules.Turkey {
+			t.Errorf("%s has %v in charts", w, own)
 		}
 	}
 }

@@ -140,7 +140,7 @@ func (k *sketch) arrow(o Order) {
 // moveCurve is the line of a move: straight, beside a move in the opposite direction, or over the
 // fleets that convoy it.
 func (k *sketch) moveCurve(o Order) curve {
-	from, to := k.start(o), k.spots[o.To].unit
+	from, to := k.start(o), k.units[o.To]
 	way := []point{from}
 	fleets := k.fleets(o)
 	switch {
@@ -157,7 +157,7 @@ func (k *sketch) moveCurve(o Order) curve {
 	n := len(way)
 	way[0] = from.plus(way[1].minus(from).unit().times(min(unitRadius, way[1].minus(from).length()/3)))
 	way[n-1] = to.plus(way[n-2].minus(to).unit().times(room + 16))
-	return smooth(way, false)
+	return smooth(way)
 }
 
 // fleets lists where the fleets that convoy a move are drawn, in the order of its way: from
@@ -224,14 +224,14 @@ func (k *sketch) addDashed(o Order, c curve) {
 
 // pointedAt is what a support or a convoy points to: the middle of the move, or the unit.
 func (k *sketch) pointedAt(o Order) point {
-	from := k.spots[o.Of].unit
+	from := k.units[o.Of]
 	if o.Kind == rules.Support && k.supportsHold(o) {
 		return from
 	}
 	if c, ok := k.moves[k.route(o.Of, o.To)]; ok {
 		return c.middle()
 	}
-	return from.to(k.spots[o.To].unit, 0.5)
+	return from.to(k.units[o.To], 0.5)
 }
 
 // ring is a circle around a unit.
