@@ -3,6 +3,7 @@ package diplomacy
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"parley/llm"
@@ -10,8 +11,10 @@ import (
 	"parley/worlds/diplomacy/rules"
 )
 
-// promptContext holds what a prompt depends on besides the game and the player.
+// promptContext holds what a prompt depends on.
 type promptContext struct {
+	*game
+	player   *player
 	round    int
 	messages string                    // the phase whose messages it shows
 	only     rules.Set[rules.Province] // provinces that still need orders; empty: all
@@ -30,71 +33,34 @@ func (g *game) call(p *player, label, template string, form *llm.Schema, m promp
 
 // values returns the values of template variables.
 func (g *game) values(p *player, m promptContext) func(string) string {
+	m.game, m.player = g, p
+	all := variables()
 	return func(name string) string {
-		switch name {
-		case "power":
-			return p.power.Name()
-		case "phase":
-			ph := g.pos.Phase
-			return fmt.Sprintf("%s (%s %d, %s)", ph, ph.Season, ph.Year, ph.Step)
-		case "scoring":
-			return scoringText(g.Scoring)
-		case "end":
-			return fmt.Sprintf("The last phase is %s.", g.until)
-		case "position":
-			return g.brief.board
-		case "last_phase":
-			return g.last.phase
-		case "last":
-			return g.last.text
-		case "options":
-			if m.only.Empty() {
-				return p.options
-			}
-			return g.brief.options(p.power, m.only)
-		case "round":
-			return fmt.Sprint(m.round)
-		case "rounds":
-			return fmt.Sprint(g.Rounds)
-		case "max_messages":
-			return fmt.Sprint(g.Messages)
-		case "wrong":
-			return m.wrong
-		case "entries":
-			return m.entries
-		}
-		return g.ownValue(p, m, name)
+		i := slices.IndexFunc(all, func(v templateVariable) bool { return v.Name == name })
+		return all[i].value(m) // an unknown one was refused when the template was read
 	}
 }
 
-// ownValue returns the values that only the player knows.
-func (g *game) ownValue(p *player, m promptContext, name string) string {
-	switch name {
-	case "goals":
-		return bullets(p.goals)
-	case "relations":
-		if !p.started || !g.Diary {
-			return ""
-		}
-		return p.relations.text(p.power, g.present())
-	case "diary":
-		return p.diary.text()
-	case "summary":
-		return p.diary.years
-	case "plan":
-		return p.plan
-	case "messages":
-		return messageLines(p.power, g.mail.readableBy(m.messages, p.power))
-	case "unanswered":
-		return g.unanswered(p)
-	case "returned":
-		return p.returned
-	case "vote":
-		return g.voteText(p)
-	case "changes":
-		return p.changes
+// phaseText describes the phase: S1901M (spring 1901, movement).
+func (g *game) phaseText() string {
+	p := g.pos.Phase
+	return fmt.Sprintf("%s (%s %d, %s)", p, p.Season, p.Year, p.Step)
+}
+
+// optionsText describes the legal orders of the units that need orders.
+func (c promptContext) optionsText() string {
+	if c.only.Empty() {
+		return c.player.options
 	}
-	return ""
+	return c.brief.options(c.player.power, c.only)
+}
+
+// relationsText lists the relations of a player, if it has given any.
+func (g *game) relationsText(p *player) string {
+	if !p.started || !g.Diary {
+		return ""
+	}
+	return p.relations.text(p.power, g.present())
 }
 
 func bullets(lines []string) string {

@@ -138,7 +138,7 @@ func loadTemplates(p *Params, files world.Files) error {
 			what := strings.TrimSuffix(path.Base(name), ".txt")
 			text, failed := files.Text(name)
 			if failed == nil {
-				failed = checkTemplate(what, text)
+				_, failed = readTemplate(what, text)
 			}
 			if failed != nil {
 				bad = append(bad, fmt.Sprintf("%s: %v", name, failed))
@@ -151,15 +151,6 @@ func loadTemplates(p *Params, files world.Files) error {
 		}
 		p.Prompts[key] = texts
 	}
-	return err
-}
-
-// checkTemplate checks the name and the text of a template.
-func checkTemplate(name, text string) error {
-	if !slices.Contains(templateNames(), name) {
-		return fmt.Errorf("unknown template %.40q; want one of %s", name, strings.Join(templateNames(), ", "))
-	}
-	_, err := parseTemplate(text)
 	return err
 }
 
@@ -186,24 +177,15 @@ func loadPosition(p *Params, files world.Files) error {
 
 // promptSets returns the templates of each power. Powers with the same templates share a set.
 func (d *definition) promptSets(p *Params) (sets [rules.Turkey + 1]*promptSet, err error) {
-	keys, err := templateKeys("prompts", p.Prompts)
-	for _, key := range keys {
-		for _, name := range slices.Sorted(maps.Keys(p.Prompts[key])) {
-			if bad := checkTemplate(name, p.Prompts[key][name]); bad != nil {
-				err = errors.Join(err, paramError("prompts."+key+"."+name, "%w", bad))
-			}
-		}
+	_, err = templateKeys("prompts", p.Prompts)
+	replaced := func(standard *promptSet, key string) *promptSet {
+		return standard.with(p.Prompts[key], func(name string, bad error) {
+			err = errors.Join(err, paramError("prompts."+key+"."+name, "%w", bad))
+		})
 	}
-	if err != nil {
-		return sets, err
-	}
-	if sets[rules.None], err = d.prompts.with(p.Prompts[everybody]); err != nil {
-		return sets, paramError("prompts."+everybody, "%w", err)
-	}
+	sets[rules.None] = replaced(d.prompts, everybody)
 	for _, w := range rules.Powers() {
-		if sets[w], err = sets[rules.None].with(p.Prompts[w.String()]); err != nil {
-			return sets, paramError("prompts."+w.String(), "%w", err)
-		}
+		sets[w] = replaced(sets[rules.None], w.String())
 	}
-	return sets, nil
+	return sets, err
 }

@@ -40,35 +40,40 @@ func templateNames() []string {
 	return []string{promptRules, promptBoard, promptSelf, promptStart, promptPlan, promptTalk, promptDecide, promptOrders, promptRetreat, promptAdjust, promptAgain, promptReview, promptYears, promptJudge}
 }
 
-// templateVariable is a variable of templates.
-type templateVariable struct{ Name, Doc string }
+// templateVariable is a variable of templates, and its value in a prompt.
+type templateVariable struct {
+	Name, Doc string
+	value     func(c promptContext) string
+}
 
 // variables lists all variables. One that does not apply is empty.
 func variables() []templateVariable {
 	return []templateVariable{
-		{"power", "the power that answers, such as France"},
-		{"phase", "the current phase, such as S1901M (spring 1901, movement)"},
-		{"scoring", "the scoring, in a sentence"},
-		{"end", "when the game ends, in a sentence"},
-		{"position", "units and centres of every power, a line each"},
-		{"last_phase", "the last movement phase"},
-		{"last", "its orders and their results, a line for each power"},
-		{"goals", "the power's goals, a line each"},
-		{"relations", "its relations with the others"},
-		{"diary", "its diary: a summary of earlier years, then entries"},
-		{"plan", "its plan from before the talks, with planning"},
-		{"messages", "the messages of this turn, or of the last turn in a review of results; only those that the power may read"},
-		{"unanswered", "the powers that have not answered it"},
-		{"returned", "its last messages that could not be delivered"},
-		{"round", "the number of the round of talks"},
-		{"rounds", "the maximum number of rounds"},
-		{"max_messages", "the maximum number of messages in a round"},
-		{"options", "the legal orders of its units"},
-		{"vote", "how to vote on ending the game, if that is possible now"},
-		{"wrong", "orders that were illegal, and why"},
-		{"changes", "what the power gained and lost"},
-		{"summary", "the summary of earlier years of the diary"},
-		{"entries", "the entries to add to the summary"},
+		{"power", "the power that answers, such as France", func(c promptContext) string { return c.player.power.Name() }},
+		{"phase", "the current phase, such as S1901M (spring 1901, movement)", func(c promptContext) string { return c.phaseText() }},
+		{"scoring", "the scoring, in a sentence", func(c promptContext) string { return scoringText(c.Scoring) }},
+		{"end", "when the game ends, in a sentence", func(c promptContext) string { return fmt.Sprintf("The last phase is %s.", c.until) }},
+		{"position", "units and centres of every power, a line each", func(c promptContext) string { return c.brief.board }},
+		{"last_phase", "the last movement phase", func(c promptContext) string { return c.last.phase }},
+		{"last", "its orders and their results, a line for each power", func(c promptContext) string { return c.last.text }},
+		{"goals", "the power's goals, a line each", func(c promptContext) string { return bullets(c.player.goals) }},
+		{"relations", "its relations with the others", func(c promptContext) string { return c.relationsText(c.player) }},
+		{"diary", "its diary: a summary of earlier years, then entries", func(c promptContext) string { return c.player.diary.text() }},
+		{"plan", "its plan from before the talks, with planning", func(c promptContext) string { return c.player.plan }},
+		{"messages", "the messages of this turn, or of the last turn in a review of results; only those that the power may read", func(c promptContext) string {
+			return messageLines(c.player.power, c.mail.readableBy(c.messages, c.player.power))
+		}},
+		{"unanswered", "the powers that have not answered it", func(c promptContext) string { return c.unanswered(c.player) }},
+		{"returned", "its last messages that could not be delivered", func(c promptContext) string { return c.player.returned }},
+		{"round", "the number of the round of talks", func(c promptContext) string { return fmt.Sprint(c.round) }},
+		{"rounds", "the maximum number of rounds", func(c promptContext) string { return fmt.Sprint(c.Rounds) }},
+		{"max_messages", "the maximum number of messages in a round", func(c promptContext) string { return fmt.Sprint(c.Messages) }},
+		{"options", "the legal orders of its units", func(c promptContext) string { return c.optionsText() }},
+		{"vote", "how to vote on ending the game, if that is possible now", func(c promptContext) string { return c.voteText(c.player) }},
+		{"wrong", "orders that were illegal, and why", func(c promptContext) string { return c.wrong }},
+		{"changes", "what the power gained and lost", func(c promptContext) string { return c.player.changes }},
+		{"summary", "the summary of earlier years of the diary", func(c promptContext) string { return c.player.diary.years }},
+		{"entries", "the entries to add to the summary", func(c promptContext) string { return c.entries }},
 	}
 }
 
@@ -101,23 +106,28 @@ func standardPrompts() *promptSet {
 	return s
 }
 
-// with returns the set with some templates replaced.
-func (s *promptSet) with(texts map[string]string) (*promptSet, error) {
+// with returns the set with some templates replaced. It reports those that cannot be read.
+func (s *promptSet) with(texts map[string]string, report func(name string, err error)) *promptSet {
 	if len(texts) == 0 {
-		return s, nil
+		return s
 	}
 	out := &promptSet{parts: maps.Clone(s.parts)}
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
-		if !slices.Contains(templateNames(), name) {
-			return nil, fmt.Errorf("unknown template %.40q; want one of %s", name, strings.Join(templateNames(), ", "))
-		}
-		p, err := parseTemplate(texts[name])
+		p, err := readTemplate(name, texts[name])
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			report(name, err)
 		}
 		out.parts[name] = p
 	}
-	return out, nil
+	return out
+}
+
+// readTemplate reads a template by its name, which must be one of ours.
+func readTemplate(name, text string) ([]paragraph, error) {
+	if !slices.Contains(templateNames(), name) {
+		return nil, fmt.Errorf("unknown template %.40q; want one of %s", name, strings.Join(templateNames(), ", "))
+	}
+	return parseTemplate(text)
 }
 
 // parseTemplate reads a template. Its error names the line.

@@ -1,6 +1,7 @@
 package diplomacy
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -56,6 +57,12 @@ func scripted() answerer {
 	}
 }
 
+// replacing returns the standard templates with some replaced.
+func replacing(texts map[string]string) (s *promptSet, err error) {
+	s = standardPrompts().with(texts, func(name string, bad error) { err = errors.Join(err, fmt.Errorf("%s: %w", name, bad)) })
+	return s, err
+}
+
 // TestPrompts compares the first prompt of every kind with testdata/prompts.golden. A change of a
 // prompt changes the game: increase promptVersion.
 func TestPrompts(t *testing.T) {
@@ -96,7 +103,7 @@ func TestPrompts(t *testing.T) {
 
 func TestFill(t *testing.T) {
 	t.Parallel()
-	s, err := standardPrompts().with(map[string]string{promptTalk: "One {{power}}.\r\n\r\nTwo {{ goals }} and {{plan}}.\n\n\nThree.\nFour {{power}}{{power}}."})
+	s, err := replacing(map[string]string{promptTalk: "One {{power}}.\r\n\r\nTwo {{ goals }} and {{plan}}.\n\n\nThree.\nFour {{power}}{{power}}."})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,10 +141,10 @@ func TestTemplatesAreChecked(t *testing.T) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
-	if _, err := standardPrompts().with(map[string]string{"order": "x"}); err == nil || !strings.Contains(err.Error(), "want one of rules, board") {
+	if _, err := replacing(map[string]string{"order": "x"}); err == nil || !strings.Contains(err.Error(), "want one of rules, board") {
 		t.Errorf("%v", err)
 	}
-	if _, err := standardPrompts().with(map[string]string{promptOrders: "{{x}}"}); err == nil || !strings.Contains(err.Error(), "orders: line 1") {
+	if _, err := replacing(map[string]string{promptOrders: "{{x}}"}); err == nil || !strings.Contains(err.Error(), "orders: line 1") {
 		t.Errorf("%v", err)
 	}
 }
@@ -169,7 +176,7 @@ func TestEveryVariableIsUsed(t *testing.T) {
 func FuzzCheck(f *testing.F) {
 	f.Add("{{goals}} {{")
 	f.Fuzz(func(t *testing.T, text string) {
-		s, err := standardPrompts().with(map[string]string{promptPlan: text})
+		s, err := replacing(map[string]string{promptPlan: text})
 		if err == nil {
 			s.fill(promptPlan, func(string) string { return "{{x}}" })
 		}
