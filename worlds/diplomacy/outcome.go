@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parley/world"
+	"parley/world/exhibit"
 	"parley/worlds/diplomacy/rules"
 )
 
@@ -308,7 +309,7 @@ func (g *game) outcome() world.Outcome {
 		s.Powers[p.seat] = st
 		o.Scores = append(o.Scores, g.scores(p)...)
 	}
-	o.Scores = append(o.Scores, world.Score{Name: "solo", Value: zeroOrOne(g.decided())}, world.Score{Name: "draw", Value: zeroOrOne(g.end.Reason == endDraw)},
+	o.Scores = append(o.Scores, world.Score{Name: "solo", Value: exhibit.Indicator(g.decided())}, world.Score{Name: "draw", Value: exhibit.Indicator(g.end.Reason == endDraw)},
 		world.Score{Name: "years", Value: float64(len(g.tally.counts) - 1)})
 	if g.nobodyOrdered() {
 		o.Failed, o.Scores = g.ordersAsked.Because("nobody ever gave a legal order"), nil
@@ -363,8 +364,8 @@ func (g *game) scores(p *player) []world.Score {
 	}
 	add("score", st.Score)
 	add("centres", float64(st.Centres))
-	add("survived", zeroOrOne(st.Survived))
-	add("solo", zeroOrOne(st.Solo))
+	add("survived", exhibit.Indicator(st.Survived))
+	add("solo", exhibit.Indicator(st.Solo))
 	if n, ok := st.active(); n > 0 {
 		add("success", float64(ok)/float64(n))
 	}
@@ -397,13 +398,6 @@ func (g *game) relationsKnown(p *player) bool {
 		writers++
 	}
 	return writers == 0
-}
-
-func zeroOrOne(yes bool) float64 {
-	if yes {
-		return 1
-	}
-	return 0
 }
 
 // meanRelations is how powers saw each other, the mean over the game.

@@ -39,7 +39,6 @@ type phaseRecord struct {
 	// readGame adds these from other notes.
 	Messages []messageRecord `json:"-"`
 	Diary    []diaryRecord   `json:"-"`
-	Refused  []refusedRecord `json:"-"`
 	Promises []promiseRecord `json:"-"`
 }
 
@@ -100,9 +99,8 @@ type diaryRecord struct {
 // that cannot be delivered.
 type refusedRecord struct {
 	Phase  string `json:"phase"`
-	Power  string `json:"power,omitempty"` // the note's seat
-	What   string `json:"what"`            // order, message, relation
-	Reason string `json:"reason"`          // in a word or two
+	What   string `json:"what"`   // order, message, relation
+	Reason string `json:"reason"` // in a word or two
 	Text   string `json:"text,omitempty"`
 	Why    string `json:"why,omitempty"`
 }
@@ -174,10 +172,6 @@ type gameRecord struct {
 func readGame(notes []world.Note) gameRecord {
 	var g gameRecord
 	at := map[string]int{} // phases by name
-	var messages []messageRecord
-	var diary []diaryRecord
-	var refused []refusedRecord
-	var promises []promiseRecord
 	for _, n := range notes {
 		switch n.Kind {
 		case notePhase:
@@ -185,49 +179,40 @@ func readGame(notes []world.Note) gameRecord {
 				at[p.State.Name] = len(g.Phases)
 				g.Phases = append(g.Phases, p)
 			}
-		case noteMessage:
-			if m, ok := decodeNote[messageRecord](n); ok {
-				m.From = n.Seat
-				messages = append(messages, m)
-			}
-		case noteDiary:
-			if e, ok := decodeNote[diaryRecord](n); ok {
-				e.Power = n.Seat
-				diary = append(diary, e)
-			}
-		case noteRefused:
-			if r, ok := decodeNote[refusedRecord](n); ok {
-				r.Power = n.Seat
-				refused = append(refused, r)
-			}
-		case notePromises:
-			list, _ := decodeNote[[]promiseRecord](n)
-			promises = append(promises, list...)
 		case noteEnd:
 			if e, ok := decodeNote[endRecord](n); ok {
 				g.End = &e
 			}
 		}
 	}
-	addToPhases(g.Phases, at, messages, func(m messageRecord) string { return m.Phase }, func(p *phaseRecord, m messageRecord) { p.Messages = append(p.Messages, m) })
-	addToPhases(g.Phases, at, diary, func(e diaryRecord) string { return e.Phase }, func(p *phaseRecord, e diaryRecord) { p.Diary = append(p.Diary, e) })
-	addToPhases(g.Phases, at, refused, func(r refusedRecord) string { return r.Phase }, func(p *phaseRecord, r refusedRecord) { p.Refused = append(p.Refused, r) })
-	addToPhases(g.Phases, at, promises, func(r promiseRecord) string { return r.Phase }, func(p *phaseRecord, r promiseRecord) { p.Promises = append(p.Promises, r) })
+	to := func(phase string, ok bool, add func(p *phaseRecord)) {
+		if i, played := at[phase]; ok && played {
+			add(&g.Phases[i])
+		}
+	}
+	for _, n := range notes { // those of a phase come before its own
+		switch n.Kind {
+		case noteMessage:
+			m, ok := decodeNote[messageRecord](n)
+			m.From = n.Seat
+			to(m.Phase, ok, func(p *phaseRecord) { p.Messages = append(p.Messages, m) })
+		case noteDiary:
+			e, ok := decodeNote[diaryRecord](n)
+			e.Power = n.Seat
+			to(e.Phase, ok, func(p *phaseRecord) { p.Diary = append(p.Diary, e) })
+		case notePromises:
+			list, _ := decodeNote[[]promiseRecord](n)
+			for _, r := range list {
+				to(r.Phase, true, func(p *phaseRecord) { p.Promises = append(p.Promises, r) })
+			}
+		}
+	}
 	return g
 }
 
 func decodeNote[T any](n world.Note) (v T, ok bool) {
 	ok = json.Unmarshal(n.Data, &v) == nil
 	return v, ok
-}
-
-// addToPhases gives each item to the phase it belongs to.
-func addToPhases[T any](phases []phaseRecord, at map[string]int, items []T, phase func(T) string, add func(*phaseRecord, T)) {
-	for _, item := range items {
-		if i, ok := at[phase(item)]; ok {
-			add(&phases[i], item)
-		}
-	}
 }
 
 // gameSummary is the data of an outcome.

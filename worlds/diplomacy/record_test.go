@@ -27,7 +27,7 @@ func TestRead(t *testing.T) {
 		t.Fatalf("%+v", g)
 	}
 	p := g.Phases[0]
-	if len(p.Messages) != 1 || p.Messages[0].From != "FRANCE" || len(p.Diary) != 1 || p.Diary[0].Power != "ITALY" || len(p.Refused) != 1 || len(p.Promises) != 1 {
+	if len(p.Messages) != 1 || p.Messages[0].From != "FRANCE" || len(p.Diary) != 1 || p.Diary[0].Power != "ITALY" || len(p.Promises) != 1 {
 		t.Errorf("%+v", p)
 	}
 }
