@@ -11,74 +11,38 @@ import (
 )
 
 // prompt returns the prompt of the next turn: the instructions, what the player remembers, and the
-// conversation. Only what was said since the player's last turn is new: the rest of its dialogue
-// is kept.
+// conversation.
 func (t *talk) prompt() []llm.Message {
 	turn := len(t.turns)
-	me, s := t.pair[turn%2], &t.sides[turn%2]
-	d := &s.dialogue
-	t.addTo(d, me, s.read)
-	s.read = turn
-	return d.prompt(t.last(d, turn))
-}
-
-// open begins the dialogue of a side, before its first prompt.
-func (t *talk) open(side int) {
-	d, me := &t.sides[side].dialogue, t.pair[side]
-	if d.lines != nil {
-		return
-	}
-	d.lines = append(make([]line, 0, t.length()+1), line{llm.RoleSystem, t.instructions(side)})
-	for _, past := range t.remembered(side) {
+	me := t.pair[turn%2]
+	d := &dialogue{messages: append(make([]llm.Message, 0, turn+2), llm.System(t.sides[turn%2].instructions))}
+	for _, past := range t.remembered(turn % 2) {
 		past.begin(d, me)
-		past.addTo(d, me, 0)
+		past.addTo(d, me)
 		d.addUser("[The conversation is over.]")
 	}
 	t.begin(d, me)
-}
-
-// last returns the last message of a prompt: what was said since the player's last turn, and the remark that it is its turn.
-func (t *talk) last(d *dialogue, turn int) string {
-	remark := "[You write message " + t.position(turn) + "]"
-	return strings.Join(append(slices.Clip(d.pending), remark), "\n\n")
+	t.addTo(d, me)
+	d.addUser("[You write message " + t.position(turn) + "]")
+	return append(d.messages, d.user())
 }
 
 // dialogue is a conversation as one player's messages: its own texts as assistant, all others as
 // user. The roles alternate: a turn without a message becomes a remark in brackets, as user.
 type dialogue struct {
-	lines   []line
-	pending []string // since the player's last message
-}
-
-// line is a message of a dialogue. An llm.Message takes four times as much memory, and very many dialogues may be kept.
-type line struct {
-	role llm.Role
-	text string
-}
-
-// prompt returns the dialogue as messages, and one more of the user.
-func (d *dialogue) prompt(last string) []llm.Message {
-	messages, parts := make([]llm.Message, len(d.lines)+1), make([]llm.Part, len(d.lines)+1)
-	for i := range messages {
-		l := line{llm.RoleUser, last}
-		if i < len(d.lines) {
-			l = d.lines[i]
-		}
-		messages[i].Role = l.role
-		if l.text != "" {
-			parts[i].Text = l.text
-			messages[i].Parts = parts[i : i+1 : i+1]
-		}
-	}
-	return messages
+	messages []llm.Message
+	pending  []string // since the player's last message
 }
 
 func (d *dialogue) addUser(text string) { d.pending = append(d.pending, text) }
 
 func (d *dialogue) addOwn(text string) {
-	d.lines = append(d.lines, line{llm.RoleUser, strings.Join(d.pending, "\n\n")}, line{llm.RoleAssistant, text})
-	d.pending = nil
+	d.messages = append(d.messages, d.user(), llm.Assistant(text))
+	d.pending = d.pending[:0]
 }
+
+// user returns what was said since the player's last message.
+func (d *dialogue) user() llm.Message { return llm.User(strings.Join(d.pending, "\n\n")) }
 
 // begin adds the remark that the conversation begins to a dialogue of the player me.
 func (t *talk) begin(d *dialogue, me int) {
@@ -95,11 +59,11 @@ func (t *talk) begin(d *dialogue, me int) {
 // side returns the side of the player me.
 func (t *talk) side(me int) int { return slices.Index(t.pair[:], me) }
 
-// addTo adds the turns of the conversation, from one on, to a dialogue of the player me.
-func (t *talk) addTo(d *dialogue, me, from int) {
+// addTo adds the turns of the conversation to a dialogue of the player me.
+func (t *talk) addTo(d *dialogue, me int) {
 	own := t.side(me)
-	for i, text := range t.turns[from:] {
-		switch mine := (from+i)%2 == own; {
+	for i, text := range t.turns {
+		switch mine := i%2 == own; {
 		case mine && text == "":
 			d.addUser("[You wrote nothing.]")
 		case mine:

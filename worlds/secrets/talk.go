@@ -30,8 +30,7 @@ type talk struct {
 // side is the state of one of the two players.
 type side struct {
 	own, other      *reveal.Listener // to what it says, for its own secret and for the other's
-	dialogue        dialogue         // what its prompts have in common so far
-	read            int              // turns in it
+	instructions    string
 	spoke           bool
 	revealed, named bool
 }
@@ -57,7 +56,7 @@ func newTalk(g *game, round int, pair [2]int) *talk {
 	t := &talk{game: g, round: round, pair: pair, turns: make([]string, 0, 2*g.Messages)}
 	for i := range t.sides {
 		own, other := g.players[pair[i]].word, g.players[pair[1-i]].word
-		t.sides[i] = side{own: own.Listen(), other: other.Listen()}
+		t.sides[i] = side{own: own.Listen(), other: other.Listen(), instructions: t.instructions(i)}
 	}
 	return t
 }
@@ -92,7 +91,6 @@ func (t *talk) play(table *world.Table) {
 // call asks a seat for its next message. Functions that wait for replies keep little in their frames: very many conversations may
 // wait at once.
 func (t *talk) call(seat string) []world.Call {
-	t.open(len(t.turns) % 2)
 	return []world.Call{{Seat: seat, Label: "message", Ask: llm.Request{Messages: t.prompt()}}}
 }
 
