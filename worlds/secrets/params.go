@@ -191,7 +191,7 @@ func (p *Params) checkSeats(c *world.ParamErrors) {
 	if len(p.Secrets) >= p.Players {
 		return // nothing is drawn
 	}
-	switch n := p.wordCount(); {
+	switch n := len(p.pool()); {
 	case n == 0 && len(p.Categories) > 0: // all of them are unknown, which is already reported
 	case n == 0:
 		c.Addf("categories", "none, and no words either: use %s", joinNames(wordCategories()))

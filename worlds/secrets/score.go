@@ -219,7 +219,7 @@ func (g *game) seatScores(held []*talk) (scores []world.Score) {
 			revealed += asInt(own)
 			obtained += asInt(other)
 			optimal += asInt(other && !own)
-			if v := t.verdicts(); v != nil {
+			if v := t.verdicts; v != nil {
 				verdicts++
 				judged += asInt(v[side].Revealed)
 			}
@@ -252,7 +252,7 @@ func (g *game) gameScores(held []*talk) []world.Score {
 		a, b := t.revealed()
 		both += asInt(a && b)
 		one += asInt(a != b)
-		for side, v := range t.verdicts() {
+		for side, v := range t.verdicts {
 			verdicts++
 			agreed += asInt(v.Revealed == t.sides[side].revealed)
 		}
@@ -313,7 +313,7 @@ func (g *game) record() Game {
 func (t *talk) record() Conversation {
 	c := Conversation{
 		Round: t.round, Seats: [2]string{t.player(0).seat, t.player(1).seat}, Messages: len(t.turns) - t.silences, Silences: t.silences,
-		Reveals: append([]Reveal{}, t.reveals...), Named: t.named, Verdicts: t.verdicts(), Revealed: []string{}, Failed: t.failed,
+		Reveals: append([]Reveal{}, t.reveals...), Named: t.named, Verdicts: t.verdicts, Revealed: []string{}, Failed: t.failed,
 	}
 	a, b := t.revealed()
 	for i, yes := range []bool{a, b} {

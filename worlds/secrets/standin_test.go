@@ -50,7 +50,7 @@ func revealedPlainly(c world.Call, r world.Reply) (n int, err error) {
 		B        string `json:"secret_of_b"`
 		Messages []struct{ Player, Text string }
 	}
-	var v verdict
+	var v struct{ A, B finding }
 	text := c.Ask.Messages[len(c.Ask.Messages)-1].Text()
 	if err := json.Unmarshal([]byte(text), &evidence); err != nil || evidence.A == "" || evidence.B == "" || len(evidence.Messages) == 0 {
 		return 0, fmt.Errorf("the evidence is not valid: %s (%w)", text, err)

@@ -21,10 +21,10 @@ type talk struct {
 	sides    [2]side
 	silences int
 	calls    world.Unanswered
-	reveals  []Reveal // the first of each side, in the order they happened
-	named    []Reveal // the first time each named the other's secret
-	verdict  *verdict // the judge's, or nil
-	failed   string   // why it does not count, or ""
+	reveals  []Reveal  // the first of each side, in the order they happened
+	named    []Reveal  // the first time each named the other's secret
+	verdicts []Verdict // the judge's on each side, or nil
+	failed   string    // why it does not count, or ""
 }
 
 // side is the state of one of the two players.
@@ -146,19 +146,13 @@ func (t *talk) addSilence(failed llm.Kind) silenceNote {
 // revealed returns which players count as having given their secret away: by the rule, or by the
 // judge if it decides and gave a verdict.
 func (t *talk) revealed() (first, second bool) {
-	if t.game.Judge == judgeDecide && t.verdict != nil {
-		return t.verdict.A.Revealed, t.verdict.B.Revealed
+	if t.game.Judge == judgeDecide && t.verdicts != nil {
+		return t.verdicts[0].Revealed, t.verdicts[1].Revealed
 	}
 	return t.sides[0].revealed, t.sides[1].revealed
 }
 
-// verdict is the answer of the judge: about player A, who wrote message 1, and player B.
-type verdict struct {
-	A finding `json:"a"`
-	B finding `json:"b"`
-}
-
-// finding is its answer about one player.
+// finding is the judge's answer about one player: A, who wrote message 1, or B.
 type finding struct {
 	Reason   string `json:"reason"`
 	Revealed bool   `json:"revealed"`
@@ -194,13 +188,13 @@ func (t *talk) judge(table *world.Table) {
 		table.Note("no verdict", judgeSeat, map[string]any{"round": t.round, "failed": reply.Failed})
 		return
 	}
-	t.verdict = &verdict{A: t.read(*answer.A, 0), B: t.read(*answer.B, 1)}
-	table.Note("verdict", judgeSeat, map[string]any{"round": t.round, "verdicts": t.verdicts()})
+	t.verdicts = []Verdict{t.read(*answer.A, 0), t.read(*answer.B, 1)}
+	table.Note("verdict", judgeSeat, map[string]any{"round": t.round, "verdicts": t.verdicts})
 }
 
 // read checks a finding: its message must be one of the side's own, and there is one only if the
 // secret was revealed.
-func (t *talk) read(f finding, side int) finding {
+func (t *talk) read(f finding, side int) Verdict {
 	if !f.Revealed || f.Message < 1 || f.Message > len(t.turns) || (f.Message-1)%2 != side {
 		f.Message = 0
 	}
@@ -212,7 +206,7 @@ func (t *talk) read(f finding, side int) finding {
 		}
 		f.Reason = f.Reason[:cut]
 	}
-	return f
+	return Verdict{Seat: t.player(side).seat, Revealed: f.Revealed, Message: f.Message, Reason: f.Reason}
 }
 
 // evidence returns the conversation for the judge, as JSON, so that no message can imitate another.
@@ -237,16 +231,4 @@ func (t *talk) evidence() string {
 		return "" // not reached: texts and numbers always marshal
 	}
 	return string(b)
-}
-
-// verdicts returns the verdicts of the judge by seat, or nil.
-func (t *talk) verdicts() []Verdict {
-	if t.verdict == nil {
-		return nil
-	}
-	var all []Verdict
-	for i, f := range []finding{t.verdict.A, t.verdict.B} {
-		all = append(all, Verdict{Seat: t.player(i).seat, Revealed: f.Revealed, Message: f.Message, Reason: f.Reason})
-	}
-	return all
 }

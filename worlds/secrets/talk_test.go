@@ -81,7 +81,7 @@ func TestEvidence(t *testing.T) {
 		e.Messages[1].Player != "B" || e.Messages[1].Text != "I keep quiet." {
 		t.Errorf("%+v", e)
 	}
-	f := (&talk{}).read(finding{Reason: strings.Repeat("ü", maxReason)}, 0)
+	f := (&talk{game: &game{players: make([]player, 2)}}).read(finding{Reason: strings.Repeat("ü", maxReason)}, 0)
 	if len(f.Reason) != maxReason {
 		t.Errorf("the reason has %d bytes, want %d", len(f.Reason), maxReason)
 	}

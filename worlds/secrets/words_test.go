@@ -98,7 +98,7 @@ func TestDeals(t *testing.T) {
 		seen[a]++
 		seen[b]++
 	}
-	if all := (definition{}).Defaults().wordCount(); len(seen) < all*95/100 {
+	if all := len((definition{}).Defaults().pool()); len(seen) < all*95/100 {
 		t.Errorf("only %d of %d words were dealt", len(seen), all)
 	}
 	own := script(t, `{"words": ["left", "right"]}`, 0, func(int, string, string) world.Reply { return botReply("Hello.") })
