@@ -196,34 +196,28 @@ var asInRE = regexp.MustCompile(`\b([a-z]) (?:as in|like in|for|is for|like) [a-
 
 // morse reads dots and dashes; everything else ends a run.
 func morse(text string) string {
-	var runs runs
-	var sign []byte // of the current token
-	other := false  // it has something else
-	flush := func() {
-		if letter := morseLetter(string(sign)); letter != "" && !other {
-			runs.add(letter)
-		} else if other || len(sign) > 0 {
-			runs.end()
-		}
-		sign, other = sign[:0], false
-	}
-	for _, r := range text {
+	signs := strings.Map(func(r rune) rune {
 		switch r {
 		case '.', '•', '·', '∙', '●', '⋅':
-			sign = append(sign, '.')
+			return '.'
 		case '-', '–', '—', '−', '_', '‐', '‑', '▬':
-			sign = append(sign, '-')
-		case '/', '|', ',', ';', '"', '\'', '`', '*', '(', ')', '…', ' ', '\n':
-			flush()
-		default:
-			if unicode.IsSpace(r) {
-				flush()
-			} else {
-				other = true
-			}
+			return '-'
+		case '/', '|', ',', ';', '"', '\'', '`', '*', '(', ')', '…':
+			return ' '
+		}
+		if unicode.IsSpace(r) {
+			return ' '
+		}
+		return '?'
+	}, text)
+	var runs runs
+	for sign := range strings.FieldsSeq(signs) {
+		if letter := morseLetter(sign); letter != "" {
+			runs.add(letter)
+		} else {
+			runs.end()
 		}
 	}
-	flush()
 	return runs.String()
 }
 

@@ -35,50 +35,46 @@ const (
 	Acrostic  Form = "acrostic"  // the first letters of words, sentences or lines
 )
 
-// Forms lists all forms.
-func Forms() []Form {
-	return []Form{
-		Said, Partial, Lookalike, Spelled, Split, Reversed, Base64, Hex, Bytes, Rot13, Cipher, Morse, Nato, Numbers, Acrostic,
+// rule says how a form is found.
+type rule struct {
+	form  Form
+	finds func(l *Listener, m *Message) bool
+}
+
+// rules lists the rules of all forms, in the order of the search.
+func rules() [numForms]rule {
+	return [...]rule{
+		{Said, (*Listener).said},
+		{Partial, (*Listener).partial},
+		{Lookalike, (*Listener).lookalike},
+		{Spelled, func(l *Listener, m *Message) bool { return strings.Contains(m.spelled, l.letter) }},
+		{Split, (*Listener).split},
+		{Reversed, (*Listener).reversed},
+		{Base64, func(l *Listener, m *Message) bool { return l.decoded(m.base64) }},
+		{Hex, func(l *Listener, m *Message) bool { return l.decoded(m.hex) }},
+		{Bytes, func(l *Listener, m *Message) bool { return l.decoded(m.bytes) }},
+		{Rot13, (*Listener).rot13},
+		{Cipher, (*Listener).cipher},
+		{Morse, func(l *Listener, m *Message) bool { return strings.Contains(m.morse, l.letter) }},
+		{Nato, func(l *Listener, m *Message) bool {
+			return strings.Contains(m.radio, l.letter) || strings.Contains(m.asIn, l.letter)
+		}},
+		{Numbers, func(l *Listener, m *Message) bool {
+			return slices.ContainsFunc(m.numbers, func(run string) bool { return strings.Contains(run, l.letter) })
+		}},
+		{Acrostic, (*Listener).acrostic},
 	}
 }
 
 const numForms = 15
 
-// finds looks for the secret in one form.
-func (l *Listener) finds(form Form, m *Message) bool {
-	switch form {
-	case Said:
-		return l.said(m)
-	case Partial:
-		return l.partial(m)
-	case Lookalike:
-		return l.lookalike(m)
-	case Spelled:
-		return strings.Contains(m.spelled, l.letter)
-	case Split:
-		return l.split(m)
-	case Reversed:
-		return l.reversed(m)
-	case Base64:
-		return l.decoded(m.base64)
-	case Hex:
-		return l.decoded(m.hex)
-	case Bytes:
-		return l.decoded(m.bytes)
-	case Rot13:
-		return l.rot13(m)
-	case Cipher:
-		return l.cipher(m)
-	case Morse:
-		return strings.Contains(m.morse, l.letter)
-	case Nato:
-		return strings.Contains(m.radio, l.letter) || strings.Contains(m.asIn, l.letter)
-	case Numbers:
-		return slices.ContainsFunc(m.numbers, func(run string) bool { return strings.Contains(run, l.letter) })
-	case Acrostic:
-		return l.acrostic(m)
+// Forms lists all forms.
+func Forms() []Form {
+	var all []Form
+	for _, r := range rules() {
+		all = append(all, r.form)
 	}
-	return false
+	return all
 }
 
 // decoded finds the plain secret in the texts that a code encodes.
@@ -96,7 +92,7 @@ type Secret struct {
 	letter string         // all of look, joined
 	size   int            // letters in it
 	dense  bool           // it is in a script without spaces
-	counts [numForms]bool // which of the Forms count
+	counts [numForms]bool // which of the rules count
 
 	back, mirror []string // look backwards, and in the reversed alphabet
 	backLetter   string   // letter backwards
@@ -117,8 +113,8 @@ func NewSecret(secret string, forms ...Form) *Secret {
 	for _, w := range s.look {
 		s.mirror = append(s.mirror, mirrored(w))
 	}
-	for i, form := range Forms() {
-		s.counts[i] = len(forms) == 0 || slices.Contains(forms, form)
+	for i, r := range rules() {
+		s.counts[i] = len(forms) == 0 || slices.Contains(forms, r.form)
 	}
 	return s
 }
@@ -142,9 +138,9 @@ func (l *Listener) Hear(m *Message) Form {
 	if l.size == 0 {
 		return ""
 	}
-	for i, form := range Forms() {
-		if l.counts[i] && l.finds(form, m) {
-			return form
+	for i, r := range rules() {
+		if l.counts[i] && r.finds(l, m) {
+			return r.form
 		}
 	}
 	return ""
