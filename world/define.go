@@ -24,9 +24,9 @@ type Kind struct {
 	params     untyped // the parts that take params; nil: an unknown kind
 	// The parts it has, if their results do not show it.
 	choosesModels, plans, nests, external, restarts bool
-	bots                                     map[string]Bot
-	outside                                  []string
-	nested                                   *Kind // whose episodes it plays too; nil: none
+	bots                                            map[string]Bot
+	outside                                         []string
+	nested                                          *Kind // whose episodes it plays too; nil: none
 }
 
 // Params are the params of a kind, made by its Defaults or Read.

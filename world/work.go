@@ -1,5 +1,10 @@
 package world
 
+import (
+	"encoding/json"
+	"unicode/utf8"
+)
+
 // Work is what a program gets to work on: files in a new folder, and limits. When it has ended, with everything that it
 // started, a check can run on a copy of what is in the folder, where the program cannot reach.
 type Work struct {
@@ -27,7 +32,7 @@ type Work struct {
 	Check *Script
 }
 
-// File is a regular file.
+// File is a regular file. JSON has its data as a text if it is one.
 type File struct {
 	// Path is relative to its folder, with slashes, and leads nowhere else: see part.LocalPath.
 	Path string
@@ -36,15 +41,44 @@ type File struct {
 	Exec bool
 }
 
+type fileJSON struct {
+	Path string  `json:"path"`
+	Text *string `json:"text,omitempty"`
+	Data []byte  `json:"data,omitempty"`
+	Exec bool    `json:"exec,omitempty"`
+}
+
+// MarshalJSON writes what UnmarshalJSON reads.
+func (f File) MarshalJSON() ([]byte, error) {
+	out := fileJSON{Path: f.Path, Data: f.Data, Exec: f.Exec}
+	if text := string(f.Data); utf8.ValidString(text) {
+		out.Text, out.Data = &text, nil
+	}
+	return json.Marshal(out)
+}
+
+// UnmarshalJSON reads a file.
+func (f *File) UnmarshalJSON(b []byte) error {
+	var in fileJSON
+	if err := DecodeStrict(b, &in); err != nil {
+		return err
+	}
+	*f = File{in.Path, in.Data, in.Exec}
+	if in.Text != nil {
+		f.Data = []byte(*in.Text)
+	}
+	return nil
+}
+
 // Script is a command with files of its own, which are beside the result only while it runs.
 type Script struct {
-	Files   []File
-	Command []string
-	Env     map[string]string
-	Timeout Duration // 0: 10 minutes
+	Files   []File            `json:"files,omitempty"`
+	Command []string          `json:"command"`
+	Env     map[string]string `json:"env,omitempty"`
+	Timeout Duration          `json:"timeout,omitempty"` // 0: 10 minutes
 	// Reward says that the command leaves its reward in a file, as Harbor's verifiers do: reward.json, or reward.txt, in
 	// the folder /logs/verifier. Otherwise its output and its exit code are the reward: see Checked.
-	Reward bool
+	Reward bool `json:"reward,omitempty"`
 }
 
 // Where says where a program and the check of its result run.

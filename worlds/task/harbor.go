@@ -176,11 +176,11 @@ func (f *folder) advise(format string, args ...any) {
 }
 
 // script returns a command of the task with its files.
-func (f *folder) script(in, name string) *Script {
+func (f *folder) script(in, name string) *world.Script {
 	if _, there := f.files[in+"/"+name]; !there {
 		return nil
 	}
-	s := &Script{Command: []string{"/" + in + "/" + name}}
+	s := &world.Script{Command: []string{"/" + in + "/" + name}}
 	s.Files = f.below(in)
 	for i := range s.Files {
 		if s.Files[i].Path == name {
@@ -191,12 +191,12 @@ func (f *folder) script(in, name string) *Script {
 }
 
 // below returns the files in a folder of the task.
-func (f *folder) below(dir string) (out Files) {
+func (f *folder) below(dir string) (out []world.File) {
 	for _, name := range slices.Sorted(maps.Keys(f.files)) {
 		if rest, ok := strings.CutPrefix(name, dir+"/"); ok {
 			one := f.files[name]
 			one.Path = rest
-			out = append(out, File(one))
+			out = append(out, one)
 		}
 	}
 	return out
@@ -233,7 +233,7 @@ func (f *folder) env(problems *[]error, at, key string, of map[string]string) ma
 // environment reads the folder environment: in containers it is the image, and without them, what the Dockerfile copies and sets.
 func (f *folder) environment(t *Task, problems *[]error) {
 	all := f.below("environment")
-	at := slices.IndexFunc(all, func(one File) bool { return one.Path == "Dockerfile" })
+	at := slices.IndexFunc(all, func(one world.File) bool { return one.Path == "Dockerfile" })
 	p := f.params.Runtime
 	switch {
 	case at < 0:
@@ -298,7 +298,7 @@ func instructions(text string) (all []instruction) {
 
 // dockerfile does what a Dockerfile does to the working folder, for programs that are not in a container: it copies files there and sets
 // variables. Nothing is installed.
-func (f *folder) dockerfile(t *Task, context Files, text string, problems *[]error) {
+func (f *folder) dockerfile(t *Task, context []world.File, text string, problems *[]error) {
 	name, env := path.Join(f.dir, "environment/Dockerfile"), map[string]string{}
 	t.Workdir = orDockerfile(t.Workdir, text)
 	root := path.Clean("/" + t.Workdir)
@@ -337,7 +337,7 @@ func (f *folder) dockerfile(t *Task, context Files, text string, problems *[]err
 }
 
 // copied does what COPY does, for destinations in the working folder.
-func copied(t *Task, context Files, args, at, root string) error {
+func copied(t *Task, context []world.File, args, at, root string) error {
 	words := strings.Fields(args)
 	if len(words) < 2 || strings.HasPrefix(words[0], "--") || strings.HasPrefix(words[0], "[") || strings.Contains(args, "://") {
 		return fmt.Errorf("COPY %s: want COPY SOURCE... DESTINATION, without flags", args)
@@ -370,7 +370,7 @@ func copied(t *Task, context Files, args, at, root string) error {
 				continue
 			}
 			found = true
-			t.Files = append(slices.DeleteFunc(t.Files, func(old File) bool { return old.Path == one.Path }), one)
+			t.Files = append(slices.DeleteFunc(t.Files, func(old world.File) bool { return old.Path == one.Path }), one)
 		}
 		if !found {
 			return fmt.Errorf("COPY %s: there is no such file in environment/", s)

@@ -159,9 +159,9 @@ func (p *Params) loadRows(from part.RowReader) error {
 			return wrong("timeout: %v", err)
 		}
 		seen[r.ID] = true
-		t := Task{Name: r.ID, Prompt: r.Prompt, Files: textFiles(r.Files), Env: r.Env, Image: r.Image, Timeout: timeout, Check: &Script{Files: textFiles(r.CheckFiles), Command: []string{"sh", "-c", r.Check}}}
+		t := Task{Name: r.ID, Prompt: r.Prompt, Files: textFiles(r.Files), Env: r.Env, Image: r.Image, Timeout: timeout, Check: &world.Script{Files: textFiles(r.CheckFiles), Command: []string{"sh", "-c", r.Check}}}
 		if r.Solution != "" {
-			t.Solution = &Script{Command: []string{"sh", "-c", r.Solution}}
+			t.Solution = &world.Script{Command: []string{"sh", "-c", r.Solution}}
 		}
 		if err := t.check(); err != nil {
 			return wrong("%v", err)
@@ -210,11 +210,9 @@ func timeOf(v any) (world.Duration, error) {
 	return d, nil
 }
 
-func textFiles(of map[string]string) Files {
-	var out Files
-	for name, text := range of {
-		out = append(out, File{Path: name, Data: []byte(text), Exec: strings.HasPrefix(text, "#!")})
+func textFiles(of map[string]string) (out []world.File) {
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		out = append(out, world.File{Path: name, Data: []byte(of[name]), Exec: strings.HasPrefix(of[name], "#!")})
 	}
-	slices.SortFunc(out, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	return out
 }

@@ -1,7 +1,6 @@
 package task
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"parley/world"
 	"parley/world/exhibit"
@@ -72,82 +70,17 @@ func (r *Runtime) UnmarshalJSON(b []byte) error {
 type Task struct {
 	Name   string            `json:"name"`
 	Prompt string            `json:"prompt"`
-	Files  Files             `json:"files,omitempty"`
+	Files  []world.File      `json:"files,omitempty"`
 	Env    map[string]string `json:"env,omitempty"`
 	// Workdir is the folder that the task's texts name.
 	Workdir  string         `json:"workdir,omitempty"`
 	Image    string         `json:"image,omitempty"`
-	Build    Files          `json:"build,omitempty"` // of the image, with a Dockerfile
+	Build    []world.File   `json:"build,omitempty"` // of the image, with a Dockerfile
 	CPUs     float64        `json:"cpus,omitempty"`
 	Memory   float64        `json:"memory_mb,omitempty"`
 	Timeout  world.Duration `json:"timeout,omitempty"`
-	Check    *Script        `json:"check"`
-	Solution *Script        `json:"solution,omitempty"`
-}
-
-// Script is a command with its files.
-type Script struct {
-	Files   Files             `json:"files,omitempty"`
-	Command []string          `json:"command"`
-	Env     map[string]string `json:"env,omitempty"`
-	Timeout world.Duration    `json:"timeout,omitempty"`
-	// Reward says that it writes a reward file.
-	Reward bool `json:"reward,omitempty"`
-}
-
-func (s *Script) world() *world.Script {
-	if s == nil {
-		return nil
-	}
-	return &world.Script{Files: s.Files.world(), Command: s.Command, Env: s.Env, Timeout: s.Timeout, Reward: s.Reward}
-}
-
-// Files are files of a task.
-type Files []File
-
-func (f Files) world() []world.File {
-	out := make([]world.File, len(f))
-	for i, one := range f {
-		out[i] = world.File(one)
-	}
-	return out
-}
-
-// File is a file, as JSON with its text if it is one.
-type File world.File
-
-type fileJSON struct {
-	Path string  `json:"path"`
-	Text *string `json:"text,omitempty"`
-	Data string  `json:"data,omitempty"`
-	Exec bool    `json:"exec,omitempty"`
-}
-
-// MarshalJSON writes what UnmarshalJSON reads.
-func (f File) MarshalJSON() ([]byte, error) {
-	out := fileJSON{Path: f.Path, Exec: f.Exec}
-	if utf8.Valid(f.Data) {
-		text := string(f.Data)
-		out.Text = &text
-	} else {
-		out.Data = base64.StdEncoding.EncodeToString(f.Data)
-	}
-	return json.Marshal(out)
-}
-
-// UnmarshalJSON reads a file.
-func (f *File) UnmarshalJSON(b []byte) (err error) {
-	var in fileJSON
-	if err := world.DecodeStrict(b, &in); err != nil {
-		return err
-	}
-	f.Path, f.Exec = in.Path, in.Exec
-	if in.Text != nil {
-		f.Data = []byte(*in.Text)
-		return nil
-	}
-	f.Data, err = base64.StdEncoding.DecodeString(in.Data)
-	return err
+	Check    *world.Script  `json:"check"`
+	Solution *world.Script  `json:"solution,omitempty"`
 }
 
 // maxTime is the longest time of a program or a check.
@@ -218,7 +151,7 @@ var placeholder = regexp.MustCompile(`(?:^|[^${])\{([a-z_]*)\}`)
 const maxArgument = 128 << 10
 
 func (t *Task) check() error {
-	scripts := []*Script{t.Check}
+	scripts := []*world.Script{t.Check}
 	if t.Solution != nil {
 		scripts = append(scripts, t.Solution)
 	}
@@ -226,7 +159,7 @@ func (t *Task) check() error {
 		return fmt.Errorf("the image %q: want the name of an image", t.Image)
 	}
 	envs := []map[string]string{t.Env}
-	all := []Files{t.Files, t.Build}
+	all := [][]world.File{t.Files, t.Build}
 	for _, s := range scripts {
 		if s == nil || len(s.Command) == 0 || s.Command[0] == "" {
 			return errors.New("a check or a solution has no command")

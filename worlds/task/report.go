@@ -3,6 +3,7 @@ package task
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -28,12 +29,8 @@ func (r *report) Add(p world.Played) {
 	if json.Unmarshal(raw, &d) != nil || d.Task == "" {
 		return
 	}
-	if !slices.Contains(r.tasks, d.Task) {
-		r.tasks = append(r.tasks, d.Task)
-	}
-	if !slices.Contains(r.agents, agent) {
-		r.agents = append(r.agents, agent)
-	}
+	exhibit.AddOnce(&r.tasks, d.Task)
+	exhibit.AddOnce(&r.agents, agent)
 	if d.Reward != nil && p.Outcome.Failed == "" {
 		r.rewards.At(d.Task, agent, world.Bounds{}).Add(p.Unit, *d.Reward)
 	}
@@ -86,7 +83,7 @@ func story(_ world.Played, transcript []world.TranscriptEntry) (all []exhibit.Ex
 		rows := [][]any{{"program", ending(done.Exit, done.TimedOut, done.Limit), seconds(done.Seconds)}}
 		if c := done.Check; c != nil {
 			rows = append(rows, []any{"check", ending(c.Exit, c.TimedOut, ""), seconds(c.Seconds)})
-			for _, name := range sortedKeys(c.Rewards) {
+			for _, name := range slices.Sorted(maps.Keys(c.Rewards)) {
 				rows = append(rows, []any{name, fmt.Sprint(c.Rewards[name]), ""})
 			}
 			if c.Failed != "" {
@@ -147,15 +144,6 @@ func changed(done world.Done) string {
 		fmt.Fprintf(&b, "and %d more\n", done.More)
 	}
 	return b.String()
-}
-
-func sortedKeys(of map[string]float64) []string {
-	var all []string
-	for k := range of {
-		all = append(all, k)
-	}
-	slices.Sort(all)
-	return all
 }
 
 func tables() []part.NoteTable {

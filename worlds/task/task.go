@@ -183,10 +183,7 @@ func (p *Params) play(t *world.Table) world.Outcome {
 		r.Rewards = done.Check.Rewards
 	}
 	t.Note("result", Seat, r)
-	passed := 0.0
-	if r.Passed {
-		passed = 1
-	}
+	passed := exhibit.Indicator(r.Passed)
 	return world.Outcome{Scores: []world.Score{{Seat: Seat, Name: "reward", Value: reward}, {Seat: Seat, Name: "passed", Value: passed}}, Data: r.outcome()}
 }
 
@@ -204,21 +201,21 @@ func rewardOf(all map[string]float64) (float64, bool) {
 // work returns what the program gets.
 func (p *Params) work(t *Task) *world.Work {
 	w := &world.Work{
-		Name: "task " + t.Name, Files: t.Files.world(), Env: t.Env, MaxCalls: p.Calls, MaxTokens: p.Tokens, MaxOutput: p.Output, MaxResult: int64(p.Result), AtOnce: p.AtOnce,
-		Timeout: t.Timeout,
-		Where:   world.Where{Workdir: t.Workdir, Network: p.Network, Wrap: p.Runtime.Command},
+		Name: "task " + t.Name, Files: t.Files, Env: t.Env, MaxCalls: p.Calls, MaxTokens: p.Tokens, MaxOutput: p.Output, MaxResult: int64(p.Result), AtOnce: p.AtOnce,
+		Timeout: t.Timeout, Solution: t.Solution,
+		Where: world.Where{Workdir: t.Workdir, Network: p.Network, Wrap: p.Runtime.Command},
 	}
 	if p.Timeout > 0 {
 		w.Timeout = p.Timeout
 	}
 	if p.Runtime.Name != local && len(p.Runtime.Command) == 0 {
-		w.Where.Engine, w.Where.Image, w.Where.Build, w.Where.CPUs, w.Where.Memory = p.Runtime.Name, t.Image, t.Build.world(), t.CPUs, t.Memory
+		w.Where.Engine, w.Where.Image, w.Where.Build, w.Where.CPUs, w.Where.Memory = p.Runtime.Name, t.Image, t.Build, t.CPUs, t.Memory
 	}
-	w.Check = t.Check.world()
+	check := *t.Check
 	if p.CheckTimeout > 0 {
-		w.Check.Timeout = p.CheckTimeout
+		check.Timeout = p.CheckTimeout
 	}
-	w.Solution = t.Solution.world()
+	w.Check = &check
 	return w
 }
 
