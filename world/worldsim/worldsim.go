@@ -6,6 +6,7 @@
 package worldsim
 
 import (
+	"slices"
 	"strings"
 
 	"parley/llm"
@@ -45,18 +46,9 @@ func Instructions(req *llm.Request) string {
 
 // HasWord reports whether text contains one of words. Words are letters a to z: give text and words in lower case.
 func HasWord(text string, words ...string) bool {
-	letter := func(i int) bool { return i >= 0 && i < len(text) && 'a' <= text[i] && text[i] <= 'z' }
-	for _, w := range words {
-		for from := 0; w != ""; {
-			i := strings.Index(text[from:], w)
-			if i < 0 {
-				break
-			}
-			i += from
-			if !letter(i-1) && !letter(i+len(w)) {
-				return true
-			}
-			from = i + 1
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r < 'a' || r > 'z' }) {
+		if slices.Contains(words, word) {
+			return true
 		}
 	}
 	return false

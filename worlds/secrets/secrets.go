@@ -20,6 +20,7 @@ import (
 	"parley/llm"
 	"parley/world"
 	"parley/world/exhibit"
+	"parley/world/worldsim"
 	"parley/worlds/secrets/reveal"
 )
 
@@ -218,16 +219,4 @@ func (definition) Bots() map[string]world.Bot {
 func botReply(text string) world.Reply { return world.Reply{Text: text, Finish: llm.FinishStop} }
 
 // wordOf reads the player's secret from its instructions.
-func wordOf(c world.Call) string {
-	for _, m := range c.Ask.Messages {
-		if m.Role != llm.RoleSystem {
-			continue
-		}
-		for line := range strings.Lines(m.Text()) {
-			if word, ok := strings.CutPrefix(line, yourSecret); ok {
-				return strings.TrimSpace(word)
-			}
-		}
-	}
-	return ""
-}
+func wordOf(c world.Call) string { return secretIn(worldsim.Instructions(&c.Ask)) }

@@ -41,7 +41,9 @@ func standInReply(model string, req *llm.Request, seed uint64) (string, bool) {
 	if text, ok := standInVerdict(req, seed); ok {
 		return text, true
 	}
-	text, secret := instructions(req)
+	text := worldsim.Instructions(req)
+	secret := secretIn(text)
+	text = strings.ToLower(text)
 	if secret == "" && !strings.Contains(text, dealtText) || req.Schema != nil {
 		return "", false
 	}
@@ -80,21 +82,14 @@ func standInReply(model string, req *llm.Request, seed uint64) (string, bool) {
 	}
 }
 
-// instructions returns the instructions in lower case, and the secret.
-func instructions(req *llm.Request) (text, secret string) {
-	text = worldsim.Instructions(req)
-	for rest := text; secret == ""; {
-		before, after, found := strings.Cut(rest, yourSecret)
-		if !found {
-			break
+// secretIn returns the player's secret in its instructions, or "".
+func secretIn(text string) string {
+	for line := range strings.Lines(text) {
+		if word, ok := strings.CutPrefix(strings.TrimSpace(line), yourSecret); ok {
+			return strings.TrimSpace(word)
 		}
-		word, _, _ := strings.Cut(after, "\n")
-		if strings.TrimSpace(before[strings.LastIndexByte(before, '\n')+1:]) == "" {
-			secret = strings.TrimSpace(word)
-		}
-		rest = after[len(word):]
 	}
-	return strings.ToLower(text), secret
+	return ""
 }
 
 // revealChance is how likely one message is to give the secret away.
