@@ -349,30 +349,30 @@ func TestCoasts(t *testing.T) {
 // TestColours checks that each colour is there twice, first as itself, and that charts have the colours of units or darker ones.
 func TestColours(t *testing.T) {
 	t.Parallel()
-	light, dark := map[string]string{}, map[string]string{}
+	dayColours, nightColours := map[string]string{}, map[string]string{}
 	day, night, _ := strings.Cut(styleSheet, "@media(prefers-color-scheme:dark)")
 	night, rest, _ := strings.Cut(night, "}}")
-	for text, to := range map[string]map[string]string{day: light, night: dark} {
+	for text, to := range map[string]map[string]string{day: dayColours, night: nightColours} {
 		for _, m := range regexp.MustCompile(`--pb-([a-z-]+):(#[0-9a-f]+);`).FindAllStringSubmatch(text, -1) {
 			to[m[1]] = m[2]
 		}
 	}
-	for name := range light {
-		if dark[name] == "" {
+	for name := range dayColours {
+		if nightColours[name] == "" {
 			t.Errorf("the colour %s is missing in the dark", name)
 		}
 	}
 	uses := regexp.MustCompile(`([a-z]+):([^;{}]*);([a-z]+):var\(--pb-([a-z-]+)\)`).FindAllStringSubmatch(rest, -1)
 	for _, m := range uses {
-		if m[1] != m[3] || m[2] == "" || m[2] != light[m[4]] {
-			t.Errorf("%s: want the colour %s before the variable", m[0], light[m[4]])
+		if m[1] != m[3] || m[2] == "" || m[2] != dayColours[m[4]] {
+			t.Errorf("%s: want the colour %s before the variable", m[0], dayColours[m[4]])
 		}
 	}
 	if n := strings.Count(rest, "var(--pb-"); n != len(uses) || n == 0 {
 		t.Errorf("%d variables, %d of them after a colour", n, len(uses))
 	}
 	for _, w := range rules.Powers() {
-		if own := Colours()[w.String()]; own[1] != dark[class(w)] || own[0] != light[class(w)] && w != rules.Russia && w != rules.Turkey {
+		if own := Colours()[w.String()]; own[1] != nightColours[class(w)] || own[0] != dayColours[class(w)] && w != rules.Russia && w != rules.Turkey {
 			t.Errorf("%s has %v in charts", w, own)
 		}
 	}
