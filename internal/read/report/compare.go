@@ -7,7 +7,6 @@ import (
 	"hash/maphash"
 	"maps"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -83,7 +82,7 @@ type Comparison struct {
 	Caution          string // why the numbers may be wrong; empty: nothing is known
 
 	perDeal int // episodes
-	pairs   pairing
+	extra   int // units of the larger group besides N
 	shares  bool
 }
 
@@ -338,7 +337,7 @@ const seed = 1
 func (c *Comparison) judge(p pairing, share bool, within world.Bounds, matches int) {
 	shares := share && p.single
 	c.N = min(len(p.a), len(p.b))
-	c.pairs, c.shares = pairing{paired: p.paired, a: p.a, b: p.b}, shares
+	c.extra, c.shares = max(len(p.a), len(p.b))-c.N, shares
 	switch {
 	case p.paired && shares:
 		n := tally(p.a, p.b)
@@ -427,158 +426,29 @@ func ones(xs []float64) (n int) {
 	return n
 }
 
-// simulation simulates a comparison with more units: its test, and the level that P must
-// be below.
-type simulation struct {
-	pairing
-	shares bool
-	level  float64
-	x, y   []float64 // the values to draw from: differences if paired and not shares, otherwise those of a and b
-}
+// maxLeast is the largest number of units that leastUnits looks at.
+const maxLeast = 2_000
 
-// newSimulation widens values so that draws from n of them, with replacement, have the variance of
-// n-1 degrees of freedom. Zeros among paired differences stay zero.
-func newSimulation(p pairing, shares bool, level float64) *simulation {
-	d := &simulation{pairing: p, shares: shares, level: level, x: p.a, y: p.b}
-	switch {
-	case shares:
-	case p.paired:
-		d.x, d.y = widened(differences(p), true), nil
-	default:
-		d.x, d.y = widened(p.a, false), widened(p.b, false)
-	}
-	return d
-}
-
-// widened spreads values about their mean. With keepZeros, zeros do not change or count.
-func widened(xs []float64, keepZeros bool) []float64 {
-	var some []float64
-	for _, x := range xs {
-		if x != 0 || !keepZeros {
-			some = append(some, x)
-		}
-	}
-	n := float64(len(some))
-	mean := statmath.Mean(some, confidence).Mean
-	out := make([]float64, len(xs))
-	for i, x := range xs {
-		switch {
-		case x == 0 && keepZeros:
-		case n > 1:
-			out[i] = mean + (x-mean)*math.Sqrt(n/(n-1))
-		default:
-			out[i] = x
-		}
-	}
-	return out
-}
-
-// Limits of the simulation.
-const (
-	maxTests            = 400    // simulated tests for one number of units
-	minTests            = 100    // the same if each is much work
-	testWork            = 40_000 // units of all simulated tests
-	maxSimulated        = 2_000  // units: beyond, the tests are like Student's
-	maxSimulatedMatches = 48     // comparisons, those with the smallest P
-)
-
-// enough reports whether the test finds the difference often enough with so many more units on each side, if they
-// are like those seen. The draws are the same each time.
-func (d *simulation) enough(more int) bool {
-	n := len(d.x) + more
-	tests := min(maxTests, max(minTests, testWork/n))
-	r := rand.New(rand.NewPCG(seed, 2))
-	x, y := make([]float64, n), []float64(nil)
-	if d.y != nil {
-		y = make([]float64, len(d.y)+more)
-	}
-	fisher := map[[2]int]float64{}
-	found := 0
-	for range tests {
-		if d.finds(r, x, y, fisher) {
-			found++
-		}
-	}
-	return float64(found) >= power*float64(tests)
-}
-
-// finds draws units and reports whether their test finds a difference.
-func (d *simulation) finds(r *rand.Rand, x, y []float64, fisher map[[2]int]float64) bool {
-	for i := range x {
-		at := r.IntN(len(d.x))
-		x[i] = d.x[at]
-		if d.paired && d.shares {
-			y[i] = d.y[at]
-		}
-	}
-	for i := range y {
-		if !d.paired {
-			y[i] = d.y[r.IntN(len(d.y))]
-		}
-	}
-	switch {
-	case d.paired && d.shares:
-		return statmath.McNemar(tally(x, y)).P < d.level
-	case d.paired:
-		return statmath.SignFlipBelow(x, d.level)
-	case d.shares:
-		k := [2]int{ones(x), ones(y)}
-		p, known := fisher[k]
-		if !known {
-			p = statmath.Fisher(k[0], len(x), k[1], len(y)).P
-			fisher[k] = p
-		}
-		return p < d.level
-	default:
-		return statmath.Welch(x, y).P < d.level
-	}
-}
-
-// least returns the smallest number of units on the smaller side with which the test can find anything: an
-// exact test has a smallest P. For Welch's test it is two.
-func (d *simulation) least() int {
-	small, large := min(len(d.a), len(d.b)), max(len(d.a), len(d.b))
+// leastUnits returns the smallest number of units on the smaller side with which the test can find anything: an
+// exact test has a smallest P. For Welch's test it is two. The larger side has so many units more.
+func leastUnits(paired, shares bool, more int, level float64) int {
 	for n := 2; ; n++ {
 		var p float64
 		switch {
-		case d.paired:
+		case paired:
 			p = 2 * math.Pow(0.5, float64(n))
-		case d.shares:
-			p = statmath.Fisher(n, n, 0, max(n, n+large-small)).P
+		case shares:
+			p = statmath.Fisher(n, n, 0, n+more).P
 		}
-		if p < d.level || n >= maxSimulated {
+		if p < level || n >= maxLeast {
 			return n
 		}
 	}
 }
 
-// needed returns how many units the smaller side needs for the test to find the difference four times in
-// five. It is not ok if limit units are too few. The search begins at guess.
-func (d *simulation) needed(from, guess, limit int) (n int, ok bool) {
-	have := min(len(d.a), len(d.b))
-	low, high := from-1, max(from, min(guess, limit))
-	for high < maxSimulated && !d.enough(high-have) {
-		if high >= limit {
-			return limit, false
-		}
-		low, high = high, min(limit, high+max(1, high/2))
-	}
-	if high >= maxSimulated {
-		return high, guess <= limit && guess > 0
-	}
-	for high-low > max(1, high/50) {
-		if mid := (low + high) / 2; d.enough(mid - have) {
-			high = mid
-		} else {
-			low = mid
-		}
-	}
-	return high, true
-}
-
 // plan finds how many more units would show the difference, if it is as large as it looks, and the
 // smallest number that can show anything.
-func (c *Comparison) plan(level float64, simulate bool) {
+func (c *Comparison) plan(level float64) {
 	if c.Differs() {
 		return
 	}
@@ -586,40 +456,50 @@ func (c *Comparison) plan(level float64, simulate bool) {
 	if c.N < 2 || !c.Test.Known() {
 		return
 	}
-	d := newSimulation(c.pairs, c.shares, level)
-	if least := d.least(); least > c.N {
+	if least := leastUnits(c.Paired, c.shares, c.extra, level); least > c.N {
 		c.Least = least
 	}
 	if c.Difference.Value == 0 || !c.Difference.Known() || c.noise() {
 		return
 	}
 	limit := 100 * c.N // more is impractical
-	from := max(c.N+1, c.Least)
-	guess := c.guess(level)
-	n, ok := max(from, guess), guess > 0 && guess <= limit
-	if simulate {
-		n, ok = d.needed(from, guess, max(from, limit))
-	}
-	if !ok {
+	n, ok := c.needs(level)
+	if !ok || n > limit {
 		c.Beyond = limit
 		return
 	}
-	c.More = n - c.N
+	c.More = max(n, c.N+1, c.Least) - c.N
 	c.Episodes = c.More * max(1, c.perDeal)
 }
 
-// guess returns about how many units are needed by general formulas, or 0 if they do not apply.
-func (c *Comparison) guess(level float64) (n int) {
+// needs returns about how many units the smaller side needs for the test to find the difference four times in five, if both sides get
+// equally many more.
+func (c *Comparison) needs(level float64) (n int, ok bool) {
 	switch d := c.Effect.Value; {
-	case math.IsNaN(d) || d == 0:
+	case math.IsNaN(d):
+		return 0, false
 	case c.Paired:
-		n, _ = statmath.PairedNeeded(d, level, power)
+		n, ok = statmath.PairedNeeded(d, level, power) // signs need about as many
 	case c.shares:
-		n, _ = statmath.SharesNeeded(c.MeanA.Value, c.MeanB.Value, level, power)
+		n, ok = statmath.SharesNeeded(c.MeanA.Value, c.MeanB.Value, level, power)
 	default:
-		n, _ = statmath.MeansNeeded(d, level, power)
+		n, ok = statmath.MeansNeeded(d, level, power)
 	}
-	return n
+	if ok && c.shares {
+		n = exactNeeded(n, c.Difference.Value)
+	}
+	if !ok || c.Paired {
+		return n, ok
+	}
+	each, extra := float64(n), float64(c.extra)
+	return int(math.Ceil((each - extra + math.Hypot(each, extra)) / 2)), ok // two groups that are as precise as two of n
+}
+
+// exactNeeded returns how many units an exact test of shares needs where n are enough without its correction for continuity: see
+// Fleiss, Tytun and Ury (Biometrics 36, 1980).
+func exactNeeded(n int, difference float64) int {
+	root := 1 + math.Sqrt(1+4/(float64(n)*math.Abs(difference)))
+	return int(math.Ceil(float64(n) / 4 * root * root))
 }
 
 // noise reports whether P is above a half: then the interval says all there is to say.
@@ -649,9 +529,8 @@ func (r *CompareResult) plan() {
 	case bh:
 		level *= float64(found+1) / float64(found+max(1, len(open)))
 	}
-	slices.SortStableFunc(open, func(i, j int) int { return cmp.Compare(r.Comparisons[i].Test.P, r.Comparisons[j].Test.P) })
-	for rank, i := range open {
-		r.Comparisons[i].plan(level, rank < maxSimulatedMatches)
+	for _, i := range open {
+		r.Comparisons[i].plan(level)
 	}
 	for i := range r.Comparisons {
 		if c := &r.Comparisons[i]; math.IsNaN(c.Adjusted) {

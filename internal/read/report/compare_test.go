@@ -561,29 +561,6 @@ func TestMeansOfWhatIsCompared(t *testing.T) {
 	}
 }
 
-// TestWidened checks that widening keeps the mean.
-func TestWidened(t *testing.T) {
-	t.Parallel()
-	mean := func(xs []float64) (m float64) {
-		for _, x := range xs {
-			m += x / float64(len(xs))
-		}
-		return m
-	}
-	xs := []float64{0, 0, 0, 2, 4}
-	shifted := []float64{5, 5, 5, 7, 9}
-	for _, zeros := range []bool{false, true} {
-		if got := mean(widened(xs, zeros)); math.Abs(got-mean(xs)) > 1e-12 {
-			t.Errorf("zeros %v: the mean is %v, was %v", zeros, got, mean(xs))
-		}
-	}
-	for i, x := range widened(shifted, false) {
-		if want := widened(xs, false)[i] + 5; math.Abs(x-want) > 1e-12 {
-			t.Errorf("value %d: %v, want %v", i, x, want)
-		}
-	}
-}
-
 // pairsOf returns n pairs whose differences are normal, with exactly this mean and a standard deviation of 1.
 func pairsOf(n int, mean float64) pairing {
 	r := rand.New(rand.NewPCG(11, 11))
@@ -598,68 +575,96 @@ func pairsOf(n int, mean float64) pairing {
 	return pairing{paired: true, a: xs, b: make([]float64, n)}
 }
 
-func sharesOf(k1, k2, n int, paired bool) pairing {
-	p := pairing{paired: paired, a: make([]float64, n), b: make([]float64, n)}
-	for i := range n {
-		p.a[i], p.b[n-1-i] = float64(min(1, max(0, k1-i))), float64(min(1, max(0, k2-i)))
-	}
-	return p
-}
-
 // TestLeast checks the number of units below which an exact test cannot show anything, because it has a smallest P:
 // 2/2^n for signs of n pairs and for McNemar's test, 2/C(2n, n) for Fisher's of n against n.
 func TestLeast(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		name   string
-		p      pairing
-		shares bool
-		level  float64
-		want   int
+		name           string
+		paired, shares bool
+		level          float64
+		want           int
 	}{
-		{"signs", pairsOf(4, 1), false, 0.05, 6},
-		{"signs, Holm over 24", pairsOf(4, 1), false, 0.05 / 24, 10},
-		{"mcnemar, Holm over 24", sharesOf(4, 0, 4, true), true, 0.05 / 24, 10},
-		{"fisher", sharesOf(3, 0, 3, false), true, 0.05, 4},
-		{"fisher, Holm over 24", sharesOf(3, 0, 3, false), true, 0.05 / 24, 7},
-		{"welch", pairing{a: []float64{1, 2}, b: []float64{3, 4}}, false, 0.05 / 24, 2},
+		{"signs", true, false, 0.05, 6},
+		{"signs, Holm over 24", true, false, 0.05 / 24, 10},
+		{"mcnemar, Holm over 24", true, true, 0.05 / 24, 10},
+		{"fisher", false, true, 0.05, 4},
+		{"fisher, Holm over 24", false, true, 0.05 / 24, 7},
+		{"welch", false, false, 0.05 / 24, 2},
 	} {
-		if got := newSimulation(c.p, c.shares, c.level).least(); got != c.want {
+		if got := leastUnits(c.paired, c.shares, 0, c.level); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
 	}
 }
 
-// TestNeededIsAnalytic checks that the simulation agrees with the formulas of the t test and of
-// shares; signs and exact tests need a little more.
-func TestNeededIsAnalytic(t *testing.T) {
+// TestNeeded checks that the tests find a difference in about four of five samples with as many units as it needs.
+func TestNeeded(t *testing.T) {
 	t.Parallel()
-	paired := func(d, level float64) int { n, _ := statmath.PairedNeeded(d, level, power); return n }
-	shares := func(p, q, level float64) int { n, _ := statmath.SharesNeeded(p, q, level, power); return n }
-	two := pairing{a: pairsOf(60, 0.7).a, b: pairsOf(60, 0).a}
-	means, _ := statmath.MeansNeeded(0.7, 0.05, power)
+	draws(t)
+	normal := func(mean float64) func(*rand.Rand) float64 {
+		return func(r *rand.Rand) float64 { return mean + r.NormFloat64() }
+	}
+	share := func(p float64) func(*rand.Rand) float64 {
+		return func(r *rand.Rand) float64 { return map[bool]float64{true: 1}[r.Float64() < p] }
+	}
 	for _, c := range []struct {
 		name   string
-		p      pairing
+		paired bool
 		shares bool
+		extra  int
 		level  float64
-		want   int
+		a, b   func(*rand.Rand) float64
 	}{
-		{"pairs", pairsOf(60, 0.5), false, 0.05, paired(0.5, 0.05)},
-		{"pairs, Holm over 24", pairsOf(60, 0.5), false, 0.05 / 24, paired(0.5, 0.05/24)},
-		{"a small difference", pairsOf(60, 0.25), false, 0.05, paired(0.25, 0.05)},
-		{"two groups", two, false, 0.05, means},
-		{"shares", sharesOf(35, 20, 50, false), true, 0.05, shares(0.7, 0.4, 0.05)},
+		{"pairs", true, false, 0, 0.05, normal(0.5), normal(0)},
+		{"pairs, Holm over 24", true, false, 0, 0.05 / 24, normal(1), normal(0)},
+		{"shares of pairs", true, true, 0, 0.05, share(0.7), share(0.4)},
+		{"two groups", false, false, 0, 0.05, normal(0.7), normal(0)},
+		{"two groups, one larger", false, false, 40, 0.05, normal(0.7), normal(0)},
+		{"shares", false, true, 0, 0.05, share(0.7), share(0.4)},
+		{"shares, one group larger", false, true, 60, 0.05, share(0.7), share(0.4)},
+		{"shares near 0, Holm over 24", false, true, 0, 0.05 / 24, share(0.02), share(0.2)},
 	} {
-		n, ok := newSimulation(c.p, c.shares, c.level).needed(2, 0, 6000)
-		if !ok || math.Abs(float64(n-c.want)) > 2+0.2*float64(c.want) {
-			t.Errorf("%s: %d, %v; want about %d", c.name, n, ok, c.want)
-		}
-		if again, _ := newSimulation(c.p, c.shares, c.level).needed(2, 0, 6000); again != n {
-			t.Errorf("%s: %d, then %d", c.name, n, again)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(8, 8))
+			draw := func(n int) pairing {
+				p := pairing{paired: c.paired, single: true}
+				for range n {
+					p.a = append(p.a, c.a(r))
+				}
+				for range n + c.extra {
+					p.b = append(p.b, c.b(r))
+				}
+				return p
+			}
+			large := draw(20_000)
+			large.b = large.b[:20_000]
+			truth := Comparison{Paired: c.paired}
+			truth.MeanA.Value, truth.MeanB.Value = statmath.Mean(large.a, confidence).Mean, statmath.Mean(large.b, confidence).Mean
+			truth.judge(large, c.shares, world.Anything(), 1)
+			truth.extra = c.extra
+			n, ok := truth.needs(c.level)
+			if !ok {
+				t.Fatal("no number is enough")
+			}
+			const trials = 400
+			found := 0
+			for range trials {
+				var one Comparison
+				if one.judge(draw(n), c.shares, world.Anything(), 1); one.Test.P < c.level {
+					found++
+				}
+			}
+			share := float64(found) / trials
+			t.Logf("%d units: %.2f", n, share)
+			if share < 0.7 || share > 0.92 {
+				t.Errorf("%d units find it in %.2f of all samples, want 0.8", n, share)
+			}
+		})
 	}
-	if n, ok := newSimulation(pairsOf(20, 0.02), false, 0.05).needed(2, 0, 500); ok {
+	weak := Comparison{Paired: true, Effect: statmath.Quantity{Value: math.NaN()}}
+	if n, ok := weak.needs(0.05); ok {
 		t.Errorf("%d is enough, want none", n)
 	}
 }
@@ -684,7 +689,7 @@ func TestNeededIsEnough(t *testing.T) {
 		return out
 	}
 	const level = 0.05 / 10 // ten pairs of five
-	n, ok := newSimulation(pairsOf(60, 0.8), false, level).needed(2, 0, 1000)
+	n, ok := (&Comparison{Paired: true, Effect: statmath.PairedEffect(pairsOf(60, 0.8).a, confidence)}).needs(level)
 	if !ok {
 		t.Fatal(n)
 	}
