@@ -265,62 +265,21 @@ func fitGroup(players []string, games []Game, confidence float64) *fit {
 		pairings = append(pairings, pairing{k[0], k[1], n})
 	}
 	slices.SortFunc(pairings, func(a, b pairing) int { return cmp.Or(cmp.Compare(a.i, b.i), cmp.Compare(a.j, b.j)) })
-	f.climb(score, pairings)
-	if !f.finish(score, pairings) || !f.measure(index, games, pairings, confidence) {
+	if !f.solve(score, pairings) || !f.measure(index, games, pairings, confidence) {
 		return nil
 	}
-	f.centre()
 	return f
 }
 
-// climb approaches the strengths by the MM method of Hunter (2004), which is Zermelo's: every step
-// makes the games more likely, whatever the start. It is fast at first and slow near the end, so
-// finish takes over there.
-func (f *fit) climb(score []float64, pairings []pairing) {
-	now, next := make([]float64, len(score)), make([]float64, len(score))
-	for i := range now {
-		now[i] = 1
-	}
-	for range 100 {
-		mmStep(next, now, score, pairings)
-		now, next = next, now
-	}
+// solve finds the strengths by Newton's method from equal ones, with shorter steps where a whole one goes too far: the games are never
+// more likely elsewhere. The mean stays 0. It reports whether the expected scores match the actual ones.
+func (f *fit) solve(score []float64, pairings []pairing) bool {
 	f.strength = make([]float64, len(score))
-	for i, x := range now {
-		f.strength[i] = math.Log(x)
-	}
-}
-
-// centre moves the strengths so that their mean is 0.
-func (f *fit) centre() {
-	mean := 0.0
-	for _, b := range f.strength {
-		mean += b / float64(len(f.strength))
-	}
-	for i := range f.strength {
-		f.strength[i] -= mean
-	}
-}
-
-// mmStep sets next to the strength of every player, given the current strengths of the others.
-func mmStep(next, now, score []float64, pairings []pairing) {
-	clear(next)
-	for _, p := range pairings {
-		each := p.games / (now[p.i] + now[p.j])
-		next[p.i] += each
-		next[p.j] += each
-	}
-	for i, faced := range next {
-		next[i] = score[i] / faced
-	}
-}
-
-// finish refines the strengths by Newton's method, which doubles the correct digits with
-// every step near the solution. It reports whether the expected scores match the actual ones.
-func (f *fit) finish(score []float64, pairings []pairing) bool {
-	n := len(score)
 	missing, enough := f.missing(score, pairings), 1e-12*(1+slices.Max(score))
-	for range 100 {
+	for i, s := range score { // one that is barely above 0, or below all games, must be met too
+		enough = min(enough, 1e-6*min(s, float64(f.games[i])-s))
+	}
+	for range 200 {
 		if vectorLength(missing) <= enough {
 			return true
 		}
@@ -331,7 +290,7 @@ func (f *fit) finish(score []float64, pairings []pairing) bool {
 		by := factor.solve(missing)
 		previous, before := slices.Clone(f.strength), vectorLength(missing)
 		for part := 1.0; part > 1e-9; part /= 2 {
-			for i := range n {
+			for i := range f.strength {
 				f.strength[i] = previous[i] + part*by[i]
 			}
 			if missing = f.missing(score, pairings); vectorLength(missing) < before {
@@ -401,7 +360,7 @@ func (f *fit) measure(index map[string]int, games []Game, pairings []pairing, co
 func sandwich(bread, filling matrix) matrix { return bread.by(filling).by(bread) }
 
 // information returns Fisher's information about the strengths. Games do not determine the mean of all
-// strengths, so a constant is added that makes the matrix invertible; centred removes it again.
+// strengths, so a constant is added that makes the matrix invertible; covarianceOf removes it again.
 func (f *fit) information(pairings []pairing) matrix {
 	n := len(f.players)
 	info := newMatrix(n)
@@ -432,27 +391,11 @@ func covarianceOf(information matrix) matrix {
 	for i := range inv {
 		inv[i][i] = 1
 		inv[i] = factor.solve(inv[i])
-	}
-	return centred(inv)
-}
-
-// centred removes the mean from a covariance, in both directions.
-func centred(v matrix) matrix {
-	n := len(v)
-	means, all := make([]float64, n), 0.0
-	for i := range n {
-		for j := range n {
-			means[i] += v[i][j] / float64(n)
-		}
-		all += means[i] / float64(n)
-	}
-	out := newMatrix(n)
-	for i := range n {
-		for j := range n {
-			out[i][j] = v[i][j] - means[i] - means[j] + all
+		for j := range inv[i] {
+			inv[i][j] -= 1 / float64(len(inv)) // the inverse of the constant that information adds
 		}
 	}
-	return out
+	return inv
 }
 
 // dealUnits returns the independent units: the indices of games, those of one deal together.
