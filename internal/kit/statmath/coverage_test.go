@@ -191,11 +191,8 @@ func TestFalseAlarms(t *testing.T) {
 		{"sign flips, drawn", 0.04, 0.06, func(r *rand.Rand, shift float64) Test {
 			return Permutation{r.Uint64(), 199}.SignFlip(normals(r, 25, shift, 1))
 		}},
-		{"shuffles", 0.04, 0.06, func(r *rand.Rand, shift float64) Test {
-			return Permutation{}.Shuffle(normals(r, 5, shift, 1), normals(r, 6, -shift, 1))
-		}},
-		{"shuffles, drawn", 0.04, 0.06, func(r *rand.Rand, shift float64) Test {
-			return Permutation{r.Uint64(), 199}.Shuffle(normals(r, 15, shift, 1), normals(r, 20, -shift, 1))
+		{"one among others", 0.04, 0.06, func(r *rand.Rand, shift float64) Test {
+			return Among(r.NormFloat64()+5*shift, normals(r, 39, 0, 1))
 		}},
 		{"welch", 0.04, 0.06, func(r *rand.Rand, shift float64) Test {
 			return Welch(normals(r, 10, shift, 3), normals(r, 30, -2*shift, 1))

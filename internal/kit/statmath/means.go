@@ -26,14 +26,42 @@ func (e Estimate) Quantity() Quantity {
 // observations the interval is unbounded.
 func Mean(xs []float64, confidence float64) Estimate {
 	t := tallied(xs)
-	return t.Mean(confidence)
+	e := Estimate{Interval: unbounded(), Method: "t"}
+	if !t.sound() {
+		return e
+	}
+	e.N, e.Mean = t.n, t.mean
+	if t.n > 1 {
+		e.SD = math.Sqrt(t.variance())
+		e.Interval = student(e.Mean, e.SD/math.Sqrt(float64(t.n)), float64(t.n-1), confidence)
+	}
+	return e
 }
 
 // EstimateMean returns the mean of xs with the interval that fits: Wilson's where every
 // observation is 0 or 1, Student's otherwise.
 func EstimateMean(xs []float64, confidence float64) Estimate {
-	t := tallied(xs)
-	return t.Estimate(confidence)
+	e := Mean(xs, confidence)
+	if ones, other := countOnes(xs); len(xs) > 0 && !other {
+		e.Mean = float64(ones) / float64(len(xs))
+		e.Interval = Wilson(ones, len(xs), confidence)
+		e.Method = "wilson"
+	}
+	return e
+}
+
+// countOnes returns how many xs are 1, and whether there are others than 0 and 1.
+func countOnes(xs []float64) (ones int, other bool) {
+	for _, x := range xs {
+		switch x {
+		case 0:
+		case 1:
+			ones++
+		default:
+			other = true
+		}
+	}
+	return ones, other
 }
 
 // student returns the t interval of a mean with a standard error.
@@ -51,11 +79,11 @@ func PairedDifference(a, b []float64, confidence float64) Quantity {
 	if len(a) != len(b) {
 		return Unknown(min(len(a), len(b)), "t, paired")
 	}
-	var t tally
+	differences := make([]float64, len(a))
 	for i := range a {
-		t.Add(a[i] - b[i])
+		differences[i] = a[i] - b[i]
 	}
-	e := t.Mean(confidence)
+	e := Mean(differences, confidence)
 	q := e.Quantity()
 	q.Method = "t, paired"
 	if unlessRounding(e.SD*e.SD, slices.Concat(a, b)...) == 0 {
@@ -114,74 +142,31 @@ func compareMeans(a, b []float64) welch {
 	return w
 }
 
-// tally estimates a mean from observations added one by one, in constant memory. The zero value is empty. The
-// same observations in the same order give the same digits, so add them in episode order.
+// tally sums up observations, in their order: the same observations in the same order give the same digits.
 type tally struct {
 	n        int
 	mean, m2 float64 // m2 is the sum of squared distances from the mean
-	ones     int     // how many were exactly 1
-	other    bool    // something was neither 0 nor 1
 }
 
+// tallied uses Welford's method, which stays precise for any size of the mean.
 func tallied(xs []float64) tally {
-	var t tally
-	for _, x := range xs {
-		t.Add(x)
+	t := tally{n: len(xs)}
+	for i, x := range xs {
+		d := x - t.mean
+		t.mean += d / float64(i+1)
+		t.m2 += float64(d * (x - t.mean))
 	}
 	return t
 }
 
-// Add adds an observation, by Welford's method, which stays precise for any size of the mean.
-func (t *tally) Add(x float64) {
-	t.n++
-	d := x - t.mean
-	t.mean += d / float64(t.n)
-	t.m2 += float64(d * (x - t.mean))
-	switch x {
-	case 0:
-	case 1:
-		t.ones++
-	default:
-		t.other = true
-	}
-}
-
-// N returns the number of observations.
-func (t *tally) N() int { return t.n }
-
 // sound reports whether all observations were finite, and small enough to be squared.
-func (t *tally) sound() bool { return isFinite(t.mean) && isFinite(t.m2) }
+func (t tally) sound() bool { return isFinite(t.mean) && isFinite(t.m2) }
 
-func (t *tally) variance() float64 {
+func (t tally) variance() float64 {
 	if t.n < 2 {
 		return 0
 	}
 	return max(0, t.m2) / float64(t.n-1)
-}
-
-// Mean returns the mean with Student's t interval.
-func (t *tally) Mean(confidence float64) Estimate {
-	e := Estimate{Interval: unbounded(), Method: "t"}
-	if !t.sound() {
-		return e
-	}
-	e.N, e.Mean = t.n, t.mean
-	if t.n > 1 {
-		e.SD = math.Sqrt(t.variance())
-		e.Interval = student(e.Mean, e.SD/math.Sqrt(float64(t.n)), float64(t.n-1), confidence)
-	}
-	return e
-}
-
-// Estimate returns the mean with Wilson's interval if every observation was 0 or 1, and Student's otherwise.
-func (t *tally) Estimate(confidence float64) Estimate {
-	e := t.Mean(confidence)
-	if t.n > 0 && !t.other {
-		e.Mean = float64(t.ones) / float64(t.n)
-		e.Interval = Wilson(t.ones, t.n, confidence)
-		e.Method = "wilson"
-	}
-	return e
 }
 
 // Clusters estimates the mean of observations that come in clusters, such as the episodes of one deal, and
@@ -201,12 +186,13 @@ func (c *Clusters) Add(xs ...float64) {
 		return
 	}
 	t := tallied(xs)
+	_, other := countOnes(xs)
 	size := float64(t.n)
 	c.sizes = append(c.sizes, size)
 	c.means = append(c.means, t.mean)
 	c.n += size
 	c.mean += (t.mean - c.mean) * (size / c.n)
-	c.other = c.other || t.other
+	c.other = c.other || other
 }
 
 // Grow makes room for n clusters.
@@ -354,7 +340,7 @@ func (s Strata) Mean(confidence float64) Estimate {
 	size, squares := 0.0, 0.0
 	for _, h := range s.Sampled {
 		t := tallied(h.Values)
-		e.N += t.N()
+		e.N += t.n
 		size += h.Size
 		squares += h.Size * (t.variance() + (t.mean-mean)*(t.mean-mean))
 	}
@@ -388,7 +374,7 @@ func (s Strata) spread(predict bool) (mean float64, parts []component) {
 			continue
 		}
 		t := tallied(h.Values)
-		n := float64(t.N())
+		n := float64(t.n)
 		factor := h.Size * h.Size / n
 		if predict {
 			factor += h.Size

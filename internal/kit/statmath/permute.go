@@ -3,7 +3,6 @@ package statmath
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 )
 
 // Permutation tests whether there is a difference by counting how often chance alone makes
@@ -74,86 +73,28 @@ func flipSome(r *rand.Rand, ds []float64) float64 {
 	return sum
 }
 
-// Shuffle tests whether a and b, which are from different deals, have the same mean. If
-// they have, each observation could as well have been in the other group.
-// Use Welch for groups that differ in both spread and size.
-func (p Permutation) Shuffle(a, b []float64) Test {
-	t := Test{P: math.NaN(), N: min(len(a), len(b)), Method: "shuffles"}
-	if t.N == 0 {
+// Among tests whether x is like others, which are from other deals: P is how many of them all are at least as far from their mean as x. If
+// it is like the others, each of them could as well have been x.
+func Among(x float64, others []float64) Test {
+	t := Test{P: math.NaN(), N: min(1, len(others)), Method: "shuffles"}
+	all := []float64{0} // less x: a mean of large numbers that are close together loses precision
+	for _, other := range others {
+		all = append(all, other-x)
+	}
+	mean, size, far := tallied(all).mean, 0.0, 0.0
+	for _, d := range all {
+		size += math.Abs(d - mean)
+	}
+	if t.N == 0 || !isFinite(size) {
 		return t
 	}
-	if len(a) > len(b) {
-		a, b = b, a // the absolute difference is the same, and the smaller group is less work
+	for _, d := range all {
+		if math.Abs(d-mean) >= math.Abs(mean)-1e-10*size { // distances that differ only by rounding are equal
+			far++
+		}
 	}
-	all, least := pooled(a, b)
-	if math.IsNaN(least) {
-		return t
-	}
-	if ways := choices(len(all), len(a)); ways <= maxExact {
-		t.P = float64(chooseAll(all, len(a), 0, least)) / ways
-		return t
-	}
-	t.Method = "shuffles, drawn"
-	r := rand.New(rand.NewPCG(p.Seed, 0))
-	t.P = p.drawn(func() bool { return math.Abs(chooseSome(r, all, len(a))) >= least })
+	t.P = far / float64(len(all))
 	return t
-}
-
-// pooled returns a and b in one slice, less their mean, so that the sum of a's part measures the
-// difference of means. least is the size of that sum, or NaN if an observation is not finite.
-func pooled(a, b []float64) (all []float64, least float64) {
-	var mean tally
-	for _, x := range slices.Concat(a, b) {
-		x -= a[0] // keeps precision: a mean of large numbers that are close together loses it
-		all = append(all, x)
-		mean.Add(x)
-	}
-	size, sum := 0.0, 0.0
-	for i := range all {
-		all[i] -= mean.mean
-		size += math.Abs(all[i])
-		if i < len(a) {
-			sum += all[i]
-		}
-	}
-	if !isFinite(size) {
-		return nil, math.NaN()
-	}
-	return all, math.Abs(sum) - 1e-10*size
-}
-
-// choices returns the number of ways to choose k of n, or a number above maxExact.
-func choices(n, k int) float64 {
-	ways := 1.0
-	for i := 1; i <= k && ways <= maxExact; i++ {
-		ways = math.Round(ways * float64(n-k+i) / float64(i))
-	}
-	return ways
-}
-
-// chooseAll counts the ways to choose k of xs for which sum plus the chosen xs is at least least, in either direction.
-func chooseAll(xs []float64, k int, sum, least float64) int {
-	if k == 0 {
-		if math.Abs(sum) >= least {
-			return 1
-		}
-		return 0
-	}
-	if k > len(xs) {
-		return 0
-	}
-	return chooseAll(xs[1:], k-1, sum+xs[0], least) + chooseAll(xs[1:], k, sum, least)
-}
-
-// chooseSome returns the sum of k random xs. It reorders xs.
-func chooseSome(r *rand.Rand, xs []float64, k int) float64 {
-	sum := 0.0
-	for i := range k {
-		j := i + r.IntN(len(xs)-i)
-		xs[i], xs[j] = xs[j], xs[i]
-		sum += xs[i]
-	}
-	return sum
 }
 
 // drawn returns P: the share of draws that are as extreme as the data. The data count

@@ -10,7 +10,7 @@
 //     episodes have different numbers of them: Clusters.
 //   - Did A do better than B? On the same deals: PairedDifference for how much,
 //     Permutation.SignFlip for whether, McNemar for whether if the score is 0 or 1. On
-//     different deals: MeanDifference, Welch or Permutation.Shuffle, and Fisher.
+//     different deals: MeanDifference, Welch and Fisher, and Among for a single one.
 //   - Several factors vary at once, such as prompt and model: Design, whose contrasts are main
 //     effects and interactions.
 //   - Several tests at once: Adjust, with Holm's method if one false claim is too many, with that of Benjamini and

@@ -355,7 +355,11 @@ func (c *Comparison) judge(p pairing, share bool, within world.Bounds, matches i
 		c.Difference, c.Test = statmath.MeanDifference(p.a, p.b, confidence), statmath.Welch(p.a, p.b)
 		c.Effect = statmath.Hedges(p.a, p.b, confidence)
 		if c.N == 1 && p.unit != "" { // an episode among its branches
-			c.Test = statmath.Permutation{Seed: seed}.Shuffle(p.a, p.b)
+			x, others := p.a, p.b
+			if len(x) > 1 {
+				x, others = p.b, p.a
+			}
+			c.Test = statmath.Among(x[0], others)
 		}
 	}
 	c.Difference = within.Difference().Quantity(c.Difference)

@@ -77,8 +77,7 @@ def two_samples():
     for a, b in samples():
         t = stats.ttest_ind(a, b, equal_var=False)
         low, high = t.confidence_interval(0.95)
-        shuffled = stats.permutation_test((a, b), lambda x, y: abs(np.mean(x) - np.mean(y)), alternative="greater", n_resamples=np.inf, permutation_type="independent", vectorized=False)
-        out.append(dict(a=a, b=b, low=low, high=high, p=t.pvalue, shuffle=shuffled.pvalue))
+        out.append(dict(a=a, b=b, low=low, high=high, p=t.pvalue))
     return out
 
 
