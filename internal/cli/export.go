@@ -333,14 +333,14 @@ func (c *exportCmd) inspect(ctx context.Context, s *State) error {
 	}
 	nothing := func(*journal.Begun) error { return nil }
 	return c.wholeRun(ctx, s, nothing, func(ctx context.Context, store *runfile.Store, kind world.Kind) (wrote string, err error) {
-		var got export.InspectWritten
+		var got export.Written
 		write := func(w io.Writer) (err error) {
 			got, err = export.WriteInspect(ctx, w, store, kind, c.sizeLimit())
 			return err
 		}
 		if c.Out != "" {
 			err = c.output(c.Out).Write(write)
-			return terminal.Several(got.Samples, "sample", "samples") + notEnded("; ", got.LeftOut, ""), err
+			return terminal.Several(got.Count, "sample", "samples") + notEnded("; ", got.LeftOut, ""), err
 		}
 		if err = write(s.Stdout); err == nil {
 			fmt.Fprint(s.Stderr, notEnded("parley: ", got.LeftOut, "\n"))

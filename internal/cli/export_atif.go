@@ -32,6 +32,6 @@ func (c *exportCmd) atif(ctx context.Context, s *State) error {
 	ready := func(*journal.Begun) error { return c.emptyFolder() }
 	return c.wholeRun(ctx, s, ready, func(ctx context.Context, store *runfile.Store, kind world.Kind) (string, error) {
 		got, err := export.WriteATIF(ctx, store, kind, c.sizeLimit(), put)
-		return terminal.Several(got.Files, "trajectory", "trajectories") + notEnded("; ", got.LeftOut, ""), err
+		return terminal.Several(got.Count, "trajectory", "trajectories") + notEnded("; ", got.LeftOut, ""), err
 	})
 }

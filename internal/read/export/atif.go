@@ -16,41 +16,20 @@ import (
 	"parley/llm"
 	"parley/world"
 	"parley/world/exhibit"
-	"parley/world/part"
 )
 
 // atifVersion is the version of the Agent Trajectory Interchange Format.
 const atifVersion = "ATIF-v1.8"
 
-// ATIFWritten says what WriteATIF wrote.
-type ATIFWritten struct {
-	Files   int
-	LeftOut int // episodes that have not ended
-}
-
 // WriteATIF writes what each seat of each episode of a run did as a trajectory in the Agent Trajectory Interchange Format of Harbor, in a file of
 // its own: an episode that ended or failed, or a session of a gateway, even if it was not closed. Seats that asked nothing and said nothing have no
 // file. put writes a file of that name. It ends with a SizeError as Write does. Harbor's own models read the files: a test in test/sdk checks it.
-func WriteATIF(ctx context.Context, store *runfile.Store, kind world.Kind, limit int64, put func(name string, write func(io.Writer) error) error) (done ATIFWritten, err error) {
-	about, err := store.Outline(ctx)
+func WriteATIF(ctx context.Context, store *runfile.Store, kind world.Kind, limit int64, put func(name string, write func(io.Writer) error) error) (done Written, err error) {
+	about, err := outline(ctx, store)
 	if err != nil {
 		return done, err
 	}
-	if about.Begun == nil {
-		return done, fmt.Errorf("%s holds no run yet", store.Path())
-	}
-	_, isRecord := world.As[part.Recorded](kind)
-	allowed := newAllowance(limit, store)
-	done.LeftOut, err = eachWhole(ctx, store, isRecord, func(e *runfile.Listed) error {
-		entries, err := journal.Episode(ctx, store, e.Episode)
-		if err != nil {
-			return err
-		}
-		for _, entry := range entries {
-			if err := allowed.take(store.Path(), results.Size(entry)); err != nil {
-				return err
-			}
-		}
+	done.LeftOut, err = eachWhole(ctx, store, kind, limit, func(e *runfile.Listed, entries []journal.Entry) error {
 		names := map[string]bool{}
 		for _, t := range trajectoriesOf(about.Begun, e, entries) {
 			name := exhibit.FileName(fmt.Sprintf("%06d-%s", e.Episode, cmp.Or(t.seat, "seat")))
@@ -58,7 +37,7 @@ func WriteATIF(ctx context.Context, store *runfile.Store, kind world.Kind, limit
 				name = fmt.Sprintf("%06d-%d", e.Episode, n)
 			}
 			names[strings.ToLower(name)] = true
-			done.Files++
+			done.Count++
 			if err := put(name+".json", t.write); err != nil {
 				return err
 			}

@@ -40,7 +40,7 @@ func trajectoriesIn(t *testing.T, entries []journal.Entry) map[string]*atifTraje
 		checkATIF(t, name, tr)
 		return nil
 	})
-	if err != nil || done.Files != len(out) {
+	if err != nil || done.Count != len(out) {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	return out

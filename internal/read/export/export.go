@@ -185,12 +185,9 @@ func choose(all []Column, only []string) (pick []int, chosen []Column, err error
 }
 
 func (r Run) write(ctx context.Context, e encoder, t Table, pick []int, allowed *allowance) (rows int, err error) {
-	about, err := r.Store.Outline(ctx)
+	about, err := outline(ctx, r.Store)
 	if err != nil {
 		return 0, err
-	}
-	if about.Begun == nil {
-		return 0, fmt.Errorf("%s holds no run yet", r.Store.Path())
 	}
 	x := &export{store: r.Store, kind: r.Kind, without: r.Without, added: r.Added, run: about.Begun.Run, agents: about.Begun.Agents, variation: results.Variations(about.Begun.Plan), episodes: about.Episodes.Total, encoder: e, pick: pick, allowed: allowed}
 	switch t {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/kit/statmath"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
 	"parley/journal"
@@ -24,9 +25,9 @@ import (
 // samplesAtOnce is how many episodes are listed at once.
 const samplesAtOnce = 256
 
-// InspectWritten says what WriteInspect wrote.
-type InspectWritten struct {
-	Samples int
+// Written says what was written of a run.
+type Written struct {
+	Count   int // of samples, or of trajectories
 	LeftOut int // episodes that have not ended
 }
 
@@ -37,48 +38,37 @@ type InspectWritten struct {
 // episode that ended or failed, or a session of a gateway, even if it was not closed. Its messages are what was said to and by each seat,
 // its events are all calls and notes in order, its scores are those of the outcome. Samples are written as they are read, so memory holds
 // only their summaries. The same run gives the same bytes. It ends with a SizeError as Write does.
-func WriteInspect(ctx context.Context, w io.Writer, store *runfile.Store, kind world.Kind, limit int64) (InspectWritten, error) {
-	about, err := store.Outline(ctx)
+func WriteInspect(ctx context.Context, w io.Writer, store *runfile.Store, kind world.Kind, limit int64) (done Written, err error) {
+	about, err := outline(ctx, store)
 	if err != nil {
-		return InspectWritten{}, err
-	}
-	if about.Begun == nil {
-		return InspectWritten{}, fmt.Errorf("%s holds no run yet", store.Path())
+		return done, err
 	}
 	z := zip.NewWriter(w)
 	z.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) { return flate.NewWriter(out, flate.BestSpeed) })
-	_, isRecord := world.As[part.Recorded](kind)
-	l := &inspectLog{zip: z, store: store, about: about, isRecord: isRecord, allowed: newAllowance(limit, store), usage: map[string]*modelUsage{}, totals: map[string]*scoreTotal{}}
-	for _, step := range []func(context.Context) error{l.start, l.samples, l.finish} {
-		if err := step(ctx); err != nil {
-			return l.written(), err
-		}
+	l := &inspectLog{zip: z, about: about, summaries: []sampleSummary{}, usage: map[string]*modelUsage{}, values: map[string][]float64{}}
+	if err := l.put("_journal/start.json", l.header()); err != nil { // readers of an unfinished log begin with it
+		return done, err
 	}
-	if err := z.Close(); err != nil {
-		return l.written(), err
+	done.LeftOut, err = eachWhole(ctx, store, kind, limit, l.sample)
+	if done.Count = len(l.summaries); err != nil {
+		return done, err
 	}
-	return l.written(), nil
+	if err := l.finish(); err != nil {
+		return done, err
+	}
+	return done, z.Close()
 }
 
 // inspectLog is a WriteInspect in progress.
 type inspectLog struct {
 	zip   *zip.Writer
-	store *runfile.Store
 	about runfile.Outline
-	// isRecord is whether the run records other programs: see part.Recorded.
-	isRecord bool
-	allowed  *allowance
 
 	summaries []sampleSummary
 	completed int // samples that ended without an error
-	leftOut   int // episodes that have not ended
 	usage     map[string]*modelUsage
-	totals    map[string]*scoreTotal // by score
-	order     []string               // of totals, as they first occur
-}
-
-func (l *inspectLog) written() InspectWritten {
-	return InspectWritten{Samples: len(l.summaries), LeftOut: l.leftOut}
+	values    map[string][]float64 // by score
+	order     []string             // of values, as they first occur
 }
 
 // put writes a file of the archive.
@@ -96,47 +86,51 @@ func (l *inspectLog) put(name string, v any) error {
 	return nil
 }
 
-// start writes what is known before the first sample. Readers of an unfinished log begin with it.
-func (l *inspectLog) start(context.Context) error {
-	return l.put("_journal/start.json", inspectHeader{Version: inspectVersion, Eval: l.spec(), Plan: l.plan()})
+// outline returns what a run is. It must have begun.
+func outline(ctx context.Context, store *runfile.Store) (runfile.Outline, error) {
+	about, err := store.Outline(ctx)
+	if err == nil && about.Begun == nil {
+		err = fmt.Errorf("%s holds no run yet", store.Path())
+	}
+	return about, err
 }
 
-// samples writes every episode that can be a sample.
-func (l *inspectLog) samples(ctx context.Context) (err error) {
-	l.leftOut, err = eachWhole(ctx, l.store, l.isRecord, func(e *runfile.Listed) error { return l.sample(ctx, e) })
-	return err
-}
-
-// eachWhole calls do with every episode that can be shown as a whole, and returns how many cannot. An episode of a plan must end first: until
-// then it can be resumed. An episode of a record of other programs need not.
-func eachWhole(ctx context.Context, store *runfile.Store, isRecord bool, do func(*runfile.Listed) error) (leftOut int, err error) {
+// eachWhole reads every episode that can be shown as a whole, and calls do with it. It returns how many cannot. An episode of a plan must
+// end first: until then it can be resumed. An episode of a record of other programs need not. limit is that of Write.
+func eachWhole(ctx context.Context, store *runfile.Store, kind world.Kind, limit int64, do func(*runfile.Listed, []journal.Entry) error) (leftOut int, err error) {
+	_, isRecord := world.As[part.Recorded](kind)
+	allowed := newAllowance(limit, store)
 	for from := 0; ; {
 		list, err := store.List(ctx, runfile.Listing{From: from, Limit: samplesAtOnce})
 		if err != nil || len(list) == 0 {
 			return leftOut, err
 		}
 		for i := range list {
-			if e := &list[i]; e.Ended == nil && !(e.Begun && isRecord) {
+			e := &list[i]
+			if from = e.Episode + 1; e.Ended == nil && !(e.Begun && isRecord) {
 				leftOut++
-			} else if err := do(e); err != nil {
+				continue
+			}
+			entries, err := journal.Episode(ctx, store, e.Episode)
+			if err != nil {
+				return leftOut, err
+			}
+			for _, entry := range entries {
+				if err := allowed.take(store.Path(), results.Size(entry)); err != nil {
+					return leftOut, err
+				}
+			}
+			if err := do(e, entries); err != nil {
 				return leftOut, err
 			}
 		}
-		from = list[len(list)-1].Episode + 1
 	}
 }
 
 // sample writes an episode.
-func (l *inspectLog) sample(ctx context.Context, e *runfile.Listed) error {
-	entries, err := journal.Episode(ctx, l.store, e.Episode)
-	if err != nil {
-		return err
-	}
+func (l *inspectLog) sample(e *runfile.Listed, entries []journal.Entry) error {
 	s := newSample(l.about.Begun, e)
 	for _, entry := range entries {
-		if err := l.allowed.take(l.store.Path(), results.Size(entry)); err != nil {
-			return err
-		}
 		s.add(entry)
 	}
 	s.close()
@@ -150,12 +144,11 @@ func (l *inspectLog) sample(ctx context.Context, e *runfile.Listed) error {
 		l.completed++
 	}
 	for _, name := range s.order {
-		if l.totals[name] == nil {
-			l.totals[name] = &scoreTotal{}
+		if !slices.Contains(l.order, name) {
 			l.order = append(l.order, name)
 		}
 		if x, ok := s.Scores[name].Value.(float64); ok {
-			l.totals[name].add(x)
+			l.values[name] = append(l.values[name], x)
 		}
 	}
 	l.summaries = append(l.summaries, s.summary())
@@ -163,50 +156,46 @@ func (l *inspectLog) sample(ctx context.Context, e *runfile.Listed) error {
 }
 
 // finish writes the summaries and the complete header.
-func (l *inspectLog) finish(context.Context) error {
-	if l.summaries == nil {
-		l.summaries = []sampleSummary{}
-	}
+func (l *inspectLog) finish() error {
 	if err := l.put("summaries.json", l.summaries); err != nil {
 		return err
 	}
-	h := inspectHeader{Version: inspectVersion, Eval: l.spec(), Plan: l.plan(), Stats: &evalStats{Started: stamp(l.about.Begun.At), Completed: stamp(l.about.Last.At), Usage: l.usage}}
-	h.Status, h.Error = l.status()
-	h.Results = l.results()
+	h := l.header()
+	h["status"] = l.status()
+	if l.about.Last.State == journal.Failed && !l.about.Open {
+		h["error"] = evalError{Message: l.about.Last.Reason.String()}
+	}
+	h["results"] = map[string]any{"total_samples": l.about.Episodes.Total, "completed_samples": l.completed, "scores": l.scores()}
+	h["stats"] = map[string]any{"started_at": stamp(l.about.Begun.At), "completed_at": stamp(l.about.Last.At), "model_usage": l.usage}
 	return l.put("header.json", h)
 }
 
 // status returns the state of the run in Inspect's words.
-func (l *inspectLog) status() (string, *evalError) {
-	if l.about.Open {
-		return "started", nil
+func (l *inspectLog) status() string {
+	words := map[journal.State]string{journal.Complete: "success", journal.Stopped: "cancelled", journal.Failed: "error"}
+	if word := words[l.about.Last.State]; word != "" && !l.about.Open {
+		return word
 	}
-	switch l.about.Last.State {
-	case journal.Complete:
-		return "success", nil
-	case journal.Stopped:
-		return "cancelled", nil
-	case journal.Failed:
-		return "error", &evalError{Message: l.about.Last.Reason.String()}
-	default:
-		return "started", nil
-	}
+	return "started"
 }
 
-func (l *inspectLog) results() *inspectResults {
-	r := &inspectResults{Total: l.about.Episodes.Total, Completed: l.completed, Scores: []evalScore{}}
+// scores lists the EvalScores: the mean of each score, and its standard error.
+func (l *inspectLog) scores() []map[string]any {
+	all := []map[string]any{}
 	for _, name := range l.order {
-		t := l.totals[name]
-		s := evalScore{Name: name, Scorer: name, Scored: t.n, Unscored: len(l.summaries) - t.n, Metrics: map[string]scoreMetric{}}
-		if t.n > 0 {
-			s.Metrics["mean"] = scoreMetric{Name: "mean", Value: t.mean}
+		metrics := map[string]any{}
+		metric := func(name string, value float64) { metrics[name] = map[string]any{"name": name, "value": value} }
+		e := statmath.Mean(l.values[name], 0.95)
+		if e.N > 0 {
+			metric("mean", e.Mean)
 		}
-		if t.n > 1 {
-			s.Metrics["stderr"] = scoreMetric{Name: "stderr", Value: t.stderr()}
+		if e.N > 1 {
+			metric("stderr", e.SD/math.Sqrt(float64(e.N)))
 		}
-		r.Scores = append(r.Scores, s)
+		scored := len(l.values[name])
+		all = append(all, map[string]any{"name": name, "scorer": name, "scored_samples": scored, "unscored_samples": len(l.summaries) - scored, "metrics": metrics})
 	}
-	return r
+	return all
 }
 
 // stopReason returns Inspect's word for why a model stopped.
@@ -228,46 +217,27 @@ func stopReason(f llm.Finish) string {
 // inspectVersion is the version of Inspect's log format.
 const inspectVersion = 2
 
-// inspectHeader is an EvalLog without its samples.
-type inspectHeader struct {
-	Version int             `json:"version"`
-	Status  string          `json:"status,omitempty"`
-	Eval    evalSpec        `json:"eval"`
-	Plan    evalPlan        `json:"plan"`
-	Results *inspectResults `json:"results,omitempty"`
-	Stats   *evalStats      `json:"stats,omitempty"`
-	Error   *evalError      `json:"error,omitempty"`
-}
-
-// evalSpec is an EvalSpec.
-type evalSpec struct {
-	EvalID   string               `json:"eval_id"`
-	RunID    string               `json:"run_id"`
-	Created  string               `json:"created"`
-	Task     string               `json:"task"`
-	TaskID   string               `json:"task_id"`
-	Version  int                  `json:"task_version"`
-	Dataset  evalDataset          `json:"dataset"`
-	Model    string               `json:"model"`
-	Roles    map[string]modelRole `json:"model_roles,omitempty"`
-	Config   evalConfig           `json:"config"`
-	Packages map[string]string    `json:"packages"`
-	Metadata map[string]any       `json:"metadata"`
-}
-
-type evalDataset struct {
-	Name    string `json:"name"`
-	Samples int    `json:"samples"`
-}
-
-type evalConfig struct {
-	Epochs int `json:"epochs"`
-}
-
-// modelRole is a ModelConfig.
-type modelRole struct {
-	Model  string         `json:"model"`
-	Config generateConfig `json:"config"`
+// header returns an EvalLog without its samples, as far as it is known at the start.
+func (l *inspectLog) header() map[string]any {
+	b := l.about.Begun
+	roles, models := map[string]any{}, []string(nil)
+	for _, a := range b.Agents {
+		name := modelOf(a)
+		roles[a.Name] = map[string]any{"model": name, "config": generateConfig{Temperature: a.Temperature, TopP: a.TopP, MaxTokens: a.MaxTokens, Seed: a.Seed, Stop: a.Stop, System: a.System}}
+		if !slices.Contains(models, name) {
+			models = append(models, name)
+		}
+	}
+	spec := map[string]any{
+		"eval_id": b.Run, "run_id": b.Run, "created": stamp(b.At), "task": b.Kind, "task_id": b.Run, "task_version": b.KindVersion,
+		"dataset": map[string]any{"name": b.Kind, "samples": l.about.Episodes.Total}, "model": strings.Join(models, ", "), "config": map[string]any{"epochs": 1},
+		"packages": map[string]any{"parley": b.Tool}, "metadata": map[string]any{"seed": b.Seed, "state": l.about.Last.State, "reason": l.about.Last.Reason.String()},
+	}
+	if len(roles) > 0 {
+		spec["model_roles"] = roles
+	}
+	steps := []map[string]any{{"solver": b.Kind, "params": map[string]any{}}}
+	return map[string]any{"version": inspectVersion, "eval": spec, "plan": map[string]any{"name": "plan", "steps": steps}}
 }
 
 // generateConfig is a GenerateConfig: the parameters of an agent or a call.
@@ -280,69 +250,10 @@ type generateConfig struct {
 	System      string   `json:"system_message,omitempty"`
 }
 
-type evalPlan struct {
-	Name  string     `json:"name"`
-	Steps []planStep `json:"steps"`
-}
-
-type planStep struct {
-	Solver string         `json:"solver"`
-	Params map[string]any `json:"params"`
-}
-
-type evalStats struct {
-	Started   string                 `json:"started_at"`
-	Completed string                 `json:"completed_at"`
-	Usage     map[string]*modelUsage `json:"model_usage"`
-}
-
 type evalError struct {
 	Message   string `json:"message"`
 	Traceback string `json:"traceback"`
 	Colored   string `json:"traceback_ansi"`
-}
-
-type inspectResults struct {
-	Total     int         `json:"total_samples"`
-	Completed int         `json:"completed_samples"`
-	Scores    []evalScore `json:"scores"`
-}
-
-type evalScore struct {
-	Name     string                 `json:"name"`
-	Scorer   string                 `json:"scorer"`
-	Scored   int                    `json:"scored_samples"`
-	Unscored int                    `json:"unscored_samples"`
-	Metrics  map[string]scoreMetric `json:"metrics"`
-}
-
-type scoreMetric struct {
-	Name  string  `json:"name"`
-	Value float64 `json:"value"`
-}
-
-// evalSpec returns the description of the run.
-func (l *inspectLog) spec() evalSpec {
-	b := l.about.Begun
-	s := evalSpec{
-		EvalID: b.Run, RunID: b.Run, TaskID: b.Run, Created: stamp(b.At), Task: b.Kind, Version: b.KindVersion,
-		Dataset: evalDataset{Name: b.Kind, Samples: l.about.Episodes.Total}, Roles: map[string]modelRole{}, Config: evalConfig{Epochs: 1},
-		Packages: map[string]string{"parley": b.Tool}, Metadata: map[string]any{"seed": b.Seed, "state": l.about.Last.State, "reason": l.about.Last.Reason.String()},
-	}
-	var models []string
-	for _, a := range b.Agents {
-		name := modelOf(a)
-		s.Roles[a.Name] = modelRole{Model: name, Config: generateConfig{Temperature: a.Temperature, TopP: a.TopP, MaxTokens: a.MaxTokens, Seed: a.Seed, Stop: a.Stop, System: a.System}}
-		if !slices.Contains(models, name) {
-			models = append(models, name)
-		}
-	}
-	s.Model = strings.Join(models, ", ")
-	return s
-}
-
-func (l *inspectLog) plan() evalPlan {
-	return evalPlan{Name: "plan", Steps: []planStep{{Solver: l.about.Begun.Kind, Params: map[string]any{}}}}
 }
 
 // modelOf returns the model of an agent, or its bot.
@@ -353,21 +264,6 @@ func modelOf(a world.Agent) string {
 	return world.ModelName(a.Model)
 }
 
-// scoreTotal computes the mean of a score and its standard error.
-type scoreTotal struct {
-	n          int
-	mean, sums float64
-}
-
-func (t *scoreTotal) add(x float64) {
-	t.n++
-	off := x - t.mean
-	t.mean += off / float64(t.n)
-	t.sums += off * (x - t.mean)
-}
-
-func (t *scoreTotal) stderr() float64 { return math.Sqrt(t.sums / float64(t.n-1) / float64(t.n)) }
-
 // stamp returns a time as Inspect writes it, or "" for the zero time.
 func stamp(t time.Time) string {
 	if t.IsZero() {
@@ -376,24 +272,29 @@ func stamp(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000000+00:00")
 }
 
-// evalSample is an EvalSample: an episode.
-type evalSample struct {
+// sampleHead is what an EvalSample and its EvalSampleSummary both have.
+type sampleHead struct {
 	ID        int                     `json:"id"`
 	Epoch     int                     `json:"epoch"`
-	Input     []inspectMessage        `json:"input"`
 	Target    string                  `json:"target"`
-	Messages  []inspectMessage        `json:"messages"`
-	Output    modelOutput             `json:"output"`
 	Scores    map[string]inspectScore `json:"scores"`
 	Metadata  map[string]any          `json:"metadata"`
-	Store     map[string]any          `json:"store"`
-	Events    []inspectEvent          `json:"events"`
 	Usage     map[string]*modelUsage  `json:"model_usage"`
 	Started   string                  `json:"started_at,omitempty"`
 	Completed string                  `json:"completed_at,omitempty"`
 	Time      float64                 `json:"total_time"`
 	UUID      string                  `json:"uuid"`
-	Error     *evalError              `json:"error,omitempty"`
+}
+
+// evalSample is an EvalSample: an episode.
+type evalSample struct {
+	sampleHead
+	Input    []inspectMessage `json:"input"`
+	Messages []inspectMessage `json:"messages"`
+	Output   modelOutput      `json:"output"`
+	Store    map[string]any   `json:"store"`
+	Events   []inspectEvent   `json:"events"`
+	Error    *evalError       `json:"error,omitempty"`
 
 	done    bool // the episode has ended
 	attempt int
@@ -406,20 +307,11 @@ type evalSample struct {
 
 // sampleSummary is an EvalSampleSummary.
 type sampleSummary struct {
-	ID        int                     `json:"id"`
-	Epoch     int                     `json:"epoch"`
-	Input     string                  `json:"input"`
-	Target    string                  `json:"target"`
-	Metadata  map[string]any          `json:"metadata"`
-	Scores    map[string]inspectScore `json:"scores"`
-	Usage     map[string]*modelUsage  `json:"model_usage"`
-	Started   string                  `json:"started_at,omitempty"`
-	Completed string                  `json:"completed_at,omitempty"`
-	Time      float64                 `json:"total_time"`
-	UUID      string                  `json:"uuid"`
-	Error     string                  `json:"error,omitempty"`
-	Done      bool                    `json:"completed"`
-	Messages  int                     `json:"message_count"`
+	sampleHead
+	Input    string `json:"input"`
+	Error    string `json:"error,omitempty"`
+	Done     bool   `json:"completed"`
+	Messages int    `json:"message_count"`
 }
 
 // inspectScore is a Score. A value that JSON has no number for is a text.
@@ -459,9 +351,11 @@ func newSample(b *journal.Begun, e *runfile.Listed) *evalSample {
 		end = &journal.Ended{Episode: e.Episode, Attempt: e.Attempt}
 	}
 	s := &evalSample{
-		ID: e.Episode, Epoch: 1, Input: []inspectMessage{}, Messages: []inspectMessage{}, Scores: map[string]inspectScore{}, Events: []inspectEvent{}, Usage: map[string]*modelUsage{},
-		Metadata: map[string]any{"state": e.State(), "deal": e.Spec.Deal, "stage": e.Stage, "attempt": end.Attempt, "lineup": e.Spec.Lineup},
-		Store:    map[string]any{}, UUID: fmt.Sprintf("%s-%d", b.Run, e.Episode),
+		sampleHead: sampleHead{
+			ID: e.Episode, Epoch: 1, UUID: fmt.Sprintf("%s-%d", b.Run, e.Episode), Scores: map[string]inspectScore{}, Usage: map[string]*modelUsage{},
+			Metadata: map[string]any{"state": e.State(), "deal": e.Spec.Deal, "stage": e.Stage, "attempt": end.Attempt, "lineup": e.Spec.Lineup},
+		},
+		Input: []inspectMessage{}, Messages: []inspectMessage{}, Output: modelOutput{Choices: []outputChoice{}}, Events: []inspectEvent{}, Store: map[string]any{},
 		done: e.Ended != nil, attempt: end.Attempt, shown: map[string]bool{}, last: end.At, now: b.At,
 	}
 	if e.Spec.Cell != "" {
@@ -536,9 +430,6 @@ func (s *evalSample) reply(e *journal.Replied) {
 
 // close completes the sample.
 func (s *evalSample) close() {
-	if s.Output.Choices == nil {
-		s.Output.Choices = []outputChoice{}
-	}
 	s.Started, s.Completed = stamp(s.first), stamp(s.last)
 	if !s.first.IsZero() && s.last.After(s.first) {
 		s.Time = s.last.Sub(s.first).Seconds()
@@ -546,10 +437,8 @@ func (s *evalSample) close() {
 }
 
 func (s *evalSample) summary() sampleSummary {
-	sum := sampleSummary{
-		ID: s.ID, Epoch: s.Epoch, Metadata: map[string]any{}, Scores: s.Scores, Usage: s.Usage,
-		Started: s.Started, Completed: s.Completed, Time: s.Time, UUID: s.UUID, Done: s.done, Messages: len(s.Messages),
-	}
+	sum := sampleSummary{sampleHead: s.sampleHead, Done: s.done, Messages: len(s.Messages)}
+	sum.Metadata = map[string]any{}
 	for _, key := range []string{"cell", "deal", "lineup", "state"} {
 		if v, ok := s.Metadata[key]; ok {
 			sum.Metadata[key] = v
@@ -764,11 +653,7 @@ func fileOf(f *llm.File) inspectContent {
 
 // answerOf converts an answer of a model.
 func answerOf(r *llm.Response) inspectMessage {
-	text := r.Text
-	if text == "" {
-		text = r.Refusal
-	}
-	out := messageOf(&llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{{Text: text}}, Thoughts: r.Thoughts, ToolCalls: r.ToolCalls})
+	out := messageOf(&llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{{Text: cmp.Or(r.Text, r.Refusal)}}, Thoughts: r.Thoughts, ToolCalls: r.ToolCalls})
 	out.Source, out.Model = "generate", r.Model
 	return out
 }

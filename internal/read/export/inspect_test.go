@@ -90,7 +90,7 @@ func inspectWritten(t *testing.T, entries []journal.Entry) (whole []byte, member
 			found++
 		}
 	}
-	if staged := specs(entries); found != got.Samples || got.Samples+got.LeftOut != staged {
+	if staged := specs(entries); found != got.Count || got.Count+got.LeftOut != staged {
 		t.Errorf("%d samples of %d episodes, and %+v is said", found, staged, got)
 	}
 	return b.Bytes(), members
@@ -126,7 +126,11 @@ func TestSessions(t *testing.T) {
 	if open, closed := all[0], all[2]; open.Done || len(open.Scores) > 0 || open.Messages == 0 || open.Time == 0 || !closed.Done || len(closed.Scores) != 1 {
 		t.Errorf("%+v\n%+v", open, closed)
 	}
-	var h inspectHeader
+	var h struct {
+		Results struct {
+			Completed int `json:"completed_samples"`
+		}
+	}
 	if err := json.Unmarshal(members["header.json"], &h); err != nil || h.Results.Completed != 1 {
 		t.Errorf("%v: %+v", err, h.Results)
 	}
@@ -205,11 +209,11 @@ func TestStatus(t *testing.T) {
 // TestMean checks values whose mean and standard error are known.
 func TestMean(t *testing.T) {
 	t.Parallel()
-	var m scoreTotal
-	for _, x := range []float64{2, 4, 4, 4, 5, 5, 7, 9} {
-		m.add(x)
-	}
-	if m.mean != 5 || math.Abs(m.stderr()-math.Sqrt(32.0/7/8)) > 1e-12 {
-		t.Errorf("%v, %v", m.mean, m.stderr())
+	l := inspectLog{values: map[string][]float64{"x": {2, 4, 4, 4, 5, 5, 7, 9}}, order: []string{"x"}}
+	metrics, _ := l.scores()[0]["metrics"].(map[string]any)
+	mean, _ := metrics["mean"].(map[string]any)
+	stderr, _ := metrics["stderr"].(map[string]any)
+	if x, ok := stderr["value"].(float64); mean["value"] != 5.0 || !ok || math.Abs(x-math.Sqrt(32.0/7/8)) > 1e-12 {
+		t.Errorf("%v", metrics)
 	}
 }
