@@ -189,7 +189,7 @@ func (r Run) write(ctx context.Context, e encoder, t Table, pick []int, allowed 
 	if err != nil {
 		return 0, err
 	}
-	x := &export{store: r.Store, kind: r.Kind, without: r.Without, added: r.Added, run: about.Begun.Run, agents: about.Begun.Agents, variation: results.Variations(about.Begun.Plan), episodes: about.Episodes.Total, encoder: e, pick: pick, allowed: allowed}
+	x := &export{Run: r, run: about.Begun.Run, agents: about.Begun.Agents, variation: results.Variations(about.Begun.Plan), episodes: about.Episodes.Total, encoder: e, pick: pick, allowed: allowed}
 	switch t {
 	case Calls:
 		err = x.writeCalls(ctx)
@@ -213,13 +213,9 @@ func (r Run) write(ctx context.Context, e encoder, t Table, pick []int, allowed 
 
 // export is a Write of one run in progress.
 type export struct {
-	store *runfile.Store
-	kind  world.Kind
-	// without are episodes to leave out.
-	without map[int]bool
-	added   map[int][]world.Score
-	run     string
-	agents  []world.Agent
+	Run
+	run    string // its id
+	agents []world.Agent
 	// variation returns the tags of the variation of a cell.
 	variation func(cell string) map[string]string
 	episodes  int // when it began
@@ -235,9 +231,9 @@ type export struct {
 func (x *export) replies(ctx context.Context, prompts bool, each func(runfile.Recorded) error) error {
 	last := int64(0)
 	read := func() error {
-		return x.store.Replies(ctx, last, prompts, func(e runfile.Recorded) error {
+		return x.Store.Replies(ctx, last, prompts, func(e runfile.Recorded) error {
 			last = e.Call
-			if x.without[e.Episode] {
+			if x.Without[e.Episode] {
 				return nil
 			}
 			return each(e)
@@ -253,10 +249,10 @@ func (x *export) replies(ctx context.Context, prompts bool, each func(runfile.Re
 // salvaged reports whether err means that the file is damaged, and the rest can be read from now
 // on.
 func (x *export) salvaged(ctx context.Context, err error) bool {
-	if !errors.Is(err, runfile.ErrDamaged) || x.store.Lost() != nil {
+	if !errors.Is(err, runfile.ErrDamaged) || x.Store.Lost() != nil {
 		return false
 	}
-	return x.store.Salvage(ctx) == nil
+	return x.Store.Salvage(ctx) == nil
 }
 
 // encoder writes rows in a format.
@@ -313,7 +309,7 @@ func put[T any](x *export, columns []column[T], v *T) error {
 		x.cells = append(x.cells, c)
 		size += int64(len(columns[i].Name) + len(c.text)) // JSON lines repeat the name
 	}
-	if err := x.allowed.take(x.store.Path(), size); err != nil {
+	if err := x.allowed.take(x.Store.Path(), size); err != nil {
 		return err
 	}
 	x.rows++

@@ -126,33 +126,22 @@ type csv struct {
 	w       *bufio.Writer
 	columns []Column
 	line    []byte
-	begun   bool
 }
 
+// newCSV writes the names of the columns into the buffer.
 func newCSV(w io.Writer, columns []Column) *csv {
-	return &csv{w: bufio.NewWriterSize(w, bufferSize), columns: columns}
-}
-
-// head writes the names of the columns, once.
-func (c *csv) head() error {
-	if c.begun {
-		return nil
-	}
-	c.begun = true
-	for i, col := range c.columns {
+	c := &csv{w: bufio.NewWriterSize(w, bufferSize), columns: columns}
+	for i, col := range columns {
 		if i > 0 {
 			c.line = append(c.line, ',')
 		}
 		c.line = append(c.line, col.Name...)
 	}
-	_, err := c.w.Write(append(c.line, '\n'))
-	return err
+	_, _ = c.w.Write(append(c.line, '\n')) // Flush returns the error
+	return c
 }
 
 func (c *csv) row(cells []cell) error {
-	if err := c.head(); err != nil {
-		return err
-	}
 	line := c.line[:0]
 	for i, v := range cells {
 		if i > 0 {
@@ -167,12 +156,7 @@ func (c *csv) row(cells []cell) error {
 	return err
 }
 
-func (c *csv) close() error {
-	if err := c.head(); err != nil {
-		return err
-	}
-	return c.w.Flush()
-}
+func (c *csv) close() error { return c.w.Flush() }
 
 func appendCSV(b []byte, t Type, v cell) []byte {
 	switch t {

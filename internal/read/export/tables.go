@@ -221,7 +221,7 @@ type episodeRow struct {
 // each calls f with every episode, in order.
 func (x *export) each(ctx context.Context, f func(*runfile.Listed) error) error {
 	for from := 0; ; {
-		list, err := x.store.List(ctx, runfile.Listing{From: from, Limit: listAtOnce})
+		list, err := x.Store.List(ctx, runfile.Listing{From: from, Limit: listAtOnce})
 		if x.salvaged(ctx, err) {
 			continue
 		}
@@ -229,7 +229,7 @@ func (x *export) each(ctx context.Context, f func(*runfile.Listed) error) error 
 			return err
 		}
 		for i := range list {
-			if x.without[list[i].Episode] {
+			if x.Without[list[i].Episode] {
 				continue
 			}
 			if err := f(&list[i]); err != nil {
@@ -258,7 +258,7 @@ func (x *export) writeEpisodes(ctx context.Context) error {
 // spent adds up the spending of each episode. Only this needs memory for each episode: a few numbers.
 func (x *export) spent(ctx context.Context) ([]journal.Spending, error) {
 	out := make([]journal.Spending, x.episodes)
-	err := x.store.Brief(ctx, func(entry journal.Entry) error {
+	err := x.Store.Brief(ctx, func(entry journal.Entry) error {
 		if r, ok := entry.(*journal.Replied); ok && r.Episode >= 0 && r.Episode < len(out) {
 			out[r.Episode].Add(r)
 		}
@@ -341,7 +341,7 @@ func (x *export) writeScores(ctx context.Context) error {
 		if l.Episode < len(units) { // otherwise it ended since
 			unit = units[l.Episode]
 		}
-		for _, s := range slices.Concat(l.Ended.Outcome.Scores, x.added[l.Episode]) {
+		for _, s := range slices.Concat(l.Ended.Outcome.Scores, x.Added[l.Episode]) {
 			row := scoreRow{run: x.run, Listed: l, Score: s, unit: unit, agent: x.agent(l.Spec.Lineup[s.Seat]), variation: x.variation(l.Spec.Cell)}
 			if err := put(x, columns, &row); err != nil {
 				return err
@@ -353,7 +353,7 @@ func (x *export) writeScores(ctx context.Context) error {
 
 // units returns what decides whether episodes are independent, by episode: as every mean is computed with.
 func (x *export) units(ctx context.Context) ([]world.Unit, error) {
-	head, err := x.store.Head(ctx)
+	head, err := x.Store.Head(ctx)
 	if x.salvaged(ctx, err) {
 		return x.units(ctx)
 	}
@@ -361,7 +361,7 @@ func (x *export) units(ctx context.Context) ([]world.Unit, error) {
 		return nil, err
 	}
 	var out []world.Unit
-	results.Outcomes(head, x.kind).Each(func(p world.Played) {
+	results.Outcomes(head, x.Kind).Each(func(p world.Played) {
 		out = append(out, make([]world.Unit, max(0, p.Episode+1-len(out)))...)
 		out[p.Episode] = p.Unit
 	})
@@ -407,13 +407,13 @@ func scoreColumns() []column[scoreRow] {
 
 // writeLabels writes the labels of the run, in the order in which people gave them.
 func (x *export) writeLabels(ctx context.Context) error {
-	set, err := label.Read(ctx, x.store.Path(), x.run)
+	set, err := label.Read(ctx, x.Store.Path(), x.run)
 	if err != nil {
 		return err
 	}
 	columns := labelColumns()
 	for i := range set.All {
-		if x.without[set.All[i].Episode] {
+		if x.Without[set.All[i].Episode] {
 			continue
 		}
 		if err := put(x, columns, &set.All[i]); err != nil {
@@ -485,28 +485,28 @@ type noteRow struct {
 
 // writeNotes writes a table that the kind makes from the notes of each episode that ended.
 func (x *export) writeNotes(ctx context.Context, t *part.NoteTable) error {
-	run, err := results.Fold(ctx, x.store, x.store.Path())
+	run, err := results.Fold(ctx, x.Store, x.Store.Path())
 	if err != nil {
 		return err
 	}
-	run.Know(x.kind)
+	run.Know(x.Kind)
 	run.Everything = true // an export has the data, and computes nothing
 	columns := noteColumns(t)
-	return run.EachWithData(ctx, x.store, func(p world.Played) error {
-		if x.without[p.Episode] {
+	return run.EachWithData(ctx, x.Store, func(p world.Played) error {
+		if x.Without[p.Episode] {
 			return nil
 		}
-		episode, err := results.ReadTranscript(ctx, x.store, run.Head, x.kind, p.Episode)
+		episode, err := results.ReadTranscript(ctx, x.Store, run.Head, x.Kind, p.Episode)
 		if err != nil {
 			return err
 		}
 		var rows [][]any
-		if err := results.CallKind(x.kind, "Tables", func() error { rows = t.Rows(p, episode.Notes); return nil }); err != nil {
+		if err := results.CallKind(x.Kind, "Tables", func() error { rows = t.Rows(p, episode.Notes); return nil }); err != nil {
 			return fmt.Errorf("the table %s of episode %d: %w", t.Name, p.Episode, err)
 		}
 		for _, cells := range rows {
 			if err := t.Check(cells); err != nil {
-				return fmt.Errorf("the kind %s: a row of the table %s, of episode %d: %w", x.kind.Name, t.Name, p.Episode, err)
+				return fmt.Errorf("the kind %s: a row of the table %s, of episode %d: %w", x.Kind.Name, t.Name, p.Episode, err)
 			}
 			if err := put(x, columns, &noteRow{run: x.run, Played: p, cells: cells}); err != nil {
 				return err
