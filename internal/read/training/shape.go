@@ -88,14 +88,20 @@ func sequences(g *Group) (all []Sequence) {
 	return all
 }
 
-// parts returns the trainable rows of g, in order.
+// parts returns the trainable rows of an episode, in order: each has a conversation of one agent.
+func (t *Trajectory) parts() (all []*Row) {
+	for i := range t.Rows {
+		if t.Rows[i].IsTrainable {
+			all = append(all, &t.Rows[i])
+		}
+	}
+	return all
+}
+
+// parts returns those of all episodes.
 func (g *Group) parts() (all []*Row) {
 	for _, m := range g.Members {
-		for i := range m.Rows {
-			if m.Rows[i].IsTrainable {
-				all = append(all, &m.Rows[i])
-			}
-		}
+		all = append(all, m.parts()...)
 	}
 	return all
 }
@@ -107,11 +113,11 @@ type written struct{ groups, episodes, records int }
 func shaped(g *Group, as Shape, before *written, left func(why string)) (all []any, err error) {
 	switch as {
 	case TRLSFT, OpenAIFT:
-		return g.conversations().whole(as == OpenAIFT)
+		return g.whole(as == OpenAIFT)
 	case TRLDPO:
-		return g.conversations().pairs(left)
+		return g.pairs(left)
 	case TRLGRPO:
-		return g.conversations().prompts(g.ID, left)
+		return g.prompts(left)
 	default:
 		groups, episodes := map[string]int{}, map[string]int{}
 		number := func(of map[string]int, key string, next *int) int {
@@ -132,20 +138,6 @@ func shaped(g *Group, as Shape, before *written, left func(why string)) (all []a
 		}
 	}
 	return all, nil
-}
-
-// conversations returns the trainable parts of g.
-func (g *Group) conversations() (all conversationGroup) {
-	for _, m := range g.Members {
-		var parts []conversationPart
-		for i := range m.Rows {
-			if r := &m.Rows[i]; r.IsTrainable {
-				parts = append(parts, conversationPart{Seat: r.AgentID, Env: r.EnvName, Messages: r.Messages, Tools: r.Tools, Prompt: r.prompt, Return: r.Return})
-			}
-		}
-		all = append(all, parts)
-	}
-	return all
 }
 
 // peers names what an episode is compared with: the same seat in the group's other episodes.
@@ -216,16 +208,6 @@ func ones(n int) []int {
 	return out
 }
 
-// conversationPart is a conversation of one agent: a part of an episode. Trainers that read conversations get
-// records of it: whole ones, the best and the worst of a group, and first prompts.
-type conversationPart struct {
-	Seat, Env string
-	Messages  json.RawMessage // a list, which begins with Prompt messages that were asked first
-	Tools     json.RawMessage // a list in OpenAI's form, or empty
-	Prompt    int
-	Return    float64 // of the agent, in the whole episode
-}
-
 // Reasons why there is no record.
 const (
 	leftParts   = "several parts"     // no episode, or only one for a pair, is a single conversation
@@ -234,17 +216,14 @@ const (
 	leftSingle  = "one episode"       // there is nothing to compare it with
 )
 
-// conversationGroup is the parts of each episode of a group.
-type conversationGroup [][]conversationPart
-
 // single returns the only part of each episode, by seat, and how many episodes a seat has parts in. Episodes with several
 // parts have no only one.
-func (g conversationGroup) single() (of map[string][]*conversationPart, episodes map[string]int) {
-	of, episodes = map[string][]*conversationPart{}, map[string]int{}
-	for _, parts := range g {
-		by := map[string][]*conversationPart{}
-		for i := range parts {
-			by[parts[i].Seat] = append(by[parts[i].Seat], &parts[i])
+func (g *Group) single() (of map[string][]*Row, episodes map[string]int) {
+	of, episodes = map[string][]*Row{}, map[string]int{}
+	for _, m := range g.Members {
+		by := map[string][]*Row{}
+		for _, r := range m.parts() {
+			by[r.AgentID] = append(by[r.AgentID], r)
 		}
 		for seat, all := range by {
 			if episodes[seat]++; len(all) == 1 {
@@ -256,7 +235,7 @@ func (g conversationGroup) single() (of map[string][]*conversationPart, episodes
 }
 
 // pairs returns the best and the worst episode of each seat, for TRL. It calls left with the reason if a seat has no pair.
-func (g conversationGroup) pairs(left func(why string)) (all []any, err error) {
+func (g *Group) pairs(left func(why string)) (all []any, err error) {
 	of, episodes := g.single()
 	for _, seat := range slices.Sorted(maps.Keys(episodes)) {
 		record, why, err := pair(of[seat], episodes[seat])
@@ -273,7 +252,7 @@ func (g conversationGroup) pairs(left func(why string)) (all []any, err error) {
 }
 
 // pair returns the best and the worst of the parts of a seat, or why there is no pair.
-func pair(of []*conversationPart, episodes int) (record map[string]any, why string, err error) {
+func pair(of []*Row, episodes int) (record map[string]any, why string, err error) {
 	switch {
 	case episodes < 2:
 		return nil, leftSingle, nil
@@ -299,11 +278,11 @@ func pair(of []*conversationPart, episodes int) (record map[string]any, why stri
 	return record, "", err
 }
 
-func byReturn(a, b *conversationPart) int { return cmp.Compare(a.Return, b.Return) }
+func byReturn(a, b *Row) int { return cmp.Compare(a.Return, b.Return) }
 
 // prompts returns the first prompt of each seat, with what names the task, for TRL. It calls left with the reason if a seat
 // has none.
-func (g conversationGroup) prompts(id string, left func(why string)) (all []any, err error) {
+func (g *Group) prompts(left func(why string)) (all []any, err error) {
 	of, episodes := g.single()
 	for _, seat := range slices.Sorted(maps.Keys(episodes)) {
 		if len(of[seat]) == 0 {
@@ -319,7 +298,7 @@ func (g conversationGroup) prompts(id string, left func(why string)) (all []any,
 		if err != nil {
 			return nil, err
 		}
-		record["group"], record["env"], record["agent"] = id, first.Env, seat
+		record["group"], record["env"], record["agent"] = g.ID, first.EnvName, seat
 		all = append(all, record)
 	}
 	return all, nil
@@ -327,64 +306,62 @@ func (g conversationGroup) prompts(id string, left func(why string)) (all []any,
 
 // whole returns every part, for OpenAI or for TRL. Earlier parts have the answers of its first prompt: those are not trained
 // on again. TRL has them in the prompt, and for OpenAI their weight is 0.
-func (g conversationGroup) whole(openAI bool) (all []any, err error) {
-	for _, parts := range g {
-		for i := range parts {
-			prompt, rest, err := parts[i].split()
-			if err != nil {
-				return nil, err
-			}
-			of := map[string]json.RawMessage{"prompt": prompt, "completion": rest}
-			if openAI {
-				of = map[string]json.RawMessage{"messages": parts[i].Messages}
-			}
-			record, err := parts[i].record(openAI, of)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, record)
+func (g *Group) whole(openAI bool) (all []any, err error) {
+	for _, r := range g.parts() {
+		prompt, rest, err := r.split()
+		if err != nil {
+			return nil, err
 		}
+		of := map[string]json.RawMessage{"prompt": prompt, "completion": rest}
+		if openAI {
+			of = map[string]json.RawMessage{"messages": r.Messages}
+		}
+		record, err := r.record(openAI, of)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, record)
 	}
 	return all, nil
 }
 
 // split returns the messages of the first prompt, and those after it.
-func (p *conversationPart) split() (prompt, rest json.RawMessage, err error) {
+func (r *Row) split() (prompt, rest json.RawMessage, err error) {
 	var all []json.RawMessage
-	if err := json.Unmarshal(p.Messages, &all); err != nil {
+	if err := json.Unmarshal(r.Messages, &all); err != nil {
 		return nil, nil, err
 	}
-	if prompt, err = json.Marshal(all[:p.Prompt]); err != nil {
+	if prompt, err = json.Marshal(all[:r.prompt]); err != nil {
 		return nil, nil, err
 	}
-	rest, err = json.Marshal(all[p.Prompt:])
+	rest, err = json.Marshal(all[r.prompt:])
 	return prompt, rest, err
 }
 
 // record returns a record of conversations by name, and the tools, as another program reads them. OpenAI has a list of tools.
 // TRL has them as JSON in a text, because a table would give each tool the parameters of all others.
-func (p *conversationPart) record(openAI bool, conversations map[string]json.RawMessage) (map[string]any, error) {
+func (r *Row) record(openAI bool, conversations map[string]json.RawMessage) (map[string]any, error) {
 	out := map[string]any{}
 	for name, raw := range conversations {
-		ms, err := p.conventional(raw, !openAI)
+		ms, err := r.conventional(raw, !openAI)
 		if err != nil {
 			return nil, err
 		}
 		out[name] = ms
 	}
 	switch {
-	case len(p.Tools) == 0:
+	case len(r.Tools) == 0:
 	case openAI:
-		out["tools"] = p.Tools
+		out["tools"] = r.Tools
 	default:
-		out["tools"] = string(p.Tools)
+		out["tools"] = string(r.Tools)
 	}
 	return out, nil
 }
 
 // conventional returns messages without what only Parley has. For a chat template, as TRL uses, the arguments of calls are objects, as chat templates
 // want them, and every message has a content. For OpenAI, answers of the first prompt have the weight 0.
-func (p *conversationPart) conventional(raw json.RawMessage, template bool) (any, error) {
+func (r *Row) conventional(raw json.RawMessage, template bool) (any, error) {
 	answered := !template && bytes.Contains(raw, []byte(`"assistant"`))
 	if !answered && !bytes.Contains(raw, []byte(`"tool`)) && !bytes.Contains(raw, []byte(`"thoughts"`)) {
 		return raw, nil
@@ -401,7 +378,7 @@ func (p *conversationPart) conventional(raw json.RawMessage, template bool) (any
 	}
 	for i := range ms {
 		if !template {
-			if i < p.Prompt && ms[i].Role == string(llm.RoleAssistant) {
+			if i < r.prompt && ms[i].Role == string(llm.RoleAssistant) {
 				ms[i].Weight = new(int)
 			}
 			continue
