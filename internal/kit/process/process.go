@@ -67,56 +67,33 @@ func Run(ctx context.Context, c Command) (res Result, err error) {
 	}
 	cmd := exec.Command(args[0], args[1:]...) //nolint:gosec,noctx // the caller may run it; it is ended below
 	cmd.Dir, cmd.Env = c.Dir, append(append([]string{}, c.Env...), Marker+"="+c.Mark)
-	out, errs, in := newCapture(c.Keep), newCapture(c.Keep), (*os.File)(nil)
-	if err := errors.Join(out.pipe(&cmd.Stdout), errs.pipe(&cmd.Stderr)); err != nil {
-		out.close()
-		errs.close()
-		return res, err
-	}
+	out, errs := newCapture(c.Keep), newCapture(c.Keep)
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, errs, grace
 	if c.Stdin != "" {
-		read, write, err := os.Pipe()
+		cmd.Stdin = strings.NewReader(c.Stdin)
+	}
+	var why *os.File // in which a supervisor says why it could not start the program
+	if len(c.Supervisor) > 0 {
+		read, tell, err := os.Pipe()
 		if err != nil {
-			out.close()
-			errs.close()
 			return res, err
 		}
-		cmd.Stdin, in = read, write
 		defer func() { _ = read.Close() }()
-	}
-	why, tell, err := unstarted(c)
-	if err != nil {
-		out.close()
-		errs.close()
-		return res, err
-	}
-	if tell != nil {
-		defer func() { _ = why.Close() }()
-		cmd.ExtraFiles = []*os.File{tell}
+		defer func() { _ = tell.Close() }() // it is closed before, unless the program does not start
+		why, cmd.ExtraFiles = read, []*os.File{tell}
 	}
 	tree, start := newTree(cmd), time.Now()
-	err = tree.start()
-	for _, f := range []*os.File{out.write, errs.write, tell} {
-		_ = f.Close() // the program has it
-	}
-	if err != nil {
-		_ = in.Close()
-		out.close()
-		errs.close()
+	if err := tree.start(); err != nil {
 		return res, fmt.Errorf("%s %w: %w", c.Args[0], ErrStart, err)
 	}
-	var copies sync.WaitGroup
-	copies.Go(out.copy)
-	copies.Go(errs.copy)
-	if in != nil {
-		copies.Go(func() {
-			_, _ = io.WriteString(in, c.Stdin) // a program need not read it
-			_ = in.Close()
-		})
+	for _, f := range cmd.ExtraFiles {
+		_ = f.Close() // the program has it
 	}
 	exited := make(chan struct{})
+	var state *os.ProcessState
 	go func() { // it ends with the program, which is awaited below
 		defer close(exited)
-		_ = cmd.Wait()
+		state, _ = cmd.Process.Wait()
 	}()
 	var late <-chan time.Time
 	if c.Timeout > 0 {
@@ -136,19 +113,13 @@ func Run(ctx context.Context, c Command) (res Result, err error) {
 	tree.end()
 	End(c.Mark)
 	<-exited
-	_ = cmd.Process.Release()
-	if in != nil {
-		_ = in.Close()
-	}
-	stuck := time.AfterFunc(grace, func() { out.close(); errs.close() }) // something outside of the tree has the other end
-	copies.Wait()
-	stuck.Stop()
-	out.close()
-	errs.close()
+	_ = cmd.Wait() // for its output, but not long: something outside of the tree may have the other end
 	res.Took, res.Stdout, res.Stderr = time.Since(start), out.String(), errs.String()
 	res.Cut = out.all > int64(2*out.half)
-	res.Exit = cmd.ProcessState.ExitCode()
-	if tell != nil && err == nil {
+	if res.Exit = -1; state != nil {
+		res.Exit = state.ExitCode()
+	}
+	if why != nil && err == nil {
 		if said, _ := io.ReadAll(io.LimitReader(why, 1<<10)); len(said) > 0 {
 			return res, fmt.Errorf("%s %w: %s", c.Args[0], ErrStart, said)
 		}
@@ -156,16 +127,8 @@ func Run(ctx context.Context, c Command) (res Result, err error) {
 	return res, err
 }
 
-// whyFile is the file in which a supervisor says why it could not start the program.
+// whyFile is the number of that file in the supervisor.
 const whyFile = 3
-
-// unstarted returns both ends of that file. They are nil without a supervisor.
-func unstarted(c Command) (read, write *os.File, err error) {
-	if len(c.Supervisor) == 0 {
-		return nil, nil, nil
-	}
-	return os.Pipe()
-}
 
 // find returns the path of a program, by the PATH that it is given.
 func find(c Command) (string, error) {
@@ -218,34 +181,14 @@ func fits(variable, mark string) bool {
 
 // capture keeps the beginning and the end of an output.
 type capture struct {
-	read, write *os.File
-	mu          sync.Mutex
-	head, tail  []byte
-	half        int // the bytes of each
-	at          int // in tail, once it is full
-	all         int64
+	mu         sync.Mutex
+	head, tail []byte
+	half       int // the bytes of each
+	at         int // in tail, once it is full
+	all        int64
 }
 
 func newCapture(keep int) *capture { return &capture{half: max(keep, 2) / 2} }
-
-// pipe makes a program write to it.
-func (c *capture) pipe(to *io.Writer) (err error) {
-	c.read, c.write, err = os.Pipe()
-	if err == nil {
-		*to = c.write
-	}
-	return err
-}
-
-func (c *capture) close() {
-	for _, f := range []*os.File{c.read, c.write} {
-		if f != nil {
-			_ = f.Close() // it may be closed already
-		}
-	}
-}
-
-func (c *capture) copy() { _, _ = io.Copy(c, c.read) }
 
 // Write takes what a program writes.
 func (c *capture) Write(b []byte) (int, error) {
