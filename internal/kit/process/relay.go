@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -37,59 +38,38 @@ func Relay(args []string) int {
 
 // PassOn passes on what arrives at ln to an address, until stop is called. Stop ends all connections.
 func PassOn(ln net.Listener, network, address string) (stop func()) {
-	var mu sync.Mutex
+	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
-	open := map[net.Conn]bool{}
-	stopped := false
-	add := func(c net.Conn) bool {
-		mu.Lock()
-		defer mu.Unlock()
-		if stopped {
-			_ = c.Close()
-			return false
-		}
-		open[c] = true
-		return true
-	}
-	end := func(c net.Conn) {
-		_ = c.Close()
-		mu.Lock()
-		defer mu.Unlock()
-		delete(open, c)
-	}
 	all.Go(func() {
 		for {
 			from, err := ln.Accept()
 			if err != nil {
 				return
 			}
-			if !add(from) {
-				return
-			}
-			all.Go(func() {
-				defer end(from)
-				to, err := net.Dial(network, address) //nolint:noctx // stop ends it
-				if err != nil || !add(to) {
-					return
-				}
-				defer end(to)
-				var both sync.WaitGroup
-				both.Go(func() { send(to, from) })
-				both.Go(func() { send(from, to) })
-				both.Wait()
-			})
+			all.Go(func() { connect(ctx, from, network, address) })
 		}
 	})
 	return func() {
-		mu.Lock()
-		stopped = true
-		for c := range open {
-			_ = c.Close()
-		}
-		mu.Unlock()
+		cancel()
 		_ = ln.Close()
 		all.Wait()
 	}
+}
+
+// connect connects from with an address, until both sides have ended or ctx has.
+func connect(ctx context.Context, from net.Conn, network, address string) {
+	defer context.AfterFunc(ctx, func() { _ = from.Close() })()
+	defer from.Close() //nolint:errcheck // it is only closed
+	to, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if err != nil {
+		return
+	}
+	defer context.AfterFunc(ctx, func() { _ = to.Close() })()
+	defer to.Close() //nolint:errcheck // it is only closed
+	var both sync.WaitGroup
+	both.Go(func() { send(to, from) })
+	both.Go(func() { send(from, to) })
+	both.Wait()
 }
 
 // halfCloser is a connection that can say that nothing more will be sent.
