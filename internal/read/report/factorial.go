@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -77,65 +76,39 @@ func (r *FactorialResult) add(d *factorialDesign) {
 	}
 	design, contrast := d.fold()
 	n := 0
-	for c := range d.contrasts() {
+	d.contrasts(func(factor, levels string, of map[int][2]int) {
 		if n++; n > maxEffects {
-			break
+			return
 		}
-		e := Effect{Score: d.score, Of: d.of, Factor: c.factor, Levels: c.levels, Missing: d.missing(design, c.weights)}
-		e.Difference, e.Test = contrast(c.weights)
+		weights := d.weights(of)
+		e := Effect{Score: d.score, Of: d.of, Factor: factor, Levels: levels, Missing: d.missing(design, weights)}
+		e.Difference, e.Test = contrast(weights)
 		within := d.bounds.Difference()
-		if c.interaction {
+		if len(of) > 1 {
 			within = within.Difference()
 		}
 		e.Difference = within.Quantity(e.Difference)
 		r.Effects = append(r.Effects, e)
-	}
-	if all := d.effects(); all > maxEffects {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s: %d of %d effects are left out: name fewer factors, or factors with fewer levels", d.name(), all-maxEffects, all))
+	})
+	if n > maxEffects {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s: %d of %d effects are left out: name fewer factors, or factors with fewer levels", d.name(), n-maxEffects, n))
 	}
 }
 
-// contrast is an effect as weights of cells.
-type contrast struct {
-	factor, levels string
-	interaction    bool
-	weights        []float64
-}
-
-// effects returns the number of contrasts.
-func (d *factorialDesign) effects() (n int) {
-	for f, levels := range d.levels {
-		n += len(pairs(len(levels)))
-		for _, others := range d.levels[f+1:] {
-			n += len(pairs(len(levels))) * len(pairs(len(others)))
+// contrasts calls do with the effects: of each pair of levels of a factor, and of each pair of levels of one factor with
+// each pair of another. of has the pairs by factor.
+func (d *factorialDesign) contrasts(do func(factor, levels string, of map[int][2]int)) {
+	for f := range d.levels {
+		for _, p := range pairs(len(d.levels[f])) {
+			do(d.factors[f], d.between(f, p), map[int][2]int{f: p})
 		}
 	}
-	return n
-}
-
-// contrasts yields the effects: of each pair of levels of a factor, and of each pair of levels of one factor with
-// each pair of another. Cells that differ in other factors have the same weight.
-func (d *factorialDesign) contrasts() iter.Seq[contrast] {
-	return func(yield func(contrast) bool) {
-		for f := range d.levels {
+	for f := range d.levels {
+		for g := f + 1; g < len(d.levels); g++ {
 			for _, p := range pairs(len(d.levels[f])) {
-				if !yield(contrast{factor: d.factors[f], levels: d.between(f, p), weights: d.weights(map[int][2]int{f: p})}) {
-					return
-				}
-			}
-		}
-		for f := range d.levels {
-			for g := f + 1; g < len(d.levels); g++ {
-				for _, p := range pairs(len(d.levels[f])) {
-					for _, q := range pairs(len(d.levels[g])) {
-						if !yield(contrast{
-							factor: d.factors[f] + " × " + d.factors[g], interaction: true,
-							levels:  fmt.Sprintf("(%s) with %s − with %s", d.between(f, p), d.levels[g][q[0]], d.levels[g][q[1]]),
-							weights: d.weights(map[int][2]int{f: p, g: q}),
-						}) {
-							return
-						}
-					}
+				for _, q := range pairs(len(d.levels[g])) {
+					levels := fmt.Sprintf("(%s) with %s − with %s", d.between(f, p), d.levels[g][q[0]], d.levels[g][q[1]])
+					do(d.factors[f]+" × "+d.factors[g], levels, map[int][2]int{f: p, g: q})
 				}
 			}
 		}
