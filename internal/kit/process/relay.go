@@ -59,13 +59,13 @@ func PassOn(ln net.Listener, network, address string) (stop func()) {
 // connect connects from with an address, until both sides have ended or ctx has.
 func connect(ctx context.Context, from net.Conn, network, address string) {
 	defer context.AfterFunc(ctx, func() { _ = from.Close() })()
-	defer from.Close() //nolint:errcheck // it is only closed
+	defer from.Close()
 	to, err := (&net.Dialer{}).DialContext(ctx, network, address)
 	if err != nil {
 		return
 	}
 	defer context.AfterFunc(ctx, func() { _ = to.Close() })()
-	defer to.Close() //nolint:errcheck // it is only closed
+	defer to.Close()
 	var both sync.WaitGroup
 	both.Go(func() { send(to, from) })
 	both.Go(func() { send(from, to) })
