@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/kit/statmath"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
 	"parley/journal"
@@ -184,15 +183,17 @@ func (l *inspectLog) scores() []map[string]any {
 	all := []map[string]any{}
 	for _, name := range l.order {
 		metrics := map[string]any{}
-		metric := func(name string, value float64) { metrics[name] = map[string]any{"name": name, "value": value} }
-		e := statmath.Mean(l.values[name], 0.95)
-		if e.N > 0 {
-			metric("mean", e.Mean)
-		}
-		if e.N > 1 {
-			metric("stderr", e.SD/math.Sqrt(float64(e.N)))
+		metric := func(name string, value float64) {
+			metrics[name] = map[string]any{"name": name, "value": results.JSONNumber(value)}
 		}
 		scored := len(l.values[name])
+		mean, stderr := meanOf(l.values[name])
+		if scored > 0 {
+			metric("mean", mean)
+		}
+		if scored > 1 {
+			metric("stderr", stderr)
+		}
 		all = append(all, map[string]any{"name": name, "scorer": name, "scored_samples": scored, "unscored_samples": len(l.summaries) - scored, "metrics": metrics})
 	}
 	return all
@@ -217,6 +218,18 @@ func stopReason(f llm.Finish) string {
 // inspectVersion is the version of Inspect's log format.
 const inspectVersion = 2
 
+// meanOf returns the mean of values, and its standard error.
+func meanOf(values []float64) (mean, stderr float64) {
+	n, squares := float64(len(values)), 0.0
+	for _, x := range values {
+		mean += x / n
+	}
+	for _, x := range values {
+		squares += (x - mean) * (x - mean)
+	}
+	return mean, math.Sqrt(squares / (n - 1) / n)
+}
+
 // header returns an EvalLog without its samples, as far as it is known at the start.
 func (l *inspectLog) header() map[string]any {
 	b := l.about.Begun
@@ -228,16 +241,29 @@ func (l *inspectLog) header() map[string]any {
 			models = append(models, name)
 		}
 	}
-	spec := map[string]any{
-		"eval_id": b.Run, "run_id": b.Run, "created": stamp(b.At), "task": b.Kind, "task_id": b.Run, "task_version": b.KindVersion,
-		"dataset": map[string]any{"name": b.Kind, "samples": l.about.Episodes.Total}, "model": strings.Join(models, ", "), "config": map[string]any{"epochs": 1},
-		"packages": map[string]any{"parley": b.Tool}, "metadata": map[string]any{"seed": b.Seed, "state": l.about.Last.State, "reason": l.about.Last.Reason.String()},
-	}
-	if len(roles) > 0 {
-		spec["model_roles"] = roles
+	spec := evalSpec{
+		EvalID: b.Run, RunID: b.Run, Created: stamp(b.At), Task: b.Kind, TaskID: b.Run, Version: b.KindVersion,
+		Dataset: map[string]any{"name": b.Kind, "samples": l.about.Episodes.Total}, Model: strings.Join(models, ", "), Roles: roles, Config: map[string]any{"epochs": 1},
+		Packages: map[string]any{"parley": b.Tool}, Metadata: map[string]any{"seed": b.Seed, "state": l.about.Last.State, "reason": l.about.Last.Reason.String()},
 	}
 	steps := []map[string]any{{"solver": b.Kind, "params": map[string]any{}}}
 	return map[string]any{"version": inspectVersion, "eval": spec, "plan": map[string]any{"name": "plan", "steps": steps}}
+}
+
+// evalSpec is an EvalSpec.
+type evalSpec struct {
+	EvalID   string         `json:"eval_id"`
+	RunID    string         `json:"run_id"`
+	Created  string         `json:"created"`
+	Task     string         `json:"task"`
+	TaskID   string         `json:"task_id"`
+	Version  int            `json:"task_version"`
+	Dataset  map[string]any `json:"dataset"`
+	Model    string         `json:"model"`
+	Roles    map[string]any `json:"model_roles,omitempty"`
+	Config   map[string]any `json:"config"`
+	Packages map[string]any `json:"packages"`
+	Metadata map[string]any `json:"metadata"`
 }
 
 // generateConfig is a GenerateConfig: the parameters of an agent or a call.
