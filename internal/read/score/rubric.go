@@ -95,7 +95,7 @@ func (*definition) About() world.About {
 
 // Defaults returns params that score nothing.
 func (*definition) Defaults() *Params {
-	return &Params{Rules: map[string]Rule{}, Questions: map[string]Question{}, Judges: []string{}, Agents: []string{}, Order: []string{}, Reasons: map[string][]string{}, Intro: rubric.Intro, MaxText: defaultText, Scored: results.Scored{Measures: []results.Measure{}}}
+	return &Params{Rules: map[string]Rule{}, Questions: map[string]Question{}, Judges: []string{}, Agents: []string{}, Order: []string{}, Reasons: map[string][]string{}, Intro: rubric.Intro, MaxText: defaultText, Scored: results.Scored{Measures: []world.Measure{}}}
 }
 
 // Seats checks params and lists the judges and the seats of interviews.

@@ -103,8 +103,8 @@ func (s *Set) add(ctx context.Context, file, name, id string) (err error) {
 	if err != nil || what.Run != id {
 		return err
 	}
-	for measure, bounds := range what.Bounds() {
-		s.Bounds[name+"."+measure] = bounds
+	for _, m := range what.Measures {
+		s.Bounds[name+"."+m.Name] = m.Bounds
 	}
 	for spec, ended := range head.Played() {
 		of, err := results.ScoredIn(spec.Params)
@@ -112,8 +112,8 @@ func (s *Set) add(ctx context.Context, file, name, id string) (err error) {
 			return err
 		}
 		if len(of.Measures) != len(what.Measures) { // some were found while scoring
-			for measure, bounds := range of.Bounds() {
-				s.Bounds[name+"."+measure] = bounds
+			for _, m := range of.Measures {
+				s.Bounds[name+"."+m.Name] = m.Bounds
 			}
 		}
 		for _, one := range ended.Outcome.Scores {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,8 +19,8 @@ type Scored struct {
 	Run string `json:"run"`
 	// Episodes are the numbers of the episodes, such as 0-99,103. The params of an episode do not have them: see Of.
 	Episodes string `json:"episodes"`
-	// Measures are the scores that the scorer declares.
-	Measures []Measure `json:"measures"`
+	// Measures are the scores that the scorer declares, of no seats.
+	Measures []world.Measure `json:"measures"`
 	// Episode is the one that this episode scores.
 	Episode int `json:"episode"`
 	// Deal and Play are those of that episode: scores of episodes that are not independent are not independent either.
@@ -32,29 +31,6 @@ type Scored struct {
 
 // ScoredParam is the name of the param that holds Scored.
 const ScoredParam = "scored"
-
-// Measure is a score that a scorer declares. Without a bound, there is no lowest or highest value.
-type Measure struct {
-	Name string   `json:"name"`
-	Low  *float64 `json:"low,omitempty"`
-	High *float64 `json:"high,omitempty"`
-}
-
-// Bounds returns the possible values of the scores, by name.
-func (s Scored) Bounds() map[string]world.Bounds {
-	out := map[string]world.Bounds{}
-	for _, m := range s.Measures {
-		b := world.Anything()
-		if m.Low != nil {
-			b.Low = *m.Low
-		}
-		if m.High != nil {
-			b.High = *m.High
-		}
-		out[m.Name] = b
-	}
-	return out
-}
 
 // Numbers returns the numbers of the episodes, in order.
 func (s Scored) Numbers() (all []int, err error) {
@@ -163,19 +139,14 @@ func (r *Run) Scorable() Scorable {
 // Scorable makes the spec of the episode that scores another: see Run.Scorable. params writes the params with what is scored.
 type Scorable func(own world.Spec, s Scored, episode int, params func(Scored) (json.RawMessage, error)) (world.Spec, error)
 
-// With returns s with other measures.
+// With returns s with other measures. Without bounds, a measure has no lowest and no highest value.
 func (s Scored) With(measures []world.Measure) Scored {
-	s.Measures = []Measure{}
+	s.Measures = []world.Measure{}
 	for _, m := range measures {
-		one := Measure{Name: m.Name}
-		b := m.Bounds
-		if !b.Any() && !math.IsInf(b.Low, 0) {
-			one.Low = &b.Low
+		if m.Any() {
+			m.Bounds = world.Anything()
 		}
-		if !b.Any() && !math.IsInf(b.High, 0) {
-			one.High = &b.High
-		}
-		s.Measures = append(s.Measures, one)
+		s.Measures = append(s.Measures, world.Measure{Name: m.Name, Bounds: m.Bounds})
 	}
 	return s
 }
