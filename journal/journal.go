@@ -26,6 +26,9 @@ const Version = 1
 // ErrFenced is returned to a writer that another process has replaced.
 var ErrFenced = errors.New("another process has taken over this run")
 
+// ErrDamaged means that a part of a run file cannot be read.
+var ErrDamaged = errors.New("the run file is damaged")
+
 // Journal holds the entries of one run. It may be used from several goroutines.
 type Journal interface {
 	// Append makes entries durable, all or none of them, in order.

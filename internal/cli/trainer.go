@@ -89,12 +89,12 @@ func (c *trainerCmd) config(ctx context.Context, s *State, run *trainedRun) (cfg
 	cfg = trainer.Config{
 		Kind: plan.Kind, Memory: run.file + "-trainer", ClientTimeout: c.ClientTimeout, Grace: c.Grace, Group: plan.Train.Group, Ahead: c.MaxAhead,
 		Plan: func(o trainer.Override) (trainer.Prepared, error) { return run.prepare(ctx, overrides(o)) },
-		Open: func() (journal.Parts, func() error, error) {
+		Open: func() (*runfile.Store, error) {
 			store, err := runfile.OpenRead(run.file)
 			if err != nil {
-				return nil, nil, exit.AsUsage(playError(run.file, err))
+				return nil, exit.AsUsage(playError(run.file, err))
 			}
-			return journal.InParts(store), store.Close, nil
+			return store, nil
 		},
 	}
 	if n := plan.Train.MaxStaleness; n != nil && *n >= 0 {

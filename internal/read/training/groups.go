@@ -12,10 +12,19 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/world"
 	"parley/world/part"
 )
+
+// Source is a run file, which is read in parts to save memory. A *runfile.Store is one.
+type Source interface {
+	Plan(ctx context.Context, after int) (*journal.Begun, []journal.Staged, error)
+	List(ctx context.Context, want runfile.Listing) ([]runfile.Listed, error)
+	Ends(ctx context.Context, since int) ([]runfile.End, error)
+	Read(ctx context.Context, in journal.Span, each func(journal.Entry) error) error
+}
 
 // Group is the episodes that are compared: of one task, with one deal.
 type Group struct {
@@ -112,11 +121,11 @@ const (
 	leftEmpty      = "no rows"           // nothing trainable
 )
 
-// Each calls each with every group of the run in j that f selects, in planned order. It holds one group in
+// Each calls each with every group of a run that f selects, in planned order. It holds one group in
 // memory at a time. A kind that is not known is read by its scores.
-func Each(ctx context.Context, j journal.Journal, kind world.Kind, f Filter, each func(*Group) error) (Account, error) {
+func Each(ctx context.Context, src Source, kind world.Kind, f Filter, each func(*Group) error) (Account, error) {
 	a := Account{Left: map[string]int{}}
-	src, all := journal.InParts(j), &Index{Kind: kind}
+	all := &Index{Kind: kind}
 	if err := all.plan(ctx, src); err != nil {
 		return a, err
 	}
@@ -320,7 +329,7 @@ func (g *Index) Before(cursor int) int {
 }
 
 // Update reads what was written since.
-func (g *Index) Update(ctx context.Context, src journal.Parts) error {
+func (g *Index) Update(ctx context.Context, src Source) error {
 	ends, err := src.Ends(ctx, g.seen+1)
 	if err != nil {
 		return err
@@ -400,7 +409,7 @@ func (s *stage) group(i int) (*group, error) {
 }
 
 // plan reads the stages that were planned since.
-func (g *Index) plan(ctx context.Context, src journal.Parts) error {
+func (g *Index) plan(ctx context.Context, src Source) error {
 	begun, stages, err := src.Plan(ctx, len(g.stages))
 	switch {
 	case err != nil:
@@ -550,7 +559,7 @@ func (s *stage) all() iter.Seq2[*group, error] {
 }
 
 // Read reads a group that is complete, or says why f leaves it out.
-func (g *Index) Read(ctx context.Context, src journal.Parts, c Complete, f Filter) (*Group, string, error) {
+func (g *Index) Read(ctx context.Context, src Source, c Complete, f Filter) (*Group, string, error) {
 	out, left, err := g.read(ctx, src, c.group, f)
 	if left == leftUnfinished { // an episode ends once
 		err = fmt.Errorf("trajectory: the group at %d is being played again", c.Cursor)
@@ -559,7 +568,7 @@ func (g *Index) Read(ctx context.Context, src journal.Parts, c Complete, f Filte
 }
 
 // read reads a group. It checks the outcomes first, so that it need not read a group that is dropped.
-func (g *Index) read(ctx context.Context, src journal.Parts, of *group, f Filter) (_ *Group, left string, _ error) {
+func (g *Index) read(ctx context.Context, src Source, of *group, f Filter) (_ *Group, left string, _ error) {
 	out := &Group{ID: of.id, Size: len(of.members)}
 	if err := of.outcomes(ctx, src, &g.about, out); err != nil {
 		return nil, "", err
@@ -594,9 +603,9 @@ func (g *Index) read(ctx context.Context, src journal.Parts, of *group, f Filter
 }
 
 // outcomes reads the outcomes of the members that ended.
-func (g *group) outcomes(ctx context.Context, src journal.Parts, a *about, out *Group) error {
+func (g *group) outcomes(ctx context.Context, src Source, a *about, out *Group) error {
 	for i := 0; i < len(g.members); {
-		page, err := src.Planned(ctx, g.members[i], consecutive(g.members[i:]))
+		page, err := src.List(ctx, runfile.Listing{From: g.members[i], Limit: consecutive(g.members[i:]), Lost: true})
 		if err != nil {
 			return err
 		}
@@ -628,7 +637,7 @@ func consecutive(members []int) int {
 }
 
 // repliesOf reads the turns and replies of an episode.
-func repliesOf(ctx context.Context, src journal.Parts, n int) (out []journal.Entry, err error) {
+func repliesOf(ctx context.Context, src Source, n int) (out []journal.Entry, err error) {
 	err = src.Read(ctx, journal.Span{From: n, To: n + 1}, func(e journal.Entry) error {
 		out = append(out, e)
 		return nil

@@ -14,7 +14,7 @@ import (
 )
 
 // staged writes a stage of two-member groups with these deals.
-func staged(t *testing.T, j *journal.Memory, stage, first int, deals ...int) {
+func staged(t *testing.T, j *memory, stage, first int, deals ...int) {
 	t.Helper()
 	var groups []world.Group
 	for _, d := range deals {
@@ -46,8 +46,8 @@ func all(g *Index) string {
 // same order.
 func TestGroups(t *testing.T) {
 	t.Parallel()
-	j := &journal.Memory{}
-	src := journal.InParts(j)
+	j := &memory{}
+	src := j
 	write := func(e journal.Entry) {
 		if err := j.Append(t.Context(), e); err != nil {
 			t.Fatal(err)
@@ -95,12 +95,12 @@ func TestGroups(t *testing.T) {
 func TestGroupsOfLongStage(t *testing.T) {
 	t.Parallel()
 	group := world.Group{Spec: world.Spec{Kind: "rollout", Params: json.RawMessage(`{"env":"maze"}`)}, Size: 8}
-	long := func(blocks ...world.Block) *journal.Memory {
+	long := func(blocks ...world.Block) *memory {
 		specs, err := world.Blocks(blocks...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		j := &journal.Memory{}
+		j := &memory{}
 		entries := []journal.Entry{&journal.Begun{Run: "r1", Kind: "rollout"}, &journal.Staged{Specs: specs}}
 		for n := specs.Len() - 9; n < specs.Len(); n++ {
 			entries = append(entries, &journal.Ended{Episode: n})
@@ -112,7 +112,7 @@ func TestGroupsOfLongStage(t *testing.T) {
 	}
 	const rounds = 250_000_000
 	g := Index{Kind: rollouts()}
-	if err := g.Update(t.Context(), journal.InParts(long(world.Block{Groups: []world.Group{group}, Rounds: rounds}))); err != nil {
+	if err := g.Update(t.Context(), long(world.Block{Groups: []world.Group{group}, Rounds: rounds})); err != nil {
 		t.Fatal(err)
 	}
 	planned, complete := g.Count()
@@ -120,7 +120,7 @@ func TestGroupsOfLongStage(t *testing.T) {
 		t.Errorf("%d groups, %d complete: %s; want %s", planned, complete, all(&g), want)
 	}
 	half := world.Block{Groups: []world.Group{group}, Rounds: rounds / 2}
-	if err := (&Index{Kind: rollouts()}).Update(t.Context(), journal.InParts(long(half, half))); err == nil || !strings.Contains(err.Error(), "at most 10000000") {
+	if err := (&Index{Kind: rollouts()}).Update(t.Context(), long(half, half)); err == nil || !strings.Contains(err.Error(), "at most 10000000") {
 		t.Error(err)
 	}
 }
@@ -130,7 +130,7 @@ func TestReadWhole(t *testing.T) {
 	t.Parallel()
 	j := run(t, episode{deal: 0, reward: 1}, episode{deal: 1, reward: 0}, episode{deal: 0, reward: 0}, episode{deal: 1, failed: "lost"})
 	g := Index{Kind: rollouts()}
-	if err := g.Update(t.Context(), journal.InParts(j)); err != nil {
+	if err := g.Update(t.Context(), j); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{}
@@ -146,7 +146,7 @@ func TestReadWhole(t *testing.T) {
 			break
 		}
 		at = c.Cursor
-		got, left, err := g.Read(t.Context(), journal.InParts(j), c, Filter{})
+		got, left, err := g.Read(t.Context(), j, c, Filter{})
 		if err != nil || left != "" || len(got.Members) != 2 || len(got.Members[0].Rows) != 2 || len(want[c.id]) == 0 {
 			t.Errorf("%+v %s %v", got, left, err)
 		}

@@ -16,13 +16,13 @@ import (
 // scored is a run of a kind that says nothing about training.
 type scored struct {
 	t *testing.T
-	j *journal.Memory
+	j *memory
 }
 
 // begin begins the run with a plan.
 func begin(t *testing.T, plan string, specs ...world.Spec) *scored {
 	t.Helper()
-	s := &scored{t, &journal.Memory{}}
+	s := &scored{t, &memory{}}
 	s.write(&journal.Begun{
 		Run: "r1", Kind: "duel", Plan: json.RawMessage(plan), Measures: []world.Measure{{Name: "length"}, {Name: "points", Seats: []string{"a", "b"}}},
 		Agents: []world.Agent{{Name: "learner", Trainable: true, Fallbacks: []string{"lab/other"}}, {Name: "frozen"}},

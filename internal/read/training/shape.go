@@ -14,7 +14,6 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"parley/journal"
 	"parley/llm"
 	"parley/world"
 )
@@ -429,14 +428,14 @@ const (
 func Formats() []Format { return []Format{JSONL, Parquet} }
 
 // Write writes what f selects of the run in j, as it is read.
-func Write(ctx context.Context, w io.Writer, j journal.Journal, kind world.Kind, f Filter, as Shape, in Format) (Account, error) {
+func Write(ctx context.Context, w io.Writer, src Source, kind world.Kind, f Filter, as Shape, in Format) (Account, error) {
 	unmade := map[string]int{}
 	put, end, err := newWriter(w, as, in, func(why string) { unmade[why]++ })
 	if err != nil {
 		return Account{}, err
 	}
 	records := 0
-	a, err := Each(ctx, j, kind, f, func(g *Group) error {
+	a, err := Each(ctx, src, kind, f, func(g *Group) error {
 		if as != Rows && len(g.parts()) == 0 {
 			unmade[leftEmpty]++
 		}

@@ -20,9 +20,9 @@ import (
 
 // talks writes a run with one group of two episodes of three answers. In the first, every prompt begins with all
 // that came before; in the second, the third prompt has other tokens for the same messages.
-func talks(t *testing.T) *journal.Memory {
+func talks(t *testing.T) *memory {
 	t.Helper()
-	j := &journal.Memory{}
+	j := &memory{}
 	write := func(e journal.Entry) {
 		if err := j.Append(t.Context(), e); err != nil {
 			t.Fatal(err)
@@ -155,7 +155,7 @@ func TestTrainedOnce(t *testing.T) {
 }
 
 // recordsOf returns the records of a shape.
-func recordsOf(t *testing.T, j journal.Journal, f Filter, as Shape) (all []map[string]any) {
+func recordsOf(t *testing.T, j Source, f Filter, as Shape) (all []map[string]any) {
 	t.Helper()
 	var out bytes.Buffer
 	if _, err := Write(t.Context(), &out, j, rollouts(), f, as, JSONL); err != nil {
@@ -175,7 +175,7 @@ func recordsOf(t *testing.T, j journal.Journal, f Filter, as Shape) (all []map[s
 // it learns nothing. Seat b gets 3 in an episode of three parts, and 0 in two others.
 func TestAdvantage(t *testing.T) {
 	t.Parallel()
-	j := &journal.Memory{}
+	j := &memory{}
 	write := func(e journal.Entry) {
 		if err := j.Append(t.Context(), e); err != nil {
 			t.Fatal(err)

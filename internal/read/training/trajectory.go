@@ -28,6 +28,7 @@ import (
 
 	"parley/internal/run/planner"
 	"parley/internal/run/results"
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -188,7 +189,7 @@ func (a *about) groupOf(spec world.Spec) (part.TrainingGroup, error) {
 }
 
 // trajectoryOf returns the trajectory of an episode that ended, without its rows. entries reads its replies.
-func (a *about) trajectoryOf(p journal.Planned, entries func() ([]journal.Entry, error)) (*Trajectory, error) {
+func (a *about) trajectoryOf(p runfile.Listed, entries func() ([]journal.Entry, error)) (*Trajectory, error) {
 	ended := p.Ended
 	t := &Trajectory{Episode: ended.Episode, Attempt: ended.Attempt, Failed: ended.Outcome.Failed, Return: map[string]float64{}, outcome: ended.Outcome}
 	score := a.reward
@@ -588,12 +589,12 @@ func (s *stage) findJudgements() error {
 }
 
 // judge gives the members of a group their rewards. It reports whether the judgement has ended.
-func (g *Index) judge(ctx context.Context, src journal.Parts, of *Group) (ended bool, err error) {
+func (g *Index) judge(ctx context.Context, src Source, of *Group) (ended bool, err error) {
 	episode, planned := g.judgements[of.ID]
 	if !planned {
 		return false, nil
 	}
-	page, err := src.Planned(ctx, episode, 1)
+	page, err := src.List(ctx, runfile.Listing{From: episode, Limit: 1, Lost: true})
 	if err != nil || len(page) == 0 || page[0].Ended == nil {
 		return false, err
 	}

@@ -55,9 +55,9 @@ type episode struct {
 }
 
 // run writes a run of one-step episodes, in groups by their deal.
-func run(t *testing.T, episodes ...episode) *journal.Memory {
+func run(t *testing.T, episodes ...episode) *memory {
 	t.Helper()
-	j := &journal.Memory{}
+	j := &memory{}
 	var specs []world.Spec
 	write := func(e journal.Entry) {
 		if err := j.Append(t.Context(), e); err != nil {
@@ -245,11 +245,11 @@ func TestBroken(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		j    journal.Journal
+		j    *memory
 		as   Format
 		want string
 	}{
-		{&journal.Memory{}, JSONL, "holds no run"},
+		{&memory{}, JSONL, "holds no run"},
 		{broken, JSONL, "a row is of ask 9"}, {broken, "csv", "unknown format"},
 	} {
 		if _, err := Write(t.Context(), &bytes.Buffer{}, c.j, rollouts(), Filter{}, Rows, c.as); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -260,9 +260,9 @@ func TestBroken(t *testing.T) {
 
 // compared writes a run of two groups of two episodes, whose judgements are episodes 4 and 5. Only the entries up to a
 // number are written.
-func compared(t *testing.T, upTo int) *journal.Memory {
+func compared(t *testing.T, upTo int) *memory {
 	t.Helper()
-	j := &journal.Memory{}
+	j := &memory{}
 	written := 0
 	write := func(e journal.Entry) {
 		if written++; written <= upTo {
@@ -313,7 +313,7 @@ func TestJudged(t *testing.T) {
 	for upTo := 2; upTo <= 13; upTo++ { // 11: the stage of judgements; 12 and 13: their ends
 		j := compared(t, upTo)
 		g := &Index{Kind: rollouts()}
-		if err := g.Update(t.Context(), journal.InParts(j)); err != nil {
+		if err := g.Update(t.Context(), j); err != nil {
 			t.Fatal(err)
 		}
 		planned, complete := g.Count()
@@ -352,7 +352,7 @@ func TestJudged(t *testing.T) {
 // closing score is the reward.
 func TestSessions(t *testing.T) {
 	t.Parallel()
-	j := &journal.Memory{}
+	j := &memory{}
 	add := func(entries ...journal.Entry) {
 		if err := j.Append(t.Context(), entries...); err != nil {
 			t.Fatal(err)

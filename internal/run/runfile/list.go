@@ -110,14 +110,20 @@ func (s *Store) Plan(ctx context.Context, after int) (*journal.Begun, []journal.
 	return o.Begun, stages, err
 }
 
+// End is the end of an episode.
+type End struct {
+	Entry   int // its number in the journal, from 1
+	Episode int
+}
+
 // Ends lists the ends of episodes starting at entry number since, in order. It reads nothing
 // else: reading all entries would take as long as playing did.
-func (s *Store) Ends(ctx context.Context, since int) (out []journal.End, err error) {
+func (s *Store) Ends(ctx context.Context, since int) (out []End, err error) {
 	return s.EndsUntil(ctx, since, math.MaxInt)
 }
 
 // EndsUntil is Ends up to entry number last.
-func (s *Store) EndsUntil(ctx context.Context, since, last int) (out []journal.End, err error) {
+func (s *Store) EndsUntil(ctx context.Context, since, last int) (out []End, err error) {
 	err = s.read(func(r *reader) error {
 		if err := context.Cause(ctx); err != nil {
 			return err
@@ -125,7 +131,7 @@ func (s *Store) EndsUntil(ctx context.Context, since, last int) (out []journal.E
 		out = nil
 		return r.scanFew(`SELECT seq, sum, episode, attempt FROM outcomes `+inSpan, span{int64(since) - 1, int64(last)}, func(c rowReader) error {
 			c.Begin(tableOutcomes, 1)
-			e := journal.End{Entry: int(c.Key), Episode: c.Int()}
+			e := End{Entry: int(c.Key), Episode: c.Int()}
 			c.Int64()
 			if err := c.Check(); err != nil || r.lost.Has(e.Episode) {
 				return err
@@ -198,20 +204,6 @@ func (s *Store) List(ctx context.Context, want Listing) (out []Listed, err error
 	})
 	if err != nil {
 		return nil, err
-	}
-	return out, nil
-}
-
-// Planned lists up to limit episodes starting at from. A damaged episode is listed as if it
-// waited.
-func (s *Store) Planned(ctx context.Context, from, limit int) ([]journal.Planned, error) {
-	list, err := s.List(ctx, Listing{From: from, Limit: limit, Lost: true})
-	if err != nil {
-		return nil, err
-	}
-	out := make([]journal.Planned, len(list))
-	for i, l := range list {
-		out[i] = journal.Planned{Episode: l.Episode, Stage: l.Stage, Spec: l.Spec, Ended: l.Ended}
 	}
 	return out, nil
 }

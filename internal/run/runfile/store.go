@@ -310,7 +310,4 @@ func (s *Store) end(last func() error) error {
 	return explain(s.path, "close", err)
 }
 
-var (
-	_ journal.Parts = (*Store)(nil)
-	_ journal.File  = (*Store)(nil)
-)
+var _ journal.Journal = (*Store)(nil)

@@ -26,7 +26,7 @@ func serveAlone(arg string) error {
 	}
 	l := &lab{file: file, episodes: episodes, ends: make(chan int), done: make(chan struct{})}
 	c := l.config()
-	if src, done, err := c.Open(); err == nil {
+	if src, err := c.Open(); err == nil {
 		begun, _, err := src.Plan(context.Background(), 0)
 		if err != nil {
 			return err
@@ -37,7 +37,7 @@ func serveAlone(arg string) error {
 		}
 		go l.endSome(len(ends))
 		c.Begun, c.Resume = begun != nil, begun != nil
-		if err := done(); err != nil {
+		if err := src.Close(); err != nil {
 			return err
 		}
 	} else {

@@ -78,13 +78,7 @@ func (l *lab) config() Config {
 			}
 			return Prepared{What: fmt.Sprint(o.Episodes != nil), Play: l.play}, nil
 		},
-		Open: func() (journal.Parts, func() error, error) {
-			r, err := runfile.OpenRead(l.file)
-			if err != nil {
-				return nil, nil, err
-			}
-			return r, r.Close, nil
-		},
+		Open: func() (*runfile.Store, error) { return runfile.OpenRead(l.file) },
 	}
 }
 

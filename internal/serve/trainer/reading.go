@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"parley/internal/read/training"
-	"parley/journal"
+	"parley/internal/run/runfile"
 )
 
 // reading is a reader's way through the groups.
@@ -241,12 +241,11 @@ func (s *Server) answerError(w http.ResponseWriter, err error) {
 // source is the run file as readers see it: which groups are complete, by cursor. It reads the file only when
 // a reader finds nothing new.
 type source struct {
-	open   func() (journal.Parts, func() error, error)
+	open   func() (*runfile.Store, error)
 	hasRun atomic.Bool // the file has a run
 
 	mu     sync.Mutex // guards the following fields
-	src    journal.Parts
-	done   func() error
+	src    *runfile.Store
 	groups training.Index
 	// ahead is how many groups may be begun and not read; 0: any number. group is the plan's size of groups. read is up to
 	// where clients have read, and control is of the run that is played.
@@ -278,7 +277,7 @@ func (f *source) update(ctx context.Context) (there bool, err error) {
 		return false, nil
 	}
 	if f.src == nil {
-		if f.src, f.done, err = f.open(); err != nil {
+		if f.src, err = f.open(); err != nil {
 			return false, err
 		}
 	}
@@ -419,10 +418,10 @@ func (f *source) parseCursor(ctx context.Context, text string) (int, error) {
 func (f *source) close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.done == nil {
+	if f.src == nil {
 		return nil
 	}
-	return f.done()
+	return f.src.Close()
 }
 
 // query is a reader's request.

@@ -27,7 +27,7 @@ import (
 
 	"parley/internal/kit/auth"
 	"parley/internal/read/training"
-	"parley/journal"
+	"parley/internal/run/runfile"
 	"parley/world"
 	"parley/world/part"
 )
@@ -39,7 +39,7 @@ type Config struct {
 	// Plan prepares what a client asks for. Its errors are about the request.
 	Plan func(o Override) (Prepared, error)
 	// Open opens the run file for reading. It is called once, when there is a run.
-	Open func() (src journal.Parts, done func() error, err error)
+	Open func() (*runfile.Store, error)
 	// Begun means that there is a run in the file, and Resume that it is resumed at once. Default: a client
 	// starts it.
 	Begun, Resume bool

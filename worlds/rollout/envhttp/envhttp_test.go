@@ -21,6 +21,7 @@ import (
 	"parley/internal/kit/testkit"
 	"parley/internal/read/training"
 	"parley/internal/run/runfile"
+	"parley/internal/run/runfile/runfiletest"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -63,7 +64,9 @@ func TestFaults(t *testing.T) {
 			f := newFarm(t, nil)
 			f.fault = func(n int, verb string, w http.ResponseWriter, r *http.Request) bool { return fault(f, n, verb, w, r) }
 			params := fmt.Sprintf(`{%s,"servers":[%q],"pool":{"per_server":4,"timeout":"1s","patience":"20s"}}`, mazes, f.URL)
-			j := &journal.Memory{}
+			j, err := runfile.Open(t.Context(), filepath.Join(t.TempDir(), "run.parley"), runfile.Create)
+			must(t, err)
+			defer j.Close()
 			res, got := setup{params: params, episodes: 15, journal: j}.play(t.Context(), t)
 			if res.State != journal.Complete || !slices.Equal(rewards(t, got), rewards(t, want)) {
 				t.Errorf("%+v", res)
@@ -284,6 +287,16 @@ func TestSeveralAgents(t *testing.T) {
 	}
 }
 
+// entriesOf returns the entries of a journal.
+func entriesOf(t *testing.T, j journal.Journal) (all []journal.Entry) {
+	t.Helper()
+	must(t, j.Read(t.Context(), journal.Whole(), func(e journal.Entry) error {
+		all = append(all, e)
+		return nil
+	}))
+	return all
+}
+
 // TestRunFile: what a run file holds gives the same rows as the run in memory.
 func TestRunFile(t *testing.T) {
 	t.Parallel()
@@ -291,9 +304,14 @@ func TestRunFile(t *testing.T) {
 	must(t, err)
 	defer store.Close()
 	var got [2][]training.Row
-	for i, j := range []journal.Journal{&journal.Memory{}, store} {
+	memory := &journal.Memory{}
+	for i, j := range []journal.Journal{memory, store} {
 		_, ended := setup{params: `{` + mazes + `,"message_cut":2}`, episodes: 10, journal: j}.play(t.Context(), t)
-		a, err := training.Each(t.Context(), j, world.Define(rules.Definition{}), training.Filter{Trainable: true}, func(g *training.Group) error {
+		from := store
+		if i == 0 {
+			from = runfiletest.Open(t, entriesOf(t, memory)...)
+		}
+		a, err := training.Each(t.Context(), from, world.Define(rules.Definition{}), training.Filter{Trainable: true}, func(g *training.Group) error {
 			for _, m := range g.Members {
 				for _, r := range m.Rows {
 					r.At = time.Time{}
