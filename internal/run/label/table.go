@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -39,26 +38,23 @@ func ReadTable(ctx context.Context, path, id string, episodes int) ([]Label, err
 	if err != nil {
 		return nil, err
 	}
-	var rows iter.Seq2[int, func() ([]byte, error)]
+	var all []Label
+	add := func(raw []byte) error {
+		l, err := readRow(raw, id, episodes)
+		all = append(all, l)
+		return err
+	}
+	line := 0
 	switch ext := strings.ToLower(filepath.Ext(path)); ext {
 	case ".csv":
-		rows = csvRows(b)
+		line, err = csvRows(b, add)
 	case ".jsonl", ".ndjson":
-		rows = jsonRows(b)
+		line, err = jsonRows(b, add)
 	default:
 		return nil, fmt.Errorf("%s: the name ends in %q; want .csv or .jsonl", path, ext)
 	}
-	var all []Label
-	for n, text := range rows {
-		raw, err := text()
-		var l Label
-		if err == nil {
-			l, err = readRow(raw, id, episodes)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", path, n, err)
-		}
-		all = append(all, l)
+	if err != nil {
+		return nil, fmt.Errorf("%s:%d: %w", path, line, err)
 	}
 	if len(all) == 0 {
 		return nil, fmt.Errorf("%s: has no labels", path)
@@ -85,47 +81,48 @@ func readRow(raw []byte, id string, episodes int) (Label, error) {
 	return l, l.check()
 }
 
-// jsonRows yields the lines of a file with their numbers.
-func jsonRows(b []byte) iter.Seq2[int, func() ([]byte, error)] {
-	return func(yield func(int, func() ([]byte, error)) bool) {
-		n := 0
-		for line := range bytes.Lines(b) {
-			n++
-			if line = bytes.TrimSpace(line); len(line) > 0 && !yield(n, func() ([]byte, error) { return line, nil }) {
-				return
-			}
+// jsonRows adds the lines of a file, and returns the number of the last that it read.
+func jsonRows(b []byte, add func(raw []byte) error) (line int, err error) {
+	for text := range bytes.Lines(b) {
+		line++
+		if text = bytes.TrimSpace(text); len(text) == 0 {
+			continue
+		}
+		if err := add(text); err != nil {
+			return line, err
 		}
 	}
+	return line, nil
 }
 
-// csvRows yields the rows of a CSV file as JSON objects, with their lines. Empty cells are left out.
-func csvRows(b []byte) iter.Seq2[int, func() ([]byte, error)] {
-	return func(yield func(int, func() ([]byte, error)) bool) {
-		r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(b, []byte("\ufeff")))) // as spreadsheets write it
-		names, err := r.Read()
+// csvRows adds the rows of a CSV file as JSON objects, and returns the line of the last that it read. Empty cells are left out.
+func csvRows(b []byte, add func(raw []byte) error) (line int, err error) {
+	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(b, []byte("\ufeff")))) // as spreadsheets write it
+	names, err := r.Read()
+	if errors.Is(err, io.EOF) {
+		return 1, errors.New("the file is empty")
+	}
+	if err == nil {
+		err = checkNames(names)
+	}
+	for line = 1; err == nil; {
+		var cells []string
+		if cells, err = r.Read(); errors.Is(err, io.EOF) {
+			return line, nil
+		}
+		var raw []byte
 		if err == nil {
-			err = checkNames(names)
+			line, _ = r.FieldPos(0)
+			raw, err = object(names, cells)
 		}
-		if err != nil {
-			yield(1, func() ([]byte, error) { return nil, plainCSV(err) })
-			return
-		}
-		for {
-			cells, err := r.Read()
-			if errors.Is(err, io.EOF) {
-				return
-			}
-			line := 0
-			if wrong, ok := errors.AsType[*csv.ParseError](err); ok {
-				line = wrong.Line
-			} else if err == nil {
-				line, _ = r.FieldPos(0)
-			}
-			if !yield(line, func() ([]byte, error) { return object(names, cells, plainCSV(err)) }) || err != nil {
-				return
-			}
+		if err == nil {
+			err = add(raw)
 		}
 	}
+	if wrong, ok := errors.AsType[*csv.ParseError](err); ok {
+		return wrong.Line, wrong.Err
+	}
+	return line, err
 }
 
 // checkNames checks the first line of a CSV file.
@@ -145,22 +142,8 @@ func checkNames(names []string) error {
 	return nil
 }
 
-// plainCSV returns an error of encoding/csv without its line, which is named elsewhere.
-func plainCSV(err error) error {
-	if errors.Is(err, io.EOF) {
-		return errors.New("the file is empty")
-	}
-	if wrong, ok := errors.AsType[*csv.ParseError](err); ok {
-		return wrong.Err
-	}
-	return err
-}
-
 // object makes a JSON object of the cells of a line.
-func object(names, cells []string, err error) ([]byte, error) {
-	if err != nil {
-		return nil, err
-	}
+func object(names, cells []string) ([]byte, error) {
 	row := map[string]any{}
 	for i, cell := range cells {
 		switch {
