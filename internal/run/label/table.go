@@ -44,7 +44,7 @@ func ReadTable(ctx context.Context, path, id string, episodes int) ([]Label, err
 		all = append(all, l)
 		return err
 	}
-	line := 0
+	var line int
 	switch ext := strings.ToLower(filepath.Ext(path)); ext {
 	case ".csv":
 		line, err = csvRows(b, add)

@@ -352,9 +352,10 @@ func follow(ctx context.Context, last int64, visit func(at int64) (prev int64, e
 
 func abs(n int64) int64 { return max(n, -n) }
 
-// replaySQL reads turns and replies in the order in which they were written. The first column after theirs is 1 for a turn.
+// replaySQL reads turns and replies in the order in which they were written. The last column is 1 for a turn, which has nothing in those
+// from 9 on.
 const (
-	replaySQL = `SELECT ` + turnColumns + `, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1
+	replaySQL = `SELECT ` + turnColumns + `, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 1
 		FROM turns WHERE seq > ?1 AND seq <= ?2
 		UNION ALL SELECT r.seq, r.sum, r.prev, r.flags, r.episode, r.attempt, r.strand, r.turn, r.place, r.cost, r.input, r.output, r.finish, r.error, r.answer,
 		r.json, r.rest, t.sum, t.text, t.rest, 0
