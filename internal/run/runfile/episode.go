@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -352,29 +353,30 @@ func follow(ctx context.Context, last int64, visit func(at int64) (prev int64, e
 
 func abs(n int64) int64 { return max(n, -n) }
 
-// replaySQL reads turns and replies in the order in which they were written. The last column is 1 for a turn, which has nothing in those
-// from 9 on.
 const (
-	replaySQL = `SELECT ` + turnColumns + `, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 1
-		FROM turns WHERE seq > ?1 AND seq <= ?2
-		UNION ALL SELECT r.seq, r.sum, r.prev, r.flags, r.episode, r.attempt, r.strand, r.turn, r.place, r.cost, r.input, r.output, r.finish, r.error, r.answer,
-		r.json, r.rest, t.sum, t.text, t.rest, 0
+	replayTurnsSQL   = `SELECT ` + turnColumns + ` FROM turns ` + inSpan
+	replayRepliesSQL = `SELECT r.seq, r.sum, r.prev, r.flags, r.episode, r.attempt, r.strand, r.turn, r.place, r.cost, r.input, r.output, r.finish, r.error, r.answer,
+		r.json, r.rest, t.sum, t.text, t.rest
 		FROM replies r LEFT JOIN texts t ON t.id = r.answer WHERE r.seq > ?1 AND r.seq <= ?2 ORDER BY 1`
-	isTurnColumn = 20
 )
 
 // replay reads what is needed to resume the given episodes, in one scan.
 func (s *Store) replay(ctx context.Context, of extents, each func(journal.Entry) error) error {
+	in := of.span()
 	return s.read(func(r *reader) error {
 		p := replayScan{reader: r, wanted: newLinks(of)}
-		err := r.scan(replaySQL, of.span(), func(c rowReader) error {
-			entry, err := p.entry(c)
-			if err := cmp.Or(context.Cause(ctx), err); err != nil || entry == nil {
-				return err
-			}
-			return each(entry)
-		})
-		return cmp.Or(err, p.wanted.complete(of))
+		if err := p.turns.open(r, replayTurnsSQL, 3, in); err != nil {
+			return err
+		}
+		defer reset(p.turns.stmt)
+		if err := p.replies.open(r, replayRepliesSQL, 4, in); err != nil {
+			return err
+		}
+		defer reset(p.replies.stmt)
+		if err := p.merge(ctx, each); err != nil {
+			return err
+		}
+		return p.wanted.complete(of)
 	})
 }
 
@@ -428,31 +430,80 @@ func (l links) complete(of extents) error {
 	return nil
 }
 
-// replayScan reads turns and replies. It reads each into the same memory: a run that is resumed reads very many, and needs
-// little of each.
+// replayScan reads turns and replies in the order they were written. It reads each into the same
+// memory: a run that is resumed reads very many, and needs little of each.
 type replayScan struct {
 	*reader
-	wanted links
+	wanted         links
+	turns, replies cursor
 
 	turned   journal.Turned
 	replied  journal.Replied
 	response llm.Response
 }
 
-// entry reads a row of replaySQL. It returns nil if the episode is not wanted.
-func (p *replayScan) entry(c rowReader) (journal.Entry, error) {
-	const turnEpisode, replyEpisode = 3, 4 // columns
-	switch isTurn := c.Peek(isTurnColumn) == 1; {
-	case isTurn && p.wanted.of(c.Peek(turnEpisode)) != nil:
-		return &p.turned, p.readTurn(c)
-	case !isTurn && p.wanted.of(c.Peek(replyEpisode)) != nil:
-		return &p.replied, p.readReply(c)
-	default:
-		return nil, nil
+func (p *replayScan) merge(ctx context.Context, each func(journal.Entry) error) error {
+	if err := errors.Join(p.turns.next(p.wanted), p.replies.next(p.wanted)); err != nil {
+		return err
+	}
+	for n := 0; !p.turns.over || !p.replies.over; n++ {
+		if n%1024 == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		from, entry := &p.replies, journal.Entry(&p.replied)
+		var err error
+		if p.replies.over || (!p.turns.over && p.turns.seq < p.replies.seq) {
+			from, entry = &p.turns, &p.turned
+			err = p.readTurn(newRowReader(from.stmt))
+		} else {
+			err = p.readReply(newRowReader(from.stmt))
+		}
+		if err == nil {
+			err = each(entry)
+		}
+		if err == nil {
+			err = from.next(p.wanted)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cursor reads the rows of a query whose episode is wanted.
+type cursor struct {
+	stmt    *sqlite.Stmt
+	episode int // the column
+	seq     int64
+	over    bool
+}
+
+func (c *cursor) open(r *reader, query string, episode int, in span) (err error) {
+	if c.stmt, err = r.conn.Prepare(query); err != nil {
+		return err
+	}
+	c.stmt.BindInt64(1, in.after)
+	c.stmt.BindInt64(2, in.to)
+	c.episode = episode
+	return nil
+}
+
+func (c *cursor) next(wanted links) error {
+	for {
+		found, err := c.stmt.Step()
+		if err != nil || !found {
+			c.over = true
+			return err
+		}
+		if wanted.of(c.stmt.ColumnInt(c.episode)) != nil {
+			c.seq = c.stmt.ColumnInt64(0)
+			return nil
+		}
 	}
 }
 
-// readTurn reads a turn.
+// readTurn reads a row of replayTurnsSQL.
 func (p *replayScan) readTurn(c rowReader) error {
 	prev, err := readTurnCore(&c, &p.turned)
 	if err != nil {
@@ -461,7 +512,7 @@ func (p *replayScan) readTurn(c rowReader) error {
 	return p.wanted.next(p.turned.Episode, -c.Key, prev)
 }
 
-// readReply reads a reply: what the world was given, and its cost and tokens.
+// readReply reads a row of replayRepliesSQL: what the world was given, and its cost and tokens.
 func (p *replayScan) readReply(c rowReader) error {
 	k, err := readCore(&c, 1)
 	if err != nil {
