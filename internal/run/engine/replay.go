@@ -19,6 +19,7 @@ import (
 // recorded is what the journal has of an attempt at an episode.
 type recorded struct {
 	attempt int
+	unread  int                        // entries that the journal still has
 	first   recordedStrand             // of the first strand, the only one of most episodes
 	forks   map[string]*recordedStrand // of the others, by path
 	inner   map[string]*inner          // what the calls of programs add up to, by their strand
@@ -117,9 +118,9 @@ func (t *recordedTurn) diverged(digest journal.Digest, calls int) bool {
 }
 
 // replay gives episodes that began earlier what the journal has of them: all that was recorded of
-// the last attempt, once. Episodes begin in order, so it reads the journal in order, a part at a
-// time: when somebody takes an episode that is not read yet. It does not hold the journal between
-// two parts.
+// the last attempt, once. Episodes begin in order, so one goroutine reads the journal in order, a
+// chunk at a time. It gives out an episode as soon as its last entry is read if somebody waits, and
+// otherwise waits itself at the end of a chunk, where it does not hold the journal.
 type replay struct {
 	journal journal.Journal
 	playing map[int]journal.Progress
@@ -127,82 +128,138 @@ type replay struct {
 	replies atomic.Int64 // that worlds were given from the journal
 	copies  atomic.Int64 // of these, those of models and people that are recorded again, for another attempt
 
+	parts chan map[int]*recorded // closed when all is read, or reading failed
+	err   error                  // valid when parts is closed
+
 	mu   sync.Mutex
-	todo []int             // episodes that are not read yet, in order
-	have map[int]*recorded // those that are, and were not taken
-	err  error             // nothing can be taken: have may lack entries
+	have map[int]*recorded
 }
 
 func newReplay(j journal.Journal, playing map[int]journal.Progress, billed bool) *replay {
-	return &replay{journal: j, playing: playing, billed: billed, todo: slices.Sorted(maps.Keys(playing)), have: map[int]*recorded{}}
+	return &replay{journal: j, playing: playing, billed: billed, parts: make(chan map[int]*recorded), have: map[int]*recorded{}}
 }
 
-// partSize is how many entries are read at once: so many that a reading's own cost does not count, and few enough to hold them
-// in memory.
+// partSize is how many entries are read at once: enough for many episodes, and few enough to hold
+// two chunks in memory.
 const partSize = 100_000
+
+// giveSize is how many entries are read at least before what is complete is given out.
+const giveSize = 1000
 
 // maxIndex is the highest number of a call in a turn that a journal may have. It limits the memory
 // that a forged file can take.
 const maxIndex = 1 << 20
 
-// take returns what the journal has of an episode that began earlier.
+// take waits for what the journal has of an episode that began earlier, and returns it.
 func (p *replay) take(ctx context.Context, episode int) (*recorded, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for p.err == nil && p.have[episode] == nil {
-		p.err = p.readPart(ctx)
-	}
-	if p.err != nil {
-		return nil, cmp.Or(context.Cause(ctx), p.err)
+	for p.have[episode] == nil {
+		select {
+		case part, ok := <-p.parts:
+			if !ok {
+				return nil, p.err
+			}
+			maps.Copy(p.have, part)
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
 	}
 	rec := p.have[episode]
 	delete(p.have, episode)
 	return rec, nil
 }
 
-// readPart reads the next episodes.
-func (p *replay) readPart(ctx context.Context) error {
-	if len(p.todo) == 0 {
-		return errors.New("an episode was begun out of order") // all of them were given out
+// run reads what the journal has of all episodes that did not end.
+func (p *replay) run(ctx context.Context) {
+	defer close(p.parts)
+	todo := slices.Sorted(maps.Keys(p.playing))
+	for len(todo) > 0 {
+		n := 0
+		for entries := 0; n < len(todo) && entries < partSize; n++ {
+			entries += p.playing[todo[n]].Entries
+		}
+		part, err := p.readPart(ctx, todo[:n])
+		if err != nil {
+			p.err = err
+			return
+		}
+		select {
+		case p.parts <- part:
+		case <-ctx.Done():
+			p.err = context.Cause(ctx)
+			return
+		}
+		todo = todo[n:]
 	}
-	n := 0
-	for entries := 0; n < len(p.todo) && entries < partSize; n++ {
-		entries += p.playing[p.todo[n]].Entries
-		p.have[p.todo[n]] = &recorded{attempt: p.playing[p.todo[n]].Attempt}
-	}
-	in := journal.Span{From: p.todo[0], To: p.todo[n-1] + 1, Replay: true}
-	p.todo = p.todo[n:]
-	return p.journal.Read(ctx, in, p.keep)
+	p.err = errors.New("an episode was begun out of order") // all of them were given out
 }
 
-// keep keeps an entry with its episode, if it is of the attempt that goes on.
-func (p *replay) keep(e journal.Entry) error {
-	switch e := e.(type) {
-	case *journal.Turned:
-		rec := p.attempt(e.Turn)
-		if rec == nil || journal.OfProgram(e.Strand) { // the gateway reads it if the program is started again
+// readPart reads some episodes and returns those that were not given out meanwhile.
+func (p *replay) readPart(ctx context.Context, episodes []int) (map[int]*recorded, error) {
+	part, done := make(map[int]*recorded, len(episodes)), map[int]*recorded{}
+	all := make([]recorded, len(episodes))
+	for i, n := range episodes {
+		all[i] = recorded{attempt: p.playing[n].Attempt, unread: p.playing[n].Entries}
+		part[n] = &all[i]
+	}
+	entries := 0
+	in := journal.Span{From: episodes[0], To: episodes[len(episodes)-1] + 1, Replay: true}
+	err := p.journal.Read(ctx, in, func(e journal.Entry) error {
+		rec, at, err := p.keep(part, e)
+		if rec == nil || err != nil {
+			return err
+		}
+		entries++
+		if rec.unread--; rec.unread != 0 {
 			return nil
 		}
-		t := rec.at(e.Turn)
-		t.digest, t.calls = e.Digest, e.Calls
-	case *journal.Replied:
-		if e.Index < 0 || e.Index > maxIndex {
-			return fmt.Errorf("%w: episode %d, turn %s%d has a call number %d", journal.ErrDamaged, e.Episode, e.Strand, e.Turn.Turn, e.Index)
+		delete(part, at)
+		done[at] = rec
+		if entries >= giveSize {
+			select {
+			case p.parts <- done:
+				done, entries = map[int]*recorded{}, 0
+			default:
+			}
 		}
-		switch rec := p.attempt(e.Turn); {
-		case rec == nil:
-		case journal.OfProgram(e.Strand):
-			rec.addInner(e)
-		default:
-			rec.at(e.Turn).add(e, p.billed)
-		}
-	}
-	return nil
+		return nil
+	})
+	maps.Copy(done, part)
+	return done, err
 }
 
-// attempt returns the episode of a turn; nil if the turn is one of an earlier attempt.
-func (p *replay) attempt(at journal.Turn) *recorded {
-	rec, ok := p.have[at.Episode]
+// keep keeps an entry with its episode, which it returns; nil if the entry is not needed.
+func (p *replay) keep(part map[int]*recorded, e journal.Entry) (*recorded, int, error) {
+	switch e := e.(type) {
+	case *journal.Turned:
+		if rec := attemptIn(part, e.Turn); rec != nil {
+			if journal.OfProgram(e.Strand) {
+				return rec, e.Episode, nil // the gateway reads it if the program is started again
+			}
+			t := rec.at(e.Turn)
+			t.digest, t.calls = e.Digest, e.Calls
+			return rec, e.Episode, nil
+		}
+	case *journal.Replied:
+		if e.Index < 0 || e.Index > maxIndex {
+			return nil, 0, fmt.Errorf("%w: episode %d, turn %s%d has a call number %d", journal.ErrDamaged, e.Episode, e.Strand, e.Turn.Turn, e.Index)
+		}
+		if rec := attemptIn(part, e.Turn); rec != nil {
+			if journal.OfProgram(e.Strand) {
+				rec.addInner(e)
+				return rec, e.Episode, nil
+			}
+			rec.at(e.Turn).add(e, p.billed)
+			return rec, e.Episode, nil
+		}
+	}
+	return nil, 0, nil
+}
+
+// attemptIn returns the episode of a turn; nil if the turn is one of an earlier attempt.
+func attemptIn(part map[int]*recorded, at journal.Turn) *recorded {
+	rec, ok := part[at.Episode]
 	if !ok || at.Attempt != rec.attempt {
 		return nil
 	}

@@ -3,9 +3,11 @@ package engine
 import (
 	"context"
 	"errors"
-	"io"
 	"math"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"parley/journal"
 	"parley/llm"
@@ -31,6 +33,8 @@ func TestReplay(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := newReplay(j, head.Playing, false)
+	done := make(chan struct{})
+	go func() { p.run(t.Context()); close(done) }()
 	one, err := p.take(t.Context(), 1)
 	if err != nil || len(one.first) != 1 {
 		t.Fatalf("%+v, %v", one, err)
@@ -41,6 +45,7 @@ func TestReplay(t *testing.T) {
 	if three, err := p.take(t.Context(), 3); err != nil || !three.take(at(3, 0)).turned() {
 		t.Errorf("%+v, %v", three, err)
 	}
+	<-done
 	for _, n := range []int{1, 2, 3} {
 		if rec, err := p.take(t.Context(), n); err == nil {
 			t.Errorf("episode %d: %v a second time, or though it has ended", n, rec)
@@ -48,45 +53,55 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// cut is a journal of which only the episodes before one can be read.
-type cut struct {
+// pausing is a journal that stops reading after so many entries until it may continue.
+type pausing struct {
 	*journal.Memory
-	from int
+	after     int
+	continues chan struct{}
 }
 
-func (c *cut) Read(ctx context.Context, in journal.Span, each func(journal.Entry) error) error {
-	if in.To > c.from {
-		return io.ErrUnexpectedEOF
-	}
-	return c.Memory.Read(ctx, in, each)
+func (p *pausing) Read(ctx context.Context, in journal.Span, each func(journal.Entry) error) error {
+	n := 0
+	return p.Memory.Read(ctx, in, func(e journal.Entry) error {
+		if n++; n == p.after {
+			<-p.continues
+		}
+		return each(e)
+	})
 }
 
-// TestReplayBegins: an episode continues before all of the journal is read.
+// TestReplayBegins: an episode continues while the journal is still read.
 func TestReplayBegins(t *testing.T) {
 	t.Parallel()
-	j := &cut{&journal.Memory{}, 1}
-	at := func(episode, turn int) journal.Turn { return journal.Turn{Episode: episode, Turn: turn} }
-	for turn := range partSize {
-		if err := j.Append(t.Context(), &journal.Turned{Turn: at(0, turn), Calls: 1}); err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		j := &pausing{&journal.Memory{}, giveSize + 1, make(chan struct{})}
+		at := func(episode, turn int) journal.Turn { return journal.Turn{Episode: episode, Turn: turn} }
+		for turn := range giveSize {
+			if err := j.Append(t.Context(), &journal.Turned{Turn: at(0, turn), Calls: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := j.Append(t.Context(), &journal.Turned{Turn: at(1, 0), Calls: 1}); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := j.Append(t.Context(), &journal.Turned{Turn: at(1, 0), Calls: 1}); err != nil {
-		t.Fatal(err)
-	}
-	p := newReplay(j, map[int]journal.Progress{0: {Entries: partSize}, 1: {Entries: 1}}, false)
-	if rec, err := p.take(t.Context(), 0); err != nil || len(rec.first) != partSize {
-		t.Errorf("%v, %v", rec, err)
-	}
-	for range 2 { // the first time it is begun, some entries of it may be there
-		if rec, err := p.take(t.Context(), 1); !errors.Is(err, io.ErrUnexpectedEOF) {
+		p := newReplay(j, map[int]journal.Progress{0: {Entries: giveSize}, 1: {Entries: 1}}, false)
+		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if rec, err := p.take(ctx, 0); err != nil || len(rec.first) != giveSize {
+				t.Errorf("%v, %v", rec, err)
+			}
+			close(j.continues)
+		})
+		synctest.Wait() // somebody waits
+		wg.Go(func() { p.run(t.Context()) })
+		<-j.continues
+		if rec, err := p.take(t.Context(), 1); err != nil || len(rec.first) != 1 {
 			t.Errorf("%v, %v", rec, err)
 		}
-	}
-	p = newReplay(j.Memory, p.playing, false)
-	if rec, err := p.take(t.Context(), 1); err != nil || len(rec.first) != 1 {
-		t.Errorf("%v, %v", rec, err)
-	}
+		wg.Wait()
+	})
 }
 
 // TestRecorded: turns of each strand are taken once, whatever their order in the journal, and those
@@ -125,7 +140,7 @@ func TestReplayIndex(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := newReplay(j, map[int]journal.Progress{0: {Entries: 1}}, false)
-		if _, err := p.take(t.Context(), 0); !errors.Is(err, journal.ErrDamaged) {
+		if _, err := p.readPart(t.Context(), []int{0}); !errors.Is(err, journal.ErrDamaged) {
 			t.Errorf("call %d: %v", index, err)
 		}
 	}

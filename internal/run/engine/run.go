@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -129,7 +130,13 @@ func (r *run) process(ctx context.Context) (Result, error) {
 	if r.Steer != nil {
 		r.Steer(steering)
 	}
+	reading, stopReading := context.WithCancel(ctx)
+	defer stopReading()
+	if r.Remote == nil && slices.ContainsFunc(r.Kind.All(), func(k world.Kind) bool { return !k.Restarts() }) {
+		wg.Go(func() { r.replay.run(reading) })
+	}
 	r.playAll(ctx)
+	stopReading()
 	end := r.stop.wait()
 	steering.end()
 	r.abandon()
