@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"context"
-	"path"
 	"time"
 
 	"parley/internal/ask/batch"
@@ -54,7 +53,7 @@ func (e *endpoint) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	_, model := llm.SplitModel(c.req.Model)
 	last := len(e.groups) - 1
 	for i := range e.groups[:last] {
-		if ok, _ := path.Match(e.groups[i].pattern, model); ok {
+		if provider.Matches(e.groups[i].pattern, model) {
 			return e.groups[i].first.ask(ctx, c)
 		}
 	}

@@ -170,7 +170,7 @@ func TestModelsShareOneLimit(t *testing.T) {
 		start := time.Now()
 		own := asked(5, 10, 1)
 		for _, r := range own {
-			r.Model = "lab/own-1"
+			r.Model = "lab/own-1/tuned"
 		}
 		d.All(t.Context(), own)
 		if took := time.Since(start); took < 4*time.Second {

@@ -74,12 +74,12 @@ func (p Provider) Continues(model string) bool {
 func (p Provider) Capability(model string) Capability {
 	name := p.Name + "/" + model
 	for _, c := range p.Capabilities {
-		if matchesPattern(c.Match, name) {
+		if Matches(c.Match, name) {
 			return c
 		}
 	}
 	for _, c := range capabilities() {
-		if matchesPattern(c.Match, name) {
+		if Matches(c.Match, name) {
 			return c
 		}
 	}
@@ -126,8 +126,8 @@ func hostOf(address string) string {
 	return strings.ToLower(u.Hostname())
 }
 
-// matchesPattern reports whether name matches pattern.
-func matchesPattern(pattern, name string) bool {
+// Matches reports whether a name matches a pattern, in which * is any text and ? any one character. Case does not matter.
+func Matches(pattern, name string) bool {
 	p, s := strings.ToLower(pattern), strings.ToLower(name)
 	i, j, star, mark := 0, 0, -1, 0
 	for j < len(s) {

@@ -36,7 +36,7 @@ type Provider struct {
 	KeyHeader    string            `json:"key_header,omitempty" doc:"The header that carries the key. In authorization, it follows the word Bearer." default:"by dialect"`
 	Headers      map[string]string `json:"headers,omitempty" doc:"Sent with every request. No secrets: use key_env for these." default:"none" free:"HEADER"`
 	Limits       Limits            `json:"limits,omitzero" doc:"What the account allows, so that calls are paced before the server refuses them." default:"learned from the server"`
-	ModelLimits  map[string]Limits `json:"model_limits,omitempty" doc:"Separate limits for the models that match a pattern (gpt-5*). All other models share limits." default:"none" free:"PATTERN"`
+	ModelLimits  map[string]Limits `json:"model_limits,omitempty" doc:"Separate limits for the models that match a pattern (gpt-5*, with * for any text). All other models share limits." default:"none" free:"PATTERN"`
 	Counting     Counting          `json:"counting,omitempty" doc:"How the server counts tokens against its limits: max counts max_tokens when a request arrives, used counts the tokens that are used." default:"by dialect" oneof:"max,used"`
 	Stream       string            `json:"stream,omitempty" doc:"Whether answers are streamed: auto streams long ones." default:"auto" oneof:"auto,always,never"`
 	HTTP2        bool              `json:"http2,omitempty" doc:"Whether to multiplex calls over HTTP/2." default:"false"`

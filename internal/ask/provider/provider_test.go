@@ -171,7 +171,7 @@ func TestMatch(t *testing.T) {
 		{"*", "", true}, {"", "", true}, {"", "a", false}, {"a", "", false}, {"a*b", "aXbXb", true}, {"A*", "abc", true}, {"*/x", "p/q/x", true}, {"abc", "abcd", false},
 		{strings.Repeat("*a", 30) + "b", strings.Repeat("a", 200), false},
 	} {
-		if got := matchesPattern(c.pattern, c.name); got != c.want {
+		if got := Matches(c.pattern, c.name); got != c.want {
 			t.Errorf("match(%q, %q) = %v", c.pattern, c.name, got)
 		}
 	}

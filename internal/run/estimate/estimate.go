@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -690,7 +689,7 @@ func inFlight(calls statmath.Interval, limit int, latency float64) statmath.Inte
 func limitsOf(p provider.Provider, model string) (string, provider.Limits) {
 	_, name := llm.SplitModel(model)
 	for _, pattern := range p.LimitPatterns() {
-		if ok, _ := path.Match(pattern, name); ok {
+		if provider.Matches(pattern, name) {
 			return p.Name + "/" + pattern, p.ModelLimits[pattern]
 		}
 	}

@@ -286,7 +286,7 @@ func TestEstimateStops(t *testing.T) {
 func TestLimitsOf(t *testing.T) {
 	t.Parallel()
 	p := provider.Provider{Name: "lab", Limits: provider.Limits{RPM: 1}, ModelLimits: map[string]provider.Limits{"gpt-*": {RPM: 2}, "gpt-5*": {RPM: 3}}}
-	for model, want := range map[string]string{"lab/x": "lab", "lab/gpt-4": "lab/gpt-*", "lab/gpt-5-mini": "lab/gpt-5*"} {
+	for model, want := range map[string]string{"lab/x": "lab", "lab/gpt-4": "lab/gpt-*", "lab/gpt-4/tuned": "lab/gpt-*", "lab/gpt-5-mini": "lab/gpt-5*"} {
 		if got, _ := limitsOf(p, model); got != want {
 			t.Errorf("%s: %s, want %s", model, got, want)
 		}
