@@ -98,7 +98,7 @@ func (s *start) contain(ctx context.Context, c process.Command, args []string, e
 	if network == gatewayOnly {
 		network = "none"
 		if s.gateway != "" && !strings.HasSuffix(c.Mark, "/check") {
-			stop, relayed, err := s.relay(args)
+			stop, relayed, err := s.relay(args) //nolint:contextcheck // it ends after the program, whose context may have ended
 			if err != nil {
 				return process.Result{}, err
 			}
