@@ -151,28 +151,27 @@ func openReader(name string, k *textKeys, flags sqlite.OpenFlags) (*reader, erro
 // readAtOnce is how many entries are read from one state of the file.
 const readAtOnce = 2048
 
-// chunks calls f for every n entries of a span that exist when it begins, each time with one state of the file, and then calls
-// then without one. t is from the beginning. f returns the number of the last entry that it read: it may leave entries to the
-// next call. chunks returns the last of these numbers.
-func (s *Store) chunks(ctx context.Context, in span, n int64, f func(r *reader, part span, t totals) (to int64, err error), then func() error) (last int64, err error) {
+// chunks calls f for every n entries after the given one, each time with one state of the
+// file, and then calls then without one. t is from the beginning. f returns the number of the last entry that it read: it may leave
+// entries to the next call.
+func (s *Store) chunks(ctx context.Context, after, n int64, f func(r *reader, in span, t totals) (to int64, err error), then func() error) error {
 	var t totals
 	if err := s.read(func(r *reader) (err error) { t, err = readTotals(r.conn); return err }); err != nil {
-		return in.after, err
+		return err
 	}
-	in.to = min(in.to, t.seq)
-	for in.after < in.to {
+	for after < t.seq {
 		if err := context.Cause(ctx); err != nil {
-			return in.after, err
+			return err
 		}
-		part := span{in.after, min(in.after+n, in.to)}
-		if err := s.read(func(r *reader) (err error) { in.after, err = f(r, part, t); return err }); err != nil {
-			return in.after, err
+		in := span{after, min(after+n, t.seq)}
+		if err := s.read(func(r *reader) (err error) { after, err = f(r, in, t); return err }); err != nil {
+			return err
 		}
 		if err := then(); err != nil {
-			return in.after, err
+			return err
 		}
 	}
-	return in.after, nil
+	return nil
 }
 
 // Head reads everything that is needed to resume a run except the calls.
@@ -229,25 +228,13 @@ func (s *Store) Read(ctx context.Context, in journal.Span, each func(journal.Ent
 	if in.To > 0 {
 		return s.episodes(ctx, in, each)
 	}
-	_, err := s.readSpan(ctx, span{max(0, int64(in.Since)-1), math.MaxInt64}, each)
-	return err
-}
-
-// ReadPart reads up to limit entries after an entry, and returns the number of the last. Damaged entries that Salvage leaves out
-// count, and each does not get them.
-func (s *Store) ReadPart(ctx context.Context, after, limit int, each func(journal.Entry) error) (last int, err error) {
-	to, err := s.readSpan(ctx, span{int64(after), int64(after + limit)}, each)
-	return int(to), err
-}
-
-func (s *Store) readSpan(ctx context.Context, in span, each func(journal.Entry) error) (last int64, err error) {
 	var entries []journal.Entry
-	fill := func(r *reader, part span, _ totals) (to int64, err error) {
-		entries, to, err = r.entries(part)
+	fill := func(r *reader, in span, _ totals) (to int64, err error) {
+		entries, to, err = r.entries(in)
 		return to, err
 	}
 	// No state of the file is held while each runs, so a slow consumer does not make the log grow.
-	return s.chunks(ctx, in, readAtOnce, fill, func() error {
+	return s.chunks(ctx, max(0, int64(in.Since)-1), readAtOnce, fill, func() error {
 		for _, e := range entries {
 			if e == nil {
 				continue // it is damaged and left out
@@ -261,6 +248,30 @@ func (s *Store) readSpan(ctx context.Context, in span, each func(journal.Entry) 
 		}
 		return nil
 	})
+}
+
+// ReadPart reads up to limit entries after an entry, and returns the number of the last. Damaged entries that Salvage leaves out
+// count, and each does not get them.
+func (s *Store) ReadPart(ctx context.Context, after, limit int, each func(journal.Entry) error) (last int, err error) {
+	var entries []journal.Entry
+	last = after
+	err = s.read(func(r *reader) error {
+		t, err := readTotals(r.conn)
+		if err != nil || int64(after) >= t.seq {
+			return err
+		}
+		in := span{int64(after), min(int64(after)+int64(limit), t.seq)}
+		var to int64
+		entries, to, err = r.entries(in)
+		last = int(to)
+		return err
+	})
+	for _, e := range entries {
+		if err = cmp.Or(err, context.Cause(ctx)); err == nil && e != nil {
+			err = each(e)
+		}
+	}
+	return last, err
 }
 
 // entries reads a span as far as its replies go: see replies.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"sync"
 
 	"parley/journal"
@@ -21,26 +20,34 @@ const briefSQL = `SELECT seq, sum, sum2, ` + coreColumns + `, ` + accountColumns
 // texts. A request has only its model. A reply is valid until each returns: the next one is
 // read into the same memory.
 func (s *Store) Brief(ctx context.Context, each func(journal.Entry) error) error {
-	_, err := s.briefSpan(ctx, span{to: math.MaxInt64}, each)
-	return err
+	b := newBriefReader(each)
+	err := s.chunks(ctx, 0, briefAtOnce, func(r *reader, in span, t totals) (int64, error) {
+		err := b.read(r, in)
+		if err == nil && in.to == t.seq {
+			err = cmp.Or(r.complete(b.replies, t.calls, "replies"), r.complete(b.seen, t.events, "events"))
+		}
+		return in.to, err
+	}, func() error { return nil })
+	return cmp.Or(b.stopped, err)
 }
 
 // BriefPart is Brief for at most limit entries after the given number of entries. It returns the
 // number of the last entry that it read, which is after if there are no more.
 func (s *Store) BriefPart(ctx context.Context, after, limit int, each func(journal.Entry) error) (last int, err error) {
-	to, err := s.briefSpan(ctx, span{int64(after), int64(after + limit)}, each)
-	return int(to), err
-}
-
-func (s *Store) briefSpan(ctx context.Context, in span, each func(journal.Entry) error) (last int64, err error) {
+	if err := context.Cause(ctx); err != nil {
+		return after, err
+	}
 	b := newBriefReader(each)
-	last, err = s.chunks(ctx, in, briefAtOnce, func(r *reader, part span, t totals) (int64, error) {
-		err := b.read(r, part)
-		if err == nil && in.after == 0 && part.to == t.seq {
-			err = cmp.Or(r.complete(b.replies, t.calls, "replies"), r.complete(b.seen, t.events, "events"))
+	last = after
+	err = s.read(func(r *reader) error {
+		t, err := readTotals(r.conn)
+		if err != nil || int64(after) >= t.seq {
+			return err
 		}
-		return part.to, err
-	}, func() error { return nil })
+		in := span{int64(after), min(int64(after)+int64(limit), t.seq)}
+		last = int(in.to)
+		return b.read(r, in)
+	})
 	return last, cmp.Or(b.stopped, err)
 }
 
@@ -230,7 +237,7 @@ func (s *Store) readAhead(ctx context.Context, after int64, prompts bool, to cha
 		}
 		return to, err
 	}
-	_, err := s.chunks(ctx, span{after, math.MaxInt64}, readAtOnce, read, func() error {
+	return s.chunks(ctx, after, readAtOnce, read, func() error {
 		select {
 		case to <- batch:
 			return nil
@@ -238,7 +245,6 @@ func (s *Store) readAhead(ctx context.Context, after int64, prompts bool, to cha
 			return context.Cause(ctx)
 		}
 	})
-	return err
 }
 
 func (r *reader) recorded(prompts bool, in span) (out []Recorded, to int64, err error) {
