@@ -66,7 +66,6 @@ class Session:
         self.lock = threading.Lock()
         self.key = None
         self.answer = None
-        self.done = False
 
 
 class Refused(Exception):
@@ -121,7 +120,6 @@ class Server(ThreadingHTTPServer):
                 raise Refused(400, "action: want a text")
             session.answer = session.env.step(body["action"])
             session.key = key
-            session.done = session.answer["terminated"] or session.answer["truncated"]
             return session.answer
 
     def close(self, name, ident):
@@ -155,14 +153,6 @@ class Requests(BaseHTTPRequestHandler):
         with session.lock:
             if verb == "get_task_prompt":
                 return session.env.get_task_prompt()
-            if verb == "is_done":
-                return {"envname": name, "id": ident, "done": session.done}
-            if verb == "health":
-                return {"envname": name, "id": ident, "healthy": True}
-            if verb == "describe":
-                return {"env": name, "id": ident, "class": type(session.env).__name__, "done": session.done}
-            if verb == "render":
-                return {"step": session.env.said, "text_content": str(session.env.now)}
         raise Refused(404, f"there is no {verb}")
 
     def post(self, parts, body):

@@ -72,10 +72,10 @@ func (c *chronicle) take(n world.Note) {
 
 // world returns the situation after a turn, or nil if nobody told it.
 func (c *chronicle) world(at *chapter) *worldNote {
-	told := notesOf[worldNote](at, "world")
+	notes := notesOf[worldNote](at, "world")
 	switch {
-	case len(told) > 0:
-		return &told[len(told)-1].note
+	case len(notes) > 0:
+		return &notes[len(notes)-1].note
 	case at.number == 0 && c.State != "":
 		return &worldNote{State: c.State}
 	}

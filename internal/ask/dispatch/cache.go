@@ -86,7 +86,7 @@ func (k *cached) ask(ctx context.Context, c *call) (*llm.Response, error) {
 		return nil, err
 	}
 	if resp.Finish != llm.FinishAborted {
-		// A cache that cannot be written is slower, not wrong: the store counts the error.
+		// A cache that cannot be written is slower, not wrong.
 		if b, err := json.Marshal(resp); err == nil {
 			_ = k.store.Save(key, b)
 		}

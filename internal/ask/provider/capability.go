@@ -126,7 +126,7 @@ func hostOf(address string) string {
 	return strings.ToLower(u.Hostname())
 }
 
-// Matches reports whether a name matches a pattern, in which * is any text and ? any one character. Case does not matter.
+// Matches reports whether a name matches a pattern, in which * is any text and ? any one byte. Case does not matter.
 func Matches(pattern, name string) bool {
 	p, s := strings.ToLower(pattern), strings.ToLower(name)
 	i, j, star, mark := 0, 0, -1, 0

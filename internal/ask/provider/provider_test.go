@@ -94,6 +94,7 @@ func TestValidate(t *testing.T) {
 		{func(p *Provider) { p.Timeout = -time.Second }, []string{"timeout"}},
 		{func(p *Provider) { p.Limits.RPM = -1 }, []string{"limits"}},
 		{func(p *Provider) { p.ModelLimits = map[string]Limits{"m*": {Concurrency: -1}} }, []string{"model_limits.m*"}},
+		{func(p *Provider) { p.ModelLimits = map[string]Limits{"m-[45]": {}} }, []string{"model_limits.m-[45]"}},
 		{func(p *Provider) { p.Batch = &Batch{Tokens: -1} }, []string{"batch", "usual limit"}},
 		{func(p *Provider) { p.Capabilities = []Capability{{Efforts: []string{"hihg"}, Thinking: "x"}} }, []string{"capabilities[0].match", "efforts", "did you mean high?", "thinking"}},
 	} {

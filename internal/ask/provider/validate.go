@@ -197,6 +197,9 @@ func (p Provider) checkLimits(bad complain) {
 	}
 	check(fieldPath{"limits"}, p.Limits)
 	for pattern, l := range p.ModelLimits {
+		if strings.ContainsAny(pattern, `[]\`) {
+			bad(fieldPath{"model_limits", pattern}, "must have no brackets and backslashes: * is any text, ? any one byte")
+		}
 		check(fieldPath{"model_limits", pattern}, l)
 	}
 }

@@ -36,7 +36,7 @@ type Written struct {
 // The log is in Inspect's .eval format: a zip archive with a header, a summary of every sample, and a file for each sample. A sample is an
 // episode that ended or failed, or a session of a gateway, even if it was not closed. Its messages are what was said to and by each seat,
 // its events are all calls and notes in order, its scores are those of the outcome. Samples are written as they are read, so memory holds
-// only their summaries. The same run gives the same bytes. It ends with a SizeError as Write does.
+// only their summaries and scores. The same run gives the same bytes. It ends with a SizeError as Write does.
 func WriteInspect(ctx context.Context, w io.Writer, store *runfile.Store, kind world.Kind, limit int64) (done Written, err error) {
 	about, err := outline(ctx, store)
 	if err != nil {
@@ -143,8 +143,8 @@ func (l *inspectLog) sample(e *runfile.Listed, entries []journal.Entry) error {
 		l.completed++
 	}
 	for _, name := range s.order {
-		if !slices.Contains(l.order, name) {
-			l.order = append(l.order, name)
+		if _, known := l.values[name]; !known {
+			l.values[name], l.order = nil, append(l.order, name)
 		}
 		if x, ok := s.Scores[name].Value.(float64); ok {
 			l.values[name] = append(l.values[name], x)
@@ -220,13 +220,13 @@ const inspectVersion = 2
 
 // meanOf returns the mean of values, and its standard error.
 func meanOf(values []float64) (mean, stderr float64) {
-	n, squares := float64(len(values)), 0.0
-	for _, x := range values {
-		mean += x / n
+	squares := 0.0
+	for i, x := range values { // as Welford has it: the mean of equal values is that value
+		off := x - mean
+		mean += off / float64(i+1)
+		squares += off * (x - mean)
 	}
-	for _, x := range values {
-		squares += (x - mean) * (x - mean)
-	}
+	n := float64(len(values))
 	return mean, math.Sqrt(squares / (n - 1) / n)
 }
 

@@ -213,4 +213,7 @@ func TestMean(t *testing.T) {
 	if mean != 5 || math.Abs(stderr-math.Sqrt(32.0/7/8)) > 1e-12 {
 		t.Errorf("%v, %v", mean, stderr)
 	}
+	if mean, stderr := meanOf(slices.Repeat([]float64{1}, 6)); mean != 1 || stderr != 0 {
+		t.Errorf("%v, %v", mean, stderr)
+	}
 }

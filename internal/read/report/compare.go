@@ -480,8 +480,8 @@ func (c *Comparison) plan(level float64) {
 // equally many more.
 func (c *Comparison) needs(level float64) (n int, ok bool) {
 	switch d := c.Effect.Value; {
-	case math.IsNaN(d):
-		return 0, false
+	case math.IsNaN(d): // all units are equal: of pairs, the fewest with which the test can find anything are enough
+		return 0, c.Paired
 	case c.Paired:
 		n, ok = statmath.PairedNeeded(d, level, power) // signs need about as many
 	case c.shares:

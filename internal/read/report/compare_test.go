@@ -663,9 +663,25 @@ func TestNeeded(t *testing.T) {
 			}
 		})
 	}
-	weak := Comparison{Paired: true, Effect: statmath.Quantity{Value: math.NaN()}}
+	weak := Comparison{Effect: statmath.Quantity{Value: math.NaN()}}
 	if n, ok := weak.needs(0.05); ok {
 		t.Errorf("%d is enough, want none", n)
+	}
+}
+
+// TestSameInEveryPair checks that a difference that is the same in every pair is shown by the fewest pairs with which the test
+// can show anything: there is no spread to compute with.
+func TestSameInEveryPair(t *testing.T) {
+	t.Parallel()
+	for _, shares := range []bool{false, true} {
+		for pairs, more := range map[int]int{3: 3, 5: 1} {
+			c := Comparison{Paired: true, perDeal: 1}
+			c.judge(pairing{paired: true, single: true, a: slices.Repeat([]float64{1}, pairs), b: make([]float64, pairs)}, shares, world.Anything(), 1)
+			c.Adjusted = c.Test.P
+			if c.plan(0.05); c.More != more || c.Beyond != 0 {
+				t.Errorf("%d pairs, shares %v: %d more, beyond %d; want %d more", pairs, shares, c.More, c.Beyond, more)
+			}
+		}
 	}
 }
 

@@ -27,7 +27,7 @@ func (a *answers) receive(m *nats.Msg) {
 	key := [keySize]byte(m.Data)
 	if framed := m.Data[keySize:]; len(framed) > 0 {
 		if value, err := cache.Unframe(key, framed); err == nil {
-			_ = a.store.Save(key, value) // the store counts the error
+			_ = a.store.Save(key, value) // without it the next asks again
 		}
 		return
 	}

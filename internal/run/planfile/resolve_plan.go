@@ -95,7 +95,12 @@ func (r *resolver) unfilled(m *Matrix) []string {
 
 // cells counts the cells of a matrix and checks each setting of its params.
 func (r *resolver) cells(m *Matrix, here yamltree.Path) {
-	cells := min(len(m.Seatings(r.plan.Seats))*max(1, len(m.Variations)), maxCells+1)
+	seatings := m.Seatings(r.plan.Seats)
+	if len(seatings) == 0 && len(r.Errs) == 0 {
+		r.Complain(here, "makes no lineups: it seats no agent")
+		return
+	}
+	cells := min(len(seatings)*max(1, len(m.Variations)), maxCells+1)
 	for _, values := range m.Params {
 		cells = min(cells*max(1, len(values)), maxCells+1)
 	}

@@ -193,6 +193,10 @@ func eachRow(files world.Files, name string, take func(row) error) error {
 		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			err = fmt.Errorf("it is a JSON %s", wrong.Value)
 		}
+		if wrong, ok := errors.AsType[*json.SyntaxError](err); ok {
+			line := 1 + strings.Count(text[:min(int(wrong.Offset), len(text))], "\n")
+			return fmt.Errorf("%s: line %d: %w", name, line, err)
+		}
 		if err != nil {
 			return fmt.Errorf("%s: want a list of objects: %w", name, err)
 		}

@@ -243,7 +243,7 @@ func TestNobodyThere(t *testing.T) {
 	t.Parallel()
 	const gone = "http://127.0.0.1:1" // a port that systems give to nobody
 	j := &journal.Memory{}
-	res, ended := setup{params: fmt.Sprintf(`{%s,"servers":[%q],"pool":{"patience":"0.05s"}}`, mazes, gone), episodes: 5, journal: j}.play(t.Context(), t)
+	res, ended := setup{params: fmt.Sprintf(`{%s,"servers":[%q],"pool":{"patience":"1s"}}`, mazes, gone), episodes: 5, journal: j}.play(t.Context(), t)
 	if res.State != journal.Stopped || len(ended) != 0 || !strings.Contains(res.Reason.String(), gone) {
 		t.Errorf("%+v", res)
 	}

@@ -265,7 +265,7 @@ func (p *problems) event(i int) {
 	if strings.TrimSpace(e.Description) == "" {
 		p.add(key("description"), "is missing: what happens")
 	}
-	if r := e.Range; len(r) != 0 && (len(r) != 2 || r[0] < 1 || r[1] < r[0]) {
+	if r := e.Range; r != nil && (len(r) != 2 || r[0] < 1 || r[1] < r[0]) {
 		p.add(key("turn_range"), "wants the first turn and the last, as [2, 8]")
 	}
 	switch e.Type {

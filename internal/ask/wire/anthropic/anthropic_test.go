@@ -240,6 +240,16 @@ func TestStream(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, wholeWant()) {
 		t.Errorf("got  %+v, %v\nwant %+v", got, err, wholeWant())
 	}
+	got, err = stream( // of a server that signs a text
+		`{"type":"message_start","message":{"usage":{"input_tokens":3,"output_tokens":1}}}`,
+		`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`,
+		`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"the answer"}}`,
+		`{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"s"}}`,
+		`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":5}}`,
+		`{"type":"message_stop"}`)
+	if err != nil || got.Text != "the answer" || len(got.Thoughts) > 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
 	for _, events := range [][]string{
 		{`{"type":"message_delta","delta":{"stop_reason":"end_turn"}}`},
 		{`{"type":"content_block_delta","index":5,"delta":{"text":"x"}}`},

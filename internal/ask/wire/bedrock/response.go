@@ -182,6 +182,9 @@ func (a *Assembler) add(w *wireEvent) error {
 			return err
 		}
 	}
+	if w.Delta.Reasoning != nil {
+		a.Think(w.Index)
+	}
 	return a.Add(w.Index, d, opaque)
 }
 

@@ -78,15 +78,19 @@ func (c *Blocks) Begin(b Block) error {
 	return nil
 }
 
+// Think makes block n, which began as a text, a thought. Some formats say what a block is only with its first part.
+func (c *Blocks) Think(n int) {
+	if n >= 0 && n < len(c.list) && c.list[n].Kind == TextBlock {
+		c.list[n].Kind = ThoughtBlock
+	}
+}
+
 // Add adds a step to block n, which may have an opaque part too.
 func (c *Blocks) Add(n int, d Delta, opaque string) error {
 	if n < 0 || n >= len(c.list) {
 		return fault.Malformed("a part of the stream belongs to no block", nil)
 	}
 	b := &c.list[n]
-	if b.Kind == TextBlock && d.Thought+d.Signature+opaque != "" {
-		b.Kind = ThoughtBlock // Bedrock says so only here
-	}
 	b.text = append(append(append(b.text, d.Text...), d.Thought...), d.Arguments...)
 	b.signature, b.opaque = append(b.signature, d.Signature...), append(b.opaque, opaque...)
 	if d.Call = b.call; b.Kind != OtherBlock {
