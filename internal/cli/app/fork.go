@@ -96,7 +96,7 @@ func (f Fork) entries(ctx context.Context) (_ []journal.Entry, err error) {
 	}
 	spec := world.Spec{Kind: plan.Kind.Name, Params: plan.ParamsJSON, Lineup: plan.Lineup, Deal: original.Deal}
 	if f.Phase != "" {
-		if f.Turn, err = f.findPhase(plan, past); err != nil {
+		if f.Turn, err = f.findPhase(plan, spec, past); err != nil {
 			return nil, err
 		}
 	}
@@ -237,14 +237,21 @@ func (f Fork) checkSets() error {
 }
 
 // findPhase returns the turn that begins the phase.
-func (f Fork) findPhase(plan *planfile.Plan, past *episodePast) (int, error) {
+func (f Fork) findPhase(plan *planfile.Plan, spec world.Spec, past *episodePast) (int, error) {
+	if plan.Kind.Restarts() {
+		return 0, f.refuse("--phase %s: %s plays outside of parley, where what was played no longer exists: use --turn 0", f.Phase, plan.Kind.Name)
+	}
+	w, err := f.world(plan, spec)
+	if err != nil {
+		return 0, err
+	}
+	phases, err := past.phases(w, world.Deal{Seed: plan.Seed, Number: spec.Deal})
 	var names []string
-	for _, p := range past.phases {
-		switch {
-		case p.turn > past.last:
-		case p.matches(f.Phase):
+	for _, p := range phases {
+		if p.matches(f.Phase) && p.turn <= past.last {
 			return p.turn, nil
-		default:
+		}
+		if p.turn <= past.last {
 			names = append(names, p.name)
 		}
 	}
@@ -253,6 +260,8 @@ func (f Fork) findPhase(plan *planfile.Plan, past *episodePast) (int, error) {
 		return 0, f.refuse("it has made no calls yet")
 	case len(names) > 0:
 		return 0, f.refuse("--phase %s: there is no such phase%s", f.Phase, text.Want(f.Phase, names))
+	case err != nil:
+		return 0, f.refuse("--phase %s: what was played does not fit the changed plan: %w", f.Phase, err)
 	}
 	return 0, f.refuse("--phase %s: the kind %s does not name its phases: use --turn", f.Phase, plan.Kind.Name)
 }
@@ -280,11 +289,11 @@ func (f Fork) replay(plan *planfile.Plan, spec world.Spec, past *episodePast) ([
 	if err != nil {
 		return nil, err
 	}
-	r := &replay{past: past}
-	if err := r.strand(world.Begin(w, world.Deal{Seed: plan.Seed, Number: spec.Deal}), f.Turn); err != nil {
+	entries, err := past.replayUntil(w, world.Deal{Seed: plan.Seed, Number: spec.Deal}, f.Turn)
+	if err != nil {
 		return nil, f.refuse("what was played before turn %d does not fit the changed plan: %w: fork at an earlier turn, or change less", f.Turn, err)
 	}
-	return r.entries, nil
+	return entries, nil
 }
 
 // refuse returns a usage error that names the file and the episode.
@@ -310,12 +319,73 @@ func ofEpisode(n int, entries []journal.Entry) []journal.Entry {
 	return out
 }
 
-// episodePast is the recorded part of one attempt at an episode.
+// episodePast is the recorded part of one attempt at an episode. It plays the world again with the recorded replies to find what
+// a fork keeps: the turns and replies before the turn at which it is played in another way. It asks nothing and writes nothing.
 type episodePast struct {
 	// last is the last turn of the first strand that made calls or forked. -1: no turn did.
-	last   int
-	turns  map[string]*results.Turn // by name
-	phases []phase                  // of the first strand
+	last    int
+	calls   map[position]int // how many a turn made, as the file says
+	replies map[call]*journal.Replied
+}
+
+// call is a call of a turn.
+type call struct {
+	at    position
+	index int
+}
+
+// position is a turn of a strand.
+type position struct {
+	strand string
+	turn   int
+}
+
+func (p position) String() string { return p.strand + strconv.Itoa(p.turn) }
+
+// journalTurn returns the position in episode 0.
+func (p position) journalTurn() journal.Turn { return journal.Turn{Strand: p.strand, Turn: p.turn} }
+
+// readPast collects the entries of an attempt.
+func readPast(entries []journal.Entry, attempt int) *episodePast {
+	p := &episodePast{last: -1, calls: map[position]int{}, replies: map[call]*journal.Replied{}}
+	for _, e := range entries {
+		switch e := e.(type) {
+		case *journal.Turned:
+			if e.Attempt == attempt {
+				p.addTurn(e)
+			}
+		case *journal.Replied:
+			at := position{e.Strand, e.Turn.Turn}
+			if n := p.calls[at]; e.Attempt == attempt && e.Index >= 0 && e.Index < n {
+				p.replies[call{at, e.Index}] = e
+			}
+		}
+	}
+	return p
+}
+
+func (p *episodePast) addTurn(e *journal.Turned) {
+	p.calls[position{e.Strand, e.Turn.Turn}] = max(0, e.Calls)
+	turn := e.Turn.Turn
+	if e.Strand != "" {
+		// The path of every other strand begins with the first strand's turn: 4.2/…
+		number, _, _ := strings.Cut(e.Strand, ".")
+		turn, _ = strconv.Atoi(number)
+	} else if e.Calls == 0 {
+		return // the world wrote notes and ended
+	}
+	p.last = max(p.last, turn)
+}
+
+// replayUntil plays w with the recorded replies up to a turn of the first strand. It returns the turns and copies of the
+// replies as entries of episode 0. It fails if w does not reach the turn, or does not ask the same seats for the same
+// things as recorded. The engine cannot check that of copies.
+func (p *episodePast) replayUntil(w world.World, deal world.Deal, turn int) ([]journal.Entry, error) {
+	r := &replay{episodePast: p}
+	if err := r.strand(world.Begin(w, deal), turn); err != nil {
+		return nil, err
+	}
+	return r.entries, nil
 }
 
 // phase is a phase of an episode: its name, and the turn of the first strand that begins it.
@@ -332,39 +402,19 @@ func (p phase) matches(name string) bool {
 	return plain(name) == plain(p.name) || len(fields) == 2 && fields[1] == strings.TrimSpace(name)
 }
 
-// readPast collects the entries of an attempt.
-func readPast(entries []journal.Entry, attempt int) *episodePast {
-	p := &episodePast{last: -1, turns: map[string]*results.Turn{}}
-	for _, t := range results.Turns(entries, attempt) {
-		if t.Turned == nil {
-			continue
-		}
-		p.turns[t.Name()] = t
-		if t.Strand != "" {
-			// The path of every other strand begins with the first strand's turn: 4.2/…
-			number, _, _ := strings.Cut(t.Strand, ".")
-			forked, _ := strconv.Atoi(number)
-			p.last = max(p.last, forked)
-			continue
-		}
-		if t.Turned.Calls > 0 { // otherwise the world wrote notes and forked or ended
-			p.last = max(p.last, t.Number)
-		}
-		for _, n := range t.Turned.Notes {
-			if name := n.Phase(); name != "" {
-				p.phases = append(p.phases, phase{name, t.Number})
-			}
-		}
-	}
-	return p
+// phases plays w with the recorded replies as far as there are any, and returns the phases that it begins. The error says
+// why it could not be played farther, unless it was played to its end.
+func (p *episodePast) phases(w world.World, deal world.Deal) ([]phase, error) {
+	r := &replay{episodePast: p}
+	err := r.strand(world.Begin(w, deal), toTheEnd)
+	return r.phases, err
 }
 
-// replay plays a world again with the recorded replies, to find what a fork keeps: the turns and replies before the turn at which it
-// is played in another way. It asks nothing and writes nothing. It fails if the world does not reach the turn, or does not ask the
-// same seats for the same things as recorded: the engine cannot check that of copies.
+// replay is a world that is played again.
 type replay struct {
-	past    *episodePast
-	entries []journal.Entry // turns, and copies of the replies, as entries of episode 0
+	*episodePast
+	entries []journal.Entry
+	phases  []phase // of the first strand
 }
 
 // toTheEnd is the turn up to which forked strands are played.
@@ -377,32 +427,38 @@ func (r *replay) strand(s *world.Strand, until int) error {
 	for {
 		t := s.Next(replies)
 		replies = nil
-		name := results.TurnName(s.Path, t.Number)
+		at := position{s.Path, t.Number}
+		if s.Path == "" {
+			for _, n := range t.Notes {
+				if name := n.Phase(); name != "" {
+					r.phases = append(r.phases, phase{name, t.Number})
+				}
+			}
+		}
 		switch {
 		case t.Abort != nil:
 			return t.Abort
 		case t.Panic != "":
-			return fmt.Errorf("at turn %s the world panics: %s", name, t.Panic)
+			return fmt.Errorf("at turn %s the world panics: %s", at, t.Panic)
 		case t.Number == until:
 			stopStrands(t.Forks)
 			return nil // the world writes the notes of this turn again when the fork is played
 		}
-		at := journal.Turn{Strand: s.Path, Turn: t.Number}
 		if len(t.Notes) > 0 || len(t.Calls) > 0 {
-			r.entries = append(r.entries, &journal.Turned{Turn: at, Calls: len(t.Calls), Notes: t.Notes})
+			r.entries = append(r.entries, &journal.Turned{Turn: at.journalTurn(), Calls: len(t.Calls), Notes: t.Notes})
 		}
 		switch {
 		case t.Done && until == toTheEnd:
 			return nil
 		case t.Done:
-			return fmt.Errorf("it now ends at turn %s", name)
+			return fmt.Errorf("it now ends at turn %s", at)
 		case len(t.Forks) > 0:
 			if err := r.forks(t.Forks); err != nil {
 				return err
 			}
 		default:
 			var err error
-			if replies, err = r.copy(at, name, t.Calls); err != nil {
+			if replies, err = r.copy(at, t.Calls); err != nil {
 				return err
 			}
 		}
@@ -426,28 +482,21 @@ func stopStrands(strands []*world.Strand) {
 }
 
 // copy copies the recorded replies to the calls of a turn.
-func (r *replay) copy(at journal.Turn, name string, calls []world.Call) ([]world.Reply, error) {
-	recorded, made := r.past.turns[name], 0
-	if recorded != nil {
-		made = max(0, recorded.Turned.Calls)
-	}
-	if recorded == nil || made != len(calls) {
-		return nil, fmt.Errorf("turn %s now makes %d calls, and made %d", name, len(calls), made)
-	}
-	byIndex := map[int]*journal.Replied{}
-	for _, reply := range recorded.Replies {
-		byIndex[reply.Index] = reply
+func (r *replay) copy(at position, calls []world.Call) ([]world.Reply, error) {
+	recorded, ok := r.calls[at]
+	if !ok || recorded != len(calls) {
+		return nil, fmt.Errorf("turn %s now makes %d calls, and made %d", at, len(calls), recorded)
 	}
 	replies := make([]world.Reply, len(calls))
 	for i, c := range calls {
-		switch reply := byIndex[i]; {
+		switch reply := r.replies[call{at, i}]; {
 		case reply == nil:
-			return nil, fmt.Errorf("call %s:%d has no reply", name, i)
+			return nil, fmt.Errorf("call %s:%d has no reply", at, i)
 		case reply.Seat != c.Seat || reply.Label != c.Label || (reply.Act != nil) != (c.Act != nil):
-			return nil, fmt.Errorf("call %s:%d is now %s of %s, and was %s of %s", name, i, c.Label, c.Seat, reply.Label, reply.Seat)
+			return nil, fmt.Errorf("call %s:%d is now %s of %s, and was %s of %s", at, i, c.Label, c.Seat, reply.Label, reply.Seat)
 		default:
 			copied := *reply
-			copied.Turn, copied.Copied = at, true
+			copied.Turn, copied.Copied = at.journalTurn(), true
 			r.entries = append(r.entries, &copied)
 			replies[i] = reply.Reply()
 		}
