@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,8 +17,8 @@ import (
 
 	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
-	"parley/internal/cli/output"
 	"parley/internal/cli/terminal"
+	"parley/internal/kit/files"
 	"parley/internal/kit/statmath"
 	"parley/internal/kit/text"
 	"parley/internal/run/estimate"
@@ -201,6 +200,7 @@ func (c *checkCmd) print(w io.Writer, e *app.Estimate, command string) {
 func (c *checkCmd) printUse(w io.Writer, e *app.Estimate) {
 	fmt.Fprintf(w, "%s were played on the simulated provider; nothing was asked and nothing spent.\n\n", terminal.Number(e.Episodes.Played))
 
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	rows := [][]string{{"MODEL", "CALLS", "INPUT TOKENS", "OUTPUT TOKENS", "OUTPUT AT MOST", "COST", "IN BATCHES", "COST AT MOST"}}
 	for _, m := range e.Models {
 		rows = append(rows, useRow(m.Model, m.Use))
@@ -209,7 +209,10 @@ func (c *checkCmd) printUse(w io.Writer, e *app.Estimate) {
 		rows = append(rows, useRow("all", e.Use))
 	}
 	table := withoutEmptyColumns(rows)
-	printRows(w, table)
+	for _, row := range table {
+		fmt.Fprintln(t, strings.Join(row, "\t"))
+	}
+	_ = t.Flush() // a strings.Builder takes everything
 	printParts(w, e)
 	fmt.Fprint(w, "\nOf 100 runs on the simulated provider, 95 fall within the ranges. A real model writes longer or shorter\n"+
 		"answers, and later prompts may repeat them.\n")
@@ -237,13 +240,8 @@ func printParts(w io.Writer, e *app.Estimate) {
 		add(p.Name, p.Episodes.Low, p.Episodes.High, p.Use)
 	}
 	add("all", e.Episodes.Low, e.Episodes.High, e.Use)
-	printRows(w, withoutEmptyColumns(rows))
-}
-
-// printRows writes rows with aligned columns.
-func printRows(w io.Writer, rows [][]string) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
+	for _, row := range withoutEmptyColumns(rows) {
 		fmt.Fprintln(t, strings.Join(row, "\t"))
 	}
 	_ = t.Flush() // a strings.Builder takes everything
@@ -307,14 +305,20 @@ func facts(e *app.Estimate) [][2]string {
 		all = append(all, [2]string{"key", "none is needed"})
 	}
 	for _, p := range e.Programs {
-		is := cmp.Or(p.Missing, p.Command+" is found")
+		is := p.Command + " is found"
+		if p.Missing != "" {
+			is = p.Missing
+		}
 		if p.Agent != "" {
 			is = p.Agent + ": " + is
 		}
 		all = append(all, [2]string{"program", terminal.OneLine(is)})
 	}
 	for _, p := range e.Allow {
-		why := cmp.Or(p.Allowed, "run asks you first, or refuses without a terminal")
+		why := p.Allowed
+		if why == "" {
+			why = "run asks you first, or refuses without a terminal"
+		}
 		all = append(all, [2]string{"trust", "--trust " + terminal.ShellWord(terminal.OneLine(p.Flag)) + " (" + why + ")"})
 	}
 	for _, p := range e.Servers {
@@ -549,8 +553,15 @@ func isRunFile(path string) bool {
 	if filepath.Ext(path) == ".parley" {
 		return true
 	}
-	head, err := output.Head(path)
-	return err == nil && output.IsRunFile(head)
+	f, err := files.Open(path)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }() // read only
+	const magic = "SQLite format 3\x00"
+	var head [len(magic)]byte
+	_, err = io.ReadFull(f, head[:])
+	return err == nil && string(head[:]) == magic
 }
 
 // verifyResult is the result of checking a run file.

@@ -2,14 +2,11 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"log/slog"
 	"os"
 
 	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
-	"parley/internal/cli/output"
 	"parley/internal/kit/files"
 )
 
@@ -28,17 +25,28 @@ func openEventFile(ctx context.Context, path string) (*eventFile, error) {
 		return e, nil
 	}
 	// A slip must not append lines to a run file or a plan.
-	head, err := output.Head(path)
-	other := errors.Is(err, fs.ErrNotExist) || errors.Is(err, files.ErrNotRegular) // a new file, or a pipe
-	if isRunFile(path) || !other && (err != nil || len(head) > 0 && head[0] != '{') {
+	if old, err := os.Stat(path); isRunFile(path) || err == nil && old.Mode().IsRegular() && old.Size() > 0 && !beginsWithBrace(path) {
 		return nil, exit.Usagef("--events: %s is not a file of events: name another file", path)
 	}
+	var err error
 	if e.file, err = os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
 		return nil, exit.Usagef("--events: %w", err)
 	}
 	e.log = slog.New(slog.NewJSONHandler(e, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	e.add = app.LogTo(ctx, e.log)
 	return e, nil
+}
+
+// beginsWithBrace reports whether a file begins as a JSON object does.
+func beginsWithBrace(path string) bool {
+	f, err := files.Open(path)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }() // read only
+	var first [1]byte
+	_, err = f.Read(first[:])
+	return err == nil && first[0] == '{'
 }
 
 // Write writes a line. The handler calls it for one line at a time.

@@ -4,14 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"runtime"
 	"runtime/pprof"
 	"runtime/trace"
 	"sync"
 
 	"parley/internal/cli/exit"
+	"parley/internal/cli/output"
 )
 
 // profileFlags are flags of every command, for people who work on parley. No help lists them: CONTRIBUTING.md does.
@@ -34,13 +33,7 @@ type profiles struct {
 type profile struct {
 	flag, path  string
 	start, stop func(io.Writer) error
-	file        *os.File
-}
-
-// discard closes the file and removes it.
-func (p *profile) discard() {
-	_ = p.file.Close()
-	_ = os.Remove(p.path) // an error here cannot be handled
+	file        *output.Pending
 }
 
 // start begins to measure what the flags ask for. After an error nothing is measured, and no file is left.
@@ -58,7 +51,7 @@ func (p *profiles) start(f profileFlags) error {
 		if err := p.begin(one); err != nil {
 			for _, begun := range p.running {
 				_ = begun.stop(io.Discard)
-				begun.discard()
+				begun.file.Abandon()
 			}
 			p.running = nil
 			return exit.AsUsage(err)
@@ -68,17 +61,22 @@ func (p *profiles) start(f profileFlags) error {
 }
 
 // begin creates the file of a measurement and starts it.
-func (p *profiles) begin(one *profile) (err error) {
-	one.file, err = os.OpenFile(one.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	switch {
-	case errors.Is(err, fs.ErrExist):
-		return fmt.Errorf("%s: %s already exists; name another file", one.flag, one.path)
-	case err == nil:
-		if err = one.start(one.file); err != nil {
-			one.discard()
+func (p *profiles) begin(one *profile) error {
+	for _, other := range p.running {
+		if other.path == one.path {
+			return fmt.Errorf("%s and %s name the same file, %s: name another", other.flag, one.flag, one.path)
 		}
 	}
-	if err != nil {
+	out := output.File{Flag: one.flag, Path: one.path, New: true}
+	if _, err := out.Check(); err != nil {
+		return err
+	}
+	var err error
+	if one.file, err = out.Create(); err != nil {
+		return err
+	}
+	if err := one.start(one.file); err != nil {
+		one.file.Abandon()
 		return fmt.Errorf("%s: %w", one.flag, err)
 	}
 	p.running = append(p.running, one)
@@ -90,10 +88,12 @@ func (p *profiles) end() (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, one := range p.running {
-		if failed := errors.Join(one.stop(one.file), one.file.Close()); failed != nil {
-			one.discard()
+		if failed := one.stop(one.file); failed != nil {
+			one.file.Abandon()
 			err = errors.Join(err, fmt.Errorf("%s: %w", one.flag, failed))
+			continue
 		}
+		err = errors.Join(err, one.file.Commit())
 	}
 	p.running = nil
 	return err

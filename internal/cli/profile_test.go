@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bytes"
+	"context"
 	"flag"
 	"io"
 	"os"
@@ -56,20 +58,36 @@ func TestProfiles(t *testing.T) {
 	old := filepath.Join(dir, "worlds--trace")
 	for _, c := range []struct{ cpu, trace, want string }{
 		{"cpu", old, "--trace: " + old + " already exists; name another file\n"},
-		{"cpu", filepath.Join(dir, "no", "trace"), "--trace: open "},
-		{"cpu", dir, "already exists"},
-		{"one", filepath.Join(dir, "one"), "--trace: " + filepath.Join(dir, "one") + " already exists; name another file\n"},
+		{"cpu", filepath.Join(dir, "no", "trace"), "does not exist: make it first"},
+		{"cpu", dir, "is a folder"},
+		{"one", filepath.Join(dir, "one"), "--cpuprofile and --trace name the same file"},
 	} {
 		got := parley(t, State{}, "worlds", "--cpuprofile", filepath.Join(dir, c.cpu), "--trace", c.trace).want(t, exit.Misuse).wantErr(t, c.want)
 		if now := files(); got.stdout != "" || len(now) != len(was) {
 			t.Errorf("%s: printed %q, files %q", c.want, got.stdout, now)
 		}
 	}
+	// A file that appears meanwhile is kept.
+	taken := filepath.Join(dir, "taken")
+	create := brings("echo", program.Command{Name: "create", Doc: "Create a file.", Verb: &createFile{taken}})
+	var stderr bytes.Buffer
+	code := Main(t.Context(), State{Args: []string{"create", "--memprofile", taken}, Kinds: []world.Kind{create}, Stdout: io.Discard, Stderr: &stderr})
+	if code != exit.Broken || !strings.Contains(stderr.String(), "already exists") || read(t, taken) != "mine" {
+		t.Errorf("exit code %d: %s", code, stderr.String())
+	}
 	killed := filepath.Join(dir, "killed")
 	synctest.Test(t, func(t *testing.T) { abortProfiled(t, killed) })
 	if got := read(t, killed); !strings.HasPrefix(got, begins["--memprofile"]) {
 		t.Errorf("the profile of an aborted command begins with %.10q", got)
 	}
+}
+
+// createFile is a command that writes a file.
+type createFile struct{ path string }
+
+// Run writes the file.
+func (c *createFile) Run(context.Context, *program.Program) error {
+	return os.WriteFile(c.path, []byte("mine"), 0o600)
 }
 
 // abortProfiled aborts a command that ignores its signals, with a profile.

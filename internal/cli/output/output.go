@@ -28,6 +28,8 @@ type File struct {
 	Path string
 	// Force overwrites an existing file.
 	Force bool
+	// New means that the command has no --force: the file must not exist.
+	New bool
 	// Inputs are the run files that the command reads.
 	Inputs []string
 	// Ours reports whether an existing file is an earlier output of the same kind, judged by its first bytes.
@@ -62,11 +64,11 @@ func (o File) Check() (there bool, err error) {
 	case !info.Mode().IsRegular():
 		return false, exit.Usagef("%s: %s exists and is not a regular file; name another", o.Flag, o.Path)
 	}
-	head, err := Head(o.Path)
+	head, err := headOf(o.Path)
 	switch {
 	case err != nil:
 		return false, exit.Usagef("%s: %w", o.Flag, err)
-	case o.isInput(info) || IsRunFile(head):
+	case o.isInput(info) || bytes.HasPrefix(head, []byte("SQLite format 3\x00")):
 		return false, exit.Usagef("%s: %s is part of a run file: name another", o.Flag, o.Path)
 	case o.Force || o.Ours != nil && o.Ours(head):
 		return true, nil
@@ -76,7 +78,11 @@ func (o File) Check() (there bool, err error) {
 
 // refuse returns the error for a file that exists.
 func (o File) refuse(why string) error {
-	return exit.Usagef("%s: %s %s; name another file, or overwrite it with --force", o.Flag, o.Path, why)
+	way := "name another file, or overwrite it with --force"
+	if o.New {
+		way = "name another file"
+	}
+	return exit.Usagef("%s: %s %s; %s", o.Flag, o.Path, why, way)
 }
 
 // isInput reports whether a file is one of the inputs.
@@ -91,8 +97,8 @@ func (o File) isInput(info fs.FileInfo) bool {
 	return false
 }
 
-// Head returns the first bytes of a file.
-func Head(path string) ([]byte, error) {
+// headOf returns the first bytes of a file.
+func headOf(path string) ([]byte, error) {
 	f, err := files.Open(path)
 	if err != nil {
 		return nil, err
@@ -100,9 +106,6 @@ func Head(path string) ([]byte, error) {
 	head, err := io.ReadAll(io.LimitReader(f, headSize))
 	return head, errors.Join(err, f.Close())
 }
-
-// IsRunFile reports whether a file begins like a run file.
-func IsRunFile(head []byte) bool { return bytes.HasPrefix(head, []byte("SQLite format 3\x00")) }
 
 // Write writes the whole file or nothing, even if write panics.
 func (o File) Write(write func(io.Writer) error) error {
