@@ -32,18 +32,14 @@ const (
 // hubConn is a connection to a hub.
 type hubConn struct {
 	*nats.Conn
-	why      func() error          // why no node can be used; it asks them
-	reason   atomic.Pointer[error] // what watch told; nil: a node can be used, or nothing was told yet
-	refusals atomic.Int64          // how often the nodes were tried since one was seen to refuse the token; 0: none does
-	cancel   context.CancelFunc    // ends watch
-	watching sync.WaitGroup
+	watch *hubWatch
 }
 
 // Close closes the connection, and waits for the goroutine that finds out why the hub cannot be used.
 func (c *hubConn) Close() {
-	c.cancel()
+	c.watch.stop()
 	c.Conn.Close()
-	c.watching.Wait()
+	c.watch.search.Wait()
 }
 
 // connect connects to a hub. It waits for one that does not answer yet. limit is only for the message: after how long the caller
@@ -60,27 +56,52 @@ func (f *hubFlags) connect(ctx context.Context, addresses, token string, limit t
 	if f.TLSCA == "" && !strings.Contains(addresses, "tls://") {
 		own = append(own, nats.IgnoreDiscoveredServers()) // they may be on other machines, and would be used without TLS
 	}
-	c := &hubConn{}
+	ctx, cancel := context.WithCancel(ctx)
+	w := &hubWatch{tell: tell, limit: limit, cancel: cancel}
+	w.why = func() error { return f.unreachable(ctx, w.conn.Load(), nodes, own) }
 	nc, err := nats.Connect(strings.Join(nodes, ","), append(append(slices.Clone(own),
-		nats.MaxReconnects(-1), nats.RetryOnFailedConnect(true), nats.CustomReconnectDelay(c.delay),
+		nats.MaxReconnects(-1), nats.RetryOnFailedConnect(true), nats.CustomReconnectDelay(w.onAllFailed), nats.ReconnectHandler(w.onConnect), nats.ConnectHandler(w.onConnect),
 		nats.PingInterval(5*time.Second), nats.MaxPingsOutstanding(2), nats.Name("parley")), more...)...)
 	if err != nil {
+		w.stop()
 		return nil, exit.AsUsage(fmt.Errorf("--cluster: %w", err))
 	}
-	ctx, c.cancel = context.WithCancel(ctx)
-	c.Conn, c.why = nc, func() error { return f.unreachable(ctx, nc, nodes, own) }
-	if tell != nil {
-		c.watching.Go(func() { c.watch(ctx, nc.IsConnected, limit, tell) })
-	}
-	return c, nil
+	w.conn.Store(nc)
+	return &hubConn{nc, w}, nil
 }
 
-// delay returns how long to wait, after all nodes were tried, before they are tried again.
-func (c *hubConn) delay(int) time.Duration {
+// hubWatch says once that a hub cannot be used, and why, and that it can be used again.
+type hubWatch struct {
+	tell   func(string)  // nil: nothing is said
+	limit  time.Duration // how long the process waits for the first connection; 0: for ever
+	why    func() error  // it asks the nodes, until cancel is called
+	cancel context.CancelFunc
+	conn   atomic.Pointer[nats.Conn]
+	search sync.WaitGroup // the goroutine that calls why
+
+	mu        sync.Mutex
+	since     time.Time // when all nodes were tried for the first time; zero: one is connected
+	searching bool
+	over      bool  // nothing may be started any more
+	reason    error // what was said
+	refusals  int   // how often the nodes were tried since one was seen to refuse the token; 0: none does
+}
+
+// onAllFailed is called after all nodes were tried. It returns how long to wait before they are tried again.
+func (w *hubWatch) onAllFailed(int) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.since.IsZero() {
+		w.since = time.Now()
+	}
+	if w.tell != nil && w.reason == nil && !w.searching && !w.over && time.Since(w.since) >= silentTime {
+		w.searching = true
+		w.search.Go(w.findReason)
+	}
 	delay := retryDelay
-	if n := c.refusals.Load(); n > 0 {
-		delay = min(retryDelay<<min(n, 10), maxRetryDelay) // the token is hardly right a moment later
-		c.refusals.Add(1)
+	if w.refusals > 0 {
+		delay = min(retryDelay<<min(w.refusals, 10), maxRetryDelay) // the token is hardly right a moment later
+		w.refusals++
 	}
 	return delay + delay*time.Duration(processOffset())/250 // not all clients at the same moment
 }
@@ -93,38 +114,49 @@ func processOffset() uint32 {
 	return h.Sum32() % 100
 }
 
-// watch tells once that the hub cannot be used, and why, and that it can be used again, until ctx is done. limit is how long the
-// process waits for the first connection; 0: for ever.
-func (c *hubConn) watch(ctx context.Context, usable func() bool, limit time.Duration, tell func(string)) {
-	for silent := time.Duration(0); ; silent += retryDelay {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(retryDelay):
-		}
-		switch {
-		case usable():
-			if c.reason.Swap(nil) != nil {
-				tell("the hub answers again")
-			}
-			c.refusals.Store(0)
-			silent, limit = 0, 0
-		case silent >= silentTime && c.reason.Load() == nil:
-			err := c.why()
-			if err == nil || usable() || ctx.Err() != nil {
-				continue
-			}
-			c.reason.Store(&err)
-			if of, ok := errors.AsType[*hub.UnreachableError](err); ok && of.Refused {
-				c.refusals.Store(1)
-			}
-			waits := "until one can be used"
-			if limit > 0 {
-				waits = fmt.Sprintf("up to %v", limit)
-			}
-			tell(err.Error() + ". This process waits " + waits)
-		}
+// findReason finds out why no node can be used, and tells it unless one is connected meanwhile.
+func (w *hubWatch) findReason() {
+	err := w.why()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.searching = false
+	if err == nil || w.since.IsZero() || w.over {
+		return
 	}
+	w.reason = err
+	if of, ok := errors.AsType[*hub.UnreachableError](err); ok && of.Refused {
+		w.refusals = 1
+	}
+	waits := "until one can be used"
+	if w.limit > 0 {
+		waits = fmt.Sprintf("up to %v", w.limit)
+	}
+	w.tell(err.Error() + ". This process waits " + waits)
+}
+
+// onConnect is called when a node is connected.
+func (w *hubWatch) onConnect(*nats.Conn) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.reason != nil {
+		w.tell("the hub answers again")
+	}
+	w.since, w.reason, w.refusals, w.limit = time.Time{}, nil, 0, 0
+}
+
+// reported returns the reason that was given to tell, or nil.
+func (w *hubWatch) reported() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.reason
+}
+
+// stop ends the goroutine that looks for the reason, and starts no other.
+func (w *hubWatch) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over = true
+	w.cancel()
 }
 
 // options returns what every connection to the hub needs.
@@ -140,9 +172,12 @@ func (f *hubFlags) options(token string) ([]nats.Option, error) {
 	return append(options, nats.Secure(&tls.Config{RootCAs: pool, ServerName: f.TLSName, MinVersion: tls.VersionTLS13})), nil
 }
 
-// unreachable says for each node of a hub why it cannot be used, and what to do. It returns nil if one answers.
+// unreachable says for each node of a hub why it cannot be used, and what to do. It returns nil if one answers. nc may be nil.
 func (f *hubFlags) unreachable(ctx context.Context, nc *nats.Conn, nodes []string, options []nats.Option) error {
-	if err := hub.Reach(ctx, slices.Concat(nodes, nc.DiscoveredServers()), nodeTimeout, options...); err != nil {
+	if nc != nil {
+		nodes = slices.Concat(nodes, nc.DiscoveredServers())
+	}
+	if err := hub.Reach(ctx, nodes, nodeTimeout, options...); err != nil {
 		return fmt.Errorf("no node of the hub can be used: %w. Start one with parley hub, or correct --cluster, --tls-ca or the token (%s, --token-file); a node prints why it stopped", err, tokenEnv)
 	}
 	return nil
@@ -162,11 +197,9 @@ func (f *hubFlags) connectAndWait(ctx context.Context, stop <-chan struct{}, add
 			return nil, context.Cause(ctx)
 		}
 		if nc.IsClosed() || wait.Err() != nil {
-			var err error
-			if reason := nc.reason.Load(); reason != nil {
-				err = *reason
-			} else {
-				err = nc.why()
+			err := nc.watch.reported()
+			if err == nil {
+				err = nc.watch.why()
 			}
 			err = cmp.Or(err, fmt.Errorf("--cluster: the hub does not answer: %w", cmp.Or(context.Cause(wait), nc.LastError())))
 			nc.Close()

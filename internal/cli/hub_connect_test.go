@@ -1,11 +1,9 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,19 +18,12 @@ func TestHubWatch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var lines []string
-		var usable atomic.Bool
 		answers := make(chan error)
-		ctx, cancel := context.WithCancel(t.Context())
-		c := &hubConn{why: func() error { return <-answers }, cancel: cancel}
-		c.watching.Go(func() { c.watch(ctx, usable.Load, connectTimeout, func(text string) { lines = append(lines, text) }) })
+		w := &hubWatch{tell: func(text string) { lines = append(lines, text) }, why: func() error { return <-answers }, cancel: func() {}, limit: connectTimeout}
 		fail := func() (delay time.Duration) {
-			usable.Store(false)
-			time.Sleep(silentTime + 2*retryDelay)
-			return c.delay(2) // it does not wait for answers
-		}
-		again := func() {
-			usable.Store(true)
-			time.Sleep(2 * retryDelay)
+			w.onAllFailed(1)
+			time.Sleep(silentTime)
+			return w.onAllFailed(2) // it does not wait for answers
 		}
 		wantLines := func(want ...string) {
 			t.Helper()
@@ -47,21 +38,20 @@ func TestHubWatch(t *testing.T) {
 		}
 		answers <- errors.New("no node")
 		wantLines("no node. This process waits up to 30s")
-		again()
+		w.onConnect(nil)
 		wantLines("the hub answers again")
 
 		fail()
-		again() // before anything was found out
+		w.onConnect(nil) // before anything was found out
 		answers <- errors.New("no node")
 		wantLines()
 
-		again()
 		fail()
 		answers <- &hub.UnreachableError{Nodes: []string{"h: it refuses the token"}, Refused: true}
 		wantLines("h: it refuses the token. This process waits until one can be used")
 		last := retryDelay
 		for range 20 {
-			d := c.delay(1)
+			d := w.onAllFailed(1)
 			if d < min(last, maxRetryDelay) || d > 2*maxRetryDelay {
 				t.Errorf("waits %v after %v", d, last)
 			}
@@ -70,15 +60,15 @@ func TestHubWatch(t *testing.T) {
 		if last < maxRetryDelay {
 			t.Errorf("waits only %v", last)
 		}
-		again()
+		w.onConnect(nil)
 		wantLines("the hub answers again")
-		if d := c.delay(1); d > 2*retryDelay {
+		if d := w.onAllFailed(1); d > 2*retryDelay {
 			t.Errorf("waits %v", d)
 		}
-		c.cancel()
-		usable.Store(false)
-		time.Sleep(2 * silentTime) // would wait for an answer
-		c.watching.Wait()
+		w.stop()
+		time.Sleep(silentTime)
+		w.onAllFailed(2) // would wait for an answer
+		w.search.Wait()
 	})
 }
 

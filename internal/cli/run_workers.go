@@ -121,7 +121,7 @@ func (f *playFlags) openCluster(ctx context.Context, s *State, g *exit.Gate, p *
 		if err != nil {
 			return nil, err
 		}
-		j.conn = &hubConn{Conn: nc, cancel: func() {}}
+		j.conn = &hubConn{nc, &hubWatch{cancel: func() {}}}
 	} else if j.conn, err = f.connectAndWait(ctx, g.Shut, url, token, s.tell); err != nil {
 		return nil, err
 	}
