@@ -84,14 +84,10 @@ const (
 // being read for the first time.
 func (c *catalog) List(ctx context.Context) (all []*runEntry, more bool) {
 	names, paths := c.Library.Names()
-	until, read := time.Now().Add(listTime), 0
+	reading := c.reader()
 	for _, name := range names {
 		at := paths[name]
-		state, f := runFileStateOf(at), c.known(at)
-		if f.state != state && (c.Wait || read < minFilesRead || time.Now().Before(until)) {
-			f = c.read(ctx, at, state)
-			read++
-		}
+		f, state := reading(ctx, at)
 		if c.Wait && f.due(state) {
 			f = c.score(ctx, at, state)
 		}
@@ -108,6 +104,42 @@ func (c *catalog) List(ctx context.Context) (all []*runEntry, more bool) {
 	}
 	c.forget(paths)
 	return sortByLineage(all), more
+}
+
+// reader returns a function that returns what is known of a file, and its state. It reads the file first if it was changed, as long
+// as there is time for that.
+func (c *catalog) reader() func(context.Context, string) (catalogFile, runFileState) {
+	until, read := time.Now().Add(listTime), 0
+	return func(ctx context.Context, at string) (catalogFile, runFileState) {
+		state, f := runFileStateOf(at), c.known(at)
+		if f.state != state && (c.Wait || read < minFilesRead || time.Now().Before(until)) {
+			f = c.read(ctx, at, state)
+			read++
+		}
+		return f, state
+	}
+}
+
+// Origin returns the name of the run that a fork is from, as List does. It is empty if there is no such run, or if its file
+// was not read yet.
+func (c *catalog) Origin(ctx context.Context, fork *journal.Origin) string {
+	names, paths := c.Library.Names()
+	reading := c.reader()
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(namedAs(b, fork), namedAs(a, fork)) })
+	for _, name := range names {
+		if f, _ := reading(ctx, paths[name]); fork.Run != "" && f.entry.run == fork.Run {
+			return name
+		}
+	}
+	return ""
+}
+
+// namedAs is 1 if the file of a run is named as the one that was forked, and 0 if not.
+func namedAs(run string, fork *journal.Origin) int {
+	if path.Base(run) == filepath.Base(fork.File) {
+		return 1
+	}
+	return 0
 }
 
 // forget forgets files that are gone.
@@ -275,7 +307,7 @@ func (e *runEntry) origin(byRun map[string][]*runEntry) *runEntry {
 		return nil
 	}
 	all := byRun[e.Fork.Run]
-	i := slices.IndexFunc(all, func(o *runEntry) bool { return path.Base(o.Name) == filepath.Base(e.Fork.File) })
+	i := slices.IndexFunc(all, func(o *runEntry) bool { return namedAs(o.Name, e.Fork) > 0 })
 	return all[max(0, i)]
 }
 

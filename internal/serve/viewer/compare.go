@@ -220,10 +220,8 @@ func (d comparePage) Last() int { return d.From + len(d.Rows) }
 // relatives returns links to comparisons of an episode: with its origin, and with episodes of the same deal.
 func (v *Viewer) relatives(ctx context.Context, r *Run, l *runfile.Listed) (out []link, err error) {
 	if fork := r.Begun.Fork; fork != nil {
-		all, _ := v.catalog.List(ctx) // of a file that was not read yet nothing is known
-		if i := slices.IndexFunc(all, func(e *runEntry) bool { return e.Name == r.Name && e.Origin != "" }); i >= 0 {
-			from := all[i].Origin
-			out = append(out, link{Text: fmt.Sprintf("episode %d of %s, from which it was forked", fork.Episode, from), To: compareAt(from, fork.Episode, r.Name, l.Episode)})
+		if name := v.catalog.Origin(ctx, fork); name != "" && name != r.Name {
+			out = append(out, link{Text: fmt.Sprintf("episode %d of %s, from which it was forked", fork.Episode, name), To: compareAt(name, fork.Episode, r.Name, l.Episode)})
 		}
 	}
 	if v.static { // a site with a page for every pair would be large
