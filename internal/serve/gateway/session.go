@@ -623,7 +623,12 @@ func (a *sessionSet) Close(ctx context.Context, s *session, c closeRequest) (ses
 	case end := <-ended:
 		return end.status, end.err
 	case <-ctx.Done():
-		return s.Status(), context.Cause(ctx) // the same
+	}
+	select {
+	case end := <-ended: // at the same moment
+		return end.status, end.err
+	default:
+		return s.Status(), context.Cause(ctx) // the last call ends it
 	}
 }
 
