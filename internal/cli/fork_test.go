@@ -116,6 +116,8 @@ func TestForkPhase(t *testing.T) {
 		{[]string{secrets, "--phase", "round 1", "--turn", "1"}, "use --turn K, or --phase NAME"},
 		{[]string{secrets}, "use --turn K, or --phase NAME"},
 		{[]string{simple, "--phase", "round 2"}, "want one of round 1"},
+		// With two messages the third turn is of round 2: the recorded turns say nothing of where a changed plan has its phases.
+		{[]string{secrets, "--phase", "round 3", "--set", "params.messages=2"}, "--phase round 3: there is no such phase"},
 	} {
 		parley(t, State{}, append([]string{"fork", "--episode", "0"}, c.args...)...).want(t, exit.Misuse).wantErr(t, c.want)
 	}
