@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -36,7 +37,7 @@ func slow(wait func(), say func(string)) hooks {
 				if errors.Is(err, journal.ErrFenced) {
 					say(fenced)
 				} else {
-					say(played)
+					say(fmt.Sprintf("%s: %v", played, err))
 				}
 			})
 		},
