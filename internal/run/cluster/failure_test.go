@@ -27,12 +27,15 @@ const (
 	played = "it recorded the lot"
 )
 
-// slow returns the hooks of a worker that waits before it plays its first lot, and says how that ended.
+// slow returns the hooks of a worker that waits before it plays its first lot, the run's first, and says how that ended.
 func slow(wait func(), say func(string)) hooks {
 	var first, last sync.Once
 	return hooks{
 		before: func(context.Context, journal.Journal, engine.Lot) { first.Do(wait) },
-		after: func(err error) {
+		after: func(lot engine.Lot, err error) {
+			if lot.First > 0 { // it plays others meanwhile
+				return
+			}
 			last.Do(func() {
 				if errors.Is(err, journal.ErrFenced) {
 					say(fenced)

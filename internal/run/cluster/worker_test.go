@@ -32,7 +32,7 @@ const poison = 7
 // hooks are what a test does to a worker.
 type hooks struct {
 	before func(ctx context.Context, j journal.Journal, lot engine.Lot) // a lot is played
-	after  func(error)                                                  // it was played, or not
+	after  func(lot engine.Lot, err error)                              // it was played, or not
 	hold   func(on bool)
 	full   func() bool
 	beside func(needEpisodes func()) // a lot is played, and another could be
@@ -55,7 +55,7 @@ func (p *player) Play(ctx, drain context.Context, j journal.Journal, lot engine.
 	}
 	res, err := engine.Run(ctx, engine.Config{Journal: j, Begun: *p.begun, Kind: clustertest.Kind(), Plan: lot.Plan(), Lot: &lot, Drain: drain, NeedEpisodes: needEpisodes})
 	if p.after != nil {
-		p.after(err)
+		p.after(lot, err)
 	}
 	return res, err
 }
@@ -256,7 +256,7 @@ func TestDieTogether(t *testing.T) {
 				mu.Unlock()
 				<-said
 			},
-			after: func(error) { mu.Lock(); playing--; mu.Unlock() },
+			after: func(engine.Lot, error) { mu.Lock(); playing--; mu.Unlock() },
 		})
 	})
 	res, _ := run(t, h, 600, func(w hub.Working) { // in lots of ten
