@@ -179,6 +179,31 @@ func TestAdjudicateRefuses(t *testing.T) {
 	}
 }
 
+// TestAdjudicatePage runs the examples of docs/how-to/adjudicate.md and looks for the answers that it shows.
+func TestAdjudicatePage(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/how-to/adjudicate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := strings.Split(string(page), "$ echo '")[1:]
+	if len(examples) < 3 {
+		t.Errorf("%d examples found", len(examples))
+	}
+	for _, example := range examples {
+		in, rest, _ := strings.Cut(example, "' | parley adjudicate")
+		options, rest, _ := strings.Cut(rest, "\n")
+		answer, _, _ := strings.Cut(rest, "\n")
+		var want error
+		if strings.Contains(answer, `"error":`) {
+			want = program.ErrReported
+		}
+		if got := judge(t, in, options == " --options", want); got != answer+"\n" {
+			t.Errorf("%s\n%swant\n%s", in, got, answer)
+		}
+	}
+}
+
 // FuzzAdjudicate checks that the answer to any line is one line of JSON, without a panic.
 func FuzzAdjudicate(f *testing.F) {
 	for _, s := range []string{
