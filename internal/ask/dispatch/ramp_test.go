@@ -170,6 +170,9 @@ func TestNoStorm(t *testing.T) {
 		{"one of 50, whatever the load", false, &place{every: 50, refusing: 50 * time.Millisecond, says: refuses}, 1, n / 40, 90 * time.Second},
 		{"one of 50 fails, whatever the load", false, &place{every: 50, refusing: 50 * time.Millisecond, says: fails}, 1, n / 40, 60 * time.Second},
 	} {
+		if testing.Short() && c.server.allows != 100 {
+			continue // a race shows in few of them too
+		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -224,6 +227,9 @@ func TestQueueStaysShort(t *testing.T) {
 func TestQueueOfManySlots(t *testing.T) {
 	t.Parallel()
 	for slots, most := range map[int]int{256: 1500, 512: 5000, 1024: 10_000} {
+		if testing.Short() && slots > 256 {
+			continue
+		}
 		synctest.Test(t, func(t *testing.T) {
 			p := &place{slots: slots, latency: time.Second}
 			d := dispatcher(t, p, providerAt(true))
@@ -247,6 +253,9 @@ func TestRoomForAll(t *testing.T) {
 func TestUnknownRate(t *testing.T) {
 	t.Parallel()
 	for _, latency := range []time.Duration{100 * time.Millisecond, time.Second} {
+		if testing.Short() && latency < time.Second {
+			continue
+		}
 		synctest.Test(t, func(t *testing.T) {
 			s := server{rules: rules{rpm: 3000, burst: time.Second, silent: true, latency: latency, output: 100, perByte: 0.25}}
 			d := dispatcher(t, &s, providerAt(false))
@@ -267,6 +276,9 @@ func TestRateIsBackAfterAWeightSync(t *testing.T) {
 		latency time.Duration
 		limit   int
 	}{{time.Second, 0}, {20 * time.Second, 0}, {time.Second, 64}, {20 * time.Second, 8}} {
+		if testing.Short() && tt.limit != 64 {
+			continue
+		}
 		synctest.Test(t, func(t *testing.T) {
 			start := time.Now()
 			f := &flaky{

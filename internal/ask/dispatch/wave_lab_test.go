@@ -261,6 +261,9 @@ func with(j *ledger) func(*dispatch.Config) {
 }
 
 func dialects() []string {
+	if testing.Short() {
+		return []string{"openai", "anthropic"} // batches of files, and without
+	}
 	return []string{"openai", "responses", "anthropic", "azure", "gemini"}
 }
 

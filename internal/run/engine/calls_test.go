@@ -109,7 +109,7 @@ func TestPerson(t *testing.T) {
 				if err := j.Read(t.Context(), journal.Whole(), func(journal.Entry) error { entries++; return nil }); err != nil {
 					t.Fatal(err)
 				}
-				for cut := 2; cut < entries; cut += 5 {
+				for cut := 2; cut < entries; cut += 5 * stride() {
 					cj := &cutJournal{left: cut}
 					if _, err := Run(t.Context(), setUp(newPeople(), cj)); !errors.Is(err, errCut) {
 						t.Fatal(cut, err)

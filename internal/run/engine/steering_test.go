@@ -39,7 +39,7 @@ func (c *changing) Change(change json.RawMessage) error {
 // continues with the recorded changes, before the same stages.
 func TestChangedPlanCutAnywhere(t *testing.T) {
 	t.Parallel()
-	for cut := 3; ; cut++ {
+	for cut := 3; ; cut += stride() {
 		whole := false
 		synctest.Test(t, func(t *testing.T) { whole = changedAndCut(t, cut) })
 		if whole {
