@@ -12,6 +12,7 @@ import (
 
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
+	"parley/internal/kit/process"
 )
 
 // detachedEnv is set for a process of --detach. Its value is the file that standard error goes to.
@@ -49,7 +50,7 @@ func detach(s *State, g *exit.Gate, file string) (err error) {
 	}
 	cmd := exec.Command(self, s.Args...) //nolint:gosec,noctx // this program, which outlives the context
 	cmd.Env = append(os.Environ(), detachedEnv+"="+path)
-	cmd.Stderr, cmd.SysProcAttr = log, ownSession()
+	cmd.Stderr, cmd.SysProcAttr = log, process.OwnSession()
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()

@@ -19,6 +19,7 @@ import (
 
 	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
+	"parley/internal/kit/process"
 	"parley/internal/run/cluster"
 	"parley/internal/run/cluster/hub"
 	"parley/internal/run/runfile"
@@ -245,7 +246,7 @@ func runWorker(ctx context.Context, s *State, args []string, token string) error
 	}
 	cmd := exec.Command(self, args...) //nolint:gosec,noctx // this program; it ends with its input
 	cmd.Env = append(os.Environ(), tokenEnv+"="+token)
-	cmd.Stderr, cmd.Stdout, cmd.SysProcAttr = s.err, io.Discard, ownSession()
+	cmd.Stderr, cmd.Stdout, cmd.SysProcAttr = s.err, io.Discard, process.OwnSession()
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return fmt.Errorf("worker: %w", err)

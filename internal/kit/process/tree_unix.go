@@ -11,11 +11,14 @@ import (
 type tree struct{ cmd *exec.Cmd }
 
 func newTree(cmd *exec.Cmd) *tree {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.SysProcAttr = OwnSession()
 	return &tree{cmd}
 }
 
 func (t *tree) start() error { return t.cmd.Start() }
+
+// OwnSession makes a process outlive the terminal that it was started from.
+func OwnSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
 // stop asks the program to stop, and waits for it for a moment.
 func (t *tree) stop(exited <-chan struct{}) {

@@ -18,6 +18,11 @@ func newTree(cmd *exec.Cmd) *tree {
 	return &tree{cmd: cmd}
 }
 
+// OwnSession makes a process outlive the console that it was started from. It gets no signals.
+func OwnSession() *windows.SysProcAttr {
+	return &windows.SysProcAttr{CreationFlags: windows.DETACHED_PROCESS | windows.CREATE_NEW_PROCESS_GROUP}
+}
+
 // start starts the program within the job, before it can start another one.
 func (t *tree) start() (err error) {
 	if t.job, err = windows.CreateJobObject(nil, nil); err != nil {
