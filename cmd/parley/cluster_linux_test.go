@@ -49,14 +49,14 @@ func TestFullNodes(t *testing.T) {
 	t.Parallel()
 	often(t)
 	direct, _ := provider(t)
-	want, _ := program(t, 0, "run", plan(t, direct), "--out", filepath.Join(t.TempDir(), "whole.parley"), "--json", "--quiet")
+	want, _ := program(t, 0, "run", plan(t, direct), "--set", long, "--out", filepath.Join(t.TempDir(), "whole.parley"), "--json", "--quiet")
 	url, server, quick := slowed(t)
 	var disks []string
 	for range 3 {
 		disks = append(disks, disk(t))
 	}
 	hubs, address := hubOf(t, 3, disks...)
-	run := start(t, "secret-secret-secret", "run", plan(t, url), "--out", filepath.Join(t.TempDir(), "run.parley"), "--json", "--quiet", "--cluster", address)
+	run := start(t, "secret-secret-secret", "run", plan(t, url), "--set", long, "--out", filepath.Join(t.TempDir(), "run.parley"), "--json", "--quiet", "--cluster", address)
 	for range 2 {
 		start(t, "secret-secret-secret", "worker", "--cluster", address, "--quiet")
 	}

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -22,7 +25,8 @@ import (
 const tree = "../.."
 
 // TestOutside follows docs/how-to/writing-a-world.md in a folder outside of the tree: the module that parley init --go writes is
-// built, tested, played, killed, resumed, checked and reported.
+// built, tested, played, killed, resumed, checked and reported. examples/auction is the same module, so its README is followed there too:
+// to build the same program twice takes longer than all the rest.
 func TestOutside(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -33,31 +37,48 @@ func TestOutside(t *testing.T) {
 		t.Fatalf("the document ends in %s", at)
 	}
 	checkModule(t, at, "auction")
+	for _, file := range []string{"auction.parley", "report.html"} {
+		if err := os.Remove(filepath.Join(at, file)); err != nil { // or the commands of the README find what the others wrote
+			t.Fatal(err)
+		}
+	}
+	sameAsExample(t, at)
+	follow(t, at, filepath.Join(at, "README.md"))
+	addScore(t, at)
 }
 
-// TestExampleOutside does the same with a copy of examples/auction.
-func TestExampleOutside(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("it builds a whole program")
-	}
-	dir, top := t.TempDir(), abs(t, tree)
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join(tree, "examples/auction"))); err != nil {
+// sameAsExample wants the files of a new module to be those of examples/auction. Only the replacement in go.mod names the tree in another way.
+// That none is missing is for TestExample of scaffold: here somebody may have played.
+func sameAsExample(t *testing.T, dir string) {
+	t.Helper()
+	example := os.DirFS(filepath.Join(tree, "examples/auction"))
+	err := fs.WalkDir(example, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		got, err := os.ReadFile(filepath.Join(dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		want, errWant := fs.ReadFile(example, name)
+		if err := errors.Join(err, errWant); err != nil {
+			return err
+		}
+		if name == "go.mod" {
+			replace := regexp.MustCompile(`(?m)^(replace .* => )\.\./\.\.$`)
+			if !replace.Match(want) {
+				t.Errorf("go.mod of the example replaces nothing:\n%s", want)
+			}
+			want = replace.ReplaceAll(want, []byte("${1}"+strings.ReplaceAll(filepath.ToSlash(abs(t, tree)), "$", "$$")))
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s is not that of the example", name)
+		}
+		return nil
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
-	replace := regexp.MustCompile(`(?m)^(replace .* => )\.\./\.\.$`)
-	file := filepath.Join(dir, "go.mod")
-	text, err := os.ReadFile(file)
-	if err != nil || !replace.Match(text) {
-		t.Fatalf("%v: go.mod replaces nothing:\n%s", err, text)
-	}
-	text = replace.ReplaceAll(text, []byte("${1}"+strings.ReplaceAll(filepath.ToSlash(top), "$", "$$")))
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	follow(t, dir, filepath.Join(dir, "README.md"))
-	checkModule(t, dir, "auction")
-	addScore(t, dir)
 }
 
 // addScore gives the world of a new module a second score, before the first, as its author may: its tests must still pass.
@@ -90,14 +111,17 @@ func TestNewNames(t *testing.T) {
 		t.Skip("it builds whole packages")
 	}
 	dir := t.TempDir()
+	var modules, packages []string
 	for name, module := range map[string]string{"My-game_2": "", "time": "", "world": "", "string": "github.com/you/string/v2"} {
 		args := []string{"init", name, "--go", "--parley", abs(t, tree)}
 		if module != "" {
 			args = append(args, "--module", module)
 		}
 		shell(t, dir, append([]string{"parley"}, args...))
-		shell(t, filepath.Join(dir, name), []string{"go", "list", "-export", "-test", "./..."}) // compiles; go vet would look at every dependency
+		modules, packages = append(modules, filepath.Join(dir, name)), append(packages, "./"+name+"/...")
 	}
+	join(t, filepath.Join(dir, workFile), modules...)
+	shell(t, dir, append([]string{"go", "list", "-export", "-test"}, packages...)) // compiles; go vet would look at every dependency
 }
 
 // follow runs the commands of a document one after the other and returns the folder where it ends. It wants every verb
@@ -170,25 +194,39 @@ func shell(t *testing.T, dir string, words []string) string {
 	return string(out)
 }
 
-// workspace returns the file of a workspace of a module and of the tree. It wants the module to be complete without the workspace, which
-// saves compiling: without it, Go compiles all packages of the tree once more, under the path of a dependency.
+// workFile is the name of the file of a workspace.
+const workFile = "program.work"
+
+// workspace returns the file of a workspace of the module in a folder.
 func workspace(t *testing.T, dir string) string {
 	t.Helper()
-	file := filepath.Join(dir, "program.work")
-	if _, err := os.Stat(file); err == nil {
-		return file
-	}
-	shell(t, dir, []string{"go", "list", "-deps", "-test", "./..."})
-	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-	version := regexp.MustCompile(`(?m)^go .*$`).Find(mod)
-	if err != nil || version == nil {
-		t.Fatalf("%s: go.mod names no version of Go: %v", dir, err)
-	}
-	text := fmt.Sprintf("%s\nuse (\n\t%q\n\t%q\n)\n", version, abs(t, tree), dir)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
+	file := filepath.Join(dir, workFile)
+	if _, err := os.Stat(file); err != nil {
+		join(t, file, dir)
 	}
 	return file
+}
+
+// join writes the file of a workspace of modules and of the tree. It wants each module to be complete without the workspace, which
+// saves compiling: without it, Go compiles all packages of the tree once more, under the path of a dependency.
+func join(t *testing.T, file string, modules ...string) {
+	t.Helper()
+	var text strings.Builder
+	for _, dir := range modules {
+		shell(t, dir, []string{"go", "list", "-deps", "-test", "./..."})
+		mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		version := regexp.MustCompile(`(?m)^go .*$`).Find(mod)
+		if err != nil || version == nil {
+			t.Fatalf("%s: go.mod names no version of Go: %v", dir, err)
+		}
+		if text.Len() == 0 {
+			fmt.Fprintf(&text, "%s\nuse %q\n", version, abs(t, tree))
+		}
+		fmt.Fprintf(&text, "use %q\n", dir)
+	}
+	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func abs(t *testing.T, path string) string {

@@ -86,7 +86,7 @@ func TestKilledRepeats(t *testing.T) {
 				often(t)
 			}
 			x := &repeats{server: newCounting(t, 300*time.Millisecond)}
-			failures := enough(t, 2, 1)
+			failures := enough(t, 1, 1)
 			failures = max(failures/6, min(failures, 2)) // each takes ten seconds or more
 			inFlight, extra, reported := x.play(t, c.nodes, failures, c.fail)
 			t.Logf("| %s | %d | %d | %d | %d |", c.name, failures, inFlight, extra, reported)

@@ -2,10 +2,9 @@ package cli
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"os"
 	"runtime"
@@ -92,9 +91,9 @@ func buildID() string {
 		return id
 	}
 	defer func() { _ = file.Close() }()
-	h := sha256.New()
+	h := crc32.New(crc32.MakeTable(crc32.Castagnoli)) // processors have it; SHA-256 takes a third of a second for this file
 	if _, err := io.Copy(h, file); err != nil {
 		return id
 	}
-	return id + " " + hex.EncodeToString(h.Sum(nil)[:8])
+	return fmt.Sprintf("%s %08x", id, h.Sum32())
 }
