@@ -524,9 +524,9 @@ func (p *plan) nestedResults(a *askedTrial, last []world.Played) (results []Resu
 
 // The limits of what a reflection is shown of an episode, and of all of them.
 const (
-	maxShownText   = 1_500  // characters of one answer
-	maxShownCase   = 12_000 // characters of one episode
-	maxShownWithin = 60
+	maxShownText  = 1_500  // characters of one answer
+	maxShownCase  = 12_000 // characters of one episode
+	maxShownLines = 60     // of one episode: its first and its last
 )
 
 // nestedCases returns what happened in the worst episodes of a candidate, and in its best.
@@ -573,14 +573,13 @@ func (p *plan) nestedCases(a *individual) []Case {
 // else.
 func transcriptText(entries []world.TranscriptEntry) string {
 	var b strings.Builder
-	within, left := max(1, maxShownWithin), maxShownCase
-	skip := 0
-	if len(entries) > within {
-		skip = len(entries) - within
-		entries = slices.Concat(entries[:within/2], entries[len(entries)-within/2:])
+	left := maxShownCase
+	skip := len(entries) - maxShownLines
+	if skip > 0 {
+		entries = slices.Concat(entries[:maxShownLines/2], entries[len(entries)-maxShownLines/2:])
 	}
 	for i, e := range entries {
-		if skip > 0 && i == within/2 {
+		if skip > 0 && i == maxShownLines/2 {
 			fmt.Fprintf(&b, "(%d more)\n", skip)
 		}
 		var who, text string
