@@ -624,7 +624,7 @@ func (*instant) Each(_ context.Context, reqs iter.Seq[*llm.Request], done func(i
 // TestMemoryStaysFlat asks many requests with long prompts and answers, and checks that only a few bytes per
 // request stay in memory.
 func TestMemoryStaysFlat(t *testing.T) {
-	n := 30_000
+	n := 15_000
 	if testing.Short() {
 		n = 5_000
 	}

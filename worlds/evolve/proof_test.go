@@ -59,11 +59,16 @@ func raced(all []*testEvolution) int {
 }
 
 // TestEvolutionGains checks that evolution finds prompts that solve more test problems than those of a random search with
-// as many calls, and than the best baseline. Run it with -v to see the numbers.
+// as many calls, and than the best baseline. Run it with -v to see the numbers. With PARLEY_SWEEP, which .ci/run kills sets, there are
+// more evolutions.
 func TestEvolutionGains(t *testing.T) {
 	t.Parallel()
 	skipUnlessFull(t)
-	const n, calls = 20, 3600 // of each, the final test included
+	const calls = 3600 // of each, the final test included
+	n := 8
+	if os.Getenv("PARLEY_SWEEP") != "" {
+		n = 20
+	}
 	fair := fmt.Sprintf(`"max_generations": 1000, "max_calls": %d`, calls)
 	evolved := runEach(t, n, 40, "solver", fair)
 	random := runEach(t, n, 40, "solver", fair+`, "preset": "random_search"`)
@@ -115,11 +120,14 @@ func TestFlat(t *testing.T) {
 	}
 }
 
-// TestRacing checks that races find equally good winners, within noise, with at most 60% of the calls.
+// TestRacing checks that races find equally good winners, within noise, with at most 60% of the calls. With PARLEY_SWEEP there are more.
 func TestRacing(t *testing.T) {
 	t.Parallel()
 	skipUnlessFull(t)
-	const n = 8
+	n := 4
+	if os.Getenv("PARLEY_SWEEP") != "" {
+		n = 8
+	}
 	racing := runEach(t, n, 80, "solver", `"max_generations": 5`)
 	whole := runEach(t, n, 80, "solver", `"max_generations": 5, "race": {"minibatch": 0}`)
 	share := float64(raced(racing)) / float64(raced(whole))

@@ -125,7 +125,7 @@ func TestWavesWithFaults(t *testing.T) {
 func TestAutoGoesLive(t *testing.T) {
 	t.Parallel()
 	url, server := batchServer(t)
-	free := playWaves(t, Play{Kinds: worlds.Standard(), Plan: batchPlan(t, url, "pace=free")})
+	free := playWaves(t, Play{Kinds: worlds.Standard(), Plan: batchPlan(t, url, "pace=free", "episodes=60")})
 	answer := func(status int) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			http.Error(w, `{"error":{"message":"no batches here"}}`, status)
@@ -162,7 +162,7 @@ func TestAutoGoesLive(t *testing.T) {
 			}))
 			defer front.Close()
 			file := filepath.Join(t.TempDir(), "run.parley")
-			sum := playWaves(t, Play{Kinds: worlds.Standard(), Plan: batchPlan(t, front.URL+"/v1", "batch.route=auto", "batch.min=2"), File: file})
+			sum := playWaves(t, Play{Kinds: worlds.Standard(), Plan: batchPlan(t, front.URL+"/v1", "batch.route=auto", "batch.min=2", "episodes=60"), File: file})
 			if sum.Digest != free.Digest || sum.Batches != 0 || sum.Calls.Failed > 0 {
 				t.Errorf("%+v, want digest %s", sum, free.Digest)
 			}

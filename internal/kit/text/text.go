@@ -81,8 +81,14 @@ func didYouMean(dir, name string) string {
 	return "; did you mean " + dir + name + "?"
 }
 
+// normalize uses no Replacer: to make one costs more than to use it once, and a name is compared with hundreds.
 func normalize(s string) string {
-	return strings.NewReplacer("_", "", "-", "", " ", "", ".", "").Replace(strings.ToLower(s))
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune("_- .", r) {
+			return -1
+		}
+		return r
+	}, strings.ToLower(s))
 }
 
 // editDistance counts the insertions, deletions, replacements and swaps of neighbours that turn a into b.

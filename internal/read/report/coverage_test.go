@@ -354,7 +354,7 @@ func draws(t *testing.T) {
 func TestCoverage(t *testing.T) {
 	t.Parallel()
 	draws(t)
-	trials, room := 300, 4.0 // percent: three standard errors
+	trials, room := 100, 6.5 // percent: three standard errors
 	if text := os.Getenv("PARLEY_TRIALS"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 2000 {

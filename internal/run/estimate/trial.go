@@ -290,9 +290,12 @@ func (t *trial) replied(e *journal.Replied, seen map[journal.Turn]bool) {
 		s.open = 1
 		t.unbounded[e.Agent] = true
 	}
-	terms := t.money.Lookup(req.Model).Terms(req, false)
-	if worst, err := t.worst(req); err == nil && worst > t.maxCall {
-		t.maxCall, t.maxAgent, t.maxWhy = worst, e.Agent, terms.WhyWorst("max_tokens")
+	money := t.money.Lookup(req.Model)
+	terms := money.Terms(req, false)
+	if money.OK { // the error about an unknown model compares its name with all that are known
+		if worst, err := t.worst(req); err == nil && worst > t.maxCall {
+			t.maxCall, t.maxAgent, t.maxWhy = worst, e.Agent, terms.WhyWorst("max_tokens")
+		}
 	}
 	if aside, exceeds := terms.Reserve(); t.plan.Budget > 0 && aside > t.rooms[req.Model].Aside {
 		t.rooms[req.Model] = Room{Model: req.Model, AtOnce: terms.AtOnce(t.plan.Budget), Aside: aside, Exceeds: exceeds}

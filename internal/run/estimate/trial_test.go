@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -134,13 +135,17 @@ func TestDraw(t *testing.T) {
 // as often as its confidence says, and its middle is right on average, even if the costs of cells
 // differ greatly and in a pattern. If the sample has few of many cells with skewed costs, Student's
 // interval contains the total a little less often than 95%. If the plan has exactly the episodes of
-// the sample, it does so more often: the interval allows for different answers.
+// the sample, it does so more often: the interval allows for different answers. With PARLEY_SWEEP, which .ci/run kills sets, there are
+// four times as many plans, and less room for chance.
 func TestDrawCovers(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("it computes: there is nothing for the race detector")
 	}
-	const runs = 1200
+	runs, room := 300, 0.0126 // a standard error
+	if os.Getenv("PARLEY_SWEEP") != "" {
+		runs, room = 1200, 0
+	}
 	for _, c := range []struct {
 		name            string
 		cells, episodes int
@@ -192,10 +197,10 @@ func TestDrawCovers(t *testing.T) {
 				sum += total
 				middle += (a.Total.Low + a.Total.High) / 2
 			}
-			if share := held / runs; share < c.low || share > c.high {
-				t.Errorf("%.3f of the intervals contain the total, want %v to %v", share, c.low, c.high)
+			if share := held / float64(runs); share < c.low-2*room || share > c.high+2*room {
+				t.Errorf("%.3f of the intervals contain the total, want %v to %v, and %v of room", share, c.low, c.high, 2*room)
 			}
-			if bias := middle/sum - 1; math.Abs(bias) > 0.015 {
+			if bias := middle/sum - 1; math.Abs(bias) > 0.015+room {
 				t.Errorf("the estimate is off by %.3f on average", bias)
 			}
 		})

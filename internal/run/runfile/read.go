@@ -357,6 +357,7 @@ func (r *reader) scan(query string, in span, each func(c rowReader) error) error
 		}
 		if r.onSkip != nil {
 			r.onSkip(err)
+			in.to = min(in.to, r.lastKey())
 		}
 		if !seek(s, &in) {
 			return nil
@@ -405,6 +406,11 @@ func (r *reader) scanOnce(s *sqlite.Stmt, in *span, each func(c rowReader) error
 			return err
 		}
 	}
+}
+
+// lastKey returns a number that no key of a row exceeds. Without it, seek tries thousands of keys after the last row.
+func (r *reader) lastKey() int64 {
+	return int64(max(r.lost.Entries, r.lost.Texts, r.lost.Episodes))
 }
 
 // seek moves the start of a span to the next key from which rows can be read.

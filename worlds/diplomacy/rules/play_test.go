@@ -12,7 +12,7 @@ import (
 // sets, there are a hundred thousand phases.
 func TestRandomPlay(t *testing.T) {
 	t.Parallel()
-	phases := 8_000
+	phases := 4_000
 	switch {
 	case os.Getenv("PARLEY_SWEEP") != "":
 		phases = 25_000

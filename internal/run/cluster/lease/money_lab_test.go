@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -334,7 +335,8 @@ func (l *moneyLab) kill(name string) {
 }
 
 // TestOneBudget: eight workers with a hundred calls in flight each spend a budget to the end. Some are killed,
-// and so is the keeper. Nothing is billed beyond the limit, and nearly all of it is spent or at risk.
+// and so is the keeper. Nothing is billed beyond the limit, and nearly all of it is spent or at risk. With
+// PARLEY_SWEEP, which .ci/run kills sets, each is played twice.
 func TestOneBudget(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -353,7 +355,7 @@ func TestOneBudget(t *testing.T) {
 		{"not a call", 3, 2, llm.Dollar / 1e5, 0, 0, 0},
 	} {
 		for seed := range uint64(2) {
-			if seed > 0 && testing.Short() {
+			if seed > 0 && os.Getenv("PARLEY_SWEEP") == "" {
 				continue
 			}
 			t.Run(fmt.Sprint(tt.name, " ", seed), func(t *testing.T) {
