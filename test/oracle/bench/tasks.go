@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -41,7 +42,7 @@ func allTasks() []task {
 		{"stream", "an open stream through the gateway", "at most 50 KB", false, (*bench).taskStream},
 		{"build", "first run in a clean clone, modules cached; stripped program", "at most 25 s and 40 MB", false, (*bench).taskBuild},
 		{"tests", "`go test ./...` with an empty cache", "at most 4 minutes", true, func(b *bench) (string, error) { return b.command("go", "test", "./...") }},
-		{"ci", "`.ci/run`", "at most 15 minutes with the new steps", true, (*bench).taskCI},
+		{"ci", "`.ci/run` after a change of every file of `llm`, with warm caches", "at most 15 minutes", true, (*bench).taskCI},
 	}
 }
 
@@ -301,9 +302,29 @@ func (b *bench) taskBuild() (string, error) {
 	return fmt.Sprintf("%s; %.1f MB", first, float64(info.Size())/1e6), nil
 }
 
-// taskCI times .ci/run with the build cache as it is: run it once before. No result of a test is taken from the cache.
+// taskCI times .ci/run in a clone after a change of every file of llm, which nearly every package imports, so that it is compiled, linted and tested again.
+// Caches are as they are: run .ci/run once before.
 func (b *bench) taskCI() (string, error) {
-	return timedAtTop([]string{"GOFLAGS=" + os.Getenv("GOFLAGS") + " -count=1"}, ".ci/run")
+	clone := filepath.Join(b.dir, "clone")
+	if out, err := exec.Command("git", "clone", "--quiet", "../..", clone).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	files, err := filepath.Glob(filepath.Join(clone, "llm", "*.go"))
+	if err != nil {
+		return "", err
+	}
+	more := strings.Repeat("// One line more.\n", 1+int(time.Now().Unix()%1000)) // another number each time, or what was compiled the last time is in the cache
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return "", err
+		}
+		text = bytes.Replace(text, []byte("package llm\n"), []byte("package llm\n\n"+more), 1)
+		if err := os.WriteFile(file, text, 0o644); err != nil {
+			return "", err
+		}
+	}
+	return timedIn(clone, nil, ".ci/run")
 }
 
 // command times a command at the top of the tree, with an empty build cache.
@@ -313,13 +334,13 @@ func (b *bench) command(name string, args ...string) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(cache)
-	return timedAtTop([]string{"GOCACHE=" + cache}, name, args...)
+	return timedIn("../..", []string{"GOCACHE=" + cache}, name, args...)
 }
 
-// timedAtTop times a command at the top of the tree, with these variables of the environment.
-func timedAtTop(env []string, name string, args ...string) (string, error) {
+// timedIn times a command in a folder, with these variables of the environment.
+func timedIn(dir string, env []string, name string, args ...string) (string, error) {
 	cmd := exec.Command(name, args...)
-	cmd.Dir, cmd.Env = "../..", append(os.Environ(), env...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
 	start := time.Now()
 	out, err := cmd.CombinedOutput()
 	if err != nil {
