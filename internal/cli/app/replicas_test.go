@@ -174,15 +174,15 @@ func TestSessionsInThePath(t *testing.T) {
 	rigs := []*rig{newRig(t, simhttp.Config{}, nil), newRig(t, simhttp.Config{}, after(20, killed))}
 	playFarm(t, farmPlan(t, rigs, "providers.lab.session=path", "providers.lab.close_session=true"))
 	total := map[string]bool{}
-	for session, closed := range rigs[0].sim.Sessions() {
+	for session, closed := range rigs[0].sessions {
 		if total[session] = true; !closed {
 			t.Errorf("%s was left open", session)
 		}
 	}
-	for session := range rigs[1].sim.Sessions() {
+	for session := range rigs[1].sessions {
 		total[session] = true
 	}
-	if len(total) != 20 || len(rigs[1].sim.Sessions()) == 0 {
+	if len(total) != 20 || len(rigs[1].sessions) == 0 {
 		t.Errorf("%d sessions of 20 episodes", len(total))
 	}
 }
@@ -208,11 +208,12 @@ type serverAnswer struct {
 // weights in the middle.
 func TestTokensAreExact(t *testing.T) {
 	t.Parallel()
-	rigs := []*rig{newRig(t, simhttp.Config{WeightVersion: "1"}, nil), newRig(t, simhttp.Config{WeightVersion: "1"}, nil)}
+	rigs := []*rig{newRig(t, simhttp.Config{}, nil), newRig(t, simhttp.Config{}, nil)}
 	for _, r := range rigs {
+		r.version = "1"
 		r.fault = func(n int) mishap {
 			if n == 15 {
-				r.reweigh(t, "2")
+				r.version = "2"
 				return aborted
 			}
 			return fine
@@ -299,7 +300,8 @@ func TestNobodyLeft(t *testing.T) {
 	}
 }
 
-// rig is a simulated server over HTTP in front of which things go wrong.
+// rig is a simulated server over HTTP in front of which things go wrong. As inference engines do, it has sessions in the path, and
+// says the version of its weights.
 type rig struct {
 	sim *simhttp.Server
 	srv *httptest.Server
@@ -308,6 +310,8 @@ type rig struct {
 	asked    int                 // answers asked for
 	mishaps  int                 // that happened to them
 	answered map[string][][]byte // whole answers, by session
+	sessions map[string]bool     // in the path, and whether each is closed
+	version  string              // of the weights; empty: it says none
 	// fault gets the number of answers asked for, this one included, and returns what goes wrong.
 	// It may be nil.
 	fault func(n int) mishap
@@ -331,7 +335,7 @@ func newRig(t *testing.T, c simhttp.Config, fault func(n int) mishap) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{sim: s, fault: fault, answered: map[string][][]byte{}}
+	r := &rig{sim: s, fault: fault, answered: map[string][][]byte{}, sessions: map[string]bool{}}
 	r.srv = httptest.NewUnstartedServer(r)
 	_ = r.srv.Listener.Close()
 	r.srv.Listener = testkit.StablePort(t) // it may be killed, and start again
@@ -346,6 +350,21 @@ func newRig(t *testing.T, c simhttp.Config, fault func(n int) mishap) *rig {
 func (r *rig) url() string { return r.srv.URL + "/v1" }
 
 func (r *rig) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if session, call, _ := strings.Cut(strings.TrimPrefix(req.URL.Path, "/v1/"), "/"); call == "chat/completions" || call == "close" {
+		r.mu.Lock()
+		closed, known := r.sessions[session]
+		ends := call == "close"
+		r.sessions[session] = closed || ends
+		r.mu.Unlock()
+		switch {
+		case closed || ends && !known:
+			w.WriteHeader(http.StatusConflict)
+			return
+		case ends:
+			return
+		}
+		req.URL.Path = "/v1/" + call
+	}
 	if !strings.HasSuffix(req.URL.Path, "/chat/completions") {
 		r.sim.ServeHTTP(w, req)
 		return
@@ -364,6 +383,7 @@ func (r *rig) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if what != fine {
 		r.mishaps++
 	}
+	version := r.version
 	r.mu.Unlock()
 	switch what {
 	case killed:
@@ -381,6 +401,9 @@ func (r *rig) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	rec := httptest.NewRecorder()
 	r.sim.ServeHTTP(rec, req)
 	body = rec.Body.Bytes()
+	if version != "" {
+		body = append(bytes.TrimSuffix(body, []byte("}\n")), `,"metadata":{"weight_version":"`+version+`"}}`...)
+	}
 	if what == aborted {
 		body = bytes.Replace(body, []byte(`"finish_reason":"stop"`), []byte(`"finish_reason":"abort"`), 1)
 	} else {
@@ -455,14 +478,4 @@ func transcripts(t *testing.T, file string) string {
 		fmt.Fprintln(&b, r.Episode, r.StepID, string(r.Messages), r.Response, r.Reward, r.Tokens, r.Logprobs)
 	}
 	return b.String()
-}
-
-// reweigh gives the server new weights, by name.
-func (r *rig) reweigh(t *testing.T, version string) {
-	t.Helper()
-	rec := httptest.NewRecorder()
-	r.sim.ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/update_weight_version", strings.NewReader(`{"new_version":"`+version+`"}`)))
-	if rec.Code != http.StatusOK {
-		t.Error(rec.Body)
-	}
 }

@@ -19,8 +19,6 @@ type exchange struct {
 	Created int64  // Unix seconds
 	Chunk   int    // tokens in an event of a stream
 	Batch   bool   // answered in a batch
-
-	WeightVersion string // of the model; may be empty
 }
 
 // whole appends an answer that is not streamed.
@@ -113,7 +111,6 @@ func (f *format) response(x *exchange) (openai.Meta, *llm.Response) {
 	if f.id == responseID {
 		return m, r
 	}
-	m.WeightVersion = x.WeightVersion
 	if r.Finish == llm.FinishRefused {
 		r.Finish = llm.FinishStop // chat completions report a refusal in the message
 	}

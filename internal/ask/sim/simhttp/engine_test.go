@@ -28,60 +28,6 @@ func exchangeAt(t *testing.T, method, url, body string) (int, string) {
 	return res.StatusCode, string(b)
 }
 
-// TestSessions checks that the endpoints give the same answers below a session, until it is closed.
-func TestSessions(t *testing.T) {
-	t.Parallel()
-	url, server := serve(t, Config{})
-	const ask = `{"model":"m","max_tokens":50,"messages":[{"role":"user","content":"hello"}]}`
-	_, plain := exchangeAt(t, "POST", url+"/v1/chat/completions", ask)
-	for _, at := range []string{"/v1/s%2F1", "/v1/sessions/s2"} {
-		for _, path := range []string{"/chat/completions", "/messages"} {
-			status, body := exchangeAt(t, "POST", url+at+path, ask)
-			if status != http.StatusOK {
-				t.Fatalf("%s%s: %d %s", at, path, status, body)
-			}
-			if path == "/chat/completions" && dig(t, []byte(body), "choices.0.message.content") != dig(t, []byte(plain), "choices.0.message.content") {
-				t.Errorf("%s: another answer: %s", at, body)
-			}
-		}
-		if status, body := exchangeAt(t, "POST", url+at+"/close", `{"reason":"done"}`); status != http.StatusOK {
-			t.Errorf("%s: close: %d %s", at, status, body)
-		}
-		if status, body := exchangeAt(t, "POST", url+at+"/chat/completions", ask); status != http.StatusConflict {
-			t.Errorf("%s: closed: %d %s", at, status, body)
-		}
-	}
-	if status, _ := exchangeAt(t, "POST", url+"/v1/nobody/close", ""); status != http.StatusNotFound {
-		t.Errorf("a session that never was: %d", status)
-	}
-	if got := server.Sessions(); len(got) != 2 || !got["s/1"] || !got["s2"] {
-		t.Errorf("%v", got)
-	}
-}
-
-func TestWeightVersion(t *testing.T) {
-	t.Parallel()
-	url, _ := serve(t, Config{WeightVersion: "1"})
-	for _, stream := range []string{"", `,"stream":true`} {
-		ask := `{"model":"m","messages":[{"role":"user","content":"hello"}]` + stream + `}`
-		if _, body := exchangeAt(t, "POST", url+"/v1/chat/completions", ask); !strings.Contains(body, `"metadata":{"weight_version":"1"}`) {
-			t.Errorf("%s", body)
-		}
-	}
-	if status, body := exchangeAt(t, "POST", url+"/update_weight_version", `{"new_version":"step \"2\""}`); status != http.StatusOK {
-		t.Errorf("%d %s", status, body)
-	}
-	_, body := exchangeAt(t, "POST", url+"/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"hello"}]}`)
-	if got := dig(t, []byte(body), "metadata.weight_version"); got != `step "2"` {
-		t.Errorf("%v", got)
-	}
-	for _, bad := range []string{`{}`, `{"new_version":3}`, `nonsense`} {
-		if status, _ := exchangeAt(t, "POST", url+"/update_weight_version", bad); status != http.StatusBadRequest {
-			t.Errorf("%s: %d", bad, status)
-		}
-	}
-}
-
 // TestTokensOfStreams checks that a stream has all tokens of the whole answer, including the end token,
 // each with its log probability.
 func TestTokensOfStreams(t *testing.T) {

@@ -86,7 +86,7 @@ func (s *Server) exchange(ask *ask, c *sim.Case, now time.Time) *exchange {
 	a := s.brain.Answer(c)
 	s.stats.fault(a.Fault)
 	id := strconv.FormatUint(c.Digest, 36) + strconv.FormatUint(s.ids.Add(1), 36)
-	return &exchange{ask: ask, Case: c, Answer: &a, ID: id, Created: now.Unix(), Chunk: s.cfg.ChunkTokens, WeightVersion: s.weightVersion()}
+	return &exchange{ask: ask, Case: c, Answer: &a, ID: id, Created: now.Unix(), Chunk: s.cfg.ChunkTokens}
 }
 
 // keepBuffer is the size of the largest buffer that is used again.

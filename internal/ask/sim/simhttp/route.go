@@ -104,8 +104,6 @@ func (s *Server) routes() *http.ServeMux {
 		handle("POST /v1beta/models/{call}", sim.Google, s.geminiCall)
 		s.batches.Routes(count)
 	}
-	s.sessionRoutes(handle)
-	handle("POST /update_weight_version", sim.OpenAI, s.updateWeightVersion)
 	handle("/", sim.OpenAI, s.notFound)
 	mux.HandleFunc("GET /stats", s.serveStats)
 	return mux

@@ -49,9 +49,6 @@ type Config struct {
 	ChatOnly bool
 	// NoLimitHeaders leaves out the headers about limits, as many servers do. Default: false
 	NoLimitHeaders bool
-	// WeightVersion is the version of the weights in answers to chat completions, until POST
-	// /update_weight_version sets another. Default: none
-	WeightVersion string
 	// Grace is the time that requests in flight have when the server stops. Default: 5 s
 	Grace time.Duration
 }
@@ -78,7 +75,6 @@ type Server struct {
 	accounts map[sim.Style]*account
 	stats    stats
 	batches  *batchStore
-	engine   engine
 	ids      atomic.Uint64
 	buffers  sync.Pool     // of *bytes.Buffer, to read bodies into
 	stopping chan struct{} // closed when the server stops
@@ -111,7 +107,6 @@ func New(cfg Config) (*Server, error) {
 	}
 	s.formats = newFormats()
 	s.batches = newBatchStore(cfg.Batch, s)
-	s.engine.version, s.engine.sessions = cfg.WeightVersion, map[string]bool{}
 	s.mux = s.routes()
 	return s, nil
 }

@@ -35,7 +35,6 @@ type Meta struct {
 	// Only some servers send the following. Empty fields are left out.
 	Tier           string       // the service tier that was used
 	Fingerprint    string       // of the system that answers
-	WeightVersion  string       // of the model
 	PromptTokenIDs []int        // of the prompt
 	Stop           string       // the stop sequence that ended the answer
 	Prompt         llm.Usage    // the usage that is known when a stream begins

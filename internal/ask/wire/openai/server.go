@@ -52,9 +52,6 @@ func head(b []byte, m *Meta, object string) []byte {
 	if m.Fingerprint != "" {
 		b = body.Str(b, "system_fingerprint", m.Fingerprint)
 	}
-	if m.WeightVersion != "" { // SGLang
-		b = append(body.Str(append(body.Key(b, "metadata"), '{'), "weight_version", m.WeightVersion), '}')
-	}
 	return b
 }
 
