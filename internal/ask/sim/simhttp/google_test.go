@@ -6,8 +6,6 @@ import (
 	"testing"
 )
 
-const sdk = "X-Goog-Api-Client"
-
 // TestGoogleVersions asks as Google's SDKs do, which use version v1 by default.
 func TestGoogleVersions(t *testing.T) {
 	t.Parallel()
@@ -15,21 +13,18 @@ func TestGoogleVersions(t *testing.T) {
 	const body = `{"contents":[{"role":"user","parts":[{"text":"Hello."}]}]}`
 	old := call(t, s, http.MethodPost, "/v1beta/models/m:generateContent", body)
 	for _, c := range []struct {
-		name, method, path, body, client string
-		status                           int
-		says                             string
+		name, method, path, body string
+		status                   int
+		says                     string
 	}{
-		{"the same answer", http.MethodPost, "/v1/models/m:generateContent", body, "genai", 200, old.at(t, "candidates.0.content.parts.0.text").(string)},
-		{"without a header", http.MethodPost, "/v1/models/m:generateContent", body, "", 200, "candidates"},
-		{"stream", http.MethodPost, "/v1/models/m:streamGenerateContent?alt=sse", body, "genai", 200, "data: "},
-		{"OpenAI's models", http.MethodGet, "/v1/models", "", "", 200, `"sim/small"`},
-		{"batches", http.MethodGet, "/v1/batches", "", "genai", 200, `"operations":[]`},
-		{"upload", http.MethodPost, "/upload/v1/files", "{}", "genai", 400, "resumable uploads"},
-		{"count", http.MethodPost, "/v1/models/m:countTokens", body, "genai", 200, `"totalTokens":5`},
-		{"count a request", http.MethodPost, "/v1/models/m:countTokens", `{"generateContentRequest":` + body + `}`, "genai", 200, `"totalTokens":5`},
-		{"count nothing", http.MethodPost, "/v1/models/m:countTokens", `{}`, "genai", 400, "at least one is required"},
+		{"the same answer", http.MethodPost, "/v1/models/m:generateContent", body, 200, old.at(t, "candidates.0.content.parts.0.text").(string)},
+		{"stream", http.MethodPost, "/v1/models/m:streamGenerateContent?alt=sse", body, 200, "data: "},
+		{"OpenAI's models", http.MethodGet, "/v1/models", "", 200, `"sim/small"`},
+		{"count", http.MethodPost, "/v1/models/m:countTokens", body, 200, `"totalTokens":5`},
+		{"count a request", http.MethodPost, "/v1/models/m:countTokens", `{"generateContentRequest":` + body + `}`, 200, `"totalTokens":5`},
+		{"count nothing", http.MethodPost, "/v1/models/m:countTokens", `{}`, 400, "at least one is required"},
 	} {
-		a := call(t, s, c.method, c.path, c.body, sdk, c.client)
+		a := call(t, s, c.method, c.path, c.body)
 		if a.status != c.status || !strings.Contains(string(a.body), c.says) {
 			t.Errorf("%s: %d %s, want %d and %s", c.name, a.status, a.body, c.status, c.says)
 		}

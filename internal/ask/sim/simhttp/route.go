@@ -102,30 +102,12 @@ func (s *Server) routes() *http.ServeMux {
 		handle("POST /v1/messages/count_tokens", sim.Anthropic, s.countTokens(&s.formats.count))
 		s.cloudRoutes(handle)
 		handle("POST /v1beta/models/{call}", sim.Google, s.geminiCall)
+		handle("POST /v1/models/{call}", sim.Google, s.geminiCall) // what Google's SDKs ask by default
 		s.batches.Routes(count)
 	}
 	handle("/", sim.OpenAI, s.notFound)
 	mux.HandleFunc("GET /stats", s.serveStats)
 	return mux
-}
-
-// googleRequest returns a request of Google's SDKs for version v1 as one for v1beta, which is served. OpenAI's paths begin with /v1 too, so
-// a header of Google's or a method of its models tells them apart.
-func googleRequest(r *http.Request) *http.Request {
-	lead, rest, ok := strings.Cut(r.URL.Path, "/v1/")
-	known := lead == "" && !strings.HasPrefix(rest, "projects/") || lead == "/upload" || lead == "/download"
-	if !ok || !known {
-		return r
-	}
-	method := strings.HasPrefix(rest, "models/") && strings.Contains(rest, ":")
-	if !method && r.Header.Get("X-Goog-Api-Key") == "" && r.Header.Get("X-Goog-Api-Client") == "" {
-		return r
-	}
-	as := *r
-	at := *r.URL
-	at.Path, at.RawPath = lead+"/v1beta/"+rest, ""
-	as.URL = &at
-	return &as
 }
 
 // geminiCall answers what is asked of one of Gemini's models.
@@ -185,7 +167,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, why auth.Refusal
 		e.Type, style = "permission_error", sim.Anthropic
 	case strings.HasPrefix(r.URL.Path, "/model/"):
 		style = sim.Amazon
-	case strings.Contains(r.URL.Path, "/v1beta/"):
+	case strings.Contains(r.URL.Path, "/v1beta/") || strings.HasPrefix(r.URL.Path, "/v1/models/"):
 		style = sim.Google
 	}
 	s.fail(w, style, e, s.requestID())

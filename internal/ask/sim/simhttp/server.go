@@ -113,7 +113,7 @@ func New(cfg Config) (*Server, error) {
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.mux.ServeHTTP(w, googleRequest(r))
+	s.mux.ServeHTTP(w, r)
 }
 
 // Run serves on ln until ctx is done. It then gives requests in flight Config.Grace to finish,
