@@ -2,6 +2,7 @@ package simhttp
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -116,5 +117,25 @@ func TestKeys(t *testing.T) {
 	}
 	if _, err := New(Config{KeyEnv: "SIM_TEST_NO_SUCH_KEY"}); err == nil {
 		t.Error("an empty key is taken")
+	}
+}
+
+// TestForeignHosts: what the guard refuses has the form of the vendor whose path was asked.
+func TestForeignHosts(t *testing.T) {
+	t.Parallel()
+	srv, stop := newServer(t, Config{}).httpServer(t.Context())
+	defer stop()
+	const vertex = "/v1/projects/p/locations/l/publishers/"
+	for path, form := range map[string]string{
+		chatPath: `"type":"invalid_request_error"`, messagesPath: `"type":"error"`, "/model/m/converse": `{"message":`,
+		"/v1beta/models/m:generateContent": `"status":"PERMISSION_DENIED"`, "/v1/models/m:generateContent": `"status":"PERMISSION_DENIED"`,
+		vertex + "google/models/m:generateContent": `"status":"PERMISSION_DENIED"`, vertex + "anthropic/models/m:rawPredict": `"status":"PERMISSION_DENIED"`,
+	} {
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader("{}"))
+		req.Host = "evil.example"
+		rec := httptest.NewRecorder()
+		if srv.Handler.ServeHTTP(rec, req); rec.Code != http.StatusForbidden || !strings.Contains(rec.Body.String(), form) {
+			t.Errorf("%s: %d %s, want %s", path, rec.Code, rec.Body, form)
+		}
 	}
 }

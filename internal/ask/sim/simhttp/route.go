@@ -167,7 +167,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, why auth.Refusal
 		e.Type, style = "permission_error", sim.Anthropic
 	case strings.HasPrefix(r.URL.Path, "/model/"):
 		style = sim.Amazon
-	case strings.Contains(r.URL.Path, "/v1beta/") || strings.HasPrefix(r.URL.Path, "/v1/models/"):
+	case strings.Contains(r.URL.Path, "/v1beta/") || strings.HasPrefix(r.URL.Path, "/v1/models/") || isVertex(r):
 		style = sim.Google
 	}
 	s.fail(w, style, e, s.requestID())
