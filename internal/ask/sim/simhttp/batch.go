@@ -449,7 +449,11 @@ func (s *batchStore) list(style sim.Style) Func {
 		}
 		all := s.newest(style)
 		if after := q.Get("after") + q.Get("after_id") + q.Get("pageToken"); after != "" {
-			all = all[slices.IndexFunc(all, func(b *batch) bool { return b.id == after })+1:]
+			i := slices.IndexFunc(all, func(b *batch) bool { return b.id == after })
+			if i < 0 { // the first page again would be read for ever
+				return invalid("after", "No batch found with id '%s'.", after)
+			}
+			all = all[i+1:]
 		}
 		page := all[:min(limit, len(all))]
 		list, ids := make([]any, len(page)), make([]string, len(page)+1)

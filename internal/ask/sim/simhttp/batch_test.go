@@ -270,6 +270,12 @@ func TestMessageBatches(t *testing.T) {
 		if list.at(t, "data.0.id") != id || list.at(t, "has_more") != false {
 			t.Errorf("%s", list.body)
 		}
+		for query, left := range map[string]int{"?after_id=" + id: 0, "?after_id=nothing": -1} {
+			a := call(t, s, http.MethodGet, path+query, "")
+			if data, _ := a.at(t, "data").([]any); (a.status == 400) != (left < 0) || left >= 0 && len(data) != left {
+				t.Errorf("%s: %d %s", query, a.status, a.body)
+			}
+		}
 		if a := call(t, s, http.MethodGet, path+"/nothing", ""); a.status != 404 || a.at(t, "error.type") != "not_found_error" {
 			t.Errorf("%s", a.body)
 		}
