@@ -7,6 +7,11 @@
 // Requests are read and checked in check.go, answered in exchange.go, encode.go and play.go,
 // and in batches in batch*.go; cloud.go has what Azure, AWS and Google change.
 //
+// The batches of each vendor are what the tests of internal/ask/dialect and internal/ask/dispatch, the kills of cmd/parley
+// (wave_test.go) and the SDKs of test/oracle ask for. The paths of clouds are what the tests of internal/ask/dialect
+// (cloud_test.go), the examples in every format of internal/cli/app, the accounts of the gateway in internal/cli and the SDKs of
+// test/oracle ask for. What none of them asks for is not here.
+//
 // It is not for the open internet: it has one key and no users.
 package simhttp
 
