@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -12,12 +11,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"parley/internal/cli/exit"
-	"parley/internal/cli/output"
 	"parley/internal/cli/terminal"
+	"parley/internal/read/export"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
 	"parley/journal"
@@ -29,8 +27,7 @@ import (
 // formatFolder writes every episode as files for people to read.
 const formatFolder = "folder"
 
-// folders writes the files of a kind: each episode's into its own folder, and the tables of all episodes
-// combined.
+// folders writes the files of a kind: each episode's into its own folder, and the tables that it makes of all episodes.
 func (c *exportCmd) folders(ctx context.Context, s *State) error {
 	switch {
 	case c.Out == "":
@@ -53,15 +50,28 @@ func (c *exportCmd) folders(ctx context.Context, s *State) error {
 		}
 		run.Know(kind)
 		run.Everything = true // an export has the data, and computes nothing
-		w := &folderWriter{export: c, dir: c.Out, kind: kind, notify: s.tell, tables: map[string]*joinedTable{}}
-		err = w.all(ctx, store, run)
+		w := &folderWriter{export: c, dir: c.Out, kind: kind, notify: s.tell}
+		if err = w.all(ctx, store, run); err == nil {
+			err = c.ownTables(ctx, s, store, kind)
+		}
 		problems = w.problems
-		return fmt.Sprintf("%s of %s%s", terminal.Several(w.files, "file", "files"), terminal.Several(w.episodes, "episode", "episodes"), w.joined()), errors.Join(err, w.close(err == nil))
+		return fmt.Sprintf("%s of %s", terminal.Several(w.files, "file", "files"), terminal.Several(w.episodes, "episode", "episodes")), err
 	})
 	if err == nil && problems > 0 {
 		return exit.Silent(exit.Failed)
 	}
 	return err
+}
+
+// ownTables writes the tables that the kind makes of the notes of all episodes.
+func (c *exportCmd) ownTables(ctx context.Context, s *State, store *runfile.Store, kind world.Kind) error {
+	for _, t := range export.TablesOf(kind) {
+		to := exportFile{t, filepath.Join(c.Out, string(t)+"."+string(export.CSV))}
+		if err := c.writeFile(ctx, s, []export.Run{c.run(ctx, s, store, nil)}, to, export.CSV); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // emptyFolder creates the folder of --out. A folder that is not empty needs --force.
@@ -85,9 +95,8 @@ type folderWriter struct {
 	dir             string
 	kind            world.Kind
 	notify          func(text string) // prints to standard error
-	tables          map[string]*joinedTable
 	episodes, files int
-	problems        int // files that are missing or not in the combined tables
+	problems        int // episodes whose files are missing
 }
 
 // maxProblems is how many problems are reported one by one.
@@ -101,13 +110,6 @@ func (w *folderWriter) problem(err error) {
 	case w.problems == maxProblems:
 		w.notify(err.Error() + "; problems like this that follow are not listed")
 	}
-}
-
-// joinedTable is a table of all episodes.
-type joinedTable struct {
-	file *output.Pending
-	csv  *csv.Writer
-	head []string
 }
 
 func (w *folderWriter) all(ctx context.Context, store *runfile.Store, run *results.Run) error {
@@ -141,101 +143,11 @@ func (w *folderWriter) episode(p world.Played, files map[string]string) error {
 		if strings.HasSuffix(as, ".md") {
 			text = exhibit.Visible(text)
 		}
-		var rows [][]string
-		if strings.HasSuffix(as, ".csv") {
-			var err error
-			if text, rows, err = readTable(text); err != nil {
-				w.problem(fmt.Errorf("the kind %s: the file %s of episode %d is no table: %w: it is written as it is, and left out of the table of all episodes", w.kind.Name, as, p.Episode, err))
-			}
-		}
 		write := func(to io.Writer) error { _, err := io.WriteString(to, text); return err }
 		if err := w.export.output(filepath.Join(dir, as)).Write(write); err != nil {
 			return err
 		}
 		w.files++
-		if len(rows) > 0 {
-			if err := w.join(p, as, rows); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
-}
-
-// readTable parses a table of a kind. It guards the cells that a spreadsheet would run as a formula, as the
-// tables of export do. Numbers stay unchanged, since all cells are texts here.
-func readTable(text string) (guarded string, rows [][]string, err error) {
-	if rows, err = csv.NewReader(strings.NewReader(text)).ReadAll(); err != nil {
-		return text, nil, err
-	}
-	changed := false
-	for _, row := range rows {
-		for i, cell := range row {
-			if row[i] = guardCell(cell); row[i] != cell {
-				changed = true
-			}
-		}
-	}
-	if changed {
-		var b strings.Builder
-		err = csv.NewWriter(&b).WriteAll(rows)
-		text = b.String()
-	}
-	return text, rows, err
-}
-
-// guardCell puts a ' before a text that a spreadsheet would run as a formula.
-func guardCell(cell string) string {
-	if _, err := strconv.ParseFloat(cell, 64); err != nil && exhibit.Formula(cell) {
-		return "'" + cell
-	}
-	return cell
-}
-
-// join appends the rows of an episode's table to the combined table, with columns for the episode and its cell.
-func (w *folderWriter) join(p world.Played, name string, rows [][]string) error {
-	t := w.tables[name]
-	if t == nil {
-		f, err := w.export.output(filepath.Join(w.dir, name)).Create()
-		if err != nil {
-			return err
-		}
-		t = &joinedTable{file: f, csv: csv.NewWriter(f), head: rows[0]}
-		w.tables[name] = t
-		if err := t.csv.Write(append([]string{"episode", "deal", "cell"}, t.head...)); err != nil {
-			return fmt.Errorf("--out: %w", err)
-		}
-	}
-	if !slices.Equal(rows[0], t.head) {
-		return nil // a different table with the same name
-	}
-	for _, row := range rows[1:] {
-		if err := t.csv.Write(append([]string{strconv.Itoa(p.Episode), strconv.Itoa(p.Spec.Deal), guardCell(p.Spec.Cell)}, row...)); err != nil {
-			return fmt.Errorf("--out: %w", err)
-		}
-	}
-	return nil
-}
-
-// close closes the tables. It keeps them only if they are complete.
-func (w *folderWriter) close(whole bool) error {
-	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(w.tables)) {
-		t := w.tables[name]
-		t.csv.Flush()
-		if err := t.csv.Error(); err != nil || !whole {
-			t.file.Abandon()
-			errs = append(errs, err)
-			continue
-		}
-		errs = append(errs, t.file.Commit())
-	}
-	return errors.Join(errs...)
-}
-
-func (w *folderWriter) joined() string {
-	if len(w.tables) == 0 {
-		return ""
-	}
-	return ", and " + strings.Join(slices.Sorted(maps.Keys(w.tables)), ", ") + " of all of them"
 }

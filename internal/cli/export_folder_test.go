@@ -23,13 +23,13 @@ func droughtRun(t *testing.T) string {
 	return filepath.Join(dir, "mine.parley")
 }
 
-// TestExportFolder checks that every episode gets a folder of files, and that their tables are combined.
+// TestExportFolder checks that every episode gets a folder of files, and that the tables of the kind have them all.
 func TestExportFolder(t *testing.T) {
 	t.Parallel()
 	file := droughtRun(t)
 	out := filepath.Join(t.TempDir(), "read")
 	got := parley(t, State{}, "export", file, "--format", "folder", "--out", out).want(t, exit.OK)
-	if !strings.Contains(got.stdout, "2 episodes, and metrics.csv of all of them") || folderOf(t, out) != "episode-0000 episode-0001 metrics.csv" {
+	if !strings.Contains(got.stdout, "rows of metrics\n") || !strings.HasSuffix(got.stdout, " files of 2 episodes\n") || folderOf(t, out) != "episode-0000 episode-0001 events.csv metrics.csv statements.csv" {
 		t.Errorf("%s: %s", got.stdout, folderOf(t, out))
 	}
 	if text := read(t, filepath.Join(out, "episode-0001", "world-state-003.md")); !strings.HasPrefix(text, "# The situation after turn 3\n\n> ") {
@@ -41,9 +41,9 @@ func TestExportFolder(t *testing.T) {
 	}
 	seen := map[string]int{}
 	for _, r := range rows[1:] {
-		seen[r[0]]++
+		seen[r[1]]++
 	}
-	if head := strings.Join(rows[0], " "); !strings.HasPrefix(head, "episode deal cell turn metric actor value") || len(seen) != 2 || seen["0"] != seen["1"] || seen["0"] == 0 {
+	if head := strings.Join(rows[0], " "); !strings.HasPrefix(head, "run episode cell deal turn metric actor value") || len(seen) != 2 || seen["0"] != seen["1"] || seen["0"] == 0 {
 		t.Errorf("%s: %v", head, seen)
 	}
 	parley(t, State{}, "export", file, "--format", "folder", "--out", out).want(t, exit.Misuse).wantErr(t, "not empty", "--force")
@@ -106,23 +106,22 @@ func TestInitLooksFirst(t *testing.T) {
 }
 
 // TestFolderNamesAndTexts checks that files of a hostile run get valid names inside their folder, Markdown
-// in which nothing is hidden, and tables without formulas.
+// in which nothing is hidden.
 func TestFolderNamesAndTexts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "out"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	w := &folderWriter{export: &exportCmd{}, dir: filepath.Join(dir, "out"), tables: map[string]*joinedTable{}}
+	w := &folderWriter{export: &exportCmd{}, dir: filepath.Join(dir, "out")}
 	err := w.episode(world.Played{}, map[string]string{
-		"table.csv":   "name,number\n=1+1,-2\n'a,＝3\n",
 		"../../up.md": "\x1b[31mred\u202e\r", "con.md": "a", strings.Repeat("long-", 100) + ".md": "b", "/abs.txt": "\x1b",
 	})
-	if err != nil || w.close(true) != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
 	there, err := os.ReadDir(filepath.Join(dir, "out", "episode-0000"))
-	if err != nil || len(there) != 5 {
+	if err != nil || len(there) != 4 {
 		t.Fatal(there, err)
 	}
 	for _, e := range there {
@@ -131,9 +130,6 @@ func TestFolderNamesAndTexts(t *testing.T) {
 		}
 	}
 	if got := read(t, filepath.Join(dir, "out", "episode-0000", "_.._.._up.md")); got != `\u001b[31mred\u202e\u000d` {
-		t.Errorf("%q", got)
-	}
-	if got := read(t, filepath.Join(dir, "out", "episode-0000", "table.csv")); got != "name,number\n'=1+1,-2\n''a,'＝3\n" {
 		t.Errorf("%q", got)
 	}
 	if above, err := os.ReadDir(dir); err != nil || len(above) != 1 {

@@ -14,6 +14,7 @@ import (
 	"parley/llm"
 	"parley/world"
 	"parley/world/exhibit"
+	"parley/world/part"
 	"parley/world/program"
 	"parley/world/worldtest"
 )
@@ -77,11 +78,17 @@ func (b broken) Files(_ json.RawMessage, p world.Played, _ []world.Note) map[str
 	if p.Episode == 0 {
 		b.breaks("Files")
 	}
-	table := "n,text\n-1.5,=1+1\n"
-	if b.bad == "table" && p.Episode == 0 {
-		table = "not,a\n\"broken"
+	return map[string]string{"a.md": "a", "1.svg": "<svg/>"}
+}
+
+func (b broken) Tables() []part.NoteTable {
+	rows := func(p world.Played, _ []world.Note) [][]any {
+		if p.Episode == 0 {
+			b.breaks("Tables")
+		}
+		return [][]any{{-1.5, "=1+1"}}
 	}
-	return map[string]string{"e.csv": table, "a.md": "a", "1.svg": "<svg/>"}
+	return []part.NoteTable{{Name: "told", Doc: "a test", Columns: []part.NoteColumn{{Name: "n", Type: part.NoteDouble}, {Name: "text", Type: part.NoteText}}, Rows: rows}}
 }
 func (b broken) Commands() []program.Command {
 	b.breaks("Commands")
@@ -187,8 +194,8 @@ func TestShowWithoutAPart(t *testing.T) {
 	}
 }
 
-// TestExportWithoutAPart checks that export reports the faults of one episode's files and writes the others. No
-// cell may be a formula.
+// TestExportWithoutAPart checks that export reports the faults of one episode's files and writes the others, and the table of the
+// kind if it can be made. No cell may be a formula.
 func TestExportWithoutAPart(t *testing.T) {
 	t.Parallel()
 	sequential(t)
@@ -197,25 +204,22 @@ func TestExportWithoutAPart(t *testing.T) {
 		bad  string
 		code int
 		says []string
-		dirs string
-		all  string
+		has  string
 	}{
-		{"", exit.OK, nil, "episode-0000 episode-0001 e.csv", "0,0,,-1.5,'=1+1\n1,1,,-1.5,'=1+1\n"},
-		{"Files", exit.Failed, []string{"episode 0 has no files: the kind broken: Files panicked: out of "}, "episode-0001 e.csv", "1,1,,-1.5,'=1+1\n"},
-		{"table", exit.Failed, []string{"the kind broken: the file e.csv of episode 0 is no table: ", "line 2"}, "episode-0000 episode-0001 e.csv", "1,1,,-1.5,'=1+1\n"},
+		{"", exit.OK, nil, "episode-0000 episode-0001 told.csv"},
+		{"Files", exit.Failed, []string{"episode 0 has no files: the kind broken: Files panicked: out of "}, "episode-0001 told.csv"},
+		{"Tables", exit.Broken, []string{"the table told of episode 0: the kind broken: Tables panicked: out of "}, "episode-0000 episode-0001"},
 	} {
 		out := filepath.Join(t.TempDir(), "out")
 		withBroken(t, c.bad, "export", file, "--format", "folder", "--out", out).want(t, c.code).wantErr(t, c.says...)
-		if got := read(t, filepath.Join(out, "e.csv")); got != "episode,deal,cell,n,text\n"+c.all {
+		if got := folderOf(t, out); got != c.has {
 			t.Errorf("%s: %s", c.bad, got)
 		}
-		for dir := range strings.FieldsSeq(c.dirs) {
-			if !strings.Contains(folderOf(t, out), dir) {
-				t.Errorf("%s: %s", c.bad, folderOf(t, out))
-			}
+		if c.bad == "Tables" {
+			continue
 		}
-		if got := read(t, filepath.Join(out, "episode-0001", "e.csv")); got != "n,text\n-1.5,'=1+1\n" {
-			t.Errorf("%s: %s", c.bad, got)
+		if rows := strings.Split(read(t, filepath.Join(out, "told.csv")), "\n"); rows[0] != "run,episode,cell,deal,n,text" || !strings.HasSuffix(rows[1], `,0,,0,-1.5,"'=1+1"`) || !strings.HasSuffix(rows[2], `,1,,1,-1.5,"'=1+1"`) {
+			t.Errorf("%s: %q", c.bad, rows)
 		}
 	}
 }

@@ -230,8 +230,8 @@ type Painter interface {
 
 // FileMaker makes files of one episode, for people and other programs.
 type FileMaker interface {
-	// Files returns files by name: Markdown texts, and tables that end in .csv and have a header line. plan is that of the run, as it is
-	// recorded. An export guards cells of tables that a spreadsheet would read as formulas: see exhibit.Formula.
+	// Files returns files by name: Markdown texts, and others that are written as they are. plan is that of the run, as it is recorded. For
+	// tables, be a Tabulator: export writes them beside the folders of episodes.
 	Files(plan json.RawMessage, p world.Played, notes []world.Note) map[string]string
 }
 

@@ -1,11 +1,9 @@
 package scenario
 
 import (
-	"encoding/csv"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"parley/world"
@@ -14,14 +12,14 @@ import (
 )
 
 // episodeFiles writes an episode as files for people: the situation after each turn, what each
-// actor decided, private talk, the findings of checks, and the metrics as a table.
+// actor decided, private talk and the findings of checks.
 // The number in a file name is the turn.
 func episodeFiles(p world.Played, notes []world.Note) map[string]string {
 	c := readChronicle(notes)
 	if len(c.chapters) == 0 {
 		return nil
 	}
-	out := map[string]string{"scenario.md": c.overview(p), "metrics.csv": c.metricTable()}
+	out := map[string]string{"scenario.md": c.overview(p)}
 	for _, at := range c.chapters {
 		if w := c.world(at); w != nil {
 			out[fmt.Sprintf("world-state-%03d.md", at.number)] = c.worldFile(at, *w)
@@ -220,31 +218,6 @@ func (c *chronicle) checkFile(turn int, checks []fromSeat[checkNote]) string {
 		}
 	}
 	return s.String()
-}
-
-// metricTable writes a row for each metric of each turn. The export guards cells that a spreadsheet would read as formulas.
-func (c *chronicle) metricTable() string {
-	var b strings.Builder
-	w := csv.NewWriter(&b)
-	rows := [][]string{{"turn", "metric", "actor", "value", "text", "unit", "threshold", "unknown", "evidence"}}
-	for _, at := range c.chapters {
-		passed := map[string]string{}
-		for _, t := range notesOf[thresholdNote](at, "threshold") {
-			passed[t.seat+"."+t.note.Name] = t.note.Level
-		}
-		for _, m := range notesOf[metricNote](at, "metric") {
-			value := ""
-			if m.note.Value != nil {
-				value = strconv.FormatFloat(*m.note.Value, 'g', -1, 64)
-			}
-			rows = append(rows, []string{
-				strconv.Itoa(at.number), m.note.Name, m.seat, value, m.note.Text, m.note.Unit,
-				passed[m.seat+"."+m.note.Name], m.note.Unknown, m.note.Evidence,
-			})
-		}
-	}
-	_ = w.WriteAll(rows) // a builder takes everything
-	return b.String()
 }
 
 // fileWord returns a name as part of a file name.

@@ -239,7 +239,7 @@ func (c metricCurve) scores(value float64) []world.Score {
 	return out
 }
 
-// noteTables are the tables of scenarios: events and statements.
+// noteTables are the tables of scenarios: events, statements and metrics.
 func noteTables() []part.NoteTable {
 	turn := part.NoteColumn{Name: "turn", Type: part.NoteInteger, Doc: "the turn, from 1"}
 	word := func(name, doc string) part.NoteColumn {
@@ -259,6 +259,16 @@ func noteTables() []part.NoteTable {
 			},
 			Rows: statementRows,
 		},
+		{
+			Name: "metrics", Doc: "a metric after a turn; turn 0 is the start",
+			Columns: []part.NoteColumn{
+				{Name: "turn", Type: part.NoteInteger, Doc: "the turn, from 0"}, word("metric", "the name of the metric"),
+				word("actor", "whose metric it is; null: the scenario's"), {Name: "value", Type: part.NoteDouble, Doc: "its value; null: it is unknown"},
+				word("text", "the value as people read it, such as the name of a category"), word("unit", "the unit of the value"),
+				word("threshold", "warning or critical, if the value passed that threshold"), word("unknown", "why there is no value"), word("evidence", "the words it was read from"),
+			},
+			Rows: metricRows,
+		},
 	}
 }
 
@@ -267,6 +277,23 @@ func eventRows(_ world.Played, notes []world.Note) (all [][]any) {
 		var e eventNote
 		if n.Kind == "event" && json.Unmarshal(n.Data, &e) == nil {
 			all = append(all, []any{e.Turn, e.Name, e.Type, e.Description})
+		}
+	}
+	return all
+}
+
+func metricRows(_ world.Played, notes []world.Note) (all [][]any) {
+	for _, at := range readChronicle(notes).chapters {
+		passed := map[string]string{}
+		for _, t := range notesOf[thresholdNote](at, "threshold") {
+			passed[t.seat+"."+t.note.Name] = t.note.Level
+		}
+		for _, m := range notesOf[metricNote](at, "metric") {
+			var value any
+			if m.note.Value != nil {
+				value = *m.note.Value
+			}
+			all = append(all, []any{at.number, m.note.Name, m.seat, value, m.note.Text, m.note.Unit, passed[m.seat+"."+m.note.Name], m.note.Unknown, m.note.Evidence})
 		}
 	}
 	return all

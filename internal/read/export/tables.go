@@ -437,8 +437,10 @@ func labelColumns() []column[label.Label] {
 }
 
 // AllTables lists the tables of a run of a kind: Tables, and those that the kind makes.
-func AllTables(kind world.Kind) []Table {
-	all := tables()
+func AllTables(kind world.Kind) []Table { return append(tables(), TablesOf(kind)...) }
+
+// TablesOf lists the tables that a kind makes.
+func TablesOf(kind world.Kind) (all []Table) {
 	for _, t := range noteTables(kind) {
 		all = append(all, Table(t.Name))
 	}
