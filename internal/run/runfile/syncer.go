@@ -39,12 +39,16 @@ func (w *writer) syncLater() error {
 	if w.syncer != nil {
 		return nil
 	}
-	err := pragmas(w.conn, "synchronous = NORMAL", fmt.Sprintf("wal_autocheckpoint = %d", laterPages))
+	y, err := newSyncer(w.path, w.commits)
 	if err != nil {
 		return err
 	}
-	w.syncer, err = newSyncer(w.path, w.commits)
-	return err
+	// The last pragma is the one that leaves commits to the syncer.
+	if err := pragmas(w.conn, fmt.Sprintf("wal_autocheckpoint = %d", laterPages), "synchronous = NORMAL"); err != nil {
+		return errors.Join(err, y.close())
+	}
+	w.syncer = y
+	return nil
 }
 
 func newSyncer(path string, commits int64) (_ *syncer, err error) {

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"zombiezen.com/go/sqlite/sqlitex"
+
 	"parley/journal/journaltest"
 )
 
@@ -52,5 +54,25 @@ func TestSyncBeside(t *testing.T) {
 	}
 	if n := len(readFile(t, path)); n == before {
 		t.Error("Sync did not fold the log")
+	}
+}
+
+// TestNoSyncer: without a syncer, the writer goes on to sync each commit.
+func TestNoSyncer(t *testing.T) {
+	t.Parallel()
+	s := mustOpen(t, filepath.Join(t.TempDir(), "run.db"), Create)
+	w := s.writer
+	path := w.path
+	w.path = filepath.Join(t.TempDir(), "none.db") // it has no log
+	if err := s.SyncLater(); err == nil {
+		t.Fatal("a log that does not exist was opened")
+	}
+	if full, err := sqlitex.ResultInt64(w.conn.Prep("PRAGMA synchronous")); full != 2 || err != nil {
+		t.Errorf("synchronous is %d, want 2, which is FULL: %v", full, err)
+	}
+	w.path = path
+	mustAppend(t, s, journaltest.Run(1, 1)[0])
+	if err := s.SyncLater(); err != nil || w.syncer == nil {
+		t.Errorf("%v, %v", w.syncer, err)
 	}
 }
