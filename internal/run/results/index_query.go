@@ -344,7 +344,7 @@ type Query struct {
 	Said  []string // each is words that one text of the episode has: see Search
 	Tests []Test
 
-	// Sort is one of Sorts, "score" or "label". Desc sorts from the highest to the lowest.
+	// Sort is one of SortColumns, "score" or "label". Empty: "episode". Desc sorts from the highest to the lowest.
 	Sort string
 	Desc bool
 	// Score and Seat are the score to sort by. For labels, Score is a name that SetLabels got.

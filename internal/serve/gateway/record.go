@@ -50,10 +50,10 @@ type wireAnswer struct {
 	Cut bool
 }
 
-// wireKind is the kind of the note that holds a Wire.
+// wireKind is the kind of the note that holds a wireAnswer.
 const wireKind = "wire"
 
-// wireNote is a stored Wire: the body as text, or compressed.
+// wireNote is a stored wireAnswer: the body as text, or compressed.
 type wireNote struct {
 	Status int    `json:"status"`
 	Type   string `json:"type"`

@@ -381,7 +381,7 @@ func (f *source) formatCursorLocked(cursor int) string {
 	return f.groups.Run() + "." + strconv.Itoa(cursor)
 }
 
-// formatCursor is text without source.mu held.
+// formatCursor is formatCursorLocked for callers that do not hold source.mu.
 func (f *source) formatCursor(cursor int) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
