@@ -139,17 +139,24 @@ func interruptedError(ctx context.Context, address string, err error) error {
 
 // refused returns the error of a status other than 200.
 func (c *Client) refused(resp *http.Response, text []byte) error {
-	e := &llm.Error{Kind: llm.KindServer, Status: resp.StatusCode, Provider: c.base, Message: shortMessage(text)}
-	switch code := resp.StatusCode; {
-	case code == http.StatusNotFound:
-		// The session is gone after a restart of the server: another try may succeed.
-	case code == http.StatusUnauthorized || code == http.StatusForbidden:
+	e := refusedError(c.base, resp.StatusCode, shortMessage(text))
+	if e.Status == http.StatusNotFound { // the session is gone after a restart of the server: another try may succeed
+		e.Kind = llm.KindServer
+	}
+	return e
+}
+
+// refusedError returns the error of a status that is not the one of an answer.
+func refusedError(address string, status int, message string) *llm.Error {
+	e := &llm.Error{Kind: llm.KindServer, Status: status, Provider: address, Message: message}
+	switch {
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		e.Kind = llm.KindAuth
-	case code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable:
+	case status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable:
 		e.Kind = llm.KindOverloaded
-	case code >= 500:
+	case status >= 500:
 		e.Uncertain = true
-	case code >= 400:
+	case status >= 400:
 		e.Kind = llm.KindBadRequest
 	default: // a redirect, or another success
 		e.Kind, e.Uncertain = llm.KindMalformed, true

@@ -299,18 +299,9 @@ func (s *MCPSession) send(ctx context.Context, method string, payload []byte) (*
 
 // refused returns the error of a status that is no success.
 func (s *MCPSession) refused(status int, text string) error {
-	e := &llm.Error{Kind: llm.KindServer, Status: status, Provider: s.server.address, Message: fmt.Sprintf("status %d: %s", status, text)}
-	switch {
-	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		e.Kind = llm.KindAuth
-	case status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable:
-		e.Kind = llm.KindOverloaded
-	case status == http.StatusNotFound && s.id != "": // the session is gone
-		e.Uncertain = true
-	case status >= 500:
-		e.Uncertain = true
-	default:
-		e.Kind = llm.KindBadRequest
+	e := refusedError(s.server.address, status, fmt.Sprintf("status %d: %s", status, text))
+	if status == http.StatusNotFound && s.id != "" { // the session is gone
+		e.Kind, e.Uncertain = llm.KindServer, true
 	}
 	return e
 }

@@ -119,3 +119,20 @@ func TestWrongAnswers(t *testing.T) {
 		t.Error("nothing was sent:", err)
 	}
 }
+
+// TestMCPStatus: the statuses of an MCP server mean what those of other servers do.
+func TestMCPStatus(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]llm.Error{
+		302: {Kind: llm.KindMalformed, Uncertain: true}, 304: {Kind: llm.KindMalformed, Uncertain: true},
+		400: {Kind: llm.KindBadRequest}, 401: {Kind: llm.KindAuth}, 403: {Kind: llm.KindAuth}, 404: {Kind: llm.KindBadRequest},
+		429: {Kind: llm.KindOverloaded}, 500: {Kind: llm.KindServer, Uncertain: true}, 503: {Kind: llm.KindOverloaded},
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+		_, err := NewMCP(s.URL).Open(t.Context())
+		if e := llm.AsError(err); e == nil || e.Kind != want.Kind || e.Uncertain != want.Uncertain || e.Status != status {
+			t.Errorf("%d: %+v, want %s, uncertain %v", status, e, want.Kind, want.Uncertain)
+		}
+		s.Close()
+	}
+}
