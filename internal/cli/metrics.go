@@ -59,6 +59,7 @@ func (f *metricsFlags) openMonitor(ctx context.Context, s *State) (w *monitor, e
 
 // begin shows what calls and run say from now on. run is nil if no run is played.
 func (w *monitor) begin(ctx context.Context, s *State, calls telemetry.Calls, run func() telemetry.RunState) {
+	w.exporter.Know(calls.Providers())
 	began := time.Now()
 	page := func() *telemetry.Page {
 		p := telemetry.RunPage(calls, run, began)

@@ -273,6 +273,9 @@ func (c *Config) wrapped(provider string, m llm.Model) llm.Model {
 	return strictModel{own, true}
 }
 
+// Providers returns the providers that were added to the presets.
+func (a *App) Providers() []provider.Provider { return a.providers }
+
 // hasSessions reports whether a provider needs to know which requests belong together.
 func (a *App) hasSessions() bool {
 	return slices.ContainsFunc(a.providers, provider.Provider.HasSessions)

@@ -202,6 +202,7 @@ func (g *Gateway) openUpstreams() error {
 	if len(g.cfg.Upstreams) == 0 {
 		return errors.New("gateway: no upstreams: name at least one")
 	}
+	g.cfg.Telemetry.Know(g.cfg.Upstreams)
 	for _, p := range g.cfg.Upstreams {
 		if p.Dialect == "sim" {
 			return fmt.Errorf("gateway: upstream %s: the simulated provider is served by `parley sim`: name its address", p.Name)

@@ -19,6 +19,7 @@ import (
 
 	"parley/internal/ask/dispatch"
 	"parley/internal/ask/dispatch/budget"
+	"parley/internal/ask/provider"
 	"parley/internal/kit/auth"
 	"parley/internal/kit/sketch"
 	"parley/journal"
@@ -161,9 +162,10 @@ func formatNumber(v float64) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// Calls counts the calls of a process. Package dispatch implements it.
+// Calls counts the calls of a process, and names the providers that they go to.
 type Calls interface {
 	Spender
+	Providers() []provider.Provider
 	Stats() dispatch.Snapshot
 	Limits() []dispatch.Limit
 }

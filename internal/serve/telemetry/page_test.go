@@ -20,6 +20,7 @@ import (
 	"parley/internal/ask/dispatch"
 	"parley/internal/ask/dispatch/budget"
 	"parley/internal/ask/dispatch/limiter"
+	"parley/internal/ask/provider"
 	"parley/journal"
 	"parley/llm"
 )
@@ -100,6 +101,8 @@ func (sample) Budget() *budget.Budget {
 func (sample) Waits(time.Time) []dispatch.Wait {
 	return []dispatch.Wait{{Says: "an outage"}, {Money: &budget.Shortage{Calls: 2}}, {Money: &budget.Shortage{Calls: 3}}}
 }
+
+func (sample) Providers() []provider.Provider { return nil }
 
 func (sample) Limits() []dispatch.Limit {
 	return []dispatch.Limit{{Provider: "lab", Server: "http://127.0.0.1:1/v1", Bounds: limiter.Bounds{InFlight: 3, Concurrency: 16, Requests: 600}}}

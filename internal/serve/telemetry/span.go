@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"net/http"
@@ -39,7 +40,7 @@ func (x *Exporter) Start(h http.Header, api format.API, p *provider.Provider, se
 	if !remote {
 		newID(from.trace[:])
 	}
-	s := &Span{exporter: x, operation: operation{name: operationOf(api), provider: vendorName(p.Name), model: c.Request.Model}, parent: from, began: time.Now()}
+	s := &Span{exporter: x, operation: operation{name: operationOf(api), provider: x.vendor(p.Name), model: c.Request.Model}, parent: from, began: time.Now()}
 	if s.sampled = x.samples(from, remote); s.sampled {
 		s.name, s.attributes = s.operation.name+" "+s.operation.model, callAttributes(s.operation, p, session, c)
 		newID(s.id[:])
@@ -214,7 +215,7 @@ func (t *Trace) Asked(req *llm.Request, r llm.Result) {
 // measure measures a call, and returns what it was and how long its last attempt took.
 func (t *Trace) measure(req *llm.Request, resp *llm.Response, e *llm.Error) (op operation, took time.Duration) {
 	provider, model := llm.SplitModel(req.Model)
-	op = operation{name: "chat", provider: vendorName(provider), model: model}
+	op = operation{name: "chat", provider: t.exporter.vendor(provider), model: model}
 	switch {
 	case resp != nil:
 		took = max(0, resp.Metadata.Latency)
@@ -316,6 +317,44 @@ func operationOf(api format.API) string {
 		return "embeddings"
 	}
 	return "chat"
+}
+
+// Know tells x the providers that calls go to, before the first call: one may have a name of its own and be an account of a vendor.
+func (x *Exporter) Know(all []provider.Provider) {
+	if x == nil {
+		return
+	}
+	x.vendors = map[string]string{}
+	for _, p := range all {
+		x.vendors[p.Name] = vendorOf(p)
+	}
+}
+
+// vendor returns the conventions' name of the vendor of a provider.
+func (x *Exporter) vendor(name string) string { return cmp.Or(x.vendors[name], vendorName(name)) }
+
+// vendorOf returns the conventions' name of the vendor at whose address a provider is, or else of the one with its name.
+func vendorOf(p provider.Provider) string {
+	host := ""
+	if u, err := url.Parse(p.Servers()[0].BaseURL); err == nil {
+		host = u.Hostname()
+	}
+	switch {
+	case p.Dialect == "bedrock":
+		return vendorName("bedrock")
+	case strings.HasSuffix(host, ".openai.azure.com"):
+		return vendorName("azure")
+	case host == "aiplatform.googleapis.com" || strings.HasSuffix(host, "-aiplatform.googleapis.com"):
+		return vendorName("vertex")
+	case host == "generativelanguage.googleapis.com":
+		return vendorName("gemini")
+	case host == "api.openai.com":
+		return "openai"
+	case host == "api.anthropic.com":
+		return "anthropic"
+	default:
+		return vendorName(p.Name)
+	}
 }
 
 // vendorName returns the conventions' name of a provider, or ours if they have none.

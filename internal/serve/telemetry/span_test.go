@@ -2,10 +2,14 @@ package telemetry
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"parley/internal/ask/provider"
+	"parley/internal/serve/gateway/format"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -49,4 +53,46 @@ func TestPlay(t *testing.T) {
 	quiet.Ended(&journal.Ended{})
 	quiet.Asked(ask, llm.Result{})
 	quiet.End("")
+}
+
+// TestVendors: an account of a vendor has the conventions' name, whatever a plan calls it.
+func TestVendors(t *testing.T) {
+	t.Parallel()
+	all := map[string]provider.Provider{
+		"azure.ai.openai": {Name: "work", Dialect: "responses", BaseURL: "https://us.openai.azure.com/openai/v1"},
+		"gcp.vertex_ai":   {Name: "europe", Dialect: "anthropic", BaseURLs: []string{"https://europe-west4-aiplatform.googleapis.com/v1/projects/p/locations/europe-west4/publishers/anthropic", "https://x/v1"}},
+		"aws.bedrock":     {Name: "aws", Dialect: "bedrock", BaseURL: "https://gateway.example.com"},
+		"gcp.gemini":      {Name: "google", Dialect: "openai", BaseURL: "https://generativelanguage.googleapis.com/v1beta/openai"},
+		"openai":          {Name: "second", Dialect: "openai", BaseURL: "https://api.openai.com/v1"},
+		"anthropic":       {Name: "claude", Dialect: "anthropic", BaseURL: "https://api.anthropic.com/v1"},
+		"lab":             {Name: "lab", Dialect: "openai", BaseURL: "https://openai.azure.com.example.com/v1"},
+		"x_ai":            {Name: "xai", Dialect: "openai", BaseURL: "https://api.x.ai/v1"},
+	}
+	to := &collector{}
+	x := openTo(t, to, nil)
+	x.Know(slices.Collect(maps.Values(all)))
+	run := x.StartTrace("run", "")
+	for want, p := range all {
+		call := callOf(t)
+		call.Request.Model = want
+		x.Start(nil, format.Chat, &p, "", call).End(&llm.Response{}, nil)
+		run.Asked(&llm.Request{Model: p.Name + "/" + want}, llm.Result{Response: &llm.Response{}})
+	}
+	run.Asked(&llm.Request{Model: "azure/azure.ai.openai"}, llm.Result{Response: &llm.Response{}}) // a preset that the plan does not name
+	if err := x.Close(t.Context()); err != nil || len(to.spans) != 2*len(all)+1 {
+		t.Fatalf("%d spans: %v", len(to.spans), err)
+	}
+	for _, s := range to.spans {
+		is := ""
+		for _, a := range s[9] {
+			if kv := fields(a); kv[1][0] == providerName {
+				is = valueOf(kv[2][0])
+			}
+		}
+		if want := strings.TrimPrefix(s[5][0], "chat "); is != want {
+			t.Errorf("%s is %q", want, is)
+		}
+	}
+	var none *Exporter
+	none.Know(nil)
 }

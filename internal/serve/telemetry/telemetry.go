@@ -35,6 +35,7 @@ type Exporter struct {
 	closing chan struct{}
 	cancel  context.CancelCauseFunc
 	senders sync.WaitGroup
+	vendors map[string]string // by the name of a provider; set by Know
 }
 
 // Open returns an Exporter for a service, as the usual environment variables say (such as
