@@ -394,20 +394,39 @@ func (f runFilter) Columns() (out []listColumn) {
 	return out
 }
 
-// Page returns a page of the runs that pass the filter, how many pass it, and the address of the next page.
-func (f runFilter) Page(all []*runEntry) (page []*runEntry, passed int, next string) {
+// Page returns a page of the runs that pass the filter, how many pass it, and the address of the next page. The run that the page
+// comes after need not pass any more.
+func (f runFilter) Page(all []*runEntry) (page []*runEntry, passed int, next string, err error) {
 	words := strings.Fields(strings.ToLower(f.Words))
-	all = slices.DeleteFunc(slices.Clone(all), func(e *runEntry) bool { return !f.passes(e, words) })
+	all = slices.Clone(all)
 	slices.SortStableFunc(all, f.order)
-	passed = len(all)
-	if i := slices.IndexFunc(all, func(e *runEntry) bool { return e.Name == f.After }); i >= 0 {
-		all = all[i+1:]
+	rest, err := runsAfter(all, f.After)
+	if err != nil {
+		return nil, 0, "", err
 	}
-	if len(all) > runsPerPage {
-		all = all[:runsPerPage]
-		next = f.From("/", all[runsPerPage-1].Name)
+	passing := func(list []*runEntry) []*runEntry {
+		return slices.DeleteFunc(list, func(e *runEntry) bool { return !f.passes(e, words) })
 	}
-	return all, passed, next
+	before := passing(all[:len(all)-len(rest)])
+	page = passing(rest)
+	passed = len(before) + len(page)
+	if len(page) > runsPerPage {
+		page = page[:runsPerPage]
+		next = f.From("/", page[runsPerPage-1].Name)
+	}
+	return page, passed, next, nil
+}
+
+// runsAfter returns the runs after the one with a name. Empty: all.
+func runsAfter(all []*runEntry, name string) ([]*runEntry, error) {
+	if name == "" {
+		return all, nil
+	}
+	i := slices.IndexFunc(all, func(e *runEntry) bool { return e.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("the run %q, after which this page begins, is gone: %w", name, errNoPage)
+	}
+	return all[i+1:], nil
 }
 
 func (f runFilter) passes(e *runEntry, words []string) bool {
@@ -543,7 +562,10 @@ func (v *Viewer) list(req *http.Request) (*screen, error) {
 	}
 	all, more := v.catalog.List(req.Context())
 	d := runList{Filter: runFilter{newListFilter(req.URL.Query())}, All: len(all), More: more, Pairs: v.static && len(pairs(all)) > 0}
-	d.Rows, d.Passed, d.Next = d.Filter.Page(all)
+	var err error
+	if d.Rows, d.Passed, d.Next, err = d.Filter.Page(all); err != nil {
+		return nil, err
+	}
 	states, kinds := map[string]int{}, map[string]int{}
 	for _, e := range all {
 		states[string(e.State)]++

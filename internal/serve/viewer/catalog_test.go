@@ -107,7 +107,7 @@ func TestCatalogList(t *testing.T) {
 	for query, want := range map[listFilter]string{
 		{Words: "FORK again"}: ">>again.parley", {Words: "no such"}: "", {State: "cut off", Words: "old."}: "old.parley >fork.parley", {State: "complete"}: "",
 	} {
-		if page, n, next := (runFilter{query}).Page(all); entriesText(page) != want || n != len(page) || next != "" {
+		if page, n, next, err := (runFilter{query}).Page(all); err != nil || entriesText(page) != want || n != len(page) || next != "" {
 			t.Errorf("%+v: %s, want %s", query, entriesText(page), want)
 		}
 	}
@@ -149,8 +149,8 @@ func TestPages(t *testing.T) {
 	}
 	f, seen := runFilter{listFilter{State: "complete"}}, 0
 	for pages := 0; ; pages++ {
-		page, n, next := f.Page(all)
-		if seen += len(page); n != len(all) || pages > 3 {
+		page, n, next, err := f.Page(all)
+		if seen += len(page); err != nil || n != len(all) || pages > 3 {
 			t.Fatalf("page %d: %d of %d", pages, seen, n)
 		}
 		if next == "" {
@@ -163,6 +163,28 @@ func TestPages(t *testing.T) {
 	}
 	if seen != len(all) {
 		t.Errorf("%d of %d runs", seen, len(all))
+	}
+	f.After, all[9].State = all[9].Name, "playing" // it does not pass any more
+	if page, n, _, err := f.Page(all); err != nil || n != len(all)-1 || page[0].Name != all[10].Name {
+		t.Errorf("after a run that does not pass: %d runs pass, the page begins with %s: %v", n, page[0].Name, err)
+	}
+}
+
+// TestAfterNothing: a page after a run that was deleted says so, and is not the first page again.
+func TestAfterNothing(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	for _, name := range []string{"a.parley", "b.parley"} {
+		record(t, filepath.Join(folder, name))
+	}
+	s := serve(t, folder)
+	for _, path := range []string{"/?after=", "/search?q=hello&after="} {
+		for name, want := range map[string]int{"a.parley": 200, "none.parley": 404} {
+			status, body, _ := s.get(path + name)
+			if status != want || want == 404 && !strings.Contains(body, "after which this page begins, is gone") {
+				t.Errorf("%s%s: %d %s", path, name, status, body)
+			}
+		}
 	}
 }
 
@@ -180,7 +202,7 @@ func TestRunList(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		page, _, _ := runFilter{newListFilter(q)}.Page(all)
+		page, _, _, _ := runFilter{newListFilter(q)}.Page(all)
 		var names []string
 		for _, e := range page {
 			names = append(names, e.Name)

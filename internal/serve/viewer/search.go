@@ -128,7 +128,11 @@ func (v *Viewer) searchAll(req *http.Request) (*screen, error) {
 		return p, nil
 	}
 	all, _ := v.catalog.List(req.Context()) // scores that are being computed change nothing here
-	from := 1 + slices.IndexFunc(all, func(e *runEntry) bool { return e.Name == q.Get("after") })
+	rest, err := runsAfter(all, q.Get("after"))
+	if err != nil {
+		return nil, err
+	}
+	from := len(all) - len(rest)
 	last := min(len(all), from+runsPerSearch)
 	d.First, d.Last, d.All = from+1, last, len(all)
 	for _, e := range all {
