@@ -108,7 +108,7 @@ func (v *Viewer) episodes(req *http.Request) (*screen, error) {
 		d.Indexing = !want.plain() && !r.Indexed()
 		d.Answered = !want.plain() && o.Episodes.Playing+o.Episodes.Waiting > 0
 		if len(want.Said) > 0 {
-			indexed, entries, err := r.Search(req.Context(), textsPerPage)
+			indexed, entries, err := r.Search(req.Context(), textsAtOnce)
 			if err != nil {
 				return nil, err
 			}
@@ -137,9 +137,6 @@ func (v *Viewer) episodes(req *http.Request) (*screen, error) {
 
 // failedCalls is the query of episodes with failed calls.
 const failedCalls = "errors>0"
-
-// textsPerPage is how many entries a page adds to the texts that can be searched.
-const textsPerPage = 2000
 
 // listRows lists episodes from the run file if it can, and else from the index.
 func listRows(r *Run, req *http.Request, q episodeQuery, labels *label.Set) (rows []results.Row, err error) {
