@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"text/tabwriter"
 	"time"
 
 	"parley/internal/cli/app"
@@ -21,6 +20,7 @@ import (
 	"parley/internal/kit/files"
 	"parley/internal/kit/statmath"
 	"parley/internal/kit/text"
+	"parley/internal/read/report"
 	"parley/internal/run/estimate"
 	"parley/internal/run/growth"
 	"parley/internal/run/planfile"
@@ -122,10 +122,9 @@ func (c *checkCmd) estimate(ctx context.Context, s *State, keys *keyGate, of est
 	if c.JSON {
 		return terminal.PrintJSON(s.Stdout, e)
 	}
-	var b strings.Builder
-	c.print(&b, e, of.command)
-	_, err = io.WriteString(s.Stdout, b.String())
-	return err
+	p := terminal.NewPage(s.Stdout)
+	c.print(p, e, of.command)
+	return p.Flush()
 }
 
 // sampleProgress is how far the sample of an estimate is played.
@@ -171,114 +170,100 @@ func compareWithFile(ctx context.Context, s *State, of estimateTarget) *app.Reco
 	}
 }
 
-// print writes the table, the facts and the next command.
-func (c *checkCmd) print(w io.Writer, e *app.Estimate, command string) {
+// print adds the tables, the story, the facts and the next command to a page.
+func (c *checkCmd) print(p *terminal.Page, e *app.Estimate, command string) {
 	n := e.Episodes
-	fmt.Fprintf(w, "%s is a valid plan: %s, %s episodes", c.Plan, e.Kind, countText(statmath.Interval{Low: float64(n.Low), High: float64(n.High)}))
+	cells := ""
 	if n.Cells > 1 {
-		fmt.Fprintf(w, " in %s cells", terminal.Number(n.Cells))
+		cells = " in " + terminal.Number(n.Cells) + " cells"
 	}
-	fmt.Fprint(w, ".\n")
+	p.Line(c.Plan, " is a valid plan: ", e.Kind, ", ", countText(statmath.Interval{Low: float64(n.Low), High: float64(n.High)}), " episodes", cells, ".")
 	switch {
 	case len(e.Models) == 0 && len(e.Estimate.Programs) > 0:
-		fmt.Fprint(w, "No program was started, nothing was asked and nothing spent.\n\n")
+		p.Line("No program was started, nothing was asked and nothing spent.")
 	case n.Played > 0:
-		c.printUse(w, e)
+		printUse(p, e)
 	default:
-		fmt.Fprint(w, "Nothing was played, asked or spent.\n\n")
+		p.Line("Nothing was played, asked or spent.")
 	}
-	printStory(w, e.Story)
-	lines := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	p.Line()
+	var story strings.Builder
+	printStory(&story, e.Story)
+	p.Put(terminal.InkPlain, story.String())
 	for _, f := range facts(e) {
-		fmt.Fprintf(lines, "%s\t%s\n", f[0], f[1])
+		p.Fact(f[0], f[1])
 	}
-	_ = lines.Flush()
-	fmt.Fprintf(w, "\nnext:  %s\n", c.next(e, command))
+	p.Line()
+	p.Line("next:  ", c.next(e, command))
 }
 
-// printUse writes the calls, tokens and costs by model.
-func (c *checkCmd) printUse(w io.Writer, e *app.Estimate) {
-	fmt.Fprintf(w, "%s were played on the simulated provider; nothing was asked and nothing spent.\n\n", terminal.Number(e.Episodes.Played))
-
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	rows := [][]string{{"MODEL", "CALLS", "INPUT TOKENS", "OUTPUT TOKENS", "OUTPUT AT MOST", "COST", "IN BATCHES", "COST AT MOST"}}
+// printUse adds the calls, tokens and costs by model, and by part of a plan whose kind creates episodes during the run.
+func printUse(p *terminal.Page, e *app.Estimate) {
+	p.Line(terminal.Number(e.Episodes.Played), " were played on the simulated provider; nothing was asked and nothing spent.")
+	p.Line()
+	models := &report.Table{Track: -1, Columns: append([]report.Column{report.KeyColumn("model")}, useColumns()...)}
 	for _, m := range e.Models {
-		rows = append(rows, useRow(m.Model, m.Use))
+		models.Rows = append(models.Rows, append([]report.Cell{report.Word(m.Model)}, useCells(m.Use)...))
 	}
 	if len(e.Models) != 1 {
-		rows = append(rows, useRow("all", e.Use))
+		models.Rows = append(models.Rows, append([]report.Cell{report.Word("all")}, useCells(e.Use)...))
 	}
-	table := withoutEmptyColumns(rows)
-	for _, row := range table {
-		fmt.Fprintln(t, strings.Join(row, "\t"))
+	printTable(p, models)
+	if len(e.Parts) > 0 {
+		p.Line()
+		printTable(p, partsTable(e))
 	}
-	_ = t.Flush() // a strings.Builder takes everything
-	printParts(w, e)
-	fmt.Fprint(w, "\nOf 100 runs on the simulated provider, 95 fall within the ranges. A real model writes longer or shorter\n"+
-		"answers, and later prompts may repeat them.\n")
-	if slices.Contains(table[0], "OUTPUT AT MOST") || slices.Contains(table[0], "COST AT MOST") {
-		fmt.Fprint(w, "AT MOST is what max_tokens allows; it needs one for every agent.\n")
+	p.Line()
+	p.Text("Of 100 runs on the simulated provider, 95 fall within the ranges. A real model writes longer or shorter answers, and later prompts may repeat them.")
+	if slices.ContainsFunc(models.Trimmed().Columns, func(c report.Column) bool { return strings.HasSuffix(c.Name, " at most") }) {
+		p.Text("AT MOST is what max_tokens allows; it needs one for every agent.")
 	}
-	fmt.Fprintf(w, "Prices as of %s, without discounts for cached prompts.\n\n", e.PricesOf)
+	p.Text("Prices as of " + e.PricesOf + ", without discounts for cached prompts.")
 }
 
-// printParts writes the parts of a plan whose kind creates episodes during the run.
-func printParts(w io.Writer, e *app.Estimate) {
-	if len(e.Parts) == 0 {
-		return
-	}
-	fmt.Fprintln(w)
-	rows := [][]string{{"PART", "EPISODES", "CALLS", "COST", "IN BATCHES", "COST AT MOST"}}
+// partsTable has a row for each part of a plan that asks a model.
+func partsTable(e *app.Estimate) *report.Table {
+	t := &report.Table{Track: -1, Columns: append([]report.Column{report.KeyColumn("part"), report.NumberColumn("episodes")}, useColumns()...)}
 	add := func(name string, low, high int, u estimate.Use) {
-		r := useRow(name, u)
-		rows = append(rows, []string{name, countText(statmath.Interval{Low: float64(low), High: float64(high)}), r[1], r[5], r[6], r[7]})
+		episodes := report.Word(countText(statmath.Interval{Low: float64(low), High: float64(high)}))
+		t.Rows = append(t.Rows, append([]report.Cell{report.Word(name), episodes}, useCells(u)...))
 	}
-	for _, p := range e.Parts {
-		if p.Calls.Total.High == 0 {
-			continue // it asks no model
+	for _, part := range e.Parts {
+		if part.Calls.Total.High > 0 {
+			add(part.Name, part.Episodes.Low, part.Episodes.High, part.Use)
 		}
-		add(p.Name, p.Episodes.Low, p.Episodes.High, p.Use)
 	}
 	add("all", e.Episodes.Low, e.Episodes.High, e.Use)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, row := range withoutEmptyColumns(rows) {
-		fmt.Fprintln(t, strings.Join(row, "\t"))
-	}
-	_ = t.Flush() // a strings.Builder takes everything
+	return t
 }
 
-// withoutEmptyColumns removes the columns that are empty in every row.
-func withoutEmptyColumns(rows [][]string) [][]string {
-	out := make([][]string, len(rows))
-	for column := range rows[0] {
-		says := slices.ContainsFunc(rows[1:], func(row []string) bool { return row[column] != "-" })
-		for i, row := range rows {
-			if says {
-				out[i] = append(out[i], row[column])
-			}
-		}
+// useColumns are the columns of useCells.
+func useColumns() (all []report.Column) {
+	for _, name := range []string{"calls", "input tokens", "output tokens", "output at most", "cost", "in batches", "cost at most"} {
+		all = append(all, report.NumberColumn(name))
 	}
-	return out
+	return all
 }
 
-func useRow(name string, u estimate.Use) []string {
+func useCells(u estimate.Use) []report.Cell {
 	money := func(a *estimate.Amount) string {
 		if a == nil {
-			return "-"
+			return "–"
 		}
 		return rangeText(a.Total, dollars)
 	}
-	cost, outputMax := money(u.Cost), "-"
+	cost, outputMax := money(u.Cost), "–"
 	if u.Cost == nil {
 		cost = "unpriced"
 	}
 	if u.OutputMax != nil {
 		outputMax = countText(u.OutputMax.Total)
 	}
-	return []string{
-		name, countText(u.Calls.Total), countText(u.Input.Total), countText(u.Output.Total),
-		outputMax, cost, money(u.Batch), money(u.CostMax),
+	var cells []report.Cell
+	for _, text := range []string{countText(u.Calls.Total), countText(u.Input.Total), countText(u.Output.Total), outputMax, cost, money(u.Batch), money(u.CostMax)} {
+		cells = append(cells, report.Word(text))
 	}
+	return cells
 }
 
 // facts returns the lines below the table, each with its name.
@@ -312,7 +297,7 @@ func facts(e *app.Estimate) [][2]string {
 		if p.Agent != "" {
 			is = p.Agent + ": " + is
 		}
-		all = append(all, [2]string{"program", terminal.OneLine(is)})
+		all = append(all, [2]string{"program", is})
 	}
 	for _, p := range e.Allow {
 		why := p.Allowed
@@ -324,17 +309,17 @@ func facts(e *app.Estimate) [][2]string {
 	for _, p := range e.Servers {
 		says := "answers"
 		if !p.Answers {
-			says = "does not answer: " + terminal.OneLine(p.Why)
+			says = "does not answer: " + p.Why
 		}
 		all = append(all, [2]string{"server", p.Server + " " + says})
 	}
 	if r := e.Recorded; r != nil && r.Grown != nil {
-		all = append(all, [2]string{"file", terminal.OneLine(r.File) + " has " + grownText(r.Grown) + "; the figures are for all of them"})
+		all = append(all, [2]string{"file", r.File + " has " + grownText(r.Grown) + "; the figures are for all of them"})
 	} else if r != nil {
-		all = append(all, [2]string{"file", "run would refuse the plan: " + terminal.OneLine(r.Refused)})
+		all = append(all, [2]string{"file", "run would refuse the plan: " + r.Refused})
 	}
 	for _, file := range e.Outside {
-		all = append(all, [2]string{"file", terminal.OneLine(file) + " is outside the plan's folder, and allowed"})
+		all = append(all, [2]string{"file", file + " is outside the plan's folder, and allowed"})
 	}
 	all = append(all, [2]string{"budget", budgetFact(e)})
 	if len(e.Unbounded) > 0 {

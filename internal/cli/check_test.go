@@ -291,7 +291,7 @@ agents: {a: `+agent+`}
 			want := plan + at + "agents.a.model: no price is known for openaj/gpt-5-mini (did you mean openai/gpt-5-mini?), so a budget cannot be kept: " +
 				"give its price in a file, and name the file under prices in a plan, or with --prices in ask\n"
 			got := parley(t, State{}, "check", plan).want(t, exit.OK).stdout
-			if strings.Count(got, "no price is known") != 1 || !strings.Contains(got, "warning  "+want) || !strings.Contains(got, "\nnext:  give a price of openaj/gpt-5-mini, or no budget, then parley run ") {
+			if strings.Count(got, "no price is known") != 1 || !strings.Contains(got, "warning   "+want) || !strings.Contains(got, "\nnext:  give a price of openaj/gpt-5-mini, or no budget, then parley run ") {
 				t.Errorf("want %q in\n%s", want, got)
 			}
 			if got := parley(t, State{}, "run", plan).want(t, exit.Misuse).stderr; got != "parley: "+want {

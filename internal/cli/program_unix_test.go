@@ -166,8 +166,8 @@ budget: 5
 	checked := p.run(t, "check").want(t, exit.OK)
 	for _, want := range []string{
 		"gone: no-such-agent is not in PATH. Install it", "tool: no-such-codex is not in PATH. Install it (npm install -g @anthropic-ai/claude-code)", p.dir + "/not-executable cannot be started",
-		"time     not known", "OPENAI_API_KEY", "--trust program=no-such-agent (given)", "--trust program=shell (run asks you first", "--trust code=" + p.dir,
-		"agents.gone, agents.here, agents.tool", "budget   $5.00 may not cover it", "next:  install what is missing",
+		"time      not known", "OPENAI_API_KEY", "--trust program=no-such-agent (given)", "--trust program=shell (run asks you first", "--trust code=" + p.dir,
+		"agents.gone, agents.here, agents.tool", "budget    $5.00 may not cover it", "next:  install what is missing",
 		"--trust program=shell --trust program=no-such-codex\n",
 	} {
 		if !strings.Contains(checked.stdout, want) {

@@ -248,8 +248,8 @@ func TestCheckBalance(t *testing.T) {
 	sequential(t)
 	plan := write(t, "plan.yaml", "kind: secrets\nagents: {a: sim/a, b: sim/b, c: sim/c}\nplan: {matrix: {agents: [a, b, c]}}\n")
 	for rotate, want := range map[string]string{
-		"latin":    "balance  not equal in 3 lineups: a follows c 1 times, and a follows b 0 times",
-		"williams": "balance  of 6 lineups: every agent sits in every seat, and every two agents meet, and every agent follows every other one equally often",
+		"latin":    "balance   not equal in 3 lineups: a follows c 1 times, and a follows b 0 times",
+		"williams": "balance   of 6 lineups: every agent sits in every seat, and every two agents meet, and every agent follows every other one equally often",
 	} {
 		got := parley(t, State{}, "check", plan, "--episodes", "2", "--set", "plan.matrix.rotate="+rotate).want(t, exit.OK).stdout
 		if !strings.Contains(got, want) {
