@@ -292,7 +292,7 @@ func reportRows(t *report.Table, short bool) [][]terminal.Cell {
 		for i, c := range r {
 			text, ink := terminal.OneLine(c.Text), terminal.InkPlain
 			if q, ok := c.Value.(statmath.Quantity); ok && short {
-				text, _, _ = strings.Cut(report.Interval(q), " ")
+				text, _ = report.ValueAndInterval(q)
 			}
 			if t.Columns[i].Key {
 				ink = terminal.InkName

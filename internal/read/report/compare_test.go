@@ -42,7 +42,7 @@ func run(t *testing.T, seed uint64, episodes []episode, copies ...string) *resul
 		for _, name := range []string{e.left, e.right} {
 			if !names[name] {
 				names[name] = true
-				begun.Agents = append(begun.Agents, world.Agent{Name: name, Model: "lab/" + name[:1]})
+				begun.Agents = append(begun.Agents, world.Agent{Name: name, Model: "lab/" + name[:min(1, len(name))]})
 			}
 		}
 	}

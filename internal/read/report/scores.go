@@ -260,6 +260,32 @@ func scores(r *results.Run, colours *Palette) (s Section) {
 	return s
 }
 
+// Mean is the mean of a score: of an agent, or if that is empty, of all episodes.
+type Mean struct {
+	Score, Agent string
+	statmath.Quantity
+}
+
+// MainResult returns the means of the main score, which is the first that a run has: of each agent, the highest first, or of all if
+// agents have none. all has the mean of each score, the main one first. Without scores, both are empty.
+func MainResult(r *results.Run) (main, all []Mean) {
+	agents := r.Scores(func(g results.Group) results.Group { return results.Group{Score: g.Score, Agent: g.Agent} })
+	rows := append(agents, overall(r, agents)...)
+	sortScores(r, rows)
+	for i, s := range rows {
+		m := Mean{s.Score, s.Agent, s.Estimate()}
+		last := i+1 == len(rows) || rows[i+1].Score != s.Score // all agents together
+		if last {
+			all = append(all, m)
+		}
+		if s.Score == rows[0].Score && (s.Agent != "" || last && len(main) == 0) {
+			main = append(main, m)
+		}
+	}
+	slices.SortStableFunc(main, func(a, b Mean) int { return cmp.Compare(b.Value, a.Value) })
+	return main, all
+}
+
 // varied reports whether a part of groups has several values.
 func varied(r *results.Run, part func(results.Group) string) bool {
 	first, several := "", false

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -75,5 +76,30 @@ func TestStandingIsCareful(t *testing.T) {
 	}
 	if said > 12 { // about five are expected at most; of a binomial distribution, more than twelve are one in a thousand
 		t.Errorf("%d of %s", said, fmt.Sprint(runs))
+	}
+}
+
+// TestMainResult: the main score has a mean for each agent, the highest first, and every score one of all together.
+func TestMainResult(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		all       []episode
+		main, any string
+	}{
+		{[]episode{{"x", 0, "a", "b", 1, 3}, {"x", 1, "b", "a", 5, 1}}, "points b 4 points a 1", "points  2.5 wit  2.5"},
+		{[]episode{{"x", 0, "a", "a", 1, 3}}, "points a 2", "points a 2 wit a 2"},
+		{[]episode{{"x", 0, "", "", 1, 3}}, "points  2", "points  2 wit  2"},
+		{nil, "", ""},
+	} {
+		main, all := MainResult(run(t, 1, c.all, "wit"))
+		for want, got := range map[string][]Mean{c.main: main, c.any: all} {
+			var words []string
+			for _, m := range got {
+				words = append(words, fmt.Sprint(m.Score, " ", m.Agent, " ", m.Value))
+			}
+			if is := strings.Join(words, " "); is != want {
+				t.Errorf("%+v: %q, want %q", c.all, is, want)
+			}
+		}
 	}
 }

@@ -116,16 +116,22 @@ func sampleEstimate(s *world.Sample, share bool) statmath.Quantity {
 
 // Interval formats a number with its interval: 0.42 [0.35, 0.49].
 func Interval(q statmath.Quantity) string {
+	value, interval := ValueAndInterval(q)
+	return strings.TrimSuffix(value+" "+interval, " ")
+}
+
+// ValueAndInterval formats a number and its interval, which is empty if the number is unknown.
+func ValueAndInterval(q statmath.Quantity) (value, interval string) {
 	if !q.Known() {
-		return "–"
+		return "–", ""
 	}
 	half := q.Half()
 	if math.IsInf(half, 0) || math.IsNaN(half) {
-		return digits(q.Value) + " [" + UnknownInterval(q) + "]"
+		return digits(q.Value), "[" + UnknownInterval(q) + "]"
 	}
 	n := decimals(half)
 	f := func(x float64) string { return text.Decimals(x, n) }
-	return fmt.Sprintf("%s [%s, %s]", f(q.Value), f(q.Low), f(q.High))
+	return f(q.Value), fmt.Sprintf("[%s, %s]", f(q.Low), f(q.High))
 }
 
 // UnknownInterval says why an interval is unknown. Equal values show only how many others there can be.

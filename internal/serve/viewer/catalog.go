@@ -516,21 +516,15 @@ func (c *catalog) scores(ctx context.Context, path string) (s mainScore) {
 		return s
 	}
 	r := results.Outcomes(head, c.KindOf(head.Begun))
-	all := r.Scores(func(g results.Group) results.Group { return results.Group{Score: g.Score, Agent: g.Agent} })
-	if len(all) == 0 {
+	main, _ := report.MainResult(r)
+	if len(main) == 0 {
 		return s
 	}
-	s.Name, s.Note = all[0].Score, r.CountedNote()
-	all = slices.DeleteFunc(all, func(one results.Score) bool { return one.Score != s.Name })
-	for _, one := range all {
+	s.Name, s.Note, s.More = main[0].Score, r.CountedNote(), max(0, len(main)-maxAgents)
+	for _, one := range main[:len(main)-s.More] {
 		place := slices.IndexFunc(head.Begun.Agents, func(a world.Agent) bool { return a.Name == one.Agent })
-		s.Of = append(s.Of, agentScore{one.Agent, one.Estimate(), chart.Series(max(0, place))})
+		s.Of = append(s.Of, agentScore{one.Agent, one.Quantity, chart.Series(max(0, place))})
 	}
-	slices.SortStableFunc(s.Of, func(a, b agentScore) int {
-		return cmp.Or(cmp.Compare(b.Mean.Value, a.Mean.Value), cmp.Compare(a.Agent, b.Agent))
-	})
-	s.More = max(0, len(s.Of)-maxAgents)
-	s.Of = s.Of[:len(s.Of)-s.More]
 	return s
 }
 

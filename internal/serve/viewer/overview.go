@@ -258,9 +258,6 @@ type result struct {
 	Others  []report.Fact
 }
 
-// unknownInterval is the end of a value whose interval is unknown.
-const unknownInterval = " [unknown]"
-
 // names returns the measures, the main one first.
 func (r *result) names() []string {
 	all := []string{r.Name}
@@ -329,8 +326,8 @@ func courseOf(r *results.Run, kind world.Kind, score string) *report.Block {
 // courseHeight is the height of the drawing in pixels.
 const courseHeight = 200
 
-// resultOf returns the result that a report has.
-func resultOf(d *report.Document) (out result) {
+// resultOf returns the result of a run, whose report has it in tables too.
+func resultOf(d *report.Document, r *results.Run) (out result) {
 	tables := map[string]*report.Table{}
 	for _, t := range d.Tables() {
 		tables[t.Name] = t
@@ -342,38 +339,39 @@ func resultOf(d *report.Document) (out result) {
 			}
 		}
 	}
-	t := tables["scores"]
-	if t == nil || len(t.Rows) == 0 || t.Columns[0].Name != "score" {
+	_, means := report.MainResult(r)
+	if len(means) == 0 {
 		return out
 	}
-	out.Name = t.Rows[0][0].Text
-	out.Drawn = drawn(t, out.Name, "agent")
+	out.Name = means[0].Score
+	out.Drawn = drawn(tables["scores"], out.Name, "agent")
 	if by := tables["scores-by-cell"]; by != nil && len(out.Drawn.Rows) < 2 {
 		out.Drawn = drawn(by, out.Name, "cell")
 	}
-	mean := func(row []report.Cell) float64 {
-		q, _ := row[1].Value.(statmath.Quantity)
-		return q.Value
+	mean := func(row []report.Cell) (q statmath.Quantity) {
+		q, _ = row[1].Value.(statmath.Quantity)
+		return q
 	}
-	slices.SortStableFunc(out.Drawn.Rows, func(a, b []report.Cell) int { return cmp.Compare(mean(b), mean(a)) })
-	if rows := out.Drawn.Rows; len(rows) == 1 && strings.HasSuffix(rows[0][1].Text, unknownInterval) {
+	rows := out.Drawn.Rows
+	slices.SortStableFunc(rows, func(a, b []report.Cell) int { return cmp.Compare(mean(b).Value, mean(a).Value) })
+	if len(rows) == 1 && math.IsInf(mean(rows[0]).Half(), 0) {
 		out.Drawn = nil // a dot says no more than the number
 	}
-	seen := map[string]bool{}
-	for i, row := range t.Rows {
-		name, q := row[0].Text, row[t.Track]
-		last := i+1 == len(t.Rows) || t.Rows[i+1][0].Text != name // all agents together
-		switch value, rest, _ := strings.Cut(strings.TrimSuffix(q.Text, unknownInterval), " "); {
-		case !last || seen[name]:
-		case name == out.Name:
-			if out.Head = (&report.Fact{Name: name, Value: value, More: rest}); out.Drawn != nil && len(out.Drawn.Rows) > 1 {
-				top, interval, _ := strings.Cut(out.Drawn.Rows[0][1].Text, " ")
-				out.Head = &report.Fact{Name: name, Value: top, More: interval + ", the highest: " + out.Drawn.Rows[0][0].Text + ". All together: " + value}
-			}
-		case len(out.Others) < maxOthers:
-			out.Others = append(out.Others, report.Fact{Name: name, Value: value, More: rest})
+	for i, m := range means {
+		value, interval := report.ValueAndInterval(m.Quantity)
+		if math.IsInf(m.Half(), 0) && (m.Method != stats.Constant || m.N < 2) {
+			interval = "" // nothing is known of it
 		}
-		seen[name] = seen[name] || last
+		fact := report.Fact{Name: m.Score, Value: value, More: interval}
+		switch {
+		case i == 0 && len(rows) > 1:
+			top, interval := report.ValueAndInterval(mean(rows[0]))
+			out.Head = &report.Fact{Name: m.Score, Value: top, More: interval + ", the highest: " + rows[0][0].Text + ". All together: " + value}
+		case i == 0:
+			out.Head = &fact
+		case len(out.Others) < maxOthers:
+			out.Others = append(out.Others, fact)
+		}
 	}
 	return out
 }

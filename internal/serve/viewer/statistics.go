@@ -89,7 +89,7 @@ func (b *statisticsCache) compute(ctx context.Context, r *Run, entries int) {
 	var short bool
 	var outcome result
 	if err == nil {
-		outcome = resultOf(document)
+		outcome = resultOf(document, folded)
 		outcome.Trouble, outcome.Costs = trouble(folded), costs(folded)
 		for _, name := range outcome.names() {
 			if outcome.Course = courseOf(folded, r.Kind, name); outcome.Course != nil || outcome.Drawn != nil {
