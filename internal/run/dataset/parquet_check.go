@@ -57,6 +57,7 @@ const (
 var (
 	errDamaged   = errors.New("is not a Parquet file, or is damaged")
 	errEncrypted = errors.New("is encrypted")
+	errParts     = fmt.Errorf("describes more than %d parts", maxStructs)
 )
 
 // checkFooter reads the end of a file, which describes the rest. It refuses a footer that asks for more memory than its
@@ -83,13 +84,16 @@ func checkFooter(r io.ReaderAt, size int64) error {
 	if _, err := r.ReadAt(footer, size-8-n); err != nil {
 		return err
 	}
-	w := thriftWalker{rest: footer, structs: maxStructs}
-	if err := w.fields(0); err != nil {
-		return err
+	source, ok := new(thrift.CompactProtocol).NewReaderFromBytes(footer).(thriftSource)
+	if !ok {
+		return errors.New("parquet-go reads footers in another way") // the tests would not pass
 	}
 	var meta format.FileMetaData
-	if err := thrift.Unmarshal(new(thrift.CompactProtocol), footer, &meta); err != nil {
-		return fmt.Errorf("%w: %w", errDamaged, err)
+	switch err := thrift.NewDecoder(&footerReader{thriftSource: source, size: len(footer)}).Decode(&meta); {
+	case errors.Is(err, errParts):
+		return errParts
+	case err != nil:
+		return errDamaged // err may say where in a million levels
 	}
 	if len(meta.Schema)*max(1, len(meta.RowGroups)) > maxChunks {
 		return fmt.Errorf("has more than %d parts of columns", maxChunks)
@@ -97,105 +101,60 @@ func checkFooter(r io.ReaderAt, size int64) error {
 	return nil
 }
 
-// thriftWalker walks a value in Thrift's compact protocol without building it. A list has its length before its
-// items, and the library trusts it.
-type thriftWalker struct {
-	rest    []byte
-	structs int // how many more are allowed
+// thriftSource is what reads Thrift from bytes. The library skips texts with Discard, where there is one; without it, it
+// would lose its place.
+type thriftSource interface {
+	thrift.BytesReader
+	Discard(n int) (int, error)
 }
 
-const maxThriftDepth = 32
-
-// fields walks the fields of a struct, to its end.
-func (w *thriftWalker) fields(depth int) error {
-	if depth > maxThriftDepth {
-		return errDamaged
-	}
-	for {
-		head, err := w.take(1)
-		if err != nil || head[0] == 0 {
-			return err
-		}
-		if head[0]>>4 == 0 { // the field number follows
-			if _, err := w.number(); err != nil {
-				return err
-			}
-		}
-		if kind := head[0] & 15; kind > 2 { // 1 and 2 are true and false
-			if err := w.value(kind, depth); err != nil {
-				return err
-			}
-		}
-	}
+// footerReader reads a footer in Thrift's compact protocol and bounds what it asks for. A list has its length before its
+// items, and the library trusts it. It also calls itself for every list or struct in another.
+type footerReader struct {
+	thriftSource
+	size  int // of the footer
+	parts int // structs and lists that were items of lists
+	open  int // structs that were announced and have not ended: they are not nested more deeply
 }
 
-func (w *thriftWalker) value(kind byte, depth int) error {
-	switch kind {
-	case 1, 2, 3:
-		_, err := w.take(1)
-		return err
-	case 4, 5, 6:
-		_, err := w.number()
-		return err
-	case 7:
-		_, err := w.take(8)
-		return err
-	case 8:
-		n, err := w.number()
-		if err == nil {
-			_, err = w.take(n)
-		}
-		return err
-	case 9, 10:
-		return w.list(depth)
-	case 12:
-		return w.fields(depth + 1)
-	default:
-		return errDamaged // Parquet has no maps
+// ReadList implements thrift.Reader.
+func (r *footerReader) ReadList() (thrift.List, error) {
+	l, err := r.thriftSource.ReadList()
+	n := int(l.Size)
+	switch {
+	case err != nil:
+		return l, err
+	case n > r.size-r.BytesRead(): // every item takes at least a byte
+		return l, errDamaged
+	case l.Type == thrift.STRUCT:
+		r.open += n
+		r.parts += n
+	case l.Type == thrift.LIST:
+		r.parts += n
 	}
+	if r.parts > maxStructs {
+		return l, errParts
+	}
+	return l, nil
 }
 
-func (w *thriftWalker) list(depth int) error {
-	head, err := w.take(1)
-	if err != nil {
-		return err
+// ReadField implements thrift.Reader.
+func (r *footerReader) ReadField() (thrift.Field, error) {
+	f, err := r.thriftSource.ReadField()
+	switch {
+	case err == nil && f.Type == thrift.STOP:
+		r.open--
+	case f.Type == thrift.STRUCT:
+		r.open++
 	}
-	n, kind := uint64(head[0]>>4), head[0]&15
-	if n == 15 {
-		if n, err = w.number(); err != nil {
-			return err
-		}
+	if r.open > maxStructs {
+		return f, errParts
 	}
-	if n > uint64(len(w.rest)) { // every item takes at least a byte
-		return errDamaged
-	}
-	if kind == 9 || kind == 10 || kind == 12 {
-		if w.structs -= int(n); w.structs < 0 {
-			return fmt.Errorf("describes more than %d parts", maxStructs)
-		}
-	}
-	for range n {
-		if err := w.value(kind, depth+1); err != nil {
-			return err
-		}
-	}
-	return nil
+	return f, err
 }
 
-func (w *thriftWalker) take(n uint64) ([]byte, error) {
-	if n > uint64(len(w.rest)) {
-		return nil, errDamaged
-	}
-	b := w.rest[:n]
-	w.rest = w.rest[n:]
-	return b, nil
-}
+// ReadSet implements thrift.Reader: Parquet has no sets.
+func (r *footerReader) ReadSet() (thrift.Set, error) { return thrift.Set{}, errDamaged }
 
-func (w *thriftWalker) number() (uint64, error) {
-	u, n := binary.Uvarint(w.rest)
-	if n <= 0 {
-		return 0, errDamaged
-	}
-	w.rest = w.rest[n:]
-	return u, nil
-}
+// ReadMap implements thrift.Reader: Parquet has no maps.
+func (r *footerReader) ReadMap() (thrift.Map, error) { return thrift.Map{}, errDamaged }
