@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -33,6 +34,7 @@ type knownProvider struct {
 	Command string `json:"key_command,omitempty"` // the program that prints the key
 	// Credentials says whose credentials give the key.
 	Credentials provider.Credentials `json:"credentials,omitempty"`
+	Tried       string               `json:"tried_with,omitempty"` // never its real endpoint; empty: nothing
 }
 
 // knownModel is a model with its prices in dollars per million tokens.
@@ -81,7 +83,7 @@ func (c *modelsCmd) known(s *State, prices *price.Table) modelList {
 		v, ok := s.Env(p.KeyEnv)
 		k.Providers = append(k.Providers, knownProvider{
 			Name: p.Name, Dialect: p.Dialect, BaseURL: p.BaseURL, Example: p.Example, KeyEnv: p.KeyEnv,
-			KeySet: p.KeyEnv != "" && ok && v != "", Command: provider.CommandLine(p.KeyCommand), Credentials: p.Credentials,
+			KeySet: p.KeyEnv != "" && ok && v != "", Command: provider.CommandLine(p.KeyCommand), Credentials: p.Credentials, Tried: p.Tried,
 		})
 	}
 	for _, name := range prices.Models() {
@@ -100,7 +102,7 @@ func (c *modelsCmd) known(s *State, prices *price.Table) modelList {
 func (k modelList) print(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if len(k.Providers) > 0 {
-		fmt.Fprintln(t, "PROVIDER\tDIALECT\tKEY\tADDRESS")
+		fmt.Fprintln(t, "PROVIDER\tDIALECT\tKEY\tTRIED WITH\tADDRESS")
 	}
 	for _, p := range k.Providers {
 		key, address := "none needed", p.BaseURL
@@ -122,7 +124,7 @@ func (k modelList) print(w io.Writer) error {
 		case address == "":
 			address = "built in"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", p.Name, p.Dialect, key, address)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", p.Name, p.Dialect, key, cmp.Or(p.Tried, "nothing"), address)
 	}
 	switch {
 	case len(k.Models) == 0 && len(k.Providers) == 0:

@@ -11,12 +11,6 @@ import (
 	"parley/llm"
 )
 
-// tried lists with what each preset was tried: never with its real endpoint.
-var tried = map[string]string{
-	"anthropic": "Anthropic's SDK", "azure": "OpenAI's SDK, Azure mode", "bedrock": "the AWS SDK", "gemini": "Google's SDK", "openai": "OpenAI's SDK", "openai-responses": "OpenAI's SDK",
-	"vertex": "Google's SDK", "vertex-anthropic": "Anthropic's SDK", "sim": "is the simulated provider", "vllm": "the server itself",
-}
-
 // row describes a preset, as far as its data says.
 func row(p Provider) []string {
 	yes := func(ok bool) string {
@@ -64,7 +58,7 @@ func row(p Provider) []string {
 	case c.CacheKey:
 		caching = "a key for each session"
 	}
-	return []string{"`" + p.Name + "`", p.Dialect, yes(!c.NoTools), schema, images, pdfs, audio, yes(batches), caching, key, cmp.Or(tried[p.Name], "nothing")}
+	return []string{"`" + p.Name + "`", p.Dialect, yes(!c.NoTools), schema, images, pdfs, audio, yes(batches), caching, key, cmp.Or(p.Tried, "nothing")}
 }
 
 // files says how a model takes files of a type.

@@ -25,7 +25,9 @@ type Provider struct {
 	BaseURL  string   `json:"base_url,omitempty" doc:"The address before /chat/completions, /responses or /messages: it ends in /v1 for most. Needed unless NAME is a preset or the dialect sim." default:"the preset's" aliases:"url,endpoint,api_base,host,address"`
 	BaseURLs []string `json:"base_urls,omitempty" doc:"The addresses of several servers with the same models, instead of base_url. The calls of an episode stay on one of them; limits hold for each." default:"none" aliases:"urls,replicas,servers" filled:"true"`
 	// Example is the form of BaseURL, for a preset whose address differs by account: capital letters are to be replaced.
-	Example      string            `json:"-"`
+	Example string `json:"-"`
+	// Tried says what a preset was tried with, which is never its real endpoint. Empty: nothing.
+	Tried        string            `json:"-"`
 	APIVersion   string            `json:"api_version,omitempty" doc:"A version of Azure OpenAI, for its older paths: base_url/deployments/MODEL/chat/completions?api-version=VERSION. vertex-2023-10-16 is for Anthropic's models on Vertex AI." default:"none"`
 	Session      Session           `json:"session,omitempty" doc:"How a server learns which calls belong to one episode: header sends X-Session-Id, path puts the name into the address (base_url/SESSION/chat/completions)." default:"none" oneof:"none,header,path"`
 	CloseSession bool              `json:"close_session,omitempty" doc:"Whether to notify a server of the end of an episode, with a POST to base_url/SESSION/close. Requires session: path." default:"false"`
@@ -164,22 +166,22 @@ func (p Provider) LimitPatterns() []string {
 // Presets lists the providers that are known by name, sorted by name, with each vendor's names together.
 func Presets() []Provider {
 	return []Provider{
-		{Name: "anthropic", Dialect: "anthropic", BaseURL: "https://api.anthropic.com/v1", KeyEnv: "ANTHROPIC_API_KEY", Counting: CountUsed, Warm: true, Batch: &Batch{}},
-		{Name: "azure", Dialect: "openai", Example: azureExample, KeyEnv: "AZURE_OPENAI_API_KEY", KeyHeader: "api-key", Counting: CountMax},
+		{Name: "anthropic", Dialect: "anthropic", Tried: "Anthropic's SDK", BaseURL: "https://api.anthropic.com/v1", KeyEnv: "ANTHROPIC_API_KEY", Counting: CountUsed, Warm: true, Batch: &Batch{}},
+		{Name: "azure", Dialect: "openai", Tried: "OpenAI's SDK, Azure mode", Example: azureExample, KeyEnv: "AZURE_OPENAI_API_KEY", KeyHeader: "api-key", Counting: CountMax},
 		{Name: "azure-responses", Dialect: "responses", Example: azureExample, KeyEnv: "AZURE_OPENAI_API_KEY", KeyHeader: "api-key", Counting: CountMax},
-		{Name: "bedrock", Dialect: "bedrock", Example: "https://bedrock-runtime.REGION.amazonaws.com", Counting: CountMax},
+		{Name: "bedrock", Dialect: "bedrock", Tried: "the AWS SDK", Example: "https://bedrock-runtime.REGION.amazonaws.com", Counting: CountMax},
 		{Name: "deepseek", Dialect: "openai", BaseURL: "https://api.deepseek.com/v1", KeyEnv: "DEEPSEEK_API_KEY"},
-		{Name: "gemini", Dialect: "gemini", BaseURL: "https://generativelanguage.googleapis.com/v1beta", KeyEnv: "GEMINI_API_KEY", Batch: &Batch{}},
+		{Name: "gemini", Dialect: "gemini", Tried: "Google's SDK", BaseURL: "https://generativelanguage.googleapis.com/v1beta", KeyEnv: "GEMINI_API_KEY", Batch: &Batch{}},
 		{Name: "groq", Dialect: "openai", BaseURL: "https://api.groq.com/openai/v1", KeyEnv: "GROQ_API_KEY", Batch: &Batch{Bytes: 100_000_000}},
 		{Name: "ollama", Dialect: "openai", BaseURL: "http://localhost:11434/v1"},
-		{Name: "openai", Dialect: "openai", BaseURL: "https://api.openai.com/v1", KeyEnv: "OPENAI_API_KEY", Counting: CountMax, Batch: &Batch{}},
-		{Name: "openai-responses", Dialect: "responses", BaseURL: "https://api.openai.com/v1", KeyEnv: "OPENAI_API_KEY", Counting: CountMax, Batch: &Batch{}},
+		{Name: "openai", Dialect: "openai", Tried: "OpenAI's SDK", BaseURL: "https://api.openai.com/v1", KeyEnv: "OPENAI_API_KEY", Counting: CountMax, Batch: &Batch{}},
+		{Name: "openai-responses", Dialect: "responses", Tried: "OpenAI's SDK", BaseURL: "https://api.openai.com/v1", KeyEnv: "OPENAI_API_KEY", Counting: CountMax, Batch: &Batch{}},
 		{Name: "openrouter", Dialect: "openai", BaseURL: "https://openrouter.ai/api/v1", KeyEnv: "OPENROUTER_API_KEY"},
 		{Name: "sglang", Dialect: "openai", BaseURL: "http://localhost:30000/v1"},
-		{Name: "sim", Dialect: "sim"},
-		{Name: "vertex", Dialect: "gemini", Example: vertexExample + "google", Credentials: CredentialsGoogle, KeyHeader: "authorization"},
-		{Name: "vertex-anthropic", Dialect: "anthropic", Example: vertexExample + "anthropic", APIVersion: VertexVersion, Credentials: CredentialsGoogle, KeyHeader: "authorization", Counting: CountUsed, Warm: true},
-		{Name: "vllm", Dialect: "openai", BaseURL: "http://localhost:8000/v1"},
+		{Name: "sim", Dialect: "sim", Tried: "is the simulated provider"},
+		{Name: "vertex", Dialect: "gemini", Tried: "Google's SDK", Example: vertexExample + "google", Credentials: CredentialsGoogle, KeyHeader: "authorization"},
+		{Name: "vertex-anthropic", Dialect: "anthropic", Tried: "Anthropic's SDK", Example: vertexExample + "anthropic", APIVersion: VertexVersion, Credentials: CredentialsGoogle, KeyHeader: "authorization", Counting: CountUsed, Warm: true},
+		{Name: "vllm", Dialect: "openai", Tried: "the server itself", BaseURL: "http://localhost:8000/v1"},
 	}
 }
 
