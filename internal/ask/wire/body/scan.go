@@ -22,7 +22,7 @@ func Members(b []byte, f func(key, value []byte) bool) bool {
 	if i >= len(b) || b[i] != '{' {
 		return false
 	}
-	_, ok := inside(b, i, '}', 0, f)
+	_, ok := members(b, i, f)
 	return ok
 }
 
@@ -34,7 +34,7 @@ func Object(b []byte, f func(key, value []byte) bool) bool {
 	if i >= len(b) || b[i] != '{' {
 		return false
 	}
-	end, ok := inside(b, i, '}', 0, func(key, value []byte) bool {
+	end, ok := members(b, i, func(key, value []byte) bool {
 		for _, c := range key {
 			if c == '\\' || c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' {
 				return false
@@ -45,13 +45,24 @@ func Object(b []byte, f func(key, value []byte) bool) bool {
 	return ok && space(b, end) == len(b)
 }
 
+// members calls f with the members of the object at i and returns its end.
+func members(b []byte, i int, f func(key, value []byte) bool) (int, bool) {
+	return inside(b, i, '}', 0, func(key []byte, i int) (int, bool) {
+		end, ok := skip(b, i, 1)
+		return end, ok && f(key, b[i:end])
+	})
+}
+
 // Elements does for a list what Members does for an object.
 func Elements(b []byte, f func(value []byte) bool) bool {
 	i := space(b, 0)
 	if i >= len(b) || b[i] != '[' {
 		return false
 	}
-	_, ok := inside(b, i, ']', 0, func(_, value []byte) bool { return f(value) })
+	_, ok := inside(b, i, ']', 0, func(_ []byte, i int) (int, bool) {
+		end, ok := skip(b, i, 1)
+		return end, ok && f(b[i:end])
+	})
 	return ok
 }
 
@@ -85,9 +96,9 @@ func skip(b []byte, i, depth int) (int, bool) {
 	}
 }
 
-// inside reads an object or a list, which begins at i and ends with end. It calls f, which may be
-// nil, with each member or element, and returns the position after end.
-func inside(b []byte, i int, end byte, depth int, f func(key, value []byte) bool) (int, bool) {
+// inside reads an object or a list, which begins at i and ends with end, and returns the position after end. If read is
+// set, it reads each value instead of skip: it gets the name, which is nil in a list, and the position, and returns its end.
+func inside(b []byte, i int, end byte, depth int, read func(key []byte, i int) (int, bool)) (int, bool) {
 	if i = space(b, i+1); i < len(b) && b[i] == end {
 		return i + 1, true
 	}
@@ -105,8 +116,12 @@ func inside(b []byte, i int, end byte, depth int, f func(key, value []byte) bool
 			}
 			i = space(b, i+1)
 		}
-		from := i
-		if i, ok = skip(b, i, depth+1); !ok || f != nil && !f(key, b[from:i]) {
+		if read == nil {
+			i, ok = skip(b, i, depth+1)
+		} else {
+			i, ok = read(key, i)
+		}
+		if !ok {
 			return i, false
 		}
 		if i = space(b, i); i >= len(b) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -196,11 +197,16 @@ func CheckNames(b []byte, name func(state int, key []byte) (int, error)) error {
 		return errors.New("the body is not UTF-8")
 	}
 	w := walker{b: b, name: name}
-	i, err := w.value(space(b, 0), 0, 0)
-	if err == nil && space(b, i) != len(b) {
-		err = fmt.Errorf("there is more after the value, from byte %d on", space(b, i))
+	i, ok := w.value(space(b, 0), 0, 0)
+	switch {
+	case w.err != nil:
+		return fmt.Errorf("%s: %w", w.at(), w.err)
+	case !ok:
+		return fmt.Errorf("at byte %d: %w", i, errSyntax)
+	case space(b, i) != len(b):
+		return fmt.Errorf("there is more after the value, from byte %d on", space(b, i))
 	}
-	return err
+	return nil
 }
 
 type walker struct {
@@ -208,6 +214,7 @@ type walker struct {
 	name func(state int, key []byte) (int, error)
 	path []step   // to the current value
 	keys [][]byte // names in all open objects, the innermost last
+	err  error
 }
 
 // step is a step of a path: a member or an element.
@@ -219,7 +226,7 @@ type step struct {
 var errSyntax = errors.New("it is not valid JSON, or nested too deep")
 
 // value reads the value at i and returns its end.
-func (w *walker) value(i, depth, state int) (int, error) {
+func (w *walker) value(i, depth, state int) (int, bool) {
 	if i < len(w.b) && depth <= maxDepth {
 		switch w.b[i] {
 		case '{':
@@ -228,100 +235,51 @@ func (w *walker) value(i, depth, state int) (int, error) {
 			return w.inside(i, ']', depth, state)
 		}
 	}
-	end, ok := skip(w.b, i, depth)
-	if !ok {
-		return end, fmt.Errorf("at byte %d: %w", end, errSyntax)
-	}
-	return end, nil
+	return skip(w.b, i, depth)
 }
 
 // inside reads an object or a list, which begins at i and ends with end.
-func (w *walker) inside(i int, end byte, depth, state int) (int, error) {
-	if i = space(w.b, i+1); i < len(w.b) && w.b[i] == end {
-		return i + 1, nil
-	}
-	seen := names{w: w, from: len(w.keys)}
-	for n := 0; ; n++ {
-		at, inner := step{index: n}, state
-		var err error
-		if end == '}' {
-			k, ok := skipString(w.b, i)
-			colon := space(w.b, k)
-			if !ok || colon >= len(w.b) || w.b[colon] != ':' {
-				return i, fmt.Errorf("at byte %d: %w", k, errSyntax)
+func (w *walker) inside(i int, end byte, depth, state int) (int, bool) {
+	from, n := len(w.keys), 0
+	i, ok := inside(w.b, i, end, depth, func(key []byte, i int) (int, bool) {
+		inner := state
+		if key != nil {
+			if inner, w.err = w.member(state, key); w.err != nil {
+				return i, false
 			}
-			at.key = w.b[i+1 : k-1]
-			if inner, err = w.member(&seen, state, at.key); err != nil {
-				return i, fmt.Errorf("%s: %w", w.at(), err)
-			}
-			i = space(w.b, colon+1)
 		}
-		w.path = append(w.path, at)
-		if i, err = w.value(i, depth+1, inner); err != nil {
-			return i, err
+		w.path = append(w.path, step{key, n})
+		n++
+		i, ok := w.value(i, depth+1, inner)
+		if ok {
+			w.path = w.path[:len(w.path)-1]
 		}
-		w.path = w.path[:len(w.path)-1]
-		i = space(w.b, i)
-		switch {
-		case i < len(w.b) && w.b[i] == end:
-			w.keys = w.keys[:seen.from]
-			return i + 1, nil
-		case i >= len(w.b) || w.b[i] != ',':
-			return i, fmt.Errorf("at byte %d: %w", i, errSyntax)
+		return i, ok
+	})
+	names := w.keys[from:]
+	w.keys = w.keys[:from]
+	slices.SortFunc(names, bytes.Compare)
+	for n := 1; n < len(names) && ok; n++ {
+		if bytes.Equal(names[n-1], names[n]) {
+			w.err = fmt.Errorf("%s is given twice", short(names[n]))
+			return i, false
 		}
-		i = space(w.b, i+1)
 	}
+	return i, ok
 }
 
 // member checks the name of a member.
-func (w *walker) member(seen *names, state int, key []byte) (inner int, err error) {
-	plain := key
+func (w *walker) member(state int, key []byte) (inner int, err error) {
 	if bytes.IndexByte(key, '\\') >= 0 {
-		if plain, err = unescape(key); err != nil {
+		if key, err = unescape(key); err != nil {
 			return 0, err
 		}
 	}
-	if !seen.add(plain) {
-		return 0, fmt.Errorf("%s is given twice", short(plain))
-	}
+	w.keys = append(w.keys, key)
 	if w.name == nil {
 		return 0, nil
 	}
-	return w.name(state, plain)
-}
-
-// names are the names in one object.
-type names struct {
-	w    *walker
-	from int                 // index in the walker's keys
-	all  map[string]struct{} // instead of keys, if there are many
-}
-
-const manyNames = 16
-
-// add adds a name, and reports whether it is new.
-func (n *names) add(key []byte) bool {
-	list := n.w.keys[n.from:]
-	if n.all == nil && len(list) < manyNames {
-		for _, k := range list {
-			if string(k) == string(key) {
-				return false
-			}
-		}
-		n.w.keys = append(n.w.keys, key)
-		return true
-	}
-	if n.all == nil {
-		n.all = make(map[string]struct{}, 2*manyNames)
-		for _, k := range list {
-			n.all[string(k)] = struct{}{}
-		}
-	}
-	if _, twice := n.all[string(key)]; twice {
-		return false
-	}
-	n.all[string(key)] = struct{}{}
-	return true
+	return w.name(state, key)
 }
 
 // unescape decodes a name. It refuses a name that escapes a letter, a digit or an underscore, which
