@@ -2,7 +2,8 @@
 //
 // It promises that a Writer reports what it leaves out because the model refuses it, and that a
 // Reader loses nothing: it keeps what it cannot represent. Each format has its own package for
-// whole requests.
+// whole requests. It decodes without encoding/json, which would take a tenth to a half more of the CPU of a call
+// (docs/decisions/dependencies.md).
 package request
 
 import (
