@@ -171,7 +171,7 @@ func (m *Measured) bounds() world.Bounds {
 // value returns the value of the measure for a fitness, and the fitness for a value.
 func (m *Measured) value(x float64) float64 {
 	if m != nil && m.Lower {
-		return -x
+		return 0 - x // not -x: the opposite of 0 is 0
 	}
 	return x
 }

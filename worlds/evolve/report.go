@@ -44,6 +44,7 @@ type triedPrompt struct {
 	Prompt
 	results []Result
 	fitness float64
+	value   float64 // the fitness as readers see it: with minimize, the measure and not its opposite
 }
 
 // name returns the name of the evolution for readers.
@@ -144,6 +145,7 @@ func (e *evolution) raced(rec trialRecord, p world.Played) {
 		t.results = append(t.results, r)
 	}
 	t.fitness = how.Fitness.Parts(t.results, t.Text).Fitness
+	t.value = e.measure.value(t.fitness)
 	e.last = max(e.last, min(rec.Generation, 10_000))
 	s := e.spent[rec.Generation]
 	if s == nil {
@@ -167,7 +169,8 @@ func (e *evolution) tested(rec trialRecord) {
 	}
 }
 
-// generationFitness has the fitness of the new prompts of a generation, and the best so far.
+// generationFitness has the fitness of the new prompts of a generation, as readers see it, and the best so far. A number that is not known
+// is NaN.
 type generationFitness struct{ best, mean, high, median, low, diversity float64 }
 
 // generations summarizes the prompts by generation. The best so far is one of those with the most
@@ -178,21 +181,21 @@ func (e *evolution) generations() []generationFitness {
 		problems = max(problems, len(t.results))
 	}
 	out := make([]generationFitness, e.last+1)
-	best := 0.0
+	best := &triedPrompt{fitness: math.Inf(-1), value: math.NaN()}
 	for i := range out {
-		var fitness []float64
+		var values []float64
 		var texts []genome.Genome
 		for _, t := range e.newPrompts(i) {
-			fitness = append(fitness, t.fitness)
+			values = append(values, t.value)
 			texts = append(texts, genome.Parse(t.Text))
-			if len(t.results) == problems {
-				best = max(best, t.fitness)
+			if len(t.results) == problems && t.fitness > best.fitness {
+				best = t
 			}
 		}
-		g := generationFitness{best: best, mean: mean(fitness), diversity: genome.Diversity(texts)}
-		if n := len(fitness); n > 0 {
-			slices.Sort(fitness)
-			g.low, g.high, g.median = fitness[0], fitness[n-1], (fitness[(n-1)/2]+fitness[n/2])/2
+		g := generationFitness{best: best.value, mean: math.NaN(), high: math.NaN(), median: math.NaN(), low: math.NaN(), diversity: genome.Diversity(texts)}
+		if n := len(values); n > 0 {
+			slices.Sort(values)
+			g.mean, g.low, g.high, g.median = mean(values), values[0], values[n-1], (values[(n-1)/2]+values[n/2])/2
 		}
 		out[i] = g
 	}
@@ -229,10 +232,14 @@ func (x *report) courses(page *exhibit.Page) {
 	for _, e := range x.all {
 		e.course = e.generations()
 	}
+	fitness := "fitness"
+	if m := x.measured(); m != nil {
+		fitness = m.name()
+	}
 	page.Add("fitness", "Fitness by generation", "The best so far is of prompts that have seen all training problems; the mean is of those that were new in a generation. Several evolutions with the same params are one line with a band.",
-		x.curves("fitness", series{"best so far", func(g generationFitness) float64 { return g.best }}, series{"mean of the new", func(g generationFitness) float64 { return g.mean }}))
+		x.curves(fitness, series{"best so far", func(g generationFitness) float64 { return g.best }}, series{"mean of the new", func(g generationFitness) float64 { return g.mean }}))
 	page.Add("spread", "Spread by generation", "The fitness of prompts that were new in a generation. Those that fell behind in their race count with the problems they had seen until then, so the lowest and the highest may be luck.",
-		x.curves("fitness", series{"highest of the new", func(g generationFitness) float64 { return g.high }}, series{"median", func(g generationFitness) float64 { return g.median }}, series{"lowest of the new", func(g generationFitness) float64 { return g.low }}))
+		x.curves(fitness, series{"highest of the new", func(g generationFitness) float64 { return g.high }}, series{"median", func(g generationFitness) float64 { return g.median }}, series{"lowest of the new", func(g generationFitness) float64 { return g.low }}))
 	page.Add("diversity", "Diversity by generation", "How different the new prompts of a generation are: the mean share of neighbouring words that two of them do not have in common.",
 		x.curves("diversity", series{"diversity", func(g generationFitness) float64 { return g.diversity }}))
 	page.Add("calls", "Trials by generation", "Calls of solvers, or episodes of the plan that is played.", x.bars("trials", func(s *spending) float64 { return float64(s.calls) }))
@@ -265,7 +272,9 @@ func (x *report) curves(y string, lines ...series) exhibit.Curves {
 	for _, e := range x.all {
 		for g, made := range e.course {
 			for _, l := range lines {
-				c.At(strings.TrimSpace(e.cell+" "+l.name), float64(g), world.Bounds{}).Add(world.Unit{}, l.of(made))
+				if y := l.of(made); !math.IsNaN(y) {
+					c.At(strings.TrimSpace(e.cell+" "+l.name), float64(g), world.Bounds{}).Add(world.Unit{}, y)
+				}
 			}
 		}
 	}
@@ -567,14 +576,15 @@ func operatorTable(ended []*evolution) exhibit.Grid {
 
 // generationTable lists generations with their tokens and cost.
 func (e *evolution) generationTable() exhibit.Grid {
-	g := exhibit.Grid{Columns: []string{"generation", "best", "mean", "worst", e.verdict.Measure.name() + " of the best", "diversity", "prompts", "new", "dropped", "duplicates", "trials", "saved", "breedings", "crossover rate", "mutation rate", "tokens", "cost"}}
+	m := e.verdict.Measure
+	g := exhibit.Grid{Columns: []string{"generation", "best", "mean", "worst", m.name() + " of the best", "diversity", "prompts", "new", "dropped", "duplicates", "trials", "saved", "breedings", "crossover rate", "mutation rate", "tokens", "cost"}}
 	for _, x := range e.verdict.Generations {
 		s := e.spent[x.Number]
 		if s == nil {
 			s = &spending{}
 		}
 		g.Rows = append(g.Rows, []any{
-			x.Number, threeDecimals(x.Best), threeDecimals(x.Mean), threeDecimals(x.Worst), threeDecimals(e.verdict.Measure.value(x.Accuracy)), threeDecimals(x.Diversity), x.Prompts, x.New, x.Dropped, x.Duplicates, x.Calls, x.Saved, x.Bred,
+			x.Number, threeDecimals(m.value(x.Best)), threeDecimals(m.value(x.Mean)), threeDecimals(m.value(x.Worst)), threeDecimals(m.value(x.Accuracy)), threeDecimals(x.Diversity), x.Prompts, x.New, x.Dropped, x.Duplicates, x.Calls, x.Saved, x.Bred,
 			threeDecimals(x.CrossoverRate), threeDecimals(x.MutationRate), s.tokens, s.cost,
 		})
 	}

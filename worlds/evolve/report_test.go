@@ -69,6 +69,46 @@ func TestSentence(t *testing.T) {
 	}
 }
 
+// TestCurvesOfAMeasure: readers see the measure also where less is better, and the best so far is that of some prompt: never 0 by itself.
+func TestCurvesOfAMeasure(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		lower  bool
+		scores []float64 // of two prompts of the first generation, and of one of the third
+		want   string
+		line   string
+	}{
+		{true, []float64{4, 6, 3}, "best so far 4 4 3, mean of the new 5 3, highest of the new 6 3, median 5 3, lowest of the new 4 3", "best 3.00 [|, mean 3.00,"},
+		{true, []float64{0, 6, 3}, "best so far 0 0 0, mean of the new 3 3, highest of the new 6 3, median 3 3, lowest of the new 0 3", "best 0.00 [|, mean 3.00,"},
+		{false, []float64{-4, -6, -3}, "best so far -4 -4 -3, mean of the new -5 -3, highest of the new -4 -3, median -5 -3, lowest of the new -6 -3", "best -3.00 [|, mean -3.00,"},
+	} {
+		s := &status{generations: 2}
+		for i, score := range c.scores {
+			remark := fmt.Sprintf(`{"id":%d,"generation":%d,"purpose":"race","measure":"points","lower":%t}`, i, i/2*2, c.lower)
+			s.report.Add(world.Played{Spec: world.Spec{Remark: json.RawMessage(remark)}, Outcome: world.Outcome{Scores: []world.Score{{Name: "points", Value: score}}}})
+		}
+		var got []string
+		for _, x := range s.Exhibits() {
+			if curves, ok := x.Show.(exhibit.Curves); ok && curves.Y == "points" {
+				for _, one := range curves.Curves {
+					text := one.Name
+					for _, at := range one.Points {
+						text += fmt.Sprint(" ", at.Sample.Estimate(confidence).Value)
+					}
+					got = append(got, text)
+				}
+			}
+		}
+		if strings.Join(got, ", ") != c.want {
+			t.Errorf("got %s\nwant %s", strings.Join(got, ", "), c.want)
+		}
+		best, mean, _ := strings.Cut(c.line, "|")
+		if line := strings.Join(s.Line(), ", "); !strings.Contains(line, best) || !strings.Contains(line, mean) {
+			t.Errorf("got %s\nwant %s", line, c.line)
+		}
+	}
+}
+
 func TestExhibits(t *testing.T) {
 	t.Parallel()
 	l := (&testEvolution{t: t, seed: 5}).run(joinParams(smallParams, modelOperators))

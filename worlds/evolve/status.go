@@ -66,7 +66,7 @@ func (s *status) Line() []string {
 	for _, e := range s.all {
 		low, high = min(low, e.last), max(high, e.last)
 		if b := e.best(); b != nil {
-			best.Add(world.Unit{}, b.fitness)
+			best.Add(world.Unit{}, b.value)
 		}
 		if e.verdict == nil {
 			continue
@@ -125,15 +125,15 @@ func (e *evolution) line(generations int) []string {
 		line = append(line, "best "+best.fitnessText(e.measure))
 	}
 	const enough = 64 // for the diversity, which is computed several times a second
-	var fitness []float64
+	var values []float64
 	var texts []genome.Genome
 	for _, t := range e.newPrompts(e.last) {
-		fitness = append(fitness, t.fitness)
+		values = append(values, t.value)
 		if len(texts) < enough {
 			texts = append(texts, genome.Parse(t.Text))
 		}
 	}
-	return append(line, fmt.Sprintf("mean %.2f", mean(fitness)), fmt.Sprintf("diversity %.2f", genome.Diversity(texts)))
+	return append(line, fmt.Sprintf("mean %.2f", mean(values)), fmt.Sprintf("diversity %.2f", genome.Diversity(texts)))
 }
 
 // fitnessText describes the fitness of a prompt, with the interval of the share of problems it solves.
@@ -149,10 +149,10 @@ func (t *triedPrompt) fitnessText(m *Measured) string {
 	switch {
 	case !share.Known():
 		return "not known"
-	case math.Abs(m.value(share.Value)-t.fitness) < 1e-9:
+	case math.Abs(share.Value-t.value) < 1e-9:
 		return solves
 	}
-	return fmt.Sprintf("%.2f, which solves %s", t.fitness, solves)
+	return fmt.Sprintf("%.2f, which solves %s", t.value, solves)
 }
 
 // meanOf formats a mean with its interval, if there is one.
