@@ -132,7 +132,7 @@ func (p *Params) checkServers(c *world.ParamErrors) {
 
 func (p *Params) checkSizes(c *world.ParamErrors) {
 	c.IntRange("max_steps", p.MaxSteps, 1, 100_000)
-	c.IntRange("message_cut", p.MessageCut, -1, 100_000)
+	c.IntRange("message_cut", max(0, p.MessageCut), 0, 100_000) // a negative one is 0
 	c.IntRange("group", p.Group, 0, 10_000)
 	c.IntRange("retries", p.Retries, 0, 100)
 	c.IntRange("max_staleness", p.MaxStaleness, -1, 1_000_000)

@@ -49,6 +49,8 @@ func TestRows(t *testing.T) {
 	}{
 		{"all shown: only the last row", `{"message_cut":-1}`, script{steps: []Result{pay(1), pay(0), ends(2)}},
 			StopTerminated, []string{"1/1", "0/1", "2/3 TCL"}, "open 0, step 0/1, step 0/2, step 0/3"},
+		{"less is all shown too", `{"message_cut":-2}`, script{steps: []Result{pay(1), ends(2)}},
+			StopTerminated, []string{"1/1", "2/3 TCL"}, "open 0, step 0/1, step 0/2"},
 		{"0 is all shown too", `{"message_cut":0}`, script{steps: []Result{pay(1), cutsOff(2)}},
 			StopTruncated, []string{"1/1", "2/3 UCL"}, "open 0, step 0/1, step 0/2"},
 		{"cut: every row", `{"message_cut":2}`, script{steps: []Result{pay(1), pay(0), ends(2)}},
