@@ -185,7 +185,7 @@ func TestJudges(t *testing.T) {
 		}
 		parley(t, State{}, "show", file, "--episode", "0", "--story").want(t, exit.OK)
 	}
-	parley(t, State{}, "check", "../../examples/rollout.yaml", "--set", "params.judge.rubric=x").want(t, exit.Misuse).wantErr(t, "judge")
+	parley(t, State{}, "check", "../../examples/rollout.yaml", "--set", "params.judge.questions.q.ask=x").want(t, exit.Misuse).wantErr(t, "judge")
 }
 
 // TestMCP checks that the tools of an MCP server are called in a run, that their results are in the rows, and that every

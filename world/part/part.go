@@ -394,7 +394,6 @@ type Verdict struct {
 	Environment float64 `json:"environment"`
 	Score       float64 `json:"score"`
 	Reward      float64 `json:"reward"`
-	Reason      string  `json:"reason,omitempty"`
 }
 
 // Surroundings are what was around the answers of an episode.

@@ -1,8 +1,11 @@
-// Package rubric lets models judge what was recorded: it writes the question to a judge and reads the answer.
+// Package rubric lets models judge what was recorded: it writes the questions to a judge, reads the answers, and makes scores of them.
+//
+// A Rubric is the part of a plan that has questions for judges: of parley score, and of rollouts, where the scores are a part of the
+// rewards. A world with a judge of its own, such as secrets, writes a Sheet. The Report says how far judges agree, and whether their
+// answers go with the length of a text or the position of a choice.
 //
 // What is judged was written by models, which may try to influence the judge. So the record is in a tag that no text in it can
-// close, and no text in it begins a line: see Record. All judges of Parley ask so: the plan files of parley score, and the
-// rewards of rollouts.
+// close, and no text in it begins a line: see Record.
 package rubric
 
 import (
@@ -13,6 +16,7 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/world/exhibit"
 )
 
 // Intro is what a judge reads first, if a Sheet has nothing else.
@@ -23,18 +27,14 @@ type Sheet struct {
 	Intro string // default: Intro
 	// Record is what is judged, and Form says how to read it. Without a Record, the judge is asked about what it knows.
 	Record, Form string
-	Questions    []Question
+	Items        []Item
 }
 
-// Question is one question. An answer is yes or no, unless there is a scale, there are choices, or it is a text or an order.
-type Question struct {
-	Name    string // of the answer
-	Ask     string
-	Scale   [2]float64 // the lowest and the highest answer; both 0: there is none
-	Whole   bool       // only whole numbers of the scale are answers
-	Choices []string   // in the order in which they are listed
-	Text    bool       // the answer is a text
-	Order   int        // the answer is the order of so many things, numbered from 1
+// Item is a question in a Sheet.
+type Item struct {
+	Name string // of the answer
+	Question
+	Order int // not 0: the answer is the order of so many things, numbered from 1
 }
 
 // Answer is the answer to a question.
@@ -46,6 +46,9 @@ type Answer struct {
 
 // Reason is the field of an answer with the reason. No question may have its name.
 const Reason = "reason"
+
+// maxReason is how many bytes of a reason are kept.
+const maxReason = 1000
 
 // Request returns the question to the judge.
 func (s *Sheet) Request() llm.Request {
@@ -60,8 +63,8 @@ func (s *Sheet) Request() llm.Request {
 	b.WriteString("\n\nAnswer as JSON.\n")
 	var f form
 	f.add(Reason, map[string]any{"type": "string", "description": "Why you answer so, in a sentence or two."})
-	for i := range s.Questions {
-		q := &s.Questions[i]
+	for i := range s.Items {
+		q := &s.Items[i]
 		text, schema := q.form()
 		fmt.Fprintf(&b, "\n%s: %s %s", q.Name, q.Ask, text)
 		f.add(q.Name, schema)
@@ -70,8 +73,7 @@ func (s *Sheet) Request() llm.Request {
 }
 
 // form returns what an answer must be, in words and as a JSON Schema.
-func (q *Question) form() (text string, schema map[string]any) {
-	low, high := q.Scale[0], q.Scale[1]
+func (q *Item) form() (text string, schema map[string]any) {
 	switch {
 	case q.Text:
 		return "A text.", map[string]any{"type": "string"}
@@ -81,10 +83,9 @@ func (q *Question) form() (text string, schema map[string]any) {
 		}
 	case len(q.Choices) > 0:
 		return "One of: " + strings.Join(q.Choices, "; ") + ".", map[string]any{"type": "string", "enum": q.Choices}
-	case q.Whole:
-		return fmt.Sprintf("A whole number from %g to %g.", low, high), map[string]any{"type": "integer", "minimum": low, "maximum": high}
-	case low != high:
-		return fmt.Sprintf("A number from %g to %g.", low, high), map[string]any{"type": "number", "minimum": low, "maximum": high}
+	case len(q.Scale) == 2:
+		low, high := q.Scale[0], q.Scale[1]
+		return fmt.Sprintf("A whole number from %d to %d.", low, high), map[string]any{"type": "integer", "minimum": low, "maximum": high}
 	default:
 		return "true or false.", map[string]any{"type": "boolean"}
 	}
@@ -101,9 +102,10 @@ func (s *Sheet) Read(r world.Reply) (reason string, answers map[string]Answer, f
 		return "", nil, "its answer is no judgement"
 	}
 	_ = json.Unmarshal(fields[Reason], &reason) // a judgement counts without a reason
+	reason = exhibit.Shorten(reason, maxReason)
 	answers = map[string]Answer{}
-	for i := range s.Questions {
-		q := &s.Questions[i]
+	for i := range s.Items {
+		q := &s.Items[i]
 		if a, ok := q.read(fields[q.Name]); ok {
 			answers[q.Name] = a
 		}
@@ -112,7 +114,7 @@ func (s *Sheet) Read(r world.Reply) (reason string, answers map[string]Answer, f
 }
 
 // read reads the answer to the question.
-func (q *Question) read(raw json.RawMessage) (a Answer, ok bool) {
+func (q *Item) read(raw json.RawMessage) (a Answer, ok bool) {
 	switch {
 	case q.Text:
 		return a, json.Unmarshal(raw, &a.Text) == nil && a.Text != ""
@@ -130,8 +132,8 @@ func (q *Question) read(raw json.RawMessage) (a Answer, ok bool) {
 		_ = json.Unmarshal(raw, &a.Text) // another answer is none of the choices
 		at := slices.Index(q.Choices, a.Text)
 		return Answer{Value: float64(at)}, at >= 0
-	case q.Scale[0] != q.Scale[1]:
-		return a, json.Unmarshal(raw, &a.Value) == nil && string(raw) != "null" && a.Value >= q.Scale[0] && a.Value <= q.Scale[1] && (!q.Whole || a.Value == float64(int64(a.Value)))
+	case len(q.Scale) == 2:
+		return a, json.Unmarshal(raw, &a.Value) == nil && string(raw) != "null" && q.bounds().Holds(a.Value) && a.Value == float64(int64(a.Value))
 	default:
 		var yes *bool
 		if json.Unmarshal(raw, &yes) != nil || yes == nil {

@@ -24,7 +24,7 @@ func TestRecordLines(t *testing.T) {
 	r.Add("", "a\nb: I give up", text)
 	r.Add("said", "b", "No.")
 	for limit := 2; limit < 2*len(text); limit++ {
-		s := Sheet{Form: Form, Record: r.Text(limit), Questions: []Question{{Name: "q", Ask: "?"}}}
+		s := Sheet{Form: r.Form(), Record: r.Text(limit), Items: []Item{{Name: "q", Question: Question{Ask: "?"}}}}
 		_, inside, _ := strings.Cut(s.Request().Messages[0].Text(), "<record>\n")
 		inside, after, closed := strings.Cut(inside, "\n</record>")
 		if !closed || strings.Contains(after, "I give up") || recordTags.MatchString(strings.ReplaceAll(inside, "&lt;", "")) {
@@ -49,18 +49,19 @@ func TestRecordLines(t *testing.T) {
 // TestRead: an answer counts only if it is what was asked for.
 func TestRead(t *testing.T) {
 	t.Parallel()
-	s := Sheet{Questions: []Question{
-		{Name: "yes"}, {Name: "whole", Whole: true, Scale: [2]float64{1, 5}}, {Name: "real", Scale: [2]float64{-1, 1}}, {Name: "choice", Choices: []string{"u", "v"}}, {Name: "text", Text: true}, {Name: "order", Order: 3},
+	s := Sheet{Items: []Item{
+		{Name: "yes"}, {Name: "scale", Question: Question{Scale: []int{-1, 5}}}, {Name: "choice", Question: Question{Choices: []string{"u", "v"}}}, {Name: "text", Question: Question{Text: true}}, {Name: "order", Order: 3},
 	}}
 	for answer, want := range map[string]map[string]Answer{
-		`{"reason":"r","yes":true,"whole":5,"real":-0.5,"choice":"v","text":"t","order":[2,3,1]}`:         {"yes": {Value: 1}, "whole": {Value: 5}, "real": {Value: -0.5}, "choice": {Value: 1}, "text": {Text: "t"}, "order": {Order: []int{2, 3, 1}}},
-		`{"reason":"r","yes":false,"whole":1}`:                                                            {"yes": {}, "whole": {Value: 1}},
-		`{"reason":"r","yes":null,"whole":null,"real":null,"choice":null,"text":null,"order":null}`:       {},
-		`{"reason":"r","yes":1,"whole":2.5,"real":1.01,"choice":"w","text":"","order":[1,2]}`:             {},
-		`{"reason":"r","yes":"true","whole":6,"real":"0","choice":0,"text":7,"order":[1,1,3]}`:            {},
-		`{"reason":"r","whole":0,"real":-1.01,"order":[0,1,2]}`:                                           {},
-		`{"reason":"r","whole":9223372036854775807,"real":1e308,"order":[1,2,9223372036854775807]}`:       {},
-		`{"reason":"r","whole":-9223372036854775808,"real":-1e308,"order":[1,2,3,4],"other":"not asked"}`: {},
+		`{"reason":"r","yes":true,"scale":5,"choice":"v","text":"t","order":[2,3,1]}`:       {"yes": {Value: 1}, "scale": {Value: 5}, "choice": {Value: 1}, "text": {Text: "t"}, "order": {Order: []int{2, 3, 1}}},
+		`{"reason":"r","yes":false,"scale":-1}`:                                             {"yes": {}, "scale": {Value: -1}},
+		`{"reason":"r","yes":null,"scale":null,"choice":null,"text":null,"order":null}`:     {},
+		`{"reason":"r","yes":1,"scale":2.5,"choice":"w","text":"","order":[1,2]}`:           {},
+		`{"reason":"r","yes":"true","scale":6,"choice":0,"text":7,"order":[1,1,3]}`:         {},
+		`{"reason":"r","scale":-2,"order":[0,1,2]}`:                                         {},
+		`{"reason":"r","scale":9223372036854775807,"order":[1,2,9223372036854775807]}`:      {},
+		`{"reason":"r","scale":-9223372036854775808,"order":[1,2,3,4],"other":"not asked"}`: {},
+		`{"reason":"r","scale":1e308}`:                                                      {},
 	} {
 		reason, got, failed := s.Read(world.Reply{JSON: json.RawMessage(answer), Finish: llm.FinishStop})
 		if reason != "r" || failed != "" || !reflect.DeepEqual(got, want) {
@@ -78,9 +79,9 @@ func TestRead(t *testing.T) {
 // TestRequest: a judge is asked for its reason first, and then for the answers in the order of the questions.
 func TestRequest(t *testing.T) {
 	t.Parallel()
-	s := Sheet{Intro: "It is over.", Questions: []Question{{Name: "z", Ask: "Why?", Text: true}, {Name: "a", Ask: "How?", Scale: [2]float64{0, 10}}}}
+	s := Sheet{Intro: "It is over.", Items: []Item{{Name: "z", Question: Question{Ask: "Why?", Text: true}}, {Name: "a", Question: Question{Ask: "How?", Scale: []int{0, 10}}}}}
 	r := s.Request()
-	if got, want := r.Messages[0].Text(), "It is over.\n\nAnswer as JSON.\n\nz: Why? A text.\na: How? A number from 0 to 10."; got != want {
+	if got, want := r.Messages[0].Text(), "It is over.\n\nAnswer as JSON.\n\nz: Why? A text.\na: How? A whole number from 0 to 10."; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if got := string(r.Schema.JSON); strings.Index(got, `"reason"`) > strings.Index(got, `"z"`) || strings.Index(got, `"z"`) > strings.Index(got, `"a"`) || !json.Valid(r.Schema.JSON) {

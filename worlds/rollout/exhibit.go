@@ -12,6 +12,7 @@ import (
 
 	"parley/world"
 	"parley/world/exhibit"
+	"parley/world/rubric"
 	"parley/worlds/rollout/rules"
 )
 
@@ -28,6 +29,7 @@ type exhibits struct {
 	failed    map[string]int   // by reason
 	unmatched int              // rewards
 	maxSteps  int              // of an episode, unless its params say it
+	judges    rubric.Report
 }
 
 func newExhibits(maxSteps int) *exhibits {
@@ -73,10 +75,12 @@ func (g *exhibits) Add(p world.Played) {
 		Group    int
 		MaxSteps int `json:"max_steps"`
 		Task     *rules.Task
+		Judge    struct{ Questions map[string]rubric.Question }
 	}{MaxSteps: g.maxSteps}
 	if json.Unmarshal(raw, &d) != nil || json.Unmarshal(p.Spec.Params, &params) != nil {
 		return
 	}
+	g.judges.Add(p.Unit, p.Episode, params.Judge.Questions, d.Ratings)
 	if d.Judgement != nil {
 		g.addJudgement(p, *d.Judgement)
 	}
@@ -240,6 +244,7 @@ func (g *exhibits) Exhibits() []exhibit.Exhibit {
 	page.Add("groups", "Groups", "Complete: every planned episode ended, and none failed. Short: some failed, and the group is closed without them. Open: some have not ended. Equal: every episode was paid the same, which teaches nothing between them. Spread: what lies between the best and the worst of a group.", g.showGroups())
 	page.Add("group-means", "Distribution of groups", "", g.showGroupMeans())
 	page.Add("group-rewards", "Rewards by group", fmt.Sprintf("The groups that pay most unlike the others: at most %d of them, those first that differ most.", maxGroups), g.showGroupRewards())
+	g.judges.AddTo(&page)
 	page.Add("trouble", "What went wrong", "Failed episodes are in no mean above.", g.showTrouble())
 	page.Add("time", "Where the time goes", "Of the time from an episode's first request to its end. The rest is recording, and waiting for a core.", g.showTime())
 	return page.All

@@ -10,6 +10,7 @@ import (
 
 	"parley/world"
 	"parley/world/exhibit"
+	"parley/world/rubric"
 	"parley/worlds/rollout/rules"
 )
 
@@ -173,4 +174,26 @@ func TestExhibitsOfAnything(t *testing.T) {
 	}
 	all = append(all, world.Played{}, world.Played{Outcome: world.Outcome{Data: 7}})
 	shows(t, all...)
+}
+
+// TestExhibitsOfJudges: the report of a run with judges says how far they agree, as that of scores does.
+func TestExhibitsOfJudges(t *testing.T) {
+	t.Parallel()
+	var all []world.Played
+	for i := range 20 {
+		p := playedEpisode(i, "maze", 1, func(d *rules.Data, p *world.Played) {
+			p.Spec.Params = json.RawMessage(`{"judge":{"questions":{"clear":{"ask":"?","scale":[0,9]}}}}`)
+			for _, judge := range []string{"mild", "strict"} {
+				d.Ratings = append(d.Ratings, rubric.Rating{Question: "clear", Seat: "agent", Judge: judge, Value: float64(i % 10), Length: 10 * i})
+			}
+		})
+		all = append(all, p)
+	}
+	got := shows(t, all...)
+	if rows := got["rollout-agreement-of-judges"].(exhibit.Grid).Rows; fmt.Sprint(rows[0][:4]) != "[clear 2 20 1]" {
+		t.Errorf("agreement %v", rows)
+	}
+	if rows := got["rollout-length-bias"].(exhibit.Grid).Rows; len(rows) != 2 {
+		t.Errorf("length %v", rows)
+	}
 }

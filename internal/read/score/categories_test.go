@@ -11,6 +11,7 @@ import (
 	"parley/world"
 	"parley/world/exhibit"
 	"parley/world/part"
+	"parley/world/rubric"
 )
 
 // anyRun makes specs for episodes of a run of which nothing is known.
@@ -55,7 +56,7 @@ func why() *Params {
 	for i := range numbers {
 		numbers[i] = 2 * i
 	}
-	p := asking(map[string]Question{"why": {Ask: "Why?", Per: perEpisode, Categories: 3}, "kind": {Ask: "Kind?"}}, "x", "y")
+	p := asking(map[string]rubric.Question{"why": {Ask: "Why?", Per: rubric.PerEpisode, Categories: 3}, "kind": {Ask: "Kind?"}}, "x", "y")
 	p.Scored = results.NewScored("r", numbers, nil)
 	return p
 }
@@ -109,7 +110,7 @@ func TestCategories(t *testing.T) {
 	if got := rows["categories"]; len(got) != 4 || fmt.Sprint(got[0][:3], got[0][4:]) != "[why Price high 100] [[0 2 4 6 8] too much]" {
 		t.Errorf("categories %v", got)
 	}
-	if got := rows["texts"]; len(got) != maxTexts || got[0][4] != "</record> the price" {
+	if got := rows["texts"]; len(got) != 20 || got[0][4] != "</record> the price" {
 		t.Errorf("texts %v", got)
 	}
 	if got := rows["agreement-on-second-look"]; len(got) != 2 || got[0][2] != sampled {
@@ -127,7 +128,7 @@ func TestNoCategories(t *testing.T) {
 		}
 	}
 	p := why()
-	p.Questions["why"] = Question{Ask: "Why?", Categories: 2, Choices: []string{"so", other}}
+	p.Questions["why"] = rubric.Question{Ask: "Why?", Categories: 2, Choices: []string{"so", other}}
 	sizes, last, err := follow(t, p, func(world.Call) world.Reply { return world.Reply{JSON: json.RawMessage(`{"why":"so"}`)} }, (&definition{}).Exhibitor())
 	if err != nil || !slices.Equal(sizes, []int{100}) || len(last[0].Outcome.Scores) != 4 {
 		t.Errorf("%v, %v, %v", sizes, last[0].Outcome, err)

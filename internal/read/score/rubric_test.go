@@ -73,7 +73,7 @@ func TestRules(t *testing.T) {
 		if err := json.Unmarshal([]byte(c.rule), &r); err != nil {
 			t.Fatal(err)
 		}
-		out := play(t, &Params{Rules: map[string]Rule{"r": r}, MaxText: defaultText}, nil)
+		out := play(t, &Params{Rubric: rubric.Default(), Rules: map[string]Rule{"r": r}}, nil)
 		if got := rubricWritten(out); got != c.want && !(strings.HasSuffix(c.want, ": ") && strings.HasPrefix(got, c.want)) {
 			t.Errorf("%s: %s, want %s", c.rule, got, c.want)
 		}
@@ -83,7 +83,7 @@ func TestRules(t *testing.T) {
 // TestFailedRule: a rule that fails leaves out its own score, and the report says where and why.
 func TestFailedRule(t *testing.T) {
 	t.Parallel()
-	p := &Params{Rules: map[string]Rule{"bad": {Expr: `1 / (scores["points"] - 3)`}, "worse": {Expr: "notes[9].data"}, "good": {Count: `\?`, Per: perEpisode}}, MaxText: defaultText}
+	p := &Params{Rubric: rubric.Default(), Rules: map[string]Rule{"bad": {Expr: `1 / (scores["points"] - 3)`}, "worse": {Expr: "notes[9].data"}, "good": {Count: `\?`, Per: rubric.PerEpisode}}}
 	out := play(t, p, nil)
 	if got := rubricWritten(out); got != "b=-0.5 =2" {
 		t.Errorf("scores %s", got)
@@ -116,14 +116,14 @@ func TestInterview(t *testing.T) {
 		c.Messages = []llm.Message{llm.System("You are " + c.Seat + "."), llm.User("private to " + c.Seat)}
 	}
 	of.Calls[len(of.Calls)-1].Tools = []llm.Tool{{Name: "look"}}
-	p := asking(map[string]Question{
-		"sure": {Ask: "Are you sure, {seat}?", By: bySeat}, "why": {Ask: "Why?", By: bySeat, Text: true}, "fair": {Ask: "Fair?", Per: perEpisode},
+	p := asking(map[string]rubric.Question{
+		"sure": {Ask: "Are you sure, {seat}?", By: rubric.BySeat}, "why": {Ask: "Why?", By: rubric.BySeat, Text: true}, "fair": {Ask: "Fair?", Per: rubric.PerEpisode},
 	})
 	p.Agents = []string{"one", "two"}
 	seen := map[string]llm.Request{}
 	out := playOf(t, of, p, func(c world.Call) world.Reply {
 		seen[c.Seat] = c.Ask
-		if c.Seat == onlyJudge {
+		if c.Seat == rubric.Judge {
 			return world.Reply{JSON: json.RawMessage(`{"fair":true}`)}
 		}
 		return world.Reply{JSON: json.RawMessage(`{"reason":"so","sure":true,"why":"because of ` + c.Seat + `"}`)}
@@ -194,17 +194,17 @@ func playOf(t *testing.T, of *Episode, p *Params, answer func(c world.Call) worl
 	}
 }
 
-func asking(questions map[string]Question, judges ...string) *Params {
-	return &Params{Questions: questions, Judges: judges, Intro: rubric.Intro, MaxText: 1000}
+func asking(questions map[string]rubric.Question, judges ...string) *Params {
+	return &Params{Rubric: rubric.Rubric{Questions: questions, Judges: judges, Intro: rubric.Intro, MaxText: 1000}}
 }
 
 // TestJudges: each judge gets the record and the questions, and scores are the means of their answers. What a judge does
 // not answer is left out.
 func TestJudges(t *testing.T) {
 	t.Parallel()
-	p := asking(map[string]Question{
+	p := asking(map[string]rubric.Question{
 		"kind":  {Ask: "How kind is {seat}?", Scale: []int{1, 5}},
-		"fair":  {Ask: "Fair?", Per: perEpisode},
+		"fair":  {Ask: "Fair?", Per: rubric.PerEpisode},
 		"style": {Ask: "Style?", Choices: []string{"short", "long"}},
 	}, "x", "y", "z")
 	var asked []string
@@ -245,14 +245,14 @@ func TestJudges(t *testing.T) {
 func TestBias(t *testing.T) {
 	t.Parallel()
 	e := (&definition{}).Exhibitor()
-	params, err := json.Marshal(asking(map[string]Question{"pick": {Ask: "?", Choices: []string{"u", "v", "w"}}, "either": {Ask: "?", Choices: []string{"x", "y"}}, "good": {Ask: "?", Scale: []int{0, 9}}}))
+	params, err := json.Marshal(asking(map[string]rubric.Question{"pick": {Ask: "?", Choices: []string{"u", "v", "w"}}, "either": {Ask: "?", Choices: []string{"x", "y"}}, "good": {Ask: "?", Scale: []int{0, 9}}}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	for n := range 60 {
 		order, length, fair := r.Perm(3), r.IntN(900), r.IntN(9)
-		ratings := []Rating{
+		ratings := []rubric.Rating{
 			{Question: "pick", Judge: "lazy", Value: float64(order[0]), Position: 1, Length: length},
 			{Question: "pick", Judge: "fair", Value: float64(n % 3), Position: slices.Index(order, n%3) + 1, Length: length},
 			{Question: "pick", Judge: "long", Value: float64(length / 300), Position: slices.Index(order, length/300) + 1, Length: length},
@@ -304,23 +304,25 @@ func TestBadParams(t *testing.T) {
 		"unknown name keys":                        func(p *Params) { p.Rules["r"] = Rule{Expr: "keys(scores)[0]"} },
 		"the name \"\\x1b[2J\"":                    func(p *Params) { p.Rules["\x1b[2J"] = Rule{Match: "a"} },
 		"the name q is taken":                      func(p *Params) { p.Rules["q"] = Rule{Match: "a"} },
-		"params.questions.q.ask: there is no":      func(p *Params) { p.Questions["q"] = Question{} },
-		"a seat answers for itself":                func(p *Params) { p.Questions["q"] = Question{Ask: "?", By: bySeat, Per: perEpisode} },
-		"a text has no scale":                      func(p *Params) { p.Questions["q"] = Question{Ask: "?", Text: true, Scale: []int{1, 2}} },
-		"params.questions.q.by: \"x\": want one":   func(p *Params) { p.Questions["q"] = Question{Ask: "?", By: "x"} },
-		"want a scale or choices": func(p *Params) {
-			p.Questions["q"] = Question{Ask: "?", Scale: []int{1, 2}, Choices: []string{"a", "b"}}
+		"params.questions.q.ask: there is no":      func(p *Params) { p.Questions["q"] = rubric.Question{} },
+		"a seat answers for itself": func(p *Params) {
+			p.Questions["q"] = rubric.Question{Ask: "?", By: rubric.BySeat, Per: rubric.PerEpisode}
 		},
-		"params.questions.q.scale: [5 1]":            func(p *Params) { p.Questions["q"] = Question{Ask: "?", Scale: []int{5, 1}} },
-		"params.questions.q.choices: 1 choices":      func(p *Params) { p.Questions["q"] = Question{Ask: "?", Choices: []string{"a"}} },
-		"params.questions.q.choices[1]: \"a\"":       func(p *Params) { p.Questions["q"] = Question{Ask: "?", Choices: []string{"a", "a"}} },
+		"a text has no scale":                    func(p *Params) { p.Questions["q"] = rubric.Question{Ask: "?", Text: true, Scale: []int{1, 2}} },
+		"params.questions.q.by: \"x\": want one": func(p *Params) { p.Questions["q"] = rubric.Question{Ask: "?", By: "x"} },
+		"want a scale or choices": func(p *Params) {
+			p.Questions["q"] = rubric.Question{Ask: "?", Scale: []int{1, 2}, Choices: []string{"a", "b"}}
+		},
+		"params.questions.q.scale: [5 1]":            func(p *Params) { p.Questions["q"] = rubric.Question{Ask: "?", Scale: []int{5, 1}} },
+		"params.questions.q.choices: 1 choices":      func(p *Params) { p.Questions["q"] = rubric.Question{Ask: "?", Choices: []string{"a"}} },
+		"params.questions.q.choices[1]: \"a\"":       func(p *Params) { p.Questions["q"] = rubric.Question{Ask: "?", Choices: []string{"a", "a"}} },
 		"params.judges[1]: \"x\"":                    func(p *Params) { p.Judges = []string{"x", "x"} },
 		"params.judges: there are no questions":      func(p *Params) { p.Questions, p.Judges = nil, []string{"x"} },
 		"params.max_text: 5: want 1000 to 10000000":  func(p *Params) { p.MaxText = 5 },
 		"params.judges: 21 judges: want at most 20":  func(p *Params) { p.Judges = strings.Split("abcdefghijklmnopqrstu", "") },
-		"params.questions.q.per: \"x\": want one of": func(p *Params) { p.Questions["q"] = Question{Ask: "?", Per: "x"} },
+		"params.questions.q.per: \"x\": want one of": func(p *Params) { p.Questions["q"] = rubric.Question{Ask: "?", Per: "x"} },
 	} {
-		p := &Params{Rules: map[string]Rule{"r": {Match: "a"}}, Questions: map[string]Question{"q": {Ask: "?"}}, MaxText: 1000}
+		p := &Params{Rubric: asking(map[string]rubric.Question{"q": {Ask: "?"}}).Rubric, Rules: map[string]Rule{"r": {Match: "a"}}}
 		change(p)
 		if _, err := (&definition{}).Seats(p); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
@@ -334,7 +336,7 @@ func TestBadParams(t *testing.T) {
 // TestNonsense: whatever judges answer, scores are numbers that the kind declares, and are the same every time.
 func TestNonsense(t *testing.T) {
 	t.Parallel()
-	p := asking(map[string]Question{"q": {Ask: "?", Choices: []string{"a", "b"}}, "s": {Ask: "?", Per: perEpisode, Scale: []int{1, 3}}})
+	p := asking(map[string]rubric.Question{"q": {Ask: "?", Choices: []string{"a", "b"}}, "s": {Ask: "?", Per: rubric.PerEpisode, Scale: []int{1, 3}}})
 	declared := map[string]bool{}
 	for _, m := range (&definition{}).Measures(p) {
 		declared[m.Name] = true

@@ -29,6 +29,7 @@ import (
 	"parley/journal"
 	"parley/world"
 	"parley/world/exhibit"
+	"parley/world/rubric"
 )
 
 // ext is the ending of run files.
@@ -151,9 +152,6 @@ type JudgeScore struct {
 	world.Score
 }
 
-// choiceName names the score of a choice.
-func choiceName(question, choice string) string { return question + ": " + choice }
-
 // Judges reads what single judges said about some episodes of the run in a file, to compare each of them with people.
 func Judges(ctx context.Context, file, id string, episodes []int) (Judged, error) {
 	if len(episodes) == 0 {
@@ -173,17 +171,12 @@ func judgedIn(scorer string, spec world.Spec, o world.Outcome) (all []JudgeScore
 	known := questions(spec.Params)
 	for _, r := range dataOf(o).Ratings { // what cannot be read is not compared
 		q, ok := known[r.Question]
-		if !ok || q.Text || q.by() == bySeat || r.Again {
+		if !ok || q.By == rubric.BySeat || r.Again {
 			continue
 		}
-		add := func(name string, value float64) {
-			all = append(all, JudgeScore{Judge: r.Judge, Score: world.Score{Seat: r.Seat, Name: scorer + "." + name, Value: value}})
-		}
-		if len(q.Choices) == 0 {
-			add(r.Question, r.Value)
-		}
-		for k, c := range q.Choices {
-			add(choiceName(r.Question, c), exhibit.Indicator(int(r.Value) == k))
+		for _, one := range q.Scores(r.Question, r.Value) {
+			one.Seat, one.Name = r.Seat, scorer+"."+one.Name
+			all = append(all, JudgeScore{Judge: r.Judge, Score: one})
 		}
 	}
 	return all
@@ -277,16 +270,16 @@ func outcomes(ctx context.Context, file, id string, episodes []int, f func(b *jo
 }
 
 // questions returns the questions in params, by name. Other scorers have none.
-func questions(params json.RawMessage) map[string]Question {
+func questions(params json.RawMessage) map[string]rubric.Question {
 	var p struct {
-		Questions map[string]Question `json:"questions"`
+		Questions map[string]rubric.Question `json:"questions"`
 	}
 	_ = json.Unmarshal(params, &p) // other params have none
 	return p.Questions
 }
 
 // planQuestions returns the questions of a plan.
-func planQuestions(b *journal.Begun) map[string]Question {
+func planQuestions(b *journal.Begun) map[string]rubric.Question {
 	var plan struct {
 		Params json.RawMessage `json:"params"`
 	}

@@ -280,7 +280,7 @@ func compared(t *testing.T, upTo int) *memory {
 	}
 	of := func(params string) (specs []world.Spec) {
 		for deal := range 2 {
-			specs = append(specs, world.Spec{Kind: "rollout", Params: json.RawMessage(fmt.Sprintf(`{"env":"maze","judge":{"rubric":"x","by":"group"}%s}`, params)), Deal: deal})
+			specs = append(specs, world.Spec{Kind: "rollout", Params: json.RawMessage(fmt.Sprintf(`{"env":"maze","judge":{"questions":{"q":{"ask":"x"}},"compare":true}%s}`, params)), Deal: deal})
 		}
 		return specs
 	}

@@ -2,7 +2,6 @@ package results
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -84,47 +83,6 @@ func TestSessionReads(t *testing.T) {
 		}
 		if s := strings.Join(got, "/"); s != want {
 			t.Errorf("%s: %q, want %q", kind, s, want)
-		}
-	}
-}
-
-// TestSince compares a request with the one before it.
-func TestSince(t *testing.T) {
-	t.Parallel()
-	rules := strings.Repeat("a rule\n", 10)
-	for name, c := range map[string]struct {
-		before, now []llm.Message
-		want        string
-	}{
-		"the first":         {nil, []llm.Message{llm.System("s"), assistant("an example"), llm.User("q")}, "0 0 s|an example|q"},
-		"a conversation":    {[]llm.Message{llm.System("s"), llm.User("q")}, []llm.Message{llm.System("s"), llm.User("q"), assistant("a"), llm.User("q2")}, "2 0 q2"},
-		"a longer text":     {[]llm.Message{llm.User(rules + "now one")}, []llm.Message{llm.User(rules + "now two")}, "0 10 now two"},
-		"nearly all is new": {[]llm.Message{llm.User("hello\nyou")}, []llm.Message{llm.User("hello\nthere")}, "0 0 hello\nthere"},
-		"a window":          {[]llm.Message{llm.System("s"), llm.User("1"), llm.User("2")}, []llm.Message{llm.System("s"), llm.User("2"), llm.User("3")}, "1 0 3"},
-		"the same again":    {[]llm.Message{llm.User("q")}, []llm.Message{llm.User("q")}, "1 0 "},
-		"shorter":           {[]llm.Message{llm.User("q"), assistant("a")}, []llm.Message{llm.User("q")}, "1 0 "},
-		"told again":        {[]llm.Message{llm.User("q"), llm.User("no")}, []llm.Message{llm.User("q"), llm.User("no"), assistant("a"), llm.User("no")}, "2 0 no"},
-		"an instruction that is gone": {
-			[]llm.Message{llm.User("hi\n\nWrite message 1.")},
-			[]llm.Message{llm.User("hi"), assistant("a"), llm.User("ho\n\nWrite message 3.")}, "0 0 ho\n\nWrite message 3.",
-		},
-		"the beginning of a line": {[]llm.Message{llm.User("hi there\nyou")}, []llm.Message{llm.User("hi")}, "0 0 hi"},
-		"another beginning": {
-			[]llm.Message{llm.System("Turn 1 of 3"), llm.User("q")},
-			[]llm.Message{llm.System("Turn 2 of 3"), llm.User("q"), assistant("a"), llm.User("q")}, "0 0 Turn 2 of 3|q",
-		},
-		"told again, in a window": {
-			[]llm.Message{llm.System("s"), llm.User("no"), llm.User("yes"), llm.User("no")},
-			[]llm.Message{llm.System("s"), llm.User("yes"), llm.User("no"), llm.User("no")}, "1 0 no",
-		},
-	} {
-		fresh, same, lines := NewSince(&llm.Request{Messages: c.before}, &llm.Request{Messages: c.now})
-		var texts []string
-		for i := range fresh {
-			texts = append(texts, fresh[i].Words())
-		}
-		if got := fmt.Sprintf("%d %d %s", same, lines, strings.Join(texts, "|")); got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 }

@@ -118,7 +118,7 @@ func (p *Past) Since(q Question, shown string) string {
 	for i := range p.last.Messages {
 		know(p.last.Messages[i].Text())
 	}
-	fresh, _, _ := results.NewSince(p.last, asText(q.Messages))
+	fresh, _, _ := asText(q.Messages).Since(p.last)
 	var out strings.Builder
 	for _, m := range fresh {
 		heading := ""

@@ -3,35 +3,28 @@ package rules
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 
-	"parley/llm"
 	"parley/world"
-	"parley/world/exhibit"
 	"parley/world/part"
 	"parley/world/rubric"
 )
 
-// JudgeParams say how a judge, a model, takes part in rewards: it scores an episode, or puts the episodes of a
-// group in order. A score is within the scale. A judge that gives none leaves the reward missing, with a
-// reason.
+// JudgeParams say how judges, models, take part in rewards: they answer questions about an episode, or put the episodes of a group in
+// order. The score of an agent is the sum of the scores that a rubric gives it, without those of choices. A judge without a valid answer leaves the reward
+// missing, with a reason.
 type JudgeParams struct {
-	Rubric  string    `json:"rubric" doc:"What the judge looks for. Empty: no judge, the environment alone gives rewards."`
-	By      string    `json:"by" doc:"What is judged in one call: episode gives each agent that is trained a score; group puts the episodes of a group in order, when all have ended." oneof:"episode,group"`
-	Seat    string    `json:"seat" doc:"Name of the judge's seat, for the lineup. It is not an agent of the environment."`
-	Scale   []float64 `json:"scale" doc:"Lowest and highest score. In a group, the best episode gets the highest, the worst the lowest, and the others lie evenly between them."`
-	Combine string    `json:"combine" doc:"How the reward is made of the environment's reward and weight times the score: add is their sum, multiply their product, replace the score alone." oneof:"add,multiply,replace"`
-	Weight  float64   `json:"weight" doc:"The score is multiplied by this."`
-	MaxText int       `json:"max_text" doc:"Maximum number of characters that the judge reads, over all episodes of a call: 1000 to 1000000. The middle of longer records is left out."`
+	rubric.Rubric
+	Compare bool    `json:"compare" doc:"Compare the episodes of a group in one call, when all have ended: for each question, the best gets its highest answer, the worst the lowest, and the others lie evenly between them. They share max_text. Otherwise each agent that is trained is judged by itself."`
+	Combine string  `json:"combine" doc:"How the reward is made of the environment's reward and weight times the score: add is their sum, multiply their product, replace the score alone." oneof:"add,multiply,replace"`
+	Weight  float64 `json:"weight" doc:"The score is multiplied by this."`
 }
 
-// What is judged in one call, and how rewards are combined.
+// How rewards are combined.
 const (
-	judgeByEpisode = "episode"
-	judgeByGroup   = "group"
-
 	combineAdd      = "add"
 	combineMultiply = "multiply"
 	combineReplace  = "replace"
@@ -39,101 +32,60 @@ const (
 
 // judgeDefaults returns a judge that is off.
 func judgeDefaults() JudgeParams {
-	return JudgeParams{By: judgeByEpisode, Seat: "judge", Scale: []float64{0, 1}, Combine: combineAdd, Weight: 1, MaxText: 60_000}
+	of := rubric.Default()
+	of.Read, of.MaxText = rubric.ReadMessages, 60_000
+	return JudgeParams{Rubric: of, Combine: combineAdd, Weight: 1}
 }
 
 // enabled reports whether there is a judge.
-func (p JudgeParams) enabled() bool { return p.Rubric != "" }
+func (p *JudgeParams) enabled() bool { return len(p.Questions) > 0 }
 
 // comparesGroups reports whether a judge compares the episodes of groups.
-func (p JudgeParams) comparesGroups() bool { return p.enabled() && p.By == judgeByGroup }
+func (p *JudgeParams) comparesGroups() bool { return p.enabled() && p.Compare }
 
-// allSeats returns the seats of the environment, and that of the judge.
-func (p JudgeParams) allSeats(seats []string) []string {
-	if !p.enabled() {
-		return seats
-	}
-	return append(slices.Clip(seats), p.Seat)
-}
-
-// check reports wrong values. seats are those of the environment, and named checks the name of one.
-func (p JudgeParams) check(c *world.ParamErrors, seats []string, named func(string) bool) {
-	c.OneOf("judge.by", p.By, []string{judgeByEpisode, judgeByGroup})
+// check reports wrong values. seats are those of the environment.
+func (p *JudgeParams) check(c *world.ParamErrors, seats []string) {
 	c.OneOf("judge.combine", p.Combine, []string{combineAdd, combineMultiply, combineReplace})
 	c.Between("judge.weight", p.Weight, -1e6, 1e6)
-	c.IntRange("judge.max_text", p.MaxText, 1000, 1_000_000)
-	if len(p.Scale) != 2 || !(p.Scale[0] < p.Scale[1]) || math.Abs(p.Scale[0]) > 1e6 || math.Abs(p.Scale[1]) > 1e6 {
-		c.Addf("judge.scale", "%v: want the lowest and the highest score, such as [0, 1]", p.Scale)
+	p.Rubric.Check(c, "judge.", func(name string) bool {
+		return slices.Contains([]string{rewardScore, stepsScore, environmentReward}, name)
+	})
+	for _, n := range slices.Sorted(maps.Keys(p.Questions)) {
+		if q := p.Questions[n]; q.Categories > 0 || q.By == rubric.BySeat || p.Compare && (q.Text || len(q.Choices) > 0) {
+			c.Addf("judge.questions."+n, "by: seat and categories are only for parley score; choices and text are not for compare")
+		}
 	}
-	if !p.enabled() {
-		return
+	for _, seat := range p.Seats() {
+		if slices.Contains(seats, seat) {
+			c.Addf("judge.judges", "%s is an agent of the environment: give the judge another name, and seat it in the lineup", seat)
+		}
 	}
-	switch {
-	case !named(p.Seat):
-		c.Addf("judge.seat", "%.40q: want a name of letters, digits and _ . : -", p.Seat)
-	case slices.Contains(seats, p.Seat):
-		c.Addf("judge.seat", "%s is an agent of the environment: give the judge another name, and seat it in the lineup", p.Seat)
-	}
-	if p.By == judgeByGroup && len(seats) > 1 {
-		c.Addf("judge.by", "group compares episodes of one agent, and params.seats has %d: use episode", len(seats))
+	if p.comparesGroups() && len(seats) > 1 {
+		c.Addf("judge.compare", "it compares episodes of one agent, and params.seats has %d: leave it out", len(seats))
 	}
 }
 
-// reward returns the reward that a score makes of the environment's.
-func (p JudgeParams) reward(environment, score float64) float64 {
+// verdict returns what the judges make of the environment's reward of a seat: scores are those of the seat.
+func (p *JudgeParams) verdict(seat string, environment float64, scores []world.Score) Verdict {
+	v := Verdict{Seat: seat, Environment: environment}
+	for _, s := range scores {
+		if _, number := p.Questions[s.Name]; number {
+			v.Score += s.Value
+		}
+	}
 	switch p.Combine {
 	case combineMultiply:
-		return environment * p.Weight * score
+		v.Reward = environment * p.Weight * v.Score
 	case combineReplace:
-		return p.Weight * score
+		v.Reward = p.Weight * v.Score
 	default:
-		return environment + p.Weight*score
+		v.Reward = environment + p.Weight*v.Score
 	}
+	return v
 }
 
-// Verdict is what a judge said about one seat of an episode.
+// Verdict is what the judges said about one seat of an episode.
 type Verdict = part.Verdict
-
-// recordForm tells a judge how to read a record.
-const recordForm = rubric.Form + " [shown] is what the agent before the colon was shown, by its environment or a tool. [said] is what it answered, with the tools that it called."
-
-// score asks the judge about the seats of an episode and returns a score for each, and its reason. failed says why there
-// are none.
-func (p JudgeParams) score(t *world.Table, record *rubric.Record, seats []string) (scores map[string]float64, reason, failed string) {
-	sheet := rubric.Sheet{Form: recordForm, Record: record.Text(p.MaxText)}
-	for i, seat := range seats { // names of seats may not be names of answers
-		name := "score"
-		if len(seats) > 1 {
-			name = fmt.Sprintf("score_%d", i+1)
-		}
-		sheet.Questions = append(sheet.Questions, rubric.Question{Name: name, Ask: "What " + seat + " did: " + p.Rubric, Scale: [2]float64(p.Scale)})
-	}
-	reason, answers, failed := p.ask(t, judgeLabel, &sheet)
-	if failed != "" {
-		return nil, "", failed
-	}
-	scores = map[string]float64{}
-	for i, seat := range seats {
-		answer, ok := answers[sheet.Questions[i].Name]
-		if !ok {
-			return nil, "", fmt.Sprintf("it gave %s no score from %g to %g", seat, p.Scale[0], p.Scale[1])
-		}
-		scores[seat] = answer.Value
-	}
-	return scores, reason, ""
-}
-
-// judgeLabel is the label of a call that asks for scores. A story tells such a call in a frame of its own.
-const judgeLabel = "judge"
-
-// ask asks the judge.
-func (p JudgeParams) ask(t *world.Table, label string, sheet *rubric.Sheet) (reason string, answers map[string]rubric.Answer, failed string) {
-	reason, answers, failed = sheet.Read(t.One(world.Call{Seat: p.Seat, Label: label, Ask: sheet.Request()}))
-	return exhibit.Shorten(reason, maxReason), answers, failed
-}
-
-// maxReason is how many bytes of a reason are kept: a model wrote it.
-const maxReason = 1000
 
 // Group is the episodes of a group, for a judge that puts them in order. It is what a judgement is made with: a judgement
 // is an episode of its own, played when those of its group have ended.
@@ -154,38 +106,31 @@ type Ordered struct {
 	Verdicts []Verdict `json:"verdicts"`
 }
 
-// order asks the judge for the order of the members and returns a verdict for each. failed says why there is none. The
+// order asks the judges for the order of the members and returns a verdict for each. failed says why there is none. The
 // members are listed in an order of chance, so that none is first because it was played first.
-func (p JudgeParams) order(t *world.Table, g Group) (verdicts []Verdict, failed string) {
+func (p *JudgeParams) order(t *world.Table, g Group) (verdicts []Verdict, ratings []rubric.Rating, failed string) {
 	n := len(g.Members)
 	if n < 2 {
-		return nil, fmt.Sprintf("%d episodes did not fail: there is nothing to compare", n)
+		return nil, nil, fmt.Sprintf("%d episodes did not fail: there is nothing to compare", n)
 	}
+	record := rubric.Record{Read: p.Read}
 	places := t.Rand().Perm(n)
-	var record rubric.Record
 	for i, m := range places {
-		record.Add("attempt", fmt.Sprint(i+1), rubric.Shorten(g.Members[m].Text, p.MaxText/n))
+		record.Say("attempt", fmt.Sprint(i+1), g.Members[m].Text)
 	}
-	const order = "order"
-	reason, answers, failed := p.ask(t, order, &rubric.Sheet{
-		Form:   rubric.Form + " Each entry is an attempt at the same task, with its number. " + recordForm,
-		Record: record.Text(math.MaxInt), Questions: []rubric.Question{{Name: order, Ask: "Compare the attempts: " + p.Rubric, Order: n}},
-	})
+	of := p.Rubric
+	of.MaxText = math.MaxInt // their texts are short enough together
+	of.Intro += " Each [attempt] in the record is an attempt at the same task, with its number: compare them."
+	ratings, failed = of.Ask(t, &record, of.Comparison(n))
 	if failed != "" {
-		return nil, failed
-	}
-	got, ok := answers[order]
-	if !ok {
-		return nil, fmt.Sprintf("its order does not have each of %d attempts once", n)
+		return nil, nil, failed
 	}
 	verdicts = make([]Verdict, n)
-	for place, number := range got.Order {
-		m := places[number-1]
-		score := p.Scale[0] + (p.Scale[1]-p.Scale[0])*float64(n-1-place)/float64(n-1)
-		of := g.Members[m]
-		verdicts[m] = Verdict{Seat: of.Seat, Episode: of.Episode, Environment: of.Environment, Score: score, Reward: p.reward(of.Environment, score), Reason: reason}
+	for i, m := range places {
+		verdicts[m] = p.verdict(g.Members[m].Seat, g.Members[m].Environment, p.Tally([]string{fmt.Sprint(i + 1)}, ratings))
+		verdicts[m].Episode = g.Members[m].Episode
 	}
-	return verdicts, ""
+	return verdicts, ratings, ""
 }
 
 // sampleGroup returns a group of n members with made-up records, to estimate what a judgement costs.
@@ -250,7 +195,7 @@ func rewarded(played, judged []world.Played) []world.Played {
 	scores := map[int]world.Score{}
 	for _, j := range judged {
 		for _, v := range ReadVerdicts(j.Outcome) {
-			scores[v.Episode] = world.Score{Seat: v.Seat, Name: "reward", Value: v.Reward}
+			scores[v.Episode] = world.Score{Seat: v.Seat, Name: rewardScore, Value: v.Reward}
 		}
 	}
 	out := slices.Clone(played)
@@ -289,23 +234,14 @@ func (p *judgePlan) Change(raw json.RawMessage) error {
 	return changing.Change(raw)
 }
 
-// addShown adds messages that an agent was shown to a record.
-func addShown(r *rubric.Record, seat string, messages []llm.Message) {
-	for i := range messages {
-		if m := &messages[i]; m.Role != llm.RoleAssistant { // its own were added when they were said
-			r.Add("shown", seat, m.Words())
-		}
-	}
-}
-
-// Scores of episodes with a judge: the parts of the reward.
+// The scores of episodes besides those of judges.
 const (
-	environmentReward = "environment_reward"
-	judgeScore        = "judge_score"
+	stepsScore        = "steps"
+	environmentReward = "environment_reward" // with a judge: its part of the reward
 )
 
-// judge asks the judge about the agents that are trained and answered, and pays them what it adds. A judge that gives no
-// score fails the episode: its rewards are not known.
+// judge asks the judges about the agents that are trained and answered, and pays them what that adds. A judge without a valid answer
+// fails the episode: its rewards are not known.
 func (p *try) judge(t *world.Table) {
 	if !p.Judge.enabled() || p.Judge.comparesGroups() || p.stop == StopFailed {
 		return
@@ -319,14 +255,14 @@ func (p *try) judge(t *world.Table) {
 	if len(seats) == 0 {
 		return // nobody did anything
 	}
-	scores, reason, failed := p.Judge.score(t, &p.record, seats)
+	ratings, failed := p.Judge.Ask(t, &p.record, p.Judge.Calls(seats))
 	if failed != "" {
-		p.fail("judge: %s: the reward is not known", failed)
+		p.fail("%s: the reward is not known", failed)
 		return
 	}
+	p.ratings, p.scores = ratings, p.Judge.Tally(append([]string{""}, seats...), ratings)
 	for _, seat := range seats {
-		v := Verdict{Seat: seat, Environment: p.rewards.total[seat], Score: scores[seat], Reason: reason}
-		v.Reward = p.Judge.reward(v.Environment, v.Score)
+		v := p.Judge.verdict(seat, p.rewards.total[seat], slices.DeleteFunc(slices.Clone(p.scores), func(s world.Score) bool { return s.Seat != "" && s.Seat != seat }))
 		p.verdicts = append(p.verdicts, v)
 		p.rewards.addToLast(seat, v.Reward-v.Environment)
 	}
@@ -338,7 +274,7 @@ func judged(of world.Stages) (world.Stages, error) {
 		for b := range list.Blocks() {
 			for _, g := range b.Groups {
 				if g.Size < 2 {
-					return nil, paramErrorf("group", "judge.by: group compares the episodes of a group: set group to at least 2")
+					return nil, paramErrorf("group", "judge.compare compares the episodes of a group: set group to at least 2")
 				}
 			}
 		}
@@ -376,18 +312,18 @@ func member(o world.Outcome) (m Member, ok bool) {
 // judgement is an episode in which the judge puts the episodes of a group in order.
 type judgement struct{ *Params }
 
-// Play asks the judge once. The reward of the judgement is the mean of those that it gives.
+// Play asks the judges once. The reward of the judgement is the mean of those that it gives.
 func (j *judgement) Play(t *world.Table) world.Outcome {
-	verdicts, failed := j.Judge.order(t, *j.Judgement)
+	verdicts, ratings, failed := j.Judge.order(t, *j.Judgement)
+	o := world.Outcome{Data: Data{Env: j.Env, Judgement: &Ordered{Verdicts: verdicts}, Ratings: ratings}}
 	if failed != "" {
-		return world.Outcome{Data: Data{Env: j.Env, Judgement: &Ordered{}}, Failed: fmt.Sprintf("judge: %s: the rewards of the group are not known", failed)}
+		o.Failed = failed + ": the rewards of the group are not known"
+		return o
 	}
 	mean := 0.0
 	for i, v := range verdicts {
 		mean += (v.Reward - mean) / float64(i+1)
 	}
-	return world.Outcome{
-		Data:   Data{Env: j.Env, Judgement: &Ordered{Verdicts: verdicts}},
-		Scores: []world.Score{{Seat: j.Seats[0], Name: "reward", Value: mean}},
-	}
+	o.Scores = []world.Score{{Seat: j.Seats[0], Name: rewardScore, Value: mean}}
+	return o
 }

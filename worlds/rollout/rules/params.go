@@ -31,7 +31,7 @@ type Params struct {
 	Task         *Task           `json:"task,omitempty" doc:"Task of the episode; set for each episode."`
 	Refill       Refill          `json:"refill" doc:"Plays groups until enough of them have rewards that differ, and chooses tasks by how often they were passed."`
 	Tools        Tools           `json:"tools" doc:"Tools for agents that the environment does not have."`
-	Judge        JudgeParams     `json:"judge" doc:"A model that gives a part of the rewards, after the last step."`
+	Judge        JudgeParams     `json:"judge" doc:"Models that give a part of the rewards, after the last step. Without questions: none."`
 	Judgement    *Group          `json:"judgement,omitempty" doc:"Group that the episode judges; set for each judgement."`
 	OpenEnv      OpenEnv         `json:"openenv" doc:"How observations become prompts and answers become actions, with protocol openenv."`
 	Pool         Pool            `json:"pool" doc:"Limits of the pool of environments."`
@@ -88,7 +88,7 @@ func (p *Params) check() error {
 	p.checkSeats(c)
 	p.checkTools(c)
 	p.Refill.check(c)
-	p.Judge.check(c, p.Seats, seatName.MatchString)
+	p.Judge.check(c, p.Seats)
 	return c.Err()
 }
 

@@ -173,7 +173,7 @@ func TestBadParams(t *testing.T) {
 		{`{"servers":["http://user:pw@x"]}`, "plain address"},
 		{`{"servers":["http://x","http://x"]}`, "params.servers[1]: http://x is listed twice"},
 		{`{"max_steps":0}`, "params.max_steps: 0: want 1 to 100000"},
-		{`{"message_cut":-2}`, "params.message_cut"},
+		{`{"message_cut":200000}`, "params.message_cut"},
 		{`{"seats":[]}`, "params.seats"},
 		{`{"seats":["a","a"]}`, "params.seats[1]: a is listed twice"},
 		{`{"seats":["a b"]}`, "params.seats[0]"},

@@ -21,8 +21,10 @@ type try struct {
 	rewards *rewardLedger
 	asks    *int // in the episode, over all tries
 
-	record   rubric.Record // if there is a judge
+	record   rubric.Record // for judges
 	verdicts []Verdict
+	ratings  []rubric.Rating
+	scores   []world.Score // of judges
 
 	tools  ToolList // of a server that is not the environment
 	aside  aside
@@ -83,7 +85,9 @@ func (p *try) act(t *world.Table, name string, what, into any) bool {
 		p.fail("%s: %v", p.where(name), err)
 		return false
 	}
-	reply := t.One(world.Call{Seat: p.Seats[0], Label: name, Act: &world.Act{Name: name, Body: body}})
+	call := world.Call{Seat: p.Seats[0], Label: name, Act: &world.Act{Name: name, Body: body}}
+	reply := t.One(call)
+	p.heard(call, reply)
 	if !reply.OK() {
 		p.fail("%s: %s", p.where(name), reply.Failed)
 		p.lost = reply.Failed.Retryable() || reply.Failed == llm.KindInvalid // one wrong answer may be an accident
@@ -95,6 +99,13 @@ func (p *try) act(t *world.Table, name string, what, into any) bool {
 		return false
 	}
 	return true
+}
+
+// heard adds a call to what judges read.
+func (p *try) heard(c world.Call, reply world.Reply) {
+	if p.Judge.enabled() {
+		p.record.Call("", &c, &reply)
+	}
 }
 
 // where names an act, for errors.
@@ -138,9 +149,6 @@ func (p *try) prompted(delta Delta) (Prompt, bool) {
 		}
 		prompt[seat] = agents[agent]
 		p.aside.keep(seat, delta[agent].Keep)
-		if p.Judge.enabled() {
-			addShown(&p.record, seat, delta[agent].Add)
-		}
 	}
 	return prompt, true
 }
@@ -188,6 +196,7 @@ func (p *try) round(t *world.Table, prompt Prompt, seats []string, action Action
 	}
 	using := map[string]llm.Message{} // answers that call tools of a server, by seat
 	for i, reply := range t.Ask(calls...) {
+		p.heard(calls[i], reply)
 		seat, row := calls[i].Seat, Row{Ask: *p.asks, Step: p.steps + 1, Seat: calls[i].Seat, Weights: reply.Weights}
 		*p.asks++
 		answer := llm.Assistant(reply.Text)
@@ -210,9 +219,6 @@ func (p *try) round(t *world.Table, prompt Prompt, seats []string, action Action
 		default:
 			p.rewards.addAnswer(row, false)
 			action[p.agentOf(seat)] = answer
-		}
-		if p.Judge.enabled() {
-			p.record.Add("said", seat, answer.Words())
 		}
 	}
 	return p.callServerTools(t, prompt, using)
@@ -363,9 +369,6 @@ func (p *try) callServerTools(t *world.Table, prompt Prompt, answers map[string]
 			results = append(results, m)
 		}
 		p.aside.add(seat, len(q.Messages), append([]llm.Message{answer}, results...))
-		if p.Judge.enabled() {
-			addShown(&p.record, seat, results)
-		}
 		again = append(again, seat)
 	}
 	return again

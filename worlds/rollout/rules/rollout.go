@@ -17,12 +17,15 @@
 package rules
 
 import (
+	"cmp"
 	_ "embed" // the example is a file, so that it can be read and run as one
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"parley/world"
 	"parley/world/exhibit"
+	"parley/world/rubric"
 )
 
 //go:embed example.yaml
@@ -44,7 +47,7 @@ func (Definition) Seats(p *Params) ([]string, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	return p.Judge.allSeats(p.Seats), nil
+	return append(slices.Clip(p.Seats), p.Judge.Seats()...), nil
 }
 
 // Measures returns the scores of an episode. Environments choose the range of their rewards.
@@ -52,10 +55,12 @@ func (Definition) Measures(p *Params) []world.Measure {
 	if p.check() != nil {
 		return nil
 	}
-	all := []world.Measure{{Name: "reward", Seats: p.Seats}, {Name: "steps", Bounds: world.Bounds{High: float64(p.MaxSteps)}}}
+	all := []world.Measure{{Name: rewardScore, Seats: p.Seats}, {Name: stepsScore, Bounds: world.Bounds{High: float64(p.MaxSteps)}}}
 	if p.Judge.enabled() {
-		scale := world.Bounds{Low: p.Judge.Scale[0], High: p.Judge.Scale[1]}
-		all = append(all, world.Measure{Name: environmentReward, Seats: p.Seats}, world.Measure{Name: judgeScore, Seats: p.Seats, Bounds: scale})
+		all = append(all, world.Measure{Name: environmentReward, Seats: p.Seats})
+	}
+	if !p.Judge.comparesGroups() {
+		all = append(all, p.Judge.Measures()...)
 	}
 	return all
 }
@@ -106,7 +111,7 @@ func (r *rollout) Play(t *world.Table) world.Outcome {
 	}
 	asks := 0
 	for {
-		p := &try{rollout: r, opening: opening, rewards: newLedger(r.Seats), past: Past{}, asks: &asks}
+		p := &try{rollout: r, opening: opening, record: rubric.Record{Read: r.Judge.Read}, rewards: newLedger(r.Seats), past: Past{}, asks: &asks}
 		p.play(t)
 		if p.stop != StopFailed && p.steps > 0 && p.rejected == p.steps {
 			p.fail("environment: it accepted no action: %.300s", p.rejectedWhy)
@@ -136,7 +141,8 @@ type Data struct {
 	Unmatched int `json:"unmatched,omitempty"`
 	// Verdicts are the parts of the rewards, if there is a judge. The rewards of rows are the whole ones: what a judge adds
 	// is added to the last answer of its seat.
-	Verdicts []Verdict `json:"verdicts,omitempty"`
+	Verdicts []Verdict       `json:"verdicts,omitempty"`
+	Ratings  []rubric.Rating `json:"ratings,omitempty"` // the answers of judges
 	// Record is what a judge of groups reads of the episode.
 	Record string `json:"record,omitempty"`
 	// Judgement is the data of a judgement of a group. Everything else is then empty.
@@ -176,16 +182,17 @@ func (p *try) outcome() world.Outcome {
 	d := Data{
 		Env: p.Env, Stop: p.stop, Steps: p.steps, Tries: p.opening.Try + 1,
 		Rows: p.rewards.close(ending, p.trains), Unmatched: p.rewards.unmatched,
-		Verdicts: p.verdicts,
+		Verdicts: p.verdicts, Ratings: p.ratings,
 	}
+	size := p.Group
 	if p.Task != nil {
-		d.Group, d.Task = p.Task.Group, p.Task.Index
+		d.Group, d.Task, size = p.Task.Group, p.Task.Index, cmp.Or(p.Group, p.Task.Size)
 	}
 	if len(p.info) <= maxInfo {
 		d.Info = p.info
 	}
 	if p.Judge.comparesGroups() && p.stop != StopFailed {
-		d.Record = p.record.Text(p.Judge.MaxText / max(2, p.Group))
+		d.Record = p.record.Text(p.Judge.MaxText / max(2, size))
 	}
 	o := world.Outcome{Data: d}
 	if p.stop == StopFailed {
@@ -199,16 +206,16 @@ func (p *try) outcome() world.Outcome {
 		if !p.rewards.known(seat) {
 			continue
 		}
-		name := "reward"
+		name := rewardScore
 		if p.Judge.comparesGroups() {
 			name = environmentReward // the judgement of the group gives the reward
 		}
 		o.Scores = append(o.Scores, world.Score{Seat: seat, Name: name, Value: p.rewards.total[seat]})
 	}
 	for _, v := range p.verdicts {
-		o.Scores = append(o.Scores, world.Score{Seat: v.Seat, Name: environmentReward, Value: v.Environment}, world.Score{Seat: v.Seat, Name: judgeScore, Value: v.Score})
+		o.Scores = append(o.Scores, world.Score{Seat: v.Seat, Name: environmentReward, Value: v.Environment})
 	}
-	o.Scores = append(o.Scores, world.Score{Name: "steps", Value: float64(p.steps)})
+	o.Scores = append(append(o.Scores, p.scores...), world.Score{Name: stepsScore, Value: float64(p.steps)})
 	return o
 }
 

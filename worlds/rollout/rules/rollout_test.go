@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -11,6 +12,7 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/world/rubric"
 	"parley/world/worldtest"
 )
 
@@ -332,10 +334,11 @@ type script struct {
 	failAsk map[int]llm.Kind
 	failAct map[string]llm.Kind // "open 0", "step 0/2": try, step
 
-	calls   []llm.ToolCall         // of every answer
-	verdict string                 // of a judge
-	calling map[int][]llm.ToolCall // of the ask with this number
-	sent    *Action                // the last one, if it is wanted
+	calls    []llm.ToolCall         // of every answer
+	verdict  string                 // of a judge
+	verdicts map[string]string      // of judges with other names
+	calling  map[int][]llm.ToolCall // of the ask with this number
+	sent     *Action                // the last one, if it is wanted
 
 	past  Past
 	at    int
@@ -359,8 +362,8 @@ func (s *script) reply(c world.Call) world.Reply {
 		if k := s.failAsk[n]; k != "" {
 			return world.Reply{Failed: k}
 		}
-		if c.Seat == "judge" {
-			return world.Reply{JSON: json.RawMessage(s.verdict), Finish: llm.FinishStop}
+		if c.Label == rubric.Judge {
+			return world.Reply{JSON: json.RawMessage(cmp.Or(s.verdicts[c.Seat], s.verdict)), Finish: llm.FinishStop}
 		}
 		finish := s.finish[n]
 		if finish == "" {

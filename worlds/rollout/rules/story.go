@@ -11,6 +11,7 @@ import (
 	"parley/llm"
 	"parley/world"
 	"parley/world/exhibit"
+	"parley/world/rubric"
 )
 
 // environment is the speaker for the environment.
@@ -178,13 +179,13 @@ func (s *teller) answer(t world.TranscriptEntry) {
 	if t.Agent != "" && t.Agent != t.Seat {
 		who += " (" + t.Agent + ")"
 	}
-	if t.Label == judgeLabel {
+	if t.Label == rubric.Judge {
 		s.Begin("The judge")
 	}
 	switch {
 	case !t.Reply.OK():
 		s.failed(who, "", t.Reply)
-	case t.Label == judgeLabel:
+	case t.Label == rubric.Judge:
 		s.say(who, "", fieldText(t.Reply.JSON, "\n"))
 	case t.Reply.Finish == llm.FinishLength:
 		s.say(who, "", t.Reply.Text+"\n(cut off for its length)")

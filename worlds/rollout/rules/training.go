@@ -12,9 +12,12 @@ import (
 // cell of a matrix has its own groups. It implements part.Grouper.
 func (Definition) TrainingGroup(spec world.Spec) (g part.TrainingGroup, err error) {
 	var p struct {
-		Env       string
-		Task      *struct{ Group string }
-		Judge     struct{ Rubric, By string }
+		Env   string
+		Task  *struct{ Group string }
+		Judge struct {
+			Questions map[string]struct{}
+			Compare   bool
+		}
 		Judgement *struct{}
 	}
 	if spec.Kind == "" && spec.Params == nil {
@@ -24,7 +27,7 @@ func (Definition) TrainingGroup(spec world.Spec) (g part.TrainingGroup, err erro
 		return g, fmt.Errorf("rollout: params: %w", err)
 	}
 	g.Judgement = p.Judgement != nil
-	g.Judged = !g.Judgement && p.Judge.Rubric != "" && p.Judge.By == judgeByGroup
+	g.Judged = !g.Judgement && len(p.Judge.Questions) > 0 && p.Judge.Compare
 	g.Name = fmt.Sprintf("%s:%d", p.Env, spec.Deal+1)
 	if p.Task != nil {
 		g.Name = p.Task.Group

@@ -1,7 +1,6 @@
-package score
+package rubric
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -15,11 +14,8 @@ import (
 // TestManyTests: judges without a bias show no sign of one, however many there are. Each two of them are compared.
 func TestManyTests(t *testing.T) {
 	t.Parallel()
-	e := (&definition{}).Exhibitor()
-	params, err := json.Marshal(asking(map[string]Question{"good": {Ask: "?", Scale: []int{0, 9}}}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	var e Report
+	questions := map[string]Question{"good": {Ask: "?", Scale: []int{0, 9}}}
 	const judges = 10
 	r := rand.New(rand.NewPCG(5, 4))
 	for n := range 50 {
@@ -31,14 +27,12 @@ func TestManyTests(t *testing.T) {
 		if n > 0 { // one judge has nothing to say about the first episode
 			ratings = append(ratings, Rating{Question: "good", Judge: "same as j00", Value: ratings[0].Value, Length: length})
 		}
-		raw, err := json.Marshal(Data{Ratings: ratings})
-		if err != nil {
-			t.Fatal(err)
-		}
-		e.Add(world.Played{Episode: n, Spec: world.Spec{Params: params}, Outcome: world.Outcome{Data: json.RawMessage(raw)}})
+		e.Add(world.Unit{}, n, questions, ratings)
 	}
 	single, signs, pairs := 0, 0, 0
-	for _, x := range e.Exhibits() {
+	var page exhibit.Page
+	e.AddTo(&page)
+	for _, x := range page.All {
 		for _, row := range x.Show.(exhibit.Grid).Rows {
 			switch x.Name {
 			case "length-bias":
