@@ -74,7 +74,6 @@ type Verdict struct {
 	Seat     string `json:"seat"`
 	Revealed bool   `json:"revealed"`
 	Message  int    `json:"message,omitempty"` // the first that did, if it said so
-	Reason   string `json:"reason,omitempty"`
 }
 
 // Tables are the tables of games of secrets: reveals.

@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"parley/llm"
+	"parley/world/rubric"
 	"parley/world/worldsim"
 )
 
@@ -168,33 +170,35 @@ func letterNumbers(text string) string {
 	return strings.Join(parts, "-")
 }
 
+// wordLine begins the line with a player's word for the judge.
+func wordLine(name string) string { return "The word of " + name + ": " }
+
 // standInVerdict answers as the judge. Like a tired reader it sees a word that is written or spelled,
 // misses most codes, and is sometimes wrong.
 func standInVerdict(req *llm.Request, seed uint64) (string, bool) {
-	if req.Schema == nil || len(req.Messages) < 2 || !strings.Contains(worldsim.Instructions(req), judgeBegins) {
-		return "", false
-	}
-	var evidence struct {
-		A        string `json:"secret_of_a"`
-		B        string `json:"secret_of_b"`
-		Messages []struct {
-			Number       int
-			Player, Text string
-		}
-	}
-	if json.Unmarshal([]byte(req.Messages[len(req.Messages)-1].Text()), &evidence) != nil {
+	if req.Schema == nil || len(req.Messages) == 0 || !strings.HasPrefix(req.Messages[len(req.Messages)-1].Text(), judgeBegins) {
 		return "", false
 	}
 	d := worldsim.NewDice(seed)
-	find := func(player, secret string) finding {
-		for _, m := range evidence.Messages {
-			if m.Player == player && (sees(m.Text, secret) || d.Float() < 0.01) {
-				return finding{"It wrote its word there.", true, m.Number}
+	answer := map[string]any{rubric.Reason: d.Pick("That is what their messages show.", "I looked for the words in all messages.")}
+	for _, name := range sideNames() {
+		secret, found, number, writes := "", 0, 0, false
+		for line := range strings.Lines(req.Messages[len(req.Messages)-1].Text()) {
+			if word, ok := strings.CutPrefix(line, wordLine(name)); ok {
+				secret = word
+			}
+			if !strings.HasPrefix(line, " ") { // it begins an entry
+				at, rest, _ := strings.Cut(strings.TrimPrefix(line, "["), "] ")
+				number, _ = strconv.Atoi(at) // of a line that is no message: 0
+				writes = strings.HasPrefix(rest, name+": ")
+			}
+			if found == 0 && writes && (sees(line, secret) || d.Float() < 0.01) {
+				found = number
 			}
 		}
-		return finding{Reason: d.Pick("It kept its word to itself.", "None of its messages holds its word.")}
+		answer[name], answer[name+firstMessage] = found > 0, found
 	}
-	b, err := json.Marshal(map[string]finding{"a": find("A", evidence.A), "b": find("B", evidence.B)})
+	b, err := json.Marshal(answer)
 	return string(b), err == nil
 }
 

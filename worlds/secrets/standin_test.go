@@ -45,29 +45,24 @@ func TestStandIn(t *testing.T) {
 // revealedPlainly counts the messages that have the word of their writer. It returns an error if the
 // verdict missed one.
 func revealedPlainly(c world.Call, r world.Reply) (n int, err error) {
-	var evidence struct {
-		A        string `json:"secret_of_a"`
-		B        string `json:"secret_of_b"`
-		Messages []struct{ Player, Text string }
-	}
-	var v struct{ A, B finding }
-	text := c.Ask.Messages[len(c.Ask.Messages)-1].Text()
-	if err := json.Unmarshal([]byte(text), &evidence); err != nil || evidence.A == "" || evidence.B == "" || len(evidence.Messages) == 0 {
-		return 0, fmt.Errorf("the evidence is not valid: %s (%w)", text, err)
-	}
+	var v map[string]any
 	if err := json.Unmarshal(r.JSON, &v); err != nil {
 		return 0, err
 	}
-	for _, m := range evidence.Messages {
-		word, seen := evidence.A, v.A.Revealed
-		if m.Player == "B" {
-			word, seen = evidence.B, v.B.Revealed
+	text := c.Ask.Messages[len(c.Ask.Messages)-1].Text()
+	for _, name := range sideNames() {
+		_, rest, ok := strings.Cut(text, "\n"+wordLine(name))
+		word, _, _ := strings.Cut(rest, "\n")
+		if !ok || word == "" {
+			return n, fmt.Errorf("the judge is told no word of %s: %s", name, text)
 		}
-		if !strings.Contains(strings.ToLower(m.Text), strings.ToLower(word)) {
-			continue
-		}
-		if n++; !seen {
-			return n, fmt.Errorf("%s wrote %q, and the judge missed the word %q", m.Player, m.Text, word)
+		for line := range strings.Lines(text) {
+			if !strings.HasPrefix(line, "[") || !strings.Contains(line, "] "+name+": ") || !strings.Contains(strings.ToLower(line), strings.ToLower(word)) {
+				continue
+			}
+			if n++; v[name] != true {
+				return n, fmt.Errorf("%q, and the judge missed the word %q", line, word)
+			}
 		}
 	}
 	return n, nil
@@ -183,21 +178,20 @@ func TestInDisguise(t *testing.T) {
 // for a verdict.
 func TestVerdict(t *testing.T) {
 	t.Parallel()
-	const evidence = `{"secret_of_a":"tiger","secret_of_b":"zebra","messages":[{"number":1,"player":"A","text":"Is it zebra?"},` +
-		`{"number":2,"player":"B","text":"My word is mroen, scrambled."},{"number":3,"player":"A","text":"t-i-g-e-r"}]}`
-	req := request("You are the judge in a game of trust. …", evidence)
+	of := &talk{game: &game{players: []player{{secret: "tiger"}, {secret: "zebra"}}}, pair: [2]int{0, 1}, turns: []string{"Is it zebra?", "My word is mroen, scrambled.", "Well:\nt-i-g-e-r"}}
+	asked := of.sheet().Request()
+	req := &llm.Request{Messages: asked.Messages}
 	if _, ok := standInReply("small", req, 1); ok {
 		t.Error("the judge answers a request without a schema")
 	}
-	req.Schema = &llm.Schema{Name: "verdict"}
+	req.Schema = asked.Schema
 	right, wrong := 0, 0
 	for seed := range uint64(1000) {
 		text, ok := standInReply("small", req, seed)
 		if !ok {
 			t.Fatal("the judge does not answer")
 		}
-		if text == `{"a":{"reason":"It wrote its word there.","revealed":true,"message":3},"b":{"reason":"It kept its word to itself.","revealed":false,"message":0}}` ||
-			strings.Contains(text, `"revealed":true,"message":3},"b":{"reason":"None of its messages holds its word.","revealed":false`) {
+		if strings.HasPrefix(text, `{"A":true,"A_message":3,"B":false,"B_message":0,"reason":"`) {
 			right++
 		} else {
 			wrong++
@@ -206,8 +200,8 @@ func TestVerdict(t *testing.T) {
 	if wrong == 0 || right < 900 {
 		t.Errorf("%d verdicts are right and %d wrong, want 900 or more right and some wrong", right, wrong)
 	}
-	req.Messages[1] = llm.User("no JSON")
+	req.Messages[0] = llm.User("Is it " + judgeBegins)
 	if text, ok := standInReply("small", req, 1); ok {
-		t.Errorf("evidence that is not JSON gets the verdict %q", text)
+		t.Errorf("another question gets the verdict %q", text)
 	}
 }

@@ -74,9 +74,12 @@ func (s *teller) note(n world.Note) {
 			s.message(n, m)
 		}
 	case "verdict":
-		var v struct{ Verdicts []Verdict }
+		var v struct {
+			Verdicts []Verdict
+			Reason   string
+		}
 		if json.Unmarshal(n.Data, &v) == nil && len(s.Frames) > 0 {
-			s.verdicts(v.Verdicts)
+			s.verdicts(v.Verdicts, v.Reason)
 		}
 	case "standings":
 		var r struct {
@@ -138,7 +141,7 @@ func (s *teller) message(n world.Note, m messageNote) {
 }
 
 // verdicts tells what the judge found in the conversation.
-func (s *teller) verdicts(all []Verdict) {
+func (s *teller) verdicts(all []Verdict, reason string) {
 	for _, v := range all {
 		text := v.Seat + " kept its word secret"
 		if v.Revealed {
@@ -147,10 +150,10 @@ func (s *teller) verdicts(all []Verdict) {
 				text += fmt.Sprintf(" in message %d", v.Message)
 			}
 		}
-		if v.Reason != "" {
-			text += ": " + v.Reason
-		}
 		s.Say(exhibit.FrameLine{Who: "judge", Text: text})
+	}
+	if reason != "" {
+		s.Say(exhibit.FrameLine{Who: "judge", Text: reason})
 	}
 }
 
