@@ -11,25 +11,26 @@ import (
 // a history that lost its beginning, or that lost its last lines, as instructions. If the first new one begins as the message
 // in its place did, its first lines are left out and counted.
 func (r *Request) Since(before *Request) (fresh []Message, same, lines int) {
-	var old []Message
+	var old []said
 	if before != nil {
-		old = before.Messages
+		old = saidIn(before.Messages)
 	}
-	texts := messageTexts{}
-	for same < min(len(old), len(r.Messages)) && texts.equal(&old[same], &r.Messages[same]) {
+	now := saidIn(r.Messages)
+	for same < min(len(old), len(now)) && old[same] == now[same] {
 		same++
 	}
 	rest := old[same:] // what may still be repeated
-	for i, m := range r.Messages[same:] {
-		if m.Role == RoleAssistant && len(old) > 0 {
+	for at := same; at < len(now); at++ {
+		if now[at].role == RoleAssistant && len(old) > 0 {
 			continue
 		}
-		if at := slices.IndexFunc(rest, func(o Message) bool { return texts.repeats(&m, &o) }); at >= 0 {
-			rest = rest[at+1:]
+		if i := slices.IndexFunc(rest, now[at].begins); i >= 0 {
+			rest = rest[i+1:]
 			continue
 		}
-		if at := same + i; i == 0 && at < len(old) && old[at].Role == m.Role {
-			if rest, n := sinceLine(texts.of(&old[at]), texts.of(&m)); n > 0 {
+		m := r.Messages[at]
+		if at == same && at < len(old) && old[at].role == m.Role {
+			if rest, n := sinceLine(old[at].text, now[at].text); n > 0 {
 				m, lines = Message{Role: m.Role, Parts: []Part{{Text: rest}}}, n
 			}
 		}
@@ -38,42 +39,24 @@ func (r *Request) Since(before *Request) (fresh []Message, same, lines int) {
 	return fresh, same, lines
 }
 
-// messageTexts has the texts of messages. A run file gives equal messages the same parts: their text is made once.
-type messageTexts map[messageParts]string
-
-// messageParts identifies the parts and tool calls of a message.
-type messageParts struct {
-	part         *Part
-	call         *ToolCall
-	parts, calls int
+// said is a message as a text.
+type said struct {
+	role Role
+	text string
 }
 
-// of returns MessageText of m.
-func (t messageTexts) of(m *Message) string {
-	key := messageParts{parts: len(m.Parts), calls: len(m.ToolCalls)}
-	if key.parts > 0 {
-		key.part = &m.Parts[0]
+func saidIn(messages []Message) []said {
+	all := make([]said, len(messages))
+	for i := range messages {
+		all[i] = said{messages[i].Role, messages[i].Words()}
 	}
-	if key.calls > 0 {
-		key.call = &m.ToolCalls[0]
-	}
-	text, ok := t[key]
-	if !ok {
-		text = m.Words()
-		t[key] = text
-	}
-	return text
+	return all
 }
 
-func (t messageTexts) equal(a, b *Message) bool { return a.Role == b.Role && t.of(a) == t.of(b) }
-
-// repeats reports whether a message is another one, with all of its lines or only the first of them.
-func (t messageTexts) repeats(m, other *Message) bool {
-	if m.Role != other.Role {
-		return false
-	}
-	rest, ok := strings.CutPrefix(t.of(other), t.of(m))
-	return ok && (rest == "" || rest[0] == '\n')
+// begins reports whether a message is another one, with all of its lines or only the first of them.
+func (s said) begins(other said) bool {
+	rest, ok := strings.CutPrefix(other.text, s.text)
+	return ok && s.role == other.role && (rest == "" || rest[0] == '\n')
 }
 
 // minSame is how many equal lines are left out: fewer are read faster than the words about them.

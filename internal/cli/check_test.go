@@ -188,7 +188,7 @@ func TestCheckExamples(t *testing.T) {
 			if !strings.Contains(strings.Join(e.Warnings, " "), "programs decide themselves how often they ask") || e.Episodes.Failed > 0 {
 				t.Errorf("%s: no warning that check cannot know what programs do: %+v", plan, e)
 			}
-		case e.Calls.Total.Low <= 0 || e.Episodes.Failed > 0:
+		case e.Calls.Episode.Mean <= 0 || e.Episodes.Failed > 0:
 			t.Errorf("%s: %+v", plan, e)
 		}
 	}

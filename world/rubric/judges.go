@@ -34,12 +34,14 @@ type Question struct {
 	Text       bool     `json:"text,omitempty" doc:"The answer is a text. It is recorded and gives no score."`
 }
 
-// The values of by and per.
+// BySeat is the value of by with which seats answer themselves.
+const BySeat = "seat"
+
+// The other values of by, and those of per.
 const (
-	ByJudges   = "judges"
-	BySeat     = "seat"
-	PerSeat    = "seat"
-	PerEpisode = "episode"
+	byJudges   = "judges"
+	perSeat    = "seat"
+	perEpisode = "episode"
 )
 
 // Judge is the seat of the only judge, and the label of the calls of all judges.
@@ -63,7 +65,7 @@ func (r *Rubric) Asks(by string) bool { return len(r.about(by, "")) > 0 }
 
 // Seats returns the seats of the judges.
 func (r *Rubric) Seats() []string {
-	if len(r.Judges) == 0 && r.Asks(ByJudges) {
+	if len(r.Judges) == 0 && r.Asks(byJudges) {
 		return []string{Judge}
 	}
 	return slices.Clone(r.Judges)
@@ -82,7 +84,7 @@ func CheckName(c *world.ParamErrors, param, n string) {
 // those of other scores.
 func (r *Rubric) Check(c *world.ParamErrors, in string, taken func(name string) bool) {
 	c.IntRange(in+"max_text", r.MaxText, 1000, 10_000_000)
-	c.OneOf(in+"read", cmp.Or(r.Read, ReadAnswers), []string{ReadAnswers, ReadMessages, ReadAll})
+	c.OneOf(in+"read", cmp.Or(r.Read, readAnswers), []string{readAnswers, ReadMessages, readAll})
 	if len(r.Judges) > maxJudges {
 		c.Addf(in+"judges", "%d judges: want at most %d", len(r.Judges), maxJudges)
 	}
@@ -91,7 +93,7 @@ func (r *Rubric) Check(c *world.ParamErrors, in string, taken func(name string) 
 			c.Addf(fmt.Sprintf("%sjudges[%d]", in, i), "%.40q: want a new word of letters, digits, - and _", j)
 		}
 	}
-	if len(r.Judges) > 0 && !r.Asks(ByJudges) {
+	if len(r.Judges) > 0 && !r.Asks(byJudges) {
 		c.Addf(in+"judges", "there are no questions for them: add questions")
 	}
 	for _, n := range slices.Sorted(maps.Keys(r.Questions)) {
@@ -107,10 +109,10 @@ func (q Question) check(c *world.ParamErrors, param string) {
 	if q.Ask == "" {
 		c.Addf(param+".ask", "there is no question")
 	}
-	c.OneOf(param+".per", q.per(), []string{PerSeat, PerEpisode})
-	c.OneOf(param+".by", q.by(), []string{ByJudges, BySeat})
+	c.OneOf(param+".per", q.per(), []string{perSeat, perEpisode})
+	c.OneOf(param+".by", q.by(), []string{byJudges, BySeat})
 	switch {
-	case q.by() == BySeat && q.per() == PerEpisode:
+	case q.by() == BySeat && q.per() == perEpisode:
 		c.Addf(param+".per", "a seat answers for itself: remove per, or by: seat")
 	case q.Categories != 0 && (q.Categories < 2 || q.Categories > maxCategories):
 		c.Addf(param+".categories", "%d: want 2 to %d", q.Categories, maxCategories)
@@ -132,9 +134,9 @@ func (q Question) check(c *world.ParamErrors, param string) {
 	}
 }
 
-func (q Question) per() string { return cmp.Or(q.Per, PerSeat) }
+func (q Question) per() string { return cmp.Or(q.Per, perSeat) }
 
-func (q Question) by() string { return cmp.Or(q.By, ByJudges) }
+func (q Question) by() string { return cmp.Or(q.By, byJudges) }
 
 // bounds returns the possible values of an answer that is a number.
 func (q Question) bounds() world.Bounds {
@@ -217,9 +219,9 @@ type Call struct {
 // Calls returns the calls of all judges, about the episode and about seats.
 func (r *Rubric) Calls(seats []string) (all []Call) {
 	for _, judge := range r.Seats() {
-		all = append(all, Call{Judge: judge, Questions: r.about(ByJudges, PerEpisode)})
+		all = append(all, Call{Judge: judge, Questions: r.about(byJudges, perEpisode)})
 		for _, seat := range seats {
-			all = append(all, Call{Judge: judge, Seat: seat, Questions: r.about(ByJudges, PerSeat)})
+			all = append(all, Call{Judge: judge, Seat: seat, Questions: r.about(byJudges, perSeat)})
 		}
 	}
 	return all
@@ -228,7 +230,7 @@ func (r *Rubric) Calls(seats []string) (all []Call) {
 // Comparison returns the calls in which all judges put things in order.
 func (r *Rubric) Comparison(things int) (all []Call) {
 	for _, judge := range r.Seats() {
-		all = append(all, Call{Judge: judge, Questions: r.about(ByJudges, ""), Things: things})
+		all = append(all, Call{Judge: judge, Questions: r.about(byJudges, ""), Things: things})
 	}
 	return all
 }

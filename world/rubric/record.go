@@ -11,17 +11,19 @@ import (
 	"parley/world"
 )
 
-// What judges read of an episode.
+// ReadMessages lets judges read also what is new in each question to a seat.
+const ReadMessages = "messages"
+
+// The other things that judges can read of an episode.
 const (
-	ReadAnswers  = "answers"
-	ReadMessages = "messages"
-	ReadAll      = "all"
+	readAnswers = "answers"
+	readAll     = "all"
 )
 
 // Record is a text of entries that a judge reads. No text in it begins a line, so that nobody can speak as another one, or as the
 // record itself. The zero value is empty, and gets answers.
 type Record struct {
-	// Read is what the entries are about: one of the constants.
+	// Read is what the entries are about, as in a Rubric.
 	Read    string
 	text    []byte
 	before  map[string]*llm.Request // the last one of a seat in a strand
@@ -41,7 +43,7 @@ func (r *Record) Form() string {
 	switch r.Read {
 	case ReadMessages:
 		return messagesForm
-	case ReadAll:
+	case readAll:
 		return allForm
 	default:
 		return answersForm
@@ -51,14 +53,14 @@ func (r *Record) Form() string {
 // Call adds a call of an episode and its reply, as far as judges read it. What is new in a request is what no earlier one of the same
 // seat in the same strand had.
 func (r *Record) Call(strand string, c *world.Call, reply *world.Reply) {
-	all := r.Read == ReadAll
+	all := r.Read == readAll
 	switch {
 	case c.Act != nil:
 		if all {
 			r.act(c, reply)
 		}
 		return
-	case cmp.Or(r.Read, ReadAnswers) == ReadAnswers:
+	case cmp.Or(r.Read, readAnswers) == readAnswers:
 		if reply.OK() && reply.Text != "" {
 			r.Say("", c.Seat, reply.Text)
 		}
@@ -113,7 +115,7 @@ func (r *Record) act(c *world.Call, reply *world.Reply) {
 
 // Note adds a note of an episode, as far as judges read it.
 func (r *Record) Note(n world.Note) {
-	if r.Read == ReadAll {
+	if r.Read == readAll {
 		r.Add("note", strings.TrimSpace(n.Kind+" "+n.Seat), string(n.Data))
 	}
 }

@@ -179,7 +179,7 @@ func (e *Report) AddTo(page *exhibit.Page) {
 			again.Rows = append(again.Rows, append([]any{n, judge, a.N}, quantity(a)...))
 		}
 		texts.Rows = append(texts.Rows, q.texts...)
-		if len(q.rating) > 1 && q.by() == ByJudges {
+		if len(q.rating) > 1 && q.by() == byJudges {
 			a := q.things.agreement(statmath.Alpha, q.scale())
 			agree.Rows = append(agree.Rows, append([]any{n, len(q.rating), a.N}, quantity(a)...))
 			pairs.Rows = append(pairs.Rows, q.pairs(n)...)
@@ -249,7 +249,7 @@ func (b *biasTests) add(name string, q *question) {
 	for _, judge := range slices.Sorted(maps.Keys(q.rating)) {
 		j := q.rating[judge]
 		switch {
-		case q.by() != ByJudges:
+		case q.by() != byJudges:
 		case len(q.Choices) > 0:
 			b.choices(name, judge, q.Choices, j)
 		default:

@@ -81,8 +81,8 @@ func (g *exhibits) Add(p world.Played) {
 		return
 	}
 	g.judges.Add(p.Unit, p.Episode, params.Judge.Questions, d.Ratings)
-	if d.Judgement != nil {
-		g.addJudgement(p, *d.Judgement)
+	if d.Judgement {
+		g.addJudgement(p, d.Verdicts)
 	}
 	if d.Stop == "" {
 		return
@@ -129,12 +129,12 @@ func (g *exhibits) countFailure(why string) {
 }
 
 // addJudgement gives episodes the rewards of a judge that compared them. They were added before.
-func (g *exhibits) addJudgement(p world.Played, j rules.Ordered) {
+func (g *exhibits) addJudgement(p world.Played, verdicts []rules.Verdict) {
 	if p.Outcome.Failed != "" {
 		g.countFailure(p.Outcome.Failed)
 		return
 	}
-	for _, v := range j.Verdicts {
+	for _, v := range verdicts {
 		e := g.byNumber[v.Episode]
 		if e == nil || math.IsNaN(v.Reward) || math.IsInf(v.Reward, 0) {
 			continue

@@ -56,7 +56,7 @@ func why() *Params {
 	for i := range numbers {
 		numbers[i] = 2 * i
 	}
-	p := asking(map[string]rubric.Question{"why": {Ask: "Why?", Per: rubric.PerEpisode, Categories: 3}, "kind": {Ask: "Kind?"}}, "x", "y")
+	p := asking(map[string]rubric.Question{"why": {Ask: "Why?", Per: "episode", Categories: 3}, "kind": {Ask: "Kind?"}}, "x", "y")
 	p.Scored = results.NewScored("r", numbers, nil)
 	return p
 }

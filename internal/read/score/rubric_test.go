@@ -83,7 +83,7 @@ func TestRules(t *testing.T) {
 // TestFailedRule: a rule that fails leaves out its own score, and the report says where and why.
 func TestFailedRule(t *testing.T) {
 	t.Parallel()
-	p := &Params{Rubric: rubric.Default(), Rules: map[string]Rule{"bad": {Expr: `1 / (scores["points"] - 3)`}, "worse": {Expr: "notes[9].data"}, "good": {Count: `\?`, Per: rubric.PerEpisode}}}
+	p := &Params{Rubric: rubric.Default(), Rules: map[string]Rule{"bad": {Expr: `1 / (scores["points"] - 3)`}, "worse": {Expr: "notes[9].data"}, "good": {Count: `\?`, Per: "episode"}}}
 	out := play(t, p, nil)
 	if got := rubricWritten(out); got != "b=-0.5 =2" {
 		t.Errorf("scores %s", got)
@@ -117,7 +117,7 @@ func TestInterview(t *testing.T) {
 	}
 	of.Calls[len(of.Calls)-1].Tools = []llm.Tool{{Name: "look"}}
 	p := asking(map[string]rubric.Question{
-		"sure": {Ask: "Are you sure, {seat}?", By: rubric.BySeat}, "why": {Ask: "Why?", By: rubric.BySeat, Text: true}, "fair": {Ask: "Fair?", Per: rubric.PerEpisode},
+		"sure": {Ask: "Are you sure, {seat}?", By: rubric.BySeat}, "why": {Ask: "Why?", By: rubric.BySeat, Text: true}, "fair": {Ask: "Fair?", Per: "episode"},
 	})
 	p.Agents = []string{"one", "two"}
 	seen := map[string]llm.Request{}
@@ -204,7 +204,7 @@ func TestJudges(t *testing.T) {
 	t.Parallel()
 	p := asking(map[string]rubric.Question{
 		"kind":  {Ask: "How kind is {seat}?", Scale: []int{1, 5}},
-		"fair":  {Ask: "Fair?", Per: rubric.PerEpisode},
+		"fair":  {Ask: "Fair?", Per: "episode"},
 		"style": {Ask: "Style?", Choices: []string{"short", "long"}},
 	}, "x", "y", "z")
 	var asked []string
@@ -306,7 +306,7 @@ func TestBadParams(t *testing.T) {
 		"the name q is taken":                      func(p *Params) { p.Rules["q"] = Rule{Match: "a"} },
 		"params.questions.q.ask: there is no":      func(p *Params) { p.Questions["q"] = rubric.Question{} },
 		"a seat answers for itself": func(p *Params) {
-			p.Questions["q"] = rubric.Question{Ask: "?", By: rubric.BySeat, Per: rubric.PerEpisode}
+			p.Questions["q"] = rubric.Question{Ask: "?", By: rubric.BySeat, Per: "episode"}
 		},
 		"a text has no scale":                    func(p *Params) { p.Questions["q"] = rubric.Question{Ask: "?", Text: true, Scale: []int{1, 2}} },
 		"params.questions.q.by: \"x\": want one": func(p *Params) { p.Questions["q"] = rubric.Question{Ask: "?", By: "x"} },
@@ -336,7 +336,7 @@ func TestBadParams(t *testing.T) {
 // TestNonsense: whatever judges answer, scores are numbers that the kind declares, and are the same every time.
 func TestNonsense(t *testing.T) {
 	t.Parallel()
-	p := asking(map[string]rubric.Question{"q": {Ask: "?", Choices: []string{"a", "b"}}, "s": {Ask: "?", Per: rubric.PerEpisode, Scale: []int{1, 3}}})
+	p := asking(map[string]rubric.Question{"q": {Ask: "?", Choices: []string{"a", "b"}}, "s": {Ask: "?", Per: "episode", Scale: []int{1, 3}}})
 	declared := map[string]bool{}
 	for _, m := range (&definition{}).Measures(p) {
 		declared[m.Name] = true

@@ -5,10 +5,9 @@
 // where its scores become scores of the run that it scored.
 //
 // The kind rubric scores by rules and by judges. A rule (rule.go) is a regular expression, a field of answers, or an expression. Judges
-// (rubric.go) are models that answer questions about an episode, of which they get a record (reading.go). They can also find the
-// categories of answers themselves (categories.go). The seats of the episode can answer questions too: an interview continues what a seat
-// itself was asked and answered. The report of the run of scores (exhibit.go) says how far judges agree, and whether their answers go with
-// the length of a text or the position of a choice.
+// are asked by package world/rubric; here are the record of the episode that they get (reading.go), and what only scores have: judges find
+// the categories of answers themselves (categories.go), and the seats of the episode can answer questions too. An interview continues
+// what a seat itself was asked and answered.
 package score
 
 import (

@@ -301,8 +301,8 @@ func compared(t *testing.T, upTo int) *memory {
 	}
 	write(&journal.Staged{Stage: 1, First: 4, Specs: world.List(of(`,"judgement":{"members":[]}`)...)})
 	verdicts := []rules.Verdict{{Seat: "agent", Episode: 2, Environment: 1, Score: 1, Reward: 2}, {Seat: "agent", Episode: 3, Environment: 1, Score: 0, Reward: 1}}
-	write(&journal.Ended{Episode: 5, Outcome: world.Outcome{Data: data(rules.Data{Env: "maze", Judgement: &rules.Ordered{Verdicts: verdicts}})}})
-	write(&journal.Ended{Episode: 4, Outcome: world.Outcome{Data: data(rules.Data{Env: "maze", Judgement: &rules.Ordered{}}), Failed: "judge: refused"}})
+	write(&journal.Ended{Episode: 5, Outcome: world.Outcome{Data: data(rules.Data{Env: "maze", Judgement: true, Verdicts: verdicts})}})
+	write(&journal.Ended{Episode: 4, Outcome: world.Outcome{Data: data(rules.Data{Env: "maze", Judgement: true}), Failed: "judge: refused"}})
 	return j
 }
 

@@ -23,18 +23,11 @@ type JudgeParams struct {
 	Weight  float64 `json:"weight" doc:"The score is multiplied by this."`
 }
 
-// How rewards are combined.
-const (
-	combineAdd      = "add"
-	combineMultiply = "multiply"
-	combineReplace  = "replace"
-)
-
 // judgeDefaults returns a judge that is off.
 func judgeDefaults() JudgeParams {
 	of := rubric.Default()
 	of.Read, of.MaxText = rubric.ReadMessages, 60_000
-	return JudgeParams{Rubric: of, Combine: combineAdd, Weight: 1}
+	return JudgeParams{Rubric: of, Combine: "add", Weight: 1}
 }
 
 // enabled reports whether there is a judge.
@@ -45,7 +38,7 @@ func (p *JudgeParams) comparesGroups() bool { return p.enabled() && p.Compare }
 
 // check reports wrong values. seats are those of the environment.
 func (p *JudgeParams) check(c *world.ParamErrors, seats []string) {
-	c.OneOf("judge.combine", p.Combine, []string{combineAdd, combineMultiply, combineReplace})
+	c.OneOf("judge.combine", p.Combine, []string{"add", "multiply", "replace"})
 	c.Between("judge.weight", p.Weight, -1e6, 1e6)
 	p.Rubric.Check(c, "judge.", func(name string) bool {
 		return slices.Contains([]string{rewardScore, stepsScore, environmentReward}, name)
@@ -74,9 +67,9 @@ func (p *JudgeParams) verdict(seat string, environment float64, scores []world.S
 		}
 	}
 	switch p.Combine {
-	case combineMultiply:
+	case "multiply":
 		v.Reward = environment * p.Weight * v.Score
-	case combineReplace:
+	case "replace":
 		v.Reward = p.Weight * v.Score
 	default:
 		v.Reward = environment + p.Weight*v.Score
@@ -99,11 +92,6 @@ type Member struct {
 	Seat        string  `json:"seat"`
 	Environment float64 `json:"environment"` // its reward
 	Text        string  `json:"text"`        // its record
-}
-
-// Ordered is the data of the outcome of a judgement.
-type Ordered struct {
-	Verdicts []Verdict `json:"verdicts"`
 }
 
 // order asks the judges for the order of the members and returns a verdict for each. failed says why there is none. The
@@ -194,7 +182,8 @@ func (p *judgePlan) judgements(last []world.Played) (world.Specs, error) {
 func rewarded(played, judged []world.Played) []world.Played {
 	scores := map[int]world.Score{}
 	for _, j := range judged {
-		for _, v := range ReadVerdicts(j.Outcome) {
+		d, _ := readData(j.Outcome) // none if it failed
+		for _, v := range d.Verdicts {
 			scores[v.Episode] = world.Score{Seat: v.Seat, Name: rewardScore, Value: v.Reward}
 		}
 	}
@@ -205,16 +194,6 @@ func rewarded(played, judged []world.Played) []world.Played {
 		}
 	}
 	return out
-}
-
-// ReadVerdicts returns the verdicts in the outcome of a judgement. There are none if it failed.
-func ReadVerdicts(o world.Outcome) []Verdict {
-	raw, _ := o.Data.(json.RawMessage)
-	var d struct{ Judgement Ordered }
-	if o.Failed != "" || json.Unmarshal(raw, &d) != nil {
-		return nil
-	}
-	return d.Judgement.Verdicts
 }
 
 // Err returns why the plan cannot continue, or nil.
@@ -260,9 +239,9 @@ func (p *try) judge(t *world.Table) {
 		p.fail("%s: the reward is not known", failed)
 		return
 	}
-	p.ratings, p.scores = ratings, p.Judge.Tally(append([]string{""}, seats...), ratings)
+	p.ratings = ratings
 	for _, seat := range seats {
-		v := p.Judge.verdict(seat, p.rewards.total[seat], slices.DeleteFunc(slices.Clone(p.scores), func(s world.Score) bool { return s.Seat != "" && s.Seat != seat }))
+		v := p.Judge.verdict(seat, p.rewards.total[seat], p.Judge.Tally([]string{"", seat}, ratings))
 		p.verdicts = append(p.verdicts, v)
 		p.rewards.addToLast(seat, v.Reward-v.Environment)
 	}
@@ -294,11 +273,16 @@ func judgementOf(spec world.Spec, g Group) (world.Spec, error) {
 	return spec, err
 }
 
+// readData returns the data of an outcome that was recorded.
+func readData(o world.Outcome) (d Data, ok bool) {
+	raw, _ := o.Data.(json.RawMessage)
+	return d, json.Unmarshal(raw, &d) == nil
+}
+
 // member returns what a judge of groups gets of an outcome.
 func member(o world.Outcome) (m Member, ok bool) {
-	raw, _ := o.Data.(json.RawMessage)
-	var d Data
-	if json.Unmarshal(raw, &d) != nil || d.Record == "" {
+	d, ok := readData(o)
+	if !ok || d.Record == "" {
 		return m, false
 	}
 	for _, s := range o.Scores {
@@ -315,7 +299,7 @@ type judgement struct{ *Params }
 // Play asks the judges once. The reward of the judgement is the mean of those that it gives.
 func (j *judgement) Play(t *world.Table) world.Outcome {
 	verdicts, ratings, failed := j.Judge.order(t, *j.Judgement)
-	o := world.Outcome{Data: Data{Env: j.Env, Judgement: &Ordered{Verdicts: verdicts}, Ratings: ratings}}
+	o := world.Outcome{Data: Data{Env: j.Env, Judgement: true, Verdicts: verdicts, Ratings: ratings}}
 	if failed != "" {
 		o.Failed = failed + ": the rewards of the group are not known"
 		return o

@@ -111,7 +111,7 @@ func TestJudgeGroups(t *testing.T) {
 	}
 	s := &script{verdict: `{"reason":"because","best":[2,1]}`}
 	o, d := play(t, string(next.At(0).Params), nil, s)
-	v := d.Judgement.Verdicts
+	v := d.Verdicts
 	if o.Failed != "" || len(v) != 2 || v[0].Episode != 10 || v[1].Episode != 12 || v[0].Score+v[1].Score != 4 || v[1].Reward != 2+v[1].Score || len(d.Ratings) != 2 || d.Ratings[0].Length == 0 {
 		t.Errorf("%s %+v", o.Failed, v)
 	}

@@ -24,7 +24,6 @@ type try struct {
 	record   rubric.Record // for judges
 	verdicts []Verdict
 	ratings  []rubric.Rating
-	scores   []world.Score // of judges
 
 	tools  ToolList // of a server that is not the environment
 	aside  aside

@@ -145,8 +145,8 @@ type Data struct {
 	Ratings  []rubric.Rating `json:"ratings,omitempty"` // the answers of judges
 	// Record is what a judge of groups reads of the episode.
 	Record string `json:"record,omitempty"`
-	// Judgement is the data of a judgement of a group. Everything else is then empty.
-	Judgement *Ordered `json:"judgement,omitempty"`
+	// Judgement means that the episode is a judgement: the verdicts are about the episodes of a group.
+	Judgement bool `json:"judgement,omitempty"`
 	// Info is the last info of the environment, if it is short.
 	Info json.RawMessage `json:"info,omitempty"`
 }
@@ -215,7 +215,7 @@ func (p *try) outcome() world.Outcome {
 	for _, v := range p.verdicts {
 		o.Scores = append(o.Scores, world.Score{Seat: v.Seat, Name: environmentReward, Value: v.Environment})
 	}
-	o.Scores = append(append(o.Scores, p.scores...), world.Score{Name: stepsScore, Value: float64(p.steps)})
+	o.Scores = append(append(o.Scores, p.Judge.Tally(append([]string{""}, p.Seats...), p.ratings)...), world.Score{Name: stepsScore, Value: float64(p.steps)})
 	return o
 }
 

@@ -12,12 +12,9 @@ import (
 // cell of a matrix has its own groups. It implements part.Grouper.
 func (Definition) TrainingGroup(spec world.Spec) (g part.TrainingGroup, err error) {
 	var p struct {
-		Env   string
-		Task  *struct{ Group string }
-		Judge struct {
-			Questions map[string]struct{}
-			Compare   bool
-		}
+		Env       string
+		Task      *struct{ Group string }
+		Judge     JudgeParams
 		Judgement *struct{}
 	}
 	if spec.Kind == "" && spec.Params == nil {
@@ -27,7 +24,7 @@ func (Definition) TrainingGroup(spec world.Spec) (g part.TrainingGroup, err erro
 		return g, fmt.Errorf("rollout: params: %w", err)
 	}
 	g.Judgement = p.Judgement != nil
-	g.Judged = !g.Judgement && len(p.Judge.Questions) > 0 && p.Judge.Compare
+	g.Judged = !g.Judgement && p.Judge.comparesGroups()
 	g.Name = fmt.Sprintf("%s:%d", p.Env, spec.Deal+1)
 	if p.Task != nil {
 		g.Name = p.Task.Group
@@ -47,11 +44,7 @@ func (Definition) Rewards(o world.Outcome) (r part.Rewards, err error) {
 		}
 	}
 	ended := d.Stop == StopTerminated || d.Stop == StopEmpty
-	r = part.Rewards{Env: d.Env, Stop: string(d.Stop), Truncated: !ended, Score: rewardScore, Answers: d.Rows, Verdicts: d.Verdicts}
-	if d.Judgement != nil {
-		r.Verdicts = ReadVerdicts(o)
-	}
-	return r, nil
+	return part.Rewards{Env: d.Env, Stop: string(d.Stop), Truncated: !ended, Score: rewardScore, Answers: d.Rows, Verdicts: d.Verdicts}, nil
 }
 
 // Surroundings reads the acts of the last try: the row of the dataset, and what the environment said about each step.
