@@ -14,8 +14,8 @@ import (
 )
 
 // JudgeParams say how judges, models, take part in rewards: they answer questions about an episode, or put the episodes of a group in
-// order. The score of an agent is the sum of the scores that a rubric gives it, without those of choices. A judge without a valid answer leaves the reward
-// missing, with a reason.
+// order. The score of an agent is the sum of the scores that a rubric gives it, without those of choices. A judge without a valid
+// answer leaves the reward missing, with a reason.
 type JudgeParams struct {
 	rubric.Rubric
 	Compare bool    `json:"compare" doc:"Compare the episodes of a group in one call, when all have ended: for each question, the best gets its highest answer, the worst the lowest, and the others lie evenly between them. They share max_text. Otherwise each agent that is trained is judged by itself."`
