@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"path/filepath"
@@ -108,8 +109,9 @@ func itemPath(list string, i int, field ...string) fieldPath {
 func (p Provider) checkServers(bad complain) {
 	switch {
 	case p.InProcess():
-		for field, given := range map[string]bool{"base_urls": len(p.BaseURLs) > 0, "session": p.HasSessions(), "close_session": p.CloseSession, "metrics": p.Metrics != ""} {
-			if given {
+		given := map[string]bool{"base_urls": len(p.BaseURLs) > 0, "session": p.HasSessions(), "close_session": p.CloseSession, "metrics": p.Metrics != ""}
+		for _, field := range slices.Sorted(maps.Keys(given)) {
+			if given[field] {
 				bad(fieldPath{field}, "is for servers, and a provider of dialect %s has none", p.Dialect)
 			}
 		}
@@ -176,7 +178,8 @@ func (p Provider) checkVersion(bad complain) {
 var azureVersion = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}(-preview)?$`)
 
 func (p Provider) checkHeaders(bad complain) {
-	for name, value := range p.Headers {
+	for _, name := range slices.Sorted(maps.Keys(p.Headers)) {
+		value := p.Headers[name]
 		switch {
 		case name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`()<>@,;:\"/[]?={}`, r) }):
 			bad(fieldPath{"headers", name}, "%q is not the name of a header", name)
@@ -196,11 +199,11 @@ func (p Provider) checkLimits(bad complain) {
 		}
 	}
 	check(fieldPath{"limits"}, p.Limits)
-	for pattern, l := range p.ModelLimits {
+	for _, pattern := range slices.Sorted(maps.Keys(p.ModelLimits)) {
 		if strings.ContainsAny(pattern, `[]\`) {
 			bad(fieldPath{"model_limits", pattern}, "must have no brackets and backslashes: * is any text, ? any one byte")
 		}
-		check(fieldPath{"model_limits", pattern}, l)
+		check(fieldPath{"model_limits", pattern}, p.ModelLimits[pattern])
 	}
 }
 
@@ -509,7 +512,8 @@ func secretHeaders() []string {
 // checkSecrets refuses keys in places where only the name of a variable belongs. No message repeats the key.
 func (p Provider) checkSecrets(bad complain) {
 	const remedy = "put it into an environment variable and name that in key_env"
-	for name, value := range p.Headers {
+	for _, name := range slices.Sorted(maps.Keys(p.Headers)) {
+		value := p.Headers[name]
 		switch {
 		case isKey(value):
 			bad(fieldPath{"headers", name}, "its value is a key, which must not be here: %s", remedy)

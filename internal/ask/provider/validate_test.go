@@ -123,3 +123,24 @@ func TestSignedHosts(t *testing.T) {
 		}
 	}
 }
+
+// TestErrorsHaveAnOrder: the text of an error is the same every time.
+func TestErrorsHaveAnOrder(t *testing.T) {
+	t.Parallel()
+	bad := map[string]string{}
+	limits := map[string]Limits{}
+	for _, name := range strings.Split("a b c d e f g h", " ") {
+		bad[name], limits[name] = "Bearer hunter2hunter2\n", Limits{RPM: -1}
+	}
+	for _, p := range []Provider{
+		{Name: "lab", Dialect: "openai", BaseURL: "https://x/v1", Headers: bad, ModelLimits: limits},
+		{Name: "lab", Dialect: "sim", BaseURLs: []string{"https://x/v1"}, Session: SessionPath, CloseSession: true, Metrics: "/metrics"},
+	} {
+		want := p.Validate().Error()
+		for range 20 {
+			if got := p.Validate().Error(); got != want {
+				t.Fatalf("got\n%s\nwant\n%s", got, want)
+			}
+		}
+	}
+}
