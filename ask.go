@@ -71,28 +71,18 @@ func NewAsker(c AskerConfig) (*Asker, error) {
 		}
 		providers = append(providers, p)
 	}
-	attempts := 1 // no retries
-	if c.Retries >= 0 {
-		attempts = 0 // the default
-		if c.Retries > 0 {
-			attempts = min(c.Retries, maxRetries) + 1
-		}
-	}
+	set := settings.New(settings.Library)
+	set.Budget, set.Prices, set.Cache, set.Limits.Concurrency, set.Retry.Unreachable = c.Budget, c.Prices, c.Cache, c.Concurrency, c.Unreachable
+	set.Retry.Retries = max(0, cmp.Or(c.Retries, set.Retry.Retries))
 	a, err := app.Open(app.Config{
 		Providers: providers, Models: modelsOf(c.Providers), Wrap: c.Wrap, Trust: gate,
-		Config: dispatch.Config{Settings: settings.Settings{
-			Budget: c.Budget, Prices: c.Prices, Cache: c.Cache, Limits: settings.Limits{Concurrency: c.Concurrency},
-			Retry: settings.Retry{Attempts: attempts, Unreachable: c.Unreachable},
-		}},
+		Config: dispatch.Config{Settings: set},
 	})
 	if err != nil {
 		return nil, wrap(err)
 	}
 	return &Asker{app: a, providers: slices.Sorted(maps.Keys(c.Providers))}, nil
 }
-
-// maxRetries keeps the number of attempts from overflowing.
-const maxRetries = 1_000_000
 
 // resolve puts p over the preset of its name.
 func (p Provider) resolve(name string) (out provider.Provider, err error) {

@@ -47,12 +47,12 @@ type askCmd struct {
 	providerFlags `group:"provider"`
 
 	Budget      *float64      `group:"care" placeholder:"USD" help:"Stop before the cost exceeds this. With --out, what the records in the file and in FILE.stale cost counts too."`
-	Prices      string        `group:"care" placeholder:"FILE" help:"File of prices that override the built-in ones."`
-	Cache       string        `group:"care" placeholder:"DIR" help:"Cache answers in this folder, and reuse them. Default: $PARLEY_CACHE, or no cache."`
+	Prices      string        `group:"care" placeholder:"FILE" help:"${prices}"`
+	Cache       string        `group:"care" placeholder:"DIR" help:"${cache} Default: $PARLEY_CACHE, or no cache."`
 	NoCache     bool          `group:"care" help:"Use no cache, even if $PARLEY_CACHE is set."`
-	Retries     int           `group:"care" default:"4" placeholder:"N" help:"How often to retry a failed request, not counting rate limits. Default: ${default}."`
+	Retries     int           `group:"care" default:"${retry_retries_ask}" placeholder:"N" help:"${retry_retries} Default: ${default}."`
 	Deadline    time.Duration `group:"care" placeholder:"DURATION" help:"Maximum time for a request, including waiting and retries."`
-	Unreachable time.Duration `group:"care" default:"2m" placeholder:"DURATION" help:"How long to wait for a provider that cannot be reached, such as one that is restarting; 0 fails at once. Default: ${default}."`
+	Unreachable time.Duration `group:"care" default:"${retry_unreachable_ask}" placeholder:"DURATION" help:"${retry_unreachable} Default: ${default}."`
 	Fallback    []string      `group:"care" placeholder:"PROVIDER/MODEL" help:"Models to ask in this order if the first cannot answer."`
 
 	Out     string `group:"output" placeholder:"FILE" help:"Write the records to this file. Run the command again to ask only what is missing. Default: standard output."`
@@ -143,16 +143,17 @@ func (c *askCmd) settings(s *State) (app.Config, error) {
 	case c.Retries < 0 || c.Deadline < 0 || c.Unreachable < 0:
 		return app.Config{}, exit.Usagef("--retries, --deadline and --unreachable must not be negative")
 	}
-	budget, err := budgetOf(c.Budget)
-	if err != nil {
+	set := settings.New(settings.Ask)
+	set.Prices, set.Retry.Retries, set.Retry.Unreachable = c.Prices, c.Retries, c.Unreachable
+	var err error
+	if set.Budget, err = budgetOf(c.Budget); err != nil {
 		return app.Config{}, err
 	}
 	if c.Digests {
 		return app.Config{}, nil // nothing is asked: no key is needed
 	}
-	cache, _ := s.Env("PARLEY_CACHE")
-	if cache = cmp.Or(c.Cache, cache); c.NoCache {
-		cache = ""
+	if cache, _ := s.Env("PARLEY_CACHE"); !c.NoCache {
+		set.Cache = cmp.Or(c.Cache, cache)
 	}
 	providers, err := c.providers(c.model, c.Fallback, s.Env)
 	keys := &trust.Gate{Env: s.Env}
@@ -163,10 +164,7 @@ func (c *askCmd) settings(s *State) (app.Config, error) {
 		Sim:       sim.Config{StandIns: sim.StandIns(s.Kinds...)},
 		Trust:     keys,
 		Providers: providers,
-		Config: dispatch.Config{Events: s.onEvent(!c.Quiet), Settings: settings.Settings{
-			Budget: budget, Prices: c.Prices, Cache: cache,
-			Retry: settings.Retry{Attempts: c.Retries + 1, Unreachable: c.Unreachable},
-		}},
+		Config:    dispatch.Config{Events: s.onEvent(!c.Quiet), Settings: set},
 	}, err
 }
 

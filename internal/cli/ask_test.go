@@ -147,7 +147,7 @@ func TestFlagsReachTheRequest(t *testing.T) {
 		t.Errorf("request %+v", r)
 	}
 	cfg, set := f.settings, f.settings.Settings
-	if set.Budget != llm.Dollars(1.5) || set.Prices != "p.json" || set.Cache != "dir" || set.Retry.Attempts != 3 {
+	if set.Budget != llm.Dollars(1.5) || set.Prices != "p.json" || set.Cache != "dir" || set.Retry.Retries != 2 {
 		t.Errorf("settings %+v", cfg)
 	}
 	p := cfg.Providers[0]

@@ -31,6 +31,7 @@ import (
 
 	"parley/internal/ask/dispatch"
 	"parley/internal/ask/dispatch/replica"
+	"parley/internal/ask/settings"
 	"parley/internal/cli/app"
 	"parley/internal/cli/bulk"
 	"parley/internal/cli/exit"
@@ -294,6 +295,7 @@ func newParser(s *State, g *grammar, only string) (*kong.Kong, error) {
 		kong.NoDefaultHelp(),
 		kong.KindMapper(reflect.String, kong.MapperFunc(readText)),
 		kong.Vars{"faults": faultNames()},
+		kong.Vars(settings.Vars()),
 		kong.Help(printHelp),
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "play", Title: "Play:"},

@@ -124,7 +124,7 @@ const (
 
 func steerAnswer(state control.SteerState, o app.Opened) control.SteerAnswer {
 	st := o.App.Stats()
-	a := control.SteerAnswer{State: results.StatePlaying, InFlight: st.InFlight, Sums: o.App.Budget().Sums(), Concurrency: state.Concurrency, Draining: state.Draining != nil}
+	a := control.SteerAnswer{State: results.StatePlaying, InFlight: st.InFlight, Sums: o.App.Budget().Sums(), Concurrency: state.Limits.Concurrency, Draining: state.Draining != nil}
 	by := state.Paused
 	switch {
 	case by != nil:

@@ -10,10 +10,11 @@ import (
 	"time"
 
 	"parley/internal/ask/cache"
+	"parley/internal/ask/settings"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/kit/auth"
-	"parley/internal/run/planner"
+	"parley/internal/run/planfile"
 	"parley/internal/run/runfile"
 	"parley/internal/serve/gateway"
 	"parley/internal/serve/gateway/format"
@@ -41,11 +42,11 @@ type gatewayCmd struct {
 
 	Budget      *float64       `group:"care" placeholder:"USD" help:"Maximum cost of all calls in the run file."`
 	MaxOutput   int            `group:"care" name:"max-output-tokens" placeholder:"N" help:"Ask for at most this many tokens for an answer, whatever the client asks for. A budget then sets aside less for a call. Default: max_tokens of the plan's agent, or no limit."`
-	Prices      string         `group:"care" placeholder:"FILE" help:"File of prices that override the built-in ones."`
-	Cache       string         `group:"care" placeholder:"DIR" help:"Cache answers in this folder, and reuse them."`
-	Retries     *int           `group:"care" placeholder:"N" help:"How often to retry a call that fails before its first byte. Default: 4."`
+	Prices      string         `group:"care" placeholder:"FILE" help:"${prices}"`
+	Cache       string         `group:"care" placeholder:"DIR" help:"${cache}"`
+	Retries     int            `group:"care" default:"${retry_retries_gateway}" placeholder:"N" help:"${retry_retries} Only before its first byte. Default: ${default}."`
 	Deadline    time.Duration  `group:"care" default:"10m" placeholder:"DURATION" help:"Maximum time until an answer starts, including waiting and retries. Default: ${default}."`
-	Unreachable *time.Duration `group:"care" placeholder:"DURATION" help:"How long calls wait for an upstream that cannot be reached, such as one that is restarting; 0 fails at once. Default: the plan's, or 1m."`
+	Unreachable *time.Duration `group:"care" placeholder:"DURATION" help:"${retry_unreachable} Default: the plan's, or ${retry_unreachable_gateway}."`
 	Grace       time.Duration  `group:"care" default:"30s" placeholder:"DURATION" help:"How long calls in flight may take after a signal to stop. Default: ${default}."`
 
 	auth.Flags
@@ -92,23 +93,17 @@ func (c *gatewayCmd) config(ctx context.Context, s *State) (gateway.Config, erro
 	cfg := gateway.Config{
 		Replay: c.Replay != "", Resume: c.Resume, MaxSteps: c.MaxSteps, Idle: c.Idle, MaxOutput: c.MaxOutput,
 		Deadline: c.Deadline, Grace: c.Grace, ClientTimeout: c.ClientTimeout, MaxBody: c.MaxBody,
-		Events: s.onEvent(true), Nearest: c.Nearest, Tell: s.tell,
+		Events: s.onEvent(true), Nearest: c.Nearest, Tell: s.tell, Settings: settings.New(settings.Gateway),
 	}
 	var err error
-	if cfg.Until, err = c.until(); err != nil {
-		return cfg, err
+	if c.Until != nil {
+		if cfg.Until, err = planfile.FlagUntil(c.Until); err != nil {
+			return cfg, err
+		}
 	}
 	if cfg.Replay || cfg.Resume {
 		if cfg.Rules, err = format.ParseRules(c.Ignore); err != nil {
 			return cfg, fmt.Errorf("--ignore: %w", err)
-		}
-	}
-	if c.Retries != nil {
-		if *c.Retries < 0 {
-			return cfg, errors.New("--retries must not be negative")
-		}
-		if cfg.Retries = *c.Retries; *c.Retries == 0 {
-			cfg.Retries = gateway.NoRetries
 		}
 	}
 	if err := c.checkFlags(); err != nil {
@@ -126,44 +121,6 @@ func (c *gatewayCmd) config(ctx context.Context, s *State) (gateway.Config, erro
 	return cfg, c.upstreams(ctx, s, c.Plan, &cfg)
 }
 
-// until returns the rule that --until gives, or nil.
-func (c *gatewayCmd) until() (*planner.Until, error) {
-	if c.Until == nil {
-		return nil, nil
-	}
-	u := &planner.Until{Score: c.Until["score"]}
-	for name, text := range c.Until {
-		var err error
-		switch name {
-		case "score":
-		case "width":
-			u.Width, err = strconv.ParseFloat(text, 64)
-		case "confidence":
-			u.Confidence, err = strconv.ParseFloat(text, 64)
-		case "min":
-			u.Min, err = strconv.Atoi(text)
-		case "max":
-			u.Max, err = strconv.Atoi(text)
-		case "step":
-			u.Step, err = strconv.Atoi(text)
-		default:
-			return nil, fmt.Errorf("--until: unknown key %q; want one of score, width, confidence, min, max, step", name)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("--until: %s=%s: want a number", name, text)
-		}
-	}
-	for name, want := range map[string]string{"confidence": "one between 0 and 1, as 0.95", "min": "2 or more", "max": "2 or more, and no less than min", "step": "1 or more"} {
-		if is, err := strconv.ParseFloat(c.Until[name], 64); err == nil && is == 0 { // it would mean the default
-			return nil, fmt.Errorf("--until: %s=%s: want %s", name, c.Until[name], want)
-		}
-	}
-	if err := u.WithDefaults().Check(); err != nil {
-		return nil, fmt.Errorf("--%w", err) // it begins with until
-	}
-	return u, nil
-}
-
 // checkFlags checks the flags that say what is recorded and what is served.
 func (c *gatewayCmd) checkFlags() error {
 	switch {
@@ -177,8 +134,8 @@ func (c *gatewayCmd) checkFlags() error {
 		return errors.New("--nearest works only with --replay, since a guess must not be recorded as an answer; with --resume use --ignore")
 	case math.IsNaN(c.Nearest) || c.Nearest < 0 || c.Nearest > 1:
 		return fmt.Errorf("--nearest %v: want a share from 0 to 1, such as 0.6", c.Nearest)
-	case c.Unreachable != nil && *c.Unreachable < 0:
-		return errors.New("--unreachable must not be negative")
+	case c.Retries < 0 || c.Unreachable != nil && *c.Unreachable < 0:
+		return errors.New("--retries and --unreachable must not be negative")
 	case c.ClientTimeout <= 0:
 		return fmt.Errorf("--client-timeout %s: want a time above 0, such as 1m", c.ClientTimeout)
 	case c.MaxOutput < 0:
@@ -206,8 +163,8 @@ func (c *gatewayCmd) open(ctx context.Context, s *State, cfg *gateway.Config) (d
 	cfg.Journal = store
 	cfg.Begin = gateway.Begin{Run: strconv.FormatInt(time.Now().UnixNano(), 36), Tool: Version(), Now: time.Now(), Plan: c.plan(cfg)}
 	var answers *cache.Store
-	if c.Cache != "" {
-		if answers, err = cache.Open(c.Cache); err != nil {
+	if dir := cfg.Settings.Cache; dir != "" {
+		if answers, err = cache.Open(dir); err != nil {
 			return nil, errors.Join(exit.AsUsage(err), store.Close())
 		}
 		cfg.Cache = answers
@@ -244,7 +201,7 @@ func refuseGateway(ctx context.Context, file string) error {
 // plan returns the gateway's settings, for the record.
 func (c *gatewayCmd) plan(cfg *gateway.Config) []byte {
 	b, err := terminal.Marshal(map[string]any{
-		"upstreams": cfg.Upstreams, "aliases": cfg.Aliases, "fallbacks": cfg.Fallbacks, "budget": cfg.Budget,
+		"upstreams": cfg.Upstreams, "aliases": cfg.Aliases, "fallbacks": cfg.Fallbacks, "budget": cfg.Settings.Budget,
 		"max_output_tokens": cfg.MaxOutput, "alias_max_output_tokens": cfg.AliasOutput, "max_steps": cfg.MaxSteps, "idle": cfg.Idle.String(), "deadline": cfg.Deadline.String(),
 	})
 	if err != nil {

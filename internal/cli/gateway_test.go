@@ -101,12 +101,16 @@ func TestGatewayRules(t *testing.T) {
 		parley(t, State{}, append([]string{"gateway"}, args...)...).want(t, exit.Misuse).wantErr(t, want)
 	}
 	for until, want := range map[string]string{
-		"":                               "--until: no score: name one",
-		"score=x,width=1,max=0":          "--until: max=0: want 2 or more, and no less than min",
-		"score=x,width=1,min=0":          "--until: min=0: want 2 or more",
-		"score=x,width=1,confidence=0.0": "--until: confidence=0.0: want one between 0 and 1, as 0.95",
-		"score=x,width=1,step=0":         "--until: step=0: want 1 or more",
-		"score=x,width=0":                "--until: width 0: want a number above 0",
+		"":                               "--until: score: is missing: The name of the score",
+		"score=x,widht=1":                "--until widht=1: widht: unknown key; did you mean width?",
+		"score=x,width=1,seat=a":         "--until seat=a: seat: unknown key",
+		"score=x,width=1,max=9,min=x":    "--until min=x: min: wants a whole number",
+		"score=x,width=1,max=9,min=10":   "--until: min 10, max 9",
+		"score=x,width=1,max=0":          "--until max=0: max: wants a whole number, 2 to 2147483647",
+		"score=x,width=1,min=0":          "--until min=0: min: wants a whole number, 2 to 2147483647",
+		"score=x,width=1,confidence=0.0": "--until confidence=0.0: confidence: wants a number, more than 0 and less than 1",
+		"score=x,width=1,step=0":         "--until step=0: step: wants a whole number, 1 to 2147483647",
+		"score=x,width=0":                "--until width=0: width: wants a number, more than 0",
 	} {
 		parley(t, State{}, "gateway", "--out", filepath.Join(t.TempDir(), "run.parley"), "--upstream", "openai=http://127.0.0.1:1/v1", "--until", until).want(t, exit.Misuse).wantErr(t, want)
 	}

@@ -46,20 +46,14 @@ func (c *gatewayCmd) upstreams(ctx context.Context, s *State, plan string, cfg *
 			return err
 		}
 	}
-	if c.Unreachable != nil {
-		cfg.Unreachable = negativeIfZero(*c.Unreachable)
-	}
-	if c.Budget != nil {
-		var err error
-		if cfg.Budget, err = budgetOf(c.Budget); err != nil {
-			return err
-		}
+	if err := c.setTo(cfg.Settings); err != nil {
+		return err
 	}
 	if err := c.providers(cfg); err != nil {
 		return err
 	}
 	var err error
-	if cfg.Prices, err = app.Prices(cfg.Upstreams, c.Prices); err != nil {
+	if cfg.Prices, err = app.Prices(cfg.Upstreams, cfg.Settings.Prices); err != nil {
 		return err
 	}
 	if len(cfg.Upstreams) == 0 {
@@ -81,12 +75,16 @@ func (c *gatewayCmd) upstreams(ctx context.Context, s *State, plan string, cfg *
 	return c.checkKeys(s, plan, places, cfg)
 }
 
-// negativeIfZero converts a wait for the gateway, which reads 0 as its default.
-func negativeIfZero(d time.Duration) time.Duration {
-	if d == 0 {
-		return -1
+// setTo gives settings the values of flags.
+func (c *gatewayCmd) setTo(to *settings.Settings) (err error) {
+	to.Prices, to.Cache, to.Retry.Retries = cmp.Or(c.Prices, to.Prices), cmp.Or(c.Cache, to.Cache), c.Retries
+	if c.Unreachable != nil {
+		to.Retry.Unreachable = *c.Unreachable
 	}
-	return d
+	if c.Budget != nil {
+		to.Budget, err = budgetOf(c.Budget)
+	}
+	return err
 }
 
 // checkKeys asks for the keys that upstreams get. The user decided about what --upstream describes, but not about
@@ -121,11 +119,11 @@ func (c *gatewayCmd) fromPlan(ctx context.Context, s *State, file string, cfg *g
 	if err != nil {
 		return nil, err
 	}
-	cfg.Budget = p.Budget
-	if p.Retry.Unreachable != settings.Plan().Retry.Unreachable { // the gateway's own default is shorter: clients wait less than runs
-		cfg.Unreachable = negativeIfZero(p.Retry.Unreachable)
+	set := cfg.Settings
+	set.Budget, set.Prices, set.Cache = p.Budget, p.Prices, p.Cache
+	if p.Retry.Unreachable != settings.New(settings.Plan).Retry.Unreachable { // else the gateway's own default, which is shorter
+		set.Retry.Unreachable = p.Retry.Unreachable
 	}
-	c.Prices, c.Cache = cmp.Or(c.Prices, p.Prices), cmp.Or(c.Cache, p.Cache)
 	for _, u := range p.Providers {
 		if u.Dialect != "sim" {
 			cfg.Upstreams = append(cfg.Upstreams, u)

@@ -18,7 +18,7 @@ import (
 // modelsCmd lists the known providers and the prices of their models.
 type modelsCmd struct {
 	Find   string `arg:"" optional:"" help:"List only names that contain this text."`
-	Prices string `placeholder:"FILE" help:"File of prices that override the built-in ones."`
+	Prices string `placeholder:"FILE" help:"${prices}"`
 
 	JSON bool `name:"json" help:"Print JSON."`
 }

@@ -31,19 +31,19 @@ type runCmd struct {
 
 // playFlags are the flags of run and score: how to play, not what.
 type playFlags struct {
-	Set         []string       `sep:"none" placeholder:"KEY=VALUE" help:"Set a key of the plan, such as agents.bold.temperature=0.2. Repeatable."`
-	Concurrency *int           `placeholder:"N" help:"Maximum number of calls in flight."`
-	Unreachable *time.Duration `placeholder:"DURATION" help:"How long to wait for a provider that cannot be reached, such as one that is restarting; 0 fails at once. Default: the plan's, or 10m."`
-	Pace        string         `placeholder:"PACE" help:"free: an episode continues as soon as its own turn is answered. wave: calls are collected and sent together."`
-	Budget      *float64       `placeholder:"USD" help:"Maximum cost of the run, including earlier processes of the same run."`
-	ChangedCode bool           `help:"Resume a run although its code, such as a world in Python, has changed since. Episodes that ended stay as they are; those that began must still ask the same."`
-	Failed      bool           `help:"Play failed episodes again too, with the code as it is now. What they ask as before is answered from the run file, at no cost; failed calls, and whatever is asked for the first time, are asked."`
-	View        bool           `help:"Show the run as web pages while it is played; the address is printed."`
-	Detach      bool           `help:"Play in the background: print a JSON line with the file, the id of the process and its log, when it plays."`
-	Quiet       bool           `help:"Print no progress and no summary."`
-	JSON        bool           `help:"Print the summary as one JSON object."`
-	Events      string         `placeholder:"FILE" help:"Append what happens to this file, as JSON lines: episodes that begin, end or fail, calls, waves, outages and warnings."`
-	Verbose     bool           `help:"Print a line for each episode that ends, each wave, and each decision or step that a world reports."`
+	Set         []string `sep:"none" placeholder:"KEY=VALUE" help:"Set a key of the plan, such as agents.bold.temperature=0.2. Repeatable."`
+	Concurrency *int     `placeholder:"N" help:"${limits_concurrency}"`
+	unreachableFlag
+	Pace        string   `placeholder:"PACE" help:"${pace}"`
+	Budget      *float64 `placeholder:"USD" help:"Maximum cost of the run, including earlier processes of the same run."`
+	ChangedCode bool     `help:"Resume a run although its code, such as a world in Python, has changed since. Episodes that ended stay as they are; those that began must still ask the same."`
+	Failed      bool     `help:"Play failed episodes again too, with the code as it is now. What they ask as before is answered from the run file, at no cost; failed calls, and whatever is asked for the first time, are asked."`
+	View        bool     `help:"Show the run as web pages while it is played; the address is printed."`
+	Detach      bool     `help:"Play in the background: print a JSON line with the file, the id of the process and its log, when it plays."`
+	Quiet       bool     `help:"Print no progress and no summary."`
+	JSON        bool     `help:"Print the summary as one JSON object."`
+	Events      string   `placeholder:"FILE" help:"Append what happens to this file, as JSON lines: episodes that begin, end or fail, calls, waves, outages and warnings."`
+	Verbose     bool     `help:"Print a line for each episode that ends, each wave, and each decision or step that a world reports."`
 	metricsFlags
 	clusterFlags
 	trustFlags
@@ -60,12 +60,9 @@ func (f *playFlags) check() error {
 
 // sets returns the flags as overrides of the plan's keys.
 func (f *playFlags) sets() []string {
-	sets := f.Set
+	sets := append(f.Set, f.unreachableFlag.sets()...)
 	if f.Concurrency != nil {
 		sets = append(sets, "limits.concurrency="+strconv.Itoa(*f.Concurrency))
-	}
-	if f.Unreachable != nil {
-		sets = append(sets, unreachableSet(*f.Unreachable))
 	}
 	if f.Pace != "" {
 		sets = append(sets, "pace="+f.Pace)
@@ -76,8 +73,18 @@ func (f *playFlags) sets() []string {
 	return sets
 }
 
-// unreachableSet is --unreachable as an override of the plan's key.
-func unreachableSet(d time.Duration) string { return "retry.unreachable=" + d.String() }
+// unreachableFlag is a flag of commands that play a plan.
+type unreachableFlag struct {
+	Unreachable *time.Duration `placeholder:"DURATION" help:"${retry_unreachable} Default: the plan's, or ${retry_unreachable_default}."`
+}
+
+// sets returns the flag as an override of the plan's key.
+func (f *unreachableFlag) sets() []string {
+	if f.Unreachable == nil {
+		return nil
+	}
+	return []string{"retry.unreachable=" + f.Unreachable.String()}
+}
 
 // Run runs the plan, or resumes the run.
 func (c *runCmd) Run(ctx context.Context, s *State) error {

@@ -18,6 +18,7 @@ import (
 	"parley/internal/ask/dispatch"
 	"parley/internal/ask/dispatch/budget"
 	"parley/internal/ask/dispatch/limiter"
+	"parley/internal/ask/settings"
 	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
@@ -64,7 +65,7 @@ func TestWaitingIsSaid(t *testing.T) {
 	var out strings.Builder
 	v := &runView{out: terminal.NewStream(&out, func(string) (string, bool) { return "", false }, func(any) int { return 0 })}
 	why := ""
-	v.begin(app.Opened{App: &app.App{}, Plan: &planfile.Plan{}, Head: &journal.Head{}, Waiting: func() string { return why }})
+	v.begin(app.Opened{App: &app.App{}, Plan: &planfile.Plan{Settings: settings.New(settings.Plan)}, Head: &journal.Head{}, Waiting: func() string { return why }})
 	v.stats = func() dispatch.Snapshot { return dispatch.Snapshot{} }
 	v.money = func() budget.Sums {
 		return budget.Sums{Spent: llm.Dollar, AtRisk: llm.Dollar / 2, Aside: llm.Dollar / 4, Limit: 5 * llm.Dollar}
@@ -178,7 +179,7 @@ func (countingKind) Status(*struct{}) world.Status { return &counting{} }
 func TestStatusOfAKind(t *testing.T) {
 	t.Parallel()
 	kind := world.Define(countingKind{})
-	plan := &planfile.Plan{Kind: kind, Params: kind.Defaults()}
+	plan := &planfile.Plan{Settings: settings.New(settings.Plan), Kind: kind, Params: kind.Defaults()}
 	head := &journal.Head{
 		Stages: []journal.Staged{{Specs: world.List(world.Spec{Cell: "a"}, world.Spec{Cell: "b"})}},
 	}
@@ -196,7 +197,7 @@ func TestStatusOfAKind(t *testing.T) {
 		t.Error(got)
 	}
 	silentKind := &runView{}
-	silentKind.begin(app.Opened{App: &app.App{}, Plan: &planfile.Plan{}, Head: &journal.Head{}})
+	silentKind.begin(app.Opened{App: &app.App{}, Plan: &planfile.Plan{Settings: settings.New(settings.Plan)}, Head: &journal.Head{}})
 	silentKind.onEvent(engine.Event{Ended: &journal.Ended{}})
 	if got := silentKind.statusLines(); got != nil {
 		t.Errorf("%v", got)

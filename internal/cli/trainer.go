@@ -24,9 +24,9 @@ import (
 
 // trainerCmd serves the rows of a run to trainers.
 type trainerCmd struct {
-	Plan        string         `arg:"" placeholder:"PLAN" help:"The plan file."`
-	Out         string         `placeholder:"FILE" help:"The run file. If it exists, the run is resumed. Default: next to the plan, with the same name and the ending .parley."`
-	Unreachable *time.Duration `placeholder:"DURATION" help:"How long to wait for a provider that cannot be reached, such as one that is restarting; 0 fails at once. Default: the plan's, or 10m."`
+	Plan string `arg:"" placeholder:"PLAN" help:"The plan file."`
+	Out  string `placeholder:"FILE" help:"The run file. If it exists, the run is resumed. Default: next to the plan, with the same name and the ending .parley."`
+	unreachableFlag
 	trustFlags
 	reachFlags
 	MaxAhead int           `placeholder:"N" help:"Maximum number of groups that are begun and not yet read by a trainer; more begin when they are read. Default: no limit."`
@@ -155,14 +155,6 @@ func (c *trainerCmd) open(ctx context.Context, s *State, keys *keyGate) (*traine
 	}
 	keys.Silence()
 	return run, nil
-}
-
-// sets returns the flags as overrides of the plan's keys.
-func (c *trainerCmd) sets() []string {
-	if c.Unreachable == nil {
-		return nil
-	}
-	return []string{unreachableSet(*c.Unreachable)}
 }
 
 // needs returns the keys of the plan, and those of the run in the file if it has the same kind.

@@ -30,7 +30,7 @@ import (
 // workerCmd plays episodes for runs on other machines.
 type workerCmd struct {
 	Cluster     string `required:"" placeholder:"URL" help:"The hub, such as tls://host:4222, or nats://127.0.0.1:4222 on this machine."`
-	Concurrency *int   `placeholder:"N" help:"Maximum number of calls in flight. Default: the plan's."`
+	Concurrency *int   `placeholder:"N" help:"${limits_concurrency} Default: the plan's."`
 	Quiet       bool   `help:"Print only errors."`
 	Attached    bool   `hidden:"" help:"End when standard input ends."`
 	hubFlags

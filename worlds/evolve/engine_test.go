@@ -41,7 +41,7 @@ func run(t *testing.T, plan *planfile.Plan, calls int, wave bool, log journal.Jo
 	if reads, ok := stages.(part.TranscriptStages); ok {
 		reads.Transcripts(func(n int) ([]world.TranscriptEntry, error) { return results.Entries(t.Context(), log, n) })
 	}
-	how := settings.Settings{Limits: settings.Limits{Concurrency: calls}}
+	how := &settings.Settings{Limits: settings.Limits{Concurrency: calls}}
 	if wave {
 		how.Pace = "wave"
 	}

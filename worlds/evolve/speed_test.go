@@ -68,7 +68,7 @@ func timed(t *testing.T, plan *planfile.Plan, latency string, theirs sim.Limits,
 	}
 	began, log := time.Now(), &journal.Memory{}
 	res, err := engine.Run(t.Context(), engine.Config{
-		Journal: log, Kind: plan.Kind, Plan: stages, Models: models, Settings: settings.Settings{Limits: settings.Limits{Concurrency: ours.Concurrency}},
+		Journal: log, Kind: plan.Kind, Plan: stages, Models: models, Settings: &settings.Settings{Limits: settings.Limits{Concurrency: ours.Concurrency}},
 		Begun: journal.Begun{Version: journal.Version, Run: "test", Kind: plan.Kind.Name, KindVersion: plan.Kind.Version, Seed: plan.Seed, Agents: plan.Agents, Plan: plan.JSON()},
 	})
 	if err != nil || res.State != journal.Complete {

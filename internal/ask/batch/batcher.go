@@ -24,26 +24,13 @@ const (
 )
 
 const (
-	autoMin  = 100
 	autoTime = 10 * time.Minute // with less time, auto begins no batch
 	maxTries = 3                // attempts at one call over a batch before it is asked live
 )
 
-func withDefaults(s settings.Batch) settings.Batch {
-	s.Route = cmp.Or(s.Route, Auto)
-	if s.Min <= 0 {
-		s.Min = 2
-		if s.Route == Auto {
-			s.Min = autoMin
-		}
-	}
-	s.Poll = cmp.Or(s.Poll, 2*time.Second)
-	return s
-}
-
 // Config configures a Batcher.
 type Config struct {
-	settings.Batch
+	*settings.Batch
 	// Open are the batches that earlier processes of the run left open.
 	Open []Open
 	// Record makes an event durable before it returns. It is called from several goroutines.
@@ -56,7 +43,7 @@ type Config struct {
 
 // Batcher knows every open batch.
 type Batcher struct {
-	policy  settings.Batch
+	policy  *settings.Batch
 	record  func(ctx context.Context, e *journal.Batched) error
 	release func(llm.Money)
 	stop    chan struct{} // closed by Drain
@@ -75,14 +62,9 @@ type Batcher struct {
 }
 
 // New returns a Batcher over c.
-func New(c Config) (*Batcher, error) {
-	switch c.Route {
-	case "", Live, Batch, Auto:
-	default:
-		return nil, fmt.Errorf("batch.route: unknown route %q; want live, batch or auto", c.Route)
-	}
+func New(c Config) *Batcher {
 	b := &Batcher{
-		policy: withDefaults(c.Batch), record: c.Record, release: c.Release, stop: make(chan struct{}),
+		policy: c.Batch, record: c.Record, release: c.Release, stop: make(chan struct{}),
 		batches: map[string]*openBatch{}, byStem: map[string][]*slot{}, orphaned: map[string][]*slot{},
 	}
 	if b.release == nil {
@@ -94,7 +76,7 @@ func New(c Config) (*Batcher, error) {
 	for _, same := range b.byStem {
 		slices.SortFunc(same, func(x, y *slot) int { return cmp.Compare(x.id.Ordinal(), y.id.Ordinal()) })
 	}
-	return b, nil
+	return b
 }
 
 // Queue returns the queue of a provider's batch API.

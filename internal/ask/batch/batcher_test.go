@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"parley/internal/ask/provider"
-	"parley/internal/ask/settings"
 	"parley/journal"
 	"parley/llm"
 )
@@ -375,13 +374,6 @@ func TestCancel(t *testing.T) {
 			t.Errorf("%d answered by then, %d live", answered, live)
 		}
 	})
-}
-
-func TestNewRefusesARoute(t *testing.T) {
-	t.Parallel()
-	if _, err := New(Config{Batch: settings.Batch{Route: "slow"}}); err == nil {
-		t.Error("taken")
-	}
 }
 
 // TestHold holds calls back while batches are out, wait for room, are refused, or have lines that failed: no batch is

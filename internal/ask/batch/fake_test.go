@@ -247,7 +247,7 @@ type bench struct {
 func newBench(t *testing.T, f *fake, change ...func(*Config, *provider.Batch)) *bench {
 	t.Helper()
 	b := &bench{api: f}
-	cfg, limits := Config{Batch: settings.Batch{Route: Batch}}, provider.Batch{Requests: 1000, Bytes: 1 << 20}
+	cfg, limits := Config{Batch: &settings.Batch{Route: Batch, Poll: settings.New(settings.Plan).Batch.Poll}}, provider.Batch{Requests: 1000, Bytes: 1 << 20}
 	cfg.Record = func(_ context.Context, m *journal.Batched) error {
 		b.api.mu.Lock()
 		defer b.api.mu.Unlock()
@@ -257,10 +257,7 @@ func newBench(t *testing.T, f *fake, change ...func(*Config, *provider.Batch)) *
 	for _, c := range change {
 		c(&cfg, &limits)
 	}
-	o, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := New(cfg)
 	b.Batcher, b.queue = o, o.Queue("lab", f, limits)
 	return b
 }

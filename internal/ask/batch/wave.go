@@ -95,7 +95,7 @@ func (c *Call) Batches(model string) bool {
 	case policy.Route == Batch:
 		return true
 	}
-	return w.counts[model] >= policy.Min && (policy.Deadline == 0 || policy.Deadline >= autoTime)
+	return w.counts[model] >= policy.Least() && (policy.Deadline == 0 || policy.Deadline >= autoTime)
 }
 
 // UsesBatch reports whether req is sent over the batch API now: an open batch has it already, or it
@@ -302,7 +302,7 @@ func (w *Wave) sendModel(ctx context.Context, group []*pending) {
 	b, q, model := w.batcher, group[0].Queue, group[0].Request.Model
 	batches, live := q.shape(model, group)
 	for _, lines := range batches {
-		if q.isDisabled() || len(lines) < b.policy.Min || len(lines) < 2 {
+		if q.isDisabled() || len(lines) < b.policy.Least() || len(lines) < 2 {
 			insisting := slices.DeleteFunc(slices.Clone(lines), func(p *pending) bool { return !p.Insist })
 			live = append(live, slices.DeleteFunc(lines, func(p *pending) bool { return p.Insist })...)
 			if lines = insisting; len(lines) == 0 {

@@ -16,7 +16,6 @@ import (
 	"parley/internal/ask/dispatch/budget"
 	"parley/internal/ask/price"
 	"parley/internal/ask/provider"
-	"parley/internal/ask/settings"
 	"parley/llm"
 )
 
@@ -232,7 +231,7 @@ func TestFallbackKeepsNoLimit(t *testing.T) {
 		lab := compatible()
 		lab.Name = "lab"
 		budget := budget.New(llm.Dollars(0.05), 0)
-		d, err := New(Config{Budget: budget, Prices: table, Settings: settings.Settings{Retry: settings.Retry{Attempts: 1}}, Lanes: []Lane{
+		d, err := New(Config{Budget: budget, Prices: table, Settings: retries(never), Lanes: []Lane{
 			{Provider: lab, Model: l.answering(p, ignores)},
 			{Provider: provider.Provider{Name: "known", Dialect: "anthropic"}, Model: llm.Func(func(context.Context, *llm.Request) (*llm.Response, error) {
 				return nil, &llm.Error{Kind: llm.KindServer}
@@ -372,7 +371,7 @@ func TestMaxCostIsNeverExceeded(t *testing.T) {
 		limit := rapid.SampledFrom([]llm.Money{0, llm.Dollar}).Draw(r, "budget")
 		d := dispatcher(t, m, provider.Provider{}, func(c *Config) {
 			c.Budget, c.Prices = budget.New(limit, 0), table
-			c.Settings.Retry.Base, c.Settings.Retry.MaxPause = time.Nanosecond, time.Nanosecond
+			c.Settings.Retry.Pause, c.Settings.Retry.MaxPause = time.Nanosecond, time.Nanosecond
 		})
 		req := asked(1, 50, 50)[0]
 		req.Schema = &llm.Schema{Name: "any", JSON: []byte(`{"type":"object"}`)}

@@ -7,7 +7,6 @@ import (
 
 	"parley/internal/ask/cache"
 	"parley/internal/ask/provider"
-	"parley/internal/ask/settings"
 	"parley/llm"
 )
 
@@ -68,7 +67,7 @@ func TestCacheKnowsWhoAnswered(t *testing.T) {
 	}
 	defer store.Close()
 	from := func(url, fallback string) *Dispatcher {
-		d, err := New(Config{Cache: store, Settings: settings.Settings{Retry: settings.Retry{Attempts: 1}}, Lanes: []Lane{
+		d, err := New(Config{Cache: store, Settings: retries(never), Lanes: []Lane{
 			{Provider: provider.Provider{Name: "lab", Dialect: "openai", BaseURL: url}, Model: llm.Func(func(context.Context, *llm.Request) (*llm.Response, error) {
 				if fallback != "" {
 					return nil, &llm.Error{Kind: llm.KindServer}

@@ -58,8 +58,8 @@ import (
 
 // Config configures a Dispatcher.
 type Config struct {
-	// Settings has how calls are retried and batched. The rest of it is for others.
-	Settings settings.Settings
+	// Settings has how calls are retried and batched. The rest of it is for others. Default: those of the library.
+	Settings *settings.Settings
 	// Lanes are the providers.
 	Lanes []Lane
 	// Open returns the lane of a provider that is not in Lanes, when it is first needed. The call
@@ -69,7 +69,7 @@ type Config struct {
 	Find func(name string) (provider.Provider, error)
 	// Prices of models. Default: the embedded table.
 	Prices *price.Table
-	// Budget is what may be spent. Default: no limit, only counting.
+	// Budget is what may be spent. Default: that of Settings, with nothing spent.
 	Budget *budget.Budget
 	// Cache stores answers. Default: none.
 	Cache *cache.Store
@@ -114,6 +114,7 @@ type Dispatcher struct {
 	budget  *budget.Budget
 	stats   *counters
 	batcher *batch.Batcher
+	limited bool     // an episode has a budget, which needs prices
 	groups  sync.Map // *callGroup of each Each to its context
 }
 
@@ -129,29 +130,29 @@ func New(c Config) (*Dispatcher, error) {
 		}
 		seen[l.Provider.Name] = true
 	}
+	if c.Settings == nil {
+		c.Settings = settings.New(settings.Library)
+	}
 	if c.Prices == nil {
 		c.Prices = price.Embedded()
 	}
 	if c.Budget == nil {
-		c.Budget = budget.New(0, 0)
+		c.Budget = budget.New(c.Settings.Budget, 0)
 	}
 	stats := newCounters()
 	var lanes *lanes
 	prices := budget.NewPrices(c.Prices, func(model string) bool { return lanes.keepsLimits(model) })
-	batches, err := newBatcher(c)
-	if err != nil {
-		return nil, err
-	}
+	batches := newBatcher(c)
 	lanes = newLanes(c, prices, stats, batches)
 
-	tries := newRetry(lanes, c.Settings.Retry, stats)
+	tries := newRetry(lanes, &c.Settings.Retry, stats)
 	tries.continues = lanes.continues
 	schemas := newSchemas(lanes.followsSchema)
 	var first layer = &answers{next: tries, compiler: &answer.Compiler{}, schemas: schemas, stats: stats}
 	first = newCoalesce(first)
 	first = newCache(first, c.Cache, lanes.find)
 	first = &budgeted{next: first, budget: c.Budget, prices: prices, batched: lanes.batched, asked: schemas.asked}
-	return &Dispatcher{first: first, lanes: lanes, retry: tries, prices: prices, budget: c.Budget, stats: stats, batcher: batches}, nil
+	return &Dispatcher{first: first, lanes: lanes, retry: tries, prices: prices, budget: c.Budget, stats: stats, batcher: batches, limited: c.Settings.EpisodeBudget > 0}, nil
 }
 
 // Ask answers one request.
@@ -183,7 +184,7 @@ func (d *Dispatcher) Ready(model string) error {
 	if _, err := d.lanes.lane(provider); err != nil {
 		return err
 	}
-	if !d.prices.Lookup(model).OK && d.budget.Limit() > 0 {
+	if !d.prices.Lookup(model).OK && (d.budget.Limit() > 0 || d.limited) {
 		return d.prices.Unknown(model)
 	}
 	return nil
@@ -249,9 +250,11 @@ func (d *Dispatcher) Hold(e *llm.Error, cut bool) {
 	})
 }
 
-// SetConcurrency sets the maximum number of calls in flight of each provider that was asked to what of
-// returns, which is more than 0.
-func (d *Dispatcher) SetConcurrency(of func(provider string) int) { d.lanes.setConcurrency(of) }
+// Set replaces the settings, of which only the budget and the concurrency may differ.
+func (d *Dispatcher) Set(to *settings.Settings) {
+	d.budget.SetLimit(to.Budget)
+	d.lanes.set(to)
+}
 
 // Limits lists the limits of the servers that were asked.
 func (d *Dispatcher) Limits() []Limit { return d.lanes.limits() }

@@ -17,9 +17,8 @@ import (
 // endpoint is the layers of one server: warm(limit(meter(dialect))), with a limiter for all of its
 // models and one more for each pattern with its own limits.
 type endpoint struct {
-	provider provider.Provider
-	address  string
-	groups   []group // the last has no pattern
+	address string
+	groups  []group // the last has no pattern
 }
 
 type group struct {
@@ -40,7 +39,7 @@ func newEndpoint(p provider.Provider, address string, c Config, next layer, gues
 		}
 		return append(groups, group{pattern: pattern, limit: lim, first: newWarm(lim, p.Warm, s)})
 	}
-	e := &endpoint{provider: p, address: address}
+	e := &endpoint{address: address}
 	for _, pattern := range p.LimitPatterns() {
 		e.groups = add(e.groups, pattern, p.ModelLimits[pattern])
 	}
@@ -75,7 +74,6 @@ func (e *endpoint) hold(err *llm.Error) {
 
 // setConcurrency sets the calls in flight of the models without limits of their own.
 func (e *endpoint) setConcurrency(n int) {
-	e.provider.Limits.Concurrency = n
 	e.groups[len(e.groups)-1].limit.SetConcurrency(n)
 }
 

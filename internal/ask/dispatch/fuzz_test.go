@@ -149,7 +149,7 @@ func FuzzBudget(f *testing.F) {
 		p.Limits.Concurrency = x.width
 		d := dispatcher(t, llm.Func(x.answer), p, func(c *Config) {
 			c.Budget, c.Prices = x.budget, table
-			c.Settings.Retry = settings.Retry{Attempts: 2, Base: time.Nanosecond, MaxPause: time.Nanosecond, Deadline: 10 * time.Second}
+			c.Settings.Retry = settings.Retry{Retries: 1, Pause: time.Nanosecond, MaxPause: time.Nanosecond, Deadline: 10 * time.Second}
 			c.Events = onNotice(func(n Notice) { _ = n.Text })
 		})
 		reqs := x.requests()

@@ -16,6 +16,7 @@ import (
 	"parley/internal/ask/dispatch/replica"
 	"parley/internal/ask/dispatch/tokens"
 	"parley/internal/ask/provider"
+	"parley/internal/ask/settings"
 	"parley/llm"
 )
 
@@ -47,6 +48,7 @@ type lanes struct {
 	deadline time.Duration // of a call in a wave, once it is asked live
 
 	mu       sync.RWMutex
+	settings *settings.Settings
 	byName   map[string]*lane
 	draining bool
 	held     *llm.Error // refuses calls for now
@@ -142,10 +144,13 @@ func newLanes(c Config, prices *budget.Prices, s *counters, batches *batch.Batch
 	if c.Events != nil {
 		notes.report = c.noticed
 	}
-	l := &lanes{open: c.Open, describe: c.Find, byName: map[string]*lane{}, deadline: retryDefaults(c.Settings.Retry).Deadline, build: func(in Lane) *lane {
+	l := &lanes{open: c.Open, describe: c.Find, settings: c.Settings, byName: map[string]*lane{}, deadline: c.Settings.Retry.Longest()}
+	l.build = func(in Lane) *lane {
 		guess := tokens.NewEstimator()
 		newServer := func(m llm.Model, address string) *endpoint {
-			return newEndpoint(in.Provider, address, c, &meter{next: m, prices: prices, stats: s, notices: notes}, guess, s)
+			p := in.Provider
+			p.Limits.Concurrency = l.concurrency(p)
+			return newEndpoint(p, address, c, &meter{next: m, prices: prices, stats: s, notices: notes}, guess, s)
 		}
 		ln := newLane(in, newServer, c.rested)
 		ln.addReach(in, c)
@@ -153,7 +158,7 @@ func newLanes(c Config, prices *budget.Prices, s *counters, batches *batch.Batch
 			ln.enqueue = &enqueue{queue: batches.Queue(in.Provider.Name, in.BatchAPI, limits), guess: guess, prices: prices, stats: s, notices: notes}
 		}
 		return ln
-	}}
+	}
 	for _, in := range c.Lanes {
 		l.byName[in.Provider.Name] = l.build(in)
 	}
@@ -231,13 +236,25 @@ func (l *lane) hold(e *llm.Error) {
 	}
 }
 
-// setConcurrency sets the calls in flight of each open lane to what of returns for its provider.
-func (l *lanes) setConcurrency(of func(provider string) int) {
+// concurrency returns the maximum number of calls in flight at a provider; 0: what it allows.
+func (l *lanes) concurrency(p provider.Provider) int {
+	if own, limit := p.Limits.Concurrency, l.settings.Limits.Concurrency; own == 0 || limit > 0 && limit < own {
+		return limit
+	}
+	return p.Limits.Concurrency
+}
+
+// set replaces the settings. If their concurrency differs, it is more than 0.
+func (l *lanes) set(to *settings.Settings) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for name, lane := range l.byName {
+	was := l.settings
+	if l.settings = to; to.Limits == was.Limits {
+		return
+	}
+	for _, lane := range l.byName {
 		for _, one := range lane.endpoints {
-			one.setConcurrency(of(name))
+			one.setConcurrency(l.concurrency(lane.provider))
 		}
 	}
 }

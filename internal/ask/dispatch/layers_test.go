@@ -53,7 +53,7 @@ func TestBudgetIsNeverExceeded(t *testing.T) {
 			budget := budget.New(llm.Dollars(0.05), 0)
 			d := dispatcher(t, m, provider.Provider{Limits: provider.Limits{Concurrency: width}}, func(c *Config) {
 				c.Budget, c.Prices = budget, table
-				c.Settings.Retry.Base = time.Nanosecond
+				c.Settings.Retry.Pause = time.Nanosecond
 			})
 			ok, refused := 0, 0
 			for _, r := range d.All(t.Context(), asked(1000, 50, 50)) {
@@ -166,7 +166,7 @@ func TestWarmSendsOneFirst(t *testing.T) {
 			time.Sleep(9 * time.Second)
 			return &llm.Response{}, nil
 		})
-		d := dispatcher(t, m, provider.Provider{Warm: true, Limits: provider.Limits{Concurrency: 100}}, func(c *Config) { c.Settings.Retry.Attempts = 1 })
+		d := dispatcher(t, m, provider.Provider{Warm: true, Limits: provider.Limits{Concurrency: 100}}, func(c *Config) { c.Settings.Retry.Retries = 0 })
 		reqs := make([]*llm.Request, 20)
 		for i := range reqs {
 			reqs[i] = &llm.Request{

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley/internal/ask/provider"
+	"parley/internal/ask/settings"
 	"parley/llm"
 )
 
@@ -28,7 +29,7 @@ func asked(n, bytes, maxTokens int) []*llm.Request {
 func dispatcher(t *testing.T, model llm.Model, p provider.Provider, change ...func(*Config)) *Dispatcher {
 	t.Helper()
 	p.Name = "lab"
-	c := Config{Lanes: []Lane{{Provider: p, Model: model}}}
+	c := Config{Settings: settings.New(settings.Library), Lanes: []Lane{{Provider: p, Model: model}}}
 	for _, f := range change {
 		f(&c)
 	}
@@ -38,6 +39,15 @@ func dispatcher(t *testing.T, model llm.Model, p provider.Provider, change ...fu
 	}
 	return d
 }
+
+// retries returns settings with this rule.
+func retries(rule func(*settings.Retry)) *settings.Settings {
+	s := settings.New(settings.Library)
+	rule(&s.Retry)
+	return s
+}
+
+func never(r *settings.Retry) { r.Retries = 0 }
 
 // TestPaceReachesLimits makes thousands of calls to a provider with real limits in simulated time:
 // nearly all of the limit must be used, with few refusals, whether the user configured the limit or

@@ -134,7 +134,7 @@ func TestOneProviderIsAwayAndTheOtherGoesOn(t *testing.T) {
 		well := &flaky{latency: time.Second}
 		d, err := New(Config{
 			Lanes:    []Lane{{Provider: provider.Provider{Name: "gone"}, Model: gone}, {Provider: provider.Provider{Name: "well"}, Model: well}},
-			Settings: settings.Settings{Retry: settings.Retry{Unreachable: 10 * time.Minute}},
+			Settings: settings.New(settings.Plan),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -268,7 +268,7 @@ func TestFallsBackFromAProviderThatIsAway(t *testing.T) {
 		gone := &flaky{from: start, until: start.Add(5 * time.Minute), away: errRefused}
 		d, err := New(Config{
 			Lanes:    []Lane{{Provider: provider.Provider{Name: "gone"}, Model: gone}, {Provider: provider.Provider{Name: "well"}, Model: &flaky{}}},
-			Settings: settings.Settings{Retry: settings.Retry{Unreachable: 10 * time.Minute}},
+			Settings: settings.New(settings.Plan),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -343,7 +343,7 @@ func TestReplicasAllAway(t *testing.T) {
 		b := &flaky{from: start, until: start.Add(3 * time.Minute), away: loading()}
 		d, err := New(Config{
 			Lanes:    []Lane{{Provider: provider.Provider{Name: "lab", BaseURLs: []string{"http://a", "http://b"}}, Replicas: []Replica{{Name: "a", Model: a}, {Name: "b", Model: b}}}},
-			Settings: settings.Settings{Retry: settings.Retry{Unreachable: 10 * time.Minute}},
+			Settings: settings.New(settings.Plan),
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -176,14 +176,14 @@ func TestRetryWaitsForRoom(t *testing.T) {
 		fails  int     // so many first attempts, and the call is charged all that they can cost
 		change func(*llm.Request)
 		limits provider.Limits
-		retry  settings.Retry
+		retry  func(*settings.Retry)
 		ok     int
 	}{
 		"beside a call that ends":             {calls: 2, room: 2.5, fails: 1, ok: 2},
 		"several at once":                     {calls: 6, room: 6.5, fails: 3, ok: 6},
-		"others wait for the limit":           {calls: 4, room: 4.5, fails: 2, ok: 4, limits: provider.Limits{Concurrency: 1}, retry: settings.Retry{Base: 1}},
+		"others wait for the limit":           {calls: 4, room: 4.5, fails: 2, ok: 4, limits: provider.Limits{Concurrency: 1}, retry: func(r *settings.Retry) { r.Pause = 1 }},
 		"others wait for its answer":          {calls: 3, room: 3, fails: 1, ok: 3, change: func(r *llm.Request) { r.Temperature, r.Sample = new(float64), 0 }},
-		"another model":                       {calls: 2, room: 2.5, fails: 1, ok: 2, change: func(r *llm.Request) { r.Fallbacks = []string{"lab/any"} }, retry: settings.Retry{Attempts: 1}},
+		"another model":                       {calls: 2, room: 2.5, fails: 1, ok: 2, change: func(r *llm.Request) { r.Fallbacks = []string{"lab/any"} }, retry: never},
 		"everything is spent":                 {calls: 1, room: 1.5, fails: 1, ok: 0},
 		"everything is spent, and some waits": {calls: 3, room: 1.5, fails: 1, ok: 0},
 	} {
@@ -217,7 +217,12 @@ func TestRetryWaitsForRoom(t *testing.T) {
 					t.Fatal(err)
 				}
 				spending := budget.New(llm.Money(float64(worst)*tt.room), 0)
-				d = dispatcher(t, m, lab, func(c *Config) { c.Budget, c.Prices, c.Settings.Retry = spending, prices(t), tt.retry })
+				d = dispatcher(t, m, lab, func(c *Config) {
+					c.Budget, c.Prices = spending, prices(t)
+					if tt.retry != nil {
+						tt.retry(&c.Settings.Retry)
+					}
+				})
 				ok := 0
 				for _, r := range d.All(t.Context(), reqs) {
 					switch {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"parley/internal/ask/provider"
-	"parley/internal/ask/settings"
 	"parley/llm"
 )
 
@@ -181,7 +180,7 @@ func TestNoStorm(t *testing.T) {
 				var wg sync.WaitGroup
 				for run := range c.runs {
 					wg.Go(func() {
-						d := dispatcher(t, visitor{c.server, run}, providerAt(c.near), func(c *Config) { c.Settings.Retry = settings.Retry{Deadline: -1, Unreachable: time.Hour} })
+						d := dispatcher(t, visitor{c.server, run}, providerAt(c.near), func(c *Config) { c.Settings.Retry.Deadline, c.Settings.Retry.Unreachable = 0, time.Hour })
 						for _, r := range d.All(t.Context(), asked(n/c.runs, 10, 1)) {
 							if r.Err != nil {
 								t.Fatal(r.Err)

@@ -1,11 +1,9 @@
 package dispatch
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -19,22 +17,11 @@ import (
 	"parley/llm"
 )
 
-func retryDefaults(r settings.Retry) settings.Retry {
-	r.Attempts = cmp.Or(r.Attempts, 5)
-	r.Base = cmp.Or(r.Base, 500*time.Millisecond)
-	r.MaxPause = cmp.Or(r.MaxPause, time.Minute)
-	r.Unreachable = max(0, r.Unreachable)
-	if r.Deadline = cmp.Or(r.Deadline, time.Hour); r.Deadline > 0 && r.Deadline < math.MaxInt64-r.Unreachable {
-		r.Deadline += r.Unreachable
-	}
-	return r
-}
-
 // retry retries what may succeed later, and then tries other models. It holds no permit while it
 // waits: limit is inside it.
 type retry struct {
 	next  layer
-	rule  settings.Retry
+	rule  *settings.Retry
 	stats *counters
 	// jitter returns a number in [0,1). Pauses are random on purpose: they change when a call
 	// happens, never its answer.
@@ -47,9 +34,8 @@ type retry struct {
 	once    sync.Once
 }
 
-func newRetry(next layer, rule settings.Retry, s *counters) *retry {
-	rule = retryDefaults(rule)
-	return &retry{next: next, rule: rule, stats: s, jitter: rand.Float64, lateError: deadlineError(rule.Deadline), drained: make(chan struct{})}
+func newRetry(next layer, rule *settings.Retry, s *counters) *retry {
+	return &retry{next: next, rule: rule, stats: s, jitter: rand.Float64, lateError: deadlineError(rule.Longest()), drained: make(chan struct{})}
 }
 
 // drain refuses calls that wait between two attempts.
@@ -59,7 +45,7 @@ func (r *retry) drain() { r.once.Do(func() { close(r.drained) }) }
 // passes, or nothing is left to try. It returns the error of the last attempt.
 func (r *retry) ask(ctx context.Context, c *call) (*llm.Response, error) { //nolint:contextcheck // deadline's parent is ctx
 	req := c.req
-	deadline, late := r.rule.Deadline, r.lateError
+	deadline, late := r.rule.Longest(), r.lateError
 	if req.Deadline > 0 {
 		deadline, late = req.Deadline, deadlineError(req.Deadline)
 	}
@@ -145,7 +131,7 @@ func (r *retry) tryModel(ctx context.Context, c *call) (*llm.Response, error) {
 		if !cut && (!busy || c.hasty) {
 			failures++
 		}
-		if !e.Kind.Retryable() || e.Final || failures >= r.rule.Attempts || ctx.Err() != nil {
+		if !e.Kind.Retryable() || e.Final || failures > r.rule.Retries || ctx.Err() != nil {
 			return nil, withPartial(c, r.finalError(ctx, e, false))
 		}
 		if busy && !waits {
@@ -242,7 +228,7 @@ func (r *retry) pause(ctx context.Context, e *llm.Error, n int) error {
 
 // backoff returns a random pause that grows with n.
 func (r *retry) backoff(n int) time.Duration {
-	return time.Duration(r.jitter() * float64(min(r.rule.MaxPause, r.rule.Base<<min(n, 20))))
+	return time.Duration(r.jitter() * float64(min(r.rule.MaxPause, r.rule.Pause<<min(n, 20))))
 }
 
 // maxQuickRetries is how often a rate-limited call returns to the queue at once before it also waits

@@ -67,7 +67,7 @@ func TestRetryGivesUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{errs: times(99, llm.Error{Kind: llm.KindServer, Status: 500, Message: "sorry"})}
-		d := dispatcher(t, s, provider.Provider{}, func(c *Config) { c.Settings.Retry.Attempts = 3 })
+		d := dispatcher(t, s, provider.Provider{}, func(c *Config) { c.Settings.Retry.Retries = 2 })
 		_, err := d.Ask(t.Context(), asked(1, 10, 1)[0])
 		if s.calls != 3 || llm.KindOf(err) != llm.KindServer || llm.AsError(err).Metadata.Attempts != 3 {
 			t.Errorf("%d calls, %v", s.calls, err)
@@ -199,7 +199,7 @@ func TestFallbacks(t *testing.T) {
 					n = 2
 				}
 				s := &script{errs: times(n, llm.Error{Kind: tt.kind})}
-				d := dispatcher(t, s, provider.Provider{}, func(c *Config) { c.Settings.Retry.Attempts = 2 })
+				d := dispatcher(t, s, provider.Provider{}, func(c *Config) { c.Settings.Retry.Retries = 1 })
 				req := asked(1, 10, 1)[0]
 				req.Fallbacks = []string{"lab/b"}
 				_, _ = d.Ask(t.Context(), req)

@@ -83,12 +83,12 @@ func (d *Dispatcher) CancelBatches(ctx context.Context) error {
 	})
 }
 
-func newBatcher(c Config) (*batch.Batcher, error) {
+func newBatcher(c Config) *batch.Batcher {
 	for i := range c.Batches {
 		c.Budget.AddRisk(c.Batches[i].AtRisk())
 	}
 	return batch.New(batch.Config{
-		Batch: c.Settings.Batch, Open: c.Batches, Record: c.Record,
+		Batch: &c.Settings.Batch, Open: c.Batches, Record: c.Record,
 		Release: func(m llm.Money) { c.Budget.AddRisk(-m) },
 	})
 }

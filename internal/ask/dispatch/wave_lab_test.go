@@ -99,9 +99,12 @@ func (l *lab) ended(t testing.TB) {
 	}
 }
 
-// quickly is a policy for fast tests.
-func quickly() settings.Batch {
-	return settings.Batch{Route: batch.Batch, Poll: time.Millisecond}
+// quickly returns settings for fast tests.
+func quickly() *settings.Settings {
+	s := settings.New(settings.Library)
+	s.Batch.Route, s.Batch.Poll = batch.Batch, time.Millisecond
+	s.Retry.Pause, s.Retry.MaxPause = time.Millisecond, 5*time.Millisecond
+	return s
 }
 
 func table(t testing.TB) *price.Table {
@@ -140,7 +143,7 @@ func (l *lab) dispatcher(t testing.TB, name string, change ...func(*dispatch.Con
 	l.clients = append(l.clients, m.(io.Closer), d.(io.Closer))
 	c := dispatch.Config{
 		Lanes: []dispatch.Lane{{Provider: p, Model: m, BatchAPI: d}}, Prices: table(t),
-		Settings: settings.Settings{Batch: quickly(), Retry: settings.Retry{Base: time.Millisecond, MaxPause: 5 * time.Millisecond}},
+		Settings: quickly(),
 	}
 	for _, f := range change {
 		f(&c)

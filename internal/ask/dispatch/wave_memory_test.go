@@ -11,7 +11,6 @@ import (
 	"parley/internal/ask/batch"
 	"parley/internal/ask/dispatch"
 	"parley/internal/ask/provider"
-	"parley/internal/ask/settings"
 	"parley/llm"
 )
 
@@ -89,7 +88,7 @@ func inBatches(t testing.TB, n, waves int) (batched, left float64) {
 	never := llm.Func(func(context.Context, *llm.Request) (*llm.Response, error) {
 		return nil, &llm.Error{Kind: llm.KindBadRequest, Message: "asked live"}
 	})
-	d, err := dispatch.New(dispatch.Config{Lanes: []dispatch.Lane{{Provider: p, Model: never, BatchAPI: api}}, Settings: settings.Settings{Batch: quickly()}, Prices: table(t)})
+	d, err := dispatch.New(dispatch.Config{Lanes: []dispatch.Lane{{Provider: p, Model: never, BatchAPI: api}}, Settings: quickly(), Prices: table(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

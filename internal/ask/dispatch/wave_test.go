@@ -12,7 +12,6 @@ import (
 	"parley/internal/ask/dispatch"
 	"parley/internal/ask/dispatch/budget"
 	"parley/internal/ask/provider"
-	"parley/internal/ask/settings"
 	"parley/internal/ask/sim"
 	"parley/internal/ask/sim/simhttp"
 	"parley/journal"
@@ -66,7 +65,7 @@ func over(t *testing.T, api *fakeAPI, change ...func(*dispatch.Config)) *dispatc
 	live := llm.Func(func(context.Context, *llm.Request) (*llm.Response, error) {
 		return &llm.Response{Text: "live", Finish: llm.FinishStop}, nil
 	})
-	c := dispatch.Config{Lanes: []dispatch.Lane{{Provider: p, Model: live, BatchAPI: api}}, Prices: table(t), Settings: settings.Settings{Batch: quickly(), Retry: settings.Retry{Base: 1}}}
+	c := dispatch.Config{Lanes: []dispatch.Lane{{Provider: p, Model: live, BatchAPI: api}}, Prices: table(t), Settings: quickly()}
 	for _, f := range change {
 		f(&c)
 	}
@@ -259,7 +258,7 @@ func TestWaveAllFaultsAtOnce(t *testing.T) {
 			}
 			cfg.Batch.RetryAfter, cfg.Batch.MaxRequests = time.Millisecond, 25
 			l, j := newLab(t, cfg), &ledger{left: -1}
-			d := l.dispatcher(t, name, with(j), func(c *dispatch.Config) { c.Lanes[0].Provider.Batch.Requests, c.Settings.Retry.Attempts = 25, 30 })
+			d := l.dispatcher(t, name, with(j), func(c *dispatch.Config) { c.Lanes[0].Provider.Batch.Requests, c.Settings.Retry.Retries = 25, 29 })
 			for range 2 {
 				reqs := questions(80)
 				answers(t, l, name, reqs, wave(t, t.Context(), d, reqs))

@@ -25,7 +25,6 @@ import (
 	"parley/internal/ask/credential"
 	"parley/internal/ask/dialect"
 	"parley/internal/ask/dispatch"
-	"parley/internal/ask/dispatch/budget"
 	"parley/internal/ask/dispatch/replica"
 	"parley/internal/ask/price"
 	"parley/internal/ask/provider"
@@ -38,10 +37,10 @@ import (
 	"parley/world"
 )
 
-// Config configures an App. The zero value asks the presets, with no budget and no cache.
+// Config configures an App. Settings are required.
 type Config struct {
-	// Config has the settings, and what a dispatcher is given as it is. Lanes, Open, Find and Cache are Open's to set, and by default Prices and
-	// Budget, as the settings say, with nothing spent.
+	// Config has the settings, and what a dispatcher is given as it is. Lanes, Open, Find and Cache are Open's to set, and by default Prices, as
+	// the settings say.
 	dispatch.Config
 	// Providers are added to the presets. One with the name of a preset replaces it.
 	Providers []provider.Provider
@@ -73,41 +72,38 @@ type App struct {
 	versions  versions
 	elsewhere *tally.Tally // counts the calls of a run that workers play; nil: this process makes them
 
-	mu    sync.Mutex
-	open  []io.Closer // holds connections
-	limit int         // of the calls in flight at one provider; 0: none
+	mu   sync.Mutex
+	open []io.Closer // holds connections
 }
 
 // Open makes an App. It opens no connection.
-func Open(c Config) (*App, error) {
+func Open(c Config) (_ *App, err error) {
+	if folder := c.Settings.Cache; folder != "" && c.Answers != nil {
+		c.Cache = cache.Over(c.Answers)
+	} else if folder != "" {
+		if c.Cache, err = cache.Open(folder); err != nil {
+			return nil, err
+		}
+	}
+	return assemble(c)
+}
+
+// assemble makes an App with an opened cache, or without one.
+func assemble(c Config) (*App, error) {
 	for _, p := range c.Providers {
 		if err := p.Validate(); err != nil {
 			return nil, err
 		}
 	}
-	set := c.Settings
 	if c.Prices == nil {
 		var err error
-		if c.Prices, err = Prices(c.Providers, set.Prices); err != nil {
+		if c.Prices, err = Prices(c.Providers, c.Settings.Prices); err != nil {
 			return nil, err
 		}
 	}
-	a := &App{relays: c.Relays, limit: set.Limits.Concurrency, providers: c.Providers, prices: c.Prices, wraps: c.Wrap != nil}
-	if set.Cache != "" && c.Answers != nil {
-		a.cache = cache.Over(c.Answers)
-	} else if set.Cache != "" {
-		store, err := cache.Open(set.Cache)
-		if err != nil {
-			return nil, err
-		}
-		a.cache = store
-	}
-	if c.Budget == nil {
-		c.Budget = budget.New(set.Budget, 0)
-	}
+	a := &App{relays: c.Relays, cache: c.Cache, providers: c.Providers, prices: c.Prices, wraps: c.Wrap != nil}
 	c.Open = func(name string) (dispatch.Lane, error) { return a.openLane(c, name) }
 	c.Find = func(name string) (provider.Provider, error) { return findProvider(c.Providers, name) }
-	c.Cache = a.cache
 	d, err := dispatch.New(c.Config)
 	if err != nil {
 		return nil, err
@@ -183,7 +179,6 @@ func (a *App) openLane(c Config, name string) (dispatch.Lane, error) {
 	if err != nil {
 		return dispatch.Lane{}, err
 	}
-	p.Limits.Concurrency = a.concurrency(p)
 	if p.Dialect == "sim" {
 		m, err := sim.New(c.Sim)
 		if err != nil {
@@ -325,28 +320,6 @@ func (a *App) Close() error {
 		a.cache.Close()
 	}
 	return errors.Join(errs...)
-}
-
-// concurrency returns the maximum number of calls in flight at a provider; 0: what it allows.
-func (a *App) concurrency(p provider.Provider) int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	own := p.Limits.Concurrency
-	if a.limit == 0 || own > 0 && own < a.limit {
-		return own
-	}
-	return a.limit
-}
-
-// SetConcurrency changes the maximum number of calls in flight at one provider.
-func (a *App) SetConcurrency(n int) {
-	a.mu.Lock()
-	a.limit = n
-	a.mu.Unlock()
-	a.Dispatcher.SetConcurrency(func(name string) int {
-		p, _ := findProvider(a.providers, name) // it is open, so it is known
-		return a.concurrency(p)
-	})
 }
 
 // Needs lists which keys the models of a plan send where, and which programs and code it runs. file is the plan file or, if

@@ -5,7 +5,9 @@ import (
 	"os"
 	"testing"
 
+	"parley/internal/ask/dispatch"
 	"parley/internal/ask/provider"
+	"parley/internal/ask/settings"
 	"parley/internal/ask/trust"
 	"parley/llm"
 )
@@ -21,7 +23,7 @@ func TestLaneNeedsTrust(t *testing.T) {
 	given := &trust.Gate{}
 	given.Give(trust.Keys(p)...)
 	for gate, ok := range map[*trust.Gate]bool{nil: false, {}: false, given: true} {
-		a, err := Open(Config{Providers: []provider.Provider{p}, Trust: gate})
+		a, err := Open(Config{Config: dispatch.Config{Settings: settings.New(settings.Library)}, Providers: []provider.Provider{p}, Trust: gate})
 		if err != nil {
 			t.Fatal(err)
 		}

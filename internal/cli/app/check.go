@@ -154,7 +154,7 @@ func (c Check) Run(ctx context.Context) (*Estimate, error) {
 
 // unpriced warns of the models without a price, if there is a budget, as a run would refuse them.
 func (c Check) unpriced(e *Estimate, prices *price.Table) {
-	if c.Plan.Budget == 0 && c.Plan.EpisodeBudget == 0 {
+	if !c.Plan.HasBudget() {
 		return
 	}
 	table := budget.NewPrices(prices, func(string) bool { return true })

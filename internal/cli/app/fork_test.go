@@ -12,7 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/ask/dispatch"
 	"parley/internal/ask/price"
+	"parley/internal/ask/settings"
 	"parley/internal/run/engine"
 	"parley/internal/run/planfile"
 	"parley/internal/run/runfile"
@@ -401,7 +403,7 @@ func playBranching(t *testing.T, file string, begun journal.Begun, episodes int,
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := Open(Config{})
+	a, err := Open(Config{Config: dispatch.Config{Settings: settings.New(settings.Library)}})
 	if err != nil {
 		t.Fatal(err)
 	}

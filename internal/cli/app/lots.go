@@ -76,7 +76,7 @@ func (p Play) OpenLots(begun *journal.Begun, name string, share func(whole llm.M
 	if plan.Budget > 0 {
 		l.part = share(plan.Budget)
 	}
-	p.Settings, p.Budget, p.Shared = plan.Settings, l.part, true
+	p.Budget, p.Shared = l.part, true
 	if l.app, err = p.open(plan, false, l.wake); err != nil {
 		return nil, err
 	}

@@ -206,9 +206,8 @@ func (p Play) ready(plan *planfile.Plan, file string) error {
 		return usageError{err}
 	}
 	c := p.Config
-	c.Providers = plan.Providers
-	c.Settings.Budget, c.Settings.Prices = cmp.Or(plan.Budget, plan.EpisodeBudget), plan.Prices // both kinds of budget need prices
-	a, err := Open(c)
+	c.Providers, c.Settings = plan.Providers, plan.Settings
+	a, err := assemble(c) // without a cache: opening one makes its folder
 	if err != nil {
 		return usageError{err}
 	}
@@ -270,7 +269,7 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 		return nil, err
 	}
 	var changed atomic.Pointer[func()]
-	p.Settings, p.Budget = plan.Settings, budget.New(plan.Budget, spentOf(head))
+	p.Budget = budget.New(plan.Budget, spentOf(head))
 	p.Budget.Lost(atRiskOf(head))
 	p.Batches, p.Record = w.open, w.record
 	a, err := p.open(plan, !done, func() {
@@ -347,7 +346,7 @@ func (p Play) open(plan *planfile.Plan, tell bool, outage func()) (*App, error) 
 	if slices.ContainsFunc(plan.Agents, func(a world.Agent) bool { return a.Program != nil }) {
 		c.Relays = &gateway.Relays{}
 	}
-	c.Providers, c.Sim, c.Events = plan.Providers, sim.Config{StandIns: sim.StandIns(plan.Kind.All()...)}, p.asked(plan, tell, outage)
+	c.Settings, c.Providers, c.Sim, c.Events = plan.Settings, plan.Providers, sim.Config{StandIns: sim.StandIns(plan.Kind.All()...)}, p.asked(plan, tell, outage)
 	return Open(c)
 }
 

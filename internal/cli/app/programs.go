@@ -135,7 +135,7 @@ func (p Play) setPrograms(ctx context.Context, c *engine.Config, plan *planfile.
 	if done || p.Remote != nil || !slices.ContainsFunc(plan.Agents, func(a world.Agent) bool { return a.Program != nil }) {
 		return func(context.Context) error { return nil }, nil
 	}
-	sessions, err := gateway.ServePrograms(ctx, gateway.ProgramsConfig{Dispatch: a.Dispatcher, Relays: a.relays, Cache: a.cache, Budget: cmp.Or(plan.Budget, plan.EpisodeBudget)})
+	sessions, err := gateway.ServePrograms(ctx, gateway.ProgramsConfig{Dispatch: a.Dispatcher, Relays: a.relays, Cache: a.cache, Settings: plan.Settings})
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,9 @@ import (
 	"testing"
 	"time"
 
+	"parley/internal/ask/dispatch"
 	"parley/internal/ask/provider"
+	"parley/internal/ask/settings"
 	"parley/internal/ask/sim"
 	"parley/internal/ask/sim/simhttp"
 	"parley/internal/kit/testkit"
@@ -121,7 +123,7 @@ func TestAServerThatComesBack(t *testing.T) {
 	t.Parallel()
 	rigs := []*rig{newRig(t, simhttp.Config{}, until(4, reset)), newRig(t, simhttp.Config{}, nil)}
 	p := provider.Provider{Name: "lab", Dialect: "openai", BaseURLs: []string{rigs[0].url(), rigs[1].url()}}
-	a, err := Open(Config{Providers: []provider.Provider{p}})
+	a, err := Open(Config{Config: dispatch.Config{Settings: settings.New(settings.Library)}, Providers: []provider.Provider{p}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,9 +71,7 @@ func (p Play) choose(head *journal.Head) (*growth.Choice, error) {
 		return nil, err
 	}
 	if plan.Budget == 0 && recorded.Budget > 0 && p.Plan != nil {
-		same := *plan
-		same.Budget = recorded.Budget // a plan without a budget keeps the recorded one
-		plan = &same
+		plan.Budget = recorded.Budget // a plan without a budget keeps the recorded one
 	}
 	c, err := growth.Continue(recorded, plan, head, p.Failed)
 	if changed, ok := errors.AsType[*growth.ChangedError](err); ok {
@@ -131,10 +129,10 @@ func (p Play) plans(begun json.RawMessage) (recorded, plan *planfile.Plan, err e
 // A recorded plan names its files relative to the folder of its run file, so that they are found from any current
 // folder, and when the folder is moved with everything in it.
 
-// forFolder returns plan for a run file in folder.
+// forFolder returns plan for a run file in folder, with settings of its own.
 func forFolder(plan *planfile.Plan, folder string) *planfile.Plan {
 	same := *plan
-	same.Folder = folder
+	same.Folder, same.Settings = folder, new(*plan.Settings)
 	return &same
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/internal/ask/settings"
 	"parley/internal/run/engine"
 	"parley/internal/run/planfile"
 	"parley/journal"
@@ -58,7 +59,7 @@ func BenchmarkSummarize(b *testing.B) {
 				time.Sleep(time.Millisecond)
 			}
 		})
-		sum, err := process{plan: &planfile.Plan{Kind: secrets.Kind()}, result: engine.Result{State: journal.Complete}}.summarize(b.Context(), j)
+		sum, err := process{plan: &planfile.Plan{Settings: settings.New(settings.Plan), Kind: secrets.Kind()}, result: engine.Result{State: journal.Complete}}.summarize(b.Context(), j)
 		end()
 		wg.Wait()
 		if err != nil || sum.Distinct != episodes || sum.Copies != 0 || len(sum.Scores) != 4 || sum.Scores[0].N != episodes {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/internal/ask/dispatch/budget"
+	"parley/internal/ask/settings"
 	"parley/internal/run/engine"
 	"parley/internal/run/planfile"
 	"parley/internal/run/results"
@@ -24,8 +25,8 @@ type Calls interface {
 	// Hold refuses calls that wait with e until e is nil. If cut is set, those in flight end with e too.
 	Hold(e *llm.Error, cut bool)
 	Budget() *budget.Budget
-	// SetConcurrency changes the maximum number of calls in flight at one provider.
-	SetConcurrency(n int)
+	// Set replaces the settings, of which only the budget and the concurrency may differ.
+	Set(to *settings.Settings)
 	// Unpriced returns the models of agents whose price is unknown.
 	Unpriced(agents []world.Agent) []string
 }
@@ -56,8 +57,7 @@ type SteerState struct {
 	// Paused and Draining are since when and by whom the run is paused, and begins no more episodes.
 	// Nil: it is not.
 	Paused, Draining *journal.Steered
-	Budget           llm.Money // 0: none
-	Concurrency      int       // 0: what the providers allow
+	*settings.Settings
 }
 
 // State returns how the run is steered. It waits for nothing: whoever shows a run may call it while a change is
@@ -66,7 +66,7 @@ func (s *Steering) State() SteerState { return *s.shown.Load() }
 
 // NewSteering returns the steering of a run that will be played. kinds are those that its plan can be of.
 func NewSteering(calls Calls, plan *planfile.Plan, kinds []world.Kind) *Steering {
-	s := &Steering{calls: calls, kinds: kinds, plan: plan, begun: make(chan struct{}), state: SteerState{Budget: plan.Budget, Concurrency: plan.Limits.Concurrency}}
+	s := &Steering{calls: calls, kinds: kinds, plan: plan, begun: make(chan struct{}), state: SteerState{Settings: plan.Settings}}
 	first := s.state
 	s.shown.Store(&first)
 	return s
@@ -273,8 +273,6 @@ func (s *Steering) set(now *journal.Steered, sets []string) error {
 		return errors.New("concurrency is a setting of each worker: stop workers, or start more")
 	case s.Elsewhere && s.plan.Budget == 0 && plan.Budget != 0:
 		return errors.New("workers play the run without a budget: stop it, and resume it with --budget")
-	case plan.Limits.Concurrency != s.plan.Limits.Concurrency && plan.Limits.Concurrency == 0:
-		return errors.New("concurrency is at least 1")
 	}
 	now.Detail = planChanges(s.plan, plan)
 	if now.Detail == "" {
@@ -285,22 +283,14 @@ func (s *Steering) set(now *journal.Steered, sets []string) error {
 	if err := s.engine.Keep(&begun, now); err != nil {
 		return err
 	}
-	if plan.Budget != s.plan.Budget {
-		s.calls.Budget().SetLimit(plan.Budget)
-	}
-	if plan.Limits.Concurrency != s.plan.Limits.Concurrency {
-		s.calls.SetConcurrency(plan.Limits.Concurrency)
-		s.engine.SetCalls(plan.Limits.Concurrency)
-	}
-	s.plan, s.state.Budget, s.state.Concurrency = plan, plan.Budget, plan.Limits.Concurrency
+	s.calls.Set(plan.Settings)
+	s.engine.Set(plan.Settings)
+	s.plan, s.state.Settings = plan, plan.Settings
 	return nil
 }
 
 // checkBudget returns why the run cannot get the budget of a plan now.
 func (s *Steering) checkBudget(plan *planfile.Plan) error {
-	if plan.Budget == 0 {
-		return errors.New("a budget cannot be removed while the run is played: set a higher one")
-	}
 	if unknown := s.calls.Unpriced(plan.Agents); len(unknown) > 0 {
 		return fmt.Errorf("a budget needs the price of every model, and that of %s is unknown: stop the run, and resume it with a file of prices", strings.Join(unknown, ", "))
 	}

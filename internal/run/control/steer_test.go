@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/internal/ask/settings"
 	"parley/internal/run/engine"
 	"parley/internal/run/planfile"
 	"parley/journal"
@@ -15,7 +16,7 @@ import (
 // TestPauseBeforePlay: a pause before play begins is not refused; what else changes a run is.
 func TestPauseBeforePlay(t *testing.T) {
 	t.Parallel()
-	s := NewSteering(nil, &planfile.Plan{}, nil)
+	s := NewSteering(nil, &planfile.Plan{Settings: settings.New(settings.Plan)}, nil)
 	if _, err := s.Do(journal.SteerPause, "a test", nil); err != nil || s.first == nil {
 		t.Error(err)
 	}
@@ -28,7 +29,7 @@ func TestPauseBeforePlay(t *testing.T) {
 func TestAwaitBegin(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := NewSteering(nil, &planfile.Plan{}, nil)
+		s := NewSteering(nil, &planfile.Plan{Settings: settings.New(settings.Plan)}, nil)
 		waits := func(ctx context.Context) time.Duration {
 			start := time.Now()
 			s.AwaitBegin(ctx)

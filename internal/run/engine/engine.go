@@ -61,8 +61,9 @@ type Prices interface {
 // Config describes a run.
 type Config struct {
 	// Settings has the pace, the limits of calls and episodes at once, and the budget of an episode. The rest of it is for others. While as many
-	// acts are in flight as calls may be, and at least 16, no episode begins; without a limit, what Capacity allows or 256.
-	Settings settings.Settings
+	// acts are in flight as calls may be, and at least 16, no episode begins; without a limit, what Capacity allows or 256. Default: those of
+	// the library.
+	Settings *settings.Settings
 	Journal  journal.Journal
 	// Begun is written first, if the journal is empty.
 	Begun journal.Begun

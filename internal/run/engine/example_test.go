@@ -65,7 +65,7 @@ func Example() {
 		Journal:  &journal.Memory{}, // lasts as long as the process
 		Kind:     world.Define(duet{}),
 		Models:   oneByOne{poet},
-		Settings: settings.Settings{Limits: settings.Limits{Live: 1}},
+		Settings: &settings.Settings{Limits: settings.Limits{Live: 1}},
 		Begun: journal.Begun{
 			Version: journal.Version, Run: "example", Kind: about.Name, KindVersion: about.Version, Seed: 1,
 			Agents: []world.Agent{{Name: "me", Model: "here/poet"}},

@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"parley/internal/ask/settings"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -228,7 +229,8 @@ func (s *stages) Next(last []world.Played) world.Specs {
 func config(m Models, j journal.Journal, sizes ...int) Config {
 	plan := stages(sizes)
 	return Config{
-		Journal: j, Kind: world.Define(crowd()), Plan: &plan, Models: m,
+		Settings: settings.New(settings.Library),
+		Journal:  j, Kind: world.Define(crowd()), Plan: &plan, Models: m,
 		Begun: journal.Begun{
 			Version: journal.Version, Kind: "crowd", KindVersion: 1, Seed: 7,
 			Agents: []world.Agent{{Name: "alice", Model: "lab/a"}, {Name: "bob", Model: "lab/b", System: "You are Bob."}, {Name: "polly", Bot: "parrot"}},

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"parley/internal/ask/settings"
 	"parley/internal/kit/groupcommit"
 	"parley/journal"
 	"parley/llm"
@@ -38,9 +39,8 @@ type run struct {
 }
 
 func newRun(ctx context.Context, c Config) (*run, error) {
-	limits := c.Settings.Limits
-	if limits.Live <= 0 {
-		limits.Live = 20_000
+	if c.Settings == nil {
+		c.Settings = settings.New(settings.Library)
 	}
 	if c.Drain == nil {
 		c.Drain = context.Background()
@@ -80,7 +80,7 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 			r.stop.drains = append(r.stop.drains, a.Drain)
 		}
 	}
-	b := bounds{maxLive: limits.Live, room: c.Capacity, maxCalls: limits.Concurrency, wave: c.Settings.Waves(), onWave: func(calls int) { r.watch(Event{Wave: calls}) }, unreachable: c.Unreachable, unsaved: c.Unsaved, needEpisodes: c.NeedEpisodes}
+	b := bounds{settings: c.Settings, room: c.Capacity, onWave: func(calls int) { r.watch(Event{Wave: calls}) }, unreachable: c.Unreachable, unsaved: c.Unsaved, needEpisodes: c.NeedEpisodes}
 	readCtx := context.WithoutCancel(ctx) // an abort stops the run by itself
 	read := func(from, to int, each func(*journal.Ended) error) error {
 		return head.Ended.Outcomes(readCtx, c.Journal, from, to, each)

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/internal/ask/settings"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -87,7 +88,7 @@ func TestNotFoundStops(t *testing.T) {
 func TestCallsOfAProviderThatIsAway(t *testing.T) {
 	t.Parallel()
 	away := ""
-	r := newScheduler(bounds{maxCalls: 2, unreachable: func(name string) bool { return name == away }}, nil, []world.Agent{{Model: "gone/a"}, {Model: "well/a"}}, &stopper{})
+	r := newScheduler(bounds{settings: &settings.Settings{Limits: settings.Limits{Concurrency: 2}}, unreachable: func(name string) bool { return name == away }}, nil, []world.Agent{{Model: "gone/a"}, {Model: "well/a"}}, &stopper{})
 	for _, l := range r.providers {
 		l.asks.Push(&call{}, 1)
 	}

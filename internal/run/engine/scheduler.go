@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"parley/internal/ask/settings"
 	"parley/internal/kit/queue"
 	"parley/internal/run/planner"
 	"parley/journal"
@@ -13,8 +14,8 @@ import (
 )
 
 // scheduler decides which strand continues, which call is sent and which episode begins. The oldest
-// episode comes first, after the first turns of those that begin. No two strands of an episode are played at once. No more than maxLive
-// episodes have begun and not ended, and none begins while those keep every provider busy. Once the
+// episode comes first, after the first turns of those that begin. No two strands of an episode are played at once. No more
+// episodes have begun and not ended than the settings allow, and none begins while those keep every provider busy. Once the
 // run has stopped, nothing more is given out.
 type scheduler struct {
 	bounds
@@ -45,13 +46,12 @@ type scheduler struct {
 
 // bounds limit what happens at once: see Config.
 type bounds struct {
-	maxLive, maxCalls int
-	room              func() int
-	wave              bool
-	onWave            func(calls int) // it is sent next
-	unsaved           func(n int)
-	needEpisodes      func()
-	unreachable       func(provider string) bool
+	settings     *settings.Settings
+	room         func() int
+	onWave       func(calls int) // it is sent next
+	unsaved      func(n int)
+	needEpisodes func()
+	unreachable  func(provider string) bool
 }
 
 // step is what a player does next: it continues a strand, or begins an episode.
@@ -208,15 +208,15 @@ const maxQueued = 4096
 // roomFor reports whether the actor has room for so many live episodes, with so many acts in flight. If it does not
 // say, acts are bounded: otherwise episodes that begin with an act would all be live at once.
 func (b bounds) roomFor(live, acts int) bool {
-	room := 0
+	room, calls := 0, b.settings.Limits.Concurrency
 	if b.room != nil {
 		room = b.room()
 	}
 	switch {
-	case room > 0 && live > room, b.maxCalls > 0 && acts >= max(16, b.maxCalls):
+	case room > 0 && live > room, calls > 0 && acts >= max(16, calls):
 		return false
 	default:
-		return room > 0 || b.maxCalls > 0 || acts < 256
+		return room > 0 || calls > 0 || acts < 256
 	}
 }
 
@@ -234,10 +234,10 @@ func (s *scheduler) shouldBegin() bool {
 
 // wants reports whether another episode should begin, if there is one.
 func (s *scheduler) wants() bool {
-	if len(s.live)+s.starts >= s.maxLive || s.stop.closed.Load() || s.held {
+	if limit := s.settings.Limits.Live; limit > 0 && len(s.live)+s.starts >= limit || s.stop.closed.Load() || s.held {
 		return false
 	}
-	if s.wave {
+	if s.settings.Waves() {
 		return s.flying == 0 && s.saving == 0 // a wave takes all that can be live
 	}
 	if s.queued >= maxQueued || !s.roomFor(len(s.live)+s.starts+1, s.acting+s.working) {
@@ -253,7 +253,7 @@ func (s *scheduler) wants() bool {
 
 // mayWave reports whether every live strand waits for a call of the next wave.
 func (s *scheduler) mayWave() bool {
-	if !s.wave || s.held || s.queued == 0 || !s.idle() || s.busy > 0 {
+	if !s.settings.Waves() || s.held || s.queued == 0 || !s.idle() || s.busy > 0 {
 		return false
 	}
 	for _, q := range s.providers {
@@ -431,7 +431,7 @@ func (s *scheduler) enqueue(c *call) {
 	provider, _ := llm.SplitModel(c.req.Model)
 	q, episode := s.providers[provider], int64(c.at.Episode)
 	s.queued++
-	if s.wave {
+	if s.settings.Waves() {
 		q.next.Push(c, episode)
 	} else {
 		q.asks.Push(c, episode)
@@ -494,11 +494,16 @@ func (s *scheduler) pullWave() (calls []*call) {
 	return calls
 }
 
-// maySend reports whether an ask of q may be sent: a killed process must not owe more than maxCalls replies, so those
-// that are not durable yet count too.
+// maySend reports whether an ask of q may be sent.
 func (s *scheduler) maySend(q *providerQueue) bool {
-	owed := s.flying + s.saving
-	return q.asks.Len() > 0 && !s.held && (s.maxCalls <= 0 || owed < s.maxCalls || owed-s.stuck(q) < s.maxCalls)
+	return q.asks.Len() > 0 && !s.held && (!s.full(0) || !s.full(s.stuck(q)))
+}
+
+// full reports whether no more asks may be in flight, of which some do not count: a killed process must not owe more replies than the settings
+// allow, so those that are not durable yet count too.
+func (s *scheduler) full(uncounted int) bool {
+	limit := s.settings.Limits.Concurrency
+	return limit > 0 && s.flying+s.saving-uncounted >= limit
 }
 
 // stuck counts the calls to other providers that cannot be reached: they do not hold back an ask of

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/internal/ask/settings"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -13,7 +14,7 @@ import (
 
 // listed is a scheduler of n episodes without a provider.
 func listed(n, live int) *scheduler {
-	s := newScheduler(bounds{maxLive: live}, newAgenda(world.Define(crowd()), world.Repeat(world.Spec{Params: []byte("{}")}, n), nil, &journal.Head{}, nil), nil, &stopper{})
+	s := newScheduler(bounds{settings: &settings.Settings{Limits: settings.Limits{Live: live}}}, newAgenda(world.Define(crowd()), world.Repeat(world.Spec{Params: []byte("{}")}, n), nil, &journal.Head{}, nil), nil, &stopper{})
 	s.staged = func(*journal.Staged, bool) {}
 	return s
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/internal/ask/settings"
 	"parley/journal"
 	"parley/llm"
 )
@@ -44,8 +45,8 @@ func (s *Steering) Finish(why string) {
 	s.run.finish(ending{state: journal.Stopped, reason: journal.Reason{Kind: journal.ByUser, Detail: why}}, true)
 }
 
-// SetCalls changes the maximum number of asks in flight; 0 is no limit.
-func (s *Steering) SetCalls(n int) { s.run.sched.setCalls(n) }
+// Set replaces the settings, of which only the maximum number of asks in flight may differ.
+func (s *Steering) Set(to *settings.Settings) { s.run.sched.set(to) }
 
 // Until begins only the episodes with a number below n, until it is called with a larger one.
 func (s *Steering) Until(n int) { s.run.sched.setUntil(n) }
@@ -143,10 +144,10 @@ func (s *scheduler) saved(n int) {
 	s.quieted = nil
 }
 
-func (s *scheduler) setCalls(n int) {
+func (s *scheduler) set(to *settings.Settings) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.maxCalls = n
+	s.settings = to
 	s.wake.Broadcast()
 }
 

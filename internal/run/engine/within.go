@@ -242,7 +242,7 @@ func (s *scheduler) enter(ctx context.Context, room func() (bool, error)) error 
 			return llm.ContextError(ctx)
 		case s.stop.stopped.Load():
 			return &llm.Error{Kind: llm.KindCanceled, Message: "the run stops"}
-		case s.held || s.maxCalls > 0 && s.flying+s.saving >= s.maxCalls:
+		case s.held || s.full(0):
 		default:
 			if ok, err := room(); err != nil {
 				return err

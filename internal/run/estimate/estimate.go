@@ -281,7 +281,7 @@ func (c Config) episodeBudget(t *trial, e *Estimate) string {
 func (c Config) warn(t *trial, e *Estimate) {
 	add := func(format string, args ...any) { e.Warnings = append(e.Warnings, fmt.Sprintf(format, args...)) }
 	for _, model := range e.Unpriced {
-		if c.Plan.Budget == 0 && c.Plan.EpisodeBudget == 0 { // a run would be refused, and package app says so
+		if !c.Plan.HasBudget() { // a run would be refused, and package app says so
 			add("no price is known for %s: the costs leave it out; %s", t.prices.Suggest(model), price.Give)
 		}
 	}
@@ -342,7 +342,7 @@ func (c Config) programs(e *Estimate, add func(string, ...any)) {
 		return
 	}
 	limit := "budget and episode_budget limit them"
-	if c.Plan.Budget == 0 && c.Plan.EpisodeBudget == 0 {
+	if !c.Plan.HasBudget() {
 		limit = "nothing limits them: set budget or episode_budget"
 	}
 	add("programs decide themselves how often they ask their models (%s): their calls, cost and time are not in these numbers; %s", strings.Join(asking, ", "), limit)

@@ -58,8 +58,9 @@ func TestSmall(t *testing.T) {
 			{Name: "lab", Dialect: "openai", BaseURL: "http://127.0.0.1:8080/v1", KeyEnv: "LAB_KEY", Limits: provider.Limits{RPM: 3000, TPM: 2000000}},
 			sim,
 		},
-		Settings: settings.Settings{Budget: 5 * llm.Dollar, Pace: "free", Retry: settings.Retry{Unreachable: 10 * time.Minute}},
+		Settings: settings.New(settings.Plan),
 	}
+	want.Budget = 5 * llm.Dollar
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", got, want)
 	}

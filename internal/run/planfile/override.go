@@ -8,13 +8,13 @@ import (
 	"parley/internal/kit/yamltree"
 )
 
-// override applies one a.b=c to the tree. table is the shape of a plan; with it, a text that stands
+// override applies one a.b=c of a flag to the tree. table is the shape of a plan; with it, a text that stands
 // for a mapping can be expanded: quiet: sim/small. A key without a value is left out, and returned.
-func override(rep *report, root *yamltree.Node, table *Shape, set string) (left yamltree.Path, at yamltree.Position) {
+func override(rep *report, root *yamltree.Node, table *Shape, flag, set string) (left yamltree.Path, at yamltree.Position) {
 	rep.Source.Conceal(secretsIn(set))
 	rep.Source.Conceal(secretsGuessed(set))
 	key, right, ok := cutSet(set)
-	at = yamltree.Position{Set: "--set " + oneLine(rep.Source.Hide(set), 80)}
+	at = yamltree.Position{Set: flag + " " + oneLine(rep.Source.Hide(set), 80)}
 	p, err := splitPath(key)
 	if !ok || err != nil {
 		rep.Add(at, nil, "is not KEY=VALUE, as agents.quiet.temperature=0.7%s", because(err))

@@ -76,7 +76,7 @@ type Plan struct {
 	// plan.yaml:5:12: providers.lab.key_env, and where a model first names a preset. It is not recorded.
 	Places map[string]string
 	// Settings of how calls are made. Their paths are from the current folder.
-	settings.Settings
+	*settings.Settings
 	// Out is the path of the run file. Empty: for the caller to choose.
 	Out string
 	// Nested is the plan that the params name, if the kind is a part.Nester. Agents and Providers have its own too.

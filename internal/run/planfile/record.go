@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"parley/internal/ask/provider"
@@ -27,26 +29,26 @@ type recorded struct {
 	Train     *planner.Train            `json:"train,omitempty"`
 	Params    json.RawMessage           `json:"params,omitempty"`
 	Loaded    bool                      `json:"loaded,omitempty"`
-	settings.Settings
-	Batch map[string]any    `json:"batch,omitempty"`
-	Retry map[string]string `json:"retry,omitempty"`
-	Out   string            `json:"out,omitempty"`
+	Limits    map[string]any            `json:"limits,omitempty"`
+	*settings.Settings
+	Batch map[string]any `json:"batch,omitempty"`
+	Retry map[string]any `json:"retry,omitempty"`
+	Out   string         `json:"out,omitempty"`
 }
 
 // JSON returns the plan as it is recorded with a run: a plan file in JSON from which FromJSON makes
 // an equal Plan. It names environment variables, and holds no secret.
 func (p *Plan) JSON() json.RawMessage {
+	set, defaults := *p.Settings, settings.New(settings.Plan)
+	set.Cache, set.Prices = cmp.Or(recordedPath(p.Folder, p.Cache), "off"), recordedPath(p.Folder, p.Prices)
 	r := recorded{
 		Kind: p.Kind.Name, Seed: p.Seed, Episodes: p.Episodes,
 		Providers: map[string]map[string]any{}, Agents: map[string]map[string]any{},
-		Lineup: p.Lineup, Train: p.trains, Params: p.ParamsJSON, Loaded: p.Loaded, Settings: p.Settings, Batch: recordBatch(p.Batch), Out: recordedPath(p.Folder, p.Out),
+		Lineup: p.Lineup, Train: p.trains, Params: p.ParamsJSON, Loaded: p.Loaded, Out: recordedPath(p.Folder, p.Out),
+		Settings: &set, Limits: changed(set.Limits, defaults.Limits), Batch: changed(set.Batch, defaults.Batch), Retry: changed(set.Retry, defaults.Retry),
 	}
-	r.Cache, r.Prices = cmp.Or(recordedPath(p.Folder, p.Cache), "off"), recordedPath(p.Folder, p.Prices)
 	if p.Matrix != nil || p.Until != nil {
 		r.Plan = &planSection{p.Matrix, p.Until}
-	}
-	if p.Retry.Unreachable != settings.Plan().Retry.Unreachable {
-		r.Retry = map[string]string{"unreachable": p.Retry.Unreachable.String()}
 	}
 	for _, one := range p.Providers {
 		if p.Nested != nil && slices.ContainsFunc(p.Nested.Providers, func(own provider.Provider) bool { return own.Name == one.Name }) {
@@ -91,10 +93,16 @@ func recordProvider(p provider.Provider) map[string]any {
 	return m
 }
 
-func recordBatch(b settings.Batch) map[string]any {
-	m := asMap(b)
-	for name, d := range map[string]time.Duration{"deadline": b.Deadline, "poll": b.Poll} {
-		if d > 0 {
+// changed returns the fields of a struct that do not have their defaults, as a plan file has them.
+func changed[T any](now, defaults T) map[string]any {
+	m, was := map[string]any{}, reflect.ValueOf(defaults)
+	for f, value := range reflect.ValueOf(now).Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "-" || value.Equal(was.FieldByIndex(f.Index)) {
+			continue
+		}
+		m[name] = value.Interface()
+		if d, ok := m[name].(time.Duration); ok {
 			m[name] = d.String()
 		}
 	}

@@ -31,7 +31,7 @@ type decodedPlan struct {
 	Train     *planner.Train             `json:"train" doc:"How the agents that are marked trainable are trained. See docs/how-to/train.md." default:"none"`
 	Params    map[string]any             `json:"params" doc:"The parameters of the kind. 'parley init KIND' writes them all with their meaning." default:"the kind's" aliases:"parameters,settings,options,config"`
 	Loaded    bool                       `json:"loaded" doc:"The params hold the content of the files that they name, as in a plan that 'parley export' wrote: no file is read for them. Remove it to read them again." default:"false"`
-	settings.Settings
+	*settings.Settings
 	Out string `json:"out" doc:"The path of the run file, from the plan file's folder." default:"beside the plan file, named after it" aliases:"output,file" filled:"true"`
 }
 
@@ -60,7 +60,7 @@ func resolve(rep *report, tree *yamltree.Node, kinds []world.Kind, sets []string
 	}
 	var removed []removal
 	for _, s := range sets {
-		if key, at := override(rep, tree, generic, s); key != nil {
+		if key, at := override(rep, tree, generic, "--set", s); key != nil {
 			removed = append(removed, removal{key, at})
 		}
 	}
@@ -100,7 +100,7 @@ func resolve(rep *report, tree *yamltree.Node, kinds []world.Kind, sets []string
 	if !r.kindKnown {
 		r.Complain(yamltree.Path{"kind"}, "is not a kind of this program: it has %s", cmp.Or(listed(names), "none"))
 	}
-	r.file.Settings = settings.Plan()
+	r.file.Settings = settings.New(settings.Plan)
 	if err := remarshal(values, &r.file); err != nil {
 		rep.Add(yamltree.Position{}, nil, "cannot be decoded: %v", err)
 		return nil, rep.Err()

@@ -191,6 +191,28 @@ func (r *resolver) until() {
 	}
 }
 
+// FlagUntil makes a rule of the values of the flag --until. Its keys are those of plan.until, except for those that say whose score it is.
+func FlagUntil(values map[string]string) (*planner.Until, error) {
+	const flag = "--until"
+	s := documented[planner.Until]()
+	s.Keys = slices.DeleteFunc(s.Keys, func(k Key) bool { return k.Name == "seat" || k.Name == "agent" })
+	tree := &yamltree.Node{Form: yamltree.Mapping}
+	c := &checker{report: &report{Source: &source{Name: flag}}, Tree: tree, Root: s, Meant: map[string]bool{}}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		override(c.report, tree, s, flag, name+"="+values[name])
+	}
+	read, _ := c.Value(tree, s, nil)
+	if err := c.Err(); err != nil {
+		return nil, err
+	}
+	u := &planner.Until{}
+	_ = remarshal(read, u) // it was checked
+	if err := u.WithDefaults().Check(); err != nil {
+		return nil, fmt.Errorf("--%w", err) // it begins with until
+	}
+	return u, nil
+}
+
 // score checks that the kind declares the score, for the seat or agent that is wanted. If a kind
 // declares no scores, a wrong name is found during play.
 func (r *resolver) score(u *planner.Until, here yamltree.Path) {

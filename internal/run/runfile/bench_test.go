@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/internal/ask/settings"
 	"parley/internal/run/engine"
 	"parley/journal"
 	"parley/llm"
@@ -301,7 +302,8 @@ func conversation(_ *json.RawMessage, t *world.Table) world.Outcome {
 
 func benchRun(j journal.Journal, episodes int) engine.Config {
 	return engine.Config{
-		Journal: j, Plan: staged(0, episodes).Specs, Models: instant{},
+		Settings: settings.New(settings.Library),
+		Journal:  j, Plan: staged(0, episodes).Specs, Models: instant{},
 		Kind:  world.Define(worldtest.Simple[json.RawMessage]{Kind: world.About{Name: "talk", Version: 1}, Play: conversation}),
 		Begun: journal.Begun{Version: journal.Version, Kind: "talk", KindVersion: 1, Agents: []world.Agent{{Name: "small", Model: "sim/small"}}},
 	}

@@ -116,8 +116,8 @@ func (r *messageRest) Size() (n int) {
 	return n
 }
 
-// settings is a request without its messages, and without what differs in every call.
-type settings struct {
+// requestSettings is a request without its messages, and without what differs in every call.
+type requestSettings struct {
 	llm.Request
 	Messages  *struct{}     `json:"messages,omitempty"` // hides those of Request
 	Deadline  time.Duration `json:"deadline,omitempty"`
@@ -126,14 +126,14 @@ type settings struct {
 
 // encodeSettings writes the settings of a request as JSON.
 func encodeSettings(r *llm.Request) (string, error) {
-	s := settings{Request: *r, Deadline: r.Deadline, Fallbacks: r.Fallbacks}
+	s := requestSettings{Request: *r, Deadline: r.Deadline, Fallbacks: r.Fallbacks}
 	s.Sample = 0
 	return encode(s)
 }
 
 // decodeSettings reads what encodeSettings writes.
 func decodeSettings(text string) (*llm.Request, error) {
-	var s settings
+	var s requestSettings
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		return nil, err
 	}

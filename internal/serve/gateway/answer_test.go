@@ -63,7 +63,7 @@ func TestStreamUnasked(t *testing.T) {
 	t.Parallel()
 	whole := `{"id":"r1","object":"response","status":"completed","model":"m","odd": 1,"output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"fine"}]}],"usage":{"input_tokens":5,"output_tokens":2}}`
 	up := script(events(`{"type":"response.created","response":{"id":"r1"}}`, `{"type":"response.completed","response":`+whole+`}`), events(chunk("a"), "[DONE]"))
-	l := to(t, up, func(c *Config) { c.Retries = NoRetries })
+	l := to(t, up, func(c *Config) { c.Settings = limited(0, 0) })
 	r := l.post("/v1/sessions/s/responses", `{"model":"m","input":"hi"}`).want(t, 200)
 	if r.body != whole || r.header.Get("Content-Type") != "application/json" {
 		t.Errorf("%s: %s", r.header.Get("Content-Type"), r.body)

@@ -54,7 +54,7 @@ func statusOfRaw(t *testing.T, in *bufio.Reader) int {
 func TestTwoMeanings(t *testing.T) {
 	t.Parallel()
 	up := script(saying("fine"))
-	l := to(t, up, func(c *Config) { c.Budget = llm.Dollars(1) })
+	l := to(t, up, func(c *Config) { c.Settings = limited(llm.Dollars(1), 4) })
 	const m = `,"messages":[{"role":"user","content":"hi"}]}`
 	for body, words := range map[string]string{
 		`{"model":"m","max_tokens":1,"max_tokens":100000` + m:      "given twice",
@@ -209,7 +209,7 @@ func TestEchoedKey(t *testing.T) {
 			} else {
 				p.KeyEnv = "GATEWAY_ECHO_KEY"
 			}
-			l := start(t, Config{Upstreams: []provider.Provider{p}, Cache: store, Retries: NoRetries})
+			l := start(t, Config{Upstreams: []provider.Provider{p}, Cache: store, Settings: limited(0, 0)})
 			sent := ""
 			for _, body := range []string{chatOf("m", "hi"), chatOf("m", "hi", streamed), messageOf("m", "hi"), messageOf("m", "hi", streamed)} {
 				path := chatPath
@@ -489,7 +489,7 @@ func splitKey(t *testing.T, key, name, dialect, more string, step http.HandlerFu
 	}
 	p := upstream(dialect, serving(t, script(step)))
 	p.KeyEnv = "GATEWAY_SPLIT_KEY"
-	l := start(t, Config{Upstreams: []provider.Provider{p}, Cache: store, Retries: NoRetries})
+	l := start(t, Config{Upstreams: []provider.Provider{p}, Cache: store, Settings: limited(0, 0)})
 	sent, google := "", geminiPath
 	if more != "" {
 		google = geminiStream

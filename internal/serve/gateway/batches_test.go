@@ -49,7 +49,7 @@ func batchSim(t testing.TB) string {
 // batchLab is a gateway with a budget over a provider of both formats.
 func batchLab(t *testing.T, url, file string, budget float64, change ...func(*Config)) *lab {
 	t.Helper()
-	c := Config{Upstreams: []provider.Provider{upstream("openai", url), upstream("anthropic", url)}, Prices: batchPrices(t), Budget: llm.Dollars(budget)}
+	c := Config{Upstreams: []provider.Provider{upstream("openai", url), upstream("anthropic", url)}, Prices: batchPrices(t), Settings: limited(llm.Dollars(budget), 4)}
 	for _, f := range change {
 		f(&c)
 	}
@@ -513,7 +513,7 @@ func TestKilledBatch(t *testing.T) {
 		server.Kill()
 		server.Wait()
 	}
-	c := Config{Upstreams: []provider.Provider{upstream("openai", url)}, Prices: batchPrices(t), Budget: llm.Dollars(1)}
+	c := Config{Upstreams: []provider.Provider{upstream("openai", url)}, Prices: batchPrices(t), Settings: limited(llm.Dollars(1), 4)}
 	l := startAt(t, c, file)
 	_, before := l.sums()
 	for at, id := range known {

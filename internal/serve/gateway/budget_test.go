@@ -38,7 +38,7 @@ func hostile(t *testing.T, usage string) (provider.Provider, *price.Table) {
 func TestHugeLimits(t *testing.T) {
 	t.Parallel()
 	up, prices := hostile(t, `,"usage":{"prompt_tokens":5,"completion_tokens":1}`)
-	l := start(t, Config{Upstreams: []provider.Provider{up}, Prices: prices, Budget: llm.Dollars(0.2)})
+	l := start(t, Config{Upstreams: []provider.Provider{up}, Prices: prices, Settings: limited(llm.Dollars(0.2), 4)})
 	for _, rest := range []string{
 		`,"max_tokens":9000000000000000000`, `,"max_completion_tokens":9223372036854775807`,
 		`,"max_tokens":5000000000000000000,"n":4`, `,"max_tokens":4611686018427387905,"n":4`, `,"n":9000000000000000000`,
@@ -59,7 +59,7 @@ func TestHugeLimits(t *testing.T) {
 func TestRecordedIsNotAtRisk(t *testing.T) {
 	t.Parallel()
 	up, prices := hostile(t, `,"usage":{"prompt_tokens":5,"completion_tokens":40}`)
-	l := start(t, Config{Upstreams: []provider.Provider{up}, Prices: prices, Budget: llm.Dollars(0.01)})
+	l := start(t, Config{Upstreams: []provider.Provider{up}, Prices: prices, Settings: limited(llm.Dollars(0.01), 4)})
 	for range 60 {
 		l.post(chatPath, chatOf("m", "hello", `,"max_tokens":50`)).want(t, http.StatusOK, "yes")
 	}
@@ -80,13 +80,13 @@ func TestRecordedIsNotAtRisk(t *testing.T) {
 func TestUnpricedMembers(t *testing.T) {
 	t.Parallel()
 	up, prices := hostile(t, `,"usage":{"prompt_tokens":5,"completion_tokens":1}`)
-	paid := start(t, Config{Upstreams: []provider.Provider{up}, Prices: prices, Budget: llm.Dollars(1)})
+	paid := start(t, Config{Upstreams: []provider.Provider{up}, Prices: prices, Settings: limited(llm.Dollars(1), 4)})
 	free := start(t, Config{Upstreams: []provider.Provider{up}, Prices: prices})
 	nothing, err := price.Read(strings.NewReader(`{"models":{"openai/m":{"input":0,"output":0}}}`), "test")
 	if err != nil {
 		t.Fatal(err)
 	}
-	local := start(t, Config{Upstreams: []provider.Provider{up}, Prices: nothing, Budget: llm.Dollars(1)})
+	local := start(t, Config{Upstreams: []provider.Provider{up}, Prices: nothing, Settings: limited(llm.Dollars(1), 4)})
 	for member, rest := range map[string]string{
 		"service_tier": `,"service_tier":"priority"`,
 		"models":       `,"models":["m","dear"]`,
@@ -130,7 +130,7 @@ func TestHostileUsage(t *testing.T) {
 		up, prices := hostile(t, c.usage)
 		var mu sync.Mutex
 		var notices []dispatch.Notice
-		l := start(t, Config{Upstreams: []provider.Provider{up}, Prices: prices, Budget: llm.Dollars(0.002), Events: func(e dispatch.Event) {
+		l := start(t, Config{Upstreams: []provider.Provider{up}, Prices: prices, Settings: limited(llm.Dollars(0.002), 4), Events: func(e dispatch.Event) {
 			mu.Lock()
 			defer mu.Unlock()
 			if e.Notice != nil {
@@ -202,7 +202,7 @@ func TestCutOffStream(t *testing.T) {
 			}
 		})))
 		_, prices := hostile(t, "")
-		l := start(t, Config{Upstreams: []provider.Provider{up}, Prices: prices, Budget: llm.Dollars(0.3)})
+		l := start(t, Config{Upstreams: []provider.Provider{up}, Prices: prices, Settings: limited(llm.Dollars(0.3), 4)})
 		l.post(api.path, api.body).want(t, http.StatusOK, "word")
 		least := llm.Dollars(2e-6 * size / 8 * 0.99)
 		if spent, reserved := l.g.dispatch.Budget().Spent(); spent < least || reserved != 0 {
@@ -346,7 +346,7 @@ func FuzzBudget(f *testing.F) {
 	up := httptest.NewServer(greedy{})
 	f.Cleanup(up.Close)
 	f.Fuzz(func(t *testing.T, body []byte, api uint8, input, output int64, reports bool) {
-		g, done := opened(t, Config{Upstreams: both(up.URL + "/v1"), Prices: prices, Budget: llm.Dollars(0.01), Journal: &journal.Memory{}, Retries: NoRetries})
+		g, done := opened(t, Config{Upstreams: both(up.URL + "/v1"), Prices: prices, Settings: limited(llm.Dollars(0.01), 0), Journal: &journal.Memory{}})
 		defer done()
 		path := []string{"/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1/embeddings"}[api%4]
 		for range 3 {
@@ -357,8 +357,8 @@ func FuzzBudget(f *testing.F) {
 			}
 			g.handle(httptest.NewRecorder(), r)
 			spent, reserved := g.dispatch.Budget().Spent()
-			if spent < 0 || spent > g.cfg.Budget || reserved != 0 {
-				t.Fatalf("spent %v of %v, %v set aside: %.300s, reports %v %d %d", spent, g.cfg.Budget, reserved, body, reports, input, output)
+			if spent < 0 || spent > g.cfg.Settings.Budget || reserved != 0 {
+				t.Fatalf("spent %v of %v, %v set aside: %.300s, reports %v %d %d", spent, g.cfg.Settings.Budget, reserved, body, reports, input, output)
 			}
 		}
 	})
@@ -398,7 +398,7 @@ func TestRoomIsWaitedFor(t *testing.T) {
 		fmt.Fprint(w, `{"id":"a","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"yes"},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":1}}`)
 	}))
 	messages := make(chan string, 10)
-	l := start(t, Config{Upstreams: []provider.Provider{upstream("openai", url)}, Prices: prices, Budget: 2 * llm.Dollar, Tell: func(text string) { messages <- text }})
+	l := start(t, Config{Upstreams: []provider.Provider{upstream("openai", url)}, Prices: prices, Settings: limited(2*llm.Dollar, 4), Tell: func(text string) { messages <- text }})
 	var wg sync.WaitGroup
 	for range 2 {
 		wg.Go(func() {
@@ -439,7 +439,7 @@ func TestEveryChargeIsMeasured(t *testing.T) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		panic(http.ErrAbortHandler)
 	})))
-	l := start(t, Config{Upstreams: []provider.Provider{up}, Prices: prices, Budget: llm.Dollar, Retries: NoRetries})
+	l := start(t, Config{Upstreams: []provider.Provider{up}, Prices: prices, Settings: limited(llm.Dollar, 0)})
 	l.post(chatPath, chatOf("m", "hello", `,"max_tokens":50`)).want(t, http.StatusBadGateway)
 	spent := l.g.dispatch.Budget().Sums().Spent
 	want := fmt.Sprintf("parley_gateway_cost_dollars_total{model=\"openai/m\"} %v\n", spent.Dollars())

@@ -432,7 +432,7 @@ func (g *Gateway) priced(t *target, c *format.Call, b []byte) (*llm.Request, *ll
 	if !t.upstream.Speaks(c.API) && len(t.fallbacks) == 0 {
 		req.Extra = nil // it is not sent, so it costs nothing
 	}
-	if max(c.Choices, c.Drafts) > 1 && q.MaxTokens == 0 && g.cfg.Budget > 0 {
+	if max(c.Choices, c.Drafts) > 1 && q.MaxTokens == 0 && g.cfg.Settings.HasBudget() {
 		return nil, &llm.Error{Kind: llm.KindBadRequest, Status: http.StatusBadRequest, Code: "max_tokens_missing",
 			Message: "n: with a budget to keep, a call for several answers must say how long they may be: set max_completion_tokens"}
 	}

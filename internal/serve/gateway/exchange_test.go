@@ -245,7 +245,7 @@ func TestBudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "run.parley")
-	c := Config{Upstreams: []provider.Provider{upstream("openai", simulated(t, sim.Config{MinTokens: 50, MaxTokens: 50}))}, Prices: prices, Budget: llm.Dollars(0.01)}
+	c := Config{Upstreams: []provider.Provider{upstream("openai", simulated(t, sim.Config{MinTokens: 50, MaxTokens: 50}))}, Prices: prices, Settings: limited(llm.Dollars(0.01), 4)}
 	answered := 0
 	for range 2 { // the second process continues with the rest
 		l := startAt(t, c, file)
@@ -272,8 +272,8 @@ func TestBudget(t *testing.T) {
 				spent += call.Response.Metadata.Cost
 			}
 		}
-		if spent > c.Budget || spent < c.Budget*9/10 {
-			t.Errorf("spent %v of %v", spent, c.Budget)
+		if spent > c.Settings.Budget || spent < c.Settings.Budget*9/10 {
+			t.Errorf("spent %v of %v", spent, c.Settings.Budget)
 		}
 	}
 	if answered == 0 {

@@ -81,7 +81,7 @@ func TestModels(t *testing.T) {
 	one := start(t, Config{Upstreams: []provider.Provider{upstream("openai", serving(t, script(answering(200, `{"id":"c"}`))))}})
 	one.post("/v1beta/models/c", "").want(t, 200, `{"name":"models/c"`)
 	for _, bad := range []string{`[]`, `{}`, `{"data":7}`, `{"data":[{}]}`, `{"data":[7]}`} {
-		l := start(t, Config{Upstreams: []provider.Provider{upstream("openai", serving(t, script(answering(200, bad))))}, Retries: NoRetries})
+		l := start(t, Config{Upstreams: []provider.Provider{upstream("openai", serving(t, script(answering(200, bad))))}, Settings: limited(0, 0)})
 		l.post("/v1beta/models", "").want(t, http.StatusBadGateway, `"INTERNAL"`)
 	}
 }
@@ -107,7 +107,7 @@ func TestCountsHere(t *testing.T) {
 		dialect string
 		step    http.HandlerFunc
 	}{{"openai", answering(500, "{}")}, {"anthropic", answering(404, `{"detail":"Not Found"}`)}, {"gemini", answering(405, "")}} {
-		l := start(t, Config{Upstreams: []provider.Provider{upstream(p.dialect, serving(t, script(p.step)))}, Retries: NoRetries})
+		l := start(t, Config{Upstreams: []provider.Provider{upstream(p.dialect, serving(t, script(p.step)))}, Settings: limited(0, 0)})
 		for path, body := range map[string][2]string{
 			"/v1/messages/count_tokens":         {`{"model":"m","messages":[{"role":"user","content":"` + long + `"}]}`, "input_tokens"},
 			"/v1beta/models/m:countTokens":      {contentsOf(long), "totalTokens"},

@@ -75,14 +75,13 @@ type Config struct {
 	// record, one that differs from its replay. They contain text of clients. Default: nil.
 	Tell func(text string)
 
-	// Budget is the maximum to spend, earlier processes included. Default: no limit.
-	Budget llm.Money
+	// Settings has the budget, earlier processes included, and how calls are retried before their first byte. The rest of it is for others.
+	// Default: those of the gateway.
+	Settings *settings.Settings
 	// Prices of models. Default: the embedded table.
 	Prices *price.Table
 	// Cache stores answers. Default: none.
 	Cache *cache.Store
-	// Retries is how often a failed call is retried before its first byte. Default: 4; NoRetries: never.
-	Retries int
 
 	// MaxSteps is how many answers of one model a session gets. Default: 0, no limit.
 	MaxSteps int
@@ -105,9 +104,6 @@ type Config struct {
 	Access auth.Access
 	// MaxBody is the maximum size of a request in bytes. Default: 32 MiB.
 	MaxBody int64
-	// Unreachable is how long to wait for a provider that cannot be reached. Default: 1 minute; negative: not
-	// at all.
-	Unreachable time.Duration
 	// Events is that of dispatch.Config.
 	Events func(dispatch.Event)
 	// Telemetry gets spans and metrics of calls. Default: none.
@@ -119,20 +115,10 @@ func (c *Config) fill() {
 	c.Grace = cmp.Or(max(0, c.Grace), 30*time.Second)
 	c.ClientTimeout = cmp.Or(max(0, c.ClientTimeout), time.Minute)
 	c.MaxBody = cmp.Or(max(0, c.MaxBody), 32<<20)
-	c.Unreachable = cmp.Or(c.Unreachable, defaultUnreachable)
-	switch c.Retries {
-	case 0:
-		c.Retries = 4
-	case NoRetries:
-		c.Retries = 0
+	if c.Settings == nil {
+		c.Settings = settings.New(settings.Gateway)
 	}
 }
-
-// defaultUnreachable is the default of Config.Unreachable: short enough that clients do not give up.
-const defaultUnreachable = time.Minute
-
-// NoRetries is the value of Config.Retries for no retries.
-const NoRetries = -1
 
 // Gateway serves calls while Run is running.
 type Gateway struct {
@@ -238,9 +224,9 @@ func (g *Gateway) openRecord(ctx context.Context) (state *ledgerContents, err er
 }
 
 func (g *Gateway) openDispatch(spent, atRisk llm.Money) error {
-	spending := budget.New(g.cfg.Budget, spent)
+	spending := budget.New(g.cfg.Settings.Budget, spent)
 	spending.Lost(atRisk)
-	if g.cfg.Budget > 0 {
+	if g.cfg.Settings.Budget > 0 {
 		spending.Short = g.tellShortage
 		spending.Expose = func(_ context.Context, worst llm.Money) error { return g.ledger.Expose(worst) }
 	}
@@ -250,9 +236,7 @@ func (g *Gateway) openDispatch(spent, atRisk llm.Money) error {
 	}
 	var err error
 	g.dispatch, err = dispatch.New(dispatch.Config{
-		Lanes: lanes, Prices: g.cfg.Prices, Budget: spending, Events: g.cfg.Events,
-		// The gateway has its own deadlines: a stream that has begun may take any time.
-		Settings: settings.Settings{Retry: settings.Retry{Attempts: g.cfg.Retries + 1, Deadline: -1, Unreachable: g.cfg.Unreachable}},
+		Lanes: lanes, Prices: g.cfg.Prices, Budget: spending, Events: g.cfg.Events, Settings: g.cfg.Settings,
 	})
 	return err
 }

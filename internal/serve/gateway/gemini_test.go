@@ -29,7 +29,7 @@ func contentsOf(question string, more ...string) string {
 // atGemini starts a gateway before a provider of Gemini's format.
 func atGemini(t *testing.T, h http.Handler, change ...func(*Config)) *lab {
 	t.Helper()
-	c := Config{Upstreams: []provider.Provider{upstream("gemini", serving(t, h)+"beta")}, Retries: NoRetries}
+	c := Config{Upstreams: []provider.Provider{upstream("gemini", serving(t, h)+"beta")}, Settings: limited(0, 0)}
 	for _, f := range change {
 		f(&c)
 	}
@@ -200,7 +200,7 @@ func TestGeminiBudget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := atGemini(t, script(answering(200, geminiAnswer)), func(c *Config) { c.Prices, c.Budget = prices, llm.Dollars(0.2) })
+	l := atGemini(t, script(answering(200, geminiAnswer)), func(c *Config) { c.Prices, c.Settings = prices, limited(llm.Dollars(0.2), 4) })
 	limit := func(n string) string { return `,"generationConfig":{"maxOutputTokens":50` + n + `}` }
 	l.post(geminiPath, contentsOf("hi", limit(""))).want(t, 200, "yes")
 	l.post(geminiPath, contentsOf("hi", limit(`,"candidateCount":1000000`))).want(t, 402, `"code":402`, `"reason":"budget"`)

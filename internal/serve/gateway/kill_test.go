@@ -37,7 +37,7 @@ func serveAlone(arg string) error {
 		Begin: Begin{Run: "kill", Tool: "test", Now: time.Now(), Plan: json.RawMessage(`{}`)},
 	}
 	if paid {
-		c.Budget = llm.Dollars(1)
+		c.Settings = limited(llm.Dollars(1), 4)
 		if c.Prices, err = price.Read(strings.NewReader(pricesOfBatches), "test"); err != nil {
 			return err
 		}

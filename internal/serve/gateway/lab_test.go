@@ -16,10 +16,12 @@ import (
 	"time"
 
 	"parley/internal/ask/provider"
+	"parley/internal/ask/settings"
 	"parley/internal/ask/sim"
 	"parley/internal/ask/sim/simhttp"
 	"parley/internal/run/runfile"
 	"parley/journal"
+	"parley/llm"
 )
 
 // lab is a running gateway with a client.
@@ -303,3 +305,10 @@ func to(t testing.TB, s http.Handler, change ...func(*Config)) *lab {
 }
 
 const chatPath = "/v1/sessions/s/chat/completions"
+
+// limited returns settings with a budget and so many retries.
+func limited(budget llm.Money, retries int) *settings.Settings {
+	s := settings.New(settings.Gateway)
+	s.Budget, s.Retry.Retries = budget, retries
+	return s
+}

@@ -44,7 +44,7 @@ func TestMaxOutput(t *testing.T) {
 			t.Parallel()
 			url, bodies := refusing(t)
 			up := upstream(c.dialect, url)
-			l := start(t, Config{Upstreams: []provider.Provider{up}, Prices: prices, Budget: llm.Dollar, MaxOutput: 8000, Retries: NoRetries})
+			l := start(t, Config{Upstreams: []provider.Provider{up}, Prices: prices, Settings: limited(llm.Dollar, 0), MaxOutput: 8000})
 			l.post(c.path, c.body)
 			select {
 			case got := <-bodies:
@@ -54,7 +54,7 @@ func TestMaxOutput(t *testing.T) {
 			default:
 				t.Error("nothing was sent")
 			}
-			l = start(t, Config{Upstreams: []provider.Provider{up}, Prices: prices, Budget: llm.Dollar})
+			l = start(t, Config{Upstreams: []provider.Provider{up}, Prices: prices, Settings: limited(llm.Dollar, 4)})
 			l.post(c.path, c.body).want(t, http.StatusPaymentRequired,
 				"$1.00 is left of $1.00 ($0.00 spent), too little for the next call: "+c.name+": 64000 sets aside $1.28; set "+c.name+", or --max-output-tokens of the gateway, to at most 50000, or raise the budget")
 		})
@@ -66,7 +66,7 @@ func TestAliasOutput(t *testing.T) {
 	t.Parallel()
 	url, bodies := refusing(t)
 	l := start(t, Config{
-		Upstreams: []provider.Provider{upstream("openai", url)}, Retries: NoRetries, MaxOutput: 500,
+		Upstreams: []provider.Provider{upstream("openai", url)}, Settings: limited(0, 0), MaxOutput: 500,
 		Aliases: map[string]string{"bold": "openai/m", "long": "openai/m"}, AliasOutput: map[string]int{"bold": 50, "long": 5000},
 	})
 	for model, want := range map[string]string{"bold": `"max_tokens":50}`, "long": `"max_tokens":500}`, "m": `"max_tokens":500}`} {

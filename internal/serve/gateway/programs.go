@@ -18,6 +18,7 @@ import (
 	"parley/internal/ask/dispatch"
 	"parley/internal/ask/provider"
 	"parley/internal/ask/redact"
+	"parley/internal/ask/settings"
 	"parley/internal/kit/auth"
 	"parley/internal/run/engine"
 	"parley/internal/run/program"
@@ -64,8 +65,8 @@ type ProgramsConfig struct {
 	Relays   *Relays
 	// Cache stores answers. Default: none.
 	Cache *cache.Store
-	// Budget reports the limit of what the run may spend; 0: none.
-	Budget llm.Money
+	// Settings are those of the run.
+	Settings *settings.Settings
 }
 
 // Programs serves the calls of programs that answer asks of a run. It implements program.Sessions.
@@ -96,7 +97,7 @@ func ServePrograms(ctx context.Context, c ProgramsConfig) (*Programs, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg := Config{Cache: c.Cache, Budget: c.Budget}
+	cfg := Config{Cache: c.Cache, Settings: c.Settings}
 	cfg.fill()
 	p := &Programs{zip: zip, open: map[string]*programSession{}, served: make(chan error, 1)}
 	p.g = &Gateway{cfg: cfg, dispatch: c.Dispatch, relays: c.Relays}

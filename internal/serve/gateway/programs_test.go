@@ -18,7 +18,6 @@ import (
 	"parley/internal/ask/dispatch/budget"
 	"parley/internal/ask/price"
 	"parley/internal/ask/provider"
-	"parley/internal/ask/settings"
 	"parley/internal/ask/sim"
 	"parley/internal/run/engine"
 	"parley/internal/run/program"
@@ -108,15 +107,16 @@ func (d trial) play(t *testing.T, j journal.Journal, run started) (engine.Result
 	if err != nil {
 		t.Fatal(err)
 	}
-	money := budget.New(d.budget, 0)
+	rules := limited(d.budget, 0)
+	rules.EpisodeBudget = d.each
 	models, err := dispatch.New(dispatch.Config{
-		Lanes: []dispatch.Lane{{Provider: d.provider, Model: m}}, Budget: money, Prices: pricesOf(t, d.provider.Name),
-		Settings: settings.Settings{Retry: settings.Retry{Attempts: 1}},
+		Lanes: []dispatch.Lane{{Provider: d.provider, Model: m}}, Budget: budget.New(d.budget, 0), Prices: pricesOf(t, d.provider.Name),
+		Settings: rules,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sessions, err := ServePrograms(t.Context(), ProgramsConfig{Dispatch: models, Relays: relays, Budget: d.budget})
+	sessions, err := ServePrograms(t.Context(), ProgramsConfig{Dispatch: models, Relays: relays, Settings: rules})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func (d trial) play(t *testing.T, j journal.Journal, run started) (engine.Result
 	})
 	res, err := engine.Run(t.Context(), engine.Config{
 		Journal: j, Kind: kind, Plan: &fixed{n: max(1, d.episodes)}, Models: models, Programs: s, Within: sessions.Begin, Prices: models,
-		Settings: settings.Settings{EpisodeBudget: d.each}, Version: d.version,
+		Settings: rules, Version: d.version,
 		Begun: journal.Begun{Version: journal.Version, Run: "trial", Kind: "trial", KindVersion: 1, Agents: []world.Agent{d.agent}},
 	})
 	return res, s, errors.Join(err, sessions.Close(), models.Close())

@@ -243,7 +243,7 @@ func checkOrder(t *testing.T, body string) {
 func TestResponsesRefuse(t *testing.T) {
 	t.Parallel()
 	up := script(events(chunk("so")))
-	l := start(t, Config{Upstreams: []provider.Provider{upstream("openai", serving(t, up))}, ChatOnly: []string{"openai"}, Retries: NoRetries})
+	l := start(t, Config{Upstreams: []provider.Provider{upstream("openai", serving(t, up))}, ChatOnly: []string{"openai"}, Settings: limited(0, 0)})
 	for body, why := range map[string]string{
 		`{"model":"m","input":"hi","previous_response_id":"resp_1"}`:                                     "previous_response_id: openai does not keep what was said: send the whole input",
 		`{"model":"m","input":"hi","conversation":"conv_1"}`:                                             "conversation: ",
@@ -273,7 +273,7 @@ func TestResponsesBudget(t *testing.T) {
 	t.Parallel()
 	up, prices := hostile(t, `,"usage":{"prompt_tokens":5,"completion_tokens":1}`)
 	hosted := inputOf("m", "hi", `,"max_output_tokens":9,"tools":[{"type":"web_search"}]`)
-	c := Config{Upstreams: []provider.Provider{up}, Prices: prices, Budget: llm.Dollars(1), ChatOnly: []string{"openai"}}
+	c := Config{Upstreams: []provider.Provider{up}, Prices: prices, Settings: limited(llm.Dollars(1), 4), ChatOnly: []string{"openai"}}
 	start(t, c).post("/v1/responses", hosted).want(t, 200, `"text":"yes"`)
 	c.ChatOnly = nil
 	start(t, c).post("/v1/responses", hosted).want(t, 400, "price_unknown")
@@ -283,7 +283,7 @@ func TestResponsesBudget(t *testing.T) {
 func TestResponsesSwitch(t *testing.T) {
 	t.Parallel()
 	up := script(answering(400, `{"error":{"message":"no"}}`))
-	l := start(t, Config{Upstreams: []provider.Provider{upstream("openai", serving(t, up))}, Retries: NoRetries})
+	l := start(t, Config{Upstreams: []provider.Provider{upstream("openai", serving(t, up))}, Settings: limited(0, 0)})
 	mine := `{"type":"reasoning","id":"r","summary":[],"encrypted_content":"parley:{}"}`
 	theirs := `{"type":"reasoning","id":"r","summary":[],"encrypted_content":"gAA"}`
 	hi := `{"role":"user","content":"say \"parley: {\""}`

@@ -106,6 +106,6 @@ func TestTokensRefused(t *testing.T) {
 	if s.count() != 0 {
 		t.Errorf("%d were sent", s.count())
 	}
-	l = to(t, s, func(c *Config) { c.Retries = NoRetries })
+	l = to(t, s, func(c *Config) { c.Settings = limited(0, 0) })
 	l.post("/inference/v1/generate", `{"token_ids":[1]}`).want(t, 502, "no token_ids")
 }

@@ -262,7 +262,7 @@ func TestCloudsSwitch(t *testing.T) {
 		{"role":"user","content":[{"type":"tool_result","tool_use_id":%q,"content":"A cat."}]}]}`, text, id, id)
 	for _, dialect := range []string{"openai", "anthropic"} {
 		up := script(answering(400, `{"error":{"message":"no"}}`))
-		l := start(t, Config{Upstreams: []provider.Provider{upstream(dialect, serving(t, up))}, Retries: NoRetries})
+		l := start(t, Config{Upstreams: []provider.Provider{upstream(dialect, serving(t, up))}, Settings: limited(0, 0)})
 		for api, body := range map[format.API]string{format.Chat: chat, format.Messages: message, format.Count: message} {
 			if api == format.Count && dialect != "anthropic" {
 				continue
@@ -278,7 +278,7 @@ func TestCloudsSwitch(t *testing.T) {
 // TestCloudsTier: Vertex AI gets the service tier in its header, if it is another than the usual one.
 func TestCloudsTier(t *testing.T) {
 	up := script(answering(400, `{"error":{"message":"no"}}`))
-	l := start(t, Config{Upstreams: []provider.Provider{clouds(t, serving(t, up))["vertex"]}, Retries: NoRetries})
+	l := start(t, Config{Upstreams: []provider.Provider{clouds(t, serving(t, up))["vertex"]}, Settings: limited(0, 0)})
 	l.post("/v1/chat/completions", chatOf("m", "hi", `,"service_tier":"flex"`)).want(t, 400)
 	l.post("/v1/chat/completions", chatOf("m", "hi", `,"service_tier":"auto"`)).want(t, 400)
 	if flex, auto := up.heads[0].Get(gemini.TierHeader), up.heads[1][gemini.TierHeader]; flex != "flex" || auto != nil {
@@ -296,7 +296,7 @@ func markOf(id string) string {
 func TestCloudsRefuse(t *testing.T) {
 	up := script(answering(400, `{"message":"hunter2-session is too long"}`, "X-Amzn-Errortype", "ValidationException"))
 	all := clouds(t, serving(t, up))
-	l := start(t, Config{Upstreams: []provider.Provider{all["bedrock"], all["vertex-anthropic"], all["gemini"], all["vertex"]}, Retries: NoRetries})
+	l := start(t, Config{Upstreams: []provider.Provider{all["bedrock"], all["vertex-anthropic"], all["gemini"], all["vertex"]}, Settings: limited(0, 0)})
 	for _, account := range []string{"bedrock", "vertex-anthropic", "gemini", "vertex"} {
 		for api, advice := range map[format.API]string{format.Embeddings: "route the model to a provider that has embeddings"} {
 			got := l.post("/v1"+api.Path(), `{"model":"`+account+`/m","input":"hi"}`).want(t, 400)

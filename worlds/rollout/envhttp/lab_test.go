@@ -90,7 +90,7 @@ func (s setup) play(ctx context.Context, t *testing.T) (engine.Result, []journal
 	must(t, err)
 	spec := world.Spec{Kind: "rollout", Params: raw, Lineup: s.lineup}
 	res, err := engine.Run(ctx, engine.Config{
-		Journal: s.journal, Kind: kind, Plan: world.Repeat(spec, s.episodes), Models: s.models, Actor: actor, Settings: settings.Settings{Limits: settings.Limits{Live: actor.Capacity()}},
+		Journal: s.journal, Kind: kind, Plan: world.Repeat(spec, s.episodes), Models: s.models, Actor: actor, Settings: &settings.Settings{Limits: settings.Limits{Live: actor.Capacity()}},
 		Begun: journal.Begun{Version: journal.Version, Run: "r", Kind: kind.Name, KindVersion: kind.Version, Seed: 1, Agents: []world.Agent{{Name: "x", Model: "lab/any"}}},
 	})
 	must(t, err)
