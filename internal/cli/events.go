@@ -67,10 +67,14 @@ func (e *eventFile) began(o app.Opened) {
 }
 
 func (e *eventFile) ended(sum *app.Summary) {
-	if e.log != nil {
-		e.log.Info("run ended", "state", string(sum.State), "reason", sum.Reason.String(), "episodes", sum.Episodes.Total, "failed", sum.Episodes.Failed,
-			"cost_usd", sum.Cost.Dollars(), "digest", sum.Digest)
+	if e.log == nil {
+		return
 	}
+	attrs := []any{"state", string(sum.State), "reason", sum.Reason.String(), "episodes", sum.Episodes.Total, "failed", sum.Episodes.Failed, "digest", sum.Digest}
+	if sum.Cost != nil {
+		attrs = append(attrs, "cost_usd", sum.Cost.Dollars())
+	}
+	e.log.Info("run ended", attrs...)
 }
 
 func (e *eventFile) close(s *State) {

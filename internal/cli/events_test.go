@@ -79,3 +79,14 @@ func TestFailedEvents(t *testing.T) {
 		t.Errorf("%v %+v", counts, sum.Episodes)
 	}
 }
+
+// TestUnpricedEvents: a run of models without a price has no cost in its events.
+func TestUnpricedEvents(t *testing.T) {
+	t.Parallel()
+	sequential(t)
+	file := filepath.Join(t.TempDir(), "events.jsonl")
+	summed(t, exit.OK, "run", write(t, "plan.yaml", unpricedPlan), "--set", "lineup.second=a", "--events", file)
+	if _, last := eventLines(t, file); last["msg"] != "run ended" || last["cost_usd"] != nil {
+		t.Errorf("%v", last)
+	}
+}
