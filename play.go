@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"parley/internal/ask/dispatch"
 	"parley/internal/cli"
 	"parley/internal/cli/app"
 	"parley/internal/run/control"
@@ -55,8 +54,8 @@ type Run struct {
 	// or look at answers. It is below limits, retries and the budget: each attempt passes it. It is called from many goroutines at once. With
 	// it, no batches are used. Default: nothing is wrapped.
 	Wrap func(provider string, next llm.Model) llm.Model
-	// Log receives what happens, as parley run --events writes it: episodes and waves as information, failures and outages as warnings, calls
-	// for debugging. Values may be hostile text. Default: nothing.
+	// Log receives what happens, as parley run --events writes it: the run, its episodes and waves as information, failures and outages as
+	// warnings, calls for debugging. Values may be hostile text. Default: nothing.
 	Log *slog.Logger
 }
 
@@ -123,12 +122,12 @@ func Play(ctx context.Context, r Run) (*Result, error) {
 	if drain == nil {
 		drain = context.Background()
 	}
-	opened, end := p.Opened, func() {}
-	p.Opened = func(o app.Opened) {
-		if opened != nil {
-			opened(o)
+	end, events := func() {}, p.Events
+	p.Events = func(e app.Event) {
+		if e.Opened != nil {
+			end = takeAnswers(ctx, e.Opened)
 		}
-		end = takeAnswers(ctx, o)
+		events(e)
 	}
 	sum, err := p.Run(ctx, drain)
 	end()
@@ -142,7 +141,7 @@ func Play(ctx context.Context, r Run) (*Result, error) {
 }
 
 // takeAnswers takes the answers of people in seats of a run, as parley sit sends them, until end is called.
-func takeAnswers(ctx context.Context, o app.Opened) (end func()) {
+func takeAnswers(ctx context.Context, o *app.Opened) (end func()) {
 	if o.Seats == nil {
 		return func() {}
 	}
@@ -195,18 +194,16 @@ func (r Run) prepare(ctx context.Context) (app.Play, error) {
 	if plan == nil {
 		p.Sets, p.MustExist, p.Reach = sets, true, &planfile.Reach{Folders: r.AllowFiles}
 	}
-	if r.Log != nil {
-		p.Events = app.LogTo(ctx, r.Log)
-	}
+	p.Events = app.LogTo(ctx, r.Log)
 	if r.Progress != nil {
 		var now Progress
 		log := p.Events
-		p.Opened = func(o app.Opened) { now = progressOf(o.Head, o.Earlier) }
 		p.Events = func(e app.Event) {
-			if log != nil {
-				log(e)
-			}
-			if e.Ask == (dispatch.Event{}) && e.Began == nil {
+			log(e)
+			switch {
+			case e.Opened != nil:
+				now = progressOf(e.Opened.Head, e.Opened.Earlier)
+			case e.Event != (engine.Event{}) && e.Began == nil:
 				r.Progress(now.add(e.Event))
 			}
 		}

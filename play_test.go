@@ -1,11 +1,13 @@
 package parley_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -378,6 +380,35 @@ func TestPlayProgress(t *testing.T) {
 	got := play(t, large)
 	if last.Calls != got.Calls || last.Ended != got.Ended || last.Episodes != got.Episodes || ended != 4 {
 		t.Errorf("%+v, want the counts of %+v", last, got)
+	}
+}
+
+// TestPlayLog: what happens in a run is logged, once each, in order, with the values of the result.
+func TestPlayLog(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	r := duel(words, 2)
+	r.Log = slog.New(slog.NewJSONHandler(&out, nil))
+	got := play(t, r)
+	var said []string
+	var last map[string]any
+	for line := range strings.Lines(out.String()) {
+		last = nil
+		if err := json.Unmarshal([]byte(line), &last); err != nil {
+			t.Fatal(err)
+		}
+		said = append(said, fmt.Sprint(last["msg"]))
+	}
+	began, ended := 0, 0
+	for _, what := range said {
+		began += strings.Count(what, "episode began")
+		ended += strings.Count(what, "episode ended")
+	}
+	if said[0] != "run began" || said[1] != "stage began" || began != 2 || ended != 2 || len(said) != 7 {
+		t.Errorf("%q", said)
+	}
+	if last["msg"] != "run ended" || last["digest"] != got.Digest || last["state"] != "complete" || last["cost_usd"] != nil {
+		t.Errorf("%v; want %+v", last, got)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"reflect"
@@ -86,6 +87,8 @@ type State struct {
 	codeFolders []string
 	// keys decides which keys and which code the command may use.
 	keys *keyGate
+	// log gets what tell says while a run is played. Nil: there is none.
+	log *slog.Logger
 }
 
 // grammar has every command with its flags, except those of the kinds.
@@ -390,8 +393,16 @@ func (s *State) say(text string, limit int) {
 	fmt.Fprintln(s.err, terminal.Broken("parley: "+terminal.Cut(terminal.Safe(terminal.OneLine(text)), limit), s.err.Width()))
 }
 
-// tell prints a message for the operator of a server. It may contain text from clients.
-func (s *State) tell(text string) { s.say(text, 800) }
+// maxMessage is how much of a message for the operator is printed.
+const maxMessage = 800
+
+// tell prints a message for the operator of a server, and writes it to the events of a run. It may contain text from clients.
+func (s *State) tell(text string) {
+	s.say(text, maxMessage)
+	if s.log != nil {
+		s.log.Warn("notice", "text", text)
+	}
+}
 
 // tellError writes an error on standard error.
 func (s *State) tellError(err error) { s.tell(err.Error()) }

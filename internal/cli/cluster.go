@@ -207,7 +207,7 @@ func printStatus(w io.Writer, st cluster.Status) {
 	}
 	for _, worker := range st.Workers {
 		says := []string{terminal.Several(worker.Lots, "lot", "lots")}
-		for _, why := range append([]string{whyIdle(worker)}, worker.Waits[:min(len(worker.Waits), 8)]...) {
+		for _, why := range append([]string{worker.Idle()}, worker.Waits[:min(len(worker.Waits), 8)]...) {
 			if why != "" {
 				says = append(says, why)
 			}
@@ -250,12 +250,4 @@ func askStatus(ctx context.Context, nc *nats.Conn, run string) (st cluster.Statu
 		return st, false
 	}
 	return st, st.Run == run
-}
-
-// whyIdle says why a worker does not play; "" if it does.
-func whyIdle(w hub.Working) string {
-	if w.HubFull {
-		return "it waits: the hub is full"
-	}
-	return w.Refused
 }

@@ -72,7 +72,7 @@ func ctlError(ctx context.Context, file string, err error) error {
 }
 
 // serveControl takes requests from other processes while a run is played, until end is called.
-func serveControl(ctx context.Context, s *State, o app.Opened, g *exit.Gate, stop context.CancelCauseFunc) (end func()) {
+func serveControl(ctx context.Context, s *State, o *app.Opened, g *exit.Gate, stop context.CancelCauseFunc) (end func()) {
 	if o.Steering == nil {
 		return func() {}
 	}
@@ -89,7 +89,7 @@ func serveControl(ctx context.Context, s *State, o app.Opened, g *exit.Gate, sto
 }
 
 // steerHandler carries out the requests of parley ctl and of pages. stop ends the run as a signal does.
-func steerHandler(s *State, o app.Opened, g *exit.Gate, stop context.CancelCauseFunc) control.Handler {
+func steerHandler(s *State, o *app.Opened, g *exit.Gate, stop context.CancelCauseFunc) control.Handler {
 	return func(ctx context.Context, args json.RawMessage) (any, error) {
 		var r control.SteerRequest
 		if err := json.Unmarshal(args, &r); err != nil {
@@ -111,7 +111,7 @@ func steerHandler(s *State, o app.Opened, g *exit.Gate, stop context.CancelCause
 		if g.Closed() {
 			a.State = results.StateStopping
 		}
-		s.tell(r.By + ": " + a.Text())
+		s.say(r.By+": "+a.Text(), maxMessage)
 		return a, nil
 	}
 }
@@ -122,7 +122,7 @@ const (
 	maxSets = 10
 )
 
-func steerAnswer(state control.SteerState, o app.Opened) control.SteerAnswer {
+func steerAnswer(state control.SteerState, o *app.Opened) control.SteerAnswer {
 	st := o.App.Stats()
 	a := control.SteerAnswer{State: results.StatePlaying, InFlight: st.InFlight, Sums: o.App.Budget().Sums(), Concurrency: state.Limits.Concurrency, Draining: state.Draining != nil}
 	by := state.Paused

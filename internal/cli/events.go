@@ -1,40 +1,45 @@
 package cli
 
 import (
-	"context"
+	"cmp"
 	"log/slog"
 	"os"
 
-	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
 	"parley/internal/kit/files"
 )
 
-// eventFile writes what happens in a run as JSON lines; nil writes nothing. A line that cannot be written does not stop the run.
-type eventFile struct {
-	file *os.File
-	log  *slog.Logger
-	add  func(app.Event)
-	err  error // the first
+// eventFlags are the flags of commands that play a run.
+type eventFlags struct {
+	Events string `placeholder:"FILE" help:"Append what happens to this file, as JSON lines: episodes that begin, end or fail, calls, waves, batches, steering, outages and warnings."`
 }
 
-// openEventFile opens the file of --events, if there is one.
-func openEventFile(ctx context.Context, path string) (*eventFile, error) {
-	e := &eventFile{add: func(app.Event) {}}
-	if path == "" {
-		return e, nil
+// eventFile is a file with what happens in a run. A line that cannot be written does not stop the run.
+type eventFile struct {
+	*os.File
+	err error // the first
+}
+
+// open opens the file of --events, if there is one. What the command says from now on is in it too. The caller must call end.
+func (f *eventFlags) open(s *State) (end func(), err error) {
+	if f.Events == "" {
+		return func() {}, nil
 	}
 	// A slip must not append lines to a run file or a plan.
-	if old, err := os.Stat(path); isRunFile(path) || err == nil && old.Mode().IsRegular() && old.Size() > 0 && !beginsWithBrace(path) {
-		return nil, exit.Usagef("--events: %s is not a file of events: name another file", path)
+	if old, err := os.Stat(f.Events); isRunFile(f.Events) || err == nil && old.Mode().IsRegular() && old.Size() > 0 && !beginsWithBrace(f.Events) {
+		return nil, exit.Usagef("--events: %s is not a file of events: name another file", f.Events)
 	}
-	var err error
-	if e.file, err = os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
+	file, err := os.OpenFile(f.Events, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
 		return nil, exit.Usagef("--events: %w", err)
 	}
-	e.log = slog.New(slog.NewJSONHandler(e, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	e.add = app.LogTo(ctx, e.log)
-	return e, nil
+	e := &eventFile{File: file}
+	s.log = slog.New(slog.NewJSONHandler(e, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	return func() {
+		if err := cmp.Or(e.err, file.Close()); err != nil {
+			s.say("--events: not everything was written: "+err.Error(), maxMessage)
+		}
+	}, nil
 }
 
 // beginsWithBrace reports whether a file begins as a JSON object does.
@@ -51,40 +56,7 @@ func beginsWithBrace(path string) bool {
 
 // Write writes a line. The handler calls it for one line at a time.
 func (e *eventFile) Write(line []byte) (int, error) {
-	n, err := e.file.Write(line)
-	if e.err == nil {
-		e.err = err
-	}
+	n, err := e.File.Write(line)
+	e.err = cmp.Or(e.err, err)
 	return n, err
-}
-
-func (e *eventFile) began(o app.Opened) {
-	if e.log != nil && o.Head.Begun == nil {
-		e.log.Info("run began", "file", o.File, "kind", o.Plan.Kind.Name)
-	} else if e.log != nil {
-		e.log.Info("run resumed", "file", o.File, "kind", o.Plan.Kind.Name, "ended", o.Head.Ended.Len())
-	}
-}
-
-func (e *eventFile) ended(sum *app.Summary) {
-	if e.log == nil {
-		return
-	}
-	attrs := []any{"state", string(sum.State), "reason", sum.Reason.String(), "episodes", sum.Episodes.Total, "failed", sum.Episodes.Failed, "digest", sum.Digest}
-	if sum.Cost != nil {
-		attrs = append(attrs, "cost_usd", sum.Cost.Dollars())
-	}
-	e.log.Info("run ended", attrs...)
-}
-
-func (e *eventFile) close(s *State) {
-	if e.file == nil {
-		return
-	}
-	if err := e.file.Close(); e.err == nil {
-		e.err = err
-	}
-	if e.err != nil {
-		s.tell("--events: not everything was written: " + e.err.Error())
-	}
 }

@@ -90,10 +90,16 @@ func (c *gatewayCmd) Run(ctx context.Context, s *State) (err error) {
 
 // config returns the configuration that the flags and the plan give.
 func (c *gatewayCmd) config(ctx context.Context, s *State) (gateway.Config, error) {
+	tell := s.onEvent(true)
 	cfg := gateway.Config{
 		Replay: c.Replay != "", Resume: c.Resume, MaxSteps: c.MaxSteps, Idle: c.Idle, MaxOutput: c.MaxOutput,
 		Deadline: c.Deadline, Grace: c.Grace, ClientTimeout: c.ClientTimeout, MaxBody: c.MaxBody,
-		Events: s.onEvent(true), Nearest: c.Nearest, Tell: s.tell, Settings: settings.New(settings.Gateway),
+		Nearest: c.Nearest, Settings: settings.New(settings.Gateway),
+		Events: func(e gateway.Event) {
+			if tell(e.Event); e.Text != "" {
+				s.tell(e.Text)
+			}
+		},
 	}
 	var err error
 	if c.Until != nil {

@@ -9,7 +9,6 @@ import (
 	"net"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"parley/internal/cli/bulk"
@@ -33,7 +32,7 @@ type monitor struct {
 	keys     []string     // of the page
 	endPage  func()       // nil: it is not served
 	exporter *telemetry.Exporter
-	divided  *divisionMetrics // nil: the run has no workers
+	workers  *cluster.Coordinator // nil: the run has none
 }
 
 // openMonitor opens what the flags and the environment name.
@@ -63,7 +62,9 @@ func (w *monitor) begin(ctx context.Context, s *State, calls telemetry.Calls, ru
 	began := time.Now()
 	page := func() *telemetry.Page {
 		p := telemetry.RunPage(calls, run, began)
-		w.divided.add(p)
+		if w.workers != nil {
+			addDivision(p, w.workers.Status())
+		}
 		return p
 	}
 	w.show(ctx, s, page)
@@ -154,32 +155,11 @@ func (a watchedAsker) Each(ctx context.Context, reqs iter.Seq[*llm.Request], don
 	})
 }
 
-// divisionMetrics is how a run is divided among workers, as soon as it is.
-type divisionMetrics struct {
-	status atomic.Pointer[func() cluster.Status]
-}
-
-// watchDivision returns how remote divides a run; nil if it does not.
-func watchDivision(remote engine.Remote) *divisionMetrics {
-	c, ok := remote.(*cluster.Coordinator)
-	if !ok {
-		return nil
-	}
-	d := &divisionMetrics{}
-	c.Began = func(status func() cluster.Status) { d.status.Store(&status) }
-	return d
-}
-
-// add adds to a page how the run is divided.
-func (d *divisionMetrics) add(p *telemetry.Page) {
-	if d == nil {
+// addDivision adds to a page how a run is divided among workers. Nil: it is not.
+func addDivision(p *telemetry.Page, st *cluster.Status) {
+	if st == nil {
 		return
 	}
-	status := d.status.Load()
-	if status == nil {
-		return
-	}
-	st := (*status)()
 	gauge := func(name, help string, v float64, labels ...string) {
 		p.Add(telemetry.Gauge, telemetry.Prefix+name, help, v, labels...)
 	}

@@ -104,14 +104,12 @@ func TestDivided(t *testing.T) {
 		Accounts: map[string]lease.Account{"lab http://x *": {Rates: limiter.Units{Requests: 60, Output: 1000}, Shares: map[string]float64{"s1": 0.25, "s2": 0.75}, Waiting: 4}},
 		Money:    &lease.Sums{Limit: 5 * llm.Dollar, Spent: llm.Dollar, Allotted: map[string]llm.Money{"s1": llm.Dollar, "s2": llm.Dollar}, AtRisk: llm.Dollar / 2},
 	}
-	c := &cluster.Coordinator{}
-	d, page := watchDivision(c), &telemetry.Page{}
-	d.add(page) // nothing is divided yet
+	page := &telemetry.Page{}
+	addDivision(page, (&cluster.Coordinator{}).Status()) // nothing is divided yet
 	if len(page.Families()) != 0 {
 		t.Errorf("%v", page.Families())
 	}
-	c.Began(func() cluster.Status { return st })
-	d.add(page)
+	addDivision(page, &st)
 	w := httptest.NewRecorder()
 	page.Serve(w)
 	for _, want := range []string{

@@ -13,6 +13,7 @@ import (
 	"parley/internal/cli/app"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
+	"parley/internal/run/cluster"
 	"parley/internal/run/control"
 	"parley/internal/run/engine"
 	"parley/internal/run/planfile"
@@ -42,8 +43,8 @@ type playFlags struct {
 	Detach      bool     `help:"Play in the background: print a JSON line with the file, the id of the process and its log, when it plays."`
 	Quiet       bool     `help:"Print no progress and no summary."`
 	JSON        bool     `help:"Print the summary as one JSON object."`
-	Events      string   `placeholder:"FILE" help:"Append what happens to this file, as JSON lines: episodes that begin, end or fail, calls, waves, outages and warnings."`
 	Verbose     bool     `help:"Print a line for each episode that ends, each wave, and each decision or step that a world reports."`
+	eventFlags
 	metricsFlags
 	clusterFlags
 	trustFlags
@@ -178,6 +179,11 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 	if err := s.recordedCode(ctx, p); err != nil {
 		return err
 	}
+	end, err := f.eventFlags.open(s)
+	if err != nil {
+		return err
+	}
+	defer end()
 	p.Supervisor = s.Supervisor
 	p.Kinds, p.Trust, p.Code, p.ChangedCode, p.Failed = s.Kinds, keys.Gate, s.code(), f.ChangedCode, f.Failed
 	joint, err := f.openCluster(ctx, s, g, &p)
@@ -195,23 +201,17 @@ func (f *playFlags) playAndShow(ctx context.Context, s *State, g *exit.Gate, p a
 	view := &runView{out: s.err, verbose: f.Verbose, trusted: f.Trust, again: playAgain(s.Args, p.PlanFile, p.File), retry: playFailed(s.Args, p.File)}
 	g.OnClose(func() { stop(view.signalled(time.Now())) })
 
-	events, err := openEventFile(ctx, f.Events)
-	if err != nil {
-		return err
-	}
-	defer events.close(s)
 	w, err := f.openMonitor(ctx, s)
 	if err != nil {
 		return err
 	}
 	defer w.close(ctx, s)
-	w.divided = watchDivision(p.Remote)
+	w.workers, _ = p.Remote.(*cluster.Coordinator)
 	spans := w.exporter.StartTrace("run", filepath.Base(p.File))
 	done, hide, unsteer := func() {}, func() {}, func() {}
 	p.Tool = Version()
-	p.Opened = func(o app.Opened) {
+	opened := func(o *app.Opened) {
 		view.begin(o)
-		events.began(o)
 		hide = control.ShowLive(p.File, view.liveState)
 		unsteer = serveControl(ctx, s, o, g, stop)
 		w.begin(ctx, s, o.App, view.monitor)
@@ -224,12 +224,18 @@ func (f *playFlags) playAndShow(ctx context.Context, s *State, g *exit.Gate, p a
 		}
 		announceDetached(s, p.File)
 	}
-	tell := s.onEvent(!f.Quiet)
+	tell, log := s.onEvent(!f.Quiet), app.LogTo(ctx, s.log)
 	p.Events = func(e app.Event) {
+		log(e)
+		switch {
+		case e.Opened != nil:
+			opened(e.Opened)
+		case e.Idle != nil:
+			f.tellIdle(s, e.Idle)
+		}
 		view.onEvent(e.Event)
 		traceEvent(spans, e.Event)
 		tell(e.Ask)
-		events.add(e)
 	}
 	defer func() { unsteer() }() // last: who waits for the run finds its summary
 	sum, err := p.Run(ctx, drain)
@@ -239,7 +245,6 @@ func (f *playFlags) playAndShow(ctx context.Context, s *State, g *exit.Gate, p a
 		return playError(p.File, err)
 	}
 	spans.End(string(sum.State))
-	events.ended(sum)
 	return f.conclude(s, view, p.File, sum, err)
 }
 

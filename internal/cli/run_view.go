@@ -75,7 +75,7 @@ type runView struct {
 }
 
 // begin sets the view to the state of the opened run.
-func (v *runView) begin(o app.Opened) {
+func (v *runView) begin(o *app.Opened) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.stats, v.steering, v.waiting, v.calls, v.limits = o.App.Stats, o.Steering, o.Waiting, o.App.Waits, o.App.Limits
@@ -101,7 +101,7 @@ func (v *runView) begin(o app.Opened) {
 }
 
 // printStart prints the state from which a run is resumed.
-func (v *runView) printStart(o app.Opened) {
+func (v *runView) printStart(o *app.Opened) {
 	if o.Seats != nil {
 		fmt.Fprintf(v.out, "parley: people take part in this run: `parley sit %s` lists their seats\n", terminal.ShellWord(o.File))
 	}

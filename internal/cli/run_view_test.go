@@ -65,7 +65,7 @@ func TestWaitingIsSaid(t *testing.T) {
 	var out strings.Builder
 	v := &runView{out: terminal.NewStream(&out, func(string) (string, bool) { return "", false }, func(any) int { return 0 })}
 	why := ""
-	v.begin(app.Opened{App: &app.App{}, Plan: &planfile.Plan{Settings: settings.New(settings.Plan)}, Head: &journal.Head{}, Waiting: func() string { return why }})
+	v.begin(&app.Opened{App: &app.App{}, Plan: &planfile.Plan{Settings: settings.New(settings.Plan)}, Head: &journal.Head{}, Waiting: func() string { return why }})
 	v.stats = func() dispatch.Snapshot { return dispatch.Snapshot{} }
 	v.money = func() budget.Sums {
 		return budget.Sums{Spent: llm.Dollar, AtRisk: llm.Dollar / 2, Aside: llm.Dollar / 4, Limit: 5 * llm.Dollar}
@@ -184,7 +184,7 @@ func TestStatusOfAKind(t *testing.T) {
 		Stages: []journal.Staged{{Specs: world.List(world.Spec{Cell: "a"}, world.Spec{Cell: "b"})}},
 	}
 	v := &runView{}
-	v.begin(app.Opened{App: &app.App{}, Plan: plan, Head: head, Past: func(f func(world.Played)) error {
+	v.begin(&app.Opened{App: &app.App{}, Plan: plan, Head: head, Past: func(f func(world.Played)) error {
 		f(world.Played{Episode: 1, Spec: head.Stages[0].Specs.At(1)})
 		return nil
 	}})
@@ -197,7 +197,7 @@ func TestStatusOfAKind(t *testing.T) {
 		t.Error(got)
 	}
 	silentKind := &runView{}
-	silentKind.begin(app.Opened{App: &app.App{}, Plan: &planfile.Plan{Settings: settings.New(settings.Plan)}, Head: &journal.Head{}})
+	silentKind.begin(&app.Opened{App: &app.App{}, Plan: &planfile.Plan{Settings: settings.New(settings.Plan)}, Head: &journal.Head{}})
 	silentKind.onEvent(engine.Event{Ended: &journal.Ended{}})
 	if got := silentKind.statusLines(); got != nil {
 		t.Errorf("%v", got)
@@ -352,7 +352,7 @@ func TestGreetAfterAKill(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	v := &runView{out: terminal.NewStream(&out, func(string) (string, bool) { return "", false }, func(any) int { return 0 })}
-	v.printStart(app.Opened{File: "a.parley", Head: &journal.Head{Begun: &journal.Begun{}, Calls: 3, Cut: true, Lost: 7}})
+	v.printStart(&app.Opened{File: "a.parley", Head: &journal.Head{Begun: &journal.Begun{}, Calls: 3, Cut: true, Lost: 7}})
 	if want := "parley: resuming a.parley: 0 episodes ended before\nparley: it was cut off: 7 calls without a recorded reply, whether sent or not, will be asked\n"; out.String() != want {
 		t.Error(out.String())
 	}

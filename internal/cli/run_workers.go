@@ -22,6 +22,7 @@ import (
 	"parley/internal/kit/process"
 	"parley/internal/run/cluster"
 	"parley/internal/run/cluster/hub"
+	"parley/internal/run/engine"
 	"parley/internal/run/runfile"
 )
 
@@ -131,10 +132,6 @@ func (f *playFlags) openCluster(ctx context.Context, s *State, g *exit.Gate, p *
 	}
 	here := j.hub != nil && f.Listen == "" // all workers are on this machine
 	c := &cluster.Coordinator{Conn: j.conn.Conn, Build: buildID(), AckWait: f.Lease, Retain: f.Retain, Alone: here, Strict: here}
-	c.Room = s.hubRoom
-	if !here {
-		c.Workers = refusals(s)
-	}
 	if j.hub == nil && j.conn.ConnectedClusterName() != "" {
 		c.Replicas = 3
 	}
@@ -166,27 +163,15 @@ func certificateName(c *tls.Config) (string, error) {
 	}
 }
 
-// hubRoom says that the hub is full, or has room again.
-func (s *State) hubRoom(full error) {
-	if full != nil {
-		s.tell("the hub is full, and the run waits until it has room: " + full.Error() + ". It gets room as lots are played and recorded. Give it more memory or disk if that takes long.")
-		return
-	}
-	s.tell("the hub has room again")
-}
-
-// refusals returns a function that prints why workers do not play the run, or wait, once each.
-func refusals(s *State) func(hub.Working) {
-	var mu sync.Mutex
-	printed := map[string]bool{}
-	return func(w hub.Working) {
-		text := whyIdle(w)
-		mu.Lock()
-		defer mu.Unlock()
-		if text != "" && !printed[text] {
-			printed[text] = true
-			s.tell(fmt.Sprintf("worker %d on %s: %s", w.Process, w.Host, text))
-		}
+// tellIdle says that a run with workers waits or goes on, or why a worker does not play it. Workers on this machine print that themselves.
+func (f *clusterFlags) tellIdle(s *State, i *engine.Idle) {
+	switch {
+	case i.Why == "":
+		s.say("the hub has room again", maxMessage)
+	case i.Worker == "":
+		s.say("the hub is full, and the run waits until it has room: "+i.Why+". It gets room as lots are played and recorded. Give it more memory or disk if that takes long.", maxMessage)
+	case f.Listen+f.Cluster != "":
+		s.say(i.Worker+": "+i.Why, maxMessage)
 	}
 }
 

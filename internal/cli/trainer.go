@@ -27,6 +27,7 @@ type trainerCmd struct {
 	Plan string `arg:"" placeholder:"PLAN" help:"The plan file."`
 	Out  string `placeholder:"FILE" help:"The run file. If it exists, the run is resumed. Default: next to the plan, with the same name and the ending .parley."`
 	unreachableFlag
+	eventFlags
 	trustFlags
 	reachFlags
 	MaxAhead int           `placeholder:"N" help:"Maximum number of groups that are begun and not yet read by a trainer; more begin when they are read. Default: no limit."`
@@ -57,6 +58,11 @@ func (c *trainerCmd) serve(ctx, stop context.Context, s *State, keys *keyGate) e
 	if err != nil {
 		return err
 	}
+	end, err := c.eventFlags.open(s)
+	if err != nil {
+		return err
+	}
+	defer end()
 	cfg, err := c.config(stop, s, run)
 	if err != nil {
 		return exit.AsUsage(err)
@@ -225,16 +231,15 @@ func (r *trainedRun) prepare(ctx context.Context, overrides []string) (trainer.P
 
 // playTrained plays p, as trainer.PlayFunc says.
 func (s *State) playTrained(ctx, drain context.Context, p app.Play, begun func(trainer.Control), ended func()) (trainer.Ending, error) {
-	p.Opened = func(o app.Opened) {
-		if o.Steering == nil {
-			begun(nil)
-			return
-		}
-		begun(runControl{o.Steering, o.App})
-	}
-	tell := s.onEvent(true)
+	tell, log := s.onEvent(true), app.LogTo(ctx, s.log)
 	p.Events = func(e app.Event) {
-		if e.Ended != nil {
+		log(e)
+		switch o := e.Opened; {
+		case o != nil && o.Steering == nil:
+			begun(nil)
+		case o != nil:
+			begun(runControl{o.Steering, o.App})
+		case e.Ended != nil:
 			ended()
 		}
 		tell(e.Ask)

@@ -71,7 +71,8 @@ func TestTrainer(t *testing.T) {
 	t.Parallel()
 	plan := write(t, "plan.yaml", rolloutPlan)
 	file := strings.TrimSuffix(plan, ".yaml") + ".parley"
-	url, stop := serves(t, nil, "trainer", plan)
+	events := filepath.Join(t.TempDir(), "events.jsonl")
+	url, stop := serves(t, nil, "trainer", plan, "--events", events)
 	if got := fetch(t, "POST", url+"/v1/start", `{"params":{"max_steps":0}}`); !strings.Contains(got, "params.max_steps") {
 		t.Error(got)
 	}
@@ -89,6 +90,9 @@ func TestTrainer(t *testing.T) {
 		}
 	}
 	stop().want(t, exit.OK).wantErr(t, "complete", "12 of 12 episodes")
+	if counts, last := eventLines(t, events); counts["episode ended"] != 12 || last["msg"] != "run ended" {
+		t.Errorf("%v, %v", counts, last)
+	}
 	exported := strings.Split(strings.TrimSpace(parley(t, State{}, "trajectories", file, "--trainable").want(t, exit.OK).stdout), "\n")
 	slices.Sort(streamed)
 	slices.Sort(exported)

@@ -87,7 +87,7 @@ func TestAnswersContinue(t *testing.T) {
 	server := &weightServer{arrived: make(chan struct{}), updated: make(chan struct{})}
 	srv := httptest.NewServer(server)
 	defer srv.Close()
-	j, opened := &journal.Memory{}, make(chan Opened, 1)
+	j, opened := &journal.Memory{}, make(chan *Opened, 1)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		o := <-opened
@@ -106,7 +106,7 @@ func TestAnswersContinue(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	sum := played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, fmt.Sprintf(continuedPlan, srv.URL)), Journal: j, Opened: func(o Opened) { opened <- o }})
+	sum := played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, fmt.Sprintf(continuedPlan, srv.URL)), Journal: j, Events: whenOpened(func(o *Opened) { opened <- o })})
 	wg.Wait()
 	parts := 0
 	for _, r := range answers(t, j) {

@@ -8,12 +8,15 @@ import (
 
 	"parley/internal/ask/dispatch"
 	"parley/internal/run/engine"
+	"parley/journal"
 )
 
-// Event is something that happened in a run: in the engine, or between calls and providers. One field of the two is set.
+// Event is something that happened in a run: in the engine, between calls and providers, or at its ends. One field is set.
 type Event struct {
 	engine.Event
-	Ask dispatch.Event
+	Ask    dispatch.Event
+	Opened *Opened  // the run is about to be played
+	Over   *Summary // it is not played any more
 }
 
 // inOrder makes a function that several goroutines call get one event at a time.
@@ -29,74 +32,119 @@ func inOrder(events func(Event)) func(Event) {
 	}
 }
 
-// LogTo returns a function that writes events to a log: what happens to episodes and waves as information, failures and what the person
-// who pays should know as warnings, calls and notes of worlds for debugging. Values may be hostile text: the handler must quote them.
+// LogTo returns a function that writes events to a log: what happens to the run, its episodes and waves as information, failures and what
+// the person who pays should know as warnings, calls and notes of worlds for debugging. Values may be hostile text: the handler must quote
+// them. Nil: to none.
 func LogTo(ctx context.Context, log *slog.Logger) func(Event) {
+	if log == nil {
+		return func(Event) {}
+	}
 	ctx = context.WithoutCancel(ctx) // the end of a run that was stopped is logged too
 	return func(e Event) {
-		if level, what, attrs := e.record(); what != "" {
-			log.LogAttrs(ctx, level, what, attrs...)
+		if level, what, values := e.record(); what != "" {
+			log.Log(ctx, level, what, values...)
 		}
 	}
 }
 
 // record returns an event as a log has it.
-func (e Event) record() (level slog.Level, what string, attrs []slog.Attr) {
+func (e Event) record() (level slog.Level, what string, values []any) {
 	switch {
-	case e.Began != nil:
-		return slog.LevelInfo, "episode began", []slog.Attr{slog.Int("episode", e.Began.Episode), slog.Int("attempt", e.Began.Attempt)}
-	case e.Ended != nil:
-		attrs = []slog.Attr{slog.Int("episode", e.Ended.Episode), slog.Int("attempt", e.Ended.Attempt)}
-		if why := e.Ended.Outcome.Failed; why != "" {
-			return slog.LevelWarn, "episode failed", append(attrs, slog.String("why", why))
-		}
-		return slog.LevelInfo, "episode ended", append(attrs, slog.Any("scores", e.Ended.Outcome.Scores))
-	case e.Replied != nil:
-		return e.replied()
+	case e.Opened != nil && e.Opened.Head.Begun == nil:
+		return slog.LevelInfo, "run began", []any{"file", e.Opened.File, "kind", e.Opened.Plan.Kind.Name}
+	case e.Opened != nil:
+		return slog.LevelInfo, "run resumed", []any{"file", e.Opened.File, "kind", e.Opened.Plan.Kind.Name, "ended", e.Opened.Head.Ended.Len()}
 	case e.Staged != nil:
-		return slog.LevelInfo, "stage began", []slog.Attr{slog.Int("stage", e.Staged.Stage), slog.Int("first", e.Staged.First), slog.Int("episodes", e.Staged.Specs.Len())}
+		return slog.LevelInfo, "stage began", []any{"stage", e.Staged.Stage, "first", e.Staged.First, "episodes", e.Staged.Specs.Len()}
+	case e.Began != nil:
+		return slog.LevelInfo, "episode began", []any{"episode", e.Began.Episode, "attempt", e.Began.Attempt}
+	case e.Ended != nil && e.Ended.Outcome.Failed != "":
+		return slog.LevelWarn, "episode failed", []any{"episode", e.Ended.Episode, "attempt", e.Ended.Attempt, "why", e.Ended.Outcome.Failed}
+	case e.Ended != nil:
+		return slog.LevelInfo, "episode ended", []any{"episode", e.Ended.Episode, "attempt", e.Ended.Attempt, "scores", e.Ended.Outcome.Scores}
+	case e.Replied != nil:
+		return replied(e.Replied)
 	case e.Noted != nil:
-		return slog.LevelDebug, "turn noted", []slog.Attr{slog.Int("episode", e.Noted.Episode), slog.Any("notes", e.Noted.Notes)}
+		return slog.LevelDebug, "turn noted", []any{"episode", e.Noted.Episode, "notes", e.Noted.Notes}
 	case e.Wave > 0:
-		return slog.LevelInfo, "wave sent", []slog.Attr{slog.Int("calls", e.Wave)}
+		return slog.LevelInfo, "wave sent", []any{"calls", e.Wave}
+	case e.Batched != nil:
+		return batched(e.Batched)
+	case e.Steered != nil:
+		return slog.LevelInfo, "run steered", []any{"verb", e.Steered.Verb, "by", e.Steered.By, "detail", e.Steered.Detail}
 	case e.Closing > 0:
-		return slog.LevelInfo, "no more episodes begin", []slog.Attr{slog.Int("playing", e.Closing)}
+		return slog.LevelInfo, "no more episodes begin", []any{"playing", e.Closing}
+	case e.Stops != nil:
+		return slog.LevelInfo, "run stops", []any{"kind", e.Stops.Kind, "why", e.Stops.Detail}
+	case e.Over != nil:
+		return over(e.Over)
+	case e.Idle != nil && e.Idle.Worker != "":
+		return slog.LevelWarn, "worker does not play", []any{"worker", e.Idle.Worker, "why", e.Idle.Why}
+	case e.Idle != nil && e.Idle.Why != "":
+		return slog.LevelWarn, "hub is full", []any{"why", e.Idle.Why}
+	case e.Idle != nil:
+		return slog.LevelInfo, "hub has room", nil
+	default:
+		return asked(e.Ask)
 	}
-	return e.asked()
 }
 
 // replied is the record of a call that ended.
-func (e Event) replied() (level slog.Level, what string, attrs []slog.Attr) {
-	r := e.Replied
-	attrs = []slog.Attr{slog.Int("episode", r.Episode), slog.String("seat", r.Seat), slog.String("agent", r.Agent)}
+func replied(r *journal.Replied) (level slog.Level, what string, values []any) {
+	values = []any{"episode", r.Episode, "seat", r.Seat, "agent", r.Agent}
 	if r.Act != nil {
-		attrs = append(attrs, slog.String("act", r.Act.Name))
+		values = append(values, "act", r.Act.Name)
 	}
 	if r.Request != nil {
-		attrs = append(attrs, slog.String("model", r.Request.Model), slog.Float64("cost_usd", r.Cost().Dollars()))
+		values = append(values, "model", r.Request.Model, "cost_usd", r.Cost().Dollars())
 	}
 	if a := r.Response; a != nil && r.Request != nil {
-		attrs = append(attrs, slog.Int("input_tokens", a.Usage.Input), slog.Int("output_tokens", a.Usage.Output))
+		values = append(values, "input_tokens", a.Usage.Input, "output_tokens", a.Usage.Output)
 	}
 	if r.Error != nil {
-		return slog.LevelWarn, "call failed", append(attrs, slog.String("kind", string(r.Error.Kind)), slog.String("why", r.Error.Message))
+		return slog.LevelWarn, "call failed", append(values, "kind", r.Error.Kind, "why", r.Error.Message)
 	}
-	return slog.LevelDebug, "call ended", attrs
+	return slog.LevelDebug, "call ended", values
+}
+
+// batched is the record of a step of a batch.
+func batched(b *journal.Batched) (level slog.Level, what string, values []any) {
+	values = []any{"key", b.Key}
+	switch b.Step {
+	case journal.BatchIntended:
+		values = append(values, "provider", b.Provider, "model", b.Model, "calls", len(b.Lines))
+	case journal.BatchCreated:
+		values = append(values, "batch", b.Batch)
+	case journal.BatchClosed:
+		values = append(values, "why", b.Why)
+	}
+	return slog.LevelInfo, "batch " + string(b.Step), values
+}
+
+// over is the record of the end of a run.
+func over(s *Summary) (level slog.Level, what string, values []any) {
+	values = []any{"state", s.State, "reason", s.Reason.String(), "episodes", s.Episodes.Total, "failed", s.Episodes.Failed, "digest", s.Digest}
+	if s.Cost != nil {
+		values = append(values, "cost_usd", s.Cost.Dollars())
+	}
+	return slog.LevelInfo, "run ended", values
 }
 
 // asked is the record of what happened between calls and providers.
-func (e Event) asked() (level slog.Level, what string, attrs []slog.Attr) {
-	switch a := e.Ask; {
+func asked(a dispatch.Event) (level slog.Level, what string, values []any) {
+	switch {
 	case a.Notice != nil:
-		return slog.LevelWarn, "notice", []slog.Attr{slog.String("model", a.Notice.Model), slog.String("text", a.Notice.Text)}
+		return slog.LevelWarn, "notice", []any{"model", a.Notice.Model, "text", a.Notice.Text}
+	case a.Short != nil:
+		return slog.LevelInfo, "calls wait for the budget", []any{"model", a.Short.Model, "set_aside_usd", a.Short.Amount.Dollars(), "why", a.Short.Why, "room", a.Short.Room}
 	case a.Outage != nil && a.Outage.Back:
-		return slog.LevelInfo, "provider is back", []slog.Attr{slog.String("provider", a.Outage.Provider)}
+		return slog.LevelInfo, "provider is back", []any{"provider", a.Outage.Provider}
 	case a.Outage != nil:
-		return slog.LevelWarn, "provider cannot be reached", []slog.Attr{slog.String("provider", a.Outage.Provider), slog.String("text", a.Outage.Text(time.Now()))}
+		return slog.LevelWarn, "provider cannot be reached", []any{"provider", a.Outage.Provider, "text", a.Outage.Text(time.Now())}
 	case a.Rest != nil && a.Rest.Why == nil:
-		return slog.LevelInfo, "server is back", []slog.Attr{slog.String("server", a.Rest.Name)}
+		return slog.LevelInfo, "server is back", []any{"server", a.Rest.Name}
 	case a.Rest != nil:
-		return slog.LevelWarn, "server rests", []slog.Attr{slog.String("server", a.Rest.Name), slog.String("why", a.Rest.Why.Error())}
+		return slog.LevelWarn, "server rests", []any{"server", a.Rest.Name, "why", a.Rest.Why.Error()}
 	}
 	return 0, "", nil
 }

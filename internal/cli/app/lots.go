@@ -39,13 +39,7 @@ type Lots struct {
 
 	mu    sync.Mutex
 	held  bool
-	plays map[*lotPlay]struct{}
-}
-
-// lotPlay is a lot that is being played.
-type lotPlay struct {
-	steering *engine.Steering // nil: it has not begun
-	changed  func()           // a provider can or cannot be reached
+	plays map[*engine.Steering]struct{} // of the lots that are being played
 }
 
 // OpenLots prepares to play lots of the run that began so, in a process with this name. Sets override how it is played,
@@ -72,7 +66,7 @@ func (p Play) OpenLots(begun *journal.Begun, name string, share func(whole llm.M
 	if err := p.ready(plan, "run "+begun.Run); err != nil {
 		return nil, err
 	}
-	l := &Lots{plays: map[*lotPlay]struct{}{}}
+	l := &Lots{plays: map[*engine.Steering]struct{}{}}
 	if plan.Budget > 0 {
 		l.part = share(plan.Budget)
 	}
@@ -131,14 +125,11 @@ type sharedActor struct{ world.Actor }
 
 // Play plays a lot into j.
 func (l *Lots) Play(ctx, drain context.Context, j journal.Journal, lot engine.Lot, needEpisodes func()) (engine.Result, error) {
-	play := &lotPlay{changed: func() {}}
-	l.mu.Lock()
-	l.plays[play] = struct{}{}
-	l.mu.Unlock()
+	var steering *engine.Steering
 	defer func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		delete(l.plays, play)
+		delete(l.plays, steering)
 	}()
 	c := l.config
 	c.Journal, c.Plan, c.Lot, c.NeedEpisodes, c.Drain = j, lot.Plan(), &lot, needEpisodes, drain
@@ -148,15 +139,10 @@ func (l *Lots) Play(ctx, drain context.Context, j journal.Journal, lot engine.Lo
 	c.Steer = func(s *engine.Steering) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		play.steering = s
+		steering, l.plays[s] = s, struct{}{}
 		if l.held {
 			s.Hold(true)
 		}
-	}
-	c.Wakes = func(changed func()) {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		play.changed = changed
 	}
 	return engine.Run(ctx, c)
 }
@@ -165,8 +151,8 @@ func (l *Lots) Play(ctx, drain context.Context, j journal.Journal, lot engine.Lo
 func (l *Lots) wake() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for play := range l.plays {
-		play.changed()
+	for s := range l.plays {
+		s.Wake()
 	}
 }
 
@@ -262,10 +248,8 @@ func (l *Lots) Hold(on bool) {
 	if !on {
 		l.app.Hold(nil, false)
 	}
-	for play := range l.plays {
-		if play.steering != nil {
-			play.steering.Hold(on)
-		}
+	for s := range l.plays {
+		s.Hold(on)
 	}
 	if on { // last: an engine must not send again what the dispatcher refuses
 		l.app.Hold(&llm.Error{Kind: llm.KindCanceled, Message: engine.ErrHeld.Error(), Err: engine.ErrHeld}, false)

@@ -58,9 +58,8 @@ type Play struct {
 	MustExist bool
 	// Tool is the program that writes the file, such as parley 0.1.0.
 	Tool string
-	// Opened is called once, before play begins.
-	Opened func(Opened)
-	// Events is called with everything that happens, by one goroutine at a time. Play waits for it. Default: nobody is told.
+	// Events is called with everything that happens, by one goroutine at a time. Play waits for it, so it must cause no event. Default:
+	// nobody is told.
 	Events func(Event)
 	// PlanFile is the file of Plan, for questions and errors about its keys.
 	PlanFile string
@@ -268,13 +267,13 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 	if err != nil {
 		return nil, err
 	}
-	var changed atomic.Pointer[func()]
+	var begun atomic.Pointer[engine.Steering]
 	p.Budget = budget.New(plan.Budget, spentOf(head))
 	p.Budget.Lost(atRiskOf(head))
 	p.Batches, p.Record = w.open, w.record
 	a, err := p.open(plan, !done, func() {
-		if f := changed.Load(); f != nil {
-			(*f)()
+		if s := begun.Load(); s != nil {
+			s.Wake()
 		}
 	})
 	if err != nil {
@@ -297,7 +296,7 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 	}
 	a.versions.seed = plan.Seed
 	c.Version = a.versions.model
-	c.Prices, c.Unreachable, c.Wakes = a, a.Away, func(f func()) { changed.Store(&f) }
+	c.Prices, c.Unreachable, c.Steer = a, a.Away, begun.Store
 	if a.hasSessions() {
 		c.Released = a.Release
 	}
@@ -321,7 +320,8 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 		File: p.File, App: a, Steering: p.steering(&c, a, plan, done), Head: head, Earlier: earlier, Plan: plan, Grown: choice.Grown, Complete: done, Waiting: a.waiting(c.Actor),
 		Past: func(f func(world.Played)) error { return eachOutcome(ctx, store, head, f) },
 	}
-	p.callOpened(&c, &opened)
+	p.setPeople(&c, &opened)
+	p.Events(Event{Opened: &opened})
 	repriced := p.repriced(a, plan, head, done)
 	res, err := engine.Run(ctx, c)
 	release(ctx)
@@ -335,6 +335,9 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 	}.summarize(context.WithoutCancel(ctx), store)
 	if err == nil || !errors.Is(sumErr, results.ErrEmpty) {
 		err = errors.Join(err, sumErr)
+	}
+	if sum != nil {
+		p.Events(Event{Over: sum})
 	}
 	return sum, err
 }
@@ -357,20 +360,26 @@ func (p Play) steering(c *engine.Config, a *App, plan *planfile.Plan, done bool)
 	}
 	s := control.NewSteering(a, plan, p.kinds())
 	s.Elsewhere = p.Remote != nil
-	c.Steer = s.Begin
+	whenBegun(c, s.Begin)
 	return s
 }
 
-// callOpened calls Opened. If agents are people, the run asks them through files beside its run file.
-func (p Play) callOpened(c *engine.Config, o *Opened) {
+// whenBegun adds to what is called before play begins.
+func whenBegun(c *engine.Config, f func(*engine.Steering)) {
+	earlier := c.Steer
+	c.Steer = func(s *engine.Steering) {
+		earlier(s)
+		f(s)
+	}
+}
+
+// setPeople makes the run ask people through files beside its run file, if agents are people.
+func (p Play) setPeople(c *engine.Config, o *Opened) {
 	if !o.Complete && p.Journal == nil && slices.ContainsFunc(o.Plan.Agents, world.Agent.Human) {
 		o.Seats = seat.New(p.File)
 		c.People = o.Seats
 		outside := o.Waiting
 		o.Waiting = func() string { return cmp.Or(outside(), o.Seats.Waiting()) }
-	}
-	if p.Opened != nil {
-		p.Opened(*o)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -49,6 +50,15 @@ func played(t *testing.T, p Play) *Summary {
 		t.Fatal(err)
 	}
 	return sum
+}
+
+// whenOpened returns events of which f gets the first.
+func whenOpened(f func(*Opened)) func(Event) {
+	return func(e Event) {
+		if e.Opened != nil {
+			f(e.Opened)
+		}
+	}
 }
 
 // TestOneDigest plays one plan at several concurrencies, into files, and wants one digest.
@@ -162,16 +172,20 @@ func TestNoKeyInTheFile(t *testing.T) {
 	plan := parsed(t, text, "episodes=2", "agents.large.model=lab/any")
 	file := filepath.Join(dir, "run.parley")
 	drain, cancel := context.WithCancel(t.Context())
-	p := Play{Kinds: worlds.Standard(), Plan: plan, File: file, Opened: func(o Opened) {
-		_, err := o.App.Ask(t.Context(), &llm.Request{Model: "lab/any", Deadline: 1, Messages: []llm.Message{llm.User("x")}})
-		if err == nil || strings.Contains(err.Error(), key) {
-			t.Errorf("got %v", err)
-		}
-		cancel()
-	}}
+	var asked sync.WaitGroup
+	p := Play{Kinds: worlds.Standard(), Plan: plan, File: file, Events: whenOpened(func(o *Opened) {
+		asked.Go(func() {
+			_, err := o.App.Ask(t.Context(), &llm.Request{Model: "lab/any", Deadline: 1, Messages: []llm.Message{llm.User("x")}})
+			if err == nil || strings.Contains(err.Error(), key) {
+				t.Errorf("got %v", err)
+			}
+			cancel()
+		})
+	})}
 	if _, err := p.Run(t.Context(), drain); err != nil {
 		t.Fatal(err)
 	}
+	asked.Wait()
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)

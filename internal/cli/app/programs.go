@@ -143,7 +143,8 @@ func (p Play) setPrograms(ctx context.Context, c *engine.Config, plan *planfile.
 	if err != nil {
 		return nil, errors.Join(err, sessions.Close())
 	}
-	c.Programs, c.Within = programs{r, sessions}, sessions.Begin
+	c.Programs = programs{r, sessions}
+	whenBegun(c, sessions.Begin)
 	return func(ctx context.Context) error { return errors.Join(r.Close(ctx), sessions.Close()) }, nil
 }
 

@@ -118,8 +118,8 @@ func (r *steeredRun) lowest(dollars float64) string {
 // playSteered plays the plan into j, and calls f meanwhile.
 func playSteered(t *testing.T, j *journal.Memory, model *slowModel, f func(*steeredRun), sets ...string) *Summary {
 	t.Helper()
-	opened := make(chan Opened, 1)
-	p := Play{Kinds: worlds.Standard(), Plan: parsed(t, steeredPlan, sets...), Journal: j, Config: Config{Models: map[string]llm.Model{"openai": model}}, Opened: func(o Opened) { opened <- o }}
+	opened := make(chan *Opened, 1)
+	p := Play{Kinds: worlds.Standard(), Plan: parsed(t, steeredPlan, sets...), Journal: j, Config: Config{Models: map[string]llm.Model{"openai": model}}, Events: whenOpened(func(o *Opened) { opened <- o })}
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		o := <-opened
@@ -136,13 +136,13 @@ func TestPauseBeforePlay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		model, j := newSlowModel(t), &journal.Memory{}
-		opened := make(chan Opened, 1)
-		p := Play{Kinds: worlds.Standard(), Plan: parsed(t, steeredPlan), Journal: j, Config: Config{Models: map[string]llm.Model{"openai": model}}, Opened: func(o Opened) {
+		opened := make(chan *Opened, 1)
+		p := Play{Kinds: worlds.Standard(), Plan: parsed(t, steeredPlan), Journal: j, Config: Config{Models: map[string]llm.Model{"openai": model}}, Events: whenOpened(func(o *Opened) {
 			if _, err := o.Steering.Do(journal.SteerPause, "a test", nil); err != nil {
 				t.Error(err)
 			}
 			opened <- o
-		}}
+		})}
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			o := <-opened
@@ -232,20 +232,20 @@ func TestStateWaitsForNothing(t *testing.T) {
 		var wg sync.WaitGroup
 		sum := played(t, Play{
 			Kinds: worlds.Standard(), Plan: parsed(t, steeredPlan), Journal: &journal.Memory{}, Config: Config{Models: map[string]llm.Model{"openai": newSlowModel(t)}},
-			Opened: func(o Opened) {
-				steered = o.Steering
-				wg.Go(func() {
-					for range 8 {
-						time.Sleep(time.Second) // when calls end
-						for _, verb := range []journal.SteerVerb{journal.SteerPause, journal.SteerResume} {
-							if _, err := o.Steering.Do(verb, "a test", nil); err != nil {
-								t.Error(err)
+			Events: func(e Event) {
+				if e.Opened != nil {
+					steered = e.Opened.Steering
+					wg.Go(func() {
+						for range 8 {
+							time.Sleep(time.Second) // when calls end
+							for _, verb := range []journal.SteerVerb{journal.SteerPause, journal.SteerResume} {
+								if _, err := steered.Do(verb, "a test", nil); err != nil {
+									t.Error(err)
+								}
 							}
 						}
-					}
-				})
-			},
-			Events: func(Event) {
+					})
+				}
 				done := make(chan struct{})
 				go func() {
 					defer close(done)
@@ -270,7 +270,7 @@ func TestUntil(t *testing.T) {
 		var wg sync.WaitGroup
 		sum := played(t, Play{
 			Kinds: worlds.Standard(), Plan: parsed(t, steeredPlan), Journal: j, Config: Config{Models: map[string]llm.Model{"openai": newSlowModel(t)}},
-			Opened: func(o Opened) {
+			Events: whenOpened(func(o *Opened) {
 				o.Steering.Until(bounds[0]) // before play begins
 				wg.Go(func() {
 					for _, n := range bounds {
@@ -282,7 +282,7 @@ func TestUntil(t *testing.T) {
 						}
 					}
 				})
-			},
+			}),
 		})
 		wg.Wait()
 		if sum.State != journal.Complete || sum.Digest != want.Digest {
@@ -440,7 +440,7 @@ func TestCutSendsAgain(t *testing.T) {
 func TestCutThenStopped(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		j, opened := &journal.Memory{}, make(chan Opened, 1)
+		j, opened := &journal.Memory{}, make(chan *Opened, 1)
 		drain, stop := context.WithCancel(t.Context())
 		defer stop()
 		go func() {
@@ -451,7 +451,7 @@ func TestCutThenStopped(t *testing.T) {
 			}
 			stop()
 		}()
-		p := Play{Kinds: worlds.Standard(), Plan: parsed(t, steeredPlan, "budget=20"), Journal: j, Config: Config{Models: map[string]llm.Model{"openai": newSlowModel(t)}}, Opened: func(o Opened) { opened <- o }}
+		p := Play{Kinds: worlds.Standard(), Plan: parsed(t, steeredPlan, "budget=20"), Journal: j, Config: Config{Models: map[string]llm.Model{"openai": newSlowModel(t)}}, Events: whenOpened(func(o *Opened) { opened <- o })}
 		if _, err := p.Run(t.Context(), drain); err != nil {
 			t.Fatal(err)
 		}
@@ -465,7 +465,7 @@ func TestCutThenStopped(t *testing.T) {
 // steeredWaves is a run over batch APIs that a test steers while it is played.
 type steeredWaves struct {
 	*testing.T
-	Opened
+	*Opened
 	server *simhttp.Server
 	stop   context.CancelCauseFunc // as a signal does
 }
@@ -581,15 +581,15 @@ func TestSteeredBatches(t *testing.T) {
 			drain, stop := context.WithCancelCause(t.Context())
 			defer stop(nil)
 			var wg sync.WaitGroup
-			p := Play{Kinds: worlds.Standard(), Plan: batchPlan(t, url, small...), File: filepath.Join(t.TempDir(), "run.parley"), Opened: func(o Opened) {
+			p := Play{Kinds: worlds.Standard(), Plan: batchPlan(t, url, small...), File: filepath.Join(t.TempDir(), "run.parley"), Events: whenOpened(func(o *Opened) {
 				wg.Go(func() { with.steer(&steeredWaves{t, o, server, stop}) })
-			}}
+			})}
 			sum, err := p.Run(t.Context(), drain)
 			wg.Wait()
 			if err != nil || sum.State != with.ends {
 				t.Fatalf("%+v, %v", sum, err)
 			}
-			p.Opened = nil
+			p.Events = nil
 			if sum.State != journal.Complete {
 				sum = playWaves(t, p)
 			}

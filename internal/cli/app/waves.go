@@ -21,7 +21,7 @@ type waves struct {
 	collected []string // the keys of batches that must only be closed
 
 	mu     sync.Mutex
-	append func(journal.Entry) error
+	append func(first journal.Entry, more ...journal.Entry) error
 }
 
 // newWaves finds the batches that earlier processes left open. Only a run in waves collects
@@ -57,29 +57,24 @@ func (w *waves) record(_ context.Context, m *journal.Batched) error {
 	return add(m)
 }
 
-// setAppend sets the function that writes into the journal, and closes the batches of which an earlier process recorded every
-// answer. If that fails, they stay open, at no cost.
-func (w *waves) setAppend(add func(journal.Entry) error) {
+// begin makes the run record batches, and closes those of which an earlier process recorded every answer. If that fails, they
+// stay open, at no cost.
+func (w *waves) begin(s *engine.Steering) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.append = add
+	w.append = s.Keep
 	for _, key := range w.collected {
-		_ = add(&journal.Batched{Step: journal.BatchClosed, Key: key, At: time.Now(), Why: "collected"})
+		_ = s.Keep(&journal.Batched{Step: journal.BatchClosed, Key: key, At: time.Now(), Why: "collected"})
 	}
 	w.collected = nil
 }
 
 // setUp makes the run use batches, if its pace is wave and there are open batches or models with a batch API.
 func (w *waves) setUp(c *engine.Config, plan *planfile.Plan, a *App) {
-	if !c.Settings.Waves() {
-		if len(w.collected) > 0 {
-			c.Ledger = w.setAppend
-		}
-		return
-	}
+	whenBegun(c, w.begin)
 	can := func(model string) bool { return a.Batched(model) }
-	if len(w.open)+len(w.collected) > 0 || (plan.Batch.Route != "live" && slices.ContainsFunc(modelsOf(plan.Agents), can)) {
-		c.Batches, c.Ledger = a, w.setAppend
+	if c.Settings.Waves() && (len(w.open)+len(w.collected) > 0 || (plan.Batch.Route != "live" && slices.ContainsFunc(modelsOf(plan.Agents), can))) {
+		c.Batches = a
 	}
 }
 

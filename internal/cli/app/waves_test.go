@@ -192,7 +192,7 @@ func TestOpenBatchesAreCollected(t *testing.T) {
 	drain, stop := context.WithCancelCause(t.Context())
 	defer stop(nil)
 	plan := batchPlan(t, url)
-	first := Play{Kinds: worlds.Standard(), Plan: plan, File: file, Opened: func(o Opened) {
+	first := Play{Kinds: worlds.Standard(), Plan: plan, File: file, Events: whenOpened(func(o *Opened) {
 		go func() { // as soon as a batch is out
 			for drain.Err() == nil {
 				if p := o.App.Batches(); len(p.Open) > 0 && p.Open[0].ID != "" {
@@ -200,7 +200,7 @@ func TestOpenBatchesAreCollected(t *testing.T) {
 				}
 			}
 		}()
-	}}
+	})}
 	sum, err := first.Run(t.Context(), drain)
 	if err != nil || sum.State != journal.Stopped || sum.Batches != 1 {
 		t.Fatalf("%+v, %v", sum, err)

@@ -21,6 +21,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -46,12 +47,6 @@ type Coordinator struct {
 	Replicas int
 	// AckWait is how long a worker may keep a lot without a sign of life. Default: 15 s.
 	AckWait time.Duration
-	// Room, if set, is called with what the hub says when it is full, and with nil when it has room again.
-	Room func(full error)
-	// Workers, if set, is called with what workers report.
-	Workers func(hub.Working)
-	// Began, if set, is called once when a run can be divided, with a function that returns how it is.
-	Began func(status func() Status)
 	// Retain keeps everything in the log until the run is over, so that Rebuild can make a lost journal again. It is for logs that
 	// begin with the run.
 	Retain bool
@@ -64,6 +59,8 @@ type Coordinator struct {
 	tally  *tally.Tally
 	prices map[string]json.RawMessage // what calls cost, by model
 	cache  *cache.Store               // nil: there is none
+
+	current atomic.Pointer[play] // nil: no run is divided yet
 }
 
 const (
@@ -90,7 +87,7 @@ func (c *Coordinator) Play(ctx context.Context, run *engine.RemoteRun) error {
 	if err := c.checkHub(ctx, js, run.Stopped, hubStarts); err != nil || run.Stopped() {
 		return err
 	}
-	p := &play{Coordinator: *c, js: js, run: run, lots: make(chan engine.Lot), open: map[int]engine.Lot{}, reports: map[string]reported{}, records: map[string]*record{}, workers: map[string]time.Time{}}
+	p := &play{Coordinator: c, js: js, run: run, lots: make(chan engine.Lot), open: map[int]engine.Lot{}, reports: map[string]reported{}, records: map[string]*record{}, workers: map[string]time.Time{}, idle: map[string]bool{}}
 	p.setDefaults()
 	var cutting sync.WaitGroup
 	over := make(chan struct{})
@@ -187,7 +184,7 @@ func (p *play) cut(over <-chan struct{}) {
 
 // play is one call of Play.
 type play struct {
-	Coordinator
+	*Coordinator
 	js  jetstream.JetStream
 	run *engine.RemoteRun
 
@@ -202,6 +199,7 @@ type play struct {
 	reports map[string]reported  // what each worker last reported, by name of the process
 	records map[string]*record   // what the log shows of the calls of workers, by session
 	workers map[string]time.Time // when each worker last said something, by session
+	idle    map[string]bool      // why workers do not play, as far as it was told
 	taken   uint64               // the message up to which everything is in the journal
 	read    uint64               // the last message that was read
 	pending int                  // batches that are not taken yet
@@ -214,7 +212,7 @@ type play struct {
 	done    int                // lots
 	last    uint64             // the last message of the log, when it was last asked for
 	err     error              // why this log ended
-	hubRoom *chain.Room        // nil: nobody wants to know
+	hubRoom *chain.Room
 	stats   *nats.Subscription // of what workers report; nil: none yet
 	answers *answers           // nil: there is no cache
 	forked  bool               // the log before cannot be read to its end
@@ -234,9 +232,16 @@ func (p *play) setDefaults() {
 	if p.cache != nil {
 		p.answers = &answers{p.cache}
 	}
-	if p.Room != nil {
-		p.hubRoom = &chain.Room{Tell: p.Room}
+	p.hubRoom = &chain.Room{Tell: p.tellRoom}
+}
+
+// tellRoom says that the hub is full, or has room again.
+func (p *play) tellRoom(full error) {
+	idle := engine.Idle{}
+	if full != nil {
+		idle.Why = full.Error()
 	}
+	p.run.Tell(idle)
 }
 
 // playLog plays with one log, until the run is over or the log is gone.
@@ -317,9 +322,7 @@ func (l *log) claimRun(ctx context.Context) (uint64, error) {
 	}
 	if l.epoch == 0 {
 		l.keep(l.run.Head(), past.Number)
-		if l.Began != nil {
-			l.Began(l.status)
-		}
+		l.current.Store(l.play)
 	}
 	l.epoch, l.own = past.Number, own
 	info, err := chain.Retry(ctx, func(ctx context.Context) (*jetstream.StreamInfo, error) { return l.stream.Info(ctx) })
@@ -368,6 +371,16 @@ type Status struct {
 	Accounts map[string]lease.Account `json:"accounts"`
 	// Money is how the budget is divided. Nil: there is none.
 	Money *lease.Sums `json:"money,omitempty"`
+}
+
+// Status returns how the run is divided; nil if none is yet.
+func (c *Coordinator) Status() *Status {
+	p := c.current.Load()
+	if p == nil {
+		return nil
+	}
+	s := p.status()
+	return &s
 }
 
 // Playing counts the workers that play the run.

@@ -154,7 +154,7 @@ func TestHubFull(t *testing.T) {
 		}
 	}
 	coordinator, worker := make(chan bool, 100), make(chan bool, 100)
-	l.room = func(full error) { coordinator <- full != nil }
+	l.idle = func(i engine.Idle) { coordinator <- i.Why != "" }
 	l.chains = &chain.Room{Tell: func(full error) { worker <- full != nil }}
 	again := func(said <-chan bool) {
 		if full := <-said; !full {

@@ -16,6 +16,7 @@ import (
 	"parley/internal/run/cluster/hub"
 	"parley/internal/run/cluster/lease"
 	"parley/internal/run/cluster/tally"
+	"parley/internal/run/engine"
 	"parley/journal"
 	"parley/llm"
 )
@@ -272,6 +273,9 @@ func (l *log) receiveReport(data []byte) {
 		l.sawWorker(w.Session)
 	}
 	l.noteReport(w)
+	idle := w.Idle()
+	tell := idle != "" && !l.idle[idle]
+	l.idle[idle] = true
 	if r := l.records[w.Session]; r != nil {
 		r.calls = 0 // it was not killed, and says what it has in flight now
 	}
@@ -287,8 +291,8 @@ func (l *log) receiveReport(data []byte) {
 	if l.Strict && w.Refused != "" {
 		l.fail(errors.New(w.Refused))
 	}
-	if l.Coordinator.Workers != nil {
-		l.Coordinator.Workers(w)
+	if tell {
+		l.run.Tell(engine.Idle{Worker: fmt.Sprintf("worker %d on %s", w.Process, w.Host), Why: idle})
 	}
 }
 

@@ -36,8 +36,8 @@ type lab struct {
 	steer   *engine.Steering
 	abort   context.CancelFunc
 	retain  bool
-	room    func(full error) // of the coordinator
-	chains  *chain.Room      // of the test
+	idle    func(engine.Idle) // of the coordinator
+	chains  *chain.Room       // of the test
 	budget  llm.Money
 	session string // of the next lots, which does not report; "": each has its own
 	done    chan engine.Result
@@ -92,7 +92,12 @@ func (l *lab) play() {
 	conn, steered := clustertest.Connect(l.T, l.hub), make(chan *engine.Steering, 1)
 	c := l.config()
 	c.Steer = func(s *engine.Steering) { steered <- s }
-	remote := &Coordinator{Conn: conn, Build: "build", AckWait: ackWait, Retain: l.retain, Alone: true, Room: l.room}
+	c.Watch = func(e engine.Event) {
+		if e.Idle != nil && l.idle != nil {
+			l.idle(*e.Idle)
+		}
+	}
+	remote := &Coordinator{Conn: conn, Build: "build", AckWait: ackWait, Retain: l.retain, Alone: true}
 	if l.budget > 0 {
 		remote.Divide(func() llm.Money { return l.budget }, nil, nil, nil)
 	}

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -154,9 +155,21 @@ func run(t *testing.T, h *hub.Hub, episodes int, heard func(hub.Working), more .
 	nc := clustertest.Connect(t, h)
 	j := &journal.Memory{}
 	c := clustertest.Config(j, episodes)
-	c.Remote = &Coordinator{Conn: nc, Build: "build", AckWait: 300 * time.Millisecond, Workers: heard, Alone: true}
+	c.Remote = &Coordinator{Conn: nc, Build: "build", AckWait: 300 * time.Millisecond, Alone: true}
 	for _, set := range more {
 		set(&c)
+	}
+	if heard != nil {
+		_, err := nc.Subscribe(hub.StatsSubject(clustertest.Run), func(m *nats.Msg) {
+			var w hub.Working
+			if err := json.Unmarshal(m.Data, &w); err != nil {
+				t.Error(err)
+			}
+			heard(w)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	res, err := engine.Run(t.Context(), c)
 	if err != nil {
@@ -355,9 +368,11 @@ func TestOtherBuild(t *testing.T) {
 		<-refused // only then is there a worker that can play
 		_ = serve(ctx, context.Background(), h.URL(), h.Token(), "build", hooks{})
 	})
-	res, _ := run(t, h, 10, func(w hub.Working) {
-		if strings.Contains(w.Refused, "another build") && w.Build == "other" {
-			once.Do(func() { close(refused) })
+	res, _ := run(t, h, 10, nil, func(c *engine.Config) {
+		c.Watch = func(e engine.Event) {
+			if e.Idle != nil && e.Idle.Worker != "" && strings.Contains(e.Idle.Why, "another build") {
+				once.Do(func() { close(refused) })
+			}
 		}
 	})
 	cancel(errors.New("done"))

@@ -88,11 +88,6 @@ type Config struct {
 	NeedEpisodes func()
 	// Batches asks the waves. Default: none, and Models makes each call.
 	Batches Batches
-	// Ledger, if set, is given a function that writes to the journal before play begins. The entry
-	// is durable when keep returns, after everything that was written before it.
-	Ledger func(keep func(e journal.Entry) error)
-	// Within, if set, is given what records the calls of programs, before play begins.
-	Within func(*Within)
 	// Steer, if set, is given what changes the run while it is played, before play begins.
 	Steer func(*Steering)
 	// Released, if set, makes the requests of an attempt at an episode carry its name as their
@@ -107,10 +102,8 @@ type Config struct {
 	// number. It must not block.
 	Capacity func() int
 	// Unreachable, if set, reports whether a provider cannot be reached at the moment. Calls that wait for
-	// it do not count against the limit for other providers. It must not block. Wakes is given a
-	// function to call whenever Unreachable changes.
+	// it do not count against the limit for other providers. It must not block. Call Steering.Wake whenever it changes.
 	Unreachable func(provider string) bool
-	Wakes       func(changed func())
 	// Drain, when done, stops new calls and lets those in flight finish. Default: never.
 	Drain context.Context //nolint:containedctx // a signal beside Run's ctx
 	// Watch is called with what happens, from one goroutine at a time. It must not block.
@@ -127,8 +120,12 @@ type Event struct {
 	Ended   *journal.Ended   // an episode ended and is durable
 	Staged  *journal.Staged  // a stage began
 	Noted   *journal.Turned  // a world noted something; it may not be durable yet
+	Steered *journal.Steered // somebody changed how the run is played, and that is durable
+	Batched *journal.Batched // a batch has come further, and that is durable
 	Wave    int              // how many calls the wave has that is sent now
 	Closing int              // how many episodes are played to their end while no more begin
+	Stops   *journal.Reason  // the run is not complete, and sends nothing more
+	Idle    *Idle            // the Remote, or one of its workers, does not play
 }
 
 // Began is an attempt at an episode.

@@ -68,6 +68,15 @@ func (x *RemoteRun) Record(after func(error), first journal.Entry, more ...journ
 	}, first, more...)
 }
 
+// Idle says that a Remote, or one of its workers, does not play.
+type Idle struct {
+	Worker string // such as "worker 12 on host"; empty: nobody plays, or all go on
+	Why    string // empty: they go on
+}
+
+// Tell tells whoever watches the run.
+func (x *RemoteRun) Tell(i Idle) { x.run.watch(Event{Idle: &i}) }
+
 // Stop ends the run, as a worker found out that it must. err is set if it cannot continue unchanged.
 func (x *RemoteRun) Stop(state journal.State, why journal.Reason, err error) {
 	x.run.stop.stop(ending{state: state, reason: why, err: err})

@@ -69,6 +69,7 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 	}
 	r.within = &Within{run: r, open: map[callAt]*Asked{}}
 	r.rec.Failed = r.fail
+	r.stop.drains = append(r.stop.drains, r.stops)
 	if c.Models != nil {
 		r.stop.drains = append(r.stop.drains, c.Models.Drain)
 	}
@@ -89,9 +90,6 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 	r.sched.staged = r.staged
 	for _, a := range c.Begun.Agents {
 		r.agents[a.Name] = a
-	}
-	if c.Wakes != nil {
-		c.Wakes(r.sched.wakeAll)
 	}
 	return r, nil
 }
@@ -120,12 +118,6 @@ func (r *run) process(ctx context.Context) (Result, error) {
 	recCtx := context.WithoutCancel(ctx) // replies that were paid for are recorded, even when the run is aborted
 	wg.Go(func() { r.rec.Run(recCtx) })
 	<-known // things that are opened outside carry the run's name: it must be durable first
-	if r.Ledger != nil {
-		r.Ledger(func(e journal.Entry) error { return r.keep(e) })
-	}
-	if r.Within != nil {
-		r.Within(r.within)
-	}
 	steering := &Steering{run: r}
 	if r.Steer != nil {
 		r.Steer(steering)
@@ -221,11 +213,37 @@ func (r *run) fail(err error) {
 // keep makes entries of another package durable.
 func (r *run) keep(first journal.Entry, more ...journal.Entry) error {
 	kept := make(chan error, 1)
-	r.rec.Write(func(err error) { kept <- err }, first, more...)
+	r.write(kept, first, more...)
 	if err := <-kept; err != nil {
 		return fmt.Errorf("nothing more can be recorded: %w", err)
 	}
 	return nil
+}
+
+// write writes entries of another package, and tells of those that are durable.
+func (r *run) write(kept chan<- error, first journal.Entry, more ...journal.Entry) {
+	r.rec.Write(func(err error) {
+		kept <- err // before anybody is told: who waits may have a lock
+		if err != nil {
+			return
+		}
+		for _, e := range append([]journal.Entry{first}, more...) {
+			switch e := e.(type) {
+			case *journal.Steered:
+				r.watch(Event{Steered: e})
+			case *journal.Batched:
+				r.watch(Event{Batched: e})
+			}
+		}
+	}, first, more...)
+}
+
+// stops tells that the run stops.
+func (r *run) stops() {
+	r.stop.mu.Lock()
+	why := r.stop.end.reason
+	r.stop.mu.Unlock()
+	r.watch(Event{Stops: &why})
 }
 
 // serve makes the asks: for each provider, or wave by wave.

@@ -58,7 +58,7 @@ func (s *Steering) Change(by, detail string, change json.RawMessage) error {
 	kept := make(chan error, 1)
 	err := s.run.sched.change(change, func(stage int) {
 		e := &journal.Steered{At: time.Now(), Verb: journal.SteerChange, By: by, Detail: detail, Change: change, Stage: stage}
-		s.run.rec.Write(func(err error) { kept <- err }, e)
+		s.run.write(kept, e)
 	})
 	if err != nil {
 		return err
@@ -76,6 +76,12 @@ func (s *Steering) Quiet(ctx context.Context) error {
 		return fmt.Errorf("calls are still in flight: %w", context.Cause(ctx))
 	}
 }
+
+// Wake makes the run look again which providers cannot be reached.
+func (s *Steering) Wake() { s.run.sched.wakeAll() }
+
+// Within returns what records the calls of programs.
+func (s *Steering) Within() *Within { return s.run.within }
 
 // Begun returns how the run was set up.
 func (s *Steering) Begun() journal.Begun { return s.run.Begun }

@@ -127,7 +127,7 @@ func (p *programs) call(ctx context.Context, a *Asked, q Question, i int) (strin
 func working(p *programs, j journal.Journal, sizes ...int) Config {
 	c := config(&models{width: 4}, j, sizes...)
 	c.Begun.Agents[0].Program = &world.Program{Command: []string{"alice"}}
-	c.Programs, c.Within = p, func(w *Within) { p.within = w }
+	c.Programs, c.Steer = p, func(s *Steering) { p.within = s.Within() }
 	return c
 }
 
@@ -240,7 +240,7 @@ func TestProgramCallsAreLimited(t *testing.T) {
 		c := working(p, &journal.Memory{}, 8)
 		c.Settings.Limits.Concurrency = 3
 		var steer *Steering
-		c.Steer = func(s *Steering) { steer = s }
+		c.Steer = func(s *Steering) { steer, p.within = s, s.Within() }
 		over := make(chan struct{})
 		go func() {
 			defer close(over)

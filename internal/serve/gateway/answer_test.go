@@ -82,7 +82,7 @@ func TestMisplaced(t *testing.T) {
 	var heard messages
 	l := to(t, script(answering(404, said)), func(c *Config) {
 		c.Upstreams[0].BaseURL += "/v1/"
-		c.Tell = heard.tell
+		c.Events = heard.add
 	})
 	for range 2 {
 		if r := l.post(chatPath, chatOf("m", "hi")); r.status != 404 || r.body != said {

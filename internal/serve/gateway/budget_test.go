@@ -130,7 +130,7 @@ func TestHostileUsage(t *testing.T) {
 		up, prices := hostile(t, c.usage)
 		var mu sync.Mutex
 		var notices []dispatch.Notice
-		l := start(t, Config{Upstreams: []provider.Provider{up}, Prices: prices, Settings: limited(llm.Dollars(0.002), 4), Events: func(e dispatch.Event) {
+		l := start(t, Config{Upstreams: []provider.Provider{up}, Prices: prices, Settings: limited(llm.Dollars(0.002), 4), Events: func(e Event) {
 			mu.Lock()
 			defer mu.Unlock()
 			if e.Notice != nil {
@@ -398,7 +398,7 @@ func TestRoomIsWaitedFor(t *testing.T) {
 		fmt.Fprint(w, `{"id":"a","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"yes"},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":1}}`)
 	}))
 	messages := make(chan string, 10)
-	l := start(t, Config{Upstreams: []provider.Provider{upstream("openai", url)}, Prices: prices, Settings: limited(2*llm.Dollar, 4), Tell: func(text string) { messages <- text }})
+	l := start(t, Config{Upstreams: []provider.Provider{upstream("openai", url)}, Prices: prices, Settings: limited(2*llm.Dollar, 4), Events: func(e Event) { messages <- e.Text }})
 	var wg sync.WaitGroup
 	for range 2 {
 		wg.Go(func() {

@@ -244,9 +244,7 @@ func (x *exchange) diverged(why string) {
 }
 
 func (g *Gateway) tell(text string, args ...any) {
-	if g.cfg.Tell != nil {
-		g.cfg.Tell(fmt.Sprintf(text, args...))
-	}
+	g.cfg.Events(Event{Text: fmt.Sprintf(text, args...)})
 }
 
 // fetch sends a call that no model answers.

@@ -71,10 +71,6 @@ type Config struct {
 	// Nearest is the share of words that a recorded call must have in common with a call to be replayed for
 	// it. Default: 0, only equal calls are replayed.
 	Nearest float64
-	// Tell receives messages of one line for the person who runs the gateway: a call that is not in the
-	// record, one that differs from its replay. They contain text of clients. Default: nil.
-	Tell func(text string)
-
 	// Settings has the budget, earlier processes included, and how calls are retried before their first byte. The rest of it is for others.
 	// Default: those of the gateway.
 	Settings *settings.Settings
@@ -104,13 +100,23 @@ type Config struct {
 	Access auth.Access
 	// MaxBody is the maximum size of a request in bytes. Default: 32 MiB.
 	MaxBody int64
-	// Events is that of dispatch.Config.
-	Events func(dispatch.Event)
+	// Events is called with what happens. It is called from several goroutines, and calls wait for it. Default: nobody is told.
+	Events func(Event)
 	// Telemetry gets spans and metrics of calls. Default: none.
 	Telemetry *telemetry.Exporter
 }
 
+// Event is something that happened. One field of the two is set.
+type Event struct {
+	dispatch.Event
+	// Text is a line for the person who runs the gateway: a call is not in the record, or differs from its replay. It has text of clients.
+	Text string
+}
+
 func (c *Config) fill() {
+	if c.Events == nil {
+		c.Events = func(Event) {}
+	}
 	c.Deadline = cmp.Or(max(0, c.Deadline), 10*time.Minute)
 	c.Grace = cmp.Or(max(0, c.Grace), 30*time.Second)
 	c.ClientTimeout = cmp.Or(max(0, c.ClientTimeout), time.Minute)
@@ -227,7 +233,6 @@ func (g *Gateway) openDispatch(spent, atRisk llm.Money) error {
 	spending := budget.New(g.cfg.Settings.Budget, spent)
 	spending.Lost(atRisk)
 	if g.cfg.Settings.Budget > 0 {
-		spending.Short = g.tellShortage
 		spending.Expose = func(_ context.Context, worst llm.Money) error { return g.ledger.Expose(worst) }
 	}
 	lanes := make([]dispatch.Lane, len(g.order))
@@ -236,19 +241,24 @@ func (g *Gateway) openDispatch(spent, atRisk llm.Money) error {
 	}
 	var err error
 	g.dispatch, err = dispatch.New(dispatch.Config{
-		Lanes: lanes, Prices: g.cfg.Prices, Budget: spending, Events: g.cfg.Events, Settings: g.cfg.Settings,
+		Lanes: lanes, Prices: g.cfg.Prices, Budget: spending, Events: g.happened, Settings: g.cfg.Settings,
 	})
 	return err
 }
 
-// tellShortage reports, once for each model, that calls wait for room in the budget, and why: their clients see nothing of it.
-func (g *Gateway) tellShortage(s budget.Shortage) {
+// happened passes on what happens between calls and providers. That calls wait for room in the budget, and why, it tells once for each
+// model: their clients see nothing of it.
+func (g *Gateway) happened(e dispatch.Event) {
+	if e.Short == nil {
+		g.cfg.Events(Event{Event: e})
+		return
+	}
 	if g.shortages.Load() >= maxShortages {
 		return
 	}
-	if _, reported := g.shortOf.LoadOrStore(s.Model, true); !reported {
+	if _, reported := g.shortOf.LoadOrStore(e.Short.Model, true); !reported {
 		g.shortages.Add(1)
-		g.tell("%s; --max-output-tokens lowers what a call sets aside", dispatch.Wait{Money: &s}.Text())
+		g.tell("%s; --max-output-tokens lowers what a call sets aside", dispatch.Wait{Money: e.Short}.Text())
 	}
 }
 

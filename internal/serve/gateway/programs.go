@@ -113,11 +113,11 @@ func ServePrograms(ctx context.Context, c ProgramsConfig) (*Programs, error) {
 	return p, nil
 }
 
-// Begin is given what records the calls, before the first session is opened.
-func (p *Programs) Begin(w *engine.Within) {
+// Begin is given the run, which records the calls, before the first session is opened.
+func (p *Programs) Begin(s *engine.Steering) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.within = w
+	p.within = s.Within()
 }
 
 // Drain begins no more calls, and waits for those in flight.

@@ -129,7 +129,7 @@ func (d trial) play(t *testing.T, j journal.Journal, run started) (engine.Result
 		},
 	})
 	res, err := engine.Run(t.Context(), engine.Config{
-		Journal: j, Kind: kind, Plan: &fixed{n: max(1, d.episodes)}, Models: models, Programs: s, Within: sessions.Begin, Prices: models,
+		Journal: j, Kind: kind, Plan: &fixed{n: max(1, d.episodes)}, Models: models, Programs: s, Steer: sessions.Begin, Prices: models,
 		Settings: rules, Version: d.version,
 		Begun: journal.Begun{Version: journal.Version, Run: "trial", Kind: "trial", KindVersion: 1, Agents: []world.Agent{d.agent}},
 	})

@@ -125,10 +125,12 @@ type messages struct {
 	lines []string
 }
 
-func (h *messages) tell(text string) {
+func (h *messages) add(e Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.lines = append(h.lines, text)
+	if e.Text != "" {
+		h.lines = append(h.lines, e.Text)
+	}
 }
 
 func (h *messages) want(t *testing.T, n int, words ...string) {
@@ -286,7 +288,7 @@ func TestNearest(t *testing.T) {
 		t.Fatal(err)
 	}
 	var heard messages
-	again := startAt(t, Config{Replay: true, Nearest: 0.6, Tell: heard.tell}, live.file)
+	again := startAt(t, Config{Replay: true, Nearest: 0.6, Events: heard.add}, live.file)
 	again.post(chatPath, chatOf("m", "Something else altogether.")).want(t, 409, "--nearest")
 	for _, i := range []int{2, 0, 1} { // calls made at the same time may come in any order
 		body := chatOf("m", fmt.Sprintf("You are power %d of the game. Salt: \x1b[31mq.\nWhat are your orders for the spring of this year?", i))

@@ -36,7 +36,7 @@ type Budget struct {
 	// less is needed meanwhile. Call Recorded for every call that is recorded.
 	Expose func(ctx context.Context, worst llm.Money) error
 
-	// Short, if set, is called when a call begins to wait for room.
+	// Short, if set, is called when a call begins to wait for room, and no other waits.
 	Short func(Shortage)
 
 	exposing chan struct{} // has a value while Expose is called
@@ -196,7 +196,7 @@ func (b *Budget) reserve(ctx context.Context, prices *Prices, w Want) (hold, err
 	b.pump()
 	waits, short := d.index >= 0, b.shortage()
 	b.mu.Unlock()
-	if b.Short != nil && waits {
+	if b.Short != nil && waits && short.Calls == 1 {
 		b.Short(short)
 	}
 	if began := time.Now(); w.Waited != nil {

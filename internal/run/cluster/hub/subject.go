@@ -191,3 +191,11 @@ type Working struct {
 	Leaves bool `json:"leaves,omitempty"`
 	Owes   bool `json:"owes,omitempty"`
 }
+
+// Idle says why the worker does not play; "" if it does.
+func (w Working) Idle() string {
+	if w.HubFull {
+		return "it waits: the hub is full"
+	}
+	return w.Refused
+}
