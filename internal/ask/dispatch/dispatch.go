@@ -90,23 +90,10 @@ type Config struct {
 
 // Event is something that happened between calls and providers. One field is set.
 type Event struct {
-	Rest   *replica.Rest // a server of a provider with several is taken out of service, or is back
-	Outage *Outage       // a provider cannot be reached, or can be again
-	Notice *Notice       // a fact about a model, once for each model and subject
-
-	Short *budget.Shortage // calls begin to wait for room in the budget
-}
-
-func (c Config) rested(r replica.Rest) { c.report(Event{Rest: &r}) }
-func (c Config) reached(o Outage)      { c.report(Event{Outage: &o}) }
-func (c Config) noticed(n Notice)      { c.report(Event{Notice: &n}) }
-
-func (c Config) short(s budget.Shortage) { c.report(Event{Short: &s}) }
-
-func (c Config) report(e Event) {
-	if c.Events != nil {
-		c.Events(e)
-	}
+	Rest   *replica.Rest    // a server of a provider with several is taken out of service, or is back
+	Outage *Outage          // a provider cannot be reached, or can be again
+	Notice *Notice          // a fact about a model, once for each model and subject
+	Short  *budget.Shortage // calls begin to wait for room in the budget
 }
 
 // Dispatcher answers requests. It is an llm.Model.
@@ -143,7 +130,10 @@ func New(c Config) (*Dispatcher, error) {
 	if c.Budget == nil {
 		c.Budget = budget.New(c.Settings.Budget, 0)
 	}
-	c.Budget.Short = c.short
+	if c.Events == nil {
+		c.Events = func(Event) {}
+	}
+	c.Budget.Short = func(s budget.Shortage) { c.Events(Event{Short: &s}) }
 	stats := newCounters()
 	var lanes *lanes
 	prices := budget.NewPrices(c.Prices, func(model string) bool { return lanes.keepsLimits(model) })

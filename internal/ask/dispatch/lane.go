@@ -140,10 +140,7 @@ func (l *lanes) unknown(name string) error {
 }
 
 func newLanes(c Config, prices *budget.Prices, s *counters, batches *batch.Batcher) *lanes {
-	notes := &notices{}
-	if c.Events != nil {
-		notes.report = c.noticed
-	}
+	notes := &notices{events: c.Events}
 	l := &lanes{open: c.Open, describe: c.Find, settings: c.Settings, byName: map[string]*lane{}, deadline: c.Settings.Retry.Longest()}
 	l.build = func(in Lane) *lane {
 		guess := tokens.NewEstimator()
@@ -152,7 +149,7 @@ func newLanes(c Config, prices *budget.Prices, s *counters, batches *batch.Batch
 			p.Limits.Concurrency = l.concurrency(p)
 			return newEndpoint(p, address, c, &meter{next: m, prices: prices, stats: s, notices: notes}, guess, s)
 		}
-		ln := newLane(in, newServer, c.rested)
+		ln := newLane(in, newServer, c.Events)
 		ln.addReach(in, c)
 		if limits, ok := in.Provider.BatchLimits(); ok && in.BatchAPI != nil {
 			ln.enqueue = &enqueue{queue: batches.Queue(in.Provider.Name, in.BatchAPI, limits), guess: guess, prices: prices, stats: s, notices: notes}
@@ -165,9 +162,8 @@ func newLanes(c Config, prices *budget.Prices, s *counters, batches *batch.Batch
 	return l
 }
 
-// newLane makes the lane of a provider. newServer makes the layers of one of its servers. rests is called
-// when a server is taken out of service.
-func newLane(in Lane, newServer func(m llm.Model, address string) *endpoint, rests func(replica.Rest)) *lane {
+// newLane makes the lane of a provider. newServer makes the layers of one of its servers.
+func newLane(in Lane, newServer func(m llm.Model, address string) *endpoint, events func(Event)) *lane {
 	ln := &lane{provider: in.Provider}
 	var members []replica.Member
 	for _, r := range in.Replicas {
@@ -175,7 +171,10 @@ func newLane(in Lane, newServer func(m llm.Model, address string) *endpoint, res
 		members = append(members, replica.Member{Name: r.Name, Server: r.Server, Steer: e.steer, Recall: e.recall})
 		ln.endpoints = append(ln.endpoints, e)
 	}
-	c := replica.Config{EndSessions: in.Provider.CloseSession, Sticky: in.Provider.Session == provider.SessionPath, Rests: rests}
+	c := replica.Config{
+		EndSessions: in.Provider.CloseSession, Sticky: in.Provider.Session == provider.SessionPath,
+		Rests: func(r replica.Rest) { events(Event{Rest: &r}) },
+	}
 	if in.Provider.Metrics != "" {
 		c.LoadEvery = loadEvery
 	}

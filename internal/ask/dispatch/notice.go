@@ -17,7 +17,7 @@ type Notice struct {
 
 // notices reports each Notice once for each model.
 type notices struct {
-	report func(Notice) // nil: nobody listens
+	events func(Event)
 
 	mu       sync.Mutex
 	reported map[noticeKey]bool
@@ -31,9 +31,6 @@ type noticeKey struct {
 
 // settled reports what is odd about the usage of an attempt for which worst was set aside.
 func (n *notices) settled(m *budget.Model, req *llm.Request, worst llm.Money, c budget.Charge) {
-	if n.report == nil {
-		return
-	}
 	if about, text := m.Oddity(req, worst, c); text != "" {
 		n.once(noticeKey{model: req.Model, about: about}, text)
 	}
@@ -41,7 +38,7 @@ func (n *notices) settled(m *budget.Model, req *llm.Request, worst llm.Money, c 
 
 // answered reports what was left out of a request, and what its answer lacks.
 func (n *notices) answered(req *llm.Request, resp *llm.Response) {
-	if n.report == nil || resp == nil {
+	if resp == nil {
 		return
 	}
 	n.dropped(req, resp.Dropped)
@@ -53,9 +50,6 @@ func (n *notices) answered(req *llm.Request, resp *llm.Response) {
 // dropped reports the parameters that a model does not take. It leaves out the schema, which the prompt holds instead, token ids, which
 // have their own Notice, and names that a client of the gateway made up.
 func (n *notices) dropped(req *llm.Request, names []string) {
-	if n.report == nil {
-		return
-	}
 	for _, name := range names {
 		switch name {
 		case "temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop", "effort", "logprobs", "prefill", "tools", "tool_choice", "one_tool", "tier":
@@ -101,6 +95,6 @@ func (n *notices) once(k noticeKey, text string) {
 	}
 	n.mu.Unlock()
 	if first {
-		n.report(Notice{Model: k.model, Text: text, Dropped: k.dropped})
+		n.events(Event{Notice: &Notice{Model: k.model, Text: text, Dropped: k.dropped}})
 	}
 }

@@ -77,8 +77,8 @@ type reachConfig struct {
 	Recall func()
 	// Arrived is called when the others continue after a probe. Default: nothing.
 	Arrived func()
-	// Report, if set, is called when an outage begins and when it ends, from any goroutine.
-	Report func(Outage)
+	// Events is that of Config. It is called when an outage begins and when it ends.
+	Events func(Event)
 }
 
 // reach is the layer that holds calls back while their provider cannot be reached, or refuses every
@@ -357,8 +357,8 @@ func (r *reach) noteDown(e *llm.Error, probe bool) {
 	if closes && r.Recall != nil {
 		r.Recall()
 	}
-	if begins && r.Report != nil {
-		r.Report(o)
+	if begins {
+		r.Events(Event{Outage: &o})
 	}
 }
 
@@ -387,8 +387,8 @@ func (r *reach) noteAnswer(probe bool, began time.Time) {
 	if down && r.Arrived != nil {
 		r.Arrived()
 	}
-	if reported && r.Report != nil {
-		r.Report(o)
+	if reported {
+		r.Events(Event{Outage: &o})
 	}
 }
 
@@ -498,7 +498,7 @@ func (l *lane) addReach(in Lane, c Config) {
 	}
 	config := reachConfig{
 		Provider: in.Provider.Name, URL: addresses(in.Provider), Limit: c.Settings.Retry.Unreachable,
-		Alive: pingAny(in), Report: c.reached,
+		Alive: pingAny(in), Events: c.Events,
 	}
 	if l.set == nil { // a set of replicas recalls calls itself
 		config.Recall, config.Arrived = l.endpoints[0].recall, l.endpoints[0].arrived

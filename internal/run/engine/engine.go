@@ -88,7 +88,7 @@ type Config struct {
 	NeedEpisodes func()
 	// Batches asks the waves. Default: none, and Models makes each call.
 	Batches Batches
-	// Steer, if set, is given what changes the run while it is played, before play begins.
+	// Steer, if set, is given what changes the run while it is played, and writes to its journal, before play begins.
 	Steer func(*Steering)
 	// Released, if set, makes the requests of an attempt at an episode carry its name as their
 	// Session. It is called when no more requests of that attempt will come, in this process or a

@@ -13,7 +13,7 @@ import (
 	"parley/llm"
 )
 
-// Steering changes a run while it is played. It may be used from several goroutines. When the run
+// Steering changes a run while it is played, and records what others do for it. It may be used from several goroutines. When the run
 // has ended, it does nothing.
 type Steering struct {
 	run  *run
