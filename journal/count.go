@@ -101,27 +101,24 @@ type Spending struct {
 }
 
 // Add counts a reply.
-func (s *Spending) Add(e *Replied) {
-	one, failed := Spending{Usage: e.Usage(), Cost: e.Cost()}, 0
-	if e.Error != nil {
-		failed = 1
-	}
-	one.Set(e.Kind(), 1, failed)
-	*s = s.Plus(one)
-}
+func (s *Spending) Add(e *Replied) { s.AddAlike(e, 1) }
 
-// Set sets how many replies of a kind there are, and how many of these are failures.
-func (s *Spending) Set(kind string, all, failed int) {
-	switch kind {
+// AddAlike counts n replies that differ only in their tokens and their cost: e has the sums of these.
+func (s *Spending) AddAlike(e *Replied, n int) {
+	all, failed := &s.Bots, &s.FailedBots
+	switch e.Kind() {
 	case Ask:
-		s.Calls, s.FailedCalls = all, failed
+		all, failed = &s.Calls, &s.FailedCalls
 	case Act:
-		s.Acts, s.FailedActs = all, failed
+		all, failed = &s.Acts, &s.FailedActs
 	case Program:
-		s.Programs, s.FailedPrograms = all, failed
-	default:
-		s.Bots, s.FailedBots = all, failed
+		all, failed = &s.Programs, &s.FailedPrograms
 	}
+	*all += n
+	if e.Error != nil {
+		*failed += n
+	}
+	s.Usage, s.Cost = s.Usage.Plus(e.Usage()), s.Cost.Plus(e.Cost())
 }
 
 // Plus returns what s and o are together.
@@ -133,18 +130,21 @@ func (s Spending) Plus(o Spending) Spending {
 	}
 }
 
-// Failures returns how many replies are failures.
+// Replies returns how many replies there are, of any kind.
+func (s Spending) Replies() int { return s.Calls + s.Acts + s.Bots + s.Programs }
+
+// Failures returns how many of them are failures.
 func (s Spending) Failures() int {
 	return s.FailedCalls + s.FailedActs + s.FailedBots + s.FailedPrograms
 }
 
 // Counter is a Journal that counts its replies without reading them.
 type Counter interface {
-	// Count returns how many replies there are, without their tokens and cost.
+	// Count returns what the replies add up to. Of their tokens it knows only input and output.
 	Count(ctx context.Context) (Spending, error)
 }
 
-// Count counts the replies in j, without their tokens and cost.
+// Count counts the replies in j. Of their tokens only input and output are sure to be counted.
 func Count(ctx context.Context, j Journal) (s Spending, err error) {
 	if counter, ok := j.(Counter); ok {
 		return counter.Count(ctx)
@@ -155,6 +155,5 @@ func Count(ctx context.Context, j Journal) (s Spending, err error) {
 		}
 		return nil
 	})
-	s.Usage, s.Cost = llm.Usage{}, 0
 	return s, err
 }

@@ -463,7 +463,6 @@ func (s *scheduler) fallBack(c *call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.done(c)
-	s.made.Calls--
 	c.req, c.answerer = c.late, nil
 	s.enqueue(c)
 	s.wake.Broadcast()

@@ -144,8 +144,8 @@ type Result struct {
 	Episodes, Ended, Failed int
 	// Digest is of all outcomes in episode order.
 	Digest string
-	// Made is the calls that this process made of models and people, its acts, and how many of them are recorded as failures. It has
-	// neither tokens nor cost.
+	// Made is what this process recorded of the calls and acts that it, or a program that it asked, made, and of what programs answered. It
+	// leaves out bots, which are asked nothing outside; with workers they are among it.
 	Made journal.Spending
 	// Replayed is how many replies it read back instead, to any call. Copied is how many of these, of models and people, it recorded
 	// again for another attempt at an episode that had failed.

@@ -123,10 +123,14 @@ func (r *run) collect(e journal.Entry) {
 			r.watch(Event{Noted: e})
 		}
 	case *journal.Replied:
-		if e.Request == nil && e.Act == nil {
-			return // a bot's: it was not asked
+		if e.Kind() == journal.Bot {
+			return // it was not asked
 		}
-		r.sched.collectReply(e)
+		if e.Copied {
+			r.replay.copy(e)
+			return
+		}
+		r.sched.count(e)
 		r.watch(Event{Replied: e})
 	case *journal.Ended:
 		line := outcomeLine(e)
@@ -143,19 +147,6 @@ func (r *run) playRemote(ctx context.Context) {
 	}
 	if err != nil {
 		r.fail(err)
-	}
-}
-
-func (s *scheduler) collectReply(e *journal.Replied) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if e.Act != nil {
-		s.made.Acts++
-	} else {
-		s.made.Calls++
-	}
-	if e.Error != nil {
-		s.failed(e.Act != nil)
 	}
 }
 

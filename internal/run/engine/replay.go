@@ -343,11 +343,16 @@ func (r *run) copied(c *call, was *journal.Replied) world.Reply {
 	rep := *was
 	rep.Turn, rep.Agent, rep.Copied = c.at, c.agent, true
 	r.rec.Write(nil, &rep)
-	r.replay.replies.Add(1)
-	if c.act == nil {
-		r.replay.copies.Add(1)
-	}
+	r.replay.copy(&rep)
 	return rep.Reply()
+}
+
+// copy counts a reply that is recorded again.
+func (p *replay) copy(rep *journal.Replied) {
+	p.replies.Add(1)
+	if rep.Act == nil {
+		p.copies.Add(1)
+	}
 }
 
 // diverged returns the error of a turn that asks something else than recorded.

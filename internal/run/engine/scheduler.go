@@ -36,7 +36,7 @@ type scheduler struct {
 	acting     int                       // acts in flight, or not durable yet
 	open       int                       // questions to people and programs that have no answer, or not a durable one
 	working    int                       // those to programs
-	made       journal.Spending          // calls made, and failures of them; without tokens and cost
+	made       journal.Spending          // what was recorded of calls that were made: see Result
 	owing      int                       // calls without a reply of which an attempt before a pause has cost something
 	held       bool                      // the run is paused: no call is sent
 	until      int                       // the first episode that must not begin yet
@@ -392,38 +392,19 @@ func (s *scheduler) submit(st *strand, calls []*call) (others []*call) {
 func (s *scheduler) begin(c *call) {
 	if c.act != nil {
 		s.acting++
-		s.made.Acts++
 		return
 	}
 	s.open++
 	if c.answerer.Program != nil {
-		s.made.Programs++
 		s.working++
-		return
 	}
-	s.made.Calls++
 }
 
-// unmade notes that a call was not made after all.
-func (s *scheduler) unmade(c *call) {
-	if c.act != nil {
-		s.made.Acts--
-		return
-	}
-	if c.answerer != nil && c.answerer.Program != nil {
-		s.made.Programs--
-		return
-	}
-	s.made.Calls--
-}
-
-// failed notes that a call ended as a failure.
-func (s *scheduler) failed(act bool) {
-	if act {
-		s.made.FailedActs++
-		return
-	}
-	s.made.FailedCalls++
+// count counts the durable reply to a call that was made.
+func (s *scheduler) count(reply *journal.Replied) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.made.Add(reply)
 }
 
 // enqueue queues an ask of a model.
@@ -453,7 +434,6 @@ func (s *scheduler) pull(q *providerQueue) *call {
 	q.pulled++
 	s.queued--
 	s.flying++
-	s.made.Calls++
 	if q.asks.Len() == 0 {
 		s.wake.Broadcast() // maybe another episode can begin
 	}
@@ -465,7 +445,6 @@ func (s *scheduler) untaken() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.flying--
-	s.made.Calls--
 	s.wake.Broadcast()
 }
 
@@ -490,7 +469,6 @@ func (s *scheduler) pullWave() (calls []*call) {
 	slices.SortStableFunc(calls, func(a, b *call) int { return a.at.Episode - b.at.Episode })
 	s.queued -= len(calls)
 	s.flying += len(calls)
-	s.made.Calls += len(calls)
 	return calls
 }
 
@@ -571,7 +549,6 @@ func (s *scheduler) withdraw(c *call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.done(c)
-	s.unmade(c)
 	s.wake.Broadcast()
 }
 
@@ -584,7 +561,6 @@ func (s *scheduler) giveUp(c *call) bool {
 		return false
 	}
 	s.done(c)
-	s.unmade(c)
 	c.strand.episode.givenUp.Store(true)
 	s.resume(c.strand) // the next player ends it; another strand may be playing
 	return true
@@ -599,13 +575,7 @@ func (s *scheduler) deliver(c *call, reply *journal.Replied, arrival bool) {
 	if reply == nil {
 		return
 	}
-	switch {
-	case reply.Error == nil:
-	case c.answerer != nil && c.answerer.Program != nil:
-		s.made.FailedPrograms++
-	default:
-		s.failed(c.act != nil)
-	}
+	s.made.Add(reply)
 	st := c.strand
 	if st.episode.strands == nil {
 		return

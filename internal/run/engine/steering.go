@@ -180,7 +180,6 @@ func (s *scheduler) requeue(c *call, e *llm.Error) {
 	}
 	c.paid, c.begun = c.paid.Plus(e.Metadata.Cost), e.Partial
 	s.done(c)
-	s.made.Calls--
 	s.queued++
 	provider, _ := llm.SplitModel(c.req.Model)
 	s.providers[provider].asks.Push(c, int64(c.strand.episode.number))

@@ -214,9 +214,7 @@ func (a *Asked) Keep(number int, digest journal.Digest, notes []world.Note, rep 
 	a.mu.Lock()
 	a.c.inner.add(billOf(rep))
 	a.mu.Unlock()
-	if rep.Error != nil {
-		r.sched.innerFailed(rep.Act != nil)
-	}
+	r.sched.count(rep)
 	r.watch(Event{Replied: rep})
 	return nil
 }
@@ -248,7 +246,6 @@ func (s *scheduler) enter(ctx context.Context, room func() (bool, error)) error 
 				return err
 			} else if ok {
 				s.flying++
-				s.made.Calls++
 				return nil
 			}
 		}
@@ -263,10 +260,4 @@ func (s *scheduler) leave() {
 	s.flying--
 	s.saved(0)
 	s.wake.Broadcast()
-}
-
-func (s *scheduler) innerFailed(act bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.failed(act)
 }

@@ -305,24 +305,10 @@ func (r *reader) findOutcomes(wanted map[int]*Listed, after int64) error {
 	})
 }
 
-// Spent adds up the spending of all attempts at an episode, without its tokens, and without reading any texts.
+// Spent adds up the spending of all attempts at an episode, without reading any texts. Of its tokens it knows only input and output.
 func (s *Store) Spent(ctx context.Context, l *Listed) (sum journal.Spending, err error) {
 	err = s.readers.with(func(r *reader) error { sum, err = r.spent(ctx, l.last); return err })
 	return sum, explain(s.path, fmt.Sprintf("read episode %d", l.Episode), err)
-}
-
-// kind returns what was asked, as journal.Replied.Kind does.
-func (k *replyCore) kind() string {
-	switch {
-	case k.has(flagAct):
-		return journal.Act
-	case k.has(flagProgram):
-		return journal.Program
-	case k.has(flagAsked):
-		return journal.Ask
-	default:
-		return journal.Bot
-	}
 }
 
 func (r *reader) spent(ctx context.Context, last int64) (sum journal.Spending, err error) {
@@ -342,12 +328,7 @@ func (r *reader) spent(ctx context.Context, last int64) (sum journal.Spending, e
 		err = findRow(reply, tableReplies, at, func(c rowReader) error {
 			k, err := readCore(&c, 1)
 			prev = k.prev
-			var one journal.Spending
-			one.Set(k.kind(), 1, int(flag(k.has(flagFailed), 1)))
-			if !k.has(flagCopied) {
-				one.Cost = max(0, k.cost)
-			}
-			sum = sum.Plus(one)
+			sum.Add(k.counted())
 			return err
 		})
 		return prev, err

@@ -287,6 +287,30 @@ type replyCore struct {
 
 func (k *replyCore) has(flag int64) bool { return k.flags&flag != 0 }
 
+// countedFlags decide how a reply is counted.
+const countedFlags = flagFailed | flagAsked | flagCopied | flagCached | flagCoalesced | flagAct | flagProgram
+
+// counted returns a reply that journal.Spending counts as this one.
+func (k *replyCore) counted() *journal.Replied {
+	usage := llm.Usage{Input: k.input, Output: k.output}
+	meta := llm.Metadata{Cost: k.cost, Cached: k.has(flagCached), Coalesced: k.has(flagCoalesced)}
+	e := &journal.Replied{Copied: k.has(flagCopied)}
+	switch {
+	case k.has(flagAct):
+		e.Act = &world.Act{}
+	case k.has(flagProgram):
+		e.Request = &llm.Request{Model: world.ProgramProvider + "/"}
+	case k.has(flagAsked):
+		e.Request = &llm.Request{}
+	}
+	if k.has(flagFailed) {
+		e.Error = &llm.Error{Usage: usage, Metadata: meta}
+	} else {
+		e.Response = &llm.Response{Usage: usage, Metadata: meta}
+	}
+	return e
+}
+
 // readCore reads coreColumns, after the key and the checksums.
 func readCore(c *rowReader, sums int) (k replyCore, err error) {
 	c.Begin(tableReplies, sums)

@@ -258,31 +258,31 @@ func (r *reader) recorded(prompts bool, in span) (out []Recorded, to int64, err 
 	return out, to, err
 }
 
-// Count counts the replies, without their tokens and cost. It reads no texts, so it takes as long as Failed.
+// Count implements journal.Counter. It reads no texts, so it takes as long as Failed.
 func (s *Store) Count(ctx context.Context) (all journal.Spending, err error) {
 	if err := context.Cause(ctx); err != nil {
 		return all, err
 	}
-	salvage := false
+	counted := false
 	err = s.read(func(r *reader) error {
-		if salvage = r.lost != nil; salvage {
+		if r.lost != nil {
 			return nil
 		}
-		stmt, err := r.conn.Prepare(fmt.Sprintf(`SELECT flags & %d, count(*), sum(flags & %d <> 0) FROM replies GROUP BY 1`, flagAct|flagAsked|flagProgram, flagFailed))
+		stmt, err := r.conn.Prepare(fmt.Sprintf(`SELECT flags & %d, count(*), sum(max(cost, 0)), sum(input), sum(output) FROM replies GROUP BY 1`, countedFlags))
 		if err != nil {
 			return err
 		}
 		defer reset(stmt)
-		for more := true; more && err == nil; {
-			var of journal.Spending
-			if more, err = stmt.Step(); more {
-				of.Set((&replyCore{flags: stmt.ColumnInt64(0)}).kind(), stmt.ColumnInt(1), stmt.ColumnInt(2))
-				all = all.Plus(of)
+		for {
+			if more, err := stmt.Step(); err != nil || !more {
+				counted = err == nil
+				return err
 			}
+			k := replyCore{flags: stmt.ColumnInt64(0), cost: llm.Money(stmt.ColumnInt64(2)), input: stmt.ColumnInt(3), output: stmt.ColumnInt(4)}
+			all.AddAlike(k.counted(), stmt.ColumnInt(1))
 		}
-		return err
 	})
-	if err != nil || !salvage {
+	if counted || err != nil {
 		return all, err
 	}
 	err = s.Brief(ctx, func(e journal.Entry) error { // which leaves out what is damaged
@@ -291,6 +291,5 @@ func (s *Store) Count(ctx context.Context) (all journal.Spending, err error) {
 		}
 		return nil
 	})
-	all.Usage, all.Cost = llm.Usage{}, 0
 	return all, err
 }

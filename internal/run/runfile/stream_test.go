@@ -118,17 +118,27 @@ func TestCount(t *testing.T) {
 	t.Parallel()
 	entries := mixed(60, 1)
 	turn := journal.Turn{Episode: 0, Attempt: 7}
-	yes := &llm.Response{Text: "yes"}
-	entries = append(entries, &journal.Turned{Turn: turn, Calls: 4},
+	yes, ask := &llm.Response{Text: "yes"}, &llm.Request{Model: "lab/a"}
+	paid := func(meta llm.Metadata) *llm.Response {
+		return &llm.Response{Text: "yes", Usage: llm.Usage{Input: 5, Output: 2}, Metadata: meta}
+	}
+	entries = append(entries, &journal.Turned{Turn: turn, Calls: 9},
 		&journal.Replied{Turn: turn, Act: &world.Act{Name: "step"}, Response: yes},
 		&journal.Replied{Turn: turn, Index: 1, Act: &world.Act{Name: "step"}, Error: &llm.Error{Kind: llm.KindServer}},
-		&journal.Replied{Turn: turn, Index: 2, Seat: "a", Response: yes})
+		&journal.Replied{Turn: turn, Index: 2, Seat: "a", Response: yes},
+		&journal.Replied{Turn: turn, Index: 3, Request: ask, Response: paid(llm.Metadata{Cost: 7})},
+		&journal.Replied{Turn: turn, Index: 4, Request: ask, Response: paid(llm.Metadata{Cost: -7})},
+		&journal.Replied{Turn: turn, Index: 5, Request: ask, Response: paid(llm.Metadata{Cost: 7}), Copied: true},
+		&journal.Replied{Turn: turn, Index: 6, Request: ask, Response: paid(llm.Metadata{Cached: true})},
+		&journal.Replied{Turn: turn, Index: 7, Request: ask, Response: paid(llm.Metadata{Coalesced: true})},
+		&journal.Replied{Turn: turn, Index: 8, Request: ask, Error: &llm.Error{Kind: llm.KindServer, Usage: llm.Usage{Input: 3}, Metadata: llm.Metadata{Cost: 1}}},
+		&journal.Replied{Turn: turn, Index: 9, Request: &llm.Request{Model: world.ProgramProvider + "/p"}, Response: yes})
 	memory := &journal.Memory{}
 	if err := memory.Append(t.Context(), entries...); err != nil {
 		t.Fatal(err)
 	}
 	want, err := journal.Count(t.Context(), memory)
-	if err != nil || want.Calls == 0 || want.Acts != 2 || want.FailedActs != 1 || want.Bots != 1 || want.Cost != 0 {
+	if err != nil || want.Calls == 0 || want.Acts != 2 || want.FailedActs != 1 || want.Bots != 1 || want.Programs != 1 || want.Usage != (llm.Usage{Input: 13, Output: 4}) {
 		t.Fatal(want, err)
 	}
 	s := kept(t, entries)
