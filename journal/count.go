@@ -68,12 +68,17 @@ func (r *Replied) Metadata() llm.Metadata {
 	}
 }
 
-// Usage returns the tokens that the call used in this run: none, if it was copied from another, or no model was asked because a
-// cache or an equal call had the answer.
-func (r *Replied) Usage() llm.Usage {
+// Reused reports whether the answer is not new: it was copied from another run or attempt, or no model was asked because a cache or an
+// equal call had it.
+func (r *Replied) Reused() bool {
 	meta := r.Metadata()
+	return r.Copied || meta.Cached || meta.Coalesced
+}
+
+// Usage returns the tokens that the call used in this run: none if the answer was reused.
+func (r *Replied) Usage() llm.Usage {
 	switch {
-	case r.Copied || meta.Cached || meta.Coalesced:
+	case r.Reused():
 		return llm.Usage{}
 	case r.Error != nil:
 		return r.Error.Usage

@@ -224,7 +224,6 @@ func (v *showReader) run(ctx context.Context, want runfile.Listing) (*shownRun, 
 	if err != nil {
 		return nil, err
 	}
-	r.Cost = o.Spent
 	if o.Intended > 0 {
 		if r.Aside, err = v.setAside(ctx); err != nil {
 			return nil, err

@@ -153,8 +153,15 @@ func trajectoriesOf(b *journal.Begun, e *runfile.Listed, entries []journal.Entry
 		end = &journal.Ended{Attempt: e.Attempt}
 	}
 	var all []*atifTrajectory
+	spent := map[string]*journal.Spending{} // by seat, of all attempts: the last may have copied from them
 	for _, entry := range entries {
 		r, ok := entry.(*journal.Replied)
+		if ok {
+			if spent[r.Seat] == nil {
+				spent[r.Seat] = &journal.Spending{}
+			}
+			spent[r.Seat].Add(r)
+		}
 		if !ok || r.Attempt != end.Attempt || r.Request == nil && (r.Act != nil || r.Response == nil) {
 			continue
 		}
@@ -167,7 +174,9 @@ func trajectoriesOf(b *journal.Begun, e *runfile.Listed, entries []journal.Entry
 	}
 	all = slices.DeleteFunc(all, func(t *atifTrajectory) bool { return len(t.Steps) == 0 })
 	for _, t := range all {
-		if t.Final.Steps = len(t.Steps); t.fail > 0 {
+		of := spent[t.seat]
+		t.Final = atifFinal{Prompt: of.Usage.Input, Completion: of.Usage.Output, Cached: of.Usage.Cached, Cost: of.Cost.Dollars(), Steps: len(t.Steps)}
+		if t.fail > 0 {
 			t.Extra["failed_calls"] = t.fail
 		}
 	}
@@ -228,15 +237,15 @@ func (t *atifTrajectory) add(r *journal.Replied) {
 		asked = 1
 		step.Model, step.Effort = cmp.Or(a.Model, r.Request.Model), r.Request.Effort
 		step.Extra["finish"] = a.Finish
-		step.Metrics = t.measure(r)
+		step.Metrics = measureOf(r)
 	}
 	step.Asked = &asked
 }
 
-// measure returns the metrics of an answer, and adds them to those of the trajectory. What the run did not pay for is marked.
-func (t *atifTrajectory) measure(r *journal.Replied) *atifMetrics {
+// measureOf returns the metrics of an answer. What the run did not pay for is marked, and is not among those of the trajectory.
+func measureOf(r *journal.Replied) *atifMetrics {
 	a := r.Response
-	m := &atifMetrics{Prompt: a.Usage.Input, Completion: a.Usage.Output, Cached: a.Usage.Cached, PromptIDs: a.PromptTokenIDs, IDs: a.TokenIDs, Extra: map[string]any{}}
+	m := &atifMetrics{Prompt: a.Usage.Input, Completion: a.Usage.Output, Cached: a.Usage.Cached, Cost: r.Cost().Dollars(), PromptIDs: a.PromptTokenIDs, IDs: a.TokenIDs, Extra: map[string]any{}}
 	if len(a.Logprobs) > 0 && (len(a.TokenIDs) == 0 || len(a.TokenIDs) == len(a.Logprobs)) {
 		for _, l := range a.Logprobs {
 			m.Logprobs = append(m.Logprobs, l.Logprob)
@@ -248,13 +257,9 @@ func (t *atifTrajectory) measure(r *journal.Replied) *atifMetrics {
 	if a.WeightVersion != "" {
 		m.Extra["weight_version"] = a.WeightVersion
 	}
-	if r.Copied || a.Metadata.Cached || a.Metadata.Coalesced {
+	if r.Reused() {
 		m.Extra["unpaid"] = true
-	} else {
-		m.Cost = r.Cost().Dollars()
 	}
-	t.Final.Prompt, t.Final.Completion = llm.AddTokens(t.Final.Prompt, m.Prompt), llm.AddTokens(t.Final.Completion, m.Completion)
-	t.Final.Cached, t.Final.Cost = llm.AddTokens(t.Final.Cached, m.Cached), t.Final.Cost+m.Cost
 	return m
 }
 

@@ -121,7 +121,7 @@ func TestATIF(t *testing.T) {
 	}
 	first := ask(begin, llm.Response{Text: "I look. ", ToolCalls: call.ToolCalls, Thoughts: []llm.Thought{{Text: "Hm."}}, Finish: llm.FinishTools, Model: "large-1", TokenIDs: []int{7, 8}, PromptTokenIDs: []int{1}, Logprobs: []llm.Logprob{{Logprob: -0.5}, {Logprob: -0.25}}})
 	cached := ask(third, llm.Response{Text: "So."})
-	cached.Response.Metadata.Cached = true
+	cached.Response.Metadata = llm.Metadata{Cached: true}
 	all := trajectoriesIn(t, session(
 		first, ask(second, llm.Response{Text: "Done."}), cached, ask(other, llm.Response{Text: "Sum."}),
 		&journal.Replied{Request: &llm.Request{Messages: begin}, Error: &llm.Error{Kind: llm.KindServer, Message: "no"}},
@@ -165,7 +165,7 @@ func checkSteps(t *testing.T, tr *atifTrajectory) {
 	if !tr.Steps[8].Copied || tr.Steps[9].Copied {
 		t.Errorf("%+v", tr.Steps[8])
 	}
-	if f := tr.Final; f.Prompt != 40 || f.Completion != 8 || f.Cost < 0.0059 || f.Cost > 0.0061 || f.Steps != 10 {
+	if f := tr.Final; f.Prompt != 30 || f.Completion != 6 || f.Cached != 12 || f.Cost < 0.0059 || f.Cost > 0.0061 || f.Steps != 10 {
 		t.Errorf("%+v", f)
 	}
 	if scores, _ := tr.Extra["scores"].(map[string]any); scores["reward"] != 1.0 || tr.Extra["failed_calls"] != 1.0 || len(tr.Agent.Tools) != 1 || tr.Agent.Tools[0].Function.Name != "look" {

@@ -44,7 +44,7 @@ func WriteInspect(ctx context.Context, w io.Writer, store *runfile.Store, kind w
 	}
 	z := zip.NewWriter(w)
 	z.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) { return flate.NewWriter(out, flate.BestSpeed) })
-	l := &inspectLog{zip: z, about: about, summaries: []sampleSummary{}, usage: map[string]*modelUsage{}, values: map[string][]float64{}}
+	l := &inspectLog{zip: z, about: about, summaries: []sampleSummary{}, usage: modelUsages{}, values: map[string][]float64{}}
 	if err := l.put("_journal/start.json", l.header()); err != nil { // readers of an unfinished log begin with it
 		return done, err
 	}
@@ -65,7 +65,7 @@ type inspectLog struct {
 
 	summaries []sampleSummary
 	completed int // samples that ended without an error
-	usage     map[string]*modelUsage
+	usage     modelUsages
 	values    map[string][]float64 // by score
 	order     []string             // of values, as they first occur
 }
@@ -134,10 +134,7 @@ func (l *inspectLog) sample(e *runfile.Listed, entries []journal.Entry) error {
 	}
 	s.close()
 	for name, used := range s.Usage {
-		if l.usage[name] == nil {
-			l.usage[name] = &modelUsage{}
-		}
-		l.usage[name].plus(used)
+		l.usage.of(name).Spending = l.usage.of(name).Plus(used.Spending)
 	}
 	if s.done && s.Error == nil {
 		l.completed++
@@ -305,7 +302,7 @@ type sampleHead struct {
 	Target    string                  `json:"target"`
 	Scores    map[string]inspectScore `json:"scores"`
 	Metadata  map[string]any          `json:"metadata"`
-	Usage     map[string]*modelUsage  `json:"model_usage"`
+	Usage     modelUsages             `json:"model_usage"`
 	Started   string                  `json:"started_at,omitempty"`
 	Completed string                  `json:"completed_at,omitempty"`
 	Time      float64                 `json:"total_time"`
@@ -346,25 +343,33 @@ type inspectScore struct {
 	Metadata map[string]any `json:"metadata,omitempty"`
 }
 
-// modelUsage is a ModelUsage. Input does not include tokens that are read from or written to a cache.
-type modelUsage struct {
-	Input     int     `json:"input_tokens"`
-	Output    int     `json:"output_tokens"`
-	Total     int     `json:"total_tokens"`
-	Write     int     `json:"input_tokens_cache_write"`
-	Read      int     `json:"input_tokens_cache_read"`
-	Reasoning int     `json:"reasoning_tokens"`
-	Cost      float64 `json:"total_cost"`
+// modelUsage is a ModelUsage: what calls of a model used and cost.
+type modelUsage struct{ journal.Spending }
+
+// MarshalJSON writes input without the tokens that were read from or written to a cache.
+func (u *modelUsage) MarshalJSON() ([]byte, error) {
+	t := u.Usage
+	write := llm.AddTokens(t.CacheWrite, t.CacheWriteLong)
+	return json.Marshal(struct {
+		Input     int     `json:"input_tokens"`
+		Output    int     `json:"output_tokens"`
+		Total     int     `json:"total_tokens"`
+		Write     int     `json:"input_tokens_cache_write"`
+		Read      int     `json:"input_tokens_cache_read"`
+		Reasoning int     `json:"reasoning_tokens"`
+		Cost      float64 `json:"total_cost"`
+	}{max(0, t.Input-t.Cached-write), t.Output, t.Total(), write, t.Cached, t.Reasoning, u.Cost.Dollars()})
 }
 
-func usageOf(u llm.Usage, cost llm.Money) *modelUsage {
-	write := u.CacheWrite + u.CacheWriteLong
-	return &modelUsage{Input: max(0, u.Input-u.Cached-write), Output: u.Output, Total: u.Input + u.Output, Write: write, Read: u.Cached, Reasoning: u.Reasoning, Cost: cost.Dollars()}
-}
+// modelUsages is what calls used, by model.
+type modelUsages map[string]*modelUsage
 
-func (u *modelUsage) plus(v *modelUsage) {
-	u.Input, u.Output, u.Total, u.Write = u.Input+v.Input, u.Output+v.Output, u.Total+v.Total, u.Write+v.Write
-	u.Read, u.Reasoning, u.Cost = u.Read+v.Read, u.Reasoning+v.Reasoning, u.Cost+v.Cost
+// of returns what calls of a model used.
+func (u modelUsages) of(model string) *modelUsage {
+	if u[model] == nil {
+		u[model] = &modelUsage{}
+	}
+	return u[model]
 }
 
 // maxParams is the size of the largest params that a sample includes.
@@ -378,7 +383,7 @@ func newSample(b *journal.Begun, e *runfile.Listed) *evalSample {
 	}
 	s := &evalSample{
 		sampleHead: sampleHead{
-			ID: e.Episode, Epoch: 1, UUID: fmt.Sprintf("%s-%d", b.Run, e.Episode), Scores: map[string]inspectScore{}, Usage: map[string]*modelUsage{},
+			ID: e.Episode, Epoch: 1, UUID: fmt.Sprintf("%s-%d", b.Run, e.Episode), Scores: map[string]inspectScore{}, Usage: modelUsages{},
 			Metadata: map[string]any{"state": e.State(), "deal": e.Spec.Deal, "stage": e.Stage, "attempt": end.Attempt, "lineup": e.Spec.Lineup},
 		},
 		Input: []inspectMessage{}, Messages: []inspectMessage{}, Output: modelOutput{Choices: []outputChoice{}}, Events: []inspectEvent{}, Store: map[string]any{},
@@ -410,7 +415,7 @@ func newSample(b *journal.Begun, e *runfile.Listed) *evalSample {
 	return s
 }
 
-// add adds an entry of the last attempt.
+// add adds an entry. What calls used is of all attempts, as the last may have copied from them; the rest is of the last.
 func (s *evalSample) add(entry journal.Entry) {
 	switch e := entry.(type) {
 	case *journal.Turned:
@@ -420,6 +425,9 @@ func (s *evalSample) add(entry journal.Entry) {
 			}
 		}
 	case *journal.Replied:
+		if e.Request != nil && !e.Reused() {
+			s.Usage.of(e.Request.Model).Add(e)
+		}
 		if e.Attempt == s.attempt {
 			s.reply(e)
 		}
@@ -627,12 +635,9 @@ func (s *evalSample) ask(e *journal.Replied) {
 	case e.Error != nil:
 		out.Error, ev.Error = e.Error.Error(), e.Error.Error()
 	}
-	if !e.Copied && !t.Cached && !t.Coalesced {
-		out.Usage = usageOf(e.Usage(), e.Cost())
-		if s.Usage[e.Request.Model] == nil {
-			s.Usage[e.Request.Model] = &modelUsage{}
-		}
-		s.Usage[e.Request.Model].plus(out.Usage)
+	if !e.Reused() {
+		out.Usage = &modelUsage{}
+		out.Usage.Add(e)
 		if e.Response != nil {
 			s.Output.Usage = out.Usage
 		}

@@ -47,7 +47,7 @@ func answers(r *results.Run) Block {
 		}
 		structured := a.Native + a.Tolerant + a.Repaired
 		t.Rows = append(t.Rows, []Cell{
-			Word(a.Model), whole(a.Calls), share(a.Failed, a.Calls), share(a.Retried, a.Calls), share(a.Cut, a.Calls), share(a.Refused, a.Calls),
+			Word(a.Model), whole(a.Calls), share(a.FailedCalls, a.Calls), share(a.Retried, a.Calls), share(a.Cut, a.Calls), share(a.Refused, a.Calls),
 			countOrDash(structured), share(a.Tolerant, structured), share(a.Repaired, structured), share(a.Invalid, a.Calls),
 		})
 	}
@@ -142,7 +142,7 @@ func modelOf(k results.AccountKey) string {
 // costs returns the tables of costs: by agent and model, by seat, and by purpose. A table with a single row
 // besides the first is left out, because it repeats the total.
 func costs(r *results.Run) (blocks []Block) {
-	all := r.Total(journal.Ask)
+	all := r.Total()
 	for i, c := range costings() {
 		accounts := slices.DeleteFunc(r.Rollup(c.by), func(a results.KeyedAccount) bool { return i > 0 && a.Kind != journal.Ask })
 		if i > 0 && len(accounts) < 2 {
@@ -192,7 +192,7 @@ func (c costing) table(accounts []results.KeyedAccount, all results.Account) *Ta
 			row = append(row, Word(text))
 		}
 		t.Rows = append(t.Rows, append(row,
-			whole(a.Calls), countOrDash(a.Cached+a.Copied), countOrDash(a.Usage.Input), countOrDash(a.Usage.Cached), countOrDash(a.Usage.Output),
+			whole(a.Replies()), countOrDash(a.Reused), countOrDash(a.Usage.Input), countOrDash(a.Usage.Cached), countOrDash(a.Usage.Output),
 			countOrDash(a.Usage.Reasoning), money(a.Cost), shareOfCost(a.Account, all), money(each(a.Account))))
 	}
 	return t
@@ -211,7 +211,7 @@ func shareOfCost(a, all results.Account) Cell {
 }
 
 func each(a results.Account) llm.Money {
-	if n := a.Calls - a.Cached - a.Copied; n > 0 {
+	if n := a.Replies() - a.Reused; n > 0 {
 		return a.Cost / llm.Money(n)
 	}
 	return 0

@@ -25,7 +25,7 @@ func headline(source Source, several bool) Section {
 	if !several {
 		s.Blocks = append(s.Blocks, facts(r))
 	}
-	b, all, acts, e := r.Head.Begun, r.Total(journal.Ask), r.Total(journal.Act), r.Episodes
+	b, all, e := r.Head.Begun, r.Total(), r.Episodes
 	for _, text := range []string{runfile.LostText(source.Journal), forkText(b.Fork), mergedText(source), grownText(b.Grown, e.Total), editedText(b.Edited), AgainText(b.Again), TagsLeftOut(source.Run), r.MeasuresNote(), r.CountedNote()} {
 		if text != "" {
 			s.Blocks = append(s.Blocks, Block{Text: text})
@@ -45,7 +45,7 @@ func headline(source Source, several bool) Section {
 		},
 		Rows: [][]Cell{{
 			Word(b.Kind), Word(strings.TrimSuffix(string(r.State)+": "+r.Reason, ": ")), whole(e.Ended), distinctCell(r.Head), countOrDash(e.Failed), countOrDash(e.Playing + e.Waiting),
-			whole(all.Calls), countOrDash(all.Failed), countOrDash(acts.Calls), countOrDash(acts.Failed), whole(all.Usage.Input), whole(all.Usage.Output), money(all.Cost), seconds(r.Played), Word(results.CopiesNote(r.Head)),
+			whole(all.Calls), countOrDash(all.FailedCalls), countOrDash(all.Acts), countOrDash(all.FailedActs), whole(all.Usage.Input), whole(all.Usage.Output), money(all.Cost), seconds(r.Played), Word(results.CopiesNote(r.Head)),
 		}},
 	}})
 	return s
@@ -131,18 +131,18 @@ func AgainText(all []journal.Again) string {
 }
 
 func facts(r *results.Run) Block {
-	b, all, acts, e := r.Head.Begun, r.Total(journal.Ask), r.Total(journal.Act), r.Episodes
+	b, all, e := r.Head.Begun, r.Total(), r.Episodes
 	cost, each := costFact(r, all)
 	facts := []Fact{
 		{Name: "kind", Value: b.Kind, More: agentsText(r)},
 		{Name: "state", Value: string(r.State), More: r.Reason},
 		{Name: "episodes", Value: text.GroupDigits(e.Ended), More: episodesText(e)},
-		{Name: "calls", Value: text.GroupDigits(all.Calls), More: failedText(all.Failed)},
+		{Name: "calls", Value: text.GroupDigits(all.Calls), More: failedText(all.FailedCalls)},
 		{Name: "cost", Value: cost, More: each},
 		{Name: "begun", Value: stamp(b.At), More: fmt.Sprintf("%s played%s", Duration(r.Played), processesText(r.Processes))},
 	}
-	if acts.Calls > 0 {
-		facts = slices.Insert(facts, 4, Fact{Name: "acts", Value: text.GroupDigits(acts.Calls), More: failedText(acts.Failed)})
+	if all.Acts > 0 {
+		facts = slices.Insert(facts, 4, Fact{Name: "acts", Value: text.GroupDigits(all.Acts), More: failedText(all.FailedActs)})
 	}
 	if n := len(r.Head.Steered); n > 0 {
 		facts = append(facts, Fact{Name: "steered", Value: text.GroupDigits(n) + " times", More: stamp(r.Head.Steered[n-1].At) + ": " + r.Head.Steered[n-1].String()})

@@ -15,29 +15,24 @@ import (
 
 // AccountKey is what calls are grouped by.
 type AccountKey struct {
-	Kind  string `json:"kind"` // ask, bot or act
-	Agent string `json:"agent"`
-	Model string `json:"model"` // as requested; only of an ask
-	Seat  string `json:"seat"`
-	Label string `json:"label"` // the kind's name for the purpose of the call
+	Kind  string // ask, bot, act or program
+	Agent string
+	Model string // as requested; only of an ask
+	Seat  string
+	Label string // the kind's name for the purpose of the call
 }
 
-// Account counts some calls and their cost. A call that was copied from another run counts, but costs nothing here.
+// Account counts some replies, and how they were obtained. One that was copied from another run counts, but costs nothing here.
 type Account struct {
-	Calls    int       `json:"calls"`
-	Failed   int       `json:"failed"`
-	Cached   int       `json:"cached"`  // answered from our own cache, or with an equal call in flight
-	Copied   int       `json:"copied"`  // from the run this one was forked from
-	Retried  int       `json:"retried"` // needed more than one try
-	Tries    int       `json:"tries"`
-	Native   int       `json:"native"`   // structured answers that could be read directly
-	Tolerant int       `json:"tolerant"` // … with the tolerant parser
-	Repaired int       `json:"repaired"` // … after asking again
-	Invalid  int       `json:"invalid"`  // … and that could not be read
-	Cut      int       `json:"cut"`      // ended at max_tokens
-	Refused  int       `json:"refused"`
-	Usage    llm.Usage `json:"usage"`
-	Cost     llm.Money `json:"cost_usd"`
+	journal.Spending
+	Reused   int // see journal.Replied.Reused
+	Retried  int // needed more than one try
+	Native   int // structured answers that could be read directly
+	Tolerant int // … with the tolerant parser
+	Repaired int // … after asking again
+	Invalid  int // … and that could not be read
+	Cut      int // ended at max_tokens
+	Refused  int
 }
 
 // KeyedAccount is the account of one key.
@@ -59,12 +54,10 @@ func (r *Run) Rollup(by func(AccountKey) AccountKey) []KeyedAccount {
 	return sortAccounts(sums)
 }
 
-// Total returns the account of all calls of a kind: ask, act or bot.
-func (r *Run) Total(kind string) (all Account) {
+// Total returns the account of all replies.
+func (r *Run) Total() (all Account) {
 	for _, a := range r.Accounts {
-		if a.Kind == kind {
-			all.plus(a.Account)
-		}
+		all.plus(a.Account)
 	}
 	return all
 }
@@ -86,31 +79,24 @@ func (a *Account) plus(b Account) {
 		to   *int
 		from int
 	}{
-		{&a.Calls, b.Calls}, {&a.Failed, b.Failed}, {&a.Cached, b.Cached}, {&a.Copied, b.Copied}, {&a.Retried, b.Retried},
-		{&a.Tries, b.Tries}, {&a.Native, b.Native}, {&a.Tolerant, b.Tolerant}, {&a.Repaired, b.Repaired},
-		{&a.Invalid, b.Invalid}, {&a.Cut, b.Cut}, {&a.Refused, b.Refused},
+		{&a.Reused, b.Reused}, {&a.Retried, b.Retried}, {&a.Native, b.Native}, {&a.Tolerant, b.Tolerant},
+		{&a.Repaired, b.Repaired}, {&a.Invalid, b.Invalid}, {&a.Cut, b.Cut}, {&a.Refused, b.Refused},
 	} {
 		*f.to += f.from
 	}
-	a.Usage = a.Usage.Plus(b.Usage)
-	a.Cost = a.Cost.Plus(b.Cost)
+	a.Spending = a.Plus(b.Spending)
 }
 
 // add counts one reply.
 func (a *Account) add(e *journal.Replied) {
 	meta := e.Metadata()
-	a.Calls++
-	a.Tries += meta.Attempts
+	a.Add(e)
 	a.Retried += oneIf(meta.Attempts > 1)
-	a.Cached += oneIf(meta.Cached || meta.Coalesced)
-	a.Copied += oneIf(e.Copied)
-	a.Cost = a.Cost.Plus(e.Cost())
-	a.Usage = a.Usage.Plus(e.Usage())
+	a.Reused += oneIf(e.Reused())
 	a.Native += oneIf(meta.Parsed == "native")
 	a.Tolerant += oneIf(meta.Parsed == "tolerant")
 	a.Repaired += oneIf(meta.Parsed == "repaired")
 	if e.Error != nil {
-		a.Failed++
 		a.Invalid += oneIf(slices.Contains([]llm.Kind{llm.KindInvalid, llm.KindMalformed, llm.KindCutOff}, e.Error.Kind))
 		a.Cut += oneIf(e.Error.Kind == llm.KindCutOff)
 		a.Refused += oneIf(e.Error.Kind == llm.KindRefused)
@@ -211,7 +197,7 @@ func (b *accountBuilder) reply(e *journal.Replied) {
 	at, meta := b.clock.see(e.At), e.Metadata()
 	b.run.Timeline.add(at, e)
 	b.addTimes(e, at, meta)
-	if e.Request != nil && e.Error == nil && !meta.Cached && !meta.Coalesced {
+	if e.Request != nil && e.Error == nil && !e.Reused() {
 		if b.times[k.Model] == nil {
 			b.times[k.Model] = &ModelTimes{Model: k.Model}
 		}

@@ -87,8 +87,11 @@ func TestFold(t *testing.T) {
 	if want := (journal.EpisodeCounts{Total: 4, Ended: 1, Failed: 1, Playing: 1, Waiting: 1}); r.Episodes != want {
 		t.Errorf("%+v, want %+v", r.Episodes, want)
 	}
-	all := r.Total("ask")
-	want := Account{Calls: 5, Failed: 1, Cached: 1, Copied: 1, Retried: 1, Tries: 6, Repaired: 1, Invalid: 1, Cut: 1, Usage: llm.Usage{Input: 250, Output: 20, Reasoning: 8}, Cost: 2500}
+	all := r.Total()
+	want := Account{
+		Spending: journal.Spending{Calls: 5, FailedCalls: 1, Bots: 1, Usage: llm.Usage{Input: 250, Output: 20, Reasoning: 8}, Cost: 2500},
+		Reused:   2, Retried: 1, Repaired: 1, Invalid: 1, Cut: 1,
+	}
 	if all != want {
 		t.Errorf("%+v, want %+v", all, want)
 	}

@@ -282,10 +282,11 @@ func (s *Store) Count(ctx context.Context) (all journal.Spending, err error) {
 			all.AddAlike(k.counted(), stmt.ColumnInt(1))
 		}
 	})
-	if counted || err != nil {
+	if counted {
 		return all, err
 	}
-	err = s.Brief(ctx, func(e journal.Entry) error { // which leaves out what is damaged
+	all = journal.Spending{}
+	err = s.Brief(ctx, func(e journal.Entry) error { // which leaves out what is damaged, and counts more tokens than SQLite can
 		if r, ok := e.(*journal.Replied); ok {
 			all.Add(r)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"path/filepath"
 	"reflect"
 	"testing"
@@ -144,6 +145,19 @@ func TestCount(t *testing.T) {
 	s := kept(t, entries)
 	if got, err := journal.Count(t.Context(), s); err != nil || got != want {
 		t.Errorf("%+v, want %+v, %v", got, want, err)
+	}
+	huge := []journal.Entry{}
+	for i := range 2 {
+		huge = append(huge, &journal.Replied{Turn: turn, Index: 10 + i, Request: ask, Response: &llm.Response{Usage: llm.Usage{Input: math.MaxInt}}})
+	}
+	if err := errors.Join(s.Append(t.Context(), huge...), memory.Append(t.Context(), huge...)); err != nil {
+		t.Fatal(err)
+	}
+	if want, err = journal.Count(t.Context(), memory); err != nil || want.Usage.Input != math.MaxInt {
+		t.Fatal(want, err)
+	}
+	if got, err := journal.Count(t.Context(), s); err != nil || got != want {
+		t.Errorf("more tokens than there are numbers: %+v, want %+v, %v", got, want, err)
 	}
 	s.readers.leaveOut(&Losses{})
 	if got, err := journal.Count(t.Context(), s); err != nil || got != want {

@@ -402,7 +402,7 @@ func costs(r *results.Run) string {
 		return ""
 	}
 	top := slices.MaxFunc(agents, func(a, b results.KeyedAccount) int { return cmp.Compare(a.Cost, b.Cost) })
-	if all := r.Total(journal.Ask).Cost; all > 0 {
+	if all := r.Total().Cost; all > 0 {
 		return fmt.Sprintf("%.0f%% by %s", 100*top.Cost.Dollars()/all.Dollars(), top.Agent)
 	}
 	return ""
