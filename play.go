@@ -224,10 +224,9 @@ func (p *Progress) add(e engine.Event) Progress {
 		p.Episodes = max(p.Episodes, st.First+st.Specs.Len())
 	}
 	if e.Replied != nil {
-		if e.Replied.Kind() == journal.Ask {
-			p.Calls++
-		}
-		p.Cost = p.Cost.Plus(e.Replied.Cost())
+		spent := journal.Spending{Calls: p.Calls, Cost: p.Cost}
+		spent.Add(e.Replied)
+		p.Calls, p.Cost = spent.Calls, spent.Cost
 	}
 	if e.Ended != nil {
 		p.Ended++

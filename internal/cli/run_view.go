@@ -49,8 +49,9 @@ type runView struct {
 	episodes int // planned so far
 	ended    int
 	failed   map[llm.Kind]int
-	lost     int                      // episodes that ended as failures
-	playing  map[int]*episodeProgress // episodes, by number
+	asked    map[string]*journal.Spending // by model, of this process
+	lost     int                          // episodes that ended as failures
+	playing  map[int]*episodeProgress     // episodes, by number
 	left     terminal.TimeLeft
 	began    time.Time
 	last     time.Time
@@ -88,7 +89,7 @@ func (v *runView) begin(o *app.Opened) {
 	for n := range o.Head.Playing {
 		v.resumed[n] = true
 	}
-	v.failed = map[llm.Kind]int{}
+	v.failed, v.asked = map[llm.Kind]int{}, map[string]*journal.Spending{}
 	v.began = time.Now()
 	v.last = v.began
 	_, v.files = world.As[part.FileMaker](o.Plan.Kind)
@@ -166,6 +167,7 @@ func (v *runView) onEvent(e engine.Event) {
 			v.printDecision(m, e.Replied)
 		}
 		v.addToWave(e.Replied)
+		v.addToModel(e.Replied)
 		if e.Replied.Error != nil {
 			v.failed[e.Replied.Error.Kind]++
 		}
@@ -707,7 +709,7 @@ func (v *runView) liveState(now time.Time) control.LiveState {
 	s := control.LiveState{
 		At: now, InFlight: st.InFlight, Waiting: st.Waiting, RateLimited: st.RateLimited,
 		Sums: v.money(), Left: v.timeLeft(now),
-		Status: append(v.statusLines(), v.insideTexts()...), Waits: terminal.Waits(v.calls, now), Models: modelStates(st),
+		Status: append(v.statusLines(), v.insideTexts()...), Waits: terminal.Waits(v.calls, now), Models: v.modelStates(st),
 	}
 	s.Projected = v.projected(s.Spent)
 	if why := v.waitText(); why != "" {
@@ -728,12 +730,30 @@ func (v *runView) liveState(now time.Time) control.LiveState {
 	return s
 }
 
-// modelStates returns what each model did.
-func modelStates(st dispatch.Snapshot) (out []control.Model) {
-	for _, name := range slices.Sorted(maps.Keys(st.Models)) {
+// addToModel counts a reply of a model.
+func (v *runView) addToModel(r *journal.Replied) {
+	if r.Kind() != journal.Ask {
+		return
+	}
+	name := r.Request.Model
+	if v.asked[name] == nil {
+		v.asked[name] = &journal.Spending{}
+	}
+	v.asked[name].Add(r)
+}
+
+// modelStates returns what each model did: what is recorded of its calls, and what dispatch knows of its attempts.
+func (v *runView) modelStates(st dispatch.Snapshot) (out []control.Model) {
+	names := slices.AppendSeq(st.Names(), maps.Keys(v.asked))
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		var of journal.Spending
+		if v.asked[name] != nil {
+			of = *v.asked[name]
+		}
 		m := st.Models[name]
 		one := control.Model{
-			Name: name, Calls: m.Calls, Failed: m.Failed, RateLimited: m.RateLimited, Input: m.Usage.Input, Output: m.Usage.Output, Cost: m.Cost,
+			Name: name, Calls: int64(of.Calls), Failed: int64(of.FailedCalls), RateLimited: m.RateLimited, Input: of.Usage.Input, Output: of.Usage.Output, Cost: of.Cost,
 			Median: m.Latency.Quantile(0.5), P95: m.Latency.Quantile(0.95), Errors: map[llm.Kind]control.LiveError{},
 		}
 		for kind, n := range m.Errors {

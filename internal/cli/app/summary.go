@@ -163,7 +163,7 @@ func (p process) summarize(ctx context.Context, j journal.Journal) (*Summary, er
 		s.Servers = append(s.Servers, Server{URL: r.Name, Calls: r.Asked, Failed: r.Failed, Resting: r.Resting})
 	}
 	if len(p.models) == 0 || len(p.unpriced) < len(p.models) {
-		s.Cost = &head.Spent
+		s.Cost = &recorded.Cost
 	}
 	return s, s.explain(ctx, j, head, p.result.Cause, p.stats)
 }
@@ -181,7 +181,8 @@ func (p process) counts(head *journal.Head, recorded journal.Spending) *Summary 
 	s.Acts.Total, s.Acts.Asked, s.Acts.Failed, s.Bots = recorded.Acts, r.Made.Acts, r.Made.FailedActs, recorded.Bots
 	s.Programs = recorded.Programs
 	s.Calls.Cached, s.Calls.Failed, s.Calls.Programs, s.Calls.Repeated = int(d.Cached), r.Made.FailedCalls, r.Repeated, r.Lost
-	s.Tokens.Input, s.Tokens.Cached, s.Tokens.Output = d.Usage.Input, d.Usage.Cached, d.Usage.Output
+	used := r.Made.Usage
+	s.Tokens.Input, s.Tokens.Cached, s.Tokens.Output = used.Input, used.Cached, used.Output
 	return s
 }
 

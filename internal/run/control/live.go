@@ -50,7 +50,7 @@ type LiveState struct {
 	History History  `json:"history"` // of this process; ShowLive keeps it
 }
 
-// Model is what one model did for this process.
+// Model is what one model did for this process: calls, failures, tokens and cost as they are recorded.
 type Model struct {
 	Name        string                 `json:"name"`
 	Calls       int64                  `json:"calls"`
