@@ -244,7 +244,7 @@ func (c *gatewayCmd) diverged(sum gateway.Summary) int {
 func (c *gatewayCmd) report(s *State, sum gateway.Summary) {
 	var parts []string
 	if c.Replay == "" {
-		parts = append(parts, fmt.Sprintf("%s recorded in %s, %s failed", terminal.Several(sum.Recorded, "call", "calls"), c.Out, terminal.Number(sum.Failed)))
+		parts = append(parts, fmt.Sprintf("%s recorded in %s, %s failed", strings.Join(countedTexts(sum.Recorded), ", "), c.Out, terminal.Number(sum.Recorded.Failures())))
 	}
 	if c.Replay != "" || c.Resume {
 		parts = append(parts, foundText(sum))

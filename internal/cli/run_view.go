@@ -559,13 +559,11 @@ func printFigures(p *terminal.Page, sum *app.Summary) {
 	if sum.Episodes.Failed > 0 {
 		fmt.Fprintf(&b, ", %s failed", terminal.Number(sum.Episodes.Failed))
 	}
-	fmt.Fprintf(&b, "; %s", terminal.Several(sum.Calls.Total, "call", "calls"))
+	counted := countedTexts(sum.Recorded)
 	if sum.Calls.Earlier > 0 {
-		fmt.Fprintf(&b, ", %s of them new", terminal.Number(sum.Calls.Total-sum.Calls.Earlier))
+		counted[0] += fmt.Sprintf(", %s of them new", terminal.Number(sum.Calls.Total-sum.Calls.Earlier))
 	}
-	for _, more := range besideCalls(sum.Acts.Total, sum.Bots, sum.Programs) {
-		b.WriteString(", " + more)
-	}
+	b.WriteString("; " + strings.Join(counted, ", "))
 	if n := sum.Calls.Programs; n > 0 {
 		fmt.Fprintf(&b, "; %s of programs answered from the run file", terminal.Several(n, "call", "calls"))
 	}
@@ -601,7 +599,7 @@ func printTrouble(p *terminal.Page, sum *app.Summary) {
 	if f := sum.Fault; f != nil {
 		p.Text(fmt.Sprintf("failed most often (%s): %s", terminal.Number(f.Episodes), f.String()))
 	}
-	for _, line := range failureLines(sum.Failures, sum.Calls.Total, sum.Acts.Total, sum.Programs) {
+	for _, line := range failureLines(sum.Failures, sum.Recorded) {
 		p.Text(line)
 	}
 	if sum.Batches > 0 {

@@ -317,7 +317,10 @@ func TestState(t *testing.T) {
 		v.onEvent(engine.Event{Replied: &journal.Replied{Turn: journal.Turn{Episode: n}, Response: &llm.Response{Metadata: llm.Metadata{Cost: cost}}}})
 		v.onEvent(engine.Event{Ended: &journal.Ended{Episode: n, Outcome: world.Outcome{}}})
 	}
-	v.onEvent(engine.Event{Replied: &journal.Replied{Turn: journal.Turn{Episode: 8}, Response: &llm.Response{Metadata: llm.Metadata{Cost: llm.Dollar / 2}}}})
+	v.asked = map[string]*journal.Spending{}
+	v.onEvent(engine.Event{Replied: &journal.Replied{
+		Turn: journal.Turn{Episode: 8}, Request: &llm.Request{Model: "lab/small"}, Response: &llm.Response{Usage: llm.Usage{Input: 20}, Metadata: llm.Metadata{Cost: llm.Dollar / 2}},
+	}})
 	s := v.liveState(began)
 	if s.CallsPerSecond != 0 || s.Burn != 0 || s.Servers[0].Requests.Now != 0 || !s.Servers[0].Requests.Unknown {
 		t.Errorf("the first state has rates: %+v", s)
@@ -336,7 +339,7 @@ func TestState(t *testing.T) {
 	if one.Requests.Now != 240 || one.Requests.Limit != 600 || one.Output.Now != 6000 || one.InFlight != 2 || one.Concurrency != 8 || two.Requests.Now != 240 || two.Requests.Unknown || !three.Requests.Unknown {
 		t.Errorf("%+v", s.Servers)
 	}
-	if m := s.Models[0]; m.Name != "lab/small" || m.Input != 200*89 || m.Cost != llm.Dollars(0.89) || m.P95 < 90*time.Millisecond || m.P95 > 100*time.Millisecond || m.Errors[llm.KindServer].Example != "500" {
+	if m := s.Models[0]; m.Name != "lab/small" || m.Calls != 1 || m.Failed != 0 || m.Input != 20 || m.Cost != llm.Dollar/2 || m.P95 < 90*time.Millisecond || m.P95 > 100*time.Millisecond || m.Errors[llm.KindServer].Example != "500" {
 		t.Errorf("%+v", m)
 	}
 	if want := "1021 calls wait for room in the budget: max_tokens: 900 sets aside $0.006828 for a call of lab/large"; len(s.Waits) != 1 || s.Waits[0] != want {

@@ -301,7 +301,7 @@ func (r *shownRun) print(p *terminal.Page) {
 	p.Fact("episodes", fmt.Sprintf("%s: %s ended, %s failed, %s %s, %s waiting", terminal.Number(e.Total), terminal.Number(e.Ended), terminal.Number(e.Failed), terminal.Number(e.Playing), r.State.OfEpisode(runfile.Playing), terminal.Number(e.Waiting)))
 	p.Fact("calls", terminal.Number(r.Calls)+", "+costText(r.Calls, budget.Sums{Spent: r.Cost, AtRisk: r.AtRisk, Aside: r.Aside, Limit: r.Budget}))
 	printBesideCalls(p, r.Spending)
-	for i, line := range failureLines(r.Failures, r.Calls, r.Acts, r.Programs) {
+	for i, line := range failureLines(r.Failures, r.Spending) {
 		p.Fact([]string{"failed", "", ""}[i], line)
 	}
 	if r.Batches > 0 {
@@ -474,16 +474,17 @@ func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC"
 // maxFailureKinds is how many kinds of failures a line lists.
 const maxFailureKinds = 6
 
-// besideCalls returns what is counted beside calls: "40 acts", "12 answers of bots", "3 answers of programs".
-func besideCalls(acts, bots, programs int) (all []string) {
-	if acts > 0 {
-		all = append(all, terminal.Several(acts, "act", "acts"))
+// countedTexts returns what is counted: "8 calls", "40 acts", "12 answers of bots", "3 answers of programs".
+func countedTexts(of journal.Spending) []string {
+	all := []string{terminal.Several(of.Calls, "call", "calls")}
+	if of.Acts > 0 {
+		all = append(all, terminal.Several(of.Acts, "act", "acts"))
 	}
-	if bots > 0 {
-		all = append(all, terminal.Several(bots, "answer of a bot", "answers of bots"))
+	if of.Bots > 0 {
+		all = append(all, terminal.Several(of.Bots, "answer of a bot", "answers of bots"))
 	}
-	if programs > 0 {
-		all = append(all, terminal.Several(programs, "answer of a program", "answers of programs"))
+	if of.Programs > 0 {
+		all = append(all, terminal.Several(of.Programs, "answer of a program", "answers of programs"))
 	}
 	return all
 }
@@ -501,8 +502,8 @@ func printBesideCalls(p *terminal.Page, of journal.Spending) {
 	}
 }
 
-// failureLines describe how calls and acts failed, the text of the most frequent failure, and what to do about it.
-func failureLines(failures []results.Failure, calls, acts, programs int) []string {
+// failureLines describe how replies failed or were refused, the text of the most frequent failure, and what to do about it.
+func failureLines(failures []results.Failure, all journal.Spending) []string {
 	if len(failures) == 0 {
 		return nil
 	}
@@ -517,13 +518,19 @@ func failureLines(failures []results.Failure, calls, acts, programs int) []strin
 	if more := len(failures) - maxFailureKinds; more > 0 {
 		parts = append(parts, terminal.Several(more, "other sort", "other sorts"))
 	}
-	of := strings.Join(append([]string{terminal.Several(calls, "call", "calls")}, besideCalls(acts, 0, programs)...), " and ")
-	first := failures[0]
-	how := "%s of %s failed: %s"
-	if strings.Contains(of, " and ") {
-		how = "%s failed of %s: %s" // the other words would say that the act failed
+	what := "failed"
+	if failed > all.Failures() {
+		what += " or refused"
 	}
-	lines := []string{fmt.Sprintf(how, terminal.Number(failed), of, strings.Join(parts, ", "))}
+	if all.FailedBots == 0 {
+		all.Bots = 0 // they never do
+	}
+	n, of := terminal.Number(failed), strings.Join(countedTexts(all), " and ")
+	how := n + " of " + of + " " + what
+	if strings.Contains(of, " and ") {
+		how = n + " " + what + " of " + of // the other words would say that the act failed
+	}
+	first, lines := failures[0], []string{how + ": " + strings.Join(parts, ", ")}
 	if first.Example != "" {
 		lines = append(lines, "most often: "+terminal.Quoted(first.Example))
 	}

@@ -578,7 +578,7 @@ func (c *shownCall) printAnswer(p *terminal.Page) {
 		p.Fact("dropped", strings.Join(r.Dropped, ", "))
 	}
 	printIDs(p, r.ID, r.RequestID)
-	printSpent(p, r.Usage, r.Metadata)
+	c.printSpent(p, r.Usage, r.Metadata)
 }
 
 func (c *shownCall) printFailure(p *terminal.Page) {
@@ -598,7 +598,7 @@ func (c *shownCall) printFailure(p *terminal.Page) {
 		p.Fact("paid", "the provider may have done the work, and may bill it")
 	}
 	printIDs(p, "", e.RequestID)
-	printSpent(p, e.Usage, e.Metadata)
+	c.printSpent(p, e.Usage, e.Metadata)
 }
 
 func printIDs(p *terminal.Page, answer, request string) {
@@ -610,14 +610,14 @@ func printIDs(p *terminal.Page, answer, request string) {
 	}
 }
 
-// printSpent writes the tokens, cost and time of a call.
-func printSpent(p *terminal.Page, u llm.Usage, t llm.Metadata) {
+// printSpent writes the tokens, cost and time of the call.
+func (c *shownCall) printSpent(p *terminal.Page, u llm.Usage, t llm.Metadata) {
 	in := fmt.Sprintf("%s in, %s of them cached", terminal.Number(u.Input), terminal.Number(u.Cached))
 	if u.Audio > 0 {
 		in += fmt.Sprintf(", %s of them of audio", terminal.Number(u.Audio))
 	}
 	p.Fact("tokens", fmt.Sprintf("%s; %s out, %s of them thought", in, terminal.Number(u.Output), terminal.Number(u.Reasoning)))
-	cost := t.Cost.String()
+	cost := c.Cost.String()
 	if t.Estimated {
 		cost += ", estimated: the provider reported no usage"
 	}

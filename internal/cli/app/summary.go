@@ -34,6 +34,9 @@ type Summary struct {
 	// is recorded as failed. Its Calls counts attempts. Nil: no attempt failed.
 	AttemptFailure *results.Failure `json:"attempt_failure"`
 
+	// Recorded is all that is counted of the run: Calls and the rest of it are parts.
+	Recorded journal.Spending `json:"-"`
+
 	Episodes struct {
 		Total    int `json:"total"`
 		Complete int `json:"complete"`
@@ -173,7 +176,7 @@ func (p process) counts(head *journal.Head, recorded journal.Spending) *Summary 
 	r, d := p.result, p.stats
 	s := &Summary{
 		File: p.file, State: r.State, Reason: r.Reason, Grown: p.grown, Unpriced: p.unpriced, Repriced: p.repriced, Saved: d.Saved, Batches: head.Accepted(), AtRisk: atRiskOf(head), Aside: p.aside, Budget: p.plan.Budget,
-		Attempts: int(d.Attempts), RateLimited: int(d.RateLimited), Digest: r.Digest, Wall: r.Wall.Seconds(),
+		Recorded: recorded, Attempts: int(d.Attempts), RateLimited: int(d.RateLimited), Digest: r.Digest, Wall: r.Wall.Seconds(),
 	}
 	s.Episodes.Total, s.Episodes.Failed = r.Episodes, r.Failed
 	s.Episodes.Complete = r.Ended - r.Failed

@@ -50,8 +50,7 @@ type callEnd int
 
 const (
 	endRefused  callEnd = iota // it was not sent, or not recorded
-	endRecorded                // with its answer
-	endFailed                  // with an error that is recorded
+	endRecorded                // with its answer, or a failure
 	endReplayed
 	endKinds // number of ends
 )
@@ -540,9 +539,6 @@ func (x *exchange) finish(rec *Call, e *llm.Error) {
 	x.g.metrics.recorded.Observe(time.Since(began).Seconds())
 	if err == nil {
 		x.end = endRecorded
-		if e != nil {
-			x.end = endFailed
-		}
 	}
 	x.send(err)
 }

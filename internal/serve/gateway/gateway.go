@@ -267,8 +267,7 @@ const maxShortages = 100
 
 // Summary counts what a gateway did.
 type Summary struct {
-	Recorded int // calls
-	Failed   int // of those
+	Recorded journal.Spending
 	Replayed int // calls answered from the record
 	Loose    int // of those, calls that differ as the rules allow
 	Nearest  int // of those, calls answered by the most similar one
@@ -283,8 +282,11 @@ func (g *Gateway) Summary() Summary {
 	_, all := g.sessions.Counts()
 	n := func(e callEnd) int { return int(g.ends[e].Load()) }
 	sum := Summary{
-		Recorded: n(endRecorded) + n(endFailed), Failed: n(endFailed), Replayed: n(endReplayed), Refused: n(endRefused), Sessions: all,
+		Replayed: n(endReplayed), Refused: n(endRefused), Sessions: all,
 		Loose: int(g.loose.Load()), Nearest: int(g.nearest.Load()), Missed: int(g.missed.Load()),
+	}
+	if g.ledger != nil {
+		sum.Recorded = g.ledger.Kept()
 	}
 	if g.dispatch != nil {
 		sum.Money = g.dispatch.Budget().Sums()

@@ -59,7 +59,8 @@ type ledger struct {
 	next   int        // the episode to begin
 	stage  int
 	closed bool
-	begun  journal.Begun // with all agents so far
+	begun  journal.Begun    // with all agents so far
+	kept   journal.Spending // calls that this process recorded
 }
 
 // deferredSyncer is a journal that can commit first and sync afterwards, so that a client does not wait for the disk.
@@ -252,7 +253,22 @@ func (l *ledger) Keep(agent string, calls ...*Call) error {
 		turned, replied := c.entries(agent, l.zip)
 		entries = append(entries, turned, replied)
 	}
-	return l.write(false, entries[0], entries[1:]...)
+	if err := l.write(false, entries[0], entries[1:]...); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range calls {
+		l.kept.Add(&c.Replied)
+	}
+	return nil
+}
+
+// Kept returns what the calls add up to that this process recorded.
+func (l *ledger) Kept() journal.Spending {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.kept
 }
 
 // Batched records a step of a batch that a client sends.

@@ -79,16 +79,17 @@ type sessionStatus struct {
 	Reason    string       `json:"close_reason,omitempty"`
 	Mode      string       `json:"completion_mode,omitempty"`
 
-	Active       int            `json:"active"`
-	Waits        []string       `json:"waits,omitempty"` // for room in the budget, while calls of the session are active; hostile
-	Requests     int            `json:"requests"`
-	Errors       int            `json:"errors"`
-	LastModel    string         `json:"last_model,omitempty"`
-	MaxSteps     int            `json:"max_steps,omitempty"`
-	Steps        int            `json:"llm_step_count"`
-	StepsByModel map[string]int `json:"llm_steps_by_model,omitempty"`
-	Usage        llm.Usage      `json:"usage"`
-	Cost         llm.Money      `json:"cost_usd"`
+	Active       int              `json:"active"`
+	Waits        []string         `json:"waits,omitempty"` // for room in the budget, while calls of the session are active; hostile
+	Requests     int              `json:"requests"`
+	Errors       int              `json:"errors"`
+	LastModel    string           `json:"last_model,omitempty"`
+	MaxSteps     int              `json:"max_steps,omitempty"`
+	Steps        int              `json:"llm_step_count"`
+	StepsByModel map[string]int   `json:"llm_steps_by_model,omitempty"`
+	Usage        llm.Usage        `json:"usage"`
+	Cost         llm.Money        `json:"cost_usd"`
+	spent        journal.Spending // Errors, Usage and Cost are of it
 
 	Truncated bool   `json:"truncated"`
 	Why       string `json:"truncate_reason,omitempty"`
@@ -258,22 +259,20 @@ func (s *session) Answered(c *Call) {
 }
 
 func (s *session) count(c *Call) {
-	switch {
-	case c.Error != nil:
-		s.info.Errors++
-		s.info.Cost = s.info.Cost.Plus(c.Error.Metadata.Cost)
-	case c.Response != nil && c.Request != nil:
-		s.info.Usage = s.info.Usage.Plus(c.Response.Usage)
-		s.info.Cost = s.info.Cost.Plus(c.Response.Metadata.Cost)
-		s.info.LastModel = c.Request.Model
-		if c.Response.Provider == ownProvider {
-			s.info.Stops++
-			s.info.Truncated, s.info.Why = true, "max_steps"
-			return
-		}
-		s.steps[c.Request.Model]++
-		s.info.Steps++
+	i := &s.info
+	i.spent.Add(&c.Replied)
+	i.Errors, i.Usage, i.Cost = i.spent.Failures(), i.spent.Usage, i.spent.Cost
+	if c.Response == nil || c.Request == nil {
+		return
 	}
+	i.LastModel = c.Request.Model
+	if c.Response.Provider == ownProvider {
+		i.Stops++
+		i.Truncated, i.Why = true, "max_steps"
+		return
+	}
+	s.steps[c.Request.Model]++
+	i.Steps++
 }
 
 // stepsUsedUp reports whether a session had all its answers of a model.

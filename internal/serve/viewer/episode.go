@@ -35,7 +35,7 @@ type episodePage struct {
 	Listed         *runfile.Listed
 	State          results.State // of the run
 	Lineup, Cell   string
-	Calls, Errors  int // how many calls have a reply, and how many of them failed
+	Errors         int // replies that are failures
 	Scores         []world.Score
 	Params         string
 	Earlier, Later string // the windows before and after
@@ -119,7 +119,7 @@ func (v *Viewer) episode(req *http.Request) (*screen, error) {
 	if err := r.Index.Fill(row); err != nil {
 		return nil, err
 	}
-	d.Calls, d.Errors = row[0].Calls, row[0].Errors
+	d.Errors = row[0].Errors
 	if d.Cell = l.Spec.Cell; strings.ReplaceAll(d.Cell, ", ", " ") == d.Lineup {
 		d.Cell = "" // it says the same
 	}

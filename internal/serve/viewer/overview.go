@@ -251,7 +251,7 @@ type result struct {
 	Name    string
 	Head    *report.Fact // the main measure: of the agent or the cell with the highest, or of all
 	Found   []string     // what the tests between agents say, and the kind
-	Trouble string       // how many calls failed, and the most frequent failure
+	Trouble string       // how many failures there are, and the most frequent
 	Costs   string       // which agent cost most, and its share
 	Drawn   *report.Table
 	Course  *report.Block // how the main measure became what it is; nil: too few episodes ended
@@ -376,7 +376,7 @@ func resultOf(d *report.Document, r *results.Run) (out result) {
 	return out
 }
 
-// trouble says how many calls of a run failed, and what the most frequent failure is.
+// trouble says how many failures a run has, refusals among them, and what the most frequent is.
 func trouble(r *results.Run) string {
 	if len(r.Failures) == 0 {
 		return ""
@@ -385,9 +385,9 @@ func trouble(r *results.Run) string {
 	for _, f := range r.Failures {
 		n += f.Calls
 	}
-	first, what := r.Failures[0], "1 call failed"
+	first, what := r.Failures[0], "1 failure"
 	if n > 1 {
-		what = text.GroupDigits(n) + " calls failed"
+		what = text.GroupDigits(n) + " failures"
 	}
 	return fmt.Sprintf("%s: %s: %s", what, first, text.Excerpt(first.Example, maxTrouble))
 }

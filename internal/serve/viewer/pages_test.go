@@ -198,7 +198,7 @@ func TestFindings(t *testing.T) {
 	}
 	body := page("/run/agents.parley", `id="scores"`)
 	for _, want := range []string{
-		`<p class="found">ann has the highest points: 2.`, "] above bob, p &lt; 0.001", "1 call failed: 1 refused (sim/b): not &lt;b&gt;this&lt;/b&gt;", `cost: <a href="#calls">100% by ann</a>`,
+		`<p class="found">ann has the highest points: 2.`, "] above bob, p &lt; 0.001", "1 failure: 1 refused (sim/b): not &lt;b&gt;this&lt;/b&gt;", `cost: <a href="#calls">100% by ann</a>`,
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %s in %s", want, body)
@@ -206,7 +206,7 @@ func TestFindings(t *testing.T) {
 	}
 	page("/run/agents.parley/episodes?q=errors%3E0", `>0</a>`) // it is in the index
 	_, body, _ = s.get("/run/agents.parley/episodes/0")
-	for _, want := range []string{`1 of 2 calls failed · <a href="#call-0%3a1">turn 0, <bdi>right</bdi></a>: refused: not &lt;b&gt;this&lt;/b&gt;</p>`, `id="call-0:1"`, `dir="auto">failed: refused: not &lt;b&gt;this&lt;/b&gt;`} {
+	for _, want := range []string{`1 failed reply · <a href="#call-0%3a1">turn 0, <bdi>right</bdi></a>: refused: not &lt;b&gt;this&lt;/b&gt;</p>`, `id="call-0:1"`, `dir="auto">failed: refused: not &lt;b&gt;this&lt;/b&gt;`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %s in %s", want, body)
 		}

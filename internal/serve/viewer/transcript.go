@@ -139,8 +139,8 @@ func costText(r *journal.Replied) string {
 	if meta.Latency > 0 {
 		parts = append(parts, report.Duration(meta.Latency))
 	}
-	if meta.Cost > 0 {
-		parts = append(parts, report.Dollars(meta.Cost))
+	if cost := r.Cost(); cost > 0 {
+		parts = append(parts, report.Dollars(cost))
 	}
 	if meta.Attempts > 1 {
 		parts = append(parts, fmt.Sprintf("%d tries", meta.Attempts))
