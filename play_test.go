@@ -22,6 +22,7 @@ import (
 	"go.uber.org/goleak"
 
 	"parley"
+	"parley/internal/run/runfile"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -359,7 +360,7 @@ func TestPlayKeys(t *testing.T) {
 	}
 }
 
-// TestPlayProgress wants counts that go up to those of the result, from where the run stood before.
+// TestPlayProgress wants counts that go up to those of the result, from where the run stood before, and are those of the run file.
 func TestPlayProgress(t *testing.T) {
 	t.Parallel()
 	small, large := duel(words, 2), duel(words, 6)
@@ -378,8 +379,16 @@ func TestPlayProgress(t *testing.T) {
 		last = p
 	}
 	got := play(t, large)
-	if last.Calls != got.Calls || last.Ended != got.Ended || last.Episodes != got.Episodes || ended != 4 {
+	if last.Calls != got.Calls || last.Cost != got.Cost || last.Ended != got.Ended || last.Episodes != got.Episodes || ended != 4 {
 		t.Errorf("%+v, want the counts of %+v", last, got)
+	}
+	store, err := runfile.OpenRead(large.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded, err := journal.Count(t.Context(), store)
+	if err := errors.Join(err, store.Close()); err != nil || recorded.Calls == 0 || got.Calls != recorded.Calls || got.Acts != recorded.Acts || got.Cost != recorded.Cost {
+		t.Errorf("%+v, want the counts of %+v: %v", got, recorded, err)
 	}
 }
 

@@ -45,7 +45,10 @@ def test_open(run_file: Path) -> None:
     run = parley.open(run_file)
     episodes = list(run.episodes())
     assert [e["episode"] for e in episodes] == [0, 1, 2, 3, 4] and {e["state"] for e in episodes} == {"ended"}
-    assert len(list(run.calls())) == 30
+    calls = list(run.calls())
+    assert len(calls) == 30 == sum(e["calls"] for e in episodes)
+    for name in ("input_tokens", "output_tokens"):
+        assert sum(c[name] for c in calls) == sum(e[name] for e in episodes) > 0
     assert {m["role"] for m in run.messages()} == {"system", "user", "assistant"}
     assert "points" in {s["name"] for s in run.scores()}
     assert {tuple(c) for c in run.calls("seat", "text")} == {("seat", "text")}

@@ -457,8 +457,15 @@ func (s *evalSample) reply(e *journal.Replied) {
 			data["error"] = e.Error.Error()
 		}
 		s.inform(data, e.At)
-	case e.Response != nil:
-		s.inform(map[string]any{"bot": e.Agent, "seat": e.Seat, "label": e.Label, "text": e.Response.Text}, e.At)
+	default:
+		data := map[string]any{"bot": e.Agent, "seat": e.Seat, "label": e.Label}
+		if e.Response != nil {
+			data["text"] = e.Response.Text
+		}
+		if e.Error != nil {
+			data["error"] = e.Error.Error()
+		}
+		s.inform(data, e.At)
 	}
 }
 
