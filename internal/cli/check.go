@@ -27,6 +27,7 @@ import (
 	"parley/internal/run/runfile"
 	"parley/llm"
 	"parley/world"
+	"parley/world/exhibit"
 )
 
 // checkCmd validates a plan and estimates its calls, cost and time, or verifies a run file.
@@ -506,7 +507,7 @@ func coversText(e *app.Estimate) string {
 const storyLines = 40
 
 // printStory writes the beginning of an episode that was played, a line for each thing that happened.
-func printStory(w io.Writer, story []app.Moment) {
+func printStory(w io.Writer, story []exhibit.Frame) {
 	if len(story) == 0 {
 		return
 	}

@@ -443,7 +443,9 @@ func (c *counts) inInspect(t *testing.T) {
 		"reasoning_tokens": float64(all.Usage.Reasoning), "total_cost": all.Cost.Dollars(),
 	})
 	for _, n := range c.whole {
-		var sample struct{ Events []struct{ Data map[string]any } }
+		var sample struct {
+			Events []struct{ Data map[string]any }
+		}
 		member(fmt.Sprintf("samples/%d_epoch_1.json", n), &sample)
 		replies := 0
 		for _, e := range sample.Events {
@@ -613,7 +615,6 @@ func randomCall(r *rand.Rand, at journal.Turn, index int) *journal.Replied {
 	}
 	return e
 }
-
 
 // unreliable serves the simulated provider, and fails some requests at random: for now, so that they are tried again, or for good.
 func unreliable(t *testing.T, r *rand.Rand) string {

@@ -73,7 +73,7 @@ func TestShowStory(t *testing.T) {
 			t.Errorf("it does not say %q:\n%s", want, got)
 		}
 	}
-	if json := parley(t, State{}, "show", file, "--episode", "1", "--story", "--json").want(t, exit.OK).stdout; !strings.Contains(json, `"Turn 3 of 3"`) || strings.Contains(json, "<svg") {
+	if json := parley(t, State{}, "show", file, "--episode", "1", "--story", "--json").want(t, exit.OK).stdout; !strings.Contains(json, `{"title":"Turn 3 of 3"`) || !strings.Contains(json, `"lines":[{"who":"`) || strings.Contains(json, "<svg") {
 		t.Error(json)
 	}
 	parley(t, State{}, "show", file, "--story").want(t, exit.Misuse).wantErr(t, "--episode")

@@ -681,10 +681,7 @@ func (v *showReader) story(ctx context.Context, episode int) (*shownStory, error
 		}
 		shown := shownPart{Name: e.Name, Title: e.Title, Caption: b.Caption, Text: b.Text, Table: b.Table}
 		if r, ok := e.Show.(exhibit.Replay); ok {
-			for _, f := range r.Frames {
-				f.SVG = ""
-				shown.frames = append(shown.frames, f)
-			}
+			shown.frames = r.Frames
 		}
 		story.Frames = append(story.Frames, shown.frames...)
 		story.Exhibits = append(story.Exhibits, shown)
@@ -716,7 +713,7 @@ func (t *shownStory) print(p *terminal.Page) {
 	p.Put(terminal.InkHead, fmt.Sprintf("episode %d", t.Episode))
 	p.InkedLine(terminal.InkPlain, " of "+t.File)
 	for _, e := range t.Exhibits {
-		if e.frames == nil {
+		if len(e.frames) == 0 {
 			printExhibit(p, e)
 		}
 		for _, f := range e.frames {

@@ -158,21 +158,21 @@ type Replay struct {
 
 // Frame is a moment of a Replay.
 type Frame struct {
-	Title string
+	Title string `json:"title"`
 	// Turn is the turn in which it begins: beside a transcript, a page shows the frame of the turn that is read. Empty: that of the
 	// phase with its title, or none.
-	Turn  string
-	SVG   string
-	Lines []FrameLine // statements and actions, in order
+	Turn  string      `json:"turn,omitempty"`
+	SVG   string      `json:"-"`
+	Lines []FrameLine `json:"lines,omitempty"` // statements and actions, in order
 }
 
 // FrameLine is a statement in a frame.
 type FrameLine struct {
-	Who  string // a seat; empty: the world
-	To   string // the addressee; empty: everybody, or nobody
-	Text string
+	Who  string `json:"who,omitempty"` // a seat; empty: the world
+	To   string `json:"to,omitempty"`  // the addressee; empty: everybody, or nobody
+	Text string `json:"text"`
 	// Mark is a short remark on the statement, as "gives its secret away". It is shown beside it, and stands out.
-	Mark string
+	Mark string `json:"mark,omitempty"`
 }
 
 func (Estimates) show() {}

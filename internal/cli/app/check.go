@@ -56,7 +56,7 @@ type Estimate struct {
 	// Outside are the files outside the plan's folder that the user allows it to name.
 	Outside []string `json:"outside_files"`
 	// Story is an episode that was played with Act, as its kind tells it.
-	Story []Moment `json:"story,omitempty"`
+	Story []exhibit.Frame `json:"story,omitempty"`
 	// StoryFailed is a part of the kind that failed while it was told. It is told nevertheless.
 	StoryFailed error `json:"-"`
 	// NoPrice are the models that need a price, since there is a budget.
@@ -260,25 +260,12 @@ func (c Check) keys(accounts []string) []Key {
 	return keys
 }
 
-// Moment is a moment of an episode that a check played, as its kind tells it.
-type Moment struct {
-	Title string `json:"title"`
-	Lines []Line `json:"lines"`
-}
-
-// Line is one thing that happened in it.
-type Line struct {
-	Who  string `json:"who,omitempty"` // a seat; empty: the world
-	To   string `json:"to,omitempty"`
-	Text string `json:"text"`
-}
-
 // errFound ends the search for an episode.
 var errFound = errors.New("found")
 
 // exampleStory tells the first episode in j that did not fail or, if all did, the first. It is told also where a part of the kind
 // fails: failed names it, and is one of results.CallKind.
-func exampleStory(ctx context.Context, j journal.Journal, kind world.Kind) (moments []Moment, failed, err error) {
+func exampleStory(ctx context.Context, j journal.Journal, kind world.Kind) (frames []exhibit.Frame, failed, err error) {
 	head, err := j.Head(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -308,19 +295,11 @@ func exampleStory(ctx context.Context, j journal.Journal, kind world.Kind) (mome
 	kind = kind.Of(spec)
 	failed = read.Mark(kind)
 	exhibits, err := read.Story(kind, world.Played{Episode: found.Episode, Spec: spec, Outcome: found.Outcome})
-	failed, moments = cmp.Or(err, failed, read.Failed), []Moment{}
+	failed = cmp.Or(err, failed, read.Failed)
 	for _, e := range exhibits {
-		replay, ok := e.Show.(exhibit.Replay)
-		if !ok {
-			continue
-		}
-		for _, f := range replay.Frames {
-			m := Moment{Title: f.Title, Lines: []Line{}}
-			for _, l := range f.Lines {
-				m.Lines = append(m.Lines, Line{l.Who, l.To, l.Text})
-			}
-			moments = append(moments, m)
+		if replay, ok := e.Show.(exhibit.Replay); ok {
+			frames = append(frames, replay.Frames...)
 		}
 	}
-	return moments, failed, nil
+	return frames, failed, nil
 }
