@@ -366,7 +366,7 @@ func budgetOf(budget *float64) (llm.Money, error) {
 	if budget == nil {
 		return 0, nil
 	}
-	if s := planfile.Dollars(); !(*budget >= s.Min && *budget <= s.Max) { // NaN is neither
+	if s := planfile.Dollars(); !s.Holds(*budget) {
 		return 0, exit.Usagef("--budget %v: want %s; without --budget there is no limit", *budget, s.Describe())
 	}
 	return llm.Dollars(*budget), nil

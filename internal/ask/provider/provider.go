@@ -23,7 +23,7 @@ type Provider struct {
 	Name     string   `json:"name,omitempty"`
 	Dialect  string   `json:"dialect" doc:"The wire format; go is for models that a Go program brings as values. Needed unless NAME is a preset." default:"the preset's" aliases:"type,format,api"`
 	BaseURL  string   `json:"base_url,omitempty" doc:"The address before /chat/completions, /responses or /messages: it ends in /v1 for most. Needed unless NAME is a preset or the dialect sim." default:"the preset's" aliases:"url,endpoint,api_base,host,address"`
-	BaseURLs []string `json:"base_urls,omitempty" doc:"The addresses of several servers with the same models, instead of base_url. The calls of an episode stay on one of them; limits hold for each." default:"none" aliases:"urls,replicas,servers" filled:"true"`
+	BaseURLs []string `json:"base_urls,omitempty" doc:"The addresses of several servers with the same models, instead of base_url. The calls of an episode stay on one of them; limits hold for each." default:"none" aliases:"urls,replicas,servers"`
 	// Example is the form of BaseURL, for a preset whose address differs by account: capital letters are to be replaced.
 	Example string `json:"-"`
 	// Tried says what a preset was tried with, which is never its real endpoint. Empty: nothing.
@@ -34,7 +34,7 @@ type Provider struct {
 	Metrics      string            `json:"metrics,omitempty" doc:"The path of a server's page for Prometheus (vLLM, SGLang: /metrics). The number of calls in flight then follows the server's queue and cache." default:"none"`
 	KeyEnv       string            `json:"key_env,omitempty" doc:"The name of the environment variable that holds the key; never the key itself." default:"the preset's, or no key is sent" aliases:"api_key,key,token,apikey,api_key_env,secret"`
 	KeyCommand   []string          `json:"key_command,omitempty" doc:"A program that prints the key, with its arguments: for keys that expire. No shell reads it. Instead of key_env." default:"none"`
-	Credentials  Credentials       `json:"credentials,omitempty" doc:"google for tokens from Google's Application Default Credentials, for Vertex AI only. Instead of key_env." default:"none"`
+	Credentials  Credentials       `json:"credentials,omitempty" doc:"google for tokens from Google's Application Default Credentials, for Vertex AI only. Instead of key_env." default:"none" oneof:"google"`
 	KeyHeader    string            `json:"key_header,omitempty" doc:"The header that carries the key. In authorization, it follows the word Bearer." default:"by dialect"`
 	Headers      map[string]string `json:"headers,omitempty" doc:"Sent with every request. No secrets: use key_env for these." default:"none" free:"HEADER"`
 	Limits       Limits            `json:"limits,omitzero" doc:"What the account allows, so that calls are paced before the server refuses them." default:"learned from the server"`
@@ -42,7 +42,7 @@ type Provider struct {
 	Counting     Counting          `json:"counting,omitempty" doc:"How the server counts tokens against its limits: max counts max_tokens when a request arrives, used counts the tokens that are used." default:"by dialect" oneof:"max,used"`
 	Stream       string            `json:"stream,omitempty" doc:"Whether answers are streamed: auto streams long ones." default:"auto" oneof:"auto,always,never"`
 	HTTP2        bool              `json:"http2,omitempty" doc:"Whether to multiplex calls over HTTP/2." default:"false"`
-	Timeout      time.Duration     `json:"timeout,omitempty" doc:"How long one attempt may take until its answer begins, and then until its end, or until the next line of a stream. No stream lasts longer than an hour, or this." default:"10m"`
+	Timeout      time.Duration     `json:"timeout,omitempty" doc:"How long one attempt may take until its answer begins, and then until its end, or until the next line of a stream. No stream lasts longer than an hour, or this." default:"10m" range:">0s"`
 	Warm         bool              `json:"warm,omitempty" doc:"Whether to send equal long prefixes once before the other calls, so that these can use the prompt cache." default:"the preset's, or false"`
 	Batch        *Batch            `json:"batch,omitempty" doc:"The account's batch API, at half the price, for waves. 'batch: {}' is one with the usual limits." default:"the preset's, or none"`
 	Capabilities []Capability      `json:"capabilities,omitempty" doc:"What models of this provider refuse or name differently. The first match counts." default:"the built-in table"`

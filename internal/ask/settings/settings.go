@@ -126,7 +126,7 @@ func (b *Batch) Least() int {
 // A run waits long, since nobody watches it. A person waits for ask, and the clients of the gateway soon give up. A program that uses the library
 // may have something better to do than to wait. The gateway has a deadline of its own, since a stream that has begun may take any time.
 type Retry struct {
-	Unreachable time.Duration `json:"unreachable" doc:"How long to wait for a provider that cannot be reached: connections are refused, a proxy answers 502 to 504, or it is still loading its model. Calls to other providers continue. After that the run stops and can be resumed. 0s does not wait." flag:"How long to wait for a provider that cannot be reached, such as one that is restarting; 0 fails at once." default:"10m" ask:"2m" gateway:"1m" library:"0s" form:"duration or zero"`
+	Unreachable time.Duration `json:"unreachable" doc:"How long to wait for a provider that cannot be reached: connections are refused, a proxy answers 502 to 504, or it is still loading its model. Calls to other providers continue. After that the run stops and can be resumed. 0s does not wait." flag:"How long to wait for a provider that cannot be reached, such as one that is restarting; 0 fails at once." default:"10m" ask:"2m" gateway:"1m" library:"0s" range:"0s"`
 	Retries     int           `json:"-" doc:"How often to retry a failed call, not counting rate limits." default:"4"`
 	Pause       time.Duration `json:"-" doc:"The pause after the n-th failure is random, at most this times 2 to the n-1, after the time that the provider asks for." default:"500ms"`
 	MaxPause    time.Duration `json:"-" doc:"The longest such pause." default:"1m"`

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"parley/internal/kit/text"
 	"parley/internal/kit/yamltree"
@@ -128,7 +127,7 @@ func (c *checker) complete(n *yamltree.Node, s *Shape, p yamltree.Path) {
 			c.Add(n.Key, p.To(k.Name), "is missing: %s", strings.TrimSuffix(k.Doc, "."))
 		}
 	}
-	if len(n.Fields) < s.MinLen {
+	if s.Filled && len(n.Fields) == 0 {
 		c.Add(n.Key, p, "is empty: give at least one %s", s.inside())
 	}
 	there := func(key string) bool { return n.Field(key) != nil || c.Meant[p.To(key).String()] }
@@ -224,7 +223,7 @@ func (c *checker) list(n *yamltree.Node, s *Shape, p yamltree.Path) (any, bool) 
 			out = append(out, v)
 		}
 	}
-	if len(n.Items) < s.MinLen {
+	if s.Filled && len(n.Items) == 0 {
 		c.Add(n.At, p, "is an empty list: give at least one, or leave the key out")
 		return nil, false
 	}
@@ -232,11 +231,11 @@ func (c *checker) list(n *yamltree.Node, s *Shape, p yamltree.Path) (any, bool) 
 }
 
 func (c *checker) text(n *yamltree.Node, s *Shape, p yamltree.Path) (any, bool) {
-	if len(s.oneOf) > 0 && !slices.Contains(s.oneOf, n.Text) {
-		c.Add(n.At, p, "wants %s, found %s%s", s.Describe(), c.Found(n), text.Suggest(n.Text, s.oneOf))
+	if len(s.OneOf) > 0 && !slices.Contains(s.OneOf, n.Text) {
+		c.Add(n.At, p, "wants %s, found %s%s", s.Describe(), c.Found(n), text.Suggest(n.Text, s.OneOf))
 		return nil, false
 	}
-	if utf8.RuneCountInString(n.Text) < s.MinLen {
+	if s.Filled && n.Text == "" {
 		c.Add(n.At, p, "is an empty text: give it one, or leave the key out")
 		return nil, false
 	}
@@ -251,19 +250,13 @@ func (c *checker) Int(n *yamltree.Node, s *Shape, p yamltree.Path) (any, bool) {
 	if u, err := strconv.ParseUint(n.Text, 10, 64); err == nil && u <= s.high && (s.low <= 0 || u >= uint64(s.low)) {
 		return json.Number(n.Text), true
 	}
-	limit := s.Describe()
-	if s.low == math.MinInt64 || s.high >= math.MaxInt32 {
-		limit = "a whole number, " + strconv.FormatInt(s.low, 10) + " to " + strconv.FormatUint(s.high, 10)
-	}
-	c.Add(n.At, p, "wants %s, found %s", limit, c.Found(n))
+	c.Add(n.At, p, "wants a whole number, %d to %d, found %s", s.low, s.high, c.Found(n))
 	return nil, false
 }
 
 func (c *checker) number(n *yamltree.Node, s *Shape, p yamltree.Path) (any, bool) {
 	f, err := strconv.ParseFloat(n.Text, 64)
-	ok := err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) &&
-		(f > s.Min || f == s.Min && !s.Above) && (f < s.Max || f == s.Max && !s.Below)
-	if !ok {
+	if err != nil || math.IsInf(f, 0) || math.IsNaN(f) || !s.Holds(f) {
 		c.Add(n.At, p, "wants %s, found %s", s.Describe(), c.Found(n))
 		return nil, false
 	}
@@ -272,7 +265,7 @@ func (c *checker) number(n *yamltree.Node, s *Shape, p yamltree.Path) (any, bool
 
 func (c *checker) duration(n *yamltree.Node, s *Shape, p yamltree.Path) (any, bool) {
 	d, err := time.ParseDuration(n.Text)
-	if err != nil || d < 0 || d == 0 && s.Above {
+	if err != nil || !s.Holds(float64(d)) {
 		c.Add(n.At, p, "wants %s, found %s", s.Describe(), c.Found(n))
 		return nil, false
 	}
@@ -294,7 +287,7 @@ func (c *checker) Anything(n *yamltree.Node, p yamltree.Path) (any, bool) {
 	case yamltree.Boolean:
 		return n.Flag, true
 	case yamltree.Integer, yamltree.Number:
-		return c.number(n, numberShape(math.Inf(-1), math.Inf(1)), p)
+		return c.number(n, &Shape{Form: yamltree.Number}, p)
 	}
 	return nil, true
 }

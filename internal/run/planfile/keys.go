@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"parley/internal/ask/provider"
-	"parley/internal/kit/yamltree"
 	"parley/llm"
 	"parley/world"
 )
@@ -21,7 +20,7 @@ const MaxConcurrency = 1_000_000
 func PlanShape(kinds []string, params *Shape) *Shape {
 	s := documented[decodedPlan]()
 	s.Exclusive = [2]string{"episodes", "plan"}
-	s.Key("kind").Shape.oneOf = kinds
+	s.Key("kind").Shape.OneOf = kinds
 	s.Key("params").Shape = params
 
 	accounts := s.Key("providers")
@@ -29,16 +28,16 @@ func PlanShape(kinds []string, params *Shape) *Shape {
 	accounts.Shape.Elem = providerShape()
 
 	agents := s.Key("agents").Shape
-	agents.MinLen = 1
+	agents.Filled = true
 	agent := documented[world.Agent]()
 	agents.Elem = agent
 	agent.Shorthand, agent.Exclusive, agent.AnyOf = "model", [2]string{"model", "bot"}, []string{"model", "bot", "program"}
 	program := agent.Key("program").Shape
 	program.Shorthand, program.AnyOf = "preset", []string{"preset", "command"}
-	agent.Key("effort").Shape.oneOf = efforts()
+	agent.Key("effort").Shape.OneOf = efforts()
 
 	plan := s.Key("plan").Shape
-	plan.MinLen = 1
+	plan.Filled = true
 	plan.Key("until").Shape.Exclusive = [2]string{"seat", "agent"}
 	matrix := plan.Key("matrix").Shape
 	matrix.Key("params").Shape = grid(params)
@@ -65,11 +64,10 @@ func documented[T any]() *Shape {
 
 func providerShape() *Shape {
 	s := documented[provider.Provider]()
-	s.Key("dialect").Shape.oneOf = provider.Dialects()
-	s.Key("credentials").Shape.oneOf = provider.CredentialNames()
-	s.Key("key_header").Shape.oneOf = provider.KeyHeaders()
-	s.Key("batch").Shape.Key("api").Shape.oneOf = provider.BatchAPIs()
-	s.Key("capabilities").Shape.Elem.Key("efforts").Shape.Elem.oneOf = efforts()
+	s.Key("dialect").Shape.OneOf = provider.Dialects()
+	s.Key("key_header").Shape.OneOf = provider.KeyHeaders()
+	s.Key("batch").Shape.Key("api").Shape.OneOf = provider.BatchAPIs()
+	s.Key("capabilities").Shape.Elem.Key("efforts").Shape.Elem.OneOf = efforts()
 	return s
 }
 
@@ -98,12 +96,12 @@ func paramsShape(k world.Kind) *Shape {
 // grid returns the shape of a mapping from params, or paths within params, to lists of values.
 func grid(params *Shape) *Shape {
 	if params.Free != "" {
-		return mapShape("PARAM", &Shape{Form: yamltree.List, Elem: params.Elem, MinLen: 1})
+		return mapShape("PARAM", oneOrMore(params.Elem))
 	}
 	s := Record()
 	s.Within = params
 	for _, k := range params.Keys {
-		k.Shape, k.Default, k.Required = &Shape{Form: yamltree.List, Elem: k.Shape, MinLen: 1}, "", false
+		k.Shape, k.Default, k.Required = oneOrMore(k.Shape), "", false
 		s.Keys = append(s.Keys, k)
 	}
 	return s
@@ -134,7 +132,7 @@ func Schema(kinds []world.Kind) ([]byte, error) {
 	}
 	all := PlanShape(names, mapShape("PARAM", anyShape()))
 	if agents := all.Key("agents"); slices.ContainsFunc(kinds, func(k world.Kind) bool { return k.ChoosesModels() }) {
-		agents.Required, agents.Shape.MinLen = false, 0 // only some kinds need agents: see each
+		agents.Required, agents.Shape.Filled = false, false // only some kinds need agents: see each
 	}
 	root := all.JSONSchema()
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"

@@ -45,9 +45,9 @@ type resolver struct {
 	*checker
 	file decodedPlan
 	plan *Plan
-	// known: the kind is known. seated: its seats are known.
+	// kindKnown says that the kind is known, and seatsKnown that its seats are.
 	kindKnown, seatsKnown bool
-	// beside are the errors in files that params name.
+	// fileErrs are the errors in files that params name.
 	fileErrs Errors
 }
 
@@ -91,7 +91,7 @@ func resolve(rep *report, tree *yamltree.Node, kinds []world.Kind, sets []string
 	r.Root = PlanShape(names, params)
 	if r.plan.Kind.ChoosesModels() || r.plan.Kind.Nests() {
 		agents := r.Root.Key("agents")
-		agents.Required, agents.Shape.MinLen = false, 0 // the files may name all agents
+		agents.Required, agents.Shape.Filled = false, false // the files may name all agents
 	}
 	values, _ := r.Value(tree, r.Root, nil)
 	for _, k := range removed {

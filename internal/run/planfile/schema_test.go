@@ -2,6 +2,7 @@ package planfile
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -132,6 +133,33 @@ func TestSchemaRefusesBrokenPlans(t *testing.T) {
 	}
 	if tried < 20 {
 		t.Errorf("only %d plans were tried", tried)
+	}
+}
+
+// timed are params that are times.
+type timed struct {
+	Free    world.Duration `json:"free"`
+	Bounded world.Duration `json:"bounded" range:"1ms..24h"`
+}
+
+// TestSchemaDurations: the schema accepts the times that a plan can have.
+func TestSchemaDurations(t *testing.T) {
+	t.Parallel()
+	kind := worldtest.Simple[timed]{Kind: world.About{Name: "timed", Version: 1}, Params: timed{0, world.Second}, Sits: []string{"player"}}
+	kinds := []world.Kind{world.Define(kind)}
+	s := compiledFor(t, kinds)
+	for _, text := range []string{".5s", "5.s", "1.5h", "1h30m", "+5s", "0s", "0", "0.0m", "10us", "10µs", "10μs", "", "5", "-5s", ".s", "s", "5 s", "5d", "1h30", "++5s", "0h00.0m", "0m0.1s"} {
+		for _, key := range []string{"params: {free: %q}", "params: {bounded: %q}", "retry: {unreachable: %q}", "batch: {deadline: %q}"} {
+			src := "kind: timed\nagents: {a: sim/a}\n" + fmt.Sprintf(key, text) + "\n"
+			if key == "params: {bounded: %q}" && strings.HasPrefix(text, "10") {
+				continue // less than 1ms, which a pattern cannot say
+			}
+			_, err := Parse("plan.yaml", []byte(src), kinds, nil)
+			v, ok := instance(t, []byte(src))
+			if refused := s.Validate(v); !ok || (refused == nil) != (err == nil) {
+				t.Errorf("%s: the schema says %v, the decoder %v", src, refused, err)
+			}
+		}
 	}
 }
 

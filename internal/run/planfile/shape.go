@@ -7,11 +7,11 @@ import (
 	"math"
 	"reflect"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"parley/internal/kit/fieldtag"
 	"parley/internal/kit/yamltree"
 	"parley/world"
 )
@@ -19,15 +19,11 @@ import (
 // Shape describes the allowed values.
 type Shape struct {
 	Form yamltree.Form
-	// oneOf are the allowed texts. Empty: any.
-	oneOf []string
-	// low and high bound a whole number.
+	// Rule is what the tags of a field say. Filled holds for a list and a mapping too.
+	fieldtag.Rule
+	// low and high bound a whole number, also by its type.
 	low  int64
 	high uint64
-	// Min and Max bound a number. Above excludes Min, and Below excludes Max. For a duration, Above
-	// excludes 0.
-	Min, Max     float64
-	Above, Below bool
 	// asText keeps a duration as it is written, for a world.Duration. Others become nanoseconds.
 	asText bool
 	// Unit is the unit of a number. Empty: none.
@@ -42,8 +38,6 @@ type Shape struct {
 	Within *Shape
 	// Shorthand is the key that a text instead of the mapping sets. Empty: none.
 	Shorthand string
-	// MinLen is the smallest number of items of a list, keys of a mapping or characters of a text.
-	MinLen int
 	// Exclusive are two keys of which at most one may be given.
 	Exclusive [2]string
 	// AnyOf are keys of which at least one must be given. Nil: none must.
@@ -62,32 +56,22 @@ type Key struct {
 	Aliases []string
 }
 
-// textShape returns the shape of a text; with oneOf, of one of these texts.
-func textShape(oneOf ...string) *Shape { return &Shape{Form: yamltree.Text, oneOf: oneOf} }
+func textShape() *Shape { return &Shape{Form: yamltree.Text} }
 
 func boolShape() *Shape { return &Shape{Form: yamltree.Boolean} }
-
-// durationShape returns the shape of a duration above 0.
-func durationShape() *Shape { return &Shape{Form: yamltree.Duration, Above: true} }
-
-// durationOrZero returns the shape of a duration of 0 or more.
-func durationOrZero() *Shape { return &Shape{Form: yamltree.Duration} }
 
 func anyShape() *Shape { return &Shape{Form: yamltree.Anything} }
 
 func listShape(elem *Shape) *Shape { return &Shape{Form: yamltree.List, Elem: elem} }
 
-// intShape returns the shape of a whole number from low to high.
-func intShape(low int64, high uint64) *Shape {
-	return &Shape{Form: yamltree.Integer, low: low, high: high}
+// oneOrMore returns the shape of a list that is not empty.
+func oneOrMore(elem *Shape) *Shape {
+	return &Shape{Form: yamltree.List, Elem: elem, Rule: fieldtag.Rule{Filled: true}}
 }
-
-// numberShape returns the shape of a number from lo to hi.
-func numberShape(lo, hi float64) *Shape { return &Shape{Form: yamltree.Number, Min: lo, Max: hi} }
 
 // Dollars returns the shape of an amount of money that a run may cost.
 func Dollars() *Shape {
-	return &Shape{Form: yamltree.Number, Min: 0.0001, Max: 1e9, Unit: "an amount in US dollars"}
+	return &Shape{Form: yamltree.Number, Rule: fieldtag.Of(`range:"0.0001..1000000000"`), Unit: "an amount in US dollars"}
 }
 
 // Record returns the shape of a mapping with these keys only.
@@ -119,23 +103,26 @@ func (s *Shape) Names() []string {
 
 // Describe describes the allowed values, as "a whole number, 1 to 10".
 func (s *Shape) Describe() string {
+	what := "a value"
 	switch s.Form {
 	case yamltree.Text:
-		if len(s.oneOf) > 0 {
-			return "one of " + strings.Join(slices.DeleteFunc(slices.Clone(s.oneOf), func(t string) bool { return t == "" }), ", ") // "" is the same as no key
+		if len(s.OneOf) > 0 {
+			return s.Rule.String()
 		}
 		return "a text"
 	case yamltree.Boolean:
 		return "true or false"
 	case yamltree.Integer:
-		return "a whole number" + s.bounds()
+		what = "a whole number"
 	case yamltree.Number:
-		return cmp.Or(s.Unit, "a number") + s.bounds()
+		what = cmp.Or(s.Unit, "a number")
 	case yamltree.Duration:
-		if !s.Above {
-			return "a time with its unit, as 90s or 10m, or 0s"
+		switch what = "a time with its unit"; {
+		case s.High == math.MaxFloat64 && s.Above:
+			return what + ", as 90s or 10m"
+		case s.High == math.MaxFloat64:
+			return what + ", as 90s or 10m, or 0s"
 		}
-		return "a time with its unit, as 90s or 10m"
 	case yamltree.List:
 		return "a list"
 	case yamltree.Mapping:
@@ -144,35 +131,10 @@ func (s *Shape) Describe() string {
 		}
 		return "a mapping (key: value)"
 	}
-	return "a value"
-}
-
-// bounds describes the range of a number, as ", 0 to 2".
-func (s *Shape) bounds() string {
-	if s.Form == yamltree.Integer {
-		switch low := strconv.FormatInt(s.low, 10); {
-		case s.low == math.MinInt64:
-			return ""
-		case s.high >= math.MaxInt32:
-			return ", at least " + low
-		default:
-			return ", " + low + " to " + strconv.FormatUint(s.high, 10)
-		}
+	if s.Bounded() {
+		return what + ", " + s.Rule.String()
 	}
-	plain := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
-	low := "at least " + plain(s.Min)
-	if s.Above {
-		low = "more than " + plain(s.Min)
-	}
-	switch {
-	case math.IsInf(s.Min, -1):
-		return ""
-	case s.Max >= math.MaxFloat64:
-		return ", " + low
-	case s.Above || s.Below:
-		return ", " + low + " and less than " + plain(s.Max)
-	}
-	return ", " + plain(s.Min) + " to " + plain(s.Max)
+	return what
 }
 
 // member returns the shape of the value under a key, or nil if the key is not allowed.
@@ -184,7 +146,7 @@ func (s *Shape) member(name string) *Shape {
 		return k.Shape
 	}
 	if inner := s.Within.inner(name); inner != nil {
-		return &Shape{Form: yamltree.List, Elem: inner, MinLen: 1}
+		return oneOrMore(inner)
 	}
 	return nil
 }
@@ -226,12 +188,10 @@ func (s *Shape) paths() []string {
 // shapeOf returns the shape of values of a Go type. preset holds the defaults of a struct, if there are any.
 func shapeOf(t reflect.Type, preset reflect.Value, depth int) *Shape {
 	if t == reflect.TypeFor[world.Duration]() {
-		s := durationOrZero()
-		s.asText = true
-		return s
+		return &Shape{Form: yamltree.Duration, Rule: fieldtag.Of(`range:"0s"`), asText: true}
 	}
 	if t == reflect.TypeFor[time.Duration]() {
-		return durationShape()
+		return &Shape{Form: yamltree.Duration, Rule: fieldtag.Of(`range:">0s"`)}
 	}
 	if reads := reflect.PointerTo(t); depth > yamltree.MaxDepth || reads.Implements(reflect.TypeFor[json.Unmarshaler]()) {
 		return anyShape() // its own method reports errors when it is read
@@ -255,12 +215,12 @@ func shapeOf(t reflect.Type, preset reflect.Value, depth int) *Shape {
 	case reflect.Bool:
 		return boolShape()
 	case reflect.Float32, reflect.Float64:
-		return numberShape(math.Inf(-1), math.Inf(1))
+		return &Shape{Form: yamltree.Number}
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		bits := t.Bits() - 1
-		return intShape(-1<<bits, 1<<bits-1)
+		return &Shape{Form: yamltree.Integer, low: -1 << bits, high: 1<<bits - 1}
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return intShape(0, math.MaxUint64>>(64-t.Bits()))
+		return &Shape{Form: yamltree.Integer, Rule: fieldtag.Of(`range:"0"`), high: math.MaxUint64 >> (64 - t.Bits())}
 	}
 	return anyShape()
 }
@@ -293,10 +253,10 @@ func structShape(t reflect.Type, preset reflect.Value, depth int) *Shape {
 // applyTags adds what the tags of a field say, apart from its name and its doc:
 //   - default describes the default where no value can show it, and aliases lists other names that people use;
 //   - required means that the key must be there;
-//   - oneof lists the texts that are allowed, and range has the bounds of numbers, as 1..10, >0 or >0..<1;
-//   - filled means that a text, or each text in a list or a mapping, is not empty, and nonempty that a list is not;
+//   - range, oneof and filled say which values are allowed: see package fieldtag;
+//   - nonempty means that a list is not empty;
 //   - free is what documents call the keys of a mapping;
-//   - form is "dollars", "duration or zero", or "record" for a struct that decodes itself.
+//   - form is "dollars", or "record" for a struct that decodes itself.
 func applyTags(k *Key, f reflect.StructField) {
 	k.Default = cmp.Or(f.Tag.Get("default"), k.Default)
 	k.Required = f.Tag.Get("required") != ""
@@ -306,45 +266,25 @@ func applyTags(k *Key, f reflect.StructField) {
 	switch f.Tag.Get("form") {
 	case "dollars":
 		k.Shape = Dollars()
-	case "duration or zero":
-		k.Shape = durationOrZero()
 	case "record":
 		k.Shape = structShape(f.Type.Elem(), reflect.Value{}, 0)
 	}
-	if allowed := f.Tag.Get("oneof"); allowed != "" {
-		k.Shape.oneOf = strings.Split(allowed, ",")
-	}
-	setRange(k.Shape, f.Tag.Get("range"))
 	within := k.Shape
 	for ; within.Elem != nil; within = within.Elem {
 		if free := f.Tag.Get("free"); free != "" && within.Free != "" {
 			within.Free = free
 		}
-		if f.Tag.Get("nonempty") != "" && within.Form == yamltree.List {
-			within.MinLen = 1
+		within.Filled = within.Form == yamltree.List && f.Tag.Get("nonempty") != ""
+	}
+	rule := fieldtag.Of(f.Tag)
+	if rule.Bounded() || !within.Bounded() { // otherwise the bounds of its type hold
+		within.Rule = rule
+	}
+	if rule.Bounded() && within.Form == yamltree.Integer {
+		within.low = int64(rule.Low)
+		if rule.High < math.MaxInt64 {
+			within.high = uint64(rule.High)
 		}
-	}
-	if f.Tag.Get("filled") != "" {
-		within.MinLen = 1
-	}
-}
-
-// setRange sets the bounds of numbers.
-func setRange(s *Shape, bounds string) {
-	if bounds == "" {
-		return
-	}
-	low, high, closed := strings.Cut(bounds, "..")
-	if s.Form == yamltree.Integer {
-		s.low, _ = strconv.ParseInt(low, 10, 64)
-		s.high, _ = strconv.ParseUint(high, 10, 64)
-		return
-	}
-	s.Above, s.Below = strings.HasPrefix(low, ">"), strings.HasPrefix(high, "<")
-	s.Min, _ = strconv.ParseFloat(strings.TrimPrefix(low, ">"), 64)
-	s.Max = math.MaxFloat64
-	if closed {
-		s.Max, _ = strconv.ParseFloat(strings.TrimPrefix(high, "<"), 64)
 	}
 }
 
@@ -367,11 +307,11 @@ func (s *Shape) JSONSchema() object {
 	switch s.Form {
 	case yamltree.Text:
 		o := object{"type": "string"}
-		if len(s.oneOf) > 0 {
-			o["enum"] = s.oneOf
+		if len(s.OneOf) > 0 {
+			o["enum"] = s.OneOf
 		}
-		if s.MinLen > 0 {
-			o["minLength"] = s.MinLen
+		if s.Filled {
+			o["minLength"] = 1
 		}
 		return o
 	case yamltree.Boolean:
@@ -381,11 +321,15 @@ func (s *Shape) JSONSchema() object {
 	case yamltree.Number:
 		return s.numberSchema()
 	case yamltree.Duration:
-		return object{"type": "string", "pattern": `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`}
+		o := object{"type": "string", "pattern": `^\+?(0|(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`}
+		if !s.Holds(0) {
+			o["not"] = object{"pattern": "^[^1-9]*$"}
+		}
+		return o
 	case yamltree.List:
 		o := object{"type": "array", "items": s.Elem.JSONSchema()}
-		if s.MinLen > 0 {
-			o["minItems"] = s.MinLen
+		if s.Filled {
+			o["minItems"] = 1
 		}
 		return o
 	case yamltree.Mapping:
@@ -403,19 +347,19 @@ func (s *Shape) numberSchema() object {
 	if s.Below {
 		high = "exclusiveMaximum"
 	}
-	if !math.IsInf(s.Min, -1) {
-		o[low] = s.Min
+	if s.Bounded() {
+		o[low] = s.Low
 	}
-	if s.Max < math.MaxFloat64 {
-		o[high] = s.Max
+	if s.Bounded() && s.High < math.MaxFloat64 {
+		o[high] = s.High
 	}
 	return o
 }
 
 func (s *Shape) mappingSchema() object {
 	o := object{"type": "object"}
-	if s.MinLen > 0 {
-		o["minProperties"] = s.MinLen
+	if s.Filled {
+		o["minProperties"] = 1
 	}
 	if s.Free != "" {
 		o["additionalProperties"] = s.Elem.JSONSchema()
