@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -139,7 +138,7 @@ func (d Duration) String() string {
 var ErrUnread = errors.New("was not read")
 
 // ParamErrors collects errors in the params of a kind, so that all of them are reported at once, each at
-// its key. Set Kind to the kind's name before use.
+// its key. It is for what tags cannot say: see Definition. Set Kind to the kind's name before use.
 type ParamErrors struct {
 	Kind string
 	errs []error
@@ -157,28 +156,10 @@ func (c *ParamErrors) Add(err error) {
 	}
 }
 
-// IntRange reports n if it is not between low and high. math.MaxInt32 means no upper bound.
+// IntRange reports n if it is not between low and high.
 func (c *ParamErrors) IntRange(param string, n, low, high int) {
-	switch {
-	case n >= low && n <= high:
-	case high == math.MaxInt32:
-		c.Addf(param, "%d: want %d or more", n, low)
-	default:
+	if n < low || n > high {
 		c.Addf(param, "%d: want %d to %d", n, low, high)
-	}
-}
-
-// Between reports x if it is not between low and high, or is NaN.
-func (c *ParamErrors) Between(param string, x, low, high float64) {
-	if !(x >= low && x <= high) {
-		c.Addf(param, "%v: want %v to %v", x, low, high)
-	}
-}
-
-// Lasts reports d if it is not between low and high.
-func (c *ParamErrors) Lasts(param string, d, low, high Duration) {
-	if d < low || d > high {
-		c.Addf(param, "%v: want %v to %v", d, low, high)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/kit/fieldtag"
 	"parley/internal/kit/text"
 )
 
@@ -45,10 +46,10 @@ func (p Params) Pointer() any {
 }
 
 // Define makes a Kind of a definition and of the optional parts that the definition has, those of package part included. It panics on a
-// name that is not a lower-case word, a version below 1, and params that a run file cannot hold: fields that are not exported, or have no
-// json tag or a repeated one.
+// name that is not a lower-case word, a version below 1, a tag range that cannot be read, and params that a run file cannot hold: fields that are
+// not exported, or have no json tag or a repeated one.
 func Define[P any](d Definition[P]) Kind {
-	k := Kind{About: d.About(), definition: d, params: typed[P]{d}}
+	k := Kind{About: d.About(), definition: d, params: typed[P]{d, fieldtag.For(reflect.TypeFor[P]())}}
 	for _, err := range []error{k.About.Check(), checkParams(reflect.TypeFor[P]())} {
 		if err != nil {
 			panic(fmt.Sprintf("world: Define: kind %s: %v", k.Name, err))
@@ -103,7 +104,7 @@ func (k Kind) All() []Kind {
 // typeless returns the parts that take params.
 func (k Kind) typeless() untyped {
 	if k.params == nil {
-		return typed[struct{}]{unknown{}}
+		return typed[struct{}]{unknown{}, nil}
 	}
 	return k.params
 }
@@ -251,9 +252,12 @@ type untyped interface {
 }
 
 // typed implements untyped.
-type typed[P any] struct{ Definition[P] }
+type typed[P any] struct {
+	Definition[P]
+	rules *fieldtag.Rules
+}
 
-// of returns params as the definition's type.
+// of returns params as the definition's type, if their tags allow all values.
 func (t typed[P]) of(p Params) (*P, error) {
 	if p.err != nil {
 		return nil, p.err
@@ -262,7 +266,12 @@ func (t typed[P]) of(p Params) (*P, error) {
 	if !ok || own == nil {
 		return nil, fmt.Errorf("%s: params are %T, want %T", t.About().Name, p.pointer, own)
 	}
-	return own, nil
+	var c ParamErrors
+	for _, f := range t.rules.Check(own) {
+		c.Kind = t.About().Name
+		c.Addf(f.Field(), "%s", f.Problem)
+	}
+	return own, c.Err()
 }
 
 // try calls a part, if the definition has it, with params of the definition's type. It turns a panic into an error that names the part.

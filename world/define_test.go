@@ -259,6 +259,52 @@ func refusal[P any](d world.Definition[P]) (why string) {
 	return ""
 }
 
+// bounded are params whose tags say which values are allowed.
+type bounded struct {
+	Count int            `json:"count" range:"1..3"`
+	Pause world.Duration `json:"pause" range:"1s..1h"`
+	Mode  string         `json:"mode" oneof:"calm,bold"`
+}
+
+// careless is a kind that checks nothing itself.
+type careless struct{ worldtest.Simple[bounded] }
+
+func (careless) World(*bounded, world.Lineup) (world.World, error) { return world.Func(nil), nil }
+func (careless) Measures(p *bounded) []world.Measure               { return make([]world.Measure, p.Count) }
+
+// TestTagsOfParams: no part of a kind gets params that their tags do not allow, as a run file of somebody else may have them.
+func TestTagsOfParams(t *testing.T) {
+	t.Parallel()
+	k := world.Define(careless{worldtest.Simple[bounded]{
+		Kind: world.About{Name: "careless", Version: 1}, Params: bounded{2, world.Minute, "calm"}, Sits: []string{"one"},
+	}})
+	for params, want := range map[string]string{
+		`{}`:                                    "",
+		`{"count":0}`:                           "careless: params.count: wants 1 to 3, found 0",
+		`{"count":-1,"pause":"90m","mode":"x"}`: "careless: params.count: wants 1 to 3, found -1\ncareless: params.mode: wants one of calm, bold, found \"x\"\ncareless: params.pause: wants 1s to 1h, found 1h30m",
+	} {
+		p, err := k.Read(json.RawMessage(params))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, seats := k.Seats(p)
+		_, played := k.World(p, nil)
+		for _, err := range []error{seats, played} {
+			if (err == nil) != (want == "") || err != nil && err.Error() != want {
+				t.Errorf("%s: %v, want %s", params, err, want)
+			}
+		}
+		if n := len(k.Measures(p)); (n == 2) != (want == "") {
+			t.Errorf("%s: %d measures", params, n)
+		}
+	}
+	if got := refusal(worldtest.Simple[struct {
+		Count int `json:"count" range:"1-3"`
+	}]{Kind: world.About{Name: "bad", Version: 1}}); !strings.Contains(got, `the bound "1-3"`) {
+		t.Errorf("a wrong range: %q", got)
+	}
+}
+
 // outsideOf is a kind whose params of these names are outside of play.
 func outsideOf(names ...string) world.Kind { return world.Define(outsider{simple(), names}) }
 

@@ -25,7 +25,9 @@ type About struct {
 }
 
 // Definition is the required part of a kind. P is the struct of its params: params of a plan file are decoded into
-// it, its json tags are their names, and its doc tags describe them in schemas, docs and errors.
+// it, its json tags are their names, and its doc tags describe them in schemas, docs and errors. Other tags say which
+// values are allowed: range the bounds of a number or a Duration (1..20, 0 for 0 or more, >0, >0..<1, 1ms..24h), oneof
+// the texts (a,b). No method gets params with others.
 type Definition[P any] interface {
 	About() About
 	// Defaults returns new params with the values that apply if a plan file sets nothing.

@@ -71,8 +71,8 @@ func read(reply world.Reply) int {
 
 // Params are what a plan file can set.
 type Params struct {
-	Bidders int `json:"bidders" doc:"How many seats bid: 2 to 20."`
-	Rounds  int `json:"rounds" doc:"How many things are sold, one after the other: 1 to 100."`
+	Bidders int `json:"bidders" doc:"How many seats bid." range:"2..20"`
+	Rounds  int `json:"rounds" doc:"How many things are sold, one after the other." range:"1..100"`
 }
 
 // Kind returns the kind of these auctions.
@@ -94,14 +94,8 @@ func (definition) About() world.About {
 // Defaults returns the params that apply if a plan file sets nothing.
 func (definition) Defaults() *Params { return &Params{Bidders: 2, Rounds: 4} }
 
-// Seats checks the params and lists bidder1, bidder2 and so on.
+// Seats lists bidder1, bidder2 and so on.
 func (definition) Seats(p *Params) ([]string, error) {
-	c := world.ParamErrors{Kind: "auction"}
-	c.IntRange("bidders", p.Bidders, 2, 20)
-	c.IntRange("rounds", p.Rounds, 1, 100)
-	if err := c.Err(); err != nil {
-		return nil, err
-	}
 	var names []string
 	for i := range p.Bidders {
 		names = append(names, fmt.Sprintf("bidder%d", i+1))

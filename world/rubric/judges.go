@@ -18,19 +18,19 @@ type Rubric struct {
 	Questions map[string]Question `json:"questions" doc:"Questions for the judges or the seats, by the name of the score."`
 	Judges    []string            `json:"judges" doc:"The seats of the judges: each of them answers every question that is for judges. Default: one, with the name judge, if there are such questions."`
 	Intro     string              `json:"intro" doc:"What judges read first."`
-	MaxText   int                 `json:"max_text" doc:"The most characters of an episode that judges read: 1,000 to 10,000,000. The middle of a longer one is left out."`
+	MaxText   int                 `json:"max_text" doc:"The most characters of an episode that judges read. The middle of a longer one is left out." range:"1000..10000000"`
 	Read      string              `json:"read,omitempty" doc:"What judges read: answers (what the seats answered), messages (also what is new in each question to them), or all (also thoughts, acts with their results, failures and the notes of the world). Default: answers." oneof:",answers,messages,all"`
 	Order     []string            `json:"order" doc:"The names of the questions in the order in which they are asked. parley score sets it to that of the plan file."`
 }
 
 // Question is asked of each judge, or of each seat. An answer is yes or no, unless there is a scale, there are choices or it is a text.
 type Question struct {
-	Ask        string   `json:"ask" doc:"The question. {seat} in it is the seat that it is about."`
+	Ask        string   `json:"ask" doc:"The question. {seat} in it is the seat that it is about." filled:"true"`
 	By         string   `json:"by,omitempty" doc:"Who answers: the judges, or the seat itself from where it stood at the end of the episode. Default: judges. The seat answers only in parley score." oneof:",judges,seat"`
 	Per        string   `json:"per,omitempty" doc:"What it is about: each seat, or the whole episode. Default: seat." oneof:",seat,episode"`
 	Scale      []int    `json:"scale,omitempty" doc:"The lowest and the highest answer, such as [1, 5]."`
 	Choices    []string `json:"choices,omitempty" doc:"The answers to choose from. Each call has them in another order."`
-	Categories int      `json:"categories,omitempty" doc:"The judges choose a category of the answer, of at most so many that the first judge makes of a sample, 2 to 20. With choices, those are the categories. Only in parley score."`
+	Categories int      `json:"categories,omitempty" doc:"The judges choose a category of the answer, of at most so many that the first judge makes of a sample. With choices, those are the categories. Only in parley score." range:"2..20"`
 	Text       bool     `json:"text,omitempty" doc:"The answer is a text. It is recorded and gives no score."`
 }
 
@@ -49,10 +49,9 @@ const Judge = "judge"
 
 // limits of a plan.
 const (
-	maxJudges     = 20
-	maxChoices    = 50
-	maxCategories = 20
-	maxScale      = 1000
+	maxJudges  = 20
+	maxChoices = 50
+	maxScale   = 1000
 )
 
 // Default returns a rubric without questions.
@@ -83,8 +82,6 @@ func CheckName(c *world.ParamErrors, param, n string) {
 // Check reports what is wrong. in is the param with the rubric, with a dot at its end if it is not empty. Names that are taken are
 // those of other scores.
 func (r *Rubric) Check(c *world.ParamErrors, in string, taken func(name string) bool) {
-	c.IntRange(in+"max_text", r.MaxText, 1000, 10_000_000)
-	c.OneOf(in+"read", cmp.Or(r.Read, readAnswers), []string{readAnswers, ReadMessages, readAll})
 	if len(r.Judges) > maxJudges {
 		c.Addf(in+"judges", "%d judges: want at most %d", len(r.Judges), maxJudges)
 	}
@@ -106,16 +103,9 @@ func (r *Rubric) Check(c *world.ParamErrors, in string, taken func(name string) 
 }
 
 func (q Question) check(c *world.ParamErrors, param string) {
-	if q.Ask == "" {
-		c.Addf(param+".ask", "there is no question")
-	}
-	c.OneOf(param+".per", q.per(), []string{perSeat, perEpisode})
-	c.OneOf(param+".by", q.by(), []string{byJudges, BySeat})
 	switch {
 	case q.by() == BySeat && q.per() == perEpisode:
 		c.Addf(param+".per", "a seat answers for itself: remove per, or by: seat")
-	case q.Categories != 0 && (q.Categories < 2 || q.Categories > maxCategories):
-		c.Addf(param+".categories", "%d: want 2 to %d", q.Categories, maxCategories)
 	case q.Categories > 0 && (q.Text || len(q.Scale) > 0 || q.by() == BySeat):
 		c.Addf(param+".categories", "judges choose a category: remove text, scale and by: seat")
 	case q.Text && len(q.Scale)+len(q.Choices) > 0:

@@ -14,8 +14,8 @@ import (
 
 // Params are the params of a game in a plan file. The doc tags explain each.
 type Params struct {
-	Rounds     int                          `json:"rounds" doc:"The maximum number of rounds of talks before the orders of spring and fall: 0 to 10. 0: no press. Talks end early if nobody has anything to say."`
-	Messages   int                          `json:"messages" doc:"The maximum number of messages that a power writes in a round: 1 to 20."`
+	Rounds     int                          `json:"rounds" doc:"The maximum number of rounds of talks before the orders of spring and fall. 0: no press. Talks end early if nobody has anything to say." range:"0..10"`
+	Messages   int                          `json:"messages" doc:"The maximum number of messages that a power writes in a round." range:"1..20"`
 	MaxYear    int                          `json:"max_year" doc:"The last year that is played, winter included: at most 100 years after the first."`
 	EndPhase   string                       `json:"end_phase" doc:"The last phase that is played, such as F1903M, if it is before the end of max_year. Empty: the end of max_year."`
 	Scoring    string                       `json:"scoring" doc:"The score of a power: game (years survived, centres, a bonus for a solo), share (of the centres), draw (1 for a solo, else 1 divided by the number of survivors), welfare (centres without a unit, summed over the winters; nobody wins by conquest)." oneof:"game,share,draw,welfare"`
@@ -59,10 +59,7 @@ func (d *definition) check(p *Params) error {
 		start = d.rules.Start()
 	}
 	first := start.Phase.Year
-	c.IntRange("rounds", p.Rounds, 0, 10)
-	c.IntRange("messages", p.Messages, 1, 20)
 	c.IntRange("max_year", p.MaxYear, first, first+maxYears)
-	c.OneOf("scoring", p.Scoring, scorings())
 	if p.DrawFrom != 0 && (p.DrawFrom < first || p.DrawFrom > p.MaxYear) {
 		c.Addf("draw_from", "%d: want a year from %d to %d, or 0 for never", p.DrawFrom, first, p.MaxYear)
 	}

@@ -23,10 +23,10 @@ func TestParamsAreChecked(t *testing.T) {
 		want   string
 	}{
 		{"defaults", func(*Params) {}, ""},
-		{"rounds", func(p *Params) { p.Rounds = 11 }, "params.rounds: 11: want 0 to 10"},
-		{"messages", func(p *Params) { p.Messages = 0 }, "params.messages: 0: want 1 to 20"},
+		{"rounds", func(p *Params) { p.Rounds = 11 }, "params.rounds: wants 0 to 10, found 11"},
+		{"messages", func(p *Params) { p.Messages = 0 }, "params.messages: wants 1 to 20, found 0"},
 		{"year", func(p *Params) { p.MaxYear = 1900 }, "params.max_year: 1900: want 1901 to 2001"},
-		{"scoring", func(p *Params) { p.Scoring = "points" }, `params.scoring: "points": want one of game, share, draw, welfare`},
+		{"scoring", func(p *Params) { p.Scoring = "points" }, `params.scoring: wants one of game, share, draw, welfare, found "points"`},
 		{"draw", func(p *Params) { p.DrawFrom = 1950 }, "params.draw_from: 1950: want a year from 1901 to 1910, or 0"},
 		{"phase", func(p *Params) { p.EndPhase = "1903" }, `params.end_phase: "1903": a phase is written like`},
 		{"phase too late", func(p *Params) { p.EndPhase = "S1911M" }, "params.end_phase: S1911M: want a phase from S1901M to the end of 1910"},
@@ -42,10 +42,18 @@ func TestParamsAreChecked(t *testing.T) {
 	}
 	d := newDefinition()
 	for _, c := range cases {
-		p := d.Defaults()
-		c.change(p)
-		_, err := d.Seats(p)
-		_, err2 := d.World(p, nil)
+		changed := d.Defaults()
+		c.change(changed)
+		raw, err := json.Marshal(changed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := Kind().Read(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Kind().Seats(p)
+		_, err2 := Kind().World(p, nil)
 		for _, err := range []error{err, err2} {
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), "diplomacy: "+c.want)) {
 				t.Errorf("%s: %v, want %s", c.name, err, c.want)

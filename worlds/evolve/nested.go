@@ -18,9 +18,9 @@ import (
 
 // Split says how many deals of the nested plan there are for what. They follow each other: training has the first ones.
 type Split struct {
-	Train      int `json:"train" doc:"How many deals texts are tried on: 2 to 100000."`
-	Validation int `json:"validation" doc:"How many more the winner is chosen by among the finalists: 0 to 100000. 0: it is the fittest."`
-	Test       int `json:"test" doc:"How many more the winner is measured by in the end: 2 to 100000. Evolution never sees them."`
+	Train      int `json:"train" doc:"How many deals texts are tried on." range:"2..100000"`
+	Validation int `json:"validation" doc:"How many more the winner is chosen by among the finalists. 0: it is the fittest." range:"0..100000"`
+	Test       int `json:"test" doc:"How many more the winner is measured by in the end. Evolution never sees them." range:"2..100000"`
 }
 
 // Nested returns the plan whose texts evolve.
@@ -53,9 +53,6 @@ func (p *Params) loadNested(files world.Files) error {
 // checkNested checks the params of an evolution of texts of another plan.
 func (p *Params) checkNested(c *paramErrors) {
 	s := p.Split
-	c.IntRange("split.train", s.Train, 2, 100_000)
-	c.IntRange("split.validation", s.Validation, 0, 100_000)
-	c.IntRange("split.test", s.Test, 2, 100_000)
 	if need := s.Train + s.Validation + s.Test; p.Nested != nil && p.Nested.Tasks > 0 && need > p.Nested.Tasks {
 		c.Addf("split", "%d problems are wanted, and %s has only %d: the test would have some that were seen before", need, p.Play, p.Nested.Tasks)
 	}

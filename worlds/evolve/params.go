@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -19,42 +18,42 @@ type Params struct {
 	Problems Problems        `json:"problems" doc:"What prompts are tried on."`
 	Ask      string          `json:"ask" doc:"What a solver is asked. {question} is the problem and {prompt} the prompt; without {prompt}, that is the system message."`
 	Checker  problem.Checker `json:"checker" doc:"How answers are checked."`
-	Solvers  int             `json:"solvers" doc:"How many models solve each problem, 1 to 20: in the seats solver1, solver2 and so on. Fitness is over all of them."`
-	Samples  int             `json:"samples" doc:"How often each problem is asked of each solver: 1 to 100."`
+	Solvers  int             `json:"solvers" doc:"How many models solve each problem: in the seats solver1, solver2 and so on. Fitness is over all of them." range:"1..20"`
+	Samples  int             `json:"samples" doc:"How often each problem is asked of each solver." range:"1..100"`
 	Fitness  Fitness         `json:"fitness" doc:"What a prompt is judged by."`
 	Seeds    []string        `json:"seeds" doc:"Prompts to begin with. Empty: a few plain ones that come with parley. With play, the text of the plan is one more, and empty means that there is no other."`
 	Phrases  []string        `json:"phrases" doc:"Sentences that mutations may put into prompts, besides those of the prompts themselves. Empty: a few that come with parley; with play, none."`
 
-	PopulationSize *int     `json:"population_size,omitempty" doc:"How many prompts a generation has: 4 to 1000."`
-	MaxGenerations *int     `json:"max_generations,omitempty" doc:"How many generations there are at most after the first: 0 to 1000."`
-	CrossoverRate  *float64 `json:"crossover_rate,omitempty" doc:"How often a child has two parents, from 0 to 1."`
-	MutationRate   *float64 `json:"mutation_rate,omitempty" doc:"How often a child is changed, from 0 to 1."`
+	PopulationSize *int     `json:"population_size,omitempty" doc:"How many prompts a generation has." range:"4..1000"`
+	MaxGenerations *int     `json:"max_generations,omitempty" doc:"How many generations there are at most after the first." range:"0..1000"`
+	CrossoverRate  *float64 `json:"crossover_rate,omitempty" doc:"How often a child has two parents." range:"0..1"`
+	MutationRate   *float64 `json:"mutation_rate,omitempty" doc:"How often a child is changed." range:"0..1"`
 	EliteSize      *int     `json:"elite_size,omitempty" doc:"How many of the best live on as they are: 0 to two less than an island has."`
-	TournamentSize *int     `json:"tournament_size,omitempty" doc:"How many meet in a tournament: 1 to 100."`
+	TournamentSize *int     `json:"tournament_size,omitempty" doc:"How many meet in a tournament." range:"1..100"`
 	TargetFitness  *float64 `json:"target_fitness,omitempty" doc:"The fitness at which to stop, from 0 to 1. 0: none."`
-	Patience       *int     `json:"convergence_patience,omitempty" doc:"Stop after so many generations without improvement: 0 to 1000. 0: never."`
+	Patience       *int     `json:"convergence_patience,omitempty" doc:"Stop after so many generations without improvement. 0: never." range:"0..1000"`
 
 	Selection     string             `json:"selection" doc:"How parents are picked." oneof:"tournament,roulette,rank,universal,truncation,pareto,random"`
-	Pressure      float64            `json:"selection_pressure" doc:"How much selection by rank favours the best: 1 (not at all) to 2."`
-	Crossover     map[string]float64 `json:"crossover" doc:"How often each way to cross two prompts is taken, by weight: section, single_point, two_point, uniform; and model, in which the breeder writes the child."`
-	Mutation      map[string]float64 `json:"mutation" doc:"How often each way to change a prompt is taken, by weight: edit, insert, delete, swap, duplicate; and by the breeder: rewrite, reflect (from what went wrong), difference (from how other prompts differ)."`
-	MaxInsertions int                `json:"max_insertions" doc:"The most sentences that one insertion adds: 1 to 20."`
-	MinSpans      int                `json:"min_genome_length" doc:"The fewest sentences that deletion leaves of a prompt: 0 to 1000."`
-	MaxSpans      int                `json:"max_genome_length" doc:"The most sentences that insertion and duplication make of a prompt: up to 1000."`
-	MaxLength     int                `json:"max_prompt_length" doc:"The most characters of a prompt that the breeder writes: 20 to 100000."`
-	BreederCalls  int                `json:"breeder_calls" doc:"The most calls of the breeder in all. After them, prompts are crossed and changed without it. 0: no bound."`
-	FailedCases   int                `json:"failed_cases" doc:"How many problems that went wrong a reflection is shown: 1 to 20."`
+	Pressure      float64            `json:"selection_pressure" doc:"How much selection by rank favours the best. 1: not at all." range:"1..2"`
+	Crossover     map[string]float64 `json:"crossover" doc:"How often each way to cross two prompts is taken, by weight: section, single_point, two_point, uniform; and model, in which the breeder writes the child." range:"0..1000000"`
+	Mutation      map[string]float64 `json:"mutation" doc:"How often each way to change a prompt is taken, by weight: edit, insert, delete, swap, duplicate; and by the breeder: rewrite, reflect (from what went wrong), difference (from how other prompts differ)." range:"0..1000000"`
+	MaxInsertions int                `json:"max_insertions" doc:"The most sentences that one insertion adds." range:"1..20"`
+	MinSpans      int                `json:"min_genome_length" doc:"The fewest sentences that deletion leaves of a prompt." range:"0..1000"`
+	MaxSpans      int                `json:"max_genome_length" doc:"The most sentences that insertion and duplication make of a prompt." range:"1..1000"`
+	MaxLength     int                `json:"max_prompt_length" doc:"The most characters of a prompt that the breeder writes." range:"20..100000"`
+	BreederCalls  int                `json:"breeder_calls" doc:"The most calls of the breeder in all. After them, prompts are crossed and changed without it. 0: no bound." range:"0"`
+	FailedCases   int                `json:"failed_cases" doc:"How many problems that went wrong a reflection is shown." range:"1..20"`
 	Adaptive      bool               `json:"adaptive" doc:"Whether rates of crossover and mutation adapt to diversity and progress."`
 	Islands       Islands            `json:"islands" doc:"Populations that breed apart."`
 	Race          Race               `json:"race" doc:"How trials of prompts that fall behind are cut short."`
 
-	Improvement        float64 `json:"improvement_threshold" doc:"How much fitness must rise to count as an improvement: 0 to 1000000."`
-	PlateauThreshold   float64 `json:"fitness_plateau_threshold" doc:"A change of the best fitness that is smaller than this counts as no change: 0 to 1000000."`
-	PlateauGenerations int     `json:"fitness_plateau_generations" doc:"Stop after so many generations without any change: 0 to 1000. 0: never."`
-	DiversityThreshold float64 `json:"diversity_threshold" doc:"Stop when prompts differ less than this, from 0 to 1."`
-	MaxCalls           int     `json:"max_calls" doc:"The most calls of solvers or, with play, episodes, with those of the final test set aside. 0: no bound."`
+	Improvement        float64 `json:"improvement_threshold" doc:"How much fitness must rise to count as an improvement." range:"0..1000000"`
+	PlateauThreshold   float64 `json:"fitness_plateau_threshold" doc:"A change of the best fitness that is smaller than this counts as no change." range:"0..1000000"`
+	PlateauGenerations int     `json:"fitness_plateau_generations" doc:"Stop after so many generations without any change. 0: never." range:"0..1000"`
+	DiversityThreshold float64 `json:"diversity_threshold" doc:"Stop when prompts differ less than this." range:"0..1"`
+	MaxCalls           int     `json:"max_calls" doc:"The most calls of solvers or, with play, episodes, with those of the final test set aside. 0: no bound." range:"0"`
 
-	Finalists int       `json:"finalists" doc:"How many of the best are tried on the validation problems, to choose the winner: 1 to 50."`
+	Finalists int       `json:"finalists" doc:"How many of the best are tried on the validation problems, to choose the winner." range:"1..50"`
 	Baselines Baselines `json:"baselines" doc:"What the winner is measured beside in the final test."`
 
 	Transfer []string          `json:"transfer,omitempty" doc:"Models, as provider/model, on which the winner and the best baseline are tried too, on the test problems."`
@@ -78,31 +77,31 @@ type Problems struct {
 	Answer     string       `json:"answer" doc:"What the file calls an answer. Of an answer with #### in it, what comes after counts."`
 	ID         string       `json:"id" doc:"What the file calls an id, where it has one."`
 	Choices    string       `json:"choices" doc:"What the file calls the list of choices, where it has one."`
-	Train      *int         `json:"train,omitempty" doc:"How many problems prompts are tried on: 2 to 100000. All generations see the same."`
-	Validation int          `json:"validation" doc:"How many more the winner is chosen by among the finalists: 0 to 100000. 0: it is the fittest."`
-	Test       int          `json:"test" doc:"How many more the winner is measured by in the end: 2 to 100000. Evolution never sees them."`
+	Train      *int         `json:"train,omitempty" doc:"How many problems prompts are tried on. All generations see the same." range:"2..100000"`
+	Validation int          `json:"validation" doc:"How many more the winner is chosen by among the finalists. 0: it is the fittest." range:"0..100000"`
+	Test       int          `json:"test" doc:"How many more the winner is measured by in the end. Evolution never sees them." range:"2..100000"`
 	Seed       uint64       `json:"seed" doc:"What the choice of problems depends on: not the seed of the plan, so that runs can be compared on the same problems."`
-	Difficulty [2]int       `json:"difficulty" doc:"The least and the most steps of a problem of the source arithmetic: 1 to 8."`
+	Difficulty [2]int       `json:"difficulty" doc:"The least and the most steps of a problem of the source arithmetic." range:"1..8"`
 	Set        *problem.Set `json:"set,omitempty" doc:"The problems themselves: read from the file when the plan is, and recorded with the run."`
 }
 
 // Islands are populations that breed apart.
 type Islands struct {
-	Count    int `json:"count" doc:"How many populations there are: 1 to 50, with at least 4 prompts each."`
-	Interval int `json:"migration_interval" doc:"After how many generations the best of each go to the next: 1 to 1000."`
-	Migrants int `json:"migrants" doc:"How many go at a time: 0 to 100."`
+	Count    int `json:"count" doc:"How many populations there are, with at least 4 prompts each." range:"1..50"`
+	Interval int `json:"migration_interval" doc:"After how many generations the best of each go to the next." range:"1..1000"`
+	Migrants int `json:"migrants" doc:"How many go at a time." range:"0..100"`
 }
 
 // Race holds the params of races.
 type Race struct {
-	Minibatch  int     `json:"minibatch" doc:"How many problems a new prompt is tried on first. Then as many more as it was tried on so far, until it has seen all. 0: all at once."`
-	Confidence float64 `json:"confidence" doc:"How sure it must be that a prompt is behind, to drop it: 0.51 to 0.9999."`
-	Keep       float64 `json:"keep" doc:"What share of the population is never dropped, from 0 to 1: a prompt is behind where it is behind the last of these."`
+	Minibatch  int     `json:"minibatch" doc:"How many problems a new prompt is tried on first. Then as many more as it was tried on so far, until it has seen all. 0: all at once." range:"0"`
+	Confidence float64 `json:"confidence" doc:"How sure it must be that a prompt is behind, to drop it." range:"0.51..0.9999"`
+	Keep       float64 `json:"keep" doc:"What share of the population is never dropped: a prompt is behind where it is behind the last of these." range:"0..1"`
 }
 
 // Baselines are the prompts that the winner is compared with.
 type Baselines struct {
-	Seeds int      `json:"seeds" doc:"How many of the prompts to begin with, the fittest first: 0 to 1000. 0: none."`
+	Seeds int      `json:"seeds" doc:"How many of the prompts to begin with, the fittest first. 0: none." range:"0..1000"`
 	Texts []string `json:"texts" doc:"Prompts to measure; an empty one is no prompt at all."`
 }
 
@@ -177,11 +176,6 @@ type numbers struct {
 	blind                                                       bool // children are changed seeds: nothing is learnt
 }
 
-// presets lists the names of the presets.
-func presets() []string {
-	return []string{"quick", "standard", "thorough", "no_crossover", "no_mutation", "high_mutation", "large_population", "random_search"}
-}
-
 // preset returns the numbers of a preset. Each preset is a change of standard.
 func preset(name string) numbers {
 	n := numbers{population: 50, generations: 100, elite: 5, tournament: 3, patience: 20, train: 100, crossover: 0.8, mutation: 0.5, target: 0.85}
@@ -232,44 +226,18 @@ func override[T any](to, from *T) {
 func (p *Params) check() error {
 	c := paramErrors{world.ParamErrors{Kind: "evolve"}}
 	n := p.numbers()
-	c.OneOf("preset", p.Preset, presets())
-	c.IntRange("population_size", n.population, 4, 1000)
-	c.IntRange("max_generations", n.generations, 0, 1000)
-	c.IntRange("tournament_size", n.tournament, 1, 100)
-	c.IntRange("convergence_patience", n.patience, 0, 1000)
 	each := n.population / max(1, p.Islands.Count) // prompts of an island
-	c.addIf(n.population >= 4 && each >= 4 && (n.elite < 0 || n.elite > each-2), "elite_size", "%d: want 0 to %d", n.elite, each-2)
-	c.Between("crossover_rate", n.crossover, 0, 1)
-	c.Between("mutation_rate", n.mutation, 0, 1)
+	c.addIf(each >= 4 && (n.elite < 0 || n.elite > each-2), "elite_size", "%d: want 0 to %d", n.elite, each-2)
 	c.addIf(p.Play == "" && !(n.target >= 0 && n.target <= 1), "target_fitness", "%v: want 0 to 1", n.target)
-	c.Between("selection_pressure", p.Pressure, 1, 2)
-	c.OneOf("selection", p.Selection, genome.SelectionMethods())
 	c.weights("crossover", p.Crossover, append(genome.Crossovers(), crossByModel))
 	c.weights("mutation", p.Mutation, append(genome.Mutations(), modelMutations()...))
-	c.IntRange("max_insertions", p.MaxInsertions, 1, 20)
-	c.IntRange("min_genome_length", p.MinSpans, 0, 1000)
 	c.IntRange("max_genome_length", p.MaxSpans, max(1, p.MinSpans), 1000)
-	c.IntRange("max_prompt_length", p.MaxLength, 20, 100_000)
-	c.IntRange("breeder_calls", p.BreederCalls, 0, math.MaxInt32)
-	c.IntRange("failed_cases", p.FailedCases, 1, 20)
-	c.IntRange("islands.count", p.Islands.Count, 1, min(50, max(1, n.population/4)))
-	c.IntRange("islands.migration_interval", p.Islands.Interval, 1, 1000)
-	c.IntRange("islands.migrants", p.Islands.Migrants, 0, 100)
-	c.IntRange("race.minibatch", p.Race.Minibatch, 0, math.MaxInt32)
-	c.Between("race.confidence", p.Race.Confidence, 0.51, 0.9999)
-	c.Between("race.keep", p.Race.Keep, 0, 1)
-	c.Between("improvement_threshold", p.Improvement, 0, 1e6)
-	c.Between("fitness_plateau_threshold", p.PlateauThreshold, 0, 1e6)
-	c.IntRange("fitness_plateau_generations", p.PlateauGenerations, 0, 1000)
-	c.Between("diversity_threshold", p.DiversityThreshold, 0, 1)
-	c.IntRange("max_calls", p.MaxCalls, 0, math.MaxInt32)
-	c.IntRange("finalists", p.Finalists, 1, 50)
+	c.IntRange("islands.count", p.Islands.Count, 1, n.population/4)
 	for i, model := range p.Transfer {
 		at := fmt.Sprintf("transfer[%d]", i)
 		c.addIf(!strings.Contains(model, "/"), at, "%.80q: want provider/model", model)
 		c.addIf(slices.Contains(p.Transfer[:i], model), at, "%.80q is listed twice", model)
 	}
-	c.IntRange("baselines.seeds", p.Baselines.Seeds, 0, 1000)
 	p.checkTexts(&c, n.population)
 	p.checkAsking(&c)
 	if p.Play != "" {
@@ -295,24 +263,10 @@ func (p *Params) checkAsking(c *paramErrors) {
 	c.addIf(!strings.Contains(p.Ask, questionPlaceholder), "ask", "%q: want a text with %s in it", p.Ask, questionPlaceholder)
 	c.Braces("ask", p.Ask, questionPlaceholder, promptPlaceholder)
 	c.Braces("checker.template", p.Checker.Template, problem.AnswerMark)
-	c.OneOf("checker.type", p.Checker.Type, problem.CheckerTypes())
 	if err := p.Checker.Check(); err != nil {
 		c.Add(fmt.Errorf("evolve: params.checker.%w", err))
 	}
-	c.IntRange("solvers", p.Solvers, 1, 20)
-	c.IntRange("samples", p.Samples, 1, 100)
 	f := p.Fitness
-	c.OneOf("fitness.by", f.By, []string{"weighted", "accuracy"})
-	for _, w := range []struct {
-		name  string
-		value float64
-	}{
-		{"accuracy", f.Accuracy}, {"consistency", f.Consistency}, {"efficiency", f.Efficiency}, {"diversity", f.Diversity},
-		{"word_penalty", f.WordPenalty}, {"max_penalty", f.MaxPenalty},
-	} {
-		c.Between("fitness."+w.name, w.value, 0, 1e6)
-	}
-	c.IntRange("fitness.free_words", f.FreeWords, 0, math.MaxInt32)
 	weights, usual := f, definition{}.Defaults().Fitness
 	weights.By = usual.By
 	c.addIf(f.By == "accuracy" && weights != usual, "fitness", "weights and penalties have no effect with by: accuracy; set fitness.by to weighted")
@@ -321,12 +275,7 @@ func (p *Params) checkAsking(c *paramErrors) {
 
 func (p *Params) checkProblems(c *paramErrors, train int) {
 	q := p.Problems
-	c.OneOf("problems.source", q.Source, []string{"arithmetic", "file"})
-	c.IntRange("problems.train", train, 2, 100_000)
-	c.IntRange("problems.validation", q.Validation, 0, 100_000)
-	c.IntRange("problems.test", q.Test, 2, 100_000)
-	c.IntRange("problems.difficulty[0]", q.Difficulty[0], problem.Easiest, problem.Hardest)
-	c.IntRange("problems.difficulty[1]", q.Difficulty[1], max(problem.Easiest, q.Difficulty[0]), problem.Hardest)
+	c.IntRange("problems.difficulty[1]", q.Difficulty[1], q.Difficulty[0], problem.Hardest)
 	c.addIf(q.Question == "" || q.Answer == "", "problems", "question and answer are the names of fields in the file; neither can be empty")
 	if q.Source == "arithmetic" {
 		c.addIf(q.File != "" || q.TestFile != "", "problems.file", "needs source: file, and source is arithmetic")
@@ -354,12 +303,11 @@ func (c *paramErrors) addIf(wrong bool, param, format string, args ...any) {
 	}
 }
 
-// weights checks that operators are known, that no weight is below 0, and that one is above 0.
+// weights checks that operators are known, and that a weight is above 0.
 func (c *paramErrors) weights(param string, w map[string]float64, allowed []string) {
 	sum := 0.0
 	for _, name := range slices.Sorted(maps.Keys(w)) {
 		c.addIf(!slices.Contains(allowed, name), param, "unknown operator %q; want any of %s", name, strings.Join(allowed, ", "))
-		c.addIf(!(w[name] >= 0) || w[name] > 1e6, param+"."+name, "%v: want a weight of 0 or more", w[name])
 		sum += w[name]
 	}
 	c.addIf(!(sum > 0), param, "all weights are 0; to turn it off, set its rate to 0")
@@ -376,9 +324,6 @@ func (definition) Load(p *Params, files world.Files) ([]string, error) {
 	}
 	if q.Set != nil {
 		return nil, errors.New("evolve: params.problems.set: cannot be combined with file; remove one of them")
-	}
-	if s := p.sizes(); s.Train < 0 || s.Validation < 0 || s.Test < 0 {
-		return nil, p.check()
 	}
 	fields := problem.Fields{Question: q.Question, Answer: q.Answer, ID: q.ID, Choices: q.Choices}
 	all, err := problem.Read(files, q.File, fields)

@@ -288,13 +288,13 @@ const (
 // Fitness holds the params that decide how fit a prompt is.
 type Fitness struct {
 	By          string  `json:"by" doc:"weighted: the sum of the parts by weight, less a penalty for length; accuracy: that alone." oneof:"weighted,accuracy"`
-	Accuracy    float64 `json:"accuracy" doc:"The weight of the share of problems that are solved: 0 to 1000000."`
-	Consistency float64 `json:"consistency" doc:"The weight of answers of even length that can be read: 0 to 1000000."`
-	Efficiency  float64 `json:"efficiency" doc:"The weight of right answers that are short: 0 to 1000000."`
-	Diversity   float64 `json:"diversity" doc:"The weight of right answers that are not all of one length: 0 to 1000000."`
-	FreeWords   int     `json:"free_words" doc:"How many words of a prompt cost nothing."`
-	WordPenalty float64 `json:"word_penalty" doc:"What each further word costs: 0 to 1000000."`
-	MaxPenalty  float64 `json:"max_penalty" doc:"The most that length costs: 0 to 1000000."`
+	Accuracy    float64 `json:"accuracy" doc:"The weight of the share of problems that are solved." range:"0..1000000"`
+	Consistency float64 `json:"consistency" doc:"The weight of answers of even length that can be read." range:"0..1000000"`
+	Efficiency  float64 `json:"efficiency" doc:"The weight of right answers that are short." range:"0..1000000"`
+	Diversity   float64 `json:"diversity" doc:"The weight of right answers that are not all of one length." range:"0..1000000"`
+	FreeWords   int     `json:"free_words" doc:"How many words of a prompt cost nothing." range:"0"`
+	WordPenalty float64 `json:"word_penalty" doc:"What each further word costs." range:"0..1000000"`
+	MaxPenalty  float64 `json:"max_penalty" doc:"The most that length costs." range:"0..1000000"`
 }
 
 // Parts are the parts of a fitness. All except the penalty are from 0 to 1.

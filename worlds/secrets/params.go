@@ -3,7 +3,6 @@ package secrets
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -16,14 +15,14 @@ import (
 // Params are the params of a game in a plan file. The doc tags explain each.
 type Params struct {
 	Mode        string             `json:"mode" doc:"How points are given." oneof:"standard,retained,diversity,targeted"`
-	Players     int                `json:"players" doc:"The number of players: 2 to 100. Two players have the seats first and second, more have player1, player2 and so on."`
-	Rounds      int                `json:"rounds" doc:"The number of rounds: 1 to 200. In a round everybody talks to one other player. With an odd number of players, one sits out."`
-	Messages    int                `json:"messages" doc:"The number of messages that each player writes in a conversation: 1 to 200."`
+	Players     int                `json:"players" doc:"The number of players. Two players have the seats first and second, more have player1, player2 and so on." range:"2..100"`
+	Rounds      int                `json:"rounds" doc:"The number of rounds. In a round everybody talks to one other player. With an odd number of players, one sits out." range:"1..200"`
+	Messages    int                `json:"messages" doc:"The number of messages that each player writes in a conversation." range:"1..200"`
 	Pairing     string             `json:"pairing" doc:"Who talks to whom. random: a new schedule in every episode. round-robin: the same schedule in every episode. swiss: players with similar points. Two players meet again only if they must." oneof:"random,round-robin,swiss"`
 	Memory      string             `json:"memory" doc:"Which conversations a prompt has. long: earlier ones too. short: only the current one." oneof:"long,short"`
 	Context     []string           `json:"context" doc:"The parts of a prompt: any of chat_history (earlier conversations with all players, if memory is long), secret, collected_secrets, rules."`
 	Persona     map[string]string  `json:"persona" doc:"How a seat plays, by seat: plain, aggressive, or any text, which is added to its instructions."`
-	Points      map[string]float64 `json:"points" doc:"Payments that differ from those of the mode: neither, both, only_other, only_own (standard), secret (diversity, targeted), target (targeted)."`
+	Points      map[string]float64 `json:"points" doc:"Payments that differ from those of the mode: neither, both, only_other, only_own (standard), secret (diversity, targeted), target (targeted)." range:"-1000000..1000000"`
 	Target      string             `json:"target" doc:"The seat whose secret is the target, in mode targeted. Empty: a random seat in every episode."`
 	TargetKnown string             `json:"target_known" doc:"Who knows whose secret is the target, in mode targeted." oneof:"everyone,holder,others,nobody"`
 	Judge       string             `json:"judge" doc:"Whether an agent in the seat judge reads each conversation. none: no judge. report: its verdict is recorded next to that of the rule. decide: its verdict counts." oneof:"none,report,decide"`
@@ -116,54 +115,28 @@ func joinNames(names []string) string { return strings.Join(names, ", ") }
 
 // The bounds of params.
 const (
-	maxPlayers  = 100
-	maxRounds   = 200
-	maxMessages = 200
-	maxCalls    = 100_000 // of an episode
-	maxPoints   = 1_000_000
-	minWord     = 3 // letters: a shorter word is said by accident
-	maxWord     = 40
-	maxText     = 10_000
+	maxCalls = 100_000 // of an episode
+	minWord  = 3       // letters: a shorter word is said by accident
+	maxWord  = 40
+	maxText  = 10_000
 )
 
 // check returns all errors in p, each with the name of its param.
 func (p *Params) check() error {
 	c := &world.ParamErrors{Kind: "secrets"}
-	c.OneOf("mode", p.Mode, Modes())
-	c.OneOf("pairing", p.Pairing, pairingMethods())
-	c.OneOf("memory", p.Memory, []string{memoryLong, memoryShort})
-	c.OneOf("target_known", p.TargetKnown, []string{knownToEveryone, knownToHolder, knownToOthers, knownToNobody})
-	c.OneOf("judge", p.Judge, []string{judgeNone, judgeReport, judgeDecide})
 	c.Each("context", p.Context, contextParts())
 	c.Each("forms", p.Forms, formNames())
 	c.Each("categories", p.Categories, wordCategories())
 	if len(p.Forms) == 0 {
 		c.Addf("forms", "none: nothing would give a secret away; use %s", joinNames(formNames()))
 	}
-	p.checkSizes(c)
-	if slices.Contains(Modes(), p.Mode) {
-		p.checkPoints(c)
-	}
-	p.checkWords(c)
-	if p.Players >= 2 && p.Players <= maxPlayers {
-		p.checkSeats(c)
-	}
-	return c.Err()
-}
-
-func (p *Params) checkSizes(c *world.ParamErrors) {
-	c.IntRange("players", p.Players, 2, maxPlayers)
-	c.IntRange("rounds", p.Rounds, 1, maxRounds)
-	if p.Messages < 1 || p.Messages > maxMessages {
-		c.Addf("messages", "%d: want 1 to %d; it counts those of each player", p.Messages, maxMessages)
-		return
-	}
-	if p.Rounds > maxRounds || p.Players > maxPlayers {
-		return
-	}
 	if calls := p.Rounds * (p.Players / 2) * 2 * p.Messages; calls > maxCalls {
 		c.Addf("rounds", "%d rounds of %d players with %d messages each are %d messages in one episode: want at most %d", p.Rounds, p.Players, p.Messages, calls, maxCalls)
 	}
+	p.checkPoints(c)
+	p.checkWords(c)
+	p.checkSeats(c)
+	return c.Err()
 }
 
 // checkSeats checks the params about seats, and that there are words for all players.
@@ -208,13 +181,11 @@ func (p *Params) checkPoints(c *world.ParamErrors) {
 		allowed = append(allowed, pay.name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Points)) {
-		switch v := p.Points[name]; {
+		switch {
 		case len(allowed) == 0:
 			c.Addf("points."+name, "mode %s pays by how rare a secret is: there is nothing to set", p.Mode)
 		case !slices.Contains(allowed, name):
 			c.Addf("points."+name, "mode %s does not pay for this; want one of %s", p.Mode, joinNames(allowed))
-		case math.IsNaN(v) || math.Abs(v) > maxPoints:
-			c.Addf("points."+name, "%v: want -%d to %d", v, maxPoints, maxPoints)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package secrets
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
@@ -11,16 +12,16 @@ func TestParamsAreChecked(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("long", 3000)
 	for params, want := range map[string]string{
-		`{"mode": "chess"}`:     `secrets: params.mode: "chess": want one of standard, retained, diversity, targeted`,
-		`{"pairing": "fair"}`:   `params.pairing: "fair": want one of random, round-robin, swiss`,
-		`{"memory": "none"}`:    `params.memory: "none": want one of long, short`,
-		`{"judge": "yes"}`:      `params.judge: "yes": want one of none, report, decide`,
-		`{"target_known": "x"}`: `params.target_known: "x": want one of everyone, holder, others, nobody`,
-		`{"players": 1}`:        "params.players: 1: want 2 to 100",
-		`{"players": 101}`:      "params.players: 101: want 2 to 100",
-		`{"rounds": 0}`:         "params.rounds: 0: want 1 to 200",
-		`{"messages": 0}`:       "secrets: params.messages: 0: want 1 to 200; it counts those of each player",
-		`{"messages": 201}`:     "params.messages: 201",
+		`{"mode": "chess"}`:     `secrets: params.mode: wants one of standard, retained, diversity, targeted, found "chess"`,
+		`{"pairing": "fair"}`:   `params.pairing: wants one of random, round-robin, swiss, found "fair"`,
+		`{"memory": "none"}`:    `params.memory: wants one of long, short, found "none"`,
+		`{"judge": "yes"}`:      `params.judge: wants one of none, report, decide, found "yes"`,
+		`{"target_known": "x"}`: `params.target_known: wants one of everyone, holder, others, nobody, found "x"`,
+		`{"players": 1}`:        "params.players: wants 2 to 100, found 1",
+		`{"players": 101}`:      "params.players: wants 2 to 100, found 101",
+		`{"rounds": 0}`:         "params.rounds: wants 1 to 200, found 0",
+		`{"messages": 0}`:       "secrets: params.messages: wants 1 to 200, found 0",
+		`{"messages": 201}`:     "params.messages: wants 1 to 200, found 201",
 		`{"players": 100, "rounds": 100, "messages": 20}`:    "params.rounds: 100 rounds of 100 players with 20 messages each are 200000 messages in one episode: want at most 100000",
 		`{"context": ["rule"]}`:                              `params.context[0]: "rule": want one of chat_history, secret, collected_secrets, rules`,
 		`{"context": ["rules", "rules"]}`:                    `params.context[1]: "rules" is listed twice`,
@@ -41,14 +42,17 @@ func TestParamsAreChecked(t *testing.T) {
 		`{"persona": {"first": "x"}, "players": 3}`:          "params.persona.first: unknown seat; want one of player1, player2, player3",
 		`{"persona": {"first": "` + long + `"}}`:             "params.persona.first: want a text of at most",
 		`{"points": {"secret": 1}}`:                          "params.points.secret: mode standard does not pay for this; want one of neither, both, only_other, only_own",
-		`{"points": {"both": 1e9}}`:                          "params.points.both: 1e+09: want -1000000 to 1000000",
+		`{"points": {"both": 1e9}}`:                          "params.points.both: wants -1000000 to 1000000, found 1e+09",
 		`{"points": {"secret": 1}, "mode": "retained"}`:      "params.points.secret: mode retained pays by how rare a secret is",
 		`{"target": "first"}`:                                "params.target: mode standard has none: use mode targeted",
 		`{"target": "third", "mode": "targeted"}`:            `params.target: unknown seat "third"; want one of first, second`,
 	} {
-		p := paramsOf(t, params)
-		_, err := definition{}.Seats(p)
-		_, also := definition{}.World(p, nil)
+		p, err := Kind().Read(json.RawMessage(params))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Kind().Seats(p)
+		_, also := Kind().World(p, nil)
 		if err == nil || also == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60s: Seats returns %v, World %v; want %s", params, err, also, want)
 		}

@@ -19,13 +19,13 @@ type Params struct {
 	Tasks        string         `json:"tasks" doc:"The tasks: a folder of Harbor task folders, one such folder, or a .jsonl file with a task in each row."`
 	Only         []string       `json:"only" doc:"The names of the tasks to play. Empty: all of them."`
 	Runtime      Runtime        `json:"runtime" doc:"Where programs and checks run. local: processes of this machine. podman, docker: containers. Or {command: [...]}: your own command before theirs."`
-	Timeout      world.Duration `json:"timeout" doc:"How long a program may work on a task, as 20m. 0s: as the task says."`
-	CheckTimeout world.Duration `json:"check_timeout" doc:"How long a check may take. 0s: as the task says."`
-	Calls        int            `json:"calls" doc:"The most calls of models in one episode; 0: no limit."`
-	Tokens       int            `json:"tokens" doc:"The most tokens, input and output, of the calls of one episode; 0: no limit."`
-	AtOnce       int            `json:"at_once" doc:"How many programs work at the same time; 0: one for each processor."`
-	Output       int            `json:"output" doc:"How many bytes of each output, and of the texts of changed files, are kept: 1000 to 10000000."`
-	Result       int            `json:"result" doc:"How many bytes of files a program may leave. A larger result is not checked, and its reward is 0."`
+	Timeout      world.Duration `json:"timeout" doc:"How long a program may work on a task, as 20m. 0s: as the task says." range:"0s..168h"`
+	CheckTimeout world.Duration `json:"check_timeout" doc:"How long a check may take. 0s: as the task says." range:"0s..168h"`
+	Calls        int            `json:"calls" doc:"The most calls of models in one episode; 0: no limit." range:"0..1073741824"`
+	Tokens       int            `json:"tokens" doc:"The most tokens, input and output, of the calls of one episode; 0: no limit." range:"0..1099511627776"`
+	AtOnce       int            `json:"at_once" doc:"How many programs work at the same time; 0: one for each processor." range:"0..10000"`
+	Output       int            `json:"output" doc:"How many bytes of each output, and of the texts of changed files, are kept." range:"1000..10000000"`
+	Result       int            `json:"result" doc:"How many bytes of files a program may leave. A larger result is not checked, and its reward is 0." range:"1000..1099511627776"`
 	Network      string         `json:"network" doc:"The network of containers. With gateway, programs reach their model and nothing else, and checks nothing. With none, programs reach no model." oneof:"host,gateway,none"`
 	Range        []float64      `json:"range" doc:"The lowest and the highest reward. Empty: any number."`
 	Pass         float64        `json:"pass" doc:"The reward from which a task has passed."`
@@ -107,14 +107,6 @@ func (p *Params) check() error {
 			}
 		}
 	}
-	c.Lasts("timeout", p.Timeout, 0, maxTime)
-	c.Lasts("check_timeout", p.CheckTimeout, 0, maxTime)
-	c.IntRange("calls", p.Calls, 0, 1<<30)
-	c.IntRange("tokens", p.Tokens, 0, 1<<40)
-	c.IntRange("at_once", p.AtOnce, 0, 10_000)
-	c.IntRange("output", p.Output, 1000, 10_000_000)
-	c.IntRange("result", p.Result, 1000, 1<<40)
-	c.OneOf("network", p.Network, []string{"host", "gateway", "none"})
 	switch named := slices.ContainsFunc(p.Runtime.Command, func(arg string) bool { return strings.Contains(arg, "{network}") }); {
 	case p.Network == "host":
 	case len(p.Runtime.Command) == 0 && p.Runtime.Name == local:

@@ -304,27 +304,36 @@ func TestBadParams(t *testing.T) {
 		"unknown name keys":                        func(p *Params) { p.Rules["r"] = Rule{Expr: "keys(scores)[0]"} },
 		"the name \"\\x1b[2J\"":                    func(p *Params) { p.Rules["\x1b[2J"] = Rule{Match: "a"} },
 		"the name q is taken":                      func(p *Params) { p.Rules["q"] = Rule{Match: "a"} },
-		"params.questions.q.ask: there is no":      func(p *Params) { p.Questions["q"] = rubric.Question{} },
+		"params.questions.q.ask: is an empty text": func(p *Params) { p.Questions["q"] = rubric.Question{} },
 		"a seat answers for itself": func(p *Params) {
 			p.Questions["q"] = rubric.Question{Ask: "?", By: rubric.BySeat, Per: "episode"}
 		},
-		"a text has no scale":                    func(p *Params) { p.Questions["q"] = rubric.Question{Ask: "?", Text: true, Scale: []int{1, 2}} },
-		"params.questions.q.by: \"x\": want one": func(p *Params) { p.Questions["q"] = rubric.Question{Ask: "?", By: "x"} },
+		"a text has no scale":                 func(p *Params) { p.Questions["q"] = rubric.Question{Ask: "?", Text: true, Scale: []int{1, 2}} },
+		"params.questions.q.by: wants one of": func(p *Params) { p.Questions["q"] = rubric.Question{Ask: "?", By: "x"} },
 		"want a scale or choices": func(p *Params) {
 			p.Questions["q"] = rubric.Question{Ask: "?", Scale: []int{1, 2}, Choices: []string{"a", "b"}}
 		},
-		"params.questions.q.scale: [5 1]":            func(p *Params) { p.Questions["q"] = rubric.Question{Ask: "?", Scale: []int{5, 1}} },
-		"params.questions.q.choices: 1 choices":      func(p *Params) { p.Questions["q"] = rubric.Question{Ask: "?", Choices: []string{"a"}} },
-		"params.questions.q.choices[1]: \"a\"":       func(p *Params) { p.Questions["q"] = rubric.Question{Ask: "?", Choices: []string{"a", "a"}} },
-		"params.judges[1]: \"x\"":                    func(p *Params) { p.Judges = []string{"x", "x"} },
-		"params.judges: there are no questions":      func(p *Params) { p.Questions, p.Judges = nil, []string{"x"} },
-		"params.max_text: 5: want 1000 to 10000000":  func(p *Params) { p.MaxText = 5 },
-		"params.judges: 21 judges: want at most 20":  func(p *Params) { p.Judges = strings.Split("abcdefghijklmnopqrstu", "") },
-		"params.questions.q.per: \"x\": want one of": func(p *Params) { p.Questions["q"] = rubric.Question{Ask: "?", Per: "x"} },
+		"params.questions.q.scale: [5 1]":           func(p *Params) { p.Questions["q"] = rubric.Question{Ask: "?", Scale: []int{5, 1}} },
+		"params.questions.q.choices: 1 choices":     func(p *Params) { p.Questions["q"] = rubric.Question{Ask: "?", Choices: []string{"a"}} },
+		"params.questions.q.choices[1]: \"a\"":      func(p *Params) { p.Questions["q"] = rubric.Question{Ask: "?", Choices: []string{"a", "a"}} },
+		"params.judges[1]: \"x\"":                   func(p *Params) { p.Judges = []string{"x", "x"} },
+		"params.judges: there are no questions":     func(p *Params) { p.Questions, p.Judges = nil, []string{"x"} },
+		"params.max_text: wants 1000 to 10000000":   func(p *Params) { p.MaxText = 5 },
+		"params.judges: 21 judges: want at most 20": func(p *Params) { p.Judges = strings.Split("abcdefghijklmnopqrstu", "") },
+		"params.questions.q.per: wants one of":      func(p *Params) { p.Questions["q"] = rubric.Question{Ask: "?", Per: "x"} },
 	} {
 		p := &Params{Rubric: asking(map[string]rubric.Question{"q": {Ask: "?"}}).Rubric, Rules: map[string]Rule{"r": {Match: "a"}}}
 		change(p)
-		if _, err := (&definition{}).Seats(p); err == nil || !strings.Contains(err.Error(), want) {
+		kind := world.Define(&definition{})
+		raw, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := kind.Read(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := kind.Seats(read); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

@@ -36,7 +36,7 @@ func TestParamsAllAtOnce(t *testing.T) {
 			[]string{"params.set.nothing", `params.set."events.hot_summer.probability"`, "params.set.metrics.none.unit"},
 		},
 		"evolve": {
-			`{population_size: 1, islands: {count: 9}, ask: "{{question}}", problems: {source: file, file: none.jsonl, test: 0}}`,
+			`{population_size: 1, islands: {count: 99}, ask: "{{question}}", problems: {source: file, file: none.jsonl, test: 0}}`,
 			[]string{"params.population_size", "params.islands.count", "params.ask", "params.problems.file", "params.problems.test"},
 		},
 	} {

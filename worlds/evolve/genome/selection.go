@@ -24,11 +24,6 @@ type SelectionOptions struct {
 	Share float64
 }
 
-// SelectionMethods lists the ways to select.
-func SelectionMethods() []string {
-	return []string{"tournament", "roulette", "rank", "universal", "truncation", "pareto", "random"}
-}
-
 // Select picks n candidates and returns their indexes. It picks better candidates more often, the same one several times
 // if necessary. The method decides how much more often:
 //

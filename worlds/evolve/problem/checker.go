@@ -14,16 +14,11 @@ import (
 // distinguishes a text without an answer from a wrong answer. It asks no model: with type judge, its caller asks one.
 type Checker struct {
 	Type      string  `json:"type" doc:"How answers are checked." oneof:"number,exact,choice,regex,json,template,judge"`
-	Tolerance float64 `json:"tolerance" doc:"How far a number may be from the right one."`
+	Tolerance float64 `json:"tolerance" doc:"How far a number may be from the right one." range:"0"`
 	Case      bool    `json:"case" doc:"Whether capital letters count, for exact and template."`
 	Pattern   string  `json:"pattern" doc:"A regular expression, for regex: its last match in the text (or the first group of it) is the answer; with {answer} in it, a text that it matches is right."`
 	Field     string  `json:"field" doc:"The field of a JSON object that holds the answer, for json: as result.value."`
 	Template  string  `json:"template" doc:"What a right text holds, for template: as \"The answer is {answer}.\""`
-}
-
-// CheckerTypes lists the types of checkers.
-func CheckerTypes() []string {
-	return []string{"number", "exact", "choice", "regex", "json", "template", "judge"}
 }
 
 // DefaultChecker returns a checker that compares numbers.
@@ -35,8 +30,6 @@ func (c Checker) Judged() bool { return c.Type == "judge" }
 // Check returns the error in a checker. It names the key.
 func (c Checker) Check() error {
 	switch {
-	case !(c.Tolerance >= 0):
-		return fmt.Errorf("tolerance: %v: want 0 or more", c.Tolerance)
 	case c.Type == "regex" && c.Pattern == "":
 		return fmt.Errorf("pattern: is missing: type regex needs one")
 	case c.Type == "json" && c.Field == "":

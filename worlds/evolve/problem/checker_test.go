@@ -106,7 +106,6 @@ func TestCheck(t *testing.T) {
 		want string
 	}{
 		{DefaultChecker(), ""},
-		{Checker{Type: "number", Tolerance: -1}, "tolerance: -1"},
 		{Checker{Type: "regex"}, "pattern: is missing"},
 		{Checker{Type: "regex", Pattern: "("}, "pattern: error parsing"},
 		{Checker{Type: "json"}, "field: is missing"},
@@ -141,7 +140,7 @@ func FuzzGrade(f *testing.F) {
 		f.Add(s, s)
 	}
 	f.Fuzz(func(t *testing.T, text, answer string) {
-		for _, kind := range CheckerTypes() {
+		for _, kind := range []string{"number", "exact", "choice", "regex", "json", "template", "judge"} {
 			c := Checker{Type: kind, Pattern: "(a|{answer})", Field: "a.b", Template: "is {answer}"}
 			g := c.Grade(text, Problem{Answer: answer, Choices: []string{answer, "x"}})
 			if g.Correct && !g.Found {

@@ -93,8 +93,8 @@ params: {env: count, servers: ["http://127.0.0.1:36663"], max_steps: 10, message
 		{"max_steps: 10", "max_stepz: 10", "max_stepz"},
 		{"count,", "co/unt,", "params.env"},
 		{"http://127.0.0.1:36663", "127.0.0.1:36663", "servers"},
-		{"max_steps: 10", "pool: {timeout: 300}", "params.pool.timeout: wants a time with its unit, as 90s or 10m, or 0s, found the number 300: add a unit, as 300s"},
-		{"max_steps: 10", "pool: {timeout: 25h}", "params.pool.timeout: 25h: want 1ms to 24h"},
+		{"max_steps: 10", "pool: {timeout: 300}", "params.pool.timeout: wants a time with its unit, 1ms to 24h, found the number 300: add a unit, as 300s"},
+		{"max_steps: 10", "pool: {timeout: 25h}", `params.pool.timeout: wants a time with its unit, 1ms to 24h, found the text "25h"`},
 	} {
 		_, err := planfile.Parse("plan.yaml", []byte(strings.Replace(text, c.from, c.to, 1)), kinds(), nil)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "plan.yaml:7:") {

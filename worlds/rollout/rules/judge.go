@@ -20,7 +20,7 @@ type JudgeParams struct {
 	rubric.Rubric
 	Compare bool    `json:"compare" doc:"Compare the episodes of a group in one call, when all have ended: for each question, the best gets its highest answer, the worst the lowest, and the others lie evenly between them. They share max_text. Otherwise each agent that is trained is judged by itself."`
 	Combine string  `json:"combine" doc:"How the reward is made of the environment's reward and weight times the score: add is their sum, multiply their product, replace the score alone." oneof:"add,multiply,replace"`
-	Weight  float64 `json:"weight" doc:"The score is multiplied by this."`
+	Weight  float64 `json:"weight" doc:"The score is multiplied by this." range:"-1000000..1000000"`
 }
 
 // judgeDefaults returns a judge that is off.
@@ -38,8 +38,6 @@ func (p *JudgeParams) comparesGroups() bool { return p.enabled() && p.Compare }
 
 // check reports wrong values. seats are those of the environment.
 func (p *JudgeParams) check(c *world.ParamErrors, seats []string) {
-	c.OneOf("judge.combine", p.Combine, []string{"add", "multiply", "replace"})
-	c.Between("judge.weight", p.Weight, -1e6, 1e6)
 	p.Rubric.Check(c, "judge.", func(name string) bool {
 		return slices.Contains([]string{rewardScore, stepsScore, environmentReward}, name)
 	})

@@ -189,9 +189,12 @@ func TestJudgeParams(t *testing.T) {
 		`"compare":true,"questions":{"q":{"ask":"?","choices":["a","b"]}}`: "params.judge.questions.q: by: seat and categories are only for parley score; choices and text are not for compare",
 		`"questions":{"reward":{"ask":"?"}}`:                               "params.judge.questions.reward: the name reward is taken",
 	} {
-		p := Definition{}.Defaults()
-		mustRead([]byte(`{"judge":{"questions":{"q":{"ask":"?"}},`+params+`}}`), p)
-		if err := p.check(); err == nil || !strings.Contains(err.Error(), want) {
+		kind := world.Define(Definition{})
+		p, err := kind.Read([]byte(`{"judge":{"questions":{"q":{"ask":"?"}},` + params + `}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := kind.Seats(p); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", params, err)
 		}
 	}

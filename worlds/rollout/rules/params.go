@@ -18,12 +18,12 @@ type Params struct {
 	Protocol     string          `json:"protocol" doc:"Protocol of the servers: v1 is described in docs/how-to/train.md; openenv is that of OpenEnv, over HTTP or, at ws:// addresses, over WebSockets." oneof:"v1,openenv"`
 	EnvParams    json.RawMessage `json:"env_params" doc:"Parameters of the environment, as an object. Each environment has its own keys."`
 	Seats        []string        `json:"seats" doc:"Names of the agents in the environment. A single agent may have any name."`
-	MaxSteps     int             `json:"max_steps" doc:"Maximum number of steps of an episode: 1 to 100000."`
+	MaxSteps     int             `json:"max_steps" doc:"Maximum number of steps of an episode." range:"1..100000"`
 	MessageCut   int             `json:"message_cut" doc:"Shortens prompts to the leading system message and the last 2n-1 other messages. 0 or below: prompts are complete."`
 	Seed         *int64          `json:"seed,omitempty" doc:"Seed for the reset of environments. Default: a random seed for each group."`
-	Group        int             `json:"group" doc:"Number of episodes of each task, for group-relative training: 0 to 10000. 0: env_num of the environments file, or 1."`
-	Retries      int             `json:"retries" doc:"Maximum number of times that an episode begins again from a reset after its environment was lost: 0 to 100."`
-	MaxStaleness int             `json:"max_staleness" doc:"Maximum number of versions between the first and the last weights that answer in an episode, if the server reports versions. -1: any number."`
+	Group        int             `json:"group" doc:"Number of episodes of each task, for group-relative training. 0: env_num of the environments file, or 1." range:"0..10000"`
+	Retries      int             `json:"retries" doc:"Maximum number of times that an episode begins again from a reset after its environment was lost." range:"0..100"`
+	MaxStaleness int             `json:"max_staleness" doc:"Maximum number of versions between the first and the last weights that answer in an episode, if the server reports versions. -1: any number." range:"-1..1000000"`
 	Stale        string          `json:"stale" doc:"What happens to an episode over max_staleness: drop fails it, restart begins it again from a reset, which counts as one of its retries." oneof:"drop,restart"`
 	Tokens       bool            `json:"tokens" doc:"Ask for token ids and log probabilities, where the server supports it (vLLM, SGLang)."`
 	Environments string          `json:"environments" doc:"File that lists environments with their datasets, instead of env and env_params."`
@@ -47,12 +47,12 @@ type OpenEnv struct {
 
 // Pool limits the pool of environments. It changes the speed of a run, never its results.
 type Pool struct {
-	PerServer int            `json:"per_server" doc:"Maximum number of environments on one server, or in one Python process, at a time: 1 to 100000. 0: found by trying, from 256 up."`
-	Startup   int            `json:"startup" doc:"Maximum number of environments that start at the same time: 1 to 10000. 0: found by trying, from 16 up."`
-	Warm      int            `json:"warm" doc:"Number of spare environments for each set of env_params: 0 to 10000."`
-	Timeout   world.Duration `json:"timeout" doc:"How long a request to a server may take: 1ms to 24h."`
-	Patience  world.Duration `json:"patience" doc:"How long to wait when no server can be reached: 1s to 24h. Then the run stops; you can resume it."`
-	Jitter    world.Duration `json:"jitter" doc:"Maximum random delay before each of the first environments starts, to spread the load: 0s to 1h."`
+	PerServer int            `json:"per_server" doc:"Maximum number of environments on one server, or in one Python process, at a time. 0: found by trying, from 256 up." range:"0..100000"`
+	Startup   int            `json:"startup" doc:"Maximum number of environments that start at the same time. 0: found by trying, from 16 up." range:"0..10000"`
+	Warm      int            `json:"warm" doc:"Number of spare environments for each set of env_params." range:"0..10000"`
+	Timeout   world.Duration `json:"timeout" doc:"How long a request to a server may take." range:"1ms..24h"`
+	Patience  world.Duration `json:"patience" doc:"How long to wait when no server can be reached. Then the run stops; you can resume it." range:"1s..24h"`
+	Jitter    world.Duration `json:"jitter" doc:"Maximum random delay before each of the first environments starts, to spread the load." range:"0s..1h"`
 }
 
 // Protocols.
@@ -84,9 +84,9 @@ func (p *Params) check() error {
 	c := &world.ParamErrors{Kind: "rollout"}
 	p.checkEnv(c)
 	p.checkServers(c)
-	p.checkSizes(c)
 	p.checkSeats(c)
 	p.checkTools(c)
+	c.IntRange("message_cut", max(0, p.MessageCut), 0, 100_000) // a negative one is 0
 	p.Refill.check(c)
 	p.Judge.check(c, p.Seats)
 	return c.Err()
@@ -104,7 +104,6 @@ func (p *Params) checkEnv(c *world.ParamErrors) {
 	if !IsObject(p.EnvParams) {
 		c.Addf("env_params", "want an object of the environment's own keys")
 	}
-	c.OneOf("protocol", p.Protocol, []string{ProtocolV1, ProtocolOpenEnv})
 	if p.Protocol == ProtocolOpenEnv && len(p.Servers) == 0 {
 		c.Addf("servers", "protocol openenv needs an address, such as ws://127.0.0.1:8000")
 	}
@@ -128,21 +127,6 @@ func (p *Params) checkServers(c *world.ParamErrors) {
 			c.Addf(param, "%s is listed twice", s)
 		}
 	}
-}
-
-func (p *Params) checkSizes(c *world.ParamErrors) {
-	c.IntRange("max_steps", p.MaxSteps, 1, 100_000)
-	c.IntRange("message_cut", max(0, p.MessageCut), 0, 100_000) // a negative one is 0
-	c.IntRange("group", p.Group, 0, 10_000)
-	c.IntRange("retries", p.Retries, 0, 100)
-	c.IntRange("max_staleness", p.MaxStaleness, -1, 1_000_000)
-	c.OneOf("stale", p.Stale, []string{StaleDrop, StaleRestart})
-	c.IntRange("pool.per_server", p.Pool.PerServer, 0, 100_000)
-	c.IntRange("pool.startup", p.Pool.Startup, 0, 10_000)
-	c.IntRange("pool.warm", p.Pool.Warm, 0, 10_000)
-	c.Lasts("pool.timeout", p.Pool.Timeout, world.Millisecond, 24*world.Hour)
-	c.Lasts("pool.patience", p.Pool.Patience, world.Second, 24*world.Hour)
-	c.Lasts("pool.jitter", p.Pool.Jitter, 0, world.Hour)
 }
 
 func (p *Params) checkSeats(c *world.ParamErrors) {

@@ -172,7 +172,7 @@ func TestBadParams(t *testing.T) {
 		{`{"servers":["ws://x"]}`, "params.servers[0]"},
 		{`{"servers":["http://user:pw@x"]}`, "plain address"},
 		{`{"servers":["http://x","http://x"]}`, "params.servers[1]: http://x is listed twice"},
-		{`{"max_steps":0}`, "params.max_steps: 0: want 1 to 100000"},
+		{`{"max_steps":0}`, "params.max_steps: wants 1 to 100000, found 0"},
 		{`{"message_cut":200000}`, "params.message_cut"},
 		{`{"seats":[]}`, "params.seats"},
 		{`{"seats":["a","a"]}`, "params.seats[1]: a is listed twice"},
@@ -180,13 +180,16 @@ func TestBadParams(t *testing.T) {
 		{`{"group":-1}`, "params.group"},
 		{`{"retries":-1}`, "params.retries"},
 		{`{"pool":{"per_server":-1}}`, "params.pool.per_server"},
-		{`{"pool":{"timeout":"0s"}}`, "params.pool.timeout"},
+		{`{"pool":{"timeout":"0s"}}`, "params.pool.timeout: wants 1ms to 24h, found 0s"},
 		{`{"refill":{"useful":9,"max_groups":8}}`, "params.refill.max_groups: 8 is less than refill.useful, 9"},
 		{`{"refill":{"advance":2}}`, "params.refill.advance"},
 	} {
-		p := Definition{}.Defaults()
-		mustRead([]byte(c.params), p)
-		if _, err := (Definition{}).Seats(p); err == nil || !strings.Contains(err.Error(), c.want) {
+		kind := world.Define(Definition{})
+		p, err := kind.Read([]byte(c.params))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := kind.Seats(p); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.params, err, c.want)
 		}
 	}

@@ -17,15 +17,15 @@ import (
 
 // Refill are the params of a refill.
 type Refill struct {
-	Useful     int     `json:"useful" doc:"Number of groups with different rewards to play: other groups are replaced by new ones. 0: no refill, every task is played once."`
-	Stage      int     `json:"stage" doc:"Maximum number of groups that are decided on together, from the outcomes of those before. 0: as many as useful."`
-	MaxGroups  int     `json:"max_groups" doc:"Maximum number of groups, useful or not. 0: four times useful."`
+	Useful     int     `json:"useful" doc:"Number of groups with different rewards to play: other groups are replaced by new ones. 0: no refill, every task is played once." range:"0..1000000"`
+	Stage      int     `json:"stage" doc:"Maximum number of groups that are decided on together, from the outcomes of those before. 0: as many as useful." range:"0..100000"`
+	MaxGroups  int     `json:"max_groups" doc:"Maximum number of groups, useful or not. 0: four times useful." range:"0..10000000"`
 	Pass       float64 `json:"pass" doc:"Reward from which an episode has passed: the mean over its seats."`
-	Easy       float64 `json:"easy" doc:"A task is easy if at least this part of its last group passed: 0 to 1."`
-	Hard       float64 `json:"hard" doc:"A task is hard if at most this part of its last group passed: 0 to 1."`
-	EasyWeight float64 `json:"easy_weight" doc:"How often easy tasks are played, compared with others: 0 to 1000. 0: never again."`
-	HardWeight float64 `json:"hard_weight" doc:"How often hard tasks are played, compared with others: 0 to 1000. 0: never again."`
-	Advance    float64 `json:"advance" doc:"Entries of the environments file are levels. The next one opens when this part of the episodes of the last open one passes in a stage: 0 to 1. 0: all are open."`
+	Easy       float64 `json:"easy" doc:"A task is easy if at least this part of its last group passed." range:"0..1"`
+	Hard       float64 `json:"hard" doc:"A task is hard if at most this part of its last group passed." range:"0..1"`
+	EasyWeight float64 `json:"easy_weight" doc:"How often easy tasks are played, compared with others. 0: never again." range:"0..1000"`
+	HardWeight float64 `json:"hard_weight" doc:"How often hard tasks are played, compared with others. 0: never again." range:"0..1000"`
+	Advance    float64 `json:"advance" doc:"Entries of the environments file are levels. The next one opens when this part of the episodes of the last open one passes in a stage. 0: all are open." range:"0..1"`
 }
 
 // refillDefaults returns a refill that is off, and draws all tasks equally often.
@@ -33,18 +33,9 @@ func refillDefaults() Refill { return Refill{Pass: 1, Easy: 1, EasyWeight: 1, Ha
 
 // check reports wrong values.
 func (r Refill) check(c *world.ParamErrors) {
-	c.IntRange("refill.useful", r.Useful, 0, 1_000_000)
-	c.IntRange("refill.stage", r.Stage, 0, 100_000)
-	c.IntRange("refill.max_groups", r.MaxGroups, 0, 10_000_000)
 	if r.MaxGroups > 0 && r.MaxGroups < r.Useful {
 		c.Addf("refill.max_groups", "%d is less than refill.useful, %d", r.MaxGroups, r.Useful)
 	}
-	c.Between("refill.pass", r.Pass, -math.MaxFloat64, math.MaxFloat64)
-	c.Between("refill.easy", r.Easy, 0, 1)
-	c.Between("refill.hard", r.Hard, 0, 1)
-	c.Between("refill.easy_weight", r.EasyWeight, 0, maxWeight)
-	c.Between("refill.hard_weight", r.HardWeight, 0, maxWeight)
-	c.Between("refill.advance", r.Advance, 0, 1)
 }
 
 // limits returns the maximum number of groups of a stage and of all stages.
