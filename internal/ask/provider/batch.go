@@ -105,9 +105,6 @@ func (p Provider) checkBatch(bad complain) {
 	if b == nil {
 		return
 	}
-	if b.Requests < 0 || b.Bytes < 0 || b.PerHour < 0 || b.Tokens < 0 {
-		bad(fieldPath{"batch"}, "must not be negative; 0 means the usual limit")
-	}
 	switch who := p.BatchBucket(); {
 	case who != "":
 		bad(fieldPath{"batch"}, "%s reads the requests of batches from a bucket and writes the results to one, which is not supported: leave batch out", who)

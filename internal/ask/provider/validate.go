@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
+	"parley/internal/kit/fieldtag"
 	"parley/internal/kit/text"
 	"parley/llm"
 )
@@ -31,59 +31,45 @@ func (p Provider) Validate() error {
 // FieldError is one field of a provider that is wrong.
 type FieldError struct {
 	Provider string
-	Path     []string // of the field: dialect, or base_urls and [1]
-	Problem  string
-}
-
-// Field returns the path as text, such as base_urls[1] or model_limits.small*.
-func (e *FieldError) Field() string {
-	var b strings.Builder
-	for i, step := range e.Path {
-		if i > 0 && !strings.HasPrefix(step, "[") {
-			b.WriteByte('.')
-		}
-		if step == "" || strings.ContainsFunc(step, func(r rune) bool { return r == ' ' || !unicode.IsGraphic(r) }) {
-			step = strconv.Quote(step)
-		}
-		b.WriteString(step)
-	}
-	return b.String()
+	fieldtag.Fault
 }
 
 func (e *FieldError) Error() string {
 	return fmt.Sprintf("provider %s: %s: %s", cmp.Or(e.Provider, "without a name"), e.Field(), e.Problem)
 }
 
-// Check returns every field of p that is wrong: see Validate.
+// Check returns every field of p that is wrong: see Validate. What the tags of p say comes first.
 func (p Provider) Check() (all []*FieldError) {
+	for _, f := range fieldtag.Check(p) {
+		all = append(all, &FieldError{p.Name, f})
+	}
 	bad := func(at fieldPath, format string, args ...any) {
-		all = append(all, &FieldError{p.Name, at, fmt.Sprintf(format, args...)})
+		all = append(all, &FieldError{p.Name, fieldtag.Fault{Path: at, Problem: fmt.Sprintf(format, args...)}})
 	}
 	if p.Name == "" || strings.ContainsAny(p.Name, "/ \t\n") {
 		bad(fieldPath{"name"}, "must be a word without slash or space, as lab in lab/any-model")
 	}
-	if !slices.Contains(Dialects(), p.Dialect) {
+	switch {
+	case p.Dialect == "":
+		bad(fieldPath{"dialect"}, "is missing: one of %s", strings.Join(Dialects(), ", "))
+		p.Dialect = "openai" // whose checks cover everything else
+	case !slices.Contains(Dialects(), p.Dialect):
 		bad(fieldPath{"dialect"}, "%s", unknownName(p.Dialect, Dialects()))
 	}
 	p.checkServers(bad)
-	if p.KeyEnv != "" && !isEnvName(p.KeyEnv) {
+	if p.KeyEnv != "" && !IsVariable(p.KeyEnv) {
 		// The value may be a key in the wrong place, so the error does not show it.
 		bad(fieldPath{"key_env"}, "must be the name of an environment variable (letters, digits, _), never the key itself")
 	}
 	p.checkKeyCommand(bad)
 	p.checkCredentials(bad)
-	if !slices.Contains([]string{"", "auto", "always", "never"}, p.Stream) {
-		bad(fieldPath{"stream"}, "%s", unknownName(p.Stream, []string{"always", "auto", "never"}))
-	}
-	if !slices.Contains([]Counting{"", CountMax, CountUsed}, p.Counting) {
-		bad(fieldPath{"counting"}, "%s", unknownName(string(p.Counting), []string{"max", "used"}))
-	}
-	if p.Timeout < 0 {
-		bad(fieldPath{"timeout"}, "must not be negative")
-	}
 	p.checkHeaders(bad)
 	p.checkSecrets(bad)
-	p.checkLimits(bad)
+	for pattern := range p.ModelLimits {
+		if strings.ContainsAny(pattern, `[]\`) {
+			bad(fieldPath{"model_limits", pattern}, "must have no brackets and backslashes: * is any text, ? any one byte")
+		}
+	}
 	p.checkBatch(bad)
 	p.checkCapabilities(bad)
 	return all
@@ -138,9 +124,6 @@ func (p Provider) checkServers(bad complain) {
 		}
 		seen[u] = true
 	}
-	if !slices.Contains([]Session{"", sessionNone, SessionHeader, SessionPath}, p.Session) {
-		bad(fieldPath{"session"}, "%s", unknownName(string(p.Session), []string{"header", "none", "path"}))
-	}
 	if p.CloseSession && p.Session != SessionPath {
 		bad(fieldPath{"close_session"}, "wants session: path, since it is closed at its address")
 	}
@@ -186,24 +169,9 @@ func (p Provider) checkHeaders(bad complain) {
 		case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
 			bad(fieldPath{"headers", name}, "its value holds a control character")
 		}
-		if slices.Contains(secretHeaders(), strings.ToLower(name)) {
-			bad(fieldPath{"headers", name}, "a secret does not belong here; name its environment variable in key_env")
+		if NamesSecret(name) {
+			bad(fieldPath{"headers", name}, "a secret does not belong here: name its environment variable in key_env")
 		}
-	}
-}
-
-func (p Provider) checkLimits(bad complain) {
-	check := func(at fieldPath, l Limits) {
-		if !(l.RPM >= 0 && l.TPM >= 0 && l.ITPM >= 0 && l.OTPM >= 0) || l.Concurrency < 0 {
-			bad(at, "must not be negative; 0 means not known")
-		}
-	}
-	check(fieldPath{"limits"}, p.Limits)
-	for _, pattern := range slices.Sorted(maps.Keys(p.ModelLimits)) {
-		if strings.ContainsAny(pattern, `[]\`) {
-			bad(fieldPath{"model_limits", pattern}, "must have no brackets and backslashes: * is any text, ? any one byte")
-		}
-		check(fieldPath{"model_limits", pattern}, p.ModelLimits[pattern])
 	}
 }
 
@@ -213,16 +181,10 @@ func (p Provider) checkCapabilities(bad complain) {
 		efforts = append(efforts, string(e))
 	}
 	for i, c := range p.Capabilities {
-		if c.Match == "" {
-			bad(itemPath("capabilities", i, "match"), "must be a pattern over provider/model, as %s/*", p.Name)
-		}
 		for _, e := range c.Efforts {
 			if !slices.Contains(efforts, e) {
 				bad(itemPath("capabilities", i, "efforts"), "%s", unknownName(e, efforts))
 			}
-		}
-		if !slices.Contains([]Thinking{"", ThinkingBudget, ThinkingAdaptive, ThinkingDefault, ThinkingAlways}, c.Thinking) {
-			bad(itemPath("capabilities", i, "thinking"), "%s", unknownName(string(c.Thinking), []string{"adaptive", "always", "budget", "default"}))
 		}
 	}
 }
@@ -247,14 +209,15 @@ func checkURL(s string) error {
 	return nil
 }
 
-func isEnvName(s string) bool {
+// IsVariable reports whether s is the name of an environment variable.
+func IsVariable(s string) bool {
 	for i, r := range s {
 		letter := r == '_' || 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z'
 		if !letter && (i == 0 || r < '0' || r > '9') {
 			return false
 		}
 	}
-	return len(s) <= 128
+	return s != "" && len(s) <= 128
 }
 
 // UnknownError means that neither a preset nor one of Own has the name Name. An empty Name means that a model has no
@@ -316,9 +279,6 @@ type Credentials string
 // CredentialsGoogle are Google's Application Default Credentials: see package credential.
 const CredentialsGoogle Credentials = "google"
 
-// CredentialNames lists the values of Credentials.
-func CredentialNames() []string { return []string{string(CredentialsGoogle)} }
-
 // vertexHost matches the hosts of Vertex AI.
 var vertexHost = regexp.MustCompile(`^([a-z0-9-]+-)?aiplatform(\.[a-z0-9-]+\.rep)?\.googleapis\.com$`)
 
@@ -340,10 +300,7 @@ func (p Provider) checkCredentials(bad complain) {
 		p.checkHosts(bad, func(address string) bool { return !onlyLists.MatchString(hostOf(address)) },
 			"this host lists models and answers no calls: write https://bedrock-runtime.REGION.amazonaws.com")
 		return
-	case p.Credentials == "":
-		return
 	case p.Credentials != CredentialsGoogle:
-		bad(at, "%s", unknownName(string(p.Credentials), CredentialNames()))
 		return
 	case p.InProcess() || p.Dialect == "bedrock":
 		bad(at, "is for servers of Google, and dialect %s is not theirs", p.Dialect)
@@ -501,12 +458,10 @@ func isReference(value string) bool { return references.MatchString(value) }
 
 var references = regexp.MustCompile(`\$\{?[A-Za-z_][A-Za-z0-9_]*\}?|\{\{.*\}\}`)
 
-// secretHeaders lists headers that carry keys, whatever their value.
-func secretHeaders() []string {
-	return []string{
-		"authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "apikey", "x-goog-api-key", "x-auth-token",
-		"x-access-token", "x-amz-security-token", "private-token", "ocp-apim-subscription-key",
-	}
+// NamesSecret reports whether a header or a key of that name carries a secret, whatever its value.
+func NamesSecret(name string) bool {
+	words := []string{"key", "token", "secret", "password", "passwd", "authorization", "credential", "cookie"}
+	return slices.ContainsFunc(words, func(word string) bool { return strings.HasSuffix(strings.ToLower(name), word) })
 }
 
 // checkSecrets refuses keys in places where only the name of a variable belongs. No message repeats the key.

@@ -52,7 +52,7 @@ func (g *Gate) Silence() {
 	g.Ask = nil
 }
 
-// Why returns why a grant is allowed: Preset, OnLoopback, Given, Remembered; or "" if it is not.
+// Why returns why a grant is allowed, such as Preset, or "" if it is not.
 func (g *Gate) Why(want Grant) string {
 	if why := want.free(); why != "" || g == nil {
 		return why

@@ -15,7 +15,6 @@ import (
 	"net"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -177,8 +176,6 @@ func Loopback(address string) bool {
 	return hostOf(u) == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
-
 // ParseFlag reads VAR=HOST, code=FILE, program=PROGRAM AND ARGUMENTS, or command=PROGRAM AND ARGUMENTS=HOST. The default scheme of a host is https.
 func ParseFlag(s string) (Grant, error) {
 	name, host, ok := strings.Cut(s, "=")
@@ -194,7 +191,7 @@ func ParseFlag(s string) (Grant, error) {
 		g, host = Grant{What: Command, Name: host[:i]}, host[i+1:]
 	} else if name == clientKeys {
 		g = Grant{What: clientKeys}
-	} else if !ok || !variable.MatchString(name) {
+	} else if !ok || !provider.IsVariable(name) {
 		// It may be a key in the wrong place, so the error does not repeat it.
 		return Grant{}, errors.New("write VARIABLE=HOST, as LAB_KEY=https://lab.example:8443")
 	}

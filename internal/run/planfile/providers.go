@@ -75,24 +75,10 @@ func (r *resolver) provider(p provider.Provider) {
 	if p.Dialect == "" && p.BaseURL == "" && len(p.BaseURLs) == 0 && near != "" {
 		r.ComplainOfKey(here, "is not a preset; did you mean %s? a provider of your own needs dialect and base_url", near)
 	}
-	if p.Dialect == "" {
-		r.Complain(here.To("dialect"), "is missing: one of %s", listed(provider.Dialects()))
-	}
-	if p.BaseURL == "" && len(p.BaseURLs) == 0 && p.Example == "" && !p.InProcess() {
-		r.Complain(here.To("base_url"), "is missing: an http or https address, as https://host/v1")
-	}
 	if bare := strings.Trim(p.KeyEnv, "${}"); bare != p.KeyEnv && isEnv(bare) {
 		r.Complain(here.To("key_env"), "is the name of an environment variable alone: write %s", bare)
 	} else if p.KeyEnv != "" && !isEnv(p.KeyEnv) {
 		r.Complain(here.To("key_env"), "wants the name of an environment variable in capital letters, as LAB_KEY; this may be the key itself, which must not be in a plan file: put it into a variable")
-	}
-	for _, name := range slices.Sorted(maps.Keys(p.Headers)) {
-		if secretName(name) {
-			r.Complain(here.To("headers").To(name), "a secret does not belong here: name its environment variable in key_env")
-		}
-	}
-	if p.Dialect == "" {
-		p.Dialect = "openai" // whose checks cover everything else
 	}
 	for _, e := range p.Check() {
 		at := slices.Concat(here, e.Path)

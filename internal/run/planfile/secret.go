@@ -30,13 +30,7 @@ const leastValue = 8
 
 // secretName reports whether the value of a key of that name may be a secret.
 func secretName(name string) bool {
-	name = strings.ToLower(name)
-	for _, word := range []string{"key", "token", "secret", "password", "passwd", "authorization", "credential", "cookie"} {
-		if strings.HasSuffix(name, word) {
-			return true
-		}
-	}
-	return envName(name)
+	return provider.NamesSecret(name) || envName(name)
 }
 
 // envName reports whether a key holds the name of a variable, which may be shown.
@@ -45,13 +39,8 @@ func envName(name string) bool { return strings.EqualFold(name, "key_env") }
 // isEnv reports whether s is the name of an environment variable and is unlikely to be a key: capital
 // letters, and in words if it is long.
 func isEnv(s string) bool {
-	if len(s) > 64 || len(s) >= 20 && !strings.Contains(s, "_") {
-		return false
-	}
-	return envText.MatchString(s)
+	return provider.IsVariable(s) && s == strings.ToUpper(s) && len(s) <= 64 && (len(s) < 20 || strings.Contains(s, "_"))
 }
-
-var envText = regexp.MustCompile(`^[A-Z_][A-Z0-9_]*$`)
 
 // secretsIn lists the parts of any text that may be secrets.
 func secretsIn(text string) []string {

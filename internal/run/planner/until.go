@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/kit/fieldtag"
 	"parley/world"
 )
 
@@ -63,15 +64,11 @@ func (u Until) Plan() (world.Stages, error) {
 
 // Check checks the score and the numbers of u, which has its defaults.
 func (u Until) Check() error {
-	switch {
-	case u.Score == "":
-		return errors.New("until: no score: name one")
-	case !(u.Width > 0) || math.IsInf(u.Width, 1):
-		return fmt.Errorf("until: width %v: want a number above 0", u.Width)
-	case !(u.Confidence > 0 && u.Confidence < 1):
-		return fmt.Errorf("until: confidence %v: want one between 0 and 1, as 0.95", u.Confidence)
-	case u.Min < 2 || u.Max < u.Min || u.Step < 1:
-		return fmt.Errorf("until: min %d, max %d, step %d: want min of 2 or more, max of no less, step of 1 or more", u.Min, u.Max, u.Step)
+	if faults := fieldtag.Check(u); faults != nil {
+		return fmt.Errorf("until: %w", faults[0])
+	}
+	if u.Max < u.Min {
+		return fmt.Errorf("until: max %d is less than min %d", u.Max, u.Min)
 	}
 	return nil
 }
