@@ -1,7 +1,6 @@
 package parley
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -114,7 +113,7 @@ func (p Provider) resolve(name string) (out provider.Provider, err error) {
 func checked(made provider.Provider) error {
 	var errs []error
 	for _, e := range made.Check() {
-		errs = append(errs, fmt.Errorf("parley: %s: %s: %s", location(made.Name), cmp.Or(providerFields()[e.Field()], e.Field()), e.Problem))
+		errs = append(errs, fmt.Errorf("parley: %s: %s: %s", location(made.Name), fieldOf(e.Field()), e.Problem))
 	}
 	return errors.Join(errs...)
 }

@@ -1,7 +1,6 @@
 package parley
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -71,7 +70,7 @@ func (r Run) locate(e *planfile.Error) (file, key string) {
 		if override && strings.HasPrefix(set, `providers."`+name+`".`) {
 			_, key, _ := strings.Cut(e.Key, name)
 			key = strings.TrimLeft(key, `".`)
-			return "parley: " + location(name), cmp.Or(providerFields()[key], key)
+			return "parley: " + location(name), fieldOf(key)
 		}
 	}
 	if override {

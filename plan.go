@@ -159,32 +159,34 @@ type Provider struct {
 	Model llm.Model
 
 	// Dialect is the server's wire format: openai, responses or anthropic. Default: openai, or the preset's.
-	Dialect string
+	Dialect string `key:"dialect"`
 	// BaseURL is the server's address. Most end in /v1.
-	BaseURL string
+	BaseURL string `key:"base_url"`
 	// KeyEnv names the environment variable that holds the key: see Trust. Default: no key.
-	KeyEnv string
+	KeyEnv string `key:"key_env"`
 
 	// RPM and TPM are the requests and tokens that the account allows per minute, and Concurrency is the most calls in
 	// flight. Default: learned from the server.
-	RPM, TPM    float64
-	Concurrency int
+	RPM         float64 `key:"limits.rpm"`
+	TPM         float64 `key:"limits.tpm"`
+	Concurrency int     `key:"limits.concurrency"`
 }
 
-// providerFields are the fields of Provider by the keys of a plan file's provider.
-func providerFields() map[string]string {
-	return map[string]string{
-		"dialect": "Dialect", "base_url": "BaseURL", "key_env": "KeyEnv",
-		"limits.rpm": "RPM", "limits.tpm": "TPM", "limits.concurrency": "Concurrency",
+// fieldOf returns the field of Provider for a key of a plan file's provider, or the key if it has none.
+func fieldOf(key string) string {
+	for f := range reflect.TypeFor[Provider]().Fields() {
+		if f.Tag.Get("key") == key {
+			return f.Name
+		}
 	}
+	return key
 }
 
 // keys returns p with the keys of a plan file's provider.
 func (p Provider) keys(name string) (map[string]any, error) {
 	keys := map[string]any{}
-	fields := reflect.ValueOf(p)
-	for key, field := range providerFields() {
-		if value := fields.FieldByName(field); !value.IsZero() {
+	for f, value := range reflect.ValueOf(p).Fields() {
+		if key := f.Tag.Get("key"); key != "" && !value.IsZero() {
 			keys[key] = value.Interface()
 		}
 	}
@@ -225,7 +227,7 @@ func setsOf(providers map[string]Provider) ([]string, error) {
 		for _, key := range slices.Sorted(maps.Keys(keys)) {
 			value, err := json.Marshal(keys[key])
 			if err != nil {
-				return nil, fmt.Errorf("parley: provider %q: %s: %w", name, providerFields()[key], err)
+				return nil, fmt.Errorf("parley: provider %q: %s: %w", name, fieldOf(key), err)
 			}
 			sets = append(sets, `providers."`+name+`".`+key+"="+string(value))
 		}
