@@ -8,7 +8,7 @@ type Files interface {
 	// Text returns the whole of a file, which must be UTF-8 text.
 	Text(name string) (string, error)
 	// YAML decodes a file into the struct that v points to, as strictly as params: an unknown key and a value of
-	// another type are errors. Tags describe the fields as in params: json, doc, oneof. The Document is nil only if
+	// another type are errors. Tags describe the fields as in params: json, doc, range, oneof. The Document is nil only if
 	// the file is not YAML.
 	YAML(name string, v any) (Document, error)
 }

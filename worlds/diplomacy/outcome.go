@@ -236,10 +236,6 @@ const (
 	scoreWelfare = "welfare"
 )
 
-func scorings() []string {
-	return []string{scoreGame, scoreShare, scoreDraw, scoreWelfare}
-}
-
 // scoringText explains the scoring to players.
 func scoringText(scoring string) string {
 	const solo = "Whoever owns 18 of the 34 supply centres after a fall wins. "

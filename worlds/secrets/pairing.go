@@ -13,9 +13,6 @@ const (
 	pairSwiss  = "swiss"
 )
 
-// pairingMethods lists the methods of pairing.
-func pairingMethods() []string { return []string{pairRandom, pairRobin, pairSwiss} }
-
 // pairing makes the pairs of each round. Everybody talks once a round; if the number of
 // players is odd, one who sat out least often sits out. The player who has opened fewer
 // conversations opens.

@@ -12,7 +12,7 @@ import (
 // players sit out and open about equally often, and two players meet again only if they must.
 func TestPairing(t *testing.T) {
 	t.Parallel()
-	for _, how := range pairingMethods() {
+	for _, how := range oneOf("Pairing") {
 		for _, n := range []int{2, 3, 4, 5, 6, 7, 8, 13, 20, 100} {
 			t.Run(fmt.Sprint(how, n), func(t *testing.T) {
 				t.Parallel()
@@ -109,7 +109,7 @@ func TestPairingIsDrawn(t *testing.T) {
 		if !reflect.DeepEqual(draw(pairRobin, 6, seed), draw(pairRobin, 6, 0)) {
 			t.Error("round-robin depends on the seed")
 		}
-		for _, how := range pairingMethods() {
+		for _, how := range oneOf("Pairing") {
 			if pairs := draw(how, 2, seed); pairs[0] != [2]int{0, 1} {
 				t.Errorf("%s: two players: %v", how, pairs)
 			}

@@ -8,6 +8,12 @@ import (
 	"testing"
 )
 
+// oneOf lists the texts that a field of the params allows.
+func oneOf(field string) []string {
+	f, _ := reflect.TypeFor[Params]().FieldByName(field)
+	return strings.Split(f.Tag.Get("oneof"), ",")
+}
+
 func TestParamsAreChecked(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("long", 3000)

@@ -31,7 +31,7 @@ func TestPromptsGolden(t *testing.T) {
 	golden(t, "two.golden", two)
 	golden(t, "many.golden", many)
 	var b strings.Builder
-	for _, mode := range Modes() {
+	for _, mode := range oneOf("Mode") {
 		for _, players := range []int{2, 4} {
 			p := drive(t, fmt.Sprintf(`{"mode": %q, "players": %d, "forms": ["said", "spelled"]}`, mode, players), 0, func(*played, world.Call) world.Reply { return botReply("Hm.") })
 			g := &game{Params: *p.Params, players: make([]player, players), target: -1}
@@ -124,7 +124,7 @@ func TestRoles(t *testing.T) {
 			}
 		}
 		params := fmt.Sprintf(`{"mode": %q, "players": %d, "rounds": %d, "messages": %d, "pairing": %q, "memory": %q, "judge": %q, "context": [%s]}`,
-			pick(Modes()), 2+r.IntN(5), 1+r.IntN(4), 1+r.IntN(3), pick(pairingMethods()), pick([]string{memoryLong, memoryShort}), pick([]string{judgeNone, judgeReport, judgeDecide}), strings.Join(context, ", "))
+			pick(oneOf("Mode")), 2+r.IntN(5), 1+r.IntN(4), 1+r.IntN(3), pick(oneOf("Pairing")), pick([]string{memoryLong, memoryShort}), pick([]string{judgeNone, judgeReport, judgeDecide}), strings.Join(context, ", "))
 		var said []utterance
 		drive(t, params, int(seed), func(p *played, c world.Call) world.Reply {
 			if c.Seat == judgeSeat {

@@ -15,9 +15,6 @@ const (
 	modeTargeted  = "targeted"  // the same, and one of them pays far more
 )
 
-// Modes lists the modes there are.
-func Modes() []string { return []string{modeStandard, modeRetained, modeDiversity, modeTargeted} }
-
 // payment is what a mode pays for an event.
 type payment struct {
 	name   string

@@ -65,7 +65,7 @@ func (p Provider) Check() (all []*FieldError) {
 	p.checkCredentials(bad)
 	p.checkHeaders(bad)
 	p.checkSecrets(bad)
-	for pattern := range p.ModelLimits {
+	for _, pattern := range slices.Sorted(maps.Keys(p.ModelLimits)) {
 		if strings.ContainsAny(pattern, `[]\`) {
 			bad(fieldPath{"model_limits", pattern}, "must have no brackets and backslashes: * is any text, ? any one byte")
 		}

@@ -91,7 +91,7 @@ func (r *Rule) problem(v reflect.Value) string {
 	held := true
 	switch {
 	case v.Kind() == reflect.String && r.Filled && v.Len() == 0:
-		return "is an empty text: give it one, or leave the key out"
+		return "is empty: want a text"
 	case v.Kind() == reflect.String && r.OneOf != nil && !slices.Contains(r.OneOf, v.String()):
 		return fmt.Sprintf("wants %v, found %.40q%s", r, v, text.Suggest(v.String(), r.OneOf))
 	case v.CanInt():

@@ -68,7 +68,7 @@ func TestCheck(t *testing.T) {
 		"pause: wants 1ms to 24h, found 25h0m0s":                                 func(s *settings) { s.Pause = 25 * time.Hour },
 		`mode: wants one of calm, bold, found "clam"; did you mean calm?`:        func(s *settings) { s.Mode = "clam" },
 		"set: wants 4 to 8, found 3":                                             func(s *settings) { s.Set = &three },
-		"parts[1]: is an empty text: give it one, or leave the key out":          func(s *settings) { s.Parts = []string{"a", ""} },
+		"parts[1]: is empty: want a text":                                        func(s *settings) { s.Parts = []string{"a", ""} },
 		"steps[1]: wants 1 to 8, found 9":                                        func(s *settings) { s.Steps[1] = 9 },
 		"weights.x: wants 0 to 10, found -1\nweights.z: wants 0 to 10, found 11": func(s *settings) { s.Weights = map[string]float64{"z": 11, "y": 0, "x": -1} },
 		`places."my room"[1].rate: wants 0 to 1, found 7`:                        func(s *settings) { s.Places = map[string][]inner{"my room": {{1}, {7}}} },

@@ -304,7 +304,7 @@ func TestBadParams(t *testing.T) {
 		"unknown name keys":                        func(p *Params) { p.Rules["r"] = Rule{Expr: "keys(scores)[0]"} },
 		"the name \"\\x1b[2J\"":                    func(p *Params) { p.Rules["\x1b[2J"] = Rule{Match: "a"} },
 		"the name q is taken":                      func(p *Params) { p.Rules["q"] = Rule{Match: "a"} },
-		"params.questions.q.ask: is an empty text": func(p *Params) { p.Questions["q"] = rubric.Question{} },
+		"params.questions.q.ask: is empty":         func(p *Params) { p.Questions["q"] = rubric.Question{} },
 		"a seat answers for itself": func(p *Params) {
 			p.Questions["q"] = rubric.Question{Ask: "?", By: rubric.BySeat, Per: "episode"}
 		},

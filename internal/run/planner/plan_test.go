@@ -219,13 +219,13 @@ func TestPlansAreChecked(t *testing.T) {
 	}
 	for want, make := range map[string]maker{
 		"no cells":                            with(func(u *planner.Until) { u.Cells = nil }),
-		"score: is an empty text":             with(func(u *planner.Until) { u.Score = "" }),
+		"score: is empty":                     with(func(u *planner.Until) { u.Score = "" }),
 		"not both":                            with(func(u *planner.Until) { u.Seat, u.Agent = "a", "b" }),
 		"width: wants more than 0, found NaN": with(func(u *planner.Until) { u.Width = math.NaN() }),
 		"width: wants more than 0, found 0":   with(func(u *planner.Until) { u.Width = 0 }),
 		"confidence: wants more than 0 and less than 1, found 95": with(func(u *planner.Until) { u.Confidence = 95 }),
-		"max 10 is less than min 50":                              with(func(u *planner.Until) { u.Min, u.Max = 50, 10 }),
-		"step: wants at least 1, found -1":                        with(func(u *planner.Until) { u.Step = -1 }),
+		"min 50, max 10":                   with(func(u *planner.Until) { u.Min, u.Max = 50, 10 }),
+		"step: wants at least 1, found -1": with(func(u *planner.Until) { u.Step = -1 }),
 	} {
 		if _, err := make(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want an error with %q, got %v", want, err)

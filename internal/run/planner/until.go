@@ -68,7 +68,7 @@ func (u Until) Check() error {
 		return fmt.Errorf("until: %w", faults[0])
 	}
 	if u.Max < u.Min {
-		return fmt.Errorf("until: max %d is less than min %d", u.Max, u.Min)
+		return fmt.Errorf("until: min %d, max %d: want max of min or more", u.Min, u.Max)
 	}
 	return nil
 }
