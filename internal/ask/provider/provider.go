@@ -72,8 +72,6 @@ type Limits struct {
 type Session string
 
 const (
-	// sessionNone sends nothing.
-	sessionNone Session = "none"
 	// SessionHeader sends the session's name in the header X-Session-Id, and as the prompt cache key to models that know
 	// one.
 	SessionHeader Session = "header"

@@ -128,7 +128,7 @@ func (f Fault) Field() string {
 	return b.String()
 }
 
-func (f Fault) Error() string { return f.Field() + ": " + f.Problem }
+func (f Fault) String() string { return f.Field() + ": " + f.Problem }
 
 // Rules are the rules of the fields of a struct, and of what is in them. Nil are none.
 type Rules struct{ fields []field }

@@ -85,7 +85,7 @@ func TestCheck(t *testing.T) {
 		for _, v := range []any{s, &s} {
 			var got []string
 			for _, f := range fieldtag.Check(v) {
-				got = append(got, f.Error())
+				got = append(got, f.String())
 			}
 			if strings.Join(got, "\n") != want {
 				t.Errorf("got %q, want %q", got, want)

@@ -65,7 +65,7 @@ func (u Until) Plan() (world.Stages, error) {
 // Check checks the score and the numbers of u, which has its defaults.
 func (u Until) Check() error {
 	if faults := fieldtag.Check(u); faults != nil {
-		return fmt.Errorf("until: %w", faults[0])
+		return fmt.Errorf("until: %v", faults[0])
 	}
 	if u.Max < u.Min {
 		return fmt.Errorf("until: min %d, max %d: want max of min or more", u.Min, u.Max)
