@@ -129,7 +129,7 @@ func TestErrorsHaveAnOrder(t *testing.T) {
 	t.Parallel()
 	bad := map[string]string{}
 	limits := map[string]Limits{}
-	for _, name := range strings.Split("a b c d e f g h", " ") {
+	for name := range strings.SplitSeq("a b c d e f g h", " ") {
 		bad[name], limits[name] = "Bearer hunter2hunter2\n", Limits{RPM: -1}
 	}
 	for _, p := range []Provider{
