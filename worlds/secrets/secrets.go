@@ -38,7 +38,7 @@ func (definition) About() world.About {
 	return world.About{
 		Name: "secrets",
 		// 2: many players, rounds and modes; messages are counted by player; other prompts.
-		Version: 2,
+		Version: 3,
 		Doc:     "Agents with a secret word each: talk in pairs, and get the other's without giving away your own.",
 		Example: example,
 	}

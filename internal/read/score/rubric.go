@@ -56,7 +56,7 @@ type definition struct {
 
 // About describes the kind.
 func (*definition) About() world.About {
-	return world.About{Name: RubricName, Version: 2, Doc: "Score the episodes of a run by rules and judges."}
+	return world.About{Name: RubricName, Version: 3, Doc: "Score the episodes of a run by rules and judges."}
 }
 
 // Defaults returns params that score nothing.

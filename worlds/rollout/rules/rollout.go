@@ -37,7 +37,7 @@ type Definition struct{}
 // About describes rollouts.
 func (Definition) About() world.About {
 	return world.About{
-		Name: "rollout", Version: 1, Example: example,
+		Name: "rollout", Version: 2, Example: example,
 		Doc: "Agents act in an environment, step by step, for rewards: training data.",
 	}
 }
