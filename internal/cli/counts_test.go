@@ -655,8 +655,10 @@ func playedCounts(t *testing.T) {
 		{"run", write(t, "plan.yaml", duelPlan), "--out", filepath.Join(t.TempDir(), "duel.parley")},
 	} {
 		sum = app.Summary{}
-		readJSON(t, parley(t, State{}, append(args, "--json", "--quiet")...).want(t, exit.OK).stdout, &sum)
+		got := parley(t, State{}, append(args, "--json", "--quiet")...)
+		readJSON(t, got.stdout, &sum)
 		c := countsOf(t, sum.File)
+		got.want(t, c.code())
 		c.inSummary(t, &sum)
 		if len(c.spent) < 20 {
 			c.agree(t)
@@ -665,9 +667,18 @@ func playedCounts(t *testing.T) {
 	var d tables
 	d.read(t, parley(t, State{}, "report", sum.File, "--json").want(t, exit.OK).stdout)
 	d.same(t, "report", "scores", sum.Agents)
-	got := parley(t, State{}, "run", file).want(t, exit.OK)
-	said, c := oneLine(got.stdout+got.stderr), countsOf(t, file)
+	c := countsOf(t, file)
+	got := parley(t, State{}, "run", file).want(t, c.code())
+	said := oneLine(got.stdout + got.stderr)
 	contains(t, "run", said, fmt.Sprintf("%d of %d episodes", c.episodes.Ended, c.episodes.Total), terminal.Several(c.all.Calls, "call", "calls"), c.all.Cost.String())
+}
+
+// code is the exit code of a command that plays the run to its end: with bad luck, an episode fails.
+func (c *counts) code() int {
+	if c.episodes.Failed > 0 {
+		return exit.Failed
+	}
+	return exit.OK
 }
 
 // inSummary checks the summary of a run that one process played, or that was forked, and what waits for a run says.
@@ -698,7 +709,7 @@ func (c *counts) inSummary(t *testing.T, sum *app.Summary) {
 		}[name]
 	}, want)
 	var waited waitResult
-	readJSON(t, parley(t, State{}, "ctl", c.file, "wait", "--json").want(t, exit.OK).stdout, &waited)
+	readJSON(t, parley(t, State{}, "ctl", c.file, "wait", "--json").want(t, c.code()).stdout, &waited)
 	if waited.Episodes != c.episodes.Total || waited.Ended != c.episodes.Done() || waited.Failed != c.episodes.Failed || waited.Cost != c.all.Cost {
 		t.Errorf("ctl wait: %+v, want %+v and %v", waited, c.episodes, c.all.Cost)
 	}
