@@ -29,6 +29,7 @@ import (
 	"parley/llm"
 	"parley/stats"
 	"parley/world"
+	"parley/world/part"
 )
 
 // maxLost is how many losses a page names.
@@ -162,8 +163,13 @@ const maxReasons = 5
 
 // needs says what somebody should do about a run.
 func (v *Viewer) needs(ctx context.Context, r *Run, n *overviewPage) (all []need, err error) {
+	_, isRecord := world.As[part.Recorded](r.Kind)
 	switch file := filepath.Base(r.Path); n.State {
 	case results.StateStopped, results.StateFailed:
+		if isRecord {
+			all = append(all, need{Text: "parley gateway --out " + file + " continues it."})
+			break
+		}
 		text := "parley run " + file + " continues it."
 		switch {
 		case n.Last.Reason.Kind == journal.ByBudget:
@@ -173,7 +179,9 @@ func (v *Viewer) needs(ctx context.Context, r *Run, n *overviewPage) (all []need
 		}
 		all = append(all, need{Text: text})
 	case results.StateSome, results.StateAll:
-		all = append(all, need{Text: "parley run " + file + " --failed plays the failed episodes again."})
+		if !isRecord {
+			all = append(all, need{Text: "parley run " + file + " --failed plays the failed episodes again."})
+		}
 	case results.StatePaused:
 		all = append(all, need{"Resume it, or nothing more is asked.", runPath(r.Name, "steer") + "?verb=resume"})
 	}

@@ -18,6 +18,7 @@ import (
 	"parley/internal/run/control"
 	"parley/internal/run/results"
 	"parley/internal/run/runfile"
+	"parley/internal/serve/gateway"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -154,6 +155,22 @@ func TestRunStates(t *testing.T) {
 	shows("/run/held.parley", `class="state warning">draining<`, `value="drain"`+off, `value="pause">Pause<`)
 	tell(&journal.Steered{Verb: journal.SteerStop, By: "ctl"})
 	shows("/run/held.parley", `class="state warning">stopping<`, `value="pause"`+off, `value="stop"`+off, `value="set"`+off)
+}
+
+// TestNeedsOfRecords: nothing plays the record of a gateway again, so no page says that parley run does.
+func TestNeedsOfRecords(t *testing.T) {
+	t.Parallel()
+	v := &Viewer{static: true}
+	for state, want := range map[results.State]string{results.StateStopped: "parley gateway --out run.parley continues it.", results.StateSome: ""} {
+		got := ""
+		all, err := v.needs(t.Context(), &Run{Path: "run.parley", Kind: gateway.Kind()}, &overviewPage{Status: results.Status{State: state}})
+		for _, n := range all {
+			got += n.Text
+		}
+		if err != nil || got != want {
+			t.Errorf("%s: %q, %v; want %q", state, got, err, want)
+		}
+	}
 }
 
 // TestSteer pauses a run from its page and changes its budget: after a question, only from pages of this server, and
