@@ -282,8 +282,14 @@ func applyTags(k *Key, f reflect.StructField) {
 	}
 	if rule.Bounded() && within.Form == yamltree.Integer {
 		within.low = int64(rule.Low)
+		if rule.Above {
+			within.low++
+		}
 		if rule.High < math.MaxInt64 {
 			within.high = uint64(rule.High)
+			if rule.Below {
+				within.high--
+			}
 		}
 	}
 }
