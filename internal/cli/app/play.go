@@ -323,6 +323,7 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 	p.setPeople(&c, &opened)
 	p.Events(Event{Opened: &opened})
 	repriced := p.repriced(a, plan, head, done)
+	p.tellUnset(plan, head)
 	res, err := engine.Run(ctx, c)
 	release(ctx)
 	err = errors.Join(err, ended(ctx), cancelBatches(ctx, plan, a), a.Close())
@@ -331,7 +332,7 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 	}
 	sum, sumErr := process{
 		file: p.File, plan: plan, result: res, earlier: earlier, grown: choice.Grown,
-		stats: a.Stats(), aside: a.Budget().Sums().Aside, servers: a.Servers(), models: modelsOf(plan.Agents), unpriced: a.Unpriced(plan.Agents), repriced: repriced,
+		stats: a.Stats(), money: a.Budget().Sums(), servers: a.Servers(), models: modelsOf(plan.Agents), unpriced: a.Unpriced(plan.Agents), repriced: repriced,
 	}.summarize(context.WithoutCancel(ctx), store)
 	if err == nil || !errors.Is(sumErr, results.ErrEmpty) {
 		err = errors.Join(err, sumErr)
@@ -483,6 +484,20 @@ func (p Play) repriced(a *App, plan *planfile.Plan, head *journal.Head, done boo
 			" has changed since the run began. The budget counts what was spent then, and counts calls from now on by the new price."})
 	}
 	return models
+}
+
+// tellUnset says what a plan changes of what parley ctl had set.
+func (p Play) tellUnset(plan *planfile.Plan, head *journal.Head) {
+	if !slices.ContainsFunc(head.Steered, func(s journal.Steered) bool { return s.Verb == journal.SteerSet }) {
+		return
+	}
+	was, err := planfile.FromJSON(head.Begun.Plan, p.kinds(), nil)
+	if err != nil {
+		return // it is a change of the plan like any other
+	}
+	if changes := control.Changes(was, plan); changes != "" {
+		p.notice(dispatch.Notice{Text: "The plan changes what parley ctl had set: " + changes + ". Resume the run file instead of the plan to keep it."})
+	}
 }
 
 // droppedSettings returns a Notice for each setting of an agent that its model, or a fallback, does not take. It is left out of every request.

@@ -343,6 +343,9 @@ func TestSetBudgetUnderLoad(t *testing.T) {
 			}, sets...)
 			head, _ := j.Head(t.Context()) // Memory never fails
 			set := slices.DeleteFunc(slices.Clone(head.Steered), func(s journal.Steered) bool { return s.Verb != journal.SteerSet })
+			if sum.Budget != limit {
+				t.Errorf("%s: the summary has the budget %v, want %v", c.name, sum.Budget, limit)
+			}
 			if sum.State != c.ends || head.Spent != *sum.Cost || *sum.Cost > max(limit, atRisk) || len(set) != len(c.then) {
 				t.Errorf("%s: %v spent, %v recorded, of %v or at most %v; steered %+v; %s", c.name, *sum.Cost, head.Spent, limit, atRisk, head.Steered, sum.State)
 			}
@@ -359,6 +362,36 @@ func TestSetBudgetUnderLoad(t *testing.T) {
 			again := playSteered(t, j, newSlowModel(t), nil, budget(5))
 			if kept.Budget != limit || again.State != journal.Complete || again.Digest != whole.Digest || *again.Cost != *whole.Cost {
 				t.Errorf("%s, resumed: %s, %v; want %v", c.name, again.State, *again.Cost, *whole.Cost)
+			}
+		}
+	})
+}
+
+// TestPlanChangesWhatWasSet: a run that is resumed with a plan says what this changes of what was set.
+func TestPlanChangesWhatWasSet(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		j := &journal.Memory{}
+		playSteered(t, j, newSlowModel(t), func(r *steeredRun) {
+			time.Sleep(time.Second)
+			r.do(journal.SteerSet, "budget=90", "concurrency=3")
+			r.do(journal.SteerStop)
+		}, "budget=100")
+		for _, c := range []struct {
+			sets []string
+			want string
+		}{
+			{[]string{"budget=90", "limits.concurrency=3"}, ""},
+			{[]string{"budget=100"}, "budget $90.00 → $100.00, concurrency 3 → 100"},
+		} {
+			var texts []string
+			played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, steeredPlan, c.sets...), Journal: j, Config: Config{Models: map[string]llm.Model{"openai": newSlowModel(t)}}, Events: func(e Event) {
+				if n := e.Ask.Notice; n != nil {
+					texts = append(texts, n.Text)
+				}
+			}})
+			if text := strings.Join(texts, "\n"); strings.Contains(text, "parley ctl had set") != (c.want != "") || !strings.Contains(text, c.want) {
+				t.Errorf("%v: %q, want %q", c.sets, text, c.want)
 			}
 		}
 	})

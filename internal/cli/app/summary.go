@@ -131,7 +131,7 @@ type process struct {
 	earlier int
 	grown   *growth.Growth
 	stats   dispatch.Snapshot
-	aside   llm.Money // what its budget still sets aside
+	money   budget.Sums // of its budget, as it was at the end
 	servers []replica.State
 	// models are those of the plan, and unpriced those whose price is not known.
 	models, unpriced []string
@@ -175,7 +175,7 @@ func (p process) summarize(ctx context.Context, j journal.Journal) (*Summary, er
 func (p process) counts(head *journal.Head, recorded journal.Spending) *Summary {
 	r, d := p.result, p.stats
 	s := &Summary{
-		File: p.file, State: r.State, Reason: r.Reason, Grown: p.grown, Unpriced: p.unpriced, Repriced: p.repriced, Saved: d.Saved, Batches: head.Accepted(), AtRisk: atRiskOf(head), Aside: p.aside, Budget: p.plan.Budget,
+		File: p.file, State: r.State, Reason: r.Reason, Grown: p.grown, Unpriced: p.unpriced, Repriced: p.repriced, Saved: d.Saved, Batches: head.Accepted(), AtRisk: atRiskOf(head), Aside: p.money.Aside, Budget: p.money.Limit,
 		Recorded: recorded, Attempts: int(d.Attempts), RateLimited: int(d.RateLimited), Digest: r.Digest, Wall: r.Wall.Seconds(),
 	}
 	s.Episodes.Total, s.Episodes.Failed = r.Episodes, r.Failed

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -274,7 +275,7 @@ func (s *Steering) set(now *journal.Steered, sets []string) error {
 	case s.Elsewhere && s.plan.Budget == 0 && plan.Budget != 0:
 		return errors.New("workers play the run without a budget: stop it, and resume it with --budget")
 	}
-	now.Detail = planChanges(s.plan, plan)
+	now.Detail = Changes(s.plan, plan)
 	if now.Detail == "" {
 		return nil
 	}
@@ -301,22 +302,26 @@ func (s *Steering) checkBudget(plan *planfile.Plan) error {
 	return nil
 }
 
-// planChanges says what differs between two plans.
-func planChanges(was, is *planfile.Plan) string {
+// Changes says what two plans differ in of what can be set while a run is played.
+func Changes(was, is *planfile.Plan) string {
 	var all []string
-	if was.Budget != is.Budget {
-		from := "none"
-		if was.Budget > 0 {
-			from = was.Budget.String()
+	budget := func(p *planfile.Plan) string {
+		if p.Budget > 0 {
+			return p.Budget.String()
 		}
-		all = append(all, fmt.Sprintf("budget %s → %v", from, is.Budget))
+		return "none"
+	}
+	if was.Budget != is.Budget {
+		all = append(all, "budget "+budget(was)+" → "+budget(is))
+	}
+	concurrency := func(p *planfile.Plan) string {
+		if p.Limits.Concurrency > 0 {
+			return strconv.Itoa(p.Limits.Concurrency)
+		}
+		return "automatic"
 	}
 	if was.Limits.Concurrency != is.Limits.Concurrency {
-		from := "automatic"
-		if was.Limits.Concurrency > 0 {
-			from = fmt.Sprint(was.Limits.Concurrency)
-		}
-		all = append(all, fmt.Sprintf("concurrency %s → %d", from, is.Limits.Concurrency))
+		all = append(all, "concurrency "+concurrency(was)+" → "+concurrency(is))
 	}
 	return strings.Join(all, ", ")
 }
