@@ -44,7 +44,7 @@ type gatewayCmd struct {
 	MaxOutput   int            `group:"care" name:"max-output-tokens" placeholder:"N" help:"Ask for at most this many tokens for an answer, whatever the client asks for. A budget then sets aside less for a call. Default: max_tokens of the plan's agent, or no limit."`
 	Prices      string         `group:"care" placeholder:"FILE" help:"${prices}"`
 	Cache       string         `group:"care" placeholder:"DIR" help:"${cache}"`
-	Retries     int            `group:"care" default:"${retry_retries_gateway}" placeholder:"N" help:"${retry_retries} Only before its first byte. Default: ${default}."`
+	Retries     int            `group:"care" default:"${retry_retries_gateway}" placeholder:"N" help:"${retry_retries} Once an answer has begun, its call is not retried. Default: ${default}."`
 	Deadline    time.Duration  `group:"care" default:"10m" placeholder:"DURATION" help:"Maximum time until an answer starts, including waiting and retries. Default: ${default}."`
 	Unreachable *time.Duration `group:"care" placeholder:"DURATION" help:"${retry_unreachable} Default: the plan's, or ${retry_unreachable_gateway}."`
 	Grace       time.Duration  `group:"care" default:"30s" placeholder:"DURATION" help:"How long calls in flight may take after a signal to stop. Default: ${default}."`
