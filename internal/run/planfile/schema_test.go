@@ -163,6 +163,32 @@ func TestSchemaDurations(t *testing.T) {
 	}
 }
 
+// open has a range without its ends.
+type open struct {
+	Count int `json:"count" range:">2..<5"`
+}
+
+// TestSchemaOpenRange: the schema, the decoder and the kind agree on the ends of a range of whole numbers.
+func TestSchemaOpenRange(t *testing.T) {
+	t.Parallel()
+	kind := worldtest.Simple[open]{Kind: world.About{Name: "open", Version: 1}, Params: open{3}, Sits: []string{"player"}}
+	kinds := []world.Kind{world.Define(kind)}
+	s := compiledFor(t, kinds)
+	for n := range 8 {
+		src := fmt.Sprintf("kind: open\nagents: {a: sim/a}\nparams: {count: %d}\n", n)
+		_, err := Parse("plan.yaml", []byte(src), kinds, nil)
+		v, _ := instance(t, []byte(src))
+		params, readErr := kinds[0].Read(fmt.Appendf(nil, `{"count": %d}`, n))
+		if readErr != nil {
+			t.Fatal(readErr)
+		}
+		_, seatsErr := kinds[0].Seats(params)
+		if good := n > 2 && n < 5; (err == nil) != good || (s.Validate(v) == nil) != good || (seatsErr == nil) != good {
+			t.Errorf("%d: decoder %v, schema %v, kind %v", n, err, s.Validate(v), seatsErr)
+		}
+	}
+}
+
 // casting is a kind that names a model itself.
 type casting struct{ worldtest.Simple[struct{}] }
 
